@@ -1,0 +1,45 @@
+#include "base/hash.h"
+
+#include <string.h>
+
+/* Multiply-and-fold over 16 bytes at a time (the construction of wyhash and its relatives). */
+static uint64_t fold(uint64_t a, uint64_t b)
+{
+    __uint128_t product = (__uint128_t)a * b;
+
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static const uint64_t prime[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
+                                  0xd6e8feb86659fd93u};
+
+static uint64_t read8(const unsigned char *at)
+{
+    uint64_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+uint64_t hash_u64(uint64_t seed, uint64_t value)
+{
+    return fold(seed ^ prime[0], value ^ prime[1]);
+}
+
+uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t length)
+{
+    const unsigned char *at = bytes;
+    size_t left = length;
+    uint64_t a = seed ^ prime[0], b = seed ^ prime[2];
+
+    for (; left >= 32; left -= 32, at += 32) {
+        a = fold(read8(at) ^ prime[1], read8(at + 8) ^ a);
+        b = fold(read8(at + 16) ^ prime[3], read8(at + 24) ^ b);
+    }
+    unsigned char tail[32] = {0};
+    if (left > 0)
+        memcpy(tail, at, left);
+    a = fold(read8(tail) ^ prime[1], read8(tail + 8) ^ a);
+    b = fold(read8(tail + 16) ^ prime[3], read8(tail + 24) ^ b);
+    return fold(a ^ prime[2] ^ length, b ^ prime[0]);
+}

@@ -1,0 +1,91 @@
+/*
+ * The event loop: descriptors, timers, signals, work for other threads.
+ *
+ * One loop, one thread.  Callbacks run on it, never inside the call that arms them.  Embedded
+ * structs (io_watch, io_timer, io_work) belong to the caller, must stay where they are while
+ * armed, and are zeroed before first use; stopping one that is not armed does nothing.
+ * Timers run on CLOCK_BOOTTIME, which counts sleep: a deadline that passed while the host slept
+ * fires at once after it wakes.  Only loop.c knows libev.
+ */
+#ifndef CAIRN_IO_LOOP_H
+#define CAIRN_IO_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct loop;
+
+/* A new loop with its pool of at most 4 worker threads (started at first use); dies on failure. */
+struct loop *loop_new(void);
+void loop_free(struct loop *loop);
+
+/* Runs until loop_stop.  Returns when nothing can wake it any more, too. */
+void loop_run(struct loop *loop);
+void loop_stop(struct loop *loop);
+
+/* Milliseconds of CLOCK_BOOTTIME, and nanoseconds of the wall clock, read now. */
+uint64_t loop_now_ms(void);
+int64_t loop_now_unix_ns(void);
+
+/* The loop's own implementation handle (a struct ev_loop *), for libraries with a libev plug-in. */
+void *loop_native(struct loop *loop);
+
+/* Calls CB once an iteration, after all other callbacks and before the loop sleeps.  When CB
+ * returns true there is more to do: the loop polls without sleeping and calls it again. */
+void loop_before_sleep(struct loop *loop, bool (*cb)(void *ctx), void *ctx);
+
+/* --- descriptors --- */
+
+enum { IO_READABLE = 1, IO_WRITABLE = 2 };
+
+struct io_watch {
+    void (*cb)(struct io_watch *watch, int events);
+    void *ctx;
+    int fd;
+    struct loop *loop;
+    bool armed;
+    char impl[64] __attribute__((aligned(8))); /* private: the library's watcher */
+};
+
+/* Watches FD for EVENTS until io_watch_stop; calling it again changes the events. */
+void io_watch_start(struct loop *loop, struct io_watch *watch, int fd, int events,
+                    void (*cb)(struct io_watch *watch, int events), void *ctx);
+void io_watch_stop(struct io_watch *watch);
+
+/* --- timers --- */
+
+struct io_timer {
+    void (*cb)(struct io_timer *timer);
+    void *ctx;
+    uint64_t at_ms;     /* CLOCK_BOOTTIME */
+    struct loop *loop;
+    size_t slot;        /* private: place in the heap + 1, 0 when not armed */
+};
+
+/* Fires once at AT_MS (loop_now_ms() + delay); arming an armed timer moves it. */
+void io_timer_start(struct loop *loop, struct io_timer *timer, uint64_t at_ms,
+                    void (*cb)(struct io_timer *timer), void *ctx);
+void io_timer_stop(struct io_timer *timer);
+
+/* --- signals: delivered to the loop instead of interrupting it --- */
+
+/* CB gets each SIGNAL of the zero-terminated list SIGNALS. */
+void loop_on_signals(struct loop *loop, const int *signals, void (*cb)(void *ctx, int signal),
+                     void *ctx);
+
+/* --- blocking work, on the pool --- */
+
+struct io_work {
+    void (*run)(struct io_work *work);  /* on a worker thread: may block, sees only its request */
+    void (*done)(struct io_work *work); /* on the loop thread, afterwards, always */
+    void *ctx;
+    struct io_work *next;               /* private */
+    struct loop *loop;                  /* private */
+};
+
+/* Queues WORK (at most 65,536 at once); the struct is borrowed until its done(). */
+void io_work_submit(struct loop *loop, struct io_work *work, void (*run)(struct io_work *work),
+                    void (*done)(struct io_work *work), void *ctx);
+
+#endif

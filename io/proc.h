@@ -1,0 +1,110 @@
+/*
+ * Processes: identity, spawning, signalling, cgroups.
+ *
+ * A pid alone proves nothing (I-4): whoever signals or trusts a process gives an identity of
+ * (boot id, pid, start time) or a pidfd, or names a cgroup.  Values of 1 and less are refused.
+ * This part is also linked into the static shim: base and system calls only, no allocation.
+ */
+#ifndef CAIRN_IO_PROC_H
+#define CAIRN_IO_PROC_H
+
+#include "base/base.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { BOOT_ID_SIZE = UUID_TEXT_SIZE };
+
+struct proc_identity {
+    int32_t pid;            /* 0: none */
+    uint64_t start_ticks;   /* field 22 of /proc/<pid>/stat */
+};
+
+/* This boot's id from /proc/sys/kernel/random/boot_id. */
+int proc_boot_id(char to[BOOT_ID_SIZE], struct err *err);
+
+/* Fills RET_IDENTITY for the live process PID; ERR_GONE if there is none. */
+int proc_identify(pid_t pid, struct proc_identity *ret_identity, struct err *err);
+
+/* True if the process is alive (zombies are not) and is the one IDENTITY names. */
+bool proc_is_alive(const struct proc_identity *identity);
+
+/* A pidfd for exactly this process, or ERR_GONE; the caller owns it. */
+int proc_open(const struct proc_identity *identity, int *ret_fd, struct err *err);
+
+/* Sends SIGNAL to exactly this process; ERR_GONE if it is not there any more, ERR_INVALID for a
+ * pid of 1 or less. */
+int proc_signal(const struct proc_identity *identity, int signal, struct err *err);
+
+/* "SIGTERM", "TERM" or "15" to a number; 0 if unknown.  And back: "SIGTERM", or "signal 77". */
+int proc_signal_number(const char *name);
+const char *proc_signal_name(int number);
+
+struct proc_spawn {
+    const char *path;           /* absolute path of the program */
+    char *const *argv;
+    char *const *envp;
+    const char *directory;      /* working directory, NULL: unchanged */
+    const int *fds;             /* inherited as 3, 4, ... in this order; 0, 1, 2 are /dev/null */
+    size_t fds_count;           /* at most 8 */
+    const char *cgroup;         /* v2 directory to be born in (CLONE_INTO_CGROUP), NULL: ours */
+};
+
+/* Starts a process in a session of its own, all signals at their defaults, no other descriptor
+ * open.  The pid is not a zombie trap: the caller reaps it (pidfd, waitid) or double forks. */
+int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, struct err *err);
+
+/* --- cgroups --- */
+
+enum cgroup_mode {
+    CGROUP_NONE,    /* nothing mounted or not writable: process groups are all we have */
+    CGROUP_V2,      /* one unified hierarchy with controllers */
+    CGROUP_HYBRID,  /* v2 for tracking and killing, v1 for controllers */
+    CGROUP_V1,      /* freezer hierarchy for tracking, kill by freeze, signal, thaw */
+};
+
+/* What this machine offers, found once per process and kept. */
+enum cgroup_mode cgroup_mode(void);
+const char *cgroup_mode_name(enum cgroup_mode mode);
+
+/* A cgroup is named by a path relative to the hierarchy's root, "cairn/<node>/<key>".
+ * Creating one that exists, removing one that is gone, are success. */
+int cgroup_create(const char *name, struct err *err);
+int cgroup_enter(const char *name, pid_t pid, struct err *err); /* 0: the caller itself */
+
+/* The directory to give to proc_spawn.cgroup on v2 and hybrid; "" on others. */
+void cgroup_directory(const char *name, char *to, size_t size);
+
+/* Memory and CPU limits where the hierarchy has the controllers; no controller is success. */
+struct cgroup_limits {
+    uint64_t memory_bytes_max;  /* 0: none */
+    uint64_t cpu_shares;        /* v1 scale, 2 and more; 0: none */
+};
+int cgroup_limit(const char *name, const struct cgroup_limits *limits, struct err *err);
+
+/* 1 if any process is in it or below, 0 if none or the cgroup does not exist, ERR_* otherwise. */
+int cgroup_populated(const char *name, struct err *err);
+
+/* A descriptor that polls as POLLPRI when `populated` changes (v2, hybrid); ERR_UNSUPPORTED on v1
+ * (poll cgroup_populated instead).  The caller owns it. */
+int cgroup_events_open(const char *name, int *ret_fd, struct err *err);
+
+/* SIGKILLs every process in it and below, forks in flight included.  Does not wait. */
+int cgroup_kill(const char *name, struct err *err);
+
+/* Removes it and its children; ERR_AGAIN while something lives in it. */
+int cgroup_remove(const char *name, struct err *err);
+
+struct cgroup_stats {
+    uint64_t memory_rss_bytes, memory_cache_bytes, memory_swap_bytes, memory_usage_bytes,
+        memory_usage_bytes_max;
+    uint64_t cpu_user_us, cpu_system_us;    /* since birth */
+    uint64_t throttled_periods, throttled_us;
+    uint32_t processes;
+    bool oom_killed;
+};
+
+/* Sums the processes in it (RSS, swap, CPU from /proc) or takes the controllers' counts. */
+int cgroup_stats(const char *name, struct cgroup_stats *ret_stats, struct err *err);
+
+#endif
