@@ -1,0 +1,146 @@
+/*
+ * drivers: starting, finding, stopping payloads.  Effects of the task machine on lane DRIVER.
+ *
+ * Every call names its work by a key: alloc, task, generation.  Performing a call again under the
+ * same key finds what the first attempt left (shim directory, lock, cgroup, exit record) and gives
+ * the same completion; it never makes a second payload.  All calls return at once; exactly one
+ * completion follows on the loop, never from inside the call.
+ *
+ * What exists for a key, in order of creation:
+ *   <state>/shim/<alloc>/<task>.<generation>/   the shim's directory, mode 0700
+ *       lock     flock held by daemon, then shim, for as long as a shim exists or is being made
+ *       launch   what to run, written durably before the shim is spawned, mode 0600
+ *       sock     where the shim answers
+ *       started  identity of shim and payload, boot id; written once the payload runs
+ *       exit     the exit record, written last, after every descriptor is closed
+ *   cgroup cairn/<node>/<alloc>.<task>.<generation>   the payload and all it starts; never the shim
+ */
+#ifndef CAIRN_DRIVERS_DRIVERS_H
+#define CAIRN_DRIVERS_DRIVERS_H
+
+#include "base/base.h"
+#include "fsm/spec.h"
+#include "io/loop.h"
+#include "io/proc.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct drivers;
+
+struct driver_key {
+    char alloc[UUID_TEXT_SIZE];
+    char task[SPEC_NAME_SIZE];
+    char driver[SPEC_DRIVER_SIZE];
+    uint32_t generation;
+};
+
+/* How a payload ended. */
+struct driver_exit {
+    bool known;                     /* false: neither shim nor exit record; counts as failure */
+    int32_t code;                   /* exit status, or 128 + signal */
+    int32_t signal;                 /* 0: exited by itself */
+    bool oom_killed;
+    int64_t finished_unix_ns;       /* 0 if unknown */
+    char message[ERR_TEXT_SIZE];    /* why, when there is more to say than the code */
+};
+
+enum driver_outcome {
+    DRIVER_RUNNING,     /* start, recover: the payload runs; identity is set */
+    DRIVER_EXITED,      /* start, recover: it ran and ended; exit is set */
+    DRIVER_LOST,        /* recover: no shim, no exit record, cgroup emptied (or none) */
+    DRIVER_DONE,        /* stop, signal, destroy: done, also if there was nothing to do */
+    DRIVER_FAILED,      /* error says why; error.recoverable: trying again may help */
+};
+
+struct driver_result {
+    enum driver_outcome outcome;
+    struct proc_identity shim, payload;
+    struct driver_exit exit;
+    struct err error;
+};
+
+typedef void driver_done(void *ctx, const struct driver_result *result);
+
+struct drivers_config {
+    struct loop *loop;              /* borrowed */
+    const char *state_dir;          /* absolute; shim/ is made below it */
+    const char *node_mark;          /* 8 hex digits of the node id: our cgroups' parent */
+    const char *shim_path;          /* absolute path of cairn-shim */
+    bool raw_exec_enabled;
+    bool raw_exec_no_cgroups;
+    /* A payload that was reported running has ended.  Called once for each, on the loop. */
+    void (*on_exit)(void *ctx, const struct driver_key *key, const struct driver_exit *exit);
+    void *ctx;
+};
+
+struct drivers *drivers_new(const struct drivers_config *config, struct err *err);
+void drivers_free(struct drivers *drivers); /* payloads and shims live on */
+
+/* --- facts, for the node's fingerprint and job validation --- */
+
+struct driver_info {
+    const char *name;
+    bool detected, healthy;
+    char description[ERR_TEXT_SIZE];
+};
+
+size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos, size_t max);
+
+/* Checks the driver's config block of TASK (types, unknown keys, required keys); 0 or ERR_* with a
+ * sentence a user can act on.  Needs no driver to be running. */
+int driver_validate(const struct task_spec *task, struct err *err);
+
+/* --- the calls --- */
+
+struct driver_start {
+    struct driver_key key;
+    const struct task_spec *task;   /* config already interpolated; all of it borrowed for the call */
+    const char *alloc_dir;          /* <alloc root>, absolute */
+    const char *task_dir;           /* <alloc root>/<task>; the payload's working directory */
+    const char *log_dir;            /* <alloc root>/alloc/logs */
+    struct spec_pairs env;          /* the payload's whole environment */
+};
+
+/* Finds the shim of this key, or its exit record, else starts one.  RUNNING, EXITED or FAILED. */
+void driver_start(struct drivers *drivers, const struct driver_start *start, driver_done *done,
+                  void *ctx);
+
+/* Only looks.  RUNNING (and on_exit will follow), EXITED, or LOST after emptying the cgroup.
+ * A journaled pid or socket counts only if its boot id is this boot's (I-5); an exit record always
+ * does. */
+void driver_recover(struct drivers *drivers, const struct driver_key *key, driver_done *done,
+                    void *ctx);
+
+/* Asks the shim to send SIGNAL_NAME ("" is the driver's default) and, TIMEOUT_MS after the first
+ * such request, to kill the cgroup; a request with a shorter rest shortens it.  DONE when the
+ * shim has accepted; the end itself comes as on_exit.  Without a shim the cgroup is killed. */
+void driver_stop(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
+                 uint64_t timeout_ms, driver_done *done, void *ctx);
+
+/* Sends a signal to the main process.  FAILED for unknown signals or when nothing runs. */
+void driver_signal(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
+                   driver_done *done, void *ctx);
+
+/* Ends all that is left of the key: kills the cgroup and sees it empty and removed, waits for the
+ * shim to be gone, deletes its directory.  DONE or FAILED (then try again later). */
+void driver_destroy(struct drivers *drivers, const struct driver_key *key, driver_done *done,
+                    void *ctx);
+
+struct driver_stats {
+    struct cgroup_stats usage;
+    double cpu_percent;             /* of one core, since the previous call for this key */
+    int64_t timestamp_unix_ns;
+};
+
+/* Statistics of a running payload, read now; ERR_GONE if it is not running. */
+int driver_stats(struct drivers *drivers, const struct driver_key *key,
+                 struct driver_stats *ret_stats, struct err *err);
+
+/* Ends whatever carries our mark but is not in the list of KEEP(ctx, key): cgroups, shims and
+ * shim directories of finished or unknown work (I-1).  Call once, after every machine has been
+ * restored.  DONE when nothing unknown is left. */
+void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct driver_key *key),
+                   void *keep_ctx, driver_done *done, void *ctx);
+
+#endif
