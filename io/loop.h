@@ -49,7 +49,7 @@ struct io_watch {
     void (*cb)(struct io_watch *watch, int events);
     void *ctx;
     int fd;
-    int events;         /* private: what is waited for, 0 when not armed */
+    int events; /* private: what is waited for, 0 when not armed */
     struct loop *loop;
     char impl[64] __attribute__((aligned(8))); /* private: the library's watcher */
 };
@@ -66,10 +66,10 @@ void io_watch_stop(struct io_watch *watch);
 struct io_timer {
     void (*cb)(struct io_timer *timer);
     void *ctx;
-    uint64_t at_ms;     /* CLOCK_BOOTTIME */
+    uint64_t at_ms; /* CLOCK_BOOTTIME */
     struct loop *loop;
-    size_t slot;        /* private: place in the heap + 1, 0 when not armed */
-    uint64_t order;     /* private: equal deadlines fire in the order of arming */
+    size_t slot;    /* private: place in the heap + 1, 0 when not armed */
+    uint64_t order; /* private: equal deadlines fire in the order of arming */
 };
 
 /* Fires once at AT_MS (loop_now_ms() + delay); arming an armed timer moves it. */
@@ -90,8 +90,8 @@ struct io_work {
     void (*run)(struct io_work *work);  /* on a worker thread: may block, sees only its request */
     void (*done)(struct io_work *work); /* on the loop thread, afterwards, always */
     void *ctx;
-    struct io_work *next;               /* private */
-    struct loop *loop;                  /* private */
+    struct io_work *next; /* private */
+    struct loop *loop;    /* private */
 };
 
 /* Queues WORK (at most 65,536 at once); the struct is borrowed until its done(). */
