@@ -12,39 +12,43 @@ enum { PATH_SIZE = 4096 };
 /* Joins two path parts with one slash; ERR_LIMIT if it does not fit PATH_SIZE. */
 int path_join(char to[PATH_SIZE], const char *directory, const char *name);
 
-/* Reads at most BYTES_MAX of a whole file into a new buffer (owned by the caller, one NUL byte
- * behind the data); ERR_LIMIT if it is longer. */
+/* Reads a whole file of at most BYTES_MAX into a new buffer (owned by the caller, one NUL byte
+ * behind the data); ERR_LIMIT if it is longer, ERR_INVALID if it is no regular file. */
 int file_read(const char *path, size_t bytes_max, char **ret_bytes, size_t *ret_length,
               struct err *err);
 
-/* Replaces PATH by writing beside it, syncing, renaming, syncing the directory. */
+/* Replaces PATH by writing beside it (PATH.new), syncing, renaming, syncing the directory: after
+ * a crash the old or the new content is there, whole.  One writer for a path at a time. */
 int file_write_durable(const char *path, const void *bytes, size_t length, mode_t mode,
                        struct err *err);
 
-/* Makes one directory with exactly MODE and owner (uid -1: unchanged); existing is success and
- * gets mode and owner set. */
+/* Makes one directory with exactly MODE and owner (uid, gid -1: unchanged); existing is success
+ * and gets mode and owner set; a link or a file in its place is an error. */
 int directory_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct err *err);
 
-/* As mkdir -p, new parts with MODE. */
+/* As mkdir -p, new parts with exactly MODE. */
 int directory_make_all(const char *path, mode_t mode, struct err *err);
 
-/* Deletes a tree.  Refuses (ERR_AGAIN) if anything is mounted in or on it, never crosses a file
- * system, never follows a link; a missing tree is success (I-30). */
+/* Deletes a tree (or one file).  Refuses (ERR_AGAIN) if anything is mounted in or on it, then
+ * nothing is deleted; never crosses a mount that comes later, never follows a link; a missing
+ * tree is success (I-30).  Blocks: for the pool. */
 int tree_remove(const char *path, struct err *err);
 
-/* --- mounts --- */
+/* --- mounts: of this namespace; links in a path are followed except in its last part --- */
 
-/* 1 if PATH is a mount point in this namespace, 0 if not, ERR_* otherwise. */
+/* 1 if PATH is a mount point, 0 if not or missing, ERR_* otherwise. */
 int mount_is_point(const char *path, struct err *err);
 
-/* Calls CB for each mount point at or below PATH, deepest first; CB returns false to stop. */
+/* Calls CB for each mount at or below PATH, in an order in which they can be unmounted (a point
+ * that carries two comes twice); CB returns false to stop. */
 int mount_each_below(const char *path, bool (*cb)(void *ctx, const char *point), void *ctx,
                      struct err *err);
 
-/* A private tmpfs of SIZE_BYTES, nosuid, nodev, noexec; already mounted there is success. */
+/* A tmpfs of its own with SIZE_BYTES, nosuid, nodev, noexec, never swapped where the kernel can
+ * promise that.  A tmpfs already mounted there is success, another file system ERR_EXISTS. */
 int mount_tmpfs(const char *path, uint64_t size_bytes, mode_t mode, struct err *err);
 
-/* Unmounts PATH; not mounted is success; ERR_AGAIN when busy. */
+/* Unmounts all that is mounted on PATH; not mounted is success; ERR_AGAIN when busy. */
 int mount_remove(const char *path, struct err *err);
 
 /* --- facts --- */
@@ -55,20 +59,23 @@ struct host_facts {
     char os_name[64], os_version[64];
     char cpu_model[128];
     uint32_t cpu_cores;
-    uint32_t cpu_mhz;           /* of one core; 1000 when unknown */
+    uint32_t cpu_mhz; /* of one core; 1000 when unknown */
     uint64_t memory_bytes;
-    uint64_t disk_bytes, disk_free_bytes;   /* of the file system that holds DATA_DIR */
-    char ip_address[64];        /* of the interface with the default route, else "127.0.0.1" */
+    uint64_t disk_bytes, disk_free_bytes; /* of the file system that holds DATA_DIR */
+    char ip_address[64]; /* of the interface with the default route, else "127.0.0.1" */
     char network_interface[32];
 };
 
+/* What cannot be found out keeps its documented default or is empty or 0. */
 int host_read_facts(const char *data_dir, struct host_facts *ret_facts, struct err *err);
 
 struct host_stats {
-    uint64_t memory_total, memory_available, memory_used, memory_free;      /* bytes */
+    uint64_t memory_total, memory_available, memory_used, memory_free; /* bytes */
     uint64_t uptime_s;
-    uint64_t disk_size, disk_used, disk_available;                          /* bytes */
+    uint64_t disk_size, disk_used, disk_available; /* bytes */
     uint64_t inodes, inodes_used;
+    /* Of all cores together, since the call before (the first one: since boot); total is what was
+     * not idle. */
     double cpu_user_percent, cpu_system_percent, cpu_idle_percent, cpu_total_percent;
 };
 

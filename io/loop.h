@@ -18,9 +18,13 @@ struct loop;
 
 /* A new loop with its pool of at most 4 worker threads (started at first use); dies on failure. */
 struct loop *loop_new(void);
+
+/* Cancels what HTTP has in flight, waits for submitted work and calls its done(), disarms timers,
+ * gives signals back to their former mask.  A process that must not wait just exits. */
 void loop_free(struct loop *loop);
 
-/* Runs until loop_stop.  Returns when nothing can wake it any more, too. */
+/* Runs until loop_stop, which also counts when it came before.  Returns when nothing can wake it
+ * any more, too. */
 void loop_run(struct loop *loop);
 void loop_stop(struct loop *loop);
 
@@ -32,23 +36,27 @@ int64_t loop_now_unix_ns(void);
 void *loop_native(struct loop *loop);
 
 /* Calls CB once an iteration, after all other callbacks and before the loop sleeps.  When CB
- * returns true there is more to do: the loop polls without sleeping and calls it again. */
+ * returns true there is more to do: the loop polls without sleeping and calls it again.  One CB a
+ * loop: a later call replaces it, NULL removes it. */
 void loop_before_sleep(struct loop *loop, bool (*cb)(void *ctx), void *ctx);
 
 /* --- descriptors --- */
 
-enum { IO_READABLE = 1, IO_WRITABLE = 2 };
+/* IO_URGENT is what poll calls POLLPRI (cgroup.events, mountinfo) and stands alone. */
+enum { IO_READABLE = 1, IO_WRITABLE = 2, IO_URGENT = 4 };
 
 struct io_watch {
     void (*cb)(struct io_watch *watch, int events);
     void *ctx;
     int fd;
+    int events; /* private: what is waited for, 0 when not armed */
     struct loop *loop;
-    bool armed;
     char impl[64] __attribute__((aligned(8))); /* private: the library's watcher */
 };
 
-/* Watches FD for EVENTS until io_watch_stop; calling it again changes the events. */
+/* Watches FD for EVENTS until io_watch_stop; calling it again changes them.  CB gets those that
+ * hold, again in each iteration while they do; an error or hang-up on FD counts as all of them.
+ * Stop before closing FD. */
 void io_watch_start(struct loop *loop, struct io_watch *watch, int fd, int events,
                     void (*cb)(struct io_watch *watch, int events), void *ctx);
 void io_watch_stop(struct io_watch *watch);
@@ -58,9 +66,10 @@ void io_watch_stop(struct io_watch *watch);
 struct io_timer {
     void (*cb)(struct io_timer *timer);
     void *ctx;
-    uint64_t at_ms;     /* CLOCK_BOOTTIME */
+    uint64_t at_ms; /* CLOCK_BOOTTIME */
     struct loop *loop;
-    size_t slot;        /* private: place in the heap + 1, 0 when not armed */
+    size_t slot;    /* private: place in the heap + 1, 0 when not armed */
+    uint64_t order; /* private: equal deadlines fire in the order of arming */
 };
 
 /* Fires once at AT_MS (loop_now_ms() + delay); arming an armed timer moves it. */
@@ -70,7 +79,8 @@ void io_timer_stop(struct io_timer *timer);
 
 /* --- signals: delivered to the loop instead of interrupting it --- */
 
-/* CB gets each SIGNAL of the zero-terminated list SIGNALS. */
+/* CB gets each SIGNAL of the zero-terminated list SIGNALS, from now until loop_free.  They are
+ * blocked in the calling thread: call it before any other thread is started. */
 void loop_on_signals(struct loop *loop, const int *signals, void (*cb)(void *ctx, int signal),
                      void *ctx);
 
@@ -80,8 +90,8 @@ struct io_work {
     void (*run)(struct io_work *work);  /* on a worker thread: may block, sees only its request */
     void (*done)(struct io_work *work); /* on the loop thread, afterwards, always */
     void *ctx;
-    struct io_work *next;               /* private */
-    struct loop *loop;                  /* private */
+    struct io_work *next; /* private */
+    struct loop *loop;    /* private */
 };
 
 /* Queues WORK (at most 65,536 at once); the struct is borrowed until its done(). */

@@ -1,0 +1,390 @@
+/* The loop: order of callbacks, timers, watches, signals, and that an idle loop does not wake. */
+#include "io/loop.h"
+
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    struct loop *loop;
+    char trace[256]; /* one letter for each callback */
+    struct io_timer timers[8];
+    struct io_watch watches[2];
+    int sockets[2];
+    unsigned rounds;
+    uint64_t last_ms;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    assert_non_null(fixture);
+    fixture->loop = loop_new();
+    assert_return_code(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fixture->sockets), 0);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    loop_free(fixture->loop);
+    close(fixture->sockets[0]);
+    close(fixture->sockets[1]);
+    free(fixture);
+    return 0;
+}
+
+static void trace(struct fixture *fixture, const char *letter)
+{
+    assert_true(text_append(fixture->trace, sizeof(fixture->trace), letter));
+}
+
+static void on_timer(struct io_timer *timer)
+{
+    struct fixture *fixture = timer->ctx;
+    char letter[2] = {(char)('a' + (timer - fixture->timers)), '\0'};
+
+    trace(fixture, letter);
+}
+
+static void on_timer_stop(struct io_timer *timer)
+{
+    on_timer(timer);
+    loop_stop(timer->loop);
+}
+
+static void test_run_with_nothing_armed_returns(void **state)
+{
+    struct fixture *fixture = *state;
+
+    loop_run(fixture->loop);
+    loop_run(fixture->loop); /* and can be called again */
+}
+
+static void test_stop_before_run_is_not_lost(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_timer_start(fixture->loop, &fixture->timers[0], 0, on_timer, fixture);
+    loop_stop(fixture->loop);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "");
+    loop_run(fixture->loop); /* the stop has been used up */
+    assert_string_equal(fixture->trace, "a");
+}
+
+static void test_timers_fire_by_deadline_then_by_arming(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t now_ms = loop_now_ms();
+
+    io_timer_start(fixture->loop, &fixture->timers[0], now_ms + 9, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[1], now_ms + 3, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[2], 0, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[3], now_ms + 3, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[4], now_ms + 1, on_timer, fixture);
+    assert_string_equal(fixture->trace, ""); /* never inside the call that arms */
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "cebda");
+    assert_true(loop_now_ms() >= now_ms + 9);
+}
+
+static void test_timer_armed_again_moves(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t now_ms = loop_now_ms();
+
+    io_timer_start(fixture->loop, &fixture->timers[0], now_ms + 3600000, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[1], now_ms + 2, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[0], now_ms + 1, on_timer, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "ab");
+}
+
+static void stop_the_others(struct io_timer *timer)
+{
+    struct fixture *fixture = timer->ctx;
+
+    on_timer(timer);
+    for (size_t i = 0; i < COUNT_OF(fixture->timers); i++)
+        io_timer_stop(&fixture->timers[i]); /* itself too, which does nothing */
+}
+
+static void test_timer_stopped_by_a_due_one_does_not_fire(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < COUNT_OF(fixture->timers); i++)
+        io_timer_start(fixture->loop, &fixture->timers[i], i, stop_the_others, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "a");
+}
+
+/* A deadline in the past, again and again, as a machine with a bug would do it. */
+static void arm_again(struct io_timer *timer)
+{
+    struct fixture *fixture = timer->ctx;
+
+    fixture->rounds++;
+    io_timer_start(timer->loop, timer, 0, arm_again, fixture);
+}
+
+static void on_readable_stop(struct io_watch *watch, int events)
+{
+    assert_int_equal(events, IO_READABLE);
+    loop_stop(watch->loop);
+}
+
+static void test_timer_that_arms_itself_does_not_starve_descriptors(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_timer_start(fixture->loop, &fixture->timers[0], 0, arm_again, fixture);
+    assert_int_equal(write(fixture->sockets[0], "x", 1), 1);
+    io_watch_start(fixture->loop, &fixture->watches[0], fixture->sockets[1], IO_READABLE,
+                   on_readable_stop, fixture);
+    loop_run(fixture->loop);
+    assert_true(fixture->rounds > 0);
+    io_timer_stop(&fixture->timers[0]);
+    io_watch_stop(&fixture->watches[0]);
+}
+
+static void on_sorted(struct io_timer *timer)
+{
+    struct fixture *fixture = timer->ctx;
+
+    assert_true(timer->at_ms >= fixture->last_ms);
+    fixture->last_ms = timer->at_ms;
+    fixture->rounds++;
+}
+
+static void test_thousand_timers_in_random_order_fire_sorted(void **state)
+{
+    enum { COUNT = 1000 };
+    struct fixture *fixture = *state;
+    static struct io_timer timers[COUNT];
+    struct rng rng = rng_init(7);
+
+    for (size_t i = 0; i < COUNT; i++)
+        io_timer_start(fixture->loop, &timers[i], rng_below(&rng, 500), on_sorted, fixture);
+    for (size_t i = 0; i < COUNT; i += 3)
+        io_timer_stop(&timers[i]);
+    for (size_t i = 0; i < COUNT; i += 6)
+        io_timer_start(fixture->loop, &timers[i], rng_below(&rng, 500), on_sorted, fixture);
+
+    loop_run(fixture->loop); /* returns when none is left */
+    assert_int_equal(fixture->rounds, COUNT - 334 + 167);
+}
+
+static bool count_rounds(void *ctx)
+{
+    struct fixture *fixture = ctx;
+
+    trace(fixture, "|");
+    return ++fixture->rounds < 3;
+}
+
+static void test_before_sleep_runs_after_callbacks_and_polls_while_there_is_more(void **state)
+{
+    struct fixture *fixture = *state;
+
+    loop_before_sleep(fixture->loop, count_rounds, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[0], 0, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[1], loop_now_ms() + 3600000, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[2], loop_now_ms() + 20, on_timer_stop, fixture);
+    loop_run(fixture->loop);
+    /* One call before the first callback; polling through three; after that it sleeps, so that
+     * there is one more call for the iteration of timer a at most, and none without a cause. */
+    assert_true(text_starts_with(fixture->trace, "|a||"));
+    assert_true(text_ends_with(fixture->trace, "c"));
+    assert_true(strlen(fixture->trace) <= 6);
+    io_timer_stop(&fixture->timers[1]);
+}
+
+static bool arm_timer_once(void *ctx)
+{
+    struct fixture *fixture = ctx;
+
+    if (fixture->rounds++ == 0)
+        io_timer_start(fixture->loop, &fixture->timers[0], loop_now_ms() + 1, on_timer, fixture);
+    return false;
+}
+
+static void test_timer_armed_before_sleep_is_seen_by_that_sleep(void **state)
+{
+    struct fixture *fixture = *state;
+
+    loop_before_sleep(fixture->loop, arm_timer_once, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "a");
+}
+
+static void on_events(struct io_watch *watch, int events)
+{
+    struct fixture *fixture = watch->ctx;
+
+    trace(fixture, events == IO_READABLE ? "r" : events == IO_WRITABLE ? "w" : "b");
+    if (events == IO_WRITABLE) { /* change what is waited for, from inside */
+        io_watch_start(watch->loop, watch, watch->fd, IO_READABLE, on_events, fixture);
+        assert_int_equal(write(fixture->sockets[1], "x", 1), 1);
+    } else {
+        io_watch_stop(watch);
+    }
+}
+
+static void test_watch_started_again_changes_its_events(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_watch_start(fixture->loop, &fixture->watches[0], fixture->sockets[0], IO_WRITABLE, on_events,
+                   fixture);
+    loop_run(fixture->loop); /* returns: a stopped watch does not hold it */
+    assert_string_equal(fixture->trace, "wr");
+}
+
+static void stop_both(struct io_watch *watch, int events)
+{
+    struct fixture *fixture = watch->ctx;
+
+    trace(fixture, events == IO_WRITABLE ? "w" : "?");
+    io_watch_stop(&fixture->watches[0]);
+    io_watch_stop(&fixture->watches[1]);
+}
+
+static void test_watch_stopped_by_another_in_the_same_iteration_is_silent(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < 2; i++)
+        io_watch_start(fixture->loop, &fixture->watches[i], fixture->sockets[i], IO_WRITABLE,
+                       stop_both, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "w");
+}
+
+static void on_urgent(struct io_watch *watch, int events)
+{
+    struct fixture *fixture = watch->ctx;
+    char byte;
+
+    assert_int_equal(events, IO_URGENT);
+    assert_int_equal(recv(watch->fd, &byte, 1, MSG_OOB), 1);
+    trace(fixture, "u");
+    io_watch_stop(watch);
+}
+
+/* TCP's out-of-band byte is POLLPRI as cgroup.events gives it, and needs no cgroup. */
+static void test_urgent_watch_sees_priority_data_only(void **state)
+{
+    struct fixture *fixture = *state;
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        fail_msg("no socket pair");
+    if (send(pair[0], "!", 1, MSG_OOB) != 1) {
+        close(pair[0]);
+        close(pair[1]);
+        print_message("skipped: this kernel has no out-of-band data on UNIX sockets\n");
+        skip();
+    }
+    assert_int_equal(write(fixture->sockets[0], "x", 1), 1); /* plain data is not urgent */
+    io_watch_start(fixture->loop, &fixture->watches[0], fixture->sockets[1], IO_URGENT, on_urgent,
+                   fixture);
+    io_watch_start(fixture->loop, &fixture->watches[1], pair[1], IO_URGENT, on_urgent, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[0], loop_now_ms() + 5, on_timer_stop, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "ua");
+    io_watch_stop(&fixture->watches[0]);
+    close(pair[0]);
+    close(pair[1]);
+}
+
+static void on_signal(void *ctx, int number)
+{
+    struct fixture *fixture = ctx;
+
+    trace(fixture, number == SIGUSR1 ? "1" : number == SIGTERM ? "T" : "?");
+    if (number == SIGTERM)
+        loop_stop(fixture->loop);
+}
+
+static void send_signals(struct io_timer *timer)
+{
+    struct fixture *fixture = timer->ctx;
+
+    assert_return_code(kill(getpid(), SIGUSR1), 0);
+    assert_return_code(kill(getpid(), SIGTERM), 0);
+    trace(fixture, "k"); /* neither interrupted us nor killed us */
+}
+
+static void test_signals_come_through_the_loop(void **state)
+{
+    struct fixture *fixture = *state;
+    sigset_t mask;
+
+    loop_on_signals(fixture->loop, (const int[]){SIGUSR1, SIGTERM, 0}, on_signal, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[0], 0, send_signals, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "k1T");
+
+    loop_free(fixture->loop);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
+    assert_false(sigismember(&mask, SIGTERM));
+    fixture->loop = loop_new();
+}
+
+static bool count_only(void *ctx)
+{
+    ((struct fixture *)ctx)->rounds++;
+    return false;
+}
+
+static void test_idle_loop_does_not_wake(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t now_ms = loop_now_ms();
+
+    loop_before_sleep(fixture->loop, count_only, fixture);
+    io_watch_start(fixture->loop, &fixture->watches[0], fixture->sockets[0], IO_READABLE,
+                   on_readable_stop, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[1], now_ms + 3600000, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[0], now_ms + 300, on_timer_stop, fixture);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->rounds, 1); /* one iteration, one sleep: the timer's */
+    io_watch_stop(&fixture->watches[0]);
+    io_timer_stop(&fixture->timers[1]);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_run_with_nothing_armed_returns),
+        TEST(test_stop_before_run_is_not_lost),
+        TEST(test_timers_fire_by_deadline_then_by_arming),
+        TEST(test_timer_armed_again_moves),
+        TEST(test_timer_stopped_by_a_due_one_does_not_fire),
+        TEST(test_timer_that_arms_itself_does_not_starve_descriptors),
+        TEST(test_thousand_timers_in_random_order_fire_sorted),
+        TEST(test_before_sleep_runs_after_callbacks_and_polls_while_there_is_more),
+        TEST(test_timer_armed_before_sleep_is_seen_by_that_sleep),
+        TEST(test_watch_started_again_changes_its_events),
+        TEST(test_watch_stopped_by_another_in_the_same_iteration_is_silent),
+        TEST(test_urgent_watch_sees_priority_data_only),
+        TEST(test_signals_come_through_the_loop),
+        TEST(test_idle_loop_does_not_wake),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* The pool: at most four threads, all blocked for signals, done() always and on the loop thread. */
+#include "io/loop.h"
+
+#include "base/base.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { MANY = 500 };
+
+struct fixture {
+    struct loop *loop;
+    pthread_t loop_thread;
+    pthread_barrier_t barrier;
+    struct io_work works[MANY];
+    atomic_uint ran, running, running_max;
+    atomic_bool signals_open, wrong_thread;
+    unsigned done;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    assert_non_null(fixture);
+    fixture->loop = loop_new();
+    fixture->loop_thread = pthread_self();
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+
+    loop_free(fixture->loop);
+    free(fixture);
+    return 0;
+}
+
+static unsigned threads_count(void)
+{
+    DIR *directory = opendir("/proc/self/task");
+    unsigned count = 0;
+
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] != '.')
+            count++;
+    }
+    closedir(directory);
+    return count;
+}
+
+static void run_count(struct io_work *work)
+{
+    struct fixture *fixture = work->ctx;
+    unsigned running = atomic_fetch_add(&fixture->running, 1) + 1;
+    unsigned max = atomic_load(&fixture->running_max);
+    sigset_t mask;
+
+    while (running > max && !atomic_compare_exchange_weak(&fixture->running_max, &max, running))
+        ;
+    if (pthread_sigmask(SIG_SETMASK, NULL, &mask) != 0 || !sigismember(&mask, SIGTERM) ||
+        !sigismember(&mask, SIGCHLD))
+        atomic_store(&fixture->signals_open, true);
+    if (pthread_equal(pthread_self(), fixture->loop_thread))
+        atomic_store(&fixture->wrong_thread, true);
+    atomic_fetch_add(&fixture->ran, 1);
+    atomic_fetch_sub(&fixture->running, 1);
+}
+
+static void done_count(struct io_work *work)
+{
+    struct fixture *fixture = work->ctx;
+
+    if (!pthread_equal(pthread_self(), fixture->loop_thread))
+        atomic_store(&fixture->wrong_thread, true);
+    fixture->done++;
+}
+
+static void test_work_runs_elsewhere_and_is_done_here(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned threads_before = threads_count();
+
+    for (size_t i = 0; i < MANY; i++)
+        io_work_submit(fixture->loop, &fixture->works[i], run_count, done_count, fixture);
+    assert_int_equal(fixture->done, 0);
+    assert_true(threads_count() <= threads_before + 4);
+    loop_run(fixture->loop); /* returns by itself when all is done */
+    assert_int_equal(fixture->ran, MANY);
+    assert_int_equal(fixture->done, MANY);
+    assert_true(fixture->running_max <= 4);
+    assert_false(fixture->signals_open);
+    assert_false(fixture->wrong_thread);
+}
+
+static void test_threads_are_not_started_before_there_is_work(void **state)
+{
+    struct fixture *fixture = *state;
+    struct loop *other = loop_new();
+
+    assert_int_equal(threads_count(), 1);
+    loop_free(other);
+    io_work_submit(fixture->loop, &fixture->works[0], run_count, done_count, fixture);
+    loop_run(fixture->loop);
+    assert_int_equal(threads_count(), 2);
+    io_work_submit(fixture->loop, &fixture->works[0], run_count, done_count, fixture);
+    loop_run(fixture->loop);
+    assert_int_equal(threads_count(), 2); /* the idle one was used again */
+    assert_int_equal(fixture->done, 2);
+}
+
+static void run_meet(struct io_work *work)
+{
+    struct fixture *fixture = work->ctx;
+
+    (void)pthread_barrier_wait(&fixture->barrier); /* passes only when four are in here at once */
+    atomic_fetch_add(&fixture->ran, 1);
+}
+
+static void test_four_calls_block_at_the_same_time(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(pthread_barrier_init(&fixture->barrier, NULL, 4), 0);
+    for (size_t i = 0; i < 8; i++)
+        io_work_submit(fixture->loop, &fixture->works[i], run_meet, done_count, fixture);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->ran, 8);
+    assert_int_equal(fixture->done, 8);
+    assert_int_equal(pthread_barrier_destroy(&fixture->barrier), 0);
+}
+
+static void done_again(struct io_work *work)
+{
+    struct fixture *fixture = work->ctx;
+
+    if (++fixture->done < 100)
+        io_work_submit(work->loop, work, run_count, done_again, fixture);
+}
+
+static void test_work_submitted_from_done_runs(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_work_submit(fixture->loop, &fixture->works[0], run_count, done_again, fixture);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->ran, 100);
+    assert_int_equal(fixture->done, 100);
+}
+
+static void test_free_with_work_in_flight_finishes_it(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < MANY; i++)
+        io_work_submit(fixture->loop, &fixture->works[i], run_count, done_count, fixture);
+    loop_free(fixture->loop);
+    assert_int_equal(fixture->ran, MANY);
+    assert_int_equal(fixture->done, MANY);
+    assert_int_equal(threads_count(), 1);
+    fixture->loop = loop_new();
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_work_runs_elsewhere_and_is_done_here),
+        TEST(test_threads_are_not_started_before_there_is_work),
+        TEST(test_four_calls_block_at_the_same_time),
+        TEST(test_work_submitted_from_done_runs),
+        TEST(test_free_with_work_in_flight_finishes_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
