@@ -16,14 +16,15 @@
 enum { BOOT_ID_SIZE = UUID_TEXT_SIZE };
 
 struct proc_identity {
-    int32_t pid;            /* 0: none */
-    uint64_t start_ticks;   /* field 22 of /proc/<pid>/stat */
+    int32_t pid;          /* 0: none */
+    uint64_t start_ticks; /* field 22 of /proc/<pid>/stat */
 };
 
 /* This boot's id from /proc/sys/kernel/random/boot_id. */
 int proc_boot_id(char to[BOOT_ID_SIZE], struct err *err);
 
-/* Fills RET_IDENTITY for the live process PID; ERR_GONE if there is none. */
+/* Fills RET_IDENTITY for the process that has PID now; ERR_GONE if there is none.  A zombie still
+ * has its pid: its parent may ask who it was. */
 int proc_identify(pid_t pid, struct proc_identity *ret_identity, struct err *err);
 
 /* True if the process is alive (zombies are not) and is the one IDENTITY names. */
@@ -36,69 +37,104 @@ int proc_open(const struct proc_identity *identity, int *ret_fd, struct err *err
  * pid of 1 or less. */
 int proc_signal(const struct proc_identity *identity, int signal, struct err *err);
 
-/* "SIGTERM", "TERM" or "15" to a number; 0 if unknown.  And back: "SIGTERM", or "signal 77". */
+/* Kills the process group that this process leads.  The leader is stopped first, through its
+ * pidfd, so that the group's number cannot pass to somebody else between check and kill. */
+int proc_kill_group(const struct proc_identity *leader, struct err *err);
+
+/* "SIGTERM", "TERM" or "15" to a number; 0 if unknown.  And back: "SIGTERM", or "signal 77" (valid
+ * until the next call in this thread). */
 int proc_signal_number(const char *name);
 const char *proc_signal_name(int number);
 
+/* --- making processes --- */
+
+enum { PROC_SPAWN_FDS_MAX = 8 };
+
 struct proc_spawn {
-    const char *path;           /* absolute path of the program */
+    const char *path; /* absolute path of the program */
     char *const *argv;
     char *const *envp;
-    const char *directory;      /* working directory, NULL: unchanged */
-    const int *fds;             /* inherited as 3, 4, ... in this order; 0, 1, 2 are /dev/null */
-    size_t fds_count;           /* at most 8 */
-    const char *cgroup;         /* v2 directory to be born in (CLONE_INTO_CGROUP), NULL: ours */
+    const char *directory; /* working directory, NULL: unchanged */
+    const int *fds;        /* inherited as 3, 4, ... in this order; 0, 1, 2 are /dev/null */
+    size_t fds_count;      /* at most PROC_SPAWN_FDS_MAX */
+    const char *cgroup;    /* v2 directory to be born in (CLONE_INTO_CGROUP), NULL: ours */
 };
 
 /* Starts a process in a session of its own, all signals at their defaults, no other descriptor
- * open.  The pid is not a zombie trap: the caller reaps it (pidfd, waitid) or double forks. */
+ * open.  The pid is not a zombie trap: the caller reaps it (pidfd, waitid) or double forks.
+ * Returns when the program runs or could not be run; nothing is left behind then.  RET_PIDFD may
+ * be NULL. */
 int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, struct err *err);
+
+/* fork() into the v2 directory CGROUP (NULL: ours).  RET_PID is 0 in the child. */
+int proc_fork(const char *cgroup, pid_t *ret_pid, struct err *err);
+
+/* In a child before its exec: all signals at their defaults and none blocked. */
+void proc_reset_signals(void);
 
 /* --- cgroups --- */
 
 enum cgroup_mode {
-    CGROUP_NONE,    /* nothing mounted or not writable: process groups are all we have */
-    CGROUP_V2,      /* one unified hierarchy with controllers */
-    CGROUP_HYBRID,  /* v2 for tracking and killing, v1 for controllers */
-    CGROUP_V1,      /* freezer hierarchy for tracking, kill by freeze, signal, thaw */
+    CGROUP_NONE,   /* nothing mounted or not writable: process groups are all we have */
+    CGROUP_V2,     /* one unified hierarchy with controllers */
+    CGROUP_HYBRID, /* v2 for tracking and killing, v1 for controllers */
+    CGROUP_V1,     /* freezer hierarchy for tracking, kill by freeze, signal, thaw */
 };
+
+enum { CGROUP_NAME_SIZE = 256 };
 
 /* What this machine offers, found once per process and kept. */
 enum cgroup_mode cgroup_mode(void);
 const char *cgroup_mode_name(enum cgroup_mode mode);
 
+/* Takes MODE instead of looking.  For the shim, which must do as its daemon does, and for tests:
+ * a hybrid machine can do all four. */
+void cgroup_use_mode(enum cgroup_mode mode);
+
 /* A cgroup is named by a path relative to the hierarchy's root, "cairn/<node>/<key>".
- * Creating one that exists, removing one that is gone, are success. */
+ * Creating one that exists, removing one that is gone, are success.  In mode NONE all
+ * calls but events and stats succeed and find nothing. */
 int cgroup_create(const char *name, struct err *err);
 int cgroup_enter(const char *name, pid_t pid, struct err *err); /* 0: the caller itself */
 
 /* The directory to give to proc_spawn.cgroup on v2 and hybrid; "" on others. */
 void cgroup_directory(const char *name, char *to, size_t size);
 
-/* Memory and CPU limits where the hierarchy has the controllers; no controller is success. */
+/* Memory and CPU limits where the hierarchy has the controllers; no controller is success.
+ * Comes between create and enter: on v1 and hybrid it makes the controllers' own directories,
+ * which enter then fills. */
 struct cgroup_limits {
-    uint64_t memory_bytes_max;  /* 0: none */
-    uint64_t cpu_shares;        /* v1 scale, 2 and more; 0: none */
+    uint64_t memory_bytes_max; /* 0: none */
+    uint64_t cpu_shares;       /* v1 scale, 2 and more; 0: none */
 };
 int cgroup_limit(const char *name, const struct cgroup_limits *limits, struct err *err);
 
 /* 1 if any process is in it or below, 0 if none or the cgroup does not exist, ERR_* otherwise. */
 int cgroup_populated(const char *name, struct err *err);
 
-/* A descriptor that polls as POLLPRI when `populated` changes (v2, hybrid); ERR_UNSUPPORTED on v1
- * (poll cgroup_populated instead).  The caller owns it. */
+/* A descriptor that polls as POLLPRI (IO_URGENT) when `populated` changes (v2, hybrid); open it
+ * before asking cgroup_populated.  ERR_UNSUPPORTED on v1 (ask again instead), ERR_GONE without
+ * the cgroup.  The caller owns it. */
 int cgroup_events_open(const char *name, int *ret_fd, struct err *err);
 
-/* SIGKILLs every process in it and below, forks in flight included.  Does not wait. */
+/* SIGKILLs every process in it and below, forks in flight included.  Does not wait.  On v1 a
+ * process may escape a busy machine's freezer: repeat until cgroup_populated says 0. */
 int cgroup_kill(const char *name, struct err *err);
 
-/* Removes it and its children; ERR_AGAIN while something lives in it. */
+/* Removes it and its children, and parents left empty; ERR_AGAIN while something lives in it. */
 int cgroup_remove(const char *name, struct err *err);
+
+/* Calls CB for each child of it (last part of the name), or each process right in it, until CB
+ * returns false.  A cgroup that does not exist has none. */
+int cgroup_each_child(const char *name, bool (*cb)(void *ctx, const char *child), void *ctx,
+                      struct err *err);
+int cgroup_each_process(const char *name, bool (*cb)(void *ctx, pid_t pid), void *ctx,
+                        struct err *err);
 
 struct cgroup_stats {
     uint64_t memory_rss_bytes, memory_cache_bytes, memory_swap_bytes, memory_usage_bytes,
         memory_usage_bytes_max;
-    uint64_t cpu_user_us, cpu_system_us;    /* since birth */
+    uint64_t cpu_user_us, cpu_system_us; /* since birth */
     uint64_t throttled_periods, throttled_us;
     uint32_t processes;
     bool oom_killed;
@@ -106,5 +142,12 @@ struct cgroup_stats {
 
 /* Sums the processes in it (RSS, swap, CPU from /proc) or takes the controllers' counts. */
 int cgroup_stats(const char *name, struct cgroup_stats *ret_stats, struct err *err);
+
+/* The same for one process, where there is no cgroup to ask. */
+int proc_stats(const struct proc_identity *identity, struct cgroup_stats *ret_stats,
+               struct err *err);
+
+/* True if the kernel killed something in it for want of memory; false where it does not tell. */
+bool cgroup_oom_killed(const char *name);
 
 #endif

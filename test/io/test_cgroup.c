@@ -1,0 +1,405 @@
+/*
+ * Cgroups in every kind this machine has: the same tests on the hybrid (or v2) hierarchy and on the
+ * v1 freezer, with real processes that fork, change their session and ignore signals.
+ */
+#include "io/proc.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static enum cgroup_mode machine; /* what there is really */
+static enum cgroup_mode tested;  /* what this group of tests runs on */
+static char parent[64];          /* a parent of our own, different in each run */
+
+static const char *name_of(const char *child)
+{
+    static char name[CGROUP_NAME_SIZE];
+
+    (void)text_format(name, sizeof(name), "%s/%s", parent, child);
+    return name;
+}
+
+static int use_machine(void **state)
+{
+    (void)state;
+    tested = machine;
+    return 0;
+}
+
+static int use_v1(void **state)
+{
+    (void)state;
+    tested = CGROUP_V1;
+    return 0;
+}
+
+static void need_cgroups(void)
+{
+    bool there = tested == CGROUP_V1 ? access("/sys/fs/cgroup/freezer/cgroup.procs", W_OK) == 0
+                                     : tested != CGROUP_NONE;
+
+    if (!there || geteuid() != 0) {
+        print_message("skipped: needs root and cgroups of kind %s\n", cgroup_mode_name(tested));
+        skip();
+    }
+    cgroup_use_mode(tested);
+}
+
+/* A process in NAME whose descendant in a session of its own ignores all it can; descriptor 1 of
+ * the returned pipe stays open until the last of them is dead. */
+static int start_family(const char *name)
+{
+    int pipe_fds[2];
+    char byte;
+    struct err err = {0};
+
+    assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
+    if (fork() == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (cgroup_enter(name, 0, &err) != 0)
+            _exit(1);
+        if (fork() == 0) {
+            (void)setsid();
+            (void)signal(SIGTERM, SIG_IGN);
+            (void)signal(SIGHUP, SIG_IGN);
+            if (fork() == 0)
+                (void)write(pipe_fds[1], "x", 1);
+        }
+        for (;;)
+            (void)pause();
+    }
+    assert_return_code(close(pipe_fds[1]), 0);
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+    return pipe_fds[0];
+}
+
+static void assert_family_dead(int fd)
+{
+    char byte;
+
+    assert_int_equal(read(fd, &byte, 1), 0);
+    assert_return_code(close(fd), 0);
+    while (waitpid(-1, NULL, WNOHANG) > 0)
+        continue;
+}
+
+/* Kills until it is empty, as users of cgroup_kill do, with a bound. */
+static void empty(const char *name)
+{
+    struct err err = {0};
+    struct pollfd events = {.fd = -1, .events = POLLPRI};
+
+    if (tested != CGROUP_V1)
+        assert_int_equal(cgroup_events_open(name, &events.fd, &err), 0);
+    for (int i = 0; i < 500 && cgroup_populated(name, &err) == 1; i++) {
+        assert_int_equal(cgroup_kill(name, &err), 0);
+        (void)poll(&events, 1, 10);
+    }
+    assert_int_equal(cgroup_populated(name, &err), 0);
+    if (events.fd >= 0)
+        (void)close(events.fd);
+}
+
+static void test_cgroup_create_and_remove_may_be_repeated(void **state)
+{
+    struct err err = {0};
+    const char *name = name_of("repeat");
+
+    (void)state;
+    need_cgroups();
+    assert_int_equal(cgroup_remove(name, &err), 0); /* nothing there yet */
+    assert_int_equal(cgroup_populated(name, &err), 0);
+    assert_int_equal(cgroup_kill(name, &err), 0);
+    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_int_equal(cgroup_populated(name, &err), 0);
+    assert_int_equal(cgroup_kill(name, &err), 0);
+    assert_int_equal(cgroup_remove(name, &err), 0);
+    assert_int_equal(cgroup_remove(name, &err), 0);
+}
+
+static void test_cgroup_names_that_leave_the_hierarchy_are_refused(void **state)
+{
+    static const char *const bad[] = {"", "/cairn", "cairn/../../etc", "a\nb"};
+    struct err err = {0};
+
+    (void)state;
+    need_cgroups();
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        assert_int_equal(cgroup_create(bad[i], &err), ERR_INVALID);
+        assert_int_equal(cgroup_kill(bad[i], &err), ERR_INVALID);
+        assert_int_equal(cgroup_remove(bad[i], &err), ERR_INVALID);
+    }
+}
+
+static void test_cgroup_kill_reaches_grandchildren_in_other_sessions(void **state)
+{
+    struct err err = {0};
+    const char *name = name_of("family");
+
+    (void)state;
+    need_cgroups();
+    assert_int_equal(cgroup_create(name, &err), 0);
+    int fd = start_family(name);
+    assert_int_equal(cgroup_populated(name, &err), 1);
+    assert_int_equal(cgroup_remove(name, &err), ERR_AGAIN);
+    empty(name);
+    assert_family_dead(fd);
+    assert_int_equal(cgroup_remove(name, &err), 0);
+}
+
+static void test_cgroup_kill_and_remove_go_below(void **state)
+{
+    char below[CGROUP_NAME_SIZE];
+    struct err err = {0};
+    const char *name = name_of("above");
+
+    (void)state;
+    need_cgroups();
+    (void)text_format(below, sizeof(below), "%s/a/b", name);
+    assert_int_equal(cgroup_create(below, &err), 0);
+    int fd = start_family(below);
+    assert_int_equal(cgroup_populated(name, &err), 1);
+    assert_int_equal(cgroup_remove(name, &err), ERR_AGAIN);
+    empty(name);
+    assert_family_dead(fd);
+    assert_int_equal(cgroup_remove(name, &err), 0);
+    assert_int_equal(cgroup_populated(below, &err), 0);
+}
+
+static void test_cgroup_kill_beats_a_process_that_keeps_forking(void **state)
+{
+    struct err err = {0};
+    const char *name = name_of("forks");
+    int pipe_fds[2];
+    char byte;
+
+    (void)state;
+    need_cgroups();
+    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
+    if (fork() == 0) {
+        if (cgroup_enter(name, 0, &err) != 0)
+            _exit(1);
+        (void)write(pipe_fds[1], "x", 1);
+        for (;;) { /* one at a time, each the parent of the next */
+            pid_t pid = fork();
+
+            if (pid > 0)
+                _exit(0);
+        }
+    }
+    assert_return_code(close(pipe_fds[1]), 0);
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+    empty(name);
+    assert_family_dead(pipe_fds[0]);
+    assert_int_equal(cgroup_remove(name, &err), 0);
+}
+
+static bool count_child(void *ctx, const char *child)
+{
+    (*(int *)ctx)++;
+    return !text_equal(child, "never");
+}
+
+static bool count_process(void *ctx, pid_t pid)
+{
+    (*(int *)ctx)++;
+    return pid > 0;
+}
+
+static void test_cgroup_lists_children_and_processes(void **state)
+{
+    struct err err = {0};
+    char name[CGROUP_NAME_SIZE];
+    int children = 0, processes = 0;
+
+    (void)state;
+    need_cgroups();
+    (void)text_copy(name, sizeof(name), name_of("one"));
+    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_int_equal(cgroup_create(name_of("two"), &err), 0);
+    int fd = start_family(name);
+    assert_int_equal(cgroup_each_child(parent, count_child, &children, &err), 0);
+    assert_int_equal(children, 2);
+    assert_int_equal(cgroup_each_process(name, count_process, &processes, &err), 0);
+    assert_int_equal(processes, 3);
+    children = processes = 0;
+    assert_int_equal(cgroup_each_child(name_of("none"), count_child, &children, &err), 0);
+    assert_int_equal(cgroup_each_process(name_of("none"), count_process, &processes, &err), 0);
+    assert_int_equal(children + processes, 0);
+    empty(name);
+    assert_family_dead(fd);
+    assert_int_equal(cgroup_remove(name, &err), 0);
+    assert_int_equal(cgroup_remove(name_of("two"), &err), 0);
+}
+
+static void test_cgroup_stats_sum_the_processes(void **state)
+{
+    struct cgroup_stats stats;
+    struct err err = {0};
+    const char *name = name_of("stats");
+
+    (void)state;
+    need_cgroups();
+    assert_int_equal(cgroup_stats(name, &stats, &err), ERR_GONE);
+    assert_int_equal(cgroup_create(name, &err), 0);
+    int fd = start_family(name);
+    assert_int_equal(cgroup_stats(name, &stats, &err), 0);
+    assert_int_equal(stats.processes, 3);
+    assert_true(stats.memory_rss_bytes > 0);
+    assert_true(stats.memory_usage_bytes >= stats.memory_rss_bytes);
+    assert_true(stats.memory_usage_bytes_max >= stats.memory_usage_bytes);
+    assert_false(stats.oom_killed);
+    empty(name);
+    assert_family_dead(fd);
+    assert_int_equal(cgroup_remove(name, &err), 0);
+}
+
+static void test_cgroup_memory_limit_kills_and_tells(void **state)
+{
+    struct cgroup_limits limits = {.memory_bytes_max = 4u << 20, .cpu_shares = 100};
+    struct err err = {0};
+    const char *name = name_of("limit");
+    int status;
+
+    (void)state;
+    need_cgroups();
+    if (tested == CGROUP_V2 ? access("/sys/fs/cgroup/memory.stat", F_OK) != 0
+                            : access("/sys/fs/cgroup/memory/memory.oom_control", F_OK) != 0) {
+        print_message("skipped: no memory controller\n");
+        skip();
+    }
+    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_int_equal(cgroup_limit(name, &limits, &err), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (cgroup_enter(name, 0, &err) != 0)
+            _exit(1);
+        for (;;) {
+            char *page = malloc(1 << 20);
+
+            if (page == NULL)
+                _exit(2);
+            memset(page, 1, 1 << 20);
+        }
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_true(cgroup_oom_killed(name));
+    assert_int_equal(cgroup_remove(name, &err), 0);
+}
+
+static void test_spawn_is_born_in_its_cgroup(void **state)
+{
+    char directory[CGROUP_NAME_SIZE + 64], text[1024] = "";
+    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"cat /proc/self/cgroup >&3"},
+                          NULL};
+    char *const no_environment[] = {NULL};
+    struct err err = {0};
+    const char *name = name_of("born");
+    int pipe_fds[2];
+    pid_t pid;
+
+    (void)state;
+    need_cgroups();
+    cgroup_directory(name, directory, sizeof(directory));
+    if (tested == CGROUP_V1) {
+        assert_string_equal(directory, "");
+        return;
+    }
+    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
+    struct proc_spawn spawn = {.path = "/bin/sh",
+                               .argv = argv,
+                               .envp = no_environment,
+                               .fds = &pipe_fds[1],
+                               .fds_count = 1,
+                               .cgroup = directory};
+    assert_int_equal(proc_spawn(&spawn, &pid, NULL, &err), 0);
+    assert_return_code(close(pipe_fds[1]), 0);
+    for (ssize_t got, used = 0;
+         (got = read(pipe_fds[0], text + used, sizeof(text) - 1 - (size_t)used)) > 0;)
+        used += got;
+    assert_return_code(close(pipe_fds[0]), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_non_null(strstr(text, name));
+    empty(name);
+    assert_int_equal(cgroup_remove(name, &err), 0);
+}
+
+static void test_mode_none_finds_nothing_and_succeeds(void **state)
+{
+    struct cgroup_stats stats;
+    struct err err = {0};
+    char directory[CGROUP_NAME_SIZE + 64];
+    int fd = -1;
+
+    (void)state;
+    cgroup_use_mode(CGROUP_NONE);
+    assert_int_equal(cgroup_create("cairn/x", &err), 0);
+    assert_int_equal(cgroup_enter("cairn/x", 0, &err), 0);
+    assert_int_equal(cgroup_populated("cairn/x", &err), 0);
+    assert_int_equal(cgroup_kill("cairn/x", &err), 0);
+    assert_int_equal(cgroup_remove("cairn/x", &err), 0);
+    assert_int_equal(cgroup_stats("cairn/x", &stats, &err), ERR_UNSUPPORTED);
+    assert_int_equal(cgroup_events_open("cairn/x", &fd, &err), ERR_UNSUPPORTED);
+    cgroup_directory("cairn/x", directory, sizeof(directory));
+    assert_string_equal(directory, "");
+}
+
+#define TESTS                                                                                      \
+    cmocka_unit_test(test_cgroup_create_and_remove_may_be_repeated),                               \
+        cmocka_unit_test(test_cgroup_names_that_leave_the_hierarchy_are_refused),                  \
+        cmocka_unit_test(test_cgroup_kill_reaches_grandchildren_in_other_sessions),                \
+        cmocka_unit_test(test_cgroup_kill_and_remove_go_below),                                    \
+        cmocka_unit_test(test_cgroup_kill_beats_a_process_that_keeps_forking),                     \
+        cmocka_unit_test(test_cgroup_lists_children_and_processes),                                \
+        cmocka_unit_test(test_cgroup_stats_sum_the_processes),                                     \
+        cmocka_unit_test(test_cgroup_memory_limit_kills_and_tells),                                \
+        cmocka_unit_test(test_spawn_is_born_in_its_cgroup)
+
+/* Removing the last child removes the parent: no trace of a run. */
+static int assert_parent_gone(void **state)
+{
+    static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified",
+                                        "/sys/fs/cgroup/freezer", "/sys/fs/cgroup/memory",
+                                        "/sys/fs/cgroup/cpu"};
+    char path[256];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(roots); i++) {
+        (void)text_format(path, sizeof(path), "%s/%s", roots[i], parent);
+        if (access(path, F_OK) == 0) {
+            print_message("left behind: %s\n", path);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest on_machine[] = {
+        TESTS, cmocka_unit_test(test_mode_none_finds_nothing_and_succeeds)};
+    const struct CMUnitTest on_v1[] = {TESTS};
+
+    (void)text_format(parent, sizeof(parent), "cairn/test%08d", (int)getpid());
+    machine = cgroup_mode();
+    int failed = cmocka_run_group_tests_name("cgroup", on_machine, use_machine, assert_parent_gone);
+    if (machine == CGROUP_V1)
+        return failed;
+    return failed + cmocka_run_group_tests_name("cgroup v1", on_v1, use_v1, assert_parent_gone);
+}

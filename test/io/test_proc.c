@@ -1,0 +1,344 @@
+/* Identity, signals to exactly one process, and spawning: what the child has and has not. */
+#include "io/proc.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char *const no_environment[] = {NULL};
+
+/* A child that sleeps until it is signalled; the caller reaps it. */
+static pid_t make_sleeper(void)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            (void)pause();
+    }
+    return pid;
+}
+
+static int reap(pid_t pid)
+{
+    int status = 0;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void test_identity_of_wrong_start_time_is_never_signalled(void **state)
+{
+    struct proc_identity identity;
+    struct err err = {0};
+    int fd = -1;
+    pid_t pid = make_sleeper();
+
+    (void)state;
+    assert_int_equal(proc_identify(pid, &identity, &err), 0);
+    assert_true(proc_is_alive(&identity));
+    identity.start_ticks += 1; /* the same number, another process */
+    assert_false(proc_is_alive(&identity));
+    assert_int_equal(proc_signal(&identity, SIGKILL, &err), ERR_GONE);
+    assert_int_equal(proc_kill_group(&identity, &err), ERR_GONE);
+    assert_int_equal(proc_open(&identity, &fd, &err), ERR_GONE);
+    assert_int_equal(fd, -1);
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* it lives */
+
+    identity.start_ticks -= 1;
+    assert_int_equal(proc_signal(&identity, SIGKILL, &err), 0);
+    assert_int_equal(WTERMSIG(reap(pid)), SIGKILL);
+    assert_int_equal(proc_signal(&identity, SIGKILL, &err), ERR_GONE);
+}
+
+static void test_signal_to_pids_of_one_and_less_is_refused(void **state)
+{
+    struct err err = {0};
+
+    (void)state;
+    for (int32_t pid = -2; pid <= 1; pid++) {
+        struct proc_identity identity = {.pid = pid};
+        int fd = -1;
+
+        assert_int_equal(proc_signal(&identity, SIGTERM, &err), ERR_INVALID);
+        assert_int_equal(proc_kill_group(&identity, &err), ERR_INVALID);
+        assert_int_equal(proc_open(&identity, &fd, &err), ERR_INVALID);
+    }
+}
+
+static void test_zombie_is_not_alive_but_can_be_identified(void **state)
+{
+    struct proc_identity identity;
+    struct err err = {0};
+    siginfo_t info;
+    pid_t pid = fork();
+
+    (void)state;
+    if (pid == 0)
+        _exit(0);
+    assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(proc_identify(pid, &identity, &err), 0);
+    assert_false(proc_is_alive(&identity));
+    assert_int_equal(proc_signal(&identity, SIGTERM, &err), ERR_GONE);
+    (void)reap(pid);
+    assert_int_equal(proc_identify(pid, &identity, &err), ERR_GONE);
+}
+
+static void test_open_gives_a_descriptor_that_tells_of_the_end(void **state)
+{
+    struct proc_identity identity;
+    struct err err = {0};
+    int fd = -1;
+    pid_t pid = make_sleeper();
+
+    (void)state;
+    assert_int_equal(proc_identify(pid, &identity, &err), 0);
+    assert_int_equal(proc_open(&identity, &fd, &err), 0);
+    assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
+    struct pollfd watch = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&watch, 1, 0), 0);
+    assert_int_equal(proc_signal(&identity, SIGKILL, &err), 0);
+    assert_int_equal(poll(&watch, 1, 5000), 1);
+    assert_return_code(close(fd), 0);
+    (void)reap(pid);
+}
+
+static void test_kill_group_takes_leader_and_children(void **state)
+{
+    struct proc_identity leader;
+    struct err err = {0};
+    int pipe_fds[2];
+    char byte;
+
+    (void)state;
+    assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)setpgid(0, 0);
+        if (fork() == 0) {
+            (void)signal(SIGTERM, SIG_IGN);
+            (void)write(pipe_fds[1], "x", 1);
+        }
+        for (;;)
+            (void)pause();
+    }
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+    assert_return_code(close(pipe_fds[1]), 0);
+    assert_int_equal(proc_identify(pid, &leader, &err), 0);
+    assert_int_equal(proc_kill_group(&leader, &err), 0);
+    (void)reap(pid);
+    assert_int_equal(read(pipe_fds[0], &byte, 1), 0); /* the grandchild's end closed, too */
+    assert_return_code(close(pipe_fds[0]), 0);
+}
+
+static void test_signal_names_go_both_ways(void **state)
+{
+    (void)state;
+    assert_int_equal(proc_signal_number("SIGTERM"), SIGTERM);
+    assert_int_equal(proc_signal_number("TERM"), SIGTERM);
+    assert_int_equal(proc_signal_number("15"), SIGTERM);
+    assert_int_equal(proc_signal_number("SIGIOT"), SIGABRT);
+    assert_int_equal(proc_signal_number("64"), 64);
+    assert_int_equal(proc_signal_number("65"), 0);
+    assert_int_equal(proc_signal_number("0"), 0);
+    assert_int_equal(proc_signal_number(""), 0);
+    assert_int_equal(proc_signal_number("-9"), 0);
+    assert_int_equal(proc_signal_number("SIGWHAT"), 0);
+    assert_string_equal(proc_signal_name(SIGABRT), "SIGABRT");
+    assert_string_equal(proc_signal_name(SIGHUP), "SIGHUP");
+    assert_string_equal(proc_signal_name(77), "signal 77");
+}
+
+static void test_boot_id_is_an_id(void **state)
+{
+    char boot_id[BOOT_ID_SIZE];
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(proc_boot_id(boot_id, &err), 0);
+    assert_true(uuid_is_valid(boot_id));
+}
+
+/* Runs SCRIPT in a spawned shell whose descriptor 3 is a pipe to us; returns what it wrote there.
+ */
+static void spawn_shell(const char *script, const char *directory, char *to, size_t size)
+{
+    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char *)(uintptr_t)script, NULL};
+    struct err err = {0};
+    int pipe_fds[2], status;
+    size_t used = 0;
+    ssize_t got;
+    pid_t pid;
+
+    assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
+    struct proc_spawn spawn = {.path = "/bin/sh",
+                               .argv = argv,
+                               .envp = no_environment,
+                               .directory = directory,
+                               .fds = &pipe_fds[1],
+                               .fds_count = 1};
+    if (proc_spawn(&spawn, &pid, NULL, &err) != 0)
+        fail_msg("%s", err.text);
+    assert_return_code(close(pipe_fds[1]), 0);
+    while ((got = read(pipe_fds[0], to + used, size - 1 - used)) > 0)
+        used += (size_t)got;
+    to[used] = '\0';
+    assert_return_code(close(pipe_fds[0]), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_spawn_gives_only_the_descriptors_named(void **state)
+{
+    char text[4096];
+    int leak = open("/dev/null", O_RDONLY); /* on purpose not close-on-exec */
+
+    (void)state;
+    assert_true(leak >= 0);
+    spawn_shell("readlink /proc/self/fd/0 /proc/self/fd/2 >&3; exec ls /proc/self/fd >&3", NULL,
+                text, sizeof(text));
+    /* 4 is the directory that ls reads. */
+    assert_string_equal(text, "/dev/null\n/dev/null\n0\n1\n2\n3\n4\n");
+    assert_return_code(close(leak), 0);
+}
+
+/* Both ends of a pipe at numbers that spawn does not hand out. */
+static void make_pipe_high(int to[2])
+{
+    int low[2];
+
+    assert_return_code(pipe2(low, O_CLOEXEC), 0);
+    for (int i = 0; i < 2; i++) {
+        to[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 20);
+        assert_true(to[i] >= 20);
+        assert_return_code(close(low[i]), 0);
+    }
+}
+
+static void test_spawn_orders_descriptors_that_overlap_their_places(void **state)
+{
+    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){"printf a >&3; printf b >&4"},
+                          NULL};
+    int first[2], second[2], fds[] = {4, 3};
+    struct proc_spawn spawn = {
+        .path = "/bin/sh", .argv = argv, .envp = no_environment, .fds = fds, .fds_count = 2};
+    struct err err = {0};
+    char byte;
+    pid_t pid;
+
+    (void)state;
+    make_pipe_high(first);
+    make_pipe_high(second);
+    assert_int_equal(dup3(first[1], 4, O_CLOEXEC), 4); /* 4 goes to 3, and 3 to 4 */
+    assert_int_equal(dup3(second[1], 3, O_CLOEXEC), 3);
+    assert_int_equal(proc_spawn(&spawn, &pid, NULL, &err), 0);
+    assert_int_equal(reap(pid), 0);
+    assert_int_equal(read(first[0], &byte, 1), 1);
+    assert_int_equal(byte, 'a');
+    assert_int_equal(read(second[0], &byte, 1), 1);
+    assert_int_equal(byte, 'b');
+    for (int i = 0; i < 2; i++) {
+        assert_return_code(close(first[i]), 0);
+        assert_return_code(close(second[i]), 0);
+        assert_return_code(close(fds[i]), 0);
+    }
+}
+
+static void test_spawn_resets_session_signals_and_directory(void **state)
+{
+    char text[4096], expected[128];
+    sigset_t blocked, before;
+
+    (void)state;
+    assert_return_code(sigemptyset(&blocked), 0);
+    assert_return_code(sigaddset(&blocked, SIGUSR1), 0);
+    assert_return_code(sigprocmask(SIG_BLOCK, &blocked, &before), 0);
+    assert_true(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    spawn_shell("pwd >&3; grep -E '^Sig(Blk|Ign)' /proc/$$/status >&3;"
+                "cut -d' ' -f1,6 /proc/$$/stat >&3; echo $$ $$ >&3",
+                "/proc/sys", text, sizeof(text));
+    assert_true(signal(SIGPIPE, SIG_DFL) == SIG_IGN);
+    assert_return_code(sigprocmask(SIG_SETMASK, &before, NULL), 0);
+
+    (void)text_format(expected, sizeof(expected), "/proc/sys\nSigBlk:\t%016d\nSigIgn:\t%016d\n", 0,
+                      0);
+    assert_true(text_starts_with(text, expected));
+    char *session = text + strlen(expected), *own = strchr(session, '\n');
+    assert_non_null(own);
+    *own++ = '\0';
+    own[strcspn(own, "\n")] = '\0';
+    assert_string_equal(session, own); /* pid and session are one number */
+}
+
+static void test_spawn_of_missing_program_says_so_and_leaves_nothing(void **state)
+{
+    struct proc_spawn spawn = {
+        .path = "/nowhere/program", .argv = no_environment, .envp = no_environment};
+    struct err err = {0};
+    int pidfd = -1;
+    pid_t pid = 0;
+
+    (void)state;
+    assert_int_equal(proc_spawn(&spawn, &pid, &pidfd, &err), ERR_GONE);
+    assert_int_equal(err.os, ENOENT);
+    assert_non_null(strstr(err.text, "/nowhere/program"));
+    assert_int_equal(pid, 0);
+    assert_int_equal(pidfd, -1);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+
+    spawn.path = "/bin/true";
+    spawn.directory = "/nowhere";
+    assert_int_equal(proc_spawn(&spawn, &pid, &pidfd, &err), ERR_GONE);
+    assert_non_null(strstr(err.text, "directory"));
+}
+
+static void test_spawn_returns_a_pidfd_of_the_child(void **state)
+{
+    char *const argv[] = {(char[]){"true"}, NULL};
+    struct proc_spawn spawn = {.path = "/bin/true", .argv = argv, .envp = no_environment};
+    struct err err = {0};
+    siginfo_t info = {0};
+    int pidfd = -1;
+    pid_t pid = 0;
+
+    (void)state;
+    assert_int_equal(proc_spawn(&spawn, &pid, &pidfd, &err), 0);
+    assert_int_equal(waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED), 0);
+    assert_int_equal(info.si_pid, pid);
+    assert_return_code(close(pidfd), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_identity_of_wrong_start_time_is_never_signalled),
+        cmocka_unit_test(test_signal_to_pids_of_one_and_less_is_refused),
+        cmocka_unit_test(test_zombie_is_not_alive_but_can_be_identified),
+        cmocka_unit_test(test_open_gives_a_descriptor_that_tells_of_the_end),
+        cmocka_unit_test(test_kill_group_takes_leader_and_children),
+        cmocka_unit_test(test_signal_names_go_both_ways),
+        cmocka_unit_test(test_boot_id_is_an_id),
+        cmocka_unit_test(test_spawn_gives_only_the_descriptors_named),
+        cmocka_unit_test(test_spawn_orders_descriptors_that_overlap_their_places),
+        cmocka_unit_test(test_spawn_resets_session_signals_and_directory),
+        cmocka_unit_test(test_spawn_of_missing_program_says_so_and_leaves_nothing),
+        cmocka_unit_test(test_spawn_returns_a_pidfd_of_the_child),
+    };
+
+    return cmocka_run_group_tests_name("proc", tests, NULL, NULL);
+}
