@@ -82,6 +82,10 @@ void agent_news(struct agent *agent, const struct machine_id *id, uint32_t gener
 void agent_spec(struct agent *agent, const char *key, const void *bytes, size_t length);
 void agent_meta(struct agent *agent, const char *key, const void *bytes, size_t length);
 
+/* Between true and false: what is posted and stored is one proposal of the control plane, which
+ * is dropped whole if its commit fails (the caller then says that it was refused). */
+void agent_propose(struct agent *agent, bool on);
+
 /* --- the turn --- */
 
 /* Steps everything that is queued and every timer that is due, commits, performs.  Returns 0 or

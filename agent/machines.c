@@ -128,6 +128,19 @@ void blobs_clear(struct journal_blob *blobs, size_t *count)
     *count = 0;
 }
 
+void blobs_keep_deletions(struct journal_blob *blobs, size_t *count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *count; i++) {
+        if (blobs[i].bytes == NULL)
+            blobs[kept++] = blobs[i];
+        else
+            free((void *)(uintptr_t)blobs[i].bytes); /* our own copy, const only for readers */
+    }
+    *count = kept;
+}
+
 static void blob_add(struct journal_blob **blobs, size_t *count, size_t *size, const char *key,
                      const void *bytes, size_t length)
 {

@@ -62,7 +62,7 @@ struct agent {
     struct agent_figures figures;
     struct flight *flights;     /* ring */
     uint64_t flights_count;
-    bool in_turn;
+    bool in_turn, proposing;
 };
 
 struct slot *slot_find(const struct agent *agent, const struct machine_id *id);
@@ -86,5 +86,9 @@ void agent_complain(const struct agent *agent, const struct machine_id *id,
                     const struct machine *record, const struct fsm_event *event);
 
 void blobs_clear(struct journal_blob *blobs, size_t *count);
+
+/* Forgets what was to be stored (it belonged to a proposal that was dropped), keeps what is to be
+ * deleted. */
+void blobs_keep_deletions(struct journal_blob *blobs, size_t *count);
 
 #endif

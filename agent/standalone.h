@@ -45,6 +45,9 @@ int standalone_deregister(struct standalone *standalone, const char *namespace, 
 /* Destroys every terminal alloc (system gc) and forgets dead jobs without allocs. */
 void standalone_collect(struct standalone *standalone);
 
+/* An alloc has ended or gone: collects what is over the configured bound. */
+void standalone_alloc_ended(struct standalone *standalone);
+
 struct standalone_job {
     const char *namespace, *id;
     const json_t *job;          /* as registered, canonical; borrowed until the next change */

@@ -23,6 +23,7 @@ struct queued {
     struct machine_id id;
     struct fsm_event event;
     bool root;              /* came from outside: waits for the next turn if the commit fails */
+    bool proposal;          /* of the control plane: dropped if the commit fails */
     size_t payload_at;      /* in the queue's bytes; SIZE_MAX: none */
     size_t payload_size;
 };
@@ -58,7 +59,13 @@ static void enqueue(struct agent *agent, const struct machine_id *id, const stru
     check(implies(kind != PAYLOAD_NONE, event->payload != NULL));
     queue->items = grow(queue->items, &queue->size, queue->count + 1, sizeof(*queue->items));
     struct queued *item = &queue->items[queue->count++];
-    *item = (struct queued){.id = *id, .event = *event, .root = root, .payload_at = SIZE_MAX};
+    *item = (struct queued){
+        .id = *id,
+        .event = *event,
+        .root = root,
+        .proposal = agent->proposing,
+        .payload_at = SIZE_MAX,
+    };
     item->event.payload = NULL;
     if (bytes > 0) {
         size_t aligned = (bytes + 15) & ~(size_t)15;
@@ -78,6 +85,12 @@ static const void *payload_of(const struct queue *queue, const struct queued *it
 void agent_post(struct agent *agent, const struct machine_id *id, const struct fsm_event *event)
 {
     enqueue(agent, id, event, true);
+}
+
+void agent_propose(struct agent *agent, bool on)
+{
+    check(agent->proposing != on);
+    agent->proposing = on;
 }
 
 void agent_tell(struct agent *agent, const struct machine_id *id, uint8_t event,
@@ -355,7 +368,7 @@ static void roll_back(struct agent *agent, const struct err *err)
     agent->queue = (struct queue){0};
     for (size_t i = 0; i < old.count; i++) {
         struct queued *item = &old.items[i];
-        if (!item->root)
+        if (!item->root || item->proposal)
             continue;
         if (item->event.reply != 0) {
             agent->world.refuse(agent->world.ctx, item->event.reply, err);
@@ -366,6 +379,7 @@ static void roll_back(struct agent *agent, const struct err *err)
     }
     free(old.items);
     free(old.bytes);
+    blobs_keep_deletions(agent->specs, &agent->specs_count);
     agent->touched_count = 0;
     agent->steps_count = 0;
 }

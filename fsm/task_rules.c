@@ -597,6 +597,15 @@ GUARD(task_restart_now, task->verdict == TASK_RESTART_NOW)
 GUARD(task_restart_later, task->verdict == TASK_RESTART_LATER)
 GUARD(task_remove_wanted, task->remove_wanted)
 
+bool task_holds_work(const struct task *task)
+{
+    static const uint32_t holding = 1u << T_STARTING | 1u << T_RUNNING | 1u << T_RECOVERING |
+                                    1u << T_PREKILL | 1u << T_DELAYING | 1u << T_STOPPING |
+                                    1u << T_REAPING;
+
+    return (holding >> task->machine.state & 1u) != 0;
+}
+
 /* --- the invariant, and the validator for records from disk --- */
 
 static bool is_text(const char *text, size_t size)
