@@ -27,7 +27,7 @@
 
 enum {
     RETRY_COMMIT_MS = 1000,
-    IDLE_MS = 2000,             /* after this long without a turn caches are emptied */
+    IDLE_MS = 2000, /* after this long without a turn caches are emptied */
     SPECS_CACHED_MAX = 2048,
     WATCHERS_MAX = 1024,
 };
@@ -71,7 +71,7 @@ struct daemon {
     struct retention *retention;
     struct api *api;
     struct node node;
-    struct waiting *waiting;    /* by token */
+    struct waiting *waiting; /* by token */
     uint64_t tokens;
     struct committed *committed;
     size_t committed_count, committed_size;
@@ -174,8 +174,8 @@ void daemon_after_commit(struct daemon *daemon, daemon_answer *answer, void *ctx
 {
     if (daemon->committed_count == daemon->committed_size) {
         daemon->committed_size = daemon->committed_size == 0 ? 8 : daemon->committed_size * 2;
-        daemon->committed = realloc(daemon->committed,
-                                    daemon->committed_size * sizeof(*daemon->committed));
+        daemon->committed =
+            realloc(daemon->committed, daemon->committed_size * sizeof(*daemon->committed));
         check(daemon->committed != NULL);
     }
     daemon->committed[daemon->committed_count++] = (struct committed){answer, ctx};
@@ -197,8 +197,8 @@ static void answer_committed(struct daemon *daemon, int code, const struct err *
 
 void daemon_watch(struct daemon *daemon, void (*cb)(void *ctx), void *ctx)
 {
-    daemon->watchers = realloc(daemon->watchers,
-                               (daemon->watchers_count + 1) * sizeof(*daemon->watchers));
+    daemon->watchers =
+        realloc(daemon->watchers, (daemon->watchers_count + 1) * sizeof(*daemon->watchers));
     check(daemon->watchers != NULL);
     check(daemon->watchers_count < WATCHERS_MAX); /* the API bounds its callers below this */
     daemon->watchers[daemon->watchers_count++] = (struct watcher){cb, ctx};
@@ -250,8 +250,8 @@ void daemon_watch_previous(struct daemon *daemon, const struct machine_id *id, c
     }
     if (daemon->previous_count == daemon->previous_size) {
         daemon->previous_size = daemon->previous_size == 0 ? 8 : daemon->previous_size * 2;
-        daemon->previous = realloc(daemon->previous,
-                                   daemon->previous_size * sizeof(*daemon->previous));
+        daemon->previous =
+            realloc(daemon->previous, daemon->previous_size * sizeof(*daemon->previous));
         check(daemon->previous != NULL);
     }
     struct previous *entry = &daemon->previous[daemon->previous_count++];
@@ -319,7 +319,8 @@ static void forget_specs(struct daemon *daemon)
 {
     struct cached *cached, *next;
 
-    HASH_ITER (hh, daemon->specs, cached, next) {
+    HASH_ITER(hh, daemon->specs, cached, next)
+    {
         HASH_DEL(daemon->specs, cached);
         alloc_spec_free(cached->spec);
         free(cached);
@@ -354,7 +355,8 @@ static void known(void *ctx, const char *alloc, struct alloc_assign *assign)
     if (daemon_alloc_spec(ctx, alloc, &spec, &err) < 0)
         return;
     (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
-    (void)text_copy(assign->job_id, sizeof(assign->job_id), spec->job_id); /* bounded when decoded */
+    (void)text_copy(assign->job_id, sizeof(assign->job_id),
+                    spec->job_id); /* bounded when decoded */
     (void)text_copy(assign->group, sizeof(assign->group), spec->group);
     assign->index = spec->index;
     assign->job_version = spec->job_version;
@@ -485,7 +487,7 @@ struct damaged {
     struct daemon *daemon;
     struct {
         char table[16], key[JOURNAL_KEY_SIZE], reason[ERR_TEXT_SIZE];
-    } *items;
+    } * items;
     size_t count;
 };
 
@@ -635,7 +637,8 @@ static void close_parts(struct daemon *daemon)
     struct waiting *waiting, *next;
 
     api_free(daemon->api);
-    HASH_ITER (hh, daemon->waiting, waiting, next) {
+    HASH_ITER(hh, daemon->waiting, waiting, next)
+    {
         HASH_DEL(daemon->waiting, waiting);
         free(waiting); /* the API has closed every exchange */
     }

@@ -23,8 +23,8 @@ void agent_free(struct agent *agent)
     if (agent == NULL)
         return;
     struct slot *slot, *next;
-    HASH_ITER (hh, agent->machines, slot, next)
-        slot_remove(agent, slot);
+    HASH_ITER(hh, agent->machines, slot, next)
+    slot_remove(agent, slot);
     blobs_clear(agent->specs, &agent->specs_count);
     blobs_clear(agent->metas, &agent->metas_count);
     free(agent->specs);

@@ -340,8 +340,7 @@ static void send_start(const struct machine_id *self, struct alloc *alloc, fsm_s
 {
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         struct alloc_member *member = &alloc->assign.members[i];
-        bool wanted = alloc->machine.state == A_POSTSTOP ||
-                      member->lifecycle != LIFECYCLE_POSTSTOP;
+        bool wanted = alloc->machine.state == A_POSTSTOP || member->lifecycle != LIFECYCLE_POSTSTOP;
         if (member->kind != MEMBER_TASK || member->told != ORDER_NONE || !wanted ||
             member->run_state == TASK_RUN_DEAD || !policy_may_start(alloc, member))
             continue;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    STOP_GRACE_MS = 10000,  /* the shim kills at the kill timeout; we step in this much later */
+    STOP_GRACE_MS = 10000, /* the shim kills at the kill timeout; we step in this much later */
     REAP_BACKOFF_MS = 500,
     REAP_BACKOFF_MS_MAX = 30000,
 };
@@ -582,9 +582,9 @@ GUARD(task_has_delay, delay_ahead(task))
 GUARD(task_has_poststart, has_hooks(task, PHASE_POSTSTART))
 GUARD(task_has_exited, has_hooks(task, PHASE_EXITED))
 GUARD(task_kill_wanted, task->kill_wanted)
-GUARD(task_kill_prekill, task->kill_wanted && has_hooks(task, PHASE_PREKILL) &&
-                             task->resume == RESUME_NOTHING)
-GUARD(task_kill_delay, task->kill_wanted && delay_ahead(task))
+GUARD(task_kill_prekill,
+      task->kill_wanted &&has_hooks(task, PHASE_PREKILL) && task->resume == RESUME_NOTHING)
+GUARD(task_kill_delay, task->kill_wanted &&delay_ahead(task))
 GUARD(task_resume_stop, task->resume == RESUME_STOPPING)
 GUARD(task_resume_delay, task->resume == RESUME_DELAYING)
 GUARD(task_resume_prekill, task->resume == RESUME_PREKILL && has_hooks(task, PHASE_PREKILL))

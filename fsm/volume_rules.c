@@ -16,7 +16,8 @@ enum {
     RETRY_BACKOFF_MS = 1000,
     RETRY_BACKOFF_MS_MAX = 60000,
     RETRIES_MAX = 10,
-    PLUGIN_WAIT_MS = 60000, /* for the first placement; a restored claim waits as long as it takes */
+    PLUGIN_WAIT_MS =
+        60000, /* for the first placement; a restored claim waits as long as it takes */
     DRAIN_RETRY_MS = 5000,
 };
 
@@ -232,7 +233,7 @@ static bool must_undo(const struct volume *volume, uint32_t peers)
 GUARD(volume_must_stage, our_turn(peers) && !is_staged(peers))
 GUARD(volume_must_publish, our_turn(peers) && is_staged(peers))
 GUARD(volume_retry, volume->recoverable && volume->machine.attempt < RETRIES_MAX)
-GUARD(volume_back_unpublish, volume->published && our_turn(peers))
+GUARD(volume_back_unpublish, volume->published &&our_turn(peers))
 GUARD(volume_back_unstage, !volume->published && must_unstage(volume, peers) && our_turn(peers))
 GUARD(volume_back_wait, must_undo(volume, peers))
 GUARD(volume_back_claim, volume->claimed)
@@ -240,7 +241,7 @@ GUARD(volume_release_wanted, volume->release_wanted)
 GUARD(volume_release_unpublish, volume->release_wanted && volume->published && our_turn(peers))
 GUARD(volume_release_unstage, volume->release_wanted && !volume->published &&
                                   must_unstage(volume, peers) && our_turn(peers))
-GUARD(volume_release_wait, volume->release_wanted && must_undo(volume, peers))
+GUARD(volume_release_wait, volume->release_wanted &&must_undo(volume, peers))
 GUARD(volume_release_claim, volume->release_wanted && volume->claimed)
 
 const char *volume_broken(const struct machine *record)

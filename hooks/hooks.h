@@ -23,15 +23,16 @@ struct hooks;
 /* What tasks may know of the node.  All borrowed for the life of the hooks. */
 struct hooks_node {
     const char *id, *name, *datacenter, *region, *class;
-    struct spec_pairs attributes;   /* "kernel.name" -> "linux", without the "attr." */
+    struct spec_pairs attributes; /* "kernel.name" -> "linux", without the "attr." */
     struct spec_pairs meta;
 };
 
 struct hooks_config {
     struct loop *loop;
-    const char *alloc_dir;          /* absolute; one directory for each alloc below it */
+    const char *alloc_dir; /* absolute; one directory for each alloc below it */
     const struct hooks_node *node;
-    const char *const *environment; /* the daemon's, NULL-terminated; the denylist is applied here */
+    const char *const
+        *environment; /* the daemon's, NULL-terminated; the denylist is applied here */
     const char *const *user_denylist; /* users no task may run as, NULL-terminated */
 };
 
@@ -63,12 +64,12 @@ void hook_run(struct hooks *hooks, const struct hook_run *run, hook_done *done, 
 /* --- paths of an alloc, absolute --- */
 
 struct hooks_paths {
-    char root[512];     /* <alloc_dir>/<alloc> */
-    char shared[512];   /* .../alloc */
-    char logs[512];     /* .../alloc/logs */
-    char task[512];     /* .../<task> */
-    char local[512];    /* .../<task>/local */
-    char secrets[512];  /* .../<task>/secrets */
+    char root[512];    /* <alloc_dir>/<alloc> */
+    char shared[512];  /* .../alloc */
+    char logs[512];    /* .../alloc/logs */
+    char task[512];    /* .../<task> */
+    char local[512];   /* .../<task>/local */
+    char secrets[512]; /* .../<task>/secrets */
 };
 
 int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *task,
@@ -80,7 +81,7 @@ int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *tas
  * owned by the caller. */
 struct hooks_launch {
     struct spec_pairs env;
-    struct task_spec task;          /* copy of the spec with config_json, user, ... interpolated */
+    struct task_spec task; /* copy of the spec with config_json, user, ... interpolated */
 };
 
 /* ERR_INVALID (never recoverable) when the config names an unknown variable. */
