@@ -525,6 +525,7 @@ static bool failing(const struct alloc *alloc)
     return policy_kill_reason(alloc, &cause) != TASK_EVENT_NONE;
 }
 
+/* clang-format off */
 GUARD(alloc_condemned, alloc->assign.condemned)
 GUARD(alloc_has_previous, alloc->assign.previous[0] != '\0')
 GUARD(alloc_hooks_left, alloc->hook != ALLOC_HOOK_COUNT)
@@ -543,6 +544,7 @@ GUARD(alloc_failing_prekill, failing(alloc) && has_prekill(alloc))
 GUARD(alloc_failing_delay, failing(alloc) && has_delay(alloc))
 GUARD(alloc_any_running, any_running(alloc))
 GUARD(alloc_destroy_wanted, alloc->destroy_wanted)
+/* clang-format on */
 
 /* --- the invariant, and the validator for records from disk --- */
 

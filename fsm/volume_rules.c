@@ -230,10 +230,11 @@ static bool must_undo(const struct volume *volume, uint32_t peers)
     return volume->published || must_unstage(volume, peers);
 }
 
+/* clang-format off */
 GUARD(volume_must_stage, our_turn(peers) && !is_staged(peers))
 GUARD(volume_must_publish, our_turn(peers) && is_staged(peers))
 GUARD(volume_retry, volume->recoverable && volume->machine.attempt < RETRIES_MAX)
-GUARD(volume_back_unpublish, volume->published &&our_turn(peers))
+GUARD(volume_back_unpublish, volume->published && our_turn(peers))
 GUARD(volume_back_unstage, !volume->published && must_unstage(volume, peers) && our_turn(peers))
 GUARD(volume_back_wait, must_undo(volume, peers))
 GUARD(volume_back_claim, volume->claimed)
@@ -241,8 +242,9 @@ GUARD(volume_release_wanted, volume->release_wanted)
 GUARD(volume_release_unpublish, volume->release_wanted && volume->published && our_turn(peers))
 GUARD(volume_release_unstage, volume->release_wanted && !volume->published &&
                                   must_unstage(volume, peers) && our_turn(peers))
-GUARD(volume_release_wait, volume->release_wanted &&must_undo(volume, peers))
+GUARD(volume_release_wait, volume->release_wanted && must_undo(volume, peers))
 GUARD(volume_release_claim, volume->release_wanted && volume->claimed)
+/* clang-format on */
 
 const char *volume_broken(const struct machine *record)
 {
