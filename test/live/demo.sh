@@ -12,7 +12,7 @@ daemon=
 say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
 fail() { printf 'demo: %s\n' "$*" >&2; tail -20 "$dir/daemon.log" >&2; exit 1; }
 cairn() { "$build/cairn" "$@"; }
-api() { curl -sf "$NOMAD_ADDR$1"; }
+api() { python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1]).read().decode())' "$NOMAD_ADDR$1"; }
 query() { python3 -c "import json,sys; data=json.load(sys.stdin); print($1)"; }
 
 start() {
