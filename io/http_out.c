@@ -330,7 +330,13 @@ static void describe(struct http_request *request, CURLcode result)
 
     if (request->error.code != 0)
         return;
-    (void)err_set(&request->error, code_of(result), "%s %s: %s", request->method, request->url,
+    /* Without user, password and query, which may be secrets. */
+    const char *host = strstr(request->url, "://");
+    host = host == NULL ? request->url : host + 3;
+    const char *at = memchr(host, '@', strcspn(host, "/?#"));
+    host = at == NULL ? host : at + 1;
+    (void)err_set(&request->error, code_of(result), "%s %.*s: %s", request->method,
+                  (int)strcspn(host, "?#"), host,
                   curl.easy_strerror(result));                          /* only to be filled */
     (void)curl.easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &number); /* 0 if none */
     request->error.os = (int)number;
