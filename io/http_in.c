@@ -2,269 +2,24 @@
  * The HTTP server: libmicrohttpd does the protocol, our loop does the waiting.
  *
  * The library polls its sockets in an epoll set of its own, which is one descriptor to our loop;
- * nothing in it is timed, so an idle server does not wake.  While an answer is awaited (or a
- * stream has nothing to send) the connection is suspended, which means that the library does not
- * look at it: a watch of ours does then, and so notices a peer that leaves.
+ * nothing in it is timed, so an idle server does not wake.  It is told to be strict, and where its
+ * mercy would leave open what a request means (two lengths, "%00" in a path), we refuse first.
  *
- * Invariants: an exchange belongs to its connection until the peer is gone, then on_close ends it
- * or, without one, the answer that comes too late.  A connection of which we have had enough is
- * doomed: its socket is shut down, and the library takes it apart at its next turn.  Chosen over
- * libwebsockets, which takes chunked bodies, negative lengths and malformed headers for something
- * else and binds every address where it was given 127.0.0.1.
+ * Chosen over libwebsockets, which takes chunked bodies, negative lengths and malformed headers for
+ * something else and listens on every address where it was given 127.0.0.1.
  */
-#include "io/http.h"
-
-#include "io/buffer.h"
+#include "io/http_connection.h"
 #include "io/listen.h"
 #include "io/scope.h"
 
 #include <errno.h>
-#include <microhttpd.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum {
     ARRIVE_DEFAULT_MS = 10 * 1000,
     IDLE_DEFAULT_MS = 5 * 60 * 1000,
-    QUEUE_MAX = 16 << 20,   /* bytes queued on one stream */
     HEADERS_MAX = 32 << 10, /* bytes of a request's head: the library's memory for it */
-    STREAM_BLOCK = 16 << 10,
 };
-
-enum exchange_state {
-    EXCHANGE_ARRIVING,
-    EXCHANGE_WAITING,   /* with the handler, not answered yet */
-    EXCHANGE_STREAMING, /* begun, not ended */
-    EXCHANGE_ANSWERED,  /* our part is done */
-};
-
-struct http_exchange {
-    struct connection *connection; /* NULL: the peer is gone, nobody was told */
-    enum exchange_state state;
-    bool begun;  /* the library has shown us the head */
-    int refusal; /* the status to answer with instead of asking the handler, or 0 */
-    char method[16];
-    char *path;                    /* owned */
-    struct buffer body;            /* of the request; then of a stream what is queued */
-    struct MHD_Response *response; /* owned until it is queued */
-    int status;
-    void (*on_drain)(void *ctx);
-    void *on_drain_ctx;
-    bool drained;
-    void (*on_close)(void *ctx);
-    void *on_close_ctx;
-};
-
-struct connection {
-    struct http_server *server;
-    struct MHD_Connection *mhd;
-    int fd; /* the library's */
-    bool idle, suspended, doomed;
-    bool overflown; /* to be doomed at the next iteration */
-    struct io_timer deadline;
-    struct io_watch watch; /* while idle or suspended */
-    struct http_exchange *exchange;
-    struct connection *next, **link;
-};
-
-struct http_server {
-    struct loop *loop;
-    struct MHD_Daemon *daemon;
-    char *unix_socket; /* owned */
-    uint16_t port;
-    size_t body_bytes_max;
-    uint64_t arrive_ms, idle_ms;
-    void (*handle)(void *ctx, struct http_exchange *exchange);
-    void *ctx;
-    struct io_watch watch;
-    struct io_timer again;
-    bool running;
-    bool place_free; /* a connection was closed: the library may accept again, if it is run */
-    struct connection *connections;
-};
-
-/* --- exchanges and connections --- */
-
-static void exchange_free(struct http_exchange *exchange)
-{
-    if (exchange->response != NULL)
-        MHD_destroy_response(exchange->response);
-    buffer_close(&exchange->body);
-    free(exchange->path);
-    free(exchange);
-}
-
-/* The library is done with the exchange of CONNECTION, or its peer is. */
-static void exchange_finish(struct connection *connection)
-{
-    struct http_exchange *exchange = connection->exchange;
-
-    connection->exchange = NULL;
-    if (exchange == NULL)
-        return;
-    bool open = exchange->state == EXCHANGE_WAITING || exchange->state == EXCHANGE_STREAMING;
-    if (open && exchange->on_close == NULL) {
-        exchange->connection = NULL;
-        return;
-    }
-    if (open)
-        exchange->on_close(exchange->on_close_ctx);
-    exchange_free(exchange);
-}
-
-static void on_again(struct io_timer *timer);
-
-static void resume(struct connection *connection)
-{
-    struct http_server *server = connection->server;
-
-    if (!connection->suspended)
-        return;
-    connection->suspended = false;
-    io_watch_stop(&connection->watch);
-    MHD_resume_connection(connection->mhd); /* at the library's next turn */
-    if (!server->running)
-        io_timer_start(server->loop, &server->again, 0, on_again, server);
-}
-
-static void doom(struct connection *connection)
-{
-    if (connection->doomed)
-        return;
-    connection->doomed = true;
-    io_timer_stop(&connection->deadline);
-    io_watch_stop(&connection->watch);
-    (void)shutdown(connection->fd, SHUT_RDWR); /* fails if the peer was faster */
-    exchange_finish(connection);
-    resume(connection);
-}
-
-static void on_deadline(struct io_timer *timer)
-{
-    doom(timer->ctx);
-}
-
-static void set_deadline(struct connection *connection, uint64_t delay_ms)
-{
-    if (connection->doomed)
-        return;
-    io_timer_start(connection->server->loop, &connection->deadline,
-                   connection->overflown ? 0 : loop_now_ms() + delay_ms, on_deadline, connection);
-}
-
-/* The first byte of a request on an idle connection. */
-static void begin_request(struct connection *connection)
-{
-    if (!connection->idle)
-        return;
-    connection->idle = false;
-    io_watch_stop(&connection->watch);
-    set_deadline(connection, connection->server->arrive_ms);
-}
-
-static void on_readable(struct io_watch *watch, int events)
-{
-    struct connection *connection = watch->ctx;
-    char byte;
-    (void)events;
-
-    if (connection->idle) {
-        begin_request(connection);
-        return;
-    }
-    ssize_t got = recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (got > 0)
-        io_watch_stop(watch); /* the next request, early; from now on only writing can tell */
-    else if (got == 0 || (errno != EAGAIN && errno != EINTR))
-        doom(connection);
-}
-
-static void watch_peer(struct connection *connection)
-{
-    if (!connection->doomed)
-        io_watch_start(connection->server->loop, &connection->watch, connection->fd, IO_READABLE,
-                       on_readable, connection);
-}
-
-static void suspend(struct connection *connection)
-{
-    check(!connection->suspended);
-    connection->suspended = true;
-    MHD_suspend_connection(connection->mhd);
-    watch_peer(connection);
-}
-
-static struct connection *connection_of(struct MHD_Connection *mhd)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-    return info == NULL ? NULL : info->socket_context;
-}
-
-static void connection_start(struct http_server *server, struct MHD_Connection *mhd, void **context)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct connection *connection = calloc(1, sizeof(*connection));
-    const int on = 1;
-
-    check(info != NULL);
-    check(connection != NULL);
-    connection->server = server;
-    connection->mhd = mhd;
-    connection->fd = info->connect_fd;
-    connection->next = server->connections;
-    connection->link = &server->connections;
-    if (connection->next != NULL)
-        connection->next->link = &connection->next;
-    server->connections = connection;
-    *context = connection;
-    /* A stream to a machine that was switched off ends some day; UNIX sockets do not know it. */
-    (void)setsockopt(connection->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-    set_deadline(connection, connection->server->arrive_ms);
-}
-
-static void connection_free(struct connection *connection)
-{
-    connection->doomed = true;
-    exchange_finish(connection);
-    io_timer_stop(&connection->deadline);
-    io_watch_stop(&connection->watch);
-    *connection->link = connection->next;
-    if (connection->next != NULL)
-        connection->next->link = connection->link;
-    connection->server->place_free = true;
-    free(connection);
-}
-
-static void on_connection(void *ctx, struct MHD_Connection *mhd, void **context,
-                          enum MHD_ConnectionNotificationCode code)
-{
-    if (code == MHD_CONNECTION_NOTIFY_STARTED)
-        connection_start(ctx, mhd, context);
-    else if (*context != NULL)
-        connection_free(*context);
-}
-
-static void on_completed(void *ctx, struct MHD_Connection *mhd, void **request,
-                         enum MHD_RequestTerminationCode code)
-{
-    struct connection *connection = connection_of(mhd);
-    (void)ctx;
-    (void)code; /* the exchange's state says what there is to tell */
-
-    *request = NULL;
-    if (connection == NULL)
-        return;
-    exchange_finish(connection);
-    if (connection->doomed)
-        return;
-    connection->idle = true;
-    set_deadline(connection, connection->server->idle_ms);
-    watch_peer(connection);
-}
 
 /* --- requests --- */
 
@@ -315,7 +70,7 @@ static void *on_target(void *ctx, const char *target, struct MHD_Connection *mhd
     exchange->connection = connection;
     exchange->refusal = is_valid_target(target) ? 0 : MHD_HTTP_BAD_REQUEST;
     connection->exchange = exchange;
-    begin_request(connection);
+    connection_begin_request(connection);
     return exchange;
 }
 
@@ -356,11 +111,6 @@ static void inspect_head(struct http_exchange *exchange, struct MHD_Connection *
         exchange->refusal = MHD_HTTP_CONTENT_TOO_LARGE;
 }
 
-static void add_header(struct MHD_Response *response, const char *name, const char *value)
-{
-    (void)MHD_add_response_header(response, name, value); /* what it refuses is left out */
-}
-
 static enum MHD_Result refuse(struct http_exchange *exchange)
 {
     const char *text = exchange->refusal == MHD_HTTP_BAD_REQUEST ? "malformed request\n"
@@ -369,13 +119,14 @@ static enum MHD_Result refuse(struct http_exchange *exchange)
         strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
 
     check(response != NULL);
-    add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain");
+    response_add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain");
     /* Whatever follows on this connection is not to be trusted as a request. */
-    add_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    response_add_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     exchange->state = EXCHANGE_ANSWERED;
     enum MHD_Result result =
         MHD_queue_response(exchange->connection->mhd, (unsigned)exchange->refusal, response);
     MHD_destroy_response(response);
+    connection_set_deadline(exchange->connection, exchange->connection->server->idle_ms);
     return result;
 }
 
@@ -386,7 +137,7 @@ static enum MHD_Result queue_answer(struct http_exchange *exchange)
 
     MHD_destroy_response(exchange->response);
     exchange->response = NULL;
-    set_deadline(exchange->connection, exchange->connection->server->idle_ms);
+    connection_set_deadline(exchange->connection, exchange->connection->server->idle_ms);
     return result;
 }
 
@@ -401,7 +152,7 @@ static enum MHD_Result on_whole(struct http_exchange *exchange)
     connection->server->handle(connection->server->ctx, exchange);
     if (exchange->response != NULL)
         return queue_answer(exchange);
-    suspend(connection);
+    connection_suspend(connection);
     return MHD_YES;
 }
 
@@ -441,154 +192,6 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *mhd, const c
     return exchange->response == NULL ? MHD_NO : queue_answer(exchange);
 }
 
-const char *http_method(const struct http_exchange *exchange)
-{
-    return exchange->method;
-}
-
-const char *http_path(const struct http_exchange *exchange)
-{
-    return exchange->path;
-}
-
-static const char *lookup(const struct http_exchange *exchange, enum MHD_ValueKind kind,
-                          const char *name)
-{
-    const char *value = NULL;
-
-    if (exchange->connection == NULL ||
-        MHD_lookup_connection_value_n(exchange->connection->mhd, kind, name, strlen(name), &value,
-                                      NULL) != MHD_YES)
-        return NULL;
-    return value == NULL ? "" : value; /* "?name" alone */
-}
-
-const char *http_query(const struct http_exchange *exchange, const char *name)
-{
-    return lookup(exchange, MHD_GET_ARGUMENT_KIND, name);
-}
-
-const char *http_header(const struct http_exchange *exchange, const char *name)
-{
-    return lookup(exchange, MHD_HEADER_KIND, name);
-}
-
-const char *http_body(const struct http_exchange *exchange, size_t *ret_length)
-{
-    *ret_length = buffer_length(&exchange->body);
-    return buffer_text(&exchange->body);
-}
-
-void http_on_close(struct http_exchange *exchange, void (*cb)(void *ctx), void *ctx)
-{
-    exchange->on_close = cb;
-    exchange->on_close_ctx = ctx;
-}
-
-/* --- answers --- */
-
-/* RESPONSE is moved into the exchange; the library takes it when the connection is resumed, or
- * when the handler returns. */
-static void answer(struct http_exchange *exchange, int status, const char *content_type,
-                   struct MHD_Response *response)
-{
-    check(exchange->state == EXCHANGE_WAITING);
-    check(status >= 200 && status <= 599);
-    check(response != NULL);
-
-    if (content_type != NULL)
-        add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
-    exchange->status = status;
-    exchange->response = response;
-}
-
-void http_respond(struct http_exchange *exchange, int status, const char *content_type,
-                  const struct http_header_line *headers, size_t headers_count, const void *body,
-                  size_t length)
-{
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        length, (void *)(uintptr_t)(body == NULL ? "" : body), MHD_RESPMEM_MUST_COPY);
-
-    answer(exchange, status, content_type, response);
-    for (size_t i = 0; i < headers_count; i++)
-        add_header(response, headers[i].name, headers[i].value);
-    exchange->state = EXCHANGE_ANSWERED;
-    if (exchange->connection == NULL)
-        exchange_free(exchange);
-    else
-        resume(exchange->connection);
-}
-
-static ssize_t on_stream_read(void *ctx, uint64_t position, char *to, size_t size)
-{
-    struct connection *connection = ctx;
-    struct http_exchange *exchange = connection->exchange;
-    (void)position;
-
-    if (exchange == NULL || connection->doomed || connection->overflown)
-        return MHD_CONTENT_READER_END_WITH_ERROR;
-    size_t taken = buffer_take(&exchange->body, to, size);
-    if (buffer_length(&exchange->body) > 0 || exchange->state == EXCHANGE_ANSWERED)
-        set_deadline(connection, connection->server->idle_ms);
-    else
-        io_timer_stop(&connection->deadline); /* nothing to say may last as long as it likes */
-    if (taken > 0) {
-        exchange->drained = buffer_length(&exchange->body) == 0;
-        return (ssize_t)taken;
-    }
-    if (exchange->state == EXCHANGE_ANSWERED)
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    suspend(connection);
-    return 0;
-}
-
-void http_stream_begin(struct http_exchange *exchange, int status, const char *content_type,
-                       void (*on_drain)(void *ctx), void *ctx)
-{
-    answer(exchange, status, content_type,
-           MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_stream_read,
-                                             exchange->connection, NULL));
-    exchange->state = EXCHANGE_STREAMING;
-    exchange->on_drain = on_drain;
-    exchange->on_drain_ctx = ctx;
-    buffer_close(&exchange->body); /* of the request; the stream's queue from now on */
-    if (exchange->connection != NULL)
-        resume(exchange->connection);
-}
-
-size_t http_stream_write(struct http_exchange *exchange, const void *bytes, size_t length)
-{
-    struct connection *connection = exchange->connection;
-
-    check(exchange->state == EXCHANGE_STREAMING);
-    if (connection == NULL || connection->overflown || length == 0)
-        return buffer_length(&exchange->body);
-    bool first = buffer_length(&exchange->body) == 0;
-    if (!buffer_append(&exchange->body, bytes, length, QUEUE_MAX)) {
-        /* Not from in here: the producer still holds the exchange.  Its on_close comes from the
-         * loop. */
-        buffer_close(&exchange->body);
-        connection->overflown = true;
-        set_deadline(connection, 0);
-        return 0;
-    }
-    if (first)
-        set_deadline(connection, connection->server->idle_ms);
-    resume(connection);
-    return buffer_length(&exchange->body);
-}
-
-void http_stream_end(struct http_exchange *exchange)
-{
-    check(exchange->state == EXCHANGE_STREAMING);
-
-    exchange->state = EXCHANGE_ANSWERED;
-    if (exchange->connection == NULL)
-        exchange_free(exchange);
-    else
-        resume(exchange->connection);
-}
-
 /* --- the server --- */
 
 static void call_on_drain(struct http_server *server)
@@ -607,16 +210,20 @@ static void call_on_drain(struct http_server *server)
     }
 }
 
+static void on_again(struct io_timer *timer);
+
 static void run(struct http_server *server)
 {
-    MHD_UNSIGNED_LONG_LONG delay_ms = 0;
+    MHD_UNSIGNED_LONG_LONG delay_ms;
 
     server->running = true;
-    server->place_free = false;
+    server->more = false;
     (void)MHD_run(server->daemon); /* fails only for a daemon that polls by itself */
     call_on_drain(server);
     server->running = false;
-    if (MHD_get_timeout(server->daemon, &delay_ms) == MHD_YES || server->place_free)
+    if (server->more)
+        io_timer_start(server->loop, &server->again, 0, on_again, server);
+    else if (MHD_get_timeout(server->daemon, &delay_ms) == MHD_YES)
         io_timer_start(server->loop, &server->again, loop_now_ms() + delay_ms, on_again, server);
     else
         io_timer_stop(&server->again);
@@ -625,6 +232,13 @@ static void run(struct http_server *server)
 static void on_again(struct io_timer *timer)
 {
     run(timer->ctx);
+}
+
+void server_run_soon(struct http_server *server)
+{
+    server->more = true;
+    if (!server->running)
+        io_timer_start(server->loop, &server->again, 0, on_again, server);
 }
 
 static void on_sockets(struct io_watch *watch, int events)
@@ -647,10 +261,14 @@ static int start(struct http_server *server, const struct http_listen *listen, i
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, listen->connections_max,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, server, MHD_OPTION_URI_LOG_CALLBACK, on_target, server, MHD_OPTION_END);
-    if (server->daemon == NULL)
-        return err_os(err, ERR_LIMIT, errno, "cannot start the HTTP server");
+        MHD_OPTION_NOTIFY_CONNECTION, connection_on_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
+        connection_on_completed, server, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
+        MHD_OPTION_END);
+    if (server->daemon == NULL) {
+        int code = err_os(err, ERR_LIMIT, errno, "cannot start the HTTP server");
+        (void)close(fd); /* nothing was written to it */
+        return code;
+    }
 
     const union MHD_DaemonInfo *info =
         MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -697,10 +315,10 @@ void http_server_free(struct http_server *server)
     check(!server->running);
 
     for (struct connection *at = server->connections; at != NULL; at = at->next)
-        doom(at);
+        connection_doom(at);
     io_watch_stop(&server->watch);
-    io_timer_stop(&server->again);
     MHD_stop_daemon(server->daemon); /* closes the listening socket, too */
+    io_timer_stop(&server->again);
     check(server->connections == NULL);
     if (server->unix_socket != NULL)
         (void)unlink(server->unix_socket); /* somebody else may have done it */

@@ -7,6 +7,7 @@
 #include "test/io/scratch.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -33,7 +34,20 @@ struct peer {
     struct err last_error;
     struct io_timer timer;
     struct scratch *scratch;
+    unsigned descriptors; /* open before the test */
 };
+
+static inline unsigned count_descriptors(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    assert_non_null(directory);
+    while (readdir(directory) != NULL)
+        count++;
+    closedir(directory);
+    return count;
+}
 
 static inline void note(struct peer *peer, const char *text)
 {
@@ -244,6 +258,7 @@ static inline int peer_set_up(void **state)
     assert_non_null(peer);
     (void)scratch_make(&scratch);
     peer->scratch = scratch;
+    peer->descriptors = count_descriptors();
     peer->loop = loop_new();
     const struct http_listen listen = peer_listen(peer);
     peer_start(peer, &listen);
@@ -255,11 +270,14 @@ static inline int peer_tear_down(void **state)
 {
     struct peer *peer = *state;
     void *scratch = peer->scratch;
+    unsigned before = peer->descriptors;
 
     http_server_free(peer->server);
     loop_free(peer->loop);
     free(peer);
-    return scratch_remove(&scratch);
+    if (count_descriptors() != before)
+        print_message("%u descriptors before, %u after\n", before, count_descriptors());
+    return scratch_remove(&scratch) != 0 || count_descriptors() != before ? -1 : 0;
 }
 
 #endif

@@ -143,8 +143,7 @@ static void test_malformed_requests_get_400_and_do_no_harm(void **state)
         "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
         "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5x\r\n\r\nhello",
         "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
-        "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "0\r\n\r\n",
+        "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
         "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\nhello",
     };
     struct peer *peer = *state;
@@ -161,6 +160,8 @@ static void test_malformed_requests_get_400_and_do_no_harm(void **state)
 }
 
 /* What is no HTTP at all, and bodies that break off their own rules. */
+#define CHUNKED "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+
 static void test_bytes_without_sense_are_cut_off(void **state)
 {
     static const char *const requests[] = {
@@ -168,12 +169,10 @@ static void test_bytes_without_sense_are_cut_off(void **state)
         "GET\r\n\r\n",
         "\x16\x03\x01\x02\x01\x01\xfc\x03\x03 TLS says hello\r\n\r\n",
         "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-        "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\nhello\r\n",
-        "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nhello\r\n",
-        "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "ffffffffffffffffff\r\nhello\r\n",
-        "PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloworld\r\n0"
-        "\r\n\r\n",
+        CHUNKED "xyz\r\nhello\r\n",
+        CHUNKED "-5\r\nhello\r\n",
+        CHUNKED "ffffffffffffffffff\r\nhello",
+        CHUNKED "5\r\nhelloworld\r\n0\r\n",
     };
     struct peer *peer = *state;
 
