@@ -696,7 +696,7 @@ static void test_work_and_memory_of_evaluation_are_bounded(void **state)
                        "join(\"\", [for x in range(1000) : \"aaaaaaaaaa\"]))\n"),
                 "too long");
     check_limit(strdup("v = [for x in range(1000) : [for y in range(1000) : "
-                       "regex(\"a*b\", \"aaaaaaaaaaaaa\")]]\n"),
+                       "regexall(\"a*b\", \"aaaaaaaaaaaaa\")]]\n"),
                 part);
 }
 
