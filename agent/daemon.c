@@ -83,7 +83,8 @@ struct daemon {
     struct io_timer deadline_timer, retry_timer, idle_timer;
     struct rng rng;
     uint64_t index;
-    bool restored, changed, waits_for_retry;
+    bool restored, reported, changed, waits_for_retry;
+    uint64_t lost; /* tasks whose payload was not found after the restart */
     char degraded[ERR_TEXT_SIZE];
 };
 
@@ -382,6 +383,7 @@ static void trace(void *ctx, const struct journal_event *event)
 
     if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
         forget_alloc(daemon, event->id.text);
+    daemon->lost += event->id.kind == MACHINE_TASK && event->event.kind == TE_LOST;
     if (!log_wants(LOG_DEBUG))
         return;
     agent_describe(event, line, sizeof(line));
@@ -436,6 +438,29 @@ static void commit_failed(struct daemon *daemon, const struct err *err)
                    retry_reached, daemon);
 }
 
+static bool count_recovering(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    (void)id;
+    *(size_t *)ctx += record->state == T_RECOVERING;
+    return true;
+}
+
+/* Says once when every task of the last incarnation has been looked for. */
+static void report_restored(struct daemon *daemon)
+{
+    size_t recovering = 0;
+
+    if (daemon->reported)
+        return;
+    agent_each(daemon->core, MACHINE_TASK, count_recovering, &recovering);
+    if (recovering > 0)
+        return;
+    daemon->reported = true;
+    if (agent_count(daemon->core, MACHINE_TASK) > 0)
+        log_info("agent", "restored tasks=%zu lost=%llu", agent_count(daemon->core, MACHINE_TASK),
+                 (unsigned long long)daemon->lost);
+}
+
 static bool turn(void *ctx)
 {
     struct daemon *daemon = ctx;
@@ -466,6 +491,7 @@ static bool turn(void *ctx)
         daemon->restored = true;
         perform_sweep(daemon);
     }
+    report_restored(daemon);
     tell_watchers(daemon);
     arm_deadline(daemon);
     io_timer_start(daemon->loop, &daemon->idle_timer, loop_now_ms() + IDLE_MS, idle_reached,
