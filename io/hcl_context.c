@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUDGET_BASE = 1 << 21, BUDGET_A_BYTE = 16, INPUTS_MAX = 1024 };
+enum { BUDGET_BASE = 1 << 21, BUDGET_A_BYTE = 4, INPUTS_MAX = 1024 };
 
 /* --- symbols --- */
 
@@ -378,10 +378,15 @@ static int make_locals(struct hcl_context *context, struct hcl_error *error)
         }
     }
     int code = check_names(context, &context->locals, "local", error);
-    for (size_t i = 0; i < context->locals.count && code == 0; i++) {
-        struct hcl_symbol *symbol = &context->locals.items[i];
+    /* In the file's order, so that a local that builds on the one before finds it evaluated. */
+    for (size_t i = 0; i < root->blocks_count && code == 0; i++) {
+        const struct hcl_body *body = &root->blocks[i].body;
 
-        code = evaluate_symbol(context, symbol, symbol->place, error);
+        if (!text_equal(root->blocks[i].type, "locals"))
+            continue;
+        for (size_t j = 0; j < body->attributes_count && code == 0; j++)
+            code = evaluate_symbol(context, find_symbol(&context->locals, body->attributes[j].name),
+                                   body->attributes[j].place, error);
     }
     return code;
 }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVALUATE_DEPTH_MAX = 512, BYTES_A_UNIT = 16 };
+enum { EVALUATE_DEPTH_MAX = 512, BYTES_A_UNIT = 16, UNITS_A_FAILURE = 64 };
 
 int hcl_charge(struct hcl_context *context, struct hcl_place place, uint64_t units,
                struct hcl_error *error)
@@ -709,6 +709,9 @@ static int evaluate_try(struct hcl_context *context, const struct hcl_scope *sco
             *ret_value = value;
         if (code == 0 || code == ERR_LIMIT)
             break;
+        int charged = hcl_charge(context, part->place, UNITS_A_FAILURE, error);
+        if (charged != 0)
+            return charged;
     }
     if (can && code != ERR_LIMIT) {
         *ret_value = json_boolean(code == 0);

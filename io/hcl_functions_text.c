@@ -402,7 +402,7 @@ static json_t *run_indent(const struct hcl_call *call)
 
 /* --- regular expressions --- */
 
-enum { PATTERN_MAX = 512, GROUPS_MAX = 32, SUBJECT_MAX = 8 << 10 };
+enum { PATTERN_MAX = 512, GROUPS_MAX = 32, SUBJECT_MAX = 1024 };
 
 /* Translates the common escapes to POSIX and refuses what would be unbounded work for regcomp and
  * regexec: long patterns, many groups, counted repeats, back-references. */
@@ -527,14 +527,14 @@ static void leave_utf8(struct matcher *matcher)
 static bool begin_regex(const struct hcl_call *call, size_t pattern, size_t subject,
                         struct texts *texts, struct matcher *ret_matcher)
 {
-    enum { UNITS_A_CALL = 1000 }; /* matching costs more than its text's length */
-
-    if (hcl_charge(call->context, call->place, UNITS_A_CALL, call->error) != 0 ||
-        !read_texts(call, texts, call->count))
+    if (!read_texts(call, texts, call->count))
         return false;
-    bool begun = texts->length[subject] <= SUBJECT_MAX;
+    size_t length = texts->length[subject];
+    bool begun = length <= SUBJECT_MAX;
     if (!begun)
         (void)hcl_call_failed(call, "looks at texts of at most %d bytes", SUBJECT_MAX);
+    else /* what matching costs at worst grows with the square of the text */
+        begun = hcl_charge(call->context, call->place, 200 + length * length / 8, call->error) == 0;
     enter_utf8(ret_matcher);
     begun = begun && compile(call, texts->text[pattern], &ret_matcher->regex);
     if (!begun) {

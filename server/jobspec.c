@@ -26,10 +26,14 @@ void jobspec_add_error(struct jobspec_work *work, const struct hcl_error *error)
         problems->dropped++;
         return;
     }
-    struct jobspec_problem *problem = &problems->items[problems->count++];
-    problem->line = error->place.line;
-    problem->column = error->place.column;
-    hcl_error_text(error, problem->text, sizeof(problem->text));
+    size_t at = problems->count++, later;
+    while (error->place.line > 0 && at > 0 && problems->places[at - 1].offset > error->place.offset)
+        at--; /* checks come after reading, but their problems belong between */
+    later = problems->count - 1 - at;
+    memmove(problems->items[at + 1], problems->items[at], later * sizeof(problems->items[0]));
+    memmove(&problems->places[at + 1], &problems->places[at], later * sizeof(problems->places[0]));
+    hcl_error_text(error, problems->items[at], sizeof(problems->items[at]));
+    problems->places[at] = error->place;
 }
 
 /* An error without a place, for JSON. */
@@ -46,6 +50,9 @@ static void complain_plainly(struct jobspec_work *work, const char *hint, const 
     }
     jobspec_add_error(work, &error);
 }
+
+static void complain(struct jobspec_work *work, struct hcl_place place, const char *hint,
+                     const char *format, va_list args) __attribute__((format(printf, 4, 0)));
 
 static void complain(struct jobspec_work *work, struct hcl_place place, const char *hint,
                      const char *format, va_list args)
@@ -148,7 +155,7 @@ void jobspec_problems_text(const struct jobspec_problems *problems, char *to, si
     (void)text_copy(to, size, "");
     for (size_t i = 0; i < problems->count; i++) {
         (void)text_append(to, size, i == 0 ? "" : "\n");
-        (void)text_append(to, size, problems->items[i].text);
+        (void)text_append(to, size, problems->items[i]);
     }
     if (problems->dropped > 0) {
         (void)text_format(more, sizeof(more), "\nand %zu more", problems->dropped);
@@ -157,15 +164,6 @@ void jobspec_problems_text(const struct jobspec_problems *problems, char *to, si
 }
 
 /* --- the way --- */
-
-static int compare_problems(const void *a, const void *b)
-{
-    const struct jobspec_problem *left = a, *right = b;
-
-    if (left->line != right->line)
-        return left->line < right->line ? -1 : 1;
-    return (left->column > right->column) - (left->column < right->column);
-}
 
 /* Takes RAW (moved, may be NULL) through defaults and checks. */
 static int finish(struct jobspec_work *work, json_t *raw, json_t **ret_job)
@@ -182,8 +180,6 @@ static int finish(struct jobspec_work *work, json_t *raw, json_t **ret_job)
         *ret_job = jobspec_arrange(&jobspec_job, raw, false);
         code = 0;
     }
-    if (work->file != NULL)
-        qsort(problems->items, problems->count, sizeof(problems->items[0]), compare_problems);
     json_decref(raw);
     free(work->origins);
     return code;

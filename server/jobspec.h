@@ -36,18 +36,14 @@ enum {
 
 /* --- problems --- */
 
-struct jobspec_problem {
-    uint32_t line, column; /* 0: not about a place, as always for JSON */
-    /* "file:line:column: message" (JSON: "file: message"), then perhaps the line with carets and a
-     * hint on lines of their own. */
-    char text[HCL_ERROR_SIZE];
-};
-
 /* Everything found wrong with a job, in the order of the file.  About 26 KB. */
 struct jobspec_problems {
     size_t count;   /* in items; 0: nothing is wrong */
     size_t dropped; /* more that were found and not kept */
-    struct jobspec_problem items[JOBSPEC_PROBLEMS_MAX];
+    /* Each: "file:line:column: message" (JSON: "file: message"), then perhaps the line with carets
+     * and a hint on lines of their own. */
+    char items[JOBSPEC_PROBLEMS_MAX][HCL_ERROR_SIZE];
+    struct hcl_place places[JOBSPEC_PROBLEMS_MAX]; /* line 0: not about a place, always for JSON */
 };
 
 /* All of them as one text, a newline between two; cut at SIZE - 1. */

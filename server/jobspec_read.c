@@ -259,6 +259,10 @@ static void complain_unknown(struct jobspec_work *work, const struct jobspec_sch
     size_t count = 0;
     char hint[ERR_TEXT_SIZE] = "";
 
+    if (work->problems->count == JOBSPEC_PROBLEMS_MAX) {
+        work->problems->dropped++; /* not worth looking for what was meant */
+        return;
+    }
     for (size_t i = 0; i < schema->count && count < COUNT_OF(names); i++) {
         const char *own = work->file != NULL ? schema->fields[i].hcl : schema->fields[i].json;
 

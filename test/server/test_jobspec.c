@@ -187,12 +187,11 @@ static void test_each_problem_begins_with_one_line_that_names_its_place(void **s
     for (size_t i = 0; i < problems.count; i++) {
         unsigned line = 0, column = 0;
 
-        assert_int_equal(sscanf(problems.items[i].text, "bad_rules.hcl:%u:%u: ", &line, &column),
-                         2);
-        assert_int_equal(line, problems.items[i].line);
-        assert_int_equal(column, problems.items[i].column);
+        assert_int_equal(sscanf(problems.items[i], "bad_rules.hcl:%u:%u: ", &line, &column), 2);
+        assert_int_equal(line, problems.places[i].line);
+        assert_int_equal(column, problems.places[i].column);
         assert_true(line > 0 && column > 0);
-        assert_true(i == 0 || line >= problems.items[i - 1].line); /* in the file's order */
+        assert_true(i == 0 || line >= problems.places[i - 1].line); /* in the file's order */
     }
     free(message);
     free(text);
