@@ -7,6 +7,7 @@
 #include "drivers/private.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -63,12 +64,14 @@ void run_fail_calls(struct run *run, const struct err *err)
 
 /* --- talking --- */
 
-static bool tell(struct run *run, void *message, size_t size, uint16_t kind, uint32_t ticket)
+/* A message that cannot be sent gets no answer: then the connection's end, or the bound of waiting
+ * for the answer, decides.  An end may be on its way with an EXIT before it. */
+static void tell(struct run *run, void *message, size_t size, uint16_t kind, uint32_t ticket)
 {
     struct shim_head *head = message;
 
     *head = (struct shim_head){.kind = kind, .protocol = run->protocol, .ticket = ticket};
-    return send(run->fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)size;
+    (void)send(run->fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT); /* see above */
 }
 
 static bool say_hello(int fd)
@@ -100,14 +103,16 @@ static void signal_payload(struct run *run, struct call *call)
 {
     struct err err = {0};
 
-    if (proc_signal(&run->payload, call->signal, &err) == 0)
+    if (run->phase != RUN_RUNNING)
+        (void)err_set(&err, ERR_GONE, "the task is not running");
+    else if (proc_signal(&run->payload, call->signal, &err) == 0) {
         call_finish(run->drivers, call, DRIVER_DONE);
-    else
-        call_fail(run->drivers, call, &err);
+        return;
+    }
+    call_fail(run->drivers, call, &err);
 }
 
-/* True if the call now waits for a reply. */
-static bool send_request(struct run *run, struct call *call)
+static void send_request(struct run *run, struct call *call)
 {
     uint64_t now_ms = loop_now_ms();
 
@@ -116,54 +121,44 @@ static bool send_request(struct run *run, struct call *call)
         struct shim_stop stop = {.signal = call->signal,
                                  .timeout_ms = call->at_ms > now_ms ? call->at_ms - now_ms : 0};
 
-        return tell(run, &stop, sizeof(stop), SHIM_STOP, call->ticket);
+        tell(run, &stop, sizeof(stop), SHIM_STOP, call->ticket);
+    } else {
+        struct shim_signal signal = {.signal = call->signal};
+
+        tell(run, &signal, sizeof(signal), SHIM_SIGNAL, call->ticket);
     }
-    struct shim_signal signal = {.signal = call->signal};
-    return tell(run, &signal, sizeof(signal), SHIM_SIGNAL, call->ticket);
 }
 
-static void send_kill(struct run *run)
-{
-    struct shim_stop stop = {.signal = 9, .timeout_ms = 0};
-
-    run->stop_sent = true;
-    if (tell(run, &stop, sizeof(stop), SHIM_STOP, 0))
-        run_at(run, OBEY_BOUND_MS, on_no_reply);
-    else
-        run_kill_shim(run);
-}
-
+/* Sends what waits for a connection: stops, signals, a destroyer's kill. */
 static void send_requests(struct run *run)
 {
     struct call_list calls = run->calls;
-    struct err err = {0};
     bool waiting = false;
 
-    (void)err_set(&err, ERR_AGAIN, "the task's supervisor does not listen");
-    err.recoverable = true;
     if (calls.first == NULL)
         return;
     calls_init(&run->calls);
     for (struct call *call; (call = calls_take(&calls)) != NULL;) {
         bool is_request = call->kind == CALL_STOP || call->kind == CALL_SIGNAL;
 
-        if (is_request && call->ticket == 0) {
-            if (call->kind == CALL_SIGNAL && run->protocol < 2) {
-                signal_payload(run, call);
-                continue;
-            }
-            if (!send_request(run, call)) {
-                call_fail(run->drivers, call, &err);
-                continue;
-            }
+        if (call->kind == CALL_SIGNAL && run->protocol == 1) {
+            signal_payload(run, call);
+            continue;
         }
+        if (is_request && call->ticket == 0)
+            send_request(run, call);
         waiting |= is_request;
         calls_add(&run->calls, call);
     }
-    if (run_has(run, CALL_DESTROY) && !run->stop_sent)
-        send_kill(run);
-    else if (waiting)
+    if (run_has(run, CALL_DESTROY) && !run->stop_sent) {
+        struct shim_stop stop = {.signal = SIGKILL, .timeout_ms = 0};
+
+        run->stop_sent = true;
+        tell(run, &stop, sizeof(stop), SHIM_STOP, 0);
+        run_at(run, OBEY_BOUND_MS, on_no_reply);
+    } else if (waiting && !run->stop_sent) {
         run_at(run, ANSWER_BOUND_MS, on_no_reply);
+    }
 }
 
 static void on_reply(struct run *run, const struct shim_reply *reply)

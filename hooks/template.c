@@ -218,7 +218,12 @@ static int take_variable(struct template *template, const char **at, struct hook
         if (code == 0)
             code = *next == '.' ? take_name(template, at, &path) : take_index(template, at, &path);
     }
-    return code != 0 ? code : add_variable(template, path.bytes, to);
+    if (code != 0)
+        return code;
+    const char *next = skip_spaces(*at);
+    if (*next != '}' && *next != ']') /* a call, an operator: no name to look up */
+        return fail_unsupported(template);
+    return add_variable(template, path.bytes, to);
 }
 
 static int take_quoted(struct template *template, const char **at, struct hooks_text *to)
@@ -279,8 +284,9 @@ static int take_escape(struct template *template, const char **at, struct hooks_
 static int take_text(struct template *template, const char **at, char end, struct hooks_text *to)
 {
     const char *stop = end == '"' ? "$%\"\\" : "$%";
+    int code = 0;
 
-    for (int code = 0; code == 0;) {
+    while (code == 0) {
         size_t plain = strcspn(*at, stop);
         const char *here = *at + plain;
 
@@ -306,7 +312,7 @@ static int take_text(struct template *template, const char **at, char end, struc
             code = take_interpolation(template, at, to);
         }
     }
-    unreachable("a template ends at its end or with a failure");
+    return code;
 }
 
 /* --- JSON --- */

@@ -1,10 +1,8 @@
 /*
- * The HTTP client: libcurl's multi interface on our loop; nobody else includes curl/curl.h.
+ * The HTTP client: libcurl's multi interface on our loop.
  *
- * The library is loaded at the first call, never linked: it and what it pulls in cost as much
- * memory as the whole daemon may use, and a node without Consul, Docker or artifacts never needs
- * it.  Its sockets are watched and its one timer armed as it asks for; when nothing is in flight
- * nothing is armed.
+ * The library's sockets are watched and its one timer armed as it asks for; when nothing is in
+ * flight nothing is armed.
  *
  * Invariant: the callback of a request comes exactly once, never from inside http_start, and
  * after it the request does not exist for the caller.  While the library is on the stack
@@ -13,11 +11,9 @@
 #include "io/http.h"
 
 #include "io/buffer.h"
+#include "io/curl_library.h"
 #include "io/loop_guest.h"
 
-#include <curl/curl.h>
-#include <dlfcn.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -30,74 +26,6 @@ enum {
     CONNECTIONS_KEPT = 16, /* idle, for the next request */
     CONNECT_TIMEOUT_MS = 10 * 1000,
 };
-
-/* --- the library --- */
-
-/* What is used of it, found by name. */
-#define CURL_CALLS(X)                                                                              \
-    X(global_init)                                                                                 \
-    X(easy_init)                                                                                   \
-    X(easy_setopt)                                                                                 \
-    X(easy_getinfo)                                                                                \
-    X(easy_strerror)                                                                               \
-    X(easy_cleanup)                                                                                \
-    X(multi_init)                                                                                  \
-    X(multi_setopt)                                                                                \
-    X(multi_add_handle)                                                                            \
-    X(multi_remove_handle)                                                                         \
-    X(multi_socket_action)                                                                         \
-    X(multi_assign)                                                                                \
-    X(multi_info_read)                                                                             \
-    X(multi_timeout)                                                                               \
-    X(multi_cleanup)                                                                               \
-    X(slist_append)                                                                                \
-    X(slist_free_all)                                                                              \
-    X(url)                                                                                         \
-    X(url_set)                                                                                     \
-    X(url_get)                                                                                     \
-    X(url_cleanup)                                                                                 \
-    X(free)
-
-/* The header turns some of these names into macros with arguments, which have no place here. */
-#undef curl_easy_setopt
-#undef curl_easy_getinfo
-#undef curl_multi_setopt
-
-static struct {
-    bool loaded;
-#define X(name) __typeof__(curl_##name) *name;
-    CURL_CALLS(X)
-#undef X
-} curl;
-
-static int load_library(struct err *err)
-{
-    static const char *const names[] = {
-#define X(name) "curl_" #name,
-        CURL_CALLS(X)
-#undef X
-    };
-    void **const places[] = {
-#define X(name) (void **)(void *)&curl.name,
-        CURL_CALLS(X)
-#undef X
-    };
-
-    if (curl.loaded)
-        return 0;
-    void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be loaded: %s", dlerror());
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        *places[i] = dlsym(library, names[i]);
-        if (*places[i] == NULL)
-            return err_set(err, ERR_UNSUPPORTED, "libcurl is too old: it lacks %s", names[i]);
-    }
-    if (curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be set up");
-    curl.loaded = true; /* and stays: what it registers at exit must not be unmapped */
-    return 0;
-}
 
 /* --- requests --- */
 
@@ -134,8 +62,8 @@ struct http_client {
 static void request_free(struct http_request *request)
 {
     if (request->easy != NULL)
-        curl.easy_cleanup(request->easy);
-    curl.slist_free_all(request->headers);
+        curl_library.easy_cleanup(request->easy);
+    curl_library.slist_free_all(request->headers);
     *request->link = request->next;
     if (request->next != NULL)
         request->next->link = request->link;
@@ -160,7 +88,8 @@ static void bury(struct http_request *request)
         return;
     }
     if (request->added)
-        (void)curl.multi_remove_handle(request->client->multi, request->easy); /* it is there */
+        (void)curl_library.multi_remove_handle(request->client->multi,
+                                               request->easy); /* it is there */
     request_free(request);
 }
 
@@ -190,7 +119,7 @@ static long status_of(struct http_request *request)
 {
     long status = 0;
 
-    (void)curl.easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 if none */
+    (void)curl_library.easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status); /* 0 if none */
     return status;
 }
 
@@ -269,7 +198,8 @@ static int on_socket_wanted(CURL *easy, curl_socket_t fd, int what, void *ctx, v
     if (watch == NULL) {
         watch = calloc(1, sizeof(*watch));
         check(watch != NULL);
-        (void)curl.multi_assign(client->multi, fd, watch); /* fd is known: it was just named */
+        (void)curl_library.multi_assign(client->multi, fd,
+                                        watch); /* fd is known: it was just named */
     }
     io_watch_start(client->loop, watch, fd,
                    ((what & CURL_POLL_IN) != 0 ? IO_READABLE : 0) |
@@ -337,8 +267,8 @@ static void describe(struct http_request *request, CURLcode result)
     host = at == NULL ? host : at + 1;
     (void)err_set(&request->error, code_of(result), "%s %.*s: %s", request->method,
                   (int)strcspn(host, "?#"), host,
-                  curl.easy_strerror(result));                          /* only to be filled */
-    (void)curl.easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &number); /* 0 if none */
+                  curl_library.easy_strerror(result)); /* only to be filled */
+    (void)curl_library.easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &number); /* 0 if none */
     request->error.os = (int)number;
     request->error.recoverable = request->error.code == ERR_AGAIN ||
                                  request->error.code == ERR_TIMEOUT ||
@@ -351,13 +281,14 @@ static void deliver_finished(struct http_client *client)
     int left;
 
     /* Callbacks may cancel others, so the library is asked anew each time. */
-    while ((message = curl.multi_info_read(client->multi, &left)) != NULL) {
+    while ((message = curl_library.multi_info_read(client->multi, &left)) != NULL) {
         struct http_request *request = NULL;
         CURLcode result = message->data.result;
 
         if (message->msg != CURLMSG_DONE)
             continue;
-        (void)curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &request); /* was set */
+        (void)curl_library.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE,
+                                        &request); /* was set */
         if (request->delivered) {
             bury(request);
             continue;
@@ -374,13 +305,13 @@ static void act(struct http_client *client, curl_socket_t fd, int what)
     long delay_ms = -1;
 
     client->inside++;
-    (void)curl.multi_socket_action(client->multi, fd, what, &running); /* results follow */
+    (void)curl_library.multi_socket_action(client->multi, fd, what, &running); /* results follow */
     client->inside--;
     deliver_finished(client);
     /* The library does not ask again for a timer that it believes to be armed, and the clock it
      * counts on is not the one that ours ran on. */
-    if (client->timer.slot == 0 && curl.multi_timeout(client->multi, &delay_ms) == CURLM_OK &&
-        delay_ms >= 0)
+    if (client->timer.slot == 0 &&
+        curl_library.multi_timeout(client->multi, &delay_ms) == CURLM_OK && delay_ms >= 0)
         (void)on_timer_wanted(client->multi, delay_ms, client); /* always 0 */
 }
 
@@ -389,17 +320,17 @@ static void act(struct http_client *client, curl_socket_t fd, int what)
 /* True if the host of URL is this machine: no proxy can be meant. */
 static bool is_loopback(const char *url)
 {
-    CURLU *parts = curl.url();
+    CURLU *parts = curl_library.url();
     char *host = NULL;
     bool loopback = false;
 
     check(parts != NULL);
-    if (curl.url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
-        curl.url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK)
+    if (curl_library.url_set(parts, CURLUPART_URL, url, 0) == CURLUE_OK &&
+        curl_library.url_get(parts, CURLUPART_HOST, &host, 0) == CURLUE_OK)
         loopback = strcasecmp(host, "localhost") == 0 || text_starts_with(host, "127.") ||
                    text_equal(host, "[::1]");
-    curl.free(host);
-    curl.url_cleanup(parts);
+    curl_library.free(host);
+    curl_library.url_cleanup(parts);
     return loopback;
 }
 
@@ -408,17 +339,19 @@ static void set_body(struct http_request *request)
     CURL *easy = request->easy;
 
     if (strcasecmp(request->method, "HEAD") == 0) {
-        (void)curl.easy_setopt(easy, CURLOPT_NOBODY, 1L); /* options we know exist */
+        (void)curl_library.easy_setopt(easy, CURLOPT_NOBODY, 1L); /* options we know exist */
         return;
     }
     bool sends = request->body_length > 0 || strcasecmp(request->method, "PUT") == 0 ||
                  strcasecmp(request->method, "POST") == 0;
     if (sends) {
-        (void)curl.easy_setopt(easy, CURLOPT_POST, 1L);
-        (void)curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_length);
-        (void)curl.easy_setopt(easy, CURLOPT_POSTFIELDS, request->body); /* borrowed: ours */
+        (void)curl_library.easy_setopt(easy, CURLOPT_POST, 1L);
+        (void)curl_library.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                                       (curl_off_t)request->body_length);
+        (void)curl_library.easy_setopt(easy, CURLOPT_POSTFIELDS,
+                                       request->body); /* borrowed: ours */
     }
-    (void)curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
+    (void)curl_library.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
 /* Every option is one that the library has had since 7.85 (Debian 12 has 7.88), so that only
@@ -427,26 +360,27 @@ static void set_options(struct http_request *request)
 {
     CURL *easy = request->easy;
 
-    (void)curl.easy_setopt(easy, CURLOPT_PRIVATE, request);
-    (void)curl.easy_setopt(easy, CURLOPT_URL, request->url);
-    (void)curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-    (void)curl.easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-    (void)curl.easy_setopt(easy, CURLOPT_FOLLOWLOCATION, request->redirects_max > 0 ? 1L : 0L);
-    (void)curl.easy_setopt(easy, CURLOPT_MAXREDIRS, (long)request->redirects_max);
-    (void)curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    (void)curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    (void)curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
-    (void)curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
-    (void)curl.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
-    (void)curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-    (void)curl.easy_setopt(easy, CURLOPT_HEADERDATA, request);
-    (void)curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-    (void)curl.easy_setopt(easy, CURLOPT_WRITEDATA, request);
-    (void)curl.easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
+    (void)curl_library.easy_setopt(easy, CURLOPT_PRIVATE, request);
+    (void)curl_library.easy_setopt(easy, CURLOPT_URL, request->url);
+    (void)curl_library.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_library.easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    (void)curl_library.easy_setopt(easy, CURLOPT_FOLLOWLOCATION,
+                                   request->redirects_max > 0 ? 1L : 0L);
+    (void)curl_library.easy_setopt(easy, CURLOPT_MAXREDIRS, (long)request->redirects_max);
+    (void)curl_library.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_library.easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    (void)curl_library.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
+    (void)curl_library.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    (void)curl_library.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+    (void)curl_library.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    (void)curl_library.easy_setopt(easy, CURLOPT_HEADERDATA, request);
+    (void)curl_library.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    (void)curl_library.easy_setopt(easy, CURLOPT_WRITEDATA, request);
+    (void)curl_library.easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
     if (request->unix_socket != NULL)
-        (void)curl.easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
+        (void)curl_library.easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
     if (request->unix_socket != NULL || is_loopback(request->url))
-        (void)curl.easy_setopt(easy, CURLOPT_PROXY, "");
+        (void)curl_library.easy_setopt(easy, CURLOPT_PROXY, "");
     set_body(request);
 }
 
@@ -458,11 +392,11 @@ static void start_request(struct http_request *request)
         deliver(request, 0);
         return;
     }
-    request->easy = curl.easy_init();
+    request->easy = curl_library.easy_init();
     check(request->easy != NULL);
     set_options(request);
     request->added = true;
-    check(curl.multi_add_handle(client->multi, request->easy) == CURLM_OK);
+    check(curl_library.multi_add_handle(client->multi, request->easy) == CURLM_OK);
 }
 
 static bool needs_turn(const struct http_request *request)
@@ -508,7 +442,7 @@ static void client_close(struct loop_guest *guest)
         else
             http_cancel(client->requests);
     }
-    (void)curl.multi_cleanup(client->multi); /* nothing is in it any more */
+    (void)curl_library.multi_cleanup(client->multi); /* nothing is in it any more */
     io_timer_stop(&client->timer);
     io_timer_stop(&client->turn);
     free(client);
@@ -525,15 +459,16 @@ static struct http_client *client_of(struct loop *loop)
     client->guest.close = client_close;
     client->loop = loop;
     client->requests_end = &client->requests;
-    client->multi = curl.multi_init();
+    client->multi = curl_library.multi_init();
     check(client->multi != NULL);
     /* Options that exist, so that only memory can be lacking. */
-    (void)curl.multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket_wanted);
-    (void)curl.multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
-    (void)curl.multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
-    (void)curl.multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
-    (void)curl.multi_setopt(client->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, (long)CONNECTIONS_MAX);
-    (void)curl.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
+    (void)curl_library.multi_setopt(client->multi, CURLMOPT_SOCKETFUNCTION, on_socket_wanted);
+    (void)curl_library.multi_setopt(client->multi, CURLMOPT_SOCKETDATA, client);
+    (void)curl_library.multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
+    (void)curl_library.multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
+    (void)curl_library.multi_setopt(client->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
+                                    (long)CONNECTIONS_MAX);
+    (void)curl_library.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
     loop_guest_add(loop, &client->guest);
     return client;
 }
@@ -548,7 +483,7 @@ static char *copy_text(const char *text)
 
 static void add_header(struct http_request *request, const char *line)
 {
-    struct curl_slist *longer = curl.slist_append(request->headers, line);
+    struct curl_slist *longer = curl_library.slist_append(request->headers, line);
 
     check(longer != NULL);
     request->headers = longer;
@@ -588,7 +523,7 @@ struct http_request *http_start(struct loop *loop, const struct http_call *call,
     check(call->cb != NULL);
     check(call->method != NULL);
     check(call->url != NULL);
-    if (load_library(err) != 0)
+    if (curl_library_load(err) != 0)
         return NULL;
 
     struct http_request *request = calloc(1, sizeof(*request));

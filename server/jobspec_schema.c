@@ -186,7 +186,8 @@ static const struct jobspec_field resources_fields[] = {
     REFUSED("device", "Devices", "remove it: cairn hands out no devices yet"),
     REFUSED("disk", "DiskMB", "disk space is asked for by the group: ephemeral_disk { size = MB }"),
     WHOLE("iops", "IOPS", FATE_JOB, 0, WHOLE_MAX), /* without meaning since Nomad 0.9 */
-    REFUSED("network", "Networks", "remove it: tasks use the host's network and choose their ports"),
+    REFUSED("network", "Networks",
+            "remove it: tasks use the host's network and choose their ports"),
     REFUSED("numa", "NUMA", "remove it: cairn places no tasks on NUMA nodes yet"),
     REFUSED("secrets", "SecretsMB", "remove it: the secrets directory has a fixed size"),
 };
@@ -274,7 +275,8 @@ static const struct jobspec_field group_fields[] = {
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
     REFUSED("max_run_duration", "MaxRunDuration",
             "limit the command itself, for example with timeout(1), and remove it"),
-    REFUSED("network", "Networks", "remove it: tasks use the host's network and choose their ports"),
+    REFUSED("network", "Networks",
+            "remove it: tasks use the host's network and choose their ports"),
     REFUSED("scaling", "Scaling", "write count = N instead: nothing scales groups yet"),
     REFUSED("service", "Services", "remove it: services are not registered yet"),
     REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),

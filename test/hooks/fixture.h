@@ -24,8 +24,8 @@ struct fixture {
     /* The last outcome. */
     bool asked, answered;
     unsigned answers;
-    struct hook_outcome outcome;
     char text[DESCRIPTION_SIZE];
+    struct hook_outcome outcome; /* last: it ends with what it may carry */
 };
 
 static inline void start_hooks(struct fixture *fixture, const char *const *denylist)

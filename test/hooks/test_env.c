@@ -37,7 +37,7 @@ static const char *value_of(const struct hooks_launch *launch, const char *name)
     return NULL;
 }
 
-/* Names, their values, and that there is nothing else.  "$" is the alloc's root. */
+/* Names, their values, and that there is nothing else.  "@" is the alloc's root. */
 static void assert_env(const struct fixture *fixture, const struct hooks_launch *launch,
                        const char *const *expected)
 {
@@ -45,10 +45,10 @@ static void assert_env(const struct fixture *fixture, const struct hooks_launch 
 
     for (size_t i = 0; i < launch->env.count; i++) {
         assert_non_null(expected[i]);
-        const char *dollar = strchr(expected[i], '$');
-        if (dollar != NULL)
-            (void)text_format(wanted, sizeof(wanted), "%.*s%s%s", (int)(dollar - expected[i]),
-                              expected[i], fixture->root, dollar + 1); /* fits */
+        const char *sign = strchr(expected[i], '@');
+        if (sign != NULL)
+            (void)text_format(wanted, sizeof(wanted), "%.*s%s%s", (int)(sign - expected[i]),
+                              expected[i], fixture->root, sign + 1); /* fits */
         else
             (void)text_copy(wanted, sizeof(wanted), expected[i]); /* fits */
         (void)text_format(entry, sizeof(entry), "%s=%s", launch->env.items[i].key,
@@ -155,7 +155,7 @@ static void test_environment_of_the_smallest_task_is_as_documented(void **state)
 {
     struct fixture *fixture = *state;
     static const char *const expected[] = {
-        "NOMAD_ALLOC_DIR=$/alloc",
+        "NOMAD_ALLOC_DIR=@/alloc",
         "NOMAD_ALLOC_ID=" ALLOC_ID,
         "NOMAD_ALLOC_INDEX=0",
         "NOMAD_ALLOC_NAME=shop.front[0]",
@@ -165,9 +165,9 @@ static void test_environment_of_the_smallest_task_is_as_documented(void **state)
         "NOMAD_JOB_NAME=shop",
         "NOMAD_NAMESPACE=default",
         "NOMAD_REGION=global",
-        "NOMAD_SECRETS_DIR=$/web/secrets",
+        "NOMAD_SECRETS_DIR=@/web/secrets",
         "NOMAD_SHORT_ALLOC_ID=5b4c3f8e",
-        "NOMAD_TASK_DIR=$/web/local",
+        "NOMAD_TASK_DIR=@/web/local",
         "NOMAD_TASK_NAME=web",
         NULL,
     };
@@ -203,7 +203,7 @@ static void test_environment_of_a_full_task_is_as_documented(void **state)
         "HOOKED=by web",
         "LATER=not yet known above",
         "NOMAD_ADDR=http://127.0.0.1:4646",
-        "NOMAD_ALLOC_DIR=$/alloc",
+        "NOMAD_ALLOC_DIR=@/alloc",
         "NOMAD_ALLOC_ID=" ALLOC_ID,
         "NOMAD_ALLOC_INDEX=3",
         "NOMAD_ALLOC_NAME=shop.front[0]",
@@ -222,9 +222,9 @@ static void test_environment_of_a_full_task_is_as_documented(void **state)
         "NOMAD_NAMESPACE=default",
         "NOMAD_PORT_my_port=80",
         "NOMAD_REGION=global",
-        "NOMAD_SECRETS_DIR=$/web/secrets",
+        "NOMAD_SECRETS_DIR=@/web/secrets",
         "NOMAD_SHORT_ALLOC_ID=5b4c3f8e",
-        "NOMAD_TASK_DIR=$/web/local",
+        "NOMAD_TASK_DIR=@/web/local",
         "NOMAD_TASK_NAME=web",
         "SECOND=1 red stone ${LATER} linux/r7",
         NULL,

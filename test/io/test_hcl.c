@@ -434,14 +434,17 @@ static void test_variables_take_inputs_defaults_and_types(void **state)
 /* Each local is evaluated when its turn comes, so a long chain in the file's order is not deep. */
 static void test_long_chain_of_locals_is_evaluated(void **state)
 {
-    char *text = calloc(1, 200000), *at = text;
+    size_t size = 0;
+    char *text = NULL;
+    FILE *stream = open_memstream(&text, &size);
 
     (void)state;
-    assert_non_null(text);
-    at += sprintf(at, "locals {\n  l0 = 1\n");
+    assert_non_null(stream);
+    (void)fputs("locals {\n  l0 = 1\n", stream);
     for (int i = 1; i <= 3000; i++)
-        at += sprintf(at, "  l%d = local.l%d + 1\n", i, i - 1);
-    at += sprintf(at, "}\nv = local.l3000\n");
+        (void)fprintf(stream, "  l%d = local.l%d + 1\n", i, i - 1);
+    (void)fputs("}\nv = local.l3000\n", stream);
+    assert_int_equal(fclose(stream), 0);
     char *value = value_of(text, &keeping);
     assert_string_equal(value, "3001");
     free(value);

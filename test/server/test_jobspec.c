@@ -99,7 +99,7 @@ static const json_t *at(const json_t *value, const char *path)
         assert_true(length < sizeof(part));
         memcpy(part, path, length);
         part[length] = '\0';
-        value = json_is_array(value) ? json_array_get(value, (size_t)atol(part))
+        value = json_is_array(value) ? json_array_get(value, (size_t)strtoul(part, NULL, 10))
                                      : json_object_get(value, part);
         path += length + (path[length] == '.');
     }
@@ -218,7 +218,7 @@ static void test_json_that_is_too_deep_or_no_object_is_refused(void **state)
     size_t length = strlen(deep);
     memset(deep + length, '[', 1000);
     memset(deep + length + 1000, ']', 1000);
-    (void)strcpy(deep + length + 2000, "}}");
+    memcpy(deep + length + 2000, "}}", 3);
     message = must_fail("t.json", deep);
     assert_string_equal(message, "t.json: the JSON is nested more than 64 levels deep");
     free(message);
