@@ -106,8 +106,8 @@ struct driver_start {
 void driver_start(struct drivers *drivers, const struct driver_start *start, driver_done *done,
                   void *ctx);
 
-/* True if a start under this key ever got as far as its directory; false: the world is as it was
- * before.  Ask before recover or destroy, which remove it. */
+/* True if a payload may have existed under this key; false: the world is as it was before.  Ask
+ * before recover or destroy, which remove the traces. */
 bool driver_was_begun(const struct drivers *drivers, const struct driver_key *key);
 
 /* Only looks.  RUNNING (and on_exit will follow), EXITED, or LOST after emptying the cgroup.

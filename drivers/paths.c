@@ -130,6 +130,16 @@ int lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_
     return 0;
 }
 
+bool key_was_begun(int shim_fd, const struct driver_key *key)
+{
+    char path[KEY_PATH_SIZE], lock[KEY_PATH_SIZE + 8];
+    struct stat status;
+
+    if (key_path(key, path, NULL) != 0 || !text_format(lock, sizeof(lock), "%s/" RECORD_LOCK, path))
+        return false;
+    return fstatat(shim_fd, lock, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_size > 0;
+}
+
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -51,6 +51,9 @@ enum lock_state { LOCK_ABSENT, LOCK_FREE, LOCK_HELD };
 int lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_state *ret_state,
               int *ret_fd, bool *ret_begun, struct err *err);
 
+/* True if a payload may have existed, without taking the lock. */
+bool key_was_begun(int shim_fd, const struct driver_key *key);
+
 /* A connection to the shim of this key, non-blocking, or an error. */
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err);
 
