@@ -33,6 +33,9 @@ struct journal *daemon_journal(struct daemon *daemon);
 const struct config *daemon_config(const struct daemon *daemon);
 const struct node *daemon_node(const struct daemon *daemon);
 
+/* Node time, as fsm_now.ms. */
+uint64_t daemon_now_ms(const struct daemon *daemon);
+
 /* --- asking --- */
 
 /* CODE is 0, or ERR_* with ERR saying why.  Called once, on the loop, after the commit. */

@@ -23,8 +23,8 @@ void agent_free(struct agent *agent)
     if (agent == NULL)
         return;
     struct slot *slot, *next;
-    HASH_ITER (hh, agent->machines, slot, next)
-        slot_remove(agent, slot);
+    HASH_ITER(hh, agent->machines, slot, next)
+    slot_remove(agent, slot);
     blobs_clear(agent->specs, &agent->specs_count);
     blobs_clear(agent->metas, &agent->metas_count);
     free(agent->specs);
@@ -126,6 +126,19 @@ void blobs_clear(struct journal_blob *blobs, size_t *count)
     for (size_t i = 0; i < *count; i++)
         free((void *)(uintptr_t)blobs[i].bytes); /* our own copy, const only for readers */
     *count = 0;
+}
+
+void blobs_keep_deletions(struct journal_blob *blobs, size_t *count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *count; i++) {
+        if (blobs[i].bytes == NULL)
+            blobs[kept++] = blobs[i];
+        else
+            free((void *)(uintptr_t)blobs[i].bytes); /* our own copy, const only for readers */
+    }
+    *count = kept;
 }
 
 static void blob_add(struct journal_blob **blobs, size_t *count, size_t *size, const char *key,

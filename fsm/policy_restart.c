@@ -73,3 +73,17 @@ uint64_t policy_backoff_ms(uint64_t base_ms, uint64_t cap_ms, uint32_t attempt, 
     struct rng rng = rng_init(seed);
     return delay + rng_below(&rng, delay / 4 + 1);
 }
+
+bool policy_restarts_on_success(bool batch, enum spec_lifecycle lifecycle, bool sidecar)
+{
+    switch (lifecycle) {
+    case LIFECYCLE_MAIN:
+        return !batch;
+    case LIFECYCLE_PRESTART:
+    case LIFECYCLE_POSTSTART:
+        return sidecar;
+    case LIFECYCLE_POSTSTOP:
+        return false;
+    }
+    unreachable("lifecycle");
+}

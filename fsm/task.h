@@ -211,6 +211,9 @@ struct task {
 
 extern const struct fsm_def task_def;
 
+/* True if something of the current generation may exist outside: a shim, a cgroup, a payload. */
+bool task_holds_work(const struct task *task);
+
 static inline const struct task *task_of(const struct machine *record)
 {
     check(record->kind == MACHINE_TASK);

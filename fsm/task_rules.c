@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    STOP_GRACE_MS = 10000,  /* the shim kills at the kill timeout; we step in this much later */
+    STOP_GRACE_MS = 10000, /* the shim kills at the kill timeout; we step in this much later */
     REAP_BACKOFF_MS = 500,
     REAP_BACKOFF_MS_MAX = 30000,
 };
@@ -575,6 +575,7 @@ static bool delay_ahead(const struct task *task)
     return task->define.shutdown_delay_ms > 0 && task->delay_until_ms == 0;
 }
 
+/* clang-format off */
 GUARD(task_may_start, task->may_start)
 GUARD(task_hooks_left, task->hook != TASK_HOOK_COUNT)
 GUARD(task_has_prekill, has_hooks(task, PHASE_PREKILL))
@@ -582,8 +583,8 @@ GUARD(task_has_delay, delay_ahead(task))
 GUARD(task_has_poststart, has_hooks(task, PHASE_POSTSTART))
 GUARD(task_has_exited, has_hooks(task, PHASE_EXITED))
 GUARD(task_kill_wanted, task->kill_wanted)
-GUARD(task_kill_prekill, task->kill_wanted && has_hooks(task, PHASE_PREKILL) &&
-                             task->resume == RESUME_NOTHING)
+GUARD(task_kill_prekill,
+      task->kill_wanted && has_hooks(task, PHASE_PREKILL) && task->resume == RESUME_NOTHING)
 GUARD(task_kill_delay, task->kill_wanted && delay_ahead(task))
 GUARD(task_resume_stop, task->resume == RESUME_STOPPING)
 GUARD(task_resume_delay, task->resume == RESUME_DELAYING)
@@ -596,6 +597,16 @@ GUARD(task_restart_held, (task->verdict == TASK_RESTART_NOW) && !task->may_start
 GUARD(task_restart_now, task->verdict == TASK_RESTART_NOW)
 GUARD(task_restart_later, task->verdict == TASK_RESTART_LATER)
 GUARD(task_remove_wanted, task->remove_wanted)
+/* clang-format on */
+
+bool task_holds_work(const struct task *task)
+{
+    static const uint32_t holding = 1u << T_STARTING | 1u << T_RUNNING | 1u << T_RECOVERING |
+                                    1u << T_PREKILL | 1u << T_DELAYING | 1u << T_STOPPING |
+                                    1u << T_REAPING;
+
+    return (holding >> task->machine.state & 1u) != 0;
+}
 
 /* --- the invariant, and the validator for records from disk --- */
 
