@@ -121,6 +121,11 @@ int journal_each_record(struct journal *journal, enum machine_kind kind, journal
 int journal_each_base(struct journal *journal, enum machine_kind kind, journal_record_cb *cb,
                       journal_bad *bad, void *ctx, struct err *err);
 
+/* One base into a new buffer of FSM_RECORD_BYTES_MAX bytes owned by the caller; ERR_GONE if there
+ * is none, ERR_CORRUPT if it cannot be read. */
+int journal_base_read(struct journal *journal, const struct machine_id *id,
+                      struct machine **ret_record, struct err *err);
+
 /* Events from FIRST on, in order, in constant memory; *event.payload is decoded. */
 typedef bool journal_event_cb(void *ctx, const struct journal_event *event);
 int journal_each_event(struct journal *journal, uint64_t first, journal_event_cb *cb,
