@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FILE_NAME_SIZE = SPEC_NAME_SIZE + 40 };
+enum { FILE_NAME_SIZE = SPEC_NAME_SIZE + 40, LINE_SCAN_BYTES = 32768 };
 
 /* Numbers above this are not ours: there is room to count on from here. */
 #define INDEX_MAX (UINT64_MAX / 4)
@@ -121,21 +121,26 @@ void log_open(struct log_stream *stream, const struct log_settings *settings, co
     delete_old(stream, settings);
 }
 
-/* How many of LENGTH bytes go into the present file, which has room for SPACE: up to the last line
- * end that fits.  0: none, the line that does not fit starts a new file.  A line that began in this
- * file, or that fits in no file, is cut. */
+/* How many of LENGTH bytes go into the present file, which has room for SPACE; what is left over
+ * starts the next one.  Far from the file's end that is all.  Near it, whole lines: the beginning
+ * of a line would be torn off by a later chunk.  A line that began in this file, or that fits in
+ * no file, is cut. */
 static size_t share(const struct log_stream *stream, const struct log_settings *settings,
                     const char *bytes, size_t length, uint64_t space)
 {
-    if (length <= space)
+    uint64_t margin =
+        settings->bytes_max / 16 < LINE_SCAN_BYTES ? settings->bytes_max / 16 : LINE_SCAN_BYTES;
+    size_t fits = length < space ? length : space;
+
+    if (length + margin <= space)
         return length;
 
-    const char *line_end = memrchr(bytes, '\n', space);
+    const char *line_end = memrchr(bytes, '\n', fits);
     if (line_end != NULL)
         return (size_t)(line_end - bytes) + 1;
-    if (stream->at_line_start && stream->size > 0 && space < settings->bytes_max)
+    if (stream->at_line_start && stream->size > 0)
         return 0;
-    return space;
+    return fits;
 }
 
 /* Writes what the disk takes of it; the rest is lost. */
