@@ -73,7 +73,7 @@ static bool take_away(void *ctx, const struct journal_event *event)
         return false;
     bool known = replay_find(retention->replay, &event->id) != NULL;
     struct machine *base = NULL;
-    if (!known && journal_base_read(retention->journal, &event->id, &base) == 0)
+    if (!known && journal_base_read(retention->journal, &event->id, &base, NULL) == 0)
         replay_base(retention->replay, &event->id, base);
     free(base);
     if (replay_step(retention->replay, event) != REPLAY_SAME) {

@@ -91,7 +91,7 @@ static int make_directories(int shim_fd, const struct driver_key *key, const cha
     return mkdirat(shim_fd, path, 0700) == 0 || errno == EEXIST ? 0 : -errno;
 }
 
-int lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_state *ret_state,
+int key_lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_state *ret_state,
               int *ret_fd, bool *ret_begun, struct err *err)
 {
     char path[KEY_PATH_SIZE], lock[KEY_PATH_SIZE + 8];

@@ -48,7 +48,7 @@ enum lock_state { LOCK_ABSENT, LOCK_FREE, LOCK_HELD };
 
 /* Takes the lock of the key if it is free: then RET_FD is it (owned), and RET_BEGUN says whether a
  * payload may have existed.  CREATE makes directory and file first. */
-int lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_state *ret_state,
+int key_lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_state *ret_state,
               int *ret_fd, bool *ret_begun, struct err *err);
 
 /* True if a payload may have existed, without taking the lock. */

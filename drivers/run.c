@@ -463,7 +463,7 @@ void run_attach(struct run *run)
 
     run_off_watch(run);
     io_timer_stop(&run->timer);
-    int code = lock_take(run->drivers->shim_fd, &run->key, run->plan != NULL, &state, &lock_fd,
+    int code = key_lock_take(run->drivers->shim_fd, &run->key, run->plan != NULL, &state, &lock_fd,
                          &begun, &err);
     if (code != 0) {
         struct call_list calls = run->calls;

@@ -527,7 +527,7 @@ uint64_t task_backoff_ms(const struct machine *record, const struct fsm_now *now
 void task_send(const struct machine_id *self, struct machine *record, uint8_t effect,
                const struct fsm_event *event, fsm_send *send, void *ctx)
 {
-    const struct task *task = task_of(record);
+    struct task *task = mutable_task(record);
     struct machine_id alloc = machine_id_owner(self);
     struct task_changed changed = {
         .run_state = task->run_state,
@@ -542,6 +542,9 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
 
     (void)event; /* the news is the state, whatever led to it */
     check(effect == TX_SEND_CHANGED);
+    if (task->told_revision == task->status_revision)
+        return; /* nothing that anybody sees is new: a restart of the daemon says nothing (I-39) */
+    task->told_revision = task->status_revision;
     (void)text_copy(changed.name, sizeof(changed.name), machine_id_name(self)); /* fits: bounded */
     send(ctx, &message);
 }

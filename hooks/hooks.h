@@ -59,8 +59,8 @@ typedef void hook_done(void *ctx, const struct hook_outcome *outcome);
 struct hook_run {
     enum hook_phase phase;
     uint8_t hook; /* enum alloc_hook or task_hook; the COUNT value is "none" and always done */
-    const struct alloc_spec *alloc; /* hooks of an alloc need no more of it than the id */
-    const struct task_spec *task;   /* NULL for hooks of an alloc */
+    const struct alloc_spec *alloc; /* teardown needs no more of it than the id ... */
+    const struct task_spec *task;   /* ... and of this than the name; NULL for hooks of an alloc */
     const uint8_t *results;         /* what earlier runs of the task's hooks left */
     uint32_t results_bytes;
 };

@@ -23,7 +23,8 @@ const struct hooks_driver *hooks_driver(const char *name)
     return &other;
 }
 
-bool hooks_name_is_valid(const char *name)
+/* True if NAME can be one part of a path. */
+static bool is_part(const char *name)
 {
     return name[0] != '\0' && strchr(name, '/') == NULL && !text_equal(name, ".") &&
            !text_equal(name, "..");
@@ -39,9 +40,9 @@ int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *tas
 {
     struct hooks_paths paths = {0};
 
-    if (!hooks_name_is_valid(alloc_id))
+    if (!is_part(alloc_id))
         return err_set(err, ERR_INVALID, "an alloc's id cannot be a directory's name");
-    if (task != NULL && (!hooks_name_is_valid(task) || text_equal(task, "alloc")))
+    if (task != NULL && (!is_part(task) || text_equal(task, "alloc")))
         return err_set(err, ERR_INVALID, "a task's name cannot be a directory's name in its alloc");
 
     bool fits = put(paths.root, hooks->alloc_dir, alloc_id) &&

@@ -80,10 +80,7 @@ struct hooks_driver {
 /* Never NULL: a driver that is not known is one without isolation. */
 const struct hooks_driver *hooks_driver(const char *name);
 
-/* --- names and places --- */
-
-/* True if NAME can be one part of a path: not empty, no slash, not "." or "..". */
-bool hooks_name_is_valid(const char *name);
+/* --- for all --- */
 
 /* The user a task runs as, interpolated, in *RET_USER of SIZE bytes. */
 int hooks_user(const struct hooks *hooks, const struct hook_run *asked, char *ret_user, size_t size,

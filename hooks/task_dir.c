@@ -91,7 +91,7 @@ int hooks_task_dir_strip(const struct hook_request *request, struct err *err)
         err->recoverable = true;
         return code;
     }
-    if (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTDIR)
+    if (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno == ENOENT)
         return 0; /* as it always is after a tmpfs: no need to read the mount table again */
     code = tree_remove(path, err);
     if (code != 0)

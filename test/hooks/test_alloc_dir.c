@@ -117,12 +117,12 @@ static void test_destroy_with_a_busy_mount_deletes_nothing(void **state)
 
     need_root();
     assert_int_equal(build_alloc(fixture), 0);
-    assert_int_equal(build_task(fixture), 0);
-    put_file(in_alloc(fixture, "web/secrets/canary"), "alive");
-    put_file(in_alloc(fixture, "web/local/file"), "alive");
     assert_return_code(mkdir(in_alloc(fixture, "alloc/data/other"), 0755), 0);
     assert_return_code(
         mount("tmpfs", in_alloc(fixture, "alloc/data/other"), "tmpfs", 0, "size=64k"), 0);
+    assert_int_equal(build_task(fixture), 0); /* mounted last: the first to be unmounted */
+    put_file(in_alloc(fixture, "web/secrets/canary"), "alive");
+    put_file(in_alloc(fixture, "web/local/file"), "alive");
     int fd = open(in_alloc(fixture, "web/secrets"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(fd >= 0);
 

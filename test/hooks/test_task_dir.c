@@ -225,6 +225,24 @@ static void test_strip_without_root_deletes_secrets_from_disk(void **state)
     assert_false(exists(in_alloc(fixture, "web/secrets/token")));
 }
 
+/* A payload that put a link there: the link goes, what it leads to stays, the task can come back.
+ */
+static void test_strip_takes_a_link_and_not_what_it_leads_to(void **state)
+{
+    struct fixture *fixture = *state;
+
+    assert_int_equal(build_alloc(fixture), 0);
+    assert_int_equal(build_task(fixture), 0);
+    put_file(in_alloc(fixture, "web/local/file"), "kept");
+    assert_int_equal(strip_task(fixture), 0);
+    assert_return_code(symlink("local", in_alloc(fixture, "web/secrets")), 0);
+    assert_int_equal(strip_task(fixture), 0);
+    assert_false(exists(in_alloc(fixture, "web/secrets")));
+    assert_file_is(in_alloc(fixture, "web/local/file"), "kept");
+    assert_int_equal(build_task(fixture), 0);
+    assert_int_equal(destroy_alloc(fixture), 0);
+}
+
 static void test_strip_of_what_was_never_made_is_success(void **state)
 {
     struct fixture *fixture = *state;
@@ -266,6 +284,7 @@ int main(void)
         TEST(test_strip_with_busy_secrets_fails_and_works_later),
         TEST(test_strip_takes_secrets_and_nothing_else),
         TEST(test_strip_without_root_deletes_secrets_from_disk),
+        TEST(test_strip_takes_a_link_and_not_what_it_leads_to),
         TEST(test_strip_of_what_was_never_made_is_success),
         TEST(test_a_task_whose_name_is_no_directory_is_refused),
     };

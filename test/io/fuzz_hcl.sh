@@ -10,7 +10,7 @@ clang -std=gnu11 -D_GNU_SOURCE -I. -O1 -g -fsanitize=fuzzer,address,undefined \
     -fno-sanitize-recover=all -o "$work/fuzz_hcl" \
     test/io/fuzz_hcl.c io/hcl*.c server/jobspec*.c base/*.c -ljansson -lcrypto -lm
 
-# Each job file as a file, a job and an alloc text; the rows of test_hcl.c as words.
+# Each job file as a file, a job and an alloc text; expressions of each kind.
 n=0
 for file in test/jobs/*.hcl test/jobs/*.json; do
     for kind in 0 1 2; do
@@ -20,10 +20,11 @@ for file in test/jobs/*.hcl test/jobs/*.json; do
 done
 printf '2{"Schema":1,"ID":"0f3a3e5c-5f31-4a52-9f0e-0123456789ab","EvalID":"","Index":0,"Datacenter":"dc1","CreateTime":1,"Job":{"ID":"a","Name":"a","Type":"batch","Meta":{"a":"b"}},"Group":{"Name":"g","EphemeralDisk":{"SizeMB":300},"Tasks":[{"Name":"t","Driver":"d","Config":{},"Env":{"A":"b"},"Resources":{"CPU":1},"LogConfig":{"MaxFiles":1,"MaxFileSizeMB":1},"RestartPolicy":{"Mode":"fail"},"Lifecycle":{"Hook":"prestart","Sidecar":true}}]}}' \
     >"$work/corpus/seed-alloc"
-grep -o '^        {"[^}]*"' test/io/test_hcl.c | sed 's/^        {"//; s/", *".*$//' |
-    while IFS= read -r row; do
-        printf '0v = %b\n' "$row"
-    done | split -l 1 - "$work/corpus/row-"
+n=0
+while IFS= read -r row; do
+    printf '0v = %s\n' "$row" >"$work/corpus/row-$n"
+    n=$((n + 1))
+done <test/io/fuzz_expressions.txt
 printf '%s\n' '"${"' '"%{"' '"}"' '"<<EOF\x0a"' '"<<-E\x0a"' '"\x0aEOF\x0a"' '"for "' '" in "' \
     '"if "' '"else"' '"endif"' '"endfor"' '"[*]"' '".*"' '"..."' '"=>"' '"~}"' '"dynamic"' \
     '"for_each"' '"content"' '"local."' '"var."' '"locals {"' '"variable \"x\" {"' '"try("' \
