@@ -305,7 +305,7 @@ static void on_request(void *ctx, struct http_exchange *exchange)
 
 /* --- the door --- */
 
-int api_new(struct daemon *daemon, struct api **ret_api, struct err *err)
+struct api *api_new(struct daemon *daemon, struct err *err)
 {
     const struct config *config = daemon_config(daemon);
     struct api *api = calloc(1, sizeof(*api));
@@ -324,14 +324,13 @@ int api_new(struct daemon *daemon, struct api **ret_api, struct err *err)
     api->server = http_server_new(daemon_loop(daemon), &listen, err);
     if (api->server == NULL) {
         free(api);
-        return err != NULL && err->code != 0 ? err->code : ERR_IO;
+        return NULL;
     }
     bool v6 = strchr(config->bind_address, ':') != NULL;
     (void)text_format(api->address, sizeof(api->address), v6 ? "[%s]:%u" : "%s:%u",
                       config->bind_address, http_server_port(api->server)); /* it fits */
     daemon_watch(daemon, on_changed, api);
-    *ret_api = api;
-    return 0;
+    return api;
 }
 
 void api_free(struct api *api)
@@ -342,10 +341,11 @@ void api_free(struct api *api)
     api_monitors_close(api);
     http_server_free(api->server); /* closes what is parked and what streams */
     check(api->parked == NULL);
+    api_deferred_close(api);
     free(api);
 }
 
-const char *api_address(const struct api *api)
+uint16_t api_port(const struct api *api)
 {
-    return api->address;
+    return http_server_port(api->server);
 }

@@ -234,7 +234,27 @@ struct api_deferred *api_defer(struct api_request *request,
     deferred->waiting = 1;
     deferred->make = make;
     deferred->ctx = ctx;
+    deferred->next = request->api->deferred;
+    deferred->link = &request->api->deferred;
+    if (deferred->next != NULL)
+        deferred->next->link = &deferred->next;
+    request->api->deferred = deferred;
     return deferred;
+}
+
+static void forget(struct api_deferred *deferred)
+{
+    *deferred->link = deferred->next;
+    if (deferred->next != NULL)
+        deferred->next->link = deferred->link;
+    free(deferred->ctx);
+    free(deferred);
+}
+
+void api_deferred_close(struct api *api)
+{
+    while (api->deferred != NULL)
+        forget(api->deferred);
 }
 
 static void finish(struct api_deferred *deferred)
@@ -264,8 +284,7 @@ void api_deferred_answer(void *ctx, int code, const struct err *err)
         return;
     /* Nobody may have waited for it any more; then the answer goes nowhere. */
     finish(deferred);
-    free(deferred->ctx);
-    free(deferred);
+    forget(deferred);
 }
 
 json_t *api_make_index(struct api *api, void *ctx)

@@ -29,6 +29,7 @@ struct api {
     int64_t started_unix_ns;
     struct api_parked *parked; /* blocking queries */
     size_t parked_count;
+    struct api_deferred *deferred; /* answers that wait for the daemon */
     size_t streams_count;
     struct api_monitor *monitors;
 };
@@ -115,6 +116,7 @@ struct api_deferred {
     /* Makes the body once it is true; NULL: an empty one.  CTX is freed afterwards. */
     json_t *(*make)(struct api *api, void *ctx);
     void *ctx;
+    struct api_deferred *next, **link;
 };
 
 /* Takes the exchange of REQUEST over; MAKE may be NULL, CTX is moved (free). */
@@ -123,6 +125,9 @@ struct api_deferred *api_defer(struct api_request *request,
 
 /* A daemon_answer with a struct api_deferred as CTX: the last one answers the request. */
 void api_deferred_answer(void *ctx, int code, const struct err *err);
+
+/* Forgets those that still wait; nobody is there to be answered. */
+void api_deferred_close(struct api *api);
 
 /* The body {"Index": n} of writes without another result. */
 json_t *api_make_index(struct api *api, void *ctx);
