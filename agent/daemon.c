@@ -461,6 +461,16 @@ static void report_restored(struct daemon *daemon)
                  (unsigned long long)daemon->lost);
 }
 
+/* Once every machine is restored, also when there is none: an empty journal beside living things
+ * of ours is no first start (I-17). */
+static void sweep_once(struct daemon *daemon)
+{
+    if (daemon->restored)
+        return;
+    daemon->restored = true;
+    perform_sweep(daemon);
+}
+
 static bool turn(void *ctx)
 {
     struct daemon *daemon = ctx;
@@ -471,6 +481,7 @@ static bool turn(void *ctx)
     if (daemon->waits_for_retry && daemon->committed_count == 0)
         return false;
     if (!agent_has_work(daemon->core) && !due) {
+        sweep_once(daemon);
         answer_committed(daemon, 0, NULL);
         tell_watchers(daemon);
         return agent_has_work(daemon->core);
@@ -487,10 +498,7 @@ static bool turn(void *ctx)
         daemon->degraded[0] = '\0';
     }
     answer_committed(daemon, 0, NULL);
-    if (!daemon->restored) {
-        daemon->restored = true;
-        perform_sweep(daemon);
-    }
+    sweep_once(daemon);
     report_restored(daemon);
     tell_watchers(daemon);
     arm_deadline(daemon);

@@ -178,4 +178,5 @@ def main():
     print('\njournal:\n' + journal_rates())
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import traceback
 import urllib.error
 import urllib.request
 
@@ -70,12 +71,13 @@ class Node:
             with open(self.config, 'w') as out:
                 out.write(config)
         self.environment = {}
+        self.prefix = []
         atexit.register(self.close)
 
     # --- the daemon ---
 
     def command(self):
-        command = [os.path.join(self.build, 'cairn'), 'agent', '-data-dir', self.data,
+        command = self.prefix + [os.path.join(self.build, 'cairn'), 'agent', '-data-dir', self.data,
                    '-bind', '127.0.0.1', '-http-port', str(self.port)]
         return command + (['-config', self.config] if self.config else [])
 
@@ -105,6 +107,15 @@ class Node:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+    def boot(self, boot_id):
+        """From now on the daemon sees this boot id, as after a reboot."""
+        path = os.path.join(self.dir, 'boot_id')
+        with open(path, 'w') as out:
+            out.write(boot_id + '\n')
+        self.prefix = ['unshare', '--mount', '--propagation', 'unchanged', 'sh', '-c',
+                       'mount --make-private /proc && mount --bind "$0" '
+                       '/proc/sys/kernel/random/boot_id && exec "$@"', path]
 
     def terminate(self):
         self.process.terminate()
@@ -288,3 +299,20 @@ def exit_codes(state):
         if event['Type'] == 'Terminated' and match:
             found.append(int(match.group(1)))
     return found
+
+
+def tap(tests):
+    """Runs functions in order, one TAP line each; the exit status for sys.exit."""
+    failed = 0
+    for number, test in enumerate(tests, 1):
+        name = test.__name__.replace('_', ' ')
+        try:
+            reason = test()
+        except Exception:  # told as a failure, and the next one runs
+            failed += 1
+            print('not ok %d - %s' % (number, name))
+            print('# ' + traceback.format_exc().replace('\n', '\n# '), flush=True)
+            continue
+        print('ok %d - %s%s' % (number, name, ' # SKIP ' + reason if reason else ''), flush=True)
+    print('1..%d' % len(tests))
+    return 1 if failed else 0
