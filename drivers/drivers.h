@@ -8,12 +8,18 @@
  *
  * What exists for a key, in order of creation:
  *   <state>/shim/<alloc>/<task>.<generation>/   the shim's directory, mode 0700
- *       lock     flock held by daemon, then shim, for as long as a shim exists or is being made
- *       launch   what to run, written durably before the shim is spawned, mode 0600
+ *       task     flock held by daemon, then shim, for as long as a shim exists or is being made.
+ *                Empty until just before a payload can exist; then one block that holds
+ *                started    identity of shim and payload, boot id; written once the payload runs
+ *                exit       the exit record, written last, after every other descriptor is closed
  *       sock     where the shim answers
- *       started  identity of shim and payload, boot id; written once the payload runs
- *       exit     the exit record, written last, after every descriptor is closed
  *   cgroup cairn/<node>/<alloc>.<task>.<generation>   the payload and all it starts; never the shim
+ *   cgroup cairn/<node>/shims                         every shim
+ * What to run travels in memory (a memfd), so that no secret of an environment lies on a disk.
+ *
+ * With the lock free, nobody will write for this key any more, and every process of the payload is
+ * in its cgroup: an exit record is the truth, an empty file means that nothing was ever started,
+ * and anything else that the end cannot be known.  drivers/shim/record.h has the formats.
  */
 #ifndef CAIRN_DRIVERS_DRIVERS_H
 #define CAIRN_DRIVERS_DRIVERS_H

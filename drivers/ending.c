@@ -227,14 +227,9 @@ static void on_look_again(struct io_timer *timer)
  * (I-5). */
 static void find_payload(struct run *run)
 {
-    char path[KEY_PATH_SIZE], started_path[KEY_PATH_SIZE + 16];
     struct started_record started;
 
-    if (run->payload.pid != 0 || key_path(&run->key, path, NULL) != 0)
-        return;
-    check(text_format(started_path, sizeof(started_path), "%s/" RECORD_STARTED, path));
-    if (record_read(run->drivers->shim_fd, started_path, RECORD_MAGIC_STARTED, &started,
-                    sizeof(started), NULL) == 0 &&
+    if (run->payload.pid == 0 && started_read(run->drivers->shim_fd, &run->key, &started) == 0 &&
         started.key_digest == run->digest &&
         memcmp(started.boot_id, run->drivers->boot_id, BOOT_ID_SIZE) == 0)
         run->payload = (struct proc_identity){started.payload_pid, started.payload_ticks};

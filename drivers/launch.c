@@ -1,19 +1,25 @@
 /*
  * Writing down what a shim is to start.
  *
- * The record lies on disk from the daemon's write to the shim's start of the payload, a few
- * milliseconds, readable by root only: the environment may hold secrets.
+ * The record never touches a disk: it is a memfd that the shim inherits, since the environment may
+ * hold secrets, and it is gone with the last of the two that has it.  It need not survive anything.
+ * The intent to start is in the journal before we are called; if daemon or machine die before the
+ * payload exists, the start is performed again and the record made anew.
  */
 #include "drivers/private.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
 
 enum { USER_RECORD_BYTES = 16384, PLAN_FIRST_BYTES = 2048, LOG_FILES_MAX = 10, LOG_FILE_MB = 10 };
 
@@ -164,24 +170,14 @@ void plan_add_user(struct plan *plan)
         add_number(plan, LAUNCH_USER_GROUP, plan->groups[i]);
 }
 
-/*
- * Not synced, although the door says "written durably": durable against the death of the daemon
- * is what is needed, and the page cache gives that.  If the machine dies, the shim dies with it;
- * the intent is in the journal, and a start performed again writes this record anew.  The same
- * goes for the mark in the lock file: lost with the machine, it can only let a start be repeated
- * that was never reported as running.
- */
-int plan_write(struct plan *plan, int shim_fd, const struct driver_key *key, struct err *err)
+int plan_open(struct plan *plan, int *ret_fd, struct err *err)
 {
-    char path[KEY_PATH_SIZE], launch[KEY_PATH_SIZE + 8];
     size_t done = 0;
-    int code = key_path(key, path, err);
+    int fd = memfd_create("cairn-launch", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 
-    if (code != 0)
-        return code;
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("cairn-launch", MFD_CLOEXEC); /* before Linux 6.3 */
     record_seal(plan->bytes, RECORD_MAGIC_LAUNCH, plan->length);
-    check(text_format(launch, sizeof(launch), "%s/" RECORD_LAUNCH, path));
-    int fd = openat(shim_fd, launch, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     while (fd >= 0 && done < plan->length) {
         ssize_t put = write(fd, plan->bytes + done, plan->length - done);
 
@@ -190,12 +186,13 @@ int plan_write(struct plan *plan, int shim_fd, const struct driver_key *key, str
         done += put > 0 ? (size_t)put : 0;
     }
     if (fd < 0 || done < plan->length) {
-        code =
-            err_os(err, err_from_errno(errno), errno, "cannot write the launch record of %s", path);
-        if (err != NULL)
-            err->recoverable = true;
+        int code = err_os(err, err_from_errno(errno), errno, "cannot write the launch record");
+
+        err->recoverable = true;
+        if (fd >= 0)
+            (void)close(fd); /* half of it is worth nothing */
+        return code;
     }
-    if (fd >= 0)
-        (void)close(fd); /* read back by the shim, which checks its digest */
-    return code;
+    *ret_fd = fd;
+    return 0;
 }

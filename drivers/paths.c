@@ -91,8 +91,8 @@ static int make_directories(int shim_fd, const struct driver_key *key, const cha
     return mkdirat(shim_fd, path, 0700) == 0 || errno == EEXIST ? 0 : -errno;
 }
 
-int key_lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_state *ret_state,
-              int *ret_fd, bool *ret_begun, struct err *err)
+int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
+                  enum lock_state *ret_state, int *ret_fd, bool *ret_begun, struct err *err)
 {
     char path[KEY_PATH_SIZE], lock[KEY_PATH_SIZE + 8];
     struct stat status;
@@ -100,7 +100,7 @@ int key_lock_take(int shim_fd, const struct driver_key *key, bool create, enum l
 
     if (code != 0)
         return code;
-    check(text_format(lock, sizeof(lock), "%s/" RECORD_LOCK, path));
+    check(text_format(lock, sizeof(lock), "%s/" TASK_FILE, path));
     if (create)
         code = make_directories(shim_fd, key, path);
     int fd = code != 0 ? -1
@@ -132,12 +132,30 @@ int key_lock_take(int shim_fd, const struct driver_key *key, bool create, enum l
 
 bool key_was_begun(int shim_fd, const struct driver_key *key)
 {
-    char path[KEY_PATH_SIZE], lock[KEY_PATH_SIZE + 8];
+    char path[KEY_PATH_SIZE], file[KEY_PATH_SIZE + 8];
     struct stat status;
 
-    if (key_path(key, path, NULL) != 0 || !text_format(lock, sizeof(lock), "%s/" RECORD_LOCK, path))
+    if (key_path(key, path, NULL) != 0)
         return false;
-    return fstatat(shim_fd, lock, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_size > 0;
+    check(text_format(file, sizeof(file), "%s/" TASK_FILE, path));
+    return fstatat(shim_fd, file, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_size > 0;
+}
+
+int started_read(int shim_fd, const struct driver_key *key, struct started_record *ret_record)
+{
+    char path[KEY_PATH_SIZE], file[KEY_PATH_SIZE + 8];
+    int code = key_path(key, path, NULL);
+
+    if (code != 0)
+        return code;
+    check(text_format(file, sizeof(file), "%s/" TASK_FILE, path));
+    int fd = openat(shim_fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return err_from_errno(errno);
+    code = task_file_get(fd, TASK_STARTED_AT, RECORD_MAGIC_STARTED, ret_record, sizeof(*ret_record),
+                         NULL);
+    (void)close(fd); /* only read from */
+    return code;
 }
 
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err)
@@ -152,7 +170,7 @@ int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct 
     /* Through the directory's descriptor: its own path may be longer than a socket's can be. */
     int directory = openat(shim_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    check(text_format(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" RECORD_SOCKET,
+    check(text_format(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" TASK_SOCKET,
                       directory));
     if (directory < 0 || fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
         code = err_os(err, err_from_errno(errno), errno, "cannot reach the supervisor of %s", path);
@@ -178,7 +196,7 @@ static bool holds_lock(void *ctx, pid_t pid)
     struct stat status;
     char path[48];
 
-    check(text_format(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, SHIM_FD_LOCK));
+    check(text_format(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, SHIM_FD_TASK));
     if (proc_identify(pid, &identity, NULL) != 0 || stat(path, &status) != 0 ||
         status.st_dev != search->lock.st_dev || status.st_ino != search->lock.st_ino ||
         !proc_is_alive(&identity))
@@ -196,7 +214,7 @@ int shim_find(int shim_fd, const char *node_mark, const struct driver_key *key,
 
     if (code != 0)
         return code;
-    check(text_format(lock, sizeof(lock), "%s/" RECORD_LOCK, path));
+    check(text_format(lock, sizeof(lock), "%s/" TASK_FILE, path));
     if (fstatat(shim_fd, lock, &search.lock, AT_SYMLINK_NOFOLLOW) != 0)
         return err_os(err, err_from_errno(errno), errno, "cannot look at the lock of %s", path);
     shims_cgroup(node_mark, shims);
@@ -212,10 +230,7 @@ int shim_find(int shim_fd, const char *node_mark, const struct driver_key *key,
 int key_remove_directory(int shim_fd, const char *shim_dir, const struct driver_key *key,
                          struct err *err)
 {
-    static const char *const names[] = {RECORD_LAUNCH,  RECORD_SOCKET,
-                                        RECORD_STARTED, RECORD_STARTED RECORD_TEMPORARY,
-                                        RECORD_EXIT,    RECORD_EXIT RECORD_TEMPORARY,
-                                        RECORD_LOCK};
+    static const char *const names[] = {TASK_SOCKET, TASK_FILE};
     char path[KEY_PATH_SIZE], whole[PATH_SIZE];
     int code = key_path(key, path, err);
 

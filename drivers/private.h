@@ -46,13 +46,16 @@ bool key_equal(const struct driver_key *a, const struct driver_key *b); /* but f
 
 enum lock_state { LOCK_ABSENT, LOCK_FREE, LOCK_HELD };
 
-/* Takes the lock of the key if it is free: then RET_FD is it (owned), and RET_BEGUN says whether a
- * payload may have existed.  CREATE makes directory and file first. */
-int key_lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_state *ret_state,
-              int *ret_fd, bool *ret_begun, struct err *err);
+/* Takes the lock of the key if it is free: then RET_FD is the task's file (owned), and RET_BEGUN
+ * says whether a payload may have existed.  CREATE makes directory and file first. */
+int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
+                  enum lock_state *ret_state, int *ret_fd, bool *ret_begun, struct err *err);
 
 /* True if a payload may have existed, without taking the lock. */
 bool key_was_begun(int shim_fd, const struct driver_key *key);
+
+/* What the shim of this key wrote down when its payload ran; 0 or ERR_*. */
+int started_read(int shim_fd, const struct driver_key *key, struct started_record *ret_record);
 
 /* A connection to the shim of this key, non-blocking, or an error. */
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err);
@@ -96,7 +99,7 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
 void plan_free(struct plan *plan);
 void plan_add_user(struct plan *plan); /* after the look-up */
 void plan_look_up_user(struct io_work *work);
-int plan_write(struct plan *plan, int shim_fd, const struct driver_key *key, struct err *err);
+int plan_open(struct plan *plan, int *ret_fd, struct err *err); /* as the shim inherits it */
 
 /* --- registry.c --- */
 

@@ -351,13 +351,12 @@ static void connect_to_shim(struct run *run)
 
 /* --- making --- */
 
-static int spawn_shim(struct run *run, int lock_fd, int control_fd, struct err *err)
+static int spawn_shim(struct run *run, const int fds[3], struct err *err)
 {
     struct drivers *drivers = run->drivers;
     char path[KEY_PATH_SIZE], directory[PATH_SIZE], shims[CGROUP_NAME_SIZE],
         cgroup[CGROUP_NAME_SIZE + 64];
     char *const argv[] = {(char[]){"cairn-shim"}, path, NULL}, *const envp[] = {NULL};
-    const int fds[] = {lock_fd, control_fd};
     pid_t pid;
 
     check(key_path(&run->key, path, NULL) == 0);
@@ -371,7 +370,7 @@ static int spawn_shim(struct run *run, int lock_fd, int control_fd, struct err *
                                .envp = envp,
                                .directory = directory,
                                .fds = fds,
-                               .fds_count = COUNT_OF(fds),
+                               .fds_count = 3,
                                .cgroup = cgroup[0] == '\0' ? NULL : cgroup};
     code = proc_spawn(&spawn, &pid, NULL, err);
     if (code == ERR_GONE && cgroup_create(shims, NULL) == 0)
@@ -383,28 +382,29 @@ static int spawn_shim(struct run *run, int lock_fd, int control_fd, struct err *
     return code;
 }
 
-/* Makes the shim, which inherits LOCK_FD and one end of a connection. */
-static int make_shim(struct run *run, struct plan *plan, int lock_fd, struct err *err)
+/* Makes the shim, which inherits the locked TASK_FD, one end of a connection, and the plan. */
+static int make_shim(struct run *run, struct plan *plan, int task_fd, struct err *err)
 {
-    int ends[2];
-    int code = plan_write(plan, run->drivers->shim_fd, &run->key, err);
+    int ends[2], launch_fd = -1;
+    int code = plan_open(plan, &launch_fd, err);
 
     if (code != 0)
         return code;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
         code = err_os(err, err_from_errno(errno), errno, "cannot make a socket");
         err->recoverable = true;
+        (void)close(launch_fd);
         return code;
     }
     check(say_hello(ends[0])); /* an empty socket takes it */
-    code = spawn_shim(run, lock_fd, ends[1], err);
+    code = spawn_shim(run, (const int[]){task_fd, ends[1], launch_fd}, err);
     (void)close(ends[1]); /* the shim's */
+    (void)close(launch_fd);
     if (code != 0) {
         (void)close(ends[0]);
         return code;
     }
     hello(run, ends[0]);
-    io_timer_stop(&run->timer);
     run_at(run, START_BOUND_MS, on_start_bound);
     return 0;
 }
@@ -426,24 +426,21 @@ static void fail_starts(struct run *run, const struct err *err)
 }
 
 /* The lock is free or there is none: nobody will write for this key any more. */
-static void settle(struct run *run, int lock_fd, bool begun)
+static void settle(struct run *run, int task_fd, bool begun)
 {
-    char path[KEY_PATH_SIZE], exit_path[KEY_PATH_SIZE + 8];
     struct plan *plan = run->plan;
     struct exit_record record;
     struct err err = {0};
 
     run->plan = NULL;
-    check(key_path(&run->key, path, &err) == 0);
-    check(text_format(exit_path, sizeof(exit_path), "%s/" RECORD_EXIT, path));
-    if (record_read(run->drivers->shim_fd, exit_path, RECORD_MAGIC_EXIT, &record, sizeof(record),
-                    NULL) == 0) {
+    if (begun && task_file_get(task_fd, TASK_EXIT_AT, RECORD_MAGIC_EXIT, &record, sizeof(record),
+                               NULL) == 0) {
         run_conclude(run, &record);
         run_go_on(run);
     } else if (begun || !run_has(run, CALL_START)) {
         run_empty(run);
     } else if (plan == NULL || run_has(run, CALL_DESTROY) ||
-               make_shim(run, plan, lock_fd, &err) != 0) {
+               make_shim(run, plan, task_fd, &err) != 0) {
         if (err.code == 0) {
             (void)err_set(&err, ERR_GONE, "the task's supervisor ended before it started anything");
             err.recoverable = true;
@@ -457,14 +454,14 @@ static void settle(struct run *run, int lock_fd, bool begun)
 void run_attach(struct run *run)
 {
     enum lock_state state;
-    int lock_fd = -1;
+    int task_fd = -1;
     bool begun = false;
     struct err err = {0};
 
     run_off_watch(run);
     io_timer_stop(&run->timer);
-    int code = key_lock_take(run->drivers->shim_fd, &run->key, run->plan != NULL, &state, &lock_fd,
-                         &begun, &err);
+    int code = key_lock_take(run->drivers->shim_fd, &run->key, run->plan != NULL, &state, &task_fd,
+                             &begun, &err);
     if (code != 0) {
         struct call_list calls = run->calls;
 
@@ -478,9 +475,9 @@ void run_attach(struct run *run)
     if (state == LOCK_HELD)
         connect_to_shim(run);
     else
-        settle(run, lock_fd, begun); /* may free the run */
-    if (lock_fd >= 0)
-        (void)close(lock_fd); /* a shim that was made has it now */
+        settle(run, task_fd, begun); /* may free the run */
+    if (task_fd >= 0)
+        (void)close(task_fd); /* a shim that was made has it now */
 }
 
 void run_advance(struct run *run)

@@ -124,7 +124,7 @@ static bool sweep_cgroup(void *ctx, const char *name)
 
 /* --- shims --- */
 
-/* Kills a shim whose lock file is gone: nobody can find it any more, nor be found by it. */
+/* Kills a shim whose file is gone: nobody can find it any more, nor be found by it. */
 static bool sweep_shim(void *ctx, pid_t pid)
 {
     struct sweep *sweep = ctx;
@@ -132,7 +132,7 @@ static bool sweep_shim(void *ctx, pid_t pid)
     struct proc_identity identity;
     struct err err = {0};
 
-    check(text_format(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, SHIM_FD_LOCK));
+    check(text_format(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, SHIM_FD_TASK));
     if (proc_identify(pid, &identity, NULL) != 0)
         return true;
     ssize_t length = readlink(link, target, sizeof(target) - 1);
@@ -140,7 +140,7 @@ static bool sweep_shim(void *ctx, pid_t pid)
         return true; /* ended meanwhile, or not a shim */
     target[length] = '\0';
     if (text_starts_with(target, sweep->drivers->shim_dir) &&
-        text_ends_with(target, "/" RECORD_LOCK " (deleted)") &&
+        text_ends_with(target, "/" TASK_FILE " (deleted)") &&
         proc_signal(&identity, SIGKILL, &err) != 0 && err.code != ERR_GONE)
         failed(sweep, &err);
     return true;

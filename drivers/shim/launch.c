@@ -1,14 +1,14 @@
 /*
  * Reading the launch record.
  *
- * The record is mapped, not read: its texts are used where they lie, and unmapping the file takes
- * every secret out of this process again.  Only arrays of pointers are built, in one anonymous
- * mapping sized by a first pass, which also checks every field.
+ * The record is mapped, not read: its texts are used where they lie, and unmapping it, once the
+ * payload has been forked, ends the last copy of every secret outside the payload.  Only arrays of
+ * pointers are built, in one anonymous mapping sized by a first pass, which also checks every
+ * field.
  */
 #include "drivers/shim/shim.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -103,24 +103,15 @@ static int take_field(struct launch *launch, struct counts *counts, uint16_t tag
 static int map_record(struct launch *launch, struct err *err)
 {
     struct stat status;
-    int fd = open(RECORD_LAUNCH, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-    if (fd < 0 || fstat(fd, &status) != 0) {
-        int code = err_os(err, err_from_errno(errno), errno, "cannot open the launch record");
-
-        if (fd >= 0)
-            (void)close(fd); /* nothing was read yet */
-        return code;
-    }
-    launch->record_bytes = status.st_size > 0 ? (size_t)status.st_size : 0;
-    if (launch->record_bytes < sizeof(struct record_head) ||
-        launch->record_bytes > LAUNCH_SIZE_MAX) {
-        (void)close(fd);
+    if (fstat(SHIM_FD_LAUNCH, &status) != 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot open the launch record");
+    if (status.st_size < (off_t)sizeof(struct record_head) || status.st_size > LAUNCH_SIZE_MAX)
         return err_set(err, ERR_CORRUPT, "the launch record is damaged");
-    }
-    launch->record = mmap(NULL, launch->record_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    launch->record_bytes = (size_t)status.st_size;
+    launch->record = mmap(NULL, launch->record_bytes, PROT_READ, MAP_PRIVATE, SHIM_FD_LAUNCH, 0);
     int os = errno;
-    (void)close(fd); /* the mapping stays */
+    (void)close(SHIM_FD_LAUNCH); /* the mapping stays */
     if (launch->record == MAP_FAILED) {
         launch->record = NULL;
         return err_os(err, err_from_errno(os), os, "cannot map the launch record");

@@ -2,11 +2,11 @@
  * cairn-shim: one per task, between the daemon, which may die at any time, and the payload, which
  * must not notice.
  *
- * It is started in its directory with the lock as descriptor 3 and a socket to the daemon that made
- * it as descriptor 4.  It reads the launch record, starts the payload in a cgroup of its own, keeps
- * its output, answers daemons, and at the end writes down how it ended.  Order of that end, which
- * restore relies on: pipes and logs closed, socket closed, exit record, EXIT to the daemons, lock
- * released by ending.
+ * It is started in its directory with the task's file, locked, as descriptor 3, a socket to the
+ * daemon that made it as 4, and the launch record as 5.  It starts the payload in a cgroup of its
+ * own, keeps its output, answers daemons, and at the end writes down how it ended.  Order of that
+ * end, which restore relies on: pipes and logs closed, socket closed, exit record, EXIT to the
+ * daemons, lock released by ending.
  *
  * Invariants: it lives in a session and cgroup that is neither the daemon's nor the payload's
  * (I-6); asleep it has no timer and needs no memory but a few pages; it ends only after the
@@ -98,13 +98,13 @@ static _Noreturn void finish(struct shim *shim)
                           (unsigned long long)lost); /* fits */
     if (shim->listen_fd >= 0)
         (void)close(shim->listen_fd); /* before the record: a fast restart binds anew */
-    (void)unlink(RECORD_SOCKET);
+    (void)unlink(TASK_SOCKET);
 
     /* A daemon that listens commits the exit to its journal, which is synced; only when nobody does
      * is this record the one copy, and must survive the machine as well. */
     record_seal(record, RECORD_MAGIC_EXIT, sizeof(*record));
-    (void)record_write(AT_FDCWD, RECORD_EXIT, record, !clients_any(shim),
-                       NULL); /* nobody to tell: then the exit is unknown, which is never success */
+    (void)task_file_put(shim->task_fd, TASK_EXIT_AT, record, !clients_any(shim),
+                        NULL); /* nobody to tell: then the exit is unknown, which is no success */
     clients_tell_exit(shim);
     _exit(0);
 }
@@ -125,8 +125,8 @@ static void started(struct shim *shim)
     shim->phase = SHIM_RUNNING;
     (void)proc_boot_id(record.boot_id, NULL); /* without one the record is believed by nobody */
     record_seal(&record, RECORD_MAGIC_STARTED, sizeof(record));
-    /* A disk without room is no reason to end a payload that runs: daemons ask the socket first. */
-    (void)record_write(AT_FDCWD, RECORD_STARTED, &record, false, NULL);
+    /* A broken disk is no reason to end a payload that runs: daemons ask the socket first. */
+    (void)task_file_put(shim->task_fd, TASK_STARTED_AT, &record, false, NULL);
     clients_tell_started(shim);
     if (shim->stop_asked)
         (void)payload_signal(shim, shim->stop_signal); /* asked for while it started */
@@ -346,8 +346,6 @@ static int begin(struct shim *shim, struct launch *launch, struct err *err)
     if (code == 0)
         code = clients_listen(shim, err);
     if (code == 0)
-        code = record_reserve(AT_FDCWD, RECORD_EXIT, sizeof(shim->exit), err);
-    if (code == 0)
         code = payload_start(shim, launch, err);
     if (code == 0)
         shim->started_unix_ns = (int64_t)clock_ns(CLOCK_REALTIME);
@@ -359,7 +357,7 @@ static int begin(struct shim *shim, struct launch *launch, struct err *err)
 int main(int argc, char **argv)
 {
     struct shim shim = {
-        .lock_fd = SHIM_FD_LOCK,
+        .task_fd = SHIM_FD_TASK,
         .signal_fd = -1,
         .timer_fd = -1,
         .listen_fd = -1,
@@ -373,7 +371,8 @@ int main(int argc, char **argv)
     (void)argv;
     for (int i = 0; i < CLIENTS_MAX; i++)
         shim.clients[i].fd = -1;
-    if (argc > 2 || fcntl(SHIM_FD_LOCK, F_SETFD, FD_CLOEXEC) != 0 ||
+    if (argc > 2 || fcntl(SHIM_FD_TASK, F_SETFD, FD_CLOEXEC) != 0 ||
+        fcntl(SHIM_FD_LAUNCH, F_SETFD, FD_CLOEXEC) != 0 ||
         fcntl(SHIM_FD_CONTROL, F_SETFD, FD_CLOEXEC) != 0) {
         static const char usage[] = "cairn-shim " SHIM_VERSION " is started by the cairn daemon\n";
 

@@ -137,7 +137,7 @@ static enum step become(const struct shim *shim, const struct launch *launch, co
     if (shim->cgroup[0] != '\0' && cgroup_mode() == CGROUP_V1 &&
         cgroup_enter(shim->cgroup, 0, NULL) != 0)
         return STEP_CGROUP;
-    (void)close(shim->lock_fd); /* only now: see the head of this file */
+    (void)close(shim->task_fd); /* only now: see the head of this file */
     (void)setpgid(0, 0);        /* the parent does it, too; one of us is first */
     proc_reset_signals();
     set_oom_score();
@@ -226,16 +226,11 @@ int payload_start(struct shim *shim, struct launch *launch, struct err *err)
         return code;
     code = open_streams(shim, streams, err);
 
-    /* From here on a payload may have existed: that is what the lock file's content says to a
-     * daemon that finds the lock free and no exit record.  The launch record has done its work; it
-     * is deleted before its secrets are of use to anyone, and what is still mapped of it goes with
-     * launch_close. */
-    if (code == 0 && pwrite(shim->lock_fd, "begun\n", 6, 0) != 6)
-        code = err_os(err, err_from_errno(errno), errno, "cannot mark the start");
-    if (code == 0) {
-        (void)unlink(RECORD_LAUNCH); /* else the daemon's destroy deletes it */
+    /* From here on a payload may have existed, and whoever finds the lock free knows it. */
+    if (code == 0)
+        code = task_file_begin(shim->task_fd, err);
+    if (code == 0)
         code = fork_payload(shim, launch, streams, err);
-    }
     for (int i = 0; i < 2; i++) {
         if (streams[i] >= 0)
             (void)close(streams[i]); /* the payload's ends */

@@ -26,7 +26,7 @@ enum { SHIM_PROTOCOL_OLDEST = 1, SHIM_MESSAGE_MAX = 512 };
 #define SHIM_VERSION "0.1.0"
 
 /* What a shim inherits from the daemon that makes it. */
-enum { SHIM_FD_LOCK = 3, SHIM_FD_CONTROL = 4 };
+enum { SHIM_FD_TASK = 3, SHIM_FD_CONTROL = 4, SHIM_FD_LAUNCH = 5 };
 
 enum shim_message {
     /* to the shim */

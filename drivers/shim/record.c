@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORD_VERSION = 1, RECORD_NAME_SIZE = 32 };
+enum { RECORD_VERSION = 1 };
 
 _Static_assert(sizeof(struct record_head) == 24, "part of a format on disk");
 _Static_assert(sizeof(struct started_record) == 104, "part of a format on disk");
@@ -38,102 +36,74 @@ bool record_is_sound(const void *bytes, size_t length, uint32_t magic)
            head->length <= length && head->digest == body_digest(head);
 }
 
-static int write_all(int fd, const char *bytes, size_t length)
+static int write_at(int fd, const char *bytes, size_t length, off_t at)
 {
     while (length > 0) {
-        ssize_t put = write(fd, bytes, length);
+        ssize_t put = pwrite(fd, bytes, length, at);
 
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
             return -errno;
         bytes += put;
+        at += put;
         length -= (size_t)put;
     }
     return 0;
 }
 
-static void temporary_name(char to[RECORD_NAME_SIZE], const char *name)
+int task_file_begin(int fd, struct err *err)
 {
-    check(text_format(to, RECORD_NAME_SIZE, "%s" RECORD_TEMPORARY, name));
-}
+    static const char begun[TASK_FILE_SIZE] = "begun\n";
+    int code = write_at(fd, begun, sizeof(begun), 0);
 
-int record_reserve(int directory_fd, const char *name, size_t length, struct err *err)
-{
-    static const char zeros[sizeof(struct exit_record)];
-    char temporary[RECORD_NAME_SIZE];
-
-    check(length <= sizeof(zeros));
-    temporary_name(temporary, name);
-    int fd = openat(directory_fd, temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return err_os(err, err_from_errno(errno), errno, "cannot create %s", temporary);
-    int code = write_all(fd, zeros, length);
-    if (close(fd) != 0 && code == 0)
-        code = -errno;
     if (code != 0)
-        return err_os(err, err_from_errno(-code), -code, "cannot make room for %s", name);
+        return err_os(err, err_from_errno(-code), -code, "cannot mark the task as begun");
     return 0;
 }
 
-/* A directory that was opened for its path only cannot be synced. */
-static int sync_directory(int directory_fd)
+/* The file and the way to it: its directory, the alloc's, and the one of all shims. */
+static int sync_all(int fd)
 {
-    int fd = openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int code = fd < 0 || fsync(fd) != 0 ? -errno : 0;
+    static const char *const directories[] = {".", "..", "../.."};
 
-    if (fd >= 0)
-        (void)close(fd); /* nothing was written through it */
-    return code;
+    if (fdatasync(fd) != 0)
+        return -errno;
+    for (size_t i = 0; i < COUNT_OF(directories); i++) {
+        int directory = open(directories[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int code = directory < 0 || fsync(directory) != 0 ? -errno : 0;
+
+        if (directory >= 0)
+            (void)close(directory); /* nothing was written through it */
+        if (code != 0)
+            return code;
+    }
+    return 0;
 }
 
-int record_write(int directory_fd, const char *name, const void *record, bool durable,
-                 struct err *err)
+int task_file_put(int fd, off_t at, const void *record, bool durable, struct err *err)
 {
     const struct record_head *head = record;
-    char temporary[RECORD_NAME_SIZE];
 
+    check(head->length <= TASK_RECORD_SIZE);
     check(record_is_sound(record, head->length, head->magic));
-    temporary_name(temporary, name);
-    /* Not truncated: what was reserved is written over in place.  A longer rest does no harm, the
-     * record knows its own length. */
-    int fd = openat(directory_fd, temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return err_os(err, err_from_errno(errno), errno, "cannot create %s", temporary);
-    int code = write_all(fd, record, head->length);
-    if (code == 0 && durable && fdatasync(fd) != 0)
-        code = -errno;
-    if (close(fd) != 0 && code == 0)
-        code = -errno;
-    if (code == 0 && renameat(directory_fd, temporary, directory_fd, name) != 0)
-        code = -errno;
+    int code = write_at(fd, record, head->length, at);
     if (code == 0 && durable)
-        code = sync_directory(directory_fd);
+        code = sync_all(fd);
     if (code != 0)
-        return err_os(err, err_from_errno(-code), -code, "cannot write %s", name);
+        return err_os(err, err_from_errno(-code), -code, "cannot write the task's file");
     return 0;
 }
 
-int record_read(int directory_fd, const char *name, uint32_t magic, void *to, size_t size,
-                struct err *err)
+int task_file_get(int fd, off_t at, uint32_t magic, void *to, size_t size, struct err *err)
 {
-    _Alignas(8) char bytes[RECORD_SIZE_MAX];
-    size_t used = 0;
-    ssize_t got = 1;
-    int fd = openat(directory_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    _Alignas(8) char bytes[TASK_RECORD_SIZE];
+    ssize_t got = pread(fd, bytes, sizeof(bytes), at);
 
-    if (fd < 0)
-        return err_os(err, err_from_errno(errno), errno, "cannot read %s", name);
-    while (got > 0 && used < sizeof(bytes)) {
-        got = read(fd, bytes + used, sizeof(bytes) - used);
-        used += got > 0 ? (size_t)got : 0;
-    }
-    int os = errno;
-    (void)close(fd); /* only read from */
     if (got < 0)
-        return err_os(err, ERR_IO, os, "cannot read %s", name);
-    if (!record_is_sound(bytes, used, magic))
-        return err_set(err, ERR_CORRUPT, "%s is damaged", name);
+        return err_os(err, ERR_IO, errno, "cannot read the task's file");
+    if (!record_is_sound(bytes, (size_t)got, magic))
+        return err_set(err, ERR_GONE, "the task's file has no such record");
 
     size_t length = ((struct record_head *)(void *)bytes)->length;
     memset(to, 0, size);

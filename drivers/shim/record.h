@@ -1,5 +1,11 @@
 /*
- * What daemon and shim leave for each other on disk: `launch`, `started`, `exit`.
+ * What daemon and shim tell each other by file: the launch record, and the task's file.
+ *
+ * The launch record is in memory only (a memfd that the shim inherits), for the environment may
+ * hold secrets; it is gone when the payload runs.  The task's file is the one that is locked: its
+ * lock says that there is somebody who can answer for the key, its content what became of it.  It
+ * has one block of fixed size, written whole before a payload can exist, so that the later records
+ * need no space on the disk and no other file; a file system is slowest at making files.
  *
  * Every record starts with the same head; its digest covers all that follows, so that a torn or
  * half-written one is recognised and counts as none.  Fields are only ever appended: a reader takes
@@ -16,15 +22,15 @@
 #include <stdint.h>
 
 /* The names in a shim's directory. */
-#define RECORD_LOCK "lock"
-#define RECORD_LAUNCH "launch"
-#define RECORD_SOCKET "sock"
-#define RECORD_STARTED "started"
-#define RECORD_EXIT "exit"
-#define RECORD_TEMPORARY ".new" /* put behind a name while the file is being written */
+#define TASK_FILE "task"
+#define TASK_SOCKET "sock"
 
 enum {
-    RECORD_SIZE_MAX = 4096,            /* started and exit, of any version */
+    TASK_FILE_SIZE = 4096,   /* 0: no payload can have existed yet */
+    TASK_STARTED_AT = 512,   /* struct started_record */
+    TASK_EXIT_AT = 2048,     /* struct exit_record */
+    TASK_RECORD_SIZE = 1536, /* what a record of any version may take */
+
     LAUNCH_SIZE_MAX = 4 * 1024 * 1024, /* more than an exec takes */
     LAUNCH_GROUPS_MAX = 256,           /* supplementary groups of a user */
 };
@@ -58,7 +64,7 @@ enum exit_kind {
     EXIT_NOT_STARTED = 2, /* it could not be started; nothing runs */
 };
 
-/* Written last, when every descriptor is closed (I-8). */
+/* Written last, when every other descriptor is closed (I-8). */
 struct exit_record {
     struct record_head head;
     uint32_t kind;
@@ -78,20 +84,16 @@ void record_seal(void *record, uint32_t magic, size_t length);
 /* True if BYTES begin with a whole and undamaged record of this kind. */
 bool record_is_sound(const void *bytes, size_t length, uint32_t magic);
 
-/* Replaces NAME in DIRECTORY_FD by a sealed record, through a temporary name.  DURABLE: it is on
- * the disk when this returns; otherwise it survives the death of any process, not of the machine.
- */
-int record_write(int directory_fd, const char *name, const void *record, bool durable,
-                 struct err *err);
+/* Marks the task's file as begun and takes the space for all that is to come. */
+int task_file_begin(int fd, struct err *err);
 
-/* Makes room for a record of LENGTH bytes under the temporary name, so that writing it later needs
- * no space on the disk. */
-int record_reserve(int directory_fd, const char *name, size_t length, struct err *err);
+/* Writes a sealed record to its place.  DURABLE: it is on the disk when this returns; otherwise it
+ * survives the death of any process, not of the machine. */
+int task_file_put(int fd, off_t at, const void *record, bool durable, struct err *err);
 
-/* Reads NAME into TO of SIZE bytes, zeros behind it.  ERR_GONE if there is none, ERR_CORRUPT if it
- * is damaged. */
-int record_read(int directory_fd, const char *name, uint32_t magic, void *to, size_t size,
-                struct err *err);
+/* Reads the record at AT into TO of SIZE bytes, zeros behind it; ERR_GONE if there is no whole and
+ * undamaged one. */
+int task_file_get(int fd, off_t at, uint32_t magic, void *to, size_t size, struct err *err);
 
 /* --- launch: a record whose body is a list of fields --- */
 

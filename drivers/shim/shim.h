@@ -25,7 +25,7 @@ enum {
 
 /* Views into the mapped launch record, valid until launch_close. */
 struct launch {
-    void *record; /* the mapped file */
+    void *record; /* mapped */
     size_t record_bytes;
     void *arrays; /* argv, envp, groups and paths being built */
     size_t arrays_bytes;
@@ -75,7 +75,7 @@ struct client {
 };
 
 struct shim {
-    int lock_fd, signal_fd, timer_fd, listen_fd;
+    int task_fd, signal_fd, timer_fd, listen_fd;
     int exec_fd; /* the payload's report until its exec, then -1 */
     struct client clients[CLIENTS_MAX];
 

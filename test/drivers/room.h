@@ -273,6 +273,28 @@ static inline void await_task_file(const struct room *room, const char *name)
     await_file(path);
 }
 
+/* Waits until the shim has written how it ended. */
+static inline void await_exit_record(const struct room *room, uint32_t generation)
+{
+    struct exit_record record;
+    char path[PATH_SIZE];
+
+    room_shim_file(room, generation, TASK_FILE, path);
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        int code = fd < 0 ? ERR_GONE
+                          : task_file_get(fd, TASK_EXIT_AT, RECORD_MAGIC_EXIT, &record,
+                                          sizeof(record), NULL);
+
+        if (fd >= 0)
+            (void)close(fd);
+        if (code == 0)
+            return;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    fail_msg("no exit record in %s", path);
+}
+
 /* The content of a file, in a buffer that the next call reuses. */
 static inline const char *content_of(const char *path)
 {

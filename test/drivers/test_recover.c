@@ -90,7 +90,7 @@ static void test_exit_while_nobody_watches_keeps_its_code(void **state)
         int code, signal;
     } cases[] = {{"exit 0", 0, 0}, {"exit 3", 3, 0}, {"kill -9 $$", 137, SIGKILL}};
     struct room *room = *state;
-    char exit_path[PATH_SIZE], script[256], go[PATH_SIZE];
+    char script[256], go[PATH_SIZE];
 
     room_need_root();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -100,8 +100,7 @@ static void test_exit_while_nobody_watches_keeps_its_code(void **state)
         in_crashing_daemon(room, start_one);
         assert_int_equal(path_join(go, room->task_dir, "go"), 0);
         assert_return_code(close(creat(go, 0644)), 0);
-        room_shim_file(room, 1, RECORD_EXIT, exit_path);
-        await_file(exit_path);
+        await_exit_record(room, 1);
 
         room_open(room);
         assert_int_equal(room_recover(room, 1), DRIVER_EXITED);
@@ -146,13 +145,11 @@ static void stop_and_die(struct room *room)
 static void test_kill_timeout_is_kept_when_the_daemon_dies(void **state)
 {
     struct room *room = *state;
-    char exit_path[PATH_SIZE];
 
     room_need_root();
     room_script(room, "trap '' INT; echo x > ready; while :; do sleep 100; done");
     in_crashing_daemon(room, stop_and_die);
-    room_shim_file(room, 1, RECORD_EXIT, exit_path);
-    await_file(exit_path);
+    await_exit_record(room, 1);
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_EXITED);
     assert_int_equal(room->result.exit.signal, SIGKILL);
@@ -374,11 +371,10 @@ static void test_destroy_ends_a_shim_that_does_not_answer(void **state)
 static void test_torn_exit_record_counts_as_none(void **state)
 {
     struct room *room = *state;
-    char exit_path[PATH_SIZE], go[PATH_SIZE];
+    char path[PATH_SIZE], go[PATH_SIZE];
 
     room_need_root();
     for (int damage = 0; damage < 3; damage++) {
-        struct stat status;
         char byte;
 
         room_script(room, "while [ ! -e go ]; do sleep 0.01; done; exit 3");
@@ -387,15 +383,15 @@ static void test_torn_exit_record_counts_as_none(void **state)
         assert_int_equal(path_join(go, room->task_dir, "go"), 0);
         assert_return_code(close(creat(go, 0644)), 0);
         await_dead(&shim);
-        room_shim_file(room, 1, RECORD_EXIT, exit_path);
-        assert_return_code(stat(exit_path, &status), 0);
-        int fd = open(exit_path, O_RDWR | O_CLOEXEC);
+        await_exit_record(room, 1); /* it was whole */
+        room_shim_file(room, 1, TASK_FILE, path);
+        int fd = open(path, O_RDWR | O_CLOEXEC);
         if (damage == 0) {
-            assert_return_code(ftruncate(fd, status.st_size - 1), 0);
+            assert_return_code(ftruncate(fd, TASK_EXIT_AT + 100), 0);
         } else if (damage == 1) {
-            assert_int_equal(pread(fd, &byte, 1, 40), 1);
+            assert_int_equal(pread(fd, &byte, 1, TASK_EXIT_AT + 40), 1);
             byte ^= 4;
-            assert_int_equal(pwrite(fd, &byte, 1, 40), 1);
+            assert_int_equal(pwrite(fd, &byte, 1, TASK_EXIT_AT + 40), 1);
         } else {
             assert_return_code(ftruncate(fd, 0), 0);
         }
@@ -418,21 +414,19 @@ static void write_started(struct room *room, const struct proc_identity *payload
                                     .payload_pid = payload->pid,
                                     .payload_ticks = payload->start_ticks,
                                     .key_digest = key_digest(&key)};
-    char directory[PATH_SIZE], lock[PATH_SIZE];
+    char path[PATH_SIZE];
     struct err err = {0};
 
     assert_int_equal(proc_boot_id(record.boot_id, &err), 0);
     if (!this_boot)
         record.boot_id[0] = record.boot_id[0] == '0' ? '1' : '0';
     record_seal(&record, RECORD_MAGIC_STARTED, sizeof(record));
-    room_shim_file(room, 1, ".", directory);
-    assert_int_equal(directory_make_all(directory, 0700, &err), 0);
-    int fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(record_write(fd, RECORD_STARTED, &record, false, &err), 0);
-    assert_return_code(close(fd), 0);
-    room_shim_file(room, 1, RECORD_LOCK, lock);
-    fd = open(lock, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    assert_int_equal(write(fd, "begun\n", 6), 6);
+    room_shim_file(room, 1, ".", path);
+    assert_int_equal(directory_make_all(path, 0700, &err), 0);
+    room_shim_file(room, 1, TASK_FILE, path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(task_file_begin(fd, &err), 0);
+    assert_int_equal(task_file_put(fd, TASK_STARTED_AT, &record, false, &err), 0);
     assert_return_code(close(fd), 0);
 }
 
@@ -477,12 +471,8 @@ static void test_start_after_an_attempt_that_began_nothing_is_a_first_start(void
     room_need_root();
     room_shim_file(room, 1, ".", path);
     assert_int_equal(directory_make_all(path, 0700, &err), 0);
-    room_shim_file(room, 1, RECORD_LOCK, path);
+    room_shim_file(room, 1, TASK_FILE, path);
     assert_return_code(close(creat(path, 0600)), 0);
-    room_shim_file(room, 1, RECORD_LAUNCH, path);
-    int fd = creat(path, 0600); /* half of a record */
-    assert_int_equal(write(fd, "CNRL", 4), 4);
-    assert_return_code(close(fd), 0);
     room_open(room);
     room_script(room, "echo x >> started; exec sleep 100");
     room_start_running(room, 1);

@@ -98,7 +98,7 @@ static void start_one(struct room *room)
 static void test_output_is_kept_while_no_daemon_is_there(void **state)
 {
     struct room *room = *state;
-    char go[PATH_SIZE], exit_path[PATH_SIZE];
+    char go[PATH_SIZE];
 
     room_need_root();
     room_script(room, "echo before; while [ ! -e go ]; do sleep 0.01; done; seq 1 100000;"
@@ -106,8 +106,7 @@ static void test_output_is_kept_while_no_daemon_is_there(void **state)
     in_crashing_daemon(room, start_one);
     assert_int_equal(path_join(go, room->task_dir, "go"), 0);
     assert_return_code(close(creat(go, 0644)), 0);
-    room_shim_file(room, 1, RECORD_EXIT, exit_path);
-    await_file(exit_path);
+    await_exit_record(room, 1);
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_EXITED);
     assert_int_equal(room->result.exit.code, 6);
@@ -237,16 +236,16 @@ static void test_shim_is_out_of_reach_of_ordinary_signals(void **state)
 static void test_secrets_are_gone_once_the_payload_runs(void **state)
 {
     struct room *room = *state;
-    char path[PATH_SIZE];
+    char path[PATH_SIZE], target[PATH_SIZE] = "";
 
     room_need_root();
     room_open(room);
     room_script(room, "exec sleep 100");
     room_start_running(room, 1);
-    room_shim_file(room, 1, RECORD_LAUNCH, path);
-    assert_int_equal(access(path, F_OK), -1);
+    (void)text_format(path, sizeof(path), "/proc/%d/fd/%d", room->result.shim.pid, SHIM_FD_LAUNCH);
+    assert_false(readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, "cairn-launch"));
     (void)text_format(path, sizeof(path), "/proc/%d/maps", room->result.shim.pid);
-    assert_null(strstr(content_of(path), RECORD_LAUNCH));
+    assert_null(strstr(content_of(path), "cairn-launch"));
     (void)text_format(path, sizeof(path), "/proc/%d/environ", room->result.shim.pid);
     assert_string_equal(content_of(path), "");
     (void)text_format(path, sizeof(path), "%s/shim/" ALLOC, room->state);
