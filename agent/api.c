@@ -305,7 +305,7 @@ static void on_request(void *ctx, struct http_exchange *exchange)
 
 /* --- the door --- */
 
-struct api *api_new(struct daemon *daemon, struct err *err)
+int api_new(struct daemon *daemon, struct api **ret_api, struct err *err)
 {
     const struct config *config = daemon_config(daemon);
     struct api *api = calloc(1, sizeof(*api));
@@ -324,13 +324,14 @@ struct api *api_new(struct daemon *daemon, struct err *err)
     api->server = http_server_new(daemon_loop(daemon), &listen, err);
     if (api->server == NULL) {
         free(api);
-        return NULL;
+        return err != NULL && err->code != 0 ? err->code : ERR_IO;
     }
     bool v6 = strchr(config->bind_address, ':') != NULL;
     (void)text_format(api->address, sizeof(api->address), v6 ? "[%s]:%u" : "%s:%u",
                       config->bind_address, http_server_port(api->server)); /* it fits */
     daemon_watch(daemon, on_changed, api);
-    return api;
+    *ret_api = api;
+    return 0;
 }
 
 void api_free(struct api *api)
@@ -345,7 +346,7 @@ void api_free(struct api *api)
     free(api);
 }
 
-uint16_t api_port(const struct api *api)
+const char *api_address(const struct api *api)
 {
-    return http_server_port(api->server);
+    return api->address;
 }

@@ -12,15 +12,14 @@
 
 struct api;
 
-/* Listens on bind_addr and ports.http of the daemon's configuration and answers from now on; NULL
- * with ERR if it cannot. */
-struct api *api_new(struct daemon *daemon, struct err *err);
+/* Listens on bind_addr and ports.http of the daemon's configuration and answers from now on. */
+int api_new(struct daemon *daemon, struct api **ret_api, struct err *err);
 
 /* Closes all connections.  Not from a callback of the API; no answer of the daemon may come
  * afterwards. */
 void api_free(struct api *api);
 
-/* Where it listens, after the system has chosen a port for 0. */
-uint16_t api_port(const struct api *api);
+/* Where it listens, with the port that port 0 became: "127.0.0.1:4646". */
+const char *api_address(const struct api *api);
 
 #endif

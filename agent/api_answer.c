@@ -215,7 +215,9 @@ void api_list_add(struct api_list *list, json_t *item)
 
 void api_list_reply(struct api_list *list, struct api_request *request)
 {
-    (void)append("]", 1, list); /* always 0 */
+    if (list->pretty)
+        (void)append("\n", 1, list); /* always 0 */
+    (void)append("]", 1, list);      /* always 0 */
     respond(request->api, request->exchange, 200, "application/json", list->bytes, list->used);
     free(list->bytes);
 }

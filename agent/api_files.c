@@ -52,8 +52,11 @@ static int fail_open(const char *path, int number, struct err *err)
 static int open_beneath(const char *root, const char *path, int flags, int *ret_root, int *ret_fd,
                         struct err *err)
 {
+    /* The kernel takes hardly any flag together with O_PATH, which opens nothing that could block.
+     */
+    bool looks_only = (flags & O_PATH) != 0;
     struct open_how how = {
-        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY),
+        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | (looks_only ? 0 : O_NONBLOCK | O_NOCTTY)),
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
     scoped_fd int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
