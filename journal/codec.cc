@@ -112,11 +112,8 @@ static struct codec_value finish(FlatBufferBuilder &to, Offset<Root> root, const
 static bool is_zero(const void *bytes, size_t length)
 {
     const uint8_t *at = static_cast<const uint8_t *>(bytes);
-    uint8_t any = 0;
 
-    for (size_t i = 0; i < length; i++)
-        any = static_cast<uint8_t>(any | at[i]);
-    return any == 0;
+    return length == 0 || (at[0] == 0 && memcmp(at, at + 1, length - 1) == 0);
 }
 
 static Offset<String> put_text(FlatBufferBuilder &to, const char *text, size_t size)
