@@ -718,17 +718,16 @@ int daemon_run(const struct config *config)
         code = restore(&daemon, &err);
     }
     if (code == 0)
-        daemon.api = api_new(&daemon, &err);
-    if (daemon.api == NULL) {
+        code = api_new(&daemon, &daemon.api, &err);
+    if (code < 0) {
         log_error("agent", "cannot start error=%s", log_value(err.text));
         (void)fprintf(stderr, "cairn: %s\n", err.text);
         failing = NULL;
         close_parts(&daemon);
         return 1;
     }
-    log_info("agent", "started node=%s name=%s data_dir=%s http=%s:%u", daemon.node.id,
-             log_value(config->name), log_value(config->data_dir), config->bind_address,
-             api_port(daemon.api));
+    log_info("agent", "started node=%s name=%s data_dir=%s http=%s", daemon.node.id,
+             log_value(config->name), log_value(config->data_dir), api_address(daemon.api));
     loop_run(daemon.loop);
     failing = NULL;
     close_parts(&daemon);
