@@ -228,8 +228,8 @@ static void test_damage_behind_a_right_check_is_survived(void **state)
             memcpy(damaged, bytes, length);
             for (uint64_t flips = 1 + rng_below(&rng, 3); flips > 0; flips--) {
                 size_t at = CODEC_CHECK_BYTES + rng_below(&rng, length - CODEC_CHECK_BYTES);
-                damaged[at] = rng_chance(&rng, 1, 2) ? (unsigned char)rng_next(&rng)
-                                                     : damaged[at] ^ (1u << rng_below(&rng, 8));
+                unsigned flipped = damaged[at] ^ (1u << rng_below(&rng, 8));
+                damaged[at] = (unsigned char)(rng_chance(&rng, 1, 2) ? rng_next(&rng) : flipped);
             }
             reseal(damaged, length);
             int code = decode(damaged, length, is_event);
