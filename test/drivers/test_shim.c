@@ -248,7 +248,7 @@ static void test_secrets_are_gone_once_the_payload_runs(void **state)
     assert_null(strstr(content_of(path), "cairn-launch"));
     (void)text_format(path, sizeof(path), "/proc/%d/environ", room->result.shim.pid);
     assert_string_equal(content_of(path), "");
-    (void)text_format(path, sizeof(path), "%s/shim/" ALLOC, room->state);
+    assert_int_equal(path_join(path, room->state, "shim"), 0);
     struct stat status;
     assert_return_code(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0700);
