@@ -167,3 +167,8 @@ int driver_stats(struct drivers *drivers, const struct driver_key *key,
     *ret_stats = stats;
     return 0;
 }
+
+bool driver_was_begun(const struct drivers *drivers, const struct driver_key *key)
+{
+    return key_was_begun(drivers->shim_fd, key);
+}

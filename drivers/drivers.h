@@ -113,6 +113,11 @@ struct driver_start {
 void driver_start(struct drivers *drivers, const struct driver_start *start, driver_done *done,
                   void *ctx);
 
+/* True if a payload may have existed under this key, or still may because a shim is just being
+ * made; false: the world is as it was before.  Ask before recover or destroy, which remove the
+ * traces. */
+bool driver_was_begun(const struct drivers *drivers, const struct driver_key *key);
+
 /* Only looks.  RUNNING (and on_exit will follow), EXITED, or LOST after emptying the cgroup.
  * A journaled pid or socket counts only if its boot id is this boot's (I-5); an exit record always
  * does. */

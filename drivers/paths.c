@@ -85,8 +85,8 @@ bool key_equal(const struct driver_key *a, const struct driver_key *b)
            text_equal(a->task, b->task);
 }
 
-int lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_state *ret_state,
-              int *ret_fd, bool *ret_begun, struct err *err)
+int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
+                  enum lock_state *ret_state, int *ret_fd, bool *ret_begun, struct err *err)
 {
     char name[KEY_NAME_SIZE];
     struct stat status;
@@ -114,6 +114,22 @@ int lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_
     *ret_fd = fd;
     *ret_begun = status.st_size > 0;
     return 0;
+}
+
+bool key_was_begun(int shim_fd, const struct driver_key *key)
+{
+    char name[KEY_NAME_SIZE];
+    struct stat status;
+    bool begun;
+
+    if (key_name(key, name, NULL) != 0)
+        return false;
+    int fd = openat(shim_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    begun = flock(fd, LOCK_SH | LOCK_NB) != 0 || fstat(fd, &status) != 0 || status.st_size > 0;
+    (void)close(fd); /* only read from; releases the lock */
+    return begun;
 }
 
 int started_read(int shim_fd, const struct driver_key *key, struct started_record *ret_record)

@@ -48,8 +48,11 @@ enum lock_state { LOCK_ABSENT, LOCK_FREE, LOCK_HELD };
 
 /* Takes the lock of the key if it is free: then RET_FD is the task's file (owned), and RET_BEGUN
  * says whether a payload may have existed.  CREATE makes the file first. */
-int lock_take(int shim_fd, const struct driver_key *key, bool create, enum lock_state *ret_state,
-              int *ret_fd, bool *ret_begun, struct err *err);
+int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
+                  enum lock_state *ret_state, int *ret_fd, bool *ret_begun, struct err *err);
+
+/* True if a payload may have existed, or may come to exist because a shim is being made. */
+bool key_was_begun(int shim_fd, const struct driver_key *key);
 
 /* What the shim of this key wrote down when its payload ran; 0 or ERR_*. */
 int started_read(int shim_fd, const struct driver_key *key, struct started_record *ret_record);

@@ -456,8 +456,8 @@ void run_attach(struct run *run)
 
     run_off_watch(run);
     io_timer_stop(&run->timer);
-    int code = lock_take(run->drivers->shim_fd, &run->key, run->plan != NULL, &state, &task_fd,
-                         &begun, &err);
+    int code = key_lock_take(run->drivers->shim_fd, &run->key, run->plan != NULL, &state, &task_fd,
+                             &begun, &err);
     if (code != 0) {
         struct call_list calls = run->calls;
 

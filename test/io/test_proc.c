@@ -131,7 +131,8 @@ static void test_kill_group_takes_leader_and_children(void **state)
         (void)setpgid(0, 0);
         if (fork() == 0) {
             (void)signal(SIGTERM, SIG_IGN);
-            (void)write(pipe_fds[1], "x", 1);
+            if (write(pipe_fds[1], "x", 1) < 0)
+            _exit(1);
         }
         for (;;)
             (void)pause();

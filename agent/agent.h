@@ -1,0 +1,140 @@
+/*
+ * agent: where everything meets, and nothing is decided.
+ *
+ * The core holds the machines of this node and runs the turn:
+ *
+ *     take all events -> step their machines -> one commit -> perform effects, answer callers
+ *
+ * Below it is a seam of two calls, `commit` and `perform`, and one way up, agent_done and
+ * agent_news.  The daemon binds LMDB and the rooms to the seam (daemon.c, perform.c); the
+ * simulator binds a model of the world (sim.c).  Turn, lanes, restore and replay are the same code
+ * in both.
+ *
+ * A commit that fails performs nothing (I-18): the turn's records are forgotten, requests are
+ * refused, all other events wait in the queue for the next try.
+ */
+#ifndef CAIRN_AGENT_AGENT_H
+#define CAIRN_AGENT_AGENT_H
+
+#include "base/base.h"
+#include "fsm/alloc.h"
+#include "fsm/fsm.h"
+#include "fsm/plugin.h"
+#include "fsm/task.h"
+#include "fsm/volume.h"
+#include "journal/journal.h"
+
+struct agent;
+
+/* --- the seam --- */
+
+/* One effect to be performed.  Borrowed for the call. */
+struct effect {
+    struct machine_id id;
+    uint8_t kind;                  /* in the machine's effect list */
+    uint8_t lane;                  /* effects below LANE_COUNT end with exactly one agent_done */
+    uint32_t generation;           /* with ID the key of the work in the outside world */
+    uint32_t timeout_ms;           /* the world answers, with a failure, by then; 0: it knows */
+    uint64_t reply;                /* of the request that led here, 0: nobody waits */
+    const struct machine *record;  /* the machine as it was committed */
+    const struct request *request; /* payload of that request, or NULL */
+};
+
+struct world {
+    void *ctx;
+    /* Makes the batch durable, whole or not at all. */
+    int (*commit)(void *ctx, const struct journal_batch *batch, struct err *err);
+    /* Begins one effect.  May call agent_done before it returns. */
+    void (*perform)(void *ctx, const struct effect *effect);
+    /* Tells whoever waits for REPLY that the request was not taken; ERR says why. */
+    void (*refuse)(void *ctx, uint64_t reply, const struct err *err);
+    /* Fills in job, namespace and group of an alloc whose record is lost, from its specification;
+     * leaves them empty if that is lost, too.  May be NULL. */
+    void (*known)(void *ctx, const char *alloc, struct alloc_assign *assign);
+    /* A transition has been committed: for logs, traces, coverage.  May be NULL. */
+    void (*trace)(void *ctx, const struct journal_event *event);
+};
+
+struct agent *agent_new(const struct world *world);
+void agent_free(struct agent *agent);
+
+/* --- events in --- */
+
+/* Queues an event for the machine ID (copied with its payload).  It is stepped by the next turn. */
+void agent_post(struct agent *agent, const struct machine_id *id, const struct fsm_event *event);
+
+/* A message or request without a payload struct of its own, the common case. */
+void agent_tell(struct agent *agent, const struct machine_id *id, uint8_t event,
+                const void *payload);
+void agent_ask(struct agent *agent, const struct machine_id *id, uint8_t event, const void *payload,
+               uint64_t reply);
+
+/* The effect that runs on LANE of ID has ended with the completion EVENT.  Frees the lane and
+ * begins what waited behind it.  Nothing happens if the machine is gone. */
+void agent_done(struct agent *agent, const struct machine_id *id, enum fsm_lane lane, uint8_t event,
+                const void *payload);
+
+/* News about the work of one generation. */
+void agent_news(struct agent *agent, const struct machine_id *id, uint32_t generation,
+                uint8_t event, const void *payload);
+
+/* Stores (BYTES) or deletes (NULL) a blob together with the events of the next turn. */
+void agent_spec(struct agent *agent, const char *key, const void *bytes, size_t length);
+void agent_meta(struct agent *agent, const char *key, const void *bytes, size_t length);
+
+/* Between true and false: what is posted and stored is one proposal of the control plane, which
+ * is dropped whole if its commit fails (the caller then says that it was refused). */
+void agent_propose(struct agent *agent, bool on);
+
+/* --- the turn --- */
+
+/* Steps everything that is queued and every timer that is due, commits, performs.  Returns 0 or
+ * the commit's error, whose events then wait for the next turn.  Times as in struct fsm_now. */
+int agent_turn(struct agent *agent, uint64_t now_ms, int64_t unix_ns, uint64_t seed,
+               struct err *err);
+
+/* True if a turn would find something to do without any timer. */
+bool agent_has_work(const struct agent *agent);
+
+/* Node time of the next timer, 0 if there is none. */
+uint64_t agent_deadline_ms(struct agent *agent);
+
+/* --- the machines --- */
+
+/* The committed record of ID, or NULL; borrowed until the next turn. */
+const struct machine *agent_find(const struct agent *agent, const struct machine_id *id);
+const struct task *agent_task(const struct agent *agent, const char *alloc, const char *task);
+const struct alloc *agent_alloc(const struct agent *agent, const char *alloc);
+
+/* Each machine of KIND in the order in which they came; a callback that returns false ends it. */
+typedef bool agent_each_cb(void *ctx, const struct machine_id *id, const struct machine *record);
+void agent_each(const struct agent *agent, enum machine_kind kind, agent_each_cb *cb, void *ctx);
+size_t agent_count(const struct agent *agent, enum machine_kind kind);
+
+struct agent_figures {
+    uint64_t turns, events, ignored, stale, unknown, commits_failed, effects;
+    uint64_t sequence; /* of the last committed event */
+};
+struct agent_figures agent_figures(const struct agent *agent);
+
+/* --- restore --- */
+
+/* Takes a record as it was stored, before the first turn. */
+void agent_load(struct agent *agent, const struct machine_id *id, const struct machine *record);
+
+/* Where numbering goes on: the sequence of the next event and the turn. */
+void agent_continue(struct agent *agent, uint64_t next_sequence, uint64_t turn);
+
+/* Posts RESTORE to every loaded machine, plugins first, allocs last, and then what damaged or
+ * missing records make necessary (restore.c).  AUTHORITY: the journal decides what should run. */
+void agent_restore(struct agent *agent, bool authority, bool rebooted);
+
+/* --- flight recorder --- */
+
+/* Prints the last transitions, oldest first. */
+void agent_flight_print(const struct agent *agent, fsm_print *print, void *ctx);
+
+/* One line about a transition: "task 3f2a91c4/web STARTING -STARTED-> RUNNING +SEND_CHANGED". */
+void agent_describe(const struct journal_event *event, char *to, size_t size);
+
+#endif

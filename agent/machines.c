@@ -1,0 +1,259 @@
+/* The machines of this node, by id, and the flight recorder. */
+#include "agent/machines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct agent *agent_new(const struct world *world)
+{
+    struct agent *agent = calloc(1, sizeof(*agent));
+
+    check(agent != NULL);
+    agent->world = *world;
+    agent->scratch = calloc(1, FSM_RECORD_BYTES_MAX);
+    agent->flights = calloc(FLIGHT_SIZE, sizeof(*agent->flights));
+    check(agent->scratch != NULL);
+    check(agent->flights != NULL);
+    return agent;
+}
+
+void agent_free(struct agent *agent)
+{
+    if (agent == NULL)
+        return;
+    struct slot *slot, *next;
+    HASH_ITER(hh, agent->machines, slot, next)
+    slot_remove(agent, slot);
+    blobs_clear(agent->specs, &agent->specs_count);
+    blobs_clear(agent->metas, &agent->metas_count);
+    free(agent->specs);
+    free(agent->metas);
+    free(agent->queue.items);
+    free(agent->queue.bytes);
+    free(agent->spare.items);
+    free(agent->spare.bytes);
+    free(agent->touched);
+    free(agent->steps);
+    free(agent->origins);
+    free(agent->scratch);
+    free(agent->flights);
+    free(agent);
+}
+
+struct slot *slot_find(const struct agent *agent, const struct machine_id *id)
+{
+    struct slot *slot;
+
+    HASH_FIND(hh, agent->machines, id, sizeof(*id), slot);
+    return slot;
+}
+
+struct slot *slot_add(struct agent *agent, const struct machine_id *id)
+{
+    struct slot *slot = calloc(1, sizeof(*slot));
+
+    check(slot != NULL);
+    slot->id = *id;
+    HASH_ADD(hh, agent->machines, id, sizeof(slot->id), slot);
+    return slot;
+}
+
+void slot_remove(struct agent *agent, struct slot *slot)
+{
+    HASH_DEL(agent->machines, slot);
+    free(slot->record);
+    free(slot->pending);
+    free(slot);
+}
+
+const struct machine *agent_find(const struct agent *agent, const struct machine_id *id)
+{
+    const struct slot *slot = slot_find(agent, id);
+
+    return slot == NULL ? NULL : slot->record;
+}
+
+const struct task *agent_task(const struct agent *agent, const char *alloc, const char *task)
+{
+    if (strlen(alloc) >= UUID_TEXT_SIZE || strlen(task) >= SPEC_NAME_SIZE)
+        return NULL;
+    struct machine_id id = machine_id_join(MACHINE_TASK, alloc, task);
+    const struct machine *record = agent_find(agent, &id);
+
+    return record == NULL ? NULL : task_of(record);
+}
+
+const struct alloc *agent_alloc(const struct agent *agent, const char *alloc)
+{
+    if (strlen(alloc) >= UUID_TEXT_SIZE)
+        return NULL;
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
+    const struct machine *record = agent_find(agent, &id);
+
+    return record == NULL ? NULL : alloc_of(record);
+}
+
+void agent_each(const struct agent *agent, enum machine_kind kind, agent_each_cb *cb, void *ctx)
+{
+    const struct slot *next;
+
+    for (const struct slot *slot = agent->machines; slot != NULL; slot = next) {
+        next = slot->hh.next;
+        if (slot->id.kind == kind && slot->record != NULL && !cb(ctx, &slot->id, slot->record))
+            return;
+    }
+}
+
+size_t agent_count(const struct agent *agent, enum machine_kind kind)
+{
+    size_t count = 0;
+
+    for (const struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next)
+        count += slot->id.kind == kind && slot->record != NULL;
+    return count;
+}
+
+struct agent_figures agent_figures(const struct agent *agent)
+{
+    return agent->figures;
+}
+
+/* --- blobs that go with the next commit --- */
+
+void blobs_clear(struct journal_blob *blobs, size_t *count)
+{
+    for (size_t i = 0; i < *count; i++)
+        free((void *)(uintptr_t)blobs[i].bytes); /* our own copy, const only for readers */
+    *count = 0;
+}
+
+void blobs_keep_deletions(struct journal_blob *blobs, size_t *count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *count; i++) {
+        if (blobs[i].bytes == NULL)
+            blobs[kept++] = blobs[i];
+        else
+            free((void *)(uintptr_t)blobs[i].bytes); /* our own copy, const only for readers */
+    }
+    *count = kept;
+}
+
+static void blob_add(struct journal_blob **blobs, size_t *count, size_t *size, const char *key,
+                     const void *bytes, size_t length)
+{
+    if (*count == *size) {
+        *size = *size == 0 ? 16 : *size * 2;
+        *blobs = realloc(*blobs, *size * sizeof(**blobs));
+        check(*blobs != NULL);
+    }
+    struct journal_blob *blob = &(*blobs)[(*count)++];
+    bool whole = text_copy(blob->key, sizeof(blob->key), key);
+    check(whole); /* keys are built from bounded names */
+    blob->bytes = NULL;
+    blob->length = length;
+    if (bytes != NULL) {
+        void *copy = malloc(length + 1);
+        check(copy != NULL);
+        memcpy(copy, bytes, length);
+        blob->bytes = copy;
+    }
+}
+
+void agent_spec(struct agent *agent, const char *key, const void *bytes, size_t length)
+{
+    blob_add(&agent->specs, &agent->specs_count, &agent->specs_size, key, bytes, length);
+}
+
+void agent_meta(struct agent *agent, const char *key, const void *bytes, size_t length)
+{
+    blob_add(&agent->metas, &agent->metas_count, &agent->metas_size, key, bytes, length);
+}
+
+/* --- flight recorder --- */
+
+void flight_note(struct agent *agent, const struct journal_event *event)
+{
+    struct flight *flight = &agent->flights[agent->flights_count++ % FLIGHT_SIZE];
+
+    *flight = (struct flight){
+        .now_ms = event->now_ms,
+        .sequence = (uint32_t)event->sequence,
+        .ticket = event->event.ticket,
+        .row = event->row,
+        .kind = event->id.kind,
+        .event = event->event.kind,
+        .before = event->before,
+        .after = event->after,
+    };
+    (void)text_copy(flight->id, sizeof(flight->id), event->id.text); /* cut: a hint is enough */
+}
+
+static void describe(const struct fsm_def *def, const char *id, uint16_t row, uint32_t ticket,
+                     char *to, size_t size)
+{
+    const struct fsm_row *taken = &def->rows[row];
+
+    (void)text_format(to, size, "%s %s %s -%s", def->name, id, fsm_state_name(def, taken->state),
+                      fsm_event_name(def, taken->event));
+    if (taken->guard != 0) {
+        (void)text_append(to, size, "[");
+        (void)text_append(to, size, fsm_guard_name(def, taken->guard));
+        (void)text_append(to, size, "]");
+    }
+    (void)text_append(to, size, "-> ");
+    (void)text_append(to, size, fsm_state_name(def, taken->next));
+    for (int i = 0; i < FSM_EFFECTS_MAX && taken->effects[i] != 0; i++) {
+        (void)text_append(to, size, " +");
+        (void)text_append(to, size, fsm_effect_name(def, taken->effects[i]));
+    }
+    if (ticket != 0) {
+        char number[24];
+        (void)text_format(number, sizeof(number), " ticket=%u", ticket);
+        (void)text_append(to, size, number);
+    }
+}
+
+void agent_describe(const struct journal_event *event, char *to, size_t size)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
+
+    check(event->row < def->rows_count);
+    describe(def, event->id.text, event->row, event->event.ticket, to, size);
+}
+
+void agent_flight_print(const struct agent *agent, fsm_print *print, void *ctx)
+{
+    uint64_t first = agent->flights_count > FLIGHT_SIZE ? agent->flights_count - FLIGHT_SIZE : 0;
+    char line[512], text[440];
+
+    for (uint64_t i = first; i < agent->flights_count; i++) {
+        const struct flight *flight = &agent->flights[i % FLIGHT_SIZE];
+        const struct fsm_def *def = fsm_definition((enum machine_kind)flight->kind);
+        describe(def, flight->id, flight->row, flight->ticket, text, sizeof(text));
+        (void)text_format(line, sizeof(line), "%u %llu.%03llu %s\n", flight->sequence,
+                          (unsigned long long)(flight->now_ms / 1000),
+                          (unsigned long long)(flight->now_ms % 1000), text);
+        print(ctx, line);
+    }
+}
+
+static void print_error(void *ctx, const char *text)
+{
+    (void)ctx; /* always to standard error: the process is about to end */
+    (void)fputs(text, stderr);
+}
+
+void agent_complain(const struct agent *agent, const struct machine_id *id,
+                    const struct machine *record, const struct fsm_event *event)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
+
+    agent_flight_print(agent, print_error, NULL);
+    (void)fprintf(stderr, "%s %s in state %s got %s, which its table says can never come\n",
+                  def->name, id->text,
+                  record == NULL ? "(none)" : fsm_state_name(def, record->state),
+                  fsm_event_name(def, event->kind));
+}

@@ -1,0 +1,94 @@
+/* The core's own structures.  Private to turn.c, lanes.c, restore.c and machines.c. */
+#ifndef CAIRN_AGENT_MACHINES_H
+#define CAIRN_AGENT_MACHINES_H
+
+#include "agent/agent.h"
+
+#include <uthash.h>
+
+/* What runs on one lane of one machine, and what waits behind it.  Lives only in memory: after a
+ * restart RESTORE rows issue again what has to be. */
+struct lane {
+    uint32_t ticket; /* of the newest issue of the work under way */
+    uint32_t generation;
+    uint32_t next_ticket;
+    uint8_t effect;      /* under way, 0: none */
+    uint8_t phase, hook; /* of a hook */
+    uint8_t next_effect; /* waiting, 0: none */
+};
+
+struct slot {
+    struct machine_id id;
+    struct machine *record;  /* committed; NULL until its first commit */
+    struct machine *pending; /* stepped in this turn, not yet committed */
+    struct lane lanes[LANE_COUNT];
+    bool touched;
+    UT_hash_handle hh;
+};
+
+struct queued;
+
+struct queue {
+    struct queued *items;
+    size_t count, size;
+    unsigned char *bytes; /* payloads; items point to them by offset */
+    size_t bytes_used, bytes_size;
+};
+
+struct flight {
+    uint64_t now_ms;
+    uint32_t sequence, ticket;
+    uint16_t row;
+    uint8_t kind, event, before, after;
+    char id[22]; /* as much of it as fits */
+};
+
+enum { FLIGHT_SIZE = 4096 };
+
+struct agent {
+    struct world world;
+    struct slot *machines;
+    struct queue queue, spare;
+    struct slot **touched;
+    size_t touched_count, touched_size;
+    struct journal_event *steps;
+    size_t *origins; /* of each step: its place in the queue */
+    size_t steps_count, steps_size, origins_size;
+    struct journal_blob *specs, *metas;
+    size_t specs_count, specs_size, metas_count, metas_size;
+    struct machine *scratch;
+    uint32_t scratch_used;
+    uint64_t deadline_ms;
+    struct agent_figures figures;
+    struct flight *flights; /* ring */
+    uint64_t flights_count;
+    bool in_turn, proposing;
+};
+
+struct slot *slot_find(const struct agent *agent, const struct machine_id *id);
+struct slot *slot_add(struct agent *agent, const struct machine_id *id);
+void slot_remove(struct agent *agent, struct slot *slot);
+
+/* The newest record: of this turn, or as committed, or NULL. */
+static inline const struct machine *slot_now(const struct slot *slot)
+{
+    return slot->pending != NULL ? slot->pending : slot->record;
+}
+
+/* Begins an effect, or lets it wait for its lane, or renews the ticket of the same work. */
+void lane_issue(struct agent *agent, struct slot *slot, const struct fsm_issue *issue,
+                uint64_t reply, const struct request *request);
+
+void flight_note(struct agent *agent, const struct journal_event *event);
+
+/* Logs what led to an assertion: the event, the state, the last transitions. */
+void agent_complain(const struct agent *agent, const struct machine_id *id,
+                    const struct machine *record, const struct fsm_event *event);
+
+void blobs_clear(struct journal_blob *blobs, size_t *count);
+
+/* Forgets what was to be stored (it belonged to a proposal that was dropped), keeps what is to be
+ * deleted. */
+void blobs_keep_deletions(struct journal_blob *blobs, size_t *count);
+
+#endif

@@ -1,0 +1,226 @@
+/* Identity, clock and facts of this node.  One journal record, "node", holds the first two. */
+#include "agent/node.h"
+
+#include "agent/version.h"
+
+#include "io/log.h"
+#include "io/loop.h"
+#include "io/proc.h"
+#include "journal/journal.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const char key[] = "node";
+
+/* --- the last event of the journal --- */
+
+struct last {
+    uint64_t now_ms, turn;
+    int64_t unix_ns;
+};
+
+static bool note_last(void *ctx, const struct journal_event *event)
+{
+    struct last *last = ctx;
+
+    last->now_ms = event->now_ms;
+    last->turn = event->turn;
+    last->unix_ns = event->unix_ns;
+    return true;
+}
+
+static void ignore_damage(void *ctx, const char *table, const char *name, const void *bytes,
+                          size_t length, const char *reason)
+{
+    (void)ctx;
+    (void)table;
+    (void)bytes;
+    (void)length;
+    log_warn("journal", "event cannot be read sequence=%s reason=%s", log_value(name),
+             log_value(reason));
+}
+
+static int read_last(struct journal *journal, struct last *last, struct err *err)
+{
+    uint64_t next = journal_next_sequence(journal);
+
+    *last = (struct last){0};
+    if (next <= 1)
+        return 0;
+    return journal_each_event(journal, next - 1, note_last, ignore_damage, last, err);
+}
+
+/* --- identity --- */
+
+static int random_id(char to[UUID_TEXT_SIZE], struct err *err)
+{
+    uint64_t numbers[2];
+
+    if (getrandom(numbers, sizeof(numbers), 0) != (ssize_t)sizeof(numbers))
+        return err_set(err, ERR_IO, "no random numbers to make a node id of");
+    uuid_format(to, numbers[0], numbers[1]);
+    return 0;
+}
+
+static bool take_id(char to[UUID_TEXT_SIZE], const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text != NULL && uuid_is_valid(text) && text_copy(to, UUID_TEXT_SIZE, text);
+}
+
+/* Reads what the journal knows; ERR_GONE on the first start. */
+static int read_stored(struct node *node, struct journal *journal, char boot_id[UUID_TEXT_SIZE],
+                       struct err *err)
+{
+    char *text;
+    size_t length;
+    int code = journal_meta_read(journal, key, &text, &length, err);
+
+    if (code < 0)
+        return code;
+    json_t *stored = json_loadb(text, length, 0, NULL);
+    free(text);
+    bool whole = take_id(node->id, stored, "id") && take_id(node->secret, stored, "secret") &&
+                 take_id(boot_id, stored, "boot_id");
+    node->clock_offset_ms =
+        (uint64_t)json_integer_value(json_object_get(stored, "clock_offset_ms"));
+    json_decref(stored);
+    return whole ? 0 : err_set(err, ERR_CORRUPT, "the node's identity in the journal is damaged");
+}
+
+static int store(const struct node *node, struct journal *journal, struct err *err)
+{
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:I}", "id", node->id, "secret", node->secret, "boot_id",
+                  node->boot_id, "clock_offset_ms", (json_int_t)node->clock_offset_ms);
+    char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
+
+    check(text != NULL);
+    json_decref(object);
+    struct journal_blob blob = {.bytes = text, .length = strlen(text)};
+    (void)text_copy(blob.key, sizeof(blob.key), key); /* fits */
+    struct journal_batch batch = {.metas = &blob, .metas_count = 1};
+    int code = journal_commit(journal, &batch, err);
+    free(text);
+    return code;
+}
+
+static void continue_clock(struct node *node, const struct last *last)
+{
+    uint64_t boottime_ms = loop_now_ms();
+    int64_t away_ns = loop_now_unix_ns() - last->unix_ns;
+    uint64_t away_ms = away_ns > 0 ? (uint64_t)away_ns / 1000000u : 0;
+
+    if (last->now_ms == 0) {
+        node->clock_offset_ms = 0;
+        return;
+    }
+    if (node->rebooted)
+        node->clock_offset_ms = last->now_ms + away_ms - boottime_ms;
+    if (boottime_ms + node->clock_offset_ms < last->now_ms) /* never back, whatever happened */
+        node->clock_offset_ms = last->now_ms - boottime_ms;
+}
+
+/* --- facts --- */
+
+static void add(struct spec_pairs *pairs, const char *name, const char *value)
+{
+    if (value == NULL || value[0] == '\0')
+        return;
+    pairs->items = realloc(pairs->items, (pairs->count + 1) * sizeof(*pairs->items));
+    check(pairs->items != NULL);
+    struct spec_pair *pair = &pairs->items[pairs->count++];
+    pair->key = strdup(name);
+    pair->value = strdup(value);
+    check(pair->key != NULL);
+    check(pair->value != NULL);
+}
+
+static void add_number(struct spec_pairs *pairs, const char *name, uint64_t value)
+{
+    char text[24];
+
+    (void)text_format(text, sizeof(text), "%llu", (unsigned long long)value); /* fits */
+    add(pairs, name, text);
+}
+
+static void collect_attributes(struct node *node, const struct config *config)
+{
+    struct spec_pairs *to = &node->known.attributes;
+    const struct host_facts *facts = &node->facts;
+
+    add(to, "arch", facts->arch);
+    add(to, "cpu.arch", facts->arch);
+    add(to, "cpu.modelname", facts->cpu_model);
+    add_number(to, "cpu.frequency", facts->cpu_mhz);
+    add_number(to, "cpu.numcores", facts->cpu_cores);
+    add_number(to, "cpu.totalcompute", (uint64_t)facts->cpu_mhz * facts->cpu_cores);
+    add(to, "kernel.name", facts->kernel_name);
+    add(to, "kernel.version", facts->kernel_version);
+    add_number(to, "memory.totalbytes", facts->memory_bytes);
+    add(to, "nomad.version", CAIRN_NOMAD_VERSION);
+    add(to, "cairn.version", CAIRN_VERSION);
+    add(to, "os.name", facts->os_name);
+    add(to, "os.version", facts->os_version);
+    add(to, "os.cgroups", cgroup_mode_name(cgroup_mode()));
+    add(to, "unique.hostname", facts->hostname);
+    add(to, "unique.network.ip-address", facts->ip_address);
+    add_number(to, "unique.storage.bytestotal", facts->disk_bytes);
+    add_number(to, "unique.storage.bytesfree", facts->disk_free_bytes);
+    add(to, "unique.storage.volume", config->alloc_dir);
+    if (config->raw_exec_enabled)
+        add(to, "driver.raw_exec", "1");
+}
+
+int node_init(struct node *node, struct journal *journal, const struct config *config,
+              struct err *err)
+{
+    char boot_id[UUID_TEXT_SIZE] = "";
+    struct last last;
+
+    *node = (struct node){0};
+    int code = read_last(journal, &last, err);
+    if (code == 0)
+        code = proc_boot_id(node->boot_id, err);
+    if (code < 0)
+        return code;
+    code = read_stored(node, journal, boot_id, err);
+    if (code == ERR_GONE) {
+        code = random_id(node->id, err);
+        if (code == 0)
+            code = random_id(node->secret, err);
+    }
+    if (code < 0)
+        return code;
+    node->rebooted = boot_id[0] != '\0' && !text_equal(boot_id, node->boot_id);
+    node->last_turn = last.turn;
+    continue_clock(node, &last);
+    code = store(node, journal, err);
+    if (code == 0)
+        code = host_read_facts(config->data_dir, &node->facts, err);
+    if (code < 0)
+        return code;
+
+    node->known.id = node->id;
+    node->known.name = config->name;
+    node->known.datacenter = config->datacenter;
+    node->known.region = config->region;
+    node->known.class = config->node_class;
+    node->known.meta = config->meta;
+    collect_attributes(node, config);
+    return 0;
+}
+
+void node_free(struct node *node)
+{
+    for (size_t i = 0; i < node->known.attributes.count; i++) {
+        free((void *)(uintptr_t)node->known.attributes.items[i].key); /* ours, const for readers */
+        free((void *)(uintptr_t)node->known.attributes.items[i].value);
+    }
+    free(node->known.attributes.items);
+    node->known.attributes = (struct spec_pairs){0};
+}

@@ -1,0 +1,34 @@
+/*
+ * This node: who it is, what time it is, what it says about itself (fingerprint).
+ *
+ * Node time counts milliseconds, sleep included, and never goes back: within a boot it is
+ * CLOCK_BOOTTIME plus an offset kept in the journal; after a reboot the offset is chosen so that it
+ * goes on from the last event by as much as the wall clock has moved forward (I-36).
+ */
+#ifndef CAIRN_AGENT_NODE_H
+#define CAIRN_AGENT_NODE_H
+
+#include "agent/config.h"
+#include "hooks/hooks.h"
+#include "io/host.h"
+
+struct journal;
+
+struct node {
+    char id[UUID_TEXT_SIZE];
+    char secret[UUID_TEXT_SIZE];
+    char boot_id[UUID_TEXT_SIZE];
+    bool rebooted;            /* another boot id than the journal remembers */
+    uint64_t clock_offset_ms; /* node time = CLOCK_BOOTTIME + this (modulo 2^64) */
+    uint64_t last_turn;       /* of the journal */
+    struct host_facts facts;
+    struct hooks_node known; /* what tasks may know; attributes and meta owned */
+};
+
+/* Reads id and secret from the journal, or makes them; they are written, in one record with the
+ * boot id, before anything else happens (I-34).  Reads the host's facts. */
+int node_init(struct node *node, struct journal *journal, const struct config *config,
+              struct err *err);
+void node_free(struct node *node);
+
+#endif

@@ -1,0 +1,447 @@
+/*
+ * Effects to the real world.
+ *
+ * Each kind of effect has one function here, which calls a room and turns the room's answer into
+ * the machine's event.  Nothing is decided: what an answer means is up to the tables.
+ */
+#include "agent/perform.h"
+
+#include "agent/crash.h"
+#include "io/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A call under way: where its answer goes. */
+struct call {
+    struct daemon *daemon;
+    struct machine_id id;
+    uint32_t generation;
+    uint64_t reply;
+    bool untouched; /* nothing was there under the key when we began to look */
+};
+
+static struct call *call_new(struct daemon *daemon, const struct effect *effect)
+{
+    struct call *call = calloc(1, sizeof(*call));
+
+    check(call != NULL);
+    call->daemon = daemon;
+    call->id = effect->id;
+    call->generation = effect->generation;
+    call->reply = effect->reply;
+    return call;
+}
+
+/* --- hooks --- */
+
+static void hook_answered(void *ctx, const struct hook_outcome *outcome)
+{
+    struct call *call = ctx;
+    bool task = call->id.kind == MACHINE_TASK;
+    uint8_t event = outcome->code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE)
+                                       : (task ? TE_HOOK_FAILED : AE_HOOK_FAILED);
+
+    if (outcome->code != 0)
+        log_warn("hooks", "hook failed %s=%s hook=%s error=%s",
+                 machine_kind_name((enum machine_kind)call->id.kind), call->id.text,
+                 task ? task_hook_name(outcome->hook) : alloc_hook_name(outcome->hook),
+                 log_value(outcome->text));
+    agent_done(daemon_core(call->daemon), &call->id, LANE_HOOK, event, outcome);
+    free(call);
+}
+
+static void hook_refused(struct daemon *daemon, const struct effect *effect, uint8_t hook,
+                         const struct err *err)
+{
+    struct hook_outcome outcome = {.hook = hook, .code = err->code};
+
+    (void)text_copy(outcome.text, sizeof(outcome.text), err->text); /* cut if too long */
+    hook_answered(call_new(daemon, effect), &outcome);
+}
+
+static const struct task_spec *find_task(const struct alloc_spec *spec, const char *name)
+{
+    for (size_t i = 0; i < spec->tasks_count; i++) {
+        if (text_equal(spec->tasks[i].name, name))
+            return &spec->tasks[i];
+    }
+    return NULL;
+}
+
+static const struct task_spec *task_spec_of(struct daemon *daemon, const struct machine_id *id,
+                                            const struct alloc_spec **ret_alloc, struct err *err)
+{
+    struct machine_id owner = machine_id_owner(id);
+    const struct alloc_spec *spec = daemon_cached_spec(daemon, owner.text, err);
+
+    if (spec == NULL)
+        return NULL;
+    const struct task_spec *task = find_task(spec, machine_id_name(id));
+    if (task == NULL)
+        (void)err_set(err, ERR_CORRUPT, "the specification does not name this task");
+    *ret_alloc = spec;
+    return task;
+}
+
+static void alloc_hook(struct daemon *daemon, const struct effect *effect)
+{
+    const struct alloc *alloc = alloc_of(effect->record);
+    struct alloc_spec nameless = {.id = effect->id.text};
+    struct err err = {0};
+    const struct alloc_spec *spec = daemon_cached_spec(daemon, effect->id.text, &err);
+
+    if (spec == NULL && alloc->phase == PHASE_PRERUN) {
+        hook_refused(daemon, effect, alloc->hook, &err);
+        return;
+    }
+    /* Teardown needs the alloc's id only, and must not fail because its spec is lost (I-24). */
+    struct hook_run run = {
+        .phase = (enum hook_phase)alloc->phase,
+        .hook = alloc->hook,
+        .alloc = spec != NULL ? spec : &nameless,
+    };
+    hook_run(daemon_hooks(daemon), &run, hook_answered, call_new(daemon, effect));
+}
+
+static void task_hook(struct daemon *daemon, const struct effect *effect)
+{
+    const struct task *task = task_of(effect->record);
+    struct machine_id owner = machine_id_owner(&effect->id);
+    struct task_spec nameless_task = {.name = machine_id_name(&effect->id)};
+    struct alloc_spec nameless = {.id = owner.text};
+    const struct alloc_spec *alloc = &nameless;
+    struct err err = {0};
+    const struct task_spec *spec = task_spec_of(daemon, &effect->id, &alloc, &err);
+
+    if (spec == NULL && task->phase != PHASE_STOP && task->phase != PHASE_EXITED) {
+        hook_refused(daemon, effect, task->hook, &err);
+        return;
+    }
+    struct hook_run run = {
+        .phase = (enum hook_phase)task->phase,
+        .hook = task->hook,
+        .alloc = spec != NULL ? alloc : &nameless,
+        .task = spec != NULL ? spec : &nameless_task,
+        .results = task->results,
+        .results_bytes = task->results_bytes,
+    };
+    hook_run(daemon_hooks(daemon), &run, hook_answered, call_new(daemon, effect));
+}
+
+/* --- drivers --- */
+
+static struct driver_key key_of(const struct effect *effect)
+{
+    const struct task *task = task_of(effect->record);
+    struct driver_key key = {.generation = effect->generation};
+    struct machine_id owner = machine_id_owner(&effect->id);
+
+    (void)text_copy(key.alloc, sizeof(key.alloc), owner.text);                 /* a UUID */
+    (void)text_copy(key.task, sizeof(key.task), machine_id_name(&effect->id)); /* bounded */
+    (void)text_copy(key.driver, sizeof(key.driver), task->define.driver);      /* same size */
+    return key;
+}
+
+static struct started started_of(const struct driver_result *result)
+{
+    return (struct started){
+        .payload_pid = result->payload.pid,
+        .payload_ticks = result->payload.start_ticks,
+        .shim_pid = result->shim.pid,
+        .shim_ticks = result->shim.start_ticks,
+    };
+}
+
+static struct failure failure_of(const struct driver_result *result)
+{
+    struct failure failure = {
+        .code = result->error.code,
+        .recoverable = result->error.recoverable,
+    };
+
+    (void)text_copy(failure.text, sizeof(failure.text), result->error.text); /* cut if too long */
+    return failure;
+}
+
+static struct exited exited_of(const struct driver_exit *exit)
+{
+    struct exited exited = {
+        .known = exit->known,
+        .code = exit->known ? exit->code : -1,
+        .signal = exit->signal,
+        .oom_killed = exit->oom_killed,
+        .finished_unix_ns = exit->finished_unix_ns,
+    };
+
+    (void)text_copy(exited.message, sizeof(exited.message), exit->message); /* cut if too long */
+    if (!exit->known && exited.message[0] == '\0')
+        (void)text_copy(exited.message, sizeof(exited.message),
+                        "exit unknown: neither the shim nor an exit record was found"); /* fits */
+    return exited;
+}
+
+/* The payload runs, or ran and has ended: EVENT, and the end as news behind it. */
+static void payload_found(struct call *call, const struct driver_result *result, uint8_t event)
+{
+    struct agent *core = daemon_core(call->daemon);
+    struct started started = started_of(result);
+
+    agent_done(core, &call->id, LANE_DRIVER, event, &started);
+    if (result->outcome == DRIVER_EXITED) {
+        struct exited exited = exited_of(&result->exit);
+        agent_news(core, &call->id, call->generation, TE_EXITED, &exited);
+    }
+}
+
+static void start_answered(void *ctx, const struct driver_result *result)
+{
+    struct call *call = ctx;
+
+    if (result->outcome == DRIVER_RUNNING || result->outcome == DRIVER_EXITED) {
+        payload_found(call, result, TE_STARTED);
+    } else {
+        struct failure failure = failure_of(result);
+        agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, TE_START_FAILED, &failure);
+    }
+    free(call);
+}
+
+static void task_start(struct daemon *daemon, const struct effect *effect)
+{
+    const struct task *task = task_of(effect->record);
+    const struct alloc_spec *alloc;
+    struct driver_result failed = {.outcome = DRIVER_FAILED};
+    struct hooks_launch *launch;
+    struct hooks_paths paths;
+    struct driver_key key = key_of(effect);
+    struct call *call = call_new(daemon, effect);
+    const struct task_spec *spec = task_spec_of(daemon, &effect->id, &alloc, &failed.error);
+
+    if (spec == NULL ||
+        hooks_paths(daemon_hooks(daemon), key.alloc, key.task, &paths, &failed.error) < 0 ||
+        hooks_prepare(daemon_hooks(daemon), alloc, spec, task->results, task->results_bytes,
+                      &launch, &failed.error) < 0) {
+        start_answered(call, &failed);
+        return;
+    }
+    struct driver_start start = {
+        .key = key,
+        .task = &launch->task,
+        .alloc_dir = paths.root,
+        .task_dir = paths.task,
+        .log_dir = paths.logs,
+        .env = launch->env,
+    };
+    driver_start(daemon_drivers(daemon), &start, start_answered, call);
+    hooks_launch_free(launch);
+}
+
+static void recover_answered(void *ctx, const struct driver_result *result)
+{
+    struct call *call = ctx;
+
+    if (result->outcome == DRIVER_RUNNING || result->outcome == DRIVER_EXITED) {
+        payload_found(call, result, TE_RECOVERED);
+    } else {
+        struct failure failure = failure_of(result);
+        failure.untouched = call->untouched;
+        if (failure.text[0] == '\0')
+            (void)text_copy(failure.text, sizeof(failure.text),
+                            "exit unknown: neither the shim nor an exit record was found");
+        agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, TE_LOST, &failure);
+    }
+    free(call);
+}
+
+static void task_recover(struct daemon *daemon, const struct effect *effect)
+{
+    struct driver_key key = key_of(effect);
+    struct call *call = call_new(daemon, effect);
+
+    call->untouched = !driver_was_begun(daemon_drivers(daemon), &key);
+    driver_recover(daemon_drivers(daemon), &key, recover_answered, call);
+}
+
+static void stop_answered(void *ctx, const struct driver_result *result)
+{
+    struct call *call = ctx;
+    struct failure failure = failure_of(result);
+    bool done = result->outcome == DRIVER_DONE;
+
+    agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER,
+               done ? TE_STOP_ACCEPTED : TE_STOP_FAILED, done ? NULL : &failure);
+    free(call);
+}
+
+static void task_stop(struct daemon *daemon, const struct effect *effect)
+{
+    const struct task *task = task_of(effect->record);
+    struct driver_key key = key_of(effect);
+    uint64_t now_ms = daemon_now_ms(daemon);
+    uint64_t left_ms = task->kill_at_ms > now_ms ? task->kill_at_ms - now_ms : 0;
+
+    driver_stop(daemon_drivers(daemon), &key, task->define.kill_signal, left_ms, stop_answered,
+                call_new(daemon, effect));
+}
+
+static void destroy_answered(void *ctx, const struct driver_result *result)
+{
+    struct call *call = ctx;
+    struct failure failure = failure_of(result);
+    bool done = result->outcome == DRIVER_DONE;
+
+    agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, done ? TE_REAPED : TE_REAP_FAILED,
+               done ? NULL : &failure);
+    free(call);
+}
+
+static void task_destroy(struct daemon *daemon, const struct effect *effect)
+{
+    struct driver_key key = key_of(effect);
+
+    driver_destroy(daemon_drivers(daemon), &key, destroy_answered, call_new(daemon, effect));
+}
+
+static void signal_answered(void *ctx, const struct driver_result *result)
+{
+    struct call *call = ctx;
+
+    daemon_reply(call->daemon, call->reply, result->outcome == DRIVER_DONE ? 0 : ERR_REFUSED,
+                 &result->error);
+    free(call);
+}
+
+static void task_signal(struct daemon *daemon, const struct effect *effect)
+{
+    struct driver_key key = key_of(effect);
+
+    check(effect->request != NULL);
+    driver_signal(daemon_drivers(daemon), &key, effect->request->signal, signal_answered,
+                  call_new(daemon, effect));
+}
+
+/* --- answers and news --- */
+
+static void reply_ok(struct daemon *daemon, const struct effect *effect)
+{
+    daemon_reply(daemon, effect->reply, 0, NULL);
+}
+
+static void reply_not_running(struct daemon *daemon, const struct effect *effect)
+{
+    struct err err;
+    int code = err_set(&err, ERR_REFUSED, "%s not running",
+                       effect->id.kind == MACHINE_TASK ? "Task" : "Alloc");
+
+    daemon_reply(daemon, effect->reply, code, &err);
+}
+
+static void tell_status(struct daemon *daemon, const struct effect *effect)
+{
+    (void)effect; /* watchers read the machines */
+    daemon_changed(daemon);
+}
+
+static void tell_ended(struct daemon *daemon, const struct effect *effect)
+{
+    daemon_alloc_ended(daemon, effect->id.text);
+}
+
+static void watch_previous(struct daemon *daemon, const struct effect *effect)
+{
+    daemon_watch_previous(daemon, &effect->id, alloc_of(effect->record)->assign.previous);
+}
+
+/* --- plugins and volumes: no adapter is linked in, so every call fails, for good --- */
+
+static void no_adapter(struct daemon *daemon, const struct effect *effect)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)effect->id.kind);
+    struct failure failure = {.code = ERR_UNSUPPORTED, .recoverable = 0};
+
+    if (effect->lane >= LANE_COUNT) {
+        reply_ok(daemon, effect);
+        return;
+    }
+    (void)text_copy(failure.text, sizeof(failure.text),
+                    "plugins and CSI volumes are not available in this release"); /* fits */
+    for (uint8_t event = 0; event < def->events_count; event++) {
+        bool ends = (def->effects[effect->kind].completions >> event & 1u) != 0;
+        if (ends && def->events[event].payload == PAYLOAD_FAILURE) {
+            agent_done(daemon_core(daemon), &effect->id, (enum fsm_lane)effect->lane, event,
+                       &failure);
+            return;
+        }
+    }
+    unreachable("an effect that cannot fail");
+}
+
+/* --- the table --- */
+
+typedef void perform_function(struct daemon *daemon, const struct effect *effect);
+
+static perform_function *const task_functions[TX_COUNT] = {
+    [TX_HOOK] = task_hook,
+    [TX_DRIVER_START] = task_start,
+    [TX_DRIVER_RECOVER] = task_recover,
+    [TX_DRIVER_STOP] = task_stop,
+    [TX_DRIVER_DESTROY] = task_destroy,
+    [TX_DRIVER_SIGNAL] = task_signal,
+    [TX_REPLY_OK] = reply_ok,
+    [TX_REPLY_NOT_RUNNING] = reply_not_running,
+};
+
+static perform_function *const alloc_functions[AX_COUNT] = {
+    [AX_HOOK] = alloc_hook,         [AX_WATCH_PREVIOUS] = watch_previous,
+    [AX_TELL_STATUS] = tell_status, [AX_TELL_ENDED] = tell_ended,
+    [AX_REPLY_OK] = reply_ok,       [AX_REPLY_NOT_RUNNING] = reply_not_running,
+};
+
+void perform_effect(void *ctx, const struct effect *effect)
+{
+    struct daemon *daemon = ctx;
+    perform_function *function = no_adapter;
+
+    crash_point(CRASH_EFFECT);
+    if (effect->id.kind == MACHINE_TASK)
+        function = task_functions[effect->kind];
+    else if (effect->id.kind == MACHINE_ALLOC)
+        function = alloc_functions[effect->kind];
+    check(function != NULL);
+    function(daemon, effect);
+}
+
+void perform_exit(void *ctx, const struct driver_key *key, const struct driver_exit *exit)
+{
+    struct daemon *daemon = ctx;
+    struct machine_id id = machine_id_join(MACHINE_TASK, key->alloc, key->task);
+    struct exited exited = exited_of(exit);
+
+    agent_news(daemon_core(daemon), &id, key->generation, TE_EXITED, &exited);
+}
+
+/* --- the sweep --- */
+
+static bool is_owned(void *ctx, const struct driver_key *key)
+{
+    struct daemon *daemon = ctx;
+    const struct task *task = agent_task(daemon_core(daemon), key->alloc, key->task);
+
+    return task != NULL && task->machine.generation == key->generation && task_holds_work(task);
+}
+
+static void swept(void *ctx, const struct driver_result *result)
+{
+    (void)ctx; /* only its failure is of interest */
+    if (result->outcome == DRIVER_FAILED)
+        log_error("agent", "could not end what belongs to no task error=%s",
+                  log_value(result->error.text));
+}
+
+void perform_sweep(struct daemon *daemon)
+{
+    drivers_sweep(daemon_drivers(daemon), is_owned, daemon, swept, NULL);
+}

@@ -1,0 +1,477 @@
+/*
+ * The turn: events in, one commit, effects out.
+ *
+ * Only this file and replay.c call fsm_step.  Records are stepped in a scratch buffer and kept as
+ * pending copies beside the committed ones until the commit has succeeded, so that a failed commit
+ * leaves no trace.  An effect that a later event of the same turn has superseded on its lane is
+ * never begun.
+ */
+#include "agent/agent.h"
+#include "agent/machines.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TURN_EVENTS_MAX = 1 << 20, /* more than this in one turn means that machines feed each other */
+};
+
+/* --- the queue --- */
+
+struct queued {
+    struct machine_id id;
+    struct fsm_event event;
+    bool root;         /* came from outside: waits for the next turn if the commit fails */
+    bool proposal;     /* of the control plane: dropped if the commit fails */
+    size_t payload_at; /* in the queue's bytes; SIZE_MAX: none */
+    size_t payload_size;
+};
+
+static void *grow(void *items, size_t *size, size_t need, size_t item_bytes)
+{
+    if (need <= *size)
+        return items;
+    size_t larger = *size == 0 ? 64 : *size;
+    while (larger < need)
+        larger *= 2;
+    void *moved = realloc(items, larger * item_bytes);
+    check(moved != NULL);
+    *size = larger;
+    return moved;
+}
+
+static uint8_t payload_kind(const struct machine_id *id, uint8_t event)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
+
+    check(event < def->events_count);
+    return def->events[event].payload;
+}
+
+static void enqueue(struct agent *agent, const struct machine_id *id, const struct fsm_event *event,
+                    bool root)
+{
+    struct queue *queue = &agent->queue;
+    enum fsm_payload kind = (enum fsm_payload)payload_kind(id, event->kind);
+    size_t bytes = fsm_payload_size(kind, event->payload);
+
+    check(implies(kind != PAYLOAD_NONE, event->payload != NULL));
+    queue->items = grow(queue->items, &queue->size, queue->count + 1, sizeof(*queue->items));
+    struct queued *item = &queue->items[queue->count++];
+    *item = (struct queued){
+        .id = *id,
+        .event = *event,
+        .root = root,
+        .proposal = agent->proposing,
+        .payload_at = SIZE_MAX,
+    };
+    item->event.payload = NULL;
+    if (bytes > 0) {
+        size_t aligned = (bytes + 15) & ~(size_t)15;
+        queue->bytes = grow(queue->bytes, &queue->bytes_size, queue->bytes_used + aligned, 1);
+        memcpy(queue->bytes + queue->bytes_used, event->payload, bytes);
+        item->payload_at = queue->bytes_used;
+        item->payload_size = bytes;
+        queue->bytes_used += aligned;
+    }
+}
+
+static const void *payload_of(const struct queue *queue, const struct queued *item)
+{
+    return item->payload_at == SIZE_MAX ? NULL : queue->bytes + item->payload_at;
+}
+
+void agent_post(struct agent *agent, const struct machine_id *id, const struct fsm_event *event)
+{
+    enqueue(agent, id, event, true);
+}
+
+void agent_propose(struct agent *agent, bool on)
+{
+    check(agent->proposing != on);
+    agent->proposing = on;
+}
+
+void agent_tell(struct agent *agent, const struct machine_id *id, uint8_t event,
+                const void *payload)
+{
+    agent_ask(agent, id, event, payload, 0);
+}
+
+void agent_ask(struct agent *agent, const struct machine_id *id, uint8_t event, const void *payload,
+               uint64_t reply)
+{
+    struct fsm_event posted = {.kind = event, .payload = payload, .reply = reply};
+
+    agent_post(agent, id, &posted);
+}
+
+void agent_news(struct agent *agent, const struct machine_id *id, uint32_t generation,
+                uint8_t event, const void *payload)
+{
+    struct fsm_event posted = {.kind = event, .payload = payload, .generation = generation};
+
+    agent_post(agent, id, &posted);
+}
+
+bool agent_has_work(const struct agent *agent)
+{
+    return agent->queue.count > 0 || agent->specs_count > 0 || agent->metas_count > 0;
+}
+
+/* --- messages between machines --- */
+
+struct sender {
+    struct agent *agent;
+    const struct machine *record;
+};
+
+static bool uses_plugin(const struct machine *volume, const struct plugin *plugin)
+{
+    return text_equal(volume_of(volume)->define.plugin, plugin->define.plugin);
+}
+
+static void send_message(void *ctx, const struct fsm_message *message)
+{
+    struct sender *sender = ctx;
+    struct agent *agent = sender->agent;
+
+    if (message->audience == TO_MACHINE) {
+        enqueue(agent, &message->to, &message->event, false);
+        return;
+    }
+    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+        const struct machine *other = slot_now(slot);
+        if (slot->id.kind != MACHINE_VOLUME || other == NULL)
+            continue;
+        bool peer = message->audience == TO_VOLUME_PEERS &&
+                    !machine_id_equal(&slot->id, &message->to) &&
+                    volume_is_same(volume_of(other), volume_of(sender->record));
+        bool user =
+            message->audience == TO_PLUGIN_USERS && uses_plugin(other, plugin_of(sender->record));
+        if (peer || user)
+            enqueue(agent, &slot->id, &message->event, false);
+    }
+}
+
+/* What a step of the volume ID must know of other machines; 0 for other kinds. */
+static uint32_t peers_of(struct agent *agent, const struct machine_id *id,
+                         const struct machine *record)
+{
+    uint32_t peers = 0;
+
+    if (id->kind != MACHINE_VOLUME)
+        return 0;
+    const struct volume *volume = volume_of(record);
+    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+        const struct machine *other = slot_now(slot);
+        if (other == NULL || machine_id_equal(&slot->id, id))
+            continue;
+        if (slot->id.kind == MACHINE_VOLUME && volume_is_same(volume, volume_of(other)))
+            peers = volume_add_peer(peers, volume_of(other));
+        if (slot->id.kind == MACHINE_PLUGIN && other->state == P_READY &&
+            uses_plugin(record, plugin_of(other))) {
+            peers |= PEERS_PLUGIN_READY;
+            if (plugin_of(other)->identity.staging)
+                peers |= PEERS_PLUGIN_STAGES;
+        }
+    }
+    return peers;
+}
+
+/* --- stepping one event --- */
+
+static void load_scratch(struct agent *agent, const struct fsm_def *def,
+                         const struct machine *record)
+{
+    if (record == NULL) {
+        memset(agent->scratch, 0, agent->scratch_used);
+        fsm_absent(def, agent->scratch);
+        agent->scratch_used = def->record_bytes;
+        return;
+    }
+    uint32_t size = fsm_record_size(record);
+    memcpy(agent->scratch, record, size);
+    if (agent->scratch_used > size)
+        memset((char *)agent->scratch + size, 0, agent->scratch_used - size);
+    agent->scratch_used = size;
+}
+
+static void keep_scratch(struct agent *agent, struct slot *slot)
+{
+    uint32_t size = fsm_record_size(agent->scratch);
+
+    if (size > agent->scratch_used)
+        agent->scratch_used = size;
+    slot->pending = realloc(slot->pending, size);
+    check(slot->pending != NULL);
+    memcpy(slot->pending, agent->scratch, size);
+    if (!slot->touched) {
+        slot->touched = true;
+        agent->touched = grow(agent->touched, &agent->touched_size, agent->touched_count + 1,
+                              sizeof(*agent->touched));
+        agent->touched[agent->touched_count++] = slot;
+    }
+}
+
+/* Nobody is there: harmless, except that a caller must not wait for ever. */
+static void post_to_nobody(struct agent *agent, const struct queued *item)
+{
+    struct err err;
+
+    agent->figures.unknown++;
+    if (item->event.reply == 0)
+        return;
+    (void)err_set(&err, ERR_GONE, "no %s %s on this node",
+                  machine_kind_name((enum machine_kind)item->id.kind), item->id.text);
+    agent->world.refuse(agent->world.ctx, item->event.reply, &err);
+}
+
+static void step(struct agent *agent, size_t number, struct fsm_now *now, struct rng *rng)
+{
+    struct queued item = agent->queue.items[number]; /* the queue may move while we step */
+    const struct fsm_def *def = fsm_definition((enum machine_kind)item.id.kind);
+    struct slot *slot = slot_find(agent, &item.id);
+    const struct machine *record = slot == NULL ? NULL : slot_now(slot);
+    unsigned char payload[FSM_PAYLOAD_BYTES_MAX] __attribute__((aligned(16)));
+    struct fsm_step done;
+
+    load_scratch(agent, def, record);
+    uint64_t bit = (uint64_t)1 << item.event.kind;
+    if (record == NULL && (def->states[agent->scratch->state].never & bit) != 0) {
+        post_to_nobody(agent, &item);
+        return;
+    }
+    if (item.payload_at != SIZE_MAX) {
+        check(item.payload_size <= sizeof(payload));
+        memcpy(payload, payload_of(&agent->queue, &item), item.payload_size);
+        item.event.payload = payload;
+    }
+    now->seed = rng_next(rng);
+    now->peers = peers_of(agent, &item.id, agent->scratch);
+    struct sender sender = {agent, agent->scratch};
+    enum fsm_verdict verdict =
+        fsm_step(def, &item.id, agent->scratch, &item.event, now, send_message, &sender, &done);
+    agent->figures.ignored += verdict == FSM_IGNORED;
+    agent->figures.stale += verdict == FSM_STALE;
+    if (verdict == FSM_NEVER) {
+        agent_complain(agent, &item.id, record, &item.event);
+        unreachable("an event that its state declares never");
+    }
+    if (verdict != FSM_MOVED)
+        return;
+
+    if (slot == NULL)
+        slot = slot_add(agent, &item.id);
+    keep_scratch(agent, slot);
+    agent->steps =
+        grow(agent->steps, &agent->steps_size, agent->steps_count + 1, sizeof(*agent->steps));
+    struct journal_event *event = &agent->steps[agent->steps_count++];
+    *event = (struct journal_event){
+        .sequence = agent->figures.sequence + agent->steps_count,
+        .turn = agent->figures.turns + 1,
+        .seed = now->seed,
+        .now_ms = now->ms,
+        .unix_ns = now->unix_ns,
+        .peers = now->peers,
+        .id = item.id,
+        .event = item.event,
+        .row = (uint16_t)(done.row - def->rows),
+        .before = done.before,
+        .after = done.after,
+        .issues_count = done.issues_count,
+        .digest = fsm_digest(agent->scratch),
+    };
+    memcpy(event->issues, done.issues, sizeof(event->issues));
+    /* Payloads live in the queue, which may still move; they are pointed to before the commit. */
+    event->event.payload = NULL;
+    agent->origins =
+        grow(agent->origins, &agent->origins_size, agent->steps_count, sizeof(*agent->origins));
+    agent->origins[agent->steps_count - 1] = number;
+}
+
+static void post_timers(struct agent *agent, uint64_t now_ms)
+{
+    if (agent->deadline_ms == 0 || agent->deadline_ms > now_ms)
+        return;
+    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+        if (slot->record == NULL || slot->record->deadline_ms == 0 ||
+            slot->record->deadline_ms > now_ms)
+            continue;
+        const struct fsm_def *def = fsm_definition((enum machine_kind)slot->id.kind);
+        struct fsm_event timeout = {.kind = def->timeout_event};
+        enqueue(agent, &slot->id, &timeout, false); /* asked for again by every turn */
+    }
+}
+
+uint64_t agent_deadline_ms(struct agent *agent)
+{
+    return agent->deadline_ms;
+}
+
+static void find_deadline(struct agent *agent)
+{
+    agent->deadline_ms = 0;
+    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+        uint64_t due = slot->record == NULL ? 0 : slot->record->deadline_ms;
+        if (due != 0 && (agent->deadline_ms == 0 || due < agent->deadline_ms))
+            agent->deadline_ms = due;
+    }
+}
+
+/* --- commit --- */
+
+static int commit(struct agent *agent, struct err *err)
+{
+    size_t count = agent->touched_count;
+    struct journal_record *records = calloc(count + 1, sizeof(*records));
+
+    check(records != NULL);
+    for (size_t i = 0; i < count; i++) {
+        const struct slot *slot = agent->touched[i];
+        records[i].id = slot->id;
+        records[i].record = fsm_is_final(slot->pending) ? NULL : slot->pending;
+    }
+    for (size_t i = 0; i < agent->steps_count; i++)
+        agent->steps[i].event.payload =
+            payload_of(&agent->queue, &agent->queue.items[agent->origins[i]]);
+    struct journal_batch batch = {
+        .events = agent->steps,
+        .events_count = agent->steps_count,
+        .records = records,
+        .records_count = count,
+        .specs = agent->specs,
+        .specs_count = agent->specs_count,
+        .metas = agent->metas,
+        .metas_count = agent->metas_count,
+    };
+    int code = agent->world.commit(agent->world.ctx, &batch, err);
+    free(records);
+    return code;
+}
+
+/* Forgets what the turn would have changed; keeps what came from outside for the next one. */
+static void roll_back(struct agent *agent, const struct err *err)
+{
+    struct queue old = agent->queue;
+
+    agent->figures.commits_failed++;
+    for (size_t i = 0; i < agent->touched_count; i++) {
+        struct slot *slot = agent->touched[i];
+        free(slot->pending);
+        slot->pending = NULL;
+        slot->touched = false;
+        if (slot->record == NULL)
+            slot_remove(agent, slot);
+    }
+    agent->queue = (struct queue){0};
+    for (size_t i = 0; i < old.count; i++) {
+        struct queued *item = &old.items[i];
+        if (!item->root || item->proposal)
+            continue;
+        if (item->event.reply != 0) {
+            agent->world.refuse(agent->world.ctx, item->event.reply, err);
+            continue;
+        }
+        item->event.payload = payload_of(&old, item);
+        enqueue(agent, &item->id, &item->event, true);
+    }
+    free(old.items);
+    free(old.bytes);
+    blobs_keep_deletions(agent->specs, &agent->specs_count);
+    agent->touched_count = 0;
+    agent->steps_count = 0;
+}
+
+static void accept_records(struct agent *agent)
+{
+    for (size_t i = 0; i < agent->touched_count; i++) {
+        struct slot *slot = agent->touched[i];
+        free(slot->record);
+        slot->record = slot->pending;
+        slot->pending = NULL;
+        slot->touched = false;
+    }
+    blobs_clear(agent->specs, &agent->specs_count);
+    blobs_clear(agent->metas, &agent->metas_count);
+}
+
+/* --- effects --- */
+
+static void perform_all(struct agent *agent, const struct queue *done)
+{
+    for (size_t i = 0; i < agent->steps_count; i++) {
+        struct journal_event *event = &agent->steps[i];
+        const struct queued *item = &done->items[agent->origins[i]];
+        event->event.payload = payload_of(done, item);
+        bool asked = payload_kind(&event->id, event->event.kind) == PAYLOAD_REQUEST;
+        const struct request *request = asked ? event->event.payload : NULL;
+        flight_note(agent, event);
+        if (agent->world.trace != NULL)
+            agent->world.trace(agent->world.ctx, event);
+        for (uint8_t k = 0; k < event->issues_count; k++) {
+            /* Found each time: performing one effect may complete another machine's. */
+            struct slot *slot = slot_find(agent, &event->id);
+            check(slot != NULL);
+            lane_issue(agent, slot, &event->issues[k], item->event.reply, request);
+        }
+    }
+}
+
+static void remove_finished(struct agent *agent)
+{
+    for (size_t i = 0; i < agent->touched_count; i++) {
+        if (fsm_is_final(agent->touched[i]->record))
+            slot_remove(agent, agent->touched[i]);
+    }
+    agent->touched_count = 0;
+}
+
+int agent_turn(struct agent *agent, uint64_t now_ms, int64_t unix_ns, uint64_t seed,
+               struct err *err)
+{
+    struct fsm_now now = {.ms = now_ms, .unix_ns = unix_ns};
+    struct rng rng = rng_init(seed);
+
+    check(!agent->in_turn);
+    agent->in_turn = true;
+    post_timers(agent, now_ms);
+    for (size_t i = 0; i < agent->queue.count; i++) {
+        check(i < TURN_EVENTS_MAX);
+        step(agent, i, &now, &rng);
+        agent->figures.events++;
+    }
+    if (agent->steps_count == 0 && agent->specs_count == 0 && agent->metas_count == 0) {
+        agent->queue.count = 0;
+        agent->queue.bytes_used = 0;
+        find_deadline(agent);
+        agent->in_turn = false;
+        return 0; /* unchanged state commits nothing (I-15) */
+    }
+
+    int code = commit(agent, err);
+    if (code < 0) {
+        roll_back(agent, err);
+        find_deadline(agent);
+        agent->in_turn = false;
+        return code;
+    }
+    agent->figures.turns++;
+    agent->figures.sequence += agent->steps_count;
+    accept_records(agent);
+
+    /* Effects may post events: those go to a fresh queue, for the next turn. */
+    struct queue done = agent->queue;
+    agent->queue = agent->spare;
+    agent->spare = (struct queue){0};
+    perform_all(agent, &done);
+    remove_finished(agent);
+    agent->steps_count = 0;
+    find_deadline(agent);
+    done.count = 0;
+    done.bytes_used = 0;
+    agent->spare = done;
+    agent->in_turn = false;
+    return 0;
+}

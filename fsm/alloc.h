@@ -1,0 +1,134 @@
+/*
+ * The alloc machine: a group of tasks and volumes that live and die together.
+ *
+ * It starts nothing by itself: it runs the hooks around the group and gives orders to its members,
+ * which answer with what has become of them.  Behaviour follows Nomad 1.1.2 client/allocrunner and
+ * the lifecycle coordinator of 2.x; client status is a pure function of the members.
+ */
+#ifndef CAIRN_FSM_ALLOC_H
+#define CAIRN_FSM_ALLOC_H
+
+#include "fsm/fields.h"
+#include "fsm/fsm.h"
+
+/*    state         what it waits for                                                  */
+#define ALLOC_STATES(X)                                                                            \
+    X(ABSENT)     /* nothing exists */                                                             \
+    X(WAITING)    /* the end of the alloc it replaces */                                           \
+    X(PREPARING)  /* hooks before the tasks, one at a time */                                      \
+    X(MOUNTING)   /* its volumes */                                                                \
+    X(RUNNING)    /* its tasks, which start and end in lifecycle order */                          \
+    X(PREKILL)    /* hooks before the kill */                                                      \
+    X(DELAYING)   /* the group's shutdown_delay */                                                 \
+    X(KILLING)    /* the end of its tasks: leader, mains, sidecars */                              \
+    X(POSTSTOP)   /* its poststop tasks */                                                         \
+    X(RELEASING)  /* its volumes to be unmounted and released */                                   \
+    X(POSTRUN)    /* hooks after the tasks */                                                      \
+    X(TERMINAL)   /* its removal; the outcome stands */                                            \
+    X(DESTROYING) /* hooks that remove its directory */                                            \
+    X(GONE)       /* nothing: the record is deleted */
+enum alloc_state {
+#define X(name) A_##name,
+    ALLOC_STATES(X)
+#undef X
+        A_COUNT,
+};
+
+/*    event             class       payload  */
+#define ALLOC_EVENTS(X)                                                                            \
+    X(ASSIGN, MESSAGE, ALLOC_ASSIGN)       /* the control plane: this alloc shall run here */      \
+    X(AUTHORIZED, MESSAGE, NONE)           /* the control plane: a fresh answer still wants it */  \
+    X(TASK_CHANGED, MESSAGE, TASK_CHANGED)                                                         \
+    X(TASK_LOST, MESSAGE, MEMBER)          /* restore: the task's record could not be read */      \
+    X(VOLUME_READY, MESSAGE, MEMBER)                                                               \
+    X(VOLUME_FAILED, MESSAGE, MEMBER)                                                              \
+    X(VOLUME_GONE, MESSAGE, MEMBER)                                                                \
+    X(STATUS_ACKED, MESSAGE, ACK)          /* the server has confirmed a status */                 \
+    X(STOP, REQUEST, REQUEST)              /* desired status stop or evict, or a user */           \
+    X(RESTART, REQUEST, REQUEST)           /* all running tasks */                                 \
+    X(DESTROY, REQUEST, NONE)              /* garbage collection, or unknown to the server */      \
+    X(HOOK_DONE, COMPLETION, HOOK)                                                                 \
+    X(HOOK_FAILED, COMPLETION, HOOK)                                                               \
+    X(PREVIOUS_ENDED, COMPLETION, NONE)                                                            \
+    X(TIMEOUT, CLOCK, NONE)                                                                        \
+    X(RESTORE, RESTORE, RESTORE)
+enum alloc_event_kind {
+#define X(name, class, payload) AE_##name,
+    ALLOC_EVENTS(X)
+#undef X
+        AE_COUNT,
+};
+
+/*    effect            lane  completions                         timeout_ms  */
+#define ALLOC_EFFECTS(X)                                                                           \
+    X(HOOK, HOOK, M(HOOK_DONE) | M(HOOK_FAILED), 300000)    /* the hook of record.phase, .hook */  \
+    X(WATCH_PREVIOUS, WAIT, M(PREVIOUS_ENDED), 0)                                                  \
+    X(BACKOFF, CLOCK, 0, 0)                                                                        \
+    X(TELL_STATUS, TELL, 0, 0)          /* client status may have changed: push it */              \
+    X(TELL_ENDED, TELL, 0, 0)           /* wakes whoever waits for this alloc, offers it to GC */  \
+    X(REPLY_OK, TELL, 0, 0)                                                                        \
+    X(REPLY_NOT_RUNNING, TELL, 0, 0)                                                               \
+    X(SEND_START, SEND, 0, 0)           /* to tasks whose turn has come */                         \
+    X(SEND_KILL, SEND, 0, 0)            /* to tasks whose turn has come */                         \
+    X(SEND_RESTART, SEND, 0, 0)         /* to running tasks */                                     \
+    X(SEND_AUTHORIZED, SEND, 0, 0)      /* to tasks */                                             \
+    X(SEND_REMOVE, SEND, 0, 0)          /* to tasks */                                             \
+    X(SEND_WANT, SEND, 0, 0)            /* to volumes */                                           \
+    X(SEND_RELEASE, SEND, 0, 0)         /* to volumes */
+enum alloc_effect {
+    AX_NONE,
+#define X(name, lane, completions, timeout_ms) AX_##name,
+    ALLOC_EFFECTS(X)
+#undef X
+        AX_COUNT,
+};
+
+/* Hooks in their order, as in task.h.  Names follow nomad v1.1.2 alloc_runner_hooks.go. */
+#define ALLOC_HOOKS(X) X(ALLOC_DIR, "alloc_dir")
+enum alloc_hook {
+#define X(name, text) ALLOC_HOOK_##name,
+    ALLOC_HOOKS(X)
+#undef X
+        ALLOC_HOOK_COUNT,
+};
+const char *alloc_hook_name(unsigned hook);
+
+enum member_order { ORDER_NONE, ORDER_START, ORDER_KILL };
+
+enum client_status { CLIENT_PENDING, CLIENT_RUNNING, CLIENT_COMPLETE, CLIENT_FAILED };
+const char *client_status_name(enum client_status status);
+
+#define ALLOC_FIELDS(X)                                                                            \
+    X(U64, delay_until_ms, 0, "node time at which the group's shutdown_delay ends, 0: not begun")  \
+    X(U64, status_revision, 0, "grows when the client status or a task's outcome changes")         \
+    X(U64, acked_revision, 0, "the newest one the server has confirmed")                           \
+    X(I64, modify_unix_ns, 0, "of the last such change")                                           \
+    X(I64, ended_unix_ns, 0, "when it became terminal")                                            \
+    X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \
+    X(U8, hook, 0, "enum alloc_hook, ALLOC_HOOK_COUNT: none left")                                 \
+    X(U8, stop_wanted, 0, "desired status is stop")                                                \
+    X(U8, destroy_wanted, 0, "remove it once it has ended")                                        \
+    X(U8, may_start, 0, "this incarnation has a fresh desired state")                              \
+    X(U8, setup_failed, 0, "a hook or volume before the tasks failed")                             \
+    X(U8, client_status, 0, "enum client_status")                                                  \
+    X(U8, kill_event, 0, "enum task_event_type that explains the kill to the tasks, 0: none")      \
+    X(U8, prepared, 0, "its set-up was complete once: its tasks may have run")                     \
+    X(PAD, pad, 7, "")                                                                             \
+    X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
+    X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \
+    X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")
+struct alloc {
+    struct machine machine;
+    ALLOC_FIELDS(FIELD)
+    struct alloc_assign assign;     /* its members are the tail of the record */
+};
+
+extern const struct fsm_def alloc_def;
+
+static inline const struct alloc *alloc_of(const struct machine *record)
+{
+    check(record->kind == MACHINE_ALLOC);
+    return (const struct alloc *)(const void *)record;
+}
+
+#endif

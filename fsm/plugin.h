@@ -1,0 +1,103 @@
+/*
+ * The plugin machine: one instance of a driver, device or CSI plugin.
+ *
+ * A CSI plugin's process is a task (supervised); a driver or device plugin's process is this
+ * machine's own.  Either way it is probed, identified, watched, and its users hear when it comes
+ * and goes.  A plugin that cannot be reattached is replaced (I-32).  Follows plugins.md section 9
+ * and csi.md section 4.6.
+ */
+#ifndef CAIRN_FSM_PLUGIN_H
+#define CAIRN_FSM_PLUGIN_H
+
+#include "fsm/fields.h"
+#include "fsm/fsm.h"
+
+/*    state        what it waits for                                                */
+#define PLUGIN_STATES(X)                                                                           \
+    X(ABSENT)      /* nothing exists */                                                            \
+    X(LAUNCHING)   /* its process */                                                               \
+    X(RECOVERING)  /* after a restart: the look at what is there */                                \
+    X(PROBING)     /* its first answer */                                                          \
+    X(IDENTIFYING) /* name, version, capabilities */                                               \
+    X(READY)       /* nothing: in use, probed now and then */                                      \
+    X(UNHEALTHY)   /* its recovery; the process lives */                                           \
+    X(BACKOFF)     /* the pause before it is launched again */                                     \
+    X(STOPPING)    /* the end of its process */                                                    \
+    X(REJECTED)    /* an operator: it is not what was asked for */                                 \
+    X(STOPPED)     /* its removal */                                                               \
+    X(GONE)        /* nothing: the record is deleted */
+enum plugin_state {
+#define X(name) P_##name,
+    PLUGIN_STATES(X)
+#undef X
+        P_COUNT,
+};
+
+/*    event             class       payload  */
+#define PLUGIN_EVENTS(X)                                                                           \
+    X(DEFINE, MESSAGE, PLUGIN_DEFINE)                                                              \
+    X(REMOVE, MESSAGE, NONE)               /* forget it, ending it first if need be */             \
+    X(STOP, REQUEST, NONE)                                                                         \
+    X(LAUNCHED, COMPLETION, STARTED)                                                               \
+    X(LAUNCH_FAILED, COMPLETION, FAILURE)                                                          \
+    X(RECOVERED, COMPLETION, STARTED)                                                              \
+    X(LOST, COMPLETION, FAILURE)                                                                   \
+    X(STOPPED, COMPLETION, NONE)                                                                   \
+    X(STOP_FAILED, COMPLETION, FAILURE)                                                            \
+    X(PROBED, COMPLETION, NONE)                                                                    \
+    X(PROBE_FAILED, COMPLETION, FAILURE)                                                           \
+    X(IDENTIFIED, COMPLETION, IDENTITY)                                                            \
+    X(IDENTIFY_FAILED, COMPLETION, FAILURE)                                                        \
+    X(EXITED, NEWS, EXIT)                                                                          \
+    X(TIMEOUT, CLOCK, NONE)                                                                        \
+    X(RESTORE, RESTORE, RESTORE)
+enum plugin_event_kind {
+#define X(name, class, payload) PE_##name,
+    PLUGIN_EVENTS(X)
+#undef X
+        PE_COUNT,
+};
+
+/*    effect        lane    completions                                timeout_ms  */
+#define PLUGIN_EFFECTS(X)                                                                          \
+    X(LAUNCH, DRIVER, M(LAUNCHED) | M(LAUNCH_FAILED), 60000)                                       \
+    X(RECOVER, DRIVER, M(RECOVERED) | M(LOST), 30000)                                              \
+    X(TERMINATE, DRIVER, M(STOPPED) | M(STOP_FAILED), 30000)                                       \
+    X(PROBE, NODE, M(PROBED) | M(PROBE_FAILED), 5000)                                              \
+    X(IDENTIFY, NODE, M(IDENTIFIED) | M(IDENTIFY_FAILED), 30000)                                   \
+    X(BACKOFF, CLOCK, 0, 0)                                                                        \
+    X(TELL_NODE, TELL, 0, 0)            /* the node's fingerprint has changed */                   \
+    X(REPLY_OK, TELL, 0, 0)                                                                        \
+    X(SEND_UP, SEND, 0, 0)              /* to volumes that need it */                              \
+    X(SEND_DOWN, SEND, 0, 0)            /* to volumes that need it */
+enum plugin_effect {
+    PX_NONE,
+#define X(name, lane, completions, timeout_ms) PX_##name,
+    PLUGIN_EFFECTS(X)
+#undef X
+        PX_COUNT,
+};
+
+#define PLUGIN_FIELDS(X)                                                                           \
+    X(U32, failures, 0, "launches that did not lead to READY, in a row")                           \
+    X(U8, remove_wanted, 0, "")                                                                    \
+    X(U8, permanent, 0, "the last failure will not go away by itself")                             \
+    X(PAD, pad, 2, "")                                                                             \
+    X(TEXT, failure, DESCRIPTION_SIZE, "the last one")
+struct plugin {
+    struct machine machine;
+    PLUGIN_FIELDS(FIELD)
+    struct plugin_define define;
+    struct plugin_identity identity;
+    struct started process;
+};
+
+extern const struct fsm_def plugin_def;
+
+static inline const struct plugin *plugin_of(const struct machine *record)
+{
+    check(record->kind == MACHINE_PLUGIN);
+    return (const struct plugin *)(const void *)record;
+}
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * Policies: what should happen, as pure functions over plain values.  Guards and absorbers of the
+ * machines call them; so does the control plane.
+ */
+#ifndef CAIRN_FSM_POLICY_H
+#define CAIRN_FSM_POLICY_H
+
+#include "fsm/alloc.h"
+#include "fsm/task.h"
+
+/* --- restart (client-behaviour 2.5; nomad v1.1.2 client/allocrunner/taskrunner/restarts) --- */
+
+enum restart_answer { RESTART_AGAIN, RESTART_DELAYED, RESTART_SUCCEEDED, RESTART_EXHAUSTED };
+
+struct restart_input {
+    const struct task_define *define;
+    uint64_t now_ms;
+    uint64_t interval_ms; /* node time at which the current interval began */
+    uint64_t seed;        /* for the jitter of the delay */
+    uint32_t count;       /* restarts used in the current interval */
+    bool success;         /* exit code 0, no signal, known */
+    bool unrecoverable;   /* a start error that trying again will not mend */
+};
+
+struct restart_decision {
+    enum restart_answer answer;
+    uint64_t delay_ms;
+    uint64_t interval_ms; /* to be stored for the next decision, as count is */
+    uint32_t count;
+    char reason[TASK_EVENT_TEXT_SIZE];
+};
+
+void policy_restart(const struct restart_input *input, struct restart_decision *ret_decision);
+
+/* Pause before try ATTEMPT (1, 2, ...) of something that must succeed: base * 4^n up to cap, with
+ * up to a quarter of jitter. */
+uint64_t policy_backoff_ms(uint64_t base_ms, uint64_t cap_ms, uint32_t attempt, uint64_t seed);
+
+/* --- a group of tasks (client-behaviour 1.4 to 1.8) --- */
+
+/* True if MEMBER, a task, may start now: the lifecycle has reached its class. */
+bool policy_may_start(const struct alloc *alloc, const struct alloc_member *member);
+
+/* True if MEMBER, a task, must be told to end now, while its alloc is being killed: the leader
+ * first, then mains, then sidecars; poststop tasks only when they are not to run at all. */
+bool policy_must_kill(const struct alloc *alloc, const struct alloc_member *member);
+
+/* True if the poststop tasks of ALLOC will run when its other tasks have ended. */
+bool policy_runs_poststop(const struct alloc *alloc);
+
+/* Why the whole group must end, as the task event that tells the others; TASK_EVENT_NONE if it
+ * need not.  RET_NAME is the task that caused it (borrowed from ALLOC), "" if none. */
+enum task_event_type policy_kill_reason(const struct alloc *alloc, const char **ret_name);
+
+/* Client status as servers and users see it, and its fixed description. */
+enum client_status policy_client_status(const struct alloc *alloc, const char **ret_description);
+
+/* --- stand-alone control plane --- */
+
+/* True if a task of such a lifecycle starts again after it ended well: services and sidecars do,
+ * batch tasks and those that run beside the mains only once do not (client-behaviour 2.5). */
+bool policy_restarts_on_success(bool batch, enum spec_lifecycle lifecycle, bool sidecar);
+
+struct reconcile_alloc {
+    const char *group;
+    uint32_t index; /* in its group */
+    bool live;      /* neither ended nor told to end */
+    bool succeeded; /* ended, and completely */
+    bool current;   /* made from a definition as good as the wanted one */
+    bool stop;      /* out: must be told to end */
+};
+
+struct reconcile_group {
+    const char *name;
+    uint32_t count; /* wanted */
+    bool *place;    /* out: for each index, whether an alloc must be made */
+};
+
+/* What must be stopped and placed so that each group has its count of current allocs.  An alloc of
+ * a batch job that has succeeded counts as there. */
+void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_count,
+                      struct reconcile_group *groups, size_t groups_count);
+
+/* Client status "pending", "running" or "dead" of a job, from its allocs. */
+enum job_status { JOB_PENDING, JOB_RUNNING, JOB_DEAD };
+enum job_status policy_job_status(bool stop, size_t live, size_t pending);
+const char *job_status_name(enum job_status status);
+
+/* How many of ENDED allocs, oldest first, are to be destroyed so that at most KEPT stay. */
+size_t policy_collect(size_t ended, size_t kept);
+
+#endif

@@ -1,0 +1,59 @@
+/* What the stand-alone control plane wants, as pure functions over what there is. */
+#include "fsm/policy.h"
+
+#include <string.h>
+
+static struct reconcile_group *find(struct reconcile_group *groups, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (text_equal(groups[i].name, name))
+            return &groups[i];
+    }
+    return NULL;
+}
+
+void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_count,
+                      struct reconcile_group *groups, size_t groups_count)
+{
+    for (size_t g = 0; g < groups_count; g++) {
+        for (uint32_t i = 0; i < groups[g].count; i++)
+            groups[g].place[i] = true;
+    }
+    for (size_t a = 0; a < allocs_count; a++) {
+        struct reconcile_alloc *alloc = &allocs[a];
+        struct reconcile_group *group = find(groups, groups_count, alloc->group);
+        bool wanted = group != NULL && alloc->index < group->count && alloc->current;
+        /* A second live alloc for one index: the first one found fills it, this one goes. */
+        bool needed = wanted && group->place[alloc->index];
+        bool fills = alloc->live || (batch && alloc->succeeded);
+
+        if (needed && fills)
+            group->place[alloc->index] = false;
+        alloc->stop = alloc->live && !needed;
+    }
+}
+
+enum job_status policy_job_status(bool stop, size_t live, size_t pending)
+{
+    if (live == 0)
+        return JOB_DEAD;
+    return !stop && pending == live ? JOB_PENDING : JOB_RUNNING;
+}
+
+const char *job_status_name(enum job_status status)
+{
+    switch (status) {
+    case JOB_PENDING:
+        return "pending";
+    case JOB_RUNNING:
+        return "running";
+    case JOB_DEAD:
+        return "dead";
+    }
+    return "?";
+}
+
+size_t policy_collect(size_t ended, size_t kept)
+{
+    return ended > kept ? ended - kept : 0;
+}

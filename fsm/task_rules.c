@@ -1,0 +1,657 @@
+/*
+ * The task machine's rules: what events do to the record, what guards ask of it.
+ *
+ * absorb() takes an event's payload into the record and, where an attempt is over, lets
+ * policy_restart decide; guards then only read.  enter() does what a transition means to users:
+ * states, times, task events.  Everything here is pure.
+ */
+#include "fsm/task_rules.h"
+
+#include "fsm/alloc.h"
+#include "fsm/policy.h"
+
+#include <string.h>
+
+enum {
+    STOP_GRACE_MS = 10000, /* the shim kills at the kill timeout; we step in this much later */
+    REAP_BACKOFF_MS = 500,
+    REAP_BACKOFF_MS_MAX = 30000,
+};
+
+static struct task *mutable_task(struct machine *record)
+{
+    check(record->kind == MACHINE_TASK);
+    return (struct task *)(void *)record;
+}
+
+/* --- task events --- */
+
+static struct task_event *append(struct task *task, const struct fsm_now *now,
+                                 enum task_event_type type, const char *text)
+{
+    if (task->events_count == TASK_EVENTS_MAX) {
+        memmove(&task->events[0], &task->events[1],
+                (TASK_EVENTS_MAX - 1) * sizeof(task->events[0]));
+        task->events_count--;
+    }
+    struct task_event *event = &task->events[task->events_count++];
+    memset(event, 0, sizeof(*event));
+    event->type = (uint8_t)type;
+    event->time_unix_ns = now->unix_ns;
+    (void)text_copy(event->text, sizeof(event->text), text); /* cut if too long */
+    task->status_revision++;
+    return event;
+}
+
+static void append_failing(struct task *task, const struct fsm_now *now, enum task_event_type type,
+                           const char *text)
+{
+    append(task, now, type, text)->fails = 1;
+    task->failed = 1;
+}
+
+static void append_terminated(struct task *task, const struct fsm_now *now)
+{
+    struct task_event *event = append(task, now, TASK_EVENT_TERMINATED, task->exit.message);
+
+    event->number = task->exit.code;
+    event->signal = task->exit.signal;
+    event->oom_killed = task->exit.oom_killed;
+    event->unknown = !task->exit.known;
+}
+
+/* --- hooks --- */
+
+static uint32_t hooks_of(const struct task *task, enum hook_phase phase)
+{
+    switch (phase) {
+    case PHASE_PRESTART:
+        return task->define.hooks_prestart;
+    case PHASE_POSTSTART:
+        return task->define.hooks_poststart;
+    case PHASE_PREKILL:
+        return task->define.hooks_prekill;
+    case PHASE_EXITED:
+        return task->define.hooks_exited;
+    case PHASE_STOP:
+        return task->define.hooks_stop;
+    case PHASE_PRERUN:
+    case PHASE_POSTRUN:
+    case PHASE_DESTROY:
+    case PHASE_COUNT:
+        break;
+    }
+    unreachable("task hook phase");
+}
+
+static uint8_t hook_from(const struct task *task, enum hook_phase phase, unsigned first)
+{
+    uint32_t mask = hooks_of(task, phase);
+
+    for (unsigned hook = first; hook < TASK_HOOK_COUNT; hook++) {
+        if ((mask >> hook & 1u) != 0)
+            return (uint8_t)hook;
+    }
+    return TASK_HOOK_COUNT;
+}
+
+static void begin_phase(struct task *task, enum hook_phase phase)
+{
+    task->phase = (uint8_t)phase;
+    task->hook = hook_from(task, phase, 0);
+}
+
+static void absorb_hook(struct task *task, const struct fsm_event *event)
+{
+    const struct hook_outcome *outcome = event->payload;
+
+    if (outcome->hook < TASK_HOOK_COUNT && event->kind == TE_HOOK_DONE) {
+        struct results results = {task->results, task->results_bytes, RESULTS_BYTES_MAX};
+        int code = results_take(&results, outcome->hook, outcome->results, outcome->results_bytes);
+        check(code == 0); /* one hook's results fit, and the router refuses more than the bound */
+        task->results_bytes = results.used;
+    }
+    task->hook = hook_from(task, (enum hook_phase)task->phase, (unsigned)task->hook + 1);
+}
+
+/* --- the decision after an attempt --- */
+
+static bool exit_is_success(const struct task *task)
+{
+    return task->exit_seen && task->exit.known && task->exit.code == 0 && task->exit.signal == 0;
+}
+
+static void append_restarting(struct task *task, const struct fsm_now *now, uint64_t delay_ms,
+                              const char *reason)
+{
+    append(task, now, TASK_EVENT_RESTARTING, reason)->number = (int64_t)delay_ms * 1000000;
+    task->restarts++;
+    task->last_restart_unix_ns = now->unix_ns;
+}
+
+static void decide(struct task *task, const struct fsm_now *now)
+{
+    if (task->kill_wanted) {
+        task->verdict = TASK_ENDS;
+        return;
+    }
+    if (task->restart_wanted || task->rebooted) {
+        task->verdict = TASK_RESTART_NOW;
+        if (task->rebooted && !task->restart_wanted)
+            append(task, now, TASK_EVENT_RESTORE_FAILED, "");
+        else
+            append_restarting(task, now, 0, "");
+        return;
+    }
+
+    struct restart_input input = {
+        .define = &task->define,
+        .now_ms = now->ms,
+        .interval_ms = task->interval_ms,
+        .seed = now->seed,
+        .count = task->restart_count,
+        .success = exit_is_success(task) && !task->start_failed,
+        .unrecoverable = task->start_failed && task->unrecoverable,
+    };
+    struct restart_decision decision;
+    policy_restart(&input, &decision);
+    task->interval_ms = decision.interval_ms;
+    task->restart_count = decision.count;
+    switch (decision.answer) {
+    case RESTART_AGAIN:
+    case RESTART_DELAYED:
+        task->verdict = TASK_RESTART_LATER;
+        task->restart_at_ms = now->ms + decision.delay_ms;
+        append_restarting(task, now, decision.delay_ms, decision.reason);
+        return;
+    case RESTART_SUCCEEDED:
+        task->verdict = TASK_ENDS;
+        return;
+    case RESTART_EXHAUSTED:
+        task->verdict = TASK_ENDS;
+        append_failing(task, now, TASK_EVENT_NOT_RESTARTING, decision.reason);
+        return;
+    }
+    unreachable("restart answer");
+}
+
+/* --- absorb --- */
+
+static void absorb_define(struct task *task, const struct fsm_event *event,
+                          const struct fsm_now *now)
+{
+    const struct task_define *define = event->payload;
+
+    task->define = *define;
+    task->may_start = define->may_start;
+    task->interval_ms = now->ms;
+    append(task, now, TASK_EVENT_RECEIVED, "");
+}
+
+static void absorb_kill(struct task *task, const struct fsm_event *event, const struct fsm_now *now)
+{
+    const struct kill_order *order = event->payload;
+
+    if (task->kill_wanted)
+        return; /* repeated after a restart of the daemon */
+    task->kill_wanted = 1;
+    task->restart_wanted = 0;
+    if (order->event != TASK_EVENT_NONE && order->fails)
+        append_failing(task, now, (enum task_event_type)order->event, order->text);
+    else if (order->event != TASK_EVENT_NONE)
+        append(task, now, (enum task_event_type)order->event, order->text);
+    if (!order->fails)
+        append(task, now, TASK_EVENT_KILLING, "")->number =
+            (int64_t)task->define.kill_timeout_ms * 1000000;
+}
+
+static void absorb_exit(struct task *task, const struct exited *exit, const struct fsm_now *now)
+{
+    if (task->exit_seen)
+        return;
+    task->exit = *exit;
+    task->exit_seen = 1;
+    append_terminated(task, now);
+}
+
+static void absorb_unknown_exit(struct task *task, const char *why, const struct fsm_now *now)
+{
+    struct exited exit = {.code = -1, .known = 0};
+
+    (void)text_copy(exit.message, sizeof(exit.message), why); /* cut if too long */
+    absorb_exit(task, &exit, now);
+}
+
+static void absorb_lost(struct task *task, const struct fsm_event *event, const struct fsm_now *now)
+{
+    const struct failure *failure = event->payload;
+
+    if (failure->untouched && !task->ran) {
+        task->start_failed = 0;
+        return;
+    }
+    task->ran = 1;
+    absorb_unknown_exit(task, failure->text[0] != '\0' ? failure->text : "exit unknown", now);
+}
+
+static void absorb_restore(struct task *task, const struct fsm_event *event)
+{
+    const struct restore *restore = event->payload;
+
+    task->may_start = restore->authority;
+    task->rebooted = restore->rebooted || task->rebooted;
+    switch ((enum task_state)task->machine.state) {
+    case T_PREKILL:
+        task->resume = RESUME_PREKILL;
+        break;
+    case T_DELAYING:
+        task->resume = RESUME_DELAYING;
+        break;
+    case T_STOPPING:
+    case T_REAPING:
+        task->resume = RESUME_STOPPING;
+        break;
+    case T_RECOVERING:
+        break; /* as it was noted when RECOVERING began */
+    case T_ABSENT:
+    case T_WAITING:
+    case T_PRESTART:
+    case T_STARTING:
+    case T_RUNNING:
+    case T_HELD:
+    case T_EXITED:
+    case T_BACKOFF:
+    case T_CLEANUP:
+    case T_DEAD:
+    case T_GONE:
+    case T_COUNT:
+        task->resume = RESUME_NOTHING;
+        break;
+    }
+}
+
+void task_absorb(struct machine *record, const struct fsm_event *event, const struct fsm_now *now)
+{
+    struct task *task = mutable_task(record);
+
+    switch ((enum task_event_kind)event->kind) {
+    case TE_DEFINE:
+        absorb_define(task, event, now);
+        break;
+    case TE_KILL:
+        absorb_kill(task, event, now);
+        break;
+    case TE_AUTHORIZED:
+        task->may_start = 1;
+        break;
+    case TE_REMOVE:
+        task->remove_wanted = 1;
+        break;
+    case TE_RESTART:
+        if (record->state == T_RUNNING) {
+            const struct request *request = event->payload;
+            task->restart_wanted = 1;
+            append(task, now, TASK_EVENT_RESTART_SIGNALED, request->text);
+        }
+        break;
+    case TE_SIGNAL:
+        if (record->state == T_RUNNING || record->state == T_PREKILL ||
+            record->state == T_DELAYING || record->state == T_STOPPING)
+            append(task, now, TASK_EVENT_SIGNALING, "");
+        break;
+    case TE_HOOK_DONE:
+        absorb_hook(task, event);
+        if (record->state == T_EXITED && task->hook == TASK_HOOK_COUNT)
+            decide(task, now);
+        break;
+    case TE_HOOK_FAILED: {
+        const struct hook_outcome *outcome = event->payload;
+        if (record->state == T_PRESTART) {
+            char text[TASK_EVENT_TEXT_SIZE];
+            (void)text_format(text, sizeof(text), "%s: %s", task_hook_name(outcome->hook),
+                              outcome->text);
+            append(task, now, TASK_EVENT_HOOK_FAILED, text);
+            task->start_failed = 1;
+            task->unrecoverable = !outcome->recoverable;
+        }
+        absorb_hook(task, event);
+        if (record->state == T_PRESTART ||
+            (record->state == T_EXITED && task->hook == TASK_HOOK_COUNT))
+            decide(task, now);
+        break;
+    }
+    case TE_STARTED:
+    case TE_RECOVERED: {
+        const struct started *started = event->payload;
+        task->process = *started;
+        break;
+    }
+    case TE_START_FAILED: {
+        const struct failure *failure = event->payload;
+        task->start_failed = 1;
+        task->unrecoverable = !failure->recoverable;
+        append(task, now, TASK_EVENT_DRIVER_FAILURE, failure->text);
+        break;
+    }
+    case TE_LOST:
+        absorb_lost(task, event, now);
+        break;
+    case TE_REAPED:
+        if (task->ran && !task->exit_seen)
+            absorb_unknown_exit(task, "exit unknown: killed, and nobody saw the end", now);
+        if (hook_from(task, PHASE_EXITED, 0) == TASK_HOOK_COUNT)
+            decide(task, now);
+        break;
+    case TE_EXITED:
+        absorb_exit(task, event->payload, now);
+        break;
+    case TE_RESTORE:
+        absorb_restore(task, event);
+        break;
+    case TE_START:
+    case TE_STOP_ACCEPTED:
+    case TE_STOP_FAILED:
+    case TE_REAP_FAILED:
+    case TE_TIMEOUT:
+    case TE_COUNT:
+        break;
+    }
+}
+
+/* --- enter --- */
+
+static void enter_starting(struct task *task)
+{
+    task->machine.generation++;
+    task->ran = 0;
+    task->exit_seen = 0;
+    task->start_failed = 0;
+    task->unrecoverable = 0;
+    task->restart_wanted = 0;
+    task->rebooted = 0;
+    task->delay_until_ms = 0;
+    task->kill_at_ms = 0;
+    task->resume = RESUME_NOTHING;
+    task->verdict = TASK_UNDECIDED;
+    memset(&task->process, 0, sizeof(task->process));
+    memset(&task->exit, 0, sizeof(task->exit));
+}
+
+/* The payload of this generation is seen alive for the first time. */
+static void first_seen_running(struct task *task, const struct fsm_now *now)
+{
+    if (task->ran)
+        return;
+    task->ran = 1;
+    task->run_state = TASK_RUN_RUNNING;
+    task->started_unix_ns = now->unix_ns;
+    append(task, now, TASK_EVENT_STARTED, "");
+}
+
+static void enter_pending(struct task *task)
+{
+    if (task->run_state == TASK_RUN_RUNNING) {
+        task->run_state = TASK_RUN_PENDING;
+        task->status_revision++;
+    }
+}
+
+static void enter_dead(struct task *task, const struct fsm_now *now)
+{
+    if (task->run_state == TASK_RUN_DEAD)
+        return; /* again after a restart of the daemon */
+    task->run_state = TASK_RUN_DEAD;
+    if (task->finished_unix_ns == 0)
+        task->finished_unix_ns = task->exit_seen && task->exit.finished_unix_ns != 0
+                                     ? task->exit.finished_unix_ns
+                                     : now->unix_ns;
+    task->status_revision++;
+}
+
+static void enter_cleanup(struct task *task, const struct fsm_row *row, const struct fsm_now *now)
+{
+    begin_phase(task, PHASE_STOP);
+    if (row->event != TE_RESTORE && task->kill_wanted && !task->failed)
+        append(task, now, TASK_EVENT_KILLED, "");
+}
+
+void task_enter(struct machine *record, const struct fsm_row *row, const struct fsm_event *event,
+                const struct fsm_now *now)
+{
+    struct task *task = mutable_task(record);
+    bool same = row->next == row->state;
+
+    (void)event; /* everything of it has been absorbed */
+    if (row->event == TE_STARTED || row->event == TE_RECOVERED ||
+        (row->event == TE_EXITED && row->state == T_STARTING))
+        first_seen_running(task, now);
+
+    switch ((enum task_state)row->next) {
+    case T_PRESTART:
+        if (same)
+            break;
+        if (task->started_unix_ns == 0 && row->state == T_WAITING)
+            append(task, now, TASK_EVENT_TASK_SETUP, "Building Task Directory");
+        begin_phase(task, PHASE_PRESTART);
+        enter_pending(task);
+        break;
+    case T_STARTING:
+        if (row->state == T_PRESTART)
+            enter_starting(task); /* from RECOVERING it is the same attempt, never begun */
+        break;
+    case T_RUNNING:
+        if (!same)
+            begin_phase(task, PHASE_POSTSTART);
+        task->resume = RESUME_NOTHING;
+        break;
+    case T_PREKILL:
+        if (!same)
+            begin_phase(task, PHASE_PREKILL);
+        break;
+    case T_DELAYING:
+        if (task->delay_until_ms == 0) {
+            task->delay_until_ms = now->ms + task->define.shutdown_delay_ms;
+            append(task, now, TASK_EVENT_SHUTDOWN_DELAY, "")->number =
+                (int64_t)task->define.shutdown_delay_ms * 1000000;
+        }
+        break;
+    case T_STOPPING:
+        if (task->kill_at_ms == 0)
+            task->kill_at_ms = now->ms + task->define.kill_timeout_ms;
+        break;
+    case T_EXITED:
+        if (!same)
+            begin_phase(task, PHASE_EXITED);
+        break;
+    case T_BACKOFF:
+    case T_HELD:
+        enter_pending(task);
+        break;
+    case T_CLEANUP:
+        if (!same || row->event == TE_RESTORE)
+            enter_cleanup(task, row, now);
+        break;
+    case T_DEAD:
+    case T_GONE:
+        enter_dead(task, now);
+        break;
+    case T_ABSENT:
+    case T_WAITING:
+    case T_RECOVERING:
+    case T_REAPING:
+    case T_COUNT:
+        break;
+    }
+}
+
+/* --- timers --- */
+
+uint64_t task_deadline(const struct machine *record, const struct fsm_now *now)
+{
+    const struct task *task = task_of(record);
+
+    (void)now; /* each deadline was fixed when its wait began, and outlives restarts */
+    switch ((enum task_state)record->state) {
+    case T_DELAYING:
+        return task->delay_until_ms;
+    case T_STOPPING:
+        return task->kill_at_ms + STOP_GRACE_MS;
+    case T_BACKOFF:
+        return task->restart_at_ms;
+    case T_ABSENT:
+    case T_WAITING:
+    case T_PRESTART:
+    case T_STARTING:
+    case T_RUNNING:
+    case T_RECOVERING:
+    case T_HELD:
+    case T_PREKILL:
+    case T_REAPING:
+    case T_EXITED:
+    case T_CLEANUP:
+    case T_DEAD:
+    case T_GONE:
+    case T_COUNT:
+        break;
+    }
+    unreachable("state without a computed limit");
+}
+
+uint64_t task_backoff_ms(const struct machine *record, const struct fsm_now *now)
+{
+    return policy_backoff_ms(REAP_BACKOFF_MS, REAP_BACKOFF_MS_MAX, record->attempt, now->seed);
+}
+
+/* --- messages --- */
+
+void task_send(const struct machine_id *self, struct machine *record, uint8_t effect,
+               const struct fsm_event *event, fsm_send *send, void *ctx)
+{
+    struct task *task = mutable_task(record);
+    struct machine_id alloc = machine_id_owner(self);
+    struct task_changed changed = {
+        .run_state = task->run_state,
+        .failed = task->failed,
+        .started = task->started_unix_ns != 0,
+    };
+    struct fsm_message message = {
+        .audience = TO_MACHINE,
+        .to = alloc,
+        .event = {.kind = AE_TASK_CHANGED, .payload = &changed},
+    };
+
+    (void)event; /* the news is the state, whatever led to it */
+    check(effect == TX_SEND_CHANGED);
+    if (task->told_revision == task->status_revision)
+        return; /* nothing that anybody sees is new: a restart of the daemon says nothing (I-39) */
+    task->told_revision = task->status_revision;
+    (void)text_copy(changed.name, sizeof(changed.name), machine_id_name(self)); /* fits: bounded */
+    send(ctx, &message);
+}
+
+uint32_t task_record_size(const struct machine *record)
+{
+    const struct task *task = task_of(record);
+
+    return (uint32_t)sizeof(*task) + task->results_bytes;
+}
+
+/* --- guards --- */
+
+#define GUARD(function, condition)                                                                 \
+    bool function(const struct machine *record, const struct fsm_event *event,                     \
+                  const struct fsm_now *now)                                                       \
+    {                                                                                              \
+        const struct task *task = task_of(record);                                                 \
+        (void)event;                                                                               \
+        (void)now;                                                                                 \
+        return condition;                                                                          \
+    }
+
+static bool has_hooks(const struct task *task, enum hook_phase phase)
+{
+    return hook_from(task, phase, 0) != TASK_HOOK_COUNT;
+}
+
+static bool delay_ahead(const struct task *task)
+{
+    return task->define.shutdown_delay_ms > 0 && task->delay_until_ms == 0;
+}
+
+/* clang-format off */
+GUARD(task_may_start, task->may_start)
+GUARD(task_hooks_left, task->hook != TASK_HOOK_COUNT)
+GUARD(task_has_prekill, has_hooks(task, PHASE_PREKILL))
+GUARD(task_has_delay, delay_ahead(task))
+GUARD(task_has_poststart, has_hooks(task, PHASE_POSTSTART))
+GUARD(task_has_exited, has_hooks(task, PHASE_EXITED))
+GUARD(task_kill_wanted, task->kill_wanted)
+GUARD(task_kill_prekill,
+      task->kill_wanted && has_hooks(task, PHASE_PREKILL) && task->resume == RESUME_NOTHING)
+GUARD(task_kill_delay, task->kill_wanted && delay_ahead(task))
+GUARD(task_resume_stop, task->resume == RESUME_STOPPING)
+GUARD(task_resume_delay, task->resume == RESUME_DELAYING)
+GUARD(task_resume_prekill, task->resume == RESUME_PREKILL && has_hooks(task, PHASE_PREKILL))
+GUARD(task_never_begun, !task->ran)
+GUARD(task_never_begun_may, !task->ran && task->may_start)
+GUARD(task_never_begun_kill, !task->ran && task->kill_wanted)
+GUARD(task_exit_unseen, task->ran && !task->exit_seen)
+GUARD(task_restart_held, (task->verdict == TASK_RESTART_NOW) && !task->may_start)
+GUARD(task_restart_now, task->verdict == TASK_RESTART_NOW)
+GUARD(task_restart_later, task->verdict == TASK_RESTART_LATER)
+GUARD(task_remove_wanted, task->remove_wanted)
+/* clang-format on */
+
+bool task_holds_work(const struct task *task)
+{
+    static const uint32_t holding = 1u << T_STARTING | 1u << T_RUNNING | 1u << T_RECOVERING |
+                                    1u << T_PREKILL | 1u << T_DELAYING | 1u << T_STOPPING |
+                                    1u << T_REAPING;
+
+    return (holding >> task->machine.state & 1u) != 0;
+}
+
+/* --- the invariant, and the validator for records from disk --- */
+
+static bool is_text(const char *text, size_t size)
+{
+    return memchr(text, 0, size) != NULL;
+}
+
+const char *task_broken(const struct machine *record)
+{
+    const struct task *task = task_of(record);
+    bool alive = record->state == T_RUNNING || record->state == T_PREKILL ||
+                 record->state == T_DELAYING || record->state == T_STOPPING;
+
+    if (task->results_bytes > RESULTS_BYTES_MAX)
+        return "hook results are too long";
+    if (!results_valid(task->results, task->results_bytes))
+        return "hook results are malformed";
+    if (task->events_count > TASK_EVENTS_MAX)
+        return "too many task events";
+    for (int i = 0; i < task->events_count; i++) {
+        if (task->events[i].type == TASK_EVENT_NONE ||
+            task->events[i].type >= TASK_EVENT_TYPE_COUNT ||
+            !is_text(task->events[i].text, sizeof(task->events[i].text)))
+            return "malformed task event";
+    }
+    if (!is_text(task->define.driver, sizeof(task->define.driver)) ||
+        !is_text(task->define.kill_signal, sizeof(task->define.kill_signal)) ||
+        !is_text(task->exit.message, sizeof(task->exit.message)))
+        return "unterminated text";
+    if (task->define.lifecycle > LIFECYCLE_POSTSTOP || task->run_state > TASK_RUN_DEAD ||
+        task->phase >= PHASE_COUNT || task->hook > TASK_HOOK_COUNT)
+        return "unknown lifecycle, state, phase or hook";
+    if (!implies(alive, task->ran))
+        return "alive, but was never seen running";
+    if (!implies(alive, task->machine.generation > 0))
+        return "alive without a generation";
+    if (!implies(record->state == T_BACKOFF, record->deadline_ms != 0))
+        return "backing off without a timer";
+    if (!implies(record->state == T_DEAD, task->run_state == TASK_RUN_DEAD))
+        return "dead, but shown alive";
+    if (!implies(record->state == T_STOPPING, task->kill_at_ms != 0))
+        return "stopping without a deadline";
+    return NULL;
+}

@@ -1,0 +1,129 @@
+/*
+ * The volume machine: one alloc's claim on one volume, from the definition to the release.
+ *
+ * It holds a claim with the server, stages the volume on this node when the plugin asks for it,
+ * publishes it for the alloc, and undoes all three in reverse.  Calls for one volume are
+ * serialised over all its claims (I-29), it is unstaged only by its last user (I-27), and a claim
+ * is released only when nothing is mounted any more (I-26).  Follows csi.md sections 3 and 4.
+ */
+#ifndef CAIRN_FSM_VOLUME_H
+#define CAIRN_FSM_VOLUME_H
+
+#include "fsm/fields.h"
+#include "fsm/fsm.h"
+
+/*    state         what it waits for                                               */
+#define VOLUME_STATES(X)                                                                           \
+    X(ABSENT)       /* nothing exists */                                                           \
+    X(IDLE)         /* its alloc to want it; it counts as a user from here on */                   \
+    X(CLAIMING)     /* the server's claim */                                                       \
+    X(QUEUED)       /* the plugin to be ready, other claims' calls to end */                       \
+    X(STAGING)      /* the plugin */                                                               \
+    X(PUBLISHING)   /* the plugin */                                                               \
+    X(READY)        /* nothing: mounted and in use */                                              \
+    X(VERIFYING)    /* after a restart: the look at the mount table */                             \
+    X(BROKEN)       /* its alloc to give up */                                                     \
+    X(DRAINING)     /* the plugin and other claims, on the way back */                             \
+    X(UNPUBLISHING) /* the plugin */                                                               \
+    X(UNSTAGING)    /* the plugin */                                                               \
+    X(RELEASING)    /* the server's confirmation */                                                \
+    X(GONE)         /* nothing: the record is deleted */
+enum volume_state {
+#define X(name) V_##name,
+    VOLUME_STATES(X)
+#undef X
+        V_COUNT,
+};
+
+/*    event             class       payload  */
+#define VOLUME_EVENTS(X)                                                                           \
+    X(DEFINE, MESSAGE, VOLUME_DEFINE)                                                              \
+    X(WANT, MESSAGE, NONE)                 /* its alloc: be mounted */                             \
+    X(RELEASE, MESSAGE, NONE)              /* its alloc: no process uses you any more */           \
+    X(TURN, MESSAGE, NONE)                 /* another claim's call has ended */                    \
+    X(PLUGIN_UP, MESSAGE, IDENTITY)                                                                \
+    X(PLUGIN_DOWN, MESSAGE, NONE)                                                                  \
+    X(DETACH, REQUEST, NONE)               /* the server: unmount it */                            \
+    X(CLAIMED, COMPLETION, CLAIM)                                                                  \
+    X(RELEASED, COMPLETION, NONE)                                                                  \
+    X(RPC_FAILED, COMPLETION, FAILURE)                                                             \
+    X(STAGED, COMPLETION, NONE)                                                                    \
+    X(PUBLISHED, COMPLETION, NONE)                                                                 \
+    X(UNPUBLISHED, COMPLETION, NONE)                                                               \
+    X(UNSTAGED, COMPLETION, NONE)                                                                  \
+    X(MOUNT_FOUND, COMPLETION, NONE)                                                               \
+    X(MOUNT_MISSING, COMPLETION, NONE)                                                             \
+    X(NODE_FAILED, COMPLETION, FAILURE)                                                            \
+    X(TIMEOUT, CLOCK, NONE)                                                                        \
+    X(RESTORE, RESTORE, RESTORE)
+enum volume_event_kind {
+#define X(name, class, payload) VE_##name,
+    VOLUME_EVENTS(X)
+#undef X
+        VE_COUNT,
+};
+
+/*    effect           lane  completions                               timeout_ms  */
+#define VOLUME_EFFECTS(X)                                                                          \
+    X(CLAIM, RPC, M(CLAIMED) | M(RPC_FAILED), 60000)                                               \
+    X(UNCLAIM, RPC, M(RELEASED) | M(RPC_FAILED), 60000)                                            \
+    X(STAGE, NODE, M(STAGED) | M(NODE_FAILED), 120000)                                             \
+    X(PUBLISH, NODE, M(PUBLISHED) | M(NODE_FAILED), 120000)                                        \
+    X(UNPUBLISH, NODE, M(UNPUBLISHED) | M(NODE_FAILED), 120000)                                    \
+    X(UNSTAGE, NODE, M(UNSTAGED) | M(NODE_FAILED), 120000)                                         \
+    X(LOOK, NODE, M(MOUNT_FOUND) | M(MOUNT_MISSING) | M(NODE_FAILED), 10000)                       \
+    X(BACKOFF, CLOCK, 0, 0)                                                                        \
+    X(REPLY_OK, TELL, 0, 0)                                                                        \
+    X(REPLY_BUSY, TELL, 0, 0)                                                                      \
+    X(SEND_READY, SEND, 0, 0)           /* to its alloc */                                         \
+    X(SEND_FAILED, SEND, 0, 0)          /* to its alloc */                                         \
+    X(SEND_GONE, SEND, 0, 0)            /* to its alloc */                                         \
+    X(SEND_TURN, SEND, 0, 0)            /* to the other claims on the volume */
+enum volume_effect {
+    VX_NONE,
+#define X(name, lane, completions, timeout_ms) VX_##name,
+    VOLUME_EFFECTS(X)
+#undef X
+        VX_COUNT,
+};
+
+/* What the core knows of the other claims on the same volume and of the plugin, in fsm_now.peers;
+ * computed by volume_peers from the records as they are at the step. */
+enum {
+    PEERS_USERS = 0xFFFF,           /* claims beside this one that count as users */
+    PEERS_BUSY = 1 << 16,           /* one of them has a call under way */
+    PEERS_STAGED = 1 << 17,         /* one of them has staged the volume */
+    PEERS_PLUGIN_READY = 1 << 18,
+    PEERS_PLUGIN_STAGES = 1 << 19,  /* the plugin wants volumes staged */
+};
+
+#define VOLUME_FIELDS(X)                                                                           \
+    X(U8, staged, 0, "this claim has staged it, or may have (I-28)")                               \
+    X(U8, published, 0, "published for this alloc, or may be")                                     \
+    X(U8, claimed, 0, "the server holds a claim, or may")                                          \
+    X(U8, release_wanted, 0, "its alloc has let go")                                               \
+    X(U8, recoverable, 0, "the last failure may go away by itself")                                \
+    X(PAD, pad, 3, "")                                                                             \
+    X(TEXT, external, VOLUME_NAME_SIZE, "the storage provider's id")                               \
+    X(TEXT, failure, DESCRIPTION_SIZE, "the last one")
+struct volume {
+    struct machine machine;
+    VOLUME_FIELDS(FIELD)
+    struct volume_define define;
+};
+
+extern const struct fsm_def volume_def;
+
+static inline const struct volume *volume_of(const struct machine *record)
+{
+    check(record->kind == MACHINE_VOLUME);
+    return (const struct volume *)(const void *)record;
+}
+
+/* True if both claim the same volume on this node. */
+bool volume_is_same(const struct volume *a, const struct volume *b);
+
+/* Adds what OTHER, a claim on the same volume, means for a step of another claim to PEERS. */
+uint32_t volume_add_peer(uint32_t peers, const struct volume *other);
+
+#endif

@@ -1,0 +1,46 @@
+/* What the guards and events of the volume table mean.  Private to the room. */
+#ifndef CAIRN_FSM_VOLUME_RULES_H
+#define CAIRN_FSM_VOLUME_RULES_H
+
+#include "fsm/volume.h"
+
+/*    guard          function                 holds when */
+#define VOLUME_GUARDS(X)                                                                           \
+    X(MUST_STAGE, volume_must_stage)         /* our turn, and nobody has staged it yet */          \
+    X(MUST_PUBLISH, volume_must_publish)     /* our turn, and it is staged or need not be */       \
+    X(RETRY, volume_retry)                   /* the failure may go away, and tries are left */     \
+    X(BACK_UNPUBLISH, volume_back_unpublish) /* our turn to unpublish */                           \
+    X(BACK_UNSTAGE, volume_back_unstage) /* our turn to unstage: published no more, last user */   \
+    X(BACK_WAIT, volume_back_wait)       /* there is something to undo, but not now */             \
+    X(BACK_CLAIM, volume_back_claim)     /* nothing is mounted, the claim remains */               \
+    X(RELEASE_WANTED, volume_release_wanted)                                                       \
+    X(RELEASE_UNPUBLISH, volume_release_unpublish)                                                 \
+    X(RELEASE_UNSTAGE, volume_release_unstage)                                                     \
+    X(RELEASE_WAIT, volume_release_wait)                                                           \
+    X(RELEASE_CLAIM, volume_release_claim)
+enum volume_guard {
+    VG_ALWAYS,
+#define X(name, function) VG_##name,
+    VOLUME_GUARDS(X)
+#undef X
+        VG_COUNT,
+};
+
+#define X(name, function)                                                                          \
+    bool function(const struct machine *record, const struct fsm_event *event,                     \
+                  const struct fsm_now *now);
+VOLUME_GUARDS(X)
+#undef X
+
+void volume_absorb(struct machine *record, const struct fsm_event *event,
+                   const struct fsm_now *now);
+void volume_enter(struct machine *record, const struct fsm_row *row, const struct fsm_event *event,
+                  const struct fsm_now *now);
+uint64_t volume_deadline(const struct machine *record, const struct fsm_now *now);
+uint64_t volume_backoff_ms(const struct machine *record, const struct fsm_now *now);
+void volume_send(const struct machine_id *self, struct machine *record, uint8_t effect,
+                 const struct fsm_event *event, fsm_send *send, void *ctx);
+uint32_t volume_record_size(const struct machine *record);
+const char *volume_broken(const struct machine *record);
+
+#endif

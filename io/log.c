@@ -1,0 +1,290 @@
+/*
+ * The log.  Invariant: whatever is logged, exactly one line comes out, in one write, with no
+ * control character in it, and a failing log changes nothing for the caller.
+ *
+ * Lines may come from any thread; the listener is called on its own thread only.
+ */
+#include "io/log.h"
+
+#include "base/base.h"
+#include "io/host.h"
+#include "io/loop.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char CUT[] = "...";
+
+static struct {
+    atomic_int level, fd;
+    atomic_bool json;
+    char path[PATH_SIZE]; /* "" is stderr */
+
+    atomic_int listener_level; /* -1: no listener */
+    void (*listener)(void *ctx, const struct log_entry *entry);
+    void *listener_ctx;
+    pthread_t listener_thread;
+    bool listening; /* inside the listener's call */
+} log_state = {.level = LOG_INFO, .fd = STDERR_FILENO, .listener_level = -1};
+
+static const char *const level_texts[] = {"ERROR", "WARN", "INFO", "DEBUG", "TRACE"};
+
+const char *log_level_text(enum log_level level)
+{
+    check((size_t)level < COUNT_OF(level_texts));
+    return level_texts[level];
+}
+
+bool log_level_from_text(const char *text, enum log_level *ret_level)
+{
+    for (size_t i = 0; i < COUNT_OF(level_texts); i++) {
+        if (strcasecmp(text, level_texts[i]) == 0) {
+            *ret_level = (enum log_level)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- where lines go --- */
+
+static int open_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
+
+    return fd < 0 ? -errno : fd;
+}
+
+/* The number is exchanged under those who write: a line in flight goes to the old or the new. */
+static void use_descriptor(int fd)
+{
+    int old = atomic_load(&log_state.fd);
+
+    if (old == STDERR_FILENO || fd == STDERR_FILENO) {
+        atomic_store(&log_state.fd, fd);
+        if (old != STDERR_FILENO)
+            (void)close(old); /* appended only: nothing is lost that could be told */
+        return;
+    }
+    (void)dup3(fd, old, O_CLOEXEC); /* both numbers are ours and open: cannot fail */
+    (void)close(fd);                /* its copy stays */
+}
+
+int log_init(enum log_level level, const char *path, bool json)
+{
+    int fd = STDERR_FILENO;
+
+    if (path != NULL) {
+        fd = open_file(path);
+        if (fd < 0)
+            return fd;
+        if (!text_copy(log_state.path, sizeof(log_state.path), path)) {
+            (void)close(fd); /* nothing was written */
+            return -ENAMETOOLONG;
+        }
+    } else {
+        log_state.path[0] = '\0';
+    }
+    /* A reader of stderr that goes away must not take the daemon along (I-6). */
+    check(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    use_descriptor(fd);
+    atomic_store(&log_state.json, json);
+    log_set_level(level);
+    return 0;
+}
+
+int log_reopen(void)
+{
+    if (log_state.path[0] == '\0')
+        return 0;
+    int fd = open_file(log_state.path);
+    if (fd < 0)
+        return fd;
+    use_descriptor(fd);
+    return 0;
+}
+
+void log_set_level(enum log_level level)
+{
+    check((size_t)level < COUNT_OF(level_texts));
+    atomic_store(&log_state.level, (int)level);
+}
+
+void log_listen(enum log_level level, void (*cb)(void *ctx, const struct log_entry *entry),
+                void *ctx)
+{
+    log_state.listener = cb;
+    log_state.listener_ctx = ctx;
+    log_state.listener_thread = pthread_self();
+    atomic_store(&log_state.listener_level, cb == NULL ? -1 : (int)level);
+}
+
+bool log_wants(enum log_level level)
+{
+    return (int)level <= atomic_load(&log_state.level) ||
+           (int)level <= atomic_load(&log_state.listener_level);
+}
+
+/* --- making text harmless --- */
+
+static size_t character_length(const char *at)
+{
+    unsigned char lead = (unsigned char)*at;
+    size_t length = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+
+    if (strnlen(at, length) < length || !text_is_utf8(at, length))
+        return 0;
+    /* U+0080 to U+009F are control characters, too; some terminals obey them. */
+    if (lead < 0x20 || lead == 0x7F || (lead == 0xC2 && (unsigned char)at[1] < 0xA0))
+        return 0;
+    return length;
+}
+
+/* Appends TEXT to TO with what is no printable UTF-8 as \xNN, and a backslash before each byte of
+ * QUOTED; at most SIZE - 1 bytes and never half of anything.  False if it had to be cut. */
+static bool append_clean(char *to, size_t size, const char *text, const char *quoted)
+{
+    size_t used = strlen(to);
+
+    for (const char *at = text; *at != '\0';) {
+        size_t length = character_length(at);
+        char piece[8];
+
+        if (length == 0) {
+            (void)text_format(piece, sizeof(piece), "\\x%02x", (unsigned char)*at); /* fits */
+            at++;
+        } else if (length == 1 && strchr(quoted, *at) != NULL) {
+            (void)text_format(piece, sizeof(piece), "\\%c", *at); /* fits */
+            at++;
+        } else {
+            memcpy(piece, at, length);
+            piece[length] = '\0';
+            at += length;
+        }
+        if (used + strlen(piece) >= size)
+            return false;
+        memcpy(to + used, piece, strlen(piece) + 1);
+        used += strlen(piece);
+    }
+    return true;
+}
+
+static bool is_word(const char *text)
+{
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        if (!isalnum((unsigned char)*text) && strchr("_-./:@%+,*", *text) == NULL)
+            return false;
+    }
+    return true;
+}
+
+const char *log_quote(char to[LOG_VALUE_SIZE], const char *text)
+{
+    if (text == NULL)
+        text = "";
+    if (is_word(text) && strlen(text) < LOG_VALUE_SIZE)
+        return text_copy(to, LOG_VALUE_SIZE, text) ? to : "";
+
+    (void)text_copy(to, LOG_VALUE_SIZE, "\""); /* fits */
+    bool whole = append_clean(to, LOG_VALUE_SIZE - sizeof(CUT), text, "\"\\");
+    (void)text_append(to, LOG_VALUE_SIZE, whole ? "\"" : "...\""); /* fits by the size above */
+    return to;
+}
+
+/* --- lines --- */
+
+static void format_time(char *to, size_t size, int64_t unix_ns)
+{
+    time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm parts;
+    char date[32];
+
+    if (gmtime_r(&seconds, &parts) == NULL || strftime(date, sizeof(date), "%FT%T", &parts) == 0)
+        (void)text_copy(date, sizeof(date), "0000-00-00T00:00:00"); /* fits */
+    (void)text_format(to, size, "%s.%03dZ", date, (int)(unix_ns / 1000000 % 1000));
+}
+
+static size_t format_json(char to[LOG_LINE_SIZE], const struct log_entry *entry, const char *time)
+{
+    static const char END[] = "\"}";
+    char level[8];
+
+    (void)text_copy(level, sizeof(level), log_level_text(entry->level)); /* fits */
+    for (char *at = level; *at != '\0'; at++)
+        *at = (char)tolower((unsigned char)*at);
+    (void)text_format(to, LOG_LINE_SIZE, /* fits but for an absurd room, which is ours */
+                      "{\"@level\":\"%s\",\"@timestamp\":\"%s\",\"@module\":\"%.64s\","
+                      "\"@message\":\"",
+                      level, time, entry->room);
+    /* The message is clean: quotes and backslashes are all that JSON wants escaped. */
+    if (!append_clean(to, LOG_LINE_SIZE - sizeof(CUT) - sizeof(END), entry->message, "\"\\"))
+        (void)text_append(to, LOG_LINE_SIZE, CUT); /* fits by the size above */
+    (void)text_append(to, LOG_LINE_SIZE, END);     /* the same */
+    return strlen(to);
+}
+
+size_t log_format(char to[LOG_LINE_SIZE], const struct log_entry *entry, bool json)
+{
+    char time[48];
+
+    format_time(time, sizeof(time), entry->time_unix_ns);
+    if (json)
+        return format_json(to, entry, time);
+    (void)text_format(to, LOG_LINE_SIZE, "%s [%s] %.64s: ", time, log_level_text(entry->level),
+                      entry->room);
+    if (!append_clean(to, LOG_LINE_SIZE - sizeof(CUT), entry->message, ""))
+        (void)text_append(to, LOG_LINE_SIZE, CUT); /* fits by the size above */
+    return strlen(to);
+}
+
+static void tell_listener(const struct log_entry *entry)
+{
+    if ((int)entry->level > atomic_load(&log_state.listener_level) ||
+        !pthread_equal(pthread_self(), log_state.listener_thread) || log_state.listening)
+        return;
+    log_state.listening = true;
+    log_state.listener(log_state.listener_ctx, entry);
+    log_state.listening = false;
+}
+
+void log_line(enum log_level level, const char *room, const char *format, ...)
+{
+    char raw[LOG_LINE_SIZE], message[LOG_LINE_SIZE] = "", line[LOG_LINE_SIZE];
+    int number = errno; /* a line in the middle of handling an error must not change it */
+    va_list args;
+
+    if (!log_wants(level))
+        return;
+    va_start(args, format);
+    int wanted = vsnprintf(raw, sizeof(raw), format, args);
+    va_end(args);
+    if (wanted < 0)
+        (void)text_copy(raw, sizeof(raw), "a message that could not be formatted"); /* fits */
+    bool whole = wanted < (int)sizeof(raw);
+    if (!append_clean(message, sizeof(message) - sizeof(CUT), raw, "") || !whole)
+        (void)text_append(message, sizeof(message), CUT); /* fits by the size above */
+
+    struct log_entry entry = {
+        .level = level, .time_unix_ns = loop_now_unix_ns(), .room = room, .message = message};
+    if ((int)level <= atomic_load(&log_state.level)) {
+        size_t length = log_format(line, &entry, atomic_load(&log_state.json));
+        if (length == sizeof(line) - 1)
+            length--;
+        line[length++] = '\n';
+        (void)!write(atomic_load(&log_state.fd), line, length); /* no one left to tell */
+    }
+    tell_listener(&entry);
+    errno = number;
+}

@@ -1,0 +1,77 @@
+/*
+ * The daemon's log: one line for each thing said, to stderr or a file.
+ *
+ *     2026-11-21T02:10:52.123Z [INFO] agent: node registered node=3f2a91c4 servers=3
+ *
+ * A line is one write(2) and is bounded; control characters and bytes that are no UTF-8 are
+ * written as \x1b, so that nothing from outside can end a line, forge one or reach a terminal.  A
+ * log that cannot be written is no reason to stop, so failures are ignored.  Message in lower
+ * case, facts behind it as key=value, text from outside as key=log_value(text).
+ */
+#ifndef CAIRN_IO_LOG_H
+#define CAIRN_IO_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_level {
+    LOG_ERROR, /* someone must act */
+    LOG_WARN,  /* we went on, and say so */
+    LOG_INFO,  /* life cycle */
+    LOG_DEBUG, /* everything else */
+    LOG_TRACE,
+};
+
+enum {
+    LOG_LINE_SIZE = 2048, /* with the newline and a NUL; what is longer ends with "..." */
+    LOG_VALUE_SIZE = 256,
+};
+
+struct log_entry {
+    enum log_level level;
+    int64_t time_unix_ns;
+    const char *room;
+    const char *message; /* cleaned */
+};
+
+/* Sends lines of LEVEL and more important ones to the file PATH, appended (NULL: stderr), as text
+ * or as the JSON objects that Nomad writes.  Before the first call: text from LOG_INFO on, to
+ * stderr.  Ignores SIGPIPE from now on.  Returns 0, or a negative errno if PATH cannot be opened;
+ * nothing is changed then. */
+int log_init(enum log_level level, const char *path, bool json);
+void log_set_level(enum log_level level);
+
+/* Opens the file again, as after a rotation; 0 or a negative errno, then the old one is kept. */
+int log_reopen(void);
+
+/* "error", "warn", "info", "debug", "trace" in any case; false if it is none of them. */
+bool log_level_from_text(const char *text, enum log_level *ret_level);
+const char *log_level_text(enum log_level level); /* "ERROR", ... */
+
+/* CB also gets each entry of LEVEL and more important ones, whatever goes to the file: for those
+ * who watch over the API.  On the thread of log_listen only; what CB itself logs is not handed to
+ * it.  One CB; NULL removes it. */
+void log_listen(enum log_level level, void (*cb)(void *ctx, const struct log_entry *entry),
+                void *ctx);
+
+/* True if somebody would read a line of LEVEL: worth the cost of making one. */
+bool log_wants(enum log_level level);
+
+void log_line(enum log_level level, const char *room, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define log_error(room, ...) log_line(LOG_ERROR, room, __VA_ARGS__)
+#define log_warn(room, ...) log_line(LOG_WARN, room, __VA_ARGS__)
+#define log_info(room, ...) log_line(LOG_INFO, room, __VA_ARGS__)
+#define log_debug(room, ...) log_line(LOG_DEBUG, room, __VA_ARGS__)
+
+/* TEXT from outside as one word of a line: itself if it is one, else in quotes with escapes, cut
+ * at LOG_VALUE_SIZE.  Lives as long as the block around it. */
+#define log_value(text) log_quote((char[LOG_VALUE_SIZE]){0}, text)
+const char *log_quote(char to[LOG_VALUE_SIZE], const char *text);
+
+/* ENTRY as a line of text or JSON without the newline, for listeners; returns its length. */
+size_t log_format(char to[LOG_LINE_SIZE], const struct log_entry *entry, bool json);
+
+#endif
