@@ -322,6 +322,12 @@ static inline const char *log_file(const struct room *room, const char *name)
     return content_of(path);
 }
 
+/* The number that TEXT starts with. */
+static inline int number_in(const char *text)
+{
+    return (int)strtol(text, NULL, 10);
+}
+
 static inline void room_need_root(void)
 {
     if (geteuid() != 0 || cgroup_mode() == CGROUP_NONE) {

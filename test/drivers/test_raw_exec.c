@@ -430,7 +430,7 @@ static void test_without_cgroups_the_process_group_is_killed(void **state)
     await_task_file(room, "child");
     struct proc_identity child;
     struct err err = {0};
-    assert_int_equal(proc_identify(atoi(task_file(room, "child")), &child, &err), 0);
+    assert_int_equal(proc_identify(number_in(task_file(room, "child")), &child, &err), 0);
     assert_int_equal(room_stop(room, 1, "SIGKILL", 60000), DRIVER_DONE); /* of the leader alone */
     room_run(room, 0, 1);
     assert_int_equal(room->exit.signal, SIGKILL);

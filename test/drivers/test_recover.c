@@ -73,7 +73,7 @@ static void test_payload_survives_the_daemon_and_is_found_again(void **state)
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
     payload = room->result.payload;
-    assert_int_equal(payload.pid, atoi(task_file(room, "ready")));
+    assert_int_equal(payload.pid, number_in(task_file(room, "ready")));
     assert_true(proc_is_alive(&payload));
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING); /* already known */
     assert_int_equal(room_stop(room, 1, "", 60000), DRIVER_DONE);
@@ -183,7 +183,7 @@ static void test_payload_survives_the_death_of_the_daemons_cgroup(void **state)
     assert_true(WIFSIGNALED(status));
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
-    assert_int_equal(room->result.payload.pid, atoi(task_file(room, "ready")));
+    assert_int_equal(room->result.payload.pid, number_in(task_file(room, "ready")));
     room_destroy(room, 1);
     assert_int_equal(cgroup_remove(cgroup, &err), 0);
 }
@@ -273,7 +273,7 @@ static void test_shim_killed_while_the_daemon_is_down_is_lost(void **state)
     room_script(room, stubborn);
     in_crashing_daemon(room, start_one);
     await_task_file(room, "ready");
-    assert_int_equal(proc_identify(atoi(task_file(room, "ready")), &payload, &err), 0);
+    assert_int_equal(proc_identify(number_in(task_file(room, "ready")), &payload, &err), 0);
     shim = find_shim(room, 1);
     kill_shim(&shim);
     await_dead(&shim);
@@ -334,8 +334,8 @@ static void test_lost_payload_without_a_cgroup_is_killed_by_identity(void **stat
     room_script(room, "trap '' TERM; sleep 100 & echo $! > child; echo $$ > ready; wait");
     in_crashing_daemon(room, start_one);
     await_task_file(room, "ready");
-    assert_int_equal(proc_identify(atoi(task_file(room, "ready")), &payload, &err), 0);
-    assert_int_equal(proc_identify(atoi(task_file(room, "child")), &child, &err), 0);
+    assert_int_equal(proc_identify(number_in(task_file(room, "ready")), &payload, &err), 0);
+    assert_int_equal(proc_identify(number_in(task_file(room, "child")), &child, &err), 0);
     struct proc_identity shim = find_shim(room, 1);
     kill_shim(&shim);
     await_dead(&shim);

@@ -46,7 +46,8 @@ static void test_logs_rotate_at_line_ends_and_keep_the_newest(void **state)
     text = log_file(room, "web.stdout.2");
     assert_true(text_ends_with(text, "\n"));
     ((char *)(uintptr_t)text)[strlen(text) - 1] = '\0';
-    assert_int_equal(atoi(strrchr(text, '\n') + 1) + 1, atoi(first)); /* nothing between them */
+    assert_int_equal(number_in(strrchr(text, '\n') + 1) + 1,
+                     number_in(first)); /* nothing between them */
     room_destroy(room, 1);
 }
 
