@@ -249,7 +249,7 @@ static void remove_rest(struct run *run)
         return;
     }
     if (code == 0)
-        code = key_remove_directory(drivers->shim_fd, drivers->shim_dir, &run->key, &err);
+        code = key_remove_files(drivers->shim_fd, &run->key, &err);
     for (struct call *call; (call = calls_take(&run->calls)) != NULL;) {
         if (code != 0) {
             err.recoverable = true;

@@ -354,25 +354,21 @@ static void connect_to_shim(struct run *run)
 static int spawn_shim(struct run *run, const int fds[3], struct err *err)
 {
     struct drivers *drivers = run->drivers;
-    char path[KEY_PATH_SIZE], directory[PATH_SIZE], shims[CGROUP_NAME_SIZE],
-        cgroup[CGROUP_NAME_SIZE + 64];
-    char *const argv[] = {(char[]){"cairn-shim"}, path, NULL}, *const envp[] = {NULL};
+    char name[KEY_NAME_SIZE], shims[CGROUP_NAME_SIZE], cgroup[CGROUP_NAME_SIZE + 64];
+    char *const argv[] = {(char[]){"cairn-shim"}, name, NULL}, *const envp[] = {NULL};
     pid_t pid;
 
-    check(key_path(&run->key, path, NULL) == 0);
-    int code = path_join(directory, drivers->shim_dir, path);
-    if (code != 0)
-        return err_set(err, code, "the state directory's path is too long");
+    check(key_name(&run->key, name, NULL) == 0);
     shims_cgroup(drivers->node_mark, shims);
     cgroup_directory(shims, cgroup, sizeof(cgroup));
     struct proc_spawn spawn = {.path = drivers->shim_path,
                                .argv = argv,
                                .envp = envp,
-                               .directory = directory,
+                               .directory = drivers->shim_dir,
                                .fds = fds,
                                .fds_count = 3,
                                .cgroup = cgroup[0] == '\0' ? NULL : cgroup};
-    code = proc_spawn(&spawn, &pid, NULL, err);
+    int code = proc_spawn(&spawn, &pid, NULL, err);
     if (code == ERR_GONE && cgroup_create(shims, NULL) == 0)
         code = proc_spawn(&spawn, &pid, NULL, err); /* somebody tidied up our cgroup */
     if (code == 0)
