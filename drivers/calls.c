@@ -38,8 +38,10 @@ static void on_user(struct io_work *work)
     if (plan->error.code == 0) {
         plan_add_user(plan);
     } else {
-        for (struct call *call = run->calls.first; call != NULL; call = call->next)
-            call->result.error = plan->error;
+        for (struct call *call = run->calls.first; call != NULL; call = call->next) {
+            if (call->kind == CALL_START)
+                call->result.error = plan->error;
+        }
         run->plan = NULL;
         plan_free(plan);
     }

@@ -335,6 +335,8 @@ static void test_stop_ignored_kills_everything_at_the_timeout(void **state)
     assert_int_equal(room->exit.signal, SIGKILL);
     assert_int_equal(room->exit.code, 128 + SIGKILL);
     room_cgroup(room, 1, cgroup);
+    for (int i = 0; i < PATIENCE_MS && cgroup_populated(cgroup, &err) == 1; i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* signalled, and dying */
     assert_int_equal(cgroup_populated(cgroup, &err), 0);
     room_destroy(room, 1);
 }
