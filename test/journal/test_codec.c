@@ -105,7 +105,8 @@ static void test_largest_records_fit(void **state)
         uint32_t room = RESULTS_BYTES_MAX - results.used - 16;
         text_format(key, sizeof(key), "%07u", i);
         assert_int_equal(results_set(&results, 1, RESULT_DATA, key, value,
-                                     room < sizeof(value) ? room : sizeof(value)), 0);
+                                     room < sizeof(value) ? room : sizeof(value)),
+                         0);
     }
     task->results_bytes = results.used;
     assert_true(results.used > RESULTS_BYTES_MAX - 64);
@@ -146,8 +147,8 @@ static unsigned char *make_value(struct rng *rng, int kind, bool is_event, size_
     do {
         free(bytes);
         if (is_event) {
-            uint8_t event_kind = (uint8_t)rng_below(
-                rng, fsm_definition((enum machine_kind)kind)->events_count);
+            uint8_t event_kind =
+                (uint8_t)rng_below(rng, fsm_definition((enum machine_kind)kind)->events_count);
             make_event(rng, 1, (enum machine_kind)kind, event_kind, payload_bytes, &event);
             journal_encode_event(&event, &bytes, ret_length);
         } else {
@@ -211,8 +212,8 @@ static void reseal(unsigned char *bytes, size_t length)
     memcpy(bytes, &digest, sizeof(digest));
 }
 
-/* Behind a check that is right, as a hostile or mistaken writer would make it, the decoder stands on
- * verifier and bounds alone: it may accept a valid value, and must survive every other. */
+/* Behind a check that is right, as a hostile or mistaken writer would make it, the decoder stands
+ * on verifier and bounds alone: it may accept a valid value, and must survive every other. */
 static void test_damage_behind_a_right_check_is_survived(void **state)
 {
     unsigned accepted = 0, refused = 0;

@@ -162,12 +162,19 @@ static void test_committed_turn_reads_back_after_reopening(void **state)
     assert_int_equal(seen.count, TURN_EVENTS);
     seen = (struct seen){0};
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
-        assert_int_equal(journal_each_record(journal, (enum machine_kind)kind, see_record, NULL,
-                                             &seen, &err), 0);
+        assert_int_equal(
+            journal_each_record(journal, (enum machine_kind)kind, see_record, NULL, &seen, &err),
+            0);
     assert_int_equal(seen.count, TURN_MACHINES);
     seen = (struct seen){0};
     assert_int_equal(journal_each_base(journal, MACHINE_TASK, see_record, NULL, &seen, &err), 0);
     assert_int_equal(seen.count, 1);
+    struct machine_id based = turn_machine(0), baseless = turn_machine(2);
+    struct machine *base;
+    assert_int_equal(journal_base_read(journal, &baseless, &base, &err), ERR_GONE);
+    assert_int_equal(journal_base_read(journal, &based, &base, &err), 0);
+    assert_memory_equal(base, turn.records[0].record, FSM_RECORD_BYTES_MAX);
+    free(base);
     assert_int_equal(journal_meta_read(journal, "turn", &bytes, &length, &err), 0);
     assert_int_equal(length, 1);
     assert_string_equal(bytes, "1"); /* a NUL stands behind it */
@@ -181,9 +188,14 @@ static void test_deleted_entries_stay_gone(void **state)
     struct journal *journal = open_journal(JOURNAL_WRITE);
     struct journal_record gone = {.id = turn_machine(0)};
     struct journal_blob spec = {.key = "alloc/turn"}, meta = {.key = "turn"};
-    struct journal_batch batch = {.records = &gone, .records_count = 1, .bases = &gone,
-                                  .bases_count = 1, .specs = &spec, .specs_count = 1,
-                                  .metas = &meta, .metas_count = 1};
+    struct journal_batch batch = {.records = &gone,
+                                  .records_count = 1,
+                                  .bases = &gone,
+                                  .bases_count = 1,
+                                  .specs = &spec,
+                                  .specs_count = 1,
+                                  .metas = &meta,
+                                  .metas_count = 1};
     struct journal_figures figures;
     struct err err;
     char *bytes;
@@ -219,8 +231,8 @@ static bool see_blob(void *ctx, const char *key, const void *bytes, size_t lengt
 static void test_specs_are_walked_by_prefix(void **state)
 {
     struct journal *journal = open_journal(JOURNAL_WRITE);
-    struct journal_blob specs[4] = {{.key = "job/b"}, {.key = "alloc/1"}, {.key = "job/a"},
-                                    {.key = "jobs"}};
+    struct journal_blob specs[4] = {
+        {.key = "job/b"}, {.key = "alloc/1"}, {.key = "job/a"}, {.key = "jobs"}};
     struct journal_batch batch = {.specs = specs, .specs_count = 4};
     char names[64] = "";
     struct err err;

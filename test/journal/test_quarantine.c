@@ -40,7 +40,7 @@ static struct journal *make_journal(void)
 struct damage {
     enum store_table table;
     struct key key;
-    struct key moved_to;    /* length 0: stays where it is */
+    struct key moved_to; /* length 0: stays where it is */
     bool flips;
 };
 
@@ -115,8 +115,8 @@ static bool see_blob(void *ctx, const char *key, const void *bytes, size_t lengt
     return true;
 }
 
-static void see_bad(void *ctx, const char *table, const char *key, const void *bytes,
-                    size_t length, const char *reason)
+static void see_bad(void *ctx, const char *table, const char *key, const void *bytes, size_t length,
+                    const char *reason)
 {
     struct seen *seen = ctx;
 
@@ -134,8 +134,9 @@ static struct seen see_states(struct journal *journal)
     struct err err;
 
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
-        assert_int_equal(journal_each_record(journal, (enum machine_kind)kind, see_record, see_bad,
-                                             &seen, &err), 0);
+        assert_int_equal(
+            journal_each_record(journal, (enum machine_kind)kind, see_record, see_bad, &seen, &err),
+            0);
     return seen;
 }
 
@@ -233,8 +234,8 @@ static void test_damaged_key_is_reported_and_set_aside(void **state)
         seen = see_states(journal);
         assert_int_equal(seen.bad, 0);
         assert_int_equal(see_items(journal).count, i + 1);
-        turn.batch = (struct journal_batch){.records = turn.records,
-                                            .records_count = TURN_MACHINES};
+        turn.batch =
+            (struct journal_batch){.records = turn.records, .records_count = TURN_MACHINES};
         assert_int_equal(journal_commit(journal, &turn.batch, &err), 0); /* whole again */
         journal_close(journal);
     }
@@ -315,6 +316,9 @@ static void test_value_of_another_table_or_machine_is_not_believed(void **state)
     assert_int_equal(seen.good, 0);
     assert_int_equal(seen.bad, 1);
     assert_string_equal(seen.reason, "the bytes do not match their check");
+    struct machine *record;
+    text_copy(id.text, sizeof(id.text), seen.key + strlen("task/"));
+    assert_int_equal(journal_base_read(journal, &id, &record, &err), ERR_CORRUPT);
     journal_close(journal);
 }
 
