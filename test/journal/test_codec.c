@@ -159,13 +159,37 @@ static unsigned char *make_value(struct rng *rng, int kind, bool is_event, size_
     return bytes;
 }
 
+/* What every reader of an event relies on without looking. */
+static void assert_valid_event(const struct journal_event *event)
+{
+    assert_true(event->id.kind < MACHINE_KIND_COUNT);
+    const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
+
+    assert_true(event->event.kind < def->events_count);
+    assert_true(event->event.lane < LANE_COUNT);
+    assert_true(event->row < def->rows_count);
+    assert_true(event->before < def->states_count);
+    assert_true(event->after < def->states_count);
+    assert_true(event->issues_count <= FSM_EFFECTS_MAX);
+    for (int i = 0; i < event->issues_count; i++)
+        assert_true(event->issues[i].effect > 0 && event->issues[i].effect < def->effects_count);
+    if (def->events[event->event.kind].payload == PAYLOAD_HOOK) {
+        const struct hook_outcome *outcome = event->event.payload;
+        assert_true(results_valid(outcome->results, outcome->results_bytes));
+    }
+}
+
 static int decode(const void *bytes, size_t length, bool is_event)
 {
     struct journal_event event;
     struct err err;
 
-    return is_event ? journal_decode_event(bytes, length, &event, other_payload, &err)
-                    : journal_decode_record(bytes, length, other, &err);
+    if (!is_event)
+        return journal_decode_record(bytes, length, other, &err);
+    int code = journal_decode_event(bytes, length, &event, other_payload, &err);
+    if (code == 0)
+        assert_valid_event(&event);
+    return code;
 }
 
 static void test_every_flipped_bit_is_detected(void **state)
@@ -219,13 +243,13 @@ static void test_damage_behind_a_right_check_is_survived(void **state)
     unsigned accepted = 0, refused = 0;
 
     (void)state;
-    for (int round = 0; round < 2 * MACHINE_KIND_COUNT; round++) {
-        bool is_event = round % 2 != 0;
+    for (int round = 0; round < 8 * MACHINE_KIND_COUNT; round++) {
+        bool is_event = round % 4 != 0;
         struct rng rng = rng_init((uint64_t)round);
         size_t length;
-        unsigned char *bytes = make_value(&rng, round / 2, is_event, &length);
+        unsigned char *bytes = make_value(&rng, round / 8, is_event, &length);
         unsigned char *damaged = malloc(length);
-        for (int i = 0; i < 3000; i++) {
+        for (int i = 0; i < 6000; i++) {
             memcpy(damaged, bytes, length);
             for (uint64_t flips = 1 + rng_below(&rng, 3); flips > 0; flips--) {
                 size_t at = CODEC_CHECK_BYTES + rng_below(&rng, length - CODEC_CHECK_BYTES);
