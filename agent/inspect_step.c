@@ -26,7 +26,7 @@ const char *inspect_assertion(void)
 bool inspect_attempt(void (*run)(void *ctx), void *ctx)
 {
     jmp_buf place;
-    bool whole = false;
+    volatile bool whole = false; /* set between setjmp and longjmp */
 
     check(landing == NULL); /* attempts do not nest */
     landing = &place;
