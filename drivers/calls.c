@@ -9,7 +9,13 @@ static void add_call(struct drivers *drivers, const struct driver_key *key, stru
 {
     struct run *run = run_find(drivers, key);
     bool fresh = run == NULL;
+    char name[KEY_NAME_SIZE];
+    struct err err = {0};
 
+    if (key_name(key, name, &err) != 0) {
+        call_fail(drivers, call, &err);
+        return;
+    }
     if (fresh)
         run = run_new(drivers, key);
     calls_add(&run->calls, call);
@@ -32,8 +38,10 @@ static void on_user(struct io_work *work)
     if (plan->error.code == 0) {
         plan_add_user(plan);
     } else {
-        for (struct call *call = run->calls.first; call != NULL; call = call->next)
-            call->result.error = plan->error;
+        for (struct call *call = run->calls.first; call != NULL; call = call->next) {
+            if (call->kind == CALL_START)
+                call->result.error = plan->error;
+        }
         run->plan = NULL;
         plan_free(plan);
     }
@@ -67,14 +75,9 @@ void driver_start(struct drivers *drivers, const struct driver_start *start, dri
                   void *ctx)
 {
     struct call *call = call_new(CALL_START, done, ctx);
-    char path[KEY_PATH_SIZE];
-    struct err err = {0};
+    char name[KEY_NAME_SIZE];
 
-    if (key_path(&start->key, path, &err) != 0) {
-        call_fail(drivers, call, &err);
-        return;
-    }
-    if (run_find(drivers, &start->key) != NULL) {
+    if (run_find(drivers, &start->key) != NULL || key_name(&start->key, name, NULL) != 0) {
         add_call(drivers, &start->key, call);
         return;
     }

@@ -2,17 +2,18 @@
  * drivers: starting, finding, stopping payloads.  Effects of the task machine on lane DRIVER.
  *
  * Every call names its work by a key: alloc, task, generation.  Performing a call again under the
- * same key finds what the first attempt left (shim directory, lock, cgroup, exit record) and gives
+ * same key finds what the first attempt left (file, lock, cgroup, exit record) and gives
  * the same completion; it never makes a second payload.  All calls return at once; exactly one
  * completion follows on the loop, never from inside the call.
  *
  * What exists for a key, in order of creation:
- *   <state>/shim/<alloc>/<task>.<generation>/   the shim's directory, mode 0700
- *       task     flock held by daemon, then shim, for as long as a shim exists or is being made.
- *                Empty until just before a payload can exist; then one block that holds
- *                started    identity of shim and payload, boot id; written once the payload runs
- *                exit       the exit record, written last, after every other descriptor is closed
- *       sock     where the shim answers
+ *   <state>/shim/                      mode 0700
+ *     <alloc>.<task>.<generation>      flock held by daemon, then shim, for as long as a shim
+ * exists or is being made.  Empty until just before a payload can exist; then one block that holds
+ *         started                        identity of shim and payload, boot id
+ *         exit                           the exit record, written last, after every other
+ *                                        descriptor is closed
+ *     <digest of the key>.sock         where the shim answers
  *   cgroup cairn/<node>/<alloc>.<task>.<generation>   the payload and all it starts; never the shim
  *   cgroup cairn/<node>/shims                         every shim
  * What to run travels in memory (a memfd), so that no secret of an environment lies on a disk.
@@ -112,8 +113,9 @@ struct driver_start {
 void driver_start(struct drivers *drivers, const struct driver_start *start, driver_done *done,
                   void *ctx);
 
-/* True if a payload may have existed under this key; false: the world is as it was before.  Ask
- * before recover or destroy, which remove the traces. */
+/* True if a payload may have existed under this key, or still may because a shim is just being
+ * made; false: the world is as it was before.  Ask before recover or destroy, which remove the
+ * traces. */
 bool driver_was_begun(const struct drivers *drivers, const struct driver_key *key);
 
 /* Only looks.  RUNNING (and on_exit will follow), EXITED, or LOST after emptying the cgroup.

@@ -112,12 +112,14 @@ void run_go_on(struct run *run)
 
 static void gone(struct run *run)
 {
+    siginfo_t info;
     bool asked = false;
 
+    if (run->fd >= 0)
+        (void)waitid(P_PIDFD, (id_t)run->fd, &info,
+                     WEXITED | WNOHANG); /* after a restart it is not our child: no harm */
     run_off_watch(run);
     io_timer_stop(&run->timer);
-    if (run->shim.pid > 1)
-        (void)waitpid(run->shim.pid, NULL, WNOHANG); /* not our child after a restart: no harm */
     run->shim = (struct proc_identity){.pid = 0};
     run->shim_killed = run->stop_sent = false;
     for (const struct call *call = run->calls.first; call != NULL; call = call->next)
@@ -196,7 +198,10 @@ void run_kill_shim(struct run *run)
         shim_find(run->drivers->shim_fd, run->drivers->node_mark, &run->key, &shim, &err) != 0) {
         err.recoverable = true;
         run_fail_all(run, &err);
-        run_free(run);
+        if (run->reported)
+            run_leave(run); /* its end is owed */
+        else
+            run_free(run);
         return;
     }
     (void)proc_signal(&shim, SIGKILL, NULL); /* gone is what we want, and is seen next */
@@ -249,7 +254,7 @@ static void remove_rest(struct run *run)
         return;
     }
     if (code == 0)
-        code = key_remove_directory(drivers->shim_fd, drivers->shim_dir, &run->key, &err);
+        code = key_remove_files(drivers->shim_fd, &run->key, &err);
     for (struct call *call; (call = calls_take(&run->calls)) != NULL;) {
         if (code != 0) {
             err.recoverable = true;

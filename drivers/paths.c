@@ -9,8 +9,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -29,26 +27,29 @@ static bool is_plain(const char *name)
     return true;
 }
 
-int key_path(const struct driver_key *key, char to[KEY_PATH_SIZE], struct err *err)
+int key_name(const struct driver_key *key, char to[KEY_NAME_SIZE], struct err *err)
 {
     if (!uuid_is_valid(key->alloc))
         return err_set(err, ERR_INVALID, "\"%s\" is not the id of an alloc", key->alloc);
     if (!is_plain(key->task))
         return err_set(err, ERR_INVALID, "\"%s\" is not a name for a task", key->task);
-    check(text_format(to, KEY_PATH_SIZE, "%s/%s.%u", key->alloc, key->task, key->generation));
+    check(text_format(to, KEY_NAME_SIZE, "%s.%s.%u", key->alloc, key->task, key->generation));
     return 0;
 }
 
-bool key_from_parts(const char *alloc, const char *name, struct driver_key *ret_key)
+bool key_from_name(const char *name, struct driver_key *ret_key)
 {
     struct driver_key key = {.driver = ""};
-    const char *dot = strrchr(name, '.');
     uint64_t generation;
 
-    if (dot == NULL || !uuid_is_valid(alloc) || !text_to_u64(dot + 1, &generation) ||
-        generation > UINT32_MAX || (size_t)(dot - name) >= sizeof(key.task))
+    (void)text_copy(key.alloc, sizeof(key.alloc), name); /* cut to the length of an id */
+    if (!uuid_is_valid(key.alloc) || name[UUID_TEXT_SIZE - 1] != '.')
         return false;
-    (void)text_copy(key.alloc, sizeof(key.alloc), alloc); /* an id: fits */
+    name += UUID_TEXT_SIZE;
+    const char *dot = strrchr(name, '.');
+    if (dot == NULL || !text_to_u64(dot + 1, &generation) || generation > UINT32_MAX ||
+        (size_t)(dot - name) >= sizeof(key.task))
+        return false;
     memcpy(key.task, name, (size_t)(dot - name));
     key.generation = (uint32_t)generation;
     if (!is_plain(key.task))
@@ -59,8 +60,10 @@ bool key_from_parts(const char *alloc, const char *name, struct driver_key *ret_
 
 void key_cgroup(const char *node_mark, const struct driver_key *key, char to[CGROUP_NAME_SIZE])
 {
-    check(text_format(to, CGROUP_NAME_SIZE, "cairn/%s/%s.%s.%u", node_mark, key->alloc, key->task,
-                      key->generation));
+    char name[KEY_NAME_SIZE];
+
+    check(key_name(key, name, NULL) == 0);
+    check(text_format(to, CGROUP_NAME_SIZE, "cairn/%s/%s", node_mark, name));
 }
 
 void shims_cgroup(const char *node_mark, char to[CGROUP_NAME_SIZE])
@@ -82,45 +85,28 @@ bool key_equal(const struct driver_key *a, const struct driver_key *b)
            text_equal(a->task, b->task);
 }
 
-static int make_directories(int shim_fd, const struct driver_key *key, const char *path)
-{
-    if (mkdirat(shim_fd, path, 0700) == 0 || errno == EEXIST)
-        return 0;
-    if (errno != ENOENT || (mkdirat(shim_fd, key->alloc, 0700) != 0 && errno != EEXIST))
-        return -errno;
-    return mkdirat(shim_fd, path, 0700) == 0 || errno == EEXIST ? 0 : -errno;
-}
-
 int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
                   enum lock_state *ret_state, int *ret_fd, bool *ret_begun, struct err *err)
 {
-    char path[KEY_PATH_SIZE], lock[KEY_PATH_SIZE + 8];
+    char name[KEY_NAME_SIZE];
     struct stat status;
-    int code = key_path(key, path, err);
+    int code = key_name(key, name, err);
 
     if (code != 0)
         return code;
-    check(text_format(lock, sizeof(lock), "%s/" TASK_FILE, path));
-    if (create)
-        code = make_directories(shim_fd, key, path);
-    int fd = code != 0 ? -1
-                       : openat(shim_fd, lock,
-                                O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
-    if (fd < 0) {
-        int os = code != 0 ? -code : errno;
-
-        if (os == ENOENT && !create) {
-            *ret_state = LOCK_ABSENT;
-            return 0;
-        }
-        return err_os(err, err_from_errno(os), os, "cannot open the lock of %s", path);
+    int fd = openat(shim_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+    if (fd < 0 && errno == ENOENT && !create) {
+        *ret_state = LOCK_ABSENT;
+        return 0;
     }
+    if (fd < 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot open the file of %s", name);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &status) != 0) {
         int os = errno;
 
         (void)close(fd); /* nothing was written */
         if (os != EWOULDBLOCK)
-            return err_os(err, err_from_errno(os), os, "cannot lock %s", path);
+            return err_os(err, err_from_errno(os), os, "cannot lock %s", name);
         *ret_state = LOCK_HELD;
         return 0;
     }
@@ -132,24 +118,28 @@ int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
 
 bool key_was_begun(int shim_fd, const struct driver_key *key)
 {
-    char path[KEY_PATH_SIZE], file[KEY_PATH_SIZE + 8];
+    char name[KEY_NAME_SIZE];
     struct stat status;
+    bool begun;
 
-    if (key_path(key, path, NULL) != 0)
+    if (key_name(key, name, NULL) != 0)
         return false;
-    check(text_format(file, sizeof(file), "%s/" TASK_FILE, path));
-    return fstatat(shim_fd, file, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_size > 0;
+    int fd = openat(shim_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    begun = flock(fd, LOCK_SH | LOCK_NB) != 0 || fstat(fd, &status) != 0 || status.st_size > 0;
+    (void)close(fd); /* only read from; releases the lock */
+    return begun;
 }
 
 int started_read(int shim_fd, const struct driver_key *key, struct started_record *ret_record)
 {
-    char path[KEY_PATH_SIZE], file[KEY_PATH_SIZE + 8];
-    int code = key_path(key, path, NULL);
+    char name[KEY_NAME_SIZE];
+    int code = key_name(key, name, NULL);
 
     if (code != 0)
         return code;
-    check(text_format(file, sizeof(file), "%s/" TASK_FILE, path));
-    int fd = openat(shim_fd, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(shim_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return err_from_errno(errno);
     code = task_file_get(fd, TASK_STARTED_AT, RECORD_MAGIC_STARTED, ret_record, sizeof(*ret_record),
@@ -161,27 +151,21 @@ int started_read(int shim_fd, const struct driver_key *key, struct started_recor
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char path[KEY_PATH_SIZE];
-    int code = key_path(key, path, err);
-
-    if (code != 0)
-        return code;
-
-    /* Through the directory's descriptor: its own path may be longer than a socket's can be. */
-    int directory = openat(shim_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    check(text_format(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" TASK_SOCKET,
-                      directory));
-    if (directory < 0 || fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
-        code = err_os(err, err_from_errno(errno), errno, "cannot reach the supervisor of %s", path);
+
+    /* Through the directory's descriptor: its own path may be longer than an address can be. */
+    check(text_format(address.sun_path, sizeof(address.sun_path),
+                      "/proc/self/fd/%d/" TASK_SOCKET_FORMAT, shim_fd,
+                      (unsigned long long)key_digest(key)));
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        int code = err_os(err, err_from_errno(errno), errno, "cannot reach the task's supervisor");
+
         if (fd >= 0)
             (void)close(fd); /* not connected */
-    } else {
-        *ret_fd = fd;
+        return code;
     }
-    if (directory >= 0)
-        (void)close(directory); /* only a name */
-    return code;
+    *ret_fd = fd;
+    return 0;
 }
 
 struct search {
@@ -208,49 +192,36 @@ static bool holds_lock(void *ctx, pid_t pid)
 int shim_find(int shim_fd, const char *node_mark, const struct driver_key *key,
               struct proc_identity *ret_identity, struct err *err)
 {
-    char path[KEY_PATH_SIZE], lock[KEY_PATH_SIZE + 8], shims[CGROUP_NAME_SIZE];
+    char name[KEY_NAME_SIZE], shims[CGROUP_NAME_SIZE];
     struct search search = {.found = {.pid = 0}};
-    int code = key_path(key, path, err);
+    int code = key_name(key, name, err);
 
     if (code != 0)
         return code;
-    check(text_format(lock, sizeof(lock), "%s/" TASK_FILE, path));
-    if (fstatat(shim_fd, lock, &search.lock, AT_SYMLINK_NOFOLLOW) != 0)
-        return err_os(err, err_from_errno(errno), errno, "cannot look at the lock of %s", path);
+    if (fstatat(shim_fd, name, &search.lock, AT_SYMLINK_NOFOLLOW) != 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot look at the file of %s", name);
     shims_cgroup(node_mark, shims);
     code = cgroup_each_process(shims, holds_lock, &search, err);
     if (code != 0)
         return code;
     if (search.found.pid == 0)
-        return err_set(err, ERR_GONE, "no supervisor holds the lock of %s", path);
+        return err_set(err, ERR_GONE, "no supervisor holds the lock of %s", name);
     *ret_identity = search.found;
     return 0;
 }
 
-int key_remove_directory(int shim_fd, const char *shim_dir, const struct driver_key *key,
-                         struct err *err)
+int key_remove_files(int shim_fd, const struct driver_key *key, struct err *err)
 {
-    static const char *const names[] = {TASK_SOCKET, TASK_FILE};
-    char path[KEY_PATH_SIZE], whole[PATH_SIZE];
-    int code = key_path(key, path, err);
+    char name[KEY_NAME_SIZE], socket_name[TASK_SOCKET_SIZE];
+    int code = key_name(key, name, err);
 
     if (code != 0)
         return code;
-    int directory = openat(shim_fd, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (directory < 0 && errno != ENOENT)
-        return err_os(err, err_from_errno(errno), errno, "cannot open the directory of %s", path);
-    if (directory >= 0) {
-        for (size_t i = 0; i < COUNT_OF(names); i++)
-            (void)unlinkat(directory, names[i], 0); /* what matters is the rmdir below */
-        (void)close(directory);
-        if (unlinkat(shim_fd, path, AT_REMOVEDIR) != 0 && errno != ENOENT) {
-            code = path_join(whole, shim_dir, path); /* something else lies in it */
-            if (code == 0)
-                code = tree_remove(whole, err);
-            if (code != 0)
-                return err_wrap(err, "cannot delete the directory of %s", path);
-        }
-    }
-    (void)unlinkat(shim_fd, key->alloc, AT_REMOVEDIR); /* refuses while other tasks are in it */
+    check(text_format(socket_name, sizeof(socket_name), TASK_SOCKET_FORMAT,
+                      (unsigned long long)key_digest(key)));
+    /* The file last: as long as it is there, somebody will come to delete the socket. */
+    if ((unlinkat(shim_fd, socket_name, 0) != 0 && errno != ENOENT) ||
+        (unlinkat(shim_fd, name, 0) != 0 && errno != ENOENT))
+        return err_os(err, err_from_errno(errno), errno, "cannot delete the files of %s", name);
     return 0;
 }

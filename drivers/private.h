@@ -2,7 +2,7 @@
  * What the files of the drivers room share.
  *
  * A `run` is what the daemon knows of one key while there is something to wait for; the truth is
- * in the shim's directory, so a run may be thrown away and found again at any time.  A `call` is
+ * in the task's file, so a run may be thrown away and found again at any time.  A `call` is
  * one driver_* call until its completion has been delivered.
  *
  *   attach --lock held--> CONNECTING -> HELLO -> STARTING -> RUNNING --EXIT--> LEAVING
@@ -18,7 +18,7 @@
 #include "io/host.h"
 
 enum {
-    KEY_PATH_SIZE = UUID_TEXT_SIZE + SPEC_NAME_SIZE + 16, /* <alloc>/<task>.<generation> */
+    KEY_NAME_SIZE = UUID_TEXT_SIZE + SPEC_NAME_SIZE + 16, /* <alloc>.<task>.<generation> */
     NODE_MARK_SIZE = 16,
 
     /* Bounds of waiting, all in milliseconds. */
@@ -36,9 +36,9 @@ enum {
 
 /* --- paths.c: what a key is called --- */
 
-/* "<alloc>/<task>.<generation>", ERR_INVALID for names that cannot be parts of a path. */
-int key_path(const struct driver_key *key, char to[KEY_PATH_SIZE], struct err *err);
-bool key_from_parts(const char *alloc, const char *name, struct driver_key *ret_key);
+/* "<alloc>.<task>.<generation>", ERR_INVALID for names that cannot be parts of a path; and back. */
+int key_name(const struct driver_key *key, char to[KEY_NAME_SIZE], struct err *err);
+bool key_from_name(const char *name, struct driver_key *ret_key);
 void key_cgroup(const char *node_mark, const struct driver_key *key, char to[CGROUP_NAME_SIZE]);
 void shims_cgroup(const char *node_mark, char to[CGROUP_NAME_SIZE]);
 uint64_t key_digest(const struct driver_key *key);
@@ -47,11 +47,11 @@ bool key_equal(const struct driver_key *a, const struct driver_key *b); /* but f
 enum lock_state { LOCK_ABSENT, LOCK_FREE, LOCK_HELD };
 
 /* Takes the lock of the key if it is free: then RET_FD is the task's file (owned), and RET_BEGUN
- * says whether a payload may have existed.  CREATE makes directory and file first. */
+ * says whether a payload may have existed.  CREATE makes the file first. */
 int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
                   enum lock_state *ret_state, int *ret_fd, bool *ret_begun, struct err *err);
 
-/* True if a payload may have existed, without taking the lock. */
+/* True if a payload may have existed, or may come to exist because a shim is being made. */
 bool key_was_begun(int shim_fd, const struct driver_key *key);
 
 /* What the shim of this key wrote down when its payload ran; 0 or ERR_*. */
@@ -64,9 +64,8 @@ int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct 
 int shim_find(int shim_fd, const char *node_mark, const struct driver_key *key,
               struct proc_identity *ret_identity, struct err *err);
 
-/* Deletes the key's directory, and its alloc's when that was the last. */
-int key_remove_directory(int shim_fd, const char *shim_dir, const struct driver_key *key,
-                         struct err *err);
+/* Deletes what the key has in the directory of all shims. */
+int key_remove_files(int shim_fd, const struct driver_key *key, struct err *err);
 
 /* --- launch.c: what to start --- */
 

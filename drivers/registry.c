@@ -191,8 +191,6 @@ static void deliver(struct io_timer *timer)
     struct drivers *drivers = timer->ctx;
     struct call_list due = drivers->due;
 
-    if (due.first != NULL && due.end == &drivers->due.first)
-        due.end = &due.first;
     calls_init(&drivers->due); /* what a callback adds comes in the next iteration */
     for (struct call *call; (call = calls_take(&due)) != NULL; free(call)) {
         if (call->kind == CALL_EXIT)

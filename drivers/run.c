@@ -198,7 +198,8 @@ static void now_running(struct run *run)
     struct call_list calls = run->calls;
 
     run->phase = RUN_RUNNING;
-    io_timer_stop(&run->timer);
+    if (!run->stop_sent)
+        io_timer_stop(&run->timer); /* else it bounds the shim's obedience */
     plan_free(run->plan);
     run->plan = NULL;
     calls_init(&run->calls);
@@ -215,19 +216,28 @@ static void now_running(struct run *run)
     send_requests(run);
 }
 
+/* There is a shim, but no speaking with it.  A destroy kills it; of what was reported as running
+ * the end is owed, so that we try again, as long as it takes; anything else is found by key when
+ * somebody asks again. */
+static void without_answer(struct run *run, const struct err *err)
+{
+    run_fail_calls(run, err);
+    if (run_has(run, CALL_DESTROY))
+        run_kill_shim(run);
+    else if (run->reported)
+        run_leave(run);
+    else
+        run_free(run);
+}
+
 static void on_start_bound(struct io_timer *timer)
 {
-    struct run *run = timer->ctx;
     struct err err = {0};
 
     (void)err_set(&err, ERR_TIMEOUT, "the task's program did not start within %d s",
                   START_BOUND_MS / 1000);
     err.recoverable = true;
-    run_fail_calls(run, &err);
-    if (run_has(run, CALL_DESTROY))
-        run_kill_shim(run);
-    else if (!run->reported)
-        run_free(run); /* what comes of it will be found by key */
+    without_answer(timer->ctx, &err);
 }
 
 static void on_state(struct run *run, const struct shim_state *state)
@@ -238,11 +248,7 @@ static void on_state(struct run *run, const struct shim_state *state)
         (void)err_set(&err, ERR_UNSUPPORTED,
                       "the task's supervisor (%.15s, protocol %u to %u) does not understand us",
                       state->version, state->oldest, state->newest);
-        run_fail_calls(run, &err);
-        if (run_has(run, CALL_DESTROY))
-            run_kill_shim(run);
-        else
-            run_free(run);
+        without_answer(run, &err);
         return;
     }
     run->protocol = state->head.protocol;
@@ -297,17 +303,11 @@ static void on_message(struct io_watch *watch, int events)
 
 static void on_no_hello(struct io_timer *timer)
 {
-    struct run *run = timer->ctx;
-    bool destroy = run_has(run, CALL_DESTROY);
+    struct err err = {0};
 
-    on_no_reply(timer); /* kills the shim for a destroy, which may free the run */
-    if (destroy)
-        return;
-    if (run->reported) {
-        run_leave(run); /* tries again, as long as it takes: the payload is reported as running */
-    } else {
-        run_free(run);
-    }
+    (void)err_set(&err, ERR_TIMEOUT, "the task's supervisor does not answer");
+    err.recoverable = true;
+    without_answer(timer->ctx, &err);
 }
 
 static void hello(struct run *run, int fd)
@@ -321,7 +321,7 @@ static void on_retry(struct io_timer *timer)
 {
     struct run *run = timer->ctx;
 
-    if (loop_now_ms() >= run->bound_ms)
+    if (run->phase == RUN_CONNECTING && loop_now_ms() >= run->bound_ms)
         on_no_hello(timer);
     else
         run_attach(run);
@@ -354,25 +354,21 @@ static void connect_to_shim(struct run *run)
 static int spawn_shim(struct run *run, const int fds[3], struct err *err)
 {
     struct drivers *drivers = run->drivers;
-    char path[KEY_PATH_SIZE], directory[PATH_SIZE], shims[CGROUP_NAME_SIZE],
-        cgroup[CGROUP_NAME_SIZE + 64];
-    char *const argv[] = {(char[]){"cairn-shim"}, path, NULL}, *const envp[] = {NULL};
+    char name[KEY_NAME_SIZE], shims[CGROUP_NAME_SIZE], cgroup[CGROUP_NAME_SIZE + 64];
+    char *const argv[] = {(char[]){"cairn-shim"}, name, NULL}, *const envp[] = {NULL};
     pid_t pid;
 
-    check(key_path(&run->key, path, NULL) == 0);
-    int code = path_join(directory, drivers->shim_dir, path);
-    if (code != 0)
-        return err_set(err, code, "the state directory's path is too long");
+    check(key_name(&run->key, name, NULL) == 0);
     shims_cgroup(drivers->node_mark, shims);
     cgroup_directory(shims, cgroup, sizeof(cgroup));
     struct proc_spawn spawn = {.path = drivers->shim_path,
                                .argv = argv,
                                .envp = envp,
-                               .directory = directory,
+                               .directory = drivers->shim_dir,
                                .fds = fds,
                                .fds_count = 3,
                                .cgroup = cgroup[0] == '\0' ? NULL : cgroup};
-    code = proc_spawn(&spawn, &pid, NULL, err);
+    int code = proc_spawn(&spawn, &pid, NULL, err);
     if (code == ERR_GONE && cgroup_create(shims, NULL) == 0)
         code = proc_spawn(&spawn, &pid, NULL, err); /* somebody tidied up our cgroup */
     if (code == 0)
@@ -463,13 +459,13 @@ void run_attach(struct run *run)
     int code = key_lock_take(run->drivers->shim_fd, &run->key, run->plan != NULL, &state, &task_fd,
                              &begun, &err);
     if (code != 0) {
-        struct call_list calls = run->calls;
-
-        calls_init(&run->calls);
-        err.recoverable = code != ERR_INVALID;
-        for (struct call *call; (call = calls_take(&calls)) != NULL;)
-            call_fail(run->drivers, call, &err);
-        run_free(run);
+        err.recoverable = true;
+        run_fail_all(run, &err);
+        if (run->reported)
+            run_at(run, KILL_REPEAT_MS,
+                   on_retry); /* out of descriptors, perhaps: its end is owed */
+        else
+            run_free(run);
         return;
     }
     if (state == LOCK_HELD)

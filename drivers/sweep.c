@@ -1,15 +1,14 @@
 /*
- * Ending what carries our mark but belongs to no machine (I-1): directories, cgroups, and shims
- * whose directory somebody deleted.
+ * Ending what carries our mark but belongs to no machine (I-1): files, cgroups, and shims whose
+ * file somebody deleted.
  *
- * Only by mark, never by looking like ours: what lies in the shim directory, in the cgroup of this
- * node, or holds a lock that lay in this very directory.
+ * Only by mark, never by looking like ours: what lies in the directory of all shims, in the cgroup
+ * of this node, or holds a file that lay in this very directory.
  */
 #include "drivers/private.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,37 +58,19 @@ static void consider(struct sweep *sweep, const struct driver_key *key)
     driver_destroy(sweep->drivers, key, on_destroyed, sweep);
 }
 
-/* --- directories --- */
+/* --- files --- */
 
-static void sweep_alloc(struct sweep *sweep, int shim_fd, const char *alloc)
-{
-    int fd = openat(shim_fd, alloc, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
-    struct driver_key key;
-
-    if (directory == NULL) {
-        if (fd >= 0)
-            (void)close(fd); /* not a directory we can read */
-        return;
-    }
-    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        if (key_from_parts(alloc, entry->d_name, &key))
-            consider(sweep, &key);
-    }
-    (void)closedir(directory);                    /* only read from */
-    (void)unlinkat(shim_fd, alloc, AT_REMOVEDIR); /* refuses unless it is empty */
-}
-
-static int sweep_directories(struct sweep *sweep, struct err *err)
+static int sweep_files(struct sweep *sweep, struct err *err)
 {
     DIR *directory = opendir(sweep->drivers->shim_dir);
+    struct driver_key key;
 
     if (directory == NULL)
         return err_os(err, err_from_errno(errno), errno, "cannot list %s",
                       sweep->drivers->shim_dir);
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
-        if (uuid_is_valid(entry->d_name))
-            sweep_alloc(sweep, dirfd(directory), entry->d_name);
+        if (key_from_name(entry->d_name, &key))
+            consider(sweep, &key);
     }
     (void)closedir(directory); /* only read from */
     return 0;
@@ -100,15 +81,13 @@ static int sweep_directories(struct sweep *sweep, struct err *err)
 static bool sweep_cgroup(void *ctx, const char *name)
 {
     struct sweep *sweep = ctx;
-    char alloc[UUID_TEXT_SIZE], whole[CGROUP_NAME_SIZE];
+    char whole[CGROUP_NAME_SIZE];
     struct driver_key key;
     struct err err = {0};
 
     if (text_equal(name, "shims"))
         return true;
-    (void)text_copy(alloc, sizeof(alloc), name); /* cut to the length of an id */
-    if (strlen(name) > UUID_TEXT_SIZE && name[UUID_TEXT_SIZE - 1] == '.' &&
-        key_from_parts(alloc, name + UUID_TEXT_SIZE, &key)) {
+    if (key_from_name(name, &key)) {
         consider(sweep, &key);
         return true;
     }
@@ -140,8 +119,8 @@ static bool sweep_shim(void *ctx, pid_t pid)
         return true; /* ended meanwhile, or not a shim */
     target[length] = '\0';
     if (text_starts_with(target, sweep->drivers->shim_dir) &&
-        text_ends_with(target, "/" TASK_FILE " (deleted)") &&
-        proc_signal(&identity, SIGKILL, &err) != 0 && err.code != ERR_GONE)
+        text_ends_with(target, " (deleted)") && proc_signal(&identity, SIGKILL, &err) != 0 &&
+        err.code != ERR_GONE)
         failed(sweep, &err);
     return true;
 }
@@ -161,8 +140,7 @@ void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct
                             .outstanding = 1};
     check(text_format(parent, sizeof(parent), "cairn/%s", drivers->node_mark));
     shims_cgroup(drivers->node_mark, shims);
-    if (sweep_directories(sweep, &err) != 0 ||
-        cgroup_each_process(shims, sweep_shim, sweep, &err) != 0 ||
+    if (sweep_files(sweep, &err) != 0 || cgroup_each_process(shims, sweep_shim, sweep, &err) != 0 ||
         cgroup_each_child(parent, sweep_cgroup, sweep, &err) != 0)
         failed(sweep, &err);
     settle(sweep);

@@ -33,12 +33,12 @@ static const size_t MAP_BYTES_MAX = (size_t)64 << 30;
 enum { SNAPSHOT_TRIES = 50 };
 
 struct store {
-    MDB_env *env;               /* NULL after a failure that made it useless */
+    MDB_env *env; /* NULL after a failure that made it useless */
     MDB_dbi tables[STORE_TABLE_COUNT];
     char *path;
     bool can_write, is_file, no_lock;
     pid_t owner;
-    uint32_t reads;             /* transactions open in this process */
+    uint32_t reads; /* transactions open in this process */
     MDB_txn *frozen;
     struct {
         int os_error;
@@ -179,8 +179,8 @@ static bool is_empty(MDB_txn *txn)
     MDB_dbi main_table;
     MDB_stat about;
 
-    return mdb_dbi_open(txn, NULL, 0, &main_table) == 0 &&
-           mdb_stat(txn, main_table, &about) == 0 && about.ms_entries == 0;
+    return mdb_dbi_open(txn, NULL, 0, &main_table) == 0 && mdb_stat(txn, main_table, &about) == 0 &&
+           about.ms_entries == 0;
 }
 
 /* Opens the tables; makes them in a new store. */

@@ -67,10 +67,13 @@ static void reply(struct client *client, uint32_t ticket, int code)
 
 int clients_listen(struct shim *shim, struct err *err)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = TASK_SOCKET};
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    (void)unlink(TASK_SOCKET); /* of an attempt before us; we hold the lock */
+    check(text_format(shim->socket, sizeof(shim->socket), TASK_SOCKET_FORMAT,
+                      (unsigned long long)shim->key_digest));
+    check(text_copy(address.sun_path, sizeof(address.sun_path), shim->socket));
+    (void)unlink(shim->socket); /* of an attempt before us; we hold the lock */
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
         listen(fd, CLIENTS_MAX) != 0) {
         int code = err_os(err, err_from_errno(errno), errno, "cannot listen on a socket");

@@ -2,11 +2,11 @@
  * cairn-shim: one per task, between the daemon, which may die at any time, and the payload, which
  * must not notice.
  *
- * It is started in its directory with the task's file, locked, as descriptor 3, a socket to the
- * daemon that made it as 4, and the launch record as 5.  It starts the payload in a cgroup of its
- * own, keeps its output, answers daemons, and at the end writes down how it ended.  Order of that
- * end, which restore relies on: pipes and logs closed, socket closed, exit record, EXIT to the
- * daemons, lock released by ending.
+ * It is started in the directory of all shims with the task's file, locked, as descriptor 3, a
+ * socket to the daemon that made it as 4, and the launch record as 5.  It starts the payload in a
+ * cgroup of its own, keeps its output, answers daemons, and at the end writes down how it ended.
+ * Order of that end, which restore relies on: pipes and logs closed, socket closed, exit record,
+ * EXIT to the daemons, lock released by ending.
  *
  * Invariants: it lives in a session and cgroup that is neither the daemon's nor the payload's
  * (I-6); asleep it has no timer and needs no memory but a few pages; it ends only after the
@@ -98,7 +98,8 @@ static _Noreturn void finish(struct shim *shim)
                           (unsigned long long)lost); /* fits */
     if (shim->listen_fd >= 0)
         (void)close(shim->listen_fd); /* before the record: a fast restart binds anew */
-    (void)unlink(TASK_SOCKET);
+    if (shim->socket[0] != '\0')
+        (void)unlink(shim->socket); /* else the daemon's destroy does it */
 
     /* A daemon that listens commits the exit to its journal, which is synced; only when nobody does
      * is this record the one copy, and must survive the machine as well. */

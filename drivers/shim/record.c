@@ -62,10 +62,10 @@ int task_file_begin(int fd, struct err *err)
     return 0;
 }
 
-/* The file and the way to it: its directory, the alloc's, and the one of all shims. */
+/* The file and the way to it: the directory of all shims, and the state directory. */
 static int sync_all(int fd)
 {
-    static const char *const directories[] = {".", "..", "../.."};
+    static const char *const directories[] = {".", ".."};
 
     if (fdatasync(fd) != 0)
         return -errno;

@@ -21,11 +21,12 @@
 
 #include <stdint.h>
 
-/* The names in a shim's directory. */
-#define TASK_FILE "task"
-#define TASK_SOCKET "sock"
+/* The socket's name in the directory of all shims, from the digest of the key: the address of a
+ * socket has room for little more. */
+#define TASK_SOCKET_FORMAT "%016llx.sock"
 
 enum {
+    TASK_SOCKET_SIZE = 24,
     TASK_FILE_SIZE = 4096,   /* 0: no payload can have existed yet */
     TASK_STARTED_AT = 512,   /* struct started_record */
     TASK_EXIT_AT = 2048,     /* struct exit_record */

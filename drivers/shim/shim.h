@@ -86,6 +86,7 @@ struct shim {
     uint64_t key_digest;
     int64_t started_unix_ns;
     char cgroup[CGROUP_NAME_SIZE]; /* "": a process group only */
+    char socket[TASK_SOCKET_SIZE]; /* "": not bound */
     char command[64];              /* for messages */
     char user_name[32];
 

@@ -291,7 +291,7 @@ static void make_place(struct bench *bench)
 
 int main(int argc, char **argv)
 {
-    struct bench bench = {.tasks = argc > 1 ? atoi(argv[1]) : 300};
+    struct bench bench = {.tasks = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 300};
     struct rlimit files;
     struct err err = {0};
 

@@ -236,12 +236,10 @@ static inline void room_destroy(struct room *room, uint32_t generation)
         fail_msg("not destroyed: %s", room->result.error.text);
 }
 
-/* A file of the key's shim directory, or of the task's directory. */
-static inline void room_shim_file(const struct room *room, uint32_t generation, const char *name,
-                                  char to[PATH_SIZE])
+/* The file of a task. */
+static inline void room_task_file(const struct room *room, uint32_t generation, char to[PATH_SIZE])
 {
-    assert_true(
-        text_format(to, PATH_SIZE, "%s/shim/" ALLOC "/web.%u/%s", room->state, generation, name));
+    assert_true(text_format(to, PATH_SIZE, "%s/shim/" ALLOC ".web.%u", room->state, generation));
 }
 
 static inline void room_cgroup(const struct room *room, uint32_t generation,
@@ -279,7 +277,7 @@ static inline void await_exit_record(const struct room *room, uint32_t generatio
     struct exit_record record;
     char path[PATH_SIZE];
 
-    room_shim_file(room, generation, TASK_FILE, path);
+    room_task_file(room, generation, path);
     for (int i = 0; i < PATIENCE_MS; i++) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         int code = fd < 0 ? ERR_GONE
@@ -322,6 +320,12 @@ static inline const char *log_file(const struct room *room, const char *name)
 
     assert_int_equal(path_join(path, room->logs, name), 0);
     return content_of(path);
+}
+
+/* The number that TEXT starts with. */
+static inline int number_in(const char *text)
+{
+    return (int)strtol(text, NULL, 10);
 }
 
 static inline void room_need_root(void)

@@ -335,6 +335,8 @@ static void test_stop_ignored_kills_everything_at_the_timeout(void **state)
     assert_int_equal(room->exit.signal, SIGKILL);
     assert_int_equal(room->exit.code, 128 + SIGKILL);
     room_cgroup(room, 1, cgroup);
+    for (int i = 0; i < PATIENCE_MS && cgroup_populated(cgroup, &err) == 1; i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* signalled, and dying */
     assert_int_equal(cgroup_populated(cgroup, &err), 0);
     room_destroy(room, 1);
 }
@@ -430,7 +432,7 @@ static void test_without_cgroups_the_process_group_is_killed(void **state)
     await_task_file(room, "child");
     struct proc_identity child;
     struct err err = {0};
-    assert_int_equal(proc_identify(atoi(task_file(room, "child")), &child, &err), 0);
+    assert_int_equal(proc_identify(number_in(task_file(room, "child")), &child, &err), 0);
     assert_int_equal(room_stop(room, 1, "SIGKILL", 60000), DRIVER_DONE); /* of the leader alone */
     room_run(room, 0, 1);
     assert_int_equal(room->exit.signal, SIGKILL);
@@ -488,7 +490,15 @@ static void test_list_tells_health(void **state)
     room_destroy(room, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, room_make, room_remove)
+static enum cgroup_mode tested;
+
+static int make(void **state)
+{
+    cgroup_use_mode(tested);
+    return room_make(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make, room_remove)
 
 int main(void)
 {
@@ -515,5 +525,10 @@ int main(void)
         TEST(test_list_tells_health),
     };
 
-    return cmocka_run_group_tests_name("raw_exec", tests, NULL, NULL);
+    tested = cgroup_mode();
+    int failed = cmocka_run_group_tests_name("raw_exec", tests, NULL, NULL);
+    if (tested != CGROUP_HYBRID || access("/sys/fs/cgroup/freezer/cgroup.procs", W_OK) != 0)
+        return failed;
+    tested = CGROUP_V1;
+    return failed + cmocka_run_group_tests_name("raw_exec on v1", tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void test_payload_survives_the_daemon_and_is_found_again(void **state)
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
     payload = room->result.payload;
-    assert_int_equal(payload.pid, atoi(task_file(room, "ready")));
+    assert_int_equal(payload.pid, number_in(task_file(room, "ready")));
     assert_true(proc_is_alive(&payload));
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING); /* already known */
     assert_int_equal(room_stop(room, 1, "", 60000), DRIVER_DONE);
@@ -183,7 +183,7 @@ static void test_payload_survives_the_death_of_the_daemons_cgroup(void **state)
     assert_true(WIFSIGNALED(status));
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
-    assert_int_equal(room->result.payload.pid, atoi(task_file(room, "ready")));
+    assert_int_equal(room->result.payload.pid, number_in(task_file(room, "ready")));
     room_destroy(room, 1);
     assert_int_equal(cgroup_remove(cgroup, &err), 0);
 }
@@ -273,7 +273,7 @@ static void test_shim_killed_while_the_daemon_is_down_is_lost(void **state)
     room_script(room, stubborn);
     in_crashing_daemon(room, start_one);
     await_task_file(room, "ready");
-    assert_int_equal(proc_identify(atoi(task_file(room, "ready")), &payload, &err), 0);
+    assert_int_equal(proc_identify(number_in(task_file(room, "ready")), &payload, &err), 0);
     shim = find_shim(room, 1);
     kill_shim(&shim);
     await_dead(&shim);
@@ -334,8 +334,8 @@ static void test_lost_payload_without_a_cgroup_is_killed_by_identity(void **stat
     room_script(room, "trap '' TERM; sleep 100 & echo $! > child; echo $$ > ready; wait");
     in_crashing_daemon(room, start_one);
     await_task_file(room, "ready");
-    assert_int_equal(proc_identify(atoi(task_file(room, "ready")), &payload, &err), 0);
-    assert_int_equal(proc_identify(atoi(task_file(room, "child")), &child, &err), 0);
+    assert_int_equal(proc_identify(number_in(task_file(room, "ready")), &payload, &err), 0);
+    assert_int_equal(proc_identify(number_in(task_file(room, "child")), &child, &err), 0);
     struct proc_identity shim = find_shim(room, 1);
     kill_shim(&shim);
     await_dead(&shim);
@@ -384,7 +384,7 @@ static void test_torn_exit_record_counts_as_none(void **state)
         assert_return_code(close(creat(go, 0644)), 0);
         await_dead(&shim);
         await_exit_record(room, 1); /* it was whole */
-        room_shim_file(room, 1, TASK_FILE, path);
+        room_task_file(room, 1, path);
         int fd = open(path, O_RDWR | O_CLOEXEC);
         if (damage == 0) {
             assert_return_code(ftruncate(fd, TASK_EXIT_AT + 100), 0);
@@ -421,9 +421,9 @@ static void write_started(struct room *room, const struct proc_identity *payload
     if (!this_boot)
         record.boot_id[0] = record.boot_id[0] == '0' ? '1' : '0';
     record_seal(&record, RECORD_MAGIC_STARTED, sizeof(record));
-    room_shim_file(room, 1, ".", path);
+    assert_int_equal(path_join(path, room->state, "shim"), 0);
     assert_int_equal(directory_make_all(path, 0700, &err), 0);
-    room_shim_file(room, 1, TASK_FILE, path);
+    room_task_file(room, 1, path);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(task_file_begin(fd, &err), 0);
     assert_int_equal(task_file_put(fd, TASK_STARTED_AT, &record, false, &err), 0);
@@ -469,9 +469,9 @@ static void test_start_after_an_attempt_that_began_nothing_is_a_first_start(void
     struct err err = {0};
 
     room_need_root();
-    room_shim_file(room, 1, ".", path);
+    assert_int_equal(path_join(path, room->state, "shim"), 0);
     assert_int_equal(directory_make_all(path, 0700, &err), 0);
-    room_shim_file(room, 1, TASK_FILE, path);
+    room_task_file(room, 1, path);
     assert_return_code(close(creat(path, 0600)), 0);
     room_open(room);
     room_script(room, "echo x >> started; exec sleep 100");
@@ -546,9 +546,8 @@ static void test_sweep_ends_what_is_unknown_and_keeps_the_rest(void **state)
     for (uint32_t i = 1; i <= 4; i++)
         shims[i] = find_shim(room, i);
     kill_shim(&shims[3]); /* a payload without a shim */
-    room_shim_file(room, 4, "", path);
-    path[strlen(path) - 1] = '\0';
-    assert_int_equal(tree_remove(path, &err), 0); /* a shim without a directory */
+    room_task_file(room, 4, path);
+    assert_return_code(unlink(path), 0); /* a shim without a file */
     assert_true(text_format(cgroup, sizeof(cgroup), "cairn/%s/stranger", room->node_mark));
     assert_int_equal(cgroup_create(cgroup, &err), 0); /* something in our place */
 
@@ -564,7 +563,7 @@ static void test_sweep_ends_what_is_unknown_and_keeps_the_rest(void **state)
         await_dead(&shims[i]);
         room_cgroup(room, i, cgroup);
         assert_int_equal(cgroup_populated(cgroup, &err), 0);
-        room_shim_file(room, i, ".", path);
+        room_task_file(room, i, path);
         assert_int_equal(access(path, F_OK), -1);
     }
     drivers_sweep(room->drivers, keep_the_first, NULL, room_on_done, room); /* nothing to do */

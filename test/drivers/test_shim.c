@@ -46,7 +46,8 @@ static void test_logs_rotate_at_line_ends_and_keep_the_newest(void **state)
     text = log_file(room, "web.stdout.2");
     assert_true(text_ends_with(text, "\n"));
     ((char *)(uintptr_t)text)[strlen(text) - 1] = '\0';
-    assert_int_equal(atoi(strrchr(text, '\n') + 1) + 1, atoi(first)); /* nothing between them */
+    assert_int_equal(number_in(strrchr(text, '\n') + 1) + 1,
+                     number_in(first)); /* nothing between them */
     room_destroy(room, 1);
 }
 
@@ -248,7 +249,7 @@ static void test_secrets_are_gone_once_the_payload_runs(void **state)
     assert_null(strstr(content_of(path), "cairn-launch"));
     (void)text_format(path, sizeof(path), "/proc/%d/environ", room->result.shim.pid);
     assert_string_equal(content_of(path), "");
-    (void)text_format(path, sizeof(path), "%s/shim/" ALLOC, room->state);
+    assert_int_equal(path_join(path, room->state, "shim"), 0);
     struct stat status;
     assert_return_code(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0700);

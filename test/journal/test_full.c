@@ -45,8 +45,8 @@ static void test_injected_error_changes_nothing_and_the_batch_is_taken_later(voi
     static const struct {
         int os, code;
     } errors[] = {
-        {ENOSPC, ERR_FULL}, {EDQUOT, ERR_FULL}, {EIO, ERR_IO}, {EROFS, ERR_REFUSED},
-        {ENOMEM, ERR_IO},
+        {ENOSPC, ERR_FULL},   {EDQUOT, ERR_FULL}, {EIO, ERR_IO},
+        {EROFS, ERR_REFUSED}, {ENOMEM, ERR_IO},
     };
     struct journal *journal = open_journal();
     struct err err;

@@ -39,8 +39,9 @@ static struct journal *make_journal(void)
 
 struct damage {
     enum store_table table;
+    bool to_base; /* copied to that table instead */
     struct key key;
-    struct key moved_to;    /* length 0: stays where it is */
+    struct key moved_to; /* length 0: stays where it is */
     bool flips;
 };
 
@@ -59,7 +60,7 @@ static int do_damage(struct store_txn *txn, void *ctx, struct err *err)
         bytes[value.length / 2] ^= 4;
     if (to != &damage->key)
         assert_int_equal(store_delete(txn, damage->table, key_bytes(&damage->key), err), 0);
-    return store_put(txn, damage->table, key_bytes(to),
+    return store_put(txn, damage->to_base ? STORE_BASE : damage->table, key_bytes(to),
                      (struct store_bytes){.bytes = bytes, .length = value.length}, err);
 }
 
@@ -115,8 +116,8 @@ static bool see_blob(void *ctx, const char *key, const void *bytes, size_t lengt
     return true;
 }
 
-static void see_bad(void *ctx, const char *table, const char *key, const void *bytes,
-                    size_t length, const char *reason)
+static void see_bad(void *ctx, const char *table, const char *key, const void *bytes, size_t length,
+                    const char *reason)
 {
     struct seen *seen = ctx;
 
@@ -134,8 +135,9 @@ static struct seen see_states(struct journal *journal)
     struct err err;
 
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
-        assert_int_equal(journal_each_record(journal, (enum machine_kind)kind, see_record, see_bad,
-                                             &seen, &err), 0);
+        assert_int_equal(
+            journal_each_record(journal, (enum machine_kind)kind, see_record, see_bad, &seen, &err),
+            0);
     return seen;
 }
 
@@ -221,7 +223,7 @@ static void test_damaged_key_is_reported_and_set_aside(void **state)
     wrong[0].bytes[20] ^= 1;
     wrong[1].bytes[0] = MACHINE_ALLOC;
     wrong[2].bytes[0] = 200;
-    wrong[3].bytes[5] = 0xFF;
+    wrong[3].bytes[right.length - 1] = 0xFF; /* other tasks come behind it */
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct journal *journal = i == 0 ? make_journal() : open_journal(JOURNAL_WRITE);
         rename_key(journal, STORE_STATE, right, wrong[i]);
@@ -233,8 +235,8 @@ static void test_damaged_key_is_reported_and_set_aside(void **state)
         seen = see_states(journal);
         assert_int_equal(seen.bad, 0);
         assert_int_equal(see_items(journal).count, i + 1);
-        turn.batch = (struct journal_batch){.records = turn.records,
-                                            .records_count = TURN_MACHINES};
+        turn.batch =
+            (struct journal_batch){.records = turn.records, .records_count = TURN_MACHINES};
         assert_int_equal(journal_commit(journal, &turn.batch, &err), 0); /* whole again */
         journal_close(journal);
     }
@@ -315,6 +317,16 @@ static void test_value_of_another_table_or_machine_is_not_believed(void **state)
     assert_int_equal(seen.good, 0);
     assert_int_equal(seen.bad, 1);
     assert_string_equal(seen.reason, "the bytes do not match their check");
+    struct machine *record;
+    text_copy(id.text, sizeof(id.text), seen.key + strlen("task/"));
+    assert_int_equal(journal_base_read(journal, &id, &record, &err), ERR_CORRUPT);
+
+    struct damage copied = {.table = STORE_STATE, .key = base, .to_base = true};
+    seen = (struct seen){0};
+    assert_int_equal(store_write(journal->store, do_damage, &copied, &err), 0);
+    assert_int_equal(journal_each_base(journal, MACHINE_TASK, see_record, see_bad, &seen, &err), 0);
+    assert_int_equal(seen.good, 0);
+    assert_int_equal(seen.bad, 2);
     journal_close(journal);
 }
 
