@@ -1,16 +1,5 @@
 /* cairn: which verbs there are. */
 #include "agent/cli.h"
-#include "agent/inspect.h"
-
-static const struct cli_verb journal_verb = {
-    .group = "",
-    .name = "journal",
-    .arguments = "VERB",
-    .is_local = true,
-    .summary = "Look into a journal, live, stopped or copied",
-    .help = "",
-    .run_raw = cli_journal,
-};
 
 static const struct cli_verb *const verbs[] = {
     /* clang-format off */
@@ -30,7 +19,6 @@ static const struct cli_verb *const verbs[] = {
     &cli_status,
     &cli_system_gc,
     &cli_monitor,
-    &journal_verb,
     &cli_fsm_list,
     &cli_fsm_show,
     &cli_fsm_dot,
