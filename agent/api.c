@@ -160,7 +160,6 @@ struct api_parked {
     struct api *api;
     struct http_exchange *exchange;
     api_handler *handle;
-    uint64_t index;
     struct io_timer timer;
     struct api_parked *next, **link;
     char argument[API_ARGUMENT_SIZE];
@@ -215,21 +214,14 @@ static void on_parked_timeout(struct io_timer *timer)
 static void on_changed(void *ctx)
 {
     struct api *api = ctx;
-    uint64_t index = daemon_index(api->daemon);
 
-    /* From the front each time: whatever an answer sets off may end others. */
-    for (struct api_parked *at = api->parked; at != NULL;) {
-        if (at->index < index) {
-            resume(at);
-            at = api->parked;
-        } else {
-            at = at->next;
-        }
-    }
+    while (api->parked != NULL)
+        resume(api->parked);
 }
 
-/* Parks the exchange until the index has passed the one it knows.  False if it need not wait, or
- * may not because too many do: then it is answered with what there is. */
+/* Parks the exchange until something changes, if it knows the present index.  False if it knows
+ * another one (an older one, or one of before a restart), or if too many wait already: then it is
+ * answered with what there is. */
 static bool park(struct api *api, struct http_exchange *exchange, api_handler *handle,
                  const char *argument)
 {
@@ -237,8 +229,8 @@ static bool park(struct api *api, struct http_exchange *exchange, api_handler *h
     uint64_t index = 0, wait_ms = WAIT_DEFAULT_MS;
     int64_t wait_ns = 0;
 
-    if (index_text == NULL || !text_to_u64(index_text, &index) || index == 0 ||
-        index < daemon_index(api->daemon) || api->parked_count == API_PARKED_MAX)
+    if (index_text == NULL || !text_to_u64(index_text, &index) || index != api_index(api) ||
+        api->parked_count == API_PARKED_MAX)
         return false;
     if (wait != NULL && text_to_duration_ns(wait, &wait_ns) && wait_ns > 0)
         wait_ms = (uint64_t)wait_ns / 1000000;
@@ -249,7 +241,6 @@ static bool park(struct api *api, struct http_exchange *exchange, api_handler *h
     parked->api = api;
     parked->exchange = exchange;
     parked->handle = handle;
-    parked->index = index;
     (void)text_copy(parked->argument, sizeof(parked->argument), argument); /* of that size */
     parked->next = api->parked;
     parked->link = &api->parked;

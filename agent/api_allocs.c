@@ -178,7 +178,7 @@ void api_alloc_get(struct api_request *request)
 static json_t *make_stopped(struct api *api, void *ctx)
 {
     (void)ctx;
-    return json_pack("{s:s, s:I}", "EvalID", "", "Index", (json_int_t)daemon_index(api->daemon));
+    return json_pack("{s:s, s:I}", "EvalID", "", "Index", (json_int_t)api_index(api));
 }
 
 void api_alloc_stop(struct api_request *request)

@@ -86,12 +86,19 @@ bool api_namespace_matches(const struct api_request *request, const char *namesp
 
 /* --- answers --- */
 
+uint64_t api_index(const struct api *api)
+{
+    uint64_t index = daemon_index(api->daemon);
+
+    return index > 0 ? index : 1;
+}
+
 static void respond(struct api *api, struct http_exchange *exchange, int status, const char *type,
                     const void *body, size_t length)
 {
     char index[24];
 
-    (void)text_format(index, sizeof(index), "%" PRIu64, daemon_index(api->daemon)); /* it fits */
+    (void)text_format(index, sizeof(index), "%" PRIu64, api_index(api)); /* it fits */
     struct http_header_line headers[] = {
         {"X-Nomad-Index", index},
         {"X-Nomad-KnownLeader", "true"},
@@ -292,5 +299,5 @@ void api_deferred_answer(void *ctx, int code, const struct err *err)
 json_t *api_make_index(struct api *api, void *ctx)
 {
     (void)ctx;
-    return json_pack("{s:I}", "Index", (json_int_t)daemon_index(api->daemon));
+    return json_pack("{s:I}", "Index", (json_int_t)api_index(api));
 }

@@ -186,7 +186,6 @@ void api_search(struct api_request *request)
             search_context(request->api, &search, contexts[i]);
     }
     api_reply(request, json_pack("{s:o, s:o, s:I}", "Matches", search.matches, "Truncations",
-                                 search.truncations, "Index",
-                                 (json_int_t)daemon_index(request->api->daemon)));
+                                 search.truncations, "Index", (json_int_t)api_index(request->api)));
     json_decref(body);
 }

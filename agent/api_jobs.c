@@ -182,11 +182,11 @@ static json_t *make_registered(struct api *api, void *ctx)
     struct standalone *standalone = daemon_standalone(api->daemon);
     const struct standalone_job *job = standalone_find(standalone, asked->namespace, asked->job_id);
     const struct standalone_evaluation *now = standalone_evaluation(standalone, asked->id);
-    json_int_t index = (json_int_t)(now != NULL ? now->index : daemon_index(api->daemon));
+    json_int_t index = (json_int_t)(now != NULL ? now->index : api_index(api));
 
     return json_pack("{s:s, s:I, s:I, s:s, s:I}", "EvalID", asked->id, "EvalCreateIndex", index,
                      "JobModifyIndex", job != NULL ? (json_int_t)job->job_modify_index : index,
-                     "Warnings", "", "Index", (json_int_t)daemon_index(api->daemon));
+                     "Warnings", "", "Index", (json_int_t)api_index(api));
 }
 
 static void reply_evaluation(struct api_request *request,

@@ -17,7 +17,7 @@ enum {
     API_CONNECTIONS_MAX = 256,
     API_PARKED_MAX = 128,             /* blocking queries that wait at once */
     API_STREAMS_MAX = 64,             /* files, logs and monitors together */
-    API_STREAM_QUEUE_MAX = 256 << 10, /* bytes a reader may lag behind */
+    API_STREAM_QUEUE_MAX = 128 << 10, /* bytes a reader may lag behind */
     API_ARGUMENT_SIZE = 1024,
     API_ADDRESS_SIZE = 80,
 };
@@ -75,6 +75,9 @@ json_t *api_body(struct api_request *request, bool may_be_empty);
 bool api_namespace_matches(const struct api_request *request, const char *namespace);
 
 /* --- answers --- */
+
+/* The daemon's index, but never 0, which to a client means that it knows none. */
+uint64_t api_index(const struct api *api);
 
 /* 200 with BODY (moved) as JSON. */
 void api_reply(struct api_request *request, json_t *body);

@@ -47,7 +47,7 @@ struct cli_verb {
     const char *help;             /* paragraphs and examples */
     const struct cli_flag *flags; /* its own, or NULL */
     int (*run)(struct cli *cli);
-    /* Instead of run: takes everything behind the name as it is. */
+    /* Instead of run: takes the words behind the name as they are. */
     int (*run_raw)(int argc, char **argv);
 };
 
@@ -164,10 +164,6 @@ extern const struct cli_verb cli_alloc_status, cli_alloc_logs, cli_alloc_restart
     cli_alloc_stop, cli_alloc_fs;
 extern const struct cli_verb cli_node_status;
 extern const struct cli_verb cli_fsm_list, cli_fsm_show, cli_fsm_dot, cli_fsm_mermaid;
-
-/* Of other files: everything behind `cairn journal` and `cairn sim`. */
-int cli_journal(int argc, char **argv);
-int cli_sim(int argc, char **argv);
 
 /* --- shared by verbs --- */
 

@@ -230,9 +230,10 @@ static int run_verb(struct inspect *inspect, const struct verb *verb)
         return inspect_fail(inspect, &err);
     }
     if (inspect->damaged > 0 && status == STATUS_OK) {
-        (void)fprintf(inspect->complain,
-                      "cairn journal: %llu damaged entries were skipped; see: cairn journal verify\n",
-                      (unsigned long long)inspect->damaged);
+        (void)fprintf(
+            inspect->complain,
+            "cairn journal: %llu damaged entries were skipped; see: cairn journal verify\n",
+            (unsigned long long)inspect->damaged);
         return STATUS_WRONG;
     }
     return status;
