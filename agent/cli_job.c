@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { JOB_FILE_MAX = HCL_BYTES_MAX, VARIABLES_MAX = CLI_FLAGS_MAX };
+enum { JOB_FILE_MAX = HCL_BYTES_MAX, VARIABLES_MAX = 128 };
 
 /* --- job files --- */
 
@@ -43,21 +43,41 @@ static char *read_stdin(size_t *ret_length)
     return NULL;
 }
 
-/* The -var NAME=VALUE of the command line; the names are owned by the caller. */
+static bool add_variable(const char *name, const char *equals, bool optional,
+                         struct hcl_input *inputs, size_t *count)
+{
+    char *copy;
+
+    if (*count == VARIABLES_MAX)
+        return false;
+    copy = strndup(name, (size_t)(equals - name));
+    check(copy != NULL);
+    inputs[(*count)++] =
+        (struct hcl_input){.name = copy, .value = equals + 1, .optional = optional};
+    return true;
+}
+
+/* What NOMAD_VAR_<name> and -var NAME=VALUE say, in this order, as the later wins; the names are
+ * owned by the caller. */
 static int read_variables(const struct cli *cli, struct hcl_input *inputs, size_t *ret_count)
 {
+    static const char prefix[] = "NOMAD_VAR_";
     const char *text;
-    size_t count = 0;
 
-    for (; (text = cli_text_again(cli, "var", count)) != NULL; count++) {
+    for (char **at = environ; *at != NULL; at++) {
+        const char *equals = strchr(*at, '=');
+
+        if (text_starts_with(*at, prefix) && equals != NULL &&
+            !add_variable(*at + strlen(prefix), equals, true, inputs, ret_count))
+            return cli_fail(CLI_USAGE, "more than %d variables", VARIABLES_MAX);
+    }
+    for (size_t i = 0; (text = cli_text_again(cli, "var", i)) != NULL; i++) {
         const char *equals = strchr(text, '=');
 
         if (equals == NULL || equals == text)
             return cli_fail(CLI_USAGE, "-var takes NAME=VALUE, not \"%.60s\"", text);
-        char *name = strndup(text, (size_t)(equals - text));
-        check(name != NULL);
-        inputs[count] = (struct hcl_input){.name = name, .value = equals + 1};
-        *ret_count = count + 1;
+        if (!add_variable(text, equals, false, inputs, ret_count))
+            return cli_fail(CLI_USAGE, "more than %d variables", VARIABLES_MAX);
     }
     return 0;
 }

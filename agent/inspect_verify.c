@@ -6,13 +6,11 @@
  * an assertion that a forged event breaks is caught and becomes a finding, too.
  */
 #include "agent/inspect_part.h"
-#include "agent/replay.h"
+#include "agent/inspect_step.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <uthash.h>
 
 /* A machine whose history is wrong. */
@@ -41,17 +39,6 @@ struct verifying {
     struct moment previous;
     uint64_t hole; /* the newest event that is missing or cannot be read, 0: none */
 };
-
-const char *finding_name(enum finding_kind kind)
-{
-    static const char *const names[FINDING_COUNT] = {
-#define X(name, bad, what, cost, advice) [FINDING_##name] = #name,
-        FINDING_LIST(X)
-#undef X
-    };
-
-    return (unsigned)kind < FINDING_COUNT ? names[kind] : "?";
-}
 
 static struct finding finding_of(enum finding_kind kind)
 {
@@ -195,30 +182,6 @@ static void note_bad(void *ctx, const char *table, const char *key, const void *
 
 /* --- stepping --- */
 
-static jmp_buf *landing;        /* of the step under way */
-static char assertion[ERR_TEXT_SIZE];
-
-static void on_assertion(const char *file, int line, const char *text)
-{
-    (void)text_format(assertion, sizeof(assertion), "%s:%d: %s", file, line, text); /* may be cut */
-    longjmp(*landing, 1);
-}
-
-/* False if an assertion broke; what the replay was working on is then undefined. */
-static bool try_step(struct replay *replay, const struct journal_event *event,
-                     enum replay_result *ret_result)
-{
-    jmp_buf place;
-
-    landing = &place;
-    if (_setjmp(place) != 0) {
-        check_on_failure(on_assertion); /* it is taken back when it is called */
-        return false;
-    }
-    *ret_result = replay_step(replay, event);
-    return true;
-}
-
 static bool carry_over(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     replay_base(ctx, id, record);
@@ -295,7 +258,7 @@ static void describe_outcome(struct verifying *verifying, const struct journal_e
                       fsm_state_name(def, event->before), before);
     if (kind == FINDING_ASSERTION) {
         (void)text_append(to, size, "; ");
-        (void)text_append(to, size, assertion);
+        (void)text_append(to, size, inspect_assertion());
     } else if (kind != FINDING_NO_ROW) {
         (void)text_format(part, sizeof(part), "; after: %s stored, %s computed",
                           fsm_state_name(def, event->after),
@@ -344,7 +307,7 @@ static void step_event(struct verifying *verifying, const struct journal_event *
         tell_event(verifying, event, FINDING_MISSING_BASE, before);
         return;
     }
-    if (!try_step(verifying->replay, event, &result)) {
+    if (!inspect_step(verifying->replay, event, &result)) {
         replay_forget(verifying->replay, &event->id);
         renew_replay(verifying);
         tell_event(verifying, event, FINDING_ASSERTION, before);
@@ -584,9 +547,7 @@ static int verify_history(struct verifying *verifying, struct err *err)
 
     if (code < 0)
         return code;
-    check_on_failure(on_assertion);
     code = journal_each_event(verifying->journal, 0, note_event, note_bad, verifying, err);
-    check_on_failure(NULL);
     if (code == 0 && verifying->previous.sequence != 0)
         check_gap(verifying, journal_next_sequence(verifying->journal));
     return code;
@@ -662,97 +623,4 @@ int inspect_verify(struct journal *journal, inspect_finding_cb *cb, void *ctx,
     if (code == 0)
         *ret_verdict = verifying.verdict;
     return code;
-}
-
-/* --- the verb --- */
-
-enum { FINDINGS_PRINTED_MAX = 1000 };
-
-struct printing {
-    struct inspect *inspect;
-    uint64_t count;
-};
-
-static void print_json(FILE *to, const struct finding *finding)
-{
-    (void)fprintf(to, "{\"finding\":\"%s\",\"bad\":%s,\"what\":", finding_name(finding->kind),
-                  finding->bad ? "true" : "false");
-    json_put_string(to, finding->what);
-    if (finding->sequence != 0)
-        (void)fprintf(to, ",\"sequence\":%" PRIu64, finding->sequence);
-    if (finding->id.text[0] != '\0') {
-        (void)fprintf(to, ",\"kind\":\"%s\",\"id\":",
-                      machine_kind_name((enum machine_kind)finding->id.kind));
-        json_put_string(to, finding->id.text);
-    }
-    (void)fputs(",\"where\":", to);
-    json_put_string(to, finding->where);
-    (void)fputs(",\"details\":", to);
-    json_put_string(to, finding->details);
-    (void)fputs(",\"cost\":", to);
-    json_put_string(to, finding->cost);
-    (void)fputs(",\"advice\":", to);
-    json_put_string(to, finding->advice);
-    (void)fputs("}\n", to);
-}
-
-static void print_finding(void *ctx, const struct finding *finding)
-{
-    struct printing *printing = ctx;
-    FILE *to = printing->inspect->out;
-
-    if (inspect_flag(printing->inspect, FLAG_JSON)) {
-        print_json(to, finding);
-        return;
-    }
-    if (++printing->count > FINDINGS_PRINTED_MAX)
-        return;
-    (void)fprintf(to, "%s %s: %s\n", finding->bad ? "WRONG" : "note", finding_name(finding->kind),
-                  finding->what);
-    (void)fprintf(to, "  where  %s\n", finding->where);
-    if (finding->details[0] != '\0')
-        (void)fprintf(to, "  found  %s\n", finding->details);
-    (void)fprintf(to, "  costs  %s\n  do     %s\n\n", finding->cost, finding->advice);
-}
-
-static void print_verdict(struct printing *printing, const struct inspect_verdict *verdict)
-{
-    FILE *to = printing->inspect->out;
-
-    if (inspect_flag(printing->inspect, FLAG_JSON)) {
-        (void)fprintf(to,
-                      "{\"verdict\":\"%s\",\"events\":%" PRIu64 ",\"first\":%" PRIu64
-                      ",\"last\":%" PRIu64 ",\"machines\":%" PRIu64 ",\"bad\":%" PRIu64
-                      ",\"notes\":%" PRIu64 ",\"unchecked\":%" PRIu64 "}\n",
-                      verdict->bad == 0 ? "ok" : "wrong", verdict->events, verdict->first,
-                      verdict->last, verdict->machines, verdict->bad, verdict->notes,
-                      verdict->unchecked);
-        return;
-    }
-    if (printing->count > FINDINGS_PRINTED_MAX)
-        (void)fprintf(to, "%" PRIu64 " more findings; -json prints all of them\n",
-                      printing->count - FINDINGS_PRINTED_MAX);
-    (void)fprintf(to, "%s: %" PRIu64 " events, %" PRIu64 " to %" PRIu64 ", %" PRIu64 " machines",
-                  verdict->bad == 0 ? "ok" : "WRONG", verdict->events, verdict->first,
-                  verdict->last, verdict->machines);
-    if (verdict->bad > 0)
-        (void)fprintf(to, "; %" PRIu64 " wrong", verdict->bad);
-    if (verdict->notes > 0)
-        (void)fprintf(to, "; %" PRIu64 " notes", verdict->notes);
-    if (verdict->unchecked > 0)
-        (void)fprintf(to, "; %" PRIu64 " events behind what is wrong were not checked",
-                      verdict->unchecked);
-    (void)fputc('\n', to);
-}
-
-int inspect_verify_verb(struct inspect *inspect)
-{
-    struct printing printing = {.inspect = inspect};
-    struct inspect_verdict verdict;
-    struct err err = {0};
-
-    if (inspect_verify(inspect->journal, print_finding, &printing, &verdict, &err) < 0)
-        return inspect_fail(inspect, &err);
-    print_verdict(&printing, &verdict);
-    return verdict.bad == 0 ? STATUS_OK : STATUS_WRONG;
 }

@@ -50,10 +50,18 @@ void *operator new[](size_t)
 {
     unreachable("the codec has its own memory");
 }
-void operator delete(void *) noexcept {}
-void operator delete(void *, size_t) noexcept {}
-void operator delete[](void *) noexcept {}
-void operator delete[](void *, size_t) noexcept {}
+void operator delete(void *) noexcept
+{
+}
+void operator delete(void *, size_t) noexcept
+{
+}
+void operator delete[](void *) noexcept
+{
+}
+void operator delete[](void *, size_t) noexcept
+{
+}
 
 /* A builder writes downwards from the end, so that only the pages in use become resident. */
 alignas(16) static uint8_t arena[arena_bytes];
@@ -64,7 +72,9 @@ struct ArenaAllocator final : flatbuffers::Allocator {
         check(size == arena_bytes);
         return arena;
     }
-    void deallocate(uint8_t *, size_t) override {}
+    void deallocate(uint8_t *, size_t) override
+    {
+    }
     uint8_t *reallocate_downward(uint8_t *, size_t, size_t, size_t, size_t) override
     {
         unreachable("a record or event is larger than CODEC_BYTES_MAX");
@@ -337,11 +347,11 @@ static_assert(sizeof(struct plugin) == sizeof(struct machine) + (0 PLUGIN_FIELDS
                                            sizeof(struct plugin_define) +
                                            sizeof(struct plugin_identity) + sizeof(struct started),
               "struct plugin has a member that the codec does not know");
-static_assert(sizeof(struct volume) == sizeof(struct machine) + (0 VOLUME_FIELDS(BYTES)) +
-                                           sizeof(struct volume_define),
+static_assert(sizeof(struct volume) ==
+                  sizeof(struct machine) + (0 VOLUME_FIELDS(BYTES)) + sizeof(struct volume_define),
               "struct volume has a member that the codec does not know");
-static_assert(sizeof(struct alloc) == sizeof(struct machine) + (0 ALLOC_FIELDS(BYTES)) +
-                                          sizeof(struct alloc_assign),
+static_assert(sizeof(struct alloc) ==
+                  sizeof(struct machine) + (0 ALLOC_FIELDS(BYTES)) + sizeof(struct alloc_assign),
               "struct alloc has a member that the codec does not know");
 static_assert(offsetof(struct task, results) ==
                   sizeof(struct machine) + (0 TASK_FIELDS(BYTES)) + sizeof(struct task_define) +
@@ -471,8 +481,7 @@ static bool take(const stored::alloc_table *from, struct alloc &to)
 }
 
 /*                   kind    struct  */
-#define RECORD_LIST(X)                                                                             \
-    X(PLUGIN, plugin) X(VOLUME, volume) X(TASK, task) X(ALLOC, alloc)
+#define RECORD_LIST(X) X(PLUGIN, plugin) X(VOLUME, volume) X(TASK, task) X(ALLOC, alloc)
 
 static const char record_identifier[] = "CREC";
 static const char event_identifier[] = "CEVT";
@@ -562,9 +571,9 @@ const char *codec_decode_record(const void *bytes, size_t length, uint64_t seal,
 static_assert(sizeof(struct fsm_issue) == 8, "struct fsm_issue has changed");
 static_assert(sizeof(stored::issue_table) == 8, "issues are stored as they are");
 static_assert(sizeof(struct fsm_event) == 32, "struct fsm_event has changed");
-static_assert(sizeof(struct journal_event) ==
-                  5 * 8 + 4 + sizeof(struct machine_id) + 4 + sizeof(struct fsm_event) + 8 +
-                      FSM_EFFECTS_MAX * sizeof(struct fsm_issue) + 8,
+static_assert(sizeof(struct journal_event) == 5 * 8 + 4 + sizeof(struct machine_id) + 4 +
+                                                  sizeof(struct fsm_event) + 8 +
+                                                  FSM_EFFECTS_MAX * sizeof(struct fsm_issue) + 8,
               "struct journal_event has changed: encode and decode below, event_table");
 
 static Offset<void> put_payload(FlatBufferBuilder &to, enum fsm_payload kind, const void *payload,
@@ -754,8 +763,7 @@ void journal_encode_event(const struct journal_event *event, void **ret_bytes, s
     give(codec_encode_event(event, 0), ret_bytes, ret_length);
 }
 
-int journal_decode_record(const void *bytes, size_t length, struct machine *record,
-                          struct err *err)
+int journal_decode_record(const void *bytes, size_t length, struct machine *record, struct err *err)
 {
     const char *reason = codec_decode_record(bytes, length, 0, record);
 

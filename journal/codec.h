@@ -19,11 +19,11 @@ extern "C" {
 
 enum {
     CODEC_CHECK_BYTES = 8,
-    CODEC_BYTES_MAX = 96 * 1024,    /* of one value: the largest record and event, with room */
+    CODEC_BYTES_MAX = 96 * 1024, /* of one value: the largest record and event, with room */
 };
 
 struct codec_value {
-    const uint8_t *bytes;           /* borrowed until the next call that encodes */
+    const uint8_t *bytes; /* borrowed until the next call that encodes */
     size_t length;
 };
 

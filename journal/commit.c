@@ -28,8 +28,7 @@ static int put_events(struct store_txn *txn, const struct turn *turn, struct err
         const struct journal_event *event = &batch->events[i];
         check(event->sequence == turn->journal->next + i);
         struct key key = key_of_number(event->sequence);
-        struct codec_value value =
-            codec_encode_event(event, key_seal(STORE_LOG, key_bytes(&key)));
+        struct codec_value value = codec_encode_event(event, key_seal(STORE_LOG, key_bytes(&key)));
         code = store_cursor_append(
             &cursor, key_bytes(&key),
             (struct store_bytes){.bytes = value.bytes, .length = value.length}, err);

@@ -19,16 +19,16 @@
 struct journal {
     struct store *store;
     enum journal_mode mode;
-    uint64_t next, first;       /* sequences; kept while writing */
-    int lock_fd;                /* -1: reading */
-    int copy_fd;                /* a private copy that is read instead, or -1 */
+    uint64_t next, first; /* sequences; kept while writing */
+    int lock_fd;          /* -1: reading */
+    int copy_fd;          /* a private copy that is read instead, or -1 */
     dev_t device;
     ino_t inode;
 };
 
 /* Names in `meta` that are the journal's own. */
 #define META_SCHEMA "journal/schema"
-#define META_SEQUENCE "journal/sequence"    /* at least the next one; written when trimming */
+#define META_SEQUENCE "journal/sequence" /* at least the next one; written when trimming */
 
 /* --- keys (keys.c) --- */
 

@@ -26,7 +26,7 @@
 
 /* LMDB's locks belong to the process: opened twice, the first close drops those of both. */
 static struct {
-    pid_t owner;                /* 0: free; a child's copy of its parent's entry does not count */
+    pid_t owner; /* 0: free; a child's copy of its parent's entry does not count */
     dev_t device;
     ino_t inode;
 } opened[16];
@@ -103,8 +103,10 @@ static int refuse_network(const char *path, struct err *err)
         return err_os(err, err_from_errno(errno), errno, "look at the file system of %s", path);
     for (size_t i = 0; i < COUNT_OF(network); i++) {
         if ((unsigned long)about.f_type == network[i])
-            return err_set(err, ERR_UNSUPPORTED, "%s is on a network file system; a journal needs "
-                           "a local one", path);
+            return err_set(err, ERR_UNSUPPORTED,
+                           "%s is on a network file system; a journal needs "
+                           "a local one",
+                           path);
     }
     return 0;
 }
@@ -115,7 +117,8 @@ static int newer_schema(uint32_t schema, struct err *err)
 {
     return err_set(err, ERR_UNSUPPORTED,
                    "the journal was written by a newer cairn: it has schema %u, this one knows %d; "
-                   "nothing was changed, run the newer cairn", schema, JOURNAL_SCHEMA);
+                   "nothing was changed, run the newer cairn",
+                   schema, JOURNAL_SCHEMA);
 }
 
 static int read_schema(struct store *store, uint32_t *ret_schema, struct err *err)

@@ -24,15 +24,15 @@
 
 enum {
     JOURNAL_SCHEMA = 1,
-    JOURNAL_KEY_SIZE = 256,                 /* of specs and meta, NUL included */
+    JOURNAL_KEY_SIZE = 256, /* of specs and meta, NUL included */
     JOURNAL_VALUE_BYTES_MAX = 4 << 20,
 };
 
 struct journal;
 
 enum journal_mode {
-    JOURNAL_WRITE,      /* the daemon: creates what is missing, holds the lock */
-    JOURNAL_READ,       /* tools: live, stopped or copied journal; changes nothing */
+    JOURNAL_WRITE, /* the daemon: creates what is missing, holds the lock */
+    JOURNAL_READ,  /* tools: live, stopped or copied journal; changes nothing */
 };
 
 /* Opens the journal in the directory PATH.  ERR_EXISTS: another daemon holds it, ERR names its pid;
@@ -47,29 +47,29 @@ void journal_close(struct journal *journal);
 /* --- one turn --- */
 
 struct journal_event {
-    uint64_t sequence;          /* assigned by the turn: previous + 1 */
+    uint64_t sequence; /* assigned by the turn: previous + 1 */
     uint64_t turn;
-    uint64_t seed;              /* fsm_now of the step */
+    uint64_t seed; /* fsm_now of the step */
     uint64_t now_ms;
     int64_t unix_ns;
     uint32_t peers;
     struct machine_id id;
-    struct fsm_event event;     /* reply is not stored; payload borrowed for the call */
-    uint16_t row;               /* index of the row taken */
-    uint8_t before, after;      /* states */
+    struct fsm_event event; /* reply is not stored; payload borrowed for the call */
+    uint16_t row;           /* index of the row taken */
+    uint8_t before, after;  /* states */
     uint8_t issues_count;
     struct fsm_issue issues[FSM_EFFECTS_MAX];
-    uint64_t digest;            /* of the record after the step */
+    uint64_t digest; /* of the record after the step */
 };
 
 struct journal_record {
     struct machine_id id;
-    const struct machine *record;   /* NULL: delete it */
+    const struct machine *record; /* NULL: delete it */
 };
 
 struct journal_blob {
     char key[JOURNAL_KEY_SIZE];
-    const void *bytes;              /* NULL: delete it */
+    const void *bytes; /* NULL: delete it */
     size_t length;
 };
 
@@ -83,9 +83,9 @@ struct journal_batch {
     size_t specs_count;
     const struct journal_blob *metas;
     size_t metas_count;
-    const struct journal_record *bases;     /* retention: where histories begin now */
+    const struct journal_record *bases; /* retention: where histories begin now */
     size_t bases_count;
-    uint64_t trim_below;                    /* and which events it made unnecessary; 0: none */
+    uint64_t trim_below; /* and which events it made unnecessary; 0: none */
 };
 
 /* ERR_FULL (disk or quota), ERR_IO, ERR_REFUSED (read-only file system): nothing has changed, and
@@ -108,8 +108,8 @@ uint64_t journal_first_sequence(struct journal *journal);
 
 /* What a reader does with something that cannot be read: called instead of the normal callback.
  * TABLE and KEY name it as journal_quarantine takes it, BYTES are as stored.  Where a walk has no
- * such callback (NULL, or none in its list) it passes over what is bad, goes on to its end, and then
- * returns ERR_CORRUPT with the first reason. */
+ * such callback (NULL, or none in its list) it passes over what is bad, goes on to its end, and
+ * then returns ERR_CORRUPT with the first reason. */
 typedef void journal_bad(void *ctx, const char *table, const char *key, const void *bytes,
                          size_t length, const char *reason);
 

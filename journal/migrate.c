@@ -58,7 +58,7 @@ int migrate(struct store *store, uint32_t schema, const struct migrations *known
     }
     if (schema != JOURNAL_SCHEMA)
         return err_set(err, ERR_UNSUPPORTED,
-                       "the journal has schema %u, and no way leads from there to schema %d", schema,
-                       JOURNAL_SCHEMA);
+                       "the journal has schema %u, and no way leads from there to schema %d",
+                       schema, JOURNAL_SCHEMA);
     return 0;
 }

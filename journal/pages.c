@@ -20,10 +20,10 @@
 
 enum {
     HEADS = 2,
-    HEAD_BYTES = 16,            /* of a page, before its contents */
-    NODE_BYTES = 8,             /* of a node, before its key */
+    HEAD_BYTES = 16, /* of a page, before its contents */
+    NODE_BYTES = 8,  /* of a node, before its key */
     KEY_BYTES_MAX = 511,
-    DEPTH_MAX = 32,             /* CURSOR_STACK */
+    DEPTH_MAX = 32, /* CURSOR_STACK */
     PAGE_BYTES_MIN = 512,
     PAGE_BYTES_MAX = 65536,
     DATA_VERSION = 1,
@@ -42,21 +42,21 @@ struct page {
     uint16_t flags;
     union {
         struct {
-            uint16_t lower, upper;      /* free space */
+            uint16_t lower, upper; /* free space */
         };
-        uint32_t count;                 /* of a long value: its pages */
+        uint32_t count; /* of a long value: its pages */
     };
 };
 
 struct node {
-    uint16_t low, high;                 /* of the data's length, or of the child's page */
-    uint16_t flags;                     /* a branch: more of the child's page */
+    uint16_t low, high; /* of the data's length, or of the child's page */
+    uint16_t flags;     /* a branch: more of the child's page */
     uint16_t key_length;
     uint8_t key[];
 };
 
 struct tree {
-    uint32_t page_bytes;                /* of the file; only in the tree of free pages */
+    uint32_t page_bytes; /* of the file; only in the tree of free pages */
     uint16_t flags, depth;
     uint64_t branches, leaves, longs, entries;
     uint64_t root;
@@ -81,7 +81,7 @@ struct walk {
     struct tree counted;
     uint16_t depth;
     bool of_free, of_main;
-    bool has_key, may_equal;            /* the last key was a branch's: the next may be equal */
+    bool has_key, may_equal; /* the last key was a branch's: the next may be equal */
     uint16_t key_length;
     uint8_t key[KEY_BYTES_MAX];
 };
@@ -90,12 +90,13 @@ struct look {
     int fd;
     struct head head;
     uint32_t page_bytes;
-    uint8_t *owned;                     /* bit per page */
-    uint8_t *buffers;                   /* a page for each level of two nested trees */
+    uint8_t *owned;   /* bit per page */
+    uint8_t *buffers; /* a page for each level of two nested trees */
     struct err *err;
 };
 
-#define DAMAGED(look, ...) err_set((look)->err, ERR_CORRUPT, "the data file is damaged: " __VA_ARGS__)
+#define DAMAGED(look, ...)                                                                         \
+    err_set((look)->err, ERR_CORRUPT, "the data file is damaged: " __VA_ARGS__)
 
 static int read_at(int fd, void *to, size_t length, uint64_t at, struct err *err)
 {
@@ -108,8 +109,10 @@ static int read_at(int fd, void *to, size_t length, uint64_t at, struct err *err
         if (count < 0)
             return err_os(err, ERR_IO, errno, "read the data file");
         if (count == 0)
-            return err_set(err, ERR_CORRUPT, "the data file is too short: byte %" PRIu64
-                           " and what follows are missing", at + done);
+            return err_set(err, ERR_CORRUPT,
+                           "the data file is too short: byte %" PRIu64
+                           " and what follows are missing",
+                           at + done);
         done += (size_t)count;
     }
     return 0;
@@ -143,8 +146,10 @@ static int read_heads(int fd, struct head heads[HEADS], struct err *err)
             return err_set(err, ERR_CORRUPT, "a data file of LMDB, but of its format %u, not %d",
                            at.head.version, DATA_VERSION);
         if (!is_head(&at.page, &at.head) || at.page.number != (uint64_t)i)
-            return err_set(err, ERR_CORRUPT, "not a data file of LMDB, or damaged: head page %d "
-                           "does not hold what it should", i);
+            return err_set(err, ERR_CORRUPT,
+                           "not a data file of LMDB, or damaged: head page %d "
+                           "does not hold what it should",
+                           i);
         heads[i] = at.head;
         offset = at.head.free.page_bytes;
     }
@@ -365,10 +370,11 @@ static int check_page(struct walk *walk, uint64_t number, uint16_t level, uint8_
             code = follow_key(walk, node, number, !is_leaf);
         if (code < 0)
             break;
-        code = is_leaf ? check_leaf_node(walk, page, node)
-                       : check_page(walk, node->low | (uint64_t)node->high << 16 |
-                                              (uint64_t)node->flags << 32,
-                                    (uint16_t)(level + 1), buffers);
+        code = is_leaf
+                   ? check_leaf_node(walk, page, node)
+                   : check_page(
+                         walk, node->low | (uint64_t)node->high << 16 | (uint64_t)node->flags << 32,
+                         (uint16_t)(level + 1), buffers);
     }
     return code;
 }
@@ -376,8 +382,7 @@ static int check_page(struct walk *walk, uint64_t number, uint16_t level, uint8_
 static int check_tree(struct look *look, const struct tree *tree, bool of_free, bool of_main,
                       uint8_t *buffers)
 {
-    struct walk walk = {
-        .look = look, .of_free = of_free, .of_main = of_main, .depth = tree->depth};
+    struct walk walk = {.look = look, .of_free = of_free, .of_main = of_main, .depth = tree->depth};
 
     if (tree->root == NO_PAGE) {
         if (tree->entries != 0 || tree->depth != 0)

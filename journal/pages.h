@@ -11,7 +11,7 @@
 #include "base/base.h"
 
 struct pages_head {
-    uint64_t transaction;       /* the last one committed */
+    uint64_t transaction; /* the last one committed */
     uint64_t map_bytes;
     uint64_t last_page;
     uint32_t page_bytes;

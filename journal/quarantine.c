@@ -83,8 +83,8 @@ static int store_item(struct store_txn *txn, const struct move *move, const char
     int code = next_number(txn, &number, err);
     if (code < 0)
         return code;
-    char *item = malloc(sizeof(move->unix_ns) + strlen(table) + strlen(move->key) +
-                        strlen(reason) + 3 + length);
+    char *item = malloc(sizeof(move->unix_ns) + strlen(table) + strlen(move->key) + strlen(reason) +
+                        3 + length);
     check(item != NULL);
     size_t used = append(item, &move->unix_ns, sizeof(move->unix_ns));
     used += append(item + used, table, strlen(table) + 1);
@@ -158,8 +158,8 @@ static bool unpack(struct store_bytes key, struct store_bytes value,
     struct store_bytes bytes;
     size_t at = sizeof(item->unix_ns);
 
-    if (!key_to_number(key, &item->number) ||
-        !value_open(STORE_QUARANTINE, key, value, &bytes) || bytes.length < at)
+    if (!key_to_number(key, &item->number) || !value_open(STORE_QUARANTINE, key, value, &bytes) ||
+        bytes.length < at)
         return false;
     memcpy(&item->unix_ns, bytes.bytes, at);
     if (!take_text(bytes, &at, item->table, sizeof(item->table)) ||

@@ -17,7 +17,7 @@ struct walk {
     enum store_table table;
     journal_bad *bad;
     void *ctx;
-    bool failed;                    /* something was bad and nobody wanted to know */
+    bool failed; /* something was bad and nobody wanted to know */
     char reason[ERR_TEXT_SIZE];
 };
 
@@ -89,8 +89,8 @@ static bool take_record(struct walk *walk, struct store_bytes key, struct store_
             tell_bad(walk, key, value, "the key is damaged");
         return last || *kind == records->kind;
     }
-    const char *reason = codec_decode_record(value.bytes, value.length,
-                                             key_seal(walk->table, key), records->record);
+    const char *reason =
+        codec_decode_record(value.bytes, value.length, key_seal(walk->table, key), records->record);
     if (reason == NULL && records->record->kind != id.kind)
         reason = "a record of another kind than its key says";
     if (reason != NULL) {
@@ -125,6 +125,34 @@ int journal_each_base(struct journal *journal, enum machine_kind kind, journal_r
                       journal_bad *bad, void *ctx, struct err *err)
 {
     return each_record(journal, STORE_BASE, kind, cb, bad, ctx, err);
+}
+
+int journal_base_read(struct journal *journal, const struct machine_id *id,
+                      struct machine **ret_record, struct err *err)
+{
+    struct key key = key_of_machine(id);
+    struct store_txn txn;
+    struct store_bytes value;
+
+    int code = store_read_begin(journal->store, &txn, err);
+    if (code < 0)
+        return code;
+    struct machine *record = malloc(FSM_RECORD_BYTES_MAX);
+    check(record != NULL);
+    code = store_get(&txn, STORE_BASE, key_bytes(&key), &value, err);
+    if (code == 0) {
+        const char *reason = codec_decode_record(value.bytes, value.length,
+                                                 key_seal(STORE_BASE, key_bytes(&key)), record);
+        if (reason != NULL)
+            code = err_set(err, ERR_CORRUPT, "base of %s: %s", id->text, reason);
+    }
+    store_read_end(&txn);
+    if (code < 0) {
+        free(record);
+        return code;
+    }
+    *ret_record = record;
+    return 0;
 }
 
 /* --- events --- */

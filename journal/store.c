@@ -33,12 +33,12 @@ static const size_t MAP_BYTES_MAX = (size_t)64 << 30;
 enum { SNAPSHOT_TRIES = 50 };
 
 struct store {
-    MDB_env *env;               /* NULL after a failure that made it useless */
+    MDB_env *env; /* NULL after a failure that made it useless */
     MDB_dbi tables[STORE_TABLE_COUNT];
     char *path;
     bool can_write, is_file, no_lock;
     pid_t owner;
-    uint32_t reads;             /* transactions open in this process */
+    uint32_t reads; /* transactions open in this process */
     MDB_txn *frozen;
     struct {
         int os_error;
@@ -117,6 +117,23 @@ static int data_file_open(const struct store *store)
     return open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
+/* LMDB maps its lock file as it is, and on a full disk a hole in it kills whoever touches it: so it
+ * gets its blocks before. */
+static int lock_file_fill(const struct store *store, struct err *err)
+{
+    enum { LOCK_FILE_BYTES = 8192 }; /* of 126 readers, LMDB's default */
+    char name[PATH_MAX];
+
+    if (!text_format(name, sizeof(name), "%s/lock.mdb", store->path))
+        return err_set(err, ERR_LIMIT, "the path is too long");
+    int fd = open(name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (store->can_write ? O_CREAT : 0), 0600);
+    if (fd < 0)
+        return err_os(err, err_from_errno(errno), errno, "open LMDB's lock file");
+    int rc = posix_fallocate(fd, 0, LOCK_FILE_BYTES);
+    (void)close(fd); /* LMDB has not opened it yet, so no lock of ours is lost */
+    return rc == 0 ? 0 : fail(store, rc, err, "make room for LMDB's lock file");
+}
+
 /* Opens the environment with a map of at least MAP_BYTES (0: as large as the file says). */
 static int env_open(struct store *store, size_t map_bytes, struct err *err)
 {
@@ -125,6 +142,11 @@ static int env_open(struct store *store, size_t map_bytes, struct err *err)
     int fd;
 
     check(store->env == NULL);
+    if (!store->is_file && !store->no_lock) {
+        int code = lock_file_fill(store, err);
+        if (code < 0)
+            return code;
+    }
     if (!store->can_write)
         flags |= MDB_RDONLY;
     if (store->is_file)
@@ -157,8 +179,8 @@ static bool is_empty(MDB_txn *txn)
     MDB_dbi main_table;
     MDB_stat about;
 
-    return mdb_dbi_open(txn, NULL, 0, &main_table) == 0 &&
-           mdb_stat(txn, main_table, &about) == 0 && about.ms_entries == 0;
+    return mdb_dbi_open(txn, NULL, 0, &main_table) == 0 && mdb_stat(txn, main_table, &about) == 0 &&
+           about.ms_entries == 0;
 }
 
 /* Opens the tables; makes them in a new store. */
@@ -290,6 +312,33 @@ static int ready(struct store *store, struct err *err)
     return code;
 }
 
+/* Begins a transaction, after whatever has to be mended first; each cure is tried once, but that of
+ * a map that another process has made larger, again and again, to twice its size each time. */
+static int begin(struct store *store, unsigned flags, MDB_txn **ret_txn, struct err *err)
+{
+    int rc = MDB_PANIC;
+
+    for (int resized = 0, panics = 0, crowds = 0;;) {
+        int code = ready(store, err);
+        if (code < 0)
+            return code;
+        rc = mdb_txn_begin(store->env, NULL, flags, ret_txn);
+        bool alone = store->reads == 0; /* else the map must stay where it is */
+        if (rc == MDB_PANIC && alone && panics++ == 0) {
+            env_close(store);
+        } else if (rc == MDB_READERS_FULL && crowds++ == 0) {
+            store_clear_readers(store);
+        } else if (rc == MDB_MAP_RESIZED && alone && resized++ < 64) {
+            rc = mdb_env_set_mapsize(store->env, 0);
+            if (rc != 0)
+                return fail(store, rc, err, "follow the map as it grows");
+        } else {
+            break;
+        }
+    }
+    return rc == 0 ? 0 : fail(store, rc, err, "begin a transaction");
+}
+
 /* --- writing --- */
 
 static int grow(struct store *store, struct err *err)
@@ -324,29 +373,13 @@ static int commit(struct store_txn *txn, struct err *err)
     return rc == 0 ? 0 : fail_txn(txn, rc, err, "commit");
 }
 
-/* After a failure that LMDB calls fatal the environment is opened again, once. */
-static int write_begin(struct store *store, struct store_txn *txn, struct err *err)
-{
-    int rc = MDB_PANIC;
-
-    for (int i = 0; i < 2 && rc == MDB_PANIC; i++) {
-        int code = ready(store, err);
-        if (code < 0)
-            return code;
-        rc = mdb_txn_begin(store->env, NULL, 0, &txn->txn);
-        if (rc == MDB_PANIC)
-            env_close(store);
-    }
-    return rc == 0 ? 0 : fail(store, rc, err, "begin a transaction");
-}
-
 int store_write(struct store *store, store_writer *writer, void *ctx, struct err *err)
 {
     check(store->can_write);
     check(store->reads == 0); /* the map could not grow */
     for (;;) {
         struct store_txn txn = {.store = store};
-        int code = write_begin(store, &txn, err);
+        int code = begin(store, 0, &txn.txn, err);
         if (code < 0)
             return code;
         code = writer(&txn, ctx, err);
@@ -371,32 +404,12 @@ void store_inject(struct store *store, int os_error, uint32_t after, uint32_t co
 
 /* --- reading --- */
 
-static int txn_begin_read(struct store *store, MDB_txn **ret_txn, struct err *err)
-{
-    int code = ready(store, err);
-    if (code < 0)
-        return code;
-
-    int rc = mdb_txn_begin(store->env, NULL, MDB_RDONLY, ret_txn);
-    if (rc == MDB_READERS_FULL) {
-        store_clear_readers(store);
-        rc = mdb_txn_begin(store->env, NULL, MDB_RDONLY, ret_txn);
-    }
-    /* The writer may grow the map again and again, but each time to twice its size. */
-    for (int i = 0; i < 64 && rc == MDB_MAP_RESIZED && store->reads == 0; i++) {
-        rc = mdb_env_set_mapsize(store->env, 0);
-        if (rc == 0)
-            rc = mdb_txn_begin(store->env, NULL, MDB_RDONLY, ret_txn);
-    }
-    return rc == 0 ? 0 : fail(store, rc, err, "begin to read");
-}
-
 int store_read_begin(struct store *store, struct store_txn *ret_txn, struct err *err)
 {
     struct store_txn txn = {.store = store, .txn = store->frozen};
 
     if (txn.txn == NULL) {
-        int code = txn_begin_read(store, &txn.txn, err);
+        int code = begin(store, MDB_RDONLY, &txn.txn, err);
         if (code < 0)
             return code;
     }
@@ -421,7 +434,7 @@ int store_freeze(struct store *store, struct err *err)
     check(!store->can_write); /* a held transaction keeps old pages: not in the daemon */
     check(store->frozen == NULL);
     check(store->reads == 0);
-    return txn_begin_read(store, &store->frozen, err);
+    return begin(store, MDB_RDONLY, &store->frozen, err);
 }
 
 void store_thaw(struct store *store)

@@ -33,10 +33,10 @@ enum store_table {
 const char *store_table_name(enum store_table table);
 
 struct store_options {
-    const char *path;       /* the directory, or the data file if is_file */
+    const char *path; /* the directory, or the data file if is_file */
     bool write;
-    bool is_file;           /* a private copy: no directory, no locks */
-    bool no_lock;           /* reading where LMDB's lock file cannot be used */
+    bool is_file; /* a private copy: no directory, no locks */
+    bool no_lock; /* reading where LMDB's lock file cannot be used */
 };
 
 /* ERR_CORRUPT: not a store of ours, or damaged; ERR_GONE: no tables in it (reading only). */
@@ -52,7 +52,7 @@ struct store_txn {
 };
 
 struct store_bytes {
-    const void *bytes;      /* borrowed until the transaction ends or changes something */
+    const void *bytes; /* borrowed until the transaction ends or changes something */
     size_t length;
 };
 

@@ -29,7 +29,7 @@ struct bare {
 struct sample {
     struct journal_event events[TURN];
     struct journal_record records[TURN];
-    struct codec_value event_values[TURN], record_values[TURN];     /* of these sizes, owned */
+    struct codec_value event_values[TURN], record_values[TURN]; /* of these sizes, owned */
     unsigned char payloads[TURN][256] __attribute__((aligned(16)));
 };
 
@@ -62,11 +62,15 @@ static void make_tasks(void)
     for (int i = 0; i < TASKS; i++) {
         struct task *task = (struct task *)(void *)tasks[i];
         struct results results = {.bytes = task->results, .size = 1024};
-        text_format(text, sizeof(text), "%08x-0b7d-4e5c-9a86-%012llx/web",
-                    (unsigned)rng_next(&rng), (unsigned long long)rng_below(&rng, 1ull << 48));
+        text_format(text, sizeof(text), "%08x-0b7d-4e5c-9a86-%012llx/web", (unsigned)rng_next(&rng),
+                    (unsigned long long)rng_below(&rng, 1ull << 48));
         ids[i] = machine_id_make(MACHINE_TASK, text);
-        task->machine = (struct machine){.kind = MACHINE_TASK, .state = T_RUNNING, .revision = 12,
-                                         .generation = 1, .tickets = 9, .entered_ms = 123456789};
+        task->machine = (struct machine){.kind = MACHINE_TASK,
+                                         .state = T_RUNNING,
+                                         .revision = 12,
+                                         .generation = 1,
+                                         .tickets = 9,
+                                         .entered_ms = 123456789};
         task->run_state = TASK_RUN_RUNNING;
         task->ran = 1;
         task->started_unix_ns = 1700000000000000000;
@@ -113,8 +117,7 @@ static void make_turn(struct rng *rng, uint64_t turn)
         task->machine.revision++;
         task->machine.tickets++;
         task->machine.entered_ms += 17;
-        sample.records[i] =
-            (struct journal_record){.id = ids[at], .record = &task->machine};
+        sample.records[i] = (struct journal_record){.id = ids[at], .record = &task->machine};
     }
 }
 
@@ -238,8 +241,8 @@ static void bench_codec(void)
     begin = seconds();
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < TURN; i++)
-            check(codec_decode_event(sample.event_values[i].bytes, sample.event_values[i].length,
-                                     0, &event, payload) == NULL);
+            check(codec_decode_event(sample.event_values[i].bytes, sample.event_values[i].length, 0,
+                                     &event, payload) == NULL);
     }
     printf("decode_event %.0f ns\n", (seconds() - begin) / (ROUNDS * TURN) * 1e9);
     printf("event_bytes %zu\nrecord_bytes %zu\n", sample.event_values[1].length,
@@ -277,8 +280,10 @@ int main(int argc, char **argv)
 
     double total_ours = 0, total_bare = 0;
     for (uint64_t turn = 0; turn < turns; turn++) {
-        struct journal_batch batch = {.events = sample.events, .events_count = TURN,
-                                      .records = sample.records, .records_count = TURN};
+        struct journal_batch batch = {.events = sample.events,
+                                      .events_count = TURN,
+                                      .records = sample.records,
+                                      .records_count = TURN};
         make_turn(&rng, turn);
         make_values();
         double begin = seconds();

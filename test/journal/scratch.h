@@ -19,7 +19,7 @@
 
 /* --- directories and files --- */
 
-static char scratch[64];        /* of the running test */
+static char scratch[64]; /* of the running test */
 
 /* In memory where that is possible: the tests sync thousands of times. */
 static inline int scratch_setup(void **state)
@@ -104,8 +104,8 @@ static inline void directory_names(const char *path, char *to, size_t size)
 
 struct child {
     pid_t pid;
-    int orders;         /* the parent writes a byte for each step */
-    int answers;        /* and reads one when it is done */
+    int orders;  /* the parent writes a byte for each step */
+    int answers; /* and reads one when it is done */
 };
 
 /* Runs BODY in a child process.  A journal may not be used across fork: none is open here. */
@@ -224,8 +224,8 @@ static inline void turn_make(struct turn_batch *turn, uint64_t number)
         turn->records[i].record = record;
     }
     text_format(turn->text, sizeof(turn->text), "%llu", (unsigned long long)number);
-    turn->meta = turn->spec = (struct journal_blob){.bytes = turn->text,
-                                                    .length = strlen(turn->text)};
+    turn->meta = turn->spec =
+        (struct journal_blob){.bytes = turn->text, .length = strlen(turn->text)};
     text_copy(turn->meta.key, sizeof(turn->meta.key), "turn");
     text_copy(turn->spec.key, sizeof(turn->spec.key), "alloc/turn");
     turn->batch = (struct journal_batch){.events = turn->events,

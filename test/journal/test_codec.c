@@ -105,7 +105,8 @@ static void test_largest_records_fit(void **state)
         uint32_t room = RESULTS_BYTES_MAX - results.used - 16;
         text_format(key, sizeof(key), "%07u", i);
         assert_int_equal(results_set(&results, 1, RESULT_DATA, key, value,
-                                     room < sizeof(value) ? room : sizeof(value)), 0);
+                                     room < sizeof(value) ? room : sizeof(value)),
+                         0);
     }
     task->results_bytes = results.used;
     assert_true(results.used > RESULTS_BYTES_MAX - 64);
@@ -146,8 +147,8 @@ static unsigned char *make_value(struct rng *rng, int kind, bool is_event, size_
     do {
         free(bytes);
         if (is_event) {
-            uint8_t event_kind = (uint8_t)rng_below(
-                rng, fsm_definition((enum machine_kind)kind)->events_count);
+            uint8_t event_kind =
+                (uint8_t)rng_below(rng, fsm_definition((enum machine_kind)kind)->events_count);
             make_event(rng, 1, (enum machine_kind)kind, event_kind, payload_bytes, &event);
             journal_encode_event(&event, &bytes, ret_length);
         } else {
@@ -158,13 +159,37 @@ static unsigned char *make_value(struct rng *rng, int kind, bool is_event, size_
     return bytes;
 }
 
+/* What every reader of an event relies on without looking. */
+static void assert_valid_event(const struct journal_event *event)
+{
+    assert_true(event->id.kind < MACHINE_KIND_COUNT);
+    const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
+
+    assert_true(event->event.kind < def->events_count);
+    assert_true(event->event.lane < LANE_COUNT);
+    assert_true(event->row < def->rows_count);
+    assert_true(event->before < def->states_count);
+    assert_true(event->after < def->states_count);
+    assert_true(event->issues_count <= FSM_EFFECTS_MAX);
+    for (int i = 0; i < event->issues_count; i++)
+        assert_true(event->issues[i].effect > 0 && event->issues[i].effect < def->effects_count);
+    if (def->events[event->event.kind].payload == PAYLOAD_HOOK) {
+        const struct hook_outcome *outcome = event->event.payload;
+        assert_true(results_valid(outcome->results, outcome->results_bytes));
+    }
+}
+
 static int decode(const void *bytes, size_t length, bool is_event)
 {
     struct journal_event event;
     struct err err;
 
-    return is_event ? journal_decode_event(bytes, length, &event, other_payload, &err)
-                    : journal_decode_record(bytes, length, other, &err);
+    if (!is_event)
+        return journal_decode_record(bytes, length, other, &err);
+    int code = journal_decode_event(bytes, length, &event, other_payload, &err);
+    if (code == 0)
+        assert_valid_event(&event);
+    return code;
 }
 
 static void test_every_flipped_bit_is_detected(void **state)
@@ -211,25 +236,25 @@ static void reseal(unsigned char *bytes, size_t length)
     memcpy(bytes, &digest, sizeof(digest));
 }
 
-/* Behind a check that is right, as a hostile or mistaken writer would make it, the decoder stands on
- * verifier and bounds alone: it may accept a valid value, and must survive every other. */
+/* Behind a check that is right, as a hostile or mistaken writer would make it, the decoder stands
+ * on verifier and bounds alone: it may accept a valid value, and must survive every other. */
 static void test_damage_behind_a_right_check_is_survived(void **state)
 {
     unsigned accepted = 0, refused = 0;
 
     (void)state;
-    for (int round = 0; round < 2 * MACHINE_KIND_COUNT; round++) {
-        bool is_event = round % 2 != 0;
+    for (int round = 0; round < 8 * MACHINE_KIND_COUNT; round++) {
+        bool is_event = round % 4 != 0;
         struct rng rng = rng_init((uint64_t)round);
         size_t length;
-        unsigned char *bytes = make_value(&rng, round / 2, is_event, &length);
+        unsigned char *bytes = make_value(&rng, round / 8, is_event, &length);
         unsigned char *damaged = malloc(length);
-        for (int i = 0; i < 3000; i++) {
+        for (int i = 0; i < 6000; i++) {
             memcpy(damaged, bytes, length);
             for (uint64_t flips = 1 + rng_below(&rng, 3); flips > 0; flips--) {
                 size_t at = CODEC_CHECK_BYTES + rng_below(&rng, length - CODEC_CHECK_BYTES);
-                damaged[at] = rng_chance(&rng, 1, 2) ? (unsigned char)rng_next(&rng)
-                                                     : damaged[at] ^ (1u << rng_below(&rng, 8));
+                unsigned flipped = damaged[at] ^ (1u << rng_below(&rng, 8));
+                damaged[at] = (unsigned char)(rng_chance(&rng, 1, 2) ? rng_next(&rng) : flipped);
             }
             reseal(damaged, length);
             int code = decode(damaged, length, is_event);

@@ -73,6 +73,54 @@ static void test_killed_writer_leaves_whole_turns_only(void **state)
     }
 }
 
+/* A commit writes its pages, syncs, then writes one head and syncs.  Power that fails in between
+ * has written any of the pages, and no head: whatever the disk kept, the turn before is whole. */
+static void test_power_lost_within_a_commit_leaves_the_turn_before(void **state)
+{
+    enum { PAGE = 4096, HEADS = 2 };
+    struct rng rng = rng_init(3);
+    char file[PATH_MAX], cut[PATH_MAX];
+    struct err err;
+    unsigned changed = 0;
+
+    (void)state;
+    assert_int_equal(mkdir(in_scratch(cut, "cut"), 0700), 0);
+    struct journal *journal = open_journal(JOURNAL_WRITE);
+    for (uint64_t number = 1; number <= 25; number++)
+        commit_turn(journal, number);
+    in_scratch(file, "journal/data.mdb");
+    in_scratch(cut, "cut/data.mdb");
+    for (uint64_t number = 25; number < 31; number++) {
+        size_t before_length, after_length;
+        unsigned char *before = file_read(file, &before_length);
+        commit_turn(journal, number + 1);
+        unsigned char *after = file_read(file, &after_length);
+        for (int i = 0; i < 8; i++) {
+            unsigned char *image = calloc(1, after_length);
+            size_t length = before_length;
+            memcpy(image, before, before_length);
+            for (size_t page = HEADS; page < after_length / PAGE; page++) {
+                if (rng_chance(&rng, (uint64_t)i, 7)) { /* none, some, all of them */
+                    memcpy(image + page * PAGE, after + page * PAGE, PAGE);
+                    length = length > (page + 1) * PAGE ? length : (page + 1) * PAGE;
+                    changed++;
+                }
+            }
+            file_write(cut, image, length);
+            struct journal *copy;
+            char path[PATH_MAX];
+            assert_int_equal(journal_open(in_scratch(path, "cut"), JOURNAL_READ, &copy, &err), 0);
+            assert_int_equal(turn_verify(copy), number);
+            journal_close(copy);
+            free(image);
+        }
+        free(before);
+        free(after);
+    }
+    assert_true(changed > 0);
+    journal_close(journal);
+}
+
 static void test_batch_with_a_value_too_long_changes_nothing(void **state)
 {
     struct journal *journal = open_journal(JOURNAL_WRITE);
@@ -162,12 +210,19 @@ static void test_committed_turn_reads_back_after_reopening(void **state)
     assert_int_equal(seen.count, TURN_EVENTS);
     seen = (struct seen){0};
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
-        assert_int_equal(journal_each_record(journal, (enum machine_kind)kind, see_record, NULL,
-                                             &seen, &err), 0);
+        assert_int_equal(
+            journal_each_record(journal, (enum machine_kind)kind, see_record, NULL, &seen, &err),
+            0);
     assert_int_equal(seen.count, TURN_MACHINES);
     seen = (struct seen){0};
     assert_int_equal(journal_each_base(journal, MACHINE_TASK, see_record, NULL, &seen, &err), 0);
     assert_int_equal(seen.count, 1);
+    struct machine_id based = turn_machine(0), baseless = turn_machine(2);
+    struct machine *base;
+    assert_int_equal(journal_base_read(journal, &baseless, &base, &err), ERR_GONE);
+    assert_int_equal(journal_base_read(journal, &based, &base, &err), 0);
+    assert_memory_equal(base, turn.records[0].record, FSM_RECORD_BYTES_MAX);
+    free(base);
     assert_int_equal(journal_meta_read(journal, "turn", &bytes, &length, &err), 0);
     assert_int_equal(length, 1);
     assert_string_equal(bytes, "1"); /* a NUL stands behind it */
@@ -181,9 +236,14 @@ static void test_deleted_entries_stay_gone(void **state)
     struct journal *journal = open_journal(JOURNAL_WRITE);
     struct journal_record gone = {.id = turn_machine(0)};
     struct journal_blob spec = {.key = "alloc/turn"}, meta = {.key = "turn"};
-    struct journal_batch batch = {.records = &gone, .records_count = 1, .bases = &gone,
-                                  .bases_count = 1, .specs = &spec, .specs_count = 1,
-                                  .metas = &meta, .metas_count = 1};
+    struct journal_batch batch = {.records = &gone,
+                                  .records_count = 1,
+                                  .bases = &gone,
+                                  .bases_count = 1,
+                                  .specs = &spec,
+                                  .specs_count = 1,
+                                  .metas = &meta,
+                                  .metas_count = 1};
     struct journal_figures figures;
     struct err err;
     char *bytes;
@@ -219,8 +279,8 @@ static bool see_blob(void *ctx, const char *key, const void *bytes, size_t lengt
 static void test_specs_are_walked_by_prefix(void **state)
 {
     struct journal *journal = open_journal(JOURNAL_WRITE);
-    struct journal_blob specs[4] = {{.key = "job/b"}, {.key = "alloc/1"}, {.key = "job/a"},
-                                    {.key = "jobs"}};
+    struct journal_blob specs[4] = {
+        {.key = "job/b"}, {.key = "alloc/1"}, {.key = "job/a"}, {.key = "jobs"}};
     struct journal_batch batch = {.specs = specs, .specs_count = 4};
     char names[64] = "";
     struct err err;
@@ -419,6 +479,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_killed_writer_leaves_whole_turns_only),
+        TEST(test_power_lost_within_a_commit_leaves_the_turn_before),
         TEST(test_batch_with_a_value_too_long_changes_nothing),
         TEST(test_batch_of_nothing_writes_nothing),
         TEST(test_deleted_entries_stay_gone),

@@ -66,8 +66,8 @@ static bool any_blob(void *ctx, const char *key, const void *bytes, size_t lengt
     return true;
 }
 
-static void any_bad(void *ctx, const char *table, const char *key, const void *bytes,
-                    size_t length, const char *reason)
+static void any_bad(void *ctx, const char *table, const char *key, const void *bytes, size_t length,
+                    const char *reason)
 {
     unsigned *bad = ctx;
 
@@ -76,7 +76,8 @@ static void any_bad(void *ctx, const char *table, const char *key, const void *b
     (*bad)++;
 }
 
-/* Walks everything and commits; the number of bad entries, or an error that only damage explains. */
+/* Walks everything and commits; the number of bad entries, or an error that only damage explains.
+ */
 static int use_journal(struct journal *journal, enum journal_mode mode)
 {
     unsigned bad = 0;
@@ -96,8 +97,8 @@ static int use_journal(struct journal *journal, enum journal_mode mode)
     bad += (specs != 0 ? 1u : 0u) + (metas != 0 ? 1u : 0u);
     if (mode == JOURNAL_WRITE) {
         struct journal_blob spec = {.key = "after", .bytes = "x", .length = 1};
-        struct journal_batch batch = {.specs = &spec, .specs_count = 1,
-                                      .trim_below = journal_first_sequence(journal) + 100};
+        struct journal_batch batch = {
+            .specs = &spec, .specs_count = 1, .trim_below = journal_first_sequence(journal) + 100};
         check(journal_commit(journal, &batch, &err) == 0);
     }
     return (int)bad;
@@ -179,8 +180,16 @@ static void test_truncated_file_is_refused(void **state)
 {
     size_t length;
     unsigned char *bytes = make_rich(&length);
-    const size_t sizes[] = {1, 100, PAGE, PAGE + 100, 2 * PAGE, 3 * PAGE, length / 2,
-                            length / 2 + 77, length - PAGE, length - 1};
+    const size_t sizes[] = {1,
+                            100,
+                            PAGE,
+                            PAGE + 100,
+                            2 * PAGE,
+                            3 * PAGE,
+                            length / 2,
+                            length / 2 + 77,
+                            length - PAGE,
+                            length - 1};
     unsigned refused = 0;
 
     (void)state;

@@ -27,19 +27,26 @@ start() {
     fail "the daemon does not answer"
 }
 
+# After a failure things may still live: they are known by their working directory.
 cleanup() {
+    local path
     [ -n "$daemon" ] && kill "$daemon" 2>/dev/null || true
+    for path in /proc/[0-9]*; do
+        case $(readlink "$path/cwd" 2>/dev/null) in
+            "$dir"*) kill -9 "${path#/proc/}" 2>/dev/null || true ;;
+        esac
+    done
+    awk -v dir="$dir" 'index($5, dir) == 1 { print $5 }' /proc/self/mountinfo | xargs -r umount -l
     rm -rf "$dir"
 }
 trap cleanup EXIT
 
 # alloc_of JOB: id of its alloc.  pid_of ALLOC TASK: pid of the task's payload, by its environment.
-alloc_of() { cairn job status -json "$1" | query 'data["Allocations"][0]["ID"]'; }
+alloc_of() { api "/v1/job/$1/allocations" | query 'data[0]["ID"]'; }
 pid_of() {
     local environ
-    for environ in /proc/[0-9]*/environ; do
-        if tr '\0' '\n' <"$environ" 2>/dev/null | grep -qx "NOMAD_ALLOC_ID=$1" &&
-            tr '\0' '\n' <"$environ" 2>/dev/null | grep -qx "NOMAD_TASK_NAME=$2"; then
+    for environ in $(grep -lsz "^NOMAD_ALLOC_ID=$1$" /proc/[0-9]*/environ); do
+        if grep -qsz "^NOMAD_TASK_NAME=$2$" "$environ"; then
             environ=${environ#/proc/}
             echo "${environ%/environ}"
             return
