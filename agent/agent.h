@@ -31,13 +31,13 @@ struct agent;
 /* One effect to be performed.  Borrowed for the call. */
 struct effect {
     struct machine_id id;
-    uint8_t kind;                   /* in the machine's effect list */
-    uint8_t lane;                   /* effects below LANE_COUNT end with exactly one agent_done */
-    uint32_t generation;            /* with ID the key of the work in the outside world */
-    uint32_t timeout_ms;            /* the world answers, with a failure, by then; 0: it knows */
-    uint64_t reply;                 /* of the request that led here, 0: nobody waits */
-    const struct machine *record;   /* the machine as it was committed */
-    const struct request *request;  /* payload of that request, or NULL */
+    uint8_t kind;                  /* in the machine's effect list */
+    uint8_t lane;                  /* effects below LANE_COUNT end with exactly one agent_done */
+    uint32_t generation;           /* with ID the key of the work in the outside world */
+    uint32_t timeout_ms;           /* the world answers, with a failure, by then; 0: it knows */
+    uint64_t reply;                /* of the request that led here, 0: nobody waits */
+    const struct machine *record;  /* the machine as it was committed */
+    const struct request *request; /* payload of that request, or NULL */
 };
 
 struct world {
@@ -66,8 +66,8 @@ void agent_post(struct agent *agent, const struct machine_id *id, const struct f
 /* A message or request without a payload struct of its own, the common case. */
 void agent_tell(struct agent *agent, const struct machine_id *id, uint8_t event,
                 const void *payload);
-void agent_ask(struct agent *agent, const struct machine_id *id, uint8_t event,
-               const void *payload, uint64_t reply);
+void agent_ask(struct agent *agent, const struct machine_id *id, uint8_t event, const void *payload,
+               uint64_t reply);
 
 /* The effect that runs on LANE of ID has ended with the completion EVENT.  Frees the lane and
  * begins what waited behind it.  Nothing happens if the machine is gone. */
@@ -113,7 +113,7 @@ size_t agent_count(const struct agent *agent, enum machine_kind kind);
 
 struct agent_figures {
     uint64_t turns, events, ignored, stale, unknown, commits_failed, effects;
-    uint64_t sequence;              /* of the last committed event */
+    uint64_t sequence; /* of the last committed event */
 };
 struct agent_figures agent_figures(const struct agent *agent);
 

@@ -13,24 +13,24 @@
 
 struct config {
     char data_dir[PATH_SIZE];
-    char alloc_dir[PATH_SIZE];      /* default <data_dir>/alloc */
-    char state_dir[PATH_SIZE];      /* default <data_dir>/client; journal/ and shim/ are in it */
-    char shim_path[PATH_SIZE];      /* default: cairn-shim beside this program */
-    char bind_address[64];          /* default 127.0.0.1 */
-    uint16_t http_port;             /* default 4646 */
-    char name[256];                 /* default: host name */
-    char region[64];                /* default global */
-    char datacenter[64];            /* default dc1 */
+    char alloc_dir[PATH_SIZE]; /* default <data_dir>/alloc */
+    char state_dir[PATH_SIZE]; /* default <data_dir>/client; journal/ and shim/ are in it */
+    char shim_path[PATH_SIZE]; /* default: cairn-shim beside this program */
+    char bind_address[64];     /* default 127.0.0.1 */
+    uint16_t http_port;        /* default 4646 */
+    char name[256];            /* default: host name */
+    char region[64];           /* default global */
+    char datacenter[64];       /* default dc1 */
     char node_class[64];
-    char log_level[16];             /* default INFO */
-    char log_file[PATH_SIZE];       /* default: standard error */
+    char log_level[16];       /* default INFO */
+    char log_file[PATH_SIZE]; /* default: standard error */
     bool log_json;
-    bool raw_exec_enabled;          /* plugin "raw_exec" { config { enabled } }: default true here */
+    bool raw_exec_enabled; /* plugin "raw_exec" { config { enabled } }: default true here */
     bool raw_exec_no_cgroups;
-    uint64_t gc_interval_ms;        /* client.gc_interval */
-    uint32_t gc_max_allocs;         /* terminal allocs kept, client.gc_max_allocs, default 50 */
-    uint64_t max_kill_timeout_ms;   /* client.max_kill_timeout, default 30 s */
-    struct spec_pairs meta;         /* client.meta; owned */
+    uint64_t gc_interval_ms;      /* client.gc_interval */
+    uint32_t gc_max_allocs;       /* terminal allocs kept, client.gc_max_allocs, default 50 */
+    uint64_t max_kill_timeout_ms; /* client.max_kill_timeout, default 30 s */
+    struct spec_pairs meta;       /* client.meta; owned */
 };
 
 void config_defaults(struct config *config);

@@ -13,7 +13,7 @@
 enum crash_point {
     CRASH_BEFORE_COMMIT,
     CRASH_AFTER_COMMIT,
-    CRASH_EFFECT,       /* before each effect: between any two */
+    CRASH_EFFECT, /* before each effect: between any two */
 };
 
 void crash_init(void);

@@ -27,7 +27,7 @@
 
 enum {
     RETRY_COMMIT_MS = 1000,
-    IDLE_MS = 2000,             /* after this long without a turn caches are emptied */
+    IDLE_MS = 2000, /* after this long without a turn caches are emptied */
     SPECS_CACHED_MAX = 2048,
     WATCHERS_MAX = 1024,
 };
@@ -71,7 +71,7 @@ struct daemon {
     struct retention *retention;
     struct api *api;
     struct node node;
-    struct waiting *waiting;    /* by token */
+    struct waiting *waiting; /* by token */
     uint64_t tokens;
     struct committed *committed;
     size_t committed_count, committed_size;
@@ -83,7 +83,8 @@ struct daemon {
     struct io_timer deadline_timer, retry_timer, idle_timer;
     struct rng rng;
     uint64_t index;
-    bool restored, changed, waits_for_retry;
+    bool restored, reported, changed, waits_for_retry;
+    uint64_t lost; /* tasks whose payload was not found after the restart */
     char degraded[ERR_TEXT_SIZE];
 };
 
@@ -174,8 +175,8 @@ void daemon_after_commit(struct daemon *daemon, daemon_answer *answer, void *ctx
 {
     if (daemon->committed_count == daemon->committed_size) {
         daemon->committed_size = daemon->committed_size == 0 ? 8 : daemon->committed_size * 2;
-        daemon->committed = realloc(daemon->committed,
-                                    daemon->committed_size * sizeof(*daemon->committed));
+        daemon->committed =
+            realloc(daemon->committed, daemon->committed_size * sizeof(*daemon->committed));
         check(daemon->committed != NULL);
     }
     daemon->committed[daemon->committed_count++] = (struct committed){answer, ctx};
@@ -197,8 +198,8 @@ static void answer_committed(struct daemon *daemon, int code, const struct err *
 
 void daemon_watch(struct daemon *daemon, void (*cb)(void *ctx), void *ctx)
 {
-    daemon->watchers = realloc(daemon->watchers,
-                               (daemon->watchers_count + 1) * sizeof(*daemon->watchers));
+    daemon->watchers =
+        realloc(daemon->watchers, (daemon->watchers_count + 1) * sizeof(*daemon->watchers));
     check(daemon->watchers != NULL);
     check(daemon->watchers_count < WATCHERS_MAX); /* the API bounds its callers below this */
     daemon->watchers[daemon->watchers_count++] = (struct watcher){cb, ctx};
@@ -250,8 +251,8 @@ void daemon_watch_previous(struct daemon *daemon, const struct machine_id *id, c
     }
     if (daemon->previous_count == daemon->previous_size) {
         daemon->previous_size = daemon->previous_size == 0 ? 8 : daemon->previous_size * 2;
-        daemon->previous = realloc(daemon->previous,
-                                   daemon->previous_size * sizeof(*daemon->previous));
+        daemon->previous =
+            realloc(daemon->previous, daemon->previous_size * sizeof(*daemon->previous));
         check(daemon->previous != NULL);
     }
     struct previous *entry = &daemon->previous[daemon->previous_count++];
@@ -319,7 +320,8 @@ static void forget_specs(struct daemon *daemon)
 {
     struct cached *cached, *next;
 
-    HASH_ITER (hh, daemon->specs, cached, next) {
+    HASH_ITER(hh, daemon->specs, cached, next)
+    {
         HASH_DEL(daemon->specs, cached);
         alloc_spec_free(cached->spec);
         free(cached);
@@ -354,7 +356,8 @@ static void known(void *ctx, const char *alloc, struct alloc_assign *assign)
     if (daemon_alloc_spec(ctx, alloc, &spec, &err) < 0)
         return;
     (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
-    (void)text_copy(assign->job_id, sizeof(assign->job_id), spec->job_id); /* bounded when decoded */
+    (void)text_copy(assign->job_id, sizeof(assign->job_id),
+                    spec->job_id); /* bounded when decoded */
     (void)text_copy(assign->group, sizeof(assign->group), spec->group);
     assign->index = spec->index;
     assign->job_version = spec->job_version;
@@ -380,6 +383,7 @@ static void trace(void *ctx, const struct journal_event *event)
 
     if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
         forget_alloc(daemon, event->id.text);
+    daemon->lost += event->id.kind == MACHINE_TASK && event->event.kind == TE_LOST;
     if (!log_wants(LOG_DEBUG))
         return;
     agent_describe(event, line, sizeof(line));
@@ -434,6 +438,39 @@ static void commit_failed(struct daemon *daemon, const struct err *err)
                    retry_reached, daemon);
 }
 
+static bool count_recovering(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    (void)id;
+    *(size_t *)ctx += record->state == T_RECOVERING;
+    return true;
+}
+
+/* Says once when every task of the last incarnation has been looked for. */
+static void report_restored(struct daemon *daemon)
+{
+    size_t recovering = 0;
+
+    if (daemon->reported)
+        return;
+    agent_each(daemon->core, MACHINE_TASK, count_recovering, &recovering);
+    if (recovering > 0)
+        return;
+    daemon->reported = true;
+    if (agent_count(daemon->core, MACHINE_TASK) > 0)
+        log_info("agent", "restored tasks=%zu lost=%llu", agent_count(daemon->core, MACHINE_TASK),
+                 (unsigned long long)daemon->lost);
+}
+
+/* Once every machine is restored, also when there is none: an empty journal beside living things
+ * of ours is no first start (I-17). */
+static void sweep_once(struct daemon *daemon)
+{
+    if (daemon->restored)
+        return;
+    daemon->restored = true;
+    perform_sweep(daemon);
+}
+
 static bool turn(void *ctx)
 {
     struct daemon *daemon = ctx;
@@ -444,6 +481,7 @@ static bool turn(void *ctx)
     if (daemon->waits_for_retry && daemon->committed_count == 0)
         return false;
     if (!agent_has_work(daemon->core) && !due) {
+        sweep_once(daemon);
         answer_committed(daemon, 0, NULL);
         tell_watchers(daemon);
         return agent_has_work(daemon->core);
@@ -460,10 +498,8 @@ static bool turn(void *ctx)
         daemon->degraded[0] = '\0';
     }
     answer_committed(daemon, 0, NULL);
-    if (!daemon->restored) {
-        daemon->restored = true;
-        perform_sweep(daemon);
-    }
+    sweep_once(daemon);
+    report_restored(daemon);
     tell_watchers(daemon);
     arm_deadline(daemon);
     io_timer_start(daemon->loop, &daemon->idle_timer, loop_now_ms() + IDLE_MS, idle_reached,
@@ -485,7 +521,7 @@ struct damaged {
     struct daemon *daemon;
     struct {
         char table[16], key[JOURNAL_KEY_SIZE], reason[ERR_TEXT_SIZE];
-    } *items;
+    } * items;
     size_t count;
 };
 
@@ -543,6 +579,7 @@ static int restore(struct daemon *daemon, struct err *err)
     if (code < 0)
         return code;
     size_t allocs = agent_count(daemon->core, MACHINE_ALLOC);
+    daemon->reported = agent_count(daemon->core, MACHINE_TASK) == 0;
     if (allocs > 0)
         log_info("agent", "restoring allocs=%zu tasks=%zu rebooted=%s", allocs,
                  agent_count(daemon->core, MACHINE_TASK), daemon->node.rebooted ? "yes" : "no");
@@ -635,7 +672,8 @@ static void close_parts(struct daemon *daemon)
     struct waiting *waiting, *next;
 
     api_free(daemon->api);
-    HASH_ITER (hh, daemon->waiting, waiting, next) {
+    HASH_ITER(hh, daemon->waiting, waiting, next)
+    {
         HASH_DEL(daemon->waiting, waiting);
         free(waiting); /* the API has closed every exchange */
     }
@@ -680,17 +718,16 @@ int daemon_run(const struct config *config)
         code = restore(&daemon, &err);
     }
     if (code == 0)
-        daemon.api = api_new(&daemon, &err);
-    if (code < 0 || daemon.api == NULL) {
+        code = api_new(&daemon, &daemon.api, &err);
+    if (code < 0) {
         log_error("agent", "cannot start error=%s", log_value(err.text));
         (void)fprintf(stderr, "cairn: %s\n", err.text);
         failing = NULL;
         close_parts(&daemon);
         return 1;
     }
-    log_info("agent", "started node=%s name=%s data_dir=%s http=%s:%u", daemon.node.id,
-             log_value(config->name), log_value(config->data_dir), config->bind_address,
-             api_port(daemon.api));
+    log_info("agent", "started node=%s name=%s data_dir=%s http=%s", daemon.node.id,
+             log_value(config->name), log_value(config->data_dir), api_address(daemon.api));
     loop_run(daemon.loop);
     failing = NULL;
     close_parts(&daemon);

@@ -23,8 +23,8 @@ void agent_free(struct agent *agent)
     if (agent == NULL)
         return;
     struct slot *slot, *next;
-    HASH_ITER (hh, agent->machines, slot, next)
-        slot_remove(agent, slot);
+    HASH_ITER(hh, agent->machines, slot, next)
+    slot_remove(agent, slot);
     blobs_clear(agent->specs, &agent->specs_count);
     blobs_clear(agent->metas, &agent->metas_count);
     free(agent->specs);
@@ -94,13 +94,19 @@ const struct alloc *agent_alloc(const struct agent *agent, const char *alloc)
     return record == NULL ? NULL : alloc_of(record);
 }
 
+/* True if there is a machine, and not only the last record of one that has just ended. */
+static bool is_there(const struct slot *slot)
+{
+    return slot->record != NULL && !fsm_is_final(slot->record);
+}
+
 void agent_each(const struct agent *agent, enum machine_kind kind, agent_each_cb *cb, void *ctx)
 {
     const struct slot *next;
 
     for (const struct slot *slot = agent->machines; slot != NULL; slot = next) {
         next = slot->hh.next;
-        if (slot->id.kind == kind && slot->record != NULL && !cb(ctx, &slot->id, slot->record))
+        if (slot->id.kind == kind && is_there(slot) && !cb(ctx, &slot->id, slot->record))
             return;
     }
 }
@@ -110,7 +116,7 @@ size_t agent_count(const struct agent *agent, enum machine_kind kind)
     size_t count = 0;
 
     for (const struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next)
-        count += slot->id.kind == kind && slot->record != NULL;
+        count += slot->id.kind == kind && is_there(slot);
     return count;
 }
 

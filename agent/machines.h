@@ -9,18 +9,18 @@
 /* What runs on one lane of one machine, and what waits behind it.  Lives only in memory: after a
  * restart RESTORE rows issue again what has to be. */
 struct lane {
-    uint32_t ticket;            /* of the newest issue of the work under way */
+    uint32_t ticket; /* of the newest issue of the work under way */
     uint32_t generation;
     uint32_t next_ticket;
-    uint8_t effect;             /* under way, 0: none */
-    uint8_t phase, hook;        /* of a hook */
-    uint8_t next_effect;        /* waiting, 0: none */
+    uint8_t effect;      /* under way, 0: none */
+    uint8_t phase, hook; /* of a hook */
+    uint8_t next_effect; /* waiting, 0: none */
 };
 
 struct slot {
     struct machine_id id;
-    struct machine *record;     /* committed; NULL until its first commit */
-    struct machine *pending;    /* stepped in this turn, not yet committed */
+    struct machine *record;  /* committed; NULL until its first commit */
+    struct machine *pending; /* stepped in this turn, not yet committed */
     struct lane lanes[LANE_COUNT];
     bool touched;
     UT_hash_handle hh;
@@ -31,7 +31,7 @@ struct queued;
 struct queue {
     struct queued *items;
     size_t count, size;
-    unsigned char *bytes;       /* payloads; items point to them by offset */
+    unsigned char *bytes; /* payloads; items point to them by offset */
     size_t bytes_used, bytes_size;
 };
 
@@ -40,7 +40,7 @@ struct flight {
     uint32_t sequence, ticket;
     uint16_t row;
     uint8_t kind, event, before, after;
-    char id[22];                /* as much of it as fits */
+    char id[22]; /* as much of it as fits */
 };
 
 enum { FLIGHT_SIZE = 4096 };
@@ -52,7 +52,7 @@ struct agent {
     struct slot **touched;
     size_t touched_count, touched_size;
     struct journal_event *steps;
-    size_t *origins;            /* of each step: its place in the queue */
+    size_t *origins; /* of each step: its place in the queue */
     size_t steps_count, steps_size, origins_size;
     struct journal_blob *specs, *metas;
     size_t specs_count, specs_size, metas_count, metas_size;
@@ -60,7 +60,7 @@ struct agent {
     uint32_t scratch_used;
     uint64_t deadline_ms;
     struct agent_figures figures;
-    struct flight *flights;     /* ring */
+    struct flight *flights; /* ring */
     uint64_t flights_count;
     bool in_turn, proposing;
 };

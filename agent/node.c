@@ -86,16 +86,17 @@ static int read_stored(struct node *node, struct journal *journal, char boot_id[
     free(text);
     bool whole = take_id(node->id, stored, "id") && take_id(node->secret, stored, "secret") &&
                  take_id(boot_id, stored, "boot_id");
-    node->clock_offset_ms = (uint64_t)json_integer_value(json_object_get(stored, "clock_offset_ms"));
+    node->clock_offset_ms =
+        (uint64_t)json_integer_value(json_object_get(stored, "clock_offset_ms"));
     json_decref(stored);
     return whole ? 0 : err_set(err, ERR_CORRUPT, "the node's identity in the journal is damaged");
 }
 
 static int store(const struct node *node, struct journal *journal, struct err *err)
 {
-    json_t *object = json_pack("{s:s, s:s, s:s, s:I}", "id", node->id, "secret", node->secret,
-                               "boot_id", node->boot_id, "clock_offset_ms",
-                               (json_int_t)node->clock_offset_ms);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:I}", "id", node->id, "secret", node->secret, "boot_id",
+                  node->boot_id, "clock_offset_ms", (json_int_t)node->clock_offset_ms);
     char *text = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
 
     check(text != NULL);

@@ -18,11 +18,11 @@ struct node {
     char id[UUID_TEXT_SIZE];
     char secret[UUID_TEXT_SIZE];
     char boot_id[UUID_TEXT_SIZE];
-    bool rebooted;                  /* another boot id than the journal remembers */
-    uint64_t clock_offset_ms;       /* node time = CLOCK_BOOTTIME + this (modulo 2^64) */
-    uint64_t last_turn;             /* of the journal */
+    bool rebooted;            /* another boot id than the journal remembers */
+    uint64_t clock_offset_ms; /* node time = CLOCK_BOOTTIME + this (modulo 2^64) */
+    uint64_t last_turn;       /* of the journal */
     struct host_facts facts;
-    struct hooks_node known;        /* what tasks may know; attributes and meta owned */
+    struct hooks_node known; /* what tasks may know; attributes and meta owned */
 };
 
 /* Reads id and secret from the journal, or makes them; they are written, in one record with the

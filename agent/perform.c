@@ -20,7 +20,7 @@ struct call {
     struct machine_id id;
     uint32_t generation;
     uint64_t reply;
-    bool untouched;     /* nothing was there under the key when we began to look */
+    bool untouched; /* nothing was there under the key when we began to look */
 };
 
 static struct call *call_new(struct daemon *daemon, const struct effect *effect)
@@ -139,9 +139,9 @@ static struct driver_key key_of(const struct effect *effect)
     struct driver_key key = {.generation = effect->generation};
     struct machine_id owner = machine_id_owner(&effect->id);
 
-    (void)text_copy(key.alloc, sizeof(key.alloc), owner.text);                    /* a UUID */
-    (void)text_copy(key.task, sizeof(key.task), machine_id_name(&effect->id));    /* bounded */
-    (void)text_copy(key.driver, sizeof(key.driver), task->define.driver);         /* same size */
+    (void)text_copy(key.alloc, sizeof(key.alloc), owner.text);                 /* a UUID */
+    (void)text_copy(key.task, sizeof(key.task), machine_id_name(&effect->id)); /* bounded */
+    (void)text_copy(key.driver, sizeof(key.driver), task->define.driver);      /* same size */
     return key;
 }
 
@@ -293,8 +293,8 @@ static void destroy_answered(void *ctx, const struct driver_result *result)
     struct failure failure = failure_of(result);
     bool done = result->outcome == DRIVER_DONE;
 
-    agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER,
-               done ? TE_REAPED : TE_REAP_FAILED, done ? NULL : &failure);
+    agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, done ? TE_REAPED : TE_REAP_FAILED,
+               done ? NULL : &failure);
     free(call);
 }
 
@@ -395,12 +395,9 @@ static perform_function *const task_functions[TX_COUNT] = {
 };
 
 static perform_function *const alloc_functions[AX_COUNT] = {
-    [AX_HOOK] = alloc_hook,
-    [AX_WATCH_PREVIOUS] = watch_previous,
-    [AX_TELL_STATUS] = tell_status,
-    [AX_TELL_ENDED] = tell_ended,
-    [AX_REPLY_OK] = reply_ok,
-    [AX_REPLY_NOT_RUNNING] = reply_not_running,
+    [AX_HOOK] = alloc_hook,         [AX_WATCH_PREVIOUS] = watch_previous,
+    [AX_TELL_STATUS] = tell_status, [AX_TELL_ENDED] = tell_ended,
+    [AX_REPLY_OK] = reply_ok,       [AX_REPLY_NOT_RUNNING] = reply_not_running,
 };
 
 void perform_effect(void *ctx, const struct effect *effect)
@@ -433,8 +430,7 @@ static bool is_owned(void *ctx, const struct driver_key *key)
     struct daemon *daemon = ctx;
     const struct task *task = agent_task(daemon_core(daemon), key->alloc, key->task);
 
-    return task != NULL && task->machine.generation == key->generation &&
-           task_holds_work(task);
+    return task != NULL && task->machine.generation == key->generation && task_holds_work(task);
 }
 
 static void swept(void *ctx, const struct driver_result *result)

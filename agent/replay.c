@@ -7,13 +7,13 @@
 struct replayed {
     struct machine_id id;
     struct machine *record;
-    uint32_t size;              /* allocated */
+    uint32_t size; /* allocated */
     UT_hash_handle hh;
 };
 
 struct replay {
     struct replayed *machines;
-    struct replayed *last;      /* events of one machine often come together */
+    struct replayed *last; /* events of one machine often come together */
     struct machine *scratch;
     uint32_t scratch_used;
 };
@@ -43,8 +43,8 @@ void replay_free(struct replay *replay)
 
     if (replay == NULL)
         return;
-    HASH_ITER (hh, replay->machines, machine, next)
-        drop(replay, machine);
+    HASH_ITER(hh, replay->machines, machine, next)
+    drop(replay, machine);
     free(replay->scratch);
     free(replay);
 }
@@ -101,7 +101,7 @@ const char *replay_result_name(enum replay_result result)
 
 static void no_messages(void *ctx, const struct fsm_message *message)
 {
-    (void)ctx;      /* what a message led to is an event of its own in the journal */
+    (void)ctx; /* what a message led to is an event of its own in the journal */
     (void)message;
 }
 
@@ -151,8 +151,8 @@ enum replay_result replay_step(struct replay *replay, const struct journal_event
     load_scratch(replay, def, machine);
     if (event->event.kind >= def->events_count)
         return REPLAY_NO_ROW;
-    enum fsm_verdict verdict = fsm_step(def, &event->id, replay->scratch, &event->event, &now,
-                                        no_messages, NULL, &step);
+    enum fsm_verdict verdict =
+        fsm_step(def, &event->id, replay->scratch, &event->event, &now, no_messages, NULL, &step);
     if (verdict != FSM_MOVED)
         return REPLAY_NO_ROW;
     uint32_t size = fsm_record_size(replay->scratch);

@@ -20,9 +20,9 @@ void replay_base(struct replay *replay, const struct machine_id *id, const struc
 
 enum replay_result {
     REPLAY_SAME,
-    REPLAY_NO_ROW,      /* the stored event is not a transition of the tables */
-    REPLAY_OTHER_ROW,   /* another row, state or effect than stored */
-    REPLAY_DIGEST,      /* same transition, but the record differs */
+    REPLAY_NO_ROW,    /* the stored event is not a transition of the tables */
+    REPLAY_OTHER_ROW, /* another row, state or effect than stored */
+    REPLAY_DIGEST,    /* same transition, but the record differs */
 };
 const char *replay_result_name(enum replay_result result);
 

@@ -75,8 +75,8 @@ static void add_member(struct alloc_assign *assign, const struct slot *slot)
 /* Makes the alloc OWNER again from its tasks, in order to end it. */
 static void condemn(struct agent *agent, const struct machine_id *owner)
 {
-    struct alloc_assign *assign = calloc(
-        1, sizeof(*assign) + ALLOC_MEMBERS_MAX * sizeof(assign->members[0]));
+    struct alloc_assign *assign =
+        calloc(1, sizeof(*assign) + ALLOC_MEMBERS_MAX * sizeof(assign->members[0]));
     const struct slot *first = NULL;
     struct machine_id id = *owner;
 

@@ -10,7 +10,7 @@ enum { TRIM_MAX = 4096, TRIM_EXTRA = 64 };
 
 struct retention {
     struct journal *journal;
-    struct replay *replay;          /* bases of the machines touched by the entries being trimmed */
+    struct replay *replay; /* bases of the machines touched by the entries being trimmed */
     struct journal_record *bases;
     size_t bases_count;
     uint64_t limit, trim_below, left;
@@ -59,8 +59,8 @@ static void note_base(struct retention *retention, const struct machine_id *id)
         if (machine_id_equal(&retention->bases[i].id, id))
             return;
     }
-    retention->bases = realloc(retention->bases,
-                               (retention->bases_count + 1) * sizeof(*retention->bases));
+    retention->bases =
+        realloc(retention->bases, (retention->bases_count + 1) * sizeof(*retention->bases));
     check(retention->bases != NULL);
     retention->bases[retention->bases_count++] = (struct journal_record){.id = *id};
 }
@@ -73,7 +73,7 @@ static bool take_away(void *ctx, const struct journal_event *event)
         return false;
     bool known = replay_find(retention->replay, &event->id) != NULL;
     struct machine *base = NULL;
-    if (!known && journal_base_read(retention->journal, &event->id, &base) == 0)
+    if (!known && journal_base_read(retention->journal, &event->id, &base, NULL) == 0)
         replay_base(retention->replay, &event->id, base);
     free(base);
     if (replay_step(retention->replay, event) != REPLAY_SAME) {

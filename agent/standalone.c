@@ -24,8 +24,8 @@ struct job {
     struct standalone_job public;
     char namespace[SPEC_NAMESPACE_SIZE], id[SPEC_NAME_SIZE];
     json_t *json;
-    bool unsaved;               /* registered by the turn under way */
-    json_t *before;             /* what to go back to if its commit fails, NULL: nothing */
+    bool unsaved;   /* registered by the turn under way */
+    json_t *before; /* what to go back to if its commit fails, NULL: nothing */
     struct standalone_job public_before;
     UT_hash_handle hh;
 };
@@ -63,8 +63,8 @@ void standalone_free(struct standalone *standalone)
 
     if (standalone == NULL)
         return;
-    HASH_ITER (hh, standalone->jobs, job, next)
-        job_free(standalone, job);
+    HASH_ITER(hh, standalone->jobs, job, next)
+    job_free(standalone, job);
     free(standalone->evaluations);
     free(standalone);
 }
@@ -170,8 +170,7 @@ static struct standalone_evaluation begin_evaluation(const struct job *job, cons
     return evaluation;
 }
 
-static void keep_evaluation(struct standalone *standalone,
-                            struct standalone_evaluation *evaluation)
+static void keep_evaluation(struct standalone *standalone, struct standalone_evaluation *evaluation)
 {
     evaluation->index = agent_figures(daemon_core(standalone->daemon)).sequence + 1;
     standalone->evaluations[standalone->evaluations_count++ % EVALUATIONS_MAX] = *evaluation;
@@ -210,15 +209,14 @@ static void define_task(struct standalone *standalone, const struct alloc_spec *
         .restart_delay_ms = task->restart.delay_ms,
         .restart_attempts = task->restart.attempts,
         .restart_mode_delay = task->restart.mode_delay,
-        .kill_timeout_ms = task->kill_timeout_ms < kill_max_ms ? task->kill_timeout_ms
-                                                               : kill_max_ms,
+        .kill_timeout_ms =
+            task->kill_timeout_ms < kill_max_ms ? task->kill_timeout_ms : kill_max_ms,
         .shutdown_delay_ms = task->shutdown_delay_ms,
         .lifecycle = (uint8_t)task->lifecycle,
         .sidecar = task->sidecar,
         .leader = task->leader,
         .may_start = 1,
-        .restart_on_success =
-            policy_restarts_on_success(batch, task->lifecycle, task->sidecar),
+        .restart_on_success = policy_restarts_on_success(batch, task->lifecycle, task->sidecar),
     };
     struct machine_id id = machine_id_join(MACHINE_TASK, spec->id, task->name);
 
@@ -294,7 +292,7 @@ static int place(struct standalone *standalone, const struct job *job, const cha
 struct gathering {
     struct standalone *standalone;
     const struct job *job;
-    const json_t *wanted;       /* NULL: nothing */
+    const json_t *wanted; /* NULL: nothing */
     struct reconcile_alloc *allocs;
     struct machine_id *ids;
     size_t count;
@@ -410,7 +408,8 @@ static void saved(void *ctx, int code, const struct err *err)
     struct job *job, *next;
 
     (void)err; /* the caller of the registration gets it too */
-    HASH_ITER (hh, standalone->jobs, job, next) {
+    HASH_ITER(hh, standalone->jobs, job, next)
+    {
         if (!job->unsaved)
             continue;
         if (code == 0) {
@@ -454,7 +453,8 @@ static int check_drivers(struct standalone *standalone, const json_t *job, json_
     char line[ERR_TEXT_SIZE + 2 * SPEC_NAME_SIZE + 64];
 
     (void)standalone;
-    json_array_foreach(json_object_get(job, "TaskGroups"), g, group) {
+    json_array_foreach(json_object_get(job, "TaskGroups"), g, group)
+    {
         struct jobspec_placement placement = {
             .group = json_string_value(json_object_get(group, "Name")),
             .alloc_id = "00000000-0000-4000-8000-000000000000",
@@ -496,8 +496,7 @@ static void stamp(struct standalone *standalone, const struct job *job, json_t *
 
     (void)json_object_set_new(json, "Version", json_integer((json_int_t)version));
     (void)json_object_set_new(
-        json, "CreateIndex",
-        json_integer((json_int_t)(is_new ? index : job->public.create_index)));
+        json, "CreateIndex", json_integer((json_int_t)(is_new ? index : job->public.create_index)));
     (void)json_object_set_new(json, "ModifyIndex", json_integer((json_int_t)index));
     (void)json_object_set_new(
         json, "JobModifyIndex",
@@ -509,8 +508,8 @@ static void stamp(struct standalone *standalone, const struct job *job, json_t *
 /* True if the two say the same, apart from the fields that registering stamps. */
 static bool is_same_job(const json_t *a, const json_t *b)
 {
-    static const char *const stamped[] = {"Version",        "CreateIndex", "ModifyIndex",
-                                          "JobModifyIndex", "SubmitTime",  "Stop", "Status"};
+    static const char *const stamped[] = {
+        "Version", "CreateIndex", "ModifyIndex", "JobModifyIndex", "SubmitTime", "Stop", "Status"};
     json_t *left = json_copy((json_t *)(uintptr_t)a), *right = json_copy((json_t *)(uintptr_t)b);
 
     for (size_t i = 0; i < COUNT_OF(stamped); i++) {
@@ -584,8 +583,7 @@ int standalone_register(struct standalone *standalone, const json_t *request,
 }
 
 int standalone_deregister(struct standalone *standalone, const char *namespace, const char *job_id,
-                          bool purge, struct standalone_evaluation *ret_evaluation,
-                          struct err *err)
+                          bool purge, struct standalone_evaluation *ret_evaluation, struct err *err)
 {
     struct job *job = find_job(standalone, namespace, job_id);
 
@@ -671,7 +669,8 @@ static void forget_jobs(struct standalone *standalone, bool all_stopped)
 {
     struct job *job, *next;
 
-    HASH_ITER (hh, standalone->jobs, job, next) {
+    HASH_ITER(hh, standalone->jobs, job, next)
+    {
         bool purged = json_is_true(json_object_get(job->json, "cairnPurge"));
         struct gathering gathering = {.standalone = standalone, .job = job};
         if (job->unsaved || !(purged || (all_stopped && job->public.stop)))

@@ -22,9 +22,9 @@ struct standalone_evaluation {
     char id[UUID_TEXT_SIZE];
     char job_id[SPEC_NAME_SIZE];
     char namespace[SPEC_NAMESPACE_SIZE];
-    char type[16];              /* of the job */
-    char triggered_by[32];      /* job-register, job-deregister */
-    uint64_t index;             /* daemon_index of its commit */
+    char type[16];         /* of the job */
+    char triggered_by[32]; /* job-register, job-deregister */
+    uint64_t index;        /* daemon_index of its commit */
     int64_t create_unix_ns;
     uint32_t placed, stopped;
 };
@@ -50,10 +50,10 @@ void standalone_alloc_ended(struct standalone *standalone);
 
 struct standalone_job {
     const char *namespace, *id;
-    const json_t *job;          /* as registered, canonical; borrowed until the next change */
+    const json_t *job; /* as registered, canonical; borrowed until the next change */
     uint64_t version, create_index, modify_index, job_modify_index;
     int64_t submit_unix_ns;
-    bool stop;                  /* desired: nothing runs */
+    bool stop; /* desired: nothing runs */
 };
 
 const struct standalone_job *standalone_find(const struct standalone *standalone,

@@ -22,9 +22,9 @@ enum {
 struct queued {
     struct machine_id id;
     struct fsm_event event;
-    bool root;              /* came from outside: waits for the next turn if the commit fails */
-    bool proposal;          /* of the control plane: dropped if the commit fails */
-    size_t payload_at;      /* in the queue's bytes; SIZE_MAX: none */
+    bool root;         /* came from outside: waits for the next turn if the commit fails */
+    bool proposal;     /* of the control plane: dropped if the commit fails */
+    size_t payload_at; /* in the queue's bytes; SIZE_MAX: none */
     size_t payload_size;
 };
 
@@ -99,8 +99,8 @@ void agent_tell(struct agent *agent, const struct machine_id *id, uint8_t event,
     agent_ask(agent, id, event, payload, 0);
 }
 
-void agent_ask(struct agent *agent, const struct machine_id *id, uint8_t event,
-               const void *payload, uint64_t reply)
+void agent_ask(struct agent *agent, const struct machine_id *id, uint8_t event, const void *payload,
+               uint64_t reply)
 {
     struct fsm_event posted = {.kind = event, .payload = payload, .reply = reply};
 
@@ -148,8 +148,8 @@ static void send_message(void *ctx, const struct fsm_message *message)
         bool peer = message->audience == TO_VOLUME_PEERS &&
                     !machine_id_equal(&slot->id, &message->to) &&
                     volume_is_same(volume_of(other), volume_of(sender->record));
-        bool user = message->audience == TO_PLUGIN_USERS &&
-                    uses_plugin(other, plugin_of(sender->record));
+        bool user =
+            message->audience == TO_PLUGIN_USERS && uses_plugin(other, plugin_of(sender->record));
         if (peer || user)
             enqueue(agent, &slot->id, &message->event, false);
     }
@@ -251,8 +251,8 @@ static void step(struct agent *agent, size_t number, struct fsm_now *now, struct
     now->seed = rng_next(rng);
     now->peers = peers_of(agent, &item.id, agent->scratch);
     struct sender sender = {agent, agent->scratch};
-    enum fsm_verdict verdict = fsm_step(def, &item.id, agent->scratch, &item.event, now,
-                                        send_message, &sender, &done);
+    enum fsm_verdict verdict =
+        fsm_step(def, &item.id, agent->scratch, &item.event, now, send_message, &sender, &done);
     agent->figures.ignored += verdict == FSM_IGNORED;
     agent->figures.stale += verdict == FSM_STALE;
     if (verdict == FSM_NEVER) {
@@ -265,8 +265,8 @@ static void step(struct agent *agent, size_t number, struct fsm_now *now, struct
     if (slot == NULL)
         slot = slot_add(agent, &item.id);
     keep_scratch(agent, slot);
-    agent->steps = grow(agent->steps, &agent->steps_size, agent->steps_count + 1,
-                        sizeof(*agent->steps));
+    agent->steps =
+        grow(agent->steps, &agent->steps_size, agent->steps_count + 1, sizeof(*agent->steps));
     struct journal_event *event = &agent->steps[agent->steps_count++];
     *event = (struct journal_event){
         .sequence = agent->figures.sequence + agent->steps_count,
@@ -286,8 +286,8 @@ static void step(struct agent *agent, size_t number, struct fsm_now *now, struct
     memcpy(event->issues, done.issues, sizeof(event->issues));
     /* Payloads live in the queue, which may still move; they are pointed to before the commit. */
     event->event.payload = NULL;
-    agent->origins = grow(agent->origins, &agent->origins_size, agent->steps_count,
-                          sizeof(*agent->origins));
+    agent->origins =
+        grow(agent->origins, &agent->origins_size, agent->steps_count, sizeof(*agent->origins));
     agent->origins[agent->steps_count - 1] = number;
 }
 

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int fill(struct err *err, int code, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static int fill(struct err *err, int code,
+                                                      const char *format, va_list args)
 {
     if (err == NULL)
         return code;
@@ -81,12 +82,15 @@ int err_from_errno(int number)
     static const struct {
         int number, code;
     } map[] = {
-        {EAGAIN, ERR_AGAIN},    {EINTR, ERR_AGAIN},      {EBUSY, ERR_AGAIN},
-        {ENOENT, ERR_GONE},     {ESRCH, ERR_GONE},       {ENODEV, ERR_GONE},
-        {EPERM, ERR_REFUSED},   {EACCES, ERR_REFUSED},   {EROFS, ERR_REFUSED},
-        {ETIMEDOUT, ERR_TIMEOUT}, {EMFILE, ERR_LIMIT},   {ENFILE, ERR_LIMIT},
-        {ENAMETOOLONG, ERR_LIMIT}, {E2BIG, ERR_LIMIT},   {EEXIST, ERR_EXISTS},
-        {EINVAL, ERR_INVALID},  {ENOSPC, ERR_FULL},      {EDQUOT, ERR_FULL},
+        {EAGAIN, ERR_AGAIN},       {EINTR, ERR_AGAIN},
+        {EBUSY, ERR_AGAIN},        {ENOENT, ERR_GONE},
+        {ESRCH, ERR_GONE},         {ENODEV, ERR_GONE},
+        {EPERM, ERR_REFUSED},      {EACCES, ERR_REFUSED},
+        {EROFS, ERR_REFUSED},      {ETIMEDOUT, ERR_TIMEOUT},
+        {EMFILE, ERR_LIMIT},       {ENFILE, ERR_LIMIT},
+        {ENAMETOOLONG, ERR_LIMIT}, {E2BIG, ERR_LIMIT},
+        {EEXIST, ERR_EXISTS},      {EINVAL, ERR_INVALID},
+        {ENOSPC, ERR_FULL},        {EDQUOT, ERR_FULL},
         {ENOSYS, ERR_UNSUPPORTED}, {EOPNOTSUPP, ERR_UNSUPPORTED},
     };
 

@@ -100,7 +100,7 @@ static bool unit_of(const char *at, size_t length, int64_t *ret_ns)
         const char *name;
         int64_t ns;
     } units[] = {
-        {"ns", 1},       {"us", 1000},       {"\xc2\xb5s", 1000},       {"\xce\xbcs", 1000},
+        {"ns", 1},       {"us", 1000},      {"\xc2\xb5s", 1000},      {"\xce\xbcs", 1000},
         {"ms", 1000000}, {"s", 1000000000}, {"m", 60LL * 1000000000}, {"h", 3600LL * 1000000000},
     };
 

@@ -6,7 +6,7 @@
 
 void uuid_format(char to[UUID_TEXT_SIZE], uint64_t high, uint64_t low)
 {
-    uint64_t h = (high & ~0xF000ull) | 0x4000ull;                                 /* version 4 */
+    uint64_t h = (high & ~0xF000ull) | 0x4000ull;                        /* version 4 */
     uint64_t l = (low & ~0xC000000000000000ull) | 0x8000000000000000ull; /* RFC 4122 variant */
 
     (void)text_format(to, UUID_TEXT_SIZE, "%08llx-%04llx-%04llx-%04llx-%012llx",

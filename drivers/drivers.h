@@ -2,18 +2,25 @@
  * drivers: starting, finding, stopping payloads.  Effects of the task machine on lane DRIVER.
  *
  * Every call names its work by a key: alloc, task, generation.  Performing a call again under the
- * same key finds what the first attempt left (shim directory, lock, cgroup, exit record) and gives
+ * same key finds what the first attempt left (file, lock, cgroup, exit record) and gives
  * the same completion; it never makes a second payload.  All calls return at once; exactly one
  * completion follows on the loop, never from inside the call.
  *
  * What exists for a key, in order of creation:
- *   <state>/shim/<alloc>/<task>.<generation>/   the shim's directory, mode 0700
- *       lock     flock held by daemon, then shim, for as long as a shim exists or is being made
- *       launch   what to run, written durably before the shim is spawned, mode 0600
- *       sock     where the shim answers
- *       started  identity of shim and payload, boot id; written once the payload runs
- *       exit     the exit record, written last, after every descriptor is closed
+ *   <state>/shim/                      mode 0700
+ *     <alloc>.<task>.<generation>      flock held by daemon, then shim, for as long as a shim
+ * exists or is being made.  Empty until just before a payload can exist; then one block that holds
+ *         started                        identity of shim and payload, boot id
+ *         exit                           the exit record, written last, after every other
+ *                                        descriptor is closed
+ *     <digest of the key>.sock         where the shim answers
  *   cgroup cairn/<node>/<alloc>.<task>.<generation>   the payload and all it starts; never the shim
+ *   cgroup cairn/<node>/shims                         every shim
+ * What to run travels in memory (a memfd), so that no secret of an environment lies on a disk.
+ *
+ * With the lock free, nobody will write for this key any more, and every process of the payload is
+ * in its cgroup: an exit record is the truth, an empty file means that nothing was ever started,
+ * and anything else that the end cannot be known.  drivers/shim/record.h has the formats.
  */
 #ifndef CAIRN_DRIVERS_DRIVERS_H
 #define CAIRN_DRIVERS_DRIVERS_H
@@ -37,20 +44,20 @@ struct driver_key {
 
 /* How a payload ended. */
 struct driver_exit {
-    bool known;                     /* false: neither shim nor exit record; counts as failure */
-    int32_t code;                   /* exit status, or 128 + signal */
-    int32_t signal;                 /* 0: exited by itself */
+    bool known;     /* false: neither shim nor exit record; counts as failure */
+    int32_t code;   /* exit status, or 128 + signal */
+    int32_t signal; /* 0: exited by itself */
     bool oom_killed;
-    int64_t finished_unix_ns;       /* 0 if unknown */
-    char message[ERR_TEXT_SIZE];    /* why, when there is more to say than the code */
+    int64_t finished_unix_ns;    /* 0 if unknown */
+    char message[ERR_TEXT_SIZE]; /* why, when there is more to say than the code */
 };
 
 enum driver_outcome {
-    DRIVER_RUNNING,     /* start, recover: the payload runs; identity is set */
-    DRIVER_EXITED,      /* start, recover: it ran and ended; exit is set */
-    DRIVER_LOST,        /* recover: no shim, no exit record, cgroup emptied (or none) */
-    DRIVER_DONE,        /* stop, signal, destroy: done, also if there was nothing to do */
-    DRIVER_FAILED,      /* error says why; error.recoverable: trying again may help */
+    DRIVER_RUNNING, /* start, recover: the payload runs; identity is set */
+    DRIVER_EXITED,  /* start, recover: it ran and ended; exit is set */
+    DRIVER_LOST,    /* recover: no shim, no exit record, cgroup emptied (or none) */
+    DRIVER_DONE,    /* stop, signal, destroy: done, also if there was nothing to do */
+    DRIVER_FAILED,  /* error says why; error.recoverable: trying again may help */
 };
 
 struct driver_result {
@@ -63,10 +70,10 @@ struct driver_result {
 typedef void driver_done(void *ctx, const struct driver_result *result);
 
 struct drivers_config {
-    struct loop *loop;              /* borrowed */
-    const char *state_dir;          /* absolute; shim/ is made below it */
-    const char *node_mark;          /* 8 hex digits of the node id: our cgroups' parent */
-    const char *shim_path;          /* absolute path of cairn-shim */
+    struct loop *loop;     /* borrowed */
+    const char *state_dir; /* absolute; shim/ is made below it */
+    const char *node_mark; /* 8 hex digits of the node id: our cgroups' parent */
+    const char *shim_path; /* absolute path of cairn-shim */
     bool raw_exec_enabled;
     bool raw_exec_no_cgroups;
     /* A payload that was reported running has ended.  Called once for each, on the loop. */
@@ -95,19 +102,20 @@ int driver_validate(const struct task_spec *task, struct err *err);
 
 struct driver_start {
     struct driver_key key;
-    const struct task_spec *task;   /* config already interpolated; all of it borrowed for the call */
-    const char *alloc_dir;          /* <alloc root>, absolute */
-    const char *task_dir;           /* <alloc root>/<task>; the payload's working directory */
-    const char *log_dir;            /* <alloc root>/alloc/logs */
-    struct spec_pairs env;          /* the payload's whole environment */
+    const struct task_spec *task; /* config already interpolated; all of it borrowed for the call */
+    const char *alloc_dir;        /* <alloc root>, absolute */
+    const char *task_dir;         /* <alloc root>/<task>; the payload's working directory */
+    const char *log_dir;          /* <alloc root>/alloc/logs */
+    struct spec_pairs env;        /* the payload's whole environment */
 };
 
 /* Finds the shim of this key, or its exit record, else starts one.  RUNNING, EXITED or FAILED. */
 void driver_start(struct drivers *drivers, const struct driver_start *start, driver_done *done,
                   void *ctx);
 
-/* True if a start under this key ever got as far as its directory; false: the world is as it was
- * before.  Ask before recover or destroy, which remove it. */
+/* True if a payload may have existed under this key, or still may because a shim is just being
+ * made; false: the world is as it was before.  Ask before recover or destroy, which remove the
+ * traces. */
 bool driver_was_begun(const struct drivers *drivers, const struct driver_key *key);
 
 /* Only looks.  RUNNING (and on_exit will follow), EXITED, or LOST after emptying the cgroup.
@@ -133,7 +141,7 @@ void driver_destroy(struct drivers *drivers, const struct driver_key *key, drive
 
 struct driver_stats {
     struct cgroup_stats usage;
-    double cpu_percent;             /* of one core, since the previous call for this key */
+    double cpu_percent; /* of one core, since the previous call for this key */
     int64_t timestamp_unix_ns;
 };
 

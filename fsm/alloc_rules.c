@@ -340,8 +340,7 @@ static void send_start(const struct machine_id *self, struct alloc *alloc, fsm_s
 {
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         struct alloc_member *member = &alloc->assign.members[i];
-        bool wanted = alloc->machine.state == A_POSTSTOP ||
-                      member->lifecycle != LIFECYCLE_POSTSTOP;
+        bool wanted = alloc->machine.state == A_POSTSTOP || member->lifecycle != LIFECYCLE_POSTSTOP;
         if (member->kind != MEMBER_TASK || member->told != ORDER_NONE || !wanted ||
             member->run_state == TASK_RUN_DEAD || !policy_may_start(alloc, member))
             continue;
@@ -526,6 +525,7 @@ static bool failing(const struct alloc *alloc)
     return policy_kill_reason(alloc, &cause) != TASK_EVENT_NONE;
 }
 
+/* clang-format off */
 GUARD(alloc_condemned, alloc->assign.condemned)
 GUARD(alloc_has_previous, alloc->assign.previous[0] != '\0')
 GUARD(alloc_hooks_left, alloc->hook != ALLOC_HOOK_COUNT)
@@ -544,6 +544,7 @@ GUARD(alloc_failing_prekill, failing(alloc) && has_prekill(alloc))
 GUARD(alloc_failing_delay, failing(alloc) && has_delay(alloc))
 GUARD(alloc_any_running, any_running(alloc))
 GUARD(alloc_destroy_wanted, alloc->destroy_wanted)
+/* clang-format on */
 
 /* --- the invariant, and the validator for records from disk --- */
 

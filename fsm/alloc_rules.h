@@ -6,20 +6,20 @@
 
 /*    guard               function                     holds when */
 #define ALLOC_GUARDS(X)                                                                            \
-    X(CONDEMNED, alloc_condemned)           /* its record was damaged */                           \
+    X(CONDEMNED, alloc_condemned) /* its record was damaged */                                     \
     X(HAS_PREVIOUS, alloc_has_previous)                                                            \
-    X(HOOKS_LEFT, alloc_hooks_left)         /* the phase has another hook */                       \
+    X(HOOKS_LEFT, alloc_hooks_left) /* the phase has another hook */                               \
     X(HAS_VOLUMES, alloc_has_volumes)                                                              \
     X(VOLUMES_READY, alloc_volumes_ready)                                                          \
     X(VOLUMES_GONE, alloc_volumes_gone)                                                            \
-    X(HAS_PREKILL, alloc_has_prekill)       /* hooks, and tasks that have run */                   \
-    X(HAS_DELAY, alloc_has_delay)           /* a shutdown_delay not served, tasks that run */      \
-    X(ALL_DEAD, alloc_all_dead)             /* every task but poststop ones that will run */       \
-    X(ALL_DEAD_POSTSTOP, alloc_all_dead_poststop)   /* and there are such */                       \
-    X(ALL_DEAD_VOLUMES, alloc_all_dead_volumes)     /* or else there are volumes */                \
-    X(EVERY_DEAD, alloc_every_dead)         /* poststop tasks too */                               \
+    X(HAS_PREKILL, alloc_has_prekill) /* hooks, and tasks that have run */                         \
+    X(HAS_DELAY, alloc_has_delay)     /* a shutdown_delay not served, tasks that run */            \
+    X(ALL_DEAD, alloc_all_dead)       /* every task but poststop ones that will run */             \
+    X(ALL_DEAD_POSTSTOP, alloc_all_dead_poststop) /* and there are such */                         \
+    X(ALL_DEAD_VOLUMES, alloc_all_dead_volumes)   /* or else there are volumes */                  \
+    X(EVERY_DEAD, alloc_every_dead)               /* poststop tasks too */                         \
     X(EVERY_DEAD_VOLUMES, alloc_every_dead_volumes)                                                \
-    X(FAILING, alloc_failing)               /* a task's end means the end of the group */          \
+    X(FAILING, alloc_failing) /* a task's end means the end of the group */                        \
     X(FAILING_PREKILL, alloc_failing_prekill)                                                      \
     X(FAILING_DELAY, alloc_failing_delay)                                                          \
     X(ANY_RUNNING, alloc_any_running)                                                              \

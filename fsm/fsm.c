@@ -299,8 +299,8 @@ static void set_limit(const struct fsm_def *def, struct machine *record, const s
 
 /* Issues the effects of ROW; true if any of them is awaited. */
 static bool issue(const struct fsm_def *def, const struct machine_id *self, struct machine *record,
-                  const struct fsm_row *row, const struct fsm_event *event, const struct fsm_now *now, fsm_send *send,
-                  void *ctx, struct fsm_step *step)
+                  const struct fsm_row *row, const struct fsm_event *event,
+                  const struct fsm_now *now, fsm_send *send, void *ctx, struct fsm_step *step)
 {
     bool awaited = false;
 

@@ -64,8 +64,8 @@ static void check_order(struct checker *checker)
         const struct fsm_row *before = row - 1;
         if (before->state > row->state ||
             (before->state == row->state && before->event > row->event))
-            violation(checker, 1, state_of(checker, row->state), "out of order:",
-                      fsm_event_name(def, row->event));
+            violation(checker, 1, state_of(checker, row->state),
+                      "out of order:", fsm_event_name(def, row->event));
     }
 }
 
@@ -93,8 +93,8 @@ static void check_guards(struct checker *checker)
 
     for (uint16_t r = 0; r < def->rows_count; r++) {
         const struct fsm_row *row = &def->rows[r], *after = row + 1;
-        bool last = r + 1 == def->rows_count || after->state != row->state ||
-                    after->event != row->event;
+        bool last =
+            r + 1 == def->rows_count || after->state != row->state || after->event != row->event;
         if (last != (row->guard == 0))
             violation(checker, 3, state_of(checker, row->state),
                       last ? "has no unguarded row for" : "has rows behind the unguarded one for",
@@ -289,8 +289,8 @@ static void check_sizes(struct checker *checker)
             violation(checker, 10, effect->name, "completes if and only if", "its lane is awaited");
         for (uint8_t e = 0; e < def->events_count; e++) {
             if ((effect->completions >> e & 1u) != 0 && def->events[e].class != FSM_COMPLETION)
-                violation(checker, 10, effect->name, "is completed by what is no completion:",
-                          fsm_event_name(def, e));
+                violation(checker, 10, effect->name,
+                          "is completed by what is no completion:", fsm_event_name(def, e));
         }
     }
 }

@@ -57,7 +57,8 @@ void fsm_draw_matrix(const struct fsm_def *def, fsm_print *print, void *ctx)
     }
 }
 
-/* True if no earlier row leads from the same state to the same next one by the same kind of line. */
+/* True if no earlier row leads from the same state to the same next one by the same kind of line.
+ */
 static bool is_first_edge(const struct fsm_def *def, uint16_t number)
 {
     const struct fsm_row *row = &def->rows[number];

@@ -4,10 +4,9 @@
 
 const char *task_event_type_name(unsigned type)
 {
-    static const char *const names[TASK_EVENT_TYPE_COUNT] = {
-        [TASK_EVENT_NONE] = "",
+    static const char *const names[TASK_EVENT_TYPE_COUNT] = {[TASK_EVENT_NONE] = "",
 #define X(name, text) [TASK_EVENT_##name] = text,
-        TASK_EVENT_TYPES(X)
+                                                             TASK_EVENT_TYPES(X)
 #undef X
     };
     return type < TASK_EVENT_TYPE_COUNT ? names[type] : "?";
@@ -146,8 +145,7 @@ void task_event_message(const struct task_event *event, char *to, size_t size)
         (void)text_copy(to, size, "Main tasks in the group died");
         return;
     case TASK_EVENT_RESTORE_FAILED:
-        (void)text_copy(to, size,
-                        "failed to restore task; will not run until server is contacted");
+        (void)text_copy(to, size, "failed to restore task; will not run until server is contacted");
         return;
     case TASK_EVENT_SHUTDOWN_DELAY:
         duration_message("Waiting for shutdown_delay of ", event->number,

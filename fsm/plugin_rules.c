@@ -134,9 +134,11 @@ uint32_t plugin_record_size(const struct machine *record)
         return condition;                                                                          \
     }
 
+/* clang-format off */
 GUARD(plugin_permanent, plugin->permanent)
 GUARD(plugin_remove_wanted, plugin->remove_wanted)
 GUARD(plugin_probes_left, plugin->machine.attempt < PROBES_MAX)
+/* clang-format on */
 
 const char *plugin_broken(const struct machine *record)
 {

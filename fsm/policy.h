@@ -15,17 +15,17 @@ enum restart_answer { RESTART_AGAIN, RESTART_DELAYED, RESTART_SUCCEEDED, RESTART
 struct restart_input {
     const struct task_define *define;
     uint64_t now_ms;
-    uint64_t interval_ms;       /* node time at which the current interval began */
-    uint64_t seed;              /* for the jitter of the delay */
-    uint32_t count;             /* restarts used in the current interval */
-    bool success;               /* exit code 0, no signal, known */
-    bool unrecoverable;         /* a start error that trying again will not mend */
+    uint64_t interval_ms; /* node time at which the current interval began */
+    uint64_t seed;        /* for the jitter of the delay */
+    uint32_t count;       /* restarts used in the current interval */
+    bool success;         /* exit code 0, no signal, known */
+    bool unrecoverable;   /* a start error that trying again will not mend */
 };
 
 struct restart_decision {
     enum restart_answer answer;
     uint64_t delay_ms;
-    uint64_t interval_ms;       /* to be stored for the next decision, as count is */
+    uint64_t interval_ms; /* to be stored for the next decision, as count is */
     uint32_t count;
     char reason[TASK_EVENT_TEXT_SIZE];
 };
@@ -63,17 +63,17 @@ bool policy_restarts_on_success(bool batch, enum spec_lifecycle lifecycle, bool 
 
 struct reconcile_alloc {
     const char *group;
-    uint32_t index;             /* in its group */
-    bool live;                  /* neither ended nor told to end */
-    bool succeeded;             /* ended, and completely */
-    bool current;               /* made from a definition as good as the wanted one */
-    bool stop;                  /* out: must be told to end */
+    uint32_t index; /* in its group */
+    bool live;      /* neither ended nor told to end */
+    bool succeeded; /* ended, and completely */
+    bool current;   /* made from a definition as good as the wanted one */
+    bool stop;      /* out: must be told to end */
 };
 
 struct reconcile_group {
     const char *name;
-    uint32_t count;             /* wanted */
-    bool *place;                /* out: for each index, whether an alloc must be made */
+    uint32_t count; /* wanted */
+    bool *place;    /* out: for each index, whether an alloc must be made */
 };
 
 /* What must be stopped and placed so that each group has its count of current allocs.  An alloc of

@@ -133,6 +133,8 @@ enum client_status policy_client_status(const struct alloc *alloc, const char **
                        : running ? "Tasks are running"
                        : pending ? "No tasks have started"
                                  : "All tasks have completed";
-    return failed ? CLIENT_FAILED : running ? CLIENT_RUNNING : pending ? CLIENT_PENDING
-                                                                       : CLIENT_COMPLETE;
+    return failed    ? CLIENT_FAILED
+           : running ? CLIENT_RUNNING
+           : pending ? CLIENT_PENDING
+                     : CLIENT_COMPLETE;
 }

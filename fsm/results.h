@@ -13,15 +13,15 @@
 enum { RESULTS_BYTES_MAX = 32 * 1024, RESULT_KEY_MAX = 255, RESULT_VALUE_MAX = 8 * 1024 };
 
 enum result_kind {
-    RESULT_ENV,     /* key: variable, value: its value */
-    RESULT_MOUNT,   /* key: path in the task, value: "host path\tro|rw\tpropagation" */
-    RESULT_DEVICE,  /* key: path in the task, value: "host path\tpermissions" */
-    RESULT_DATA,    /* the hook's own */
+    RESULT_ENV,    /* key: variable, value: its value */
+    RESULT_MOUNT,  /* key: path in the task, value: "host path\tro|rw\tpropagation" */
+    RESULT_DEVICE, /* key: path in the task, value: "host path\tpermissions" */
+    RESULT_DATA,   /* the hook's own */
     RESULT_KIND_COUNT,
 };
 
 struct results {
-    uint8_t *bytes;     /* borrowed */
+    uint8_t *bytes; /* borrowed */
     uint32_t used;
     uint32_t size;
 };
@@ -30,7 +30,7 @@ struct result {
     uint8_t hook;
     uint8_t kind;
     char key[RESULT_KEY_MAX + 1];
-    const char *value;      /* borrowed from the results, not terminated */
+    const char *value; /* borrowed from the results, not terminated */
     uint32_t value_length;
 };
 

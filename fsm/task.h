@@ -180,6 +180,7 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(I64, finished_unix_ns, 0, "")                                                                \
     X(I64, last_restart_unix_ns, 0, "")                                                            \
     X(U64, status_revision, 0, "grows with every change that users see")                           \
+    X(U64, told_revision, 0, "the newest one that its alloc was told of")                          \
     X(U32, restart_count, 0, "restarts used in this interval")                                     \
     X(U32, restarts, 0, "restarts in all")                                                         \
     X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \

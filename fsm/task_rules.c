@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    STOP_GRACE_MS = 10000,  /* the shim kills at the kill timeout; we step in this much later */
+    STOP_GRACE_MS = 10000, /* the shim kills at the kill timeout; we step in this much later */
     REAP_BACKOFF_MS = 500,
     REAP_BACKOFF_MS_MAX = 30000,
 };
@@ -527,7 +527,7 @@ uint64_t task_backoff_ms(const struct machine *record, const struct fsm_now *now
 void task_send(const struct machine_id *self, struct machine *record, uint8_t effect,
                const struct fsm_event *event, fsm_send *send, void *ctx)
 {
-    const struct task *task = task_of(record);
+    struct task *task = mutable_task(record);
     struct machine_id alloc = machine_id_owner(self);
     struct task_changed changed = {
         .run_state = task->run_state,
@@ -542,6 +542,9 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
 
     (void)event; /* the news is the state, whatever led to it */
     check(effect == TX_SEND_CHANGED);
+    if (task->told_revision == task->status_revision)
+        return; /* nothing that anybody sees is new: a restart of the daemon says nothing (I-39) */
+    task->told_revision = task->status_revision;
     (void)text_copy(changed.name, sizeof(changed.name), machine_id_name(self)); /* fits: bounded */
     send(ctx, &message);
 }
@@ -575,6 +578,7 @@ static bool delay_ahead(const struct task *task)
     return task->define.shutdown_delay_ms > 0 && task->delay_until_ms == 0;
 }
 
+/* clang-format off */
 GUARD(task_may_start, task->may_start)
 GUARD(task_hooks_left, task->hook != TASK_HOOK_COUNT)
 GUARD(task_has_prekill, has_hooks(task, PHASE_PREKILL))
@@ -582,8 +586,8 @@ GUARD(task_has_delay, delay_ahead(task))
 GUARD(task_has_poststart, has_hooks(task, PHASE_POSTSTART))
 GUARD(task_has_exited, has_hooks(task, PHASE_EXITED))
 GUARD(task_kill_wanted, task->kill_wanted)
-GUARD(task_kill_prekill, task->kill_wanted && has_hooks(task, PHASE_PREKILL) &&
-                             task->resume == RESUME_NOTHING)
+GUARD(task_kill_prekill,
+      task->kill_wanted && has_hooks(task, PHASE_PREKILL) && task->resume == RESUME_NOTHING)
 GUARD(task_kill_delay, task->kill_wanted && delay_ahead(task))
 GUARD(task_resume_stop, task->resume == RESUME_STOPPING)
 GUARD(task_resume_delay, task->resume == RESUME_DELAYING)
@@ -596,6 +600,7 @@ GUARD(task_restart_held, (task->verdict == TASK_RESTART_NOW) && !task->may_start
 GUARD(task_restart_now, task->verdict == TASK_RESTART_NOW)
 GUARD(task_restart_later, task->verdict == TASK_RESTART_LATER)
 GUARD(task_remove_wanted, task->remove_wanted)
+/* clang-format on */
 
 bool task_holds_work(const struct task *task)
 {

@@ -6,22 +6,22 @@
 
 /*    guard              function                   holds when */
 #define TASK_GUARDS(X)                                                                             \
-    X(MAY_START, task_may_start)           /* nothing has to be asked before a start */            \
-    X(HOOKS_LEFT, task_hooks_left)         /* the phase has another hook */                        \
+    X(MAY_START, task_may_start)   /* nothing has to be asked before a start */                    \
+    X(HOOKS_LEFT, task_hooks_left) /* the phase has another hook */                                \
     X(HAS_PREKILL, task_has_prekill)                                                               \
-    X(HAS_DELAY, task_has_delay)           /* a shutdown_delay that has not been served */         \
+    X(HAS_DELAY, task_has_delay) /* a shutdown_delay that has not been served */                   \
     X(HAS_POSTSTART, task_has_poststart)                                                           \
     X(HAS_EXITED, task_has_exited)                                                                 \
     X(KILL_WANTED, task_kill_wanted)                                                               \
-    X(KILL_PREKILL, task_kill_prekill)     /* and hooks come first */                              \
-    X(KILL_DELAY, task_kill_delay)         /* and the delay comes first */                         \
-    X(RESUME_STOP, task_resume_stop)       /* the kill path stood there when we went down */       \
+    X(KILL_PREKILL, task_kill_prekill) /* and hooks come first */                                  \
+    X(KILL_DELAY, task_kill_delay)     /* and the delay comes first */                             \
+    X(RESUME_STOP, task_resume_stop)   /* the kill path stood there when we went down */           \
     X(RESUME_DELAY, task_resume_delay)                                                             \
     X(RESUME_PREKILL, task_resume_prekill)                                                         \
-    X(NEVER_BEGUN, task_never_begun)       /* the intent was stored, the start never made */       \
+    X(NEVER_BEGUN, task_never_begun) /* the intent was stored, the start never made */             \
     X(NEVER_BEGUN_MAY, task_never_begun_may)                                                       \
     X(NEVER_BEGUN_KILL, task_never_begun_kill)                                                     \
-    X(EXIT_UNSEEN, task_exit_unseen)       /* it ran, and how it ended is not known yet */         \
+    X(EXIT_UNSEEN, task_exit_unseen) /* it ran, and how it ended is not known yet */               \
     X(RESTART_HELD, task_restart_held)                                                             \
     X(RESTART_NOW, task_restart_now)                                                               \
     X(RESTART_LATER, task_restart_later)                                                           \

@@ -16,7 +16,8 @@ enum {
     RETRY_BACKOFF_MS = 1000,
     RETRY_BACKOFF_MS_MAX = 60000,
     RETRIES_MAX = 10,
-    PLUGIN_WAIT_MS = 60000, /* for the first placement; a restored claim waits as long as it takes */
+    PLUGIN_WAIT_MS =
+        60000, /* for the first placement; a restored claim waits as long as it takes */
     DRAIN_RETRY_MS = 5000,
 };
 
@@ -229,6 +230,7 @@ static bool must_undo(const struct volume *volume, uint32_t peers)
     return volume->published || must_unstage(volume, peers);
 }
 
+/* clang-format off */
 GUARD(volume_must_stage, our_turn(peers) && !is_staged(peers))
 GUARD(volume_must_publish, our_turn(peers) && is_staged(peers))
 GUARD(volume_retry, volume->recoverable && volume->machine.attempt < RETRIES_MAX)
@@ -242,6 +244,7 @@ GUARD(volume_release_unstage, volume->release_wanted && !volume->published &&
                                   must_unstage(volume, peers) && our_turn(peers))
 GUARD(volume_release_wait, volume->release_wanted && must_undo(volume, peers))
 GUARD(volume_release_claim, volume->release_wanted && volume->claimed)
+/* clang-format on */
 
 const char *volume_broken(const struct machine *record)
 {

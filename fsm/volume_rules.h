@@ -6,13 +6,13 @@
 
 /*    guard          function                 holds when */
 #define VOLUME_GUARDS(X)                                                                           \
-    X(MUST_STAGE, volume_must_stage)      /* our turn, and nobody has staged it yet */             \
-    X(MUST_PUBLISH, volume_must_publish)  /* our turn, and it is staged or need not be */          \
-    X(RETRY, volume_retry)                /* the failure may go away, and tries are left */        \
+    X(MUST_STAGE, volume_must_stage)         /* our turn, and nobody has staged it yet */          \
+    X(MUST_PUBLISH, volume_must_publish)     /* our turn, and it is staged or need not be */       \
+    X(RETRY, volume_retry)                   /* the failure may go away, and tries are left */     \
     X(BACK_UNPUBLISH, volume_back_unpublish) /* our turn to unpublish */                           \
-    X(BACK_UNSTAGE, volume_back_unstage)  /* our turn to unstage: published no more, last user */  \
-    X(BACK_WAIT, volume_back_wait)        /* there is something to undo, but not now */            \
-    X(BACK_CLAIM, volume_back_claim)      /* nothing is mounted, the claim remains */              \
+    X(BACK_UNSTAGE, volume_back_unstage) /* our turn to unstage: published no more, last user */   \
+    X(BACK_WAIT, volume_back_wait)       /* there is something to undo, but not now */             \
+    X(BACK_CLAIM, volume_back_claim)     /* nothing is mounted, the claim remains */               \
     X(RELEASE_WANTED, volume_release_wanted)                                                       \
     X(RELEASE_UNPUBLISH, volume_release_unpublish)                                                 \
     X(RELEASE_UNSTAGE, volume_release_unstage)                                                     \

@@ -8,6 +8,7 @@
  * journal; nothing a hook knows lives only in memory.
  *
  * The environment and the interpolation of a task are here too (client-behaviour 5.1, 5.2).
+ * Everything is called on the loop's thread.
  */
 #ifndef CAIRN_HOOKS_HOOKS_H
 #define CAIRN_HOOKS_HOOKS_H
@@ -23,67 +24,81 @@ struct hooks;
 /* What tasks may know of the node.  All borrowed for the life of the hooks. */
 struct hooks_node {
     const char *id, *name, *datacenter, *region, *class;
-    struct spec_pairs attributes;   /* "kernel.name" -> "linux", without the "attr." */
+    struct spec_pairs attributes; /* "kernel.name" -> "linux", without the "attr." */
     struct spec_pairs meta;
 };
 
 struct hooks_config {
     struct loop *loop;
-    const char *alloc_dir;          /* absolute; one directory for each alloc below it */
+    const char *alloc_dir; /* absolute; one directory for each alloc below it; copied */
     const struct hooks_node *node;
-    const char *const *environment; /* the daemon's, NULL-terminated; the denylist is applied here */
-    const char *const *user_denylist; /* users no task may run as, NULL-terminated */
+    const char *const *environment;   /* the daemon's, NULL-terminated; NULL: tasks get none of it.
+                                         Nomad's denylist is applied here */
+    const char *const *user_denylist; /* for drivers that isolate, NULL-terminated; NULL: Nomad's
+                                         default, root and Administrator */
 };
 
+/* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is
+ * not absolute (ERR_INVALID) or too long for the paths below (ERR_LIMIT). */
 struct hooks *hooks_new(const struct hooks_config *config, struct err *err);
+
+/* Runs under way are finished by the pool, but their DONE is not called any more. */
 void hooks_free(struct hooks *hooks);
 
-/* --- which hooks a spec needs --- */
+/* --- which hooks a spec needs: the masks of all phases are set, nothing else --- */
 
 void hooks_plan_alloc(const struct alloc_spec *alloc, struct alloc_assign *assign);
 void hooks_plan_task(const struct alloc_spec *alloc, const struct task_spec *task,
                      struct task_define *define);
 
-/* --- running one; returns at once, DONE follows on the loop, never from inside the call --- */
+/* --- running one --- */
 
-/* OUTCOME (code 0: done) is borrowed for the call. */
+/* OUTCOME (code 0: done) is borrowed for the call; its text is one sentence without a secret. */
 typedef void hook_done(void *ctx, const struct hook_outcome *outcome);
 
 struct hook_run {
     enum hook_phase phase;
-    uint8_t hook;                   /* enum alloc_hook or task_hook; the COUNT value is "none" */
-    const struct alloc_spec *alloc; /* what it needs of the spec is copied */
-    const struct task_spec *task;   /* NULL for hooks of an alloc */
+    uint8_t hook; /* enum alloc_hook or task_hook; the COUNT value is "none" and always done */
+    const struct alloc_spec *alloc; /* teardown needs no more of it than the id ... */
+    const struct task_spec *task;   /* ... and of this than the name; NULL for hooks of an alloc */
     const uint8_t *results;         /* what earlier runs of the task's hooks left */
     uint32_t results_bytes;
 };
 
+/* Returns at once; DONE follows on the loop, exactly once, never from inside the call.  RUN and all
+ * it points to are borrowed for the call.  A failure says whether trying again may help: a full
+ * disk and every teardown may, a lost alloc directory (ERR_GONE) never. */
 void hook_run(struct hooks *hooks, const struct hook_run *run, hook_done *done, void *ctx);
 
-/* --- paths of an alloc, absolute --- */
+/* --- paths of an alloc, absolute, on the host --- */
 
 struct hooks_paths {
-    char root[512];     /* <alloc_dir>/<alloc> */
-    char shared[512];   /* .../alloc */
-    char logs[512];     /* .../alloc/logs */
-    char task[512];     /* .../<task> */
-    char local[512];    /* .../<task>/local */
-    char secrets[512];  /* .../<task>/secrets */
+    char root[512];    /* <alloc_dir>/<alloc> */
+    char shared[512];  /* .../alloc */
+    char logs[512];    /* .../alloc/logs */
+    char task[512];    /* .../<task> */
+    char local[512];   /* .../<task>/local */
+    char secrets[512]; /* .../<task>/secrets */
 };
 
+/* TASK may be NULL: then the paths of a task are "".  ERR_INVALID for an id or a name that cannot
+ * be a directory's (a task "alloc" included), ERR_LIMIT. */
 int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *task,
                 struct hooks_paths *ret_paths, struct err *err);
 
 /* --- environment and interpolation --- */
 
-/* A task as its driver gets it: environment complete, config and env interpolated.  One block,
- * owned by the caller. */
+/* A task as its driver gets it: environment complete, config and env interpolated.  Owned by the
+ * caller with all it points to; borrows nothing. */
 struct hooks_launch {
-    struct spec_pairs env;
-    struct task_spec task;          /* copy of the spec with config_json, user, ... interpolated */
+    struct spec_pairs env; /* ordered by name, each once: the same input gives the same bytes */
+    struct task_spec task; /* the spec with config_json and user interpolated; its env is env */
 };
 
-/* ERR_INVALID (never recoverable) when the config names an unknown variable. */
+/* ERR_INVALID (never recoverable) when the config names an unknown variable or holds an expression
+ * that is none; the text is Nomad's for the event Failed Validation and tells where.  ERR_LIMIT
+ * when something becomes too long, ERR_CORRUPT for damaged RESULTS.  RET_LAUNCH is untouched then.
+ * No text tells a value. */
 int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
                   const struct task_spec *task, const uint8_t *results, uint32_t results_bytes,
                   struct hooks_launch **ret_launch, struct err *err);

@@ -6,12 +6,10 @@
  * may be huge when written out.  Recursion is bounded by EVALUATE_DEPTH_MAX whatever shape the
  * tree has; a chain of operators is as deep as it is long.
  *
- * Both branches of a conditional need not be of one type here, and && and || do not evaluate a
- * right side that cannot matter; otherwise as the specification says.
+ * Both branches of a conditional need not be of one type here; otherwise as the specification says.
  */
 #include "io/hcl_tree.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,9 +73,9 @@ int hcl_charge_value(struct hcl_context *context, struct hcl_place place, const 
 }
 
 /* EXPRESSION converted to TYPE; WHAT it is for goes into the message. */
-static int evaluate_as(struct hcl_context *context, const struct hcl_scope *scope,
-                       const struct hcl_expression *expression, enum hcl_type type,
-                       const char *what, json_t **ret_value, struct hcl_error *error)
+int hcl_evaluate_as(struct hcl_context *context, const struct hcl_scope *scope,
+                    const struct hcl_expression *expression, enum hcl_type type, const char *what,
+                    json_t **ret_value, struct hcl_error *error)
 {
     static const char *const names[] = {
         [HCL_STRING] = "a string", [HCL_NUMBER] = "a number", [HCL_BOOL] = "a bool"};
@@ -97,12 +95,12 @@ static int evaluate_as(struct hcl_context *context, const struct hcl_scope *scop
     return code;
 }
 
-static int evaluate_bool(struct hcl_context *context, const struct hcl_scope *scope,
-                         const struct hcl_expression *expression, const char *what, bool *ret_true,
-                         struct hcl_error *error)
+int hcl_evaluate_bool(struct hcl_context *context, const struct hcl_scope *scope,
+                      const struct hcl_expression *expression, const char *what, bool *ret_true,
+                      struct hcl_error *error)
 {
     json_t *value;
-    int code = evaluate_as(context, scope, expression, HCL_BOOL, what, &value, error);
+    int code = hcl_evaluate_as(context, scope, expression, HCL_BOOL, what, &value, error);
 
     if (code == 0) {
         *ret_true = json_is_true(value);
@@ -307,7 +305,8 @@ static int evaluate_template(struct hcl_context *context, const struct hcl_scope
          part = part->next) {
         json_t *text;
 
-        code = evaluate_as(context, scope, part, HCL_STRING, "what is put into text", &text, error);
+        code = hcl_evaluate_as(context, scope, part, HCL_STRING, "what is put into text", &text,
+                               error);
         if (code != 0)
             break;
         size_t length = json_string_length(text);
@@ -358,8 +357,8 @@ static int evaluate_object(struct hcl_context *context, const struct hcl_scope *
 
     for (const struct hcl_expression *part = expression->parts.first; part != NULL && code == 0;
          part = part->next->next) {
-        code =
-            evaluate_as(context, scope, part, HCL_STRING, "the name of an attribute", &key, error);
+        code = hcl_evaluate_as(context, scope, part, HCL_STRING, "the name of an attribute", &key,
+                               error);
         if (code != 0)
             break;
         code = hcl_evaluate(context, scope, part->next, &item, error);
@@ -390,7 +389,7 @@ static int collect_pair(struct hcl_context *context, const struct hcl_scope *sco
 {
     const struct hcl_for *loop = expression->loop;
     json_t *key, *value;
-    int code = evaluate_as(context, scope, loop->key, HCL_STRING, "the key", &key, error);
+    int code = hcl_evaluate_as(context, scope, loop->key, HCL_STRING, "the key", &key, error);
 
     if (code != 0)
         return code;
@@ -424,7 +423,7 @@ static int collect_element(struct hcl_context *context, const struct hcl_scope *
     int code = 0;
 
     if (loop->condition != NULL)
-        code = evaluate_bool(context, scope, loop->condition, "a condition", &wanted, error);
+        code = hcl_evaluate_bool(context, scope, loop->condition, "a condition", &wanted, error);
     if (code != 0 || !wanted)
         return code;
     if (loop->key != NULL)
@@ -435,8 +434,8 @@ static int collect_element(struct hcl_context *context, const struct hcl_scope *
             check(json_array_append_new(collected->list, value) == 0);
         return code;
     }
-    code = evaluate_as(context, scope, loop->value, HCL_STRING, "what is put into text", &value,
-                       error);
+    code = hcl_evaluate_as(context, scope, loop->value, HCL_STRING, "what is put into text", &value,
+                           error);
     if (code != 0)
         return code;
     size_t length = json_string_length(value);
@@ -511,306 +510,6 @@ static int evaluate_for(struct hcl_context *context, const struct hcl_scope *sco
     return code;
 }
 
-/* --- operators --- */
-
-static json_t *whole_result(enum hcl_operator op, int64_t a, int64_t b)
-{
-    int64_t result;
-    bool overflow;
-
-    switch ((int)op) {
-    case OP_ADD:
-        overflow = __builtin_add_overflow(a, b, &result);
-        break;
-    case OP_SUBTRACT:
-        overflow = __builtin_sub_overflow(a, b, &result);
-        break;
-    case OP_MULTIPLY:
-        overflow = __builtin_mul_overflow(a, b, &result);
-        break;
-    case OP_DIVIDE:
-        overflow = (a == INT64_MIN && b == -1) || a % b != 0;
-        result = overflow ? 0 : a / b;
-        break;
-    default:
-        overflow = false;
-        result = b == -1 ? 0 : a % b; /* INT64_MIN % -1 would trap */
-        break;
-    }
-    return overflow ? NULL : json_integer(result);
-}
-
-/* NULL if the result is not a finite number; a divisor is not zero. */
-static json_t *arithmetic(enum hcl_operator op, const json_t *left, const json_t *right)
-{
-    if (json_is_integer(left) && json_is_integer(right)) {
-        json_t *whole = whole_result(op, json_integer_value(left), json_integer_value(right));
-
-        if (whole != NULL)
-            return whole;
-    }
-    double a = hcl_number_of(left), b = hcl_number_of(right);
-    switch ((int)op) {
-    case OP_ADD:
-        return hcl_number(a + b);
-    case OP_SUBTRACT:
-        return hcl_number(a - b);
-    case OP_MULTIPLY:
-        return hcl_number(a * b);
-    case OP_DIVIDE:
-        return hcl_number(a / b);
-    default:
-        return hcl_number(fmod(a, b));
-    }
-}
-
-static bool compare(enum hcl_operator op, const json_t *left, const json_t *right)
-{
-    int order;
-
-    if (json_is_integer(left) && json_is_integer(right)) {
-        json_int_t a = json_integer_value(left), b = json_integer_value(right);
-        order = (a > b) - (a < b);
-    } else {
-        double a = hcl_number_of(left), b = hcl_number_of(right);
-        order = (a > b) - (a < b);
-    }
-    switch ((int)op) {
-    case OP_LESS:
-        return order < 0;
-    case OP_LESS_EQUAL:
-        return order <= 0;
-    case OP_GREATER:
-        return order > 0;
-    default:
-        return order >= 0;
-    }
-}
-
-static int evaluate_logic(struct hcl_context *context, const struct hcl_scope *scope,
-                          const struct hcl_expression *expression, json_t **ret_value,
-                          struct hcl_error *error)
-{
-    const char *what = "what && and || combine";
-    bool value = false;
-    int code = evaluate_bool(context, scope, expression->operation.operand, what, &value, error);
-
-    if (code == 0 && value == (expression->operation.op == OP_AND))
-        code = evaluate_bool(context, scope, expression->operation.other, what, &value, error);
-    if (code == 0)
-        *ret_value = json_boolean(value);
-    return code;
-}
-
-static int evaluate_equality(struct hcl_context *context, const struct hcl_scope *scope,
-                             const struct hcl_expression *expression, json_t **ret_value,
-                             struct hcl_error *error)
-{
-    json_t *left, *right;
-    int code = hcl_evaluate(context, scope, expression->operation.operand, &left, error);
-
-    if (code != 0)
-        return code;
-    code = hcl_evaluate(context, scope, expression->operation.other, &right, error);
-    if (code == 0) {
-        code = hcl_charge_value(context, expression->place, left, error);
-        if (code == 0)
-            *ret_value = json_boolean((json_equal(left, right) != 0) ==
-                                      (expression->operation.op == OP_EQUAL));
-        json_decref(right);
-    }
-    json_decref(left);
-    return code;
-}
-
-static int evaluate_numbers(struct hcl_context *context, const struct hcl_scope *scope,
-                            const struct hcl_expression *expression, json_t **ret_value,
-                            struct hcl_error *error)
-{
-    enum hcl_operator op = expression->operation.op;
-    const char *what = "what this operator combines";
-    json_t *left, *right, *result;
-    int code =
-        evaluate_as(context, scope, expression->operation.operand, HCL_NUMBER, what, &left, error);
-
-    if (code != 0)
-        return code;
-    code =
-        evaluate_as(context, scope, expression->operation.other, HCL_NUMBER, what, &right, error);
-    if (code != 0) {
-        json_decref(left);
-        return code;
-    }
-    if (op < OP_ADD)
-        result = json_boolean(compare(op, left, right));
-    else if ((op == OP_DIVIDE || op == OP_MODULO) && hcl_number_of(right) == 0.0)
-        result = NULL;
-    else
-        result = arithmetic(op, left, right);
-    if (result == NULL)
-        code = hcl_complain(context->file, expression->operation.other->place, NULL, error,
-                            op == OP_DIVIDE || op == OP_MODULO ? "division by zero"
-                                                               : "the result is too large");
-    else
-        *ret_value = result;
-    json_decref(left);
-    json_decref(right);
-    return code;
-}
-
-static int evaluate_unary(struct hcl_context *context, const struct hcl_scope *scope,
-                          const struct hcl_expression *expression, json_t **ret_value,
-                          struct hcl_error *error)
-{
-    json_t *zero, *value;
-    bool truth = false;
-    int code;
-
-    if (expression->kind == NODE_NOT) {
-        code = evaluate_bool(context, scope, expression->operation.operand, "what ! negates",
-                             &truth, error);
-        if (code == 0)
-            *ret_value = json_boolean(!truth);
-        return code;
-    }
-    code = evaluate_as(context, scope, expression->operation.operand, HCL_NUMBER, "what - negates",
-                       &value, error);
-    if (code != 0)
-        return code;
-    zero = json_integer(0);
-    *ret_value = arithmetic(OP_SUBTRACT, zero, value);
-    check(*ret_value != NULL); /* the negative of a finite number is finite */
-    json_decref(zero);
-    json_decref(value);
-    return 0;
-}
-
-/* --- calls --- */
-
-/* try(a, b, ...): the first that evaluates; can(a): whether it does. */
-static int evaluate_try(struct hcl_context *context, const struct hcl_scope *scope,
-                        const struct hcl_expression *expression, json_t **ret_value,
-                        struct hcl_error *error)
-{
-    bool can = text_equal(expression->call.name, "can");
-    int code = ERR_INVALID;
-
-    if (expression->call.first == NULL || expression->flag || (can && expression->call.count != 1))
-        return hcl_complain(context->file, expression->place, NULL, error,
-                            can ? "can() takes one expression" : "try() takes expressions to try");
-    for (const struct hcl_expression *part = expression->call.first; part != NULL;
-         part = part->next) {
-        json_t *value;
-
-        code = hcl_evaluate(context, scope, part, &value, error);
-        if (code == 0 && can)
-            json_decref(value);
-        else if (code == 0)
-            *ret_value = value;
-        if (code == 0 || code == ERR_LIMIT)
-            break;
-    }
-    if (can && code != ERR_LIMIT) {
-        *ret_value = json_boolean(code == 0);
-        code = 0;
-    }
-    return code;
-}
-
-/* The call's arguments as a list, the last one spread if it says so. */
-static int evaluate_arguments(struct hcl_context *context, const struct hcl_scope *scope,
-                              const struct hcl_expression *expression, json_t **ret_list,
-                              struct hcl_error *error)
-{
-    json_t *list = json_array(), *value;
-    int code = 0;
-
-    for (const struct hcl_expression *part = expression->call.first; part != NULL && code == 0;
-         part = part->next) {
-        code = hcl_evaluate(context, scope, part, &value, error);
-        if (code == 0)
-            code = hcl_charge_value(context, part->place, value, error);
-        else
-            value = NULL;
-        if (code == 0 && part->next == NULL && expression->flag) {
-            if (!json_is_array(value))
-                code = hcl_complain(context->file, part->place, NULL, error,
-                                    "only a list can be spread with ...");
-            else
-                check(json_array_extend(list, value) == 0);
-        } else if (code == 0)
-            check(json_array_append(list, value) == 0);
-        json_decref(value);
-    }
-    if (code == 0)
-        *ret_list = list;
-    else
-        json_decref(list);
-    return code;
-}
-
-static int run_function(struct hcl_context *context, const struct hcl_expression *expression,
-                        const struct hcl_function_row *row, json_t *list, json_t **ret_value,
-                        struct hcl_error *error)
-{
-    size_t count = json_array_size(list), i;
-    json_t **arguments = calloc(count + 1, sizeof(*arguments)), *item, *result = NULL;
-    struct hcl_error local;
-    struct hcl_call call = {.context = context,
-                            .name = row->name,
-                            .arguments = arguments,
-                            .count = count,
-                            .place = expression->place,
-                            .error = error == NULL ? &local : error};
-    int code = 0;
-
-    check(arguments != NULL);
-    json_array_foreach(list, i, item) arguments[i] = item;
-    call.error->code = 0;
-    if (count < row->arguments_min || count > row->arguments_max) {
-        const char *bound = row->arguments_min == row->arguments_max ? ""
-                            : count < row->arguments_min             ? "at least "
-                                                                     : "at most ";
-        size_t right = count < row->arguments_min ? row->arguments_min : row->arguments_max;
-
-        (void)hcl_call_failed(&call, "takes %s%zu argument%s, but got %zu", bound, right,
-                              right == 1 ? "" : "s", count);
-    } else
-        result = row->run(&call);
-    free(arguments);
-    if (result == NULL) {
-        code = call.error->code;
-        check(code != 0);
-        return code;
-    }
-    code = hcl_charge_value(context, expression->place, result, error);
-    if (code == 0)
-        *ret_value = result;
-    else
-        json_decref(result);
-    return code;
-}
-
-static int evaluate_call(struct hcl_context *context, const struct hcl_scope *scope,
-                         const struct hcl_expression *expression, json_t **ret_value,
-                         struct hcl_error *error)
-{
-    const char *name = expression->call.name;
-    json_t *arguments;
-
-    if (text_equal(name, "try") || text_equal(name, "can"))
-        return evaluate_try(context, scope, expression, ret_value, error);
-    const struct hcl_function_row *row = hcl_function_find(name);
-    if (row == NULL)
-        return hcl_function_unknown(context->file, expression->call.name_place, name, error);
-    int code = evaluate_arguments(context, scope, expression, &arguments, error);
-    if (code != 0)
-        return code;
-    code = run_function(context, expression, row, arguments, ret_value, error);
-    json_decref(arguments);
-    return code;
-}
-
 /* --- all --- */
 
 static int evaluate(struct hcl_context *context, const struct hcl_scope *scope,
@@ -833,7 +532,7 @@ static int evaluate(struct hcl_context *context, const struct hcl_scope *scope,
     case NODE_SPLAT:
         return evaluate_splat(context, scope, expression, ret_value, error);
     case NODE_CALL:
-        return evaluate_call(context, scope, expression, ret_value, error);
+        return hcl_evaluate_call(context, scope, expression, ret_value, error);
     case NODE_LIST:
         return evaluate_list(context, scope, expression, ret_value, error);
     case NODE_OBJECT:
@@ -842,16 +541,16 @@ static int evaluate(struct hcl_context *context, const struct hcl_scope *scope,
         return evaluate_for(context, scope, expression, ret_value, error);
     case NODE_NOT:
     case NODE_NEGATE:
-        return evaluate_unary(context, scope, expression, ret_value, error);
+        return hcl_evaluate_unary(context, scope, expression, ret_value, error);
     case NODE_BINARY:
         if (expression->operation.op <= OP_AND)
-            return evaluate_logic(context, scope, expression, ret_value, error);
+            return hcl_evaluate_logic(context, scope, expression, ret_value, error);
         if (expression->operation.op <= OP_UNEQUAL)
-            return evaluate_equality(context, scope, expression, ret_value, error);
-        return evaluate_numbers(context, scope, expression, ret_value, error);
+            return hcl_evaluate_equality(context, scope, expression, ret_value, error);
+        return hcl_evaluate_numbers(context, scope, expression, ret_value, error);
     case NODE_CONDITIONAL:
-        code = evaluate_bool(context, scope, expression->operation.condition, "a condition", &truth,
-                             error);
+        code = hcl_evaluate_bool(context, scope, expression->operation.condition, "a condition",
+                                 &truth, error);
         if (code != 0)
             return code;
         return hcl_evaluate(context, scope,

@@ -16,8 +16,8 @@
 #include <string.h>
 
 static const struct hcl_function_row *const tables[] = {
-    hcl_text_functions,     hcl_number_functions, hcl_list_functions,
-    hcl_encoding_functions, hcl_time_functions,
+    hcl_text_functions, hcl_regex_functions,    hcl_number_functions,
+    hcl_list_functions, hcl_encoding_functions, hcl_time_functions,
 };
 
 static const char *const special[] = {"can", "try"};
@@ -137,4 +137,44 @@ bool hcl_argument_list(const struct hcl_call *call, size_t i)
 bool hcl_argument_object(const struct hcl_call *call, size_t i)
 {
     return json_is_object(call->arguments[i]) || fail_argument(call, i, "an object");
+}
+
+/* --- texts --- */
+
+size_t hcl_character_size(const char *at, const char *end)
+{
+    size_t size = 1;
+
+    while (at + size < end && ((unsigned char)at[size] & 0xC0u) == 0x80u)
+        size++;
+    return size;
+}
+
+bool hcl_texts_read(const struct hcl_call *call, struct hcl_texts *texts, size_t count)
+{
+    *texts = (struct hcl_texts){0};
+    for (size_t i = 0; i < count; i++) {
+        if (!hcl_argument_text(call, i, &texts->keep[i])) {
+            for (size_t j = 0; j < i; j++)
+                json_decref(texts->keep[j]);
+            return false;
+        }
+        texts->text[i] = json_string_value(texts->keep[i]);
+        texts->length[i] = json_string_length(texts->keep[i]);
+    }
+    texts->count = count;
+    return true;
+}
+
+void hcl_texts_drop(struct hcl_texts *texts)
+{
+    for (size_t i = 0; i < texts->count; i++)
+        json_decref(texts->keep[i]);
+}
+
+json_t *hcl_call_text(const struct hcl_call *call, struct hcl_buffer *buffer)
+{
+    json_t *value = hcl_buffer_take(buffer);
+
+    return value != NULL ? value : hcl_call_failed(call, "makes a text that is too long");
 }

@@ -35,20 +35,18 @@ static void show_line(const struct hcl_file *file, struct hcl_place place, struc
     size_t at = place.offset > file->length ? file->length : place.offset;
     size_t start = at, end = at;
 
-    while (start > 0 && text[start - 1] != '\n')
+    /* Never looks further than it shows: a line may be the whole file. */
+    while (start > 0 && text[start - 1] != '\n' && at - start <= BEFORE_MAX)
         start--;
-    while (end < file->length && text[end] != '\n' && text[end] != '\r')
-        end++;
     if (at - start > BEFORE_MAX) {
         start = at - BEFORE_MAX / 2;
         while (start < at && is_inside_character(text[start]))
             start++;
     }
-    if (end - start > SHOWN_MAX) {
-        end = start + SHOWN_MAX;
-        while (end > start && is_inside_character(text[end]))
-            end--;
-    }
+    while (end < file->length && text[end] != '\n' && text[end] != '\r' && end - start < SHOWN_MAX)
+        end++;
+    while (end > at && end < file->length && is_inside_character(text[end]))
+        end--;
     memcpy(error->source, text + start, end - start);
     error->source[end - start] = '\0';
     for (char *byte = error->source; *byte != '\0'; byte++) {

@@ -136,6 +136,21 @@ int hcl_charge(struct hcl_context *context, struct hcl_place place, uint64_t uni
 int hcl_charge_value(struct hcl_context *context, struct hcl_place place, const json_t *value,
                      struct hcl_error *error);
 
+/* EXPRESSION converted to TYPE; WHAT it is for goes into the message. */
+int hcl_evaluate_as(struct hcl_context *context, const struct hcl_scope *scope,
+                    const struct hcl_expression *expression, enum hcl_type type, const char *what,
+                    json_t **ret_value, struct hcl_error *error);
+int hcl_evaluate_bool(struct hcl_context *context, const struct hcl_scope *scope,
+                      const struct hcl_expression *expression, const char *what, bool *ret_true,
+                      struct hcl_error *error);
+
+/* Nodes of these kinds: && ||, == !=, the other binary operators, ! and -, calls. */
+typedef int hcl_evaluate_kind(struct hcl_context *context, const struct hcl_scope *scope,
+                              const struct hcl_expression *expression, json_t **ret_value,
+                              struct hcl_error *error);
+hcl_evaluate_kind hcl_evaluate_logic, hcl_evaluate_equality, hcl_evaluate_numbers,
+    hcl_evaluate_unary, hcl_evaluate_call;
+
 /* The value of a traversal's root `var` or `local`: one member, or all for NAME NULL. */
 int hcl_symbol_value(struct hcl_context *context, struct hcl_symbols *symbols, const char *name,
                      struct hcl_place place, json_t **ret_value, struct hcl_error *error);
@@ -152,6 +167,8 @@ double hcl_number_of(const json_t *value);
 const char **hcl_sorted_keys(const json_t *object, size_t *ret_count);
 
 /* --- functions --- */
+
+struct hcl_buffer;
 
 struct hcl_call {
     struct hcl_context *context;
@@ -171,8 +188,8 @@ struct hcl_function_row {
     hcl_function *run;
 };
 
-extern const struct hcl_function_row hcl_text_functions[], hcl_number_functions[],
-    hcl_list_functions[], hcl_encoding_functions[], hcl_time_functions[];
+extern const struct hcl_function_row hcl_text_functions[], hcl_regex_functions[],
+    hcl_number_functions[], hcl_list_functions[], hcl_encoding_functions[], hcl_time_functions[];
 
 /* The row of NAME, or NULL. */
 const struct hcl_function_row *hcl_function_find(const char *name);
@@ -192,6 +209,23 @@ bool hcl_argument_number(const struct hcl_call *call, size_t i, double *ret_numb
 bool hcl_argument_integer(const struct hcl_call *call, size_t i, int64_t *ret_integer);
 bool hcl_argument_list(const struct hcl_call *call, size_t i);
 bool hcl_argument_object(const struct hcl_call *call, size_t i);
+
+/* Text arguments from the first on, kept until hcl_texts_drop. */
+struct hcl_texts {
+    json_t *keep[3];
+    const char *text[3];
+    size_t length[3];
+    size_t count;
+};
+
+bool hcl_texts_read(const struct hcl_call *call, struct hcl_texts *texts, size_t count);
+void hcl_texts_drop(struct hcl_texts *texts);
+
+/* What BUFFER holds as the call's result; NULL with the error set if it grew too long. */
+json_t *hcl_call_text(const struct hcl_call *call, struct hcl_buffer *buffer);
+
+/* Bytes of the character at AT, which ends before END. */
+size_t hcl_character_size(const char *at, const char *end);
 
 /* --- growing text --- */
 

@@ -1,5 +1,5 @@
 /*
- * HTTP out (libcurl, loaded at first use) and in (libwebsockets on our loop).
+ * HTTP out (libcurl, loaded at first use) and in (libmicrohttpd on our loop).
  *
  * Both are bounded: bodies, headers, connections, time.  Every request ends with exactly one
  * callback, a canceled one with ERR_CANCELED.
@@ -16,24 +16,30 @@
 /* --- out --- */
 
 struct http_reply {
-    int status;                 /* 0 when no answer came; then error says why */
+    int status;                 /* 0 when no whole answer came; then error says why */
     const char *body;           /* borrowed until the callback returns, NUL behind it */
     size_t body_length;
-    const char *headers;        /* all header lines, borrowed likewise */
+    const char *headers;        /* all header lines, each with its \r\n, borrowed likewise */
+    /* ERR_AGAIN: not connected, nothing was sent; ERR_TIMEOUT; ERR_LIMIT: body or headers too
+     * large; ERR_INVALID: no such request can be made; ERR_CANCELED; ERR_REFUSED: the peer's
+     * certificate; ERR_IO: all else, the peer may have acted.  Recoverable if a repetition may
+     * succeed. */
     struct err error;
 };
 
 struct http_call {
     const char *method;         /* "GET", "PUT", ... */
-    const char *url;            /* http://host:port/path; with unix_socket the host is ignored */
-    const char *unix_socket;    /* path of a UNIX socket, or NULL */
+    const char *url;            /* http(s)://host:port/path; with unix_socket the host is ignored */
+    const char *unix_socket;    /* path of a UNIX socket, at most 107 bytes, or NULL */
     const char *const *headers; /* "Name: value" lines, NULL-terminated, or NULL */
-    const void *body;
+    const void *body;           /* or NULL */
     size_t body_length;
     uint64_t timeout_ms;        /* whole call; 0 is 60 s */
-    size_t body_bytes_max;      /* of the reply; 0 is 64 MiB */
-    /* When set, body bytes are handed over as they come and reply.body stays empty; returning
-     * false ends the call with ERR_CANCELED. */
+    size_t body_bytes_max;      /* of the reply, streamed or not; 0 is 64 MiB */
+    uint32_t redirects_max;     /* followed, http and https only; 0: a 3xx is the answer */
+    /* When set, the body of a 2xx answer is handed over as it comes and reply.body stays empty
+     * (any other answer's body is in reply.body); returning false ends the call with
+     * ERR_CANCELED. */
     bool (*on_data)(void *ctx, const char *bytes, size_t length);
     void (*cb)(void *ctx, const struct http_reply *reply);
     void *ctx;
@@ -41,9 +47,16 @@ struct http_call {
 
 struct http_request;
 
-/* Starts a call; strings and body are copied.  NULL only if libcurl cannot be loaded, with ERR. */
+/* Starts a call; strings and body are copied.  NULL only if libcurl cannot be loaded, with ERR.
+ * Proxies of the environment are used, but never for UNIX sockets and loopback.  The request is
+ * freed when its callback returns. */
 struct http_request *http_start(struct loop *loop, const struct http_call *call, struct err *err);
+
+/* Ends a call: its callback comes now, before this returns, with ERR_CANCELED. */
 void http_cancel(struct http_request *request);
+
+/* Copies the value of header NAME (any case) of REPLY; false if it is absent or was cut. */
+bool http_reply_header(const struct http_reply *reply, const char *name, char *to, size_t size);
 
 /* --- in --- */
 
@@ -53,42 +66,51 @@ struct http_exchange; /* one request being answered */
 struct http_listen {
     const char *address;            /* numeric address, or NULL with unix_socket */
     uint16_t port;                  /* 0: the system chooses; see http_server_port */
-    const char *unix_socket;        /* path to listen on, or NULL */
+    const char *unix_socket;        /* path to listen on (mode 0600), or NULL */
     size_t body_bytes_max;          /* larger requests get 413 */
-    uint32_t connections_max;
+    uint32_t connections_max;       /* more wait in the kernel's queue */
+    uint64_t arrive_ms;             /* for a request to arrive whole; 0: 10 s */
+    uint64_t idle_ms;               /* of a connection; to take what is queued; 0: 5 min */
     /* A whole request has come.  The handler answers now or later, exactly once, with
      * http_respond or http_stream_begin. */
     void (*handle)(void *ctx, struct http_exchange *exchange);
     void *ctx;
 };
 
+/* ERR_EXISTS with one clear sentence if the address is in use; what LISTEN holds is copied. */
 struct http_server *http_server_new(struct loop *loop, const struct http_listen *listen,
                                     struct err *err);
-void http_server_free(struct http_server *server); /* open exchanges are closed */
+
+/* Not from a callback of this server.  Open exchanges are closed, their on_close is called. */
+void http_server_free(struct http_server *server);
 uint16_t http_server_port(const struct http_server *server);
 
 /* Of the request, borrowed until the exchange has been answered. */
 const char *http_method(const struct http_exchange *exchange);
-const char *http_path(const struct http_exchange *exchange); /* decoded, without the query */
+const char *http_path(const struct http_exchange *exchange); /* decoded UTF-8, without the query */
 const char *http_query(const struct http_exchange *exchange, const char *name); /* NULL: absent */
-const char *http_header(const struct http_exchange *exchange, const char *name); /* lower case */
-const char *http_body(const struct http_exchange *exchange, size_t *ret_length);
+const char *http_header(const struct http_exchange *exchange, const char *name); /* any case */
+const char *http_body(const struct http_exchange *exchange, size_t *ret_length); /* NUL behind */
 
-/* CB is called when the peer goes away before the answer; nothing may be answered after it. */
+/* CB is called when the peer goes away before the answer is complete (http_respond called or
+ * http_stream_end); the exchange is freed then and nothing may be answered after it.  An exchange
+ * without CB stays until it is answered, to nobody, with its query and headers gone. */
 void http_on_close(struct http_exchange *exchange, void (*cb)(void *ctx), void *ctx);
 
 struct http_header_line {
-    const char *name, *value;
+    const char *name, *value; /* a line that HTTP cannot carry (newlines) is left out */
 };
 
-/* Answers with a whole body, which is copied. */
+/* Answers with a whole body, which is copied.  The exchange is gone for the caller. */
 void http_respond(struct http_exchange *exchange, int status, const char *content_type,
                   const struct http_header_line *headers, size_t headers_count, const void *body,
                   size_t length);
 
 /* Answers piece by piece (chunked): begin, then any number of writes, then end.
  * http_stream_write copies; it returns the bytes queued and not yet taken by the peer, so that a
- * producer can pause (on_drain is called when the queue is empty again). */
+ * producer can pause (ON_DRAIN, may be NULL, is called from the loop when the queue is empty
+ * again).  A peer that lets 16 MiB pile up is disconnected.  After the end the exchange is gone
+ * for the caller. */
 void http_stream_begin(struct http_exchange *exchange, int status, const char *content_type,
                        void (*on_drain)(void *ctx), void *ctx);
 size_t http_stream_write(struct http_exchange *exchange, const void *bytes, size_t length);

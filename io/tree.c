@@ -88,7 +88,7 @@ static int enter(struct walk *walk, const char *name)
         openat(level_fd(walk, walk->depth), name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (place < 0)
-        return fail(walk, errno, "opening", name);
+        return errno == ENOENT ? 0 : fail(walk, errno, "opening", name);
     if (statx(place, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, &status) != 0)
         return fail(walk, errno, "looking at", name);
     if (mount_id_of(&status) != walk->mount_id)

@@ -24,20 +24,22 @@
 
 enum {
     JOURNAL_SCHEMA = 1,
-    JOURNAL_KEY_SIZE = 256,                 /* of specs and meta, NUL included */
+    JOURNAL_KEY_SIZE = 256, /* of specs and meta, NUL included */
     JOURNAL_VALUE_BYTES_MAX = 4 << 20,
 };
 
 struct journal;
 
 enum journal_mode {
-    JOURNAL_WRITE,      /* the daemon: creates what is missing, holds the lock */
-    JOURNAL_READ,       /* tools: live, stopped or copied journal; changes nothing */
+    JOURNAL_WRITE, /* the daemon: creates what is missing, holds the lock */
+    JOURNAL_READ,  /* tools: live, stopped or copied journal; changes nothing */
 };
 
 /* Opens the journal in the directory PATH.  ERR_EXISTS: another daemon holds it, ERR names its pid;
- * ERR_UNSUPPORTED: a newer schema, untouched; ERR_CORRUPT: not a journal or not readable at all.
- * An older schema is migrated when writing, and read through the same migration when reading. */
+ * ERR_UNSUPPORTED: a newer schema, untouched; ERR_CORRUPT: not a journal or not readable at all;
+ * ERR_GONE: reading, and there is none or it was never used; ERR_FULL, ERR_REFUSED, ERR_IO: as of
+ * journal_commit.  An older schema is migrated when writing, and read through the same migration
+ * when reading.  The same journal is opened once in a process. */
 int journal_open(const char *path, enum journal_mode mode, struct journal **ret_journal,
                  struct err *err);
 void journal_close(struct journal *journal);
@@ -45,29 +47,29 @@ void journal_close(struct journal *journal);
 /* --- one turn --- */
 
 struct journal_event {
-    uint64_t sequence;          /* assigned by the turn: previous + 1 */
+    uint64_t sequence; /* assigned by the turn: previous + 1 */
     uint64_t turn;
-    uint64_t seed;              /* fsm_now of the step */
+    uint64_t seed; /* fsm_now of the step */
     uint64_t now_ms;
     int64_t unix_ns;
     uint32_t peers;
     struct machine_id id;
-    struct fsm_event event;     /* reply is not stored; payload borrowed for the call */
-    uint16_t row;               /* index of the row taken */
-    uint8_t before, after;      /* states */
+    struct fsm_event event; /* reply is not stored; payload borrowed for the call */
+    uint16_t row;           /* index of the row taken */
+    uint8_t before, after;  /* states */
     uint8_t issues_count;
     struct fsm_issue issues[FSM_EFFECTS_MAX];
-    uint64_t digest;            /* of the record after the step */
+    uint64_t digest; /* of the record after the step */
 };
 
 struct journal_record {
     struct machine_id id;
-    const struct machine *record;   /* NULL: delete it */
+    const struct machine *record; /* NULL: delete it */
 };
 
 struct journal_blob {
     char key[JOURNAL_KEY_SIZE];
-    const void *bytes;              /* NULL: delete it */
+    const void *bytes; /* NULL: delete it */
     size_t length;
 };
 
@@ -81,23 +83,33 @@ struct journal_batch {
     size_t specs_count;
     const struct journal_blob *metas;
     size_t metas_count;
-    const struct journal_record *bases;     /* retention: where histories begin now */
+    const struct journal_record *bases; /* retention: where histories begin now */
     size_t bases_count;
-    uint64_t trim_below;                    /* and which events it made unnecessary; 0: none */
+    uint64_t trim_below; /* and which events it made unnecessary; 0: none */
 };
 
 /* ERR_FULL (disk or quota), ERR_IO, ERR_REFUSED (read-only file system): nothing has changed, and
  * the same batch may be committed again later.  A full map is grown and does not show. */
 int journal_commit(struct journal *journal, const struct journal_batch *batch, struct err *err);
 
-/* --- reading; pointers given to callbacks are borrowed until the callback returns --- */
+/* --- reading ---
+ *
+ * Pointers given to callbacks are borrowed until the callback returns.  A callback may read the
+ * journal, but not write it or close it.  Each call sees one moment of the journal. */
+
+/* Until journal_thaw all reads see the same moment, however much the daemon writes: for tools that
+ * compare tables.  Reading mode only, and not for long: the daemon keeps all pages meanwhile. */
+int journal_freeze(struct journal *journal, struct err *err);
+void journal_thaw(struct journal *journal);
 
 /* The sequence the next event gets, and the lowest one still stored. */
 uint64_t journal_next_sequence(struct journal *journal);
 uint64_t journal_first_sequence(struct journal *journal);
 
 /* What a reader does with something that cannot be read: called instead of the normal callback.
- * TABLE and KEY name it, BYTES are as stored. */
+ * TABLE and KEY name it as journal_quarantine takes it, BYTES are as stored.  Where a walk has no
+ * such callback (NULL, or none in its list) it passes over what is bad, goes on to its end, and
+ * then returns ERR_CORRUPT with the first reason. */
 typedef void journal_bad(void *ctx, const char *table, const char *key, const void *bytes,
                          size_t length, const char *reason);
 
@@ -108,6 +120,11 @@ int journal_each_record(struct journal *journal, enum machine_kind kind, journal
                         journal_bad *bad, void *ctx, struct err *err);
 int journal_each_base(struct journal *journal, enum machine_kind kind, journal_record_cb *cb,
                       journal_bad *bad, void *ctx, struct err *err);
+
+/* One base into a new buffer of FSM_RECORD_BYTES_MAX bytes owned by the caller; ERR_GONE if there
+ * is none, ERR_CORRUPT if it cannot be read. */
+int journal_base_read(struct journal *journal, const struct machine_id *id,
+                      struct machine **ret_record, struct err *err);
 
 /* Events from FIRST on, in order, in constant memory; *event.payload is decoded. */
 typedef bool journal_event_cb(void *ctx, const struct journal_event *event);
@@ -137,7 +154,8 @@ struct journal_quarantined {
     size_t length;
 };
 
-/* Moves an entry of TABLE out of the way, in a transaction of its own. */
+/* Moves an entry of TABLE out of the way, in a transaction of its own; ERR_GONE: there is no such
+ * entry; ERR_REFUSED: open for reading; else as of journal_commit. */
 int journal_quarantine(struct journal *journal, const char *table, const char *key,
                        const char *reason, int64_t unix_ns, struct err *err);
 
@@ -173,11 +191,13 @@ void journal_encode_record(const struct machine *record, void **ret_bytes, size_
 void journal_encode_event(const struct journal_event *event, void **ret_bytes, size_t *ret_length);
 
 /* Decodes into RECORD, which has room for FSM_RECORD_BYTES_MAX bytes and is zeroed first;
- * ERR_CORRUPT if the bytes are not a whole, valid record (fsm_broken included). */
+ * ERR_CORRUPT if the bytes are not a whole, valid record (fsm_broken included).  For bytes that
+ * journal_encode_record made; those in the tables are sealed with their key. */
 int journal_decode_record(const void *bytes, size_t length, struct machine *record,
                           struct err *err);
 
-/* Decodes into EVENT; its payload goes to PAYLOAD (FSM_PAYLOAD_BYTES_MAX bytes). */
+/* Decodes into EVENT; its payload goes to PAYLOAD, which has room for FSM_PAYLOAD_BYTES_MAX bytes
+ * and is not touched behind the payload's own. */
 int journal_decode_event(const void *bytes, size_t length, struct journal_event *event,
                          void *payload, struct err *err);
 

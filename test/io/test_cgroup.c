@@ -74,8 +74,8 @@ static int start_family(const char *name)
             (void)setsid();
             (void)signal(SIGTERM, SIG_IGN);
             (void)signal(SIGHUP, SIG_IGN);
-            if (fork() == 0)
-                (void)write(pipe_fds[1], "x", 1);
+            if (fork() == 0 && write(pipe_fds[1], "x", 1) != 1)
+                _exit(1);
         }
         for (;;)
             (void)pause();
@@ -193,7 +193,8 @@ static void test_cgroup_kill_beats_a_process_that_keeps_forking(void **state)
     if (fork() == 0) {
         if (cgroup_enter(name, 0, &err) != 0)
             _exit(1);
-        (void)write(pipe_fds[1], "x", 1);
+        if (write(pipe_fds[1], "x", 1) != 1)
+            _exit(1);
         for (;;) { /* one at a time, each the parent of the next */
             pid_t pid = fork();
 

@@ -431,6 +431,26 @@ static void test_variables_take_inputs_defaults_and_types(void **state)
     free(value);
 }
 
+/* Each local is evaluated when its turn comes, so a long chain in the file's order is not deep. */
+static void test_long_chain_of_locals_is_evaluated(void **state)
+{
+    size_t size = 0;
+    char *text = NULL;
+    FILE *stream = open_memstream(&text, &size);
+
+    (void)state;
+    assert_non_null(stream);
+    (void)fputs("locals {\n  l0 = 1\n", stream);
+    for (int i = 1; i <= 3000; i++)
+        (void)fprintf(stream, "  l%d = local.l%d + 1\n", i, i - 1);
+    (void)fputs("}\nv = local.l3000\n", stream);
+    assert_int_equal(fclose(stream), 0);
+    char *value = value_of(text, &keeping);
+    assert_string_equal(value, "3001");
+    free(value);
+    free(text);
+}
+
 static void test_variable_mistakes_are_named(void **state)
 {
     static const struct row rows[] = {
@@ -696,7 +716,7 @@ static void test_work_and_memory_of_evaluation_are_bounded(void **state)
                        "join(\"\", [for x in range(1000) : \"aaaaaaaaaa\"]))\n"),
                 "too long");
     check_limit(strdup("v = [for x in range(1000) : [for y in range(1000) : "
-                       "regex(\"a*b\", \"aaaaaaaaaaaaa\")]]\n"),
+                       "regexall(\"a*b\", \"aaaaaaaaaaaaa\")]]\n"),
                 part);
 }
 
@@ -721,6 +741,13 @@ static void test_file_over_the_bound_is_refused(void **state)
     assert_int_equal(hcl_parse("t.hcl", text, HCL_BYTES_MAX, &file, &error), 0);
     hcl_free(file);
     free(text);
+}
+
+static void test_regular_expression_on_a_long_text_is_refused(void **state)
+{
+    (void)state;
+    check_limit(nested("v = regex(\"(a|aa)*b\", \"", "a", 1025, "", "", "\")\n"),
+                "looks at texts of at most 1024 bytes");
 }
 
 static void test_patterns_that_could_blow_up_are_refused(void **state)
@@ -852,6 +879,7 @@ int main(void)
         cmocka_unit_test(test_work_and_memory_of_evaluation_are_bounded),
         cmocka_unit_test(test_deep_value_from_jsondecode_is_refused),
         cmocka_unit_test(test_file_over_the_bound_is_refused),
+        cmocka_unit_test(test_regular_expression_on_a_long_text_is_refused),
         cmocka_unit_test(test_patterns_that_could_blow_up_are_refused),
         cmocka_unit_test(test_literals_of_each_type_keep_their_value),
         cmocka_unit_test(test_operators_bind_as_the_specification_says),
@@ -866,6 +894,7 @@ int main(void)
         cmocka_unit_test(test_encoding_and_time_functions),
         cmocka_unit_test(test_file_function_reads_below_its_base_directory_only_when_allowed),
         cmocka_unit_test(test_variables_take_inputs_defaults_and_types),
+        cmocka_unit_test(test_long_chain_of_locals_is_evaluated),
         cmocka_unit_test(test_blocks_keep_labels_order_and_places),
         cmocka_unit_test(test_body_of_unknown_shape_becomes_an_object),
         cmocka_unit_test(test_dynamic_blocks_expand_with_their_iterator),

@@ -1,0 +1,176 @@
+/* The door's calls: each finds or makes the run of its key, adds itself, and lets the run go on. */
+#include "drivers/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Adds CALL to the run of KEY, which is made if there is none. */
+static void add_call(struct drivers *drivers, const struct driver_key *key, struct call *call)
+{
+    struct run *run = run_find(drivers, key);
+    bool fresh = run == NULL;
+    char name[KEY_NAME_SIZE];
+    struct err err = {0};
+
+    if (key_name(key, name, &err) != 0) {
+        call_fail(drivers, call, &err);
+        return;
+    }
+    if (fresh)
+        run = run_new(drivers, key);
+    calls_add(&run->calls, call);
+    if (fresh)
+        run_attach(run);
+    else
+        run_advance(run);
+}
+
+static void on_user(struct io_work *work)
+{
+    struct plan *plan = work->ctx;
+    struct run *run = plan->run;
+
+    plan->looking = false;
+    if (run == NULL) {
+        plan_free(plan);
+        return;
+    }
+    if (plan->error.code == 0) {
+        plan_add_user(plan);
+    } else {
+        for (struct call *call = run->calls.first; call != NULL; call = call->next) {
+            if (call->kind == CALL_START)
+                call->result.error = plan->error;
+        }
+        run->plan = NULL;
+        plan_free(plan);
+    }
+    run_attach(run);
+}
+
+/* What START asks for as a launch record, or the reason why it cannot be. */
+static struct plan *make_plan(const struct drivers *drivers, const struct driver_start *start,
+                              struct err *err)
+{
+    const struct driver *driver = driver_named(start->key.driver);
+    struct command command;
+
+    if (driver == NULL) {
+        (void)err_set(err, ERR_INVALID, "unknown driver \"%s\"", start->key.driver);
+        return NULL;
+    }
+    if (!driver->is_enabled(&drivers->config)) {
+        (void)err_set(err, ERR_REFUSED, "driver %s is disabled on this node", driver->name);
+        return NULL;
+    }
+    if (driver->read_config(start->task, &command, err) != 0)
+        return NULL;
+    command.has_cgroup = driver->has_cgroup(&drivers->config);
+    struct plan *plan = plan_new(drivers, start, &command, err);
+    command_close(&command);
+    return plan;
+}
+
+void driver_start(struct drivers *drivers, const struct driver_start *start, driver_done *done,
+                  void *ctx)
+{
+    struct call *call = call_new(CALL_START, done, ctx);
+    char name[KEY_NAME_SIZE];
+
+    if (run_find(drivers, &start->key) != NULL || key_name(&start->key, name, NULL) != 0) {
+        add_call(drivers, &start->key, call);
+        return;
+    }
+    struct run *run = run_new(drivers, &start->key);
+    calls_add(&run->calls, call);
+    /* A start that is not possible now may still have been done before: its reason is kept. */
+    run->plan = make_plan(drivers, start, &call->result.error);
+    if (run->plan == NULL || run->plan->user[0] == '\0') {
+        run_attach(run);
+        return;
+    }
+    run->plan->run = run;
+    run->plan->looking = true;
+    io_work_submit(drivers->config.loop, &run->plan->work, plan_look_up_user, on_user, run->plan);
+}
+
+void driver_recover(struct drivers *drivers, const struct driver_key *key, driver_done *done,
+                    void *ctx)
+{
+    add_call(drivers, key, call_new(CALL_RECOVER, done, ctx));
+}
+
+void driver_stop(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
+                 uint64_t timeout_ms, driver_done *done, void *ctx)
+{
+    const struct driver *driver = driver_named(key->driver);
+    struct call *call = call_new(CALL_STOP, done, ctx);
+    const char *name = signal_name[0] != '\0' ? signal_name
+                       : driver != NULL       ? driver->stop_signal
+                                              : "SIGTERM";
+    uint64_t now_ms = loop_now_ms();
+    struct err err = {0};
+
+    call->signal = proc_signal_number(name);
+    if (call->signal == 0) {
+        (void)err_set(&err, ERR_INVALID, "unknown signal \"%s\"", name);
+        call_fail(drivers, call, &err);
+        return;
+    }
+    call->at_ms = timeout_ms < UINT64_MAX - now_ms ? now_ms + timeout_ms : UINT64_MAX;
+    add_call(drivers, key, call);
+}
+
+void driver_signal(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
+                   driver_done *done, void *ctx)
+{
+    struct call *call = call_new(CALL_SIGNAL, done, ctx);
+    struct err err = {0};
+
+    call->signal = proc_signal_number(signal_name);
+    if (call->signal == 0) {
+        (void)err_set(&err, ERR_INVALID, "unknown signal \"%s\"", signal_name);
+        call_fail(drivers, call, &err);
+        return;
+    }
+    add_call(drivers, key, call);
+}
+
+void driver_destroy(struct drivers *drivers, const struct driver_key *key, driver_done *done,
+                    void *ctx)
+{
+    add_call(drivers, key, call_new(CALL_DESTROY, done, ctx));
+}
+
+int driver_stats(struct drivers *drivers, const struct driver_key *key,
+                 struct driver_stats *ret_stats, struct err *err)
+{
+    struct run *run = run_find(drivers, key);
+    struct driver_stats stats = {.timestamp_unix_ns = loop_now_unix_ns()};
+    uint64_t now_ms = loop_now_ms();
+    char cgroup[CGROUP_NAME_SIZE];
+
+    if (run == NULL || run->phase != RUN_RUNNING)
+        return err_set(err, ERR_GONE, "the task is not running");
+
+    key_cgroup(drivers->node_mark, key, cgroup);
+    int code = cgroup_stats(cgroup, &stats.usage, err);
+    if (code == ERR_GONE || code == ERR_UNSUPPORTED)
+        code = proc_stats(&run->payload, &stats.usage, err);
+    if (code != 0)
+        return code;
+
+    uint64_t cpu_us = stats.usage.cpu_user_us + stats.usage.cpu_system_us;
+    if (run->stats_at_ms != 0 && now_ms > run->stats_at_ms && cpu_us > run->stats_cpu_us)
+        stats.cpu_percent = (double)(cpu_us - run->stats_cpu_us) /
+                            ((double)(now_ms - run->stats_at_ms) * 1000.0) * 100.0;
+    run->stats_at_ms = now_ms;
+    run->stats_cpu_us = cpu_us;
+    *ret_stats = stats;
+    return 0;
+}
+
+bool driver_was_begun(const struct drivers *drivers, const struct driver_key *key)
+{
+    return key_was_begun(drivers->shim_fd, key);
+}

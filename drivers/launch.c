@@ -1,0 +1,198 @@
+/*
+ * Writing down what a shim is to start.
+ *
+ * The record never touches a disk: it is a memfd that the shim inherits, since the environment may
+ * hold secrets, and it is gone with the last of the two that has it.  It need not survive anything.
+ * The intent to start is in the journal before we are called; if daemon or machine die before the
+ * payload exists, the start is performed again and the record made anew.
+ */
+#include "drivers/private.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+enum { USER_RECORD_BYTES = 16384, PLAN_FIRST_BYTES = 2048, LOG_FILES_MAX = 10, LOG_FILE_MB = 10 };
+
+static void add(struct plan *plan, uint16_t tag, const void *bytes, size_t length)
+{
+    struct launch_field field = {.tag = tag, .length = (uint32_t)length};
+    size_t needed = plan->length + sizeof(field) + length;
+
+    if (plan->failed || length > LAUNCH_SIZE_MAX || needed > LAUNCH_SIZE_MAX) {
+        plan->failed = true;
+        return;
+    }
+    while (plan->capacity < needed)
+        plan->capacity = plan->capacity == 0 ? PLAN_FIRST_BYTES : plan->capacity * 2;
+    plan->bytes = realloc(plan->bytes, plan->capacity);
+    check(plan->bytes != NULL);
+    memcpy(plan->bytes + plan->length, &field, sizeof(field));
+    memcpy(plan->bytes + plan->length + sizeof(field), bytes, length);
+    plan->length = needed;
+}
+
+static void add_text(struct plan *plan, uint16_t tag, const char *text)
+{
+    add(plan, tag, text, strlen(text) + 1);
+}
+
+static void add_number(struct plan *plan, uint16_t tag, uint64_t value)
+{
+    add(plan, tag, &value, sizeof(value));
+}
+
+static void add_environment(struct plan *plan, const struct spec_pairs *env)
+{
+    for (size_t i = 0; i < env->count; i++) {
+        const struct spec_pair *pair = &env->items[i];
+        size_t key = strlen(pair->key), value = strlen(pair->value);
+        char *text = malloc(key + value + 2);
+
+        check(text != NULL);
+        memcpy(text, pair->key, key);
+        text[key] = '=';
+        memcpy(text + key + 1, pair->value, value + 1);
+        add(plan, LAUNCH_ENVIRONMENT, text, key + value + 2);
+        free(text);
+    }
+}
+
+static void add_logs(struct plan *plan, const struct driver_start *start)
+{
+    const struct spec_logs *logs = &start->task->logs;
+    uint64_t megabytes = logs->max_file_size_mb > 0 ? logs->max_file_size_mb : LOG_FILE_MB;
+
+    if (logs->disabled)
+        return;
+    add_text(plan, LAUNCH_LOG_DIR, start->log_dir);
+    add_text(plan, LAUNCH_LOG_NAME, start->key.task);
+    add_number(plan, LAUNCH_LOG_FILES_MAX, logs->max_files > 0 ? logs->max_files : LOG_FILES_MAX);
+    add_number(plan, LAUNCH_LOG_BYTES_MAX, megabytes * 1024 * 1024);
+}
+
+struct plan *plan_new(const struct drivers *drivers, const struct driver_start *start,
+                      const struct command *command, struct err *err)
+{
+    char text[CGROUP_NAME_SIZE];
+    struct record_head head = {0};
+    struct plan *plan = calloc(1, sizeof(*plan));
+
+    check(plan != NULL);
+    if (!text_copy(plan->user, sizeof(plan->user), start->task->user)) {
+        (void)err_set(err, ERR_LIMIT, "the name of the user is too long");
+        plan_free(plan);
+        return NULL;
+    }
+    plan->bytes = malloc(PLAN_FIRST_BYTES);
+    check(plan->bytes != NULL);
+    plan->capacity = PLAN_FIRST_BYTES;
+    memcpy(plan->bytes, &head, sizeof(head)); /* sealed when it is written */
+    plan->length = sizeof(head);
+
+    check(text_format(text, sizeof(text), "%s.%s.%u", start->key.alloc, start->key.task,
+                      start->key.generation));
+    add_text(plan, LAUNCH_KEY, text);
+    add_number(plan, LAUNCH_KEY_DIGEST, key_digest(&start->key));
+    add_number(plan, LAUNCH_CGROUP_MODE, (uint64_t)cgroup_mode());
+    shims_cgroup(drivers->node_mark, text);
+    add_text(plan, LAUNCH_SHIM_CGROUP, text);
+    if (command->has_cgroup) {
+        key_cgroup(drivers->node_mark, &start->key, text);
+        add_text(plan, LAUNCH_CGROUP, text);
+    }
+    add_text(plan, LAUNCH_COMMAND, command->program);
+    for (size_t i = 0; i < command->arguments_count; i++)
+        add_text(plan, LAUNCH_ARGUMENT, command->arguments[i]);
+    add_text(plan, LAUNCH_TASK_DIR, start->task_dir);
+    add_logs(plan, start);
+    add_environment(plan, &start->env);
+    if (plan->failed) {
+        (void)err_set(err, ERR_LIMIT, "arguments and environment are larger than %d MiB",
+                      LAUNCH_SIZE_MAX / (1024 * 1024));
+        plan_free(plan);
+        return NULL;
+    }
+    return plan;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (plan == NULL)
+        return;
+    if (plan->bytes != NULL)
+        explicit_bzero(plan->bytes, plan->length); /* the environment may hold secrets */
+    free(plan->bytes);
+    free(plan);
+}
+
+void plan_look_up_user(struct io_work *work)
+{
+    struct plan *plan = work->ctx;
+    struct passwd user, *found = NULL;
+    char *text = malloc(USER_RECORD_BYTES);
+
+    check(text != NULL);
+    int os = getpwnam_r(plan->user, &user, text, USER_RECORD_BYTES, &found);
+    if (found == NULL) {
+        (void)err_set(&plan->error, ERR_GONE, "there is no user \"%s\"", plan->user);
+        plan->error.recoverable = os != 0; /* the directory did not answer */
+    } else {
+        gid_t groups[LAUNCH_GROUPS_MAX];
+
+        plan->user_id = user.pw_uid;
+        plan->group_id = user.pw_gid;
+        plan->groups_count = LAUNCH_GROUPS_MAX;
+        if (getgrouplist(plan->user, user.pw_gid, groups, &plan->groups_count) < 0)
+            (void)err_set(&plan->error, ERR_LIMIT, "user \"%s\" is in more than %d groups",
+                          plan->user, LAUNCH_GROUPS_MAX);
+        for (int i = 0; plan->error.code == 0 && i < plan->groups_count; i++)
+            plan->groups[i] = groups[i];
+    }
+    free(text);
+}
+
+void plan_add_user(struct plan *plan)
+{
+    add_text(plan, LAUNCH_USER_NAME, plan->user);
+    add_number(plan, LAUNCH_USER_ID, plan->user_id);
+    add_number(plan, LAUNCH_GROUP_ID, plan->group_id);
+    for (int i = 0; i < plan->groups_count; i++)
+        add_number(plan, LAUNCH_USER_GROUP, plan->groups[i]);
+}
+
+int plan_open(struct plan *plan, int *ret_fd, struct err *err)
+{
+    size_t done = 0;
+    int fd = memfd_create("cairn-launch", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("cairn-launch", MFD_CLOEXEC); /* before Linux 6.3 */
+    record_seal(plan->bytes, RECORD_MAGIC_LAUNCH, plan->length);
+    while (fd >= 0 && done < plan->length) {
+        ssize_t put = write(fd, plan->bytes + done, plan->length - done);
+
+        if (put < 0 && errno != EINTR)
+            break;
+        done += put > 0 ? (size_t)put : 0;
+    }
+    if (fd < 0 || done < plan->length) {
+        int code = err_os(err, err_from_errno(errno), errno, "cannot write the launch record");
+
+        err->recoverable = true;
+        if (fd >= 0)
+            (void)close(fd); /* half of it is worth nothing */
+        return code;
+    }
+    *ret_fd = fd;
+    return 0;
+}

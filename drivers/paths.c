@@ -1,0 +1,227 @@
+/*
+ * What a key is called on disk and in the cgroup tree, and who holds its lock.
+ *
+ * Alloc and task come from outside: they become parts of paths only after it was checked that they
+ * are plain names.
+ */
+#include "drivers/private.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static bool is_plain(const char *name)
+{
+    if (*name == '\0' || *name == '.')
+        return false;
+    for (const char *at = name; *at != '\0'; at++) {
+        if (*at == '/' || iscntrl((unsigned char)*at))
+            return false;
+    }
+    return true;
+}
+
+int key_name(const struct driver_key *key, char to[KEY_NAME_SIZE], struct err *err)
+{
+    if (!uuid_is_valid(key->alloc))
+        return err_set(err, ERR_INVALID, "\"%s\" is not the id of an alloc", key->alloc);
+    if (!is_plain(key->task))
+        return err_set(err, ERR_INVALID, "\"%s\" is not a name for a task", key->task);
+    check(text_format(to, KEY_NAME_SIZE, "%s.%s.%u", key->alloc, key->task, key->generation));
+    return 0;
+}
+
+bool key_from_name(const char *name, struct driver_key *ret_key)
+{
+    struct driver_key key = {.driver = ""};
+    uint64_t generation;
+
+    (void)text_copy(key.alloc, sizeof(key.alloc), name); /* cut to the length of an id */
+    if (!uuid_is_valid(key.alloc) || name[UUID_TEXT_SIZE - 1] != '.')
+        return false;
+    name += UUID_TEXT_SIZE;
+    const char *dot = strrchr(name, '.');
+    if (dot == NULL || !text_to_u64(dot + 1, &generation) || generation > UINT32_MAX ||
+        (size_t)(dot - name) >= sizeof(key.task))
+        return false;
+    memcpy(key.task, name, (size_t)(dot - name));
+    key.generation = (uint32_t)generation;
+    if (!is_plain(key.task))
+        return false;
+    *ret_key = key;
+    return true;
+}
+
+void key_cgroup(const char *node_mark, const struct driver_key *key, char to[CGROUP_NAME_SIZE])
+{
+    char name[KEY_NAME_SIZE];
+
+    check(key_name(key, name, NULL) == 0);
+    check(text_format(to, CGROUP_NAME_SIZE, "cairn/%s/%s", node_mark, name));
+}
+
+void shims_cgroup(const char *node_mark, char to[CGROUP_NAME_SIZE])
+{
+    check(text_format(to, CGROUP_NAME_SIZE, "cairn/%s/shims", node_mark));
+}
+
+uint64_t key_digest(const struct driver_key *key)
+{
+    uint64_t digest = hash_bytes(0, key->alloc, strlen(key->alloc));
+
+    digest = hash_bytes(digest, key->task, strlen(key->task));
+    return hash_u64(digest, key->generation);
+}
+
+bool key_equal(const struct driver_key *a, const struct driver_key *b)
+{
+    return a->generation == b->generation && text_equal(a->alloc, b->alloc) &&
+           text_equal(a->task, b->task);
+}
+
+int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
+                  enum lock_state *ret_state, int *ret_fd, bool *ret_begun, struct err *err)
+{
+    char name[KEY_NAME_SIZE];
+    struct stat status;
+    int code = key_name(key, name, err);
+
+    if (code != 0)
+        return code;
+    int fd = openat(shim_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+    if (fd < 0 && errno == ENOENT && !create) {
+        *ret_state = LOCK_ABSENT;
+        return 0;
+    }
+    if (fd < 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot open the file of %s", name);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 || fstat(fd, &status) != 0) {
+        int os = errno;
+
+        (void)close(fd); /* nothing was written */
+        if (os != EWOULDBLOCK)
+            return err_os(err, err_from_errno(os), os, "cannot lock %s", name);
+        *ret_state = LOCK_HELD;
+        return 0;
+    }
+    *ret_state = LOCK_FREE;
+    *ret_fd = fd;
+    *ret_begun = status.st_size > 0;
+    return 0;
+}
+
+bool key_was_begun(int shim_fd, const struct driver_key *key)
+{
+    char name[KEY_NAME_SIZE];
+    struct stat status;
+    bool begun;
+
+    if (key_name(key, name, NULL) != 0)
+        return false;
+    int fd = openat(shim_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    begun = flock(fd, LOCK_SH | LOCK_NB) != 0 || fstat(fd, &status) != 0 || status.st_size > 0;
+    (void)close(fd); /* only read from; releases the lock */
+    return begun;
+}
+
+int started_read(int shim_fd, const struct driver_key *key, struct started_record *ret_record)
+{
+    char name[KEY_NAME_SIZE];
+    int code = key_name(key, name, NULL);
+
+    if (code != 0)
+        return code;
+    int fd = openat(shim_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return err_from_errno(errno);
+    code = task_file_get(fd, TASK_STARTED_AT, RECORD_MAGIC_STARTED, ret_record, sizeof(*ret_record),
+                         NULL);
+    (void)close(fd); /* only read from */
+    return code;
+}
+
+int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    /* Through the directory's descriptor: its own path may be longer than an address can be. */
+    check(text_format(address.sun_path, sizeof(address.sun_path),
+                      "/proc/self/fd/%d/" TASK_SOCKET_FORMAT, shim_fd,
+                      (unsigned long long)key_digest(key)));
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
+        int code = err_os(err, err_from_errno(errno), errno, "cannot reach the task's supervisor");
+
+        if (fd >= 0)
+            (void)close(fd); /* not connected */
+        return code;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+struct search {
+    struct stat lock;
+    struct proc_identity found;
+};
+
+static bool holds_lock(void *ctx, pid_t pid)
+{
+    struct search *search = ctx;
+    struct proc_identity identity;
+    struct stat status;
+    char path[48];
+
+    check(text_format(path, sizeof(path), "/proc/%d/fd/%d", (int)pid, SHIM_FD_TASK));
+    if (proc_identify(pid, &identity, NULL) != 0 || stat(path, &status) != 0 ||
+        status.st_dev != search->lock.st_dev || status.st_ino != search->lock.st_ino ||
+        !proc_is_alive(&identity))
+        return true;
+    search->found = identity;
+    return false;
+}
+
+int shim_find(int shim_fd, const char *node_mark, const struct driver_key *key,
+              struct proc_identity *ret_identity, struct err *err)
+{
+    char name[KEY_NAME_SIZE], shims[CGROUP_NAME_SIZE];
+    struct search search = {.found = {.pid = 0}};
+    int code = key_name(key, name, err);
+
+    if (code != 0)
+        return code;
+    if (fstatat(shim_fd, name, &search.lock, AT_SYMLINK_NOFOLLOW) != 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot look at the file of %s", name);
+    shims_cgroup(node_mark, shims);
+    code = cgroup_each_process(shims, holds_lock, &search, err);
+    if (code != 0)
+        return code;
+    if (search.found.pid == 0)
+        return err_set(err, ERR_GONE, "no supervisor holds the lock of %s", name);
+    *ret_identity = search.found;
+    return 0;
+}
+
+int key_remove_files(int shim_fd, const struct driver_key *key, struct err *err)
+{
+    char name[KEY_NAME_SIZE], socket_name[TASK_SOCKET_SIZE];
+    int code = key_name(key, name, err);
+
+    if (code != 0)
+        return code;
+    check(text_format(socket_name, sizeof(socket_name), TASK_SOCKET_FORMAT,
+                      (unsigned long long)key_digest(key)));
+    /* The file last: as long as it is there, somebody will come to delete the socket. */
+    if ((unlinkat(shim_fd, socket_name, 0) != 0 && errno != ENOENT) ||
+        (unlinkat(shim_fd, name, 0) != 0 && errno != ENOENT))
+        return err_os(err, err_from_errno(errno), errno, "cannot delete the files of %s", name);
+    return 0;
+}

@@ -1,0 +1,238 @@
+/*
+ * What the files of the drivers room share.
+ *
+ * A `run` is what the daemon knows of one key while there is something to wait for; the truth is
+ * in the task's file, so a run may be thrown away and found again at any time.  A `call` is
+ * one driver_* call until its completion has been delivered.
+ *
+ *   attach --lock held--> CONNECTING -> HELLO -> STARTING -> RUNNING --EXIT--> LEAVING
+ *      |                                             \----- connection lost ----/  |
+ *      +--lock free--> settle: exit record, or start, or EMPTYING <------ gone ----+
+ */
+#ifndef CAIRN_DRIVERS_PRIVATE_H
+#define CAIRN_DRIVERS_PRIVATE_H
+
+#include "drivers/drivers.h"
+#include "drivers/shim/protocol.h"
+#include "drivers/shim/record.h"
+#include "io/host.h"
+
+enum {
+    KEY_NAME_SIZE = UUID_TEXT_SIZE + SPEC_NAME_SIZE + 16, /* <alloc>.<task>.<generation> */
+    NODE_MARK_SIZE = 16,
+
+    /* Bounds of waiting, all in milliseconds. */
+    CONNECT_BOUND_MS = 10000, /* a shim that is being made binds its socket within a few */
+    ANSWER_BOUND_MS = 10000,  /* hello, request and reply */
+    START_BOUND_MS = 30000,   /* until the payload's exec; file systems may be slow */
+    EMPTY_BOUND_MS = 15000,   /* from SIGKILL to the last process gone */
+    OBEY_BOUND_MS = 3000,     /* a shim told to kill everything, before it is killed itself */
+    DIE_BOUND_MS = 5000,      /* a killed shim */
+    HANG_UP_BOUND_MS = 200,   /* from its end of connection to its end */
+    RETRY_FIRST_MS = 5,
+    RETRY_LONGEST_MS = 500,
+    KILL_REPEAT_MS = 1000,
+};
+
+/* --- paths.c: what a key is called --- */
+
+/* "<alloc>.<task>.<generation>", ERR_INVALID for names that cannot be parts of a path; and back. */
+int key_name(const struct driver_key *key, char to[KEY_NAME_SIZE], struct err *err);
+bool key_from_name(const char *name, struct driver_key *ret_key);
+void key_cgroup(const char *node_mark, const struct driver_key *key, char to[CGROUP_NAME_SIZE]);
+void shims_cgroup(const char *node_mark, char to[CGROUP_NAME_SIZE]);
+uint64_t key_digest(const struct driver_key *key);
+bool key_equal(const struct driver_key *a, const struct driver_key *b); /* but for the driver */
+
+enum lock_state { LOCK_ABSENT, LOCK_FREE, LOCK_HELD };
+
+/* Takes the lock of the key if it is free: then RET_FD is the task's file (owned), and RET_BEGUN
+ * says whether a payload may have existed.  CREATE makes the file first. */
+int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
+                  enum lock_state *ret_state, int *ret_fd, bool *ret_begun, struct err *err);
+
+/* True if a payload may have existed, or may come to exist because a shim is being made. */
+bool key_was_begun(int shim_fd, const struct driver_key *key);
+
+/* What the shim of this key wrote down when its payload ran; 0 or ERR_*. */
+int started_read(int shim_fd, const struct driver_key *key, struct started_record *ret_record);
+
+/* A connection to the shim of this key, non-blocking, or an error. */
+int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err);
+
+/* Who holds the lock of this key, found among our shims by the descriptor itself. */
+int shim_find(int shim_fd, const char *node_mark, const struct driver_key *key,
+              struct proc_identity *ret_identity, struct err *err);
+
+/* Deletes what the key has in the directory of all shims. */
+int key_remove_files(int shim_fd, const struct driver_key *key, struct err *err);
+
+/* --- launch.c: what to start --- */
+
+struct plan {
+    struct io_work work; /* looks the user up, which may ask the network */
+    struct run *run;     /* NULL: nobody waits for it any more */
+    bool looking;
+    char user[SPEC_NAME_SIZE];
+    uint32_t user_id, group_id;
+    uint32_t groups[LAUNCH_GROUPS_MAX];
+    int groups_count;
+    struct err error;
+
+    char *bytes; /* the launch record; owned */
+    size_t length, capacity;
+    bool failed; /* it grew too large */
+};
+
+/* What a driver makes of a task's config. */
+struct command {
+    const char *program;
+    const char **arguments; /* array owned, texts borrowed from the config */
+    size_t arguments_count;
+    struct json_t *config; /* owned */
+    bool has_cgroup;
+};
+
+struct plan *plan_new(const struct drivers *drivers, const struct driver_start *start,
+                      const struct command *command, struct err *err);
+void plan_free(struct plan *plan);
+void plan_add_user(struct plan *plan); /* after the look-up */
+void plan_look_up_user(struct io_work *work);
+int plan_open(struct plan *plan, int *ret_fd, struct err *err); /* as the shim inherits it */
+
+/* --- registry.c --- */
+
+struct driver {
+    const char *name;
+    const char *stop_signal; /* when the task names none */
+    int (*read_config)(const struct task_spec *task, struct command *ret_command, struct err *err);
+    bool (*is_enabled)(const struct drivers_config *config);
+    bool (*has_cgroup)(const struct drivers_config *config); /* or a process group only */
+};
+
+const struct driver *driver_named(const char *name);
+extern const struct driver raw_exec_driver;
+void command_close(struct command *command);
+
+enum call_kind { CALL_START, CALL_RECOVER, CALL_STOP, CALL_SIGNAL, CALL_DESTROY, CALL_EXIT };
+
+struct call {
+    struct call *next;
+    enum call_kind kind;
+    uint32_t ticket; /* of the request that was sent for it, 0: none yet */
+    int signal;
+    uint64_t at_ms; /* stop: when everything is killed */
+    driver_done *done;
+    void *ctx;
+    struct driver_key key; /* CALL_EXIT: whose */
+    struct driver_result result;
+};
+
+struct call_list {
+    struct call *first, **end;
+};
+
+void calls_init(struct call_list *list);
+void calls_add(struct call_list *list, struct call *call);
+struct call *calls_take(struct call_list *list); /* the first, or NULL */
+
+enum run_phase {
+    RUN_NEW,        /* waits for the look-up of its user */
+    RUN_CONNECTING, /* the lock is held, nobody answers yet */
+    RUN_HELLO,
+    RUN_STARTING,
+    RUN_RUNNING,
+    RUN_LEAVING,  /* the connection is over, the shim is not yet seen to have ended */
+    RUN_EMPTYING, /* no shim any more; the cgroup is being killed */
+};
+
+struct run {
+    struct run *next; /* in its bucket */
+    struct drivers *drivers;
+    struct driver_key key;
+    uint64_t digest;
+    enum run_phase phase;
+
+    struct io_watch watch; /* the connection, then the shim's pidfd, then cgroup.events */
+    int fd;                /* that it watches, or -1 */
+    struct io_timer timer; /* the bound of the phase, or the next try */
+    uint64_t bound_ms;     /* when trying ends */
+    uint32_t retry_ms;
+
+    struct proc_identity shim, payload;
+    uint16_t protocol;
+    bool reported;    /* as running, so that on_exit is owed */
+    bool ended;       /* how it ended is known, or known to be unknown */
+    bool stop_sent;   /* destroy has told the shim to kill everything */
+    bool shim_killed; /* and not even that has helped so far */
+    uint32_t next_ticket;
+
+    struct plan *plan; /* a start that may still have to be done; owned */
+    struct call_list calls;
+
+    uint64_t stats_cpu_us, stats_at_ms; /* of the previous driver_stats */
+};
+
+struct drivers {
+    struct drivers_config config;
+    char *shim_dir;  /* <state>/shim */
+    char *shim_path; /* the program */
+    char node_mark[NODE_MARK_SIZE];
+    int shim_fd; /* shim_dir, opened */
+    char boot_id[BOOT_ID_SIZE];
+
+    struct run **buckets;
+    size_t buckets_count, runs_count;
+
+    struct call_list due; /* completions to deliver */
+    struct io_timer deliver;
+};
+
+struct run *run_find(const struct drivers *drivers, const struct driver_key *key);
+struct run *run_new(struct drivers *drivers, const struct driver_key *key);
+void run_free(struct run *run);
+
+struct call *call_new(enum call_kind kind, driver_done *done, void *ctx);
+
+/* Hands the call's result over; from the loop, in order, never from inside a driver_* call. */
+void call_finish(struct drivers *drivers, struct call *call, enum driver_outcome outcome);
+void call_fail(struct drivers *drivers, struct call *call, const struct err *err);
+
+/* --- run.c --- */
+
+/* Looks what there is of the run's key and goes on from there.  May free the run. */
+void run_attach(struct run *run);
+
+/* A call was added: does for it what the phase allows. */
+void run_advance(struct run *run);
+
+/* --- ending.c; all but conclude may free the run --- */
+
+/* The connection is over: waits for the shim's own end. */
+void run_leave(struct run *run);
+
+/* No shim and no exit record, or a destroy: kills the cgroup and sees it empty. */
+void run_empty(struct run *run);
+
+/* How it ended is known: RECORD, or NULL if it cannot be known any more.  Tells everyone. */
+void run_conclude(struct run *run, const struct exit_record *record);
+
+/* What comes after the end: a destroy, or nothing. */
+void run_go_on(struct run *run);
+
+/* Ends the shim itself: it neither obeys nor answers. */
+void run_kill_shim(struct run *run);
+
+/* --- parts of both --- */
+
+void run_on_watch(struct run *run, int fd, int events,
+                  void (*cb)(struct io_watch *watch, int events));
+void run_off_watch(struct run *run); /* and closes the descriptor */
+void run_at(struct run *run, uint64_t delay_ms, void (*cb)(struct io_timer *timer));
+bool run_has(const struct run *run, enum call_kind kind);
+
+/* Fails all calls but destroys, or all. */
+void run_fail_calls(struct run *run, const struct err *err);
+void run_fail_all(struct run *run, const struct err *err);
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * One output stream of a payload into numbered files of bounded size.
+ *
+ * Follows nomad v1.1.2 client/lib/../logging/rotator.go: <task>.<stdout|stderr>.<n>, counted from
+ * 0, mode 0644; a restart goes on with the newest; the oldest are deleted beyond max_files; a file
+ * is changed at the end of a line if there is one.  Invariant: writing never fails as far as the
+ * payload can tell.  What the disk does not take is counted and forgotten, and the next chunk is
+ * tried again.
+ *
+ * The directory belongs to the payload as much as to us, and we may be root: links and pipes that
+ * lie where a log file should be are not followed.
+ */
+#include "drivers/shim/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FILE_NAME_SIZE = SPEC_NAME_SIZE + 40, LINE_SCAN_BYTES = 32768 };
+
+/* Numbers above this are not ours: there is room to count on from here. */
+#define INDEX_MAX (UINT64_MAX / 4)
+
+struct entry { /* struct linux_dirent64 */
+    uint64_t inode;
+    int64_t offset;
+    unsigned short length;
+    unsigned char type;
+    char name[];
+};
+
+static void file_name(char to[FILE_NAME_SIZE], const struct log_settings *settings,
+                      const struct log_stream *stream, uint64_t index)
+{
+    check(text_format(to, FILE_NAME_SIZE, "%s.%s.%llu", settings->name, stream->suffix,
+                      (unsigned long long)index));
+}
+
+/* Goes through the files of STREAM.  Deletes those below DELETE_BELOW; RET_NEWEST is the highest
+ * number seen; false if there is no file. */
+static bool scan(const struct log_stream *stream, const struct log_settings *settings,
+                 uint64_t delete_below, uint64_t *ret_newest)
+{
+    char buffer[1024] __attribute__((aligned(8))), prefix[FILE_NAME_SIZE];
+    bool found = false;
+    long got;
+    int fd = openat(settings->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    check(text_format(prefix, sizeof(prefix), "%s.%s.", settings->name, stream->suffix));
+    while ((got = syscall(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0) {
+        for (long at = 0; at < got;) {
+            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
+            uint64_t index;
+
+            at += entry->length;
+            if (!text_starts_with(entry->name, prefix) ||
+                !text_to_u64(entry->name + strlen(prefix), &index) || index > INDEX_MAX)
+                continue;
+            if (index < delete_below)
+                (void)unlinkat(fd, entry->name, 0); /* an old file too many is no reason to fail */
+            if (!found || index > *ret_newest)
+                *ret_newest = index;
+            found = true;
+        }
+    }
+    (void)close(fd); /* only read from */
+    return found;
+}
+
+static void delete_old(const struct log_stream *stream, const struct log_settings *settings)
+{
+    uint64_t newest;
+
+    if (stream->index >= settings->files_max)
+        (void)scan(stream, settings, stream->index - settings->files_max + 1, &newest);
+}
+
+/* Opens the file of the present number; leaves file_fd at -1 if that is not possible now. */
+static void open_file(struct log_stream *stream, const struct log_settings *settings)
+{
+    char name[FILE_NAME_SIZE], last;
+    struct stat status;
+
+    file_name(name, settings, stream, stream->index);
+    int fd = openat(settings->directory_fd, name,
+                    O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+        (void)close(fd); /* not a log file: nothing of ours in it */
+        return;
+    }
+    stream->file_fd = fd;
+    stream->size = (uint64_t)status.st_size;
+    stream->at_line_start =
+        status.st_size == 0 || pread(fd, &last, 1, status.st_size - 1) != 1 || last == '\n';
+}
+
+static void rotate(struct log_stream *stream, const struct log_settings *settings)
+{
+    if (stream->file_fd >= 0)
+        (void)close(stream->file_fd); /* an error now concerns bytes counted as written */
+    stream->file_fd = -1;
+    stream->index++;
+    stream->size = 0;
+    open_file(stream, settings);
+    delete_old(stream, settings);
+}
+
+void log_open(struct log_stream *stream, const struct log_settings *settings, const char *suffix)
+{
+    *stream = (struct log_stream){.suffix = suffix, .pipe_fd = -1, .file_fd = -1};
+    (void)scan(stream, settings, 0, &stream->index); /* none: number 0 */
+    open_file(stream, settings);
+    delete_old(stream, settings);
+}
+
+/* How many of LENGTH bytes go into the present file, which has room for SPACE; what is left over
+ * starts the next one.  Far from the file's end that is all.  Near it, whole lines: the beginning
+ * of a line would be torn off by a later chunk.  A line that began in this file, or that fits in
+ * no file, is cut. */
+static size_t share(const struct log_stream *stream, const struct log_settings *settings,
+                    const char *bytes, size_t length, uint64_t space)
+{
+    uint64_t margin =
+        settings->bytes_max / 16 < LINE_SCAN_BYTES ? settings->bytes_max / 16 : LINE_SCAN_BYTES;
+    size_t fits = length < space ? length : space;
+
+    if (length + margin <= space)
+        return length;
+
+    const char *line_end = memrchr(bytes, '\n', fits);
+    if (line_end != NULL)
+        return (size_t)(line_end - bytes) + 1;
+    if (stream->at_line_start && stream->size > 0)
+        return 0;
+    return fits;
+}
+
+/* Writes what the disk takes of it; the rest is lost. */
+static void put(struct log_stream *stream, const char *bytes, size_t length)
+{
+    size_t done = 0;
+
+    while (stream->file_fd >= 0 && done < length) {
+        ssize_t put = write(stream->file_fd, bytes + done, length - done);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            break; /* full or broken: tried again with the next chunk */
+        done += (size_t)put;
+    }
+    if (done > 0)
+        stream->at_line_start = bytes[done - 1] == '\n';
+    stream->size += done;
+    stream->bytes_written += done;
+    stream->bytes_lost += length - done;
+}
+
+void log_write(struct log_stream *stream, const struct log_settings *settings, const char *bytes,
+               size_t length)
+{
+    if (stream->file_fd < 0)
+        open_file(stream, settings); /* the directory may be back, the disk have room again */
+    while (length > 0) {
+        uint64_t space =
+            stream->size < settings->bytes_max ? settings->bytes_max - stream->size : 0;
+        size_t part = stream->file_fd < 0 ? length : share(stream, settings, bytes, length, space);
+
+        if (part > 0)
+            put(stream, bytes, part);
+        bytes += part;
+        length -= part;
+        if (length > 0)
+            rotate(stream, settings);
+    }
+}
+
+void log_close(struct log_stream *stream)
+{
+    if (stream->pipe_fd >= 0)
+        (void)close(stream->pipe_fd); /* only read from */
+    if (stream->file_fd >= 0)
+        (void)close(stream->file_fd); /* nobody left to tell of an error */
+    stream->pipe_fd = stream->file_fd = -1;
+}

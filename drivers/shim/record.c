@@ -1,0 +1,133 @@
+#include "drivers/shim/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RECORD_VERSION = 1 };
+
+_Static_assert(sizeof(struct record_head) == 24, "part of a format on disk");
+_Static_assert(sizeof(struct started_record) == 104, "part of a format on disk");
+_Static_assert(sizeof(struct exit_record) == 312, "part of a format on disk");
+
+static uint64_t body_digest(const struct record_head *head)
+{
+    return hash_bytes(head->magic, (const char *)head + sizeof(*head),
+                      head->length - sizeof(*head));
+}
+
+void record_seal(void *record, uint32_t magic, size_t length)
+{
+    struct record_head *head = record;
+
+    check(length >= sizeof(*head));
+    check(length <= LAUNCH_SIZE_MAX);
+    *head =
+        (struct record_head){.magic = magic, .version = RECORD_VERSION, .length = (uint32_t)length};
+    head->digest = body_digest(head);
+}
+
+bool record_is_sound(const void *bytes, size_t length, uint32_t magic)
+{
+    const struct record_head *head = bytes;
+
+    return length >= sizeof(*head) && head->magic == magic && head->length >= sizeof(*head) &&
+           head->length <= length && head->digest == body_digest(head);
+}
+
+static int write_at(int fd, const char *bytes, size_t length, off_t at)
+{
+    while (length > 0) {
+        ssize_t put = pwrite(fd, bytes, length, at);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return -errno;
+        bytes += put;
+        at += put;
+        length -= (size_t)put;
+    }
+    return 0;
+}
+
+int task_file_begin(int fd, struct err *err)
+{
+    static const char begun[TASK_FILE_SIZE] = "begun\n";
+    int code = write_at(fd, begun, sizeof(begun), 0);
+
+    if (code != 0)
+        return err_os(err, err_from_errno(-code), -code, "cannot mark the task as begun");
+    return 0;
+}
+
+/* The file and the way to it: the directory of all shims, and the state directory. */
+static int sync_all(int fd)
+{
+    static const char *const directories[] = {".", ".."};
+
+    if (fdatasync(fd) != 0)
+        return -errno;
+    for (size_t i = 0; i < COUNT_OF(directories); i++) {
+        int directory = open(directories[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        int code = directory < 0 || fsync(directory) != 0 ? -errno : 0;
+
+        if (directory >= 0)
+            (void)close(directory); /* nothing was written through it */
+        if (code != 0)
+            return code;
+    }
+    return 0;
+}
+
+int task_file_put(int fd, off_t at, const void *record, bool durable, struct err *err)
+{
+    const struct record_head *head = record;
+
+    check(head->length <= TASK_RECORD_SIZE);
+    check(record_is_sound(record, head->length, head->magic));
+    int code = write_at(fd, record, head->length, at);
+    if (code == 0 && durable)
+        code = sync_all(fd);
+    if (code != 0)
+        return err_os(err, err_from_errno(-code), -code, "cannot write the task's file");
+    return 0;
+}
+
+int task_file_get(int fd, off_t at, uint32_t magic, void *to, size_t size, struct err *err)
+{
+    _Alignas(8) char bytes[TASK_RECORD_SIZE];
+    ssize_t got = pread(fd, bytes, sizeof(bytes), at);
+
+    if (got < 0)
+        return err_os(err, ERR_IO, errno, "cannot read the task's file");
+    if (!record_is_sound(bytes, (size_t)got, magic))
+        return err_set(err, ERR_GONE, "the task's file has no such record");
+
+    size_t length = ((struct record_head *)(void *)bytes)->length;
+    memset(to, 0, size);
+    memcpy(to, bytes, length < size ? length : size);
+    return 0;
+}
+
+int launch_next(const void *record, size_t *at, uint16_t *ret_tag, const char **ret_bytes,
+                uint32_t *ret_length)
+{
+    const struct record_head *head = record;
+    struct launch_field field;
+
+    if (*at == head->length)
+        return 0;
+    if (*at < sizeof(*head) || *at > head->length || head->length - *at < sizeof(field))
+        return ERR_CORRUPT;
+    memcpy(&field, (const char *)record + *at, sizeof(field));
+    *at += sizeof(field);
+    if (field.length > head->length - *at)
+        return ERR_CORRUPT;
+    *ret_tag = field.tag;
+    *ret_bytes = (const char *)record + *at;
+    *ret_length = field.length;
+    *at += field.length;
+    return 1;
+}

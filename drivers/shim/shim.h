@@ -1,0 +1,137 @@
+/*
+ * The parts of cairn-shim.
+ *
+ * One process, one thread, one poll loop.  Everything it keeps is in one struct; it allocates
+ * nothing, and what it needed only to start (launch record, paths) is given back to the kernel,
+ * because one of these exists for each task.
+ */
+#ifndef CAIRN_DRIVERS_SHIM_SHIM_H
+#define CAIRN_DRIVERS_SHIM_SHIM_H
+
+#include "drivers/shim/protocol.h"
+#include "drivers/shim/record.h"
+#include "fsm/spec.h"
+
+#include <limits.h>
+
+enum {
+    CLIENTS_MAX = 4,          /* a new daemon may come while the old connection is dying */
+    LOG_BUFFER_BYTES = 65536, /* one read: a pipe's whole content */
+    DRAIN_MS = 2000,          /* how long grandchildren may hold the pipes after the end */
+    KILL_AGAIN_MS = 1000,     /* between two kills of what does not die */
+};
+
+/* --- launch.c: what to do --- */
+
+/* Views into the mapped launch record, valid until launch_close. */
+struct launch {
+    void *record; /* mapped */
+    size_t record_bytes;
+    void *arrays; /* argv, envp, groups and paths being built */
+    size_t arrays_bytes;
+
+    const char *key, *cgroup, *shim_cgroup, *command, *task_dir, *log_dir, *log_name, *user_name;
+    uint64_t key_digest, cgroup_mode, log_files_max, log_bytes_max;
+    bool switch_user;
+    uint32_t user_id, group_id;
+    uint32_t *groups;
+    size_t groups_count;
+    char **argv; /* argv[0] is the command */
+    char **envp;
+    char *program; /* PATH_MAX bytes: the command, found */
+};
+
+int launch_open(struct launch *launch, struct err *err);
+void launch_close(struct launch *launch);
+
+/* --- log.c: one stream into rotated files --- */
+
+struct log_settings {
+    int directory_fd; /* -1: not there, everything is lost */
+    char name[SPEC_NAME_SIZE];
+    uint64_t files_max, bytes_max;
+};
+
+struct log_stream {
+    const char *suffix; /* "stdout", "stderr" */
+    int pipe_fd;        /* what the payload writes to, -1 when it is over */
+    int file_fd;
+    uint64_t index, size;
+    bool at_line_start;
+    uint64_t bytes_written, bytes_lost;
+};
+
+/* Goes on with the newest file there is, as nomad v1.1.2 client/lib/../logging/rotator.go. */
+void log_open(struct log_stream *stream, const struct log_settings *settings, const char *suffix);
+void log_write(struct log_stream *stream, const struct log_settings *settings, const char *bytes,
+               size_t length);
+void log_close(struct log_stream *stream);
+
+/* --- the shim --- */
+
+struct client {
+    int fd;            /* -1: free */
+    uint16_t protocol; /* 0: has not said hello */
+};
+
+struct shim {
+    int task_fd, signal_fd, timer_fd, listen_fd;
+    int exec_fd; /* the payload's report until its exec, then -1 */
+    struct client clients[CLIENTS_MAX];
+
+    enum shim_phase phase;
+    bool finished; /* nothing left but to tell */
+    struct proc_identity self, payload;
+    pid_t payload_pid; /* 0: none, or reaped: its number may be somebody else's */
+    uint64_t key_digest;
+    int64_t started_unix_ns;
+    char cgroup[CGROUP_NAME_SIZE]; /* "": a process group only */
+    char socket[TASK_SOCKET_SIZE]; /* "": not bound */
+    char command[64];              /* for messages */
+    char user_name[32];
+
+    uint64_t kill_at_ms;  /* 0: no stop was asked for */
+    uint64_t drain_at_ms; /* 0: still running */
+    uint64_t trim_at_ms;  /* 0: the log buffer is not in memory */
+    uint64_t timer_set_ms;
+    bool stop_asked, killing;
+    int stop_signal;
+
+    struct log_settings log;
+    struct log_stream streams[2];
+    char *log_buffer;
+
+    struct exit_record exit;
+};
+
+/* payload.c */
+
+/* Everything from cgroup to fork.  Afterwards exec_fd tells whether the program runs. */
+int payload_start(struct shim *shim, struct launch *launch, struct err *err);
+
+/* Reads the child's report: true if the program could not be run, and then why. */
+bool payload_failed(struct shim *shim, struct err *err);
+
+/* Sends SIGNAL to the main process; ERR_GONE if it has ended. */
+int payload_signal(struct shim *shim, int signal);
+
+/* Kills all there is of the payload. */
+void payload_kill_all(struct shim *shim);
+
+/* clients.c */
+
+int clients_listen(struct shim *shim, struct err *err);
+void clients_add(struct shim *shim, int fd);
+void clients_accept(struct shim *shim);
+void clients_receive(struct shim *shim, struct client *client);
+void clients_tell_started(struct shim *shim);
+void clients_tell_exit(struct shim *shim);
+bool clients_any(const struct shim *shim); /* is a daemon listening? */
+
+/* main.c */
+
+/* A request to stop: signals once, and sets or shortens the deadline. */
+void shim_stop(struct shim *shim, int signal, uint64_t timeout_ms);
+uint64_t shim_now_ms(void);
+
+#endif

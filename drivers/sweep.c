@@ -1,0 +1,147 @@
+/*
+ * Ending what carries our mark but belongs to no machine (I-1): files, cgroups, and shims whose
+ * file somebody deleted.
+ *
+ * Only by mark, never by looking like ours: what lies in the directory of all shims, in the cgroup
+ * of this node, or holds a file that lay in this very directory.
+ */
+#include "drivers/private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct sweep {
+    struct drivers *drivers;
+    bool (*keep)(void *ctx, const struct driver_key *key);
+    void *keep_ctx;
+    struct call *call;  /* the sweep's own completion */
+    size_t outstanding; /* destroys */
+    struct err first;   /* of the failures */
+};
+
+static void failed(struct sweep *sweep, const struct err *err)
+{
+    if (sweep->first.code == 0)
+        sweep->first = *err;
+}
+
+static void settle(struct sweep *sweep)
+{
+    if (--sweep->outstanding > 0)
+        return;
+    if (sweep->first.code == 0)
+        call_finish(sweep->drivers, sweep->call, DRIVER_DONE);
+    else
+        call_fail(sweep->drivers, sweep->call, &sweep->first);
+    free(sweep);
+}
+
+static void on_destroyed(void *ctx, const struct driver_result *result)
+{
+    struct sweep *sweep = ctx;
+
+    if (result->outcome == DRIVER_FAILED)
+        failed(sweep, &result->error);
+    settle(sweep);
+}
+
+static void consider(struct sweep *sweep, const struct driver_key *key)
+{
+    if (sweep->keep(sweep->keep_ctx, key))
+        return;
+    sweep->outstanding++;
+    driver_destroy(sweep->drivers, key, on_destroyed, sweep);
+}
+
+/* --- files --- */
+
+static int sweep_files(struct sweep *sweep, struct err *err)
+{
+    DIR *directory = opendir(sweep->drivers->shim_dir);
+    struct driver_key key;
+
+    if (directory == NULL)
+        return err_os(err, err_from_errno(errno), errno, "cannot list %s",
+                      sweep->drivers->shim_dir);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (key_from_name(entry->d_name, &key))
+            consider(sweep, &key);
+    }
+    (void)closedir(directory); /* only read from */
+    return 0;
+}
+
+/* --- cgroups --- */
+
+static bool sweep_cgroup(void *ctx, const char *name)
+{
+    struct sweep *sweep = ctx;
+    char whole[CGROUP_NAME_SIZE];
+    struct driver_key key;
+    struct err err = {0};
+
+    if (text_equal(name, "shims"))
+        return true;
+    if (key_from_name(name, &key)) {
+        consider(sweep, &key);
+        return true;
+    }
+    /* In our place, but not named by us: nothing there can belong to a machine. */
+    if (!text_format(whole, sizeof(whole), "cairn/%s/%s", sweep->drivers->node_mark, name))
+        return true;
+    if (cgroup_kill(whole, &err) != 0 || cgroup_remove(whole, &err) != 0) {
+        err.recoverable = true;
+        failed(sweep, &err);
+    }
+    return true;
+}
+
+/* --- shims --- */
+
+/* Kills a shim whose file is gone: nobody can find it any more, nor be found by it. */
+static bool sweep_shim(void *ctx, pid_t pid)
+{
+    struct sweep *sweep = ctx;
+    char link[48], target[PATH_SIZE];
+    struct proc_identity identity;
+    struct err err = {0};
+
+    check(text_format(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, SHIM_FD_TASK));
+    if (proc_identify(pid, &identity, NULL) != 0)
+        return true;
+    ssize_t length = readlink(link, target, sizeof(target) - 1);
+    if (length < 0)
+        return true; /* ended meanwhile, or not a shim */
+    target[length] = '\0';
+    if (text_starts_with(target, sweep->drivers->shim_dir) &&
+        text_ends_with(target, " (deleted)") && proc_signal(&identity, SIGKILL, &err) != 0 &&
+        err.code != ERR_GONE)
+        failed(sweep, &err);
+    return true;
+}
+
+void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct driver_key *key),
+                   void *keep_ctx, driver_done *done, void *ctx)
+{
+    struct sweep *sweep = calloc(1, sizeof(*sweep));
+    char parent[CGROUP_NAME_SIZE], shims[CGROUP_NAME_SIZE];
+    struct err err = {0};
+
+    check(sweep != NULL);
+    *sweep = (struct sweep){.drivers = drivers,
+                            .keep = keep,
+                            .keep_ctx = keep_ctx,
+                            .call = call_new(CALL_DESTROY, done, ctx),
+                            .outstanding = 1};
+    check(text_format(parent, sizeof(parent), "cairn/%s", drivers->node_mark));
+    shims_cgroup(drivers->node_mark, shims);
+    if (sweep_files(sweep, &err) != 0 || cgroup_each_process(shims, sweep_shim, sweep, &err) != 0 ||
+        cgroup_each_child(parent, sweep_cgroup, sweep, &err) != 0)
+        failed(sweep, &err);
+    settle(sweep);
+}

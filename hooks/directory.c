@@ -1,0 +1,107 @@
+/*
+ * Making directories that payloads may write to.
+ *
+ * Invariant: nothing is followed, changed or given away that is not the directory meant.  A place
+ * is opened by name in its parent without following links, and owner and mode are set through
+ * that descriptor: a payload that puts a link to /etc where its `local` was gains nothing.
+ *
+ * A new directory has no mode bits until it is whole: owner first, mode last.  So the next attempt
+ * after a crash knows a half-made one, and a whole one is left alone: a payload that narrowed the
+ * mode of its `local` (PostgreSQL insists on 0700) finds it so at its next start.
+ */
+#include "hooks/directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+enum { PLACE = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+
+/* Space, memory and descriptors come back; what else can go wrong here stays wrong. */
+static int fail(struct err *err, int number, const char *doing, const char *shown)
+{
+    int code = err_os(err, err_from_errno(number), number, "cannot %s %s", doing, shown);
+
+    err->recoverable = code == ERR_FULL || code == ERR_AGAIN || number == EMFILE ||
+                       number == ENFILE || number == ENOMEM || number == EIO;
+    return code;
+}
+
+int hooks_open_parent(const struct hook_request *request, int *ret_fd, struct err *err)
+{
+    int fd = open(request->alloc_dir, PLACE & ~O_NOFOLLOW); /* the operator may have linked it */
+
+    if (fd < 0)
+        return fail(err, errno, "open", request->alloc_dir);
+    *ret_fd = fd;
+    return 0;
+}
+
+int hooks_open_root(const struct hook_request *request, int *ret_fd, struct err *err)
+{
+    scoped_fd int parent = -1;
+    int code = hooks_open_parent(request, &parent, err);
+
+    if (code != 0 && err->os != ENOENT)
+        return code;
+    int fd = parent < 0 ? -1 : openat(parent, request->alloc, PLACE);
+    if (fd >= 0) {
+        *ret_fd = fd;
+        return 0;
+    }
+    if (errno != ENOENT)
+        return fail(err, errno, "open", "the alloc directory");
+    return err_set(err, ERR_GONE, "alloc directory is gone: %s/%s", request->alloc_dir,
+                   request->alloc);
+}
+
+int hooks_directory_open(int parent_fd, const char *name, const char *shown, int *ret_fd,
+                         struct err *err)
+{
+    int fd = openat(parent_fd, name, PLACE);
+
+    if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+        return err_set(err, ERR_EXISTS, "%s is not a directory", shown);
+    if (fd < 0)
+        return fail(err, errno, "open", shown);
+    *ret_fd = fd;
+    return 0;
+}
+
+static int finish(int fd, mode_t mode, uid_t uid, gid_t gid)
+{
+    char link[64];
+
+    if (uid != (uid_t)-1 && fchownat(fd, "", uid, gid, AT_EMPTY_PATH) != 0)
+        return -errno;
+    /* fchmod refuses a descriptor that is only a place; its link in /proc leads to the same. */
+    (void)text_format(link, sizeof(link), "/proc/self/fd/%d", fd); /* fits */
+    return chmod(link, mode) == 0 ? 0 : -errno;
+}
+
+int hooks_directory_make(int parent_fd, const char *name, mode_t mode, uid_t uid, gid_t gid,
+                         const char *shown, int *ret_fd, struct err *err)
+{
+    bool made = mkdirat(parent_fd, name, 0) == 0;
+    struct stat status;
+    scoped_fd int fd = -1;
+
+    if (!made && errno != EEXIST)
+        return fail(err, errno, "make", shown);
+    int code = hooks_directory_open(parent_fd, name, shown, &fd, err);
+    if (code != 0)
+        return code;
+    if (!made && fstat(fd, &status) != 0)
+        return fail(err, errno, "look at", shown);
+    if (made || (status.st_mode & 0777) == 0) {
+        int failed = finish(fd, mode, uid, gid);
+        if (failed != 0)
+            return fail(err, -failed, "set owner and mode of", shown);
+    }
+    if (ret_fd != NULL) {
+        *ret_fd = fd;
+        fd = -1;
+    }
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* Directories that payloads have in their hands: made and opened by name in their parent, never
+ * through a link.  ERR is never NULL here. */
+#ifndef CAIRN_HOOKS_DIRECTORY_H
+#define CAIRN_HOOKS_DIRECTORY_H
+
+#include "hooks/room.h"
+
+/* Opens the directory that holds all allocs. */
+int hooks_open_parent(const struct hook_request *request, int *ret_fd, struct err *err);
+
+/* Opens the alloc's root as a place (O_PATH).  ERR_GONE, never recoverable, if it is missing: a
+ * directory that was made once and is lost is never silently made again (R-35). */
+int hooks_open_root(const struct hook_request *request, int *ret_fd, struct err *err);
+
+/* Opens directory NAME in PARENT_FD as a place; ERR_EXISTS if a link or a file is in its way.
+ * SHOWN is how messages call it. */
+int hooks_directory_open(int parent_fd, const char *name, const char *shown, int *ret_fd,
+                         struct err *err);
+
+/* Makes directory NAME in PARENT_FD with exactly MODE and the owner (-1: unchanged), or finishes
+ * one that was left half made; one that is whole keeps what its payload made of it.  RET_FD may
+ * be NULL. */
+int hooks_directory_make(int parent_fd, const char *name, mode_t mode, uid_t uid, gid_t gid,
+                         const char *shown, int *ret_fd, struct err *err);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * What the files of this room share: the hooks themselves, a run of one, and the table's rows.
+ *
+ * A row's step says where it runs.  ON_POOL is for everything that touches the file system: it
+ * sees its request only, which therefore carries copies.  ON_LOOP is for decisions: it may look at
+ * the hooks and at the run that was asked for, and must not block.
+ */
+#ifndef CAIRN_HOOKS_ROOM_H
+#define CAIRN_HOOKS_ROOM_H
+
+#include "hooks/hooks.h"
+
+#include <sys/types.h>
+#include <unistd.h>
+
+struct hook_request;
+struct hooks_run;
+
+struct hooks {
+    struct loop *loop;
+    const struct hooks_node *node;
+    const char *const *environment;   /* NULL: none */
+    const char *const *user_denylist; /* never NULL */
+    uid_t owner_uid;                  /* of directories for payloads; -1: do not change it */
+    gid_t owner_gid;
+    bool privileged;        /* may mount and give away */
+    struct hooks_run *runs; /* under way */
+    char alloc_dir[];
+};
+
+/* One run.  What is behind `alloc_dir` is in the same block of memory. */
+struct hook_request {
+    const char *alloc_dir, *alloc, *task; /* copies; task is "" for a hook of an alloc */
+    uid_t owner_uid;
+    gid_t owner_gid;
+    bool privileged;
+
+    const struct hooks *hooks;    /* on the loop only */
+    const struct hook_run *asked; /* on the loop only, while hook_run runs */
+};
+
+enum hook_where { HOOK_ABSENT, HOOK_ON_LOOP, HOOK_ON_POOL };
+
+/* 0, or ERR_* with ERR filled, which also says whether trying again may help. */
+typedef int hook_function(const struct hook_request *request, struct err *err);
+
+struct hook_step {
+    enum hook_where where;
+    hook_function *run;
+};
+
+struct hook_row {
+    bool (*needs)(const struct alloc_spec *alloc, const struct task_spec *task);
+    struct hook_step steps[PHASE_COUNT];
+};
+
+/* The row of a hook; TASK says which of the two tables. */
+const struct hook_row *hooks_row(bool task, unsigned hook);
+
+hook_function hooks_alloc_dir_build, hooks_alloc_dir_destroy;
+hook_function hooks_task_dir_build, hooks_task_dir_strip;
+hook_function hooks_logs_prepare;
+hook_function hooks_validate;
+
+/* --- what is known of drivers --- */
+
+/* What a payload sees of the host's files (Nomad's FSIsolation). */
+enum hooks_isolation {
+    ISOLATION_NONE,   /* all: its directories have the host's paths */
+    ISOLATION_CHROOT, /* a tree of its own on the host, with the host's environment */
+    ISOLATION_IMAGE,  /* nothing of the host */
+};
+
+struct hooks_driver {
+    const char *name;
+    enum hooks_isolation isolation;
+    bool checks_user; /* the denylist of users applies */
+};
+
+/* Never NULL: a driver that is not known is one without isolation. */
+const struct hooks_driver *hooks_driver(const char *name);
+
+/* --- for all --- */
+
+/* The user a task runs as, interpolated, in *RET_USER of SIZE bytes. */
+int hooks_user(const struct hooks *hooks, const struct hook_run *asked, char *ret_user, size_t size,
+               struct err *err);
+
+static inline void hooks_close(const int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd); /* nothing was written through it */
+}
+
+/* A local descriptor that is closed when its block ends. */
+#define scoped_fd __attribute__((cleanup(hooks_close)))
+
+#endif

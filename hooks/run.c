@@ -1,0 +1,228 @@
+/*
+ * The hooks as one thing, and running one of them.
+ *
+ * A run is one block of memory that carries copies of all its step needs, so that the thread which
+ * works on it sees nothing else and the spec may go at once.  Its answer comes on the loop, from
+ * the pool or from a timer that is already due, never from inside hook_run.
+ */
+#include "hooks/room.h"
+
+#include "io/host.h"
+
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NOBODY = 65534,
+    PASSWD_BYTES = 4096,
+    ALLOC_DIR_MAX = 360, /* an id, a task's name and "/secrets" fit behind it in hooks_paths */
+};
+
+/* Nomad's own, client/config/config.go DefaultUserDenylist. */
+static const char *const default_user_denylist[] = {"root", "Administrator", NULL};
+
+struct hooks_run {
+    struct hook_request request; /* what the step sees */
+    struct io_work work;
+    struct io_timer timer;
+    struct hooks *hooks; /* NULL once they are gone: then nobody is told */
+    struct hooks_run *next, **link;
+    hook_function *function;
+    hook_done *done;
+    void *ctx;
+    struct err err;
+    uint8_t hook;
+    bool on_pool;
+    char texts[]; /* of the request */
+};
+
+/* --- the hooks --- */
+
+/* Payloads without a user of their own run as nobody; Nomad gives them their directories. */
+static void find_owner(struct hooks *hooks)
+{
+    char buffer[PASSWD_BYTES];
+    struct passwd entry, *found = NULL;
+
+    hooks->owner_uid = (uid_t)-1;
+    hooks->owner_gid = (gid_t)-1;
+    if (!hooks->privileged)
+        return;
+    bool known = getpwnam_r("nobody", &entry, buffer, sizeof(buffer), &found) == 0 && found != NULL;
+    hooks->owner_uid = known ? entry.pw_uid : NOBODY;
+    hooks->owner_gid = known ? entry.pw_gid : NOBODY;
+}
+
+struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
+{
+    size_t length = strlen(config->alloc_dir);
+
+    if (config->alloc_dir[0] != '/') {
+        (void)err_set(err, ERR_INVALID, "alloc_dir is not an absolute path"); /* NULL says it */
+        return NULL;
+    }
+    if (length > ALLOC_DIR_MAX) {
+        (void)err_set(err, ERR_LIMIT, "alloc_dir is longer than %d bytes", ALLOC_DIR_MAX);
+        return NULL;
+    }
+    /* Ids are hard to guess and the directory does not list: who may enter an alloc's directory
+     * must know its name.  nomad v1.1.2 client/client.go init. */
+    if (directory_make_all(config->alloc_dir, 0711, err) != 0)
+        return NULL;
+
+    struct hooks *hooks = calloc(1, sizeof(*hooks) + length + 1);
+    check(hooks != NULL);
+    hooks->loop = config->loop;
+    hooks->node = config->node;
+    hooks->environment = config->environment;
+    hooks->user_denylist =
+        config->user_denylist != NULL ? config->user_denylist : default_user_denylist;
+    hooks->privileged = geteuid() == 0;
+    memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
+    find_owner(hooks);
+    return hooks;
+}
+
+static void unlink_run(struct hooks_run *run)
+{
+    if (run->next != NULL)
+        run->next->link = run->link;
+    *run->link = run->next;
+}
+
+/* What is on the pool cannot be called back: it finishes and is forgotten. */
+void hooks_free(struct hooks *hooks)
+{
+    if (hooks == NULL)
+        return;
+    while (hooks->runs != NULL) {
+        struct hooks_run *run = hooks->runs;
+
+        unlink_run(run);
+        run->hooks = NULL;
+        if (!run->on_pool) {
+            io_timer_stop(&run->timer);
+            free(run);
+        }
+    }
+    free(hooks);
+}
+
+/* --- one run --- */
+
+static void finish(struct hooks_run *run)
+{
+    struct hook_outcome outcome = {
+        .code = run->err.code,
+        .hook = run->hook,
+        .recoverable = run->err.recoverable,
+    };
+
+    if (run->hooks != NULL) {
+        unlink_run(run);
+        (void)text_copy(outcome.text, sizeof(outcome.text), run->err.text); /* cut is enough */
+        run->done(run->ctx, &outcome);
+    }
+    free(run);
+}
+
+/* What a step met and got over is nobody's business. */
+static void settle(struct hooks_run *run, int code)
+{
+    check(code == 0 || code == run->err.code);
+    if (code == 0)
+        run->err = (struct err){0};
+}
+
+static void on_timer(struct io_timer *timer)
+{
+    finish(timer->ctx);
+}
+
+static void on_pool(struct io_work *work)
+{
+    struct hooks_run *run = work->ctx;
+    settle(run, run->function(&run->request, &run->err));
+}
+
+static void on_pool_done(struct io_work *work)
+{
+    finish(work->ctx);
+}
+
+static char *add_text(char **at, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = *at;
+
+    memcpy(copy, text, bytes);
+    *at += bytes;
+    return copy;
+}
+
+static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *asked)
+{
+    const char *task = asked->task != NULL ? asked->task->name : "";
+    size_t bytes = strlen(hooks->alloc_dir) + strlen(asked->alloc->id) + strlen(task) + 3;
+    struct hooks_run *run = calloc(1, sizeof(*run) + bytes);
+
+    check(run != NULL);
+    char *at = run->texts;
+    run->request = (struct hook_request){
+        .alloc_dir = add_text(&at, hooks->alloc_dir),
+        .alloc = add_text(&at, asked->alloc->id),
+        .task = add_text(&at, task),
+        .owner_uid = hooks->owner_uid,
+        .owner_gid = hooks->owner_gid,
+        .privileged = hooks->privileged,
+    };
+    run->hooks = hooks;
+    run->hook = asked->hook;
+    run->next = hooks->runs;
+    run->link = &hooks->runs;
+    if (run->next != NULL)
+        run->next->link = &run->next;
+    hooks->runs = run;
+    return run;
+}
+
+/* The step of what was asked for; NULL when there is nothing to do. */
+static const struct hook_step *step_of(const struct hook_run *asked)
+{
+    unsigned count = asked->task != NULL ? (unsigned)TASK_HOOK_COUNT : (unsigned)ALLOC_HOOK_COUNT;
+
+    check(asked->phase < PHASE_COUNT);
+    check(asked->hook <= count);
+    if (asked->hook == count)
+        return NULL;
+    return &hooks_row(asked->task != NULL, asked->hook)->steps[asked->phase];
+}
+
+void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done, void *ctx)
+{
+    const struct hook_step *step = step_of(asked);
+    const char *task = asked->task != NULL ? asked->task->name : NULL;
+    struct hooks_run *run = new_run(hooks, asked);
+    struct hooks_paths paths;
+
+    run->done = done;
+    run->ctx = ctx;
+    /* The steps build paths of these names, as root: a bad one must not get that far. */
+    bool valid = step == NULL || hooks_paths(hooks, asked->alloc->id, task, &paths, &run->err) == 0;
+    if (!valid && (asked->phase == PHASE_STOP || asked->phase == PHASE_DESTROY))
+        run->err = (struct err){0}; /* nothing was ever made under such a name */
+    if (valid && step != NULL && step->where == HOOK_ON_POOL) {
+        run->on_pool = true;
+        run->function = step->run;
+        io_work_submit(hooks->loop, &run->work, on_pool, on_pool_done, run);
+        return;
+    }
+    if (valid && step != NULL && step->where == HOOK_ON_LOOP) {
+        run->request.hooks = hooks;
+        run->request.asked = asked;
+        settle(run, step->run(&run->request, &run->err));
+        run->request.asked = NULL;
+    }
+    io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
+}

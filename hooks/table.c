@@ -1,0 +1,106 @@
+/*
+ * The hooks, in the order in which they run, and which of them a spec needs.
+ *
+ * A row names the hook, when it is needed, and its step for each phase.  A phase that has no step
+ * is not in the mask that the machines count by, so nothing is run for nothing.  That the rows are
+ * the lists ALLOC_HOOKS and TASK_HOOKS, in their order, is checked by the compiler below.
+ */
+#include "hooks/room.h"
+
+static bool always(const struct alloc_spec *alloc, const struct task_spec *task)
+{
+    (void)alloc;
+    (void)task;
+    return true;
+}
+
+static bool checks_user(const struct alloc_spec *alloc, const struct task_spec *task)
+{
+    (void)alloc;
+    return hooks_driver(task->driver)->checks_user;
+}
+
+static bool keeps_logs(const struct alloc_spec *alloc, const struct task_spec *task)
+{
+    (void)alloc;
+    return !task->logs.disabled;
+}
+
+#define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function}
+#define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function}
+
+/* clang-format off */
+/*    hook       needed when   steps */
+#define ALLOC_ROWS(ROW)                                                                            \
+    ROW(ALLOC_DIR, always,      POOL(PRERUN,   hooks_alloc_dir_build),                             \
+                                POOL(DESTROY,  hooks_alloc_dir_destroy))
+
+#define TASK_ROWS(ROW)                                                                             \
+    ROW(VALIDATE,  checks_user, LOOP(PRESTART, hooks_validate))                                    \
+    ROW(TASK_DIR,  always,      POOL(PRESTART, hooks_task_dir_build),                              \
+                                POOL(STOP,     hooks_task_dir_strip))                              \
+    ROW(LOGS,      keeps_logs,  POOL(PRESTART, hooks_logs_prepare))
+/* clang-format on */
+
+#define ROW(name, needs, ...) {needs, {__VA_ARGS__}},
+static const struct hook_row alloc_rows[] = {ALLOC_ROWS(ROW)};
+static const struct hook_row task_rows[] = {TASK_ROWS(ROW)};
+#undef ROW
+
+/* The place of each row, to be compared with that of its name in the machines' lists. */
+#define ROW(name, ...) PLACE_ALLOC_##name,
+enum { ALLOC_ROWS(ROW) PLACE_ALLOC_COUNT };
+#undef ROW
+#define ROW(name, ...) PLACE_TASK_##name,
+enum { TASK_ROWS(ROW) PLACE_TASK_COUNT };
+#undef ROW
+#define X(name, text)                                                                              \
+    _Static_assert((int)PLACE_ALLOC_##name == (int)ALLOC_HOOK_##name, "row out of order: " text);
+ALLOC_HOOKS(X)
+#undef X
+#define X(name, text)                                                                              \
+    _Static_assert((int)PLACE_TASK_##name == (int)TASK_HOOK_##name, "row out of order: " text);
+TASK_HOOKS(X)
+#undef X
+_Static_assert((int)PLACE_ALLOC_COUNT == (int)ALLOC_HOOK_COUNT, "a row too many");
+_Static_assert((int)PLACE_TASK_COUNT == (int)TASK_HOOK_COUNT, "a row too many");
+
+const struct hook_row *hooks_row(bool task, unsigned hook)
+{
+    check(hook < (task ? COUNT_OF(task_rows) : COUNT_OF(alloc_rows)));
+    return task ? &task_rows[hook] : &alloc_rows[hook];
+}
+
+/* The bits of the hooks that have something to do in PHASE. */
+static uint32_t mask_of(const struct alloc_spec *alloc, const struct task_spec *task,
+                        enum hook_phase phase)
+{
+    unsigned count = task != NULL ? (unsigned)TASK_HOOK_COUNT : (unsigned)ALLOC_HOOK_COUNT;
+    uint32_t mask = 0;
+
+    for (unsigned hook = 0; hook < count; hook++) {
+        const struct hook_row *row = hooks_row(task != NULL, hook);
+        if (row->steps[phase].where != HOOK_ABSENT && row->needs(alloc, task))
+            mask |= 1u << hook;
+    }
+    return mask;
+}
+
+void hooks_plan_alloc(const struct alloc_spec *alloc, struct alloc_assign *assign)
+{
+    assign->hooks_prerun = mask_of(alloc, NULL, PHASE_PRERUN);
+    assign->hooks_prekill = mask_of(alloc, NULL, PHASE_PREKILL);
+    assign->hooks_postrun = mask_of(alloc, NULL, PHASE_POSTRUN);
+    assign->hooks_destroy = mask_of(alloc, NULL, PHASE_DESTROY);
+}
+
+void hooks_plan_task(const struct alloc_spec *alloc, const struct task_spec *task,
+                     struct task_define *define)
+{
+    check(task != NULL);
+    define->hooks_prestart = mask_of(alloc, task, PHASE_PRESTART);
+    define->hooks_poststart = mask_of(alloc, task, PHASE_POSTSTART);
+    define->hooks_prekill = mask_of(alloc, task, PHASE_PREKILL);
+    define->hooks_exited = mask_of(alloc, task, PHASE_EXITED);
+    define->hooks_stop = mask_of(alloc, task, PHASE_STOP);
+}

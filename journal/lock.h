@@ -1,0 +1,19 @@
+/*
+ * One daemon per data directory (I-21): the file `lock` in the journal's directory.
+ *
+ * The kernel drops the lock when its holder dies, however it dies, so a file that is left behind
+ * never blocks; its contents only say who holds it.  The file is never removed, or two daemons
+ * could each lock their own.
+ */
+#ifndef CAIRN_JOURNAL_LOCK_H
+#define CAIRN_JOURNAL_LOCK_H
+
+#include "base/base.h"
+
+/* ERR_EXISTS: held by another process, which ERR names.  The lock lasts until *ret_fd is closed. */
+int lock_take(const char *directory, int *ret_fd, struct err *err);
+
+/* True if a process that could be asked holds the lock; takes nothing itself. */
+bool lock_is_held(const char *directory);
+
+#endif

@@ -1,0 +1,429 @@
+/*
+ * Looks over the pages of a data file (pages.h).
+ *
+ * Every page is read once: its head is what its place says, nodes lie inside it, keys ascend
+ * through the whole tree, each page has one owner (a tree, a long value or the list of free pages),
+ * and the trees have as many pages and entries as they claim.  What then remains unseen are flipped
+ * bits inside keys and values; those have checks of their own (codec.h).
+ *
+ * The format is that of LMDB 0.9, data version 1, as mdb.c describes it (struct MDB_page, MDB_node,
+ * MDB_meta, MDB_db), for machines of this byte order and 64 bits.
+ */
+#include "journal/pages.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    HEADS = 2,
+    HEAD_BYTES = 16, /* of a page, before its contents */
+    NODE_BYTES = 8,  /* of a node, before its key */
+    KEY_BYTES_MAX = 511,
+    DEPTH_MAX = 32, /* CURSOR_STACK */
+    PAGE_BYTES_MIN = 512,
+    PAGE_BYTES_MAX = 65536,
+    DATA_VERSION = 1,
+};
+
+static const uint32_t MAGIC = 0xBEEFC0DE;
+static const uint64_t NO_PAGE = UINT64_MAX;
+static const uint64_t FILE_BYTES_MAX = (uint64_t)1 << 40;
+
+enum page_flags { PAGE_BRANCH = 1, PAGE_LEAF = 2, PAGE_LONG = 4, PAGE_HEAD = 8 };
+enum node_flags { NODE_LONG = 1, NODE_TREE = 2 };
+
+struct page {
+    uint64_t number;
+    uint16_t pad;
+    uint16_t flags;
+    union {
+        struct {
+            uint16_t lower, upper; /* free space */
+        };
+        uint32_t count; /* of a long value: its pages */
+    };
+};
+
+struct node {
+    uint16_t low, high; /* of the data's length, or of the child's page */
+    uint16_t flags;     /* a branch: more of the child's page */
+    uint16_t key_length;
+    uint8_t key[];
+};
+
+struct tree {
+    uint32_t page_bytes; /* of the file; only in the tree of free pages */
+    uint16_t flags, depth;
+    uint64_t branches, leaves, longs, entries;
+    uint64_t root;
+};
+
+struct head {
+    uint32_t magic, version;
+    uint64_t address, map_bytes;
+    struct tree free, main;
+    uint64_t last_page;
+    uint64_t transaction;
+};
+
+_Static_assert(sizeof(struct page) == HEAD_BYTES, "struct MDB_page");
+_Static_assert(sizeof(struct node) == NODE_BYTES, "struct MDB_node");
+_Static_assert(sizeof(struct tree) == 48, "struct MDB_db");
+_Static_assert(sizeof(struct head) == 136, "struct MDB_meta");
+
+/* One tree being walked. */
+struct walk {
+    struct look *look;
+    struct tree counted;
+    uint16_t depth;
+    bool of_free, of_main;
+    bool has_key, may_equal; /* the last key was a branch's: the next may be equal */
+    uint16_t key_length;
+    uint8_t key[KEY_BYTES_MAX];
+};
+
+struct look {
+    int fd;
+    struct head head;
+    uint32_t page_bytes;
+    uint8_t *owned;   /* bit per page */
+    uint8_t *buffers; /* a page for each level of two nested trees */
+    struct err *err;
+};
+
+#define DAMAGED(look, ...)                                                                         \
+    err_set((look)->err, ERR_CORRUPT, "the data file is damaged: " __VA_ARGS__)
+
+static int read_at(int fd, void *to, size_t length, uint64_t at, struct err *err)
+{
+    size_t done = 0;
+
+    while (done < length) {
+        ssize_t count = pread(fd, (char *)to + done, length - done, (off_t)(at + done));
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return err_os(err, ERR_IO, errno, "read the data file");
+        if (count == 0)
+            return err_set(err, ERR_CORRUPT,
+                           "the data file is too short: byte %" PRIu64
+                           " and what follows are missing",
+                           at + done);
+        done += (size_t)count;
+    }
+    return 0;
+}
+
+/* --- heads --- */
+
+static bool is_head(const struct page *page, const struct head *head)
+{
+    uint32_t size = head->free.page_bytes;
+
+    return (page->flags & PAGE_HEAD) != 0 && head->magic == MAGIC &&
+           head->version == DATA_VERSION && size >= PAGE_BYTES_MIN && size <= PAGE_BYTES_MAX &&
+           (size & (size - 1)) == 0 && head->map_bytes <= FILE_BYTES_MAX &&
+           head->last_page >= HEADS - 1 && head->last_page < FILE_BYTES_MAX / size;
+}
+
+static int read_heads(int fd, struct head heads[HEADS], struct err *err)
+{
+    struct {
+        struct page page;
+        struct head head;
+    } at;
+    uint64_t offset = 0;
+
+    for (int i = 0; i < HEADS; i++) {
+        int code = read_at(fd, &at, sizeof(at), offset, err);
+        if (code < 0)
+            return code;
+        if (i == 0 && at.head.magic == MAGIC && at.head.version != DATA_VERSION)
+            return err_set(err, ERR_CORRUPT, "a data file of LMDB, but of its format %u, not %d",
+                           at.head.version, DATA_VERSION);
+        if (!is_head(&at.page, &at.head) || at.page.number != (uint64_t)i)
+            return err_set(err, ERR_CORRUPT,
+                           "not a data file of LMDB, or damaged: head page %d "
+                           "does not hold what it should",
+                           i);
+        heads[i] = at.head;
+        offset = at.head.free.page_bytes;
+    }
+    if (heads[0].free.page_bytes != heads[1].free.page_bytes)
+        return err_set(err, ERR_CORRUPT, "the data file is damaged: its heads disagree");
+    return 0;
+}
+
+static const struct head *newer(const struct head heads[HEADS])
+{
+    return &heads[heads[0].transaction < heads[1].transaction ? 1 : 0];
+}
+
+int pages_head(int fd, struct pages_head *ret_head, struct err *err)
+{
+    struct head heads[HEADS];
+    int code = read_heads(fd, heads, err);
+
+    if (code < 0)
+        return code;
+    const struct head *head = newer(heads);
+    *ret_head = (struct pages_head){.transaction = head->transaction,
+                                    .map_bytes = head->map_bytes,
+                                    .last_page = head->last_page,
+                                    .page_bytes = head->free.page_bytes};
+    return 0;
+}
+
+/* --- pages --- */
+
+static int own(struct look *look, uint64_t page, uint64_t count)
+{
+    if (page < HEADS || count == 0 || page > look->head.last_page ||
+        count - 1 > look->head.last_page - page)
+        return DAMAGED(look, "a reference to page %" PRIu64 ", which does not exist", page);
+    for (uint64_t i = page; i < page + count; i++) {
+        uint8_t bit = (uint8_t)(1u << i % 8);
+        if ((look->owned[i / 8] & bit) != 0)
+            return DAMAGED(look, "page %" PRIu64 " is used twice", i);
+        look->owned[i / 8] |= bit;
+    }
+    return 0;
+}
+
+static int read_page(struct look *look, uint64_t number, void *to, size_t length)
+{
+    const struct page *page = to;
+    int code = read_at(look->fd, to, length, number * look->page_bytes, look->err);
+
+    if (code < 0)
+        return code;
+    if (page->number != number)
+        return DAMAGED(look, "page %" PRIu64 " calls itself %" PRIu64, number, page->number);
+    return 0;
+}
+
+/* The node at INDEX, which lies inside the page with its key; NULL if it does not. */
+static const struct node *node_at(const struct look *look, const struct page *page, unsigned index)
+{
+    const uint16_t *places = (const uint16_t *)(const void *)(page + 1);
+    uint32_t place = places[index];
+
+    if (place % 2 != 0 || place < page->upper || place + NODE_BYTES > look->page_bytes)
+        return NULL;
+    const struct node *node = (const void *)((const uint8_t *)page + place);
+    if (node->key_length > KEY_BYTES_MAX ||
+        place + NODE_BYTES + node->key_length > look->page_bytes)
+        return NULL;
+    return node;
+}
+
+static int compare(const struct walk *walk, const struct node *node)
+{
+    if (walk->of_free) {
+        uint64_t a, b;
+        memcpy(&a, walk->key, sizeof(a));
+        memcpy(&b, node->key, sizeof(b));
+        return a < b ? -1 : a > b;
+    }
+    size_t shorter = walk->key_length < node->key_length ? walk->key_length : node->key_length;
+    int order = memcmp(walk->key, node->key, shorter);
+    return order != 0 ? order : (int)walk->key_length - (int)node->key_length;
+}
+
+/* Keys ascend through the tree, and a branch's key parts what is below it. */
+static int follow_key(struct walk *walk, const struct node *node, uint64_t page, bool of_branch)
+{
+    if (node->key_length == 0 || (walk->of_free && node->key_length != sizeof(uint64_t)))
+        return DAMAGED(walk->look, "page %" PRIu64 " has a key of a wrong length", page);
+    int order = walk->has_key ? compare(walk, node) : -1;
+    if (order > 0 || (order == 0 && !walk->may_equal))
+        return DAMAGED(walk->look, "the keys of page %" PRIu64 " are out of order", page);
+    walk->has_key = true;
+    walk->may_equal = of_branch;
+    walk->key_length = node->key_length;
+    memcpy(walk->key, node->key, node->key_length);
+    return 0;
+}
+
+/* --- values --- */
+
+/* A list of free pages: their count, then the pages, descending. */
+static int check_free_list(struct look *look, const uint8_t *bytes, uint64_t length)
+{
+    uint64_t count, page, previous = NO_PAGE;
+
+    if (length < sizeof(count))
+        return DAMAGED(look, "a list of free pages is too short");
+    memcpy(&count, bytes, sizeof(count));
+    if (count > length / sizeof(count) - 1)
+        return DAMAGED(look, "a list of free pages is longer than its place");
+    for (uint64_t i = 1; i <= count; i++) {
+        memcpy(&page, bytes + i * sizeof(page), sizeof(page));
+        if (page >= previous)
+            return DAMAGED(look, "a list of free pages is out of order");
+        previous = page;
+        int code = own(look, page, 1);
+        if (code < 0)
+            return code;
+    }
+    return 0;
+}
+
+static int check_long_value(struct walk *walk, const struct node *node, uint64_t length)
+{
+    struct look *look = walk->look;
+    struct page page;
+    uint64_t first;
+
+    memcpy(&first, node->key + node->key_length, sizeof(first));
+    int code = own(look, first, 1);
+    if (code == 0)
+        code = read_page(look, first, &page, sizeof(page));
+    if (code < 0)
+        return code;
+    uint64_t need = (HEAD_BYTES - 1 + length) / look->page_bytes + 1;
+    if (page.flags != PAGE_LONG || page.count < need)
+        return DAMAGED(look, "page %" PRIu64 " does not hold the long value it should", first);
+    if (page.count > 1)
+        code = own(look, first + 1, page.count - 1);
+    walk->counted.longs += page.count;
+    if (code < 0)
+        return code;
+
+    /* The last byte is there, so that the map does not end before it. */
+    uint64_t begin = first * look->page_bytes + HEAD_BYTES;
+    uint8_t last;
+    if (!walk->of_free)
+        return length == 0 ? 0 : read_at(look->fd, &last, 1, begin + length - 1, look->err);
+    uint8_t *list = malloc(length);
+    if (list == NULL)
+        return err_set(look->err, ERR_LIMIT, "out of memory");
+    code = read_at(look->fd, list, length, begin, look->err);
+    if (code == 0)
+        code = check_free_list(look, list, length);
+    free(list);
+    return code;
+}
+
+static int check_tree(struct look *look, const struct tree *tree, bool of_free, bool of_main,
+                      uint8_t *buffers);
+
+static int check_leaf_node(struct walk *walk, const struct page *page, const struct node *node)
+{
+    struct look *look = walk->look;
+    uint64_t length = node->low | (uint64_t)node->high << 16;
+    uint64_t place = (uint64_t)((const uint8_t *)node - (const uint8_t *)page);
+    uint64_t room = look->page_bytes - place - NODE_BYTES - node->key_length;
+    bool is_long = node->flags == NODE_LONG, is_tree = node->flags == NODE_TREE;
+
+    if ((node->flags != 0 && !is_long && !is_tree) || (is_tree && !walk->of_main))
+        return DAMAGED(look, "page %" PRIu64 " has an entry of an unknown kind", page->number);
+    if ((is_long ? sizeof(uint64_t) : length) > room || (is_tree && length != sizeof(struct tree)))
+        return DAMAGED(look, "an entry of page %" PRIu64 " leaves it", page->number);
+    walk->counted.entries++;
+    if (is_long)
+        return check_long_value(walk, node, length);
+    if (is_tree) {
+        struct tree tree;
+        memcpy(&tree, node->key + node->key_length, sizeof(tree));
+        return check_tree(look, &tree, false, false,
+                          look->buffers + (size_t)DEPTH_MAX * look->page_bytes);
+    }
+    return walk->of_free ? check_free_list(look, node->key + node->key_length, length) : 0;
+}
+
+/* --- trees --- */
+
+static int check_page(struct walk *walk, uint64_t number, uint16_t level, uint8_t *buffers)
+{
+    struct look *look = walk->look;
+    struct page *page = (void *)(buffers + (size_t)level * look->page_bytes);
+    bool is_leaf = level + 1 == walk->depth;
+    int code = own(look, number, 1);
+
+    if (code == 0)
+        code = read_page(look, number, page, look->page_bytes);
+    if (code < 0)
+        return code;
+    if (page->flags != (is_leaf ? PAGE_LEAF : PAGE_BRANCH))
+        return DAMAGED(look, "page %" PRIu64 " is not of the kind its place wants", number);
+    if (page->lower < HEAD_BYTES || page->lower % 2 != 0 || page->lower > page->upper ||
+        page->upper > look->page_bytes)
+        return DAMAGED(look, "the free space of page %" PRIu64 " is impossible", number);
+    unsigned count = (page->lower - (unsigned)HEAD_BYTES) / 2;
+    if (count < (is_leaf || walk->of_free ? 1 : 2))
+        return DAMAGED(look, "page %" PRIu64 " has too few entries", number);
+    if (is_leaf)
+        walk->counted.leaves++;
+    else
+        walk->counted.branches++;
+
+    for (unsigned i = 0; i < count && code == 0; i++) {
+        const struct node *node = node_at(look, page, i);
+        if (node == NULL)
+            return DAMAGED(look, "an entry of page %" PRIu64 " leaves it", number);
+        if (is_leaf || i > 0) /* the first key of a branch stands for "less than the next" */
+            code = follow_key(walk, node, number, !is_leaf);
+        if (code < 0)
+            break;
+        code = is_leaf
+                   ? check_leaf_node(walk, page, node)
+                   : check_page(
+                         walk, node->low | (uint64_t)node->high << 16 | (uint64_t)node->flags << 32,
+                         (uint16_t)(level + 1), buffers);
+    }
+    return code;
+}
+
+static int check_tree(struct look *look, const struct tree *tree, bool of_free, bool of_main,
+                      uint8_t *buffers)
+{
+    struct walk walk = {.look = look, .of_free = of_free, .of_main = of_main, .depth = tree->depth};
+
+    if (tree->root == NO_PAGE) {
+        if (tree->entries != 0 || tree->depth != 0)
+            return DAMAGED(look, "a tree without a root has entries");
+        return 0;
+    }
+    if (tree->depth == 0 || tree->depth > DEPTH_MAX)
+        return DAMAGED(look, "a tree is %u pages deep", tree->depth);
+    int code = check_page(&walk, tree->root, 0, buffers);
+    if (code < 0)
+        return code;
+    if (walk.counted.branches != tree->branches || walk.counted.leaves != tree->leaves ||
+        walk.counted.longs != tree->longs || walk.counted.entries != tree->entries)
+        return DAMAGED(look, "a tree does not have as many pages and entries as it says");
+    return 0;
+}
+
+int pages_check(int fd, uint64_t transaction, struct err *err)
+{
+    struct look look = {.fd = fd, .err = err};
+    struct head heads[HEADS];
+    int code = read_heads(fd, heads, err);
+
+    if (code < 0)
+        return code;
+    look.head = *newer(heads);
+    if (transaction != 0 && transaction != look.head.transaction)
+        look.head = heads[look.head.transaction == heads[0].transaction ? 1 : 0];
+    if (transaction != 0 && transaction != look.head.transaction)
+        return err_set(err, ERR_AGAIN, "the journal has moved on");
+    look.page_bytes = look.head.free.page_bytes;
+
+    look.owned = calloc(1, look.head.last_page / 8 + 1);
+    look.buffers = malloc((size_t)2 * DEPTH_MAX * look.page_bytes);
+    if (look.owned == NULL || look.buffers == NULL)
+        code = err_set(err, ERR_LIMIT, "out of memory");
+    if (code == 0)
+        code = check_tree(&look, &look.head.free, true, false, look.buffers);
+    if (code == 0)
+        code = check_tree(&look, &look.head.main, false, true, look.buffers);
+    free(look.owned);
+    free(look.buffers);
+    return code;
+}

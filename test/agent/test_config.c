@@ -1,0 +1,219 @@
+/* Configuration: every mistake is named with its place, nothing is ignored, the later file wins. */
+#include "agent/config.h"
+#include "test/io/scratch.h"
+
+struct fixture {
+    struct scratch *scratch;
+    struct config config;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    void *scratch = NULL;
+
+    assert_non_null(fixture);
+    assert_int_equal(scratch_make(&scratch), 0);
+    fixture->scratch = scratch;
+    config_defaults(&fixture->config);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    void *scratch = fixture->scratch;
+    int code = scratch_remove(&scratch);
+
+    config_free(&fixture->config);
+    free(fixture);
+    return code;
+}
+
+static int read_text(struct fixture *fixture, const char *name, const char *text)
+{
+    put_file(at(fixture->scratch, name), text);
+    return config_read(&fixture->config, fixture->scratch->text, &fixture->scratch->err);
+}
+
+/* TEXT is refused, and the message says where, what, and what to do. */
+static void refuse(struct fixture *fixture, const char *name, const char *text, const char *where,
+                   const char *what)
+{
+    fixture->scratch->err = (struct err){0};
+    assert_int_equal(read_text(fixture, name, text), ERR_INVALID);
+    if (strstr(fixture->scratch->err.text, where) == NULL ||
+        strstr(fixture->scratch->err.text, what) == NULL)
+        fail_msg("\"%s\" does not say \"%s\" and \"%s\"", fixture->scratch->err.text, where, what);
+}
+
+static void test_unknown_key_is_refused_with_place_and_hint(void **state)
+{
+    struct fixture *fixture = *state;
+
+    refuse(fixture, "a.hcl", "name = \"n\"\ndata_dri = \"/x\"\n",
+           "a.hcl:2:1:", "did you mean data_dir?");
+    refuse(fixture, "a.hcl", "client {\n  gc_max_alocs = 3\n}\n",
+           "a.hcl:2:3:", "did you mean gc_max_allocs?");
+    refuse(fixture, "a.hcl", "clinet {}\n", "a.hcl:1:1:", "did you mean client?");
+    refuse(fixture, "a.json", "{\"client\": {\"nodeclass\": \"x\"}}", "a.json", "nodeclass");
+}
+
+static void test_what_nomad_has_and_we_have_not_is_refused_by_name(void **state)
+{
+    struct fixture *fixture = *state;
+
+    refuse(fixture, "a.hcl", "consul {\n  address = \"127.0.0.1:8500\"\n}\n",
+           "a.hcl:1:1:", "consul is not available in this release");
+    refuse(fixture, "a.hcl", "plugin \"docker\" {}\n", "a.hcl:1:1:", "no plugin \"docker\"");
+    refuse(fixture, "a.hcl", "client {\n  servers = [\"10.0.0.1\"]\n}\n",
+           "a.hcl:2:3:", "joining servers is not available");
+    refuse(fixture, "a.hcl", "server {\n  enabled = true\n}\n", "a.hcl:2:3:", "no server");
+    refuse(fixture, "a.hcl", "client {\n  enabled = false\n}\n", "a.hcl:2:3:", "run nothing");
+}
+
+static void test_values_of_the_wrong_kind_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+
+    refuse(fixture, "a.hcl", "ports {\n  http = 70000\n}\n", "a.hcl:2:3:", "0 to 65535");
+    refuse(fixture, "a.hcl", "log_json = \"perhaps\"\n", "a.hcl:1:1:", "true or false");
+    refuse(fixture, "a.hcl", "client {\n  gc_interval = \"soon\"\n}\n", "a.hcl:2:3:", "duration");
+    refuse(fixture, "a.hcl", "name = [\"a\"]\n", "a.hcl:1:1:", "must be a string");
+    refuse(fixture, "a.hcl", "ports = 3\n", "a.hcl:1:1:", "must be a block");
+    refuse(fixture, "a.hcl", "client {\n  meta {\n    rack = [1]\n  }\n}\n",
+           "a.hcl:3:5:", "client.meta.rack");
+    refuse(fixture, "a.hcl", "name = \"unfinished\n", "a.hcl:1:", "");
+    refuse(fixture, "a.json", "{\"name\": }", "a.json:1:", "");
+}
+
+static void test_text_longer_than_its_field_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[200];
+
+    assert_true(text_format(text, sizeof(text), "region = \"%0100d\"\n", 0));
+    refuse(fixture, "a.hcl", text, "a.hcl:1:1:", "longer than 63 bytes");
+}
+
+static void test_hcl_and_json_say_the_same(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    static const char hcl[] = "region = \"eu\"\n"
+                              "ports { http = 5000 }\n"
+                              "client {\n"
+                              "  enabled = true\n"
+                              "  servers = []\n"
+                              "  node_class = \"edge\"\n"
+                              "  gc_interval = \"2m\"\n"
+                              "  max_kill_timeout = \"90s\"\n"
+                              "  meta { rack = \"r1\" }\n"
+                              "}\n"
+                              "plugin \"raw_exec\" { config { enabled = false } }\n";
+    static const char json[] =
+        "{\"region\": \"eu\", \"ports\": {\"http\": 5000},"
+        " \"client\": [{\"enabled\": true, \"node_class\": \"edge\", \"gc_interval\": \"2m\","
+        "   \"max_kill_timeout\": \"90s\", \"meta\": {\"rack\": \"r1\"}}],"
+        " \"plugin\": [{\"raw_exec\": [{\"config\": [{\"enabled\": false}]}]}]}";
+
+    for (int i = 0; i < 2; i++) {
+        config_free(config);
+        config_defaults(config);
+        assert_int_equal(read_text(fixture, i == 0 ? "a.hcl" : "a.json", i == 0 ? hcl : json), 0);
+        assert_string_equal(config->region, "eu");
+        assert_int_equal(config->http_port, 5000);
+        assert_string_equal(config->node_class, "edge");
+        assert_int_equal(config->gc_interval_ms, 120000);
+        assert_int_equal(config->max_kill_timeout_ms, 90000);
+        assert_false(config->raw_exec_enabled);
+        assert_int_equal(config->meta.count, 1);
+        assert_string_equal(config->meta.items[0].key, "rack");
+        assert_string_equal(config->meta.items[0].value, "r1");
+    }
+}
+
+static void test_directory_is_read_in_name_order_and_the_later_wins(void **state)
+{
+    struct fixture *fixture = *state;
+    struct scratch *scratch = fixture->scratch;
+
+    put_file(at(scratch, "20.hcl"), "name = \"second\"\nclient { meta { b = \"2\" } }\n");
+    put_file(at(scratch, "10.json"),
+             "{\"name\": \"first\", \"client\": {\"meta\": {\"a\": \"1\", \"b\": \"1\"}}}");
+    put_file(at(scratch, ".hidden.hcl"), "nonsense");
+    put_file(at(scratch, "notes.txt"), "nonsense");
+    assert_int_equal(config_read(&fixture->config, scratch->path, &scratch->err), 0);
+    assert_string_equal(fixture->config.name, "second");
+    assert_int_equal(fixture->config.meta.count, 2);
+    assert_string_equal(fixture->config.meta.items[0].value, "1");
+    assert_string_equal(fixture->config.meta.items[1].value, "2");
+}
+
+static void test_missing_file_is_named(void **state)
+{
+    struct fixture *fixture = *state;
+    struct scratch *scratch = fixture->scratch;
+
+    assert_int_equal(config_read(&fixture->config, at(scratch, "none.hcl"), &scratch->err),
+                     ERR_GONE);
+    assert_non_null(strstr(scratch->err.text, "none.hcl"));
+}
+
+static void test_finish_wants_a_data_directory_and_a_numeric_address(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "-data-dir"));
+    assert_true(text_copy(config->data_dir, sizeof(config->data_dir), "/data"));
+    assert_true(text_copy(config->bind_address, sizeof(config->bind_address), "localhost"));
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "bind_addr"));
+    assert_true(text_copy(config->bind_address, sizeof(config->bind_address), "::1"));
+    assert_true(text_copy(config->log_level, sizeof(config->log_level), "LOUD"));
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "log_level"));
+}
+
+static void test_finish_derives_absolute_paths(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    char here[PATH_SIZE], wanted[PATH_SIZE];
+
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_true(text_copy(config->data_dir, sizeof(config->data_dir), "some/where"));
+    assert_int_equal(config_finish(config, &fixture->scratch->err), 0);
+    assert_int_equal(path_join(wanted, here, "some/where"), 0);
+    assert_string_equal(config->data_dir, wanted);
+    assert_int_equal(path_join(wanted, config->data_dir, "alloc"), 0);
+    assert_string_equal(config->alloc_dir, wanted);
+    assert_int_equal(path_join(wanted, config->data_dir, "client"), 0);
+    assert_string_equal(config->state_dir, wanted);
+    assert_true(text_ends_with(config->shim_path, "/cairn-shim"));
+    assert_int_equal(config->shim_path[0], '/');
+    assert_true(config->name[0] != '\0');
+    assert_string_equal(config->log_file, ""); /* standard error stays standard error */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_unknown_key_is_refused_with_place_and_hint),
+        TEST(test_what_nomad_has_and_we_have_not_is_refused_by_name),
+        TEST(test_values_of_the_wrong_kind_are_refused),
+        TEST(test_text_longer_than_its_field_is_refused),
+        TEST(test_hcl_and_json_say_the_same),
+        TEST(test_directory_is_read_in_name_order_and_the_later_wins),
+        TEST(test_missing_file_is_named),
+        TEST(test_finish_wants_a_data_directory_and_a_numeric_address),
+        TEST(test_finish_derives_absolute_paths),
+    };
+
+    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
+}

@@ -1,0 +1,197 @@
+/* Bounded text, durations, ids, digests: what everything else trusts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+
+#include <string.h>
+
+static void test_text_copy_cuts_between_characters_and_zeroes_the_rest(void **state)
+{
+    char to[6];
+
+    (void)state;
+    memset(to, 'x', sizeof(to));
+    assert_false(
+        text_copy(to, sizeof(to), "abcd\xc3\xbc")); /* the two-byte character does not fit */
+    assert_memory_equal(to, "abcd\0\0", 6);
+    assert_true(text_copy(to, sizeof(to), NULL));
+    assert_memory_equal(to, "\0\0\0\0\0\0", 6);
+}
+
+static void test_text_append_fills_up_to_the_bound_only(void **state)
+{
+    char to[8] = "abc";
+
+    (void)state;
+    assert_true(text_append(to, sizeof(to), "defg"));
+    assert_false(text_append(to, sizeof(to), "h"));
+    assert_string_equal(to, "abcdefg");
+}
+
+static void test_text_to_u64_refuses_what_is_no_number(void **state)
+{
+    static const char *const bad[] = {"",   "-1",   "+1",  " 1",
+                                      "1 ", "0x10", "1.5", "18446744073709551616"};
+    uint64_t value = 7;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_false(text_to_u64(bad[i], &value));
+    assert_false(text_to_u64(NULL, &value));
+    assert_int_equal(value, 7);
+    assert_true(text_to_u64("18446744073709551615", &value));
+    assert_int_equal(value, UINT64_MAX);
+}
+
+static void test_text_to_i64_knows_both_ends(void **state)
+{
+    int64_t value = 0;
+
+    (void)state;
+    assert_true(text_to_i64("-9223372036854775808", &value));
+    assert_int_equal(value, INT64_MIN);
+    assert_false(text_to_i64("9223372036854775808", &value));
+    assert_false(text_to_i64("-", &value));
+}
+
+static void test_duration_prints_as_go_does(void **state)
+{
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } cases[] = {
+        {0, "0s"},
+        {1, "1ns"},
+        {1500, "1.5\xc2\xb5s"},
+        {2300000, "2.3ms"},
+        {5000000000, "5s"},
+        {2300269983, "2.300269983s"},
+        {90000000000, "1m30s"},
+        {1800000000000, "30m0s"},
+        {5400500000000, "1h30m0.5s"},
+        {-1000000000, "-1s"},
+        {86400000000000, "24h0m0s"},
+    };
+    char text[48];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        int64_t back = -7;
+        text_from_duration_ns(text, sizeof(text), cases[i].ns);
+        assert_string_equal(text, cases[i].text);
+        assert_true(text_to_duration_ns(text, &back));
+        assert_int_equal(back, cases[i].ns);
+    }
+}
+
+static void test_duration_refuses_what_go_refuses(void **state)
+{
+    static const char *const bad[] = {"", "5", "s", "1x", "1s ", "-", ".s", "9223372036854775807h"};
+    int64_t ns = 7;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_false(text_to_duration_ns(bad[i], &ns));
+    assert_int_equal(ns, 7);
+    assert_true(text_to_duration_ns("1.5h", &ns));
+    assert_int_equal(ns, 5400000000000);
+}
+
+static void test_utf8_refuses_overlong_surrogates_and_halves(void **state)
+{
+    static const char *const bad[] = {"\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80",
+                                      "\xe2\x82", "\x80",         "\xff"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        assert_false(text_is_utf8(bad[i], strlen(bad[i])));
+    assert_false(text_is_utf8("a\0b", 3));
+    assert_true(text_is_utf8("\xe2\x82\xac \xf0\x9f\x98\x80", 8));
+}
+
+static void test_uuid_format_is_valid_and_version_4(void **state)
+{
+    char id[UUID_TEXT_SIZE];
+
+    (void)state;
+    uuid_format(id, UINT64_MAX, UINT64_MAX);
+    assert_string_equal(id, "ffffffff-ffff-4fff-bfff-ffffffffffff");
+    assert_true(uuid_is_valid(id));
+    id[8] = '0';
+    assert_false(uuid_is_valid(id));
+    assert_false(uuid_is_valid("ffffffff-ffff-4fff-bfff-fffffffffff"));
+}
+
+/* Part of the journal's format: a changed digest would make every old journal look damaged. */
+static void test_hash_is_what_it_was(void **state)
+{
+    char bytes[67];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (char)i;
+    assert_int_equal(hash_bytes(0, "", 0), 0xbafde6e38dd32b71u);
+    assert_int_equal(hash_bytes(1, bytes, sizeof(bytes)), 0xeb61ae0841eba078u);
+}
+
+static void test_hash_differs_for_every_single_bit(void **state)
+{
+    unsigned char bytes[80] = {0};
+    uint64_t plain = hash_bytes(3, bytes, sizeof(bytes));
+
+    (void)state;
+    for (size_t bit = 0; bit < 8 * sizeof(bytes); bit++) {
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+        assert_true(hash_bytes(3, bytes, sizeof(bytes)) != plain);
+        bytes[bit / 8] ^= (unsigned char)(1u << bit % 8);
+    }
+}
+
+static void test_rng_is_bounded_and_repeats_from_its_seed(void **state)
+{
+    struct rng a = rng_init(42), b = rng_init(42);
+
+    (void)state;
+    assert_int_equal(rng_below(&a, 0), rng_below(&b, 0));
+    for (int i = 0; i < 1000; i++) {
+        uint64_t value = rng_below(&a, 7);
+        assert_true(value < 7);
+        assert_int_equal(value, rng_below(&b, 7));
+    }
+}
+
+static void test_err_wrap_keeps_the_code_and_puts_the_place_first(void **state)
+{
+    struct err err;
+
+    (void)state;
+    assert_int_equal(err_os(&err, ERR_IO, 2, "open %s", "x"), ERR_IO);
+    assert_int_equal(err_wrap(&err, "restore task %s", "web"), ERR_IO);
+    assert_string_equal(err.text, "restore task web: open x: No such file or directory");
+    assert_int_equal(err.os, 2);
+    assert_int_equal(err_set(NULL, ERR_GONE, "nobody listens"), ERR_GONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_copy_cuts_between_characters_and_zeroes_the_rest),
+        cmocka_unit_test(test_text_append_fills_up_to_the_bound_only),
+        cmocka_unit_test(test_text_to_u64_refuses_what_is_no_number),
+        cmocka_unit_test(test_text_to_i64_knows_both_ends),
+        cmocka_unit_test(test_duration_prints_as_go_does),
+        cmocka_unit_test(test_duration_refuses_what_go_refuses),
+        cmocka_unit_test(test_utf8_refuses_overlong_surrogates_and_halves),
+        cmocka_unit_test(test_uuid_format_is_valid_and_version_4),
+        cmocka_unit_test(test_hash_is_what_it_was),
+        cmocka_unit_test(test_hash_differs_for_every_single_bit),
+        cmocka_unit_test(test_rng_is_bounded_and_repeats_from_its_seed),
+        cmocka_unit_test(test_err_wrap_keeps_the_code_and_puts_the_place_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""Measures cairn against the raw limits of this machine, in one run, and prints a table.
+
+Ratios count: every number of ours stands beside what the machine can do with nothing in between.
+usage: test/bench/bench.py [--count N] [--rounds N]
+"""
+import argparse
+import datetime
+import os
+import platform
+import re
+import select
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'live'))
+from lib import Node, raw_exec, restart_policy, start_ticks, wait_for  # noqa: E402
+
+BUILD = os.environ.get('CAIRN_BUILD', os.path.abspath('build/release'))
+TICKS = os.sysconf('SC_CLK_TCK')
+
+
+class QuietDisk:
+    """A small ext4 of its own for the nodes' data.
+
+    ext4 looks at every inode that was deleted in the last minutes before it makes a new one, so on
+    a shared file system a round would measure what others, and earlier rounds, have deleted.
+    """
+
+    def __init__(self):
+        self.image = tempfile.mkstemp(prefix='cairn-bench-', suffix='.img')[1]
+        self.place = tempfile.mkdtemp(prefix='cairn-bench-')
+
+    def __enter__(self):
+        os.truncate(self.image, 2 << 30)
+        subprocess.run(['mkfs.ext4', '-q', self.image], check=True)
+        subprocess.run(['mount', '-o', 'loop', self.image, self.place], check=True)
+        tempfile.tempdir = self.place
+
+    def __exit__(self, *_):
+        tempfile.tempdir = None
+        subprocess.run(['umount', self.place], check=True)
+        os.unlink(self.image)
+        os.rmdir(self.place)
+
+
+class Fifo:
+    """Counts the payloads that say they are alive."""
+
+    def __init__(self, path):
+        os.mkfifo(path)
+        self.path = path
+        self.fd = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+
+    def wait(self, count, limit_s=60):
+        end = time.monotonic() + limit_s
+        while count > 0:
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                raise AssertionError('%d payloads never came alive' % count)
+            count -= len(os.read(self.fd, 4096))
+
+
+def job(count, fifo):
+    task = raw_exec('payload', '')
+    task['Config'] = {'command': os.path.join(BUILD, 'test/bench/payload'), 'args': [fifo]}
+    return {'ID': 'bench', 'Name': 'bench', 'Type': 'service', 'Datacenters': ['dc1'],
+            'TaskGroups': [{'Name': 'g', 'Count': count, 'RestartPolicy': restart_policy(0),
+                            'Tasks': [task]}]}
+
+
+def bare_ms(count, fifo):
+    done = subprocess.run([os.path.join(BUILD, 'test/bench/bare'), str(count),
+                           os.path.join(BUILD, 'test/bench/payload'), fifo.path],
+                          check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+def memory_kb(pid, name, file='status'):
+    with open('/proc/%d/%s' % (pid, file)) as status:
+        return int(re.search(r'^%s:\s+(\d+) kB' % name, status.read(), re.M).group(1))
+
+
+def cpu_seconds(pid):
+    with open('/proc/%d/stat' % pid) as stat:
+        fields = stat.read().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def wait_dead(pids, limit_s=30):
+    """Milliseconds from now until every process of PIDS has ended."""
+    start = time.monotonic()
+    poll = select.poll()
+    fds = {}
+    for pid in pids:
+        try:
+            fd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        fds[fd] = pid
+        poll.register(fd, select.POLLIN)
+
+    def finish(_=None):
+        while fds:
+            if time.monotonic() - start > limit_s:
+                raise AssertionError('%d payloads never ended' % len(fds))
+            for fd, _ in poll.poll(1000):
+                poll.unregister(fd)
+                os.close(fd)
+                del fds[fd]
+    return finish
+
+
+def running(node):
+    return sum(alloc['ClientStatus'] == 'running' for alloc in node.allocs('bench'))
+
+
+def restored_ms(node, started_s):
+    """From the start of the process to the line of its log that says all is reattached."""
+    def line():
+        match = re.findall(r'^(\S+)Z .*restored tasks=(\d+) lost=(\d+)', node.log(), re.M)
+        return match[-1] if match else None
+    stamp, tasks, lost = wait_for('the restore to end', line)
+    if lost != '0':
+        raise AssertionError('%s of %s tasks were lost' % (lost, tasks))
+    ended = datetime.datetime.fromisoformat(stamp).replace(tzinfo=datetime.timezone.utc)
+    return (ended.timestamp() - started_s) * 1e3
+
+
+def one_round(count, results, idle_s):
+    node = Node(BUILD)
+    fifo = Fifo(os.path.join(node.dir, 'fifo'))
+    results['bare'].append(bare_ms(count, fifo))
+    node.start()
+    mark = node.node_mark()
+    start = time.monotonic()
+    node.run_job(job(count, fifo.path))
+    fifo.wait(count)
+    results['start'].append((time.monotonic() - start) * 1e3)
+    wait_for('all to be running', lambda: running(node) == count)
+    time.sleep(3.5)  # let caches be emptied, as they are on an idle node
+    results['rss'].append(memory_kb(node.process.pid, 'VmRSS') / 1024)
+    shims = node.shims()
+    results['pss'].append(statistics.mean(memory_kb(pid, 'Pss', 'smaps_rollup') for pid in shims))
+    if idle_s:
+        before = cpu_seconds(node.process.pid)
+        time.sleep(idle_s)
+        results['idle'].append((cpu_seconds(node.process.pid) - before) / idle_s * 100)
+    payloads = [pid for pid, line in node.payloads().items() if 'bench/payload' in line]
+    assert len(payloads) == count, '%d payloads' % len(payloads)
+    ticks = {pid: start_ticks(pid) for pid in payloads}
+    node.kill()
+    started = time.time()
+    node.start()
+    results['restart'].append(restored_ms(node, started))
+    assert all(start_ticks(pid) == ticks[pid] for pid in payloads), 'a payload was restarted'
+    finish = wait_dead(payloads)
+    start = time.monotonic()
+    node.call('DELETE', '/v1/job/bench?purge=true')
+    finish()
+    results['stop'].append((time.monotonic() - start) * 1e3)
+    wait_for('the allocs to be removed', lambda: not node.allocs())
+    node.audit(mark)
+    node.terminate()
+    node.close()
+
+
+def journal_rates():
+    done = subprocess.run([os.path.join(BUILD, 'test/journal/bench_journal')], check=True,
+                          capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--count', type=int, default=300)
+    parser.add_argument('--rounds', type=int, default=5)
+    options = parser.parse_args()
+    results = {name: [] for name in ('bare', 'start', 'rss', 'pss', 'idle', 'restart', 'stop')}
+    for number in range(options.rounds):
+        print('# round %d of %d' % (number + 1, options.rounds), file=sys.stderr)
+        with QuietDisk():
+            one_round(options.count, results, 20 if number == 0 else 0)
+    middle = {name: statistics.median(values) for name, values in results.items()}
+    cpu = next((line.split(':')[1].strip() for line in open('/proc/cpuinfo')
+                if line.startswith('model name')), '?')
+    print('machine: %s, %d cores, Linux %s; medians of %d rounds, %d raw_exec tasks\n' % (
+        cpu, os.cpu_count(), platform.release(), options.rounds, options.count))
+    rows = [
+        ('submit to last payload alive', '%.0f ms' % middle['start'],
+         'bare spawn %.0f ms' % middle['bare'], '%.2f x' % (middle['start'] / middle['bare']),
+         '3 x'),
+        ('daemon RSS', '%.1f MB' % middle['rss'], '', '', '12 MB'),
+        ('supervisor PSS per task', '%.0f kB' % middle['pss'], '', '', '100 kB'),
+        ('idle CPU', '%.3f %%' % middle['idle'], '', '', '0.1 %'),
+        ('restart to all reattached', '%.0f ms' % middle['restart'], '', '', '50 ms'),
+        ('stop all', '%.0f ms' % middle['stop'], '', '', '300 ms'),
+    ]
+    print('%-30s %12s  %-22s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))
+    for row in rows:
+        print('%-30s %12s  %-22s %8s  %8s' % row)
+    print('\njournal:\n' + journal_rates())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Proves that base and fsm are pure: what their objects need from outside is in a short list.
+
+No clock, allocator, file, socket or random number can be linked into a decision.
+usage: test/check/purity.py LIB_DIR
+"""
+import os
+import subprocess
+import sys
+
+ALLOWED = {'memcpy', 'memmove', 'memset', 'memcmp', 'memchr', 'strlen', 'strnlen', 'strcmp',
+           'strncmp', 'strchr', 'strerror', 'snprintf', 'vsnprintf', 'abort', '__stack_chk_fail',
+           '_GLOBAL_OFFSET_TABLE_', '__memcpy_chk', '__memset_chk', '__memmove_chk',
+           '__snprintf_chk', '__vsnprintf_chk'}
+
+
+def symbols(library):
+    defined, needed = set(), set()
+    for line in subprocess.run(['nm', library], check=True, capture_output=True,
+                               text=True).stdout.splitlines():
+        parts = line.split()
+        if len(parts) == 2 and parts[0] == 'U':
+            needed.add(parts[1])
+        elif len(parts) == 3:
+            defined.add(parts[2])
+    return defined, needed
+
+
+def main():
+    libraries = [os.path.join(sys.argv[1], 'libcairn-%s.a' % room) for room in ('base', 'fsm')]
+    defined, needed = set(), set()
+    for library in libraries:
+        ours, theirs = symbols(library)
+        defined |= ours
+        needed |= theirs
+    foreign = sorted(needed - defined - ALLOWED)
+    if foreign:
+        print('purity: base and fsm may not need: ' + ', '.join(foreign))
+        sys.exit(1)
+    print('purity: base and fsm need %d symbols from outside, all harmless'
+          % len(needed - defined))
+
+
+main()

@@ -1,0 +1,428 @@
+/*
+ * A drivers room in a directory of its own, for the tests: real shims, real processes, real
+ * cgroups, driven until a completion arrives.
+ */
+#ifndef CAIRN_TEST_DRIVERS_ROOM_H
+#define CAIRN_TEST_DRIVERS_ROOM_H
+
+#include "drivers/drivers.h"
+#include "drivers/private.h"
+#include "io/host.h"
+#include "io/loop.h"
+#include "io/proc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define ALLOC "0f2a91c4-1111-4222-8333-444455556666"
+
+enum { PATIENCE_MS = 20000, EXITS_MAX = 16 };
+
+struct room {
+    char path[PATH_SIZE]; /* everything lies below */
+    char state[PATH_SIZE], alloc[PATH_SIZE], task_dir[PATH_SIZE], logs[PATH_SIZE];
+    char shim[PATH_SIZE];
+    char node_mark[9];
+    struct loop *loop;
+    struct drivers *drivers;
+    bool no_cgroups;
+
+    struct driver_result result; /* of the last call */
+    int completions;
+    struct driver_exit exit; /* the last on_exit */
+    int exits;
+    int waiting_for_exits, waiting_for_completions;
+    bool too_late;
+
+    char script[2048], config[4096];
+    struct spec_pair env[8];
+    struct task_spec task;
+};
+
+/* build/<out>/test/drivers/<program> -> build/<out>/<name> */
+static inline void beside_program(char to[PATH_SIZE], const char *name)
+{
+    char self[PATH_SIZE];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    assert_true(length > 0);
+    self[length] = '\0';
+    for (int i = 0; i < 3; i++)
+        *strrchr(self, '/') = '\0';
+    assert_int_equal(path_join(to, self, name), 0);
+}
+
+static inline bool room_has_enough(const struct room *room)
+{
+    return room->completions >= room->waiting_for_completions &&
+           room->exits >= room->waiting_for_exits;
+}
+
+static inline void room_on_exit(void *ctx, const struct driver_key *key,
+                                const struct driver_exit *exit)
+{
+    struct room *room = ctx;
+
+    assert_string_equal(key->alloc, ALLOC);
+    room->exit = *exit;
+    room->exits++;
+    if (room_has_enough(room))
+        loop_stop(room->loop);
+}
+
+static inline void room_on_done(void *ctx, const struct driver_result *result)
+{
+    struct room *room = ctx;
+
+    room->result = *result;
+    room->completions++;
+    if (room_has_enough(room))
+        loop_stop(room->loop);
+}
+
+static inline void room_too_late(struct io_timer *timer)
+{
+    struct room *room = timer->ctx;
+
+    room->too_late = true;
+    loop_stop(room->loop);
+}
+
+/* Runs the loop until that many completions and exits have come since the room was opened. */
+static inline void room_run(struct room *room, int completions, int exits)
+{
+    struct io_timer bound = {0};
+
+    room->waiting_for_completions = completions;
+    room->waiting_for_exits = exits;
+    room->too_late = false;
+    io_timer_start(room->loop, &bound, loop_now_ms() + PATIENCE_MS, room_too_late, room);
+    if (!room_has_enough(room))
+        loop_run(room->loop);
+    io_timer_stop(&bound);
+    if (room->too_late)
+        fail_msg("nothing came: %d completions, %d exits", room->completions, room->exits);
+}
+
+static inline void room_await_exit(struct room *room)
+{
+    room_run(room, 0, room->exits + 1);
+}
+
+/* Opens the drivers, as a daemon that starts. */
+static inline void room_open(struct room *room)
+{
+    struct err err = {0};
+
+    room->loop = loop_new();
+    struct drivers_config config = {.loop = room->loop,
+                                    .state_dir = room->state,
+                                    .node_mark = room->node_mark,
+                                    .shim_path = room->shim,
+                                    .raw_exec_enabled = true,
+                                    .raw_exec_no_cgroups = room->no_cgroups,
+                                    .on_exit = room_on_exit,
+                                    .ctx = room};
+    room->drivers = drivers_new(&config, &err);
+    if (room->drivers == NULL)
+        fail_msg("%s", err.text);
+    room->exits = room->completions = 0;
+}
+
+/* An orderly end of the daemon; what runs goes on. */
+static inline void room_close(struct room *room)
+{
+    drivers_free(room->drivers);
+    loop_free(room->loop);
+    room->drivers = NULL;
+    room->loop = NULL;
+}
+
+static inline struct driver_key room_key(uint32_t generation)
+{
+    struct driver_key key = {
+        .alloc = ALLOC, .task = "web", .driver = "raw_exec", .generation = generation};
+
+    return key;
+}
+
+/* The task's command becomes `sh -c SCRIPT`. */
+static inline void room_script(struct room *room, const char *script)
+{
+    assert_true(text_copy(room->script, sizeof(room->script), script));
+    assert_true(strchr(script, '"') == NULL && strchr(script, '\\') == NULL);
+    assert_true(text_format(room->config, sizeof(room->config),
+                            "{\"command\": \"/bin/sh\", \"args\": [\"-c\", \"%s\"]}", script));
+    room->task.config_json = room->config;
+}
+
+static inline struct driver_start room_start_of(struct room *room, uint32_t generation)
+{
+    struct driver_start start = {.key = room_key(generation),
+                                 .task = &room->task,
+                                 .alloc_dir = room->alloc,
+                                 .task_dir = room->task_dir,
+                                 .log_dir = room->logs,
+                                 .env = {.items = room->env, .count = 2}};
+
+    return start;
+}
+
+static inline enum driver_outcome room_start(struct room *room, uint32_t generation)
+{
+    struct driver_start start = room_start_of(room, generation);
+
+    driver_start(room->drivers, &start, room_on_done, room);
+    room_run(room, room->completions + 1, 0);
+    return room->result.outcome;
+}
+
+static inline void room_start_running(struct room *room, uint32_t generation)
+{
+    if (room_start(room, generation) != DRIVER_RUNNING)
+        fail_msg("not running: %d %s", room->result.outcome, room->result.error.text);
+    assert_true(room->result.shim.pid > 1 && room->result.payload.pid > 1);
+}
+
+static inline enum driver_outcome room_recover(struct room *room, uint32_t generation)
+{
+    struct driver_key key = room_key(generation);
+
+    driver_recover(room->drivers, &key, room_on_done, room);
+    room_run(room, room->completions + 1, 0);
+    return room->result.outcome;
+}
+
+static inline enum driver_outcome room_stop(struct room *room, uint32_t generation,
+                                            const char *signal, uint64_t timeout_ms)
+{
+    struct driver_key key = room_key(generation);
+
+    driver_stop(room->drivers, &key, signal, timeout_ms, room_on_done, room);
+    room_run(room, room->completions + 1, 0);
+    return room->result.outcome;
+}
+
+static inline enum driver_outcome room_signal(struct room *room, uint32_t generation,
+                                              const char *signal)
+{
+    struct driver_key key = room_key(generation);
+
+    driver_signal(room->drivers, &key, signal, room_on_done, room);
+    room_run(room, room->completions + 1, 0);
+    return room->result.outcome;
+}
+
+static inline void room_destroy(struct room *room, uint32_t generation)
+{
+    struct driver_key key = room_key(generation);
+
+    driver_destroy(room->drivers, &key, room_on_done, room);
+    room_run(room, room->completions + 1, 0);
+    if (room->result.outcome != DRIVER_DONE)
+        fail_msg("not destroyed: %s", room->result.error.text);
+}
+
+/* The file of a task. */
+static inline void room_task_file(const struct room *room, uint32_t generation, char to[PATH_SIZE])
+{
+    assert_true(text_format(to, PATH_SIZE, "%s/shim/" ALLOC ".web.%u", room->state, generation));
+}
+
+static inline void room_cgroup(const struct room *room, uint32_t generation,
+                               char to[CGROUP_NAME_SIZE])
+{
+    struct driver_key key = room_key(generation);
+
+    key_cgroup(room->node_mark, &key, to);
+}
+
+/* Waits until PATH exists and is not empty: how payloads say that they are ready. */
+static inline void await_file(const char *path)
+{
+    struct stat status;
+
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        if (stat(path, &status) == 0 && status.st_size > 0)
+            return;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    fail_msg("%s never came", path);
+}
+
+static inline void await_task_file(const struct room *room, const char *name)
+{
+    char path[PATH_SIZE];
+
+    assert_int_equal(path_join(path, room->task_dir, name), 0);
+    await_file(path);
+}
+
+/* Waits until the shim has written how it ended. */
+static inline void await_exit_record(const struct room *room, uint32_t generation)
+{
+    struct exit_record record;
+    char path[PATH_SIZE];
+
+    room_task_file(room, generation, path);
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        int code = fd < 0 ? ERR_GONE
+                          : task_file_get(fd, TASK_EXIT_AT, RECORD_MAGIC_EXIT, &record,
+                                          sizeof(record), NULL);
+
+        if (fd >= 0)
+            (void)close(fd);
+        if (code == 0)
+            return;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    fail_msg("no exit record in %s", path);
+}
+
+/* The content of a file, in a buffer that the next call reuses. */
+static inline const char *content_of(const char *path)
+{
+    static char text[1 << 20];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+    if (fd >= 0)
+        (void)close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    return got < 0 ? NULL : text;
+}
+
+static inline const char *task_file(const struct room *room, const char *name)
+{
+    char path[PATH_SIZE];
+
+    assert_int_equal(path_join(path, room->task_dir, name), 0);
+    return content_of(path);
+}
+
+static inline const char *log_file(const struct room *room, const char *name)
+{
+    char path[PATH_SIZE];
+
+    assert_int_equal(path_join(path, room->logs, name), 0);
+    return content_of(path);
+}
+
+/* The number that TEXT starts with. */
+static inline int number_in(const char *text)
+{
+    return (int)strtol(text, NULL, 10);
+}
+
+static inline void room_need_root(void)
+{
+    if (geteuid() != 0 || cgroup_mode() == CGROUP_NONE) {
+        print_message("skipped: needs root and cgroups\n");
+        skip();
+    }
+}
+
+/* Starts what DO does in a process of its own that then dies of SIGKILL: a daemon that crashed. */
+static inline void in_crashing_daemon(struct room *room, void (*act)(struct room *room))
+{
+    int status;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        room_open(room);
+        act(room);
+        (void)kill(getpid(), SIGKILL);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
+        fail_msg("the daemon did not get as far as its crash: %x", status);
+}
+
+static inline int room_make(void **state)
+{
+    static int count;
+    struct room *room = calloc(1, sizeof(*room));
+    char made[] = "/tmp/cairn-drivers-XXXXXX";
+    struct err err = {0};
+
+    assert_non_null(room);
+    assert_non_null(mkdtemp(made));
+    assert_non_null(realpath(made, room->path));
+    assert_int_equal(path_join(room->state, room->path, "state"), 0);
+    assert_int_equal(path_join(room->alloc, room->path, "alloc"), 0);
+    assert_int_equal(path_join(room->task_dir, room->alloc, "web"), 0);
+    assert_true(text_format(room->logs, sizeof(room->logs), "%.3000s/alloc/logs", room->alloc));
+    assert_int_equal(directory_make_all(room->task_dir, 0755, &err), 0);
+    assert_int_equal(directory_make_all(room->logs, 0755, &err), 0);
+    beside_program(room->shim, "cairn-shim");
+    (void)text_format(room->node_mark, sizeof(room->node_mark), "%06x%02x",
+                      (unsigned)getpid() & 0xffffff, (unsigned)count++ & 0xff);
+    room->env[0] = (struct spec_pair){"PATH", "/usr/bin:/bin"};
+    room->env[1] = (struct spec_pair){"GREETING", "hello there"};
+    room->task = (struct task_spec){.name = "web",
+                                    .driver = "raw_exec",
+                                    .user = "",
+                                    .config_json = "",
+                                    .kill_signal = "",
+                                    .logs = {.max_files = 10, .max_file_size_mb = 10}};
+    *state = room;
+    return 0;
+}
+
+/* Everything is gone: cgroups, shims, files of the state directory. */
+static inline int room_remove(void **state)
+{
+    struct room *room = *state;
+    char cgroup[CGROUP_NAME_SIZE], shim_dir[PATH_SIZE], absolute[CGROUP_NAME_SIZE + 64];
+    struct err err = {0};
+    int left = 0;
+
+    if (room->drivers != NULL)
+        room_close(room);
+    (void)text_format(cgroup, sizeof(cgroup), "cairn/%s", room->node_mark);
+    if (cgroup_populated(cgroup, &err) != 0) {
+        print_message("left behind: processes in %s\n", cgroup);
+        (void)cgroup_kill(cgroup, &err);
+        left = -1;
+    }
+    for (int i = 0; i < 200 && cgroup_populated(cgroup, &err) == 1; i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    (void)text_format(absolute, sizeof(absolute), "/sys/fs/cgroup/%s/%s",
+                      cgroup_mode() == CGROUP_V2   ? "."
+                      : cgroup_mode() == CGROUP_V1 ? "freezer"
+                                                   : "unified",
+                      cgroup);
+    if (access(absolute, F_OK) == 0) {
+        print_message("left behind: %s\n", absolute);
+        (void)cgroup_remove(cgroup, &err);
+        left = -1;
+    }
+    assert_int_equal(path_join(shim_dir, room->state, "shim"), 0);
+    if (access(shim_dir, F_OK) == 0 && rmdir(shim_dir) != 0) {
+        print_message("left behind: files in %s\n", shim_dir);
+        left = -1;
+    }
+    if (tree_remove(room->path, &err) != 0) {
+        print_message("left behind: %s\n", err.text);
+        left = -1;
+    }
+    free(room);
+    return left;
+}
+
+#endif

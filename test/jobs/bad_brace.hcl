@@ -1,0 +1,9 @@
+job "a" {
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/true"
+    }
+  }
+}

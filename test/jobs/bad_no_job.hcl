@@ -1,0 +1,4 @@
+# nothing but a variable
+variable "x" {
+  default = 1
+}

@@ -1,0 +1,37 @@
+job "a" {
+  periodic {
+    cron = "@daily"
+  }
+  vault {}
+
+  group "g" {
+    network {
+      mode = "bridge"
+    }
+    volume "data" {
+      type = "csi"
+    }
+    service {
+      name = "web"
+    }
+    scaling {
+      max = 3
+    }
+    ephemeral_disk {
+      sticky = true
+    }
+
+    task "t" {
+      driver = "raw_exec"
+      artifact {
+        source = "https://example.com/x.tgz"
+      }
+      template {
+        data = "x"
+      }
+      resources {
+        device "nvidia/gpu" {}
+      }
+    }
+  }
+}

@@ -1,0 +1,8 @@
+job "a" {
+  type = "system"
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+    }
+  }
+}

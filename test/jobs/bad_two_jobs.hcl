@@ -1,0 +1,7 @@
+job "a" {
+  task "t" {
+    driver = "raw_exec"
+  }
+}
+
+job "b" {}

@@ -1,0 +1,255 @@
+/*
+ * Records and events made from a seed: every field of every list filled, every invariant of fsm/
+ * kept.  Each test program includes this once.
+ */
+#ifndef CAIRN_TEST_JOURNAL_MAKE_H
+#define CAIRN_TEST_JOURNAL_MAKE_H
+
+#include "base/base.h"
+#include "fsm/alloc.h"
+#include "fsm/fsm.h"
+#include "fsm/plugin.h"
+#include "fsm/task.h"
+#include "fsm/volume.h"
+#include "journal/journal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A random text that fits SIZE; empty now and then, filling its place now and then. */
+static inline void make_text(struct rng *rng, char *to, size_t size)
+{
+    size_t length = rng_chance(rng, 1, 4)   ? 0
+                    : rng_chance(rng, 1, 8) ? size - 1
+                                            : 1 + rng_below(rng, size - 1);
+
+    memset(to, 0, size);
+    for (size_t i = 0; i < length; i++)
+        to[i] = (char)('a' + rng_below(rng, 26));
+}
+
+#define MAKE(kind, name, size, doc) MAKE_##kind(to->name)
+#define MAKE_U64(field) field = rng_chance(rng, 1, 4) ? 0 : rng_next(rng);
+#define MAKE_I64(field) field = rng_chance(rng, 1, 4) ? 0 : (int64_t)rng_next(rng);
+#define MAKE_U32(field) field = rng_chance(rng, 1, 4) ? 0 : (uint32_t)rng_next(rng);
+#define MAKE_I32(field) field = rng_chance(rng, 1, 4) ? 0 : (int32_t)rng_next(rng);
+#define MAKE_U8(field) field = (uint8_t)rng_below(rng, 3);
+#define MAKE_TEXT(field) make_text(rng, field, sizeof(field));
+#define MAKE_PAD(field) memset(field, 0, sizeof(field));
+
+/* make_<struct>: the fields of its list, not what stands beside it. */
+#define MAKER(type, FIELDS)                                                                        \
+    static inline void make_##type(struct rng *rng, struct type *to)                               \
+    {                                                                                              \
+        FIELDS(MAKE)                                                                               \
+    }
+MAKER(task_define, TASK_DEFINE_FIELDS)
+MAKER(alloc_member, ALLOC_MEMBER_FIELDS)
+MAKER(alloc_assign, ALLOC_ASSIGN_FIELDS)
+MAKER(volume_define, VOLUME_DEFINE_FIELDS)
+MAKER(plugin_define, PLUGIN_DEFINE_FIELDS)
+MAKER(hook_outcome, HOOK_OUTCOME_FIELDS)
+MAKER(started, STARTED_FIELDS)
+MAKER(exited, EXITED_FIELDS)
+MAKER(failure, FAILURE_FIELDS)
+MAKER(kill_order, KILL_ORDER_FIELDS)
+MAKER(request, REQUEST_FIELDS)
+MAKER(restore, RESTORE_FIELDS)
+MAKER(task_changed, TASK_CHANGED_FIELDS)
+MAKER(member_news, MEMBER_NEWS_FIELDS)
+MAKER(claim, CLAIM_FIELDS)
+MAKER(plugin_identity, PLUGIN_IDENTITY_FIELDS)
+MAKER(ack, ACK_FIELDS)
+MAKER(task_event, TASK_EVENT_FIELDS)
+MAKER(plugin, PLUGIN_FIELDS)
+MAKER(volume, VOLUME_FIELDS)
+MAKER(task, TASK_FIELDS)
+MAKER(alloc, ALLOC_FIELDS)
+
+static inline uint32_t make_results(struct rng *rng, uint8_t *bytes, uint32_t size)
+{
+    struct results results = {.bytes = bytes, .size = size};
+    unsigned char value[600];
+    char key[40];
+
+    memset(bytes, 0, size);
+    uint64_t count = rng_below(rng, 6);
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t length = (uint32_t)rng_below(rng, sizeof(value));
+        for (uint32_t j = 0; j < length; j++)
+            value[j] = (unsigned char)rng_next(rng);
+        make_text(rng, key, sizeof(key));
+        (void)results_set(&results, (uint8_t)rng_below(rng, 3),
+                          (enum result_kind)rng_below(rng, RESULT_KIND_COUNT), key, value,
+                          length); /* what does not fit stays out */
+    }
+    return results.used;
+}
+
+static inline void make_members(struct rng *rng, struct alloc_assign *assign)
+{
+    assign->members_count = (uint32_t)rng_below(rng, ALLOC_MEMBERS_MAX + 1);
+    for (uint32_t i = 0; i < assign->members_count; i++) {
+        struct alloc_member *member = &assign->members[i];
+        make_alloc_member(rng, member);
+        member->kind = (uint8_t)rng_below(rng, 2);
+        if (member->name[0] == '\0')
+            member->name[0] = 'x';
+    }
+}
+
+/* The payload KIND with its tail into TO, which has room for FSM_PAYLOAD_BYTES_MAX bytes. */
+static inline void make_payload(struct rng *rng, enum fsm_payload kind, void *bytes)
+{
+    memset(bytes, 0, FSM_PAYLOAD_BYTES_MAX);
+    switch (kind) {
+    case PAYLOAD_NONE:
+    case PAYLOAD_KIND_COUNT:
+        return;
+    case PAYLOAD_ALLOC_ASSIGN:
+        make_alloc_assign(rng, bytes);
+        make_members(rng, bytes);
+        return;
+    case PAYLOAD_HOOK: {
+        struct hook_outcome *outcome = bytes;
+        make_hook_outcome(rng, outcome);
+        outcome->results_bytes = make_results(rng, outcome->results, RESULTS_BYTES_MAX);
+        return;
+    }
+#define SIMPLE(name, type)                                                                         \
+    case PAYLOAD_##name:                                                                           \
+        make_##type(rng, bytes);                                                                   \
+        return;
+        SIMPLE(TASK_DEFINE, task_define)
+        SIMPLE(VOLUME_DEFINE, volume_define)
+        SIMPLE(PLUGIN_DEFINE, plugin_define)
+        SIMPLE(STARTED, started)
+        SIMPLE(EXIT, exited)
+        SIMPLE(FAILURE, failure)
+        SIMPLE(KILL, kill_order)
+        SIMPLE(REQUEST, request)
+        SIMPLE(RESTORE, restore)
+        SIMPLE(TASK_CHANGED, task_changed)
+        SIMPLE(MEMBER, member_news)
+        SIMPLE(CLAIM, claim)
+        SIMPLE(IDENTITY, plugin_identity)
+        SIMPLE(ACK, ack)
+#undef SIMPLE
+    }
+}
+
+static inline void make_machine(struct rng *rng, const struct fsm_def *def, struct machine *to)
+{
+    MAKE_U64(to->revision)
+    MAKE_U64(to->entered_ms)
+    to->deadline_ms = 1 + rng_below(rng, 1u << 30);
+    to->generation = 1 + (uint32_t)rng_below(rng, 1000);
+    to->tickets = 1 + (uint32_t)rng_below(rng, 1u << 20);
+    MAKE_U32(to->attempt)
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        uint8_t effect = (uint8_t)rng_below(rng, def->effects_count);
+        if (effect != 0 && def->effects[effect].lane == lane)
+            to->lane_effect[lane] = effect;
+        to->lane_ticket[lane] = (uint32_t)rng_below(rng, to->tickets);
+    }
+    to->kind = def->kind;
+    to->state = (uint8_t)rng_below(rng, def->states_count);
+    to->restored = (uint8_t)rng_below(rng, 2);
+}
+
+static inline void make_fields(struct rng *rng, enum machine_kind kind, struct machine *record)
+{
+    struct plugin *plugin = (struct plugin *)(void *)record;
+    struct volume *volume = (struct volume *)(void *)record;
+    struct task *task = (struct task *)(void *)record;
+    struct alloc *alloc = (struct alloc *)(void *)record;
+
+    switch (kind) {
+    case MACHINE_PLUGIN:
+        make_plugin(rng, plugin);
+        make_plugin_define(rng, &plugin->define);
+        make_plugin_identity(rng, &plugin->identity);
+        make_started(rng, &plugin->process);
+        return;
+    case MACHINE_VOLUME:
+        make_volume(rng, volume);
+        make_volume_define(rng, &volume->define);
+        return;
+    case MACHINE_TASK:
+        make_task(rng, task);
+        make_task_define(rng, &task->define);
+        make_started(rng, &task->process);
+        make_exited(rng, &task->exit);
+        task->events_count = (uint8_t)rng_below(rng, TASK_EVENTS_MAX + 1);
+        for (int i = 0; i < task->events_count; i++) {
+            make_task_event(rng, &task->events[i]);
+            task->events[i].type = (uint8_t)(1 + rng_below(rng, TASK_EVENT_TYPE_COUNT - 1));
+        }
+        task->hook = (uint8_t)rng_below(rng, TASK_HOOK_COUNT + 1);
+        task->results_bytes = make_results(rng, task->results, RESULTS_BYTES_MAX);
+        return;
+    case MACHINE_ALLOC:
+        make_alloc(rng, alloc);
+        alloc->hook = (uint8_t)rng_below(rng, ALLOC_HOOK_COUNT + 1);
+        alloc->status_revision = rng_below(rng, 1000);
+        alloc->acked_revision = rng_below(rng, alloc->status_revision + 1);
+        make_alloc_assign(rng, &alloc->assign);
+        make_members(rng, &alloc->assign);
+        return;
+    case MACHINE_KIND_COUNT:
+        return;
+    }
+}
+
+/* A valid record of KIND into RECORD, which has room for FSM_RECORD_BYTES_MAX bytes.  Draws until
+ * the invariant holds; most draws do. */
+static inline void make_record(struct rng *rng, enum machine_kind kind, struct machine *record)
+{
+    for (int i = 0; i < 1000; i++) {
+        memset(record, 0, FSM_RECORD_BYTES_MAX);
+        make_fields(rng, kind, record);
+        make_machine(rng, fsm_definition(kind), record);
+        if (fsm_broken(record) == NULL)
+            return;
+    }
+    unreachable("no valid record in 1000 draws");
+}
+
+/* A valid event number SEQUENCE of a machine of KIND, with the event EVENT_KIND. */
+static inline void make_event(struct rng *rng, uint64_t sequence, enum machine_kind kind,
+                              uint8_t event_kind, void *payload, struct journal_event *event)
+{
+    const struct fsm_def *def = fsm_definition(kind);
+    char text[MACHINE_ID_SIZE];
+
+    memset(event, 0, sizeof(*event));
+    event->sequence = sequence;
+    event->turn = rng_next(rng);
+    event->seed = rng_next(rng);
+    event->now_ms = rng_next(rng);
+    event->unix_ns = (int64_t)rng_next(rng);
+    event->peers = (uint32_t)rng_next(rng);
+    text_format(text, sizeof(text), "3f2a91c4-0b7d-4e5c-9a86-%012llx/web",
+                (unsigned long long)rng_below(rng, 1ull << 48));
+    event->id = machine_id_make(kind, text);
+    event->event.kind = event_kind;
+    event->event.lane = (uint8_t)rng_below(rng, LANE_COUNT);
+    event->event.ticket = (uint32_t)rng_next(rng);
+    event->event.generation = (uint32_t)rng_below(rng, 10);
+    event->row = (uint16_t)rng_below(rng, def->rows_count);
+    event->before = (uint8_t)rng_below(rng, def->states_count);
+    event->after = (uint8_t)rng_below(rng, def->states_count);
+    event->issues_count = (uint8_t)rng_below(rng, FSM_EFFECTS_MAX + 1);
+    for (int i = 0; i < event->issues_count; i++) {
+        uint8_t effect = (uint8_t)(1 + rng_below(rng, (uint64_t)def->effects_count - 1));
+        event->issues[i].effect = effect;
+        event->issues[i].lane = def->effects[effect].lane;
+        event->issues[i].ticket = (uint32_t)rng_next(rng);
+    }
+    event->digest = rng_next(rng);
+    make_payload(rng, (enum fsm_payload)def->events[event_kind].payload, payload);
+    if (def->events[event_kind].payload != PAYLOAD_NONE)
+        event->event.payload = payload;
+}
+
+#endif

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Kills the daemon at every crash point of a scenario and audits what comes of it.
+
+Crash points are before and after each journal commit and before each effect (agent/crash.h).  The
+scenario: a service group whose one task is restarted by policy, a batch group that finishes, a
+user's restart, a stop, a purge.  For each point n the whole scenario runs on a node of its own;
+when the daemon dies it is started again and the scenario goes on.  Audited each time: at most one
+payload of a task at a time, no more starts than attempts, true exit codes, nothing left behind.
+
+usage: test/live/crash.py [--all | --every K] [--workers N] [POINT...]
+"""
+import argparse
+import concurrent.futures
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import (Node, Refused, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
+                 wait_for)
+
+# Every payload says that it started, and holds a lock while it lives: a second one says DOUBLE.
+STARTED = ('exec 9>>{dir}/$NOMAD_ALLOC_ID.$NOMAD_TASK_NAME.lock; '
+           'flock -n 9 || echo "DOUBLE $NOMAD_ALLOC_ID $NOMAD_TASK_NAME" >> {dir}/doubles; '
+           'echo "$NOMAD_ALLOC_ID $NOMAD_TASK_NAME" >> {dir}/starts; ')
+
+
+def scenario_job(directory):
+    started = STARTED.format(dir=directory)
+    flaky = started + ('n=$(grep -c "$NOMAD_ALLOC_ID flaky" {dir}/starts); '
+                       '[ "$n" -ge 2 ] || exit 7; exec sleep 1000').format(dir=directory)
+    return {
+        'ID': 'crash', 'Name': 'crash', 'Type': 'service', 'Datacenters': ['dc1'],
+        'TaskGroups': [
+            {'Name': 'web', 'Count': 1, 'RestartPolicy': restart_policy(5, 20),
+             'Tasks': [raw_exec('steady', started + 'exec sleep 1000',
+                                KillTimeout=milliseconds(2000)),
+                       raw_exec('flaky', flaky, KillTimeout=milliseconds(2000))]},
+        ],
+    }
+
+
+def batch_job(directory):
+    return {
+        'ID': 'batch', 'Name': 'batch', 'Type': 'batch', 'Datacenters': ['dc1'],
+        'TaskGroups': [{'Name': 'once', 'Count': 1, 'RestartPolicy': restart_policy(0),
+                        'Tasks': [raw_exec('work', STARTED.format(dir=directory)
+                                           + 'sleep 0.05; exit 3')]}],
+    }
+
+
+class Run:
+    """One scenario on one node, the daemon dying at point N."""
+
+    def __init__(self, point):
+        self.point = point
+        self.node = Node()
+        self.died = 0
+        self.mark = None
+
+    def step(self, what, action, limit_s=30):
+        """Does ACTION until it is true, starting the daemon again when it has died."""
+        def attempt():
+            if not self.node.alive():
+                self.died += 1
+                self.node.start(wait=False)
+            try:
+                return action()
+            except (OSError, Refused):
+                return False
+        return wait_for(what, attempt, limit_s)
+
+    def running(self, task):
+        state = self.node.task('crash', 'web', task)
+        return state is not None and state['State'] == 'running' and state
+
+    def submitted(self, job):
+        """Submits once: if the answer was lost, looks whether the job is known."""
+        if any(known['ID'] == job['ID'] for known in self.node.get('/v1/jobs')):
+            return True
+        self.node.run_job(job)
+        return True
+
+    def pids(self):
+        return sorted(pid for pid, line in self.node.payloads().items() if 'sleep 1000' in line)
+
+    def restarted(self):
+        state = self.node.task('crash', 'web', 'steady')
+        if state and 'Restart Signaled' in [event['Type'] for event in state['Events']]:
+            return state['State'] == 'running' and state['Restarts'] >= 1
+        self.node.put('/v1/client/allocation/%s/restart' % self.node.alloc('crash', 'web')['ID'],
+                      {'TaskName': 'steady'})
+        return False
+
+    def ended(self):
+        states = [alloc['ClientStatus'] for alloc in self.node.allocs('crash')]
+        return states and all(state in ('complete', 'failed') for state in states)
+
+    def stopped(self):
+        job = self.node.get('/v1/job/crash')
+        if not job['Stop']:
+            self.node.call('DELETE', '/v1/job/crash')
+        return self.ended()
+
+    def purged(self):
+        for job in self.node.get('/v1/jobs'):
+            self.node.call('DELETE', '/v1/job/%s?purge=true' % job['ID'])
+        return not self.node.get('/v1/allocations')
+
+    def scenario(self):
+        node = self.node
+        node.start(crash_at=self.point, wait=False)
+        self.step('the daemon', lambda: node.get('/v1/agent/self'))
+        self.mark = node.node_mark() if node.alive() else self.step('the mark', node.node_mark)
+        self.step('the jobs', lambda: self.submitted(scenario_job(node.dir)))
+        self.step('the batch job', lambda: self.submitted(batch_job(node.dir)))
+        self.step('steady to run', lambda: self.running('steady'))
+        flaky = self.step('flaky to run again', lambda: (self.running('flaky') or {}).get(
+            'Restarts') and self.running('flaky'))
+        assert exit_codes(flaky) == [7], 'flaky ended with %r' % exit_codes(flaky)
+        batch = self.step('the batch task to end', lambda: (
+            lambda state: state and state['State'] == 'dead' and state)(
+                node.task('batch', 'once', 'work')))
+        assert exit_codes(batch) == [3], 'the batch task ended with %r' % exit_codes(batch)
+        assert batch['Failed'], 'exit code 3 is a failure'
+        self.step('the restart', self.restarted)
+        self.step('the stop', self.stopped)
+        self.check_starts()
+        self.step('the purge', self.purged)
+        node.audit(self.mark)
+
+    def check_starts(self):
+        doubles = os.path.join(self.node.dir, 'doubles')
+        assert not os.path.exists(doubles), open(doubles).read()
+        with open(os.path.join(self.node.dir, 'starts')) as starts:
+            lines = starts.read().split('\n')[:-1]
+        # A task starts once, and once more for each restart that its record tells of.
+        for alloc in self.node.allocs():
+            for name, state in alloc['TaskStates'].items():
+                count = lines.count('%s %s' % (alloc['ID'], name))
+                allowed = 1 + state['Restarts']
+                assert count <= allowed, '%s started %d times in %d attempts' % (name, count,
+                                                                                allowed)
+                assert count >= 1, '%s never started' % name
+
+
+def run_point(point):
+    run = Run(point)
+    try:
+        run.scenario()
+        return point, run.died, None
+    except Exception as error:  # whatever it was: told with its point, and the next one runs
+        return point, run.died, '%s: %s\n%s' % (type(error).__name__, error, run.node.log())
+    finally:
+        run.node.close()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('--all', action='store_true', help='every point')
+    parser.add_argument('--every', type=int, default=1, help='only each K-th point')
+    parser.add_argument('--workers', type=int, default=4)
+    parser.add_argument('points', nargs='*', type=int)
+    options = parser.parse_args()
+    points = options.points or range(1, 100000, options.every)
+    failed, done, beyond, start = [], 0, 0, time.monotonic()
+    with concurrent.futures.ProcessPoolExecutor(options.workers) as pool:
+        waiting, source = set(), iter(points)
+        while True:
+            while len(waiting) < options.workers and beyond < options.workers:
+                point = next(source, None)
+                if point is None:
+                    break
+                waiting.add(pool.submit(run_point, point))
+            if not waiting:
+                break
+            ready, waiting = concurrent.futures.wait(
+                waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in ready:
+                point, died, error = future.result()
+                done += died > 0
+                beyond += died == 0 and error is None  # the scenario has fewer points than this
+                if error:
+                    failed.append(point)
+                    print('not ok %d - crash point %d\n# %s' % (
+                        point, point, error.replace('\n', '\n# ')), flush=True)
+                elif died:
+                    print('ok %d - crash point %d' % (point, point), flush=True)
+    print('# %d crash points in %.0f s, %d failed %s' % (
+        done, time.monotonic() - start, len(failed), failed or ''))
+    sys.exit(1 if failed or not done else 0)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,318 @@
+"""A node of its own for a live test: start, kill, ask, and audit what is left behind.
+
+Everything lives in one temporary directory; payloads are found by a mark in their environment, so
+that the audit sees orphans whatever their parent is.
+"""
+import atexit
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import traceback
+import urllib.error
+import urllib.request
+
+BUILD = os.environ.get('CAIRN_BUILD', os.path.abspath('build/debug'))
+
+
+def wait_for(what, condition, limit_s=20.0, pause_s=0.01):
+    """Waits until CONDITION() is true and returns its value; fails with WHAT after LIMIT_S."""
+    end = time.monotonic() + limit_s
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError('waited %g s in vain for %s' % (limit_s, what))
+        time.sleep(pause_s)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        return probe.getsockname()[1]
+
+
+def start_ticks(pid):
+    """Field 22 of /proc/PID/stat, None if the process is gone or a zombie."""
+    try:
+        with open('/proc/%d/stat' % pid) as stat:
+            fields = stat.read().rpartition(')')[2].split()
+        return None if fields[0] in 'ZX' else int(fields[19])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+class Refused(Exception):
+    """An HTTP answer that is no success."""
+
+    def __init__(self, status, text):
+        super().__init__('%d %s' % (status, text))
+        self.status, self.text = status, text
+
+
+class Node:
+    def __init__(self, build=BUILD, config=''):
+        self.build = build
+        self.dir = tempfile.mkdtemp(prefix='cairn-live-')
+        self.data = os.path.join(self.dir, 'data')
+        self.mark = 'CAIRN_TEST_MARK=' + os.path.basename(self.dir)
+        self.port = free_port()
+        self.process = None
+        self.output = os.path.join(self.dir, 'daemon.log')
+        self.config = None
+        if config:
+            self.config = os.path.join(self.dir, 'agent.hcl')
+            with open(self.config, 'w') as out:
+                out.write(config)
+        self.environment = {}
+        self.prefix = []
+        atexit.register(self.close)
+
+    # --- the daemon ---
+
+    def command(self):
+        command = self.prefix + [os.path.join(self.build, 'cairn'), 'agent', '-data-dir', self.data,
+                   '-bind', '127.0.0.1', '-http-port', str(self.port)]
+        return command + (['-config', self.config] if self.config else [])
+
+    def start(self, crash_at=None, wait=True):
+        env = dict(os.environ, CAIRN_TEST_MARK=os.path.basename(self.dir), **self.environment)
+        if crash_at is not None:
+            env['CAIRN_CRASH_AT'] = str(crash_at)
+        with open(self.output, 'ab') as log:
+            self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, env=env, start_new_session=True)
+        if wait:
+            wait_for('the daemon to answer', self.answers)
+
+    def answers(self):
+        if self.process.poll() is not None:
+            raise AssertionError('the daemon ended with %d:\n%s'
+                                 % (self.process.returncode, self.log()))
+        try:
+            self.get('/v1/agent/self')
+            return True
+        except (OSError, urllib.error.URLError):
+            return False
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def boot(self, boot_id):
+        """From now on the daemon sees this boot id, as after a reboot."""
+        path = os.path.join(self.dir, 'boot_id')
+        with open(path, 'w') as out:
+            out.write(boot_id + '\n')
+        self.prefix = ['unshare', '--mount', '--propagation', 'unchanged', 'sh', '-c',
+                       'mount --make-private /proc && mount --bind "$0" '
+                       '/proc/sys/kernel/random/boot_id && exec "$@"', path]
+
+    def terminate(self):
+        self.process.terminate()
+        return self.process.wait(timeout=10)
+
+    def log(self):
+        with open(self.output, errors='replace') as log:
+            return log.read()[-8000:]
+
+    # --- asking ---
+
+    def call(self, method, path, body=None, timeout_s=10):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request('http://127.0.0.1:%d%s' % (self.port, path), data=data,
+                                         method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+                text = answer.read().decode()
+        except urllib.error.HTTPError as error:
+            raise Refused(error.code, error.read().decode()) from None
+        return json.loads(text) if text.strip() else None
+
+    def get(self, path):
+        return self.call('GET', path)
+
+    def put(self, path, body=None):
+        return self.call('PUT', path, body)
+
+    def cli(self, *arguments, check=True, **options):
+        env = dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % self.port)
+        done = subprocess.run([os.path.join(self.build, 'cairn'), *arguments], env=env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=60, **options)
+        if check and done.returncode != 0:
+            raise AssertionError('cairn %s: status %d\n%s' % (' '.join(arguments),
+                                                             done.returncode, done.stdout))
+        return done
+
+    def run_job(self, job):
+        return self.put('/v1/jobs', {'Job': job})
+
+    def allocs(self, job=None):
+        return [alloc for alloc in self.get('/v1/allocations')
+                if job is None or alloc['JobID'] == job]
+
+    def alloc(self, job, group, index=0):
+        """The newest alloc of a group, None if there is none."""
+        found = [alloc for alloc in self.allocs(job)
+                 if alloc['TaskGroup'] == group and alloc['Name'].endswith('[%d]' % index)]
+        return max(found, key=lambda alloc: alloc['CreateTime'], default=None)
+
+    def task(self, job, group, task, index=0):
+        alloc = self.alloc(job, group, index)
+        return ((alloc or {}).get('TaskStates') or {}).get(task)
+
+    # --- the world ---
+
+    def payloads(self):
+        """pid -> command line of every live process that carries our mark, but the daemon's."""
+        found = {}
+        for name in os.listdir('/proc'):
+            if not name.isdigit():
+                continue
+            try:
+                with open('/proc/%s/environ' % name, 'rb') as environ:
+                    ours = self.mark.encode() in environ.read().split(b'\0')
+                with open('/proc/%s/cmdline' % name, 'rb') as cmdline:
+                    line = cmdline.read().replace(b'\0', b' ').decode(errors='replace').strip()
+            except (FileNotFoundError, ProcessLookupError, PermissionError):
+                continue
+            if ours and line and start_ticks(int(name)) is not None \
+                    and (self.process is None or int(name) != self.process.pid):
+                found[int(name)] = line
+        return found
+
+    def shims(self):
+        shim = os.path.join(self.build, 'cairn-shim')
+        found = []
+        for name in os.listdir('/proc'):
+            if not name.isdigit():
+                continue
+            try:
+                with open('/proc/%s/cmdline' % name, 'rb') as cmdline:
+                    words = cmdline.read().decode(errors='replace').split('\0')
+                cwd = os.readlink('/proc/%s/cwd' % name)
+            except (FileNotFoundError, ProcessLookupError, PermissionError):
+                continue
+            if words[0].endswith('cairn-shim') and cwd.startswith(self.data):
+                found.append(int(name))
+        return found
+
+    def node_mark(self):
+        return self.get('/v1/agent/self')['stats']['client']['node_id'][:8]
+
+    def cgroups(self, mark):
+        found = []
+        for root, folders, _ in os.walk('/sys/fs/cgroup'):
+            if root.endswith('/cairn/' + mark):
+                found += [os.path.join(root, name) for name in folders]
+        return found
+
+    def mounts(self):
+        with open('/proc/self/mountinfo') as table:
+            return [line.split()[4] for line in table if line.split()[4].startswith(self.dir)]
+
+    # --- the end ---
+
+    def audit(self, mark):
+        """What must not be left when every alloc has been destroyed (restore-failures 1)."""
+        def leftovers():
+            tasks = [path for path in self.cgroups(mark) if not path.endswith('/shims')]
+            return [('process', pid, line) for pid, line in self.payloads().items()
+                    if 'cairn-shim' not in line] + \
+                [('shim', pid) for pid in self.shims()] + [('cgroup', path) for path in tasks] + \
+                [('mount', path) for path in self.mounts()]
+
+        try:
+            wait_for('nothing to be left', lambda: not leftovers(), limit_s=10)
+        except AssertionError:
+            raise AssertionError('left behind: %r' % leftovers()) from None
+
+    def close(self):
+        atexit.unregister(self.close)
+        if self.alive():
+            self.process.kill()
+            self.process.wait()
+        for pid in list(self.payloads()) + self.shims():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for path in sorted(self.mounts(), key=len, reverse=True):
+            subprocess.run(['umount', '-l', path], check=False)
+        mark = None
+        for root, folders, _ in os.walk('/sys/fs/cgroup'):
+            if os.path.basename(os.path.dirname(root)) == 'cairn':
+                mark = os.path.basename(root)
+                self._remove_empty_cgroup(root)
+        shutil.rmtree(self.dir, ignore_errors=True)
+        return mark
+
+    @staticmethod
+    def _remove_empty_cgroup(root):
+        for path, _, _ in os.walk(root, topdown=False):
+            try:
+                os.rmdir(path)
+            except OSError:
+                pass
+        try:
+            os.rmdir(os.path.dirname(root))
+        except OSError:
+            pass
+
+
+def raw_exec(name, script, **fields):
+    """A task that runs SCRIPT with sh."""
+    task = {'Name': name, 'Driver': 'raw_exec',
+            'Config': {'command': '/bin/sh', 'args': ['-c', script]},
+            'Resources': {'CPU': 50, 'MemoryMB': 32}}
+    task.update(fields)
+    return task
+
+
+def milliseconds(number):
+    return number * 1000000
+
+
+def restart_policy(attempts, delay_ms=0, mode='fail', interval_s=3600):
+    return {'Attempts': attempts, 'Delay': milliseconds(delay_ms), 'Mode': mode,
+            'Interval': interval_s * 1000000000}
+
+
+def events(state):
+    return [event['Type'] for event in (state or {}).get('Events') or []]
+
+
+def exit_codes(state):
+    found = []
+    for event in (state or {}).get('Events') or []:
+        match = re.match(r'Exit Code: (-?\d+)', event.get('DisplayMessage') or '')
+        if event['Type'] == 'Terminated' and match:
+            found.append(int(match.group(1)))
+    return found
+
+
+def tap(tests):
+    """Runs functions in order, one TAP line each; the exit status for sys.exit."""
+    failed = 0
+    for number, test in enumerate(tests, 1):
+        name = test.__name__.replace('_', ' ')
+        try:
+            reason = test()
+        except Exception:  # told as a failure, and the next one runs
+            failed += 1
+            print('not ok %d - %s' % (number, name))
+            print('# ' + traceback.format_exc().replace('\n', '\n# '), flush=True)
+            continue
+        print('ok %d - %s%s' % (number, name, ' # SKIP ' + reason if reason else ''), flush=True)
+    print('1..%d' % len(tests))
+    return 1 if failed else 0

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""The journal cannot be written (I-18): payloads live, commands are refused, the node goes on when
+it can."""
+import os
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import (Node, Refused, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
+                 start_ticks, tap, wait_for)
+
+
+def job(name, script='exec sleep 1000', **fields):
+    return {'ID': name, 'Name': name, 'Type': 'service', 'Datacenters': ['dc1'],
+            'TaskGroups': [{'Name': 'g', 'Count': 1, 'RestartPolicy': restart_policy(9, 10),
+                            'Tasks': [raw_exec('t', script, KillTimeout=milliseconds(2000),
+                                               **fields)]}]}
+
+
+class SmallNode(Node):
+    """A node whose journal is on a small file system of its own; the rest of its data is not."""
+
+    def __init__(self):
+        super().__init__()
+        self.journal = os.path.join(self.data, 'client/journal')
+        os.makedirs(self.journal, mode=0o700)
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24m,mode=0700', 'none', self.journal],
+                       check=True)
+
+    def fill(self):
+        with open(os.path.join(self.journal, 'ballast'), 'wb', buffering=0) as ballast:
+            try:
+                while True:
+                    ballast.write(b'x' * 4096)
+            except OSError:
+                pass
+
+    def free(self):
+        os.unlink(os.path.join(self.journal, 'ballast'))
+
+
+def running(node, name):
+    state = node.task(name, 'g', 't')
+    return state if state and state['State'] == 'running' else None
+
+
+def refused(node, name):
+    try:
+        node.run_job(job(name))
+    except Refused as answer:
+        return answer
+    return None
+
+
+def finish(node):
+    mark = node.node_mark()
+    for known in node.get('/v1/jobs'):
+        node.call('DELETE', '/v1/job/%s?purge=true' % known['ID'])
+    wait_for('the allocs to be gone', lambda: not node.allocs())
+    assert node.terminate() == 0
+    subprocess.run(['umount', '-l', node.journal], check=True)
+    node.audit(mark)
+    node.close()
+
+
+def a_full_disk_refuses_commands_and_keeps_payloads():
+    node = SmallNode()
+    node.start()
+    node.run_job(job('kept'))
+    wait_for('the task', lambda: running(node, 'kept'))
+    pid = next(pid for pid, line in node.payloads().items() if line == 'sleep 1000')
+    node.fill()
+    answer = wait_for('a refusal', lambda: refused(node, 'late'))
+    assert answer.status == 503 and 'space' in answer.text.lower(), (answer.status, answer.text)
+    assert 'late' not in [known['ID'] for known in node.get('/v1/jobs')], 'refused, yet known'
+    assert start_ticks(pid) is not None, 'the payload died'
+    os.kill(pid, 9)  # its exit cannot be journaled now, and must not be lost
+    wait_for('the node to say so', lambda: 'cannot be written' in node.log())
+    node.free()
+    state = wait_for('the restart', lambda: (running(node, 'kept') or {}).get('Restarts')
+                     and running(node, 'kept'))
+    assert exit_codes(state) == [137], exit_codes(state)
+    wait_for('commands to be taken again', lambda: refused(node, 'late') is None)
+    wait_for('the late task', lambda: running(node, 'late'))
+    finish(node)
+
+
+def a_full_disk_and_a_crash_lose_nothing():
+    """R-26: what could not be journaled is found again by key."""
+    node = SmallNode()
+    node.start()
+    node.run_job(job('kept', 'sleep 0.5; exit 9'))
+    wait_for('the task', lambda: running(node, 'kept'))
+    node.fill()
+    wait_for('the node to say so', lambda: 'cannot be written' in node.log())
+    node.kill()
+    node.free()
+    node.start()
+    state = wait_for('the restart', lambda: (running(node, 'kept') or {}).get('Restarts')
+                     and running(node, 'kept'))
+    assert exit_codes(state)[0] == 9, exit_codes(state)
+    finish(node)
+
+
+if __name__ == '__main__':
+    if os.getuid() != 0 or not shutil.which('mount'):
+        print('needs root: it mounts small file systems')
+        sys.exit(77)
+    sys.exit(tap([
+        a_full_disk_refuses_commands_and_keeps_payloads,
+        a_full_disk_and_a_crash_lose_nothing,
+    ]))

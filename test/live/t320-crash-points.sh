@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+# Every crash point of the scenario in crash.py, each on a node of its own.
+exec python3 "$(dirname "$0")/crash.py" --all

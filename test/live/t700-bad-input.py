@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Bad input gets one clear error, and nothing is lost (issue 2, part 9)."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import Node, raw_exec, restart_policy, tap, wait_for  # noqa: E402
+
+GOOD = '''job "ok" {
+  datacenters = ["dc1"]
+  group "g" {
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/sleep"
+        args    = ["1000"]
+      }
+    }
+  }
+}
+'''
+
+
+def run_file(node, text, name='job.hcl'):
+    path = os.path.join(node.dir, name)
+    with open(path, 'w') as out:
+        out.write(text)
+    return node.cli('job', 'run', '-detach', path, check=False)
+
+
+def expect(done, *parts):
+    assert done.returncode != 0, 'accepted:\n' + done.stdout
+    for part in parts:
+        assert part in done.stdout, '%r is not in:\n%s' % (part, done.stdout)
+    assert 'Traceback' not in done.stdout and 'assert' not in done.stdout.lower()
+
+
+def end(node):
+    assert node.get('/v1/jobs') == [], 'something was registered'
+    assert node.terminate() == 0
+    node.close()
+
+
+def malformed_job_names_file_line_and_column():
+    node = Node()
+    node.start()
+    expect(run_file(node, GOOD.replace('["1000"]', '["1000"')), 'job.hcl:9:7')
+    expect(run_file(node, '{"Job": {"ID": }}', 'job.json'), 'job.json')
+    expect(run_file(node, ''), 'job')
+    end(node)
+
+
+def unknown_driver_is_named():
+    node = Node()
+    node.start()
+    expect(run_file(node, GOOD.replace('raw_exec', 'raw_exce')), 'raw_exce')
+    end(node)
+
+
+def missing_command_is_named():
+    node = Node()
+    node.start()
+    expect(run_file(node, GOOD.replace('command = "/bin/sleep"', '')), 'command')
+    end(node)
+
+
+def misspelt_key_gets_a_hint():
+    node = Node()
+    node.start()
+    expect(run_file(node, GOOD.replace('datacenters', 'datacentres')), 'datacentres',
+           'datacenters')
+    end(node)
+
+
+def a_command_that_does_not_exist_fails_the_task_and_says_so():
+    node = Node()
+    node.start()
+    task = raw_exec('t', '')
+    task['Config'] = {'command': '/no/such/program'}
+    node.run_job({'ID': 'j', 'Name': 'j', 'Type': 'batch', 'Datacenters': ['dc1'],
+                  'TaskGroups': [{'Name': 'g', 'Count': 1, 'RestartPolicy': restart_policy(0),
+                                  'Tasks': [task]}]})
+    state = wait_for('the failure', lambda: (lambda s: s and s['State'] == 'dead' and s)(
+        node.task('j', 'g', 't')))
+    told = ' '.join(event['DisplayMessage'] for event in state['Events'])
+    assert state['Failed'] and '/no/such/program' in told, told
+    node.call('DELETE', '/v1/job/j?purge=true')
+    wait_for('the job to be forgotten', lambda: not node.get('/v1/jobs'))
+    end(node)
+
+
+def a_second_daemon_on_one_directory_names_the_first():
+    node = Node()
+    node.start()
+    done = subprocess.run(node.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=5)
+    assert done.returncode != 0 and str(node.process.pid) in done.stdout, done.stdout
+    assert node.get('/v1/agent/self')
+    end(node)
+
+
+def an_address_in_use_is_one_clear_error():
+    node, other = Node(), Node()
+    node.start()
+    other.port = node.port
+    done = subprocess.run(other.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=5)
+    assert done.returncode != 0 and 'in use' in done.stdout, done.stdout
+    other.close()
+    end(node)
+
+
+def a_client_without_a_daemon_says_what_to_do():
+    node = Node()
+    done = node.cli('job', 'status', check=False)
+    assert done.returncode != 0 and 'cairn agent' in done.stdout, done.stdout
+    node.close()
+
+
+def a_journal_that_is_none_is_refused_and_untouched():
+    node = Node()
+    journal = os.path.join(node.data, 'client/journal')
+    os.makedirs(journal)
+    path = os.path.join(journal, 'data.mdb')
+    with open(path, 'wb') as out:
+        out.write(b'not a journal' * 1000)
+    done = subprocess.run(node.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=5)
+    assert done.returncode != 0 and path.rsplit('/', 1)[0] in done.stdout, done.stdout
+    with open(path, 'rb') as kept:
+        assert kept.read() == b'not a journal' * 1000
+    node.close()
+
+
+def a_bad_configuration_names_its_place():
+    node = Node(config='client {\n  enabeld = true\n}\n')
+    done = subprocess.run(node.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=5)
+    assert done.returncode != 0 and 'agent.hcl:2' in done.stdout and 'enabeld' in done.stdout, \
+        done.stdout
+    node.close()
+
+
+if __name__ == '__main__':
+    sys.exit(tap([
+        malformed_job_names_file_line_and_column,
+        unknown_driver_is_named,
+        missing_command_is_named,
+        misspelt_key_gets_a_hint,
+        a_command_that_does_not_exist_fails_the_task_and_says_so,
+        a_second_daemon_on_one_directory_names_the_first,
+        an_address_in_use_is_one_clear_error,
+        a_client_without_a_daemon_says_what_to_do,
+        a_journal_that_is_none_is_refused_and_untouched,
+        a_bad_configuration_names_its_place,
+    ]))
