@@ -44,8 +44,9 @@ struct api_request {
 
 typedef void api_handler(struct api_request *request);
 
-enum api_method { API_GET = 1, API_PUT = 2, API_DELETE = 4 }; /* PUT is POST, too */
-enum { API_BLOCKING = 1 };                                    /* the route honours index and wait */
+/* PUT is POST, too. */
+enum api_method { API_GET = 1, API_PUT = 2, API_DELETE = 4, API_ANY = 7 };
+enum { API_BLOCKING = 1 }; /* the route honours index and wait */
 
 struct api_route {
     const char *path; /* with at most one *, which stands for at least one byte */
@@ -176,7 +177,7 @@ api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_j
 api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_restart,
     api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_empty_list, api_deployment_get,
-    api_search;
+    api_search, api_unavailable;
 api_handler api_nodes_list, api_node_get, api_node_allocations, api_client_stats;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,
