@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 /* Runs `cairn journal VERB ...`; ARGV[0] is the verb.  Returns the exit status: 0, 1 when something
- * is wrong with the journal or it cannot be read, 2 when the command line is not understood. */
+ * is wrong with the journal or it cannot be read, 3 when the command line is not understood. */
 int cli_journal(int argc, char **argv);
 
 /* The same with other streams, for tests. */

@@ -58,7 +58,8 @@ struct inspect {
     int kind;                  /* of -kind, -1: any */
 };
 
-enum { STATUS_OK = 0, STATUS_WRONG = 1, STATUS_USAGE = 2 };
+/* As all commands end (cli.h). */
+enum { STATUS_OK = 0, STATUS_WRONG = 1, STATUS_USAGE = 3 };
 
 /* --- verbs --- */
 

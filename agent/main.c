@@ -1,15 +1,5 @@
 /* cairn: which verbs there are. */
 #include "agent/cli.h"
-#include "agent/inspect.h"
-
-static const struct cli_verb cli_verb_journal = {
-    .group = "",
-    .name = "journal",
-    .arguments = "VERB ...",
-    .is_local = true,
-    .summary = "Look into the journal of a node, without the agent",
-    .run_raw = cli_journal,
-};
 
 static const struct cli_verb *const verbs[] = {
     /* clang-format off */
@@ -29,11 +19,23 @@ static const struct cli_verb *const verbs[] = {
     &cli_status,
     &cli_system_gc,
     &cli_monitor,
-    &cli_verb_journal,
     &cli_fsm_list,
     &cli_fsm_show,
     &cli_fsm_dot,
     &cli_fsm_mermaid,
+    &cli_journal_list,
+    &cli_journal_show,
+    &cli_journal_log,
+    &cli_journal_at,
+    &cli_journal_diff,
+    &cli_journal_verify,
+    &cli_journal_timeline,
+    &cli_journal_restore,
+    &cli_journal_stats,
+    &cli_journal_export,
+    &cli_journal_import,
+    &cli_journal_compact,
+    &cli_journal_quarantine,
     &cli_completion,
     &cli_version,
     /* clang-format on */

@@ -15,7 +15,7 @@ enum note_kind {
     NOTE_NONE,
     NOTE_STARTED, /* a payload runs */
     NOTE_FOUND,   /* and was found again after a restart */
-    NOTE_ENDED,   /* well */
+    NOTE_ENDED,   /* well, or as ordered */
     NOTE_CRASHED, /* with an error, by a signal, or nobody knows how */
     NOTE_FAILED,  /* something that was tried */
     NOTE_ORDER,   /* somebody wanted it: stop, restart, kill */

@@ -348,7 +348,7 @@ void timeline_put_text(struct timeline *timeline)
     if (number > LANES_MAX)
         (void)fprintf(timeline->inspect->out, "(%u more; see -alloc, -kind, -since, -html)\n",
                       number - LANES_MAX);
-    (void)fputs("\n= alive  . over  x crashed  o ended well  ! failed  R daemon came back  "
+    (void)fputs("\n= alive  . over  x crashed  o ended as it should  ! failed  R daemon came back  "
                 "B host was booted\n\n",
                 timeline->inspect->out);
     put_words(timeline);
