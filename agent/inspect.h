@@ -40,8 +40,6 @@ int inspect_run(int argc, char **argv, FILE *out, FILE *complain);
     X(DAMAGED_META, 1, "an entry of the node's own cannot be read",                                \
       "the daemon may refuse to start, or take another node id",                                   \
       "keep a copy before the daemon is started again")                                            \
-    X(DAMAGED_QUARANTINE, 1, "an entry of the quarantine cannot be read",                          \
-      "nothing that runs depends on it", "nothing")                                                \
     X(GAP, 1, "events are missing from the log",                                                   \
       "what came after them cannot be checked; a restart does not read the log",                   \
       "find out who changed the journal: the daemon writes events without gaps")                   \

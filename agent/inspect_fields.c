@@ -195,11 +195,11 @@ const struct shape *shape_of_payload(enum fsm_payload kind)
 uint32_t part_length(const struct part *part, const void *base)
 {
     const uint8_t *at = (const uint8_t *)base + part->count_at;
-    uint32_t number = 0;
+    uint32_t number = 1;
 
     switch ((enum part_count)part->count) {
     case PART_ONE:
-        return 1;
+        break;
     case PART_U8:
         number = *at;
         break;

@@ -416,6 +416,28 @@ void event_describe(const struct journal_event *event, char *to, size_t size)
     text_clean(to);
 }
 
+void spec_redact(json_t *value)
+{
+    const char *name;
+    json_t *item;
+    size_t i;
+    void *next;
+
+    json_array_foreach(value, i, item) spec_redact(item);
+    json_object_foreach_safe(value, next, name, item)
+    {
+        const char *key;
+        json_t *inner;
+        if (text_equal(name, "secret") && json_is_string(item)) {
+            (void)json_string_set(item, "***"); /* valid UTF-8 */
+        } else if (text_equal(name, "Env") && json_is_object(item)) {
+            json_object_foreach(item, key, inner) (void)json_string_set(inner, "***");
+        } else {
+            spec_redact(item);
+        }
+    }
+}
+
 /* --- naming one machine --- */
 
 struct naming {

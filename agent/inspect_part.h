@@ -131,6 +131,9 @@ void record_summary(const struct machine *record, char *to, size_t size);
 /* agent_describe, with control characters replaced. */
 void event_describe(const struct journal_event *event, char *to, size_t size);
 
+/* Makes the values of "Env" objects and of members called "secret" ***, wherever they are. */
+void spec_redact(json_t *value);
+
 /* Finds the machine that TEXT names: an id or its begin, an alloc's before its parts. */
 int inspect_find(struct inspect *inspect, const char *text, struct machine_id *ret_id,
                  struct err *err);

@@ -1,5 +1,20 @@
 /* cairn: which verbs there are. */
 #include "agent/cli.h"
+#include "agent/inspect.h"
+
+static int run_journal(int argc, char **argv)
+{
+    return cli_journal(argc - 1, argv + 1);
+}
+
+static const struct cli_verb cli_verb_journal = {
+    .group = "",
+    .name = "journal",
+    .arguments = "VERB ...",
+    .is_local = true,
+    .summary = "Look into the journal of a node, without the agent",
+    .run_raw = run_journal,
+};
 
 static const struct cli_verb *const verbs[] = {
     /* clang-format off */
@@ -19,6 +34,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_status,
     &cli_system_gc,
     &cli_monitor,
+    &cli_verb_journal,
     &cli_fsm_list,
     &cli_fsm_show,
     &cli_fsm_dot,

@@ -7,6 +7,7 @@
  * The X-lists of fsm/ drive it: a field that is in a list and not in journal.fbs does not compile,
  * and the assertions on sizes below catch what is in no list.  What is read is never trusted:
  * check, FlatBuffers verifier, bounds of every text and list, and then the machine's own invariant.
+ * Longer than a file should be, since there is to be one of its language only.
  */
 #include <flatbuffers/flatbuffers.h>
 

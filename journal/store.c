@@ -8,7 +8,8 @@
  * written anew by that transaction, since it starts from the last good head.
  *
  * What binds us (lmdb.h, caveats): once per process, never across a fork, no read transaction that
- * outlives a function (a frozen reader excepted: tools only), local file systems.
+ * outlives a function (a frozen reader excepted: tools only), local file systems.  Longer than a
+ * file should be, since what knows LMDB is to be in one place.
  */
 #include "journal/store.h"
 

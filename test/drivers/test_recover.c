@@ -232,9 +232,9 @@ static void test_restarts_do_not_leak_descriptors(void **state)
 
 /* --- the shim dies --- */
 
-/* Ignores what it can. */
-static const char *const stubborn =
-    "trap '' TERM INT HUP PIPE; echo $$ > ready; while :; do sleep 100; done";
+/* Ignores what it can, and has a child that its process group does not reach. */
+static const char *const stubborn = "trap '' TERM INT HUP PIPE; setsid sleep 1000 & "
+                                    "echo $$ > ready; while :; do sleep 100; done";
 
 static void test_shim_killed_while_the_daemon_runs_kills_first_then_tells(void **state)
 {
@@ -267,6 +267,7 @@ static void test_shim_killed_while_the_daemon_is_down_is_lost(void **state)
 {
     struct room *room = *state;
     struct proc_identity shim, payload;
+    char cgroup[CGROUP_NAME_SIZE];
     struct err err = {0};
 
     room_need_root();
@@ -282,6 +283,8 @@ static void test_shim_killed_while_the_daemon_is_down_is_lost(void **state)
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_LOST);
     assert_false(proc_is_alive(&payload)); /* before it was told */
+    room_cgroup(room, 1, cgroup);
+    assert_int_equal(cgroup_populated(cgroup, &err), 0);
     assert_int_equal(room->exits, 0);
     room_destroy(room, 1);
 }

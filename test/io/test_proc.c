@@ -132,7 +132,7 @@ static void test_kill_group_takes_leader_and_children(void **state)
         if (fork() == 0) {
             (void)signal(SIGTERM, SIG_IGN);
             if (write(pipe_fds[1], "x", 1) < 0)
-            _exit(1);
+                _exit(1);
         }
         for (;;)
             (void)pause();
@@ -269,7 +269,7 @@ static void test_spawn_resets_session_signals_and_directory(void **state)
     assert_return_code(sigaddset(&blocked, SIGUSR1), 0);
     assert_return_code(sigprocmask(SIG_BLOCK, &blocked, &before), 0);
     assert_true(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
-    spawn_shell("pwd >&3; grep -E '^Sig(Blk|Ign)' /proc/$$/status >&3;"
+    spawn_shell("pwd >&3; grep -E '^Sig(Blk|Ign)' /proc/self/status >&3;"
                 "cut -d' ' -f1,6 /proc/$$/stat >&3; echo $$ $$ >&3",
                 "/proc/sys", text, sizeof(text));
     assert_true(signal(SIGPIPE, SIG_DFL) == SIG_IGN);

@@ -1,0 +1,507 @@
+/*
+ * Who decides what should run: a stand-alone control plane with its users, or a server with the
+ * client's end of the line to it.
+ *
+ * The client's end is a model of what server/ will be: the first answer of an incarnation must be a
+ * consistent one, an older index than the newest known changes nothing, absence counts only in a
+ * complete answer, statuses are sent until they are acknowledged.  What it posts to the core is
+ * what the real one will post.
+ */
+#include "agent/sim_world.h"
+
+#include "fsm/policy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    USER_RETRY_MS = 250,
+    POLL_WAIT_MS = 30000, /* a blocking query that nothing wakes */
+    POLL_RETRY_MS = 500,
+    BLACKHOLE_MS = 5000,
+    PUSH_BATCH_MS = 200,
+    PUSH_RETRY_MS = 1000,
+    SLOW_MS = 3000,
+};
+
+/* --- requests --- */
+
+void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)whom->kind);
+    uint32_t number = sim->requests_count++;
+    struct sim_request *request = &sim->requests[number % SIM_REQUESTS_MAX];
+    struct request asked = {.signal = "SIGHUP", .text = "asked for"};
+    bool empty = def->events[event].payload == PAYLOAD_NONE;
+
+    *request = (struct sim_request){
+        .whom = *whom,
+        .event = event,
+        .incarnation = sim->incarnation,
+    };
+    if (!sim->up || sim->dying || !sim->restored) {
+        request->state = REQUEST_LOST; /* connection refused */
+        return;
+    }
+    agent_ask(sim->core, sim_id(sim, whom), event, empty ? NULL : &asked, number + 1);
+}
+
+static void end_request(struct sim *sim, uint64_t reply, enum sim_request_state state)
+{
+    if (reply == 0 || sim->dying)
+        return;
+    struct sim_request *request = &sim->requests[(reply - 1) % SIM_REQUESTS_MAX];
+    if (request->state != REQUEST_OPEN) {
+        sim_violate(sim, 14, "a request is answered twice");
+        return;
+    }
+    request->state = (uint8_t)state;
+    sim_say(sim, "answer to %s of %s: %s",
+            fsm_event_name(fsm_definition((enum machine_kind)request->whom.kind), request->event),
+            sim_id(sim, &request->whom)->text, state == REQUEST_DONE ? "done" : "refused");
+    sim_mix(sim, state);
+}
+
+void sim_refuse(void *ctx, uint64_t reply, const struct err *err)
+{
+    (void)err; /* the model of a user does not read */
+    end_request(ctx, reply, REQUEST_REFUSED);
+}
+
+static void check_durable(struct sim *sim, const struct sim_request *request)
+{
+    const struct sim_stored *stored = sim_store_find(&sim->store, sim_id(sim, &request->whom));
+
+    if (request->whom.kind != MACHINE_ALLOC || stored == NULL)
+        return;
+    const struct alloc *alloc = alloc_of(stored->record);
+    if ((request->event == AE_STOP && !alloc->stop_wanted) ||
+        (request->event == AE_DESTROY && !alloc->destroy_wanted))
+        sim_violate(sim, 14, "%s of %s was acknowledged and is not in the journal",
+                    fsm_event_name(&alloc_def, request->event), stored->id.text);
+}
+
+void sim_reply(struct sim *sim, uint64_t reply, bool ok)
+{
+    if (reply == 0 || sim->dying)
+        return;
+    if (ok)
+        check_durable(sim, &sim->requests[(reply - 1) % SIM_REQUESTS_MAX]);
+    end_request(sim, reply, ok ? REQUEST_DONE : REQUEST_REFUSED);
+}
+
+static bool is_asked(const struct sim *sim, int alloc, uint8_t event)
+{
+    for (uint32_t i = 0; i < SIM_REQUESTS_MAX && i < sim->requests_count; i++) {
+        const struct sim_request *request = &sim->requests[i];
+        if (request->state == REQUEST_OPEN && request->whom.kind == MACHINE_ALLOC &&
+            request->whom.alloc == alloc && request->event == event)
+            return true;
+    }
+    return false;
+}
+
+/* --- giving an alloc to the core, as agent/standalone.c does --- */
+
+static struct task_define define_of(const struct sim_alloc *alloc, const struct sim_task *task)
+{
+    struct task_define define = {
+        .restart_interval_ms = task->interval_ms,
+        .restart_delay_ms = task->backoff_ms,
+        .restart_attempts = task->attempts,
+        .restart_mode_delay = task->mode_delay,
+        .kill_timeout_ms = task->kill_ms,
+        .shutdown_delay_ms = task->delay_ms,
+        .hooks_prestart = task->hooks[0],
+        .hooks_poststart = task->hooks[1],
+        .hooks_prekill = task->hooks[2],
+        .hooks_exited = task->hooks[3],
+        .hooks_stop = task->hooks[4],
+        .lifecycle = task->lifecycle,
+        .sidecar = task->sidecar,
+        .leader = task->leader,
+        .may_start = 1,
+        .restart_on_success = policy_restarts_on_success(
+            alloc->batch, (enum spec_lifecycle)task->lifecycle, task->sidecar),
+        .driver = "raw_exec",
+    };
+
+    return define;
+}
+
+static void add_members(const struct sim_alloc *alloc, struct alloc_assign *assign)
+{
+    for (int t = 0; t < alloc->tasks_count; t++) {
+        struct alloc_member *member = &assign->members[assign->members_count++];
+        *member = (struct alloc_member){
+            .kind = MEMBER_TASK,
+            .lifecycle = alloc->tasks[t].lifecycle,
+            .sidecar = alloc->tasks[t].sidecar,
+            .leader = alloc->tasks[t].leader,
+        };
+        (void)text_copy(member->name, sizeof(member->name), alloc->tasks[t].name); /* fits */
+    }
+    for (int c = 0; c < alloc->claims_count; c++) {
+        struct alloc_member *member = &assign->members[assign->members_count++];
+        *member = (struct alloc_member){.kind = MEMBER_VOLUME};
+        (void)text_copy(member->name, sizeof(member->name), alloc->claims[c].name); /* fits */
+    }
+}
+
+static void name_job(const struct sim_alloc *alloc, struct alloc_assign *assign)
+{
+    (void)text_copy(assign->namespace, sizeof(assign->namespace), "default");
+    (void)text_copy(assign->job_id, sizeof(assign->job_id), alloc->name); /* fits */
+    (void)text_copy(assign->group, sizeof(assign->group), "group");
+}
+
+static void give(struct sim *sim, int number)
+{
+    const struct sim_alloc *alloc = &sim->script->allocs[number];
+    struct sim_alloc_state *state = &sim->allocs[number];
+    union {
+        struct alloc_assign assign;
+        unsigned char room[sizeof(struct alloc_assign) +
+                           (SIM_TASKS_MAX + SIM_VOLUMES_MAX) * sizeof(struct alloc_member)];
+    } place;
+    struct alloc_assign *assign = &place.assign;
+    char key[JOURNAL_KEY_SIZE];
+
+    memset(&place, 0, sizeof(place));
+    assign->create_unix_ns = sim_unix_ns(sim);
+    assign->shutdown_delay_ms = alloc->delay_ms;
+    assign->hooks_prerun = alloc->hooks[0];
+    assign->hooks_prekill = alloc->hooks[1];
+    assign->hooks_postrun = alloc->hooks[2];
+    assign->hooks_destroy = alloc->hooks[3];
+    assign->may_start = 1;
+    assign->batch = alloc->batch;
+    if (alloc->after != 0)
+        (void)text_copy(assign->previous, sizeof(assign->previous),
+                        sim->script->allocs[alloc->after - 1].name); /* fits */
+    name_job(alloc, assign);
+    add_members(alloc, assign);
+    (void)text_format(key, sizeof(key), "alloc/%s", state->id.text); /* fits */
+    agent_spec(sim->core, key, "{}", 2);
+    agent_tell(sim->core, &state->id, AE_ASSIGN, assign);
+    for (int t = 0; t < alloc->tasks_count; t++) {
+        struct task_define define = define_of(alloc, &alloc->tasks[t]);
+        agent_tell(sim->core, &state->tasks[t].id, TE_DEFINE, &define);
+    }
+    for (int c = 0; c < alloc->claims_count; c++) {
+        struct volume_define define = {.access_mode = 1};
+        (void)text_copy(define.plugin, sizeof(define.plugin),
+                        sim->script->plugins[alloc->claims[c].plugin].name); /* fits */
+        (void)text_copy(define.namespace, sizeof(define.namespace), "default");
+        (void)text_format(define.volume, sizeof(define.volume), "disk%u", alloc->claims[c].disk);
+        agent_tell(sim->core, &state->claims[c].id, VE_DEFINE, &define);
+    }
+    state->fresh = sim->incarnation;
+}
+
+void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
+{
+    struct sim *sim = ctx;
+
+    for (int a = 0; a < sim->script->allocs_count; a++) {
+        if (text_equal(sim->allocs[a].id.text, alloc) && sim->store.specs[a])
+            name_job(&sim->script->allocs[a], assign);
+    }
+}
+
+void sim_define_plugins(struct sim *sim)
+{
+    for (int p = 0; p < sim->script->plugins_count && sim->up && !sim->dying; p++) {
+        struct sim_plugin_state *plugin = &sim->plugins[p];
+        bool there = agent_find(sim->core, &plugin->id) != NULL;
+        struct plugin_define define = {.type = PLUGIN_CSI_NODE};
+
+        (void)text_copy(define.plugin, sizeof(define.plugin), sim->script->plugins[p].name);
+        if (!there && !plugin->removed)
+            agent_tell(sim->core, &plugin->id, PE_DEFINE, &define);
+        if (there && plugin->removed)
+            agent_tell(sim->core, &plugin->id, PE_REMOVE, NULL);
+    }
+}
+
+/* --- wishes --- */
+
+void sim_wish(struct sim *sim, int number, enum sim_wish wish)
+{
+    struct sim_alloc_state *alloc = &sim->allocs[number];
+
+    if (alloc->wish >= wish)
+        return;
+    alloc->wish = (uint8_t)wish;
+    alloc->wished_index[wish] = ++sim->server_index;
+    if (!sim->script->server) {
+        sim_later(sim, 0, SE_USER, (size_t)number, 0);
+    } else if (sim->up && sim->restored) {
+        sim->poll_at_ms = sim->now_ms + 1;
+        sim_later(sim, 1, SE_POLL, 0, sim->incarnation);
+    }
+}
+
+static const struct alloc *record_of(const struct sim *sim, int number)
+{
+    return agent_alloc(sim->core, sim->allocs[number].id.text);
+}
+
+/* A user wants something of one alloc, and tries again until it is so.  True: it is. */
+static bool has_its_wish(struct sim *sim, int number)
+{
+    struct sim_alloc_state *state = &sim->allocs[number];
+    const struct alloc *alloc = record_of(sim, number);
+    struct sim_whom whom = {MACHINE_ALLOC, (int8_t)number, -1};
+
+    switch ((enum sim_wish)state->wish) {
+    case WISH_NONE:
+        return true;
+    case WISH_RUN:
+        if (alloc != NULL || state->accepted) {
+            state->accepted = 1;
+            return true;
+        }
+        agent_propose(sim->core, true);
+        give(sim, number);
+        agent_propose(sim->core, false);
+        sim->retry_at_ms = 0; /* somebody waits for this commit: it is tried at once */
+        return false;
+    case WISH_STOP:
+        if (alloc == NULL || alloc->stop_wanted)
+            return true;
+        if (!is_asked(sim, number, AE_STOP))
+            sim_ask(sim, &whom, AE_STOP);
+        return false;
+    case WISH_GONE:
+        if (alloc == NULL || alloc->destroy_wanted)
+            return true;
+        if (!is_asked(sim, number, AE_DESTROY))
+            sim_ask(sim, &whom, AE_DESTROY);
+        return false;
+    }
+    unreachable("wish");
+}
+
+/* --- the client's end of the line --- */
+
+static void poll_in(struct sim *sim, uint64_t delay_ms)
+{
+    sim->poll_at_ms = sim->now_ms + delay_ms;
+    sim_later(sim, delay_ms, SE_POLL, 0, sim->incarnation);
+}
+
+/* What the server wished of an alloc at INDEX. */
+static enum sim_wish wished_at(const struct sim_alloc_state *alloc, uint64_t index)
+{
+    for (int wish = WISH_GONE; wish > WISH_NONE; wish--) {
+        if (alloc->wished_index[wish] != 0 && alloc->wished_index[wish] <= index)
+            return (enum sim_wish)wish;
+    }
+    return WISH_NONE;
+}
+
+static void apply_one(struct sim *sim, int number, enum sim_wish wish, bool complete)
+{
+    struct sim_alloc_state *state = &sim->allocs[number];
+    const struct alloc *alloc = record_of(sim, number);
+    struct request why = {.text = "the server wants it stopped"};
+
+    if (wish == WISH_RUN && alloc == NULL) {
+        give(sim, number);
+    } else if (wish == WISH_RUN && state->fresh != sim->incarnation) {
+        state->fresh = sim->incarnation;
+        agent_tell(sim->core, &state->id, AE_AUTHORIZED, NULL);
+    } else if (wish == WISH_STOP && alloc != NULL && !alloc->stop_wanted) {
+        agent_tell(sim->core, &state->id, AE_STOP, &why);
+    } else if ((wish == WISH_GONE || wish == WISH_NONE) && complete && alloc != NULL &&
+               !alloc->destroy_wanted) {
+        agent_tell(sim->core, &state->id, AE_DESTROY, NULL);
+    }
+}
+
+static void take_answer(struct sim *sim)
+{
+    uint64_t index = sim->server_index, known = sim->store.server_index;
+    bool stale = sim->server == SIM_SERVER_STALE, partial = sim->server == SIM_SERVER_PARTIAL;
+    uint64_t luck = sim_chance(sim, LUCK_SPLIT, 1u << 30, sim->deliveries);
+
+    if (stale)
+        index -= 1 + (luck & 3);
+    if (index < known || (stale && !sim->first_answer)) {
+        sim_say(sim, "server answers, index %llu: too old", (unsigned long long)index);
+        poll_in(sim, POLL_RETRY_MS);
+        return;
+    }
+    sim_say(sim, "server answers, index %llu%s", (unsigned long long)index,
+            partial ? ", not all of it" : "");
+    for (int a = 0; a < sim->script->allocs_count; a++) {
+        if (!partial || (luck >> a & 1u) == 0)
+            apply_one(sim, a, wished_at(&sim->allocs[a], index), !partial);
+    }
+    if (!partial) {
+        sim->first_answer = true;
+        if (index > known)
+            agent_meta(sim->core, "server_index", &index, sizeof(index));
+    }
+    poll_in(sim, partial || stale ? POLL_RETRY_MS : POLL_WAIT_MS);
+}
+
+static void poll(struct sim *sim)
+{
+    uint64_t latency_ms = 1 + (sim->server == SIM_SERVER_SLOW ? SLOW_MS : 0);
+
+    if (sim->server == SIM_SERVER_DOWN)
+        poll_in(sim, POLL_RETRY_MS);
+    else if (sim->server == SIM_SERVER_BLACKHOLE)
+        poll_in(sim, BLACKHOLE_MS);
+    else
+        sim_later(sim, latency_ms, SE_ANSWER, 0, sim->incarnation);
+}
+
+/* --- statuses --- */
+
+/* What users can see of an alloc. */
+static uint64_t visible(const struct sim *sim, int number)
+{
+    const struct alloc *alloc = record_of(sim, number);
+    uint64_t digest = hash_u64(alloc->client_status, alloc->assign.members_count);
+
+    for (int t = 0; t < sim->script->allocs[number].tasks_count; t++) {
+        const struct machine *record = agent_find(sim->core, &sim->allocs[number].tasks[t].id);
+        if (record == NULL)
+            continue;
+        const struct task *task = task_of(record);
+        digest = hash_u64(digest, (uint64_t)task->run_state << 8 | task->failed);
+        digest = hash_u64(digest, task->restarts);
+        digest = hash_bytes(digest, task->events, task->events_count * sizeof(task->events[0]));
+    }
+    return digest;
+}
+
+static bool is_unsent(const struct alloc *alloc)
+{
+    return alloc != NULL && alloc->status_revision > alloc->acked_revision;
+}
+
+void sim_status_changed(struct sim *sim)
+{
+    if (!sim->script->server || sim->pushing)
+        return;
+    sim->pushing = true;
+    sim_later(sim, PUSH_BATCH_MS, SE_PUSH, 0, sim->incarnation);
+}
+
+static void push(struct sim *sim)
+{
+    bool any = false;
+
+    if (sim->server == SIM_SERVER_DOWN || sim->server == SIM_SERVER_BLACKHOLE) {
+        sim_later(sim, PUSH_RETRY_MS, SE_PUSH, 0, sim->incarnation);
+        return;
+    }
+    for (int a = 0; a < sim->script->allocs_count; a++) {
+        struct sim_alloc_state *state = &sim->allocs[a];
+        const struct alloc *alloc = record_of(sim, a);
+        if (!is_unsent(alloc))
+            continue;
+        state->pushed_digest = visible(sim, a);
+        state->pushed_revision = alloc->status_revision;
+        sim_check_push(sim, a, state->pushed_digest, alloc->client_status);
+        state->reported_status = alloc->client_status;
+        any = true;
+    }
+    if (any)
+        sim_later(sim, 2, SE_ACK, 0, sim->incarnation);
+    else
+        sim->pushing = false;
+}
+
+static void acknowledge(struct sim *sim)
+{
+    for (int a = 0; a < sim->script->allocs_count; a++) {
+        struct sim_alloc_state *state = &sim->allocs[a];
+        const struct alloc *alloc = record_of(sim, a);
+        struct ack ack = {.status_revision = state->pushed_revision};
+        if (!is_unsent(alloc) || ack.status_revision <= alloc->acked_revision)
+            continue;
+        state->acked_digest = state->pushed_digest;
+        agent_tell(sim->core, &state->id, AE_STATUS_ACKED, &ack);
+    }
+    sim->pushing = false;
+    sim_status_changed(sim); /* whatever came meanwhile goes next; nothing: it ends there */
+}
+
+/* --- allocs that wait for others, as daemon.c --- */
+
+void sim_watch_previous(struct sim *sim, const struct effect *effect)
+{
+    struct sim_whom whom = sim_find(sim, &effect->id);
+    const struct alloc *previous =
+        agent_alloc(sim->core, alloc_of(effect->record)->assign.previous);
+
+    if (previous == NULL || previous->ended_unix_ns != 0)
+        agent_done(sim->core, &effect->id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+    else
+        sim->waits[(unsigned)whom.alloc] = true;
+}
+
+void sim_alloc_ended(struct sim *sim, const struct machine_id *id)
+{
+    for (int a = 0; a < sim->script->allocs_count; a++) {
+        const struct alloc *alloc = record_of(sim, a);
+        if (!sim->waits[a] || alloc == NULL || !text_equal(alloc->assign.previous, id->text))
+            continue;
+        sim->waits[a] = false;
+        agent_done(sim->core, &sim->allocs[a].id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+    }
+}
+
+/* --- what happens --- */
+
+void sim_control_start(struct sim *sim)
+{
+    if (!sim->script->server)
+        return;
+    poll_in(sim, 1);
+    sim_status_changed(sim);
+}
+
+void sim_control_event(struct sim *sim, const struct sim_event *event)
+{
+    if (event->kind == SE_USER) {
+        if (!sim->up || sim->dying || !sim->restored || !has_its_wish(sim, event->index))
+            sim_later(sim, USER_RETRY_MS, SE_USER, event->index, 0);
+        return;
+    }
+    if (!sim->up || sim->dying || event->stamp != sim->incarnation)
+        return;
+    switch ((enum sim_event_kind)event->kind) {
+    case SE_POLL:
+        if (sim->poll_at_ms == sim->now_ms)
+            poll(sim);
+        return;
+    case SE_ANSWER:
+        take_answer(sim);
+        return;
+    case SE_PUSH:
+        push(sim);
+        return;
+    case SE_ACK:
+        acknowledge(sim);
+        return;
+    case SE_STEP:
+    case SE_START:
+    case SE_CALL:
+    case SE_SPAWN:
+    case SE_EXIT:
+    case SE_KILL:
+    case SE_RECORD:
+    case SE_SHIM_END:
+    case SE_WATCH:
+    case SE_SWEEP:
+    case SE_USER:
+        break;
+    }
+    unreachable("not of the control plane");
+}

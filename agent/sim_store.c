@@ -1,0 +1,255 @@
+/*
+ * The journal in memory: records as their bytes, whole batches or nothing.
+ *
+ * It keeps what LMDB would keep for the core (records, which specs there are, a few meta values),
+ * fails as a disk fails, and can be damaged.  Each event is stepped again as it is stored, from
+ * what was stored before (agent/replay.h), so that a journal which would not verify is found in the
+ * turn that wrote it.
+ */
+#include "agent/sim_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare(const struct machine_id *a, const struct machine_id *b)
+{
+    return a->kind != b->kind ? (a->kind < b->kind ? -1 : 1) : strcmp(a->text, b->text);
+}
+
+/* Where ID is, or would be. */
+static size_t place(const struct sim_store *store, const struct machine_id *id, bool *ret_there)
+{
+    size_t low = 0, high = store->count;
+
+    *ret_there = false;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int order = compare(&store->items[middle]->id, id);
+        if (order == 0) {
+            *ret_there = true;
+            return middle;
+        }
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct sim_stored *sim_store_find(const struct sim_store *store, const struct machine_id *id)
+{
+    bool there;
+    size_t at = place(store, id, &there);
+
+    return there ? store->items[at] : NULL;
+}
+
+static void put(struct sim_store *store, const struct machine_id *id, const struct machine *record)
+{
+    uint32_t size = fsm_record_size(record);
+    bool there;
+    size_t at = place(store, id, &there);
+
+    if (!there) {
+        check(store->count < SIM_MACHINES_MAX);
+        struct sim_stored *item =
+            store->spare_count > 0 ? store->spare[--store->spare_count] : calloc(1, sizeof(*item));
+        check(item != NULL);
+        memmove(&store->items[at + 1], &store->items[at],
+                (store->count - at) * sizeof(*store->items));
+        store->items[at] = item;
+        store->count++;
+        item->id = *id;
+    }
+    struct sim_stored *item = store->items[at];
+    if (item->room < size) {
+        item->room = size + size / 2;
+        item->record = realloc(item->record, item->room);
+        check(item->record != NULL);
+    }
+    memcpy(item->record, record, size);
+    item->size = size;
+    item->digest = fsm_digest(record);
+}
+
+static void drop(struct sim_store *store, const struct machine_id *id)
+{
+    bool there;
+    size_t at = place(store, id, &there);
+
+    if (!there)
+        return;
+    store->spare[store->spare_count++] = store->items[at];
+    store->count--;
+    memmove(&store->items[at], &store->items[at + 1], (store->count - at) * sizeof(*store->items));
+}
+
+void sim_store_reset(struct sim *sim)
+{
+    struct sim_store *store = &sim->store;
+
+    while (store->count > 0)
+        store->spare[store->spare_count++] = store->items[--store->count];
+    memset(store->specs, 0, sizeof(store->specs));
+    store->next_sequence = 1;
+    store->turn = store->last_now_ms = store->boot = store->clock_offset_ms = 0;
+    store->last_unix_ns = 0;
+    store->server_index = 0;
+}
+
+void sim_store_free(struct sim_store *store)
+{
+    for (size_t i = 0; i < store->count + store->spare_count; i++) {
+        struct sim_stored *item =
+            i < store->count ? store->items[i] : store->spare[i - store->count];
+        free(item->record);
+        free(item);
+    }
+}
+
+/* --- commit --- */
+
+/* The fault that this commit meets, or none. */
+static enum sim_fault fate_of(struct sim *sim)
+{
+    static const enum sim_fault kinds[] = {SIM_IO_FULL, SIM_IO_ERROR, SIM_IO_MAP};
+    uint32_t number = sim->commits++;
+
+    if (sim->healed)
+        return SIM_FAULT_NONE;
+    if (sim->commits_to_fail > 0) {
+        sim->commits_to_fail--;
+        return SIM_IO_FULL;
+    }
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        uint16_t rate = sim->script->rates[kinds[i]];
+        if (rate > 0 && sim_below(sim_chance(sim, LUCK_COMMIT, kinds[i], number), 1024) < rate)
+            return kinds[i];
+    }
+    return SIM_FAULT_NONE;
+}
+
+static void store_blobs(struct sim *sim, const struct journal_batch *batch)
+{
+    for (size_t i = 0; i < batch->specs_count; i++) {
+        for (int a = 0; a < sim->script->allocs_count; a++) {
+            const char *key = batch->specs[i].key;
+            if (text_starts_with(key, "alloc/") &&
+                text_equal(key + strlen("alloc/"), sim->allocs[a].id.text))
+                sim->store.specs[a] = batch->specs[i].bytes != NULL;
+        }
+    }
+    for (size_t i = 0; i < batch->metas_count; i++) {
+        const struct journal_blob *meta = &batch->metas[i];
+        if (text_equal(meta->key, "server_index") && meta->length == sizeof(uint64_t))
+            memcpy(&sim->store.server_index, meta->bytes, sizeof(uint64_t));
+    }
+}
+
+static void step_again(struct sim *sim, const struct journal_batch *batch)
+{
+    for (size_t i = 0; i < batch->events_count; i++) {
+        enum replay_result result = replay_step(sim->replay, &batch->events[i]);
+        if (result != REPLAY_SAME) {
+            char line[256];
+            agent_describe(&batch->events[i], line, sizeof(line));
+            sim_violate(sim, 15, "the journal does not replay: %s: %s", replay_result_name(result),
+                        line);
+            return;
+        }
+    }
+    for (size_t i = 0; i < batch->records_count; i++) {
+        const struct journal_record *stored = &batch->records[i];
+        const struct machine *again = replay_find(sim->replay, &stored->id);
+        bool same = stored->record == NULL || again == NULL
+                        ? stored->record == again
+                        : fsm_record_size(stored->record) == fsm_record_size(again) &&
+                              memcmp(stored->record, again, fsm_record_size(again)) == 0;
+        if (!same)
+            sim_violate(sim, 15, "replay of %s gives other bytes than were stored",
+                        stored->id.text);
+    }
+}
+
+int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *err)
+{
+    struct sim *sim = ctx;
+    struct sim_store *store = &sim->store;
+    enum sim_fault fault = fate_of(sim);
+
+    if (fault != SIM_FAULT_NONE) {
+        sim_count_fault(sim, fault);
+        return err_set(err, fault == SIM_IO_ERROR ? ERR_IO : ERR_FULL, "%s", sim_fault_what(fault));
+    }
+    for (size_t i = 0; i < batch->records_count; i++) {
+        if (batch->records[i].record == NULL)
+            drop(store, &batch->records[i].id);
+        else
+            put(store, &batch->records[i].id, batch->records[i].record);
+    }
+    store_blobs(sim, batch);
+    step_again(sim, batch);
+    store->turn++;
+    if (batch->events_count > 0) {
+        const struct journal_event *last = &batch->events[batch->events_count - 1];
+        if (batch->events[0].sequence != store->next_sequence)
+            sim_violate(sim, 15, "the journal has a gap at %llu",
+                        (unsigned long long)store->next_sequence);
+        store->next_sequence = last->sequence + 1;
+        store->turn = last->turn;
+        store->last_now_ms = last->now_ms;
+        store->last_unix_ns = last->unix_ns;
+    }
+    return 0;
+}
+
+/* --- damage --- */
+
+void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how)
+{
+    struct sim_store *store = &sim->store;
+    bool there;
+    size_t at = place(store, sim_id(sim, whom), &there);
+
+    if (!there)
+        return;
+    struct sim_stored *item = store->items[at];
+    sim_count_fault(sim, how);
+    if (how == SIM_TORN_CUT)
+        item->size /= 2;
+    else if (how == SIM_TORN_ZERO)
+        memset(item->record, 0, item->size);
+    else
+        ((unsigned char *)item->record)[item->size / 3] ^= 0x10;
+    sim_say(sim, "%s of %s %s", sim_fault_name(how),
+            machine_kind_name((enum machine_kind)item->id.kind), item->id.text);
+}
+
+static bool is_sound(const struct sim_stored *item)
+{
+    return item->size >= sizeof(struct machine) && item->record->kind == item->id.kind &&
+           item->record->state < fsm_definition((enum machine_kind)item->id.kind)->states_count &&
+           hash_bytes(item->id.kind, item->record, item->size) == item->digest;
+}
+
+void sim_store_load(struct sim *sim)
+{
+    struct sim_store *store = &sim->store;
+
+    for (size_t i = 0; i < store->count;) {
+        struct sim_stored *item = store->items[i];
+        if (is_sound(item)) {
+            agent_load(sim->core, &item->id, item->record);
+            i++;
+            continue;
+        }
+        struct machine_id id = item->id;
+        struct sim_whom whom = sim_find(sim, &id);
+        sim_say(sim, "quarantine: %s %s", machine_kind_name((enum machine_kind)id.kind), id.text);
+        if (whom.alloc >= 0)
+            sim->allocs[(unsigned)whom.alloc].damaged = 1;
+        drop(store, &id);
+        replay_forget(sim->replay, &id);
+    }
+}

@@ -1,0 +1,376 @@
+/*
+ * The simulated world from the inside.  Private to agent/sim_*.c.
+ *
+ * Time is one number, the milliseconds since the world began.  What will happen is a heap ordered
+ * by (time, sequence); chance is a hash of the script's seed and of what it is drawn for, so that
+ * taking one thing out of a script leaves the luck of all others as it was.
+ */
+#ifndef CAIRN_AGENT_SIM_WORLD_H
+#define CAIRN_AGENT_SIM_WORLD_H
+
+#include "agent/agent.h"
+#include "agent/replay.h"
+#include "agent/sim.h"
+
+#include <setjmp.h>
+
+enum {
+    SIM_CALLS_MAX = 128,     /* under way, or late */
+    SIM_EFFECTS_MAX = 16,    /* of one machine */
+    SIM_ATTEMPTS_MAX = 1024, /* of all tasks together */
+    SIM_REQUESTS_MAX = 256,
+    SIM_UNIX_BASE_S = 1700000000,
+};
+
+/* --- what will happen --- */
+
+enum sim_event_kind {
+    SE_STEP,     /* a step of the script; index: which */
+    SE_START,    /* the daemon is started */
+    SE_CALL,     /* a call gets on; index: call, stamp: its serial */
+    SE_SPAWN,    /* a shim starts its payload; index: attempt */
+    SE_EXIT,     /* a payload ends; stamp: the attempt's epoch */
+    SE_KILL,     /* a shim's kill timeout */
+    SE_RECORD,   /* a shim writes the exit record */
+    SE_SHIM_END, /* and ends */
+    SE_WATCH,    /* the daemon's driver sees an end; stamp: incarnation */
+    SE_SWEEP,    /* the driver destroys what nobody owns; stamp: incarnation */
+    SE_USER,     /* a user, or the stand-alone control plane, tries again; index: alloc */
+    SE_POLL,     /* the client asks the server; stamp: incarnation */
+    SE_ANSWER,   /* the server has answered; stamp: incarnation */
+    SE_PUSH,     /* the client reports statuses; stamp: incarnation */
+    SE_ACK,      /* the server has taken them; stamp: incarnation */
+};
+
+struct sim_event {
+    uint64_t at_ms;
+    uint32_t sequence;
+    uint32_t stamp;
+    uint16_t index;
+    uint8_t kind;
+};
+
+/* --- the journal --- */
+
+struct sim_stored {
+    struct machine_id id;
+    struct machine *record; /* its bytes, as committed */
+    uint32_t size, room;
+    uint64_t digest; /* of the bytes, to see damage */
+};
+
+enum {
+    SIM_MACHINES_MAX = SIM_ALLOCS_MAX * (1 + SIM_TASKS_MAX + SIM_VOLUMES_MAX) + SIM_PLUGINS_MAX,
+};
+
+struct sim_store {
+    struct sim_stored *items[SIM_MACHINES_MAX]; /* in order of kind and id */
+    struct sim_stored *spare[SIM_MACHINES_MAX]; /* to be used again */
+    size_t count, spare_count;
+    bool specs[SIM_ALLOCS_MAX]; /* "alloc/<id>" is there */
+    uint64_t next_sequence, turn;
+    uint64_t last_now_ms; /* of the newest event */
+    int64_t last_unix_ns;
+    uint64_t boot, clock_offset_ms; /* meta: as the node stored them, boot 0: never */
+    uint64_t server_index;          /* meta: of the newest desired state that was applied */
+};
+
+/* --- processes --- */
+
+enum sim_shim { SHIM_NONE, SHIM_STARTING, SHIM_ALIVE, SHIM_ENDED };
+enum sim_payload { PAYLOAD_NOT_STARTED, PAYLOAD_RUNNING, PAYLOAD_ENDED };
+enum sim_record { RECORD_NONE, RECORD_ENDED, RECORD_NOT_STARTED };
+
+/* What exists under one key (alloc, task, generation), and what has. */
+struct sim_attempt {
+    uint32_t generation;
+    uint32_t epoch;      /* of the payload's timers */
+    uint32_t starts;     /* of the payload: never more than one */
+    uint32_t reported;   /* incarnation that was told RUNNING and is owed the end */
+    uint64_t boot;       /* in which it was begun */
+    uint64_t kill_at_ms; /* shim: 0 is no stop asked for */
+    int64_t finished_unix_ns;
+    int32_t pid, shim_pid;
+    int32_t code, signal; /* how the payload ended, in truth */
+    int16_t next;         /* older attempt of the task, -1: none */
+    int8_t alloc, task;
+    uint8_t begun; /* a start under this key got as far as its mark */
+    uint8_t shim, payload, record;
+    uint8_t descendants; /* what the payload left in its cgroup lives */
+    uint8_t fork_fault, exec_fault, record_lost;
+    uint8_t told; /* ends told of this attempt to the core, in all */
+    uint8_t term_sent;
+    uint8_t by_boot;  /* a reboot ended it */
+    uint8_t answered; /* the core was told that it runs, or ran */
+};
+
+/* --- calls --- */
+
+/* Stages of a simple call; driver calls have their own (sim_process.c). */
+enum sim_stage { STAGE_APPLY, STAGE_ANSWER };
+
+struct sim_call {
+    struct sim_whom whom;
+    uint32_t serial, incarnation, generation;
+    uint64_t limit_ms; /* when whoever bounds it reports a timeout */
+    uint32_t latency_ms;
+    uint8_t used;
+    uint8_t lane, effect, fault, stage;
+    uint8_t phase, hook; /* of a hook */
+    uint8_t answered;    /* or nobody is left to be answered */
+    uint8_t apply_left;  /* its work in the world is still to come */
+    uint8_t untouched;   /* recover: nothing was there when we began to look */
+    uint8_t hard;        /* it failed, and trying again will not help */
+    int32_t code;        /* what became of it, ERR_* */
+    const char *text;    /* and why */
+};
+
+/* --- what there is --- */
+
+struct sim_task_state {
+    struct machine_id id;
+    int16_t newest;         /* attempt, -1: none */
+    uint8_t directory;      /* its directory is there */
+    uint8_t dead;           /* it was dead once */
+    uint8_t hooked;         /* the attempt under way has had its hooks */
+    uint32_t prestarted;    /* prestart hooks that have run since the last start */
+    uint64_t first_results; /* digest of the hooks' results at the first start, 0: none yet */
+    uint32_t entered[T_COUNT];
+    uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+};
+
+struct sim_claim_state {
+    struct machine_id id;
+    uint8_t mounted;
+    uint8_t held;     /* the server's claim */
+    uint8_t snatched; /* somebody else unmounted it */
+    uint64_t busy_until_ms;
+    uint32_t entered[V_COUNT];
+    uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+};
+
+enum sim_wish { WISH_NONE, WISH_RUN, WISH_STOP, WISH_GONE };
+
+struct sim_alloc_state {
+    struct machine_id id;
+    struct sim_task_state tasks[SIM_TASKS_MAX];
+    struct sim_claim_state claims[SIM_VOLUMES_MAX];
+    uint8_t wish;     /* of the control plane: enum sim_wish */
+    uint8_t accepted; /* the node has said so: it must not be lost */
+    uint8_t directory;
+    uint8_t ended;   /* it was terminal once */
+    uint8_t gone;    /* it was removed */
+    uint8_t damaged; /* a record of it was, so promises about it are off */
+    uint32_t fresh;  /* incarnation that has applied a fresh desired state to it */
+    uint32_t entered[A_COUNT];
+    uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+    /* As the server knows it. */
+    uint64_t wished_index[WISH_GONE + 1]; /* at which it came to wish so, 0: never */
+    uint8_t reported_status;
+    uint64_t pushed_digest, pushed_revision, acked_digest;
+};
+
+struct sim_plugin_state {
+    struct machine_id id;
+    uint8_t alive, wanted, removed;
+    uint32_t generation;
+    uint64_t boot;
+    uint32_t entered[P_COUNT];
+    uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+};
+
+struct sim_disk_state {
+    uint8_t staged;
+    uint8_t calls; /* of this incarnation, under way */
+};
+
+enum sim_request_state { REQUEST_OPEN, REQUEST_DONE, REQUEST_REFUSED, REQUEST_LOST };
+
+struct sim_request {
+    struct sim_whom whom;
+    uint8_t event, state;
+    uint32_t incarnation;
+};
+
+struct sim {
+    const struct sim_script *script;
+    fsm_print *print;
+    void *print_ctx;
+    struct sim_result *result;
+    jmp_buf failed; /* an assertion comes back here */
+
+    uint64_t now_ms;
+    uint64_t boot_at_ms, boot; /* this boot's beginning and number */
+    int64_t jump_ms;           /* of the wall clock */
+    struct sim_event *heap;
+    size_t heap_count, heap_room;
+    uint32_t heap_sequence;
+
+    struct sim_store store;
+    struct replay *replay;
+
+    /* The daemon.  What is here dies with it. */
+    struct agent *core;
+    uint32_t incarnation; /* 1, 2, ... */
+    bool up, dying, restored, in_turn;
+    bool term;                /* it was told to stop, orderly */
+    uint64_t clock_offset_ms; /* node time - time since boot */
+    uint64_t restored_at_ms;
+    uint64_t retry_at_ms; /* commit again, 0: nothing to retry */
+    uint64_t down_ms;     /* for how long it will be away when it has died */
+    bool rebooting;
+    bool first_answer; /* the server has answered this incarnation */
+    bool pushing;
+    uint64_t poll_at_ms;        /* when the client asks next */
+    bool waits[SIM_ALLOCS_MAX]; /* allocs that wait for the end of another */
+
+    struct sim_alloc_state allocs[SIM_ALLOCS_MAX];
+    struct sim_plugin_state plugins[SIM_PLUGINS_MAX];
+    struct sim_disk_state disks[SIM_PLUGINS_MAX][SIM_DISKS_MAX];
+    struct sim_attempt *attempts;
+    size_t attempts_count;
+    struct sim_call calls[SIM_CALLS_MAX];
+    uint32_t calls_made, calls_used;
+    struct sim_request requests[SIM_REQUESTS_MAX];
+    uint32_t requests_count; /* token = number + 1, modulo the size */
+    int32_t next_pid;
+
+    /* The server. */
+    uint8_t server; /* enum sim_server */
+    uint64_t server_index;
+
+    /* Faults. */
+    bool healed, draining;
+    uint64_t quiet_since_ms;
+    uint32_t points; /* crash points that this incarnation has passed */
+    uint32_t commits_to_fail;
+    uint32_t commits;
+    uint32_t fate_counts[SIM_FATES_MAX];
+    uint32_t turns;
+    uint64_t deliveries;
+    bool over;
+};
+
+/* --- chance --- */
+
+/* A number that depends on the seed and on what it is drawn for. */
+uint64_t sim_chance(const struct sim *sim, uint64_t what, uint64_t which, uint64_t nth);
+uint64_t sim_below(uint64_t chance, uint64_t bound);
+
+enum { LUCK_LATENCY = 1, LUCK_FATE, LUCK_COMMIT, LUCK_BATCH, LUCK_CUT, LUCK_SPLIT, LUCK_SEED };
+
+/* --- sim_world.c: time, the daemon's life --- */
+
+void sim_later(struct sim *sim, uint64_t delay_ms, enum sim_event_kind kind, size_t index,
+               uint32_t stamp);
+int64_t sim_unix_ns(const struct sim *sim);
+uint64_t sim_node_ms(const struct sim *sim);
+
+/* A place at which the daemon may die.  True if it does: nothing more happens in it. */
+bool sim_point(struct sim *sim, enum sim_fault kind);
+
+/* The daemon dies before it does anything else, for DOWN_MS. */
+void sim_die(struct sim *sim, uint64_t down_ms);
+
+void sim_say(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void sim_mix(struct sim *sim, uint64_t value);
+void sim_count_fault(struct sim *sim, enum sim_fault fault);
+
+/* Where ID is in the script; kind MACHINE_KIND_COUNT if it is not of this script. */
+struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id);
+const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom);
+const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom);
+
+/* --- sim_store.c: the journal in memory --- */
+
+void sim_store_reset(struct sim *sim);
+void sim_store_free(struct sim_store *store);
+int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *err);
+const struct sim_stored *sim_store_find(const struct sim_store *store, const struct machine_id *id);
+void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how);
+/* Gives every record to the core, after what cannot be read has been set aside. */
+void sim_store_load(struct sim *sim);
+
+/* --- sim_call.c: effects --- */
+
+void sim_perform(void *ctx, const struct effect *effect);
+void sim_call_event(struct sim *sim, const struct sim_event *event);
+/* The daemon has died: calls of it are answered to nobody, their work may still happen. */
+void sim_calls_cut(struct sim *sim);
+/* Ends CALL with the machine's completion EVENT. */
+void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const void *payload);
+/* CALL gets on at STAGE after DELAY_MS. */
+void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, unsigned stage);
+struct failure sim_failure(int code, bool recoverable, const char *text);
+/* Calls under way that this incarnation waits for. */
+uint32_t sim_calls_awaited(const struct sim *sim);
+
+/* --- sim_process.c: shims and payloads --- */
+
+void sim_driver_begin(struct sim *sim, struct sim_call *call, const struct effect *effect);
+void sim_driver_event(struct sim *sim, struct sim_call *call);
+void sim_driver_signal(struct sim *sim, const struct effect *effect);
+void sim_process_event(struct sim *sim, const struct sim_event *event);
+void sim_sweep(struct sim *sim);
+struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation);
+bool sim_attempt_lives(const struct sim_attempt *attempt);
+/* Anything of the attempt, dead or alive, is still there. */
+bool sim_attempt_exists(const struct sim_attempt *attempt);
+void sim_shim_die(struct sim *sim, struct sim_attempt *attempt);
+void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code, int32_t signal);
+void sim_processes_reboot(struct sim *sim);
+bool sim_alloc_lives(const struct sim *sim, int alloc);
+
+/* --- sim_node.c: hooks, plugins, mounts, claims --- */
+
+/* The work of CALL in the world; sets its code. */
+void sim_apply(struct sim *sim, struct sim_call *call);
+/* Tells the core what became of CALL. */
+void sim_answer(struct sim *sim, struct sim_call *call);
+/* What CALL finds as it begins: a server that is away, an operation that is pending. */
+void sim_meet(struct sim *sim, struct sim_call *call);
+void sim_plugin_die(struct sim *sim, int plugin);
+void sim_node_reboot(struct sim *sim);
+struct sim_disk_state *sim_disk(struct sim *sim, const struct sim_whom *whom);
+bool sim_is_node_call(const struct sim_call *call);
+
+/* --- sim_control.c: server, users, the client's end of it --- */
+
+void sim_control_event(struct sim *sim, const struct sim_event *event);
+void sim_control_start(struct sim *sim);
+void sim_wish(struct sim *sim, int alloc, enum sim_wish wish);
+void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event);
+void sim_refuse(void *ctx, uint64_t reply, const struct err *err);
+void sim_reply(struct sim *sim, uint64_t reply, bool ok);
+void sim_status_changed(struct sim *sim);
+void sim_alloc_ended(struct sim *sim, const struct machine_id *id);
+void sim_watch_previous(struct sim *sim, const struct effect *effect);
+void sim_define_plugins(struct sim *sim);
+void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign);
+
+/* --- sim_check.c: the invariants --- */
+
+/* The first violation stands and ends the world.  INVARIANT 0: by the words of TEXT alone. */
+void sim_violate(struct sim *sim, unsigned invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void sim_stuck(struct sim *sim, unsigned invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+void sim_check_batch(struct sim *sim, const struct journal_batch *batch); /* not yet stored */
+void sim_check_committed(struct sim *sim, const struct journal_batch *batch);
+void sim_check_turn(struct sim *sim);
+void sim_check_memory(struct sim *sim); /* journal, replay and memory are the same */
+void sim_check_start(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
+void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);
+void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
+void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct exited *exited);
+void sim_check_push(struct sim *sim, int alloc, uint64_t digest, uint8_t status);
+
+/* --- sim_settle.c: liveness --- */
+
+bool sim_is_settled(struct sim *sim);
+void sim_check_settled(struct sim *sim);
+bool sim_is_empty(struct sim *sim);
+void sim_check_empty(struct sim *sim);
+
+#endif
