@@ -2,18 +2,13 @@
 #include "agent/cli.h"
 #include "agent/inspect.h"
 
-static int run_journal(int argc, char **argv)
-{
-    return cli_journal(argc - 1, argv + 1);
-}
-
 static const struct cli_verb cli_verb_journal = {
     .group = "",
     .name = "journal",
     .arguments = "VERB ...",
     .is_local = true,
     .summary = "Look into the journal of a node, without the agent",
-    .run_raw = run_journal,
+    .run_raw = cli_journal,
 };
 
 static const struct cli_verb *const verbs[] = {
