@@ -8,6 +8,7 @@
 #define CAIRN_AGENT_API_PART_H
 
 #include "agent/api.h"
+#include "agent/api_files.h"
 #include "io/http.h"
 
 #include <jansson.h>
@@ -156,6 +157,21 @@ void api_reply_allocs(struct api_request *request, unsigned parts,
 /* Counts a stream; false, and the request refused, if there are too many. */
 bool api_stream_take(struct api_request *request);
 void api_stream_give(struct api *api);
+
+/* What to read, and how. */
+struct api_reading {
+    char root[API_ROOT_SIZE], path[API_PATH_SIZE];
+    char task[SPEC_NAME_SIZE], type[8]; /* a log; task is empty for other files */
+    bool plain, follow, from_end;
+    int64_t offset; /* from the origin, not negative */
+    int64_t left;   /* bytes wanted, -1: all */
+};
+
+/* Answers REQUEST with what READING says; takes it over. */
+void api_stream_start(struct api_request *request, const struct api_reading *reading);
+
+/* Refuses a path: what is forbidden with 403, the rest by its error. */
+void api_refuse_file(struct api *api, struct http_exchange *exchange, const struct err *err);
 
 /* Writes one frame {"Offset","Data","File","FileEvent"} and returns the bytes that wait. */
 struct api_frame {
