@@ -45,7 +45,8 @@ struct verb {
     X(show, "ID", "Show one machine: its record, what was asked for, its history", ID_NOTES, \
       inspect_show, 1, 1, OPEN_READ, COMMON | F(KIND) | F(ALL) | F(REVEAL)) \
     X(log, "", "Print the events, one on each line", WHEN_NOTES, \
-      inspect_log, 0, 0, OPEN_FOLLOW, COMMON | FILTER | RANGE | F(EVENT) | F(LINES) | F(FOLLOW) | F(REVEAL)) \
+      inspect_log, 0, 0, OPEN_FOLLOW, \
+      COMMON | FILTER | RANGE | F(EVENT) | F(LINES) | F(FOLLOW) | F(REVEAL)) \
     X(at, "WHEN", "Show the whole node as it was then", WHEN_NOTES, \
       inspect_at, 1, 1, OPEN_READ, COMMON | FILTER | F(ALL) | F(REVEAL)) \
     X(diff, "WHEN WHEN", "Show what changed between two moments, field by field", WHEN_NOTES, \
@@ -65,7 +66,8 @@ struct verb {
       inspect_import, 2, 2, OPEN_NOT, F(HELP)) \
     X(compact, "DIR", "Make a compact copy in the new directory DIR, of a live journal too", NULL, \
       inspect_compact, 1, 1, OPEN_READ, COMMON) \
-    X(quarantine, "list|show N|drop N", "See, or drop, what could not be read and was put aside", NULL, \
+    X(quarantine, "list|show N|drop N", \
+      "See, or drop, what could not be read and was put aside", NULL, \
       inspect_quarantine, 1, 2, OPEN_NOT, COMMON)
 
 static const struct verb verbs[] = {

@@ -211,8 +211,8 @@ static int protect(struct exporting *exporting, struct err *err)
 
 static int close_file(struct exporting *exporting, const char *path, struct err *err)
 {
-    bool failed = fflush(exporting->to) != 0 || ferror(exporting->to) ||
-                  fsync(fileno(exporting->to)) != 0;
+    bool failed =
+        fflush(exporting->to) != 0 || ferror(exporting->to) || fsync(fileno(exporting->to)) != 0;
     int number = errno;
 
     failed = fclose(exporting->to) != 0 || failed;

@@ -153,7 +153,8 @@ static int take_event(struct importing *importing, const json_t *json, struct er
     const struct fsm_def *def = fsm_definition((enum machine_kind)event.id.kind);
     enum fsm_payload kind = (enum fsm_payload)def->events[event.event.kind].payload;
     if (kind != PAYLOAD_NONE)
-        event.event.payload = copy_of(importing->payload, fsm_payload_size(kind, importing->payload));
+        event.event.payload =
+            copy_of(importing->payload, fsm_payload_size(kind, importing->payload));
     importing->events[importing->events_count++] = event;
     importing->next = event.sequence + 1;
     return 0;
@@ -242,8 +243,9 @@ static int take_head(struct importing *importing, const json_t *json, struct err
         return err_set(err, ERR_UNSUPPORTED, "exported from schema %lld, this cairn knows %d",
                        (long long)schema, JOURNAL_SCHEMA);
     if (json_is_true(json_object_get(json, "redacted")))
-        return err_set(err, ERR_REFUSED, "the export is redacted: a journal made of it would start "
-                                         "tasks with *** in their environment");
+        return err_set(err, ERR_REFUSED,
+                       "the export is redacted: a journal made of it would start "
+                       "tasks with *** in their environment");
     importing->next_at_end = next > 0 ? (uint64_t)next : 0;
     return 0;
 }

@@ -7,8 +7,9 @@
 
 /*    flag         name          value       what */
 #define INSPECT_FLAGS(X)                                                                           \
-    X(DIR, "dir", "PATH", "the journal's directory or the data directory it is in;\n"              \
-                          "default: $CAIRN_DATA_DIR, or /var/lib/cairn")                           \
+    X(DIR, "dir", "PATH",                                                                          \
+      "the journal's directory or the data directory it is in;\n"                                  \
+      "default: $CAIRN_DATA_DIR, or /var/lib/cairn")                                               \
     X(JSON, "json", NULL, "one JSON value on each line")                                           \
     X(HELP, "h", NULL, "this text")                                                                \
     X(KIND, "kind", "KIND", "only machines of this kind: alloc, task, volume, plugin")             \
@@ -22,15 +23,17 @@
     X(FOLLOW, "f", NULL, "go on with what the daemon adds, until interrupted")                     \
     X(ALL, "all", NULL, "fields that are zero, too")                                               \
     X(REVEAL, "reveal", NULL, "show values that may be secret")                                    \
-    X(REDACT, "redact", NULL, "write *** for values that may be secret; such an export\n"          \
-                              "cannot be imported")                                                \
+    X(REDACT, "redact", NULL,                                                                      \
+      "write *** for values that may be secret; such an export\n"                                  \
+      "cannot be imported")                                                                        \
     X(OUT, "out", "FILE", "write to this new file, readable by its owner only")                    \
     X(HTML, "html", "FILE", "a page with everything in it, for any browser")                       \
     X(WIDTH, "width", "COLUMNS", "of the drawing; default: the terminal's")                        \
     X(REBOOTED, "rebooted", NULL, "as if the host had been booted since")                          \
     X(SERVERS, "servers", NULL, "as a client of servers, which have to be asked first")            \
-    X(AFTER, "after", "TIME", "as if the daemon came back so long after the last event;\n"         \
-                              "default: now")
+    X(AFTER, "after", "TIME",                                                                      \
+      "as if the daemon came back so long after the last event;\n"                                 \
+      "default: now")
 enum inspect_flag {
 #define X(flag, name, value, text) FLAG_##flag,
     INSPECT_FLAGS(X)

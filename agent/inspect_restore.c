@@ -400,7 +400,8 @@ int inspect_restore(struct inspect *inspect)
     struct err err = {0};
 
     if (after != NULL && (!text_to_duration_ns(after, &away_ns) || away_ns < 0))
-        return inspect_usage(inspect, "-after: \"%s\" is no length of time, as 90s or 1h30m", after);
+        return inspect_usage(inspect, "-after: \"%s\" is no length of time, as 90s or 1h30m",
+                             after);
     struct foresight foresight = {
         .inspect = inspect,
         .restore.authority = !inspect_flag(inspect, FLAG_SERVERS),

@@ -229,8 +229,8 @@ static void check_clocks(struct verifying *verifying, const struct journal_event
     finding.sequence = event->sequence;
     (void)text_format(finding.where, sizeof(finding.where), "event %" PRIu64, event->sequence);
     (void)text_format(finding.details, sizeof(finding.details),
-                      "turn %" PRIu64 " behind %" PRIu64 ", node time %" PRIu64 " ms behind %" PRIu64
-                      " ms",
+                      "turn %" PRIu64 " behind %" PRIu64 ", node time %" PRIu64
+                      " ms behind %" PRIu64 " ms",
                       event->turn, previous->turn, event->now_ms, previous->now_ms);
     tell(verifying, &finding);
 }

@@ -51,8 +51,8 @@ static void place_moments(struct drawing *drawing)
     size_t count = 0;
     double sum = 0;
 
-    drawing->moments = calloc(timeline->steps_count + timeline->restarts_count + 2,
-                              sizeof(*drawing->moments));
+    drawing->moments =
+        calloc(timeline->steps_count + timeline->restarts_count + 2, sizeof(*drawing->moments));
     check(drawing->moments != NULL);
     drawing->moments[count++] = timeline->begin_ms;
     drawing->moments[count++] = timeline->end_ms;

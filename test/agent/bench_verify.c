@@ -72,8 +72,7 @@ static void print_finding(void *ctx, const struct finding *finding)
     uint64_t *count = ctx;
 
     if ((*count)++ < 5)
-        (void)printf("%s: %s: %s\n", finding_name(finding->kind), finding->where,
-                     finding->details);
+        (void)printf("%s: %s: %s\n", finding_name(finding->kind), finding->where, finding->details);
 }
 
 static int verify(const char *path)
@@ -95,10 +94,11 @@ static int verify(const char *path)
     }
     journal_close(journal);
     (void)getrusage(RUSAGE_SELF, &usage);
-    (void)printf("verified %llu events in %.2f s: %.0f events/s, %llu findings; heap in use %zu kB, "
-                 "peak RSS %ld kB\n",
-                 (unsigned long long)verdict.events, took, (double)verdict.events / took,
-                 (unsigned long long)findings, mallinfo2().uordblks / 1024, usage.ru_maxrss);
+    (void)printf(
+        "verified %llu events in %.2f s: %.0f events/s, %llu findings; heap in use %zu kB, "
+        "peak RSS %ld kB\n",
+        (unsigned long long)verdict.events, took, (double)verdict.events / took,
+        (unsigned long long)findings, mallinfo2().uordblks / 1024, usage.ru_maxrss);
     return verdict.bad == 0 ? 0 : 1;
 }
 

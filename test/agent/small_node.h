@@ -22,8 +22,8 @@ struct small_node {
     const char *path;
     uint64_t now_ms, seed;
     int32_t pids;
-    bool holds_starts;  /* DRIVER_START is not answered */
-    bool holds_hooks;   /* nor are hooks */
+    bool holds_starts; /* DRIVER_START is not answered */
+    bool holds_hooks;  /* nor are hooks */
 };
 
 /* --- the world --- */
@@ -124,9 +124,9 @@ static inline void small_turns(struct small_node *node)
 
     while (agent_has_work(node->agent)) {
         node->now_ms += 3;
-        int code = agent_turn(node->agent, node->now_ms,
-                              small_start_unix_ns + (int64_t)node->now_ms * 1000000, ++node->seed,
-                              &err);
+        int code =
+            agent_turn(node->agent, node->now_ms,
+                       small_start_unix_ns + (int64_t)node->now_ms * 1000000, ++node->seed, &err);
         if (code < 0)
             (void)fprintf(stderr, "small node: %s\n", err.text);
         check(code == 0);
@@ -139,9 +139,9 @@ static inline void small_wait(struct small_node *node, uint64_t ms)
     struct err err = {0};
 
     node->now_ms += ms;
-    int code = agent_turn(node->agent, node->now_ms,
-                          small_start_unix_ns + (int64_t)node->now_ms * 1000000, ++node->seed,
-                          &err);
+    int code =
+        agent_turn(node->agent, node->now_ms, small_start_unix_ns + (int64_t)node->now_ms * 1000000,
+                   ++node->seed, &err);
     check(code == 0);
     small_turns(node);
 }
@@ -265,10 +265,11 @@ static inline void small_place(struct small_node *node, unsigned number, const c
     for (uint32_t i = 0; i < assign->members_count; i++)
         small_define(node, number, assign->members[i].name, batch);
     (void)text_format(key, sizeof(key), "alloc/%s", id.text);
-    (void)text_format(spec, sizeof(spec),
-                      "{\"ID\":\"%s\",\"Tasks\":[{\"Name\":\"web\",\"Env\":{\"PASSWORD\":\"hunter2\""
-                      "}}]}",
-                      id.text);
+    (void)text_format(
+        spec, sizeof(spec),
+        "{\"ID\":\"%s\",\"Tasks\":[{\"Name\":\"web\",\"Env\":{\"PASSWORD\":\"hunter2\""
+        "}}]}",
+        id.text);
     agent_spec(node->agent, key, spec, strlen(spec));
     free(assign);
 }
