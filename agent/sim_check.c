@@ -103,7 +103,7 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 8, "%s reports an end of what never was", name);
         return;
     }
-    if (++attempt->told > 1)
+    if (attempt->told)
         sim_violate(sim, 8, "the end of %s generation %u is reported twice", name,
                     attempt->generation);
     if (after->exit.known &&
@@ -115,6 +115,8 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 8, "an unknown end of %s is reported as success", name);
     if (!after->exit.known && attempt->record == RECORD_ENDED)
         sim_violate(sim, 8, "the exit record of %s was there and was not read", name);
+    check(sim->ending_count < COUNT_OF(sim->ending));
+    sim->ending[sim->ending_count++] = attempt;
 }
 
 static void check_alloc_record(struct sim *sim, const struct alloc *before,
@@ -134,8 +136,7 @@ static void check_alloc_record(struct sim *sim, const struct alloc *before,
 
 static void check_record(struct sim *sim, const struct journal_record *item)
 {
-    const struct sim_stored *stored = sim_store_find(&sim->store, &item->id);
-    const struct machine *before = stored == NULL ? NULL : stored->record;
+    const struct machine *before = agent_find(sim->core, &item->id);
     struct sim_whom whom = sim_find(sim, &item->id);
 
     if (whom.kind == MACHINE_KIND_COUNT) {
@@ -171,15 +172,15 @@ static const struct machine *new_record(const struct journal_batch *batch,
 static void check_restore(struct sim *sim, const struct journal_batch *batch,
                           const struct journal_event *event, unsigned *kind)
 {
-    const struct sim_stored *stored = sim_store_find(&sim->store, &event->id);
+    const struct machine *before = agent_find(sim->core, &event->id);
 
     if (event->id.kind < *kind)
         sim_violate(sim, 32, "%s is restored after a machine that builds on it", event->id.text);
     *kind = event->id.kind;
     const struct machine *after = new_record(batch, &event->id);
-    if (event->id.kind == MACHINE_TASK && stored != NULL && after != NULL &&
-        after->revision == stored->record->revision + 1)
-        check_restored_task(sim, task_of(stored->record), task_of(after), event->id.text);
+    if (event->id.kind == MACHINE_TASK && before != NULL && after != NULL &&
+        after->revision == before->revision + 1)
+        check_restored_task(sim, task_of(before), task_of(after), event->id.text);
 }
 
 static void check_task_event(struct sim *sim, const struct journal_batch *batch, size_t at)
@@ -210,6 +211,7 @@ void sim_check_batch(struct sim *sim, const struct journal_batch *batch)
 {
     unsigned kind = 0;
 
+    sim->ending_count = 0;
     if (batch->events_count + batch->specs_count + batch->metas_count == 0)
         sim_violate(sim, 15, "a commit without any change");
     for (size_t i = 0; i < batch->events_count; i++) {
@@ -231,6 +233,9 @@ void sim_check_batch(struct sim *sim, const struct journal_batch *batch)
 /* What has been committed, for later judgement. */
 void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
 {
+    for (size_t i = 0; i < sim->ending_count; i++)
+        sim->ending[i]->told = 1;
+    sim->ending_count = 0;
     for (size_t i = 0; i < batch->events_count; i++) {
         const struct journal_event *event = &batch->events[i];
         struct sim_whom whom = sim_find(sim, &event->id);
@@ -269,11 +274,10 @@ void sim_check_start(struct sim *sim, const struct effect *effect, const struct 
     const struct sim_alloc_state *alloc = &sim->allocs[(unsigned)whom->alloc];
     struct sim_task_state *state =
         &sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member];
-    const struct sim_stored *stored = sim_store_find(&sim->store, &effect->id);
+    const struct machine *stored = sim_store_find(&sim->store, &effect->id);
     uint32_t wanted = task->define.hooks_prestart;
 
-    if (stored == NULL || stored->record->state != T_STARTING ||
-        stored->record->generation != effect->generation)
+    if (stored == NULL || stored->state != T_STARTING || stored->generation != effect->generation)
         sim_violate(sim, 3, "%s is started without a durable intent", effect->id.text);
     if (sim->script->server && alloc->fresh != sim->incarnation)
         sim_violate(sim, 12, "%s is started before the server has said so", effect->id.text);
@@ -308,8 +312,8 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
             struct sim_whom other = {MACHINE_VOLUME, a, i};
             if (sim_disk(sim, &other) != disk || (a == whom->alloc && i == whom->member))
                 continue;
-            const struct sim_stored *stored = sim_store_find(&sim->store, sim_id(sim, &other));
-            used |= stored != NULL && stored->record->state != V_RELEASING;
+            const struct machine *record = sim_record(sim, &other);
+            used |= record != NULL && record->state != V_RELEASING;
         }
     }
     if (effect->kind == VX_UNSTAGE && used)
@@ -322,12 +326,13 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
 
 void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
 {
-    const struct sim_stored *stored = sim_store_find(&sim->store, &effect->id);
+    const struct machine *stored = sim_store_find(&sim->store, &effect->id);
     const struct sim_alloc_state *alloc =
         whom->alloc < 0 ? NULL : &sim->allocs[(unsigned)whom->alloc];
 
-    if (!fsm_is_final(effect->record) &&
-        (stored == NULL || stored->record->revision != effect->record->revision))
+    bool final = fsm_is_final(effect->record);
+    if ((stored == NULL && !final && !sim_store_has(&sim->store, &effect->id)) ||
+        (stored != NULL && stored->revision != effect->record->revision))
         sim_violate(sim, 16, "%s performs %s before it is durable", effect->id.text,
                     fsm_effect_name(fsm_definition((enum machine_kind)whom->kind), effect->kind));
     if (whom->kind == MACHINE_ALLOC && effect->kind == AX_HOOK && alloc->ended &&
@@ -434,14 +439,14 @@ struct comparison {
 static bool compare(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     struct comparison *comparison = ctx;
-    const struct sim_stored *stored = sim_store_find(&comparison->sim->store, id);
+    const struct machine *stored = sim_store_find(&comparison->sim->store, id);
     uint32_t size = fsm_record_size(record);
+    bool damaged = stored == NULL && sim_store_has(&comparison->sim->store, id);
 
     comparison->count++;
-    if (stored == NULL || stored->size != size || memcmp(stored->record, record, size) != 0) {
-        if (stored == NULL || stored->digest == fsm_digest(stored->record)) /* not damaged */
-            sim_violate(comparison->sim, 15, "%s in memory is not as in the journal", id->text);
-    }
+    if (!damaged && (stored == NULL || fsm_record_size(stored) != size ||
+                     memcmp(stored, record, size) != 0))
+        sim_violate(comparison->sim, 15, "%s in memory is not as in the journal", id->text);
     return true;
 }
 
@@ -459,7 +464,7 @@ void sim_check_memory(struct sim *sim)
     for (int a = 0; a < sim->script->allocs_count; a++) {
         const struct sim_alloc_state *alloc = &sim->allocs[a];
         if (alloc->accepted && !alloc->gone && !alloc->damaged &&
-            sim_store_find(&sim->store, &alloc->id) == NULL)
+            !sim_store_has(&sim->store, &alloc->id))
             sim_violate(sim, 14, "%s was accepted and is lost", alloc->id.text);
     }
 }

@@ -70,15 +70,15 @@ void sim_refuse(void *ctx, uint64_t reply, const struct err *err)
 
 static void check_durable(struct sim *sim, const struct sim_request *request)
 {
-    const struct sim_stored *stored = sim_store_find(&sim->store, sim_id(sim, &request->whom));
+    const struct machine *stored = sim_store_find(&sim->store, sim_id(sim, &request->whom));
 
     if (request->whom.kind != MACHINE_ALLOC || stored == NULL)
         return;
-    const struct alloc *alloc = alloc_of(stored->record);
+    const struct alloc *alloc = alloc_of(stored);
     if ((request->event == AE_STOP && !alloc->stop_wanted) ||
         (request->event == AE_DESTROY && !alloc->destroy_wanted))
         sim_violate(sim, 14, "%s of %s was acknowledged and is not in the journal",
-                    fsm_event_name(&alloc_def, request->event), stored->id.text);
+                    fsm_event_name(&alloc_def, request->event), sim_id(sim, &request->whom)->text);
 }
 
 void sim_reply(struct sim *sim, uint64_t reply, bool ok)
@@ -365,7 +365,8 @@ static void poll(struct sim *sim)
 static uint64_t visible(const struct sim *sim, int number)
 {
     const struct alloc *alloc = record_of(sim, number);
-    uint64_t digest = hash_u64(alloc->client_status, alloc->assign.members_count);
+    uint64_t digest = hash_u64(alloc->client_status, (uint64_t)alloc->stop_wanted << 1 |
+                                                         alloc->destroy_wanted);
 
     for (int t = 0; t < sim->script->allocs[number].tasks_count; t++) {
         const struct machine *record = agent_find(sim->core, &sim->allocs[number].tasks[t].id);
@@ -377,6 +378,17 @@ static uint64_t visible(const struct sim *sim, int number)
         digest = hash_bytes(digest, task->events, task->events_count * sizeof(task->events[0]));
     }
     return digest;
+}
+
+/* True if users may see of a task what it has not told its alloc yet. */
+static bool lags(const struct sim *sim, int number)
+{
+    for (int t = 0; t < sim->script->allocs[number].tasks_count; t++) {
+        const struct machine *record = agent_find(sim->core, &sim->allocs[number].tasks[t].id);
+        if (record != NULL && task_of(record)->told_revision != task_of(record)->status_revision)
+            return true;
+    }
+    return false;
 }
 
 static bool is_unsent(const struct alloc *alloc)
@@ -405,9 +417,9 @@ static void push(struct sim *sim)
         const struct alloc *alloc = record_of(sim, a);
         if (!is_unsent(alloc))
             continue;
-        state->pushed_digest = visible(sim, a);
+        sim_check_push(sim, a, visible(sim, a), alloc->client_status);
+        state->pushed_digest = lags(sim, a) ? 0 : visible(sim, a);
         state->pushed_revision = alloc->status_revision;
-        sim_check_push(sim, a, state->pushed_digest, alloc->client_status);
         state->reported_status = alloc->client_status;
         any = true;
     }

@@ -37,12 +37,20 @@ static size_t place(const struct sim_store *store, const struct machine_id *id, 
     return low;
 }
 
-const struct sim_stored *sim_store_find(const struct sim_store *store, const struct machine_id *id)
+const struct machine *sim_store_find(const struct sim_store *store, const struct machine_id *id)
 {
     bool there;
     size_t at = place(store, id, &there);
 
-    return there ? store->items[at] : NULL;
+    return there && !store->items[at]->damaged ? store->items[at]->record : NULL;
+}
+
+bool sim_store_has(const struct sim_store *store, const struct machine_id *id)
+{
+    bool there;
+
+    (void)place(store, id, &there);
+    return there;
 }
 
 static void put(struct sim_store *store, const struct machine_id *id, const struct machine *record)
@@ -71,6 +79,7 @@ static void put(struct sim_store *store, const struct machine_id *id, const stru
     memcpy(item->record, record, size);
     item->size = size;
     item->digest = fsm_digest(record);
+    item->damaged = false;
 }
 
 static void drop(struct sim_store *store, const struct machine_id *id)
@@ -216,6 +225,7 @@ void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fau
         return;
     struct sim_stored *item = store->items[at];
     sim_count_fault(sim, how);
+    item->damaged = true;
     if (how == SIM_TORN_CUT)
         item->size /= 2;
     else if (how == SIM_TORN_ZERO)

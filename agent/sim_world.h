@@ -57,6 +57,7 @@ struct sim_stored {
     struct machine *record; /* its bytes, as committed */
     uint32_t size, room;
     uint64_t digest; /* of the bytes, to see damage */
+    bool damaged;    /* since it was stored */
 };
 
 enum {
@@ -98,7 +99,7 @@ struct sim_attempt {
     uint8_t shim, payload, record;
     uint8_t descendants; /* what the payload left in its cgroup lives */
     uint8_t fork_fault, exec_fault, record_lost;
-    uint8_t told; /* ends told of this attempt to the core, in all */
+    uint8_t told; /* its end is in the journal */
     uint8_t term_sent;
     uint8_t by_boot;  /* a reboot ended it */
     uint8_t answered; /* the core was told that it runs, or ran */
@@ -249,6 +250,10 @@ struct sim {
     uint32_t turns;
     uint64_t deliveries;
     bool over;
+
+    /* Attempts whose end the batch under way reports. */
+    struct sim_attempt *ending[SIM_ALLOCS_MAX * SIM_TASKS_MAX];
+    size_t ending_count;
 };
 
 /* --- chance --- */
@@ -286,7 +291,9 @@ const struct machine *sim_record(const struct sim *sim, const struct sim_whom *w
 void sim_store_reset(struct sim *sim);
 void sim_store_free(struct sim_store *store);
 int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *err);
-const struct sim_stored *sim_store_find(const struct sim_store *store, const struct machine_id *id);
+/* The record as it was stored, NULL if there is none or it was damaged. */
+const struct machine *sim_store_find(const struct sim_store *store, const struct machine_id *id);
+bool sim_store_has(const struct sim_store *store, const struct machine_id *id);
 void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how);
 /* Gives every record to the core, after what cannot be read has been set aside. */
 void sim_store_load(struct sim *sim);

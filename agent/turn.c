@@ -216,7 +216,7 @@ static void keep_scratch(struct agent *agent, struct slot *slot)
 }
 
 /* Nobody is there: harmless, except that a caller must not wait for ever. */
-static void post_to_nobody(struct agent *agent, const struct queued *item)
+static void post_to_nobody(struct agent *agent, struct queued *item)
 {
     struct err err;
 
@@ -226,6 +226,8 @@ static void post_to_nobody(struct agent *agent, const struct queued *item)
     (void)err_set(&err, ERR_GONE, "no %s %s on this node",
                   machine_kind_name((enum machine_kind)item->id.kind), item->id.text);
     agent->world.refuse(agent->world.ctx, item->event.reply, &err);
+    item->event.reply = 0; /* it has its answer, also if this turn's commit fails */
+    item->root = false;
 }
 
 static void step(struct agent *agent, size_t number, struct fsm_now *now, struct rng *rng)
@@ -239,8 +241,9 @@ static void step(struct agent *agent, size_t number, struct fsm_now *now, struct
 
     load_scratch(agent, def, record);
     uint64_t bit = (uint64_t)1 << item.event.kind;
-    if (record == NULL && (def->states[agent->scratch->state].never & bit) != 0) {
-        post_to_nobody(agent, &item);
+    bool ended = record != NULL && fsm_is_final(record); /* by an earlier event of this turn */
+    if (ended || (record == NULL && (def->states[agent->scratch->state].never & bit) != 0)) {
+        post_to_nobody(agent, &agent->queue.items[number]);
         return;
     }
     if (item.payload_at != SIZE_MAX) {

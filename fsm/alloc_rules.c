@@ -176,14 +176,18 @@ static void absorb_volume(struct alloc *alloc, const struct fsm_event *event,
 static void absorb_stop(struct alloc *alloc, const struct fsm_event *event,
                         const struct fsm_now *now)
 {
-    if (event->kind == AE_STOP && !alloc->stop_wanted) {
+    bool stop = event->kind == AE_STOP;
+
+    if (stop ? alloc->stop_wanted : alloc->destroy_wanted)
+        return; /* asked again: nothing is new */
+    if (stop) {
         const struct request *request = event->payload;
         alloc->stop_wanted = 1;
         (void)text_copy(alloc->desired_description, sizeof(alloc->desired_description),
                         request->text); /* cut if too long */
-    }
-    if (event->kind == AE_DESTROY)
+    } else {
         alloc->destroy_wanted = 1;
+    }
     alloc->status_revision++;
     alloc->modify_unix_ns = now->unix_ns;
 }

@@ -46,7 +46,7 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 /* What every state takes note of. */
 #define NOTED(s, e)     ROW(s, e, ALWAYS, s)
 #define REFUSED(s, e)   ROW(s, e, ALWAYS, s, AX_REPLY_NOT_RUNNING)
-#define AGREED(s, e)    ROW(s, e, ALWAYS, s, AX_REPLY_OK)
+#define AGREED(s, e)    ROW(s, e, ALWAYS, s, AX_REPLY_OK, AX_TELL_STATUS)
 
 static const struct fsm_state alloc_states[A_COUNT] = {
 /*    state       flags         limit_ms         ignored: late or repeated            never: our own mistake */
@@ -186,7 +186,7 @@ NOTED(POSTSTOP, VOLUME_GONE),
 NOTED(POSTSTOP, STATUS_ACKED),
 AGREED(POSTSTOP, STOP),
 REFUSED(POSTSTOP, RESTART),
-ROW(POSTSTOP,   DESTROY,        ALWAYS,          KILLING,    AX_SEND_KILL, AX_REPLY_OK),
+ROW(POSTSTOP,   DESTROY,        ALWAYS,          KILLING,    AX_SEND_KILL, AX_REPLY_OK, AX_TELL_STATUS),
 ROW(POSTSTOP,   RESTORE,        ALWAYS,          POSTSTOP,   AX_SEND_START),
 
 ROW(RELEASING,  AUTHORIZED,     ALWAYS,          RELEASING,  AX_SEND_AUTHORIZED),
@@ -219,7 +219,7 @@ NOTED(TERMINAL, TASK_LOST),
 NOTED(TERMINAL, STATUS_ACKED),
 AGREED(TERMINAL, STOP),
 REFUSED(TERMINAL, RESTART),
-ROW(TERMINAL,   DESTROY,        ALWAYS,          DESTROYING, AX_HOOK, AX_REPLY_OK),
+ROW(TERMINAL,   DESTROY,        ALWAYS,          DESTROYING, AX_HOOK, AX_REPLY_OK, AX_TELL_STATUS),
 ROW(TERMINAL,   RESTORE,        ALWAYS,          POSTRUN,    AX_HOOK),
 
 NOTED(DESTROYING, TASK_CHANGED),

@@ -129,18 +129,29 @@ static void append_restarting(struct task *task, const struct fsm_now *now, uint
     task->last_restart_unix_ns = now->unix_ns;
 }
 
+/* The payload did not end by its own doing.  One whose end is known did, reboot or not: finished
+ * work does not run again (R-01). */
+static bool died_with_host(const struct task *task)
+{
+    return task->rebooted && !(task->exit_seen && task->exit.known);
+}
+
 static void decide(struct task *task, const struct fsm_now *now)
 {
     if (task->kill_wanted) {
         task->verdict = TASK_ENDS;
         return;
     }
-    if (task->restart_wanted || task->rebooted) {
+    /* Each of the two reasons is good for one decision: a start that then fails counts. */
+    bool asked = task->restart_wanted, rebooted = died_with_host(task);
+    task->restart_wanted = 0;
+    task->rebooted = 0;
+    if (asked || rebooted) {
         task->verdict = TASK_RESTART_NOW;
-        if (task->rebooted && !task->restart_wanted)
-            append(task, now, TASK_EVENT_RESTORE_FAILED, "");
-        else
+        if (asked)
             append_restarting(task, now, 0, "");
+        else
+            append(task, now, TASK_EVENT_RESTORE_FAILED, "");
         return;
     }
 
@@ -239,7 +250,8 @@ static void absorb_restore(struct task *task, const struct fsm_event *event)
     const struct restore *restore = event->payload;
 
     task->may_start = restore->authority;
-    task->rebooted = restore->rebooted || task->rebooted;
+    if (restore->rebooted && task_holds_work(task))
+        task->rebooted = 1;
     switch ((enum task_state)task->machine.state) {
     case T_PREKILL:
         task->resume = RESUME_PREKILL;

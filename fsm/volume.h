@@ -44,6 +44,7 @@ enum volume_state {
     X(WANT, MESSAGE, NONE)                 /* its alloc: be mounted */                             \
     X(RELEASE, MESSAGE, NONE)              /* its alloc: no process uses you any more */           \
     X(TURN, MESSAGE, NONE)                 /* another claim's call has ended */                    \
+    X(INHERIT, MESSAGE, NONE)              /* and it leaves the volume staged, to those left */    \
     X(PLUGIN_UP, MESSAGE, IDENTITY)                                                                \
     X(PLUGIN_DOWN, MESSAGE, NONE)                                                                  \
     X(DETACH, REQUEST, NONE)               /* the server: unmount it */                            \

@@ -45,7 +45,8 @@ uint32_t volume_add_peer(uint32_t peers, const struct volume *other)
     if (state == V_STAGING || state == V_PUBLISHING || state == V_UNPUBLISHING ||
         state == V_UNSTAGING)
         peers |= PEERS_BUSY;
-    if (other->staged && state != V_STAGING && state != V_UNSTAGING)
+    /* Known to be staged, in this boot: anything else is staged again, which does no harm. */
+    if (other->staged && (state == V_PUBLISHING || state == V_READY || state == V_UNPUBLISHING))
         peers |= PEERS_STAGED;
     return peers;
 }
@@ -74,6 +75,9 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
         break;
     case VE_RELEASED:
         volume->claimed = 0;
+        break;
+    case VE_INHERIT:
+        volume->staged = 1;
         break;
     case VE_UNPUBLISHED:
         volume->published = 0;
@@ -144,7 +148,7 @@ uint64_t volume_backoff_ms(const struct machine *record, const struct fsm_now *n
 void volume_send(const struct machine_id *self, struct machine *record, uint8_t effect,
                  const struct fsm_event *event, fsm_send *send, void *ctx)
 {
-    const struct volume *volume = volume_of(record);
+    struct volume *volume = mutable_volume(record);
     struct member_news news = {.name = ""};
     struct fsm_message message = {.audience = TO_MACHINE, .to = machine_id_owner(self)};
 
@@ -166,6 +170,11 @@ void volume_send(const struct machine_id *self, struct machine *record, uint8_t 
         message.audience = TO_VOLUME_PEERS;
         message.to = *self;
         message.event = (struct fsm_event){.kind = VE_TURN};
+        if (volume->staged && (record->state == V_RELEASING || record->state == V_GONE)) {
+            /* It is not the last user; whoever is will unstage (I-27). */
+            message.event.kind = VE_INHERIT;
+            volume->staged = 0;
+        }
         break;
     case VX_NONE:
     case VX_CLAIM:
