@@ -444,8 +444,8 @@ static bool compare(void *ctx, const struct machine_id *id, const struct machine
     bool damaged = stored == NULL && sim_store_has(&comparison->sim->store, id);
 
     comparison->count++;
-    if (!damaged && (stored == NULL || fsm_record_size(stored) != size ||
-                     memcmp(stored, record, size) != 0))
+    if (!damaged &&
+        (stored == NULL || fsm_record_size(stored) != size || memcmp(stored, record, size) != 0))
         sim_violate(comparison->sim, 15, "%s in memory is not as in the journal", id->text);
     return true;
 }

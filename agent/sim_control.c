@@ -365,8 +365,8 @@ static void poll(struct sim *sim)
 static uint64_t visible(const struct sim *sim, int number)
 {
     const struct alloc *alloc = record_of(sim, number);
-    uint64_t digest = hash_u64(alloc->client_status, (uint64_t)alloc->stop_wanted << 1 |
-                                                         alloc->destroy_wanted);
+    uint64_t digest =
+        hash_u64(alloc->client_status, (uint64_t)alloc->stop_wanted << 1 | alloc->destroy_wanted);
 
     for (int t = 0; t < sim->script->allocs[number].tasks_count; t++) {
         const struct machine *record = agent_find(sim->core, &sim->allocs[number].tasks[t].id);
