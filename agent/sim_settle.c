@@ -159,8 +159,7 @@ void sim_check_settled(struct sim *sim)
 static bool machines_are_gone(struct sim *sim, struct finding *finding)
 {
     if (sim->store.count > 0)
-        return miss(finding, 24, "record of", sim->store.items[0]->id.text,
-                    "is left");
+        return miss(finding, 24, "record of", sim->store.items[0]->id.text, "is left");
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
         if (agent_count(sim->core, (enum machine_kind)kind) > 0)
             return miss(finding, 24, "a machine", machine_kind_name((enum machine_kind)kind),

@@ -136,6 +136,7 @@ static void sleep_all(struct sim *sim, uint64_t ms)
     for (size_t i = 0; i < sim->heap_count; i++)
         sim->heap[i].at_ms += ms;
     sim->now_ms += ms;
+    sim->poll_at_ms += ms;
 }
 
 /* --- who is who --- */
