@@ -8,6 +8,7 @@
 #include "agent/api_part.h"
 
 #include "agent/standalone.h"
+#include "agent/version.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,12 +41,12 @@ static json_t *format_member(struct api *api)
 
     (void)text_to_u64(port, &number);                                             /* we wrote it */
     (void)text_format(name, sizeof(name), "%s.%s", config->name, config->region); /* it fits */
-    return json_pack("{s:o, s:s, s:I, s:{s:o, s:o, s:s, s:s}, s:s, s:i, s:i, s:i, s:i, s:i, s:i}",
-                     "Name", api_text(name), "Addr", config->bind_address, "Port",
-                     (json_int_t)number, "Tags", "region", api_text(config->region), "dc",
-                     api_text(config->datacenter), "port", port, "role", "cairn", "Status", "alive",
-                     "ProtocolMin", 1, "ProtocolMax", 1, "ProtocolCur", 1, "DelegateMin", 1,
-                     "DelegateMax", 1, "DelegateCur", 1);
+    return json_pack(
+        "{s:o, s:s, s:I, s:{s:o, s:o, s:s, s:s, s:s}, s:s, s:i, s:i, s:i, s:i, s:i, s:i}", "Name",
+        api_text(name), "Addr", config->bind_address, "Port", (json_int_t)number, "Tags", "region",
+        api_text(config->region), "dc", api_text(config->datacenter), "port", port, "role", "cairn",
+        "build", CAIRN_VERSION, "Status", "alive", "ProtocolMin", 1, "ProtocolMax", 1,
+        "ProtocolCur", 1, "DelegateMin", 1, "DelegateMax", 1, "DelegateCur", 1);
 }
 
 static void set_figure(json_t *to, const char *name, uint64_t figure)

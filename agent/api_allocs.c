@@ -177,20 +177,29 @@ void api_alloc_get(struct api_request *request)
 
 static json_t *make_stopped(struct api *api, void *ctx)
 {
-    (void)ctx;
-    return json_pack("{s:s, s:I}", "EvalID", "", "Index", (json_int_t)api_index(api));
+    const struct standalone_evaluation *evaluation = ctx;
+
+    return json_pack("{s:s, s:I}", "EvalID", evaluation->id, "Index", (json_int_t)api_index(api));
 }
 
 void api_alloc_stop(struct api_request *request)
 {
+    struct standalone_evaluation *evaluation;
     struct machine_id id;
-    struct request why = {0};
+    struct err err;
 
     if (api_alloc_of(request, request->argument, &id) == NULL)
         return;
-    (void)text_copy(why.text, sizeof(why.text), "alloc was stopped by a user"); /* it fits */
-    daemon_ask(request->api->daemon, &id, AE_STOP, &why, api_deferred_answer,
-               api_defer(request, make_stopped, NULL));
+    evaluation = calloc(1, sizeof(*evaluation));
+    check(evaluation != NULL);
+    if (standalone_stop_alloc(daemon_standalone(request->api->daemon), id.text, evaluation, &err) !=
+        0) {
+        free(evaluation);
+        api_refuse_err(request, &err);
+        return;
+    }
+    daemon_after_commit(request->api->daemon, api_deferred_answer,
+                        api_defer(request, make_stopped, evaluation));
 }
 
 /* The task NAME of the alloc ID, or false after refusing the request. */

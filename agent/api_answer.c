@@ -187,6 +187,14 @@ void api_refuse_err(struct api_request *request, const struct err *err)
                err->text[0] != '\0' ? err->text : err_text(err->code));
 }
 
+void api_refuse_file(struct api *api, struct http_exchange *exchange, const struct err *err)
+{
+    struct api_request request = {.api = api, .exchange = exchange};
+
+    api_refuse(&request, err->code == ERR_REFUSED ? 403 : api_status_of(api, err->code), "%s",
+               err->text);
+}
+
 /* --- lists --- */
 
 static int append(const char *bytes, size_t length, void *ctx)

@@ -110,6 +110,12 @@ void api_deployment_get(struct api_request *request)
     api_refuse(request, 404, "deployment not found");
 }
 
+/* What Nomad has and this release has not is said so, not "not found". */
+void api_unavailable(struct api_request *request)
+{
+    api_refuse(request, 501, "%s is not available in this release", http_path(request->exchange));
+}
+
 /* --- search --- */
 
 struct search {

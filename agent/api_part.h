@@ -8,6 +8,7 @@
 #define CAIRN_AGENT_API_PART_H
 
 #include "agent/api.h"
+#include "agent/api_files.h"
 #include "io/http.h"
 
 #include <jansson.h>
@@ -44,8 +45,9 @@ struct api_request {
 
 typedef void api_handler(struct api_request *request);
 
-enum api_method { API_GET = 1, API_PUT = 2, API_DELETE = 4 }; /* PUT is POST, too */
-enum { API_BLOCKING = 1 };                                    /* the route honours index and wait */
+/* PUT is POST, too. */
+enum api_method { API_GET = 1, API_PUT = 2, API_DELETE = 4, API_ANY = 7 };
+enum { API_BLOCKING = 1 }; /* the route honours index and wait */
 
 struct api_route {
     const char *path; /* with at most one *, which stands for at least one byte */
@@ -156,6 +158,21 @@ void api_reply_allocs(struct api_request *request, unsigned parts,
 bool api_stream_take(struct api_request *request);
 void api_stream_give(struct api *api);
 
+/* What to read, and how. */
+struct api_reading {
+    char root[API_ROOT_SIZE], path[API_PATH_SIZE];
+    char task[SPEC_NAME_SIZE], type[8]; /* a log; task is empty for other files */
+    bool plain, follow, from_end;
+    int64_t offset; /* from the origin, not negative */
+    int64_t left;   /* bytes wanted, -1: all */
+};
+
+/* Answers REQUEST with what READING says; takes it over. */
+void api_stream_start(struct api_request *request, const struct api_reading *reading);
+
+/* Refuses a path: what is forbidden with 403, the rest by its error. */
+void api_refuse_file(struct api *api, struct http_exchange *exchange, const struct err *err);
+
 /* Writes one frame {"Offset","Data","File","FileEvent"} and returns the bytes that wait. */
 struct api_frame {
     int64_t offset;
@@ -176,7 +193,7 @@ api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_j
 api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_restart,
     api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_empty_list, api_deployment_get,
-    api_search;
+    api_search, api_unavailable;
 api_handler api_nodes_list, api_node_get, api_node_allocations, api_client_stats;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,

@@ -165,6 +165,11 @@ extern const struct cli_verb cli_alloc_status, cli_alloc_logs, cli_alloc_restart
 extern const struct cli_verb cli_node_status;
 extern const struct cli_verb cli_fsm_list, cli_fsm_show, cli_fsm_dot, cli_fsm_mermaid;
 
+extern const struct cli_verb cli_journal_list, cli_journal_show, cli_journal_log, cli_journal_at,
+    cli_journal_diff, cli_journal_verify, cli_journal_timeline, cli_journal_restore,
+    cli_journal_stats, cli_journal_export, cli_journal_import, cli_journal_compact,
+    cli_journal_quarantine;
+
 /* --- shared by verbs --- */
 
 int cli_show_job(struct cli *cli, const json_t *job);

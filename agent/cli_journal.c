@@ -4,6 +4,7 @@
  * One row for each verb says which flags it takes and how the journal is opened; flags may stand
  * before and behind arguments, with one dash or two, with "=" or a blank before the value.
  */
+#include "agent/cli.h"
 #include "agent/inspect_part.h"
 
 #include <stdlib.h>
@@ -28,42 +29,61 @@ struct verb {
 #define FILTER (F(KIND) | F(STATE) | F(ALLOC))
 #define RANGE (F(SINCE) | F(UNTIL))
 
-static const char when_notes[] =
-    "A moment is a sequence number, 2026-01-31T15:04:05Z, 15:04:05 (UTC, on the day the log\n"
-    "ends), -5m (before the end of the log) or +90s (after its begin).\n";
+#define WHEN_NOTES                                                                                 \
+    "A moment is a sequence number, 2026-01-31T15:04:05Z, 15:04:05 (UTC, on the day the log\n"     \
+    "ends), -5m (before the end of the log) or +90s (after its begin).\n"
+#define ID_NOTES "ID is an id or its begin: 3f2a91c4 is the alloc, 3f2a91c4/web its task.\n"
+#define EXPORT_NOTES                                                                               \
+    "An export holds the secrets of tasks, since it must give the same journal again: it goes\n"   \
+    "to a file that only its owner reads, to a pipe, or is redacted.\n"
 
 /* clang-format off */
+/* X(verb, arguments, summary, notes, function, arguments at least and at most, opening, flags) */
+#define VERBS(X) \
+    X(list, "", "List the machines of the node, as their records are now", NULL, \
+      inspect_list, 0, 0, OPEN_READ, COMMON | FILTER | F(AGE) | F(REVEAL)) \
+    X(show, "ID", "Show one machine: its record, what was asked for, its history", ID_NOTES, \
+      inspect_show, 1, 1, OPEN_READ, COMMON | F(KIND) | F(ALL) | F(REVEAL)) \
+    X(log, "", "Print the events, one on each line", WHEN_NOTES, \
+      inspect_log, 0, 0, OPEN_FOLLOW, \
+      COMMON | FILTER | RANGE | F(EVENT) | F(LINES) | F(FOLLOW) | F(REVEAL)) \
+    X(at, "WHEN", "Show the whole node as it was then", WHEN_NOTES, \
+      inspect_at, 1, 1, OPEN_READ, COMMON | FILTER | F(ALL) | F(REVEAL)) \
+    X(diff, "WHEN WHEN", "Show what changed between two moments, field by field", WHEN_NOTES, \
+      inspect_diff, 2, 2, OPEN_READ, COMMON | F(KIND) | F(ALLOC) | F(REVEAL)) \
+    X(verify, "", "Step every event again and compare all records", \
+      "The exit status is 0 if nothing is wrong, else 1.\n", \
+      inspect_verify_verb, 0, 0, OPEN_READ, COMMON) \
+    X(timeline, "", "Draw allocs, tasks, volumes, plugins and restarts over time", WHEN_NOTES, \
+      inspect_timeline, 0, 0, OPEN_READ, COMMON | F(KIND) | F(ALLOC) | RANGE | F(HTML) | F(WIDTH)) \
+    X(restore, "", "Show what a restart of the daemon would do now; performs nothing", NULL, \
+      inspect_restore, 0, 0, OPEN_READ, COMMON | F(REBOOTED) | F(SERVERS) | F(AFTER)) \
+    X(stats, "", "Print figures: tables, sizes, rates, events by kind", NULL, \
+      inspect_stats, 0, 0, OPEN_READ, COMMON) \
+    X(export, "", "Write everything as JSON Lines, which import reads", EXPORT_NOTES, \
+      inspect_export, 0, 0, OPEN_READ, F(DIR) | F(HELP) | F(OUT) | F(REDACT)) \
+    X(import, "FILE DIR", "Make the journal DIR from an export; - is standard input", NULL, \
+      inspect_import, 2, 2, OPEN_NOT, F(HELP)) \
+    X(compact, "DIR", "Make a compact copy in the new directory DIR, of a live journal too", NULL, \
+      inspect_compact, 1, 1, OPEN_READ, COMMON) \
+    X(quarantine, "list|show N|drop N", \
+      "See, or drop, what could not be read and was put aside", NULL, \
+      inspect_quarantine, 1, 2, OPEN_NOT, COMMON)
+
 static const struct verb verbs[] = {
-    {"list", "", "the machines of the node, as their records are now", NULL,
-     inspect_list, 0, 0, OPEN_READ, COMMON | FILTER | F(AGE)},
-    {"show", "ID", "one machine: its record, what was asked for, its history",
-     "ID is an id or its begin: 3f2a91c4 is the alloc, 3f2a91c4/web its task.\n",
-     inspect_show, 1, 1, OPEN_READ, COMMON | F(KIND) | F(ALL) | F(REVEAL)},
-    {"log", "", "the events, one on each line", when_notes,
-     inspect_log, 0, 0, OPEN_FOLLOW, COMMON | FILTER | RANGE | F(EVENT) | F(LINES) | F(FOLLOW) | F(REVEAL)},
-    {"at", "WHEN", "the whole node as it was then", when_notes,
-     inspect_at, 1, 1, OPEN_READ, COMMON | FILTER | F(ALL) | F(REVEAL)},
-    {"diff", "WHEN WHEN", "what changed between two moments, field by field", when_notes,
-     inspect_diff, 2, 2, OPEN_READ, COMMON | FILTER | F(REVEAL)},
-    {"verify", "", "steps every event again and compares: exit status 0 or 1", NULL,
-     inspect_verify_verb, 0, 0, OPEN_READ, COMMON},
-    {"timeline", "", "allocs, tasks, volumes, plugins and restarts over time", when_notes,
-     inspect_timeline, 0, 0, OPEN_READ, COMMON | F(KIND) | F(ALLOC) | RANGE | F(HTML) | F(WIDTH)},
-    {"restore", "", "what a restart of the daemon would do now; performs nothing", NULL,
-     inspect_restore, 0, 0, OPEN_READ, COMMON | F(REBOOTED) | F(SERVERS) | F(AFTER)},
-    {"stats", "", "figures: tables, sizes, rates, events by kind", NULL,
-     inspect_stats, 0, 0, OPEN_READ, COMMON},
-    {"export", "", "everything, as JSON Lines that import reads",
-     "An export holds the secrets of tasks, since it must give the same journal again: it goes\n"
-     "to a file that only its owner reads, to a pipe, or is redacted.\n",
-     inspect_export, 0, 0, OPEN_READ, COMMON | F(OUT) | F(REDACT)},
-    {"import", "FILE DIR", "makes the journal DIR from an export; - is standard input", NULL,
-     inspect_import, 2, 2, OPEN_NOT, F(HELP)},
-    {"compact", "DIR", "a compact copy in the new directory DIR, of a live journal too", NULL,
-     inspect_compact, 1, 1, OPEN_READ, COMMON},
-    {"quarantine", "list|show N|drop N", "what could not be read and was put aside", NULL,
-     inspect_quarantine, 1, 2, OPEN_NOT, COMMON},
+#define X(name, arguments, summary, notes, run, min, max, opening, flags) \
+    {#name, arguments, summary, notes, run, min, max, opening, flags},
+    VERBS(X)
+#undef X
 };
+
+/* Their entries in the table of all commands, which hands them over unread. */
+#define X(name_, arguments_, summary_, notes_, run_, min_, max_, opening_, flags_) \
+    const struct cli_verb cli_journal_##name_ = { \
+        .group = "journal", .name = #name_, .arguments = arguments_, .is_local = true, \
+        .summary = summary_, .help = "", .run_raw = cli_journal};
+VERBS(X)
+#undef X
 
 static const struct {
     const char *name, *value, *text;
@@ -77,16 +97,6 @@ static const struct {
 _Static_assert((int)FLAG_COUNT <= 32, "flags fit a mask");
 
 /* --- help --- */
-
-static void help_all(FILE *to)
-{
-    (void)fputs("usage: cairn journal VERB [-dir PATH] ...\n\n"
-                "What happened on a node, from its journal: live, stopped or copied.\n\n",
-                to);
-    for (size_t i = 0; i < COUNT_OF(verbs); i++)
-        (void)fprintf(to, "  %-12s %s\n", verbs[i].name, verbs[i].summary);
-    (void)fputs("\n`cairn journal VERB -h` tells more.\n", to);
-}
 
 static void help_flag(FILE *to, size_t number)
 {
@@ -106,10 +116,11 @@ static void help_flag(FILE *to, size_t number)
 
 static void help_verb(FILE *to, const struct verb *verb)
 {
-    (void)fprintf(to, "usage: cairn journal %s%s%s [flags]\n\n%s\n\n", verb->name,
+    (void)fprintf(to, "Usage: cairn journal %s%s%s [FLAGS]\n\n  %s.\n\n", verb->name,
                   verb->arguments[0] == '\0' ? "" : " ", verb->arguments, verb->summary);
     if (verb->notes != NULL)
         (void)fprintf(to, "%s\n", verb->notes);
+    (void)fputs("Flags:\n", to);
     for (size_t i = 0; i < FLAG_COUNT; i++) {
         if ((verb->flags >> i & 1u) != 0)
             help_flag(to, i);
@@ -243,15 +254,8 @@ int inspect_run(int argc, char **argv, FILE *out, FILE *complain)
 {
     struct inspect inspect = {.out = out, .complain = complain};
 
-    if (argc < 1) {
-        help_all(complain);
-        return STATUS_USAGE;
-    }
-    if (text_equal(argv[0], "-h") || text_equal(argv[0], "-help") ||
-        text_equal(argv[0], "--help") || text_equal(argv[0], "help")) {
-        help_all(out);
-        return STATUS_OK;
-    }
+    if (argc < 1)
+        return inspect_usage(&inspect, "no verb; see: cairn journal -h");
     const struct verb *verb = find_verb(argv[0]);
     if (verb == NULL)
         return inspect_usage(&inspect, "no verb \"%s\"; see: cairn journal -h", argv[0]);

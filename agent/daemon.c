@@ -500,6 +500,7 @@ static bool turn(void *ctx)
     answer_committed(daemon, 0, NULL);
     sweep_once(daemon);
     report_restored(daemon);
+    standalone_tidy(daemon->standalone);
     tell_watchers(daemon);
     arm_deadline(daemon);
     io_timer_start(daemon->loop, &daemon->idle_timer, loop_now_ms() + IDLE_MS, idle_reached,

@@ -14,7 +14,7 @@
 #include <stdio.h>
 
 /* Runs `cairn journal VERB ...`; ARGV[0] is the verb.  Returns the exit status: 0, 1 when something
- * is wrong with the journal or it cannot be read, 2 when the command line is not understood. */
+ * is wrong with the journal or it cannot be read, 3 when the command line is not understood. */
 int cli_journal(int argc, char **argv);
 
 /* The same with other streams, for tests. */
@@ -40,13 +40,10 @@ int inspect_run(int argc, char **argv, FILE *out, FILE *complain);
     X(DAMAGED_META, 1, "an entry of the node's own cannot be read",                                \
       "the daemon may refuse to start, or take another node id",                                   \
       "keep a copy before the daemon is started again")                                            \
-    X(DAMAGED_QUARANTINE, 1, "an entry of the quarantine cannot be read",                          \
-      "nothing that runs depends on it", "nothing")                                                \
     X(GAP, 1, "events are missing from the log",                                                   \
       "what came after them cannot be checked; a restart does not read the log",                   \
       "find out who changed the journal: the daemon writes events without gaps")                   \
-    X(TIME_BACK, 1, "node time or turn numbers go back",                                           \
-      "timers may have fired late or early",                                                       \
+    X(TIME_BACK, 1, "node time or turn numbers go back", "timers may have fired late or early",    \
       "report it with a copy of the journal (cairn journal export -redact)")                       \
     X(MISSING_BASE, 1, "a history begins in mid-life and has no base record",                      \
       "the history of this machine cannot be checked; a restart does not read it",                 \
@@ -72,19 +69,18 @@ int inspect_run(int argc, char **argv, FILE *out, FILE *complain);
     X(STATE_MISSING, 1, "a machine that lives by its history has no record",                       \
       "a restart does not know it: what it left outside is found only by the sweep for orphans",   \
       "look whether its processes still run; submit its job again")                                \
-    X(STATE_STRAY, 1, "a record that no history leads to",                                         \
-      "a restart takes it up as it is", "see cairn journal restore")                               \
+    X(STATE_STRAY, 1, "a record that no history leads to", "a restart takes it up as it is",       \
+      "see cairn journal restore")                                                                 \
     X(ORPHAN, 1, "a task or volume without its alloc",                                             \
       "a restart ends it, in order, together with what is left of its alloc",                      \
       "submit the job again afterwards")                                                           \
     X(LOST_MEMBER, 1, "an alloc counts on a machine that is not there",                            \
-      "a restart fails the alloc and ends its other tasks",                                        \
-      "submit the job again afterwards")                                                           \
+      "a restart fails the alloc and ends its other tasks", "submit the job again afterwards")     \
     X(NO_SPEC, 1, "a live alloc has no specification",                                             \
       "its tasks run on, but cannot be started again",                                             \
       "submit the job again, so that the alloc is replaced")                                       \
-    X(STRAY_SPEC, 0, "the specification of an alloc that is not there",                            \
-      "nothing but its bytes", "nothing")                                                          \
+    X(STRAY_SPEC, 0, "the specification of an alloc that is not there", "nothing but its bytes",   \
+      "nothing")                                                                                   \
     X(QUARANTINED, 0, "an earlier start has put an entry into quarantine",                         \
       "what it was then: one alloc at most", "see cairn journal quarantine list")
 enum finding_kind {

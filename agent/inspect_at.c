@@ -261,8 +261,8 @@ static void put_difference(void *ctx, const char *path, const char *before, cons
                       after == NULL ? "(none)" : after);
         return;
     }
-    (void)fprintf(out, "{\"kind\":\"%s\",\"id\":",
-                  machine_kind_name((enum machine_kind)differing->id->kind));
+    (void)fprintf(
+        out, "{\"kind\":\"%s\",\"id\":", machine_kind_name((enum machine_kind)differing->id->kind));
     json_put_string(out, differing->id->text);
     put_json_text(out, "path", path);
     put_json_text(out, "before", before);
@@ -287,9 +287,7 @@ static void compare_all(struct differing *differing, const struct holding *a,
     size_t i = 0, j = 0;
 
     while (i < a->count || j < b->count) {
-        int order = i == a->count   ? 1
-                    : j == b->count ? -1
-                                    : by_id(&a->items[i], &b->items[j]);
+        int order = i == a->count ? 1 : j == b->count ? -1 : by_id(&a->items[i], &b->items[j]);
         differing->named = false;
         differing->id = order <= 0 ? &a->items[i].id : &b->items[j].id;
         if (order < 0)

@@ -5,7 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#define DESCRIBE(kind, name, size, doc) {#name, doc, offsetof(struct OWNER, name), size, VALUE_##kind},
+#define DESCRIBE(kind, name, size, doc)                                                            \
+    {#name, doc, offsetof(struct OWNER, name), size, VALUE_##kind},
 
 /* The head has no list of its own; the assertion below finds a field that is missing here. */
 #define MACHINE_FIELDS(X)                                                                          \
@@ -90,8 +91,8 @@ static const struct field plugin_fields[] = {PLUGIN_FIELDS(DESCRIBE)};
 #undef OWNER
 
 #define PLAIN(type)                                                                                \
-    static const struct shape type##_shape = {#type, type##_fields, NULL,                          \
-                                              COUNT_OF(type##_fields), 0, sizeof(struct type)};
+    static const struct shape type##_shape = {                                                     \
+        #type, type##_fields, NULL, COUNT_OF(type##_fields), 0, sizeof(struct type)};
 #define WITH_PARTS(type)                                                                           \
     static const struct shape type##_shape = {#type,                                               \
                                               type##_fields,                                       \
@@ -100,10 +101,14 @@ static const struct field plugin_fields[] = {PLUGIN_FIELDS(DESCRIBE)};
                                               COUNT_OF(type##_parts),                              \
                                               sizeof(struct type)};
 #define ONE(type, name, shape_name)                                                                \
-    {#name, &shape_name##_shape, offsetof(struct type, name), 0, 1, PART_ONE}
+    {                                                                                              \
+#name, &shape_name##_shape, offsetof(struct type, name), 0, 1, PART_ONE                    \
+    }
 #define RESULTS(type)                                                                              \
-    {"results", NULL, offsetof(struct type, results), offsetof(struct type, results_bytes),        \
-     RESULTS_BYTES_MAX, PART_RESULTS}
+    {                                                                                              \
+        "results", NULL, offsetof(struct type, results), offsetof(struct type, results_bytes),     \
+            RESULTS_BYTES_MAX, PART_RESULTS                                                        \
+    }
 
 PLAIN(machine)
 PLAIN(task_define)
@@ -195,11 +200,11 @@ const struct shape *shape_of_payload(enum fsm_payload kind)
 uint32_t part_length(const struct part *part, const void *base)
 {
     const uint8_t *at = (const uint8_t *)base + part->count_at;
-    uint32_t number = 0;
+    uint32_t number = 1;
 
     switch ((enum part_count)part->count) {
     case PART_ONE:
-        return 1;
+        break;
     case PART_U8:
         number = *at;
         break;
@@ -401,7 +406,8 @@ static void tell_field(struct flat *flat, const struct shape *shape, const struc
         tell_number(flat, shape, field, *at, false);
         return;
     case VALUE_TEXT:
-        (void)text_format(text, sizeof(text), "\"%s\"", (const char *)at); /* fits: they are short */
+        (void)text_format(text, sizeof(text), "\"%s\"",
+                          (const char *)at); /* fits: they are short */
         text_clean(text);
         tell(flat, field->name, text, *at == '\0');
         return;

@@ -29,8 +29,8 @@ static void print_json(FILE *to, const struct finding *finding)
     if (finding->sequence != 0)
         (void)fprintf(to, ",\"sequence\":%" PRIu64, finding->sequence);
     if (finding->id.text[0] != '\0') {
-        (void)fprintf(to, ",\"kind\":\"%s\",\"id\":",
-                      machine_kind_name((enum machine_kind)finding->id.kind));
+        (void)fprintf(
+            to, ",\"kind\":\"%s\",\"id\":", machine_kind_name((enum machine_kind)finding->id.kind));
         json_put_string(to, finding->id.text);
     }
     (void)fputs(",\"where\":", to);

@@ -198,7 +198,8 @@ static void put_lanes(FILE *to, const struct machine *record)
         (void)fprintf(to, "%s{\"lane\":\"%s\",\"ticket\":%u", comma,
                       fsm_lane_name((enum fsm_lane)lane), record->lane_ticket[lane]);
         if (record->lane_effect[lane] != 0)
-            (void)fprintf(to, ",\"awaits\":\"%s\"", fsm_effect_name(def, record->lane_effect[lane]));
+            (void)fprintf(to, ",\"awaits\":\"%s\"",
+                          fsm_effect_name(def, record->lane_effect[lane]));
         (void)fputc('}', to);
         comma = ",";
     }
@@ -212,8 +213,8 @@ void record_put_json(FILE *to, const struct machine_id *id, const struct machine
 
     (void)fprintf(to, "{\"kind\":\"%s\",\"id\":", machine_kind_name(kind));
     json_put_string(to, id->text);
-    (void)fprintf(to, ",\"state\":\"%s\",\"head\":",
-                  fsm_state_name(fsm_definition(kind), record->state));
+    (void)fprintf(
+        to, ",\"state\":\"%s\",\"head\":", fsm_state_name(fsm_definition(kind), record->state));
     put_shape(to, shape_of_head(), record, redact);
     (void)fputs(",\"lanes\":", to);
     put_lanes(to, record);
@@ -235,8 +236,9 @@ void event_put_json(FILE *to, const struct journal_event *event, bool redact)
                   event->sequence, event->turn, when);
     (void)fprintf(to, ",\"unix_ns\":%" PRId64 ",\"now_ms\":", event->unix_ns);
     put_u64(to, event->now_ms);
-    (void)fprintf(to, ",\"seed\":\"%016" PRIx64 "\",\"peers\":%u,\"kind\":\"%s\",\"id\":",
-                  event->seed, event->peers, def->name);
+    (void)fprintf(to,
+                  ",\"seed\":\"%016" PRIx64 "\",\"peers\":%u,\"kind\":\"%s\",\"id\":", event->seed,
+                  event->peers, def->name);
     json_put_string(to, event->id.text);
     (void)fprintf(to, ",\"event\":\"%s\"", fsm_event_name(def, event->event.kind));
     (void)fprintf(to, ",\"lane\":%u,\"ticket\":%u,\"generation\":%u", event->event.lane,
@@ -248,8 +250,7 @@ void event_put_json(FILE *to, const struct journal_event *event, bool redact)
     for (uint8_t i = 0; i < event->issues_count; i++)
         (void)fprintf(to, "%s{\"effect\":\"%s\",\"lane\":\"%s\",\"ticket\":%u}", i > 0 ? "," : "",
                       fsm_effect_name(def, event->issues[i].effect),
-                      fsm_lane_name((enum fsm_lane)event->issues[i].lane),
-                      event->issues[i].ticket);
+                      fsm_lane_name((enum fsm_lane)event->issues[i].lane), event->issues[i].ticket);
     (void)fprintf(to, "],\"digest\":\"%016" PRIx64 "\"", event->digest);
     if (payload != NULL && event->event.payload != NULL) {
         (void)fputs(",\"payload\":", to);

@@ -139,27 +139,6 @@ static bool show_event(void *ctx, const struct journal_event *event)
     return true;
 }
 
-/* Values of "Env" objects, wherever they are, become ***. */
-static void redact_env(json_t *value)
-{
-    const char *name;
-    json_t *item;
-    size_t i;
-    void *next;
-
-    json_array_foreach(value, i, item) redact_env(item);
-    json_object_foreach_safe(value, next, name, item)
-    {
-        const char *key;
-        json_t *inner;
-        if (!text_equal(name, "Env") || !json_is_object(item)) {
-            redact_env(item);
-            continue;
-        }
-        json_object_foreach(item, key, inner) json_string_set(inner, "***");
-    }
-}
-
 static void show_spec(struct inspect *inspect, const struct machine_id *id)
 {
     char key[JOURNAL_KEY_SIZE], *bytes;
@@ -178,15 +157,14 @@ static void show_spec(struct inspect *inspect, const struct machine_id *id)
     json_t *spec = json_loadb(bytes, length, JSON_ALLOW_NUL, NULL);
     free(bytes);
     if (spec != NULL && !inspect_flag(inspect, FLAG_REVEAL))
-        redact_env(spec);
+        spec_redact(spec);
     char *text = json_dumps(spec, json ? JSON_COMPACT : JSON_INDENT(2));
     json_decref(spec);
-    if (text == NULL)
-        (void)fprintf(inspect->out, json ? "" : "\nspecification\n  %zu bytes that are no JSON\n",
-                      length);
-    else if (json)
+    if (text == NULL && !json)
+        (void)fprintf(inspect->out, "\nspecification\n  %zu bytes that are no JSON\n", length);
+    else if (text != NULL && json)
         (void)fprintf(inspect->out, ",\"spec\":%s", text);
-    else
+    else if (text != NULL)
         (void)fprintf(inspect->out, "\nspecification\n%s\n", text);
     free(text);
 }

@@ -114,8 +114,8 @@ static int take_field(const struct field *field, const json_t *value, void *base
         *at = (uint8_t)number;
         break;
     case VALUE_TEXT:
-        good = take_bytes(value, at, field->size - 1u, &length) == 0 &&
-               memchr(at, 0, length) == NULL;
+        good =
+            take_bytes(value, at, field->size - 1u, &length) == 0 && memchr(at, 0, length) == NULL;
         break;
     case VALUE_PAD:
         break;
@@ -177,8 +177,8 @@ static int take_part(const struct part *part, const json_t *value, void *base, s
     } else {
         length = (uint32_t)json_array_size(value);
         for (uint32_t i = 0; i < length && code == 0; i++)
-            code = take_shape(part->shape, json_array_get(value, i), at + i * part->shape->size,
-                              err);
+            code =
+                take_shape(part->shape, json_array_get(value, i), at + i * part->shape->size, err);
     }
     store_length(part, base, length);
     return code;

@@ -97,9 +97,10 @@ static int find_journal(struct inspect *inspect, const char *path, struct err *e
     if (number != 0)
         return err_os(err, ERR_REFUSED, number, "the journal in %s may not be read by this user",
                       path);
-    return err_set(err, ERR_GONE,
-                   "no journal in %s, %s/client/journal or %s/journal; name its directory with -dir",
-                   path, path, path);
+    return err_set(
+        err, ERR_GONE,
+        "no journal in %s, %s/client/journal or %s/journal; name its directory with -dir", path,
+        path, path);
 }
 
 int inspect_open(struct inspect *inspect, enum journal_mode mode, struct err *err)
@@ -154,7 +155,8 @@ static void ignore_bad(void *ctx, const char *table, const char *key, const void
 }
 
 /* The first event at or behind SEQUENCE; sequence 0 in RET if there is none. */
-static int moment_at(struct inspect *inspect, uint64_t sequence, struct moment *ret, struct err *err)
+static int moment_at(struct inspect *inspect, uint64_t sequence, struct moment *ret,
+                     struct err *err)
 {
     struct looking looking = {.inspect = inspect};
     int code =
@@ -318,7 +320,8 @@ void age_print(int64_t ns, char to[AGE_TEXT_SIZE])
     if (ms < 60000)
         (void)text_format(to, AGE_TEXT_SIZE, "%lld.%03llds", (long long)s, (long long)(ms % 1000));
     else if (s < 3600)
-        (void)text_format(to, AGE_TEXT_SIZE, "%lldm%llds", (long long)(s / 60), (long long)(s % 60));
+        (void)text_format(to, AGE_TEXT_SIZE, "%lldm%llds", (long long)(s / 60),
+                          (long long)(s % 60));
     else if (s < 86400)
         (void)text_format(to, AGE_TEXT_SIZE, "%lldh%lldm", (long long)(s / 3600),
                           (long long)(s / 60 % 60));
@@ -331,7 +334,8 @@ void age_print(int64_t ns, char to[AGE_TEXT_SIZE])
 
 bool id_in_alloc(const struct machine_id *id, const char *prefix)
 {
-    return text_starts_with(id->text, prefix) && (id->kind == MACHINE_ALLOC || strchr(id->text, '/'));
+    return text_starts_with(id->text, prefix) &&
+           (id->kind == MACHINE_ALLOC || strchr(id->text, '/'));
 }
 
 bool inspect_wants(const struct inspect *inspect, const struct machine_id *id)
@@ -414,6 +418,28 @@ void event_describe(const struct journal_event *event, char *to, size_t size)
 {
     agent_describe(event, to, size);
     text_clean(to);
+}
+
+void spec_redact(json_t *value)
+{
+    const char *name;
+    json_t *item;
+    size_t i;
+    void *next;
+
+    json_array_foreach(value, i, item) spec_redact(item);
+    json_object_foreach_safe(value, next, name, item)
+    {
+        const char *key;
+        json_t *inner;
+        if (text_equal(name, "secret") && json_is_string(item)) {
+            (void)json_string_set(item, "***"); /* valid UTF-8 */
+        } else if (text_equal(name, "Env") && json_is_object(item)) {
+            json_object_foreach(item, key, inner)(void) json_string_set(inner, "***");
+        } else {
+            spec_redact(item);
+        }
+    }
 }
 
 /* --- naming one machine --- */

@@ -7,8 +7,9 @@
 
 /*    flag         name          value       what */
 #define INSPECT_FLAGS(X)                                                                           \
-    X(DIR, "dir", "PATH", "the journal's directory or the data directory it is in;\n"              \
-                          "default: $CAIRN_DATA_DIR, or /var/lib/cairn")                           \
+    X(DIR, "dir", "PATH",                                                                          \
+      "the journal's directory or the data directory it is in;\n"                                  \
+      "default: $CAIRN_DATA_DIR, or /var/lib/cairn")                                               \
     X(JSON, "json", NULL, "one JSON value on each line")                                           \
     X(HELP, "h", NULL, "this text")                                                                \
     X(KIND, "kind", "KIND", "only machines of this kind: alloc, task, volume, plugin")             \
@@ -22,15 +23,17 @@
     X(FOLLOW, "f", NULL, "go on with what the daemon adds, until interrupted")                     \
     X(ALL, "all", NULL, "fields that are zero, too")                                               \
     X(REVEAL, "reveal", NULL, "show values that may be secret")                                    \
-    X(REDACT, "redact", NULL, "write *** for values that may be secret; such an export\n"          \
-                              "cannot be imported")                                                \
+    X(REDACT, "redact", NULL,                                                                      \
+      "write *** for values that may be secret; such an export\n"                                  \
+      "cannot be imported")                                                                        \
     X(OUT, "out", "FILE", "write to this new file, readable by its owner only")                    \
     X(HTML, "html", "FILE", "a page with everything in it, for any browser")                       \
     X(WIDTH, "width", "COLUMNS", "of the drawing; default: the terminal's")                        \
     X(REBOOTED, "rebooted", NULL, "as if the host had been booted since")                          \
     X(SERVERS, "servers", NULL, "as a client of servers, which have to be asked first")            \
-    X(AFTER, "after", "TIME", "as if the daemon came back so long after the last event;\n"         \
-                              "default: now")
+    X(AFTER, "after", "TIME",                                                                      \
+      "as if the daemon came back so long after the last event;\n"                                 \
+      "default: now")
 enum inspect_flag {
 #define X(flag, name, value, text) FLAG_##flag,
     INSPECT_FLAGS(X)
@@ -58,7 +61,8 @@ struct inspect {
     int kind;                  /* of -kind, -1: any */
 };
 
-enum { STATUS_OK = 0, STATUS_WRONG = 1, STATUS_USAGE = 2 };
+/* As all commands end (cli.h). */
+enum { STATUS_OK = 0, STATUS_WRONG = 1, STATUS_USAGE = 3 };
 
 /* --- verbs --- */
 
@@ -130,6 +134,9 @@ void record_summary(const struct machine *record, char *to, size_t size);
 
 /* agent_describe, with control characters replaced. */
 void event_describe(const struct journal_event *event, char *to, size_t size);
+
+/* Makes the values of "Env" objects and of members called "secret" ***, wherever they are. */
+void spec_redact(json_t *value);
 
 /* Finds the machine that TEXT names: an id or its begin, an alloc's before its parts. */
 int inspect_find(struct inspect *inspect, const char *text, struct machine_id *ret_id,

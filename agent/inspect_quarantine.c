@@ -24,8 +24,8 @@ static void put_item(struct inspect *inspect, const struct journal_quarantined *
 
     time_print(item->unix_ns, when);
     if (inspect_flag(inspect, FLAG_JSON)) {
-        (void)fprintf(inspect->out, "{\"number\":%" PRIu64 ",\"time\":\"%s\",\"table\":",
-                      item->number, when);
+        (void)fprintf(inspect->out,
+                      "{\"number\":%" PRIu64 ",\"time\":\"%s\",\"table\":", item->number, when);
         json_put_string(inspect->out, item->table);
         (void)fputs(",\"key\":", inspect->out);
         json_put_string(inspect->out, item->key);

@@ -212,17 +212,19 @@ static void describe_row(const struct fsm_def *def, uint16_t number, char *to, s
 static void describe_effect(const struct fsm_def *def, const struct foreseen *item, char *to,
                             size_t size)
 {
-    bool hook = def->effects[item->effect].lane == LANE_HOOK;
+    bool task = def->kind == MACHINE_TASK;
     char part[128];
 
     (void)text_format(to, size, "%s", fsm_effect_name(def, item->effect));
-    if (hook)
-        (void)text_format(part, sizeof(part), " %s of phase %s",
-                          def->kind == MACHINE_TASK ? task_hook_name(item->hook)
-                                                    : alloc_hook_name(item->hook),
+    if (def->effects[item->effect].lane != LANE_HOOK)
+        (void)text_format(part, sizeof(part), " for generation %u", item->generation);
+    else if (item->hook == (task ? (int)TASK_HOOK_COUNT : (int)ALLOC_HOOK_COUNT))
+        (void)text_format(part, sizeof(part), ", of which phase %s has none",
                           hook_phase_name(item->phase));
     else
-        (void)text_format(part, sizeof(part), " for generation %u", item->generation);
+        (void)text_format(part, sizeof(part), " %s of phase %s",
+                          task ? task_hook_name(item->hook) : alloc_hook_name(item->hook),
+                          hook_phase_name(item->phase));
     if (def->effects[item->effect].lane < LANE_COUNT)
         (void)text_append(to, size, part);
 }
@@ -398,7 +400,8 @@ int inspect_restore(struct inspect *inspect)
     struct err err = {0};
 
     if (after != NULL && (!text_to_duration_ns(after, &away_ns) || away_ns < 0))
-        return inspect_usage(inspect, "-after: \"%s\" is no length of time, as 90s or 1h30m", after);
+        return inspect_usage(inspect, "-after: \"%s\" is no length of time, as 90s or 1h30m",
+                             after);
     struct foresight foresight = {
         .inspect = inspect,
         .restore.authority = !inspect_flag(inspect, FLAG_SERVERS),

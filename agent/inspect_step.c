@@ -26,18 +26,18 @@ const char *inspect_assertion(void)
 bool inspect_attempt(void (*run)(void *ctx), void *ctx)
 {
     jmp_buf place;
-    volatile bool whole = false; /* set between setjmp and longjmp */
 
     check(landing == NULL); /* attempts do not nest */
     landing = &place;
-    check_on_failure(on_assertion);
-    if (_setjmp(place) == 0) {
-        run(ctx);
-        whole = true;
+    if (_setjmp(place) != 0) {
+        landing = NULL; /* the hook has been taken back before it was called */
+        return false;
     }
+    check_on_failure(on_assertion);
+    run(ctx);
     check_on_failure(NULL);
     landing = NULL;
-    return whole;
+    return true;
 }
 
 struct stepping {

@@ -38,7 +38,11 @@ struct verifying {
     struct present *present;
     struct moment previous;
     uint64_t hole; /* the newest event that is missing or cannot be read, 0: none */
+    uint32_t stride;
 };
+
+/* So many events at a time; between two strides the pages of the last one are given back. */
+enum { STRIDE_EVENTS = 1 << 16 };
 
 static struct finding finding_of(enum finding_kind kind)
 {
@@ -225,8 +229,8 @@ static void check_clocks(struct verifying *verifying, const struct journal_event
     finding.sequence = event->sequence;
     (void)text_format(finding.where, sizeof(finding.where), "event %" PRIu64, event->sequence);
     (void)text_format(finding.details, sizeof(finding.details),
-                      "turn %" PRIu64 " behind %" PRIu64 ", node time %" PRIu64 " ms behind %" PRIu64
-                      " ms",
+                      "turn %" PRIu64 " behind %" PRIu64 ", node time %" PRIu64
+                      " ms behind %" PRIu64 " ms",
                       event->turn, previous->turn, event->now_ms, previous->now_ms);
     tell(verifying, &finding);
 }
@@ -334,7 +338,7 @@ static bool note_event(void *ctx, const struct journal_event *event)
     } else {
         step_event(verifying, event);
     }
-    return true;
+    return --verifying->stride > 0;
 }
 
 /* --- the records as they are now --- */
@@ -545,9 +549,13 @@ static int verify_history(struct verifying *verifying, struct err *err)
 {
     int code = each_kind(verifying, journal_each_base, note_base, note_bad, err);
 
-    if (code < 0)
-        return code;
-    code = journal_each_event(verifying->journal, 0, note_event, note_bad, verifying, err);
+    while (code == 0 && verifying->stride == 0) {
+        uint64_t behind = verifying->previous.sequence;
+        verifying->stride = STRIDE_EVENTS;
+        code = journal_each_event(verifying->journal, behind == 0 ? 0 : behind + 1, note_event,
+                                  note_bad, verifying, err);
+        journal_release_memory(verifying->journal);
+    }
     if (code == 0 && verifying->previous.sequence != 0)
         check_gap(verifying, journal_next_sequence(verifying->journal));
     return code;
@@ -582,8 +590,7 @@ static int verify_rest(struct verifying *verifying, struct err *err)
     code = damage_of_walk(verifying, code, FINDING_DAMAGED_META, err);
     if (code < 0)
         return code;
-    code = journal_each_quarantined(verifying->journal, note_quarantined, verifying, err);
-    return damage_of_walk(verifying, code, FINDING_DAMAGED_QUARANTINE, err);
+    return journal_each_quarantined(verifying->journal, note_quarantined, verifying, err);
 }
 
 static void free_all(struct verifying *verifying)

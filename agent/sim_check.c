@@ -13,8 +13,9 @@
 
 enum { SWEEP_GRACE_MS = 200 };
 
-static void report(struct sim *sim, enum sim_outcome outcome, unsigned invariant,
-                   const char *format, va_list arguments)
+__attribute__((format(printf, 4, 0))) static void report(struct sim *sim, enum sim_outcome outcome,
+                                                         unsigned invariant, const char *format,
+                                                         va_list arguments)
 {
     char text[SIM_VIOLATION_SIZE - 16];
 

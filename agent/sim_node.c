@@ -132,23 +132,23 @@ static void apply_task_hook(struct sim *sim, struct sim_call *call)
 static void answer_hook(struct sim *sim, struct sim_call *call)
 {
     bool task = call->whom.kind == MACHINE_TASK;
-    struct {
-        struct hook_outcome outcome;
-        uint8_t results[128];
-    } answer = {.outcome = {.code = call->code, .hook = call->hook, .recoverable = !call->hard}};
+    uint8_t room[sizeof(struct hook_outcome) + 128] __attribute__((aligned(8))) = {0};
+    struct hook_outcome *outcome = (struct hook_outcome *)(void *)room;
 
-    (void)text_copy(answer.outcome.text, sizeof(answer.outcome.text), call->text); /* fits */
+    outcome->code = call->code;
+    outcome->hook = call->hook;
+    outcome->recoverable = !call->hard;
+    (void)text_copy(outcome->text, sizeof(outcome->text), call->text); /* fits */
     if (call->code == 0 && task && call->phase == PHASE_PRESTART && call->hook < TASK_HOOK_COUNT) {
-        struct results results = {answer.results, 0, sizeof(answer.results)};
+        struct results results = {outcome->results, 0, 128};
         int code =
             results_set(&results, call->hook, RESULT_ENV, task_hook_name(call->hook), "made", 4);
         check(code == 0);
-        memcpy(answer.outcome.results, answer.results, results.used); /* the same place */
-        answer.outcome.results_bytes = results.used;
+        outcome->results_bytes = results.used;
     }
     uint8_t event = call->code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE)
                                     : (task ? TE_HOOK_FAILED : AE_HOOK_FAILED);
-    sim_call_done(sim, call, event, &answer.outcome);
+    sim_call_done(sim, call, event, outcome);
 }
 
 /* --- claims and mounts --- */

@@ -57,7 +57,7 @@ void sim_say(struct sim *sim, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, arguments); /* cut */
     va_end(arguments);
-    (void)strcat(line, "\n"); /* one byte was left for it */
+    (void)text_append(line, sizeof(line), "\n"); /* one byte was left for it */
     sim->print(sim->print_ctx, line);
 }
 

@@ -35,7 +35,8 @@ struct standalone {
     struct job *jobs;
     struct standalone_evaluation *evaluations; /* ring */
     uint64_t evaluations_count;
-    bool collect_wanted;
+    bool tidy_wanted;
+    bool forget_stopped; /* system gc was asked for, and some job still has allocs */
 };
 
 struct standalone *standalone_new(struct daemon *daemon)
@@ -620,6 +621,45 @@ int standalone_deregister(struct standalone *standalone, const char *namespace, 
     return 0;
 }
 
+int standalone_stop_alloc(struct standalone *standalone, const char *alloc,
+                          struct standalone_evaluation *ret_evaluation, struct err *err)
+{
+    const struct alloc *record = agent_alloc(daemon_core(standalone->daemon), alloc);
+
+    if (record == NULL)
+        return err_set(err, ERR_GONE, "alloc not found");
+    struct job *job = find_job(standalone, record->assign.namespace, record->assign.job_id);
+    if (job == NULL)
+        return err_set(err, ERR_GONE,
+                       "the alloc's job \"%s\" is not known any more: stop it by "
+                       "removing the alloc",
+                       record->assign.job_id);
+    if (daemon_degraded(standalone->daemon) != NULL)
+        return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
+                       daemon_degraded(standalone->daemon));
+
+    struct gathering gathering = {standalone, job, job->json, NULL, NULL, 0};
+    int code = 0;
+    agent_each(daemon_core(standalone->daemon), MACHINE_ALLOC, gather, &gathering);
+    *ret_evaluation = begin_evaluation(job, "alloc-stop");
+    agent_propose(daemon_core(standalone->daemon), true);
+    for (size_t i = 0; i < gathering.count; i++) {
+        if (!text_equal(gathering.ids[i].text, alloc))
+            continue;
+        stop_alloc(standalone, &gathering.ids[i], "alloc was stopped by a user", false);
+        gathering.allocs[i].live = gathering.allocs[i].succeeded = false;
+        ret_evaluation->stopped++;
+    }
+    if (!job->public.stop)
+        code = reconcile(standalone, job, &gathering, ret_evaluation, err);
+    agent_propose(daemon_core(standalone->daemon), false);
+    free(gathering.allocs);
+    free(gathering.ids);
+    if (code == 0)
+        keep_evaluation(standalone, ret_evaluation);
+    return code;
+}
+
 /* --- collecting --- */
 
 struct ended {
@@ -664,10 +704,12 @@ static bool count_alloc(void *ctx, const struct machine_id *id, const struct mac
     return true;
 }
 
-/* Forgets jobs that were purged, or are stopped and have no alloc left. */
-static void forget_jobs(struct standalone *standalone, bool all_stopped)
+/* Forgets jobs without allocs that were purged, or are stopped if ALL_STOPPED.  True if that was
+ * wanted and a stopped job still has allocs. */
+static bool forget_jobs(struct standalone *standalone, bool all_stopped)
 {
     struct job *job, *next;
+    bool more = false;
 
     HASH_ITER(hh, standalone->jobs, job, next)
     {
@@ -676,12 +718,15 @@ static void forget_jobs(struct standalone *standalone, bool all_stopped)
         if (job->unsaved || !(purged || (all_stopped && job->public.stop)))
             continue;
         agent_each(daemon_core(standalone->daemon), MACHINE_ALLOC, count_alloc, &gathering);
-        if (gathering.count > 0)
+        if (gathering.count > 0) {
+            more = all_stopped;
             continue;
+        }
         agent_spec(daemon_core(standalone->daemon), job->key, NULL, 0);
         job_free(standalone, job);
         daemon_changed(standalone->daemon);
     }
+    return more;
 }
 
 static void collect(struct standalone *standalone, size_t kept)
@@ -700,13 +745,21 @@ static void collect(struct standalone *standalone, size_t kept)
 void standalone_collect(struct standalone *standalone)
 {
     collect(standalone, 0);
-    forget_jobs(standalone, true);
+    standalone->forget_stopped = forget_jobs(standalone, true);
 }
 
 void standalone_alloc_ended(struct standalone *standalone)
 {
+    standalone->tidy_wanted = true; /* once for all that end in one turn */
+}
+
+void standalone_tidy(struct standalone *standalone)
+{
+    if (!standalone->tidy_wanted)
+        return;
+    standalone->tidy_wanted = false;
     collect(standalone, daemon_config(standalone->daemon)->gc_max_allocs);
-    forget_jobs(standalone, false);
+    standalone->forget_stopped = forget_jobs(standalone, standalone->forget_stopped);
 }
 
 /* --- looking --- */

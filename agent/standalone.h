@@ -42,11 +42,19 @@ int standalone_deregister(struct standalone *standalone, const char *namespace, 
                           bool purge, struct standalone_evaluation *ret_evaluation,
                           struct err *err);
 
+/* Stops one alloc; while its job is wanted another is placed for it.  ERR_GONE: no such alloc. */
+int standalone_stop_alloc(struct standalone *standalone, const char *alloc,
+                          struct standalone_evaluation *ret_evaluation, struct err *err);
+
 /* Destroys every terminal alloc (system gc) and forgets dead jobs without allocs. */
 void standalone_collect(struct standalone *standalone);
 
-/* An alloc has ended or gone: collects what is over the configured bound. */
+/* An alloc has ended or gone: the next standalone_tidy has something to look at. */
 void standalone_alloc_ended(struct standalone *standalone);
+
+/* Once after each turn: destroys ended allocs over the configured bound, forgets jobs that were
+ * purged and have no alloc left.  What it posts is work for the next turn. */
+void standalone_tidy(struct standalone *standalone);
 
 struct standalone_job {
     const char *namespace, *id;

@@ -57,8 +57,18 @@ static struct step *step_add(struct timeline *timeline, struct timeline_lane *la
 
 /* --- what an event means to a reader --- */
 
-static enum note_kind note_exit(const struct exited *exited, char *to, size_t size)
+/* True if the end of a payload was wanted: it had been told to end. */
+static bool is_ordered(const struct journal_event *event)
 {
+    return event->id.kind == MACHINE_TASK &&
+           (event->before == T_PREKILL || event->before == T_DELAYING ||
+            event->before == T_STOPPING);
+}
+
+static enum note_kind note_exit(const struct journal_event *event, char *to, size_t size)
+{
+    const struct exited *exited = event->event.payload;
+    bool well = exited->known && exited->code == 0 && exited->signal == 0;
     char part[64];
 
     if (!exited->known) {
@@ -74,7 +84,7 @@ static enum note_kind note_exit(const struct exited *exited, char *to, size_t si
         (void)text_format(part, sizeof(part), ": %.60s", exited->message);
         (void)text_append(to, size, part);
     }
-    return exited->known && exited->code == 0 && exited->signal == 0 ? NOTE_ENDED : NOTE_CRASHED;
+    return well || is_ordered(event) ? NOTE_ENDED : NOTE_CRASHED;
 }
 
 static enum note_kind note_started(const struct journal_event *event, char *to, size_t size)
@@ -105,7 +115,7 @@ static enum note_kind note_of(const struct journal_event *event, char *to, size_
 
     switch ((enum fsm_payload)def->events[event->event.kind].payload) {
     case PAYLOAD_EXIT:
-        return note_exit(payload, to, size);
+        return note_exit(event, to, size);
     case PAYLOAD_STARTED:
         return note_started(event, to, size);
     case PAYLOAD_FAILURE: {

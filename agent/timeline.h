@@ -15,7 +15,7 @@ enum note_kind {
     NOTE_NONE,
     NOTE_STARTED, /* a payload runs */
     NOTE_FOUND,   /* and was found again after a restart */
-    NOTE_ENDED,   /* well */
+    NOTE_ENDED,   /* well, or as ordered */
     NOTE_CRASHED, /* with an error, by a signal, or nobody knows how */
     NOTE_FAILED,  /* something that was tried */
     NOTE_ORDER,   /* somebody wanted it: stop, restart, kill */
@@ -52,8 +52,8 @@ struct timeline {
     struct timeline_lane *lanes;
     struct timeline_restart *restarts;
     size_t restarts_count, restarts_size;
-    uint64_t first, last;         /* range of sequences asked for */
-    uint64_t begin_ms, end_ms;    /* node time */
+    uint64_t first, last;      /* range of sequences asked for */
+    uint64_t begin_ms, end_ms; /* node time */
     int64_t begin_unix_ns;
     uint64_t previous_ms, restart_turn, steps_count;
     bool cut; /* more events than TIMELINE_EVENTS_MAX */

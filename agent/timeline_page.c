@@ -17,8 +17,8 @@ static const char placeholder[] = "@TIMELINE@";
 static const char *note_name(uint8_t note)
 {
     static const char *const names[] = {
-        [NOTE_NONE] = "",          [NOTE_STARTED] = "started", [NOTE_FOUND] = "found",
-        [NOTE_ENDED] = "ended",    [NOTE_CRASHED] = "crashed", [NOTE_FAILED] = "failed",
+        [NOTE_NONE] = "",       [NOTE_STARTED] = "started", [NOTE_FOUND] = "found",
+        [NOTE_ENDED] = "ended", [NOTE_CRASHED] = "crashed", [NOTE_FAILED] = "failed",
         [NOTE_ORDER] = "order",
     };
 
@@ -121,8 +121,7 @@ void timeline_put_json(struct timeline *timeline, FILE *to)
 
     time_print(timeline->begin_unix_ns, begin);
     (void)fprintf(to, "{\"begin\":\"%s\",\"begin_unix_ms\":%" PRId64 ",\"length_ms\":%" PRIu64,
-                  begin, timeline->begin_unix_ns / 1000000,
-                  timeline->end_ms - timeline->begin_ms);
+                  begin, timeline->begin_unix_ns / 1000000, timeline->end_ms - timeline->begin_ms);
     (void)fprintf(to, ",\"cut\":%s,\"restarts\":[", timeline->cut ? "true" : "false");
     for (size_t i = 0; i < timeline->restarts_count; i++) {
         const struct timeline_restart *restart = &timeline->restarts[i];
@@ -148,8 +147,8 @@ void timeline_put_json(struct timeline *timeline, FILE *to)
 
 int timeline_put_html(struct timeline *timeline, const char *path, struct err *err)
 {
-    const char *place = memmem(timeline_page, timeline_page_length, placeholder,
-                               strlen(placeholder));
+    const char *place =
+        memmem(timeline_page, timeline_page_length, placeholder, strlen(placeholder));
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     check(place != NULL); /* the page is ours */

@@ -51,8 +51,8 @@ static void place_moments(struct drawing *drawing)
     size_t count = 0;
     double sum = 0;
 
-    drawing->moments = calloc(timeline->steps_count + timeline->restarts_count + 2,
-                              sizeof(*drawing->moments));
+    drawing->moments =
+        calloc(timeline->steps_count + timeline->restarts_count + 2, sizeof(*drawing->moments));
     check(drawing->moments != NULL);
     drawing->moments[count++] = timeline->begin_ms;
     drawing->moments[count++] = timeline->end_ms;
@@ -348,7 +348,7 @@ void timeline_put_text(struct timeline *timeline)
     if (number > LANES_MAX)
         (void)fprintf(timeline->inspect->out, "(%u more; see -alloc, -kind, -since, -html)\n",
                       number - LANES_MAX);
-    (void)fputs("\n= alive  . over  x crashed  o ended well  ! failed  R daemon came back  "
+    (void)fputs("\n= alive  . over  x crashed  o ended as it should  ! failed  R daemon came back  "
                 "B host was booted\n\n",
                 timeline->inspect->out);
     put_words(timeline);

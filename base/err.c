@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-__attribute__((format(printf, 3, 0))) static int fill(struct err *err, int code,
-                                                      const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static int fill(struct err *err, int code, const char *format,
+                                                      va_list args)
 {
     if (err == NULL)
         return code;

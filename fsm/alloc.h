@@ -8,6 +8,9 @@
 #ifndef CAIRN_FSM_ALLOC_H
 #define CAIRN_FSM_ALLOC_H
 
+/* Lists are aligned by hand. */
+/* clang-format off */
+
 #include "fsm/fields.h"
 #include "fsm/fsm.h"
 

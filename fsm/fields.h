@@ -12,6 +12,9 @@
 #ifndef CAIRN_FSM_FIELDS_H
 #define CAIRN_FSM_FIELDS_H
 
+/* Lists are aligned by hand. */
+/* clang-format off */
+
 #include "base/base.h"
 #include "fsm/spec.h"
 

@@ -32,8 +32,8 @@ enum machine_kind {
 
 enum {
     MACHINE_ID_SIZE = 135,
-    FSM_EVENTS_MAX = 64,            /* width of an event mask */
-    FSM_EFFECTS_MAX = 6,            /* effects of one row */
+    FSM_EVENTS_MAX = 64, /* width of an event mask */
+    FSM_EFFECTS_MAX = 6, /* effects of one row */
     FSM_RECORD_BYTES_MAX = 48 * 1024,
     FSM_PAYLOAD_BYTES_MAX = 40 * 1024,
 };
@@ -57,15 +57,15 @@ const char *machine_kind_name(enum machine_kind kind);
 /* --- lanes --- */
 
 enum fsm_lane {
-    LANE_HOOK,      /* hooks of an alloc or task */
-    LANE_DRIVER,    /* processes */
-    LANE_RPC,       /* calls to the server */
-    LANE_NODE,      /* calls to a plugin, mounts */
-    LANE_WAIT,      /* waiting for another alloc */
-    LANE_COUNT,     /* lanes above are awaited; those below never complete */
-    LANE_CLOCK,     /* the machine's own timer */
-    LANE_TELL,      /* news and answers to the outside */
-    LANE_SEND,      /* messages to other machines, in the same turn */
+    LANE_HOOK,   /* hooks of an alloc or task */
+    LANE_DRIVER, /* processes */
+    LANE_RPC,    /* calls to the server */
+    LANE_NODE,   /* calls to a plugin, mounts */
+    LANE_WAIT,   /* waiting for another alloc */
+    LANE_COUNT,  /* lanes above are awaited; those below never complete */
+    LANE_CLOCK,  /* the machine's own timer */
+    LANE_TELL,   /* news and answers to the outside */
+    LANE_SEND,   /* messages to other machines, in the same turn */
 };
 
 const char *fsm_lane_name(enum fsm_lane lane);
@@ -74,17 +74,17 @@ const char *fsm_lane_name(enum fsm_lane lane);
 
 /* Head of every record. */
 struct machine {
-    uint64_t revision;              /* events applied so far */
-    uint64_t entered_ms;            /* node time at which the state was entered */
-    uint64_t deadline_ms;           /* node time of the next TIMEOUT, 0: none */
-    uint32_t generation;            /* of the outside work; grows when new work begins */
-    uint32_t tickets;               /* tickets issued so far */
-    uint32_t attempt;               /* failed tries since the state was entered */
+    uint64_t revision;    /* events applied so far */
+    uint64_t entered_ms;  /* node time at which the state was entered */
+    uint64_t deadline_ms; /* node time of the next TIMEOUT, 0: none */
+    uint32_t generation;  /* of the outside work; grows when new work begins */
+    uint32_t tickets;     /* tickets issued so far */
+    uint32_t attempt;     /* failed tries since the state was entered */
     uint32_t lane_ticket[LANE_COUNT];
-    uint8_t lane_effect[LANE_COUNT];/* the awaited effect of each lane, 0: none */
-    uint8_t kind;                   /* enum machine_kind */
+    uint8_t lane_effect[LANE_COUNT]; /* the awaited effect of each lane, 0: none */
+    uint8_t kind;                    /* enum machine_kind */
     uint8_t state;
-    uint8_t restored;               /* was brought back since it was defined */
+    uint8_t restored; /* was brought back since it was defined */
 };
 
 /* --- events --- */
@@ -99,37 +99,37 @@ enum fsm_class {
 };
 
 struct fsm_event {
-    uint8_t kind;                   /* in the machine's event list */
-    uint8_t lane;                   /* completions: enum fsm_lane */
-    uint32_t ticket;                /* completions */
-    uint32_t generation;            /* news */
-    uint64_t reply;                 /* requests: who waits; not journaled, 0 for nobody */
-    const void *payload;            /* struct of the event's payload kind, NULL for none */
+    uint8_t kind;        /* in the machine's event list */
+    uint8_t lane;        /* completions: enum fsm_lane */
+    uint32_t ticket;     /* completions */
+    uint32_t generation; /* news */
+    uint64_t reply;      /* requests: who waits; not journaled, 0 for nobody */
+    const void *payload; /* struct of the event's payload kind, NULL for none */
 };
 
 /* What comes with every step: time, chance, and what the core knows of the machine's peers. */
 struct fsm_now {
-    uint64_t ms;                    /* node time */
-    int64_t unix_ns;                /* wall clock, for reports only; decides nothing */
-    uint64_t seed;                  /* chance for this one step */
-    uint32_t peers;                 /* FSM_PEER_* and a count, see volume.h; 0 for others */
+    uint64_t ms;     /* node time */
+    int64_t unix_ns; /* wall clock, for reports only; decides nothing */
+    uint64_t seed;   /* chance for this one step */
+    uint32_t peers;  /* FSM_PEER_* and a count, see volume.h; 0 for others */
 };
 
 /* --- tables --- */
 
 enum fsm_state_flags {
-    FSM_INITIAL = 1,                /* no record exists */
-    FSM_FINAL = 2,                  /* the record is deleted by the commit that reaches it */
-    FSM_RESTING = 4,                /* may wait for ever */
+    FSM_INITIAL = 1, /* no record exists */
+    FSM_FINAL = 2,   /* the record is deleted by the commit that reaches it */
+    FSM_RESTING = 4, /* may wait for ever */
 };
 
-enum { FSM_LIMIT_RULES = -1 };      /* the state's limit is computed by the machine's rules */
+enum { FSM_LIMIT_RULES = -1 }; /* the state's limit is computed by the machine's rules */
 
 struct fsm_state {
     const char *name;
-    int64_t limit_ms;               /* 0: none; FSM_LIMIT_RULES; else TIMEOUT after this long */
-    uint64_t ignored;               /* late or repeated: counted, changes nothing */
-    uint64_t never;                 /* arrival is our own mistake */
+    int64_t limit_ms; /* 0: none; FSM_LIMIT_RULES; else TIMEOUT after this long */
+    uint64_t ignored; /* late or repeated: counted, changes nothing */
+    uint64_t never;   /* arrival is our own mistake */
     uint8_t flags;
 };
 
@@ -140,15 +140,15 @@ struct fsm_row {
 
 struct fsm_event_def {
     const char *name;
-    uint8_t class;                  /* enum fsm_class */
-    uint8_t payload;                /* enum fsm_payload, fields.h */
+    uint8_t class;   /* enum fsm_class */
+    uint8_t payload; /* enum fsm_payload, fields.h */
 };
 
 struct fsm_effect_def {
     const char *name;
     uint8_t lane;
-    uint64_t completions;           /* mask of the events that can end it */
-    uint32_t timeout_ms;            /* after which the router reports it failed; 0: never */
+    uint64_t completions; /* mask of the events that can end it */
+    uint32_t timeout_ms;  /* after which the router reports it failed; 0: never */
 };
 
 typedef bool fsm_guard(const struct machine *record, const struct fsm_event *event,
@@ -156,20 +156,20 @@ typedef bool fsm_guard(const struct machine *record, const struct fsm_event *eve
 
 struct fsm_guard_def {
     const char *name;
-    fsm_guard *holds;               /* NULL: always */
+    fsm_guard *holds; /* NULL: always */
 };
 
 /* Who gets a message. */
 enum fsm_audience {
-    TO_MACHINE,     /* the one named */
-    TO_VOLUME_PEERS,/* every other volume machine with the sender's stage key */
-    TO_PLUGIN_USERS,/* every volume machine that needs the sending plugin */
+    TO_MACHINE,      /* the one named */
+    TO_VOLUME_PEERS, /* every other volume machine with the sender's stage key */
+    TO_PLUGIN_USERS, /* every volume machine that needs the sending plugin */
 };
 
 struct fsm_message {
     enum fsm_audience audience;
     struct machine_id to;
-    struct fsm_event event;         /* payload copied by the receiver of the call */
+    struct fsm_event event; /* payload copied by the receiver of the call */
 };
 
 typedef void fsm_send(void *ctx, const struct fsm_message *message);
@@ -180,13 +180,13 @@ struct fsm_def {
     const struct fsm_state *states;
     const struct fsm_row *rows;
     const struct fsm_event_def *events;
-    const struct fsm_effect_def *effects;   /* [0] is no effect */
-    const struct fsm_guard_def *guards;     /* [0] is ALWAYS */
+    const struct fsm_effect_def *effects; /* [0] is no effect */
+    const struct fsm_guard_def *guards;   /* [0] is ALWAYS */
     uint16_t rows_count;
     uint8_t kind;
     uint8_t states_count, events_count, effects_count, guards_count;
     uint8_t timeout_event, restore_event;
-    uint32_t record_bytes;                  /* of a record without its tail */
+    uint32_t record_bytes; /* of a record without its tail */
 
     /* Rules, pure like everything here; see <machine>_rules.c. */
     void (*absorb)(struct machine *record, const struct fsm_event *event,
@@ -198,7 +198,7 @@ struct fsm_def {
     void (*send)(const struct machine_id *self, struct machine *record, uint8_t effect,
                  const struct fsm_event *event, fsm_send *send, void *ctx);
     uint32_t (*record_size)(const struct machine *record);
-    const char *(*broken)(const struct machine *record);    /* the violated invariant, or NULL */
+    const char *(*broken)(const struct machine *record); /* the violated invariant, or NULL */
 };
 
 /* The definition of a kind; never NULL. */
@@ -207,10 +207,10 @@ const struct fsm_def *fsm_definition(enum machine_kind kind);
 /* --- the engine --- */
 
 enum fsm_verdict {
-    FSM_MOVED,      /* a row was taken; the record has changed */
-    FSM_IGNORED,    /* the state ignores this event */
-    FSM_STALE,      /* a completion nobody awaits, news of another generation, an old timer */
-    FSM_NEVER,      /* our own mistake: the caller asserts */
+    FSM_MOVED,   /* a row was taken; the record has changed */
+    FSM_IGNORED, /* the state ignores this event */
+    FSM_STALE,   /* a completion nobody awaits, news of another generation, an old timer */
+    FSM_NEVER,   /* our own mistake: the caller asserts */
 };
 
 const char *fsm_verdict_name(enum fsm_verdict verdict);
@@ -218,18 +218,19 @@ const char *fsm_verdict_name(enum fsm_verdict verdict);
 struct fsm_issue {
     uint8_t effect;
     uint8_t lane;
-    uint32_t ticket;                /* 0 on lanes that never complete */
+    uint32_t ticket; /* 0 on lanes that never complete */
 };
 
 struct fsm_step {
-    const struct fsm_row *row;      /* NULL unless FSM_MOVED */
-    uint8_t before, after;          /* states */
+    const struct fsm_row *row; /* NULL unless FSM_MOVED */
+    uint8_t before, after;     /* states */
     uint8_t issues_count;
-    struct fsm_issue issues[FSM_EFFECTS_MAX];   /* LANE_SEND and LANE_CLOCK effects left out */
+    struct fsm_issue issues[FSM_EFFECTS_MAX]; /* LANE_SEND and LANE_CLOCK effects left out */
 };
 
-/* Steps RECORD of the machine SELF, which has room for FSM_RECORD_BYTES_MAX bytes and is zeroed beyond its size; it is
- * changed only when the verdict is FSM_MOVED.  Messages go to SEND while it runs.  Pure. */
+/* Steps RECORD of the machine SELF.  RECORD has room for FSM_RECORD_BYTES_MAX bytes and is zeroed
+ * beyond its size; it is changed only when the verdict is FSM_MOVED.  Messages go to SEND while it
+ * runs.  Pure. */
 enum fsm_verdict fsm_step(const struct fsm_def *def, const struct machine_id *self,
                           struct machine *record, const struct fsm_event *event,
                           const struct fsm_now *now, fsm_send *send, void *ctx,

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 enum {
-    SPEC_TASKS_MAX = 64,        /* tasks in one group */
-    SPEC_NAME_SIZE = 96,        /* job, group and task names with their NUL */
+    SPEC_TASKS_MAX = 64, /* tasks in one group */
+    SPEC_NAME_SIZE = 96, /* job, group and task names with their NUL */
     SPEC_NAMESPACE_SIZE = 96,
     SPEC_DRIVER_SIZE = 64,
 };
@@ -43,13 +43,13 @@ struct spec_restart {
 struct spec_resources {
     uint32_t cpu_mhz;
     uint32_t memory_mb;
-    uint32_t memory_max_mb;     /* 0: no more than memory_mb */
+    uint32_t memory_max_mb; /* 0: no more than memory_mb */
     uint32_t cores;
 };
 
 struct spec_logs {
-    uint32_t max_files;         /* default 10 */
-    uint32_t max_file_size_mb;  /* default 10 */
+    uint32_t max_files;        /* default 10 */
+    uint32_t max_file_size_mb; /* default 10 */
     bool disabled;
 };
 
@@ -60,14 +60,14 @@ struct task_spec {
     const char *name;
     const char *driver;
     const char *user;
-    const char *config_json;    /* the driver's own block, an object, not yet interpolated */
-    struct spec_pairs env;      /* not yet interpolated */
-    struct spec_pairs meta;     /* job, group and task meta merged, the task winning */
+    const char *config_json; /* the driver's own block, an object, not yet interpolated */
+    struct spec_pairs env;   /* not yet interpolated */
+    struct spec_pairs meta;  /* job, group and task meta merged, the task winning */
     struct spec_restart restart;
     struct spec_resources resources;
     struct spec_logs logs;
-    const char *kill_signal;    /* "SIGTERM", or "" for the driver's default */
-    uint64_t kill_timeout_ms;   /* default 5 s */
+    const char *kill_signal;  /* "SIGTERM", or "" for the driver's default */
+    uint64_t kill_timeout_ms; /* default 5 s */
     uint64_t shutdown_delay_ms;
     enum spec_lifecycle lifecycle;
     bool sidecar;
@@ -75,17 +75,17 @@ struct task_spec {
 };
 
 struct alloc_spec {
-    const char *id;             /* UUID */
-    const char *name;           /* job.group[index] */
+    const char *id;   /* UUID */
+    const char *name; /* job.group[index] */
     const char *eval_id;
     const char *namespace;
     const char *job_id;
     const char *job_name;
     const char *job_parent_id;
-    const char *job_type;       /* service, batch, system, sysbatch */
+    const char *job_type; /* service, batch, system, sysbatch */
     uint64_t job_version;
     const char *region;
-    const char *datacenter;     /* of the node it was placed on */
+    const char *datacenter; /* of the node it was placed on */
     const char *group;
     uint32_t index;
     uint64_t group_shutdown_delay_ms;

@@ -9,6 +9,9 @@
 #ifndef CAIRN_FSM_VOLUME_H
 #define CAIRN_FSM_VOLUME_H
 
+/* Lists are aligned by hand. */
+/* clang-format off */
+
 #include "fsm/fields.h"
 #include "fsm/fsm.h"
 

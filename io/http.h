@@ -16,10 +16,10 @@
 /* --- out --- */
 
 struct http_reply {
-    int status;                 /* 0 when no whole answer came; then error says why */
-    const char *body;           /* borrowed until the callback returns, NUL behind it */
+    int status;       /* 0 when no whole answer came; then error says why */
+    const char *body; /* borrowed until the callback returns, NUL behind it */
     size_t body_length;
-    const char *headers;        /* all header lines, each with its \r\n, borrowed likewise */
+    const char *headers; /* all header lines, each with its \r\n, borrowed likewise */
     /* ERR_AGAIN: not connected, nothing was sent; ERR_TIMEOUT; ERR_LIMIT: body or headers too
      * large; ERR_INVALID: no such request can be made; ERR_CANCELED; ERR_REFUSED: the peer's
      * certificate; ERR_IO: all else, the peer may have acted.  Recoverable if a repetition may
@@ -34,9 +34,9 @@ struct http_call {
     const char *const *headers; /* "Name: value" lines, NULL-terminated, or NULL */
     const void *body;           /* or NULL */
     size_t body_length;
-    uint64_t timeout_ms;        /* whole call; 0 is 60 s */
-    size_t body_bytes_max;      /* of the reply, streamed or not; 0 is 64 MiB */
-    uint32_t redirects_max;     /* followed, http and https only; 0: a 3xx is the answer */
+    uint64_t timeout_ms;    /* whole call; 0 is 60 s */
+    size_t body_bytes_max;  /* of the reply, streamed or not; 0 is 64 MiB */
+    uint32_t redirects_max; /* followed, http and https only; 0: a 3xx is the answer */
     /* When set, the body of a 2xx answer is handed over as it comes and reply.body stays empty
      * (any other answer's body is in reply.body); returning false ends the call with
      * ERR_CANCELED. */
@@ -64,13 +64,13 @@ struct http_server;
 struct http_exchange; /* one request being answered */
 
 struct http_listen {
-    const char *address;            /* numeric address, or NULL with unix_socket */
-    uint16_t port;                  /* 0: the system chooses; see http_server_port */
-    const char *unix_socket;        /* path to listen on (mode 0600), or NULL */
-    size_t body_bytes_max;          /* larger requests get 413 */
-    uint32_t connections_max;       /* more wait in the kernel's queue */
-    uint64_t arrive_ms;             /* for a request to arrive whole; 0: 10 s */
-    uint64_t idle_ms;               /* of a connection; to take what is queued; 0: 5 min */
+    const char *address;      /* numeric address, or NULL with unix_socket */
+    uint16_t port;            /* 0: the system chooses; see http_server_port */
+    const char *unix_socket;  /* path to listen on (mode 0600), or NULL */
+    size_t body_bytes_max;    /* larger requests get 413 */
+    uint32_t connections_max; /* more wait in the kernel's queue */
+    uint64_t arrive_ms;       /* for a request to arrive whole; 0: 10 s */
+    uint64_t idle_ms;         /* of a connection; to take what is queued; 0: 5 min */
     /* A whole request has come.  The handler answers now or later, exactly once, with
      * http_respond or http_stream_begin. */
     void (*handle)(void *ctx, struct http_exchange *exchange);
@@ -88,7 +88,7 @@ uint16_t http_server_port(const struct http_server *server);
 /* Of the request, borrowed until the exchange has been answered. */
 const char *http_method(const struct http_exchange *exchange);
 const char *http_path(const struct http_exchange *exchange); /* decoded UTF-8, without the query */
-const char *http_query(const struct http_exchange *exchange, const char *name); /* NULL: absent */
+const char *http_query(const struct http_exchange *exchange, const char *name);  /* NULL: absent */
 const char *http_header(const struct http_exchange *exchange, const char *name); /* any case */
 const char *http_body(const struct http_exchange *exchange, size_t *ret_length); /* NUL behind */
 

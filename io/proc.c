@@ -183,11 +183,12 @@ int proc_kill_group(const struct proc_identity *leader, struct err *err)
 
 /* --- names of signals --- */
 
+/* clang-format off */
 #define SIGNALS(X)                                                                                 \
-    X(HUP)                                                                                         \
-    X(INT) X(QUIT) X(ILL) X(TRAP) X(ABRT) X(BUS) X(FPE) X(KILL) X(USR1) X(SEGV) X(USR2) X(PIPE)    \
-        X(ALRM) X(TERM) X(STKFLT) X(CHLD) X(CONT) X(STOP) X(TSTP) X(TTIN) X(TTOU) X(URG) X(XCPU)   \
-            X(XFSZ) X(VTALRM) X(PROF) X(WINCH) X(IO) X(PWR) X(SYS)
+    X(HUP) X(INT) X(QUIT) X(ILL) X(TRAP) X(ABRT) X(BUS) X(FPE) X(KILL) X(USR1) X(SEGV) X(USR2)     \
+    X(PIPE) X(ALRM) X(TERM) X(STKFLT) X(CHLD) X(CONT) X(STOP) X(TSTP) X(TTIN) X(TTOU) X(URG)       \
+    X(XCPU) X(XFSZ) X(VTALRM) X(PROF) X(WINCH) X(IO) X(PWR) X(SYS)
+/* clang-format on */
 
 enum { SIGNAL_NUMBER_MAX = 64 };
 

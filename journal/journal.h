@@ -164,6 +164,16 @@ int journal_each_quarantined(struct journal *journal, journal_quarantined_cb *cb
                              struct err *err);
 int journal_quarantine_drop(struct journal *journal, uint64_t number, struct err *err);
 
+/* --- for imports: what another journal held, beside what journal_commit stores --- */
+
+/* The next event gets the number NEXT: where a log begins in mid-life, or has a hole.  ERR_INVALID:
+ * that number is taken. */
+int journal_continue(struct journal *journal, uint64_t next, struct err *err);
+
+/* Puts ITEM, copied, under its own number. */
+int journal_quarantine_put(struct journal *journal, const struct journal_quarantined *item,
+                           struct err *err);
+
 /* --- figures, and upkeep --- */
 
 struct journal_figures {

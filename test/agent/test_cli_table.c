@@ -90,7 +90,7 @@ static void test_time_is_local_and_absent_when_zero(void **state)
     assert_int_equal(setenv("TZ", "UTC", 1), 0);
     assert_string_equal(cli_time(0), "N/A");
     assert_string_equal(cli_time(1000000000ll * 1600000000), "2020-09-13T12:26:40Z");
-    assert_int_equal(setenv("TZ", "XXX-1:30", 1), 0);
+    assert_int_equal(setenv("TZ", "AAA-1:30", 1), 0);
     tzset();
     assert_string_equal(cli_time(1000000000ll * 1600000000), "2020-09-13T13:56:40+01:30");
 }

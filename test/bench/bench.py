@@ -164,6 +164,7 @@ def one_round(count, results, idle_s):
     wait_for('the allocs to be removed', lambda: not node.allocs())
     node.audit(mark)
     node.terminate()
+    os.close(fifo.fd)
     node.close()
 
 

@@ -132,7 +132,7 @@ static void test_kill_group_takes_leader_and_children(void **state)
         if (fork() == 0) {
             (void)signal(SIGTERM, SIG_IGN);
             if (write(pipe_fds[1], "x", 1) < 0)
-            _exit(1);
+                _exit(1);
         }
         for (;;)
             (void)pause();

@@ -1,0 +1,519 @@
+/*
+ * One configuration file.
+ *
+ * One table says which keys there are, where they stand and where their values go; HCL and JSON
+ * are walked by the same rules.  Nothing is ignored: a key that Nomad knows and this release does
+ * not is refused by name, any other with its place and what was probably meant.
+ */
+#include "agent/config_part.h"
+
+#include "io/hcl.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONFIG_BYTES_MAX = 1 << 20, META_COUNT_MAX = 256 };
+
+/* --- what there is --- */
+
+enum section {
+    IN_ROOT,
+    IN_PORTS,
+    IN_SERVER,
+    IN_CLIENT,
+    IN_META,
+    IN_OPTIONS,
+    IN_PLUGIN,
+    IN_RAW_EXEC,
+    IN_RAW_EXEC_CONFIG,
+    SECTION_COUNT,
+};
+
+enum key_kind { KEY_TEXT, KEY_BOOL, KEY_PORT, KEY_COUNT, KEY_DURATION, KEY_RULE };
+
+struct reader;
+
+struct key {
+    enum section section;
+    const char *name;
+    enum key_kind kind;
+    size_t offset, size; /* in struct config */
+    /* NULL, or why VALUE cannot be. */
+    const char *(*rule)(const json_t *value);
+};
+
+static const char *refuse_server(const json_t *value)
+{
+    return json_is_true(value) ? "cairn is no server: without servers it is its own control plane. "
+                                 "Remove the server block"
+                               : NULL;
+}
+
+static const char *refuse_servers(const json_t *value)
+{
+    return json_array_size(value) > 0 || json_is_string(value)
+               ? "joining servers is not available in this release: remove client.servers, and "
+                 "this node stands alone"
+               : NULL;
+}
+
+static const char *require_client(const json_t *value)
+{
+    return json_is_true(value) ? NULL : "an agent that is no client would run nothing: remove it";
+}
+
+#define FIELD_OF(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
+
+/* clang-format off */
+static const struct key keys[] = {
+    {IN_ROOT, "name", KEY_TEXT, FIELD_OF(name), NULL},
+    {IN_ROOT, "region", KEY_TEXT, FIELD_OF(region), NULL},
+    {IN_ROOT, "datacenter", KEY_TEXT, FIELD_OF(datacenter), NULL},
+    {IN_ROOT, "data_dir", KEY_TEXT, FIELD_OF(data_dir), NULL},
+    {IN_ROOT, "bind_addr", KEY_TEXT, FIELD_OF(bind_address), NULL},
+    {IN_ROOT, "log_level", KEY_TEXT, FIELD_OF(log_level), NULL},
+    {IN_ROOT, "log_file", KEY_TEXT, FIELD_OF(log_file), NULL},
+    {IN_ROOT, "log_json", KEY_BOOL, FIELD_OF(log_json), NULL},
+    {IN_PORTS, "http", KEY_PORT, FIELD_OF(http_port), NULL},
+    {IN_SERVER, "enabled", KEY_RULE, 0, 0, refuse_server},
+    {IN_CLIENT, "enabled", KEY_RULE, 0, 0, require_client},
+    {IN_CLIENT, "servers", KEY_RULE, 0, 0, refuse_servers},
+    {IN_CLIENT, "alloc_dir", KEY_TEXT, FIELD_OF(alloc_dir), NULL},
+    {IN_CLIENT, "state_dir", KEY_TEXT, FIELD_OF(state_dir), NULL},
+    {IN_CLIENT, "node_class", KEY_TEXT, FIELD_OF(node_class), NULL},
+    {IN_CLIENT, "gc_interval", KEY_DURATION, FIELD_OF(gc_interval_ms), NULL},
+    {IN_CLIENT, "gc_max_allocs", KEY_COUNT, FIELD_OF(gc_max_allocs), NULL},
+    {IN_CLIENT, "max_kill_timeout", KEY_DURATION, FIELD_OF(max_kill_timeout_ms), NULL},
+    {IN_OPTIONS, "driver.raw_exec.enable", KEY_BOOL, FIELD_OF(raw_exec_enabled), NULL},
+    {IN_OPTIONS, "driver.raw_exec.no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},
+    {IN_RAW_EXEC_CONFIG, "enabled", KEY_BOOL, FIELD_OF(raw_exec_enabled), NULL},
+    {IN_RAW_EXEC_CONFIG, "no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},
+};
+
+static const struct {
+    enum section section;
+    const char *name;
+    enum section inside;
+} blocks[] = {
+    {IN_ROOT, "ports", IN_PORTS},
+    {IN_ROOT, "server", IN_SERVER},
+    {IN_ROOT, "client", IN_CLIENT},
+    {IN_ROOT, "plugin", IN_PLUGIN},
+    {IN_CLIENT, "meta", IN_META},
+    {IN_CLIENT, "options", IN_OPTIONS},
+    {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
+    {IN_RAW_EXEC, "config", IN_RAW_EXEC_CONFIG},
+};
+/* clang-format on */
+
+/* Keys of Nomad's agent configuration that mean something there and nothing here yet. */
+static const struct {
+    enum section section;
+    const char *name;
+} unavailable[] = {
+    {IN_ROOT, "acl"},
+    {IN_ROOT, "addresses"},
+    {IN_ROOT, "advertise"},
+    {IN_ROOT, "audit"},
+    {IN_ROOT, "autopilot"},
+    {IN_ROOT, "consul"},
+    {IN_ROOT, "disable_anonymous_signature"},
+    {IN_ROOT, "disable_update_check"},
+    {IN_ROOT, "enable_debug"},
+    {IN_ROOT, "enable_syslog"},
+    {IN_ROOT, "http_api_response_headers"},
+    {IN_ROOT, "leave_on_interrupt"},
+    {IN_ROOT, "leave_on_terminate"},
+    {IN_ROOT, "limits"},
+    {IN_ROOT, "log_rotate_bytes"},
+    {IN_ROOT, "log_rotate_duration"},
+    {IN_ROOT, "log_rotate_max_files"},
+    {IN_ROOT, "plugin_dir"},
+    {IN_ROOT, "sentinel"},
+    {IN_ROOT, "telemetry"},
+    {IN_ROOT, "tls"},
+    {IN_ROOT, "ui"},
+    {IN_ROOT, "vault"},
+    {IN_PORTS, "rpc"},
+    {IN_PORTS, "serf"},
+    {IN_CLIENT, "artifact"},
+    {IN_CLIENT, "chroot_env"},
+    {IN_CLIENT, "cpu_total_compute"},
+    {IN_CLIENT, "gc_disk_usage_threshold"},
+    {IN_CLIENT, "gc_inode_usage_threshold"},
+    {IN_CLIENT, "gc_parallel_destroys"},
+    {IN_CLIENT, "host_network"},
+    {IN_CLIENT, "host_volume"},
+    {IN_CLIENT, "network_interface"},
+    {IN_CLIENT, "reserved"},
+    {IN_CLIENT, "server_join"},
+    {IN_CLIENT, "template"},
+    {IN_RAW_EXEC_CONFIG, "denied_envvars"},
+    {IN_RAW_EXEC_CONFIG, "denied_host_uids"},
+};
+
+static const char *const section_names[SECTION_COUNT] = {
+    [IN_ROOT] = "the configuration",
+    [IN_PORTS] = "ports",
+    [IN_SERVER] = "server",
+    [IN_CLIENT] = "client",
+    [IN_META] = "client.meta",
+    [IN_OPTIONS] = "client.options",
+    [IN_PLUGIN] = "plugin",
+    [IN_RAW_EXEC] = "plugin \"raw_exec\"",
+    [IN_RAW_EXEC_CONFIG] = "plugin \"raw_exec\" config",
+};
+
+/* --- reading one file --- */
+
+struct reader {
+    struct config *config;
+    const char *name;            /* of the file */
+    struct hcl_file *file;       /* NULL: JSON */
+    struct hcl_context *context; /* NULL: JSON */
+    struct err *err;
+};
+
+static const struct hcl_place nowhere = {0};
+
+/* One line from what is wrong with a configuration file. */
+static int take_error(struct reader *reader, const struct hcl_error *error)
+{
+    char place[192] = "";
+
+    if (error->place.line > 0)
+        (void)text_format(place, sizeof(place), "%s:%u:%u", reader->name, error->place.line,
+                          error->place.column); /* a cut path is still of use */
+    else
+        (void)text_copy(place, sizeof(place), reader->name);
+    return err_set(reader->err, ERR_INVALID, "%s: %s%s%s%s", place, error->message,
+                   error->hint[0] != '\0' ? " (" : "", error->hint,
+                   error->hint[0] != '\0' ? ")" : "");
+}
+
+static int complain(struct reader *reader, struct hcl_place place, const char *hint,
+                    const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static int complain(struct reader *reader, struct hcl_place place, const char *hint,
+                    const char *format, ...)
+{
+    struct hcl_error error = {.code = ERR_INVALID, .place = place};
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(error.message, sizeof(error.message), format, arguments); /* may be cut */
+    va_end(arguments);
+    (void)text_copy(error.hint, sizeof(error.hint), hint);
+    return take_error(reader, &error);
+}
+
+static int complain_unknown(struct reader *reader, enum section section, const char *name,
+                            struct hcl_place place)
+{
+    const char *names[COUNT_OF(keys) + COUNT_OF(blocks)];
+    size_t count = 0;
+    char hint[ERR_TEXT_SIZE] = "";
+
+    for (size_t i = 0; i < COUNT_OF(unavailable); i++) {
+        if (unavailable[i].section == section && text_equal(unavailable[i].name, name))
+            return complain(reader, place, "remove it", "%s is not available in this release",
+                            name);
+    }
+    if (section == IN_PLUGIN)
+        return complain(reader, place, "remove it",
+                        "there is no plugin \"%s\" in this release, only \"raw_exec\"", name);
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        if (keys[i].section == section)
+            names[count++] = keys[i].name;
+    }
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+        if (blocks[i].section == section)
+            names[count++] = blocks[i].name;
+    }
+    const char *closest = hcl_closest(name, names, count);
+    if (closest != NULL)
+        (void)text_format(hint, sizeof(hint), "did you mean %s?", closest);
+    return complain(reader, place, hint, "%s has no key \"%s\"", section_names[section], name);
+}
+
+static void *field_of(struct reader *reader, const struct key *key)
+{
+    return (char *)reader->config + key->offset;
+}
+
+static int set_text(struct reader *reader, const struct key *key, struct hcl_place place,
+                    json_t *value)
+{
+    json_t *text = hcl_convert(value, HCL_STRING);
+    int code = 0;
+
+    if (text == NULL || !json_is_string(text))
+        code = complain(reader, place, NULL, "%s must be a string, not %s", key->name,
+                        hcl_type_text(value));
+    else if (!text_copy(field_of(reader, key), key->size, json_string_value(text)))
+        code =
+            complain(reader, place, NULL, "%s is longer than %zu bytes", key->name, key->size - 1);
+    json_decref(text);
+    return code;
+}
+
+static int set_bool(struct reader *reader, const struct key *key, struct hcl_place place,
+                    json_t *value)
+{
+    json_t *truth = hcl_convert(value, HCL_BOOL);
+    bool *to = field_of(reader, key);
+
+    if (truth == NULL && json_is_string(value) && strlen(json_string_value(value)) == 1 &&
+        strchr("01", json_string_value(value)[0]) != NULL) /* client.options are written so */
+        truth = json_boolean(json_string_value(value)[0] == '1');
+    if (truth == NULL || !json_is_boolean(truth)) {
+        json_decref(truth);
+        return complain(reader, place, NULL, "%s must be true or false, not %s", key->name,
+                        hcl_type_text(value));
+    }
+    *to = json_is_true(truth);
+    json_decref(truth);
+    return 0;
+}
+
+static int set_number(struct reader *reader, const struct key *key, struct hcl_place place,
+                      json_t *value)
+{
+    json_int_t max = key->kind == KEY_PORT ? UINT16_MAX : INT32_MAX;
+    json_t *number = hcl_convert(value, HCL_NUMBER);
+    bool good = number != NULL && json_is_integer(number) && json_integer_value(number) >= 0 &&
+                json_integer_value(number) <= max;
+    json_int_t found = json_integer_value(number);
+
+    json_decref(number);
+    if (!good)
+        return complain(reader, place, NULL, "%s must be a whole number from 0 to %lld", key->name,
+                        (long long)max);
+    if (key->kind == KEY_PORT)
+        *(uint16_t *)field_of(reader, key) = (uint16_t)found;
+    else
+        *(uint32_t *)field_of(reader, key) = (uint32_t)found;
+    return 0;
+}
+
+static int set_duration(struct reader *reader, const struct key *key, struct hcl_place place,
+                        json_t *value)
+{
+    int64_t ns;
+
+    if (!json_is_string(value) || !text_to_duration_ns(json_string_value(value), &ns) || ns < 0)
+        return complain(reader, place, "as in \"30s\" or \"5m\"",
+                        "%s must be a duration, not negative", key->name);
+    *(uint64_t *)field_of(reader, key) = (uint64_t)ns / 1000000;
+    return 0;
+}
+
+static int set_key(struct reader *reader, const struct key *key, struct hcl_place place,
+                   json_t *value)
+{
+    const char *fault;
+
+    switch (key->kind) {
+    case KEY_TEXT:
+        return set_text(reader, key, place, value);
+    case KEY_BOOL:
+        return set_bool(reader, key, place, value);
+    case KEY_PORT:
+    case KEY_COUNT:
+        return set_number(reader, key, place, value);
+    case KEY_DURATION:
+        return set_duration(reader, key, place, value);
+    case KEY_RULE:
+        fault = key->rule(value);
+        return fault == NULL ? 0 : complain(reader, place, NULL, "%s", fault);
+    }
+    unreachable("kind of key");
+}
+
+static char *copy_text(const char *text)
+{
+    char *copy = strdup(text);
+
+    check(copy != NULL);
+    return copy;
+}
+
+static int set_meta(struct reader *reader, const char *name, struct hcl_place place, json_t *value)
+{
+    struct spec_pairs *meta = &reader->config->meta;
+    json_t *text = hcl_convert(value, HCL_STRING);
+
+    if (text == NULL || !json_is_string(text)) {
+        json_decref(text);
+        return complain(reader, place, NULL, "client.meta.%s must be a string, not %s", name,
+                        hcl_type_text(value));
+    }
+    for (size_t i = 0; i < meta->count; i++) {
+        if (text_equal(meta->items[i].key, name)) {
+            free((char *)meta->items[i].value);
+            meta->items[i].value = copy_text(json_string_value(text));
+            json_decref(text);
+            return 0;
+        }
+    }
+    if (meta->count == META_COUNT_MAX) {
+        json_decref(text);
+        return complain(reader, place, NULL, "client.meta has more than %d entries",
+                        META_COUNT_MAX);
+    }
+    meta->items = realloc(meta->items, (meta->count + 1) * sizeof(*meta->items));
+    check(meta->items != NULL);
+    meta->items[meta->count++] = (struct spec_pair){
+        .key = copy_text(name),
+        .value = copy_text(json_string_value(text)),
+    };
+    json_decref(text);
+    return 0;
+}
+
+static bool find_block(enum section section, const char *name, enum section *ret_inside)
+{
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+        if (blocks[i].section == section && text_equal(blocks[i].name, name)) {
+            *ret_inside = blocks[i].inside;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int read_value(struct reader *reader, enum section section, const char *name,
+                      struct hcl_place place, json_t *value);
+
+/* Each entry of an object, or of each object in an array: JSON writes blocks in both ways. */
+static int read_object(struct reader *reader, enum section section, struct hcl_place place,
+                       json_t *value)
+{
+    const char *name;
+    json_t *inside;
+    size_t at;
+    int code = 0;
+
+    if (json_is_array(value)) {
+        json_array_foreach(value, at, inside)
+        {
+            if (code == 0)
+                code = read_object(reader, section, place, inside);
+        }
+        return code;
+    }
+    if (!json_is_object(value))
+        return complain(reader, place, NULL, "%s must be a block, not %s", section_names[section],
+                        hcl_type_text(value));
+    json_object_foreach(value, name, inside)
+    {
+        if (code == 0)
+            code = read_value(reader, section, name, place, inside);
+    }
+    return code;
+}
+
+static int read_value(struct reader *reader, enum section section, const char *name,
+                      struct hcl_place place, json_t *value)
+{
+    enum section inside;
+
+    if (section == IN_META)
+        return set_meta(reader, name, place, value);
+    if (find_block(section, name, &inside))
+        return read_object(reader, inside, place, value);
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        if (keys[i].section == section && text_equal(keys[i].name, name))
+            return set_key(reader, &keys[i], place, value);
+    }
+    return complain_unknown(reader, section, name, place);
+}
+
+static int read_body(struct reader *reader, enum section section, const struct hcl_body *body);
+
+static int read_block(struct reader *reader, enum section section, const struct hcl_block *block)
+{
+    enum section inside;
+    size_t labels = section == IN_ROOT && text_equal(block->type, "plugin") ? 1 : 0;
+
+    if (!find_block(section, block->type, &inside))
+        return complain_unknown(reader, section, block->type, block->place);
+    if (block->labels_count != labels)
+        return complain(reader, block->place,
+                        labels == 1 ? "as in plugin \"raw_exec\" { ... }" : NULL, "%s takes %s",
+                        block->type, labels == 1 ? "one name" : "no name");
+    if (labels == 1 && !find_block(inside, block->labels[0], &inside))
+        return complain_unknown(reader, inside, block->labels[0], block->place);
+    return read_body(reader, inside, &block->body);
+}
+
+static int read_body(struct reader *reader, enum section section, const struct hcl_body *body)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < body->attributes_count && code == 0; i++) {
+        const struct hcl_attribute *attribute = &body->attributes[i];
+        struct hcl_error error = {0};
+        json_t *value = NULL;
+
+        if (hcl_evaluate(reader->context, NULL, attribute->value, &value, &error) != 0)
+            return take_error(reader, &error);
+        code = read_value(reader, section, attribute->name, attribute->place, value);
+        json_decref(value);
+    }
+    for (size_t i = 0; i < body->blocks_count && code == 0; i++)
+        code = read_block(reader, section, &body->blocks[i]);
+    return code;
+}
+
+static int read_hcl(struct reader *reader, const char *text, size_t length)
+{
+    struct hcl_options options = {0};
+    struct hcl_error error = {0};
+    int code;
+
+    if (hcl_parse(reader->name, text, length, &reader->file, &error) != 0)
+        return take_error(reader, &error);
+    if (hcl_context_new(reader->file, &options, &reader->context, &error) != 0)
+        code = take_error(reader, &error);
+    else
+        code = read_body(reader, IN_ROOT, hcl_root(reader->file));
+    hcl_context_free(reader->context);
+    hcl_free(reader->file);
+    return code;
+}
+
+static int read_json(struct reader *reader, const char *text, size_t length)
+{
+    json_error_t error;
+    json_t *value = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    int code;
+
+    if (value == NULL) {
+        struct hcl_place place = {.line = (uint32_t)(error.line > 0 ? error.line : 0),
+                                  .column = (uint32_t)(error.column > 0 ? error.column : 0)};
+
+        return complain(reader, place, NULL, "%s", error.text);
+    }
+    code = read_object(reader, IN_ROOT, nowhere, value);
+    json_decref(value);
+    return code;
+}
+
+int config_read_file(struct config *config, const char *path, struct err *err)
+{
+    struct reader reader = {.config = config, .name = path, .err = err};
+    char *text;
+    size_t length;
+    int code = file_read(path, CONFIG_BYTES_MAX, &text, &length, err);
+
+    if (code != 0)
+        return err_wrap(err, "configuration");
+    code = text_ends_with(path, ".json") || text[strspn(text, " \t\r\n")] == '{'
+               ? read_json(&reader, text, length)
+               : read_hcl(&reader, text, length);
+    free(text);
+    return code;
+}

@@ -1,0 +1,321 @@
+/*
+ * A node of one file: the real core over a real journal, in a world that answers at once.
+ *
+ * Hooks succeed, payloads start and stop as told, nothing outside is touched.  Clock, seeds and ids
+ * are fixed, so that the same story gives the same journal.
+ */
+#ifndef CAIRN_TEST_AGENT_SMALL_NODE_H
+#define CAIRN_TEST_AGENT_SMALL_NODE_H
+
+#include "agent/agent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SMALL_START_MS = 1000 };
+static const int64_t small_start_unix_ns = 1768212000000000000; /* 2026-01-12T10:00:00Z */
+
+struct small_node {
+    struct journal *journal;
+    struct agent *agent;
+    const char *path;
+    uint64_t now_ms, seed;
+    int32_t pids;
+    bool holds_starts; /* DRIVER_START is not answered */
+    bool holds_hooks;  /* nor are hooks */
+};
+
+/* --- the world --- */
+
+static inline int small_commit(void *ctx, const struct journal_batch *batch, struct err *err)
+{
+    struct small_node *node = ctx;
+
+    return journal_commit(node->journal, batch, err);
+}
+
+/* One hook leaves a secret in the environment of later starts. */
+static inline void small_hook(struct small_node *node, const struct effect *effect)
+{
+    const struct task *task = task_of(effect->record);
+    union {
+        struct hook_outcome outcome;
+        uint8_t bytes[sizeof(struct hook_outcome) + 256];
+    } hook = {.outcome.hook = task->hook};
+    struct results results = {hook.outcome.results, 0, 256};
+
+    if (task->hook == TASK_HOOK_TASK_DIR && task->phase == PHASE_PRESTART) {
+        int code = results_set(&results, task->hook, RESULT_ENV, "TOKEN", "s3cret", 6);
+        check(code == 0);
+        hook.outcome.results_bytes = results.used;
+    }
+    agent_done(node->agent, &effect->id, LANE_HOOK, TE_HOOK_DONE, &hook);
+}
+
+static inline void small_task(struct small_node *node, const struct effect *effect)
+{
+    struct started started = {.payload_ticks = 5000, .shim_pid = 50, .shim_ticks = 4990};
+    struct exited stopped = {.known = 1, .code = 143, .signal = 15};
+
+    switch (effect->kind) {
+    case TX_HOOK:
+        if (!node->holds_hooks)
+            small_hook(node, effect);
+        break;
+    case TX_DRIVER_START:
+        if (node->holds_starts)
+            break;
+        started.payload_pid = 100 + ++node->pids;
+        agent_done(node->agent, &effect->id, LANE_DRIVER, TE_STARTED, &started);
+        break;
+    case TX_DRIVER_RECOVER:
+        started = task_of(effect->record)->process;
+        agent_done(node->agent, &effect->id, LANE_DRIVER, TE_RECOVERED, &started);
+        break;
+    case TX_DRIVER_STOP:
+        agent_done(node->agent, &effect->id, LANE_DRIVER, TE_STOP_ACCEPTED, NULL);
+        agent_news(node->agent, &effect->id, effect->generation, TE_EXITED, &stopped);
+        break;
+    case TX_DRIVER_DESTROY:
+        agent_done(node->agent, &effect->id, LANE_DRIVER, TE_REAPED, NULL);
+        break;
+    default:
+        break; /* news for others, and no machine waits for it */
+    }
+}
+
+static inline void small_perform(void *ctx, const struct effect *effect)
+{
+    struct small_node *node = ctx;
+
+    if (effect->id.kind == MACHINE_TASK) {
+        small_task(node, effect);
+    } else if (effect->id.kind == MACHINE_ALLOC && effect->kind == AX_HOOK && !node->holds_hooks) {
+        struct hook_outcome hook = {.hook = alloc_of(effect->record)->hook};
+        agent_done(node->agent, &effect->id, LANE_HOOK, AE_HOOK_DONE, &hook);
+    }
+}
+
+static inline void small_refuse(void *ctx, uint64_t reply, const struct err *err)
+{
+    (void)ctx; /* nobody asks */
+    (void)reply;
+    (void)err;
+}
+
+/* An alloc's spec goes with its record, as the daemon does it. */
+static inline void small_trace(void *ctx, const struct journal_event *event)
+{
+    struct small_node *node = ctx;
+    char key[JOURNAL_KEY_SIZE];
+
+    if (event->id.kind != MACHINE_ALLOC || event->after != A_GONE)
+        return;
+    (void)text_format(key, sizeof(key), "alloc/%s", event->id.text);
+    agent_spec(node->agent, key, NULL, 0);
+}
+
+/* --- life --- */
+
+static inline void small_turns(struct small_node *node)
+{
+    struct err err = {0};
+
+    while (agent_has_work(node->agent)) {
+        node->now_ms += 3;
+        int code =
+            agent_turn(node->agent, node->now_ms,
+                       small_start_unix_ns + (int64_t)node->now_ms * 1000000, ++node->seed, &err);
+        if (code < 0)
+            (void)fprintf(stderr, "small node: %s\n", err.text);
+        check(code == 0);
+    }
+}
+
+/* Lets time pass, then what is due happen. */
+static inline void small_wait(struct small_node *node, uint64_t ms)
+{
+    struct err err = {0};
+
+    node->now_ms += ms;
+    int code =
+        agent_turn(node->agent, node->now_ms, small_start_unix_ns + (int64_t)node->now_ms * 1000000,
+                   ++node->seed, &err);
+    check(code == 0);
+    small_turns(node);
+}
+
+static inline void small_open(struct small_node *node, const char *path)
+{
+    struct world world = {node, small_commit, small_perform, small_refuse, NULL, small_trace};
+    struct err err = {0};
+
+    *node = (struct small_node){.path = path, .now_ms = SMALL_START_MS, .seed = 1};
+    int code = journal_open(path, JOURNAL_WRITE, &node->journal, &err);
+    if (code < 0)
+        (void)fprintf(stderr, "small node: %s\n", err.text);
+    check(code == 0);
+    node->agent = agent_new(&world);
+    static const char identity[] = "{\"boot_id\":\"b0\",\"clock_offset_ms\":0,\"id\":\"n0\","
+                                   "\"secret\":\"do-not-tell\"}";
+    agent_meta(node->agent, "node", identity, sizeof(identity) - 1);
+}
+
+static inline void small_close(struct small_node *node)
+{
+    agent_free(node->agent);
+    journal_close(node->journal);
+    node->agent = NULL;
+    node->journal = NULL;
+}
+
+static inline bool small_load(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    agent_load(ctx, id, record);
+    return true;
+}
+
+/* The daemon dies, and comes back AWAY_MS later. */
+static inline void small_restart(struct small_node *node, uint64_t away_ms, bool rebooted)
+{
+    struct world world = {node, small_commit, small_perform, small_refuse, NULL, small_trace};
+    struct err err = {0};
+    uint64_t turn = agent_figures(node->agent).turns;
+    int code = 0;
+
+    agent_free(node->agent);
+    node->agent = agent_new(&world);
+    for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
+        code = journal_each_record(node->journal, (enum machine_kind)kind, small_load, NULL,
+                                   node->agent, &err);
+    check(code == 0);
+    agent_continue(node->agent, journal_next_sequence(node->journal), turn);
+    node->now_ms += away_ms;
+    agent_restore(node->agent, true, rebooted);
+    small_turns(node);
+}
+
+/* --- what it runs --- */
+
+static inline void small_alloc_id(char to[UUID_TEXT_SIZE], unsigned number)
+{
+    (void)text_format(to, UUID_TEXT_SIZE, "%08x-0000-4000-8000-%012x", 0xa1000000u + number,
+                      number);
+}
+
+static inline struct machine_id small_task_id(unsigned number, const char *task)
+{
+    char alloc[UUID_TEXT_SIZE];
+
+    small_alloc_id(alloc, number);
+    return machine_id_join(MACHINE_TASK, alloc, task);
+}
+
+static inline struct machine_id small_alloc(unsigned number)
+{
+    char alloc[UUID_TEXT_SIZE];
+
+    small_alloc_id(alloc, number);
+    return machine_id_make(MACHINE_ALLOC, alloc);
+}
+
+static inline void small_define(struct small_node *node, unsigned number, const char *task,
+                                bool batch)
+{
+    struct task_define define = {
+        .restart_interval_ms = 1800000,
+        .restart_delay_ms = 15000,
+        .kill_timeout_ms = 5000,
+        .restart_attempts = 2,
+        .restart_on_success = !batch,
+        .hooks_prestart = 1u << TASK_HOOK_VALIDATE | 1u << TASK_HOOK_TASK_DIR,
+        .may_start = 1,
+        .driver = "raw_exec",
+    };
+    struct machine_id id = small_task_id(number, task);
+
+    agent_tell(node->agent, &id, TE_DEFINE, &define);
+}
+
+/* Places alloc NUMBER with the tasks TASKS ("web", or "web side"); posted, not yet stepped. */
+static inline void small_place(struct small_node *node, unsigned number, const char *tasks,
+                               bool batch)
+{
+    struct alloc_assign *assign = calloc(1, sizeof(*assign) + 4 * sizeof(assign->members[0]));
+    char names[64], key[JOURNAL_KEY_SIZE], spec[256], *rest = names;
+    struct machine_id id = small_alloc(number);
+
+    check(assign != NULL);
+    assign->create_unix_ns = small_start_unix_ns;
+    assign->index = number;
+    assign->batch = batch;
+    assign->may_start = 1;
+    assign->hooks_prerun = assign->hooks_destroy = 1u << ALLOC_HOOK_ALLOC_DIR;
+    (void)text_copy(assign->namespace, sizeof(assign->namespace), "default");
+    (void)text_copy(assign->job_id, sizeof(assign->job_id), batch ? "sums" : "shop");
+    (void)text_copy(assign->group, sizeof(assign->group), "front");
+    (void)text_copy(names, sizeof(names), tasks);
+    for (char *name = strsep(&rest, " "); name != NULL; name = strsep(&rest, " ")) {
+        struct alloc_member *member = &assign->members[assign->members_count++];
+        member->kind = MEMBER_TASK;
+        (void)text_copy(member->name, sizeof(member->name), name);
+    }
+    agent_tell(node->agent, &id, AE_ASSIGN, assign);
+    for (uint32_t i = 0; i < assign->members_count; i++)
+        small_define(node, number, assign->members[i].name, batch);
+    (void)text_format(key, sizeof(key), "alloc/%s", id.text);
+    (void)text_format(
+        spec, sizeof(spec),
+        "{\"ID\":\"%s\",\"Tasks\":[{\"Name\":\"web\",\"Env\":{\"PASSWORD\":\"hunter2\""
+        "}}]}",
+        id.text);
+    agent_spec(node->agent, key, spec, strlen(spec));
+    free(assign);
+}
+
+/* The payload of a task ends by itself. */
+static inline void small_exit(struct small_node *node, unsigned number, const char *task,
+                              int32_t code)
+{
+    struct machine_id id = small_task_id(number, task);
+    struct exited exited = {
+        .known = 1,
+        .code = code,
+        .finished_unix_ns = small_start_unix_ns + (int64_t)node->now_ms * 1000000,
+    };
+
+    agent_news(node->agent, &id, agent_find(node->agent, &id)->generation, TE_EXITED, &exited);
+}
+
+static inline void small_stop(struct small_node *node, unsigned number, bool destroy)
+{
+    struct request request = {.text = "job was stopped"};
+    struct machine_id id = small_alloc(number);
+
+    agent_tell(node->agent, &id, AE_STOP, &request);
+    if (destroy)
+        agent_tell(node->agent, &id, AE_DESTROY, NULL);
+}
+
+/* The story of most tests: a service of two tasks and a batch task; one crash, one restart of the
+ * daemon, one end, one stop. */
+static inline void small_story(struct small_node *node)
+{
+    small_place(node, 1, "web side", false);
+    small_place(node, 2, "sum", true);
+    small_turns(node);
+    small_wait(node, 2000);
+    small_exit(node, 1, "web", 1);
+    small_turns(node);
+    small_wait(node, 20000);
+    small_restart(node, 3000, false);
+    small_wait(node, 5000);
+    small_exit(node, 2, "sum", 0);
+    small_turns(node);
+    small_wait(node, 60000);
+    small_stop(node, 1, false);
+    small_turns(node);
+}
+
+#endif
