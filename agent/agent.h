@@ -78,7 +78,8 @@ void agent_done(struct agent *agent, const struct machine_id *id, enum fsm_lane 
 void agent_news(struct agent *agent, const struct machine_id *id, uint32_t generation,
                 uint8_t event, const void *payload);
 
-/* Stores (BYTES) or deletes (NULL) a blob together with the events of the next turn. */
+/* Stores (BYTES) or deletes (NULL) a blob together with the events of the next turn.  The
+ * specification "alloc/<id>" is deleted by the turn that removes the alloc's record. */
 void agent_spec(struct agent *agent, const char *key, const void *bytes, size_t length);
 void agent_meta(struct agent *agent, const char *key, const void *bytes, size_t length);
 

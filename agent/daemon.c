@@ -365,24 +365,15 @@ static void known(void *ctx, const char *alloc, struct alloc_assign *assign)
     alloc_spec_free(spec);
 }
 
-/* The alloc's record is gone; its spec goes with the next commit. */
-static void forget_alloc(struct daemon *daemon, const char *alloc)
-{
-    char key[JOURNAL_KEY_SIZE];
-
-    (void)text_format(key, sizeof(key), "alloc/%s", alloc); /* fits */
-    agent_spec(daemon->core, key, NULL, 0);
-    standalone_alloc_ended(daemon->standalone);
-    daemon->changed = true;
-}
-
 static void trace(void *ctx, const struct journal_event *event)
 {
     struct daemon *daemon = ctx;
     char line[LOG_LINE_SIZE];
 
-    if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
-        forget_alloc(daemon, event->id.text);
+    if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE) {
+        standalone_alloc_ended(daemon->standalone);
+        daemon->changed = true;
+    }
     daemon->lost += event->id.kind == MACHINE_TASK && event->event.kind == TE_LOST;
     if (!log_wants(LOG_DEBUG))
         return;

@@ -250,6 +250,8 @@ void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
             alloc->ended = 1;
         if (whom.kind == MACHINE_ALLOC && event->after == A_GONE)
             alloc->gone = 1;
+        if (whom.kind == MACHINE_ALLOC && event->event.kind == AE_STATUS_ACKED)
+            alloc->acked_digest = alloc->confirmed_digest;
     }
 }
 
@@ -374,8 +376,7 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
     }
     if (!alloc->directory && plan->hooks[0] != 0)
         sim_violate(sim, 22, "%s runs without its alloc's directory", task->id.text);
-    if (plan->after != 0 && sim_alloc_lives(sim, plan->after - 1) &&
-        agent_alloc(sim->core, sim->allocs[plan->after - 1].id.text) != NULL)
+    if (alloc->follows && sim_alloc_lives(sim, plan->after - 1))
         sim_violate(sim, 9, "%s runs while the alloc it waits for lives", task->id.text);
 }
 
@@ -476,7 +477,7 @@ void sim_check_push(struct sim *sim, int number, uint64_t digest, uint8_t status
     bool was_over =
         alloc->reported_status == CLIENT_COMPLETE || alloc->reported_status == CLIENT_FAILED;
 
-    if (digest == alloc->acked_digest)
+    if (digest == alloc->acked_digest && !alloc->damaged)
         sim_violate(sim, 39, "%s is reported again although nothing has changed", alloc->id.text);
     if (was_over && (status == CLIENT_PENDING || status == CLIENT_RUNNING))
         sim_violate(sim, 39, "%s was reported %s and now %s", alloc->id.text,

@@ -197,6 +197,9 @@ static void give(struct sim *sim, int number)
         agent_tell(sim->core, &state->claims[c].id, VE_DEFINE, &define);
     }
     state->fresh = sim->incarnation;
+    const struct alloc *previous =
+        alloc->after == 0 ? NULL : agent_alloc(sim->core, sim->allocs[alloc->after - 1].id.text);
+    state->follows = previous != NULL && previous->ended_unix_ns == 0;
 }
 
 void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
@@ -437,7 +440,7 @@ static void acknowledge(struct sim *sim)
         struct ack ack = {.status_revision = state->pushed_revision};
         if (!is_unsent(alloc) || ack.status_revision <= alloc->acked_revision)
             continue;
-        state->acked_digest = state->pushed_digest;
+        state->confirmed_digest = state->pushed_digest;
         agent_tell(sim->core, &state->id, AE_STATUS_ACKED, &ack);
     }
     sim->pushing = false;

@@ -76,6 +76,7 @@ static void draw_task(struct pen *pen, struct sim_alloc *alloc, unsigned number)
     if (chance(pen, 1, 3)) {
         for (size_t i = 0; i < COUNT_OF(task.hooks); i++)
             task.hooks[i] = mask(pen);
+        task.hooks[0] |= 1u << TASK_HOOK_TASK_DIR; /* as hooks/table.c: always */
     }
     alloc->tasks[alloc->tasks_count++] = task;
 }

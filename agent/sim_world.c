@@ -136,6 +136,7 @@ static void sleep_all(struct sim *sim, uint64_t ms)
     for (size_t i = 0; i < sim->heap_count; i++)
         sim->heap[i].at_ms += ms;
     sim->now_ms += ms;
+    sim->poll_at_ms += ms;
 }
 
 /* --- who is who --- */
@@ -541,12 +542,6 @@ static void trace(void *ctx, const struct journal_event *event)
     sim->result->rows[event->id.kind][event->row / 64] |= (uint64_t)1 << event->row % 64;
     sim_mix(sim, event->digest);
     sim_mix(sim, event->sequence << 16 | event->row);
-    /* As the daemon: the spec of an alloc goes with the first commit after its record. */
-    if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE && !sim->dying) {
-        char key[JOURNAL_KEY_SIZE];
-        (void)text_format(key, sizeof(key), "alloc/%s", event->id.text); /* fits */
-        agent_spec(sim->core, key, NULL, 0);
-    }
     if (sim->print == NULL)
         return;
     agent_describe(event, line, sizeof(line));

@@ -161,6 +161,7 @@ struct sim_alloc_state {
     uint8_t directory;
     uint8_t ended;   /* it was terminal once */
     uint8_t gone;    /* it was removed */
+    uint8_t follows; /* the alloc it waits for was there when it came */
     uint8_t damaged; /* a record of it was, so promises about it are off */
     uint32_t fresh;  /* incarnation that has applied a fresh desired state to it */
     uint32_t entered[A_COUNT];
@@ -168,7 +169,7 @@ struct sim_alloc_state {
     /* As the server knows it. */
     uint64_t wished_index[WISH_GONE + 1]; /* at which it came to wish so, 0: never */
     uint8_t reported_status;
-    uint64_t pushed_digest, pushed_revision, acked_digest;
+    uint64_t pushed_digest, pushed_revision, confirmed_digest, acked_digest;
 };
 
 struct sim_plugin_state {

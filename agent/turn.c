@@ -325,12 +325,28 @@ static void find_deadline(struct agent *agent)
 
 /* --- commit --- */
 
+/* The specification of an alloc goes in the commit that removes its record: a crash between the two
+ * would leave one that nobody looks for, or that looks like an alloc whose record was lost. */
+static void drop_specs_of_gone(struct agent *agent)
+{
+    char key[JOURNAL_KEY_SIZE];
+
+    for (size_t i = 0; i < agent->touched_count; i++) {
+        const struct slot *slot = agent->touched[i];
+        if (slot->id.kind != MACHINE_ALLOC || !fsm_is_final(slot->pending))
+            continue;
+        (void)text_format(key, sizeof(key), "alloc/%s", slot->id.text); /* fits */
+        agent_spec(agent, key, NULL, 0);
+    }
+}
+
 static int commit(struct agent *agent, struct err *err)
 {
-    size_t count = agent->touched_count;
+    size_t count = agent->touched_count, specs_before = agent->specs_count;
     struct journal_record *records = calloc(count + 1, sizeof(*records));
 
     check(records != NULL);
+    drop_specs_of_gone(agent);
     for (size_t i = 0; i < count; i++) {
         const struct slot *slot = agent->touched[i];
         records[i].id = slot->id;
@@ -350,6 +366,8 @@ static int commit(struct agent *agent, struct err *err)
         .metas_count = agent->metas_count,
     };
     int code = agent->world.commit(agent->world.ctx, &batch, err);
+    if (code < 0)
+        agent->specs_count = specs_before; /* the allocs are still there */
     free(records);
     return code;
 }

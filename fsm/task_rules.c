@@ -16,6 +16,8 @@ enum {
     STOP_GRACE_MS = 10000, /* the shim kills at the kill timeout; we step in this much later */
     REAP_BACKOFF_MS = 500,
     REAP_BACKOFF_MS_MAX = 30000,
+    LOOKS_MAX = 20,       /* about ten minutes */
+    LOOKS_UNSEEN_MAX = 4, /* of a payload that was never seen running */
 };
 
 static struct task *mutable_task(struct machine *record)
@@ -233,10 +235,21 @@ static void absorb_unknown_exit(struct task *task, const char *why, const struct
     absorb_exit(task, &exit, now);
 }
 
+/* The driver could not look, which is no reason to touch what may run well (I-23).  Bounded, since
+ * a payload that can never be looked at is lost to us. */
+static bool look_failed(const struct task *task, const struct failure *failure)
+{
+    uint32_t looks = task->ran ? LOOKS_MAX : LOOKS_UNSEEN_MAX;
+
+    return failure->recoverable && task->machine.attempt < looks;
+}
+
 static void absorb_lost(struct task *task, const struct fsm_event *event, const struct fsm_now *now)
 {
     const struct failure *failure = event->payload;
 
+    if (look_failed(task, failure))
+        return;
     if (failure->untouched && !task->ran) {
         task->start_failed = 0;
         return;
@@ -604,6 +617,7 @@ GUARD(task_kill_delay, task->kill_wanted && delay_ahead(task))
 GUARD(task_resume_stop, task->resume == RESUME_STOPPING)
 GUARD(task_resume_delay, task->resume == RESUME_DELAYING)
 GUARD(task_resume_prekill, task->resume == RESUME_PREKILL && has_hooks(task, PHASE_PREKILL))
+GUARD(task_look_again, look_failed(task, event->payload))
 GUARD(task_never_begun, !task->ran)
 GUARD(task_never_begun_may, !task->ran && task->may_start)
 GUARD(task_never_begun_kill, !task->ran && task->kill_wanted)
