@@ -48,11 +48,16 @@ struct world {
     void (*perform)(void *ctx, const struct effect *effect);
     /* Tells whoever waits for REPLY that the request was not taken; ERR says why. */
     void (*refuse)(void *ctx, uint64_t reply, const struct err *err);
-    /* Fills in job, namespace and group of an alloc whose record is lost, from its specification;
-     * leaves them empty if that is lost, too.  May be NULL. */
+    /* Of an alloc whose record is lost, from its specification: fills in job, namespace and group,
+     * and adds the members that ASSIGN lacks, tasks as dead and failed (there is room for
+     * ALLOC_MEMBERS_MAX).  Leaves ASSIGN as it is if the specification is lost, too.  May be NULL.
+     */
     void (*known)(void *ctx, const char *alloc, struct alloc_assign *assign);
     /* A transition has been committed: for logs, traces, coverage.  May be NULL. */
     void (*trace)(void *ctx, const struct journal_event *event);
+    /* What the specification of ALLOC says of its claim NAME, whose record is lost; false if that
+     * is lost, too.  May be NULL: there are no claims. */
+    bool (*claim)(void *ctx, const char *alloc, const char *name, struct volume_define *ret_define);
 };
 
 struct agent *agent_new(const struct world *world);
@@ -129,6 +134,10 @@ void agent_continue(struct agent *agent, uint64_t next_sequence, uint64_t turn);
 /* Posts RESTORE to every loaded machine, plugins first, allocs last, and then what damaged or
  * missing records make necessary (restore.c).  AUTHORITY: the journal decides what should run. */
 void agent_restore(struct agent *agent, bool authority, bool rebooted);
+
+/* After agent_restore: there is a specification of ALLOC.  If nothing else of it is left, its
+ * records were lost: it is made again, in order to end it (I-17). */
+void agent_adopt(struct agent *agent, const char *alloc);
 
 /* --- flight recorder --- */
 

@@ -348,6 +348,27 @@ static void refuse(void *ctx, uint64_t token, const struct err *err)
     daemon_reply(ctx, token, err->code, err);
 }
 
+/* A task of a lost alloc whose record is lost, too. */
+static void add_lost_task(struct alloc_assign *assign, const struct task_spec *task)
+{
+    for (uint32_t i = 0; i < assign->members_count; i++) {
+        if (text_equal(assign->members[i].name, task->name))
+            return;
+    }
+    if (assign->members_count == ALLOC_MEMBERS_MAX)
+        return;
+    struct alloc_member *member = &assign->members[assign->members_count++];
+    *member = (struct alloc_member){
+        .kind = MEMBER_TASK,
+        .lifecycle = (uint8_t)task->lifecycle,
+        .sidecar = task->sidecar,
+        .leader = task->leader,
+        .run_state = TASK_RUN_DEAD,
+        .failed = 1,
+    };
+    (void)text_copy(member->name, sizeof(member->name), task->name); /* bounded when decoded */
+}
+
 static void known(void *ctx, const char *alloc, struct alloc_assign *assign)
 {
     struct alloc_spec *spec;
@@ -362,6 +383,8 @@ static void known(void *ctx, const char *alloc, struct alloc_assign *assign)
     assign->index = spec->index;
     assign->job_version = spec->job_version;
     assign->create_unix_ns = spec->create_time_unix_ns;
+    for (size_t i = 0; i < spec->tasks_count; i++)
+        add_lost_task(assign, &spec->tasks[i]);
     alloc_spec_free(spec);
 }
 
@@ -545,6 +568,39 @@ static bool load_noting(void *ctx, const struct machine_id *id, const struct mac
     return load(loading->daemon, id, record);
 }
 
+/* Allocs of which the journal has the specification and nothing else. */
+struct bereft {
+    const struct agent *core;
+    char (*ids)[UUID_TEXT_SIZE];
+    size_t count;
+};
+
+static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t length)
+{
+    struct bereft *bereft = ctx;
+    const char *id = key + strlen("alloc/");
+
+    (void)bytes;
+    (void)length;
+    if (!uuid_is_valid(id) || agent_alloc(bereft->core, id) != NULL)
+        return true;
+    bereft->ids = realloc(bereft->ids, (bereft->count + 1) * sizeof(*bereft->ids));
+    check(bereft->ids != NULL);
+    (void)text_copy(bereft->ids[bereft->count++], UUID_TEXT_SIZE, id); /* a UUID */
+    return true;
+}
+
+static int adopt_bereft(struct daemon *daemon, struct err *err)
+{
+    struct bereft bereft = {.core = daemon->core};
+    int code = journal_each_spec(daemon->journal, "alloc/", note_bereft, &bereft, err);
+
+    for (size_t i = 0; i < bereft.count && code == 0; i++)
+        agent_adopt(daemon->core, bereft.ids[i]);
+    free(bereft.ids);
+    return code;
+}
+
 static int restore(struct daemon *daemon, struct err *err)
 {
     struct damaged damaged = {.daemon = daemon};
@@ -576,7 +632,7 @@ static int restore(struct daemon *daemon, struct err *err)
         log_info("agent", "restoring allocs=%zu tasks=%zu rebooted=%s", allocs,
                  agent_count(daemon->core, MACHINE_TASK), daemon->node.rebooted ? "yes" : "no");
     agent_restore(daemon->core, true, daemon->node.rebooted);
-    return 0;
+    return adopt_bereft(daemon, err);
 }
 
 /* --- life --- */
@@ -613,7 +669,14 @@ static int open_parts(struct daemon *daemon, struct err *err)
 {
     const struct config *config = daemon->config;
     char path[PATH_SIZE];
-    struct world world = {daemon, commit, perform_effect, refuse, known, trace};
+    struct world world = {
+        .ctx = daemon,
+        .commit = commit,
+        .perform = perform_effect,
+        .refuse = refuse,
+        .known = known,
+        .trace = trace,
+    };
 
     int code = directory_make_all(config->state_dir, 0700, err);
     if (code == 0)

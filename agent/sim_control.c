@@ -129,23 +129,50 @@ static struct task_define define_of(const struct sim_alloc *alloc, const struct 
     return define;
 }
 
-static void add_members(const struct sim_alloc *alloc, struct alloc_assign *assign)
+static bool has_member(const struct alloc_assign *assign, const char *name)
+{
+    for (uint32_t i = 0; i < assign->members_count; i++) {
+        if (text_equal(assign->members[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+/* The members that ASSIGN lacks. */
+static void add_members(const struct sim_alloc *alloc, struct alloc_assign *assign, bool lost)
 {
     for (int t = 0; t < alloc->tasks_count; t++) {
+        if (has_member(assign, alloc->tasks[t].name))
+            continue;
         struct alloc_member *member = &assign->members[assign->members_count++];
         *member = (struct alloc_member){
             .kind = MEMBER_TASK,
             .lifecycle = alloc->tasks[t].lifecycle,
             .sidecar = alloc->tasks[t].sidecar,
             .leader = alloc->tasks[t].leader,
+            .run_state = lost ? TASK_RUN_DEAD : TASK_RUN_PENDING,
+            .failed = lost,
         };
         (void)text_copy(member->name, sizeof(member->name), alloc->tasks[t].name); /* fits */
     }
     for (int c = 0; c < alloc->claims_count; c++) {
+        if (has_member(assign, alloc->claims[c].name))
+            continue;
         struct alloc_member *member = &assign->members[assign->members_count++];
         *member = (struct alloc_member){.kind = MEMBER_VOLUME};
         (void)text_copy(member->name, sizeof(member->name), alloc->claims[c].name); /* fits */
     }
+}
+
+static struct volume_define claim_define(const struct sim *sim, const struct sim_claim *claim)
+{
+    struct volume_define define = {.access_mode = 1};
+
+    (void)text_copy(define.plugin, sizeof(define.plugin),
+                    sim->script->plugins[claim->plugin].name); /* fits */
+    (void)text_copy(define.namespace, sizeof(define.namespace), "default");
+    (void)text_format(define.volume, sizeof(define.volume), "disk%u", claim->disk);
+    return define;
 }
 
 static void name_job(const struct sim_alloc *alloc, struct alloc_assign *assign)
@@ -180,7 +207,7 @@ static void give(struct sim *sim, int number)
         (void)text_copy(assign->previous, sizeof(assign->previous),
                         sim->script->allocs[alloc->after - 1].name); /* fits */
     name_job(alloc, assign);
-    add_members(alloc, assign);
+    add_members(alloc, assign, false);
     (void)text_format(key, sizeof(key), "alloc/%s", state->id.text); /* fits */
     agent_spec(sim->core, key, "{}", 2);
     agent_tell(sim->core, &state->id, AE_ASSIGN, assign);
@@ -189,11 +216,7 @@ static void give(struct sim *sim, int number)
         agent_tell(sim->core, &state->tasks[t].id, TE_DEFINE, &define);
     }
     for (int c = 0; c < alloc->claims_count; c++) {
-        struct volume_define define = {.access_mode = 1};
-        (void)text_copy(define.plugin, sizeof(define.plugin),
-                        sim->script->plugins[alloc->claims[c].plugin].name); /* fits */
-        (void)text_copy(define.namespace, sizeof(define.namespace), "default");
-        (void)text_format(define.volume, sizeof(define.volume), "disk%u", alloc->claims[c].disk);
+        struct volume_define define = claim_define(sim, &alloc->claims[c]);
         agent_tell(sim->core, &state->claims[c].id, VE_DEFINE, &define);
     }
     state->fresh = sim->incarnation;
@@ -202,14 +225,38 @@ static void give(struct sim *sim, int number)
     state->follows = previous != NULL && previous->ended_unix_ns == 0;
 }
 
-void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
+/* The alloc of which a specification is left, or NULL. */
+static const struct sim_alloc *specified(const struct sim *sim, const char *alloc)
 {
-    struct sim *sim = ctx;
-
     for (int a = 0; a < sim->script->allocs_count; a++) {
         if (text_equal(sim->allocs[a].id.text, alloc) && sim->store.specs[a])
-            name_job(&sim->script->allocs[a], assign);
+            return &sim->script->allocs[a];
     }
+    return NULL;
+}
+
+void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
+{
+    const struct sim_alloc *plan = specified(ctx, alloc);
+
+    if (plan == NULL)
+        return;
+    name_job(plan, assign);
+    add_members(plan, assign, true);
+}
+
+bool sim_claim_known(void *ctx, const char *alloc, const char *name,
+                     struct volume_define *ret_define)
+{
+    const struct sim_alloc *plan = specified(ctx, alloc);
+
+    for (int c = 0; plan != NULL && c < plan->claims_count; c++) {
+        if (text_equal(plan->claims[c].name, name)) {
+            *ret_define = claim_define(ctx, &plan->claims[c]);
+            return true;
+        }
+    }
+    return false;
 }
 
 void sim_define_plugins(struct sim *sim)
@@ -233,7 +280,7 @@ void sim_wish(struct sim *sim, int number, enum sim_wish wish)
 {
     struct sim_alloc_state *alloc = &sim->allocs[number];
 
-    if (alloc->wish >= wish)
+    if (alloc->wish >= wish && !alloc->damaged)
         return;
     alloc->wish = (uint8_t)wish;
     alloc->wished_index[wish] = ++sim->server_index;

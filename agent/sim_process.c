@@ -13,6 +13,7 @@
 
 enum {
     POLL_MS = 3,
+    POLL_MS_MAX = 1000,
     LATE_START_MS = 5000, /* behind the bound of a start */
     EMPTY_MS = 4,         /* from the kill of a cgroup to its being seen empty */
     SIGTERM_NUMBER = 15,
@@ -288,7 +289,8 @@ static void look_for_payload(struct sim *sim, struct sim_call *call, struct sim_
     } else if (shim && sim->now_ms >= call->limit_ms) {
         answer_failed(sim, call, ERR_TIMEOUT, true, "the program did not start in time");
     } else if (shim) {
-        sim_call_again(sim, call, POLL_MS, DRIVER_WAIT);
+        call->latency_ms = call->latency_ms < POLL_MS_MAX ? call->latency_ms * 2 + 1 : POLL_MS_MAX;
+        sim_call_again(sim, call, call->latency_ms, DRIVER_WAIT);
     } else if (attempt->record == RECORD_ENDED) {
         answer_found(sim, call, attempt, true);
     } else if (attempt->record == RECORD_NOT_STARTED) {

@@ -101,7 +101,8 @@ static bool alloc_is_settled(struct sim *sim, int a, struct finding *finding)
         return record == NULL || record->state == A_TERMINAL ||
                miss(finding, 9, "stopped alloc", name, state_name(record));
     case WISH_GONE:
-        return record == NULL || miss(finding, 9, "removed alloc", name, state_name(record));
+        return record == NULL || (state->damaged && record->state == A_TERMINAL) ||
+               miss(finding, 9, "removed alloc", name, state_name(record));
     }
     unreachable("wish");
 }

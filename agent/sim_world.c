@@ -552,7 +552,7 @@ static void trace(void *ctx, const struct journal_event *event)
 
 static void start(struct sim *sim)
 {
-    struct world world = {sim, commit, sim_perform, sim_refuse, sim_known, trace};
+    struct world world = {sim, commit, sim_perform, sim_refuse, sim_known, trace, sim_claim_known};
     struct sim_store *store = &sim->store;
     bool rebooted = store->boot != 0 && store->boot != sim->boot;
 
@@ -576,6 +576,12 @@ static void start(struct sim *sim)
     sim_store_load(sim);
     agent_continue(sim->core, store->next_sequence, store->turn);
     agent_restore(sim->core, !sim->script->server, rebooted);
+    for (int a = 0; a < sim->script->allocs_count; a++) {
+        if (!store->specs[a] || agent_find(sim->core, &sim->allocs[a].id) != NULL)
+            continue;
+        sim->allocs[a].damaged = 1;
+        agent_adopt(sim->core, sim->allocs[a].id.text);
+    }
     sim_define_plugins(sim);
 }
 

@@ -355,6 +355,8 @@ void sim_alloc_ended(struct sim *sim, const struct machine_id *id);
 void sim_watch_previous(struct sim *sim, const struct effect *effect);
 void sim_define_plugins(struct sim *sim);
 void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign);
+bool sim_claim_known(void *ctx, const char *alloc, const char *name,
+                     struct volume_define *ret_define);
 
 /* --- sim_check.c: the invariants --- */
 

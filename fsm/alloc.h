@@ -42,7 +42,7 @@ enum alloc_state {
     X(ASSIGN, MESSAGE, ALLOC_ASSIGN)       /* the control plane: this alloc shall run here */      \
     X(AUTHORIZED, MESSAGE, NONE)           /* the control plane: a fresh answer still wants it */  \
     X(TASK_CHANGED, MESSAGE, TASK_CHANGED)                                                         \
-    X(TASK_LOST, MESSAGE, MEMBER)          /* restore: the task's record could not be read */      \
+    X(MEMBER_LOST, MESSAGE, MEMBER)        /* restore: the record of a task or volume is gone */   \
     X(VOLUME_READY, MESSAGE, MEMBER)                                                               \
     X(VOLUME_FAILED, MESSAGE, MEMBER)                                                              \
     X(VOLUME_GONE, MESSAGE, MEMBER)                                                                \

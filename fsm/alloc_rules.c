@@ -79,7 +79,8 @@ static void refresh_status(struct alloc *alloc, const struct fsm_now *now)
     alloc->modify_unix_ns = now->unix_ns;
 }
 
-static void absorb_assign(struct alloc *alloc, const struct fsm_event *event)
+static void absorb_assign(struct alloc *alloc, const struct fsm_event *event,
+                          const struct fsm_now *now)
 {
     const struct alloc_assign *assign = event->payload;
 
@@ -88,7 +89,7 @@ static void absorb_assign(struct alloc *alloc, const struct fsm_event *event)
     alloc->modify_unix_ns = assign->create_unix_ns;
     if (assign->condemned) {
         (void)text_copy(alloc->failure, sizeof(alloc->failure), assign->description); /* fits */
-        alloc->client_status = CLIENT_FAILED;
+        refresh_status(alloc, now);
     }
 }
 
@@ -123,18 +124,22 @@ static void fail_setup(struct alloc *alloc, const struct fsm_now *now, const cha
     refresh_status(alloc, now);
 }
 
-static void absorb_task_lost(struct alloc *alloc, const struct fsm_event *event,
-                             const struct fsm_now *now)
+static void absorb_member_lost(struct alloc *alloc, const struct fsm_event *event,
+                               const struct fsm_now *now)
 {
     const struct member_news *news = event->payload;
-    struct alloc_member *member = find(alloc, MEMBER_TASK, news->name);
+    struct alloc_member *task = find(alloc, MEMBER_TASK, news->name);
+    struct alloc_member *volume = find(alloc, MEMBER_VOLUME, news->name);
 
-    if (member == NULL)
-        return;
-    member->run_state = TASK_RUN_DEAD;
-    member->failed = 1;
-    explain_kill(alloc, TASK_EVENT_SIBLING_FAILED, news->name);
-    refresh_status(alloc, now);
+    if (task != NULL) {
+        task->run_state = TASK_RUN_DEAD;
+        task->failed = 1;
+        explain_kill(alloc, TASK_EVENT_SIBLING_FAILED, news->name);
+        refresh_status(alloc, now);
+    } else if (volume != NULL) {
+        volume->failed = 1;
+        fail_setup(alloc, now, "volume", news->text);
+    }
 }
 
 static void absorb_hook(struct alloc *alloc, const struct fsm_event *event,
@@ -204,7 +209,7 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
 
     switch ((enum alloc_event_kind)event->kind) {
     case AE_ASSIGN:
-        absorb_assign(alloc, event);
+        absorb_assign(alloc, event, now);
         break;
     case AE_AUTHORIZED:
         alloc->may_start = 1;
@@ -212,8 +217,8 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
     case AE_TASK_CHANGED:
         absorb_task(alloc, event, now);
         break;
-    case AE_TASK_LOST:
-        absorb_task_lost(alloc, event, now);
+    case AE_MEMBER_LOST:
+        absorb_member_lost(alloc, event, now);
         break;
     case AE_VOLUME_READY:
     case AE_VOLUME_FAILED:
@@ -531,6 +536,8 @@ static bool failing(const struct alloc *alloc)
 
 /* clang-format off */
 GUARD(alloc_condemned, alloc->assign.condemned)
+GUARD(alloc_condemned_live, alloc->assign.condemned && !every_dead(alloc))
+GUARD(alloc_condemned_volumes, alloc->assign.condemned && has_volumes(alloc))
 GUARD(alloc_has_previous, alloc->assign.previous[0] != '\0')
 GUARD(alloc_hooks_left, alloc->hook != ALLOC_HOOK_COUNT)
 GUARD(alloc_has_volumes, has_volumes(alloc))

@@ -6,7 +6,9 @@
 
 /*    guard               function                     holds when */
 #define ALLOC_GUARDS(X)                                                                            \
-    X(CONDEMNED, alloc_condemned) /* its record was damaged */                                     \
+    X(CONDEMNED, alloc_condemned)           /* its record was damaged */                           \
+    X(CONDEMNED_LIVE, alloc_condemned_live) /* and a task of it lives */                           \
+    X(CONDEMNED_VOLUMES, alloc_condemned_volumes) /* and it holds volumes */                       \
     X(HAS_PREVIOUS, alloc_has_previous)                                                            \
     X(HOOKS_LEFT, alloc_hooks_left) /* the phase has another hook */                               \
     X(HAS_VOLUMES, alloc_has_volumes)                                                              \

@@ -41,6 +41,7 @@ enum volume_state {
 /*    event             class       payload  */
 #define VOLUME_EVENTS(X)                                                                           \
     X(DEFINE, MESSAGE, VOLUME_DEFINE)                                                              \
+    X(ADOPT, MESSAGE, VOLUME_DEFINE)       /* restore: its record is gone, it may be anything */   \
     X(WANT, MESSAGE, NONE)                 /* its alloc: be mounted */                             \
     X(RELEASE, MESSAGE, NONE)              /* its alloc: no process uses you any more */           \
     X(TURN, MESSAGE, NONE)                 /* another claim's call has ended */                    \

@@ -66,6 +66,13 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
     case VE_DEFINE:
         volume->define = *(const struct volume_define *)event->payload;
         break;
+    case VE_ADOPT: /* nothing is known, so everything may have been done (I-28) */
+        volume->define = *(const struct volume_define *)event->payload;
+        volume->claimed = volume->staged = volume->published = 1;
+        record->generation = 1;
+        (void)text_copy(volume->failure, sizeof(volume->failure),
+                        "its record in the journal was damaged"); /* fits */
+        break;
     case VE_RELEASE:
         volume->release_wanted = 1;
         break;

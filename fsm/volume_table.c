@@ -24,6 +24,7 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 #define DOWN (M(UNPUBLISHED)|M(UNSTAGED))
 #define LOOKS (M(MOUNT_FOUND)|M(MOUNT_MISSING))
 #define NODE (UP|DOWN|LOOKS|M(NODE_FAILED))
+#define MADE (M(DEFINE)|M(ADOPT))
 #define WAKES (M(TURN)|M(PLUGIN_UP)|M(PLUGIN_DOWN))
 
 /* One step forward, as far as it is our turn. */
@@ -58,25 +59,26 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 
 static const struct fsm_state volume_states[V_COUNT] = {
 /*    state         flags         limit_ms         ignored: late or repeated             never: our own mistake */
-STATE(ABSENT,       FSM_INITIAL,  0,               0,                                    ALL & ~M(DEFINE)),
-STATE(IDLE,         FSM_RESTING,  0,               M(DEFINE)|WAKES,                      RPC|NODE|M(TIMEOUT)),
-STATE(CLAIMING,     0,            60000,           M(DEFINE)|M(WANT)|WAKES,              NODE|M(RELEASED)),
-STATE(QUEUED,       FSM_RESTING,  FSM_LIMIT_RULES, M(DEFINE)|M(WANT)|M(PLUGIN_DOWN)|RPC, NODE),
-STATE(STAGING,      0,            0,               M(DEFINE)|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(PUBLISHED)),
-STATE(PUBLISHING,   0,            0,               M(DEFINE)|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(STAGED)),
-STATE(READY,        FSM_RESTING,  0,               M(DEFINE)|WAKES|RPC,                  NODE|M(TIMEOUT)),
-STATE(VERIFYING,    0,            10000,           M(DEFINE)|M(WANT)|WAKES|RPC,          UP|DOWN),
-STATE(BROKEN,       FSM_RESTING,  0,               M(DEFINE)|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
-STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, M(DEFINE)|M(WANT)|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(NODE_FAILED), DOWN|LOOKS),
-STATE(UNPUBLISHING, 0,            120000,          M(DEFINE)|M(WANT)|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNSTAGED)),
-STATE(UNSTAGING,    0,            120000,          M(DEFINE)|M(WANT)|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNPUBLISHED)),
-STATE(RELEASING,    0,            60000,           M(DEFINE)|M(WANT)|M(RELEASE)|WAKES|M(INHERIT)|M(CLAIMED)|UP|M(NODE_FAILED), DOWN|LOOKS),
+STATE(ABSENT,       FSM_INITIAL,  0,               0,                                    ALL & ~MADE),
+STATE(IDLE,         FSM_RESTING,  0,               MADE|WAKES,                      RPC|NODE|M(TIMEOUT)),
+STATE(CLAIMING,     0,            60000,           MADE|M(WANT)|WAKES,              NODE|M(RELEASED)),
+STATE(QUEUED,       FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(PLUGIN_DOWN)|RPC, NODE),
+STATE(STAGING,      0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(PUBLISHED)),
+STATE(PUBLISHING,   0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(STAGED)),
+STATE(READY,        FSM_RESTING,  0,               MADE|WAKES|RPC,                  NODE|M(TIMEOUT)),
+STATE(VERIFYING,    0,            10000,           MADE|M(WANT)|WAKES|RPC,          UP|DOWN),
+STATE(BROKEN,       FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
+STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(NODE_FAILED), DOWN|LOOKS),
+STATE(UNPUBLISHING, 0,            120000,          MADE|M(WANT)|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNSTAGED)),
+STATE(UNSTAGING,    0,            120000,          MADE|M(WANT)|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNPUBLISHED)),
+STATE(RELEASING,    0,            60000,           MADE|M(WANT)|M(RELEASE)|WAKES|M(INHERIT)|M(CLAIMED)|UP|M(NODE_FAILED), DOWN|LOOKS),
 STATE(GONE,         FSM_FINAL,    0,               0,                                    ALL),
 };
 
 static const struct fsm_row volume_rows[] = {
 /*  state         event          guard           next          effects, in order, after the commit */
 ROW(ABSENT,       DEFINE,        ALWAYS,         IDLE),
+ROW(ABSENT,       ADOPT,         ALWAYS,         BROKEN,       VX_SEND_FAILED),
 
 ROW(IDLE,         WANT,          ALWAYS,         CLAIMING,     VX_CLAIM),
 BACK(IDLE,        RELEASE),

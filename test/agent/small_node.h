@@ -148,7 +148,7 @@ static inline void small_wait(struct small_node *node, uint64_t ms)
 
 static inline void small_open(struct small_node *node, const char *path)
 {
-    struct world world = {node, small_commit, small_perform, small_refuse, NULL, small_trace};
+    struct world world = {node, small_commit, small_perform, small_refuse, NULL, small_trace, NULL};
     struct err err = {0};
 
     *node = (struct small_node){.path = path, .now_ms = SMALL_START_MS, .seed = 1};
@@ -179,7 +179,7 @@ static inline bool small_load(void *ctx, const struct machine_id *id, const stru
 /* The daemon dies, and comes back AWAY_MS later. */
 static inline void small_restart(struct small_node *node, uint64_t away_ms, bool rebooted)
 {
-    struct world world = {node, small_commit, small_perform, small_refuse, NULL, small_trace};
+    struct world world = {node, small_commit, small_perform, small_refuse, NULL, small_trace, NULL};
     struct err err = {0};
     uint64_t turn = agent_figures(node->agent).turns;
     int code = 0;
