@@ -5,6 +5,78 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- blobs that go with the next commit --- */
+
+static void blob_free(struct journal_blob *blob)
+{
+    free((void *)(uintptr_t)blob->bytes); /* our own copy, const only for readers */
+}
+
+void blobs_clear(struct blobs *blobs)
+{
+    for (size_t i = 0; i < blobs->count; i++)
+        blob_free(&blobs->items[i]);
+    blobs->count = 0;
+}
+
+static void blobs_free(struct blobs *blobs)
+{
+    blobs_clear(blobs);
+    free(blobs->items);
+    free(blobs->proposed);
+}
+
+void blobs_drop_proposed(struct blobs *blobs)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < blobs->count; i++) {
+        if (blobs->proposed[i]) {
+            blob_free(&blobs->items[i]);
+        } else {
+            blobs->items[kept] = blobs->items[i];
+            blobs->proposed[kept++] = false;
+        }
+    }
+    blobs->count = kept;
+}
+
+static void blob_add(struct blobs *blobs, bool proposed, const char *key, const void *bytes,
+                     size_t length)
+{
+    if (blobs->count == blobs->size) {
+        blobs->size = blobs->size == 0 ? 16 : blobs->size * 2;
+        blobs->items = realloc(blobs->items, blobs->size * sizeof(*blobs->items));
+        blobs->proposed = realloc(blobs->proposed, blobs->size * sizeof(*blobs->proposed));
+        check(blobs->items != NULL);
+        check(blobs->proposed != NULL);
+    }
+    struct journal_blob *blob = &blobs->items[blobs->count];
+    blobs->proposed[blobs->count++] = proposed;
+    bool whole = text_copy(blob->key, sizeof(blob->key), key);
+    check(whole); /* keys are built from bounded names */
+    blob->bytes = NULL;
+    blob->length = length;
+    if (bytes != NULL) {
+        void *copy = malloc(length + 1);
+        check(copy != NULL);
+        memcpy(copy, bytes, length);
+        blob->bytes = copy;
+    }
+}
+
+void agent_spec(struct agent *agent, const char *key, const void *bytes, size_t length)
+{
+    blob_add(&agent->specs, agent->proposing, key, bytes, length);
+}
+
+void agent_meta(struct agent *agent, const char *key, const void *bytes, size_t length)
+{
+    blob_add(&agent->metas, agent->proposing, key, bytes, length);
+}
+
+/* --- the machines --- */
+
 struct agent *agent_new(const struct world *world)
 {
     struct agent *agent = calloc(1, sizeof(*agent));
@@ -25,10 +97,8 @@ void agent_free(struct agent *agent)
     struct slot *slot, *next;
     HASH_ITER(hh, agent->machines, slot, next)
     slot_remove(agent, slot);
-    blobs_clear(agent->specs, &agent->specs_count);
-    blobs_clear(agent->metas, &agent->metas_count);
-    free(agent->specs);
-    free(agent->metas);
+    blobs_free(&agent->specs);
+    blobs_free(&agent->metas);
     free(agent->queue.items);
     free(agent->queue.bytes);
     free(agent->spare.items);
@@ -123,59 +193,6 @@ size_t agent_count(const struct agent *agent, enum machine_kind kind)
 struct agent_figures agent_figures(const struct agent *agent)
 {
     return agent->figures;
-}
-
-/* --- blobs that go with the next commit --- */
-
-void blobs_clear(struct journal_blob *blobs, size_t *count)
-{
-    for (size_t i = 0; i < *count; i++)
-        free((void *)(uintptr_t)blobs[i].bytes); /* our own copy, const only for readers */
-    *count = 0;
-}
-
-void blobs_keep_deletions(struct journal_blob *blobs, size_t *count)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < *count; i++) {
-        if (blobs[i].bytes == NULL)
-            blobs[kept++] = blobs[i];
-        else
-            free((void *)(uintptr_t)blobs[i].bytes); /* our own copy, const only for readers */
-    }
-    *count = kept;
-}
-
-static void blob_add(struct journal_blob **blobs, size_t *count, size_t *size, const char *key,
-                     const void *bytes, size_t length)
-{
-    if (*count == *size) {
-        *size = *size == 0 ? 16 : *size * 2;
-        *blobs = realloc(*blobs, *size * sizeof(**blobs));
-        check(*blobs != NULL);
-    }
-    struct journal_blob *blob = &(*blobs)[(*count)++];
-    bool whole = text_copy(blob->key, sizeof(blob->key), key);
-    check(whole); /* keys are built from bounded names */
-    blob->bytes = NULL;
-    blob->length = length;
-    if (bytes != NULL) {
-        void *copy = malloc(length + 1);
-        check(copy != NULL);
-        memcpy(copy, bytes, length);
-        blob->bytes = copy;
-    }
-}
-
-void agent_spec(struct agent *agent, const char *key, const void *bytes, size_t length)
-{
-    blob_add(&agent->specs, &agent->specs_count, &agent->specs_size, key, bytes, length);
-}
-
-void agent_meta(struct agent *agent, const char *key, const void *bytes, size_t length)
-{
-    blob_add(&agent->metas, &agent->metas_count, &agent->metas_size, key, bytes, length);
 }
 
 /* --- flight recorder --- */

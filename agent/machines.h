@@ -45,6 +45,13 @@ struct flight {
 
 enum { FLIGHT_SIZE = 4096 };
 
+/* What the next commit stores or deletes beside records. */
+struct blobs {
+    struct journal_blob *items;
+    bool *proposed; /* of each: it is dropped with the proposal if the commit fails */
+    size_t count, size;
+};
+
 struct agent {
     struct world world;
     struct slot *machines;
@@ -54,8 +61,7 @@ struct agent {
     struct journal_event *steps;
     size_t *origins; /* of each step: its place in the queue */
     size_t steps_count, steps_size, origins_size;
-    struct journal_blob *specs, *metas;
-    size_t specs_count, specs_size, metas_count, metas_size;
+    struct blobs specs, metas;
     struct machine *scratch;
     uint32_t scratch_used;
     uint64_t deadline_ms;
@@ -85,10 +91,9 @@ void flight_note(struct agent *agent, const struct journal_event *event);
 void agent_complain(const struct agent *agent, const struct machine_id *id,
                     const struct machine *record, const struct fsm_event *event);
 
-void blobs_clear(struct journal_blob *blobs, size_t *count);
+void blobs_clear(struct blobs *blobs);
 
-/* Forgets what was to be stored (it belonged to a proposal that was dropped), keeps what is to be
- * deleted. */
-void blobs_keep_deletions(struct journal_blob *blobs, size_t *count);
+/* The commit has failed: what belonged to a proposal goes with it, the rest waits. */
+void blobs_drop_proposed(struct blobs *blobs);
 
 #endif

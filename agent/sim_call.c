@@ -379,7 +379,7 @@ void sim_calls_cut(struct sim *sim)
         call->answered = 1;
         bool driver = call->whom.kind == MACHINE_TASK && call->lane == LANE_DRIVER;
         bool left = call->apply_left && !driver && !sim->rebooting && happens(sim, call);
-        if (left && call->lane == LANE_HOOK) {
+        if (left && (call->lane == LANE_HOOK || call->lane == LANE_DRIVER)) {
             sim_apply(sim, call); /* our own thread was just done with it */
             left = false;
         } else if (left && call->stage == STAGE_ANSWER) {

@@ -219,7 +219,6 @@ static void give(struct sim *sim, int number)
         struct volume_define define = claim_define(sim, &alloc->claims[c]);
         agent_tell(sim->core, &state->claims[c].id, VE_DEFINE, &define);
     }
-    state->fresh = sim->incarnation;
     const struct alloc *previous =
         alloc->after == 0 ? NULL : agent_alloc(sim->core, sim->allocs[alloc->after - 1].id.text);
     state->follows = previous != NULL && previous->ended_unix_ns == 0;
@@ -360,7 +359,6 @@ static void apply_one(struct sim *sim, int number, enum sim_wish wish, bool comp
     if (wish == WISH_RUN && alloc == NULL) {
         give(sim, number);
     } else if (wish == WISH_RUN && state->fresh != sim->incarnation) {
-        state->fresh = sim->incarnation;
         agent_tell(sim->core, &state->id, AE_AUTHORIZED, NULL);
     } else if (wish == WISH_STOP && alloc != NULL && !alloc->stop_wanted) {
         agent_tell(sim->core, &state->id, AE_STOP, &why);
@@ -385,15 +383,15 @@ static void take_answer(struct sim *sim)
     }
     sim_say(sim, "server answers, index %llu%s", (unsigned long long)index,
             partial ? ", not all of it" : "");
+    agent_propose(sim->core, true); /* if it cannot be stored, the server is asked again */
     for (int a = 0; a < sim->script->allocs_count; a++) {
         if (!partial || (luck >> a & 1u) == 0)
             apply_one(sim, a, wished_at(&sim->allocs[a], index), !partial);
     }
-    if (!partial) {
-        sim->first_answer = true;
-        if (index > known)
-            agent_meta(sim->core, "server_index", &index, sizeof(index));
-    }
+    if (!partial && index > known)
+        agent_meta(sim->core, "server_index", &index, sizeof(index));
+    agent_propose(sim->core, false);
+    sim->first_answer |= !partial;
     poll_in(sim, partial || stale ? POLL_RETRY_MS : POLL_WAIT_MS);
 }
 
@@ -527,6 +525,12 @@ void sim_control_start(struct sim *sim)
         return;
     poll_in(sim, 1);
     sim_status_changed(sim);
+}
+
+void sim_control_refused(struct sim *sim)
+{
+    if (sim->script->server && sim->first_answer)
+        poll_in(sim, POLL_RETRY_MS);
 }
 
 void sim_control_event(struct sim *sim, const struct sim_event *event)

@@ -620,6 +620,7 @@ static bool turn(struct sim *sim)
     if (code < 0) {
         sim_say(sim, "commit failed: %s", err.text);
         sim->retry_at_ms = sim->now_ms + RETRY_COMMIT_MS;
+        sim_control_refused(sim);
         return false;
     }
     if (!sim->restored)

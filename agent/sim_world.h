@@ -346,6 +346,7 @@ bool sim_is_node_call(const struct sim_call *call);
 
 void sim_control_event(struct sim *sim, const struct sim_event *event);
 void sim_control_start(struct sim *sim);
+void sim_control_refused(struct sim *sim); /* a commit failed, and proposals with it */
 void sim_wish(struct sim *sim, int alloc, enum sim_wish wish);
 void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event);
 void sim_refuse(void *ctx, uint64_t reply, const struct err *err);

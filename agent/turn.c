@@ -117,7 +117,7 @@ void agent_news(struct agent *agent, const struct machine_id *id, uint32_t gener
 
 bool agent_has_work(const struct agent *agent)
 {
-    return agent->queue.count > 0 || agent->specs_count > 0 || agent->metas_count > 0;
+    return agent->queue.count > 0 || agent->specs.count > 0 || agent->metas.count > 0;
 }
 
 /* --- messages between machines --- */
@@ -342,7 +342,7 @@ static void drop_specs_of_gone(struct agent *agent)
 
 static int commit(struct agent *agent, struct err *err)
 {
-    size_t count = agent->touched_count, specs_before = agent->specs_count;
+    size_t count = agent->touched_count, specs_before = agent->specs.count;
     struct journal_record *records = calloc(count + 1, sizeof(*records));
 
     check(records != NULL);
@@ -360,14 +360,14 @@ static int commit(struct agent *agent, struct err *err)
         .events_count = agent->steps_count,
         .records = records,
         .records_count = count,
-        .specs = agent->specs,
-        .specs_count = agent->specs_count,
-        .metas = agent->metas,
-        .metas_count = agent->metas_count,
+        .specs = agent->specs.items,
+        .specs_count = agent->specs.count,
+        .metas = agent->metas.items,
+        .metas_count = agent->metas.count,
     };
     int code = agent->world.commit(agent->world.ctx, &batch, err);
     if (code < 0)
-        agent->specs_count = specs_before; /* the allocs are still there */
+        agent->specs.count = specs_before; /* the allocs are still there */
     free(records);
     return code;
 }
@@ -400,7 +400,8 @@ static void roll_back(struct agent *agent, const struct err *err)
     }
     free(old.items);
     free(old.bytes);
-    blobs_keep_deletions(agent->specs, &agent->specs_count);
+    blobs_drop_proposed(&agent->specs);
+    blobs_drop_proposed(&agent->metas);
     agent->touched_count = 0;
     agent->steps_count = 0;
 }
@@ -414,8 +415,8 @@ static void accept_records(struct agent *agent)
         slot->pending = NULL;
         slot->touched = false;
     }
-    blobs_clear(agent->specs, &agent->specs_count);
-    blobs_clear(agent->metas, &agent->metas_count);
+    blobs_clear(&agent->specs);
+    blobs_clear(&agent->metas);
 }
 
 /* --- effects --- */
@@ -463,7 +464,7 @@ int agent_turn(struct agent *agent, uint64_t now_ms, int64_t unix_ns, uint64_t s
         step(agent, i, &now, &rng);
         agent->figures.events++;
     }
-    if (agent->steps_count == 0 && agent->specs_count == 0 && agent->metas_count == 0) {
+    if (agent->steps_count == 0 && agent->specs.count == 0 && agent->metas.count == 0) {
         agent->queue.count = 0;
         agent->queue.bytes_used = 0;
         find_deadline(agent);
