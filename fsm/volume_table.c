@@ -41,6 +41,15 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, BACK_CLAIM,      RELEASING,    VX_UNCLAIM, VX_SEND_TURN, ##__VA_ARGS__),             \
     ROW(s, e, ALWAYS,          GONE,         VX_SEND_GONE, VX_SEND_TURN, ##__VA_ARGS__)
 
+/* The same from the waiting room.  Going on waiting changes nothing for others: two that wait would
+ * wake each other for ever. */
+#define DRAIN(e)                                                                                   \
+    ROW(DRAINING, e, BACK_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                  \
+    ROW(DRAINING, e, BACK_UNSTAGE, UNSTAGING,  VX_UNSTAGE),                                        \
+    ROW(DRAINING, e, BACK_WAIT,    DRAINING),                                                      \
+    ROW(DRAINING, e, BACK_CLAIM,   RELEASING,  VX_UNCLAIM, VX_SEND_TURN),                          \
+    ROW(DRAINING, e, ALWAYS,       GONE,       VX_SEND_GONE, VX_SEND_TURN)
+
 /* The outcome that a RELEASE had to wait for has come. */
 #define BACK_IF_RELEASED(s, e)                                                                     \
     ROW(s, e, RELEASE_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                      \
@@ -148,12 +157,12 @@ NOTED(BROKEN,     INHERIT),
 BUSY(BROKEN),
 ROW(BROKEN,       RESTORE,       ALWAYS,         BROKEN,       VX_SEND_FAILED),
 
-BACK(DRAINING,    TURN),
-BACK(DRAINING,    INHERIT),
-BACK(DRAINING,    PLUGIN_UP),
+DRAIN(TURN),
+DRAIN(INHERIT),
+DRAIN(PLUGIN_UP),
 BUSY(DRAINING),
-BACK(DRAINING,    TIMEOUT),
-BACK(DRAINING,    RESTORE),
+DRAIN(TIMEOUT),
+DRAIN(RESTORE),
 
 NOTED(UNPUBLISHING, INHERIT),
 BUSY(UNPUBLISHING),
