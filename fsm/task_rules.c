@@ -461,8 +461,8 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
         enter_pending(task);
         break;
     case T_STARTING:
-        if (row->state == T_PRESTART)
-            enter_starting(task); /* from RECOVERING it is the same attempt, never begun */
+        if (!same)
+            enter_starting(task);
         break;
     case T_RUNNING:
         if (!same)
