@@ -360,7 +360,8 @@ static void apply_one(struct sim *sim, int number, enum sim_wish wish, bool comp
         give(sim, number);
     } else if (wish == WISH_RUN && state->fresh != sim->incarnation) {
         agent_tell(sim->core, &state->id, AE_AUTHORIZED, NULL);
-    } else if (wish == WISH_STOP && alloc != NULL && !alloc->stop_wanted) {
+    } else if (wish == WISH_STOP && alloc != NULL &&
+               (!alloc->stop_wanted || state->fresh != sim->incarnation)) {
         agent_tell(sim->core, &state->id, AE_STOP, &why);
     } else if ((wish == WISH_GONE || wish == WISH_NONE) && complete && alloc != NULL &&
                !alloc->destroy_wanted) {
