@@ -24,6 +24,7 @@
     X(FAILING, alloc_failing) /* a task's end means the end of the group */                        \
     X(FAILING_PREKILL, alloc_failing_prekill)                                                      \
     X(FAILING_DELAY, alloc_failing_delay)                                                          \
+    X(SETUP_FAILED, alloc_setup_failed)     /* nothing more of it is started */                    \
     X(ANY_RUNNING, alloc_any_running)                                                              \
     X(DESTROY_WANTED, alloc_destroy_wanted)
 enum alloc_guard {

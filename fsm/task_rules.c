@@ -262,7 +262,7 @@ static void absorb_restore(struct task *task, const struct fsm_event *event)
 {
     const struct restore *restore = event->payload;
 
-    task->may_start = restore->authority;
+    task->may_start = restore->authority && !task->define.mounts;
     if (restore->rebooted && task_holds_work(task))
         task->rebooted = 1;
     switch ((enum task_state)task->machine.state) {
