@@ -797,6 +797,7 @@ static void run_until(struct sim *sim, bool (*condition)(struct sim *sim))
     bool holds = false;
 
     while (!sim->over && !is_over_budget(sim, begun_ms)) {
+        revive_plugins(sim);
         bool now = condition(sim);
         if (now && !holds)
             since_ms = sim->now_ms;
@@ -830,14 +831,12 @@ static void live(struct sim *sim)
     if (sim->now_ms < sim->script->heal_ms)
         sim->now_ms = sim->script->heal_ms;
     heal(sim);
-    revive_plugins(sim);
     run_until(sim, sim_is_settled);
     if (!sim->over)
         sim_check_settled(sim);
     if (sim->over)
         return;
     wish_all_gone(sim);
-    revive_plugins(sim);
     run_until(sim, allocs_are_gone);
     remove_plugins(sim);
     run_until(sim, sim_is_empty);
