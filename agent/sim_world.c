@@ -554,7 +554,7 @@ static void start(struct sim *sim)
 {
     struct world world = {sim, commit, sim_perform, sim_refuse, sim_known, trace, sim_claim_known};
     struct sim_store *store = &sim->store;
-    bool rebooted = store->boot != 0 && store->boot != sim->boot;
+    bool rebooted = store->node.boot != 0 && store->node.boot != sim->boot;
 
     check(!sim->up);
     sim->incarnation++;
@@ -567,12 +567,14 @@ static void start(struct sim *sim)
     sim_mix(sim, sim->incarnation);
 
     struct clock_last last = {store->last_now_ms, store->last_unix_ns};
-    sim->clock_offset_ms = clock_continue(store->clock_offset_ms, rebooted, &last,
+    sim->clock_offset_ms = clock_continue(store->node.clock_offset_ms, rebooted, &last,
                                           sim->now_ms - sim->boot_at_ms, sim_unix_ns(sim));
-    store->clock_offset_ms = sim->clock_offset_ms;
-    store->boot = sim->boot;
-
     sim->core = agent_new(&world);
+    if (store->node.boot == 0)
+        store->node.boot = sim->boot; /* the first start ever writes the node's identity at once */
+    struct sim_node node = {sim->boot, sim->clock_offset_ms};
+    if (node.boot != store->node.boot || node.clock_offset_ms != store->node.clock_offset_ms)
+        agent_meta(sim->core, "node", &node, sizeof(node));
     sim_store_load(sim);
     agent_continue(sim->core, store->next_sequence, store->turn);
     agent_restore(sim->core, !sim->script->server, rebooted);
