@@ -631,6 +631,7 @@ static int restore(struct daemon *daemon, struct err *err)
     if (allocs > 0)
         log_info("agent", "restoring allocs=%zu tasks=%zu rebooted=%s", allocs,
                  agent_count(daemon->core, MACHINE_TASK), daemon->node.rebooted ? "yes" : "no");
+    node_keep(&daemon->node, daemon->core);
     agent_restore(daemon->core, true, daemon->node.rebooted);
     return adopt_bereft(daemon, err);
 }

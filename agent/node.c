@@ -1,6 +1,7 @@
 /* Identity, clock and facts of this node.  One journal record, "node", holds the first two. */
 #include "agent/node.h"
 
+#include "agent/clock.h"
 #include "agent/version.h"
 
 #include "io/log.h"
@@ -15,20 +16,21 @@
 
 static const char key[] = "node";
 
+enum { LAST_TRIES = 64 };
+
 /* --- the last event of the journal --- */
 
 struct last {
-    uint64_t now_ms, turn;
-    int64_t unix_ns;
+    struct clock_last clock;
+    uint64_t turn;
 };
 
 static bool note_last(void *ctx, const struct journal_event *event)
 {
     struct last *last = ctx;
 
-    last->now_ms = event->now_ms;
+    last->clock = (struct clock_last){event->now_ms, event->unix_ns};
     last->turn = event->turn;
-    last->unix_ns = event->unix_ns;
     return true;
 }
 
@@ -45,12 +47,15 @@ static void ignore_damage(void *ctx, const char *table, const char *name, const 
 
 static int read_last(struct journal *journal, struct last *last, struct err *err)
 {
-    uint64_t next = journal_next_sequence(journal);
+    uint64_t next = journal_next_sequence(journal), first = journal_first_sequence(journal);
+    int code = 0;
 
+    /* Damaged events at the end must not set the clock back to nothing. */
     *last = (struct last){0};
-    if (next <= 1)
-        return 0;
-    return journal_each_event(journal, next - 1, note_last, ignore_damage, last, err);
+    for (uint64_t at = next - 1, tries = 0;
+         code == 0 && at >= first && at > 0 && last->turn == 0 && tries < LAST_TRIES; at--, tries++)
+        code = journal_each_event(journal, at, note_last, ignore_damage, last, err);
+    return code;
 }
 
 /* --- identity --- */
@@ -92,7 +97,8 @@ static int read_stored(struct node *node, struct journal *journal, char boot_id[
     return whole ? 0 : err_set(err, ERR_CORRUPT, "the node's identity in the journal is damaged");
 }
 
-static int store(const struct node *node, struct journal *journal, struct err *err)
+/* Owned by the caller. */
+static char *encode(const struct node *node)
 {
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:I}", "id", node->id, "secret", node->secret, "boot_id",
@@ -101,6 +107,12 @@ static int store(const struct node *node, struct journal *journal, struct err *e
 
     check(text != NULL);
     json_decref(object);
+    return text;
+}
+
+static int store(const struct node *node, struct journal *journal, struct err *err)
+{
+    char *text = encode(node);
     struct journal_blob blob = {.bytes = text, .length = strlen(text)};
     (void)text_copy(blob.key, sizeof(blob.key), key); /* fits */
     struct journal_batch batch = {.metas = &blob, .metas_count = 1};
@@ -109,20 +121,13 @@ static int store(const struct node *node, struct journal *journal, struct err *e
     return code;
 }
 
-static void continue_clock(struct node *node, const struct last *last)
+void node_keep(const struct node *node, struct agent *core)
 {
-    uint64_t boottime_ms = loop_now_ms();
-    int64_t away_ns = loop_now_unix_ns() - last->unix_ns;
-    uint64_t away_ms = away_ns > 0 ? (uint64_t)away_ns / 1000000u : 0;
-
-    if (last->now_ms == 0) {
-        node->clock_offset_ms = 0;
+    if (!node->changed)
         return;
-    }
-    if (node->rebooted)
-        node->clock_offset_ms = last->now_ms + away_ms - boottime_ms;
-    if (boottime_ms + node->clock_offset_ms < last->now_ms) /* never back, whatever happened */
-        node->clock_offset_ms = last->now_ms - boottime_ms;
+    char *text = encode(node);
+    agent_meta(core, key, text, strlen(text));
+    free(text);
 }
 
 /* --- facts --- */
@@ -193,13 +198,17 @@ int node_init(struct node *node, struct journal *journal, const struct config *c
         code = random_id(node->id, err);
         if (code == 0)
             code = random_id(node->secret, err);
+        if (code == 0)
+            code = store(node, journal, err);
     }
     if (code < 0)
         return code;
+    uint64_t offset_ms = node->clock_offset_ms;
     node->rebooted = boot_id[0] != '\0' && !text_equal(boot_id, node->boot_id);
     node->last_turn = last.turn;
-    continue_clock(node, &last);
-    code = store(node, journal, err);
+    node->clock_offset_ms =
+        clock_continue(offset_ms, node->rebooted, &last.clock, loop_now_ms(), loop_now_unix_ns());
+    node->changed = node->rebooted || node->clock_offset_ms != offset_ms;
     if (code == 0)
         code = host_read_facts(config->data_dir, &node->facts, err);
     if (code < 0)

@@ -8,6 +8,7 @@
 #ifndef CAIRN_AGENT_NODE_H
 #define CAIRN_AGENT_NODE_H
 
+#include "agent/agent.h"
 #include "agent/config.h"
 #include "hooks/hooks.h"
 #include "io/host.h"
@@ -21,14 +22,20 @@ struct node {
     bool rebooted;            /* another boot id than the journal remembers */
     uint64_t clock_offset_ms; /* node time = CLOCK_BOOTTIME + this (modulo 2^64) */
     uint64_t last_turn;       /* of the journal */
+    bool changed;             /* boot id or offset are not as the journal has them */
     struct host_facts facts;
     struct hooks_node known; /* what tasks may know; attributes and meta owned */
 };
 
-/* Reads id and secret from the journal, or makes them; they are written, in one record with the
- * boot id, before anything else happens (I-34).  Reads the host's facts. */
+/* Reads id and secret from the journal, or makes them; then they are written before anything else
+ * happens (I-34).  Reads the host's facts. */
 int node_init(struct node *node, struct journal *journal, const struct config *config,
               struct err *err);
+/* Lets the next commit of CORE, which must be that of the restore, take the boot id and the clock
+ * along.  Not before: a daemon that died in between would forget that the host was rebooted, and a
+ * full disk would keep it from starting at all. */
+void node_keep(const struct node *node, struct agent *core);
+
 void node_free(struct node *node);
 
 #endif

@@ -121,6 +121,7 @@ static struct task_define define_of(const struct sim_alloc *alloc, const struct 
         .sidecar = task->sidecar,
         .leader = task->leader,
         .may_start = 1,
+        .mounts = alloc->claims_count > 0,
         .restart_on_success = policy_restarts_on_success(
             alloc->batch, (enum spec_lifecycle)task->lifecycle, task->sidecar),
         .driver = "raw_exec",
@@ -358,15 +359,16 @@ static void apply_one(struct sim *sim, int number, enum sim_wish wish, bool comp
 
     if (wish == WISH_RUN && alloc == NULL) {
         give(sim, number);
-    } else if (wish == WISH_RUN && state->fresh != sim->incarnation) {
-        agent_tell(sim->core, &state->id, AE_AUTHORIZED, NULL);
-    } else if (wish == WISH_STOP && alloc != NULL &&
-               (!alloc->stop_wanted || state->fresh != sim->incarnation)) {
-        agent_tell(sim->core, &state->id, AE_STOP, &why);
-    } else if ((wish == WISH_GONE || wish == WISH_NONE) && complete && alloc != NULL &&
-               !alloc->destroy_wanted) {
-        agent_tell(sim->core, &state->id, AE_DESTROY, NULL);
+        return;
     }
+    if (wish == WISH_STOP && alloc != NULL && !alloc->stop_wanted)
+        agent_tell(sim->core, &state->id, AE_STOP, &why);
+    if ((wish == WISH_RUN || wish == WISH_STOP) && alloc != NULL &&
+        state->fresh != sim->incarnation)
+        agent_tell(sim->core, &state->id, AE_AUTHORIZED, NULL);
+    if ((wish == WISH_GONE || wish == WISH_NONE) && complete && alloc != NULL &&
+        !alloc->destroy_wanted)
+        agent_tell(sim->core, &state->id, AE_DESTROY, NULL);
 }
 
 static void take_answer(struct sim *sim)

@@ -409,6 +409,9 @@ void sim_node_reboot(struct sim *sim)
     for (int a = 0; a < SIM_ALLOCS_MAX; a++) {
         for (int i = 0; i < SIM_VOLUMES_MAX; i++)
             sim->allocs[a].claims[i].mounted = 0;
+        /* What hooks leave in memory file systems is gone, too. */
+        for (int t = 0; t < SIM_TASKS_MAX; t++)
+            sim->allocs[a].tasks[t].prestarted = 0;
     }
     /* The plugin's operations die with it; the server's go on. */
     for (size_t i = 0; i < SIM_CALLS_MAX; i++) {

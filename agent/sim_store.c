@@ -102,7 +102,8 @@ void sim_store_reset(struct sim *sim)
         store->spare[store->spare_count++] = store->items[--store->count];
     memset(store->specs, 0, sizeof(store->specs));
     store->next_sequence = 1;
-    store->turn = store->last_now_ms = store->boot = store->clock_offset_ms = 0;
+    store->turn = store->last_now_ms = 0;
+    store->node = (struct sim_node){0};
     store->last_unix_ns = 0;
     store->server_index = 0;
 }
@@ -153,6 +154,8 @@ static void store_blobs(struct sim *sim, const struct journal_batch *batch)
         const struct journal_blob *meta = &batch->metas[i];
         if (text_equal(meta->key, "server_index") && meta->length == sizeof(uint64_t))
             memcpy(&sim->store.server_index, meta->bytes, sizeof(uint64_t));
+        if (text_equal(meta->key, "node") && meta->length == sizeof(struct sim_node))
+            memcpy(&sim->store.node, meta->bytes, sizeof(struct sim_node));
     }
 }
 

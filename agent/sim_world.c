@@ -554,7 +554,7 @@ static void start(struct sim *sim)
 {
     struct world world = {sim, commit, sim_perform, sim_refuse, sim_known, trace, sim_claim_known};
     struct sim_store *store = &sim->store;
-    bool rebooted = store->boot != 0 && store->boot != sim->boot;
+    bool rebooted = store->node.boot != 0 && store->node.boot != sim->boot;
 
     check(!sim->up);
     sim->incarnation++;
@@ -567,12 +567,14 @@ static void start(struct sim *sim)
     sim_mix(sim, sim->incarnation);
 
     struct clock_last last = {store->last_now_ms, store->last_unix_ns};
-    sim->clock_offset_ms = clock_continue(store->clock_offset_ms, rebooted, &last,
+    sim->clock_offset_ms = clock_continue(store->node.clock_offset_ms, rebooted, &last,
                                           sim->now_ms - sim->boot_at_ms, sim_unix_ns(sim));
-    store->clock_offset_ms = sim->clock_offset_ms;
-    store->boot = sim->boot;
-
     sim->core = agent_new(&world);
+    if (store->node.boot == 0)
+        store->node.boot = sim->boot; /* the first start ever writes the node's identity at once */
+    struct sim_node node = {sim->boot, sim->clock_offset_ms};
+    if (node.boot != store->node.boot || node.clock_offset_ms != store->node.clock_offset_ms)
+        agent_meta(sim->core, "node", &node, sizeof(node));
     sim_store_load(sim);
     agent_continue(sim->core, store->next_sequence, store->turn);
     agent_restore(sim->core, !sim->script->server, rebooted);
@@ -797,6 +799,7 @@ static void run_until(struct sim *sim, bool (*condition)(struct sim *sim))
     bool holds = false;
 
     while (!sim->over && !is_over_budget(sim, begun_ms)) {
+        revive_plugins(sim);
         bool now = condition(sim);
         if (now && !holds)
             since_ms = sim->now_ms;
@@ -830,14 +833,12 @@ static void live(struct sim *sim)
     if (sim->now_ms < sim->script->heal_ms)
         sim->now_ms = sim->script->heal_ms;
     heal(sim);
-    revive_plugins(sim);
     run_until(sim, sim_is_settled);
     if (!sim->over)
         sim_check_settled(sim);
     if (sim->over)
         return;
     wish_all_gone(sim);
-    revive_plugins(sim);
     run_until(sim, allocs_are_gone);
     remove_plugins(sim);
     run_until(sim, sim_is_empty);

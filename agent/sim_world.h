@@ -64,6 +64,10 @@ enum {
     SIM_MACHINES_MAX = SIM_ALLOCS_MAX * (1 + SIM_TASKS_MAX + SIM_VOLUMES_MAX) + SIM_PLUGINS_MAX,
 };
 
+struct sim_node {
+    uint64_t boot, clock_offset_ms;
+};
+
 struct sim_store {
     struct sim_stored *items[SIM_MACHINES_MAX]; /* in order of kind and id */
     struct sim_stored *spare[SIM_MACHINES_MAX]; /* to be used again */
@@ -72,8 +76,8 @@ struct sim_store {
     uint64_t next_sequence, turn;
     uint64_t last_now_ms; /* of the newest event */
     int64_t last_unix_ns;
-    uint64_t boot, clock_offset_ms; /* meta: as the node stored them, boot 0: never */
-    uint64_t server_index;          /* meta: of the newest desired state that was applied */
+    struct sim_node node;  /* meta: as the node stored it, boot 0: never */
+    uint64_t server_index; /* meta: of the newest desired state that was applied */
 };
 
 /* --- processes --- */

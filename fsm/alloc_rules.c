@@ -68,6 +68,78 @@ static void begin_phase(struct alloc *alloc, enum hook_phase phase)
     alloc->hook = hook_from(alloc, phase, 0);
 }
 
+/* --- who is there --- */
+
+/* Counts the members of KIND for which PRED holds (all of them for NULL). */
+static uint32_t count(const struct alloc *alloc, enum alloc_member_kind kind,
+                      bool (*pred)(const struct alloc *, const struct alloc_member *))
+{
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind == kind && (pred == NULL || pred(alloc, member)))
+            found++;
+    }
+    return found;
+}
+
+static bool is_running(const struct alloc *alloc, const struct alloc_member *member)
+{
+    (void)alloc; /* the member knows */
+    return member->run_state == TASK_RUN_RUNNING;
+}
+
+static bool is_live(const struct alloc *alloc, const struct alloc_member *member)
+{
+    (void)alloc; /* the member knows */
+    return member->run_state != TASK_RUN_DEAD;
+}
+
+static bool is_live_poststop(const struct alloc *alloc, const struct alloc_member *member)
+{
+    return is_live(alloc, member) && member->lifecycle == LIFECYCLE_POSTSTOP;
+}
+
+/* Live, and not merely a poststop task that waits for the others. */
+static bool holds_end(const struct alloc *alloc, const struct alloc_member *member)
+{
+    return is_live(alloc, member) &&
+           (member->lifecycle != LIFECYCLE_POSTSTOP || !policy_runs_poststop(alloc));
+}
+
+static bool is_unready(const struct alloc *alloc, const struct alloc_member *member)
+{
+    (void)alloc; /* the member knows */
+    return !member->ready;
+}
+
+static bool is_held(const struct alloc *alloc, const struct alloc_member *member)
+{
+    (void)alloc; /* the member knows */
+    return !member->gone;
+}
+
+static bool any_running(const struct alloc *alloc)
+{
+    return count(alloc, MEMBER_TASK, is_running) > 0;
+}
+
+static bool has_volumes(const struct alloc *alloc)
+{
+    return count(alloc, MEMBER_VOLUME, is_held) > 0;
+}
+
+static bool all_dead(const struct alloc *alloc)
+{
+    return count(alloc, MEMBER_TASK, holds_end) == 0;
+}
+
+static bool every_dead(const struct alloc *alloc)
+{
+    return count(alloc, MEMBER_TASK, is_live) == 0;
+}
+
 /* --- absorb --- */
 
 static void refresh_status(struct alloc *alloc, const struct fsm_now *now)
@@ -93,19 +165,6 @@ static void absorb_assign(struct alloc *alloc, const struct fsm_event *event,
     }
 }
 
-static void absorb_task(struct alloc *alloc, const struct fsm_event *event,
-                        const struct fsm_now *now)
-{
-    const struct task_changed *changed = event->payload;
-    struct alloc_member *member = find(alloc, MEMBER_TASK, changed->name);
-
-    check(member != NULL); /* tasks are made together with their alloc */
-    member->run_state = changed->run_state;
-    member->failed = changed->failed;
-    member->started = changed->started;
-    refresh_status(alloc, now);
-}
-
 static void explain_kill(struct alloc *alloc, enum task_event_type event, const char *text)
 {
     if (alloc->kill_event != TASK_EVENT_NONE || alloc->kill_text[0] != '\0')
@@ -122,6 +181,38 @@ static void fail_setup(struct alloc *alloc, const struct fsm_now *now, const cha
                       why); /* cut if too long */
     explain_kill(alloc, TASK_EVENT_SETUP_FAILURE, alloc->failure);
     refresh_status(alloc, now);
+}
+
+/* A volume that could not be mounted again after a restart: tasks that run are left alone (I-23),
+ * those that do not can never start. */
+static void note_missing_volume(struct alloc *alloc, const struct fsm_now *now)
+{
+    uint8_t state = alloc->machine.state;
+    bool starts = state == A_RUNNING ||
+                  (state > A_RUNNING && state <= A_POSTSTOP && policy_runs_poststop(alloc) &&
+                   count(alloc, MEMBER_TASK, is_live_poststop) > 0);
+
+    if (!starts || alloc->setup_failed || any_running(alloc) || every_dead(alloc))
+        return;
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind == MEMBER_VOLUME && member->failed && !member->gone)
+            fail_setup(alloc, now, "volume", member->name);
+    }
+}
+
+static void absorb_task(struct alloc *alloc, const struct fsm_event *event,
+                        const struct fsm_now *now)
+{
+    const struct task_changed *changed = event->payload;
+    struct alloc_member *member = find(alloc, MEMBER_TASK, changed->name);
+
+    check(member != NULL); /* tasks are made together with their alloc */
+    member->run_state = changed->run_state;
+    member->failed = changed->failed;
+    member->started = changed->started;
+    refresh_status(alloc, now);
+    note_missing_volume(alloc, now);
 }
 
 static void absorb_member_lost(struct alloc *alloc, const struct fsm_event *event,
@@ -172,10 +263,11 @@ static void absorb_volume(struct alloc *alloc, const struct fsm_event *event,
     member->ready = event->kind == AE_VOLUME_READY;
     member->failed = event->kind == AE_VOLUME_FAILED;
     member->gone = event->kind == AE_VOLUME_GONE;
-    if (!member->ready && alloc->machine.state == A_MOUNTING) {
+    if (alloc->machine.state == A_MOUNTING && !member->ready) {
         (void)text_format(what, sizeof(what), "volume \"%s\"", news->name); /* fits */
         fail_setup(alloc, now, what, news->text);
     }
+    note_missing_volume(alloc, now);
 }
 
 static void absorb_stop(struct alloc *alloc, const struct fsm_event *event,
@@ -197,6 +289,13 @@ static void absorb_stop(struct alloc *alloc, const struct fsm_event *event,
     }
     alloc->status_revision++;
     alloc->modify_unix_ns = now->unix_ns;
+}
+
+/* Each volume is looked at and says again that it is ready. */
+static void forget_mounts(struct alloc *alloc)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++)
+        alloc->assign.members[i].ready = 0;
 }
 
 static void forget_orders(struct alloc *alloc)
@@ -244,6 +343,7 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
     case AE_RESTORE: {
         const struct restore *restore = event->payload;
         alloc->may_start = restore->authority;
+        forget_mounts(alloc);
         forget_orders(alloc); /* orders are repeated; who has obeyed ignores them */
         break;
     }
@@ -367,6 +467,23 @@ static void send_start(const struct machine_id *self, struct alloc *alloc, fsm_s
     }
 }
 
+/* The desired state is fresh and the volumes are mounted (I-12, I-31).  An alloc that is to end
+ * starts its poststop tasks only. */
+static void send_authorized(const struct machine_id *self, const struct alloc *alloc,
+                            fsm_send *send, void *ctx)
+{
+    bool ends = alloc->stop_wanted || alloc->destroy_wanted || alloc->machine.state > A_RUNNING;
+
+    if (!alloc->may_start || count(alloc, MEMBER_VOLUME, is_unready) > 0)
+        return;
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind == MEMBER_TASK && member->run_state != TASK_RUN_DEAD &&
+            (!ends || member->lifecycle == LIFECYCLE_POSTSTOP))
+            tell(self, member, TE_AUTHORIZED, NULL, send, ctx);
+    }
+}
+
 static void send_kill(const struct machine_id *self, struct alloc *alloc, fsm_send *send, void *ctx)
 {
     struct kill_order order = {
@@ -411,7 +528,7 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
         send_restart(self, alloc, event, send, ctx);
         return;
     case AX_SEND_AUTHORIZED:
-        send_to_all(self, alloc, MEMBER_TASK, TE_AUTHORIZED, send, ctx);
+        send_authorized(self, alloc, send, ctx);
         return;
     case AX_SEND_REMOVE:
         send_to_all(self, alloc, MEMBER_TASK, TE_REMOVE, send, ctx);
@@ -456,76 +573,6 @@ uint32_t alloc_record_size(const struct machine *record)
         return condition;                                                                          \
     }
 
-/* Counts the members of KIND for which PRED holds (all of them for NULL). */
-static uint32_t count(const struct alloc *alloc, enum alloc_member_kind kind,
-                      bool (*pred)(const struct alloc *, const struct alloc_member *))
-{
-    uint32_t found = 0;
-
-    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
-        const struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind == kind && (pred == NULL || pred(alloc, member)))
-            found++;
-    }
-    return found;
-}
-
-static bool is_running(const struct alloc *alloc, const struct alloc_member *member)
-{
-    (void)alloc; /* the member knows */
-    return member->run_state == TASK_RUN_RUNNING;
-}
-
-static bool is_live(const struct alloc *alloc, const struct alloc_member *member)
-{
-    (void)alloc; /* the member knows */
-    return member->run_state != TASK_RUN_DEAD;
-}
-
-static bool is_live_poststop(const struct alloc *alloc, const struct alloc_member *member)
-{
-    return is_live(alloc, member) && member->lifecycle == LIFECYCLE_POSTSTOP;
-}
-
-/* Live, and not merely a poststop task that waits for the others. */
-static bool holds_end(const struct alloc *alloc, const struct alloc_member *member)
-{
-    return is_live(alloc, member) &&
-           (member->lifecycle != LIFECYCLE_POSTSTOP || !policy_runs_poststop(alloc));
-}
-
-static bool is_unready(const struct alloc *alloc, const struct alloc_member *member)
-{
-    (void)alloc; /* the member knows */
-    return !member->ready;
-}
-
-static bool is_held(const struct alloc *alloc, const struct alloc_member *member)
-{
-    (void)alloc; /* the member knows */
-    return !member->gone;
-}
-
-static bool any_running(const struct alloc *alloc)
-{
-    return count(alloc, MEMBER_TASK, is_running) > 0;
-}
-
-static bool has_volumes(const struct alloc *alloc)
-{
-    return count(alloc, MEMBER_VOLUME, is_held) > 0;
-}
-
-static bool all_dead(const struct alloc *alloc)
-{
-    return count(alloc, MEMBER_TASK, holds_end) == 0;
-}
-
-static bool every_dead(const struct alloc *alloc)
-{
-    return count(alloc, MEMBER_TASK, is_live) == 0;
-}
-
 static bool has_prekill(const struct alloc *alloc)
 {
     return hook_from(alloc, PHASE_PREKILL, 0) != ALLOC_HOOK_COUNT && any_running(alloc);
@@ -540,7 +587,7 @@ static bool failing(const struct alloc *alloc)
 {
     const char *cause;
 
-    return policy_kill_reason(alloc, &cause) != TASK_EVENT_NONE;
+    return policy_kill_reason(alloc, &cause) != TASK_EVENT_NONE || alloc->setup_failed;
 }
 
 /* clang-format off */
@@ -562,6 +609,7 @@ GUARD(alloc_every_dead_volumes, every_dead(alloc) && has_volumes(alloc))
 GUARD(alloc_failing, failing(alloc))
 GUARD(alloc_failing_prekill, failing(alloc) && has_prekill(alloc))
 GUARD(alloc_failing_delay, failing(alloc) && has_delay(alloc))
+GUARD(alloc_setup_failed, alloc->setup_failed)
 GUARD(alloc_any_running, any_running(alloc))
 GUARD(alloc_destroy_wanted, alloc->destroy_wanted)
 /* clang-format on */

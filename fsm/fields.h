@@ -77,7 +77,8 @@ enum fsm_payload {
     X(U8, sidecar, 0, "")                                                                          \
     X(U8, leader, 0, "")                                                                           \
     X(U8, may_start, 0, "the desired state is fresh: nothing has to be asked first")               \
-    X(PAD, pad, 2, "")                                                                             \
+    X(U8, mounts, 0, "its alloc has volumes: after a restart they are looked at first")            \
+    X(PAD, pad, 1, "")                                                                             \
     X(TEXT, driver, SPEC_DRIVER_SIZE, "")                                                          \
     X(TEXT, kill_signal, 32, "empty: the driver's default")
 struct task_define {

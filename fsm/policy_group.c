@@ -55,7 +55,7 @@ bool policy_may_start(const struct alloc *alloc, const struct alloc_member *memb
 
 bool policy_runs_poststop(const struct alloc *alloc)
 {
-    return alloc->prepared && !alloc->destroy_wanted;
+    return alloc->prepared && !alloc->destroy_wanted && !alloc->setup_failed;
 }
 
 /* Order of the kill: 0 leader, 1 mains and ephemerals, 2 sidecars, 3 poststop. */

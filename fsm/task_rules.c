@@ -262,9 +262,11 @@ static void absorb_restore(struct task *task, const struct fsm_event *event)
 {
     const struct restore *restore = event->payload;
 
-    task->may_start = restore->authority;
+    task->may_start = restore->authority && !task->define.mounts;
     if (restore->rebooted && task_holds_work(task))
         task->rebooted = 1;
+    if (restore->rebooted && task->machine.state == T_PRESTART)
+        begin_phase(task, PHASE_PRESTART); /* "done" holds for one boot (I-22) */
     switch ((enum task_state)task->machine.state) {
     case T_PREKILL:
         task->resume = RESUME_PREKILL;
@@ -457,12 +459,14 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
             break;
         if (task->started_unix_ns == 0 && row->state == T_WAITING)
             append(task, now, TASK_EVENT_TASK_SETUP, "Building Task Directory");
+        if (row->state == T_RECOVERING)
+            task->rebooted = 0; /* nothing had run that the reboot could end */
         begin_phase(task, PHASE_PRESTART);
         enter_pending(task);
         break;
     case T_STARTING:
-        if (!same)
-            enter_starting(task);
+        if (row->state == T_PRESTART)
+            enter_starting(task); /* from RECOVERING it is the same attempt, never begun */
         break;
     case T_RUNNING:
         if (!same)
@@ -619,6 +623,7 @@ GUARD(task_resume_delay, task->resume == RESUME_DELAYING)
 GUARD(task_resume_prekill, task->resume == RESUME_PREKILL && has_hooks(task, PHASE_PREKILL))
 GUARD(task_look_again, look_failed(task, event->payload))
 GUARD(task_never_begun, !task->ran)
+GUARD(task_never_begun_boot, !task->ran && task->may_start && task->rebooted)
 GUARD(task_never_begun_may, !task->ran && task->may_start)
 GUARD(task_never_begun_kill, !task->ran && task->kill_wanted)
 GUARD(task_exit_unseen, task->ran && !task->exit_seen)
