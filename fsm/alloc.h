@@ -96,8 +96,7 @@ enum alloc_hook {
 };
 const char *alloc_hook_name(unsigned hook);
 
-/* GO: start, and the desired state is fresh. */
-enum member_order { ORDER_NONE, ORDER_START, ORDER_GO, ORDER_KILL };
+enum member_order { ORDER_NONE, ORDER_START, ORDER_KILL };
 
 enum client_status { CLIENT_PENDING, CLIENT_RUNNING, CLIENT_COMPLETE, CLIENT_FAILED };
 const char *client_status_name(enum client_status status);

@@ -275,8 +275,6 @@ static void absorb_stop(struct alloc *alloc, const struct fsm_event *event,
 {
     bool stop = event->kind == AE_STOP;
 
-    if (stop)
-        alloc->may_start = 1; /* the desired state is fresh: poststop tasks need not ask again */
     if (stop ? alloc->stop_wanted : alloc->destroy_wanted)
         return; /* asked again: nothing is new */
     if (stop) {
@@ -446,24 +444,17 @@ static void send_to_all(const struct machine_id *self, const struct alloc *alloc
     }
 }
 
-/* A poststop task may be held back after a restart, and its alloc may have been told to stop
- * meanwhile: then no AUTHORIZED comes any more, and the word goes with the order. */
 static void send_start(const struct machine_id *self, struct alloc *alloc, fsm_send *send,
                        void *ctx)
 {
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         struct alloc_member *member = &alloc->assign.members[i];
-        bool last = member->lifecycle == LIFECYCLE_POSTSTOP;
-        uint8_t order = last && alloc->may_start ? ORDER_GO : ORDER_START;
-        if (member->kind != MEMBER_TASK || member->told >= order ||
-            (last && alloc->machine.state != A_POSTSTOP) || member->run_state == TASK_RUN_DEAD ||
-            !policy_may_start(alloc, member))
+        bool wanted = alloc->machine.state == A_POSTSTOP || member->lifecycle != LIFECYCLE_POSTSTOP;
+        if (member->kind != MEMBER_TASK || member->told != ORDER_NONE || !wanted ||
+            member->run_state == TASK_RUN_DEAD || !policy_may_start(alloc, member))
             continue;
-        if (member->told == ORDER_NONE)
-            tell(self, member, TE_START, NULL, send, ctx);
-        if (order == ORDER_GO)
-            tell(self, member, TE_AUTHORIZED, NULL, send, ctx);
-        member->told = order;
+        member->told = ORDER_START;
+        tell(self, member, TE_START, NULL, send, ctx);
     }
 }
 
