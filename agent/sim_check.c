@@ -107,8 +107,7 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 8, "the end of %s generation %u is reported twice", name,
                     attempt->generation);
     if (after->exit.known &&
-        (after->exit.code != attempt->code || after->exit.signal != attempt->signal ||
-         attempt->record != RECORD_ENDED))
+        (after->exit.code != attempt->code || after->exit.signal != attempt->signal))
         sim_violate(sim, 8, "%s ended with %d and is reported with %d", name, (int)attempt->code,
                     (int)after->exit.code);
     if (!after->exit.known && after->exit.code == 0)
@@ -246,6 +245,8 @@ void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
             alloc->tasks[(unsigned)whom.member].dead = 1;
         if (whom.kind == MACHINE_TASK && event->after == T_STARTING && event->before == T_PRESTART)
             alloc->tasks[(unsigned)whom.member].hooked = 0;
+        if (whom.kind == MACHINE_VOLUME && event->before == V_ABSENT)
+            alloc->claims[(unsigned)whom.member].made_turn = event->turn;
         if (whom.kind == MACHINE_ALLOC && event->after == A_TERMINAL)
             alloc->ended = 1;
         if (whom.kind == MACHINE_ALLOC && event->after == A_GONE)
@@ -319,7 +320,8 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
             if (sim_disk(sim, &other) != disk || (a == whom->alloc && i == whom->member))
                 continue;
             const struct machine *record = sim_record(sim, &other);
-            used |= record != NULL && record->state != V_RELEASING;
+            bool fresh = sim->allocs[a].claims[i].made_turn == sim->store.turn;
+            used |= record != NULL && record->state != V_RELEASING && !fresh;
         }
     }
     if (effect->kind == VX_UNSTAGE && used)

@@ -391,7 +391,7 @@ static void take_answer(struct sim *sim)
         if (!partial || (luck >> a & 1u) == 0)
             apply_one(sim, a, wished_at(&sim->allocs[a], index), !partial);
     }
-    if (!partial && index > known)
+    if (index > known)
         agent_meta(sim->core, "server_index", &index, sizeof(index));
     agent_propose(sim->core, false);
     sim->first_answer |= !partial;

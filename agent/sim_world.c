@@ -196,7 +196,10 @@ const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *wh
 
 const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom)
 {
-    return sim->core == NULL ? NULL : agent_find(sim->core, sim_id(sim, whom));
+    const struct machine *record =
+        sim->core == NULL ? NULL : agent_find(sim->core, sim_id(sim, whom));
+
+    return record == NULL || fsm_is_final(record) ? NULL : record;
 }
 
 static uint32_t *entered_of(struct sim *sim, const struct sim_whom *whom)
@@ -647,7 +650,8 @@ static void deliver(struct sim *sim, const struct sim_event *event)
 {
     switch ((enum sim_event_kind)event->kind) {
     case SE_STEP:
-        do_step(sim, &sim->script->steps[event->index]);
+        if (!sim->draining) /* the host slept, and the end came before */
+            do_step(sim, &sim->script->steps[event->index]);
         break;
     case SE_START:
         if (!sim->up && event->stamp == sim->incarnation && sim->now_ms >= sim->boot_at_ms)
@@ -689,7 +693,7 @@ static uint64_t daemon_at_ms(struct sim *sim)
         at_ms = sim->now_ms;
     else if (deadline_ms != 0)
         at_ms = sim->now_ms + (deadline_ms > sim_node_ms(sim) ? deadline_ms - sim_node_ms(sim) : 0);
-    return at_ms < sim->retry_at_ms ? sim->retry_at_ms : at_ms;
+    return sim->retry_at_ms != 0 ? sim->retry_at_ms : at_ms;
 }
 
 /* Lets the next thing happen.  False: nothing will happen before UNTIL_MS. */

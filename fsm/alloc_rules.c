@@ -388,6 +388,8 @@ void alloc_enter(struct machine *record, const struct fsm_row *row, const struct
             alloc->ended_unix_ns = now->unix_ns;
         break;
     case A_DESTROYING:
+        if (alloc->ended_unix_ns == 0)
+            alloc->ended_unix_ns = now->unix_ns; /* it was never terminal: those who wait go on */
         begin_phase(alloc, PHASE_DESTROY);
         break;
     case A_RUNNING:

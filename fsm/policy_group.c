@@ -125,10 +125,11 @@ enum client_status policy_client_status(const struct alloc *alloc, const char **
         running = running || member->run_state == TASK_RUN_RUNNING;
         pending = pending || member->run_state == TASK_RUN_PENDING;
     }
-    /* Not before all have ended: the status must not come back from failed. */
+    /* Not failed for that reason before all have ended: there is no way back from failed. */
     if (alloc->assign.condemned || alloc->setup_failed) {
         *ret_description = alloc->failure;
-        return running ? CLIENT_RUNNING : pending ? CLIENT_PENDING : CLIENT_FAILED;
+        failed = failed || (!running && !pending);
+        return failed ? CLIENT_FAILED : running ? CLIENT_RUNNING : CLIENT_PENDING;
     }
     *ret_description = failed    ? "Failed tasks"
                        : running ? "Tasks are running"
