@@ -153,7 +153,8 @@ static inline void forge(struct inspecting *inspecting, forge_line *change, void
     (void)text_format(path, sizeof(path), "%s/changed", inspecting->path);
     FILE *to = fopen(path, "we");
     assert_non_null(to);
-    for (char *line = strsep(&rest, "\n"); line != NULL && *line != '\0'; line = strsep(&rest, "\n")) {
+    for (char *line = strsep(&rest, "\n"); line != NULL && *line != '\0';
+         line = strsep(&rest, "\n")) {
         json_t *json = json_loads(line, 0, NULL);
         assert_non_null(json);
         if (change(json, ctx)) {

@@ -43,7 +43,8 @@ static void test_list_json_is_one_object_a_line_without_secrets(void **state)
     assert_int_equal(count_lines(inspecting->out), 5);
     assert_lacks(inspecting->out, "s3cret");
     rest = inspecting->out;
-    for (char *line = strsep(&rest, "\n"); line != NULL && *line != '\0'; line = strsep(&rest, "\n")) {
+    for (char *line = strsep(&rest, "\n"); line != NULL && *line != '\0';
+         line = strsep(&rest, "\n")) {
         json_t *json = json_loads(line, 0, NULL);
         assert_non_null(json);
         assert_true(json_is_object(json_object_get(json, "record")));
@@ -352,9 +353,9 @@ static void test_quarantine_is_listed_shown_and_dropped(void **state)
     assert_int_equal(run(inspecting, "quarantine list -dir @/journal"), 0);
     assert_string_equal(inspecting->out, "nothing in quarantine\n");
     assert_int_equal(journal_open(inspecting->journal, JOURNAL_WRITE, &journal, &err), 0);
-    assert_int_equal(journal_quarantine(journal, "state", "task/" WEB, "looked bad",
-                                        small_start_unix_ns, &err),
-                     0);
+    assert_int_equal(
+        journal_quarantine(journal, "state", "task/" WEB, "looked bad", small_start_unix_ns, &err),
+        0);
     journal_close(journal);
     assert_int_equal(run(inspecting, "quarantine list -dir @/journal"), 0);
     assert_has(inspecting->out, "     1  2026-01-12T10:00:00.000Z  state  task/" WEB);
@@ -375,24 +376,16 @@ static void test_quarantine_is_listed_shown_and_dropped(void **state)
 static void test_command_line_that_is_not_understood_is_refused(void **state)
 {
     static const char *const lines[] = {
-        "nosuch",
-        "list -dir",
-        "list -nosuch",
-        "list -json=1",
-        "list more",
-        "show",
-        "list -kind house",
-        "log -n 0",
-        "log -n many",
-        "list -age long",
-        "quarantine show x",
+        "nosuch",      "list -dir",      "list -nosuch",      "list -json=1",
+        "list more",   "show",           "list -kind house",  "log -n 0",
+        "log -n many", "list -age long", "quarantine show x",
     };
     struct inspecting *inspecting = *state;
 
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
         char line[160];
-        (void)text_format(line, sizeof(line), strstr(lines[i], "-dir") == NULL ? "%s -dir @/journal"
-                                                                              : "%s", lines[i]);
+        (void)text_format(line, sizeof(line),
+                          strstr(lines[i], "-dir") == NULL ? "%s -dir @/journal" : "%s", lines[i]);
         if (run(inspecting, line) != 3)
             fail_msg("\"%s\" was taken", line);
         assert_string_equal(inspecting->out, "");
@@ -404,7 +397,7 @@ static void test_command_line_that_is_not_understood_is_refused(void **state)
 static void test_help_is_there_for_every_verb(void **state)
 {
     static const char *const verbs[] = {
-        "list", "show", "log", "at", "diff", "verify", "timeline",
+        "list",    "show",  "log",    "at",     "diff",    "verify",     "timeline",
         "restore", "stats", "export", "import", "compact", "quarantine",
     };
     struct inspecting *inspecting = *state;
