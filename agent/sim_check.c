@@ -319,7 +319,8 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
             if (sim_disk(sim, &other) != disk || (a == whom->alloc && i == whom->member))
                 continue;
             const struct machine *record = sim_record(sim, &other);
-            bool fresh = sim->allocs[a].claims[i].made_turn == sim->store.turn;
+            bool fresh = record != NULL && record->state == V_IDLE &&
+                         sim->allocs[a].claims[i].made_turn == sim->store.turn;
             used |= record != NULL && record->state != V_RELEASING && !fresh;
         }
     }
@@ -484,7 +485,7 @@ void sim_check_push(struct sim *sim, int number, uint64_t digest, uint8_t status
 
     if (digest == alloc->acked_digest && !alloc->damaged)
         sim_violate(sim, 39, "%s is reported again although nothing has changed", alloc->id.text);
-    if (was_over && (status == CLIENT_PENDING || status == CLIENT_RUNNING))
+    if (was_over && !alloc->damaged && (status == CLIENT_PENDING || status == CLIENT_RUNNING))
         sim_violate(sim, 39, "%s was reported %s and now %s", alloc->id.text,
                     client_status_name(alloc->reported_status), client_status_name(status));
 }

@@ -62,6 +62,8 @@ static bool running_is_settled(struct sim *sim, int a, struct finding *finding)
     for (int c = 0; c < sim->script->allocs[a].claims_count; c++) {
         const struct machine_id *id = &sim->allocs[a].claims[c].id;
         const struct machine *record = agent_find(sim->core, id);
+        if (record != NULL && record->state == V_BROKEN && sim_alloc_lives(sim, a))
+            continue; /* somebody took it from under a payload, which is left alone (I-23) */
         if (record == NULL || record->state != V_READY)
             return miss(finding, 31, "volume", id->text, state_name(record));
     }

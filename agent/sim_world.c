@@ -669,6 +669,7 @@ static void deliver(struct sim *sim, const struct sim_event *event)
     case SE_SHIM_END:
     case SE_WATCH:
     case SE_SWEEP:
+    case SE_SWEPT:
         sim_process_event(sim, event);
         break;
     case SE_USER:

@@ -35,6 +35,7 @@ enum sim_event_kind {
     SE_SHIM_END, /* and ends */
     SE_WATCH,    /* the daemon's driver sees an end; stamp: incarnation */
     SE_SWEEP,    /* the driver destroys what nobody owns; stamp: incarnation */
+    SE_SWEPT,    /* and has done so; stamp: incarnation */
     SE_USER,     /* a user, or the stand-alone control plane, tries again; index: alloc */
     SE_POLL,     /* the client asks the server; stamp: incarnation */
     SE_ANSWER,   /* the server has answered; stamp: incarnation */
