@@ -325,7 +325,7 @@ static int run_verb(struct cli *cli, int argc, char **argv)
     struct err err = {0};
 
     if (cli->verb->run_raw != NULL)
-        return cli->verb->run_raw(argc, argv);
+        return cli->verb->run_raw(argc + 1, argv - 1);
     if (cli_parse(cli, argc, argv, &err) != 0)
         return cli_fail(CLI_USAGE, "%s", err.text);
     if (cli_switch(cli, "h") || cli_switch(cli, "help")) {

@@ -252,7 +252,8 @@ void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
         if (whom.kind == MACHINE_ALLOC && event->after == A_GONE)
             alloc->gone = 1;
         if (whom.kind == MACHINE_ALLOC &&
-            (event->event.kind == AE_ASSIGN || event->event.kind == AE_AUTHORIZED))
+            (event->event.kind == AE_ASSIGN || event->event.kind == AE_AUTHORIZED ||
+             event->event.kind == AE_STOP))
             alloc->fresh = sim->incarnation;
         if (whom.kind == MACHINE_ALLOC && event->event.kind == AE_STATUS_ACKED)
             alloc->acked_digest = alloc->confirmed_digest;

@@ -40,7 +40,7 @@ enum alloc_state {
 /*    event             class       payload  */
 #define ALLOC_EVENTS(X)                                                                            \
     X(ASSIGN, MESSAGE, ALLOC_ASSIGN)       /* the control plane: this alloc shall run here */      \
-    X(AUTHORIZED, MESSAGE, NONE)           /* the control plane: a fresh answer was applied to it */ \
+    X(AUTHORIZED, MESSAGE, NONE)           /* the control plane: a fresh answer is here */     \
     X(TASK_CHANGED, MESSAGE, TASK_CHANGED)                                                         \
     X(MEMBER_LOST, MESSAGE, MEMBER)        /* restore: the record of a task or volume is gone */   \
     X(VOLUME_READY, MESSAGE, MEMBER)                                                               \

@@ -6,8 +6,8 @@
 
 /*    guard               function                     holds when */
 #define ALLOC_GUARDS(X)                                                                            \
-    X(CONDEMNED, alloc_condemned)           /* its record was damaged */                           \
-    X(CONDEMNED_LIVE, alloc_condemned_live) /* and a task of it lives */                           \
+    X(CONDEMNED, alloc_condemned)                 /* its record was damaged */                     \
+    X(CONDEMNED_LIVE, alloc_condemned_live)       /* and a task of it lives */                     \
     X(CONDEMNED_VOLUMES, alloc_condemned_volumes) /* and it holds volumes */                       \
     X(HAS_PREVIOUS, alloc_has_previous)                                                            \
     X(HOOKS_LEFT, alloc_hooks_left) /* the phase has another hook */                               \
@@ -24,7 +24,7 @@
     X(FAILING, alloc_failing) /* a task's end means the end of the group */                        \
     X(FAILING_PREKILL, alloc_failing_prekill)                                                      \
     X(FAILING_DELAY, alloc_failing_delay)                                                          \
-    X(SETUP_FAILED, alloc_setup_failed)     /* nothing more of it is started */                    \
+    X(SETUP_FAILED, alloc_setup_failed) /* nothing more of it is started */                        \
     X(ANY_RUNNING, alloc_any_running)                                                              \
     X(DESTROY_WANTED, alloc_destroy_wanted)
 enum alloc_guard {

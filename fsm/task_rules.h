@@ -18,9 +18,9 @@
     X(RESUME_STOP, task_resume_stop)   /* the kill path stood there when we went down */           \
     X(RESUME_DELAY, task_resume_delay)                                                             \
     X(RESUME_PREKILL, task_resume_prekill)                                                         \
-    X(LOOK_AGAIN, task_look_again)       /* the look failed and says nothing about the payload */  \
+    X(LOOK_AGAIN, task_look_again)   /* the look failed and says nothing about the payload */      \
     X(NEVER_BEGUN, task_never_begun) /* the intent was stored, the start never made */             \
-    X(NEVER_BEGUN_BOOT, task_never_begun_boot) /* and what its hooks made went with the host */     \
+    X(NEVER_BEGUN_BOOT, task_never_begun_boot) /* and what its hooks made went with the host */    \
     X(NEVER_BEGUN_MAY, task_never_begun_may)                                                       \
     X(NEVER_BEGUN_KILL, task_never_begun_kill)                                                     \
     X(EXIT_UNSEEN, task_exit_unseen) /* it ran, and how it ended is not known yet */               \

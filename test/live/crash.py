@@ -70,6 +70,17 @@ class Run:
                 return False
         return wait_for(what, attempt, limit_s)
 
+    def tasks(self):
+        """What became of each task, for the report of a failure."""
+        try:
+            return '\n'.join('%s/%s %s: %s' % (
+                alloc['ID'][:8], name, state['State'],
+                ', '.join('%s (%s)' % (event['Type'], event['DisplayMessage'])
+                          for event in state['Events']))
+                for alloc in self.node.allocs() for name, state in alloc['TaskStates'].items())
+        except (OSError, Refused) as error:
+            return 'the daemon does not answer: %s' % error
+
     def running(self, task):
         state = self.node.task('crash', 'web', task)
         return state is not None and state['State'] == 'running' and state
@@ -150,7 +161,8 @@ def run_point(point):
         run.scenario()
         return point, run.died, None
     except Exception as error:  # whatever it was: told with its point, and the next one runs
-        return point, run.died, '%s: %s\n%s' % (type(error).__name__, error, run.node.log())
+        return point, run.died, '%s: %s\n%s\n%s' % (type(error).__name__, error, run.tasks(),
+                                                    run.node.log())
     finally:
         run.node.close()
 

@@ -121,9 +121,11 @@ class Node:
         self.process.terminate()
         return self.process.wait(timeout=10)
 
-    def log(self):
+    def log(self, bytes_max=8000):
+        if not os.path.exists(self.output):
+            return ''
         with open(self.output, errors='replace') as log:
-            return log.read()[-8000:]
+            return log.read()[-bytes_max:]
 
     # --- asking ---
 
@@ -249,13 +251,12 @@ class Node:
                 pass
         for path in sorted(self.mounts(), key=len, reverse=True):
             subprocess.run(['umount', '-l', path], check=False)
-        mark = None
-        for root, folders, _ in os.walk('/sys/fs/cgroup'):
-            if os.path.basename(os.path.dirname(root)) == 'cairn':
-                mark = os.path.basename(root)
-                self._remove_empty_cgroup(root)
+        # Only what is ours: other nodes make cgroups at the same time.
+        for mark in set(re.findall(r' started node=([0-9a-f]{8})-', self.log(1 << 20))):
+            for root, _, _ in os.walk('/sys/fs/cgroup'):
+                if root.endswith('/cairn/' + mark):
+                    self._remove_empty_cgroup(root)
         shutil.rmtree(self.dir, ignore_errors=True)
-        return mark
 
     @staticmethod
     def _remove_empty_cgroup(root):
