@@ -509,6 +509,10 @@ void sim_sweep(struct sim *sim)
         sim_say(sim, "sweep: %s generation %u", id_of(sim, attempt)->text, attempt->generation);
         sim_later(sim, SWEEP_MS, SE_SWEEP, i, sim->incarnation);
     }
+    for (int p = 0; p < sim->script->plugins_count; p++) {
+        if (sim->plugins[p].alive && agent_find(sim->core, &sim->plugins[p].id) == NULL)
+            sim_plugin_die(sim, p);
+    }
     sim_later(sim, SWEEP_MS + 1, SE_SWEPT, 0, sim->incarnation);
 }
 
