@@ -139,6 +139,10 @@ void agent_restore(struct agent *agent, bool authority, bool rebooted);
  * records were lost: it is made again, in order to end it (I-17). */
 void agent_adopt(struct agent *agent, const char *alloc);
 
+/* Whatever carries our mark and belongs to no machine has been ended: tasks whose records were lost
+ * are dead, and their allocs may go on. */
+void agent_swept(struct agent *agent);
+
 /* --- flight recorder --- */
 
 /* Prints the last transitions, oldest first. */

@@ -27,6 +27,7 @@
 
 enum {
     RETRY_COMMIT_MS = 1000,
+    RETRY_SWEEP_MS = 5000,
     IDLE_MS = 2000, /* after this long without a turn caches are emptied */
     SPECS_CACHED_MAX = 2048,
     WATCHERS_MAX = 1024,
@@ -80,7 +81,7 @@ struct daemon {
     size_t watchers_count;
     struct previous *previous;
     size_t previous_count, previous_size;
-    struct io_timer deadline_timer, retry_timer, idle_timer;
+    struct io_timer deadline_timer, retry_timer, idle_timer, sweep_timer;
     struct rng rng;
     uint64_t index;
     bool restored, reported, changed, waits_for_retry;
@@ -363,8 +364,6 @@ static void add_lost_task(struct alloc_assign *assign, const struct task_spec *t
         .lifecycle = (uint8_t)task->lifecycle,
         .sidecar = task->sidecar,
         .leader = task->leader,
-        .run_state = TASK_RUN_DEAD,
-        .failed = 1,
     };
     (void)text_copy(member->name, sizeof(member->name), task->name); /* bounded when decoded */
 }
@@ -483,6 +482,17 @@ static void sweep_once(struct daemon *daemon)
         return;
     daemon->restored = true;
     perform_sweep(daemon);
+}
+
+static void sweep_reached(struct io_timer *timer)
+{
+    perform_sweep(timer->ctx);
+}
+
+void daemon_sweep_again(struct daemon *daemon)
+{
+    io_timer_start(daemon->loop, &daemon->sweep_timer, loop_now_ms() + RETRY_SWEEP_MS,
+                   sweep_reached, daemon);
 }
 
 static bool turn(void *ctx)
@@ -744,6 +754,7 @@ static void close_parts(struct daemon *daemon)
     io_timer_stop(&daemon->deadline_timer);
     io_timer_stop(&daemon->retry_timer);
     io_timer_stop(&daemon->idle_timer);
+    io_timer_stop(&daemon->sweep_timer);
     loop_free(daemon->loop);
     free(daemon->committed);
     free(daemon->watchers);

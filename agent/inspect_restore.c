@@ -102,6 +102,7 @@ static void turn(void *ctx)
 
     agent_restore(foresight->agent, foresight->restore.authority != 0,
                   foresight->restore.rebooted != 0);
+    agent_swept(foresight->agent); /* nothing is there to be swept */
     foresight->code = agent_turn(foresight->agent, foresight->now_ms, last->unix_ns + away_ns, 1,
                                  &foresight->err);
 }

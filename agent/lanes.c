@@ -45,7 +45,7 @@ static bool is_same_work(const struct lane *lane, const struct machine *record, 
 {
     uint8_t phase, hook;
 
-    if (lane->effect != effect || lane->generation != record->generation)
+    if (lane->orphaned || lane->effect != effect || lane->generation != record->generation)
         return false;
     if (number != LANE_HOOK)
         return true;
@@ -113,10 +113,16 @@ void agent_done(struct agent *agent, const struct machine_id *id, enum fsm_lane 
         .ticket = lane->ticket,
         .payload = payload,
     };
-    agent_post(agent, id, &done);
+    if (!lane->orphaned)
+        agent_post(agent, id, &done);
     uint8_t next = lane->next_effect;
     lane->effect = lane->next_effect = 0;
-    if (next != 0 && slot->record != NULL &&
-        is_wanted(slot, (uint8_t)number, next, lane->next_ticket))
+    lane->orphaned = false;
+    if (slot->record == NULL) {
+        if (slot->pending == NULL)
+            slot_retire(agent, slot);
+        return;
+    }
+    if (next != 0 && is_wanted(slot, (uint8_t)number, next, lane->next_ticket))
         begin(agent, slot, (uint8_t)number, next, lane->next_ticket);
 }

@@ -137,6 +137,23 @@ void slot_remove(struct agent *agent, struct slot *slot)
     free(slot);
 }
 
+void slot_retire(struct agent *agent, struct slot *slot)
+{
+    bool busy = false;
+
+    check(slot->pending == NULL);
+    free(slot->record);
+    slot->record = NULL;
+    for (int number = 0; number < LANE_COUNT; number++) {
+        struct lane *lane = &slot->lanes[number];
+        lane->next_effect = 0;
+        lane->orphaned = lane->effect != 0;
+        busy = busy || lane->orphaned;
+    }
+    if (!busy)
+        slot_remove(agent, slot);
+}
+
 const struct machine *agent_find(const struct agent *agent, const struct machine_id *id)
 {
     const struct slot *slot = slot_find(agent, id);

@@ -15,8 +15,11 @@ struct lane {
     uint8_t effect;      /* under way, 0: none */
     uint8_t phase, hook; /* of a hook */
     uint8_t next_effect; /* waiting, 0: none */
+    bool orphaned;       /* its machine has gone: the end of the work is told to nobody */
 };
 
+/* Stays, without a record, while work of a machine that has gone is under way: one that is made
+ * again under the same id must not meet it. */
 struct slot {
     struct machine_id id;
     struct machine *record;  /* committed; NULL until its first commit */
@@ -74,6 +77,9 @@ struct agent {
 struct slot *slot_find(const struct agent *agent, const struct machine_id *id);
 struct slot *slot_add(struct agent *agent, const struct machine_id *id);
 void slot_remove(struct agent *agent, struct slot *slot);
+
+/* The machine has gone: removes the slot as soon as nothing of it is under way. */
+void slot_retire(struct agent *agent, struct slot *slot);
 
 /* The newest record: of this turn, or as committed, or NULL. */
 static inline const struct machine *slot_now(const struct slot *slot)

@@ -435,13 +435,18 @@ static bool is_owned(void *ctx, const struct driver_key *key)
 
 static void swept(void *ctx, const struct driver_result *result)
 {
-    (void)ctx; /* only its failure is of interest */
-    if (result->outcome == DRIVER_FAILED)
-        log_error("agent", "could not end what belongs to no task error=%s",
-                  log_value(result->error.text));
+    struct daemon *daemon = ctx;
+
+    if (result->outcome == DRIVER_DONE) {
+        agent_swept(daemon_core(daemon));
+        return;
+    }
+    log_error("agent", "could not end what belongs to no task, trying again error=%s",
+              log_value(result->error.text));
+    daemon_sweep_again(daemon);
 }
 
 void perform_sweep(struct daemon *daemon)
 {
-    drivers_sweep(daemon_drivers(daemon), is_owned, daemon, swept, NULL);
+    drivers_sweep(daemon_drivers(daemon), is_owned, daemon, swept, daemon);
 }

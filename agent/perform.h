@@ -10,13 +10,17 @@ void perform_effect(void *ctx, const struct effect *effect);
 /* A payload has ended (drivers_config.on_exit); CTX is the struct daemon. */
 void perform_exit(void *ctx, const struct driver_key *key, const struct driver_exit *exit);
 
-/* Ends what carries our mark and belongs to no machine (I-1); after the first turn. */
+/* Ends what carries our mark and belongs to no machine (I-1); after the first turn.  Tells the core
+ * when it is over. */
 void perform_sweep(struct daemon *daemon);
 
 /* --- what the daemon offers to effects --- */
 
 /* Gives ANSWER to whoever waits for the reply TOKEN; 0 is nobody. */
 void daemon_reply(struct daemon *daemon, uint64_t token, int code, const struct err *err);
+
+/* The sweep has failed: it is made again after a while. */
+void daemon_sweep_again(struct daemon *daemon);
 
 /* Something users see has changed. */
 void daemon_changed(struct daemon *daemon);

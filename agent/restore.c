@@ -69,20 +69,28 @@ static bool is_lost(const struct agent *agent, const struct machine_id *alloc,
     return !over && slot_find(agent, &id) == NULL;
 }
 
-/* Members that their alloc counts on and whose records are not there. */
-static void report_lost_members(struct agent *agent, const struct slot *slot)
+/* Members of KIND that their alloc counts on and whose records are not there. */
+static void report_lost(struct agent *agent, const struct slot *slot, enum alloc_member_kind kind)
 {
     const struct alloc *alloc = alloc_of(slot->record);
 
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
         struct member_news news = {.text = "its record in the journal was damaged"};
-        if (!is_lost(agent, &slot->id, member))
+        if (member->kind != kind || !is_lost(agent, &slot->id, member))
             continue;
-        if (member->kind == MEMBER_VOLUME)
+        if (kind == MEMBER_VOLUME)
             adopt_volume(agent, slot->id.text, member->name);
         (void)text_copy(news.name, sizeof(news.name), member->name); /* same size */
         agent_tell(agent, &slot->id, AE_MEMBER_LOST, &news);
+    }
+}
+
+static void report_all_lost(struct agent *agent, enum alloc_member_kind kind)
+{
+    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+        if (slot->id.kind == MACHINE_ALLOC && slot->record != NULL && !fsm_is_final(slot->record))
+            report_lost(agent, slot, kind);
     }
 }
 
@@ -186,9 +194,11 @@ void agent_restore(struct agent *agent, bool authority, bool rebooted)
 
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
         restore_kind(agent, (enum machine_kind)kind, &restore);
-    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
-        if (slot->id.kind == MACHINE_ALLOC)
-            report_lost_members(agent, slot);
-    }
+    report_all_lost(agent, MEMBER_VOLUME);
     condemn_owners(agent);
+}
+
+void agent_swept(struct agent *agent)
+{
+    report_all_lost(agent, MEMBER_TASK);
 }

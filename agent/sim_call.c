@@ -129,8 +129,11 @@ static void draw(struct sim *sim, struct sim_call *call)
         call->fault = fate->fault;
         slow_ms = fate->ms != 0 ? fate->ms : slow_ms;
     }
-    if (call->fault != SIM_FAULT_NONE)
+    if (call->fault != SIM_FAULT_NONE) {
+        struct sim_fate met = {call->whom, call->effect, call->fault, nth, slow_ms};
+        sim_note_fate(sim, &met);
         sim_count_fault(sim, (enum sim_fault)call->fault);
+    }
     if (call->fault == SIM_SLOW)
         call->latency_ms = slow_ms;
 }

@@ -307,7 +307,7 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
     const struct sim_disk_state *disk = sim_disk(sim, whom);
     bool down = effect->kind == VX_UNPUBLISH || effect->kind == VX_UNSTAGE;
     bool mutates = down || effect->kind == VX_STAGE || effect->kind == VX_PUBLISH;
-    bool used = false;
+    bool used = false, known = false; /* known: and it was when this was decided */
 
     if (mutates && disk->calls > 0)
         sim_violate(sim, 29, "a second call for the volume of %s", effect->id.text);
@@ -320,11 +320,13 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
             if (sim_disk(sim, &other) != disk || (a == whom->alloc && i == whom->member))
                 continue;
             const struct machine *record = sim_record(sim, &other);
-            bool fresh = sim->allocs[a].claims[i].made_turn == sim->store.turn;
-            used |= record != NULL && record->state != V_RELEASING && !fresh;
+            bool fresh = record != NULL && record->state == V_IDLE &&
+                         sim->allocs[a].claims[i].made_turn == sim->store.turn;
+            used |= record != NULL && record->state != V_RELEASING;
+            known |= record != NULL && record->state != V_RELEASING && !fresh;
         }
     }
-    if (effect->kind == VX_UNSTAGE && used)
+    if (effect->kind == VX_UNSTAGE && known)
         sim_violate(sim, 27, "%s unstages what another alloc uses or may use", effect->id.text);
     if (effect->kind == VX_UNCLAIM && claim->mounted)
         sim_violate(sim, 26, "%s is released while it is mounted", effect->id.text);
@@ -485,7 +487,7 @@ void sim_check_push(struct sim *sim, int number, uint64_t digest, uint8_t status
 
     if (digest == alloc->acked_digest && !alloc->damaged)
         sim_violate(sim, 39, "%s is reported again although nothing has changed", alloc->id.text);
-    if (was_over && (status == CLIENT_PENDING || status == CLIENT_RUNNING))
+    if (was_over && !alloc->damaged && (status == CLIENT_PENDING || status == CLIENT_RUNNING))
         sim_violate(sim, 39, "%s was reported %s and now %s", alloc->id.text,
                     client_status_name(alloc->reported_status), client_status_name(status));
 }

@@ -140,7 +140,7 @@ static bool has_member(const struct alloc_assign *assign, const char *name)
 }
 
 /* The members that ASSIGN lacks. */
-static void add_members(const struct sim_alloc *alloc, struct alloc_assign *assign, bool lost)
+static void add_members(const struct sim_alloc *alloc, struct alloc_assign *assign)
 {
     for (int t = 0; t < alloc->tasks_count; t++) {
         if (has_member(assign, alloc->tasks[t].name))
@@ -151,8 +151,6 @@ static void add_members(const struct sim_alloc *alloc, struct alloc_assign *assi
             .lifecycle = alloc->tasks[t].lifecycle,
             .sidecar = alloc->tasks[t].sidecar,
             .leader = alloc->tasks[t].leader,
-            .run_state = lost ? TASK_RUN_DEAD : TASK_RUN_PENDING,
-            .failed = lost,
         };
         (void)text_copy(member->name, sizeof(member->name), alloc->tasks[t].name); /* fits */
     }
@@ -208,7 +206,7 @@ static void give(struct sim *sim, int number)
         (void)text_copy(assign->previous, sizeof(assign->previous),
                         sim->script->allocs[alloc->after - 1].name); /* fits */
     name_job(alloc, assign);
-    add_members(alloc, assign, false);
+    add_members(alloc, assign);
     (void)text_format(key, sizeof(key), "alloc/%s", state->id.text); /* fits */
     agent_spec(sim->core, key, "{}", 2);
     agent_tell(sim->core, &state->id, AE_ASSIGN, assign);
@@ -242,7 +240,7 @@ void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
     if (plan == NULL)
         return;
     name_job(plan, assign);
-    add_members(plan, assign, true);
+    add_members(plan, assign);
 }
 
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,
@@ -569,6 +567,7 @@ void sim_control_event(struct sim *sim, const struct sim_event *event)
     case SE_SHIM_END:
     case SE_WATCH:
     case SE_SWEEP:
+    case SE_SWEPT:
     case SE_USER:
         break;
     }

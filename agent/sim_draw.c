@@ -233,7 +233,8 @@ static const struct trouble {
     {SIM_DO_TORN_FLIP, TO_ANY, 0, 1},      {SIM_DO_BOOT, TO_NOBODY, 0, 60000},
     {SIM_DO_DIR_LOST, TO_ALLOC, 0, 1},     {SIM_DO_SERVER, TO_NOBODY, 1, SIM_SERVER_COUNT - 1},
     {SIM_DO_SLEEP, TO_NOBODY, 0, 3600000}, {SIM_DO_JUMP, TO_NOBODY, -3600000, 7200000},
-    {SIM_DO_DISK, TO_NOBODY, 1, 8},
+    {SIM_DO_DISK, TO_NOBODY, 1, 8},        {SIM_DO_STOP_PLUGIN, TO_PLUGIN, 0, 1},
+    {SIM_DO_REMOVE, TO_PLUGIN, 0, 1},
 };
 
 static struct sim_whom any_victim(struct pen *pen, enum victim victim)

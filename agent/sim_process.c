@@ -15,7 +15,8 @@ enum {
     POLL_MS = 3,
     POLL_MS_MAX = 1000,
     LATE_START_MS = 5000, /* behind the bound of a start */
-    EMPTY_MS = 4,         /* from the kill of a cgroup to its being seen empty */
+    SWEEP_MS = 6,
+    EMPTY_MS = 4, /* from the kill of a cgroup to its being seen empty */
     SIGTERM_NUMBER = 15,
     SIGKILL_NUMBER = 9,
     SIGNAL_BASE = 128,
@@ -506,8 +507,13 @@ void sim_sweep(struct sim *sim)
         if (!sim_attempt_exists(attempt) || is_owned(sim, attempt))
             continue;
         sim_say(sim, "sweep: %s generation %u", id_of(sim, attempt)->text, attempt->generation);
-        sim_later(sim, 2, SE_SWEEP, i, sim->incarnation);
+        sim_later(sim, SWEEP_MS, SE_SWEEP, i, sim->incarnation);
     }
+    for (int p = 0; p < sim->script->plugins_count; p++) {
+        if (sim->plugins[p].alive && agent_find(sim->core, &sim->plugins[p].id) == NULL)
+            sim_plugin_die(sim, p);
+    }
+    sim_later(sim, SWEEP_MS + 1, SE_SWEPT, 0, sim->incarnation);
 }
 
 static void sweep_one(struct sim *sim, struct sim_attempt *attempt)
@@ -548,6 +554,11 @@ static void spawned(struct sim *sim, struct sim_attempt *attempt)
 
 void sim_process_event(struct sim *sim, const struct sim_event *event)
 {
+    if (event->kind == SE_SWEPT) {
+        if (event->stamp == sim->incarnation && sim->up)
+            agent_swept(sim->core);
+        return;
+    }
     struct sim_attempt *attempt = &sim->attempts[event->index];
     const struct sim_task *plan = task_of_attempt(sim, attempt);
 
@@ -602,6 +613,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
     case SE_CALL:
     case SE_WATCH:
     case SE_SWEEP:
+    case SE_SWEPT:
     case SE_USER:
     case SE_POLL:
     case SE_ANSWER:

@@ -142,7 +142,8 @@ struct sim_plugin {
     X(RESTART, ALLOC, "restart") /* a user restarts the alloc */                                   \
     X(RESTART_TASK, TASK, "restart_task")                                                          \
     X(SIGNAL, TASK, "signal")                                                                      \
-    X(DETACH, CLAIM, "detach")  /* the server asks for the unmount */                              \
+    X(DETACH, CLAIM, "detach") /* the server asks for the unmount */                               \
+    X(STOP_PLUGIN, PLUGIN, "stop_plugin")                                                          \
     X(REMOVE, PLUGIN, "remove") /* the plugin is no longer wanted */                               \
     X(CRASH, NONE, "crash")     /* DOWN after SIGKILL, for number ms */                            \
     X(TERM, NONE, "term")       /* DOWN after an orderly stop */                                   \
@@ -204,7 +205,8 @@ struct sim_step {
     uint8_t action;
 };
 
-/* The NTH call (0: every) that EFFECT of WHOM makes meets FAULT. */
+/* The NTH call (0: every) that EFFECT of WHOM makes meets FAULT; WHOM of kind MACHINE_KIND_COUNT:
+ * the NTH commit does. */
 struct sim_fate {
     struct sim_whom whom;
     uint8_t effect, fault;

@@ -33,6 +33,18 @@ static const char *state_name(const struct machine *record)
                : fsm_state_name(fsm_definition((enum machine_kind)record->kind), record->state);
 }
 
+/* A volume was taken from under a payload and cannot be mounted again.  The payload is left alone
+ * (I-23); what does not run waits for its end. */
+static bool waits_for_broken(const struct sim *sim, int a)
+{
+    for (int c = 0; c < sim->script->allocs[a].claims_count; c++) {
+        const struct machine *record = agent_find(sim->core, &sim->allocs[a].claims[c].id);
+        if (record != NULL && record->state == V_BROKEN)
+            return sim_alloc_lives(sim, a);
+    }
+    return false;
+}
+
 static bool task_is_settled(struct sim *sim, int a, int t, struct finding *finding)
 {
     const struct machine_id *id = &sim->allocs[a].tasks[t].id;
@@ -41,6 +53,8 @@ static bool task_is_settled(struct sim *sim, int a, int t, struct finding *findi
 
     if (record == NULL)
         return miss(finding, 25, "task", id->text, "is not there");
+    if (record->state == T_HELD && waits_for_broken(sim, a))
+        return true;
     if (record->state == T_DEAD || (record->state == T_WAITING && lifecycle == LIFECYCLE_POSTSTOP))
         return true;
     if (record->state != T_RUNNING)
@@ -62,6 +76,8 @@ static bool running_is_settled(struct sim *sim, int a, struct finding *finding)
     for (int c = 0; c < sim->script->allocs[a].claims_count; c++) {
         const struct machine_id *id = &sim->allocs[a].claims[c].id;
         const struct machine *record = agent_find(sim->core, id);
+        if (record != NULL && record->state == V_BROKEN && sim_alloc_lives(sim, a))
+            continue;
         if (record == NULL || record->state != V_READY)
             return miss(finding, 31, "volume", id->text, state_name(record));
     }

@@ -132,10 +132,20 @@ static enum sim_fault fate_of(struct sim *sim)
         sim->commits_to_fail--;
         return SIM_IO_FULL;
     }
+    for (unsigned i = 0; i < sim->script->fates_count; i++) {
+        const struct sim_fate *fate = &sim->script->fates[i];
+        if (fate->whom.kind == MACHINE_KIND_COUNT && fate->nth == number + 1)
+            return (enum sim_fault)fate->fault;
+    }
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         uint16_t rate = sim->script->rates[kinds[i]];
-        if (rate > 0 && sim_below(sim_chance(sim, LUCK_COMMIT, kinds[i], number), 1024) < rate)
+        if (rate > 0 && sim_below(sim_chance(sim, LUCK_COMMIT, kinds[i], number), 1024) < rate) {
+            struct sim_fate drawn = {.whom = {MACHINE_KIND_COUNT, -1, -1},
+                                     .fault = (uint8_t)kinds[i],
+                                     .nth = (uint16_t)(number + 1)};
+            sim_note_fate(sim, &drawn);
             return kinds[i];
+        }
     }
     return SIM_FAULT_NONE;
 }

@@ -1,5 +1,5 @@
 /*
- * The simulated world: time, what happens in it, and the life of the daemon.
+ * The simulated world as a whole: the life of the daemon in it, from the first start to the end.
  *
  * The daemon here does what agent/daemon.c does around the turn (one turn before each sleep, a
  * commit retried after a second, load, continue, restore, sweep after the first commit), over the
@@ -22,202 +22,6 @@ enum {
     DELIVERIES_MAX = 200000,
     QUIET_MS = 3000, /* settled for so long: nothing late is to come */
 };
-
-/* --- chance --- */
-
-uint64_t sim_chance(const struct sim *sim, uint64_t what, uint64_t which, uint64_t nth)
-{
-    struct rng rng = rng_init(hash_u64(hash_u64(sim->script->seed, what << 56 | which), nth));
-
-    return rng_next(&rng);
-}
-
-uint64_t sim_below(uint64_t chance, uint64_t bound)
-{
-    return (uint64_t)(((__uint128_t)chance * bound) >> 64);
-}
-
-/* --- the story and the hash --- */
-
-void sim_mix(struct sim *sim, uint64_t value)
-{
-    sim->result->hash = hash_u64(sim->result->hash, value);
-}
-
-void sim_say(struct sim *sim, const char *format, ...)
-{
-    char line[640];
-    va_list arguments;
-
-    if (sim->print == NULL)
-        return;
-    int used =
-        snprintf(line, sizeof(line), "%7llu.%03llu  ", (unsigned long long)(sim->now_ms / 1000),
-                 (unsigned long long)(sim->now_ms % 1000));
-    va_start(arguments, format);
-    (void)vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, arguments); /* cut */
-    va_end(arguments);
-    (void)text_append(line, sizeof(line), "\n"); /* one byte was left for it */
-    sim->print(sim->print_ctx, line);
-}
-
-void sim_count_fault(struct sim *sim, enum sim_fault fault)
-{
-    sim->result->faults[fault]++;
-    sim_mix(sim, fault);
-}
-
-/* --- time --- */
-
-int64_t sim_unix_ns(const struct sim *sim)
-{
-    return ((int64_t)SIM_UNIX_BASE_S * 1000 + (int64_t)sim->now_ms + sim->jump_ms) * 1000000;
-}
-
-uint64_t sim_node_ms(const struct sim *sim)
-{
-    return sim->now_ms - sim->boot_at_ms + sim->clock_offset_ms;
-}
-
-static bool is_before(const struct sim_event *a, const struct sim_event *b)
-{
-    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->sequence < b->sequence;
-}
-
-void sim_later(struct sim *sim, uint64_t delay_ms, enum sim_event_kind kind, size_t index,
-               uint32_t stamp)
-{
-    struct sim_event event = {
-        .at_ms = sim->now_ms + delay_ms,
-        .sequence = ++sim->heap_sequence,
-        .stamp = stamp,
-        .index = (uint16_t)index,
-        .kind = (uint8_t)kind,
-    };
-
-    check(index <= UINT16_MAX);
-    if (sim->heap_count == sim->heap_room) {
-        sim->heap_room = sim->heap_room == 0 ? 256 : sim->heap_room * 2;
-        sim->heap = realloc(sim->heap, sim->heap_room * sizeof(*sim->heap));
-        check(sim->heap != NULL);
-    }
-    size_t at = sim->heap_count++;
-    while (at > 0 && is_before(&event, &sim->heap[(at - 1) / 2])) {
-        sim->heap[at] = sim->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    sim->heap[at] = event;
-}
-
-static struct sim_event take_first(struct sim *sim)
-{
-    check(sim->heap_count > 0);
-    struct sim_event first = sim->heap[0], last = sim->heap[--sim->heap_count];
-    size_t at = 0;
-
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= sim->heap_count)
-            break;
-        if (child + 1 < sim->heap_count && is_before(&sim->heap[child + 1], &sim->heap[child]))
-            child++;
-        if (!is_before(&sim->heap[child], &last))
-            break;
-        sim->heap[at] = sim->heap[child];
-        at = child;
-    }
-    sim->heap[at] = last;
-    return first;
-}
-
-/* Everything of this host stands still while its clocks go on. */
-static void sleep_all(struct sim *sim, uint64_t ms)
-{
-    for (size_t i = 0; i < sim->heap_count; i++)
-        sim->heap[i].at_ms += ms;
-    sim->now_ms += ms;
-    sim->poll_at_ms += ms;
-}
-
-/* --- who is who --- */
-
-struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id)
-{
-    struct sim_whom whom = {.kind = id->kind, .alloc = -1, .member = -1};
-    size_t length = strcspn(id->text, "/");
-
-    if (id->kind == MACHINE_PLUGIN) {
-        for (int8_t i = 0; i < sim->script->plugins_count; i++) {
-            if (text_equal(sim->plugins[i].id.text, id->text)) {
-                whom.member = i;
-                return whom;
-            }
-        }
-        return (struct sim_whom){.kind = MACHINE_KIND_COUNT};
-    }
-    for (int8_t a = 0; a < sim->script->allocs_count; a++) {
-        const struct sim_alloc *alloc = &sim->script->allocs[a];
-        if (strncmp(alloc->name, id->text, length) != 0 || alloc->name[length] != '\0')
-            continue;
-        whom.alloc = a;
-        if (id->kind == MACHINE_ALLOC)
-            return whom;
-        const char *name = id->text + length + 1;
-        for (int8_t i = 0; id->kind == MACHINE_TASK && i < alloc->tasks_count; i++) {
-            if (text_equal(alloc->tasks[i].name, name))
-                whom.member = i;
-        }
-        for (int8_t i = 0; id->kind == MACHINE_VOLUME && i < alloc->claims_count; i++) {
-            if (text_equal(alloc->claims[i].name, name))
-                whom.member = i;
-        }
-        if (whom.member >= 0)
-            return whom;
-    }
-    return (struct sim_whom){.kind = MACHINE_KIND_COUNT};
-}
-
-const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom)
-{
-    switch ((enum machine_kind)whom->kind) {
-    case MACHINE_PLUGIN:
-        return &sim->plugins[(unsigned)whom->member].id;
-    case MACHINE_ALLOC:
-        return &sim->allocs[(unsigned)whom->alloc].id;
-    case MACHINE_TASK:
-        return &sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].id;
-    case MACHINE_VOLUME:
-        return &sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member].id;
-    case MACHINE_KIND_COUNT:
-        break;
-    }
-    unreachable("a machine that is not in the script");
-}
-
-const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom)
-{
-    const struct machine *record =
-        sim->core == NULL ? NULL : agent_find(sim->core, sim_id(sim, whom));
-
-    return record == NULL || fsm_is_final(record) ? NULL : record;
-}
-
-static uint32_t *entered_of(struct sim *sim, const struct sim_whom *whom)
-{
-    switch ((enum machine_kind)whom->kind) {
-    case MACHINE_PLUGIN:
-        return sim->plugins[(unsigned)whom->member].entered;
-    case MACHINE_ALLOC:
-        return sim->allocs[(unsigned)whom->alloc].entered;
-    case MACHINE_TASK:
-        return sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].entered;
-    case MACHINE_VOLUME:
-        return sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member].entered;
-    case MACHINE_KIND_COUNT:
-        break;
-    }
-    unreachable("a machine that is not in the script");
-}
 
 /* --- dying --- */
 
@@ -270,252 +74,6 @@ static void bury(struct sim *sim)
     sim_later(sim, sim->down_ms, SE_START, 0, sim->incarnation);
 }
 
-static void boot(struct sim *sim, uint64_t ms)
-{
-    bool was_up = sim->up;
-
-    sim_say(sim, "host goes down");
-    sim->rebooting = true;
-    sim->boot++;
-    sim_processes_reboot(sim);
-    sim_node_reboot(sim);
-    sim->boot_at_ms = sim->now_ms + ms;
-    if (was_up)
-        sim_die(sim, ms + 50);
-}
-
-/* --- steps --- */
-
-static void disturb_server(struct sim *sim, enum sim_server server)
-{
-    static const uint8_t faults[SIM_SERVER_COUNT] = {
-        [SIM_SERVER_DOWN] = SIM_SRV_DOWN,   [SIM_SERVER_BLACKHOLE] = SIM_SRV_BLACKHOLE,
-        [SIM_SERVER_STALE] = SIM_SRV_STALE, [SIM_SERVER_PARTIAL] = SIM_SRV_PARTIAL,
-        [SIM_SERVER_SLOW] = SIM_SRV_SLOW,
-    };
-
-    sim->server = (uint8_t)server;
-    if (server != SIM_SERVER_UP)
-        sim_count_fault(sim, (enum sim_fault)faults[server]);
-}
-
-static struct sim_attempt *newest(struct sim *sim, const struct sim_whom *whom)
-{
-    int16_t at = sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].newest;
-
-    return at < 0 ? NULL : &sim->attempts[at];
-}
-
-/* A fault of the script, which a healed world does not know any more. */
-static void do_fault(struct sim *sim, const struct sim_step *step)
-{
-    uint64_t ms = step->number > 0 ? (uint64_t)step->number : 0;
-    struct sim_attempt *attempt = step->whom.kind == MACHINE_TASK ? newest(sim, &step->whom) : NULL;
-
-    switch ((enum sim_action)step->action) {
-    case SIM_DO_CRASH:
-        sim_count_fault(sim, SIM_DOWN);
-        sim_die(sim, ms);
-        break;
-    case SIM_DO_TERM:
-        sim_count_fault(sim, SIM_TERM);
-        sim->term = true;
-        sim_die(sim, ms);
-        break;
-    case SIM_DO_BOOT:
-        sim_count_fault(sim, SIM_BOOT);
-        boot(sim, ms);
-        break;
-    case SIM_DO_SHIM:
-        if (attempt != NULL && (attempt->shim == SHIM_ALIVE || attempt->shim == SHIM_STARTING)) {
-            sim_count_fault(sim, SIM_SHIM);
-            sim_count_fault(sim, SIM_LOGGER);
-            sim_shim_die(sim, attempt);
-        }
-        break;
-    case SIM_DO_RECORD_LOST:
-        if (attempt != NULL) {
-            sim_count_fault(sim, SIM_RECORD_LOST);
-            attempt->record_lost = 1;
-        }
-        break;
-    case SIM_DO_PLUG:
-        if (sim->plugins[(unsigned)step->whom.member].alive) {
-            sim_count_fault(sim, SIM_PLUG);
-            sim_plugin_die(sim, step->whom.member);
-        }
-        break;
-    case SIM_DO_SERVER:
-        disturb_server(sim, (enum sim_server)step->number);
-        break;
-    case SIM_DO_TORN_CUT:
-        sim_store_damage(sim, &step->whom, SIM_TORN_CUT);
-        break;
-    case SIM_DO_TORN_ZERO:
-        sim_store_damage(sim, &step->whom, SIM_TORN_ZERO);
-        break;
-    case SIM_DO_TORN_FLIP:
-        sim_store_damage(sim, &step->whom, SIM_TORN_FLIP);
-        break;
-    case SIM_DO_BUSY:
-        sim_count_fault(sim, SIM_BUSY);
-        sim->allocs[(unsigned)step->whom.alloc].claims[(unsigned)step->whom.member].busy_until_ms =
-            sim->now_ms + ms;
-        break;
-    case SIM_DO_UNMOUNT:
-        sim_count_fault(sim, SIM_UNMOUNT);
-        sim->allocs[(unsigned)step->whom.alloc].claims[(unsigned)step->whom.member].mounted = 0;
-        sim->allocs[(unsigned)step->whom.alloc].claims[(unsigned)step->whom.member].snatched = 1;
-        break;
-    case SIM_DO_DIR_LOST:
-        sim_count_fault(sim, SIM_DIR_LOST);
-        sim->allocs[(unsigned)step->whom.alloc].directory = 0;
-        for (int i = 0; i < SIM_TASKS_MAX; i++)
-            sim->allocs[(unsigned)step->whom.alloc].tasks[i].directory = 0;
-        break;
-    case SIM_DO_SLEEP:
-        sim_count_fault(sim, SIM_SLEEP);
-        sleep_all(sim, ms);
-        break;
-    case SIM_DO_JUMP:
-        sim_count_fault(sim, SIM_JUMP);
-        sim->jump_ms += step->number;
-        break;
-    case SIM_DO_DISK:
-        sim->commits_to_fail = (uint32_t)ms;
-        break;
-    case SIM_DO_ASSIGN:
-    case SIM_DO_STOP:
-    case SIM_DO_DESTROY:
-    case SIM_DO_RESTART:
-    case SIM_DO_RESTART_TASK:
-    case SIM_DO_SIGNAL:
-    case SIM_DO_DETACH:
-    case SIM_DO_REMOVE:
-    case SIM_DO_EXIT:
-    case SIM_DO_HEAL:
-    case SIM_ACTION_COUNT:
-        unreachable("not a fault");
-    }
-}
-
-static void heal(struct sim *sim)
-{
-    if (sim->healed)
-        return;
-    sim_say(sim, "world is healed");
-    sim->healed = true;
-    sim->server = SIM_SERVER_UP;
-    sim->commits_to_fail = 0;
-    for (int a = 0; a < SIM_ALLOCS_MAX; a++) {
-        for (int i = 0; i < SIM_VOLUMES_MAX; i++)
-            sim->allocs[a].claims[i].busy_until_ms = 0;
-    }
-}
-
-static void do_step(struct sim *sim, const struct sim_step *step)
-{
-    struct sim_attempt *attempt = step->whom.kind == MACHINE_TASK ? newest(sim, &step->whom) : NULL;
-
-    if (sim->print != NULL) {
-        char name[2 * SIM_NAME_SIZE + 2] = "";
-        if (sim_action_names_one(step->action))
-            sim_whom_name(sim->script, &step->whom, name, sizeof(name));
-        sim_say(sim, "world: %s %s %lld", sim_action_name(step->action), name,
-                (long long)step->number);
-    }
-    sim_mix(sim, step->action);
-    switch ((enum sim_action)step->action) {
-    case SIM_DO_ASSIGN:
-        sim_wish(sim, step->whom.alloc, WISH_RUN);
-        break;
-    case SIM_DO_STOP:
-        sim_wish(sim, step->whom.alloc, WISH_STOP);
-        break;
-    case SIM_DO_DESTROY:
-        if (sim->script->server)
-            sim_count_fault(sim, SIM_PURGE);
-        sim_wish(sim, step->whom.alloc, WISH_GONE);
-        break;
-    case SIM_DO_RESTART:
-        sim_ask(sim, &step->whom, AE_RESTART);
-        break;
-    case SIM_DO_RESTART_TASK:
-        sim_ask(sim, &step->whom, TE_RESTART);
-        break;
-    case SIM_DO_SIGNAL:
-        sim_ask(sim, &step->whom, TE_SIGNAL);
-        break;
-    case SIM_DO_DETACH:
-        sim_ask(sim, &step->whom, VE_DETACH);
-        break;
-    case SIM_DO_REMOVE:
-        sim->plugins[(unsigned)step->whom.member].removed = 1;
-        sim_define_plugins(sim);
-        break;
-    case SIM_DO_EXIT:
-        if (attempt != NULL && attempt->payload == PAYLOAD_RUNNING)
-            sim_payload_end(sim, attempt, (int32_t)step->number, 0);
-        break;
-    case SIM_DO_HEAL:
-        heal(sim);
-        break;
-    case SIM_DO_CRASH:
-    case SIM_DO_TERM:
-    case SIM_DO_BOOT:
-    case SIM_DO_SHIM:
-    case SIM_DO_RECORD_LOST:
-    case SIM_DO_PLUG:
-    case SIM_DO_SERVER:
-    case SIM_DO_TORN_CUT:
-    case SIM_DO_TORN_ZERO:
-    case SIM_DO_TORN_FLIP:
-    case SIM_DO_BUSY:
-    case SIM_DO_UNMOUNT:
-    case SIM_DO_DIR_LOST:
-    case SIM_DO_SLEEP:
-    case SIM_DO_JUMP:
-    case SIM_DO_DISK:
-        if (!sim->healed)
-            do_fault(sim, step);
-        break;
-    case SIM_ACTION_COUNT:
-        unreachable("action");
-    }
-}
-
-static bool is_same(const struct sim_whom *a, const struct sim_whom *b)
-{
-    return a->kind == b->kind && a->alloc == b->alloc && a->member == b->member;
-}
-
-/* Steps that wait for a transition of BATCH; MOMENT says where we are with it. */
-static void watch_transitions(struct sim *sim, const struct journal_event *events, size_t count,
-                              enum sim_moment moment)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].before == events[i].after)
-            continue;
-        struct sim_whom whom = sim_find(sim, &events[i].id);
-        if (whom.kind == MACHINE_KIND_COUNT)
-            continue;
-        uint32_t *entered = entered_of(sim, &whom);
-        if (moment == SIM_AFTER)
-            entered[events[i].after]++;
-        uint32_t nth = entered[events[i].after] + (moment == SIM_BEFORE);
-        for (unsigned s = 0; s < sim->script->steps_count; s++) {
-            const struct sim_step *step = &sim->script->steps[s];
-            if (step->moment == SIM_AT || step->state != events[i].after || step->nth != nth ||
-                !is_same(&step->when, &whom))
-                continue;
-            if (step->moment == (uint8_t)moment)
-                do_step(sim, step);
-            else if (step->moment == SIM_THEN && moment == SIM_AFTER)
-                sim_later(sim, 0, SE_STEP, s, 0);
-        }
-    }
-}
-
 /* --- the seam --- */
 
 static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
@@ -525,14 +83,14 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
     if (sim->dying)
         return err_set(err, ERR_CANCELED, "the daemon is dead");
     sim_check_batch(sim, batch);
-    watch_transitions(sim, batch->events, batch->events_count, SIM_BEFORE);
+    sim_watch_transitions(sim, batch->events, batch->events_count, SIM_BEFORE);
     if (sim_point(sim, SIM_KILL_BEFORE))
         return err_set(err, ERR_CANCELED, "the daemon is dead");
     int code = sim_store_commit(sim, batch, err);
     if (code < 0)
         return code;
     sim_check_committed(sim, batch);
-    watch_transitions(sim, batch->events, batch->events_count, SIM_AFTER);
+    sim_watch_transitions(sim, batch->events, batch->events_count, SIM_AFTER);
     (void)sim_point(sim, SIM_KILL_AFTER); /* what follows sees that it is dying */
     return 0;
 }
@@ -651,7 +209,7 @@ static void deliver(struct sim *sim, const struct sim_event *event)
     switch ((enum sim_event_kind)event->kind) {
     case SE_STEP:
         if (!sim->draining) /* the host slept, and the end came before */
-            do_step(sim, &sim->script->steps[event->index]);
+            sim_do_step(sim, &sim->script->steps[event->index]);
         break;
     case SE_START:
         if (!sim->up && event->stamp == sim->incarnation && sim->now_ms >= sim->boot_at_ms)
@@ -669,6 +227,7 @@ static void deliver(struct sim *sim, const struct sim_event *event)
     case SE_SHIM_END:
     case SE_WATCH:
     case SE_SWEEP:
+    case SE_SWEPT:
         sim_process_event(sim, event);
         break;
     case SE_USER:
@@ -713,7 +272,7 @@ static bool advance(struct sim *sim, uint64_t until_ms)
     for (uint64_t i = 0; i < batch && sim->heap_count > 0 && !sim->dying && !sim->over &&
                          sim->heap[0].at_ms <= sim->now_ms;
          i++) {
-        struct sim_event event = take_first(sim);
+        struct sim_event event = sim_next(sim);
         deliver(sim, &event);
         sim->deliveries++;
     }
@@ -768,17 +327,30 @@ static void reset(struct sim *sim, const struct sim_script *script)
     }
 }
 
-/* An operator restarts the daemon for a plugin that was given up. */
-static void revive_plugins(struct sim *sim)
+/* What an operator does about plugins in a healed world: restarts the daemon for one that was given
+ * up, installs one again that was stopped or removed. */
+static bool tend_plugins(struct sim *sim)
 {
-    for (unsigned p = 0; p < sim->script->plugins_count && sim->up; p++) {
+    bool tended = false;
+
+    for (unsigned p = 0; p < sim->script->plugins_count && sim->up && sim->restored; p++) {
         const struct machine *record = agent_find(sim->core, &sim->plugins[p].id);
-        if (record != NULL && record->state == P_REJECTED) {
+        if (sim->plugins[p].removed)
+            continue;
+        bool rejected = record != NULL && record->state == P_REJECTED;
+        bool stopped = record != NULL && record->state == P_STOPPED;
+        tended |= record == NULL || rejected || stopped;
+        if (record == NULL)
+            sim_define_plugins(sim);
+        if (stopped)
+            agent_tell(sim->core, &sim->plugins[p].id, PE_REMOVE, NULL);
+        if (rejected) {
             sim_say(sim, "operator restarts the daemon for %s", sim->plugins[p].id.text);
             sim_die(sim, 50);
         }
     }
     run_daemon(sim);
+    return tended;
 }
 
 static void wish_all_gone(struct sim *sim)
@@ -803,12 +375,11 @@ static void run_until(struct sim *sim, bool (*condition)(struct sim *sim))
     bool holds = false;
 
     while (!sim->over && !is_over_budget(sim, begun_ms)) {
-        revive_plugins(sim);
-        bool now = condition(sim);
+        bool tended = tend_plugins(sim), now = condition(sim);
         if (now && !holds)
             since_ms = sim->now_ms;
         holds = now;
-        if (!advance(sim, holds ? since_ms + QUIET_MS : UINT64_MAX - 1))
+        if (!advance(sim, holds ? since_ms + QUIET_MS : UINT64_MAX - 1) && !tended)
             return;
     }
 }
@@ -836,7 +407,7 @@ static void live(struct sim *sim)
     }
     if (sim->now_ms < sim->script->heal_ms)
         sim->now_ms = sim->script->heal_ms;
-    heal(sim);
+    sim_heal(sim);
     run_until(sim, sim_is_settled);
     if (!sim->over)
         sim_check_settled(sim);

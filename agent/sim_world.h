@@ -35,6 +35,7 @@ enum sim_event_kind {
     SE_SHIM_END, /* and ends */
     SE_WATCH,    /* the daemon's driver sees an end; stamp: incarnation */
     SE_SWEEP,    /* the driver destroys what nobody owns; stamp: incarnation */
+    SE_SWEPT,    /* and has done so; stamp: incarnation */
     SE_USER,     /* a user, or the stand-alone control plane, tries again; index: alloc */
     SE_POLL,     /* the client asks the server; stamp: incarnation */
     SE_ANSWER,   /* the server has answered; stamp: incarnation */
@@ -252,7 +253,8 @@ struct sim {
     uint32_t points; /* crash points that this incarnation has passed */
     uint32_t commits_to_fail;
     uint32_t commits;
-    uint32_t fate_counts[SIM_FATES_MAX];
+    struct sim_fate met[SIM_FATES_MAX]; /* drawn or scripted; cut at the bound */
+    size_t met_count;
     uint32_t turns;
     uint64_t deliveries;
     bool over;
@@ -264,33 +266,49 @@ struct sim {
 
 /* --- chance --- */
 
+enum { LUCK_LATENCY = 1, LUCK_FATE, LUCK_COMMIT, LUCK_BATCH, LUCK_CUT, LUCK_SPLIT, LUCK_SEED };
+
+/* --- sim_time.c: chance, the story, time, names --- */
+
 /* A number that depends on the seed and on what it is drawn for. */
 uint64_t sim_chance(const struct sim *sim, uint64_t what, uint64_t which, uint64_t nth);
 uint64_t sim_below(uint64_t chance, uint64_t bound);
-
-enum { LUCK_LATENCY = 1, LUCK_FATE, LUCK_COMMIT, LUCK_BATCH, LUCK_CUT, LUCK_SPLIT, LUCK_SEED };
-
-/* --- sim_world.c: time, the daemon's life --- */
 
 void sim_later(struct sim *sim, uint64_t delay_ms, enum sim_event_kind kind, size_t index,
                uint32_t stamp);
 int64_t sim_unix_ns(const struct sim *sim);
 uint64_t sim_node_ms(const struct sim *sim);
 
-/* A place at which the daemon may die.  True if it does: nothing more happens in it. */
-bool sim_point(struct sim *sim, enum sim_fault kind);
-
-/* The daemon dies before it does anything else, for DOWN_MS. */
-void sim_die(struct sim *sim, uint64_t down_ms);
-
 void sim_say(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sim_mix(struct sim *sim, uint64_t value);
 void sim_count_fault(struct sim *sim, enum sim_fault fault);
+/* A call or commit meets a fate; what was met so far stays in sim->met, for shrinking. */
+void sim_note_fate(struct sim *sim, const struct sim_fate *fate);
 
 /* Where ID is in the script; kind MACHINE_KIND_COUNT if it is not of this script. */
 struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id);
 const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom);
 const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom);
+
+/* The first of what will happen, taken out; there must be one. */
+struct sim_event sim_next(struct sim *sim);
+
+/* --- sim_step.c: steps of the script --- */
+
+void sim_do_step(struct sim *sim, const struct sim_step *step);
+/* Steps that wait for a transition among EVENTS, before (SIM_BEFORE) or after (SIM_AFTER) their
+ * commit. */
+void sim_watch_transitions(struct sim *sim, const struct journal_event *events, size_t count,
+                           enum sim_moment moment);
+void sim_heal(struct sim *sim);
+
+/* --- sim_world.c: the daemon's life --- */
+
+/* A place at which the daemon may die.  True if it does: nothing more happens in it. */
+bool sim_point(struct sim *sim, enum sim_fault kind);
+
+/* The daemon dies before it does anything else, for DOWN_MS. */
+void sim_die(struct sim *sim, uint64_t down_ms);
 
 /* --- sim_store.c: the journal in memory --- */
 

@@ -384,7 +384,7 @@ static void roll_back(struct agent *agent, const struct err *err)
         slot->pending = NULL;
         slot->touched = false;
         if (slot->record == NULL)
-            slot_remove(agent, slot);
+            slot_retire(agent, slot);
     }
     agent->queue = (struct queue){0};
     for (size_t i = 0; i < old.count; i++) {
@@ -445,7 +445,7 @@ static void remove_finished(struct agent *agent)
 {
     for (size_t i = 0; i < agent->touched_count; i++) {
         if (fsm_is_final(agent->touched[i]->record))
-            slot_remove(agent, agent->touched[i]);
+            slot_retire(agent, agent->touched[i]);
     }
     agent->touched_count = 0;
 }

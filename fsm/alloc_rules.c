@@ -146,7 +146,9 @@ static void refresh_status(struct alloc *alloc, const struct fsm_now *now)
 {
     const char *description;
 
-    alloc->client_status = (uint8_t)policy_client_status(alloc, &description);
+    /* There is no way back from failed: whoever was told so may have replaced it (I-39). */
+    if (alloc->client_status != CLIENT_FAILED)
+        alloc->client_status = (uint8_t)policy_client_status(alloc, &description);
     alloc->status_revision++;
     alloc->modify_unix_ns = now->unix_ns;
 }

@@ -125,11 +125,9 @@ enum client_status policy_client_status(const struct alloc *alloc, const char **
         running = running || member->run_state == TASK_RUN_RUNNING;
         pending = pending || member->run_state == TASK_RUN_PENDING;
     }
-    /* Not failed for that reason before all have ended: there is no way back from failed. */
     if (alloc->assign.condemned || alloc->setup_failed) {
         *ret_description = alloc->failure;
-        failed = failed || (!running && !pending);
-        return failed ? CLIENT_FAILED : running ? CLIENT_RUNNING : CLIENT_PENDING;
+        return running && !failed ? CLIENT_RUNNING : CLIENT_FAILED;
     }
     *ret_description = failed    ? "Failed tasks"
                        : running ? "Tasks are running"

@@ -455,11 +455,11 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
 
     switch ((enum task_state)row->next) {
     case T_PRESTART:
-        if (same)
-            break;
+        if (same && row->event != TE_HOOK_FAILED)
+            break; /* the next hook, or the same one after a restart */
         if (task->started_unix_ns == 0 && row->state == T_WAITING)
             append(task, now, TASK_EVENT_TASK_SETUP, "Building Task Directory");
-        if (row->state == T_RECOVERING)
+        if (row->state == T_RECOVERING || row->state == T_HELD)
             task->rebooted = 0; /* nothing had run that the reboot could end */
         begin_phase(task, PHASE_PRESTART);
         enter_pending(task);

@@ -100,6 +100,7 @@ enum {
     PEERS_STAGED = 1 << 17,         /* one of them has staged the volume */
     PEERS_PLUGIN_READY = 1 << 18,
     PEERS_PLUGIN_STAGES = 1 << 19,  /* the plugin wants volumes staged */
+    PEERS_DEBT = 1 << 20,           /* one that leaves has left it staged */
 };
 
 #define VOLUME_FIELDS(X)                                                                           \

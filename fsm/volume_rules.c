@@ -38,8 +38,10 @@ uint32_t volume_add_peer(uint32_t peers, const struct volume *other)
 {
     uint8_t state = other->machine.state;
 
-    if (state == V_ABSENT || state == V_GONE || state == V_RELEASING)
+    if (state == V_ABSENT)
         return peers;
+    if (state == V_GONE || state == V_RELEASING)
+        return other->staged ? peers | PEERS_DEBT : peers;
     if ((peers & PEERS_USERS) < PEERS_USERS)
         peers++;
     if (state == V_STAGING || state == V_PUBLISHING || state == V_UNPUBLISHING ||
@@ -155,7 +157,7 @@ uint64_t volume_backoff_ms(const struct machine *record, const struct fsm_now *n
 void volume_send(const struct machine_id *self, struct machine *record, uint8_t effect,
                  const struct fsm_event *event, fsm_send *send, void *ctx)
 {
-    struct volume *volume = mutable_volume(record);
+    const struct volume *volume = volume_of(record);
     struct member_news news = {.name = ""};
     struct fsm_message message = {.audience = TO_MACHINE, .to = machine_id_owner(self)};
 
@@ -177,11 +179,10 @@ void volume_send(const struct machine_id *self, struct machine *record, uint8_t 
         message.audience = TO_VOLUME_PEERS;
         message.to = *self;
         message.event = (struct fsm_event){.kind = VE_TURN};
-        if (volume->staged && (record->state == V_RELEASING || record->state == V_GONE)) {
-            /* It is not the last user; whoever is will unstage (I-27). */
+        /* One that is not the last user leaves the unstaging to those that stay (I-27).  Those of
+         * them that step before they hear of it see its debt among their peers. */
+        if (volume->staged && (record->state == V_RELEASING || record->state == V_GONE))
             message.event.kind = VE_INHERIT;
-            volume->staged = 0;
-        }
         break;
     case VX_NONE:
     case VX_CLAIM:
@@ -238,7 +239,7 @@ static bool last_user(uint32_t peers)
 
 static bool must_unstage(const struct volume *volume, uint32_t peers)
 {
-    return volume->staged && last_user(peers);
+    return (volume->staged || (peers & PEERS_DEBT) != 0) && last_user(peers);
 }
 
 static bool must_undo(const struct volume *volume, uint32_t peers)
