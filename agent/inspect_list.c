@@ -160,11 +160,11 @@ static void show_spec(struct inspect *inspect, const struct machine_id *id)
         spec_redact(spec);
     char *text = json_dumps(spec, json ? JSON_COMPACT : JSON_INDENT(2));
     json_decref(spec);
-    if (text == NULL && !json)
+    if (json)
+        (void)fprintf(inspect->out, ",\"spec\":%s", text == NULL ? "null" : text);
+    else if (text == NULL)
         (void)fprintf(inspect->out, "\nspecification\n  %zu bytes that are no JSON\n", length);
-    else if (text != NULL && json)
-        (void)fprintf(inspect->out, ",\"spec\":%s", text);
-    else if (text != NULL)
+    else
         (void)fprintf(inspect->out, "\nspecification\n%s\n", text);
     free(text);
 }

@@ -180,7 +180,7 @@ static void test_log_follow_sees_what_is_added(void **state)
     assert_int_equal(add_alloc(inspecting->journal, 2), first * 2);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    char *text = read_file(path);
+    char *text = read_text(path);
     assert_int_equal(count_lines(text), first * 2);
     assert_has(text, "a1000002");
     free(text);
@@ -279,7 +279,7 @@ static void test_restore_tells_rows_effects_and_waits(void **state)
     char before_path[192], after_path[192];
     (void)text_format(before_path, sizeof(before_path), "%s/before", inspecting->path);
     (void)text_format(after_path, sizeof(after_path), "%s/after", inspecting->path);
-    char *before = read_file(before_path), *after = read_file(after_path);
+    char *before = read_text(before_path), *after = read_text(after_path);
     assert_string_equal(before, after);
     free(before);
     free(after);
