@@ -343,7 +343,13 @@ static void put_gone(struct foresight *foresight)
 static int foresee(struct foresight *foresight, struct err *err)
 {
     struct inspect *inspect = foresight->inspect;
-    struct world world = {foresight, commit, perform, refuse, NULL, trace, NULL};
+    struct world world = {
+        .ctx = foresight,
+        .commit = commit,
+        .perform = perform,
+        .refuse = refuse,
+        .trace = trace,
+    };
     int code = 0;
 
     foresight->agent = agent_new(&world);
