@@ -113,7 +113,7 @@ static void test_round_trip_keeps_what_json_has_no_form_for(void **state)
     free(first);
     free(second);
     assert_int_equal(run(inspecting, "verify -dir @/again"), 0);
-    assert_int_equal(run(inspecting, "quarantine show 1 -dir @/again"), 0);
+    assert_int_equal(run(inspecting, "quarantine show 1 -dir @/again -reveal"), 0);
     assert_has(inspecting->out, "that is no text.");
 }
 

@@ -86,7 +86,8 @@ def restore_foretells_what_the_restart_then_does():
 
 def stopped_and_copied_journals_say_the_same():
     NODE.call('DELETE', '/v1/job/shop')
-    wait_for('the end', lambda: all(alloc['ClientStatus'] == 'complete' for alloc in NODE.allocs()))
+    wait_for('the end', lambda: {line['state'] for line in lines(journal(NODE, 'list', '-json'))}
+             == {'TERMINAL', 'DEAD'})
     live = journal(NODE, 'export', '-redact')
     assert NODE.terminate() == 0
     assert journal(NODE, 'export', '-redact') == live
