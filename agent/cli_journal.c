@@ -68,7 +68,7 @@ struct verb {
       inspect_compact, 1, 1, OPEN_READ, COMMON) \
     X(quarantine, "list|show N|drop N", \
       "See, or drop, what could not be read and was put aside", NULL, \
-      inspect_quarantine, 1, 2, OPEN_NOT, COMMON)
+      inspect_quarantine, 1, 2, OPEN_NOT, COMMON | F(REVEAL))
 
 static const struct verb verbs[] = {
 #define X(name, arguments, summary, notes, run, min, max, opening, flags) \
@@ -215,6 +215,34 @@ static int take_kind(struct inspect *inspect)
     return 0;
 }
 
+typedef const char *name_of(const struct fsm_def *def, unsigned number);
+
+/* True if some machine has a state or event called TEXT. */
+static bool is_name(name_of *name, const char *text)
+{
+    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
+        const struct fsm_def *def = fsm_definition((enum machine_kind)kind);
+        for (unsigned i = 0; i < FSM_EVENTS_MAX; i++) {
+            if (text_equal(name(def, i), text))
+                return true;
+        }
+    }
+    return false;
+}
+
+static int check_names(struct inspect *inspect)
+{
+    const char *state = inspect->flags[FLAG_STATE], *event = inspect->flags[FLAG_EVENT];
+
+    if (state != NULL && !is_name(fsm_state_name, state))
+        return inspect_usage(inspect, "-state: no machine has a state \"%s\"; see: cairn fsm show",
+                             state);
+    if (event != NULL && !is_name(fsm_event_name, event))
+        return inspect_usage(inspect, "-event: no machine has an event \"%s\"; see: cairn fsm show",
+                             event);
+    return 0;
+}
+
 /* --- running --- */
 
 static int open_for(struct inspect *inspect, const struct verb *verb, struct err *err)
@@ -266,6 +294,8 @@ int inspect_run(int argc, char **argv, FILE *out, FILE *complain)
     }
     if (status == 0)
         status = take_kind(&inspect);
+    if (status == 0)
+        status = check_names(&inspect);
     if (status == 0)
         status = run_verb(&inspect, verb);
     journal_close(inspect.journal);

@@ -9,6 +9,7 @@
 
 #include "agent/api.h"
 #include "agent/crash.h"
+#include "agent/lost.h"
 #include "agent/perform.h"
 #include "agent/retention.h"
 #include "agent/standalone.h"
@@ -349,42 +350,11 @@ static void refuse(void *ctx, uint64_t token, const struct err *err)
     daemon_reply(ctx, token, err->code, err);
 }
 
-/* A task of a lost alloc whose record is lost, too. */
-static void add_lost_task(struct alloc_assign *assign, const struct task_spec *task)
-{
-    for (uint32_t i = 0; i < assign->members_count; i++) {
-        if (text_equal(assign->members[i].name, task->name))
-            return;
-    }
-    if (assign->members_count == ALLOC_MEMBERS_MAX)
-        return;
-    struct alloc_member *member = &assign->members[assign->members_count++];
-    *member = (struct alloc_member){
-        .kind = MEMBER_TASK,
-        .lifecycle = (uint8_t)task->lifecycle,
-        .sidecar = task->sidecar,
-        .leader = task->leader,
-    };
-    (void)text_copy(member->name, sizeof(member->name), task->name); /* bounded when decoded */
-}
-
 static void known(void *ctx, const char *alloc, struct alloc_assign *assign)
 {
-    struct alloc_spec *spec;
-    struct err err;
+    struct daemon *daemon = ctx;
 
-    if (daemon_alloc_spec(ctx, alloc, &spec, &err) < 0)
-        return;
-    (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
-    (void)text_copy(assign->job_id, sizeof(assign->job_id),
-                    spec->job_id); /* bounded when decoded */
-    (void)text_copy(assign->group, sizeof(assign->group), spec->group);
-    assign->index = spec->index;
-    assign->job_version = spec->job_version;
-    assign->create_unix_ns = spec->create_time_unix_ns;
-    for (size_t i = 0; i < spec->tasks_count; i++)
-        add_lost_task(assign, &spec->tasks[i]);
-    alloc_spec_free(spec);
+    lost_alloc(daemon->journal, alloc, assign);
 }
 
 static void trace(void *ctx, const struct journal_event *event)

@@ -147,10 +147,11 @@ static struct holding hold_all(struct inspect *inspect, const struct replay *rep
 
 /* --- at --- */
 
-static void put_value(void *ctx, const char *path, const char *text, bool zero)
+static void put_value(void *ctx, const char *path, const char *text, const char *doc, bool zero)
 {
     struct inspect *inspect = ctx;
 
+    (void)doc; /* show -all tells it, for one machine */
     if (!zero)
         (void)fprintf(inspect->out, "    %-32s %s\n", path, text);
 }

@@ -25,16 +25,6 @@ struct exporting {
 
 /* --- lines --- */
 
-static void put_hex(FILE *to, const void *bytes, size_t length)
-{
-    const uint8_t *at = bytes;
-
-    (void)fputc('"', to);
-    for (size_t i = 0; i < length; i++)
-        (void)fprintf(to, "%02x", at[i]);
-    (void)fputc('"', to);
-}
-
 static void put_bytes(FILE *to, const void *bytes, size_t length)
 {
     if (text_is_utf8(bytes, length)) {
@@ -42,7 +32,7 @@ static void put_bytes(FILE *to, const void *bytes, size_t length)
         json_put_text(to, bytes, length);
     } else {
         (void)fputs(",\"hex\":", to);
-        put_hex(to, bytes, length);
+        json_put_hex(to, bytes, length);
     }
 }
 
@@ -117,7 +107,7 @@ static bool put_quarantined(void *ctx, const struct journal_quarantined *item)
     (void)fputs(",\"reason\":", exporting->to);
     json_put_string(exporting->to, item->reason);
     (void)fputs(",\"hex\":", exporting->to);
-    put_hex(exporting->to, item->bytes, exporting->redact ? 0 : item->length);
+    json_put_hex(exporting->to, item->bytes, exporting->redact ? 0 : item->length);
     (void)fputs("}\n", exporting->to);
     exporting->lines++;
     return !ferror(exporting->to);

@@ -58,6 +58,7 @@ const char *field_value_name(const struct shape *shape, const struct field *fiel
  * that the text may stand in a page. */
 void json_put_text(FILE *to, const char *text, size_t length);
 void json_put_string(FILE *to, const char *text);
+void json_put_hex(FILE *to, const void *bytes, size_t length);
 
 /* One object; REDACT hides the values of hook results. */
 void record_put_json(FILE *to, const struct machine_id *id, const struct machine *record,
@@ -72,11 +73,11 @@ int event_from_json(const json_t *json, struct journal_event *ret_event, void *p
                     struct err *err);
 int bytes_from_hex(const char *text, void *to, size_t size, size_t *ret_length);
 
-/* --- flat: one call for each value --- */
+/* --- flat: one call for each value (inspect_flat.c) --- */
 
-/* PATH is "define.driver" or "events[2].text"; TEXT is the value as people read it; ZERO says that
- * it is 0 or empty. */
-typedef void flat_cb(void *ctx, const char *path, const char *text, bool zero);
+/* PATH is "define.driver" or "events[2].text"; TEXT is the value as people read it, DOC what its
+ * list says of it; ZERO: it is 0 or empty. */
+typedef void flat_cb(void *ctx, const char *path, const char *text, const char *doc, bool zero);
 void record_walk(const struct machine *record, bool redact, flat_cb *cb, void *ctx);
 void payload_walk(enum fsm_payload kind, const void *payload, bool redact, flat_cb *cb, void *ctx);
 

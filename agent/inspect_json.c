@@ -54,7 +54,7 @@ void json_put_string(FILE *to, const char *text)
     json_put_text(to, text, strlen(text));
 }
 
-static void put_hex(FILE *to, const void *bytes, size_t length)
+void json_put_hex(FILE *to, const void *bytes, size_t length)
 {
     const uint8_t *at = bytes;
 
@@ -103,7 +103,7 @@ static void put_value(FILE *to, const struct field *field, const void *base)
             json_put_text(to, (const char *)at, length);
         } else {
             (void)fputs("{\"hex\":", to);
-            put_hex(to, at, length);
+            json_put_hex(to, at, length);
             (void)fputc('}', to);
         }
         return;
@@ -131,7 +131,7 @@ static void put_results(FILE *to, const uint8_t *bytes, uint32_t used, bool reda
             json_put_text(to, result.key, length);
         } else {
             (void)fputs("{\"hex\":", to);
-            put_hex(to, result.key, length);
+            json_put_hex(to, result.key, length);
             (void)fputc('}', to);
         }
         (void)fputs(",\"value\":", to);
@@ -141,7 +141,7 @@ static void put_results(FILE *to, const uint8_t *bytes, uint32_t used, bool reda
             json_put_text(to, result.value, result.value_length);
         } else {
             (void)fputs("{\"hex\":", to);
-            put_hex(to, result.value, result.value_length);
+            json_put_hex(to, result.value, result.value_length);
             (void)fputc('}', to);
         }
         (void)fputc('}', to);

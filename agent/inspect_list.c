@@ -1,10 +1,11 @@
 /* `list` and `show`: the machines as their records are now. */
 #include "agent/inspect_part.h"
 
+#include "io/loop.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct listing {
     struct inspect *inspect; /* first: inspect_bad finds it here */
@@ -12,14 +13,6 @@ struct listing {
     int64_t age_ns; /* of -age */
     uint64_t count;
 };
-
-static int64_t wall_clock_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* How long the machine has been in its state; not less than 0, whatever the clocks say. */
 static int64_t age_of(const struct listing *listing, const struct machine *record)
@@ -58,7 +51,7 @@ static bool list_record(void *ctx, const struct machine_id *id, const struct mac
 
 int inspect_list(struct inspect *inspect)
 {
-    struct listing listing = {.inspect = inspect, .now_unix_ns = wall_clock_ns()};
+    struct listing listing = {.inspect = inspect, .now_unix_ns = loop_now_unix_ns()};
     const char *age = inspect->flags[FLAG_AGE];
     struct err err = {0};
     int code = 0;
@@ -84,12 +77,15 @@ struct showing {
     bool found;
 };
 
-static void show_value(void *ctx, const char *path, const char *text, bool zero)
+static void show_value(void *ctx, const char *path, const char *text, const char *doc, bool zero)
 {
     struct inspect *inspect = ctx;
+    bool all = inspect_flag(inspect, FLAG_ALL);
 
-    if (!zero || inspect_flag(inspect, FLAG_ALL))
-        (void)fprintf(inspect->out, "  %-32s %s\n", path, text);
+    if (zero && !all)
+        return;
+    (void)fprintf(inspect->out, "  %-32s %s%s%s\n", path, text,
+                  all && doc[0] != '\0' ? "    # " : "", all ? doc : "");
 }
 
 static bool show_record(void *ctx, const struct machine_id *id, const struct machine *record)
@@ -160,11 +156,11 @@ static void show_spec(struct inspect *inspect, const struct machine_id *id)
         spec_redact(spec);
     char *text = json_dumps(spec, json ? JSON_COMPACT : JSON_INDENT(2));
     json_decref(spec);
-    if (text == NULL && !json)
+    if (json)
+        (void)fprintf(inspect->out, ",\"spec\":%s", text == NULL ? "null" : text);
+    else if (text == NULL)
         (void)fprintf(inspect->out, "\nspecification\n  %zu bytes that are no JSON\n", length);
-    else if (text != NULL && json)
-        (void)fprintf(inspect->out, ",\"spec\":%s", text);
-    else if (text != NULL)
+    else
         (void)fprintf(inspect->out, "\nspecification\n%s\n", text);
     free(text);
 }

@@ -21,7 +21,7 @@
     X(UNTIL, "until", "WHEN", "up to this sequence number or time")                                \
     X(LINES, "n", "COUNT", "the last COUNT only")                                                  \
     X(FOLLOW, "f", NULL, "go on with what the daemon adds, until interrupted")                     \
-    X(ALL, "all", NULL, "fields that are zero, too")                                               \
+    X(ALL, "all", NULL, "all fields: those that are zero, too, or of each machine")                \
     X(REVEAL, "reveal", NULL, "show values that may be secret")                                    \
     X(REDACT, "redact", NULL,                                                                      \
       "write *** for values that may be secret; such an export\n"                                  \
@@ -92,10 +92,16 @@ int inspect_usage(struct inspect *inspect, const char *format, ...)
 void inspect_bad(void *ctx, const char *table, const char *key, const void *bytes, size_t length,
                  const char *reason);
 
+/* For walks over what another walk reports. */
+void inspect_ignore(void *ctx, const char *table, const char *key, const void *bytes, size_t length,
+                    const char *reason);
+
 bool inspect_flag(const struct inspect *inspect, enum inspect_flag flag);
 
-/* Opens the journal for MODE, finds its ends. */
+/* Finds the journal that -dir or the environment names, opens it for MODE. */
 int inspect_open(struct inspect *inspect, enum journal_mode mode, struct err *err);
+
+/* --- moments (inspect_time.c) --- */
 
 /* Reads the log's first and last event. */
 int inspect_ends(struct inspect *inspect, struct err *err);
@@ -112,6 +118,15 @@ int inspect_time(const struct inspect *inspect, const char *text, int64_t *ret_u
 int inspect_range(struct inspect *inspect, uint64_t *ret_first, uint64_t *ret_last,
                   struct err *err);
 
+/* "1.234s", "3m5s", "2h10m", "5d3h". */
+enum { AGE_TEXT_SIZE = 32 };
+void age_print(int64_t ns, char to[AGE_TEXT_SIZE]);
+
+/* The wall clock when node time was MS, by the log's end. */
+int64_t inspect_unix_ns(const struct inspect *inspect, uint64_t ms);
+
+/* --- machines (inspect_part.c) --- */
+
 /* True if -kind and -alloc let ID through. */
 bool inspect_wants(const struct inspect *inspect, const struct machine_id *id);
 
@@ -121,13 +136,6 @@ bool id_in_alloc(const struct machine_id *id, const char *prefix);
 /* The id as people want it: the alloc's first eight digits, and the name. */
 enum { ID_TEXT_SIZE = MACHINE_ID_SIZE };
 void id_print(const struct machine_id *id, char to[ID_TEXT_SIZE]);
-
-/* "1.234s", "3m5s", "2h10m", "5d3h". */
-enum { AGE_TEXT_SIZE = 32 };
-void age_print(int64_t ns, char to[AGE_TEXT_SIZE]);
-
-/* The wall clock when node time was MS, by the log's end. */
-int64_t inspect_unix_ns(const struct inspect *inspect, uint64_t ms);
 
 /* One line about what a machine is: its job and group, driver, plugin. */
 void record_summary(const struct machine *record, char *to, size_t size);

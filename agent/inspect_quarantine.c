@@ -69,9 +69,13 @@ static bool take_item(void *ctx, const struct journal_quarantined *item)
         return true;
     aside->count++;
     put_item(aside->inspect, item);
-    if (aside->number != 0 && !inspect_flag(aside->inspect, FLAG_JSON))
+    if (aside->number == 0 || inspect_flag(aside->inspect, FLAG_JSON))
+        return aside->number == 0;
+    if (inspect_flag(aside->inspect, FLAG_REVEAL))
         put_bytes(aside->inspect->out, item->bytes, item->length);
-    return aside->number == 0;
+    else
+        (void)fputs("  its bytes may hold secrets; see -reveal\n", aside->inspect->out);
+    return false;
 }
 
 static int show(struct inspect *inspect, uint64_t number, struct err *err)

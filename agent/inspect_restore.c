@@ -6,11 +6,13 @@
  */
 #include "agent/inspect_part.h"
 #include "agent/inspect_step.h"
+#include "agent/lost.h"
+
+#include "io/loop.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* A transition or an effect of the turn, in the order in which it came. */
 struct foreseen {
@@ -83,6 +85,13 @@ static void refuse(void *ctx, uint64_t reply, const struct err *err)
 static void trace(void *ctx, const struct journal_event *event)
 {
     add(ctx, &event->id)->row = event->row;
+}
+
+static void known(void *ctx, const char *alloc, struct alloc_assign *assign)
+{
+    struct foresight *foresight = ctx;
+
+    lost_alloc(foresight->inspect->journal, alloc, assign);
 }
 
 static bool load(void *ctx, const struct machine_id *id, const struct machine *record)
@@ -344,7 +353,14 @@ static void put_gone(struct foresight *foresight)
 static int foresee(struct foresight *foresight, struct err *err)
 {
     struct inspect *inspect = foresight->inspect;
-    struct world world = {foresight, commit, perform, refuse, NULL, trace, NULL};
+    struct world world = {
+        .ctx = foresight,
+        .commit = commit,
+        .perform = perform,
+        .refuse = refuse,
+        .known = known,
+        .trace = trace,
+    };
     int code = 0;
 
     foresight->agent = agent_new(&world);
@@ -386,18 +402,10 @@ static void put_all(struct foresight *foresight)
                       foresight->waits);
 }
 
-static int64_t wall_clock_ns(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 int inspect_restore(struct inspect *inspect)
 {
     const char *after = inspect->flags[FLAG_AFTER];
-    int64_t away_ns = wall_clock_ns() - inspect->last.unix_ns;
+    int64_t away_ns = loop_now_unix_ns() - inspect->last.unix_ns;
     struct err err = {0};
 
     if (after != NULL && (!text_to_duration_ns(after, &away_ns) || away_ns < 0))

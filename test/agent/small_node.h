@@ -146,9 +146,21 @@ static inline void small_wait(struct small_node *node, uint64_t ms)
     small_turns(node);
 }
 
+static inline struct agent *small_agent(struct small_node *node)
+{
+    struct world world = {
+        .ctx = node,
+        .commit = small_commit,
+        .perform = small_perform,
+        .refuse = small_refuse,
+        .trace = small_trace,
+    };
+
+    return agent_new(&world);
+}
+
 static inline void small_open(struct small_node *node, const char *path)
 {
-    struct world world = {node, small_commit, small_perform, small_refuse, NULL, small_trace, NULL};
     struct err err = {0};
 
     *node = (struct small_node){.path = path, .now_ms = SMALL_START_MS, .seed = 1};
@@ -156,7 +168,7 @@ static inline void small_open(struct small_node *node, const char *path)
     if (code < 0)
         (void)fprintf(stderr, "small node: %s\n", err.text);
     check(code == 0);
-    node->agent = agent_new(&world);
+    node->agent = small_agent(node);
     static const char identity[] = "{\"boot_id\":\"b0\",\"clock_offset_ms\":0,\"id\":\"n0\","
                                    "\"secret\":\"do-not-tell\"}";
     agent_meta(node->agent, "node", identity, sizeof(identity) - 1);
@@ -179,13 +191,12 @@ static inline bool small_load(void *ctx, const struct machine_id *id, const stru
 /* The daemon dies, and comes back AWAY_MS later. */
 static inline void small_restart(struct small_node *node, uint64_t away_ms, bool rebooted)
 {
-    struct world world = {node, small_commit, small_perform, small_refuse, NULL, small_trace, NULL};
     struct err err = {0};
     uint64_t turn = agent_figures(node->agent).turns;
     int code = 0;
 
     agent_free(node->agent);
-    node->agent = agent_new(&world);
+    node->agent = small_agent(node);
     for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
         code = journal_each_record(node->journal, (enum machine_kind)kind, small_load, NULL,
                                    node->agent, &err);

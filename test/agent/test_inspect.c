@@ -70,7 +70,7 @@ static void test_show_prints_record_and_history(void **state)
     assert_lacks(inspecting->out, "s3cret");
     assert_lacks(inspecting->out, "remove_wanted");
     assert_int_equal(run(inspecting, "show a1000001/web -dir @/journal -all -reveal"), 0);
-    assert_has(inspecting->out, "remove_wanted");
+    assert_has(line_with(inspecting->out, "remove_wanted"), "    # its alloc is gone");
     assert_has(inspecting->out, "s3cret");
 }
 
@@ -180,7 +180,7 @@ static void test_log_follow_sees_what_is_added(void **state)
     assert_int_equal(add_alloc(inspecting->journal, 2), first * 2);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    char *text = read_file(path);
+    char *text = read_text(path);
     assert_int_equal(count_lines(text), first * 2);
     assert_has(text, "a1000002");
     free(text);
@@ -279,7 +279,7 @@ static void test_restore_tells_rows_effects_and_waits(void **state)
     char before_path[192], after_path[192];
     (void)text_format(before_path, sizeof(before_path), "%s/before", inspecting->path);
     (void)text_format(after_path, sizeof(after_path), "%s/after", inspecting->path);
-    char *before = read_file(before_path), *after = read_file(after_path);
+    char *before = read_text(before_path), *after = read_text(after_path);
     assert_string_equal(before, after);
     free(before);
     free(after);
@@ -313,6 +313,29 @@ static void test_restore_without_authority_holds_what_would_start(void **state)
     assert_int_equal(run(inspecting, "restore -dir @/journal -after 1s -rebooted -json"), 0);
     assert_int_equal(count_lines(inspecting->out), 2);
     assert_int_equal(run(inspecting, "restore -dir @/journal -after soon"), 3);
+}
+
+static bool drop_web(json_t *line, void *ctx)
+{
+    (void)ctx;
+    return !line_is(line, "state") || !text_equal(text_of(entry_of(line), "id"), WEB);
+}
+
+/* A task whose record is not there costs its alloc, and says so before it happens. */
+static void test_restore_tells_what_a_lost_record_costs(void **state)
+{
+    struct inspecting *inspecting = *state;
+    struct small_node node;
+
+    small_open(&node, inspecting->journal);
+    small_place(&node, 1, "web side", false);
+    small_turns(&node);
+    small_close(&node);
+    forge(inspecting, drop_web, NULL);
+    assert_int_equal(run(inspecting, "restore -dir @/forged -after 1s"), 0);
+    assert_has(inspecting->out, "  then     RUNNING -MEMBER_LOST-> KILLING\n");
+    assert_has(inspecting->out, "task a1000001/side  ");
+    assert_has(inspecting->out, "  then     RECOVERING -KILL-> RECOVERING\n");
 }
 
 /* --- stats, compact, quarantine --- */
@@ -361,6 +384,8 @@ static void test_quarantine_is_listed_shown_and_dropped(void **state)
     assert_has(inspecting->out, "     1  2026-01-12T10:00:00.000Z  state  task/" WEB);
     assert_has(inspecting->out, "looked bad");
     assert_int_equal(run(inspecting, "quarantine show 1 -dir @/journal"), 0);
+    assert_lacks(inspecting->out, "  000000  ");
+    assert_int_equal(run(inspecting, "quarantine show 1 -dir @/journal -reveal"), 0);
     assert_has(inspecting->out, "  000000  ");
     assert_int_equal(run(inspecting, "quarantine show 2 -dir @/journal"), 1);
     assert_has(inspecting->complain, "no entry 2 in quarantine");
@@ -482,6 +507,7 @@ int main(void)
         STORY(test_diff_shows_what_came_and_hides_secrets),
         EMPTY(test_restore_tells_rows_effects_and_waits),
         EMPTY(test_restore_without_authority_holds_what_would_start),
+        EMPTY(test_restore_tells_what_a_lost_record_costs),
         STORY(test_stats_counts_what_is_there),
         STORY(test_compact_copy_holds_the_same),
         STORY(test_quarantine_is_listed_shown_and_dropped),

@@ -333,7 +333,12 @@ static int make_trimmed(void **state)
 
     (void)inspecting_make(state);
     inspecting = *state;
-    struct world world = {&node, commit_trimmed, small_perform, small_refuse, NULL, NULL, NULL};
+    struct world world = {
+        .ctx = &node,
+        .commit = commit_trimmed,
+        .perform = small_perform,
+        .refuse = small_refuse,
+    };
     small_open(&node, inspecting->journal);
     agent_free(node.agent);
     node.agent = agent_new(&world);

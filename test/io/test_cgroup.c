@@ -100,12 +100,15 @@ static void empty(const char *name)
 {
     struct err err = {0};
     struct pollfd events = {.fd = -1, .events = POLLPRI};
+    char text[64];
 
     if (tested != CGROUP_V1)
         assert_int_equal(cgroup_events_open(name, &events.fd, &err), 0);
     for (int i = 0; i < 500 && cgroup_populated(name, &err) == 1; i++) {
         assert_int_equal(cgroup_kill(name, &err), 0);
         (void)poll(&events, 1, 10);
+        if (events.fd >= 0) /* else it stays readable, and the next poll does not wait */
+            assert_true(pread(events.fd, text, sizeof(text), 0) > 0);
     }
     assert_int_equal(cgroup_populated(name, &err), 0);
     if (events.fd >= 0)
@@ -290,11 +293,12 @@ static void test_cgroup_memory_limit_kills_and_tells(void **state)
         if (cgroup_enter(name, 0, &err) != 0)
             _exit(1);
         for (;;) {
-            char *page = malloc(1 << 20);
+            volatile char *pages = malloc(1 << 20); /* volatile: a write that must happen */
 
-            if (page == NULL)
+            if (pages == NULL)
                 _exit(2);
-            memset(page, 1, 1 << 20);
+            for (int i = 0; i < 1 << 20; i += 1024)
+                pages[i] = 1;
         }
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);

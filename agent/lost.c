@@ -1,0 +1,50 @@
+#include "agent/lost.h"
+
+#include "server/jobspec.h"
+
+#include <stdlib.h>
+
+/* A task of a lost alloc whose record is lost, too. */
+static void add_lost_task(struct alloc_assign *assign, const struct task_spec *task)
+{
+    for (uint32_t i = 0; i < assign->members_count; i++) {
+        if (text_equal(assign->members[i].name, task->name))
+            return;
+    }
+    if (assign->members_count == ALLOC_MEMBERS_MAX)
+        return;
+    struct alloc_member *member = &assign->members[assign->members_count++];
+    *member = (struct alloc_member){
+        .kind = MEMBER_TASK,
+        .lifecycle = (uint8_t)task->lifecycle,
+        .sidecar = task->sidecar,
+        .leader = task->leader,
+    };
+    (void)text_copy(member->name, sizeof(member->name), task->name); /* bounded when decoded */
+}
+
+void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign *assign)
+{
+    char key[JOURNAL_KEY_SIZE], *text;
+    struct alloc_spec *spec;
+    struct err err;
+    size_t length;
+
+    if (!text_format(key, sizeof(key), "alloc/%s", alloc) ||
+        journal_spec_read(journal, key, &text, &length, &err) < 0)
+        return;
+    int code = jobspec_decode_alloc(text, length, &spec, &err);
+    free(text);
+    if (code < 0)
+        return;
+    (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
+    (void)text_copy(assign->job_id, sizeof(assign->job_id),
+                    spec->job_id); /* bounded when decoded */
+    (void)text_copy(assign->group, sizeof(assign->group), spec->group);
+    assign->index = spec->index;
+    assign->job_version = spec->job_version;
+    assign->create_unix_ns = spec->create_time_unix_ns;
+    for (size_t i = 0; i < spec->tasks_count; i++)
+        add_lost_task(assign, &spec->tasks[i]);
+    alloc_spec_free(spec);
+}
