@@ -232,9 +232,11 @@ void event_put_json(FILE *to, const struct journal_event *event, bool redact)
     char when[TIME_TEXT_SIZE];
 
     time_print(event->unix_ns, when);
-    (void)fprintf(to, "{\"sequence\":%" PRIu64 ",\"turn\":%" PRIu64 ",\"time\":\"%s\"",
-                  event->sequence, event->turn, when);
-    (void)fprintf(to, ",\"unix_ns\":%" PRId64 ",\"now_ms\":", event->unix_ns);
+    (void)fputs("{\"sequence\":", to);
+    put_u64(to, event->sequence);
+    (void)fputs(",\"turn\":", to);
+    put_u64(to, event->turn);
+    (void)fprintf(to, ",\"time\":\"%s\",\"unix_ns\":%" PRId64 ",\"now_ms\":", when, event->unix_ns);
     put_u64(to, event->now_ms);
     (void)fprintf(to,
                   ",\"seed\":\"%016" PRIx64 "\",\"peers\":%u,\"kind\":\"%s\",\"id\":", event->seed,
