@@ -11,49 +11,63 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool load(void *ctx, const struct machine_id *id, const struct machine *record)
-{
-    struct daemon *daemon = ctx;
+/* --- records --- */
 
-    agent_load(daemon->core, id, record);
-    return true;
-}
-
+/* One that could not be read. */
 struct damaged {
-    struct daemon *daemon;
-    struct {
-        char table[16], key[JOURNAL_KEY_SIZE], reason[ERR_TEXT_SIZE];
-    } * items;
+    char table[16], key[JOURNAL_KEY_SIZE], reason[ERR_TEXT_SIZE];
+};
+
+struct loading {
+    struct agent *core;
+    struct damaged *damaged;
     size_t count;
 };
+
+static bool load(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct loading *loading = ctx;
+
+    agent_load(loading->core, id, record);
+    return true;
+}
 
 /* Noted during the walk, moved afterwards: the walk's read transaction must have ended. */
 static void note_damaged(void *ctx, const char *table, const char *key, const void *bytes,
                          size_t length, const char *reason)
 {
-    struct damaged *damaged = *(struct damaged **)ctx;
-
-    (void)bytes;
-    (void)length;
-    damaged->items = realloc(damaged->items, (damaged->count + 1) * sizeof(*damaged->items));
-    check(damaged->items != NULL);
-    (void)text_copy(damaged->items[damaged->count].table, 16, table);
-    (void)text_copy(damaged->items[damaged->count].key, JOURNAL_KEY_SIZE, key);
-    (void)text_copy(damaged->items[damaged->count].reason, ERR_TEXT_SIZE, reason);
-    damaged->count++;
-}
-
-struct loading {
-    struct damaged *damaged; /* first: note_damaged finds it here */
-    struct daemon *daemon;
-};
-
-static bool load_noting(void *ctx, const struct machine_id *id, const struct machine *record)
-{
     struct loading *loading = ctx;
 
-    return load(loading->daemon, id, record);
+    (void)bytes; /* the quarantine reads them itself */
+    (void)length;
+    loading->damaged = realloc(loading->damaged, (loading->count + 1) * sizeof(*loading->damaged));
+    check(loading->damaged != NULL);
+    struct damaged *damaged = &loading->damaged[loading->count++];
+    (void)text_copy(damaged->table, sizeof(damaged->table), table);    /* a short name */
+    (void)text_copy(damaged->key, sizeof(damaged->key), key);          /* same size */
+    (void)text_copy(damaged->reason, sizeof(damaged->reason), reason); /* cut if too long */
 }
+
+static int load_records(struct daemon *daemon, struct err *err)
+{
+    struct loading loading = {.core = daemon->core};
+    int code = 0;
+
+    for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
+        code = journal_each_record(daemon->journal, (enum machine_kind)kind, load, note_damaged,
+                                   &loading, err);
+    for (size_t i = 0; i < loading.count && code == 0; i++) {
+        const struct damaged *damaged = &loading.damaged[i];
+        log_error("journal", "record is damaged, put into quarantine table=%s key=%s reason=%s",
+                  damaged->table, log_value(damaged->key), log_value(damaged->reason));
+        code = journal_quarantine(daemon->journal, damaged->table, damaged->key, damaged->reason,
+                                  loop_now_unix_ns(), err);
+    }
+    free(loading.damaged);
+    return code;
+}
+
+/* --- allocs without records --- */
 
 /* Allocs of which the journal has the specification and nothing else. */
 struct bereft {
@@ -88,26 +102,14 @@ static int adopt_bereft(struct daemon *daemon, struct err *err)
     return code;
 }
 
+/* --- restore --- */
+
 int daemon_restore(struct daemon *daemon, struct err *err)
 {
-    struct damaged damaged = {.daemon = daemon};
-    struct loading loading = {&damaged, daemon};
-    int code = 0;
+    int code = load_records(daemon, err);
 
-    for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
-        code = journal_each_record(daemon->journal, (enum machine_kind)kind, load_noting,
-                                   note_damaged, &loading, err);
-    for (size_t i = 0; i < damaged.count && code == 0; i++) {
-        log_error("journal", "record is damaged, put into quarantine table=%s key=%s reason=%s",
-                  damaged.items[i].table, log_value(damaged.items[i].key),
-                  log_value(damaged.items[i].reason));
-        code = journal_quarantine(daemon->journal, damaged.items[i].table, damaged.items[i].key,
-                                  damaged.items[i].reason, loop_now_unix_ns(), err);
-    }
-    free(damaged.items);
     if (code < 0)
         return code;
-
     agent_continue(daemon->core, journal_next_sequence(daemon->journal), daemon->node.last_turn);
     daemon->index = agent_figures(daemon->core).sequence;
     code = standalone_load(daemon->standalone, err);
