@@ -1,5 +1,6 @@
 /*
- * The alloc machine's table.  Only rows here; what guards and events mean is in alloc_rules.c.
+ * The alloc machine's table.  Only rows here; what events mean is in alloc_rules.c, what guards
+ * ask in alloc_guards.c.
  *
  * Set-up runs forward WAITING, PREPARING, MOUNTING, RUNNING.  Every way to an end (a stop, a failed
  * set-up, a failed task, all tasks done) goes backward through the same states, so that whatever
