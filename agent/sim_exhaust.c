@@ -24,7 +24,7 @@ static bool run_seconds(struct sim *sim, struct sim_script *script, int number,
     uint32_t points = out->result.points[number];
 
     for (uint32_t point = 1; point <= points; point++) {
-        script->cuts[number] = (uint16_t)point;
+        script->cuts[number] = point;
         if (!run(sim, script, out))
             return false;
     }
@@ -44,7 +44,7 @@ static bool run_firsts(struct sim *sim, const struct sim_script *base, bool pair
         if (base->cuts[number] != 0)
             continue; /* it has its crash already */
         for (uint32_t point = 1; point <= whole.points[number]; point++) {
-            script.cuts[number] = (uint16_t)point;
+            script.cuts[number] = point;
             if (!run(sim, &script, out))
                 return false;
             if (pairs && number + 1 < SIM_CUTS_MAX && base->cuts[number + 1] == 0 &&
