@@ -88,6 +88,7 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
     if (sim_point(sim, SIM_KILL_BEFORE))
         return err_set(err, ERR_CANCELED, "the daemon is dead");
     int code = sim_store_commit(sim, batch, err);
+    sim->commit_failed = code < 0;
     if (code < 0)
         return code;
     sim_check_committed(sim, batch);
@@ -140,6 +141,7 @@ static void start(struct sim *sim)
     sim_store_load(sim);
     agent_continue(sim->core, store->next_sequence, store->turn);
     agent_restore(sim->core, !sim->script->server, rebooted);
+    sim_check_loaded(sim);
     for (int a = 0; a < sim->allocs_count; a++) {
         if (!sim->allocs[a].specified || agent_find(sim->core, &sim->allocs[a].id) != NULL)
             continue;
@@ -176,6 +178,7 @@ static bool turn(struct sim *sim)
     if (sim_point(sim, SIM_KILL_POSTED))
         return false;
     sim->in_turn = true;
+    sim->commit_failed = false;
     int code = agent_turn(sim->core, node_ms, sim_unix_ns(sim),
                           sim_chance(sim, LUCK_SEED, sim->incarnation, sim->turns++), &err);
     sim->in_turn = false;

@@ -223,6 +223,7 @@ struct sim {
     struct agent *core;
     uint32_t incarnation; /* 1, 2, ... */
     bool up, dying, restored, in_turn;
+    bool commit_failed;       /* that of the turn under way, or of the last one */
     bool term;                /* it was told to stop, orderly */
     uint64_t clock_offset_ms; /* node time - time since boot */
     uint64_t restored_at_ms;
@@ -445,6 +446,7 @@ void sim_stuck(struct sim *sim, unsigned invariant, const char *format, ...)
 void sim_check_batch(struct sim *sim, const struct journal_batch *batch); /* not yet stored */
 void sim_check_committed(struct sim *sim, const struct journal_batch *batch);
 void sim_check_turn(struct sim *sim);
+void sim_check_loaded(struct sim *sim);
 void sim_check_memory(struct sim *sim); /* journal, replay and memory are the same */
 void sim_check_start(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);
