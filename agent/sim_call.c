@@ -126,6 +126,7 @@ static void draw(struct sim *sim, struct sim_call *call)
             fate->whom.member != call->whom.member || fate->effect != call->effect ||
             (fate->nth != 0 && fate->nth != nth))
             continue;
+        sim->struck[i] = true;
         call->fault = fate->fault;
         slow_ms = fate->ms != 0 ? fate->ms : slow_ms;
     }
@@ -308,6 +309,7 @@ void sim_perform(void *ctx, const struct effect *effect)
     if (sim_point(sim, SIM_KILL_EFFECT))
         return;
     check(whom.kind != MACHINE_KIND_COUNT);
+    sim_fact(sim, SIM_FACT_PERFORMS, &whom, effect->kind);
     sim_check_effect(sim, effect, &whom);
     sim_mix(sim, (uint64_t)effect->lane << 8 | effect->kind);
     if (effect->lane >= LANE_COUNT)

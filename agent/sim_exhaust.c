@@ -3,7 +3,8 @@
  *
  * A run counts the points that each incarnation passes; then the script is run again with a crash
  * at each of them, and, for pairs, with a second crash at each point that the incarnation behind
- * the first one passes.  Both fates of the work under way are tried: it happens, or it does not.
+ * the first one passes.  Of what a story expects, only what it expects always is judged.  Both
+ * fates of the work under way are tried: it happens, or it does not.
  */
 #include "agent/sim.h"
 
@@ -61,6 +62,7 @@ void sim_exhaust(struct sim *sim, const struct sim_script *script, bool pairs,
 {
     struct sim_script tried = *script;
 
+    tried.varied = 1;
     *ret_exhaustion = (struct sim_exhaustion){.runs = 0};
     for (uint8_t fate = 1; fate <= 2; fate++) {
         tried.fate_of_cut = fate;

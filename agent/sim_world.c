@@ -38,11 +38,11 @@ bool sim_point(struct sim *sim, enum sim_fault kind)
     check(sim_fault_place(kind) == SIM_PLACE_POINT);
     if (sim->dying)
         return true;
-    if (!sim->up)
+    if (!sim->up || sim->healed)
         return false;
     sim->points++;
     uint32_t number = sim->incarnation - 1;
-    if (sim->healed || number >= SIM_CUTS_MAX || sim->script->cuts[number] != sim->points)
+    if (number >= SIM_CUTS_MAX || sim->script->cuts[number] != sim->points)
         return false;
     sim_count_fault(sim, kind);
     sim_say(sim, "%s, point %u", sim_fault_name(kind), sim->points);
@@ -121,6 +121,7 @@ static void start(struct sim *sim)
     sim->incarnation++;
     sim->result->incarnations = sim->incarnation;
     sim->up = true;
+    sim_fact(sim, SIM_FACT_DAEMONS, NULL, 0);
     sim->restored = sim->rebooting = false;
     sim->points = 0;
     sim_say(sim, "daemon starts, incarnation %u%s", sim->incarnation,
@@ -287,6 +288,7 @@ static void reset(struct sim *sim, const struct sim_script *script)
     struct sim_event *heap = sim->heap;
     size_t heap_room = sim->heap_room;
     struct sim_attempt *attempts = sim->attempts;
+    struct sim_kept *facts = sim->facts;
     struct sim_store store = sim->store;
     struct replay *replay = sim->replay;
 
@@ -296,6 +298,7 @@ static void reset(struct sim *sim, const struct sim_script *script)
     sim->heap = heap;
     sim->heap_room = heap_room;
     sim->attempts = attempts;
+    sim->facts = facts;
     sim->store = store;
     sim->script = script;
     sim->replay = replay_new();
@@ -411,6 +414,7 @@ static void live(struct sim *sim)
     run_until(sim, sim_is_settled);
     if (!sim->over)
         sim_check_settled(sim);
+    sim_judge(sim);
     if (sim->over)
         return;
     wish_all_gone(sim);
@@ -442,6 +446,8 @@ struct sim *sim_new(void)
     check(sim != NULL);
     sim->attempts = calloc(SIM_ATTEMPTS_MAX, sizeof(*sim->attempts));
     check(sim->attempts != NULL);
+    sim->facts = calloc(SIM_FACTS_MAX, sizeof(*sim->facts));
+    check(sim->facts != NULL);
     return sim;
 }
 
@@ -453,6 +459,7 @@ void sim_free(struct sim *sim)
     replay_free(sim->replay);
     sim_store_free(&sim->store);
     free(sim->attempts);
+    free(sim->facts);
     free(sim->heap);
     free(sim);
 }
