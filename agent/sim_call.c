@@ -7,6 +7,8 @@
  */
 #include "agent/sim_world.h"
 
+#include "agent/sim_words.h"
+
 #include <string.h>
 
 enum {
@@ -66,6 +68,11 @@ static uint64_t faults_of(uint8_t kind, uint8_t effect)
         break;
     }
     unreachable("machine kind");
+}
+
+bool sim_can_meet(uint8_t kind, uint8_t effect, unsigned fault)
+{
+    return (faults_of(kind, effect) >> fault & 1u) != 0;
 }
 
 static uint16_t *calls_of(struct sim *sim, const struct sim_whom *whom)

@@ -369,11 +369,13 @@ static void read_fate(struct reader *reader)
 
     if (accept(reader, "commit")) {
         fate.whom = (struct sim_whom){MACHINE_KIND_COUNT, -1, -1};
+        reader->failed |= sim_fault_place(fate.fault) != SIM_PLACE_COMMIT;
     } else {
         fate.whom = next_machine(reader);
         if (reader->failed)
             return;
         fate.effect = next_effect(reader, fate.whom.kind);
+        reader->failed |= !sim_can_meet(fate.whom.kind, fate.effect, fate.fault);
     }
     fate.nth = (uint16_t)next_count(reader);
     if (accept(reader, "ms"))

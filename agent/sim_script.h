@@ -147,10 +147,11 @@ struct sim_plugin {
     X(SIGNAL, TASK, "signal")                                                                      \
     X(DETACH, CLAIM, "detach") /* the server asks for the unmount */                               \
     X(STOP_PLUGIN, PLUGIN, "stop_plugin")                                                          \
-    X(REMOVE, PLUGIN, "remove") /* the plugin is no longer wanted */                               \
-    X(CRASH, NONE, "crash")     /* DOWN after SIGKILL, for number ms */                            \
-    X(TERM, NONE, "term")       /* DOWN after an orderly stop */                                   \
-    X(BOOT, NONE, "boot")       /* reboot that takes number ms */                                  \
+    X(REMOVE, PLUGIN, "remove")   /* the plugin is no longer wanted */                             \
+    X(INSTALL, PLUGIN, "install") /* and is wanted again */                                        \
+    X(CRASH, NONE, "crash")       /* DOWN after SIGKILL, for number ms */                          \
+    X(TERM, NONE, "term")         /* DOWN after an orderly stop */                                 \
+    X(BOOT, NONE, "boot")         /* reboot that takes number ms */                                \
     X(SHIM, TASK, "shim")                                                                          \
     X(EXIT, TASK, "exit") /* the payload ends now with code number */                              \
     X(RECORD_LOST, TASK, "record_lost")                                                            \

@@ -51,6 +51,11 @@ static struct sim_attempt *newest(struct sim *sim, const struct sim_whom *whom)
     return at < 0 ? NULL : &sim->attempts[at];
 }
 
+static struct sim_claim_state *claim_of(struct sim *sim, const struct sim_whom *whom)
+{
+    return &sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member];
+}
+
 /* A fault of the script, which a healed world does not know any more.  False: there was nobody whom
  * it could strike. */
 static bool do_fault(struct sim *sim, const struct sim_step *step)
@@ -103,15 +108,18 @@ static bool do_fault(struct sim *sim, const struct sim_step *step)
         return sim_store_damage(sim, &step->whom, SIM_TORN_FLIP);
     case SIM_DO_BUSY:
         sim_count_fault(sim, SIM_BUSY);
-        sim->allocs[(unsigned)step->whom.alloc].claims[(unsigned)step->whom.member].busy_until_ms =
-            sim->now_ms + ms;
+        claim_of(sim, &step->whom)->busy_until_ms = sim->now_ms + ms;
         break;
     case SIM_DO_UNMOUNT:
+        if (!claim_of(sim, &step->whom)->mounted)
+            return false;
         sim_count_fault(sim, SIM_UNMOUNT);
-        sim->allocs[(unsigned)step->whom.alloc].claims[(unsigned)step->whom.member].mounted = 0;
-        sim->allocs[(unsigned)step->whom.alloc].claims[(unsigned)step->whom.member].snatched = 1;
+        claim_of(sim, &step->whom)->mounted = 0;
+        claim_of(sim, &step->whom)->snatched = 1;
         break;
     case SIM_DO_DIR_LOST:
+        if (!sim->allocs[(unsigned)step->whom.alloc].directory)
+            return false;
         sim_count_fault(sim, SIM_DIR_LOST);
         sim->allocs[(unsigned)step->whom.alloc].directory = 0;
         for (int i = 0; i < SIM_TASKS_MAX; i++)
@@ -137,6 +145,7 @@ static bool do_fault(struct sim *sim, const struct sim_step *step)
     case SIM_DO_DETACH:
     case SIM_DO_STOP_PLUGIN:
     case SIM_DO_REMOVE:
+    case SIM_DO_INSTALL:
     case SIM_DO_EXIT:
     case SIM_DO_HEAL:
     case SIM_ACTION_COUNT:
@@ -202,9 +211,10 @@ void sim_do_step(struct sim *sim, const struct sim_step *step)
             sim_ask(sim, &step->whom, PE_STOP);
         break;
     case SIM_DO_REMOVE:
+    case SIM_DO_INSTALL:
         if (sim->healed)
             break;
-        sim->plugins[(unsigned)step->whom.member].removed = 1;
+        sim->plugins[(unsigned)step->whom.member].removed = step->action == SIM_DO_REMOVE;
         sim_define_plugins(sim);
         break;
     case SIM_DO_EXIT:

@@ -59,6 +59,9 @@ void sim_fate_print(const struct sim_script *script, const struct sim_fate *fate
 void sim_expect_print(const struct sim_script *script, const struct sim_expect *expect,
                       fsm_print *print, void *ctx);
 
+/* True if a call that EFFECT of a machine of KIND makes can meet FAULT. */
+bool sim_can_meet(uint8_t kind, uint8_t effect, unsigned fault);
+
 /* A script that nothing has been said about. */
 struct sim_script sim_script_default(void);
 

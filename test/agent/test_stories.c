@@ -160,7 +160,7 @@ static void test_only_always_is_judged_when_crashes_were_added(void **state)
                         "\"always starts a/main 2\": it was 1");
 }
 
-static void test_expectations_that_make_no_sense_are_refused(void **state)
+static void test_lines_that_make_no_sense_are_refused(void **state)
 {
     static const char *const nonsense[] = {
         "expect",
@@ -177,6 +177,10 @@ static void test_expectations_that_make_no_sense_are_refused(void **state)
         "expect first starts a/main",
         "expect first starts a/main then",
         "expect performs task a/main NOTHING 1",
+        "expect performs task a/main SEND_CHANGED 0",
+        "fate LIE task a/main DRIVER_START 1",
+        "fate HANG commit 1",
+        "fate KILL@effect task a/main HOOK 1",
         "expect daemons 1 2",
         "expect hopes a/main 1",
     };
@@ -422,7 +426,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_what_comes_true_does_not),
         cmocka_unit_test(test_what_never_happens_fails_the_run),
         cmocka_unit_test(test_only_always_is_judged_when_crashes_were_added),
-        cmocka_unit_test(test_expectations_that_make_no_sense_are_refused),
+        cmocka_unit_test(test_lines_that_make_no_sense_are_refused),
         cmocka_unit_test(test_each_story_is_found_by_name),
         cmocka_unit_test(test_each_story_reads_as_it_is_printed),
         cmocka_unit_test(test_each_story_is_told_as_its_trace_tells_it),
