@@ -34,6 +34,7 @@ struct sim_result {
     uint64_t simulated_ms;
     uint32_t incarnations;
     uint32_t points[SIM_CUTS_MAX];    /* crash points that each incarnation has passed */
+    uint32_t cuttable[SIM_CUTS_MAX];  /* those at which it could have died: not yet healed */
     uint32_t faults[SIM_FAULT_COUNT]; /* how often each came up */
     uint64_t rows[MACHINE_KIND_COUNT][SIM_ROWS_MAX / 64]; /* rows taken */
 };
@@ -47,6 +48,12 @@ void sim_free(struct sim *sim);
 void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print, void *ctx,
              struct sim_result *ret_result);
 
+/* From the next world on, commits go to JOURNAL, too, which is new and open for writing, or holds
+ * what the worlds begin from.  Of the first INCARNATIONS only (0: of all): then it stays as the
+ * last one's crash has left it.  NULL: no more. */
+struct journal;
+void sim_set_journal(struct sim *sim, struct journal *journal, uint32_t incarnations);
+
 /* --- stories --- */
 
 /* The named story's text, or NULL; number NUMBER's name, or NULL behind the last. */
@@ -58,6 +65,7 @@ const char *sim_story_about(const char *name);
 
 struct sim_exhaustion {
     uint64_t runs;
+    uint64_t points, tried;   /* crash points of the runs without one; those at which one came */
     struct sim_script worst;  /* the first script that failed, if any */
     struct sim_result result; /* and how */
 };

@@ -5,11 +5,20 @@
  * at each of them, and, for pairs, with a second crash at each point that the incarnation behind
  * the first one passes.  Both fates of the work under way are tried: it happens, or it does not.
  */
-#include "agent/sim.h"
+#include "agent/sim_start.h"
 
-static bool run(struct sim *sim, const struct sim_script *script, struct sim_exhaustion *out)
+struct exhausting {
+    struct sim *sim;
+    bool pairs;
+    uint64_t runs_max; /* of one fate, 0: no bound */
+    struct sim_exhaustion *out;
+};
+
+static bool run(struct exhausting *exhausting, const struct sim_script *script)
 {
-    sim_run(sim, script, NULL, NULL, &out->result);
+    struct sim_exhaustion *out = exhausting->out;
+
+    sim_run(exhausting->sim, script, NULL, NULL, &out->result);
     out->runs++;
     if (out->result.outcome == SIM_FINE)
         return true;
@@ -18,37 +27,51 @@ static bool run(struct sim *sim, const struct sim_script *script, struct sim_exh
 }
 
 /* A second crash behind the one that SCRIPT has in the incarnation before NUMBER. */
-static bool run_seconds(struct sim *sim, struct sim_script *script, int number,
-                        struct sim_exhaustion *out)
+static bool run_seconds(struct exhausting *exhausting, struct sim_script *script, int number)
 {
-    uint32_t points = out->result.points[number];
+    uint32_t points = exhausting->out->result.cuttable[number];
 
     for (uint32_t point = 1; point <= points; point++) {
         script->cuts[number] = point;
-        if (!run(sim, script, out))
+        if (!run(exhausting, script))
             return false;
     }
     script->cuts[number] = 0;
     return true;
 }
 
-static bool run_firsts(struct sim *sim, const struct sim_script *base, bool pairs,
-                       struct sim_exhaustion *out)
+/* How far apart the points are that are tried. */
+static uint32_t distance_of(const struct exhausting *exhausting, const struct sim_script *base,
+                            const struct sim_result *whole)
+{
+    uint64_t points = 0;
+
+    for (int number = 0; number < SIM_CUTS_MAX; number++)
+        points += base->cuts[number] == 0 ? whole->cuttable[number] : 0;
+    exhausting->out->points += points;
+    if (exhausting->runs_max == 0 || points <= exhausting->runs_max)
+        return 1;
+    return (uint32_t)((points + exhausting->runs_max - 1) / exhausting->runs_max);
+}
+
+static bool run_firsts(struct exhausting *exhausting, const struct sim_script *base)
 {
     struct sim_script script = *base;
 
-    if (!run(sim, &script, out))
+    if (!run(exhausting, &script))
         return false;
-    struct sim_result whole = out->result;
-    for (int number = 0; number < SIM_CUTS_MAX && (uint32_t)number < whole.incarnations; number++) {
+    struct sim_result whole = exhausting->out->result;
+    uint32_t distance = distance_of(exhausting, base, &whole);
+    for (int number = 0; number < SIM_CUTS_MAX; number++) {
         if (base->cuts[number] != 0)
             continue; /* it has its crash already */
-        for (uint32_t point = 1; point <= whole.points[number]; point++) {
+        for (uint32_t point = 1; point <= whole.cuttable[number]; point += distance) {
             script.cuts[number] = point;
-            if (!run(sim, &script, out))
+            exhausting->out->tried++;
+            if (!run(exhausting, &script))
                 return false;
-            if (pairs && number + 1 < SIM_CUTS_MAX && base->cuts[number + 1] == 0 &&
-                !run_seconds(sim, &script, number + 1, out))
+            if (exhausting->pairs && number + 1 < SIM_CUTS_MAX && base->cuts[number + 1] == 0 &&
+                !run_seconds(exhausting, &script, number + 1))
                 return false;
         }
         script.cuts[number] = 0;
@@ -56,15 +79,34 @@ static bool run_firsts(struct sim *sim, const struct sim_script *base, bool pair
     return true;
 }
 
-void sim_exhaust(struct sim *sim, const struct sim_script *script, bool pairs,
-                 struct sim_exhaustion *ret_exhaustion)
+static void run_fates(struct exhausting *exhausting, const struct sim_script *script)
 {
     struct sim_script tried = *script;
 
-    *ret_exhaustion = (struct sim_exhaustion){.runs = 0};
+    *exhausting->out = (struct sim_exhaustion){.runs = 0};
     for (uint8_t fate = 1; fate <= 2; fate++) {
         tried.fate_of_cut = fate;
-        if (!run_firsts(sim, &tried, pairs, ret_exhaustion))
+        if (!run_firsts(exhausting, &tried))
             return;
     }
+}
+
+void sim_exhaust(struct sim *sim, const struct sim_script *script, bool pairs,
+                 struct sim_exhaustion *ret_exhaustion)
+{
+    struct exhausting exhausting = {.sim = sim, .pairs = pairs, .out = ret_exhaustion};
+
+    run_fates(&exhausting, script);
+}
+
+void sim_exhaust_start(struct sim *sim, const struct sim_script *script, uint64_t runs_max,
+                       struct sim_exhaustion *ret_exhaustion)
+{
+    struct exhausting exhausting = {
+        .sim = sim,
+        .runs_max = runs_max == 0 ? 0 : (runs_max + 1) / 2,
+        .out = ret_exhaustion,
+    };
+
+    run_fates(&exhausting, script);
 }

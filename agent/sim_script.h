@@ -214,6 +214,16 @@ struct sim_fate {
     uint32_t ms; /* SLOW: how long */
 };
 
+/* What happened to a node between its journal's last event and the restart that a world begins
+ * with (sim_start.h). */
+enum sim_away {
+    SIM_AWAY_NOTHING, /* payloads run on */
+    SIM_AWAY_EXITS,   /* every payload has ended by itself */
+    SIM_AWAY_REBOOT,  /* the host was booted */
+    SIM_AWAY_DRAWN,   /* by the seed, for each payload, shim, plugin and mount */
+    SIM_AWAY_COUNT,
+};
+
 struct sim_script {
     uint64_t seed;                   /* of latencies, jitters and drawn fates */
     uint64_t heal_ms;                /* when all faults end */
@@ -222,6 +232,7 @@ struct sim_script {
     uint8_t latency;                 /* 0: each call takes 1 ms, 1: drawn */
     uint8_t batching;                /* 0: a turn for each thing that happens, 1: drawn */
     uint8_t fate_of_cut;             /* work under way at a crash: 0 drawn, 1 happens, 2 does not */
+    uint8_t away;                    /* a world from a journal: enum sim_away */
     uint32_t cut_down_ms;            /* and for how long */
     uint32_t cuts[SIM_CUTS_MAX];     /* crash point at which the n-th incarnation dies, 0: none */
     uint8_t allocs_count, plugins_count, steps_count, fates_count;
