@@ -23,19 +23,12 @@ static void add_lost_task(struct alloc_assign *assign, const struct task_spec *t
     (void)text_copy(member->name, sizeof(member->name), task->name); /* bounded when decoded */
 }
 
-void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign *assign)
+void lost_alloc_text(const char *text, size_t length, struct alloc_assign *assign)
 {
-    char key[JOURNAL_KEY_SIZE], *text;
     struct alloc_spec *spec;
     struct err err;
-    size_t length;
 
-    if (!text_format(key, sizeof(key), "alloc/%s", alloc) ||
-        journal_spec_read(journal, key, &text, &length, &err) < 0)
-        return;
-    int code = jobspec_decode_alloc(text, length, &spec, &err);
-    free(text);
-    if (code < 0)
+    if (jobspec_decode_alloc(text, length, &spec, &err) < 0)
         return;
     (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
     (void)text_copy(assign->job_id, sizeof(assign->job_id),
@@ -47,4 +40,17 @@ void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign 
     for (size_t i = 0; i < spec->tasks_count; i++)
         add_lost_task(assign, &spec->tasks[i]);
     alloc_spec_free(spec);
+}
+
+void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign *assign)
+{
+    char key[JOURNAL_KEY_SIZE], *text;
+    struct err err;
+    size_t length;
+
+    if (!text_format(key, sizeof(key), "alloc/%s", alloc) ||
+        journal_spec_read(journal, key, &text, &length, &err) < 0)
+        return;
+    lost_alloc_text(text, length, assign);
+    free(text);
 }

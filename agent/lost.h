@@ -8,4 +8,7 @@
  * ASSIGN does not know yet, as dead ones; nothing if the specification is lost, too. */
 void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign *assign);
 
+/* The same from the specification's TEXT. */
+void lost_alloc_text(const char *text, size_t length, struct alloc_assign *assign);
+
 #endif
