@@ -5,7 +5,8 @@
 #include "journal/journal.h"
 
 /* Fills in job, namespace and group from the specification of ALLOC, and the tasks it had that
- * ASSIGN does not know yet, as dead ones; nothing if the specification is lost, too. */
+ * ASSIGN does not know yet, as if they lived: what there is of them is ended by the sweep.  Nothing
+ * if the specification is lost, too. */
 void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign *assign);
 
 #endif

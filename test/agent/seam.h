@@ -226,7 +226,7 @@ static inline void seam_know(struct alloc_assign *assign, const char *name)
     }
     assert_true(assign->members_count < ALLOC_MEMBERS_MAX);
     struct alloc_member *member = &assign->members[assign->members_count++];
-    *member = (struct alloc_member){.run_state = TASK_RUN_DEAD, .failed = 1};
+    *member = (struct alloc_member){.kind = MEMBER_TASK};
     assert_true(text_copy(member->name, sizeof(member->name), name));
 }
 
