@@ -261,6 +261,7 @@ static void test_lost_alloc_is_made_again_from_its_members_and_ended(void **stat
                        "perform task a/side DRIVER_RECOVER\n"
                        "perform task a/web DRIVER_RECOVER\n"
                        "perform alloc a TELL_STATUS\n");
+    assert_int_equal(agent_figures(seam->agent).ignored, 0); /* it was made once for both */
     const struct alloc *alloc = agent_alloc(seam->agent, "a");
     assert_true(alloc->assign.condemned);
     assert_string_equal(alloc->assign.job_id, "job");
@@ -352,12 +353,13 @@ static void test_adopt_leaves_an_alloc_alone_that_is_there(void **state)
     struct seam *seam = *state;
 
     seam_run(seam, "a", "web");
-    seam->answers = true;
+    lose(seam, MACHINE_TASK, "a/web");
     restart(seam);
     agent_adopt(seam->agent, "a");
-    seam_settle(seam);
-    assert_false(said(seam, "ASSIGN"));
-    assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_RUNNING);
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  alloc a RESTORE RUNNING\n");
+    assert_int_equal(agent_figures(seam->agent).ignored, 0);
 }
 
 /* The alloc was removed while a stop hook of its task was under way: the task ends by itself, and

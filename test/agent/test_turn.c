@@ -263,19 +263,20 @@ static void test_trace_each_event_before_its_effects_and_only_once_committed(voi
 static void test_effect_superseded_in_the_same_turn_is_never_begun(void **state)
 {
     struct seam *seam = *state;
-    struct kill_order order = {.event = TASK_EVENT_NONE};
 
-    seam_place(seam, "a", "web");
-    seam_turn(seam);
-    seam_forget(seam);
-    seam_tell(seam, MACHINE_TASK, "a/web", TE_START, NULL);
-    seam_tell(seam, MACHINE_TASK, "a/web", TE_KILL, &order);
+    seam_run(seam, "a", "web");
+    seam_ask(seam, MACHINE_TASK, "a/web", TE_RESTART, 4);
+    seam_exited(seam, "a/web", 1, 1); /* before it could be stopped */
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
-                       "  task a/web START PRESTART\n"
-                       "  task a/web KILL CLEANUP\n"
-                       "perform task a/web HOOK\n");
-    assert_int_equal(seam_task(seam, "a/web")->phase, PHASE_STOP);
+                       "  task a/web RESTART STOPPING\n"
+                       "  task a/web EXITED REAPING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "perform task a/web REPLY_OK for 4\n"
+                       "perform task a/web DRIVER_DESTROY\n"
+                       "perform alloc a TELL_STATUS\n"
+                       "perform alloc a TELL_STATUS\n");
 }
 
 /* A world that answers at once is heard by the next turn, not by this one. */
@@ -363,6 +364,8 @@ test_news_of_a_plugin_reach_its_users_only_and_each_sees_the_others_as_they_are(
                        "  peers d0001\n" /* and that user has a call under way */
                        "perform plugin csi/disks TELL_NODE\n"
                        "perform volume a/data STAGE\n");
+    seam->looks = NULL;
+    claim_volume(seam, "d/data", "other", "more"); /* and waits: its plugin is not there */
 }
 
 /* Turns are offered to the other claims on the same volume, never to the one that offers. */
@@ -378,11 +381,15 @@ static void test_news_of_a_volume_reach_the_other_claims_on_it_only(void **state
     assert_int_equal(seam_state(seam, MACHINE_VOLUME, "a/data"), V_PUBLISHING);
     seam_done(seam, MACHINE_VOLUME, "a/data", LANE_NODE, VE_PUBLISHED, NULL);
     seam_forget(seam);
+    struct agent_figures before = agent_figures(seam->agent);
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  volume a/data PUBLISHED READY\n"
                        "  volume b/data TURN PUBLISHING\n"
                        "perform volume b/data PUBLISH\n");
+    struct agent_figures after = agent_figures(seam->agent);
+    assert_int_equal(after.ignored, before.ignored);   /* nobody else was told */
+    assert_int_equal(after.events - before.events, 3); /* with READY to its alloc */
 }
 
 /* --- chance and time come from outside --- */
@@ -459,6 +466,7 @@ static void test_timer_of_a_failed_turn_fires_once_in_the_next(void **state)
     seam->commit_code = ERR_FULL;
     seam_turn(seam);
     assert_int_equal(agent_deadline_ms(seam->agent), seam->now_ms);
+    assert_false(agent_has_work(seam->agent)); /* it is the clock's, not the queue's */
     seam_turn(seam);
     seam_forget(seam);
     seam->commit_code = 0;
@@ -486,6 +494,7 @@ static void test_timers_the_earliest_is_the_deadline_and_all_due_fire_together(v
     seam_crossed(seam, "commit\n"
                        "  task a/web TIMEOUT PRESTART\n"
                        "perform task a/web HOOK\n");
+    assert_int_equal(agent_figures(seam->agent).stale, 0); /* the others were not asked */
     bool in_order = second_ms < third_ms;
     assert_int_equal(agent_deadline_ms(seam->agent), in_order ? second_ms : third_ms);
     seam->now_ms = in_order ? third_ms : second_ms;
