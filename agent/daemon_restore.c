@@ -48,6 +48,7 @@ static void note_damaged(void *ctx, const char *table, const char *key, const vo
     (void)text_copy(damaged->reason, sizeof(damaged->reason), reason); /* cut if too long */
 }
 
+/* A damaged specification costs what needs it: a running payload does not. */
 static int load_records(struct daemon *daemon, struct err *err)
 {
     struct loading loading = {.core = daemon->core};
@@ -56,9 +57,11 @@ static int load_records(struct daemon *daemon, struct err *err)
     for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
         code = journal_each_record(daemon->journal, (enum machine_kind)kind, load, note_damaged,
                                    &loading, err);
+    if (code == 0)
+        code = journal_each_bad_spec(daemon->journal, note_damaged, &loading, err);
     for (size_t i = 0; i < loading.count && code == 0; i++) {
         const struct damaged *damaged = &loading.damaged[i];
-        log_error("journal", "record is damaged, put into quarantine table=%s key=%s reason=%s",
+        log_error("journal", "entry is damaged, put into quarantine table=%s key=%s reason=%s",
                   damaged->table, log_value(damaged->key), log_value(damaged->reason));
         code = journal_quarantine(daemon->journal, damaged->table, damaged->key, damaged->reason,
                                   loop_now_unix_ns(), err);
