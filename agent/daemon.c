@@ -120,12 +120,10 @@ static int open_parts(struct daemon *daemon, struct err *err)
     if (code < 0)
         return code;
 
-    char mark[9];
-    (void)text_format(mark, sizeof(mark), "%.8s", daemon->node.id); /* 8 hex digits */
     struct drivers_config drivers = {
         .loop = daemon->loop,
         .state_dir = config->state_dir,
-        .node_mark = mark,
+        .node_mark = daemon->node.mark,
         .shim_path = config->shim_path,
         .raw_exec_enabled = config->raw_exec_enabled,
         .raw_exec_no_cgroups = config->raw_exec_no_cgroups,
