@@ -176,16 +176,16 @@ def a_damaged_specification_costs_no_running_payload():
     node = Node()
     node.start()
     node.run_job(service(sleeper()))
-    wait_for('the task', lambda: running(node))
-    alloc, pid = node.alloc('job', 'g')['ID'], pid_of(node, 'sleep 1000')
+    wait_for('the task', node.running)
+    alloc, pid = node.alloc('job', 'g')['ID'], node.pid_of('sleep 1000')
     node.kill()
     data = os.path.join(node.data, 'client/journal/data.mdb')
     assert flip(data, b'alloc/' + alloc.encode(), 24) > 0
     node.start()
-    wait_for('the task to be found again', lambda: running(node))
-    assert pid_of(node, 'sleep 1000') == pid
+    wait_for('the task to be found again', node.running)
+    assert node.pid_of('sleep 1000') == pid
     assert 'quarantine table=spec' in node.log()
-    finish(node)
+    node.finish()
 
 
 def a_damaged_job_is_whole_again_when_it_is_registered_again():
@@ -193,19 +193,19 @@ def a_damaged_job_is_whole_again_when_it_is_registered_again():
     node = Node()
     node.start()
     node.run_job(service(sleeper()))
-    wait_for('the task', lambda: running(node))
-    alloc, pid = node.alloc('job', 'g')['ID'], pid_of(node, 'sleep 1000')
+    wait_for('the task', node.running)
+    alloc, pid = node.alloc('job', 'g')['ID'], node.pid_of('sleep 1000')
     node.kill()
     data = os.path.join(node.data, 'client/journal/data.mdb')
     assert flip(data, b'job/default/job', 24) > 0
     node.start()
-    wait_for('the task to be found again', lambda: running(node))
-    assert pid_of(node, 'sleep 1000') == pid
+    wait_for('the task to be found again', node.running)
+    assert node.pid_of('sleep 1000') == pid
     node.run_job(service(sleeper()))
-    wait_for('the old alloc to be replaced', lambda: start_ticks(pid) is None and running(node))
+    wait_for('the old alloc to be replaced', lambda: start_ticks(pid) is None and node.running())
     assert node.alloc('job', 'g')['ID'] != alloc
     assert len([line for line in node.payloads().values() if line == 'sleep 1000']) == 1
-    finish(node)
+    node.finish()
 
 
 def an_empty_journal_beside_living_payloads_is_no_first_start():
