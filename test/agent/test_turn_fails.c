@@ -165,11 +165,11 @@ static void test_commit_fails_a_proposal_is_dropped_whole(void **state)
     struct seam *seam = *state;
 
     seam_run(seam, "a", "web");
-    agent_meta(seam->agent, "kept", "1", 1);
     agent_propose(seam->agent, true);
     seam_place(seam, "b", "web");
     agent_meta(seam->agent, "proposed", "1", 1);
     agent_propose(seam->agent, false);
+    agent_meta(seam->agent, "kept", "1", 1);
     seam_exited(seam, "a/web", 1, 1);
     seam->commit_code = ERR_FULL;
     seam_turn(seam);
@@ -179,9 +179,11 @@ static void test_commit_fails_a_proposal_is_dropped_whole(void **state)
                        "  task a/web EXITED REAPING\n"
                        "  alloc a TASK_CHANGED RUNNING\n"
                        "  spec alloc/b\n"
-                       "  meta kept\n"
-                       "  meta proposed\n");
+                       "  meta proposed\n"
+                       "  meta kept\n");
 
+    seam_turn(seam);
+    seam_forget(seam);
     seam->commit_code = 0;
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
