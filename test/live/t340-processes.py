@@ -62,7 +62,7 @@ def death_of_the_daemons_whole_cgroup_touches_no_payload():
         node.start()
         node.run_job(service(sleeper()))
         wait_for('the task', node.running)
-        pid, shims = node.pid_of('sleep 1000'), node.shims()
+        pid, shims = node.await_pid('sleep 1000'), node.shims()
         members = text_of(cgroup + '/cgroup.procs').split()
         assert members == [str(node.process.pid)], members
         with open(cgroup + '/cgroup.kill', 'w') as kill:
@@ -274,7 +274,7 @@ def a_foreign_process_at_the_journaled_pid_is_left_alone():
     node.start()
     node.run_job(service(sleeper()))
     wait_for('the task', node.running)
-    old = [node.pid_of('sleep 1000')] + node.shims()
+    old = [node.await_pid('sleep 1000')] + node.shims()
     node.kill()
     for pid in reversed(old):
         os.kill(pid, signal.SIGKILL)
@@ -288,7 +288,7 @@ def a_foreign_process_at_the_journaled_pid_is_left_alone():
         state = wait_for('the restart', lambda: (node.running() or {}).get('Restarts') == 1
                          and node.running())
         assert exit_codes(state) == [-1], exit_codes(state)
-        assert node.pid_of('sleep 1000') not in old
+        assert node.await_pid('sleep 1000') not in old
         node.finish()
         assert all(start_ticks(pid) is not None for pid in foreign), 'a foreign process was ended'
     finally:
