@@ -30,7 +30,7 @@ struct laboratory {
     uint64_t base;
     unsigned cores;
     uint8_t fate;
-    uint16_t cuts[SIM_CUTS_MAX];
+    uint32_t cuts[SIM_CUTS_MAX];
     struct sim_tally tally;
 };
 
@@ -60,12 +60,12 @@ static int read_cuts(struct laboratory *lab, const char *text)
         return cli_fail(CLI_USAGE, "-die: the list is too long");
     for (char *word = strtok_r(copy, ",", &save); word != NULL; word = strtok_r(NULL, ",", &save)) {
         uint64_t point;
-        if (!text_to_u64(word, &point) || point > UINT16_MAX || count == SIM_CUTS_MAX)
+        if (!text_to_u64(word, &point) || point > UINT32_MAX || count == SIM_CUTS_MAX)
             return cli_fail(CLI_USAGE,
                             "-die takes up to %d numbers of crash points, for instance 0,17; "
                             "not \"%.60s\"",
                             SIM_CUTS_MAX, text);
-        lab->cuts[count++] = (uint16_t)point;
+        lab->cuts[count++] = (uint32_t)point;
     }
     return 0;
 }
@@ -315,7 +315,7 @@ static int run_exhaustive(struct laboratory *lab)
     sim_tally_add(&lab->tally, &tally);
     if (fine)
         return CLI_OK;
-    const uint16_t *cuts = failure.script.cuts;
+    const uint32_t *cuts = failure.script.cuts;
     char command[256];
     (void)text_format(command, sizeof(command), "-story %s",
                       stories.lone_name != NULL ? name : sim_story_name(failure.item));

@@ -218,7 +218,7 @@ static void draw_crashes(struct pen *pen)
 
     pen->script->cut_down_ms = (uint32_t)draw_down_ms(pen);
     for (int i = 0; i < SIM_CUTS_MAX - 2 && chance(pen, 2, 3); i++)
-        pen->script->cuts[i] = (uint16_t)(1 + below(pen, chance(pen, 1, 3) ? 12 : 150));
+        pen->script->cuts[i] = (uint32_t)(1 + below(pen, chance(pen, 1, 3) ? 12 : 150));
     for (uint64_t n = 0; n < timed; n++) {
         uint64_t down_ms = draw_down_ms(pen), at_ms = below(pen, pen->horizon_ms);
         enum sim_action action = chance(pen, 1, 3) ? SIM_DO_TERM : SIM_DO_CRASH;

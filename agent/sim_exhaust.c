@@ -27,7 +27,7 @@ static bool run_seconds(struct exhaustion *all, int number)
     uint32_t points = all->result->points[number];
 
     for (uint32_t point = 1; point <= points; point++) {
-        all->script.cuts[number] = (uint16_t)point;
+        all->script.cuts[number] = point;
         if (!run(all))
             return false;
     }
@@ -44,7 +44,7 @@ static bool run_firsts(struct exhaustion *all, const struct sim_script *base, bo
         if (base->cuts[number] != 0)
             continue; /* it has its crash already */
         for (uint32_t point = 1; point <= whole.points[number]; point++) {
-            all->script.cuts[number] = (uint16_t)point;
+            all->script.cuts[number] = point;
             if (!run(all))
                 return false;
             if (pairs && number + 1 < SIM_CUTS_MAX && base->cuts[number + 1] == 0 &&

@@ -46,9 +46,16 @@ static void disturb_server(struct sim *sim, enum sim_server server)
 
 static struct sim_attempt *newest(struct sim *sim, const struct sim_whom *whom)
 {
-    int16_t at = sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].newest;
+    int32_t at = sim_task_of(sim, whom)->newest;
 
     return at < 0 ? NULL : &sim->attempts[at];
+}
+
+static void lose_directory(struct sim_alloc_state *alloc)
+{
+    alloc->directory = 0;
+    for (int t = 0; t < alloc->tasks_count; t++)
+        alloc->tasks[t].directory = 0;
 }
 
 /* A fault of the script, which a healed world does not know any more. */
@@ -85,7 +92,7 @@ static void do_fault(struct sim *sim, const struct sim_step *step)
         }
         break;
     case SIM_DO_PLUG:
-        if (sim->plugins[(unsigned)step->whom.member].alive) {
+        if (sim_plugin_of(sim, &step->whom)->alive) {
             sim_count_fault(sim, SIM_PLUG);
             sim_plugin_die(sim, step->whom.member);
         }
@@ -104,19 +111,16 @@ static void do_fault(struct sim *sim, const struct sim_step *step)
         break;
     case SIM_DO_BUSY:
         sim_count_fault(sim, SIM_BUSY);
-        sim->allocs[(unsigned)step->whom.alloc].claims[(unsigned)step->whom.member].busy_until_ms =
-            sim->now_ms + ms;
+        sim_claim_of(sim, &step->whom)->busy_until_ms = sim->now_ms + ms;
         break;
     case SIM_DO_UNMOUNT:
         sim_count_fault(sim, SIM_UNMOUNT);
-        sim->allocs[(unsigned)step->whom.alloc].claims[(unsigned)step->whom.member].mounted = 0;
-        sim->allocs[(unsigned)step->whom.alloc].claims[(unsigned)step->whom.member].snatched = 1;
+        sim_claim_of(sim, &step->whom)->mounted = 0;
+        sim_claim_of(sim, &step->whom)->snatched = 1;
         break;
     case SIM_DO_DIR_LOST:
         sim_count_fault(sim, SIM_DIR_LOST);
-        sim->allocs[(unsigned)step->whom.alloc].directory = 0;
-        for (int i = 0; i < SIM_TASKS_MAX; i++)
-            sim->allocs[(unsigned)step->whom.alloc].tasks[i].directory = 0;
+        lose_directory(sim_alloc_of(sim, &step->whom));
         break;
     case SIM_DO_SLEEP:
         sim_count_fault(sim, SIM_SLEEP);
@@ -153,12 +157,10 @@ void sim_heal(struct sim *sim)
     sim->healed = true;
     sim->server = SIM_SERVER_UP;
     sim->commits_to_fail = 0;
-    for (int p = 0; p < SIM_PLUGINS_MAX; p++)
+    for (int p = 0; p < sim->plugins_count; p++)
         sim->plugins[p].removed = 0;
-    for (int a = 0; a < SIM_ALLOCS_MAX; a++) {
-        for (int i = 0; i < SIM_VOLUMES_MAX; i++)
-            sim->allocs[a].claims[i].busy_until_ms = 0;
-    }
+    for (int i = 0; i < sim->claims_count; i++)
+        sim->claims[i].busy_until_ms = 0;
 }
 
 void sim_do_step(struct sim *sim, const struct sim_step *step)
@@ -166,11 +168,9 @@ void sim_do_step(struct sim *sim, const struct sim_step *step)
     struct sim_attempt *attempt = step->whom.kind == MACHINE_TASK ? newest(sim, &step->whom) : NULL;
 
     if (sim->print != NULL) {
-        char name[2 * SIM_NAME_SIZE + 2] = "";
-        if (sim_action_names_one(step->action))
-            sim_whom_name(sim->script, &step->whom, name, sizeof(name));
-        sim_say(sim, "world: %s %s %lld", sim_action_name(step->action), name,
-                (long long)step->number);
+        bool one = sim_action_names_one(step->action);
+        sim_say(sim, "world: %s %s %lld", sim_action_name(step->action),
+                one ? sim_name(sim, &step->whom) : "", (long long)step->number);
     }
     sim_mix(sim, step->action);
     switch ((enum sim_action)step->action) {
@@ -204,7 +204,7 @@ void sim_do_step(struct sim *sim, const struct sim_step *step)
     case SIM_DO_REMOVE:
         if (sim->healed)
             break;
-        sim->plugins[(unsigned)step->whom.member].removed = 1;
+        sim_plugin_of(sim, &step->whom)->removed = 1;
         sim_define_plugins(sim);
         break;
     case SIM_DO_EXIT:
@@ -242,13 +242,13 @@ static uint32_t *entered_of(struct sim *sim, const struct sim_whom *whom)
 {
     switch ((enum machine_kind)whom->kind) {
     case MACHINE_PLUGIN:
-        return sim->plugins[(unsigned)whom->member].entered;
+        return sim_plugin_of(sim, whom)->entered;
     case MACHINE_ALLOC:
-        return sim->allocs[(unsigned)whom->alloc].entered;
+        return sim_alloc_of(sim, whom)->entered;
     case MACHINE_TASK:
-        return sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].entered;
+        return sim_task_of(sim, whom)->entered;
     case MACHINE_VOLUME:
-        return sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member].entered;
+        return sim_claim_of(sim, whom)->entered;
     case MACHINE_KIND_COUNT:
         break;
     }
