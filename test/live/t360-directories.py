@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Directories, mounts and what hooks made: over restarts, over reboots, and when they are gone."""
+import json
 import os
 import signal
 import subprocess
@@ -115,6 +116,36 @@ def hooks_that_could_not_run_again_do_not_touch_a_payload():
     node.finish()
 
 
+def a_set_up_cut_off_that_then_fails_is_undone():
+    """R-33: the daemon dies before the first hook, whose place is taken when it comes back."""
+    for point in range(1, 100):
+        node = Node()
+        node.start(crash_at=point, wait=False)
+        try:
+            wait_for('the daemon', node.answers)
+            node.run_job(service(sleeper(), restart=restart_policy(0)))
+        except (AssertionError, OSError):
+            pass  # it died before it could answer
+        done = subprocess.run([os.path.join(node.build, 'cairn'), 'journal', 'list', '-json',
+                               '-kind', 'alloc', '-dir', node.data], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        known = [json.loads(line) for line in done.stdout.splitlines()]
+        if known:
+            break
+        node.close()
+    assert known[0]['state'] == 'PREPARING', known
+    home = os.path.join(node.data, 'alloc', known[0]['id'])
+    assert not os.path.exists(home), 'the hook has run already'
+    with open(home, 'w') as file:
+        file.write('in its place')
+    node.start()
+    wait_for('the alloc to fail', lambda: node.get('/v1/allocation/' + known[0]['id'])
+             ['ClientStatus'] == 'failed')
+    assert not node.shims() and not node.running()
+    node.finish()
+    assert not os.path.exists(home)
+
+
 def an_alloc_without_its_directory_fails_with_that_reason():
     """R-35: a reboot, and the file system of one alloc's directory is new; others start again."""
     node = Node()
@@ -203,6 +234,7 @@ if __name__ == '__main__':
         every_start_gets_what_the_first_one_got,
         two_reboots_then_the_end_leave_nothing,
         hooks_that_could_not_run_again_do_not_touch_a_payload,
+        a_set_up_cut_off_that_then_fails_is_undone,
         an_alloc_without_its_directory_fails_with_that_reason,
         the_directory_of_a_living_payload_may_vanish,
         nothing_is_deleted_through_a_mount,
