@@ -25,7 +25,11 @@ __attribute__((format(printf, 4, 0))) static void report(struct sim *sim, enum s
     (void)vsnprintf(text, sizeof(text), format, arguments); /* cut if too long */
     sim->result->outcome = outcome;
     sim->result->invariant = (uint8_t)invariant;
-    (void)text_format(sim->result->text, sizeof(sim->result->text), "I-%u: %s", invariant, text);
+    if (invariant == 0)
+        (void)text_copy(sim->result->text, sizeof(sim->result->text), text); /* fits */
+    else
+        (void)text_format(sim->result->text, sizeof(sim->result->text), "I-%u: %s", invariant,
+                          text); /* fits */
     sim_say(sim, "VIOLATED %s", sim->result->text);
 }
 

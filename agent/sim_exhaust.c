@@ -3,7 +3,8 @@
  *
  * A run counts the points that each incarnation passes; then the script is run again with a crash
  * at each of them, and, for pairs, with a second crash at each point that the incarnation behind
- * the first one passes.  Both fates of the work under way are tried: it happens, or it does not.
+ * the first one passes.  Of what a story expects, only what it expects always is judged.  Both
+ * fates of the work under way are tried: it happens, or it does not.
  */
 #include "agent/sim.h"
 
@@ -63,6 +64,7 @@ bool sim_exhaust(struct sim *sim, struct sim_script *script, bool pairs, struct 
 
     for (uint8_t fate = 1; fate <= 2; fate++) {
         all.script = *script;
+        all.script.varied = 1;
         all.script.fate_of_cut = fate;
         if (!run_firsts(&all, script, pairs)) {
             *script = all.script;

@@ -106,6 +106,14 @@ static const struct machine_id *id_of(const struct sim *sim, const struct sim_at
 
 /* --- the payload's and the shim's life --- */
 
+static void note_payload(struct sim *sim, enum sim_fact_kind kind,
+                         const struct sim_attempt *attempt)
+{
+    struct sim_whom whom = {MACHINE_TASK, attempt->alloc, attempt->task};
+
+    sim_fact(sim, kind, &whom, 0);
+}
+
 /* How long it runs by itself; 0: until it is told to stop.  In a healed world services last and
  * everything else succeeds. */
 static uint64_t life_ms(const struct sim *sim, const struct sim_attempt *attempt)
@@ -127,6 +135,7 @@ static void begin_payload(struct sim *sim, struct sim_attempt *attempt)
     attempt->starts++;
     attempt->pid = ++sim->next_pid;
     attempt->boot = sim->boot;
+    note_payload(sim, SIM_FACT_STARTS, attempt);
     sim_say(sim, "payload of %s generation %u runs", id_of(sim, attempt)->text,
             attempt->generation);
     sim_mix(sim, (uint64_t)attempt->pid);
@@ -151,6 +160,7 @@ void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code,
     attempt->code = code;
     attempt->signal = signal;
     attempt->finished_unix_ns = sim_unix_ns(sim);
+    note_payload(sim, SIM_FACT_ENDS, attempt);
     sim_say(sim, "payload of %s generation %u ends: code %d", id_of(sim, attempt)->text,
             attempt->generation, (int)code);
     sim_mix(sim, (uint64_t)(uint32_t)code);
@@ -191,6 +201,7 @@ void sim_processes_reboot(struct sim *sim)
             attempt->code = SIGNAL_BASE + SIGKILL_NUMBER;
             attempt->signal = SIGKILL_NUMBER;
             attempt->by_boot = 1;
+            note_payload(sim, SIM_FACT_ENDS, attempt);
         }
         /* The mark of a start is not synced (drivers/launch.c): the reboot may take it with it,
          * unless it was reported long ago. */

@@ -16,6 +16,7 @@
 
 enum {
     SIM_EFFECTS_MAX = 16, /* of one machine */
+    SIM_FACTS_MAX = 8192, /* kept in mind for what a story expects */
     SIM_UNIX_BASE_S = 1700000000,
 };
 
@@ -202,6 +203,12 @@ struct sim_request {
     uint32_t incarnation;
 };
 
+/* What happened, and in which incarnation. */
+struct sim_kept {
+    struct sim_fact fact;
+    uint32_t incarnation;
+};
+
 struct sim {
     const struct sim_script *script;
     fsm_print *print;
@@ -269,6 +276,11 @@ struct sim {
     uint32_t turns;
     uint64_t deliveries;
     bool over;
+
+    /* What a story expects (sim_expect.c). */
+    struct sim_kept *facts;
+    size_t facts_count;
+    bool stepped[SIM_STEPS_MAX], struck[SIM_FATES_MAX]; /* they have come about */
 
     /* Attempts whose end the batch under way reports; at most one of each task. */
     struct sim_attempt **ending;
@@ -349,6 +361,7 @@ struct sim_event sim_next(struct sim *sim);
 
 /* --- sim_step.c: steps of the script --- */
 
+/* sim->stepped says whether it came about. */
 void sim_do_step(struct sim *sim, const struct sim_step *step);
 /* Steps that wait for a transition among EVENTS, before (SIM_BEFORE) or after (SIM_AFTER) their
  * commit. */
@@ -372,7 +385,8 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
 /* The record as it was stored, NULL if there is none or it was damaged. */
 const struct machine *sim_store_find(const struct sim_store *store, const struct machine_id *id);
 bool sim_store_has(const struct sim_store *store, const struct machine_id *id);
-void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how);
+/* False: there is no such record. */
+bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how);
 /* Gives every record to the core, after what cannot be read has been set aside. */
 void sim_store_load(struct sim *sim);
 
@@ -453,6 +467,13 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);
 void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct exited *exited);
 void sim_check_push(struct sim *sim, int alloc, uint64_t digest, uint8_t status);
+
+/* --- sim_expect.c: what a story expects --- */
+
+/* Keeps in mind that WHOM (NULL: nobody) did what the fact says. */
+void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *whom,
+              unsigned detail);
+void sim_judge(struct sim *sim);
 
 /* --- sim_settle.c: liveness --- */
 
