@@ -289,6 +289,36 @@ static void test_shim_killed_while_the_daemon_is_down_is_lost(void **state)
     room_destroy(room, 1);
 }
 
+/* It has started the payload and dies before anybody could know which. */
+static void test_shim_killed_before_it_wrote_what_it_started(void **state)
+{
+    static const char nothing[TASK_RECORD_SIZE];
+    struct room *room = *state;
+    struct proc_identity shim, payload;
+    struct err err = {0};
+    char path[PATH_SIZE];
+
+    room_need_root();
+    room_script(room, stubborn);
+    in_crashing_daemon(room, start_and_hear_nothing);
+    await_task_file(room, "ready");
+    assert_int_equal(proc_identify(number_in(task_file(room, "ready")), &payload, &err), 0);
+    shim = find_shim(room, 1);
+    kill_shim(&shim);
+    await_dead(&shim);
+    room_task_file(room, 1, path);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, nothing, sizeof(nothing), TASK_STARTED_AT), sizeof(nothing));
+    assert_return_code(close(fd), 0);
+
+    room_open(room);
+    assert_int_equal(room_start(room, 1), DRIVER_EXITED); /* never a second payload */
+    assert_false(room->result.exit.known);
+    assert_false(proc_is_alive(&payload)); /* before it was told */
+    assert_int_equal(room_recover(room, 1), DRIVER_LOST);
+    room_destroy(room, 1);
+}
+
 static void test_port_of_a_lost_payload_is_free_when_the_loss_is_told(void **state)
 {
     struct room *room = *state;
@@ -603,6 +633,7 @@ static void test_sweep_ends_what_is_unknown_and_keeps_the_rest(void **state)
         TEST(test_payload_survives_the_death_of_the_daemons_cgroup),                               \
         TEST(test_shim_killed_while_the_daemon_runs_kills_first_then_tells),                       \
         TEST(test_shim_killed_while_the_daemon_is_down_is_lost),                                   \
+        TEST(test_shim_killed_before_it_wrote_what_it_started),                                    \
         TEST(test_lost_payload_without_a_cgroup_is_killed_by_identity),                            \
         TEST(test_sweep_ends_what_is_unknown_and_keeps_the_rest)
 
