@@ -324,7 +324,6 @@ static void look(struct sim *sim, struct sim_call *call)
         answer_failed(sim, call, ERR_GONE, false, "exit unknown: nothing is there");
     } else {
         attempt = attempt == NULL ? new_attempt(sim, call) : attempt;
-        attempt->begun = 1;
         attempt->boot = sim->boot;
         attempt->shim = SHIM_NONE;
         attempt->record = RECORD_NONE;
@@ -344,6 +343,7 @@ static void spawn(struct sim *sim, struct sim_call *call)
         answer_failed(sim, call, ERR_AGAIN, true, "cannot make a process");
         return;
     }
+    attempt->begun = 1; /* by the shim, which was born with the key's lock */
     attempt->shim = SHIM_STARTING;
     if (call->fault == SIM_LATE || call->fault == SIM_HANG)
         start_ms = call->limit_ms - sim->now_ms + LATE_START_MS;
