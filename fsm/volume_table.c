@@ -3,7 +3,8 @@
  *
  * Forward: CLAIMING, QUEUED, STAGING, PUBLISHING, READY.  Back, from wherever forward ended:
  * UNPUBLISHING, UNSTAGING, RELEASING, with DRAINING as the waiting room.  A call that failed or
- * was cut off may have happened, so the way back undoes everything that was ever begun (I-28).
+ * was cut off may have happened, so the way back undoes everything that was ever begun; a publish
+ * that failed is tried again from the stage on, which may be what is missing (I-28).
  */
 #include "fsm/volume_rules.h"
 
@@ -73,8 +74,8 @@ STATE(IDLE,         FSM_RESTING,  0,               MADE|WAKES,                  
 STATE(CLAIMING,     0,            60000,           MADE|M(WANT)|WAKES,              NODE|M(RELEASED)),
 STATE(QUEUED,       FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(PLUGIN_DOWN)|RPC, NODE),
 STATE(STAGING,      0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(PUBLISHED)),
-STATE(PUBLISHING,   0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(STAGED)),
-STATE(READY,        FSM_RESTING,  0,               MADE|WAKES|RPC,                  NODE|M(TIMEOUT)),
+STATE(PUBLISHING,   0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS),
+STATE(READY,        FSM_RESTING,  0,               MADE|WAKES|RPC|M(STAGED)|M(NODE_FAILED), DOWN|LOOKS|M(PUBLISHED)|M(TIMEOUT)),
 STATE(VERIFYING,    0,            10000,           MADE|M(WANT)|WAKES|RPC,          UP|DOWN),
 STATE(BROKEN,       FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
 STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(NODE_FAILED), DOWN|LOOKS),
@@ -126,11 +127,14 @@ ROW(STAGING,      RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
 NOTED(PUBLISHING, RELEASE),
 NOTED(PUBLISHING, INHERIT),
 BUSY(PUBLISHING),
+BACK_IF_RELEASED(PUBLISHING, STAGED),
+ROW(PUBLISHING,   STAGED,        ALWAYS,         PUBLISHING,   VX_PUBLISH),
 BACK_IF_RELEASED(PUBLISHING, PUBLISHED),
 ROW(PUBLISHING,   PUBLISHED,     ALWAYS,         READY,        VX_SEND_READY, VX_SEND_TURN),
 BACK_IF_RELEASED(PUBLISHING, NODE_FAILED),
 ATTEMPT(PUBLISHING, NODE_FAILED),
 BACK_IF_RELEASED(PUBLISHING, TIMEOUT),
+ROW(PUBLISHING,   TIMEOUT,       PLUGIN_STAGES,  PUBLISHING,   VX_STAGE),
 ROW(PUBLISHING,   TIMEOUT,       ALWAYS,         PUBLISHING,   VX_PUBLISH),
 ROW(PUBLISHING,   RESTORE,       RELEASE_WANTED, DRAINING),
 ROW(PUBLISHING,   RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
