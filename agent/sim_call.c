@@ -79,13 +79,13 @@ static uint16_t *calls_of(struct sim *sim, const struct sim_whom *whom)
 {
     switch ((enum machine_kind)whom->kind) {
     case MACHINE_TASK:
-        return sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].calls;
+        return sim_task_of(sim, whom)->calls;
     case MACHINE_ALLOC:
-        return sim->allocs[(unsigned)whom->alloc].calls;
+        return sim_alloc_of(sim, whom)->calls;
     case MACHINE_VOLUME:
-        return sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member].calls;
+        return sim_claim_of(sim, whom)->calls;
     case MACHINE_PLUGIN:
-        return sim->plugins[(unsigned)whom->member].calls;
+        return sim_plugin_of(sim, whom)->calls;
     case MACHINE_KIND_COUNT:
         break;
     }
@@ -95,8 +95,11 @@ static uint16_t *calls_of(struct sim *sim, const struct sim_whom *whom)
 /* What a draw is for: this call, whatever else there is in the world. */
 static uint64_t which(const struct sim_call *call)
 {
-    return (uint64_t)call->whom.kind << 24 | (uint64_t)(uint8_t)call->whom.alloc << 16 |
-           (uint64_t)(uint8_t)call->whom.member << 8 | call->effect;
+    uint64_t high = call->whom.alloc < 0 ? 0 : (uint64_t)call->whom.alloc >> 8;
+
+    return high << 32 | (uint64_t)call->whom.kind << 24 |
+           (uint64_t)(uint8_t)call->whom.alloc << 16 | (uint64_t)(uint8_t)call->whom.member << 8 |
+           call->effect;
 }
 
 static enum sim_fault drawn_fate(const struct sim *sim, const struct sim_call *call, uint16_t nth)
@@ -151,25 +154,46 @@ static void draw(struct sim *sim, struct sim_call *call)
 static struct sim_call *new_call(struct sim *sim, const struct effect *effect,
                                  const struct sim_whom *whom)
 {
-    for (size_t i = 0; i < SIM_CALLS_MAX; i++) {
-        struct sim_call *call = &sim->calls[i];
-        if (call->used)
-            continue;
-        *call = (struct sim_call){
-            .used = 1,
-            .whom = *whom,
-            .serial = ++sim->calls_made,
-            .incarnation = sim->incarnation,
-            .generation = effect->generation,
-            .limit_ms =
-                sim->now_ms + (effect->timeout_ms != 0 ? effect->timeout_ms : DRIVER_BOUND_MS),
-            .lane = effect->lane,
-            .effect = effect->kind,
-            .text = "",
-        };
-        return call;
-    }
-    unreachable("too many calls under way");
+    size_t at = sim->calls_free;
+
+    while (at < sim->calls_count && sim->calls[at].used)
+        at++;
+    check(at < sim->calls_max);
+    sim->calls_free = at + 1;
+    if (at == sim->calls_count)
+        sim->calls_count++;
+    sim->calls[at] = (struct sim_call){
+        .used = 1,
+        .whom = *whom,
+        .serial = ++sim->calls_made,
+        .incarnation = sim->incarnation,
+        .generation = effect->generation,
+        .limit_ms = sim->now_ms + (effect->timeout_ms != 0 ? effect->timeout_ms : DRIVER_BOUND_MS),
+        .lane = effect->lane,
+        .effect = effect->kind,
+        .text = "",
+    };
+    sim->calls_awaited++;
+    return &sim->calls[at];
+}
+
+void sim_call_free(struct sim *sim, struct sim_call *call)
+{
+    size_t at = (size_t)(call - sim->calls);
+
+    check(call->used && call->answered);
+    call->used = 0;
+    if (at < sim->calls_free)
+        sim->calls_free = at;
+}
+
+/* Whoever made the call has its answer, or is not there any more. */
+static void end_call(struct sim *sim, struct sim_call *call)
+{
+    call->answered = 1;
+    sim->calls_awaited--;
+    if (sim_is_node_call(call))
+        sim_disk_of(sim, &call->whom)->calls--;
 }
 
 void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, unsigned stage)
@@ -178,10 +202,10 @@ void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, u
     sim_later(sim, delay_ms, SE_CALL, (size_t)(call - sim->calls), call->serial);
 }
 
-static void free_if_over(struct sim_call *call)
+static void free_if_over(struct sim *sim, struct sim_call *call)
 {
     if (call->answered && !call->apply_left)
-        call->used = 0;
+        sim_call_free(sim, call);
 }
 
 void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const void *payload)
@@ -192,10 +216,8 @@ void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const 
     check(call->used);
     check(!call->answered);
     check(call->incarnation == sim->incarnation);
-    call->answered = 1;
-    if (sim_is_node_call(call))
-        sim_disk(sim, &call->whom)->calls--;
-    free_if_over(call);
+    end_call(sim, call);
+    free_if_over(sim, call);
     sim_mix(sim, event);
     agent_done(sim->core, id, lane, event, payload);
 }
@@ -272,7 +294,7 @@ static void begin(struct sim *sim, const struct effect *effect, const struct sim
         return;
     }
     if (sim_is_node_call(call))
-        sim_disk(sim, whom)->calls++;
+        sim_disk_of(sim, whom)->calls++;
     sim_meet(sim, call);
     plan(sim, call);
 }
@@ -332,7 +354,7 @@ static void apply(struct sim *sim, struct sim_call *call)
     call->apply_left = 0;
     if (call->answered) { /* late: what it would have said is of no interest */
         sim_apply(sim, call);
-        free_if_over(call);
+        free_if_over(sim, call);
         return;
     }
     sim_apply(sim, call);
@@ -382,13 +404,11 @@ static bool happens(const struct sim *sim, const struct sim_call *call)
 
 void sim_calls_cut(struct sim *sim)
 {
-    for (size_t i = 0; i < SIM_CALLS_MAX; i++) {
+    for (size_t i = 0; i < sim->calls_count; i++) {
         struct sim_call *call = &sim->calls[i];
         if (!call->used || call->answered)
             continue;
-        if (sim_is_node_call(call))
-            sim_disk(sim, &call->whom)->calls--;
-        call->answered = 1;
+        end_call(sim, call);
         bool driver = call->whom.kind == MACHINE_TASK && call->lane == LANE_DRIVER;
         bool left = call->apply_left && !driver && !sim->rebooting && happens(sim, call);
         if (left && (call->lane == LANE_HOOK || call->lane == LANE_DRIVER)) {
@@ -401,15 +421,6 @@ void sim_calls_cut(struct sim *sim)
                 STAGE_APPLY);
         }
         call->apply_left = left;
-        free_if_over(call);
+        free_if_over(sim, call);
     }
-}
-
-uint32_t sim_calls_awaited(const struct sim *sim)
-{
-    uint32_t count = 0;
-
-    for (size_t i = 0; i < SIM_CALLS_MAX; i++)
-        count += sim->calls[i].used && !sim->calls[i].answered;
-    return count;
 }

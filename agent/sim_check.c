@@ -118,7 +118,7 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 8, "an unknown end of %s is reported as success", name);
     if (!after->exit.known && attempt->record == RECORD_ENDED)
         sim_violate(sim, 8, "the exit record of %s was there and was not read", name);
-    check(sim->ending_count < COUNT_OF(sim->ending));
+    check(sim->ending_count < (size_t)sim->tasks_count);
     sim->ending[sim->ending_count++] = attempt;
 }
 
@@ -146,8 +146,7 @@ static void check_record(struct sim *sim, const struct journal_record *item)
         sim_violate(sim, 19, "a record of %s, which nobody asked for", item->id.text);
         return;
     }
-    if (before == NULL && item->record != NULL && whom.alloc >= 0 &&
-        sim->allocs[(unsigned)whom.alloc].gone)
+    if (before == NULL && item->record != NULL && whom.alloc >= 0 && sim_alloc_of(sim, &whom)->gone)
         sim_violate(sim, 19, "a record of %s is made again after its removal", item->id.text);
     if (before != NULL && item->record != NULL && before->revision == item->record->revision)
         sim_violate(sim, 15, "%s has not changed and is stored", item->id.text);
@@ -198,7 +197,7 @@ static void check_task_event(struct sim *sim, const struct journal_batch *batch,
 
     if (whom.kind == MACHINE_KIND_COUNT)
         return;
-    struct sim_task_state *task = &sim->allocs[(unsigned)whom.alloc].tasks[(unsigned)whom.member];
+    const struct sim_task_state *task = sim_task_of(sim, &whom);
     if (decides && after != NULL)
         check_decision(sim, &whom, task_of(after));
     if (task->dead && (begins || event->after == T_PRESTART || event->after == T_RUNNING))
@@ -244,13 +243,13 @@ void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
         struct sim_whom whom = sim_find(sim, &event->id);
         if (whom.alloc < 0)
             continue;
-        struct sim_alloc_state *alloc = &sim->allocs[(unsigned)whom.alloc];
+        struct sim_alloc_state *alloc = sim_alloc_of(sim, &whom);
         if (whom.kind == MACHINE_TASK && event->after == T_DEAD)
-            alloc->tasks[(unsigned)whom.member].dead = 1;
+            sim_task_of(sim, &whom)->dead = 1;
         if (whom.kind == MACHINE_TASK && event->after == T_STARTING && event->before == T_PRESTART)
-            alloc->tasks[(unsigned)whom.member].hooked = 0;
+            sim_task_of(sim, &whom)->hooked = 0;
         if (whom.kind == MACHINE_VOLUME && event->before == V_ABSENT)
-            alloc->claims[(unsigned)whom.member].made_turn = event->turn;
+            sim_claim_of(sim, &whom)->made_turn = event->turn;
         if (whom.kind == MACHINE_ALLOC && event->after == A_TERMINAL)
             alloc->ended = 1;
         if (whom.kind == MACHINE_ALLOC && event->after == A_GONE)
@@ -282,9 +281,8 @@ static void check_ending(struct sim *sim, const struct effect *effect, const str
 void sim_check_start(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
 {
     const struct task *task = task_of(effect->record);
-    const struct sim_alloc_state *alloc = &sim->allocs[(unsigned)whom->alloc];
-    struct sim_task_state *state =
-        &sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member];
+    const struct sim_alloc_state *alloc = sim_alloc_of(sim, whom);
+    struct sim_task_state *state = sim_task_of(sim, whom);
     const struct machine *stored = sim_store_find(&sim->store, &effect->id);
     uint32_t wanted = task->define.hooks_prestart;
 
@@ -306,9 +304,8 @@ void sim_check_start(struct sim *sim, const struct effect *effect, const struct 
 /* I-26, I-27, I-29: who may unmount, unstage and let go, and when. */
 static void check_volume(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
 {
-    const struct sim_claim_state *claim =
-        &sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member];
-    const struct sim_disk_state *disk = sim_disk(sim, whom);
+    const struct sim_claim_state *claim = sim_claim_of(sim, whom);
+    const struct sim_disk_state *disk = &sim->disks[claim->disk];
     bool down = effect->kind == VX_UNPUBLISH || effect->kind == VX_UNSTAGE;
     bool mutates = down || effect->kind == VX_STAGE || effect->kind == VX_PUBLISH;
     bool used = false, known = false; /* known: and it was when this was decided */
@@ -318,17 +315,14 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
     if ((down || effect->kind == VX_UNCLAIM) && sim_alloc_lives(sim, whom->alloc))
         sim_violate(sim, 26, "%s of %s while a process of its alloc lives",
                     volume_def.effects[effect->kind].name, effect->id.text);
-    for (int8_t a = 0; a < sim->script->allocs_count; a++) {
-        for (int8_t i = 0; i < sim->script->allocs[a].claims_count; i++) {
-            struct sim_whom other = {MACHINE_VOLUME, a, i};
-            if (sim_disk(sim, &other) != disk || (a == whom->alloc && i == whom->member))
-                continue;
-            const struct machine *record = sim_record(sim, &other);
-            bool fresh = record != NULL && record->state == V_IDLE &&
-                         sim->allocs[a].claims[i].made_turn == sim->store.turn;
-            used |= record != NULL && record->state != V_RELEASING;
-            known |= record != NULL && record->state != V_RELEASING && !fresh;
-        }
+    for (int i = 0; i < sim->claims_count; i++) {
+        const struct sim_claim_state *other = &sim->claims[i];
+        const struct machine *record =
+            other == claim || other->disk != claim->disk ? NULL : agent_find(sim->core, &other->id);
+        if (record == NULL || fsm_is_final(record) || record->state == V_RELEASING)
+            continue;
+        used = true;
+        known |= record->state != V_IDLE || other->made_turn != sim->store.turn;
     }
     if (effect->kind == VX_UNSTAGE && known)
         sim_violate(sim, 27, "%s unstages what another alloc uses or may use", effect->id.text);
@@ -341,10 +335,12 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
 void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
 {
     const struct machine *stored = sim_store_find(&sim->store, &effect->id);
-    const struct sim_alloc_state *alloc =
-        whom->alloc < 0 ? NULL : &sim->allocs[(unsigned)whom->alloc];
+    const struct sim_alloc_state *alloc = whom->alloc < 0 ? NULL : sim_alloc_of(sim, whom);
 
     bool final = fsm_is_final(effect->record);
+    if (sim->in_turn && sim->commit_failed)
+        sim_violate(sim, 18, "%s performs %s although the commit failed", effect->id.text,
+                    fsm_effect_name(fsm_definition((enum machine_kind)whom->kind), effect->kind));
     if ((stored == NULL && !final && !sim_store_has(&sim->store, &effect->id)) ||
         (stored != NULL && stored->revision != effect->record->revision))
         sim_violate(sim, 16, "%s performs %s before it is durable", effect->id.text,
@@ -356,7 +352,7 @@ void sim_check_effect(struct sim *sim, const struct effect *effect, const struct
         const struct task *task = task_of(effect->record);
         bool starts = effect->kind == TX_DRIVER_START ||
                       (effect->kind == TX_HOOK && task->phase == PHASE_PRESTART);
-        if (starts && (alloc->ended || alloc->tasks[(unsigned)whom->member].dead))
+        if (starts && (alloc->ended || sim_task_of(sim, whom)->dead))
             sim_violate(sim, 10, "%s was dead and is started", effect->id.text);
         if (effect->kind == TX_DRIVER_DESTROY || effect->kind == TX_DRIVER_STOP)
             check_ending(sim, effect, whom);
@@ -368,28 +364,37 @@ void sim_check_effect(struct sim *sim, const struct effect *effect, const struct
 /* A payload begins to run. */
 void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
 {
-    const struct sim_alloc_state *alloc = &sim->allocs[(unsigned)attempt->alloc];
-    const struct sim_alloc *plan = &sim->script->allocs[(unsigned)attempt->alloc];
-    const struct sim_task_state *task = &alloc->tasks[(unsigned)attempt->task];
+    const struct sim_alloc_state *alloc = &sim->allocs[attempt->alloc];
+    const struct sim_task_state *task = &alloc->tasks[attempt->task];
 
     if (attempt->starts > 1)
         sim_violate(sim, 2, "%s generation %u is started twice", task->id.text,
                     attempt->generation);
-    for (int16_t at = task->newest; at >= 0; at = sim->attempts[at].next) {
+    for (int32_t at = task->newest; at >= 0; at = sim->attempts[at].next) {
         const struct sim_attempt *other = &sim->attempts[at];
         if (other != attempt && sim_attempt_lives(other))
             sim_violate(sim, 2, "two payloads of %s live: generations %u and %u", task->id.text,
                         other->generation, attempt->generation);
     }
-    for (int i = 0; i < plan->claims_count; i++) {
+    for (int i = 0; i < alloc->claims_count; i++) {
         if (!alloc->claims[i].mounted && !alloc->claims[i].snatched)
             sim_violate(sim, 31, "%s runs without its volume %s", task->id.text,
                         alloc->claims[i].id.text);
     }
-    if (!alloc->directory && plan->hooks[0] != 0)
+    if (!alloc->directory && alloc->plan->hooks[0] != 0)
         sim_violate(sim, 22, "%s runs without its alloc's directory", task->id.text);
-    if (alloc->follows && sim_alloc_lives(sim, plan->after - 1))
+    if (alloc->follows && sim_alloc_lives(sim, alloc->after - 1))
         sim_violate(sim, 9, "%s runs while the alloc it waits for lives", task->id.text);
+}
+
+/* I-17: what could be read is there, whatever could not. */
+void sim_check_loaded(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->store.count; i++) {
+        const struct machine_id *id = &sim->store.items[i]->id;
+        if (agent_find(sim->core, id) == NULL)
+            sim_violate(sim, 17, "%s could be read and was not restored", id->text);
+    }
 }
 
 /* The core is told of an end. */
@@ -412,8 +417,9 @@ static void check_task(struct sim *sim, int a, int t)
     const struct sim_attempt *attempt = sim_attempt(sim, a, t, record->generation);
     if (attempt == NULL || attempt->starts == 0)
         sim_violate(sim, 8, "%s is shown running and was never started", state->id.text);
-    else if (task->process.payload_pid != attempt->pid ||
-             task->process.payload_ticks >> 32 != attempt->boot)
+    else if (task->process.payload_ticks >> 32 != attempt->boot)
+        sim_violate(sim, 5, "%s is believed to live on from another boot", state->id.text);
+    else if (task->process.payload_pid != attempt->pid)
         sim_violate(sim, 4, "%s has the identity of another process", state->id.text);
 }
 
@@ -437,8 +443,8 @@ static void check_owners(struct sim *sim)
 
 void sim_check_turn(struct sim *sim)
 {
-    for (int a = 0; a < sim->script->allocs_count; a++) {
-        for (int t = 0; t < sim->script->allocs[a].tasks_count; t++)
+    for (int a = 0; a < sim->allocs_count; a++) {
+        for (int t = 0; t < sim->allocs[a].tasks_count; t++)
             check_task(sim, a, t);
     }
     check_owners(sim);
@@ -474,7 +480,7 @@ void sim_check_memory(struct sim *sim)
     if (comparison.count != sim->store.count)
         sim_violate(sim, 15, "%zu machines in memory, %zu in the journal", comparison.count,
                     sim->store.count);
-    for (int a = 0; a < sim->script->allocs_count; a++) {
+    for (int a = 0; a < sim->allocs_count; a++) {
         const struct sim_alloc_state *alloc = &sim->allocs[a];
         if (alloc->accepted && !alloc->gone && !alloc->damaged &&
             !sim_store_has(&sim->store, &alloc->id))

@@ -30,7 +30,7 @@ void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)whom->kind);
     uint32_t number = sim->requests_count++;
-    struct sim_request *request = &sim->requests[number % SIM_REQUESTS_MAX];
+    struct sim_request *request = &sim->requests[number % sim->requests_max];
     struct request asked = {.signal = "SIGHUP", .text = "asked for"};
     bool empty = def->events[event].payload == PAYLOAD_NONE;
 
@@ -50,7 +50,7 @@ static void end_request(struct sim *sim, uint64_t reply, enum sim_request_state 
 {
     if (reply == 0 || sim->dying)
         return;
-    struct sim_request *request = &sim->requests[(reply - 1) % SIM_REQUESTS_MAX];
+    struct sim_request *request = &sim->requests[(reply - 1) % sim->requests_max];
     if (request->state != REQUEST_OPEN) {
         sim_violate(sim, 14, "a request is answered twice");
         return;
@@ -88,13 +88,13 @@ void sim_reply(struct sim *sim, uint64_t reply, bool ok)
     if (reply == 0 || sim->dying)
         return;
     if (ok)
-        check_durable(sim, &sim->requests[(reply - 1) % SIM_REQUESTS_MAX]);
+        check_durable(sim, &sim->requests[(reply - 1) % sim->requests_max]);
     end_request(sim, reply, ok ? REQUEST_DONE : REQUEST_REFUSED);
 }
 
 static bool is_asked(const struct sim *sim, int alloc, uint8_t event)
 {
-    for (uint32_t i = 0; i < SIM_REQUESTS_MAX && i < sim->requests_count; i++) {
+    for (uint32_t i = 0; i < sim->requests_max && i < sim->requests_count; i++) {
         const struct sim_request *request = &sim->requests[i];
         if (request->state == REQUEST_OPEN && request->whom.kind == MACHINE_ALLOC &&
             request->whom.alloc == alloc && request->event == event)
@@ -105,7 +105,8 @@ static bool is_asked(const struct sim *sim, int alloc, uint8_t event)
 
 /* --- giving an alloc to the core, as agent/standalone.c does --- */
 
-static struct task_define define_of(const struct sim_alloc *alloc, const struct sim_task *task)
+static struct task_define define_of(const struct sim_alloc_state *alloc,
+                                    const struct sim_task *task)
 {
     struct task_define define = {
         .restart_interval_ms = task->interval_ms,
@@ -125,7 +126,7 @@ static struct task_define define_of(const struct sim_alloc *alloc, const struct 
         .may_start = 1,
         .mounts = alloc->claims_count > 0,
         .restart_on_success = policy_restarts_on_success(
-            alloc->batch, (enum spec_lifecycle)task->lifecycle, task->sidecar),
+            alloc->plan->batch, (enum spec_lifecycle)task->lifecycle, task->sidecar),
         .driver = "raw_exec",
     };
 
@@ -142,117 +143,122 @@ static bool has_member(const struct alloc_assign *assign, const char *name)
 }
 
 /* The members that ASSIGN lacks. */
-static void add_members(const struct sim_alloc *alloc, struct alloc_assign *assign)
+static void add_members(const struct sim_alloc_state *alloc, struct alloc_assign *assign)
 {
     for (int t = 0; t < alloc->tasks_count; t++) {
-        if (has_member(assign, alloc->tasks[t].name))
+        const struct sim_task *plan = alloc->tasks[t].plan;
+        const char *name = machine_id_name(&alloc->tasks[t].id);
+        if (has_member(assign, name))
             continue;
         struct alloc_member *member = &assign->members[assign->members_count++];
         *member = (struct alloc_member){
             .kind = MEMBER_TASK,
-            .lifecycle = alloc->tasks[t].lifecycle,
-            .sidecar = alloc->tasks[t].sidecar,
-            .leader = alloc->tasks[t].leader,
+            .lifecycle = plan->lifecycle,
+            .sidecar = plan->sidecar,
+            .leader = plan->leader,
         };
-        (void)text_copy(member->name, sizeof(member->name), alloc->tasks[t].name); /* fits */
+        (void)text_copy(member->name, sizeof(member->name), name); /* fits */
     }
     for (int c = 0; c < alloc->claims_count; c++) {
-        if (has_member(assign, alloc->claims[c].name))
+        const char *name = machine_id_name(&alloc->claims[c].id);
+        if (has_member(assign, name))
             continue;
         struct alloc_member *member = &assign->members[assign->members_count++];
         *member = (struct alloc_member){.kind = MEMBER_VOLUME};
-        (void)text_copy(member->name, sizeof(member->name), alloc->claims[c].name); /* fits */
+        (void)text_copy(member->name, sizeof(member->name), name); /* fits */
     }
 }
 
-static struct volume_define claim_define(const struct sim *sim, const struct sim_claim *claim)
+static struct volume_define claim_define(const struct sim *sim, const struct sim_claim_state *claim)
 {
     struct volume_define define = {.access_mode = 1};
 
     (void)text_copy(define.plugin, sizeof(define.plugin),
-                    sim->script->plugins[claim->plugin].name); /* fits */
+                    machine_id_name(&sim->plugins[claim->plugin].id)); /* fits */
     (void)text_copy(define.namespace, sizeof(define.namespace), "default");
-    (void)text_format(define.volume, sizeof(define.volume), "disk%u", claim->disk);
+    (void)text_format(define.volume, sizeof(define.volume), "disk%d",
+                      sim->disks[claim->disk].number); /* fits */
     return define;
 }
 
-static void name_job(const struct sim_alloc *alloc, struct alloc_assign *assign)
+static void name_job(const struct sim_alloc_state *alloc, struct alloc_assign *assign)
 {
     (void)text_copy(assign->namespace, sizeof(assign->namespace), "default");
-    (void)text_copy(assign->job_id, sizeof(assign->job_id), alloc->name); /* fits */
+    (void)text_copy(assign->job_id, sizeof(assign->job_id), alloc->id.text); /* fits */
     (void)text_copy(assign->group, sizeof(assign->group), "group");
 }
 
 static void give(struct sim *sim, int number)
 {
-    const struct sim_alloc *alloc = &sim->script->allocs[number];
-    struct sim_alloc_state *state = &sim->allocs[number];
+    struct sim_alloc_state *alloc = &sim->allocs[number];
+    const struct sim_alloc *plan = alloc->plan;
     union {
         struct alloc_assign assign;
-        unsigned char room[sizeof(struct alloc_assign) +
-                           (SIM_TASKS_MAX + SIM_VOLUMES_MAX) * sizeof(struct alloc_member)];
+        unsigned char
+            room[sizeof(struct alloc_assign) + ALLOC_MEMBERS_MAX * sizeof(struct alloc_member)];
     } place;
     struct alloc_assign *assign = &place.assign;
     char key[JOURNAL_KEY_SIZE];
 
-    memset(&place, 0, sizeof(place));
+    place.assign = (struct alloc_assign){0};
     assign->create_unix_ns = sim_unix_ns(sim);
-    assign->shutdown_delay_ms = alloc->delay_ms;
-    assign->hooks_prerun = alloc->hooks[0];
-    assign->hooks_prekill = alloc->hooks[1];
-    assign->hooks_postrun = alloc->hooks[2];
-    assign->hooks_destroy = alloc->hooks[3];
+    assign->shutdown_delay_ms = plan->delay_ms;
+    assign->hooks_prerun = plan->hooks[0];
+    assign->hooks_prekill = plan->hooks[1];
+    assign->hooks_postrun = plan->hooks[2];
+    assign->hooks_destroy = plan->hooks[3];
     assign->may_start = 1;
-    assign->batch = alloc->batch;
+    assign->batch = plan->batch;
     if (alloc->after != 0)
         (void)text_copy(assign->previous, sizeof(assign->previous),
-                        sim->script->allocs[alloc->after - 1].name); /* fits */
+                        sim->allocs[alloc->after - 1].id.text); /* fits */
     name_job(alloc, assign);
     add_members(alloc, assign);
-    (void)text_format(key, sizeof(key), "alloc/%s", state->id.text); /* fits */
+    (void)text_format(key, sizeof(key), "alloc/%s", alloc->id.text); /* fits */
     agent_spec(sim->core, key, "{}", 2);
-    agent_tell(sim->core, &state->id, AE_ASSIGN, assign);
+    agent_tell(sim->core, &alloc->id, AE_ASSIGN, assign);
     for (int t = 0; t < alloc->tasks_count; t++) {
-        struct task_define define = define_of(alloc, &alloc->tasks[t]);
-        agent_tell(sim->core, &state->tasks[t].id, TE_DEFINE, &define);
+        struct task_define define = define_of(alloc, alloc->tasks[t].plan);
+        agent_tell(sim->core, &alloc->tasks[t].id, TE_DEFINE, &define);
     }
     for (int c = 0; c < alloc->claims_count; c++) {
         struct volume_define define = claim_define(sim, &alloc->claims[c]);
-        agent_tell(sim->core, &state->claims[c].id, VE_DEFINE, &define);
+        agent_tell(sim->core, &alloc->claims[c].id, VE_DEFINE, &define);
     }
     const struct alloc *previous =
         alloc->after == 0 ? NULL : agent_alloc(sim->core, sim->allocs[alloc->after - 1].id.text);
-    state->follows = previous != NULL && previous->ended_unix_ns == 0;
+    alloc->follows = previous != NULL && previous->ended_unix_ns == 0;
 }
 
 /* The alloc of which a specification is left, or NULL. */
-static const struct sim_alloc *specified(const struct sim *sim, const char *alloc)
+static const struct sim_alloc_state *specified(const struct sim *sim, const char *alloc)
 {
-    for (int a = 0; a < sim->script->allocs_count; a++) {
-        if (text_equal(sim->allocs[a].id.text, alloc) && sim->store.specs[a])
-            return &sim->script->allocs[a];
-    }
-    return NULL;
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
+    struct sim_whom whom = sim_find(sim, &id);
+
+    return whom.kind == MACHINE_ALLOC && sim_alloc_of(sim, &whom)->specified
+               ? sim_alloc_of(sim, &whom)
+               : NULL;
 }
 
 void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
 {
-    const struct sim_alloc *plan = specified(ctx, alloc);
+    const struct sim_alloc_state *left = specified(ctx, alloc);
 
-    if (plan == NULL)
+    if (left == NULL)
         return;
-    name_job(plan, assign);
-    add_members(plan, assign);
+    name_job(left, assign);
+    add_members(left, assign);
 }
 
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,
                      struct volume_define *ret_define)
 {
-    const struct sim_alloc *plan = specified(ctx, alloc);
+    const struct sim_alloc_state *left = specified(ctx, alloc);
 
-    for (int c = 0; plan != NULL && c < plan->claims_count; c++) {
-        if (text_equal(plan->claims[c].name, name)) {
-            *ret_define = claim_define(ctx, &plan->claims[c]);
+    for (int c = 0; left != NULL && c < left->claims_count; c++) {
+        if (text_equal(machine_id_name(&left->claims[c].id), name)) {
+            *ret_define = claim_define(ctx, &left->claims[c]);
             return true;
         }
     }
@@ -261,12 +267,12 @@ bool sim_claim_known(void *ctx, const char *alloc, const char *name,
 
 void sim_define_plugins(struct sim *sim)
 {
-    for (int p = 0; p < sim->script->plugins_count && sim->up && !sim->dying; p++) {
+    for (int p = 0; p < sim->plugins_count && sim->up && !sim->dying; p++) {
         struct sim_plugin_state *plugin = &sim->plugins[p];
         bool there = agent_find(sim->core, &plugin->id) != NULL;
         struct plugin_define define = {.type = PLUGIN_CSI_NODE};
 
-        (void)text_copy(define.plugin, sizeof(define.plugin), sim->script->plugins[p].name);
+        (void)text_copy(define.plugin, sizeof(define.plugin), machine_id_name(&plugin->id));
         if (!there && !plugin->removed)
             agent_tell(sim->core, &plugin->id, PE_DEFINE, &define);
         if (there && plugin->removed)
@@ -302,7 +308,7 @@ static bool has_its_wish(struct sim *sim, int number)
 {
     struct sim_alloc_state *state = &sim->allocs[number];
     const struct alloc *alloc = record_of(sim, number);
-    struct sim_whom whom = {MACHINE_ALLOC, (int8_t)number, -1};
+    struct sim_whom whom = {MACHINE_ALLOC, (int16_t)number, -1};
 
     switch ((enum sim_wish)state->wish) {
     case WISH_NONE:
@@ -387,8 +393,8 @@ static void take_answer(struct sim *sim)
     sim_say(sim, "server answers, index %llu%s", (unsigned long long)index,
             partial ? ", not all of it" : "");
     agent_propose(sim->core, true); /* if it cannot be stored, the server is asked again */
-    for (int a = 0; a < sim->script->allocs_count; a++) {
-        if (!partial || (luck >> a & 1u) == 0)
+    for (int a = 0; a < sim->allocs_count; a++) {
+        if (!partial || (luck >> a % 64 & 1u) == 0)
             apply_one(sim, a, wished_at(&sim->allocs[a], index), !partial);
     }
     if (index > known)
@@ -419,7 +425,7 @@ static uint64_t visible(const struct sim *sim, int number)
     uint64_t digest =
         hash_u64(alloc->client_status, (uint64_t)alloc->stop_wanted << 1 | alloc->destroy_wanted);
 
-    for (int t = 0; t < sim->script->allocs[number].tasks_count; t++) {
+    for (int t = 0; t < sim->allocs[number].tasks_count; t++) {
         const struct machine *record = agent_find(sim->core, &sim->allocs[number].tasks[t].id);
         if (record == NULL)
             continue;
@@ -434,7 +440,7 @@ static uint64_t visible(const struct sim *sim, int number)
 /* True if users may see of a task what it has not told its alloc yet. */
 static bool lags(const struct sim *sim, int number)
 {
-    for (int t = 0; t < sim->script->allocs[number].tasks_count; t++) {
+    for (int t = 0; t < sim->allocs[number].tasks_count; t++) {
         const struct machine *record = agent_find(sim->core, &sim->allocs[number].tasks[t].id);
         if (record != NULL && task_of(record)->told_revision != task_of(record)->status_revision)
             return true;
@@ -463,7 +469,7 @@ static void push(struct sim *sim)
         sim_later(sim, PUSH_RETRY_MS, SE_PUSH, 0, sim->incarnation);
         return;
     }
-    for (int a = 0; a < sim->script->allocs_count; a++) {
+    for (int a = 0; a < sim->allocs_count; a++) {
         struct sim_alloc_state *state = &sim->allocs[a];
         const struct alloc *alloc = record_of(sim, a);
         if (!is_unsent(alloc))
@@ -484,7 +490,7 @@ static void push(struct sim *sim)
 
 static void acknowledge(struct sim *sim)
 {
-    for (int a = 0; a < sim->script->allocs_count; a++) {
+    for (int a = 0; a < sim->allocs_count; a++) {
         struct sim_alloc_state *state = &sim->allocs[a];
         const struct alloc *alloc = record_of(sim, a);
         struct ack ack = {.status_revision = state->pushed_revision};
@@ -508,16 +514,16 @@ void sim_watch_previous(struct sim *sim, const struct effect *effect)
     if (previous == NULL || previous->ended_unix_ns != 0)
         agent_done(sim->core, &effect->id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
     else
-        sim->waits[(unsigned)whom.alloc] = true;
+        sim_alloc_of(sim, &whom)->waits = 1;
 }
 
 void sim_alloc_ended(struct sim *sim, const struct machine_id *id)
 {
-    for (int a = 0; a < sim->script->allocs_count; a++) {
-        const struct alloc *alloc = record_of(sim, a);
-        if (!sim->waits[a] || alloc == NULL || !text_equal(alloc->assign.previous, id->text))
+    for (int a = 0; a < sim->allocs_count; a++) {
+        const struct alloc *alloc = sim->allocs[a].waits ? record_of(sim, a) : NULL;
+        if (alloc == NULL || !text_equal(alloc->assign.previous, id->text))
             continue;
-        sim->waits[a] = false;
+        sim->allocs[a].waits = 0;
         agent_done(sim->core, &sim->allocs[a].id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
     }
 }
@@ -541,7 +547,7 @@ void sim_control_refused(struct sim *sim)
 void sim_control_event(struct sim *sim, const struct sim_event *event)
 {
     if (event->kind == SE_USER) {
-        if (!sim->up || sim->dying || !sim->restored || !has_its_wish(sim, event->index))
+        if (!sim->up || sim->dying || !sim->restored || !has_its_wish(sim, (int)event->index))
             sim_later(sim, USER_RETRY_MS, SE_USER, event->index, 0);
         return;
     }

@@ -4,6 +4,9 @@
  * Swarm testing: each seed first draws which kinds of trouble there are at all, then how much of
  * each, so that some worlds have one kind only and many of it.  A third of the worlds have nothing
  * but crashes: there, nothing excuses a payload that is not started exactly once.
+ *
+ * A call takes at most one drawn argument: in which order arguments are evaluated is up to the
+ * compiler, and a seed has to be the same world for all of them.
  */
 #include "agent/sim_script.h"
 
@@ -183,9 +186,12 @@ static void draw_wishes(struct pen *pen)
     }
     for (uint64_t n = below(pen, 4); n > 0 && !pen->calm; n--) {
         struct sim_whom claim = any_claim(pen);
-        add(pen, SIM_DO_RESTART, any_alloc(pen), below(pen, pen->horizon_ms), 0);
-        add(pen, SIM_DO_RESTART_TASK, any_task(pen), below(pen, pen->horizon_ms), 0);
-        add(pen, SIM_DO_SIGNAL, any_task(pen), below(pen, pen->horizon_ms), 0);
+        uint64_t at_ms = below(pen, pen->horizon_ms);
+        add(pen, SIM_DO_RESTART, any_alloc(pen), at_ms, 0);
+        at_ms = below(pen, pen->horizon_ms);
+        add(pen, SIM_DO_RESTART_TASK, any_task(pen), at_ms, 0);
+        at_ms = below(pen, pen->horizon_ms);
+        add(pen, SIM_DO_SIGNAL, any_task(pen), at_ms, 0);
         if (claim.kind != MACHINE_KIND_COUNT)
             add(pen, SIM_DO_DETACH, claim, below(pen, pen->horizon_ms), 0);
     }
@@ -212,10 +218,12 @@ static void draw_crashes(struct pen *pen)
 
     pen->script->cut_down_ms = (uint32_t)draw_down_ms(pen);
     for (int i = 0; i < SIM_CUTS_MAX - 2 && chance(pen, 2, 3); i++)
-        pen->script->cuts[i] = (uint16_t)(1 + below(pen, chance(pen, 1, 3) ? 12 : 150));
-    for (uint64_t n = 0; n < timed; n++)
-        add(pen, chance(pen, 1, 3) ? SIM_DO_TERM : SIM_DO_CRASH, nobody,
-            below(pen, pen->horizon_ms), (int64_t)draw_down_ms(pen));
+        pen->script->cuts[i] = (uint32_t)(1 + below(pen, chance(pen, 1, 3) ? 12 : 150));
+    for (uint64_t n = 0; n < timed; n++) {
+        uint64_t down_ms = draw_down_ms(pen), at_ms = below(pen, pen->horizon_ms);
+        enum sim_action action = chance(pen, 1, 3) ? SIM_DO_TERM : SIM_DO_CRASH;
+        add(pen, action, nobody, at_ms, (int64_t)down_ms);
+    }
 }
 
 /* Kinds of trouble that come at moments of their own: to whom, and the bound of their number. */

@@ -8,65 +8,68 @@
  */
 #include "agent/sim.h"
 
-static bool run(struct sim *sim, const struct sim_script *script, struct sim_exhaustion *out)
+struct exhaustion {
+    struct sim *sim;
+    struct sim_script script; /* with the crashes that are tried now */
+    struct sim_tally *tally;
+    struct sim_result *result; /* of the newest run */
+};
+
+static bool run(struct exhaustion *all)
 {
-    sim_run(sim, script, NULL, NULL, &out->result);
-    out->runs++;
-    if (out->result.outcome == SIM_FINE)
-        return true;
-    out->worst = *script;
-    return false;
+    sim_run(all->sim, &all->script, NULL, NULL, all->result);
+    sim_count(all->tally, all->result);
+    return all->result->outcome == SIM_FINE;
 }
 
-/* A second crash behind the one that SCRIPT has in the incarnation before NUMBER. */
-static bool run_seconds(struct sim *sim, struct sim_script *script, int number,
-                        struct sim_exhaustion *out)
+/* A second crash behind the one that the script has in the incarnation before NUMBER. */
+static bool run_seconds(struct exhaustion *all, int number)
 {
-    uint32_t points = out->result.points[number];
+    uint32_t points = all->result->points[number];
 
     for (uint32_t point = 1; point <= points; point++) {
-        script->cuts[number] = (uint16_t)point;
-        if (!run(sim, script, out))
+        all->script.cuts[number] = point;
+        if (!run(all))
             return false;
     }
-    script->cuts[number] = 0;
+    all->script.cuts[number] = 0;
     return true;
 }
 
-static bool run_firsts(struct sim *sim, const struct sim_script *base, bool pairs,
-                       struct sim_exhaustion *out)
+static bool run_firsts(struct exhaustion *all, const struct sim_script *base, bool pairs)
 {
-    struct sim_script script = *base;
-
-    if (!run(sim, &script, out))
+    if (!run(all))
         return false;
-    struct sim_result whole = out->result;
+    struct sim_result whole = *all->result;
     for (int number = 0; number < SIM_CUTS_MAX && (uint32_t)number < whole.incarnations; number++) {
         if (base->cuts[number] != 0)
             continue; /* it has its crash already */
         for (uint32_t point = 1; point <= whole.points[number]; point++) {
-            script.cuts[number] = (uint16_t)point;
-            if (!run(sim, &script, out))
+            all->script.cuts[number] = point;
+            if (!run(all))
                 return false;
             if (pairs && number + 1 < SIM_CUTS_MAX && base->cuts[number + 1] == 0 &&
-                !run_seconds(sim, &script, number + 1, out))
+                !run_seconds(all, number + 1))
                 return false;
         }
-        script.cuts[number] = 0;
+        all->script.cuts[number] = 0;
     }
     return true;
 }
 
-void sim_exhaust(struct sim *sim, const struct sim_script *script, bool pairs,
-                 struct sim_exhaustion *ret_exhaustion)
+bool sim_exhaust(struct sim *sim, struct sim_script *script, bool pairs, struct sim_tally *tally,
+                 struct sim_result *ret_result)
 {
-    struct sim_script tried = *script;
+    struct exhaustion all = {.sim = sim, .tally = tally, .result = ret_result};
 
-    tried.varied = 1;
-    *ret_exhaustion = (struct sim_exhaustion){.runs = 0};
     for (uint8_t fate = 1; fate <= 2; fate++) {
-        tried.fate_of_cut = fate;
-        if (!run_firsts(sim, &tried, pairs, ret_exhaustion))
-            return;
+        all.script = *script;
+        all.script.varied = 1;
+        all.script.fate_of_cut = fate;
+        if (!run_firsts(&all, script, pairs)) {
+            *script = all.script;
+            return false;
+        }
     }
+    return true;
 }

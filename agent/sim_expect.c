@@ -141,7 +141,7 @@ static void judge_status(const struct sim *sim, const struct sim_expect *expect,
 
 static bool is_alive(const struct sim *sim, const struct sim_whom *whom)
 {
-    int16_t at = sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].newest;
+    int32_t at = sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].newest;
     bool alive = false;
 
     for (; at >= 0; at = sim->attempts[at].next)
@@ -157,10 +157,9 @@ static void judge_yes(struct sim *sim, const struct sim_expect *expect, char *re
     if (expect->question == SIM_ASKS_ALIVE) {
         is = is_alive(sim, whom);
     } else {
-        const struct sim_claim_state *claim =
-            &sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member];
+        const struct sim_claim_state *claim = sim_claim_of(sim, whom);
         is = expect->question == SIM_ASKS_MOUNTED  ? claim->mounted
-             : expect->question == SIM_ASKS_STAGED ? sim_disk(sim, whom)->staged
+             : expect->question == SIM_ASKS_STAGED ? sim_disk_of(sim, whom)->staged
                                                    : claim->held;
     }
     if (is != (expect->number != 0))

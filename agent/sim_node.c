@@ -12,23 +12,6 @@
 
 enum { SLOW_SERVER_MS = 3000 };
 
-static struct sim_claim_state *claim_of(struct sim *sim, const struct sim_whom *whom)
-{
-    return &sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member];
-}
-
-static const struct sim_claim *planned(const struct sim *sim, const struct sim_whom *whom)
-{
-    return &sim->script->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member];
-}
-
-struct sim_disk_state *sim_disk(struct sim *sim, const struct sim_whom *whom)
-{
-    const struct sim_claim *claim = planned(sim, whom);
-
-    return &sim->disks[claim->plugin][claim->disk];
-}
-
 bool sim_is_node_call(const struct sim_call *call)
 {
     return call->whom.kind == MACHINE_VOLUME && call->lane == LANE_NODE && call->effect != VX_LOOK;
@@ -43,12 +26,12 @@ static void fail(struct sim_call *call, int code, const char *text)
 /* --- what a call meets --- */
 
 /* An operation of a caller that is not there any more goes on. */
-static bool is_pending(struct sim *sim, const struct sim_call *call)
+static bool is_pending(const struct sim *sim, const struct sim_call *call)
 {
-    for (size_t i = 0; i < SIM_CALLS_MAX; i++) {
+    for (size_t i = 0; i < sim->calls_count; i++) {
         const struct sim_call *other = &sim->calls[i];
         if (other->used && other->answered && other->apply_left && sim_is_node_call(other) &&
-            sim_disk(sim, &other->whom) == sim_disk(sim, &call->whom))
+            sim_disk_of(sim, &other->whom) == sim_disk_of(sim, &call->whom))
             return true;
     }
     return false;
@@ -57,14 +40,14 @@ static bool is_pending(struct sim *sim, const struct sim_call *call)
 /* The server takes the calls of one claim in the order in which they were sent. */
 static void settle_earlier(struct sim *sim, const struct sim_call *call)
 {
-    for (size_t i = 0; i < SIM_CALLS_MAX; i++) {
+    for (size_t i = 0; i < sim->calls_count; i++) {
         struct sim_call *other = &sim->calls[i];
         if (!other->used || !other->answered || !other->apply_left || other->lane != LANE_RPC ||
             sim_id(sim, &other->whom) != sim_id(sim, &call->whom))
             continue;
         sim_apply(sim, other);
         other->apply_left = 0;
-        other->used = 0;
+        sim_call_free(sim, other);
     }
 }
 
@@ -91,7 +74,7 @@ void sim_meet(struct sim *sim, struct sim_call *call)
 
 static void apply_alloc_hook(struct sim *sim, struct sim_call *call)
 {
-    struct sim_alloc_state *alloc = &sim->allocs[(unsigned)call->whom.alloc];
+    struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
 
     if (call->hook != ALLOC_HOOK_ALLOC_DIR)
         return;
@@ -99,7 +82,7 @@ static void apply_alloc_hook(struct sim *sim, struct sim_call *call)
         alloc->directory = 1;
     if (call->phase != PHASE_DESTROY)
         return;
-    for (int i = 0; i < sim->script->allocs[(unsigned)call->whom.alloc].claims_count; i++) {
+    for (int i = 0; i < alloc->claims_count; i++) {
         if (alloc->claims[i].mounted)
             sim_violate(sim, 30, "the directory of %s is deleted through the mount of %s",
                         alloc->id.text, alloc->claims[i].id.text);
@@ -107,14 +90,14 @@ static void apply_alloc_hook(struct sim *sim, struct sim_call *call)
     if (sim_alloc_lives(sim, call->whom.alloc))
         sim_violate(sim, 30, "the directory of %s is deleted under a live payload", alloc->id.text);
     alloc->directory = 0;
-    for (int i = 0; i < SIM_TASKS_MAX; i++)
+    for (int i = 0; i < alloc->tasks_count; i++)
         alloc->tasks[i].directory = 0;
 }
 
 static void apply_task_hook(struct sim *sim, struct sim_call *call)
 {
-    struct sim_alloc_state *alloc = &sim->allocs[(unsigned)call->whom.alloc];
-    struct sim_task_state *task = &alloc->tasks[(unsigned)call->whom.member];
+    const struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
+    struct sim_task_state *task = sim_task_of(sim, &call->whom);
 
     if (call->phase != PHASE_PRESTART)
         return;
@@ -153,58 +136,53 @@ static void answer_hook(struct sim *sim, struct sim_call *call)
 
 /* --- claims and mounts --- */
 
-static bool is_taken(struct sim *sim, const struct sim_whom *whom)
+static bool is_taken(const struct sim *sim, const struct sim_claim_state *mine)
 {
-    const struct sim_claim *mine = planned(sim, whom);
-
-    for (int a = 0; a < sim->script->allocs_count; a++) {
-        for (int i = 0; i < sim->script->allocs[a].claims_count; i++) {
-            const struct sim_claim *other = &sim->script->allocs[a].claims[i];
-            if (other != mine && other->disk == mine->disk && other->plugin == mine->plugin &&
-                sim->allocs[a].claims[i].held && (mine->exclusive || other->exclusive))
-                return true;
-        }
+    for (int i = 0; i < sim->claims_count; i++) {
+        const struct sim_claim_state *other = &sim->claims[i];
+        if (other != mine && other->disk == mine->disk && other->held &&
+            (mine->exclusive || other->exclusive))
+            return true;
     }
     return false;
 }
 
-static bool is_published(struct sim *sim, const struct sim_whom *whom)
+static bool is_published(const struct sim *sim, uint16_t disk)
 {
-    for (int8_t a = 0; a < sim->script->allocs_count; a++) {
-        for (int8_t i = 0; i < sim->script->allocs[a].claims_count; i++) {
-            struct sim_whom other = {MACHINE_VOLUME, a, i};
-            if (sim->allocs[a].claims[i].mounted && sim_disk(sim, &other) == sim_disk(sim, whom))
-                return true;
-        }
+    for (int i = 0; i < sim->claims_count; i++) {
+        if (sim->claims[i].mounted && sim->claims[i].disk == disk)
+            return true;
     }
     return false;
 }
 
-static void apply_unstage(struct sim *sim, struct sim_call *call, struct sim_disk_state *disk)
+static void apply_unstage(struct sim *sim, struct sim_call *call)
 {
-    if (is_published(sim, &call->whom)) {
+    uint16_t disk = sim_claim_of(sim, &call->whom)->disk;
+
+    if (is_published(sim, disk)) {
         if (!call->answered) /* late ones are the plugin's own doing */
             sim_violate(sim, 27, "unstage by %s while the volume is published",
                         sim_id(sim, &call->whom)->text);
         fail(call, ERR_AGAIN, "it is still published");
         return;
     }
-    disk->staged = 0;
+    sim->disks[disk].staged = 0;
 }
 
 static void apply_volume(struct sim *sim, struct sim_call *call)
 {
-    struct sim_claim_state *claim = claim_of(sim, &call->whom);
-    struct sim_disk_state *disk = sim_disk(sim, &call->whom);
-    unsigned plugin = planned(sim, &call->whom)->plugin;
+    struct sim_claim_state *claim = sim_claim_of(sim, &call->whom);
+    struct sim_disk_state *disk = &sim->disks[claim->disk];
+    const struct sim_plugin_state *plugin = &sim->plugins[claim->plugin];
 
-    if (sim_is_node_call(call) && !sim->plugins[plugin].alive) {
+    if (sim_is_node_call(call) && !plugin->alive) {
         fail(call, ERR_AGAIN, "the plugin does not answer");
         return;
     }
     switch ((enum volume_effect)call->effect) {
     case VX_CLAIM:
-        if (is_taken(sim, &call->whom))
+        if (is_taken(sim, claim))
             fail(call, ERR_AGAIN, "max claims reached");
         else
             claim->held = 1;
@@ -216,7 +194,7 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
         disk->staged = 1;
         return;
     case VX_PUBLISH:
-        if (sim->script->plugins[plugin].stages && !disk->staged)
+        if (plugin->stages && !disk->staged)
             fail(call, ERR_REFUSED, "it is not staged");
         else
             claim->mounted = 1, claim->snatched = 0;
@@ -228,7 +206,7 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
             claim->mounted = 0;
         return;
     case VX_UNSTAGE:
-        apply_unstage(sim, call, disk);
+        apply_unstage(sim, call);
         return;
     case VX_LOOK:
     case VX_NONE:
@@ -251,7 +229,7 @@ static void answer_volume(struct sim *sim, struct sim_call *call)
         [VX_PUBLISH] = VE_PUBLISHED, [VX_UNPUBLISH] = VE_UNPUBLISHED, [VX_UNSTAGE] = VE_UNSTAGED,
         [VX_LOOK] = VE_MOUNT_FOUND,
     };
-    const struct sim_claim_state *claim = claim_of(sim, &call->whom);
+    const struct sim_claim_state *claim = sim_claim_of(sim, &call->whom);
     uint8_t event = success[call->effect];
 
     /* What the plugin says is believed when the mount table says the same. */
@@ -278,7 +256,7 @@ static void answer_volume(struct sim *sim, struct sim_call *call)
 
 static void apply_plugin(struct sim *sim, struct sim_call *call)
 {
-    struct sim_plugin_state *plugin = &sim->plugins[(unsigned)call->whom.member];
+    struct sim_plugin_state *plugin = sim_plugin_of(sim, &call->whom);
     bool ours = plugin->alive && plugin->generation == call->generation;
 
     switch ((enum plugin_effect)call->effect) {
@@ -323,7 +301,7 @@ static void answer_plugin(struct sim *sim, struct sim_call *call)
     struct failure failure = sim_failure(call->code, !call->hard, call->text);
     struct started started = {.payload_pid = 77, .payload_ticks = call->generation};
     struct plugin_identity identity = {
-        .staging = sim->script->plugins[(unsigned)call->whom.member].stages,
+        .staging = sim_plugin_of(sim, &call->whom)->stages,
         .healthy = 1,
         .version = "1.0",
     };
@@ -400,23 +378,19 @@ void sim_answer(struct sim *sim, struct sim_call *call)
 
 void sim_node_reboot(struct sim *sim)
 {
-    for (int p = 0; p < SIM_PLUGINS_MAX; p++)
+    for (int p = 0; p < sim->plugins_count; p++)
         sim->plugins[p].alive = 0;
-    for (int p = 0; p < SIM_PLUGINS_MAX; p++) {
-        for (int d = 0; d < SIM_DISKS_MAX; d++)
-            sim->disks[p][d].staged = 0;
-    }
-    for (int a = 0; a < SIM_ALLOCS_MAX; a++) {
-        for (int i = 0; i < SIM_VOLUMES_MAX; i++)
-            sim->allocs[a].claims[i].mounted = 0;
-        /* What hooks leave in memory file systems is gone, too. */
-        for (int t = 0; t < SIM_TASKS_MAX; t++)
-            sim->allocs[a].tasks[t].prestarted = 0;
-    }
+    for (int d = 0; d < sim->disks_count; d++)
+        sim->disks[d].staged = 0;
+    for (int i = 0; i < sim->claims_count; i++)
+        sim->claims[i].mounted = 0;
+    /* What hooks leave in memory file systems is gone, too. */
+    for (int t = 0; t < sim->tasks_count; t++)
+        sim->tasks[t].prestarted = 0;
     /* The plugin's operations die with it; the server's go on. */
-    for (size_t i = 0; i < SIM_CALLS_MAX; i++) {
+    for (size_t i = 0; i < sim->calls_count; i++) {
         struct sim_call *call = &sim->calls[i];
         if (call->used && call->answered && call->lane != LANE_RPC)
-            call->used = 0;
+            sim_call_free(sim, call);
     }
 }

@@ -37,7 +37,7 @@ enum {
 
 struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation)
 {
-    int16_t at = sim->allocs[alloc].tasks[task].newest;
+    int32_t at = sim->allocs[alloc].tasks[task].newest;
 
     while (at >= 0 && sim->attempts[at].generation != generation)
         at = sim->attempts[at].next;
@@ -56,10 +56,9 @@ static struct sim_attempt *attempt_of(struct sim *sim, const struct sim_call *ca
 
 static struct sim_attempt *new_attempt(struct sim *sim, const struct sim_call *call)
 {
-    struct sim_task_state *task =
-        &sim->allocs[(unsigned)call->whom.alloc].tasks[(unsigned)call->whom.member];
+    struct sim_task_state *task = sim_task_of(sim, &call->whom);
 
-    check(sim->attempts_count < SIM_ATTEMPTS_MAX);
+    check(sim->attempts_count < sim->attempts_max);
     struct sim_attempt *attempt = &sim->attempts[sim->attempts_count];
     *attempt = (struct sim_attempt){
         .generation = call->generation,
@@ -67,7 +66,7 @@ static struct sim_attempt *new_attempt(struct sim *sim, const struct sim_call *c
         .task = call->whom.member,
         .next = task->newest,
     };
-    task->newest = (int16_t)sim->attempts_count++;
+    task->newest = (int32_t)sim->attempts_count++;
     return attempt;
 }
 
@@ -84,8 +83,8 @@ bool sim_attempt_exists(const struct sim_attempt *attempt)
 
 bool sim_alloc_lives(const struct sim *sim, int alloc)
 {
-    for (int t = 0; t < sim->script->allocs[alloc].tasks_count; t++) {
-        for (int16_t at = sim->allocs[alloc].tasks[t].newest; at >= 0;
+    for (int t = 0; t < sim->allocs[alloc].tasks_count; t++) {
+        for (int32_t at = sim->allocs[alloc].tasks[t].newest; at >= 0;
              at = sim->attempts[at].next) {
             if (sim_attempt_lives(&sim->attempts[at]))
                 return true;
@@ -97,12 +96,12 @@ bool sim_alloc_lives(const struct sim *sim, int alloc)
 static const struct sim_task *task_of_attempt(const struct sim *sim,
                                               const struct sim_attempt *attempt)
 {
-    return &sim->script->allocs[(unsigned)attempt->alloc].tasks[(unsigned)attempt->task];
+    return sim->allocs[attempt->alloc].tasks[attempt->task].plan;
 }
 
 static const struct machine_id *id_of(const struct sim *sim, const struct sim_attempt *attempt)
 {
-    return &sim->allocs[(unsigned)attempt->alloc].tasks[(unsigned)attempt->task].id;
+    return &sim->allocs[attempt->alloc].tasks[attempt->task].id;
 }
 
 /* --- the payload's and the shim's life --- */
@@ -119,7 +118,7 @@ static void note_payload(struct sim *sim, enum sim_fact_kind kind,
  * everything else succeeds. */
 static uint64_t life_ms(const struct sim *sim, const struct sim_attempt *attempt)
 {
-    const struct sim_alloc *alloc = &sim->script->allocs[(unsigned)attempt->alloc];
+    const struct sim_alloc *alloc = sim->allocs[attempt->alloc].plan;
     const struct sim_task *task = task_of_attempt(sim, attempt);
     bool lasts = policy_restarts_on_success(alloc->batch, (enum spec_lifecycle)task->lifecycle,
                                             task->sidecar);
@@ -520,7 +519,7 @@ void sim_sweep(struct sim *sim)
         sim_say(sim, "sweep: %s generation %u", id_of(sim, attempt)->text, attempt->generation);
         sim_later(sim, SWEEP_MS, SE_SWEEP, i, sim->incarnation);
     }
-    for (int p = 0; p < sim->script->plugins_count; p++) {
+    for (int p = 0; p < sim->plugins_count; p++) {
         if (sim->plugins[p].alive && agent_find(sim->core, &sim->plugins[p].id) == NULL)
             sim_plugin_die(sim, p);
     }

@@ -508,7 +508,7 @@ static void read_expect(struct reader *reader, bool always)
 static void read_cuts(struct reader *reader)
 {
     for (int i = 0; i < SIM_CUTS_MAX && reader->at < reader->count; i++)
-        reader->script->cuts[i] = (uint16_t)next_count(reader);
+        reader->script->cuts[i] = (uint32_t)next_count(reader);
 }
 
 static void read_line(struct reader *reader)

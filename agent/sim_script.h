@@ -189,9 +189,9 @@ const char *sim_server_name(unsigned server);
 
 /* A machine of the script: KIND and where it is in it. */
 struct sim_whom {
-    uint8_t kind;  /* enum machine_kind */
-    int8_t alloc;  /* -1: of none (plugin) */
-    int8_t member; /* task, claim or plugin; -1: the alloc itself */
+    uint8_t kind;   /* enum machine_kind */
+    int16_t alloc;  /* -1: of none (plugin) */
+    int16_t member; /* task, claim or plugin; -1: the alloc itself */
 };
 
 enum sim_moment {
@@ -284,7 +284,7 @@ struct sim_script {
     uint8_t fate_of_cut;             /* work under way at a crash: 0 drawn, 1 happens, 2 does not */
     uint32_t cut_down_ms;            /* and for how long */
     uint8_t varied;                  /* crashes were added: only what is `always` so is judged */
-    uint16_t cuts[SIM_CUTS_MAX];     /* crash point at which the n-th incarnation dies, 0: none */
+    uint32_t cuts[SIM_CUTS_MAX];     /* crash point at which the n-th incarnation dies, 0: none */
     uint8_t allocs_count, plugins_count, steps_count, fates_count, expects_count;
     struct sim_alloc allocs[SIM_ALLOCS_MAX];
     struct sim_plugin plugins[SIM_PLUGINS_MAX];

@@ -37,7 +37,7 @@ static const char *state_name(const struct machine *record)
  * (I-23); what does not run waits for its end. */
 static bool waits_for_broken(const struct sim *sim, int a)
 {
-    for (int c = 0; c < sim->script->allocs[a].claims_count; c++) {
+    for (int c = 0; c < sim->allocs[a].claims_count; c++) {
         const struct machine *record = agent_find(sim->core, &sim->allocs[a].claims[c].id);
         if (record != NULL && record->state == V_BROKEN)
             return sim_alloc_lives(sim, a);
@@ -49,7 +49,7 @@ static bool task_is_settled(struct sim *sim, int a, int t, struct finding *findi
 {
     const struct machine_id *id = &sim->allocs[a].tasks[t].id;
     const struct machine *record = agent_find(sim->core, id);
-    uint8_t lifecycle = sim->script->allocs[a].tasks[t].lifecycle;
+    uint8_t lifecycle = sim->allocs[a].tasks[t].plan->lifecycle;
 
     if (record == NULL)
         return miss(finding, 25, "task", id->text, "is not there");
@@ -69,11 +69,11 @@ static bool task_is_settled(struct sim *sim, int a, int t, struct finding *findi
 
 static bool running_is_settled(struct sim *sim, int a, struct finding *finding)
 {
-    for (int t = 0; t < sim->script->allocs[a].tasks_count; t++) {
+    for (int t = 0; t < sim->allocs[a].tasks_count; t++) {
         if (!task_is_settled(sim, a, t, finding))
             return false;
     }
-    for (int c = 0; c < sim->script->allocs[a].claims_count; c++) {
+    for (int c = 0; c < sim->allocs[a].claims_count; c++) {
         const struct machine_id *id = &sim->allocs[a].claims[c].id;
         const struct machine *record = agent_find(sim->core, id);
         if (record != NULL && record->state == V_BROKEN && sim_alloc_lives(sim, a))
@@ -86,7 +86,7 @@ static bool running_is_settled(struct sim *sim, int a, struct finding *finding)
 
 static bool previous_lives(const struct sim *sim, int a)
 {
-    uint8_t after = sim->script->allocs[a].after;
+    uint16_t after = sim->allocs[a].after;
     const struct alloc *previous =
         after == 0 ? NULL : agent_alloc(sim->core, sim->allocs[after - 1].id.text);
 
@@ -137,20 +137,20 @@ static bool is_settled(struct sim *sim, struct finding *finding)
         return miss(finding, 35, "daemon", "", "is not up");
     if (sim->retry_at_ms != 0 || agent_has_work(sim->core))
         return miss(finding, 35, "daemon", "", "has work it does not do");
-    for (int a = 0; a < sim->script->allocs_count; a++) {
+    for (int a = 0; a < sim->allocs_count; a++) {
         if (!alloc_is_settled(sim, a, finding) ||
             (sim->script->server && !status_is_settled(sim, a, finding)))
             return false;
     }
-    for (int p = 0; p < sim->script->plugins_count; p++) {
+    for (int p = 0; p < sim->plugins_count; p++) {
         const struct machine *record = agent_find(sim->core, &sim->plugins[p].id);
         if (!sim->plugins[p].removed && (record == NULL || record->state != P_READY))
             return miss(finding, 32, "plugin", sim->plugins[p].id.text, state_name(record));
     }
-    if (sim_calls_awaited(sim) > 0)
+    if (sim->calls_awaited > 0)
         return miss(finding, 35, "a call", "", "is not answered");
-    for (uint32_t i = 0; i < SIM_REQUESTS_MAX; i++) {
-        if (i < sim->requests_count && sim->requests[i].state == REQUEST_OPEN)
+    for (uint32_t i = 0; i < sim->requests_max && i < sim->requests_count; i++) {
+        if (sim->requests[i].state == REQUEST_OPEN)
             return miss(finding, 14, "a request to", sim_id(sim, &sim->requests[i].whom)->text,
                         "is not answered");
     }
@@ -195,27 +195,27 @@ static bool world_is_empty(struct sim *sim, struct finding *finding)
         if (sim_attempt_exists(attempt))
             return miss(finding, 37, "shim directory of", sim_id(sim, &whom)->text, "is left");
     }
-    for (int a = 0; a < sim->script->allocs_count; a++) {
+    for (int a = 0; a < sim->allocs_count; a++) {
         const struct sim_alloc_state *alloc = &sim->allocs[a];
         if (alloc->directory && !alloc->damaged)
             return miss(finding, 24, "directory of", alloc->id.text, "is left");
-        if (sim->store.specs[a])
+        if (alloc->specified)
             return miss(finding, 19, "specification of", alloc->id.text, "is left");
-        for (int c = 0; c < sim->script->allocs[a].claims_count; c++) {
+        for (int c = 0; c < alloc->claims_count; c++) {
             if (alloc->claims[c].mounted)
                 return miss(finding, 24, "mount of", alloc->claims[c].id.text, "is left");
             if (alloc->claims[c].held)
                 return miss(finding, 26, "claim of", alloc->claims[c].id.text, "is left");
         }
     }
-    for (int p = 0; p < SIM_PLUGINS_MAX; p++) {
+    for (int p = 0; p < sim->plugins_count; p++) {
         if (sim->plugins[p].alive)
             return miss(finding, 1, "plugin", sim->plugins[p].id.text, "lives");
-        for (int d = 0; d < SIM_DISKS_MAX; d++) {
-            if (sim->disks[p][d].staged)
-                return miss(finding, 28, "volume of plugin", sim->plugins[p].id.text,
-                            "is left staged");
-        }
+    }
+    for (int d = 0; d < sim->disks_count; d++) {
+        if (sim->disks[d].staged)
+            return miss(finding, 28, "volume of plugin", sim->plugins[sim->disks[d].plugin].id.text,
+                        "is left staged");
     }
     return true;
 }

@@ -46,14 +46,16 @@ static void disturb_server(struct sim *sim, enum sim_server server)
 
 static struct sim_attempt *newest(struct sim *sim, const struct sim_whom *whom)
 {
-    int16_t at = sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].newest;
+    int32_t at = sim_task_of(sim, whom)->newest;
 
     return at < 0 ? NULL : &sim->attempts[at];
 }
 
-static struct sim_claim_state *claim_of(struct sim *sim, const struct sim_whom *whom)
+static void lose_directory(struct sim_alloc_state *alloc)
 {
-    return &sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member];
+    alloc->directory = 0;
+    for (int t = 0; t < alloc->tasks_count; t++)
+        alloc->tasks[t].directory = 0;
 }
 
 /* A fault of the script, which a healed world does not know any more.  False: there was nobody whom
@@ -92,7 +94,7 @@ static bool do_fault(struct sim *sim, const struct sim_step *step)
         attempt->record_lost = 1;
         break;
     case SIM_DO_PLUG:
-        if (!sim->plugins[(unsigned)step->whom.member].alive)
+        if (!sim_plugin_of(sim, &step->whom)->alive)
             return false;
         sim_count_fault(sim, SIM_PLUG);
         sim_plugin_die(sim, step->whom.member);
@@ -108,22 +110,20 @@ static bool do_fault(struct sim *sim, const struct sim_step *step)
         return sim_store_damage(sim, &step->whom, SIM_TORN_FLIP);
     case SIM_DO_BUSY:
         sim_count_fault(sim, SIM_BUSY);
-        claim_of(sim, &step->whom)->busy_until_ms = sim->now_ms + ms;
+        sim_claim_of(sim, &step->whom)->busy_until_ms = sim->now_ms + ms;
         break;
     case SIM_DO_UNMOUNT:
-        if (!claim_of(sim, &step->whom)->mounted)
+        if (!sim_claim_of(sim, &step->whom)->mounted)
             return false;
         sim_count_fault(sim, SIM_UNMOUNT);
-        claim_of(sim, &step->whom)->mounted = 0;
-        claim_of(sim, &step->whom)->snatched = 1;
+        sim_claim_of(sim, &step->whom)->mounted = 0;
+        sim_claim_of(sim, &step->whom)->snatched = 1;
         break;
     case SIM_DO_DIR_LOST:
-        if (!sim->allocs[(unsigned)step->whom.alloc].directory)
+        if (!sim_alloc_of(sim, &step->whom)->directory)
             return false;
         sim_count_fault(sim, SIM_DIR_LOST);
-        sim->allocs[(unsigned)step->whom.alloc].directory = 0;
-        for (int i = 0; i < SIM_TASKS_MAX; i++)
-            sim->allocs[(unsigned)step->whom.alloc].tasks[i].directory = 0;
+        lose_directory(sim_alloc_of(sim, &step->whom));
         break;
     case SIM_DO_SLEEP:
         sim_count_fault(sim, SIM_SLEEP);
@@ -162,12 +162,10 @@ void sim_heal(struct sim *sim)
     sim->healed = true;
     sim->server = SIM_SERVER_UP;
     sim->commits_to_fail = 0;
-    for (int p = 0; p < SIM_PLUGINS_MAX; p++)
+    for (int p = 0; p < sim->plugins_count; p++)
         sim->plugins[p].removed = 0;
-    for (int a = 0; a < SIM_ALLOCS_MAX; a++) {
-        for (int i = 0; i < SIM_VOLUMES_MAX; i++)
-            sim->allocs[a].claims[i].busy_until_ms = 0;
-    }
+    for (int i = 0; i < sim->claims_count; i++)
+        sim->claims[i].busy_until_ms = 0;
 }
 
 void sim_do_step(struct sim *sim, const struct sim_step *step)
@@ -214,7 +212,7 @@ void sim_do_step(struct sim *sim, const struct sim_step *step)
     case SIM_DO_INSTALL:
         if (sim->healed)
             break;
-        sim->plugins[(unsigned)step->whom.member].removed = step->action == SIM_DO_REMOVE;
+        sim_plugin_of(sim, &step->whom)->removed = step->action == SIM_DO_REMOVE;
         sim_define_plugins(sim);
         break;
     case SIM_DO_EXIT:
@@ -252,13 +250,13 @@ static uint32_t *entered_of(struct sim *sim, const struct sim_whom *whom)
 {
     switch ((enum machine_kind)whom->kind) {
     case MACHINE_PLUGIN:
-        return sim->plugins[(unsigned)whom->member].entered;
+        return sim_plugin_of(sim, whom)->entered;
     case MACHINE_ALLOC:
-        return sim->allocs[(unsigned)whom->alloc].entered;
+        return sim_alloc_of(sim, whom)->entered;
     case MACHINE_TASK:
-        return sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].entered;
+        return sim_task_of(sim, whom)->entered;
     case MACHINE_VOLUME:
-        return sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member].entered;
+        return sim_claim_of(sim, whom)->entered;
     case MACHINE_KIND_COUNT:
         break;
     }

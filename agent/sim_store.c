@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ITEMS_MIN = 64 };
+
 static int compare(const struct machine_id *a, const struct machine_id *b)
 {
     return a->kind != b->kind ? (a->kind < b->kind ? -1 : 1) : strcmp(a->text, b->text);
@@ -53,6 +55,17 @@ bool sim_store_has(const struct sim_store *store, const struct machine_id *id)
     return there;
 }
 
+/* For one more item, wherever it goes. */
+static void make_room(struct sim_store *store)
+{
+    if (store->count + store->spare_count < store->room)
+        return;
+    store->room = store->room == 0 ? ITEMS_MIN : 2 * store->room;
+    store->items = realloc(store->items, store->room * sizeof(struct sim_stored *));
+    store->spare = realloc(store->spare, store->room * sizeof(struct sim_stored *));
+    check(store->items != NULL && store->spare != NULL);
+}
+
 static void put(struct sim_store *store, const struct machine_id *id, const struct machine *record)
 {
     uint32_t size = fsm_record_size(record);
@@ -60,7 +73,7 @@ static void put(struct sim_store *store, const struct machine_id *id, const stru
     size_t at = place(store, id, &there);
 
     if (!there) {
-        check(store->count < SIM_MACHINES_MAX);
+        make_room(store);
         struct sim_stored *item =
             store->spare_count > 0 ? store->spare[--store->spare_count] : calloc(1, sizeof(*item));
         check(item != NULL);
@@ -100,7 +113,6 @@ void sim_store_reset(struct sim *sim)
 
     while (store->count > 0)
         store->spare[store->spare_count++] = store->items[--store->count];
-    memset(store->specs, 0, sizeof(store->specs));
     store->next_sequence = 1;
     store->turn = store->last_now_ms = 0;
     store->node = (struct sim_node){0};
@@ -116,6 +128,8 @@ void sim_store_free(struct sim_store *store)
         free(item->record);
         free(item);
     }
+    free(store->items);
+    free(store->spare);
 }
 
 /* --- commit --- */
@@ -155,12 +169,12 @@ static enum sim_fault fate_of(struct sim *sim)
 static void store_blobs(struct sim *sim, const struct journal_batch *batch)
 {
     for (size_t i = 0; i < batch->specs_count; i++) {
-        for (int a = 0; a < sim->script->allocs_count; a++) {
-            const char *key = batch->specs[i].key;
-            if (text_starts_with(key, "alloc/") &&
-                text_equal(key + strlen("alloc/"), sim->allocs[a].id.text))
-                sim->store.specs[a] = batch->specs[i].bytes != NULL;
-        }
+        const char *key = batch->specs[i].key;
+        check(text_starts_with(key, "alloc/"));
+        struct machine_id id = machine_id_make(MACHINE_ALLOC, key + strlen("alloc/"));
+        struct sim_whom whom = sim_find(sim, &id);
+        if (whom.kind == MACHINE_ALLOC)
+            sim_alloc_of(sim, &whom)->specified = batch->specs[i].bytes != NULL;
     }
     for (size_t i = 0; i < batch->metas_count; i++) {
         const struct journal_blob *meta = &batch->metas[i];
@@ -275,7 +289,7 @@ void sim_store_load(struct sim *sim)
         sim_say(sim, "quarantine: %s %s", machine_kind_name((enum machine_kind)id.kind), id.text);
         sim_fact(sim, SIM_FACT_QUARANTINED, &whom, 0);
         if (whom.alloc >= 0)
-            sim->allocs[(unsigned)whom.alloc].damaged = 1;
+            sim_alloc_of(sim, &whom)->damaged = 1;
         drop(store, &id);
         replay_forget(sim->replay, &id);
     }

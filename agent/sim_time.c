@@ -1,5 +1,5 @@
 /*
- * Chance, the story with its hash, time, and who is who in the script.
+ * Chance, the story with its hash, and time.
  *
  * Chance is a hash of the seed and of what is drawn, never a stream: what one draw is for does not
  * hang on how many others there were.  What will happen is a heap ordered by (time, sequence).
@@ -85,11 +85,11 @@ void sim_later(struct sim *sim, uint64_t delay_ms, enum sim_event_kind kind, siz
         .at_ms = sim->now_ms + delay_ms,
         .sequence = ++sim->heap_sequence,
         .stamp = stamp,
-        .index = (uint16_t)index,
+        .index = (uint32_t)index,
         .kind = (uint8_t)kind,
     };
 
-    check(index <= UINT16_MAX);
+    check(index <= UINT32_MAX);
     if (sim->heap_count == sim->heap_room) {
         sim->heap_room = sim->heap_room == 0 ? 256 : sim->heap_room * 2;
         sim->heap = realloc(sim->heap, sim->heap_room * sizeof(*sim->heap));
@@ -122,67 +122,4 @@ struct sim_event sim_next(struct sim *sim)
     }
     sim->heap[at] = last;
     return first;
-}
-
-/* --- who is who --- */
-
-struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id)
-{
-    struct sim_whom whom = {.kind = id->kind, .alloc = -1, .member = -1};
-    size_t length = strcspn(id->text, "/");
-
-    if (id->kind == MACHINE_PLUGIN) {
-        for (int8_t i = 0; i < sim->script->plugins_count; i++) {
-            if (text_equal(sim->plugins[i].id.text, id->text)) {
-                whom.member = i;
-                return whom;
-            }
-        }
-        return (struct sim_whom){.kind = MACHINE_KIND_COUNT};
-    }
-    for (int8_t a = 0; a < sim->script->allocs_count; a++) {
-        const struct sim_alloc *alloc = &sim->script->allocs[a];
-        if (strncmp(alloc->name, id->text, length) != 0 || alloc->name[length] != '\0')
-            continue;
-        whom.alloc = a;
-        if (id->kind == MACHINE_ALLOC)
-            return whom;
-        const char *name = id->text + length + 1;
-        for (int8_t i = 0; id->kind == MACHINE_TASK && i < alloc->tasks_count; i++) {
-            if (text_equal(alloc->tasks[i].name, name))
-                whom.member = i;
-        }
-        for (int8_t i = 0; id->kind == MACHINE_VOLUME && i < alloc->claims_count; i++) {
-            if (text_equal(alloc->claims[i].name, name))
-                whom.member = i;
-        }
-        if (whom.member >= 0)
-            return whom;
-    }
-    return (struct sim_whom){.kind = MACHINE_KIND_COUNT};
-}
-
-const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom)
-{
-    switch ((enum machine_kind)whom->kind) {
-    case MACHINE_PLUGIN:
-        return &sim->plugins[(unsigned)whom->member].id;
-    case MACHINE_ALLOC:
-        return &sim->allocs[(unsigned)whom->alloc].id;
-    case MACHINE_TASK:
-        return &sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].id;
-    case MACHINE_VOLUME:
-        return &sim->allocs[(unsigned)whom->alloc].claims[(unsigned)whom->member].id;
-    case MACHINE_KIND_COUNT:
-        break;
-    }
-    unreachable("a machine that is not in the script");
-}
-
-const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom)
-{
-    const struct machine *record =
-        sim->core == NULL ? NULL : agent_find(sim->core, sim_id(sim, whom));
-
-    return record == NULL || fsm_is_final(record) ? NULL : record;
 }

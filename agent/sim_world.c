@@ -64,10 +64,11 @@ static void bury(struct sim *sim)
     sim->core = NULL;
     sim->up = sim->dying = sim->term = false;
     sim->pushing = sim->first_answer = false;
-    memset(sim->waits, 0, sizeof(sim->waits));
+    for (int a = 0; a < sim->allocs_count; a++)
+        sim->allocs[a].waits = 0;
     sim->retry_at_ms = 0;
     sim_calls_cut(sim);
-    for (uint32_t i = 0; i < SIM_REQUESTS_MAX; i++) {
+    for (uint32_t i = 0; i < sim->requests_max && i < sim->requests_count; i++) {
         if (sim->requests[i].state == REQUEST_OPEN)
             sim->requests[i].state = REQUEST_LOST;
     }
@@ -87,6 +88,7 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
     if (sim_point(sim, SIM_KILL_BEFORE))
         return err_set(err, ERR_CANCELED, "the daemon is dead");
     int code = sim_store_commit(sim, batch, err);
+    sim->commit_failed = code < 0;
     if (code < 0)
         return code;
     sim_check_committed(sim, batch);
@@ -102,7 +104,9 @@ static void trace(void *ctx, const struct journal_event *event)
 
     sim->result->rows[event->id.kind][event->row / 64] |= (uint64_t)1 << event->row % 64;
     sim_mix(sim, event->digest);
-    sim_mix(sim, event->sequence << 16 | event->row);
+    /* Not the row's number: the same behaviour has the same hash wherever its row stands. */
+    sim_mix(sim, event->sequence << 24 | (uint64_t)event->event.kind << 16 |
+                     (uint64_t)event->before << 8 | event->after);
     if (sim->print == NULL)
         return;
     agent_describe(event, line, sizeof(line));
@@ -140,8 +144,9 @@ static void start(struct sim *sim)
     sim_store_load(sim);
     agent_continue(sim->core, store->next_sequence, store->turn);
     agent_restore(sim->core, !sim->script->server, rebooted);
-    for (int a = 0; a < sim->script->allocs_count; a++) {
-        if (!store->specs[a] || agent_find(sim->core, &sim->allocs[a].id) != NULL)
+    sim_check_loaded(sim);
+    for (int a = 0; a < sim->allocs_count; a++) {
+        if (!sim->allocs[a].specified || agent_find(sim->core, &sim->allocs[a].id) != NULL)
             continue;
         sim->allocs[a].damaged = 1;
         agent_adopt(sim->core, sim->allocs[a].id.text);
@@ -176,6 +181,7 @@ static bool turn(struct sim *sim)
     if (sim_point(sim, SIM_KILL_POSTED))
         return false;
     sim->in_turn = true;
+    sim->commit_failed = false;
     int code = agent_turn(sim->core, node_ms, sim_unix_ns(sim),
                           sim_chance(sim, LUCK_SEED, sim->incarnation, sim->turns++), &err);
     sim->in_turn = false;
@@ -283,47 +289,26 @@ static bool advance(struct sim *sim, uint64_t until_ms)
 
 /* --- a whole world --- */
 
+/* What an earlier world has left is its memory only. */
 static void reset(struct sim *sim, const struct sim_script *script)
 {
-    struct sim_event *heap = sim->heap;
-    size_t heap_room = sim->heap_room;
-    struct sim_attempt *attempts = sim->attempts;
-    struct sim_kept *facts = sim->facts;
-    struct sim_store store = sim->store;
-    struct replay *replay = sim->replay;
-
     agent_free(sim->core);
-    replay_free(replay);
-    memset(sim, 0, sizeof(*sim));
-    sim->heap = heap;
-    sim->heap_room = heap_room;
-    sim->attempts = attempts;
-    sim->facts = facts;
-    sim->store = store;
-    sim->script = script;
-    sim->replay = replay_new();
-    sim->boot = 1;
-    sim->next_pid = 1000;
-    sim->server_index = 10;
+    replay_free(sim->replay);
+    *sim = (struct sim){
+        .script = script,
+        .heap = sim->heap,
+        .heap_room = sim->heap_room,
+        .room = sim->room,
+        .room_bytes = sim->room_bytes,
+        .facts = sim->facts,
+        .store = sim->store,
+        .replay = replay_new(),
+        .boot = 1,
+        .next_pid = 1000,
+        .server_index = 10,
+    };
     sim_store_reset(sim);
-    for (unsigned a = 0; a < script->allocs_count; a++) {
-        struct sim_whom whom = {.kind = MACHINE_ALLOC, .alloc = (int8_t)a, .member = -1};
-        sim->allocs[a].id = sim_whom_id(script, &whom);
-        whom.kind = MACHINE_TASK;
-        for (whom.member = 0; whom.member < script->allocs[a].tasks_count; whom.member++) {
-            struct sim_task_state *task = &sim->allocs[a].tasks[(unsigned)whom.member];
-            task->id = sim_whom_id(script, &whom);
-            task->newest = -1;
-        }
-        whom.kind = MACHINE_VOLUME;
-        for (whom.member = 0; whom.member < script->allocs[a].claims_count; whom.member++)
-            sim->allocs[a].claims[(unsigned)whom.member].id = sim_whom_id(script, &whom);
-    }
-    for (unsigned p = 0; p < script->plugins_count; p++) {
-        struct sim_whom whom = {.kind = MACHINE_PLUGIN, .alloc = -1, .member = (int8_t)p};
-        sim->plugins[p].id = sim_whom_id(script, &whom);
-        sim->plugins[p].wanted = 1;
-    }
+    sim_plan(sim);
     for (unsigned s = 0; s < script->steps_count; s++) {
         if (script->steps[s].moment == SIM_AT)
             sim_later(sim, script->steps[s].at_ms, SE_STEP, s, 0);
@@ -336,7 +321,7 @@ static bool tend_plugins(struct sim *sim)
 {
     bool tended = false;
 
-    for (unsigned p = 0; p < sim->script->plugins_count && sim->up && sim->restored; p++) {
+    for (int p = 0; p < sim->plugins_count && sim->up && sim->restored; p++) {
         const struct machine *record = agent_find(sim->core, &sim->plugins[p].id);
         if (sim->plugins[p].removed)
             continue;
@@ -360,7 +345,7 @@ static void wish_all_gone(struct sim *sim)
 {
     sim_say(sim, "all is to be gone");
     sim->draining = true;
-    for (int a = 0; a < sim->script->allocs_count; a++) {
+    for (int a = 0; a < sim->allocs_count; a++) {
         if (sim->allocs[a].wish != WISH_NONE)
             sim_wish(sim, a, WISH_GONE);
     }
@@ -389,7 +374,7 @@ static void run_until(struct sim *sim, bool (*condition)(struct sim *sim))
 
 static void remove_plugins(struct sim *sim)
 {
-    for (unsigned p = 0; p < sim->script->plugins_count; p++)
+    for (int p = 0; p < sim->plugins_count; p++)
         sim->plugins[p].removed = 1;
     sim_define_plugins(sim);
 }
@@ -444,8 +429,6 @@ struct sim *sim_new(void)
     struct sim *sim = calloc(1, sizeof(*sim));
 
     check(sim != NULL);
-    sim->attempts = calloc(SIM_ATTEMPTS_MAX, sizeof(*sim->attempts));
-    check(sim->attempts != NULL);
     sim->facts = calloc(SIM_FACTS_MAX, sizeof(*sim->facts));
     check(sim->facts != NULL);
     return sim;
@@ -458,7 +441,7 @@ void sim_free(struct sim *sim)
     agent_free(sim->core);
     replay_free(sim->replay);
     sim_store_free(&sim->store);
-    free(sim->attempts);
+    free(sim->room);
     free(sim->facts);
     free(sim->heap);
     free(sim);

@@ -15,10 +15,7 @@
 #include <setjmp.h>
 
 enum {
-    SIM_CALLS_MAX = 128,     /* under way, or late */
-    SIM_EFFECTS_MAX = 16,    /* of one machine */
-    SIM_ATTEMPTS_MAX = 1024, /* of all tasks together */
-    SIM_REQUESTS_MAX = 256,
+    SIM_EFFECTS_MAX = 16, /* of one machine */
     SIM_FACTS_MAX = 8192, /* kept in mind for what a story expects */
     SIM_UNIX_BASE_S = 1700000000,
 };
@@ -48,7 +45,7 @@ struct sim_event {
     uint64_t at_ms;
     uint32_t sequence;
     uint32_t stamp;
-    uint16_t index;
+    uint32_t index;
     uint8_t kind;
 };
 
@@ -62,19 +59,14 @@ struct sim_stored {
     bool damaged;    /* since it was stored */
 };
 
-enum {
-    SIM_MACHINES_MAX = SIM_ALLOCS_MAX * (1 + SIM_TASKS_MAX + SIM_VOLUMES_MAX) + SIM_PLUGINS_MAX,
-};
-
 struct sim_node {
     uint64_t boot, clock_offset_ms;
 };
 
 struct sim_store {
-    struct sim_stored *items[SIM_MACHINES_MAX]; /* in order of kind and id */
-    struct sim_stored *spare[SIM_MACHINES_MAX]; /* to be used again */
-    size_t count, spare_count;
-    bool specs[SIM_ALLOCS_MAX]; /* "alloc/<id>" is there */
+    struct sim_stored **items; /* in order of kind and id */
+    struct sim_stored **spare; /* to be used again */
+    size_t count, spare_count, room;
     uint64_t next_sequence, turn;
     uint64_t last_now_ms; /* of the newest event */
     int64_t last_unix_ns;
@@ -99,8 +91,8 @@ struct sim_attempt {
     int64_t finished_unix_ns;
     int32_t pid, shim_pid;
     int32_t code, signal; /* how the payload ended, in truth */
-    int16_t next;         /* older attempt of the task, -1: none */
-    int8_t alloc, task;
+    int32_t next;         /* older attempt of the task, -1: none */
+    int16_t alloc, task;
     uint8_t begun; /* a start under this key got as far as its mark */
     uint8_t shim, payload, record;
     uint8_t descendants; /* what the payload left in its cgroup lives */
@@ -136,7 +128,8 @@ struct sim_call {
 
 struct sim_task_state {
     struct machine_id id;
-    int16_t newest;         /* attempt, -1: none */
+    const struct sim_task *plan;
+    int32_t newest;         /* attempt, -1: none */
     uint8_t directory;      /* its directory is there */
     uint8_t dead;           /* it was dead once */
     uint8_t hooked;         /* the attempt under way has had its hooks */
@@ -148,6 +141,8 @@ struct sim_task_state {
 
 struct sim_claim_state {
     struct machine_id id;
+    uint16_t plugin, disk; /* where in the world's */
+    uint8_t exclusive;     /* the server lets nobody else have it */
     uint8_t mounted;
     uint8_t held;     /* the server's claim */
     uint8_t snatched; /* somebody else unmounted it */
@@ -161,10 +156,15 @@ enum sim_wish { WISH_NONE, WISH_RUN, WISH_STOP, WISH_GONE };
 
 struct sim_alloc_state {
     struct machine_id id;
-    struct sim_task_state tasks[SIM_TASKS_MAX];
-    struct sim_claim_state claims[SIM_VOLUMES_MAX];
-    uint8_t wish;     /* of the control plane: enum sim_wish */
-    uint8_t accepted; /* the node has said so: it must not be lost */
+    const struct sim_alloc *plan; /* of the group; its members have their own */
+    struct sim_task_state *tasks; /* among the world's */
+    struct sim_claim_state *claims;
+    uint16_t tasks_count, claims_count;
+    uint16_t after;    /* alloc to wait for + 1, 0: none */
+    uint8_t specified; /* "alloc/<id>" is in the journal */
+    uint8_t waits;     /* this incarnation waits for the end of that other alloc */
+    uint8_t wish;      /* of the control plane: enum sim_wish */
+    uint8_t accepted;  /* the node has said so: it must not be lost */
     uint8_t directory;
     uint8_t ended;   /* it was terminal once */
     uint8_t gone;    /* it was removed */
@@ -181,7 +181,8 @@ struct sim_alloc_state {
 
 struct sim_plugin_state {
     struct machine_id id;
-    uint8_t alive, wanted, removed;
+    uint8_t stages;
+    uint8_t alive, removed;
     uint32_t generation;
     uint64_t boot;
     uint32_t entered[P_COUNT];
@@ -189,6 +190,7 @@ struct sim_plugin_state {
 };
 
 struct sim_disk_state {
+    uint16_t plugin, number; /* the number of it among its plugin's */
     uint8_t staged;
     uint8_t calls; /* of this incarnation, under way */
 };
@@ -228,6 +230,7 @@ struct sim {
     struct agent *core;
     uint32_t incarnation; /* 1, 2, ... */
     bool up, dying, restored, in_turn;
+    bool commit_failed;       /* that of the turn under way, or of the last one */
     bool term;                /* it was told to stop, orderly */
     uint64_t clock_offset_ms; /* node time - time since boot */
     uint64_t restored_at_ms;
@@ -236,18 +239,26 @@ struct sim {
     bool rebooting;
     bool first_answer; /* the server has answered this incarnation */
     bool pushing;
-    uint64_t poll_at_ms;        /* when the client asks next */
-    bool waits[SIM_ALLOCS_MAX]; /* allocs that wait for the end of another */
+    uint64_t poll_at_ms; /* when the client asks next */
 
-    struct sim_alloc_state allocs[SIM_ALLOCS_MAX];
-    struct sim_plugin_state plugins[SIM_PLUGINS_MAX];
-    struct sim_disk_state disks[SIM_PLUGINS_MAX][SIM_DISKS_MAX];
+    /* What there is; its size is decided when the world begins. */
+    struct sim_alloc_state *allocs;
+    struct sim_task_state *tasks;
+    struct sim_claim_state *claims;
+    struct sim_plugin_state *plugins;
+    struct sim_disk_state *disks;
+    int allocs_count, tasks_count, claims_count, plugins_count, disks_count;
+    struct sim_whom *names; /* by digest of the id */
+    size_t names_max;       /* a power of two */
     struct sim_attempt *attempts;
-    size_t attempts_count;
-    struct sim_call calls[SIM_CALLS_MAX];
-    uint32_t calls_made, calls_used;
-    struct sim_request requests[SIM_REQUESTS_MAX];
-    uint32_t requests_count; /* token = number + 1, modulo the size */
+    size_t attempts_count, attempts_max;
+    struct sim_call *calls; /* under way, late, or free; all below calls_free are not */
+    size_t calls_count, calls_free, calls_max;
+    uint32_t calls_made, calls_awaited; /* awaited: by this incarnation */
+    struct sim_request *requests;
+    uint32_t requests_count, requests_max; /* token = number + 1, modulo the size */
+    void *room;                            /* of all these arrays, kept for the next world */
+    size_t room_bytes;
     int32_t next_pid;
 
     /* The server. */
@@ -271,10 +282,58 @@ struct sim {
     size_t facts_count;
     bool stepped[SIM_STEPS_MAX], struck[SIM_FATES_MAX]; /* they have come about */
 
-    /* Attempts whose end the batch under way reports. */
-    struct sim_attempt *ending[SIM_ALLOCS_MAX * SIM_TASKS_MAX];
+    /* Attempts whose end the batch under way reports; at most one of each task. */
+    struct sim_attempt **ending;
     size_t ending_count;
 };
+
+static inline struct sim_alloc_state *sim_alloc_of(const struct sim *sim,
+                                                   const struct sim_whom *whom)
+{
+    check(whom->alloc >= 0 && whom->alloc < sim->allocs_count);
+    return &sim->allocs[whom->alloc];
+}
+
+static inline struct sim_task_state *sim_task_of(const struct sim *sim, const struct sim_whom *whom)
+{
+    const struct sim_alloc_state *alloc = sim_alloc_of(sim, whom);
+
+    check(whom->kind == MACHINE_TASK && whom->member >= 0 && whom->member < alloc->tasks_count);
+    return &alloc->tasks[whom->member];
+}
+
+static inline struct sim_claim_state *sim_claim_of(const struct sim *sim,
+                                                   const struct sim_whom *whom)
+{
+    const struct sim_alloc_state *alloc = sim_alloc_of(sim, whom);
+
+    check(whom->kind == MACHINE_VOLUME && whom->member >= 0 && whom->member < alloc->claims_count);
+    return &alloc->claims[whom->member];
+}
+
+static inline struct sim_plugin_state *sim_plugin_of(const struct sim *sim,
+                                                     const struct sim_whom *whom)
+{
+    check(whom->kind == MACHINE_PLUGIN && whom->member >= 0 && whom->member < sim->plugins_count);
+    return &sim->plugins[whom->member];
+}
+
+static inline struct sim_disk_state *sim_disk_of(const struct sim *sim, const struct sim_whom *whom)
+{
+    return &sim->disks[sim_claim_of(sim, whom)->disk];
+}
+
+/* --- sim_plan.c: what there is, and who is who --- */
+
+/* Makes everything that the script names, as it is before the first start. */
+void sim_plan(struct sim *sim);
+
+/* Where ID is in this world; kind MACHINE_KIND_COUNT if it is not of it. */
+struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id);
+const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom);
+/* As scripts call it. */
+const char *sim_name(const struct sim *sim, const struct sim_whom *whom);
+const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom);
 
 /* --- chance --- */
 
@@ -296,11 +355,6 @@ void sim_mix(struct sim *sim, uint64_t value);
 void sim_count_fault(struct sim *sim, enum sim_fault fault);
 /* A call or commit meets a fate; what was met so far stays in sim->met, for shrinking. */
 void sim_note_fate(struct sim *sim, const struct sim_fate *fate);
-
-/* Where ID is in the script; kind MACHINE_KIND_COUNT if it is not of this script. */
-struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id);
-const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom);
-const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom);
 
 /* The first of what will happen, taken out; there must be one. */
 struct sim_event sim_next(struct sim *sim);
@@ -346,9 +400,9 @@ void sim_calls_cut(struct sim *sim);
 void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const void *payload);
 /* CALL gets on at STAGE after DELAY_MS. */
 void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, unsigned stage);
+/* Nobody waits for CALL, and nothing of it is left to be done. */
+void sim_call_free(struct sim *sim, struct sim_call *call);
 struct failure sim_failure(int code, bool recoverable, const char *text);
-/* Calls under way that this incarnation waits for. */
-uint32_t sim_calls_awaited(const struct sim *sim);
 
 /* --- sim_process.c: shims and payloads --- */
 
@@ -376,7 +430,6 @@ void sim_answer(struct sim *sim, struct sim_call *call);
 void sim_meet(struct sim *sim, struct sim_call *call);
 void sim_plugin_die(struct sim *sim, int plugin);
 void sim_node_reboot(struct sim *sim);
-struct sim_disk_state *sim_disk(struct sim *sim, const struct sim_whom *whom);
 bool sim_is_node_call(const struct sim_call *call);
 
 /* --- sim_control.c: server, users, the client's end of it --- */
@@ -407,6 +460,7 @@ void sim_stuck(struct sim *sim, unsigned invariant, const char *format, ...)
 void sim_check_batch(struct sim *sim, const struct journal_batch *batch); /* not yet stored */
 void sim_check_committed(struct sim *sim, const struct journal_batch *batch);
 void sim_check_turn(struct sim *sim);
+void sim_check_loaded(struct sim *sim);
 void sim_check_memory(struct sim *sim); /* journal, replay and memory are the same */
 void sim_check_start(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);

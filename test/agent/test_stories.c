@@ -318,8 +318,8 @@ static uint64_t work(void)
 static void test_each_short_story_holds_at_each_crash_point(void **state)
 {
     struct sim *sim = sim_new();
-    struct sim_exhaustion exhaustion;
-    uint64_t runs = 0, tried = 0, left = 0;
+    struct sim_tally tally = {0};
+    uint64_t tried = 0, left = 0;
 
     (void)state;
     for (size_t i = 0; sim_story_name(i) != NULL; i++) {
@@ -330,15 +330,13 @@ static void test_each_short_story_holds_at_each_crash_point(void **state)
             continue;
         }
         tried++;
-        sim_exhaust(sim, &script, false, &exhaustion);
-        runs += exhaustion.runs;
-        if (exhaustion.result.outcome != SIM_FINE) {
+        if (!sim_exhaust(sim, &script, false, &tally, &result)) {
             told.used = 0;
-            sim_script_print(&exhaustion.worst, collect, &told);
-            fail_msg("%s: %s, in\n%s", sim_story_name(i), exhaustion.result.text, told.text);
+            sim_script_print(&script, collect, &told);
+            fail_msg("%s: %s, in\n%s", sim_story_name(i), result.text, told.text);
         }
     }
-    (void)printf("%llu runs of %llu stories, %llu were too long\n", (unsigned long long)runs,
+    (void)printf("%llu runs of %llu stories, %llu were too long\n", (unsigned long long)tally.runs,
                  (unsigned long long)tried, (unsigned long long)left);
     assert_true(tried > left);
     sim_free(sim);
