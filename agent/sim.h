@@ -55,6 +55,12 @@ void sim_free(struct sim *sim);
 void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print, void *ctx,
              struct sim_result *ret_result);
 
+/* From the next world on, commits go to JOURNAL, too, which is new and open for writing, or holds
+ * what the worlds begin from.  Of the first INCARNATIONS only (0: of all): then it stays as the
+ * last one's crash has left it.  NULL: no more. */
+struct journal;
+void sim_set_journal(struct sim *sim, struct journal *journal, uint32_t incarnations);
+
 /* --- stories --- */
 
 /* Number NUMBER's name, or NULL behind the last; the named story's text, what it is about in one

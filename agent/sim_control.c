@@ -9,6 +9,7 @@
  */
 #include "agent/sim_world.h"
 
+#include "agent/lost.h"
 #include "fsm/policy.h"
 
 #include <stdlib.h>
@@ -173,6 +174,8 @@ static struct volume_define claim_define(const struct sim *sim, const struct sim
 {
     struct volume_define define = {.access_mode = 1};
 
+    if (sim->disks[claim->disk].past != NULL)
+        return *sim->disks[claim->disk].past;
     (void)text_copy(define.plugin, sizeof(define.plugin),
                     machine_id_name(&sim->plugins[claim->plugin].id)); /* fits */
     (void)text_copy(define.namespace, sizeof(define.namespace), "default");
@@ -247,6 +250,11 @@ void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
 
     if (left == NULL)
         return;
+    if (((const struct sim *)ctx)->start != NULL) {
+        if (left->spec != NULL)
+            lost_alloc_text(left->spec, left->spec_length, assign);
+        return;
+    }
     name_job(left, assign);
     add_members(left, assign);
 }
@@ -254,8 +262,11 @@ void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,
                      struct volume_define *ret_define)
 {
-    const struct sim_alloc_state *left = specified(ctx, alloc);
+    const struct sim *sim = ctx;
+    const struct sim_alloc_state *left = specified(sim, alloc);
 
+    if (sim->start != NULL)
+        return false; /* specifications as they are today know of no claims */
     for (int c = 0; left != NULL && c < left->claims_count; c++) {
         if (text_equal(machine_id_name(&left->claims[c].id), name)) {
             *ret_define = claim_define(ctx, &left->claims[c]);
@@ -273,6 +284,8 @@ void sim_define_plugins(struct sim *sim)
         struct plugin_define define = {.type = PLUGIN_CSI_NODE};
 
         (void)text_copy(define.plugin, sizeof(define.plugin), machine_id_name(&plugin->id));
+        if (plugin->past != NULL)
+            define = plugin->past->define;
         if (!there && !plugin->removed)
             agent_tell(sim->core, &plugin->id, PE_DEFINE, &define);
         if (there && plugin->removed)

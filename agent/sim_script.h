@@ -274,6 +274,16 @@ struct sim_expect {
     uint8_t always; /* true with whatever crash points are added, too */
 };
 
+/* What happened to a node between its journal's last event and the restart that a world begins
+ * with (sim_start.h). */
+enum sim_away {
+    SIM_AWAY_NOTHING, /* payloads run on */
+    SIM_AWAY_EXITS,   /* every payload has ended by itself */
+    SIM_AWAY_REBOOT,  /* the host was booted */
+    SIM_AWAY_DRAWN,   /* by the seed, for each payload, shim, plugin and mount */
+    SIM_AWAY_COUNT,
+};
+
 struct sim_script {
     uint64_t seed;                   /* of latencies, jitters and drawn fates */
     uint64_t heal_ms;                /* when all faults end */
@@ -282,6 +292,7 @@ struct sim_script {
     uint8_t latency;                 /* 0: each call takes 1 ms, 1: drawn */
     uint8_t batching;                /* 0: a turn for each thing that happens, 1: drawn */
     uint8_t fate_of_cut;             /* work under way at a crash: 0 drawn, 1 happens, 2 does not */
+    uint8_t away;                    /* a world from a journal: enum sim_away */
     uint32_t cut_down_ms;            /* and for how long */
     uint8_t varied;                  /* crashes were added: only what is `always` so is judged */
     uint32_t cuts[SIM_CUTS_MAX];     /* crash point at which the n-th incarnation dies, 0: none */

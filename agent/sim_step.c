@@ -27,6 +27,7 @@ static void boot(struct sim *sim, uint64_t ms)
     sim_processes_reboot(sim);
     sim_node_reboot(sim);
     sim->boot_at_ms = sim->now_ms + ms;
+    sim->uptime_ms = 0;
     if (was_up)
         sim_die(sim, ms + 50);
 }

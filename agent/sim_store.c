@@ -66,9 +66,10 @@ static void make_room(struct sim_store *store)
     check(store->items != NULL && store->spare != NULL);
 }
 
-static void put(struct sim_store *store, const struct machine_id *id, const struct machine *record)
+void sim_store_put(struct sim_store *store, const struct machine_id *id,
+                   const struct machine *record)
 {
-    uint32_t size = fsm_record_size(record);
+    uint32_t size = record == NULL ? 0 : fsm_record_size(record);
     bool there;
     size_t at = place(store, id, &there);
 
@@ -89,10 +90,12 @@ static void put(struct sim_store *store, const struct machine_id *id, const stru
         item->record = realloc(item->record, item->room);
         check(item->record != NULL);
     }
-    memcpy(item->record, record, size);
     item->size = size;
+    item->damaged = record == NULL;
+    if (record == NULL)
+        return;
+    memcpy(item->record, record, size);
     item->digest = fsm_digest(record);
-    item->damaged = false;
 }
 
 static void drop(struct sim_store *store, const struct machine_id *id)
@@ -113,7 +116,7 @@ void sim_store_reset(struct sim *sim)
 
     while (store->count > 0)
         store->spare[store->spare_count++] = store->items[--store->count];
-    store->next_sequence = 1;
+    store->next_sequence = sim->first_sequence = 1;
     store->turn = store->last_now_ms = 0;
     store->node = (struct sim_node){0};
     store->last_unix_ns = 0;
@@ -224,10 +227,11 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
         if (batch->records[i].record == NULL)
             drop(store, &batch->records[i].id);
         else
-            put(store, &batch->records[i].id, batch->records[i].record);
+            sim_store_put(store, &batch->records[i].id, batch->records[i].record);
     }
     store_blobs(sim, batch);
     step_again(sim, batch);
+    sim_write(sim, batch);
     store->turn++;
     if (batch->events_count > 0) {
         const struct journal_event *last = &batch->events[batch->events_count - 1];
@@ -292,5 +296,6 @@ void sim_store_load(struct sim *sim)
             sim_alloc_of(sim, &whom)->damaged = 1;
         drop(store, &id);
         replay_forget(sim->replay, &id);
+        sim_write_quarantine(sim, &id);
     }
 }

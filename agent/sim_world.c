@@ -9,6 +9,7 @@
 #include "agent/sim_world.h"
 
 #include "agent/clock.h"
+#include "agent/sim_start.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@ enum {
     RETRY_COMMIT_MS = 1000, /* as in daemon.c */
     TURNS_IN_A_ROW_MAX = 10000,
     HEALED_BUDGET_MS = 4 * 3600 * 1000,
-    DELIVERIES_MAX = 200000,
+    DELIVERIES_MIN = 200000, /* that many are normal in any world */
+    DELIVERIES_OF_MACHINE = 500,
     QUIET_MS = 3000, /* settled for so long: nothing late is to come */
 };
 
@@ -134,10 +136,12 @@ static void start(struct sim *sim)
 
     struct clock_last last = {store->last_now_ms, store->last_unix_ns};
     sim->clock_offset_ms = clock_continue(store->node.clock_offset_ms, rebooted, &last,
-                                          sim->now_ms - sim->boot_at_ms, sim_unix_ns(sim));
+                                          sim_since_boot_ms(sim), sim_unix_ns(sim));
     sim->core = agent_new(&world);
-    if (store->node.boot == 0)
-        store->node.boot = sim->boot; /* the first start ever writes the node's identity at once */
+    if (store->node.boot == 0) { /* the first start ever writes the node's identity at once */
+        store->node.boot = sim->boot;
+        sim_write_identity(sim);
+    }
     struct sim_node node = {sim->boot, sim->clock_offset_ms};
     if (node.boot != store->node.boot || node.clock_offset_ms != store->node.clock_offset_ms)
         agent_meta(sim->core, "node", &node, sizeof(node));
@@ -296,6 +300,9 @@ static void reset(struct sim *sim, const struct sim_script *script)
     replay_free(sim->replay);
     *sim = (struct sim){
         .script = script,
+        .start = sim->start,
+        .sink = sim->sink,
+        .sink_incarnations = sim->sink_incarnations,
         .heap = sim->heap,
         .heap_room = sim->heap_room,
         .room = sim->room,
@@ -303,12 +310,15 @@ static void reset(struct sim *sim, const struct sim_script *script)
         .facts = sim->facts,
         .store = sim->store,
         .replay = replay_new(),
-        .boot = 1,
+        .boot = SIM_FIRST_BOOT,
         .next_pid = 1000,
         .server_index = 10,
     };
     sim_store_reset(sim);
     sim_plan(sim);
+    sim->deliveries_max =
+        DELIVERIES_MIN + DELIVERIES_OF_MACHINE *
+                             (uint64_t)(sim->allocs_count + sim->tasks_count + sim->claims_count);
     for (unsigned s = 0; s < script->steps_count; s++) {
         if (script->steps[s].moment == SIM_AT)
             sim_later(sim, script->steps[s].at_ms, SE_STEP, s, 0);
@@ -353,7 +363,7 @@ static void wish_all_gone(struct sim *sim)
 
 static bool is_over_budget(struct sim *sim, uint64_t begun_ms)
 {
-    return sim->now_ms > begun_ms + HEALED_BUDGET_MS || sim->deliveries > DELIVERIES_MAX;
+    return sim->now_ms > begun_ms + HEALED_BUDGET_MS || sim->deliveries > sim->deliveries_max;
 }
 
 /* Runs until CONDITION has held for a while, or never will. */
@@ -387,10 +397,12 @@ static bool allocs_are_gone(struct sim *sim)
 
 static void live(struct sim *sim)
 {
+    if (sim->start != NULL)
+        sim_begin(sim);
     start(sim);
     run_daemon(sim);
     while (!sim->over && sim->now_ms < sim->script->heal_ms && advance(sim, sim->script->heal_ms)) {
-        if (sim->deliveries > DELIVERIES_MAX)
+        if (sim->deliveries > sim->deliveries_max)
             sim_violate(sim, 35, "the world does not come to rest");
     }
     if (sim->now_ms < sim->script->heal_ms)
@@ -447,6 +459,11 @@ void sim_free(struct sim *sim)
     free(sim);
 }
 
+void sim_set_start(struct sim *sim, const struct sim_start *start)
+{
+    sim->start = start;
+}
+
 void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print, void *ctx,
              struct sim_result *ret_result)
 {
@@ -471,7 +488,7 @@ void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print,
         if (sim->incarnation - 1 < SIM_CUTS_MAX)
             ret_result->points[sim->incarnation - 1] = sim->points;
     }
-    ret_result->events = sim->store.next_sequence - 1;
-    ret_result->turns = sim->store.turn;
+    ret_result->events = sim->store.next_sequence - sim->first_sequence;
+    ret_result->turns = sim->store.turn - sim->first_turn;
     ret_result->simulated_ms = sim->now_ms;
 }

@@ -514,6 +514,23 @@ static void test_start_after_an_attempt_that_began_nothing_is_a_first_start(void
     assert_string_equal(task_file(room, "started"), "x\n");
 }
 
+static void test_recover_of_an_attempt_that_began_nothing_leaves_no_file(void **state)
+{
+    struct room *room = *state;
+    char path[PATH_SIZE];
+    struct err err = {0};
+
+    room_need_root();
+    assert_int_equal(path_join(path, room->state, "shim"), 0);
+    assert_int_equal(directory_make_all(path, 0700, &err), 0);
+    room_task_file(room, 1, path);
+    assert_return_code(close(creat(path, 0600)), 0);
+    room_open(room);
+    assert_int_equal(room_recover(room, 1), DRIVER_LOST);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
 /* --- an older shim --- */
 
 static void start_old(struct room *room)
@@ -631,6 +648,7 @@ int main(void)
         TEST(test_torn_exit_record_counts_as_none),
         TEST(test_reused_pid_is_never_signalled),
         TEST(test_start_after_an_attempt_that_began_nothing_is_a_first_start),
+        TEST(test_recover_of_an_attempt_that_began_nothing_leaves_no_file),
         TEST(test_older_shim_is_served_with_what_it_knows),
     };
     const struct CMUnitTest on_v1[] = {ON_CGROUPS};

@@ -172,6 +172,44 @@ def a_damaged_alloc_record_is_ended_from_its_tasks():
     node.finish()
 
 
+def a_damaged_specification_costs_no_running_payload():
+    """R-21: it is put aside, the payload runs on, and the alloc can still be ended and removed."""
+    node = Node()
+    node.start()
+    node.run_job(service(sleeper()))
+    wait_for('the task', node.running)
+    alloc, pid = node.alloc('job', 'g')['ID'], node.await_pid('sleep 1000')
+    node.kill()
+    data = os.path.join(node.data, 'client/journal/data.mdb')
+    assert flip(data, b'alloc/' + alloc.encode(), 24) > 0
+    node.start()
+    wait_for('the task to be found again', node.running)
+    assert node.pid_of('sleep 1000') == pid
+    assert 'quarantine table=spec' in node.log()
+    node.finish()
+
+
+def a_damaged_job_is_whole_again_when_it_is_registered_again():
+    """R-21, I-1: what runs of it is found, not doubled."""
+    node = Node()
+    node.start()
+    node.run_job(service(sleeper()))
+    wait_for('the task', node.running)
+    alloc, pid = node.alloc('job', 'g')['ID'], node.await_pid('sleep 1000')
+    node.kill()
+    data = os.path.join(node.data, 'client/journal/data.mdb')
+    assert flip(data, b'job/default/job', 24) > 0
+    node.start()
+    wait_for('the task to be found again', node.running)
+    assert node.pid_of('sleep 1000') == pid
+    node.run_job(service(sleeper()))
+    wait_for('the old alloc to be replaced', lambda: start_ticks(pid) is None and node.running())
+    assert node.alloc('job', 'g')['ID'] != alloc
+    node.await_pid('sleep 1000')
+    assert len([line for line in node.payloads().values() if line == 'sleep 1000']) == 1
+    node.finish()
+
+
 def an_empty_journal_beside_living_payloads_is_no_first_start():
     """R-67, I-1: what carries our mark and belongs to nothing is ended, not doubled."""
     node = Node()
@@ -202,5 +240,7 @@ if __name__ == '__main__':
         counters_go_on_over_restarts_of_the_daemon,
         one_damaged_record_costs_one_alloc,
         a_damaged_alloc_record_is_ended_from_its_tasks,
+        a_damaged_specification_costs_no_running_payload,
+        a_damaged_job_is_whole_again_when_it_is_registered_again,
         an_empty_journal_beside_living_payloads_is_no_first_start,
     ]))
