@@ -129,6 +129,8 @@ static void answer_hook(struct sim *sim, struct sim_call *call)
         check(code == 0);
         outcome->results_bytes = results.used;
     }
+    if (call->code == 0 && !task && call->phase == PHASE_POSTRUN && call->hook < ALLOC_HOOK_COUNT)
+        sim_alloc_of(sim, &call->whom)->torn |= (uint8_t)(1u << call->hook);
     uint8_t event = call->code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE)
                                     : (task ? TE_HOOK_FAILED : AE_HOOK_FAILED);
     sim_call_done(sim, call, event, outcome);

@@ -237,6 +237,7 @@ static void tell_exit(struct sim *sim, struct sim_attempt *attempt)
     struct exited exited = exited_of(attempt);
 
     attempt->reported = 0;
+    attempt->said = sim->incarnation;
     sim_check_exit(sim, attempt, &exited);
     agent_news(sim->core, id_of(sim, attempt), attempt->generation, TE_EXITED, &exited);
 }
@@ -425,6 +426,8 @@ static void finish_destroy(struct sim *sim, struct sim_call *call)
         return;
     }
     conclude(sim, attempt);
+    if (attempt->said == sim->incarnation)
+        attempt->written = 0; /* a crash before that is committed loses it */
     remove_rest(attempt);
     sim_call_done(sim, call, TE_REAPED, NULL);
 }
@@ -599,6 +602,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
         if (attempt->shim != SHIM_ALIVE)
             return;
         attempt->record = RECORD_ENDED;
+        attempt->written = 1;
         sim_later(sim, 1, SE_SHIM_END, event->index, attempt->epoch);
         return;
     case SE_SHIM_END:
