@@ -96,8 +96,10 @@ static int read_flags(struct laboratory *lab)
 static void apply_cuts(const struct laboratory *lab, struct sim_script *script)
 {
     for (int i = 0; i < SIM_CUTS_MAX; i++) {
-        if (lab->cuts[i] != 0)
-            script->cuts[i] = lab->cuts[i];
+        if (lab->cuts[i] == 0)
+            continue;
+        script->cuts[i] = lab->cuts[i];
+        script->varied = 1;
     }
     if (lab->fate != 0)
         script->fate_of_cut = lab->fate;

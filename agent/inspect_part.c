@@ -76,9 +76,7 @@ static bool has_journal(const char *path, const char *below, char to[INSPECT_PAT
            text_format(file, sizeof(file), "%s/data.mdb", to) && stat(file, &about) == 0;
 }
 
-/* The directory of the journal: PATH itself, below a data directory, or around PATH if that is the
- * data file. */
-static int find_journal(struct inspect *inspect, const char *path, struct err *err)
+int inspect_locate(const char *path, char ret_path[INSPECT_PATH_SIZE], struct err *err)
 {
     static const char *const below[] = {"", "/client/journal", "/journal"};
     struct stat about;
@@ -92,14 +90,14 @@ static int find_journal(struct inspect *inspect, const char *path, struct err *e
         if (!text_equal(name, "data.mdb"))
             return err_set(err, ERR_INVALID, "%s is neither a directory nor a data.mdb", path);
         if (slash == NULL)
-            (void)text_copy(inspect->path, sizeof(inspect->path), "."); /* fits */
+            (void)text_copy(ret_path, INSPECT_PATH_SIZE, "."); /* fits */
         else
-            (void)text_format(inspect->path, sizeof(inspect->path), "%.*s/", (int)(slash - path),
+            (void)text_format(ret_path, INSPECT_PATH_SIZE, "%.*s/", (int)(slash - path),
                               path); /* it was opened by this name, so it is short enough */
         return 0;
     }
     for (size_t i = 0; i < COUNT_OF(below); i++) {
-        if (has_journal(path, below[i], inspect->path))
+        if (has_journal(path, below[i], ret_path))
             return 0;
         if (errno == EACCES)
             number = errno;
@@ -121,7 +119,7 @@ int inspect_open(struct inspect *inspect, enum journal_mode mode, struct err *er
         path = getenv("CAIRN_DATA_DIR");
     if (path == NULL || path[0] == '\0')
         path = "/var/lib/cairn";
-    int code = find_journal(inspect, path, err);
+    int code = inspect_locate(path, inspect->path, err);
     if (code == 0)
         code = journal_open(inspect->path, mode, &inspect->journal, err);
     return code;

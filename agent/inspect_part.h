@@ -41,7 +41,7 @@ enum inspect_flag {
         FLAG_COUNT,
 };
 
-enum { INSPECT_ARGS_MAX = 2, INSPECT_PATH_SIZE = 4096, ID_SHORT = 8 };
+enum { INSPECT_ARGS_MAX = 2, ID_SHORT = 8 };
 
 /* Where the log stands at one event. */
 struct moment {

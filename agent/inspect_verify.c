@@ -112,8 +112,7 @@ bool verifying_has_record(struct verifying *verifying, const struct machine_id *
 
 /* --- damage --- */
 
-/* "task/<id>", as the journal names the keys of records. */
-static bool id_of_key(const char *key, struct machine_id *ret_id)
+bool inspect_id_of_key(const char *key, struct machine_id *ret_id)
 {
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
         const char *name = machine_kind_name((enum machine_kind)kind);
@@ -148,7 +147,7 @@ void verifying_bad(void *ctx, const char *table, const char *key, const void *by
         check_gap(verifying, sequence);
         finding.sequence = verifying->hole = verifying->previous.sequence = sequence;
     }
-    if (kind == FINDING_DAMAGED_RECORD && id_of_key(key, &id)) {
+    if (kind == FINDING_DAMAGED_RECORD && inspect_id_of_key(key, &id)) {
         finding.id = id;
         verifying_present_add(verifying, &id)->damaged = true;
     }

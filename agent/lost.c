@@ -3,6 +3,40 @@
 #include "server/jobspec.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Noted during the walk, adopted after it. */
+struct bereft {
+    const struct agent *core;
+    char (*ids)[UUID_TEXT_SIZE];
+    size_t count;
+};
+
+static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t length)
+{
+    struct bereft *bereft = ctx;
+    const char *id = key + strlen("alloc/");
+
+    (void)bytes; /* read when it is adopted */
+    (void)length;
+    if (!uuid_is_valid(id) || agent_alloc(bereft->core, id) != NULL)
+        return true;
+    bereft->ids = realloc(bereft->ids, (bereft->count + 1) * sizeof(*bereft->ids));
+    check(bereft->ids != NULL);
+    (void)text_copy(bereft->ids[bereft->count++], UUID_TEXT_SIZE, id); /* a UUID */
+    return true;
+}
+
+int lost_adopt(struct journal *journal, struct agent *core, struct err *err)
+{
+    struct bereft bereft = {.core = core};
+    int code = journal_each_spec(journal, "alloc/", note_bereft, &bereft, err);
+
+    for (size_t i = 0; i < bereft.count; i++)
+        agent_adopt(core, bereft.ids[i]);
+    free(bereft.ids);
+    return code;
+}
 
 /* A task of a lost alloc whose record is lost, too. */
 static void add_lost_task(struct alloc_assign *assign, const struct task_spec *task)
@@ -23,19 +57,12 @@ static void add_lost_task(struct alloc_assign *assign, const struct task_spec *t
     (void)text_copy(member->name, sizeof(member->name), task->name); /* bounded when decoded */
 }
 
-void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign *assign)
+void lost_alloc_text(const char *text, size_t length, struct alloc_assign *assign)
 {
-    char key[JOURNAL_KEY_SIZE], *text;
     struct alloc_spec *spec;
     struct err err;
-    size_t length;
 
-    if (!text_format(key, sizeof(key), "alloc/%s", alloc) ||
-        journal_spec_read(journal, key, &text, &length, &err) < 0)
-        return;
-    int code = jobspec_decode_alloc(text, length, &spec, &err);
-    free(text);
-    if (code < 0)
+    if (jobspec_decode_alloc(text, length, &spec, &err) < 0)
         return;
     (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
     (void)text_copy(assign->job_id, sizeof(assign->job_id),
@@ -47,4 +74,17 @@ void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign 
     for (size_t i = 0; i < spec->tasks_count; i++)
         add_lost_task(assign, &spec->tasks[i]);
     alloc_spec_free(spec);
+}
+
+void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign *assign)
+{
+    char key[JOURNAL_KEY_SIZE], *text;
+    struct err err;
+    size_t length;
+
+    if (!text_format(key, sizeof(key), "alloc/%s", alloc) ||
+        journal_spec_read(journal, key, &text, &length, &err) < 0)
+        return;
+    lost_alloc_text(text, length, assign);
+    free(text);
 }

@@ -1,7 +1,6 @@
 /* Identity, clock and facts of this node.  One journal record, "node", holds the first two. */
 #include "agent/node.h"
 
-#include "agent/clock.h"
 #include "agent/version.h"
 
 #include "io/log.h"
@@ -77,9 +76,7 @@ static bool take_id(char to[UUID_TEXT_SIZE], const json_t *object, const char *n
     return text != NULL && uuid_is_valid(text) && text_copy(to, UUID_TEXT_SIZE, text);
 }
 
-/* Reads what the journal knows; ERR_GONE on the first start. */
-static int read_stored(struct node *node, struct journal *journal, char boot_id[UUID_TEXT_SIZE],
-                       struct err *err)
+static int read_stored(struct node *node, struct journal *journal, struct err *err)
 {
     char *text;
     size_t length;
@@ -90,15 +87,27 @@ static int read_stored(struct node *node, struct journal *journal, char boot_id[
     json_t *stored = json_loadb(text, length, 0, NULL);
     free(text);
     bool whole = take_id(node->id, stored, "id") && take_id(node->secret, stored, "secret") &&
-                 take_id(boot_id, stored, "boot_id");
+                 take_id(node->boot_id, stored, "boot_id");
     node->clock_offset_ms =
         (uint64_t)json_integer_value(json_object_get(stored, "clock_offset_ms"));
     json_decref(stored);
     return whole ? 0 : err_set(err, ERR_CORRUPT, "the node's identity in the journal is damaged");
 }
 
-/* Owned by the caller. */
-static char *encode(const struct node *node)
+int node_recall(struct node *node, struct journal *journal, struct clock_last *ret_last,
+                struct err *err)
+{
+    struct last last;
+    int code = read_last(journal, &last, err);
+
+    if (code < 0)
+        return code;
+    *ret_last = last.clock;
+    node->last_turn = last.turn;
+    return read_stored(node, journal, err);
+}
+
+char *node_encode(const struct node *node)
 {
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:I}", "id", node->id, "secret", node->secret, "boot_id",
@@ -112,7 +121,7 @@ static char *encode(const struct node *node)
 
 static int store(const struct node *node, struct journal *journal, struct err *err)
 {
-    char *text = encode(node);
+    char *text = node_encode(node);
     struct journal_blob blob = {.bytes = text, .length = strlen(text)};
     (void)text_copy(blob.key, sizeof(blob.key), key); /* fits */
     struct journal_batch batch = {.metas = &blob, .metas_count = 1};
@@ -125,7 +134,7 @@ void node_keep(const struct node *node, struct agent *core)
 {
     if (!node->changed)
         return;
-    char *text = encode(node);
+    char *text = node_encode(node);
     agent_meta(core, key, text, strlen(text));
     free(text);
 }
@@ -210,17 +219,17 @@ static void collect_attributes(struct node *node, const struct config *config)
 int node_init(struct node *node, struct journal *journal, const struct config *config,
               struct err *err)
 {
-    char boot_id[UUID_TEXT_SIZE] = "";
-    struct last last;
+    char boot_id[UUID_TEXT_SIZE];
+    struct clock_last last;
 
     *node = (struct node){0};
-    int code = read_last(journal, &last, err);
-    if (code == 0)
-        code = proc_boot_id(node->boot_id, err);
-    if (code < 0)
+    int code = node_recall(node, journal, &last, err);
+    bool first = code == ERR_GONE;
+    if (code < 0 && !first)
         return code;
-    code = read_stored(node, journal, boot_id, err);
-    if (code == ERR_GONE) {
+    (void)text_copy(boot_id, sizeof(boot_id), node->boot_id); /* same size */
+    code = proc_boot_id(node->boot_id, err);
+    if (code == 0 && first) {
         code = random_id(node->id, err);
         if (code == 0)
             code = random_id(node->secret, err);
@@ -232,9 +241,8 @@ int node_init(struct node *node, struct journal *journal, const struct config *c
     take_mark(node, config->state_dir);
     uint64_t offset_ms = node->clock_offset_ms;
     node->rebooted = boot_id[0] != '\0' && !text_equal(boot_id, node->boot_id);
-    node->last_turn = last.turn;
     node->clock_offset_ms =
-        clock_continue(offset_ms, node->rebooted, &last.clock, loop_now_ms(), loop_now_unix_ns());
+        clock_continue(offset_ms, node->rebooted, &last, loop_now_ms(), loop_now_unix_ns());
     node->changed = node->rebooted || node->clock_offset_ms != offset_ms;
     if (code == 0)
         code = host_read_facts(config->data_dir, &node->facts, err);

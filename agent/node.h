@@ -9,6 +9,7 @@
 #define CAIRN_AGENT_NODE_H
 
 #include "agent/agent.h"
+#include "agent/clock.h"
 #include "agent/config.h"
 #include "hooks/hooks.h"
 #include "io/host.h"
@@ -35,6 +36,14 @@ struct node {
  * a file, so that who loses the journal still finds what runs (I-17).  Reads the host's facts. */
 int node_init(struct node *node, struct journal *journal, const struct config *config,
               struct err *err);
+/* What JOURNAL knows of the node that wrote it, as it was then: id, secret, boot id, clock offset,
+ * turn, and the newest event; nothing else is set.  ERR_GONE: no identity was ever stored. */
+int node_recall(struct node *node, struct journal *journal, struct clock_last *ret_last,
+                struct err *err);
+
+/* The entry "node" of the journal's meta, owned by the caller. */
+char *node_encode(const struct node *node);
+
 /* Lets the next commit of CORE, which must be that of the restore, take the boot id and the clock
  * along.  Not before: a daemon that died in between would forget that the host was rebooted, and a
  * full disk would keep it from starting at all. */

@@ -25,7 +25,7 @@ enum { SIM_ROWS_MAX = 256, SIM_VIOLATION_SIZE = 512 };
 
 struct sim_result {
     enum sim_outcome outcome;
-    uint8_t invariant;               /* 1 to 40; 0: none by number */
+    uint8_t invariant;               /* 1 to 40; 0: none by number, as a story's expectation */
     char text[SIM_VIOLATION_SIZE];   /* what was violated, "" if nothing */
     uint64_t hash;                   /* of everything that happened, in order */
     uint64_t events, turns, effects; /* steps of machines, commits, effects */
@@ -55,12 +55,20 @@ void sim_free(struct sim *sim);
 void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print, void *ctx,
              struct sim_result *ret_result);
 
+/* From the next world on, commits go to JOURNAL, too, which is new and open for writing, or holds
+ * what the worlds begin from.  Of the first INCARNATIONS only (0: of all): then it stays as the
+ * last one's crash has left it.  NULL: no more. */
+struct journal;
+void sim_set_journal(struct sim *sim, struct journal *journal, uint32_t incarnations);
+
 /* --- stories --- */
 
-/* The named story's text, or NULL; number NUMBER's name, or NULL behind the last. */
-const char *sim_story_text(const char *name);
+/* Number NUMBER's name, or NULL behind the last; the named story's text, what it is about in one
+ * line, and the entries of restore-failures.md that it covers ("R-01 R-15"), or NULL. */
 const char *sim_story_name(size_t number);
+const char *sim_story_text(const char *name);
 const char *sim_story_about(const char *name);
+const char *sim_story_covers(const char *name);
 
 /* --- every crash point of a script --- */
 

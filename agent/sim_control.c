@@ -9,6 +9,7 @@
  */
 #include "agent/sim_world.h"
 
+#include "agent/lost.h"
 #include "fsm/policy.h"
 
 #include <stdlib.h>
@@ -56,6 +57,8 @@ static void end_request(struct sim *sim, uint64_t reply, enum sim_request_state 
         return;
     }
     request->state = (uint8_t)state;
+    sim_fact(sim, state == REQUEST_DONE ? SIM_FACT_DONE : SIM_FACT_REFUSED, &request->whom,
+             request->event);
     sim_say(sim, "answer to %s of %s: %s",
             fsm_event_name(fsm_definition((enum machine_kind)request->whom.kind), request->event),
             sim_id(sim, &request->whom)->text, state == REQUEST_DONE ? "done" : "refused");
@@ -182,6 +185,8 @@ static struct volume_define claim_define(const struct sim *sim, const struct sim
 {
     struct volume_define define = {.access_mode = 1};
 
+    if (sim->disks[claim->disk].past != NULL)
+        return *sim->disks[claim->disk].past;
     (void)text_copy(define.plugin, sizeof(define.plugin),
                     machine_id_name(&sim->plugins[claim->plugin].id)); /* fits */
     (void)text_copy(define.namespace, sizeof(define.namespace), "default");
@@ -256,6 +261,11 @@ void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
 
     if (left == NULL)
         return;
+    if (((const struct sim *)ctx)->start != NULL) {
+        if (left->spec != NULL)
+            lost_alloc_text(left->spec, left->spec_length, assign);
+        return;
+    }
     name_job(left, assign);
     add_members(left, assign);
 }
@@ -263,8 +273,11 @@ void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,
                      struct volume_define *ret_define)
 {
-    const struct sim_alloc_state *left = specified(ctx, alloc);
+    const struct sim *sim = ctx;
+    const struct sim_alloc_state *left = specified(sim, alloc);
 
+    if (sim->start != NULL)
+        return false; /* specifications as they are today know of no claims */
     for (int c = 0; left != NULL && c < left->claims_count; c++) {
         if (text_equal(machine_id_name(&left->claims[c].id), name)) {
             *ret_define = claim_define(ctx, &left->claims[c]);
@@ -282,6 +295,8 @@ void sim_define_plugins(struct sim *sim)
         struct plugin_define define = {.type = PLUGIN_CSI_NODE};
 
         (void)text_copy(define.plugin, sizeof(define.plugin), machine_id_name(&plugin->id));
+        if (plugin->past != NULL)
+            define = plugin->past->define;
         if (!there && !plugin->removed)
             agent_tell(sim->core, &plugin->id, PE_DEFINE, &define);
         if (there && plugin->removed)
@@ -487,6 +502,8 @@ static void push(struct sim *sim)
         state->pushed_digest = lags(sim, a) ? 0 : visible(sim, a);
         state->pushed_revision = alloc->status_revision;
         state->reported_status = alloc->client_status;
+        struct sim_whom whom = {MACHINE_ALLOC, (int8_t)a, -1};
+        sim_fact(sim, SIM_FACT_TOLD, &whom, alloc->client_status);
         any = true;
     }
     if (any)

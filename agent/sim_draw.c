@@ -8,16 +8,26 @@
  * A call takes at most one drawn argument: in which order arguments are evaluated is up to the
  * compiler, and a seed has to be the same world for all of them.
  */
-#include "agent/sim_script.h"
+#include "agent/sim_started.h"
 
 #include "fsm/alloc.h"
 #include "fsm/task.h"
 
 #include <string.h>
 
+/* Who there is for things to happen to: what the script made, or what a journal holds. */
+struct cast {
+    size_t allocs, plugins;
+    struct company {
+        uint16_t tasks, claims;
+    } drawn[SIM_ALLOCS_MAX];
+    const struct sim_start *start; /* NULL: those above */
+};
+
 struct pen {
     struct rng rng;
     struct sim_script *script;
+    struct cast cast;
     uint64_t horizon_ms;
     bool large, calm; /* calm: crashes are the only trouble */
 };
@@ -119,8 +129,8 @@ static void add(struct pen *pen, enum sim_action action, struct sim_whom whom, u
 {
     struct sim_script *script = pen->script;
 
-    if (script->steps_count == SIM_STEPS_MAX)
-        return;
+    if (script->steps_count == SIM_STEPS_MAX || whom.kind == MACHINE_KIND_COUNT)
+        return; /* there are enough, or there is nobody to whom it could happen */
     script->steps[script->steps_count++] = (struct sim_step){
         .moment = SIM_AT,
         .at_ms = at_ms,
@@ -130,17 +140,28 @@ static void add(struct pen *pen, enum sim_action action, struct sim_whom whom, u
     };
 }
 
+static struct company company_of(const struct pen *pen, const struct sim_whom *whom)
+{
+    size_t alloc = (size_t)whom->alloc;
+
+    if (pen->cast.start == NULL)
+        return pen->cast.drawn[alloc];
+    return (struct company){pen->cast.start->allocs[alloc].tasks_count,
+                            pen->cast.start->allocs[alloc].claims_count};
+}
+
 static struct sim_whom any_alloc(struct pen *pen)
 {
-    return (struct sim_whom){MACHINE_ALLOC, (int8_t)below(pen, pen->script->allocs_count), -1};
+    return (struct sim_whom){MACHINE_ALLOC, (int16_t)below(pen, pen->cast.allocs), -1};
 }
 
 static struct sim_whom any_task(struct pen *pen)
 {
     struct sim_whom whom = any_alloc(pen);
+    uint16_t count = company_of(pen, &whom).tasks;
 
-    whom.kind = MACHINE_TASK;
-    whom.member = (int8_t)below(pen, pen->script->allocs[(unsigned)whom.alloc].tasks_count);
+    whom.kind = count == 0 ? MACHINE_KIND_COUNT : MACHINE_TASK;
+    whom.member = (int16_t)below(pen, count);
     return whom;
 }
 
@@ -148,19 +169,19 @@ static struct sim_whom any_task(struct pen *pen)
 static struct sim_whom any_claim(struct pen *pen)
 {
     struct sim_whom whom = any_alloc(pen);
-    uint8_t count = pen->script->allocs[(unsigned)whom.alloc].claims_count;
+    uint16_t count = company_of(pen, &whom).claims;
 
     whom.kind = count == 0 ? MACHINE_KIND_COUNT : MACHINE_VOLUME;
-    whom.member = (int8_t)below(pen, count);
+    whom.member = (int16_t)below(pen, count);
     return whom;
 }
 
 static struct sim_whom any_plugin(struct pen *pen)
 {
-    uint8_t count = pen->script->plugins_count;
+    size_t count = pen->cast.plugins;
 
     return (struct sim_whom){count == 0 ? MACHINE_KIND_COUNT : MACHINE_PLUGIN, -1,
-                             (int8_t)below(pen, count)};
+                             (int16_t)below(pen, count)};
 }
 
 static struct sim_whom any_machine(struct pen *pen)
@@ -173,11 +194,32 @@ static struct sim_whom any_machine(struct pen *pen)
     return whom.kind == MACHINE_KIND_COUNT ? any_task(pen) : whom;
 }
 
+/* What users ask for by the way.  A time is drawn before whom it is about, here and below: the
+ * order in which a call's arguments are drawn would be the compiler's. */
+static void draw_users(struct pen *pen)
+{
+    static const struct {
+        uint8_t action;
+        bool task;
+    } requests[] = {{SIM_DO_RESTART, false}, {SIM_DO_RESTART_TASK, true}, {SIM_DO_SIGNAL, true}};
+
+    for (uint64_t n = below(pen, 4); n > 0 && !pen->calm; n--) {
+        struct sim_whom claim = any_claim(pen);
+        for (size_t i = 0; i < COUNT_OF(requests); i++) {
+            uint64_t at_ms = below(pen, pen->horizon_ms);
+            add(pen, (enum sim_action)requests[i].action,
+                requests[i].task ? any_task(pen) : any_alloc(pen), at_ms, 0);
+        }
+        if (claim.kind != MACHINE_KIND_COUNT)
+            add(pen, SIM_DO_DETACH, claim, below(pen, pen->horizon_ms), 0);
+    }
+}
+
 static void draw_wishes(struct pen *pen)
 {
     uint64_t stopped_ms = 0; /* when the last one is that is */
 
-    for (int8_t a = 0; a < pen->script->allocs_count; a++) {
+    for (int16_t a = 0; a < pen->script->allocs_count; a++) {
         struct sim_whom whom = {MACHINE_ALLOC, a, -1};
         uint64_t at_ms = chance(pen, 1, 2) ? 0 : below(pen, pen->horizon_ms / 3);
         if (stopped_ms != 0 && chance(pen, 1, 3))
@@ -190,17 +232,21 @@ static void draw_wishes(struct pen *pen)
         if (chance(pen, 1, 4))
             add(pen, SIM_DO_DESTROY, whom, at_ms + below(pen, pen->horizon_ms), 0);
     }
-    for (uint64_t n = below(pen, 4); n > 0 && !pen->calm; n--) {
-        struct sim_whom claim = any_claim(pen);
-        uint64_t at_ms = below(pen, pen->horizon_ms);
-        add(pen, SIM_DO_RESTART, any_alloc(pen), at_ms, 0);
-        at_ms = below(pen, pen->horizon_ms);
-        add(pen, SIM_DO_RESTART_TASK, any_task(pen), at_ms, 0);
-        at_ms = below(pen, pen->horizon_ms);
-        add(pen, SIM_DO_SIGNAL, any_task(pen), at_ms, 0);
-        if (claim.kind != MACHINE_KIND_COUNT)
-            add(pen, SIM_DO_DETACH, claim, below(pen, pen->horizon_ms), 0);
+    draw_users(pen);
+}
+
+/* Of allocs that are there already: few are to end. */
+static void draw_ends(struct pen *pen)
+{
+    static const uint8_t actions[] = {SIM_DO_STOP, SIM_DO_DESTROY};
+
+    for (size_t i = 0; i < COUNT_OF(actions); i++) {
+        for (uint64_t n = below(pen, 3); n > 0; n--) {
+            uint64_t at_ms = below(pen, pen->horizon_ms);
+            add(pen, (enum sim_action)actions[i], any_alloc(pen), at_ms, 0);
+        }
     }
+    draw_users(pen);
 }
 
 static uint64_t draw_down_ms(struct pen *pen)
@@ -327,9 +373,37 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
         script->plugins[p].stages = chance(&pen, 2, 3);
         script->plugins_count++;
     }
-    for (unsigned a = 0; a < allocs; a++)
+    for (unsigned a = 0; a < allocs; a++) {
         draw_alloc(&pen, a);
+        pen.cast.drawn[a].tasks = script->allocs[a].tasks_count;
+        pen.cast.drawn[a].claims = script->allocs[a].claims_count;
+    }
+    pen.cast.allocs = allocs;
+    pen.cast.plugins = plugins;
     draw_wishes(&pen);
+    draw_crashes(&pen);
+    if (!pen.calm)
+        draw_troubles(&pen);
+}
+
+void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script)
+{
+    struct pen pen = {
+        .rng = rng_init(seed),
+        .script = ret_script,
+        .cast = {.allocs = start->allocs_count, .plugins = start->plugins_count, .start = start},
+    };
+
+    *ret_script = sim_start_script(start, SIM_AWAY_DRAWN);
+    ret_script->seed = rng_next(&pen.rng);
+    ret_script->latency = 1;
+    ret_script->batching = chance(&pen, 3, 4);
+    pen.calm = chance(&pen, 1, 3);
+    pen.horizon_ms = 5000 + below(&pen, 60000);
+    ret_script->heal_ms = pen.horizon_ms + below(&pen, 3000);
+    if (pen.cast.allocs == 0)
+        return;
+    draw_ends(&pen);
     draw_crashes(&pen);
     if (!pen.calm)
         draw_troubles(&pen);

@@ -112,23 +112,43 @@ static void apply_task_hook(struct sim *sim, struct sim_call *call)
         task->prestarted |= 1u << call->hook;
 }
 
+/* A hook that runs again makes what it made before. */
+static void leave_results(const struct sim_task_state *task, uint8_t hook,
+                          struct hook_outcome *outcome)
+{
+    struct results results = {outcome->results, 0, RESULTS_BYTES_MAX};
+    struct result result;
+    uint32_t at = 0;
+    int code = 0;
+
+    if ((task->past_hooks >> hook & 1u) == 0) {
+        code = results_set(&results, hook, RESULT_ENV, task_hook_name(hook), "made", 4);
+    } else {
+        while (code == 0 &&
+               results_next(task->past->results, task->past->results_bytes, &at, &result)) {
+            if (result.hook == hook)
+                code = results_set(&results, hook, (enum result_kind)result.kind, result.key,
+                                   result.value, result.value_length);
+        }
+    }
+    check(code == 0); /* it was as much once */
+    outcome->results_bytes = results.used;
+}
+
 static void answer_hook(struct sim *sim, struct sim_call *call)
 {
     bool task = call->whom.kind == MACHINE_TASK;
-    uint8_t room[sizeof(struct hook_outcome) + 128] __attribute__((aligned(8))) = {0};
+    uint8_t room[sizeof(struct hook_outcome) + RESULTS_BYTES_MAX] __attribute__((aligned(8)));
     struct hook_outcome *outcome = (struct hook_outcome *)(void *)room;
 
-    outcome->code = call->code;
-    outcome->hook = call->hook;
-    outcome->recoverable = !call->hard;
+    *outcome = (struct hook_outcome){
+        .code = call->code,
+        .hook = call->hook,
+        .recoverable = !call->hard,
+    };
     (void)text_copy(outcome->text, sizeof(outcome->text), call->text); /* fits */
-    if (call->code == 0 && task && call->phase == PHASE_PRESTART && call->hook < TASK_HOOK_COUNT) {
-        struct results results = {outcome->results, 0, 128};
-        int code =
-            results_set(&results, call->hook, RESULT_ENV, task_hook_name(call->hook), "made", 4);
-        check(code == 0);
-        outcome->results_bytes = results.used;
-    }
+    if (call->code == 0 && task && call->phase == PHASE_PRESTART && call->hook < TASK_HOOK_COUNT)
+        leave_results(sim_task_of(sim, &call->whom), call->hook, outcome);
     if (call->code == 0 && !task && call->phase == PHASE_POSTRUN && call->hook < ALLOC_HOOK_COUNT)
         sim_alloc_of(sim, &call->whom)->torn |= (uint8_t)(1u << call->hook);
     uint8_t event = call->code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE)

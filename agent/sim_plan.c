@@ -198,6 +198,60 @@ static void plan_script(struct sim *sim, const struct sim_script *script)
     }
 }
 
+/* --- from a journal --- */
+
+static void count_start(struct sim *sim, const struct sim_start *start)
+{
+    sim->allocs_count = (int)start->allocs_count;
+    sim->tasks_count = (int)start->tasks_count;
+    sim->claims_count = (int)start->claims_count;
+    sim->plugins_count = (int)start->plugins_count;
+    sim->disks_count = (int)start->disks_count;
+}
+
+static void plan_start_alloc(struct sim *sim, const struct sim_started_alloc *from,
+                             struct sim_alloc_state *alloc)
+{
+    alloc->id = from->id;
+    alloc->plan = &from->plan;
+    alloc->after = from->after;
+    alloc->specified = from->specified;
+    alloc->spec = from->spec;
+    alloc->spec_length = from->spec_length;
+    alloc->tasks = &sim->tasks[from->tasks];
+    alloc->claims = &sim->claims[from->claims];
+    alloc->tasks_count = from->tasks_count;
+    alloc->claims_count = from->claims_count;
+}
+
+static void plan_start(struct sim *sim, const struct sim_start *start)
+{
+    for (int a = 0; a < sim->allocs_count; a++)
+        plan_start_alloc(sim, &start->allocs[a], &sim->allocs[a]);
+    for (int t = 0; t < sim->tasks_count; t++) {
+        const struct machine *record = sim_kept_record(start->tasks[t].kept);
+        sim->tasks[t].id = start->tasks[t].id;
+        sim->tasks[t].plan = &start->tasks[t].plan;
+        sim->tasks[t].past = record == NULL ? NULL : task_of(record);
+        sim->tasks[t].newest = -1;
+    }
+    for (int c = 0; c < sim->claims_count; c++) {
+        sim->claims[c].id = start->claims[c].id;
+        sim->claims[c].plugin = start->claims[c].plugin;
+        sim->claims[c].disk = start->claims[c].disk;
+    }
+    for (int p = 0; p < sim->plugins_count; p++) {
+        const struct machine *record = sim_kept_record(start->plugins[p].kept);
+        sim->plugins[p].id = start->plugins[p].id;
+        sim->plugins[p].stages = start->plugins[p].stages;
+        sim->plugins[p].past = record == NULL ? NULL : plugin_of(record);
+    }
+    for (int d = 0; d < sim->disks_count; d++) {
+        sim->disks[d].plugin = start->disks[d].plugin;
+        sim->disks[d].past = &start->disks[d].define;
+    }
+}
+
 static void enter_names(struct sim *sim)
 {
     for (int a = 0; a < sim->allocs_count; a++) {
@@ -213,8 +267,14 @@ static void enter_names(struct sim *sim)
 
 void sim_plan(struct sim *sim)
 {
-    count_script(sim, sim->script);
+    if (sim->start != NULL)
+        count_start(sim, sim->start);
+    else
+        count_script(sim, sim->script);
     make_room(sim);
-    plan_script(sim, sim->script);
+    if (sim->start != NULL)
+        plan_start(sim, sim->start);
+    else
+        plan_script(sim, sim->script);
     enter_names(sim);
 }

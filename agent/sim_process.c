@@ -33,77 +33,6 @@ enum {
     DRIVER_GIVE_UP, /* the bound is reached */
 };
 
-/* --- attempts --- */
-
-struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation)
-{
-    int32_t at = sim->allocs[alloc].tasks[task].newest;
-
-    while (at >= 0 && sim->attempts[at].generation != generation)
-        at = sim->attempts[at].next;
-    return at < 0 ? NULL : &sim->attempts[at];
-}
-
-static size_t number_of(const struct sim *sim, const struct sim_attempt *attempt)
-{
-    return (size_t)(attempt - sim->attempts);
-}
-
-static struct sim_attempt *attempt_of(struct sim *sim, const struct sim_call *call)
-{
-    return sim_attempt(sim, call->whom.alloc, call->whom.member, call->generation);
-}
-
-static struct sim_attempt *new_attempt(struct sim *sim, const struct sim_call *call)
-{
-    struct sim_task_state *task = sim_task_of(sim, &call->whom);
-
-    check(sim->attempts_count < sim->attempts_max);
-    struct sim_attempt *attempt = &sim->attempts[sim->attempts_count];
-    *attempt = (struct sim_attempt){
-        .generation = call->generation,
-        .alloc = call->whom.alloc,
-        .task = call->whom.member,
-        .next = task->newest,
-    };
-    task->newest = (int32_t)sim->attempts_count++;
-    return attempt;
-}
-
-bool sim_attempt_lives(const struct sim_attempt *attempt)
-{
-    return attempt->payload == PAYLOAD_RUNNING || attempt->descendants;
-}
-
-bool sim_attempt_exists(const struct sim_attempt *attempt)
-{
-    return sim_attempt_lives(attempt) || attempt->begun || attempt->shim == SHIM_STARTING ||
-           attempt->shim == SHIM_ALIVE;
-}
-
-bool sim_alloc_lives(const struct sim *sim, int alloc)
-{
-    for (int t = 0; t < sim->allocs[alloc].tasks_count; t++) {
-        for (int32_t at = sim->allocs[alloc].tasks[t].newest; at >= 0;
-             at = sim->attempts[at].next) {
-            if (sim_attempt_lives(&sim->attempts[at]))
-                return true;
-        }
-    }
-    return false;
-}
-
-static const struct sim_task *task_of_attempt(const struct sim *sim,
-                                              const struct sim_attempt *attempt)
-{
-    return sim->allocs[attempt->alloc].tasks[attempt->task].plan;
-}
-
-static const struct machine_id *id_of(const struct sim *sim, const struct sim_attempt *attempt)
-{
-    return &sim->allocs[attempt->alloc].tasks[attempt->task].id;
-}
-
 /* --- the payload's and the shim's life --- */
 
 /* How long it runs by itself; 0: until it is told to stop.  In a healed world services last and
@@ -111,7 +40,7 @@ static const struct machine_id *id_of(const struct sim *sim, const struct sim_at
 static uint64_t life_ms(const struct sim *sim, const struct sim_attempt *attempt)
 {
     const struct sim_alloc *alloc = sim->allocs[attempt->alloc].plan;
-    const struct sim_task *task = task_of_attempt(sim, attempt);
+    const struct sim_task *task = sim_attempt_plan(sim, attempt);
     bool lasts = policy_restarts_on_success(alloc->batch, (enum spec_lifecycle)task->lifecycle,
                                             task->sidecar);
 
@@ -125,33 +54,35 @@ static void begin_payload(struct sim *sim, struct sim_attempt *attempt)
     attempt->payload = PAYLOAD_RUNNING;
     attempt->shim = SHIM_ALIVE;
     attempt->starts++;
-    attempt->pid = ++sim->next_pid;
     attempt->boot = sim->boot;
-    sim_say(sim, "payload of %s generation %u runs", id_of(sim, attempt)->text,
+    attempt->process = sim_process_new(sim);
+    sim_attempt_note(sim, SIM_FACT_STARTS, attempt);
+    sim_say(sim, "payload of %s generation %u runs", sim_attempt_id(sim, attempt)->text,
             attempt->generation);
-    sim_mix(sim, (uint64_t)attempt->pid);
+    sim_mix(sim, (uint64_t)attempt->process.payload_pid);
     sim_check_payload(sim, attempt);
     if (runs_ms > 0)
-        sim_later(sim, runs_ms, SE_EXIT, number_of(sim, attempt), attempt->epoch);
+        sim_later(sim, runs_ms, SE_EXIT, sim_attempt_number(sim, attempt), attempt->epoch);
 }
 
 /* The daemon's driver sees a connection close, or a pidfd become readable. */
 static void let_daemon_see(struct sim *sim, const struct sim_attempt *attempt, uint64_t delay_ms)
 {
     if (attempt->reported != 0 && attempt->reported == sim->incarnation && sim->up)
-        sim_later(sim, delay_ms, SE_WATCH, number_of(sim, attempt), sim->incarnation);
+        sim_later(sim, delay_ms, SE_WATCH, sim_attempt_number(sim, attempt), sim->incarnation);
 }
 
 void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code, int32_t signal)
 {
     check(attempt->payload == PAYLOAD_RUNNING);
     attempt->payload = PAYLOAD_ENDED;
-    attempt->descendants = task_of_attempt(sim, attempt)->forks;
+    attempt->descendants = sim_attempt_plan(sim, attempt)->forks;
     attempt->epoch++;
     attempt->code = code;
     attempt->signal = signal;
     attempt->finished_unix_ns = sim_unix_ns(sim);
-    sim_say(sim, "payload of %s generation %u ends: code %d", id_of(sim, attempt)->text,
+    sim_attempt_note(sim, SIM_FACT_ENDS, attempt);
+    sim_say(sim, "payload of %s generation %u ends: code %d", sim_attempt_id(sim, attempt)->text,
             attempt->generation, (int)code);
     sim_mix(sim, (uint64_t)(uint32_t)code);
     if (attempt->shim != SHIM_ALIVE)
@@ -159,14 +90,19 @@ void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code,
     if (attempt->record_lost)
         sim_shim_die(sim, attempt);
     else
-        sim_later(sim, 1, SE_RECORD, number_of(sim, attempt), attempt->epoch);
+        sim_later(sim, 1, SE_RECORD, sim_attempt_number(sim, attempt), attempt->epoch);
 }
 
 void sim_shim_die(struct sim *sim, struct sim_attempt *attempt)
 {
     check(attempt->shim == SHIM_ALIVE || attempt->shim == SHIM_STARTING);
+    /* Between its mark and the payload: nobody can know that there was none. */
+    if (attempt->shim == SHIM_STARTING &&
+        (sim_chance(sim, LUCK_MARK, sim_attempt_number(sim, attempt), attempt->epoch) & 1) != 0)
+        attempt->mark = MARK_BEGUN;
     attempt->shim = SHIM_ENDED;
-    sim_say(sim, "shim of %s generation %u dies", id_of(sim, attempt)->text, attempt->generation);
+    sim_say(sim, "shim of %s generation %u dies", sim_attempt_id(sim, attempt)->text,
+            attempt->generation);
     let_daemon_see(sim, attempt, 1);
 }
 
@@ -177,44 +113,7 @@ static void kill_cgroup(struct sim *sim, struct sim_attempt *attempt)
     attempt->descendants = 0;
 }
 
-void sim_processes_reboot(struct sim *sim)
-{
-    for (size_t i = 0; i < sim->attempts_count; i++) {
-        struct sim_attempt *attempt = &sim->attempts[i];
-        attempt->epoch++;
-        attempt->reported = 0;
-        attempt->descendants = 0;
-        if (attempt->shim == SHIM_ALIVE || attempt->shim == SHIM_STARTING)
-            attempt->shim = SHIM_ENDED;
-        if (attempt->payload == PAYLOAD_RUNNING) {
-            attempt->payload = PAYLOAD_ENDED;
-            attempt->code = SIGNAL_BASE + SIGKILL_NUMBER;
-            attempt->signal = SIGKILL_NUMBER;
-            attempt->by_boot = 1;
-        }
-        /* The mark of a start is not synced (drivers/launch.c): the reboot may take it with it,
-         * unless it was reported long ago. */
-        if (attempt->begun && !attempt->answered && attempt->record == RECORD_NONE &&
-            sim->script->fate_of_cut != 1 && (sim_chance(sim, LUCK_CUT, i, sim->boot) & 1) != 0) {
-            attempt->begun = 0;
-            attempt->starts = 0;
-        }
-    }
-    sim->next_pid = 1000; /* the next boot's pids are those of the last one (PIDREUSE) */
-    sim_count_fault(sim, SIM_PIDREUSE);
-}
-
 /* --- telling the core --- */
-
-static struct started started_of(const struct sim_attempt *attempt)
-{
-    return (struct started){
-        .payload_pid = attempt->pid,
-        .payload_ticks = (uint64_t)attempt->boot << 32 | (uint32_t)attempt->pid,
-        .shim_pid = attempt->pid - 1,
-        .shim_ticks = (uint64_t)attempt->boot << 32 | (uint32_t)attempt->pid,
-    };
-}
 
 static struct exited exited_of(const struct sim_attempt *attempt)
 {
@@ -239,7 +138,7 @@ static void tell_exit(struct sim *sim, struct sim_attempt *attempt)
     attempt->reported = 0;
     attempt->said = sim->incarnation;
     sim_check_exit(sim, attempt, &exited);
-    agent_news(sim->core, id_of(sim, attempt), attempt->generation, TE_EXITED, &exited);
+    agent_news(sim->core, sim_attempt_id(sim, attempt), attempt->generation, TE_EXITED, &exited);
 }
 
 /* The end is sure: whoever was told that the payload runs is owed it. */
@@ -252,10 +151,9 @@ static void conclude(struct sim *sim, struct sim_attempt *attempt)
 static void answer_found(struct sim *sim, struct sim_call *call, struct sim_attempt *attempt,
                          bool ended)
 {
-    struct started started = started_of(attempt);
     uint8_t event = call->effect == TX_DRIVER_START ? TE_STARTED : TE_RECOVERED;
 
-    sim_call_done(sim, call, event, &started);
+    sim_call_done(sim, call, event, &attempt->process);
     attempt->answered = 1;
     if (ended)
         tell_exit(sim, attempt);
@@ -304,16 +202,17 @@ static void look_for_payload(struct sim *sim, struct sim_call *call, struct sim_
 
 static void look(struct sim *sim, struct sim_call *call)
 {
-    struct sim_attempt *attempt = attempt_of(sim, call);
-    bool begun = attempt != NULL && attempt->begun;
+    struct sim_attempt *attempt = sim_attempt_of(sim, call);
 
-    if (begun) {
+    if (attempt != NULL && sim_attempt_was_begun(attempt)) {
         look_for_payload(sim, call, attempt);
     } else if (call->effect == TX_DRIVER_RECOVER) {
+        if (attempt != NULL)
+            attempt->mark = MARK_NONE; /* the file of a shim that was never made */
         answer_failed(sim, call, ERR_GONE, false, "exit unknown: nothing is there");
     } else {
-        attempt = attempt == NULL ? new_attempt(sim, call) : attempt;
-        attempt->begun = 1;
+        attempt = attempt == NULL ? sim_attempt_new(sim, &call->whom, call->generation) : attempt;
+        attempt->mark = MARK_FILE;
         attempt->boot = sim->boot;
         attempt->shim = SHIM_NONE;
         attempt->record = RECORD_NONE;
@@ -325,7 +224,7 @@ static void look(struct sim *sim, struct sim_call *call)
 
 static void spawn(struct sim *sim, struct sim_call *call)
 {
-    struct sim_attempt *attempt = attempt_of(sim, call);
+    struct sim_attempt *attempt = sim_attempt_of(sim, call);
     uint64_t start_ms = 1;
 
     check(attempt != NULL);
@@ -337,14 +236,14 @@ static void spawn(struct sim *sim, struct sim_call *call)
     if (call->fault == SIM_LATE || call->fault == SIM_HANG)
         start_ms = call->limit_ms - sim->now_ms + LATE_START_MS;
     if (call->fault != SIM_HANG)
-        sim_later(sim, start_ms, SE_SPAWN, number_of(sim, attempt), attempt->epoch);
+        sim_later(sim, start_ms, SE_SPAWN, sim_attempt_number(sim, attempt), attempt->epoch);
     sim_call_again(sim, call, POLL_MS, DRIVER_WAIT);
 }
 
 /* The cgroup was killed and is empty now. */
 static void emptied(struct sim *sim, struct sim_call *call)
 {
-    struct sim_attempt *attempt = attempt_of(sim, call);
+    struct sim_attempt *attempt = sim_attempt_of(sim, call);
 
     check(attempt != NULL);
     if (call->effect == TX_DRIVER_START) {
@@ -362,11 +261,11 @@ static void emptied(struct sim *sim, struct sim_call *call)
 
 static void stop(struct sim *sim, struct sim_call *call)
 {
-    struct sim_attempt *attempt = attempt_of(sim, call);
+    struct sim_attempt *attempt = sim_attempt_of(sim, call);
     const struct task *task = task_of(sim_record(sim, &call->whom));
     uint64_t node_ms = sim_node_ms(sim);
 
-    if (attempt == NULL || !attempt->begun) {
+    if (attempt == NULL || !sim_attempt_was_begun(attempt)) {
         sim_call_done(sim, call, TE_STOP_ACCEPTED, NULL);
         return;
     }
@@ -381,14 +280,15 @@ static void stop(struct sim *sim, struct sim_call *call)
     }
     if (attempt->shim == SHIM_ALIVE && attempt->payload == PAYLOAD_RUNNING) {
         uint64_t left_ms = task->kill_at_ms > node_ms ? task->kill_at_ms - node_ms : 0;
-        const struct sim_task *plan = task_of_attempt(sim, attempt);
+        const struct sim_task *plan = sim_attempt_plan(sim, attempt);
         if (attempt->kill_at_ms == 0 || sim->now_ms + left_ms < attempt->kill_at_ms) {
             attempt->kill_at_ms = sim->now_ms + left_ms;
-            sim_later(sim, left_ms, SE_KILL, number_of(sim, attempt), attempt->epoch);
+            sim_later(sim, left_ms, SE_KILL, sim_attempt_number(sim, attempt), attempt->epoch);
         }
         if (!plan->ignores_term && !attempt->term_sent) {
             attempt->term_sent = 1;
-            sim_later(sim, plan->dies_ms, SE_EXIT, number_of(sim, attempt), attempt->epoch);
+            sim_later(sim, plan->dies_ms, SE_EXIT, sim_attempt_number(sim, attempt),
+                      attempt->epoch);
         }
     }
     sim_call_done(sim, call, TE_STOP_ACCEPTED, NULL);
@@ -396,7 +296,7 @@ static void stop(struct sim *sim, struct sim_call *call)
 
 static void destroy(struct sim *sim, struct sim_call *call)
 {
-    struct sim_attempt *attempt = attempt_of(sim, call);
+    struct sim_attempt *attempt = sim_attempt_of(sim, call);
 
     if (attempt == NULL || !sim_attempt_exists(attempt)) {
         sim_call_done(sim, call, TE_REAPED, NULL);
@@ -410,16 +310,9 @@ static void destroy(struct sim *sim, struct sim_call *call)
     sim_call_again(sim, call, shim ? EMPTY_MS : 1, DRIVER_REMOVE);
 }
 
-static void remove_rest(struct sim_attempt *attempt)
-{
-    attempt->begun = attempt->record = 0;
-    attempt->shim = SHIM_NONE;
-    attempt->epoch++;
-}
-
 static void finish_destroy(struct sim *sim, struct sim_call *call)
 {
-    struct sim_attempt *attempt = attempt_of(sim, call);
+    struct sim_attempt *attempt = sim_attempt_of(sim, call);
 
     if (attempt->shim == SHIM_ALIVE || sim_attempt_lives(attempt)) {
         sim_call_again(sim, call, POLL_MS, DRIVER_LOOK); /* its record is not written yet */
@@ -428,7 +321,7 @@ static void finish_destroy(struct sim *sim, struct sim_call *call)
     conclude(sim, attempt);
     if (attempt->said == sim->incarnation)
         attempt->written = 0; /* a crash before that is committed loses it */
-    remove_rest(attempt);
+    sim_attempt_remove(attempt);
     sim_call_done(sim, call, TE_REAPED, NULL);
 }
 
@@ -436,9 +329,9 @@ static void finish_destroy(struct sim *sim, struct sim_call *call)
 
 void sim_driver_begin(struct sim *sim, struct sim_call *call, const struct effect *effect)
 {
-    struct sim_attempt *attempt = attempt_of(sim, call);
+    struct sim_attempt *attempt = sim_attempt_of(sim, call);
 
-    call->untouched = attempt == NULL || !attempt->begun;
+    call->untouched = attempt == NULL || !sim_attempt_was_begun(attempt);
     if (effect->kind == TX_DRIVER_START)
         sim_check_start(sim, effect, &call->whom);
     if (call->fault == SIM_ERR || call->fault == SIM_ERR_HARD)
@@ -464,7 +357,7 @@ void sim_driver_event(struct sim *sim, struct sim_call *call)
         spawn(sim, call);
         return;
     case DRIVER_WAIT:
-        look_for_payload(sim, call, attempt_of(sim, call));
+        look_for_payload(sim, call, sim_attempt_of(sim, call));
         return;
     case DRIVER_EMPTY:
         emptied(sim, call);
@@ -508,7 +401,8 @@ void sim_sweep(struct sim *sim)
         struct sim_attempt *attempt = &sim->attempts[i];
         if (!sim_attempt_exists(attempt) || is_owned(sim, attempt))
             continue;
-        sim_say(sim, "sweep: %s generation %u", id_of(sim, attempt)->text, attempt->generation);
+        sim_say(sim, "sweep: %s generation %u", sim_attempt_id(sim, attempt)->text,
+                attempt->generation);
         sim_later(sim, SWEEP_MS, SE_SWEEP, i, sim->incarnation);
     }
     for (int p = 0; p < sim->plugins_count; p++) {
@@ -523,7 +417,7 @@ static void sweep_one(struct sim *sim, struct sim_attempt *attempt)
     kill_cgroup(sim, attempt);
     if (attempt->shim == SHIM_ALIVE || attempt->shim == SHIM_STARTING)
         attempt->shim = SHIM_ENDED;
-    remove_rest(attempt);
+    sim_attempt_remove(attempt);
 }
 
 /* --- what happens by itself --- */
@@ -535,7 +429,7 @@ static void see_end(struct sim *sim, struct sim_attempt *attempt)
         return; /* it lives again, under a later attempt to find it */
     if (attempt->record == RECORD_NONE && sim_attempt_lives(attempt)) {
         kill_cgroup(sim, attempt);
-        sim_later(sim, EMPTY_MS, SE_WATCH, number_of(sim, attempt), sim->incarnation);
+        sim_later(sim, EMPTY_MS, SE_WATCH, sim_attempt_number(sim, attempt), sim->incarnation);
         return;
     }
     conclude(sim, attempt);
@@ -545,6 +439,7 @@ static void spawned(struct sim *sim, struct sim_attempt *attempt)
 {
     if (attempt->shim != SHIM_STARTING)
         return;
+    attempt->mark = MARK_BEGUN;
     if (!attempt->exec_fault) {
         begin_payload(sim, attempt);
         return;
@@ -562,7 +457,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
         return;
     }
     struct sim_attempt *attempt = &sim->attempts[event->index];
-    const struct sim_task *plan = task_of_attempt(sim, attempt);
+    const struct sim_task *plan = sim_attempt_plan(sim, attempt);
 
     if (event->kind == SE_WATCH || event->kind == SE_SWEEP) {
         if (event->stamp != sim->incarnation || !sim->up)

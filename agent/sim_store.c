@@ -66,9 +66,10 @@ static void make_room(struct sim_store *store)
     check(store->items != NULL && store->spare != NULL);
 }
 
-static void put(struct sim_store *store, const struct machine_id *id, const struct machine *record)
+void sim_store_put(struct sim_store *store, const struct machine_id *id,
+                   const struct machine *record)
 {
-    uint32_t size = fsm_record_size(record);
+    uint32_t size = record == NULL ? 0 : fsm_record_size(record);
     bool there;
     size_t at = place(store, id, &there);
 
@@ -89,10 +90,12 @@ static void put(struct sim_store *store, const struct machine_id *id, const stru
         item->record = realloc(item->record, item->room);
         check(item->record != NULL);
     }
-    memcpy(item->record, record, size);
     item->size = size;
+    item->damaged = record == NULL;
+    if (record == NULL)
+        return;
+    memcpy(item->record, record, size);
     item->digest = fsm_digest(record);
-    item->damaged = false;
 }
 
 static void drop(struct sim_store *store, const struct machine_id *id)
@@ -113,7 +116,7 @@ void sim_store_reset(struct sim *sim)
 
     while (store->count > 0)
         store->spare[store->spare_count++] = store->items[--store->count];
-    store->next_sequence = 1;
+    store->next_sequence = sim->first_sequence = 1;
     store->turn = store->last_now_ms = 0;
     store->node = (struct sim_node){0};
     store->last_unix_ns = store->last_jump_ms = 0;
@@ -149,8 +152,10 @@ static enum sim_fault fate_of(struct sim *sim)
     }
     for (unsigned i = 0; i < sim->script->fates_count; i++) {
         const struct sim_fate *fate = &sim->script->fates[i];
-        if (fate->whom.kind == MACHINE_KIND_COUNT && fate->nth == number + 1)
+        if (fate->whom.kind == MACHINE_KIND_COUNT && fate->nth == number + 1) {
+            sim->struck[i] = true;
             return (enum sim_fault)fate->fault;
+        }
     }
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         uint16_t rate = sim->script->rates[kinds[i]];
@@ -223,10 +228,11 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
         if (batch->records[i].record == NULL)
             drop(store, &batch->records[i].id);
         else
-            put(store, &batch->records[i].id, batch->records[i].record);
+            sim_store_put(store, &batch->records[i].id, batch->records[i].record);
     }
     store_blobs(sim, batch);
     step_again(sim, batch);
+    sim_write(sim, batch);
     store->turn++;
     if (batch->events_count > 0) {
         const struct journal_event *last = &batch->events[batch->events_count - 1];
@@ -245,14 +251,14 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
 
 /* --- damage --- */
 
-void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how)
+bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how)
 {
     struct sim_store *store = &sim->store;
     bool there;
     size_t at = place(store, sim_id(sim, whom), &there);
 
     if (!there)
-        return;
+        return false;
     struct sim_stored *item = store->items[at];
     sim_count_fault(sim, how);
     item->damaged = true;
@@ -264,6 +270,7 @@ void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fau
         ((unsigned char *)item->record)[item->size / 3] ^= 0x10;
     sim_say(sim, "%s of %s %s", sim_fault_name(how),
             machine_kind_name((enum machine_kind)item->id.kind), item->id.text);
+    return true;
 }
 
 static bool is_sound(const struct sim_stored *item)
@@ -287,9 +294,11 @@ void sim_store_load(struct sim *sim)
         struct machine_id id = item->id;
         struct sim_whom whom = sim_find(sim, &id);
         sim_say(sim, "quarantine: %s %s", machine_kind_name((enum machine_kind)id.kind), id.text);
+        sim_fact(sim, SIM_FACT_QUARANTINED, &whom, 0);
         if (whom.alloc >= 0)
             sim_alloc_of(sim, &whom)->damaged = 1;
         drop(store, &id);
         replay_forget(sim->replay, &id);
+        sim_write_quarantine(sim, &id);
     }
 }

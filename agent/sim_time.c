@@ -68,9 +68,14 @@ int64_t sim_unix_ns(const struct sim *sim)
     return ((int64_t)SIM_UNIX_BASE_S * 1000 + (int64_t)sim->now_ms + sim->jump_ms) * 1000000;
 }
 
+uint64_t sim_since_boot_ms(const struct sim *sim)
+{
+    return sim->now_ms - sim->boot_at_ms + sim->uptime_ms;
+}
+
 uint64_t sim_node_ms(const struct sim *sim)
 {
-    return sim->now_ms - sim->boot_at_ms + sim->clock_offset_ms;
+    return sim_since_boot_ms(sim) + sim->clock_offset_ms;
 }
 
 static bool is_before(const struct sim_event *a, const struct sim_event *b)

@@ -9,6 +9,7 @@
 #include "agent/sim_world.h"
 
 #include "agent/clock.h"
+#include "agent/sim_start.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@ enum {
     RETRY_COMMIT_MS = 1000, /* as in daemon.c */
     TURNS_IN_A_ROW_MAX = 10000,
     HEALED_BUDGET_MS = 4 * 3600 * 1000,
-    DELIVERIES_MAX = 200000,
+    DELIVERIES_MIN = 200000, /* that many are normal in any world */
+    DELIVERIES_OF_MACHINE = 500,
     QUIET_MS = 3000, /* settled for so long: nothing late is to come */
 };
 
@@ -38,11 +40,11 @@ bool sim_point(struct sim *sim, enum sim_fault kind)
     check(sim_fault_place(kind) == SIM_PLACE_POINT);
     if (sim->dying)
         return true;
-    if (!sim->up)
+    if (!sim->up || sim->healed)
         return false;
     sim->points++;
     uint32_t number = sim->incarnation - 1;
-    if (sim->healed || number >= SIM_CUTS_MAX || sim->script->cuts[number] != sim->points)
+    if (number >= SIM_CUTS_MAX || sim->script->cuts[number] != sim->points)
         return false;
     sim_count_fault(sim, kind);
     sim_say(sim, "%s, point %u", sim_fault_name(kind), sim->points);
@@ -88,6 +90,7 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
     if (sim_point(sim, SIM_KILL_BEFORE))
         return err_set(err, ERR_CANCELED, "the daemon is dead");
     int code = sim_store_commit(sim, batch, err);
+    sim->commit_failed = code < 0;
     if (code < 0)
         return code;
     sim_check_committed(sim, batch);
@@ -103,7 +106,9 @@ static void trace(void *ctx, const struct journal_event *event)
 
     sim->result->rows[event->id.kind][event->row / 64] |= (uint64_t)1 << event->row % 64;
     sim_mix(sim, event->digest);
-    sim_mix(sim, event->sequence << 16 | event->row);
+    /* Not the row's number: the same behaviour has the same hash wherever its row stands. */
+    sim_mix(sim, event->sequence << 24 | (uint64_t)event->event.kind << 16 |
+                     (uint64_t)event->before << 8 | event->after);
     if (sim->print == NULL)
         return;
     agent_describe(event, line, sizeof(line));
@@ -122,6 +127,7 @@ static void start(struct sim *sim)
     sim->incarnation++;
     sim->result->incarnations = sim->incarnation;
     sim->up = true;
+    sim_fact(sim, SIM_FACT_DAEMONS, NULL, 0);
     sim->restored = sim->rebooting = false;
     sim->points = 0;
     sim_say(sim, "daemon starts, incarnation %u%s", sim->incarnation,
@@ -130,21 +136,24 @@ static void start(struct sim *sim)
 
     struct clock_last last = {store->last_now_ms, store->last_unix_ns};
     sim->clock_offset_ms = clock_continue(store->node.clock_offset_ms, rebooted, &last,
-                                          sim->now_ms - sim->boot_at_ms, sim_unix_ns(sim));
+                                          sim_since_boot_ms(sim), sim_unix_ns(sim));
     if (store->last_at_ms != 0 && store->last_jump_ms == sim->jump_ms &&
         sim_node_ms(sim) - store->last_now_ms != sim->now_ms - store->last_at_ms)
         sim_violate(sim, 36, "the daemon was away for %llu ms and counts %llu",
                     (unsigned long long)(sim->now_ms - store->last_at_ms),
                     (unsigned long long)(sim_node_ms(sim) - store->last_now_ms));
     sim->core = agent_new(&world);
-    if (store->node.boot == 0)
-        store->node.boot = sim->boot; /* the first start ever writes the node's identity at once */
+    if (store->node.boot == 0) { /* the first start ever writes the node's identity at once */
+        store->node.boot = sim->boot;
+        sim_write_identity(sim);
+    }
     struct sim_node node = {sim->boot, sim->clock_offset_ms};
     if (node.boot != store->node.boot || node.clock_offset_ms != store->node.clock_offset_ms)
         agent_meta(sim->core, "node", &node, sizeof(node));
     sim_store_load(sim);
     agent_continue(sim->core, store->next_sequence, store->turn);
     agent_restore(sim->core, !sim->script->server, rebooted);
+    sim_check_loaded(sim);
     for (int a = 0; a < sim->allocs_count; a++) {
         if (!sim->allocs[a].specified || agent_find(sim->core, &sim->allocs[a].id) != NULL)
             continue;
@@ -184,6 +193,7 @@ static bool turn(struct sim *sim)
     if (sim_point(sim, SIM_KILL_POSTED))
         return false;
     sim->in_turn = true;
+    sim->commit_failed = false;
     int code = agent_turn(sim->core, node_ms, sim_unix_ns(sim),
                           sim_chance(sim, LUCK_SEED, sim->incarnation, sim->turns++), &err);
     sim->in_turn = false;
@@ -298,18 +308,25 @@ static void reset(struct sim *sim, const struct sim_script *script)
     replay_free(sim->replay);
     *sim = (struct sim){
         .script = script,
+        .start = sim->start,
+        .sink = sim->sink,
+        .sink_incarnations = sim->sink_incarnations,
         .heap = sim->heap,
         .heap_room = sim->heap_room,
         .room = sim->room,
         .room_bytes = sim->room_bytes,
+        .facts = sim->facts,
         .store = sim->store,
         .replay = replay_new(),
-        .boot = 1,
+        .boot = SIM_FIRST_BOOT,
         .next_pid = 1000,
         .server_index = 10,
     };
     sim_store_reset(sim);
     sim_plan(sim);
+    sim->deliveries_max =
+        DELIVERIES_MIN + DELIVERIES_OF_MACHINE *
+                             (uint64_t)(sim->allocs_count + sim->tasks_count + sim->claims_count);
     for (unsigned s = 0; s < script->steps_count; s++) {
         if (script->steps[s].moment == SIM_AT)
             sim_later(sim, script->steps[s].at_ms, SE_STEP, s, 0);
@@ -357,7 +374,7 @@ static void wish_all_gone(struct sim *sim)
 
 static bool is_over_budget(struct sim *sim, uint64_t begun_ms)
 {
-    return sim->now_ms > begun_ms + HEALED_BUDGET_MS || sim->deliveries > DELIVERIES_MAX;
+    return sim->now_ms > begun_ms + HEALED_BUDGET_MS || sim->deliveries > sim->deliveries_max;
 }
 
 /* Runs until CONDITION has held for a while, or never will. */
@@ -391,10 +408,12 @@ static bool allocs_are_gone(struct sim *sim)
 
 static void live(struct sim *sim)
 {
+    if (sim->start != NULL)
+        sim_begin(sim);
     start(sim);
     run_daemon(sim);
     while (!sim->over && sim->now_ms < sim->script->heal_ms && advance(sim, sim->script->heal_ms)) {
-        if (sim->deliveries > DELIVERIES_MAX)
+        if (sim->deliveries > sim->deliveries_max)
             sim_violate(sim, 35, "the world does not come to rest");
     }
     if (sim->now_ms < sim->script->heal_ms)
@@ -403,6 +422,7 @@ static void live(struct sim *sim)
     run_until(sim, sim_is_settled);
     if (!sim->over)
         sim_check_settled(sim);
+    sim_judge(sim);
     if (sim->over)
         return;
     wish_all_gone(sim);
@@ -432,6 +452,8 @@ struct sim *sim_new(void)
     struct sim *sim = calloc(1, sizeof(*sim));
 
     check(sim != NULL);
+    sim->facts = calloc(SIM_FACTS_MAX, sizeof(*sim->facts));
+    check(sim->facts != NULL);
     return sim;
 }
 
@@ -443,8 +465,14 @@ void sim_free(struct sim *sim)
     replay_free(sim->replay);
     sim_store_free(&sim->store);
     free(sim->room);
+    free(sim->facts);
     free(sim->heap);
     free(sim);
+}
+
+void sim_set_start(struct sim *sim, const struct sim_start *start)
+{
+    sim->start = start;
 }
 
 void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print, void *ctx,
@@ -471,7 +499,7 @@ void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print,
         if (sim->incarnation - 1 < SIM_CUTS_MAX)
             ret_result->points[sim->incarnation - 1] = sim->points;
     }
-    ret_result->events = sim->store.next_sequence - 1;
-    ret_result->turns = sim->store.turn;
+    ret_result->events = sim->store.next_sequence - sim->first_sequence;
+    ret_result->turns = sim->store.turn - sim->first_turn;
     ret_result->simulated_ms = sim->now_ms;
 }

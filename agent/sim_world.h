@@ -11,12 +11,15 @@
 #include "agent/agent.h"
 #include "agent/replay.h"
 #include "agent/sim.h"
+#include "agent/sim_started.h"
 
 #include <setjmp.h>
 
 enum {
     SIM_EFFECTS_MAX = 16, /* of one machine */
+    SIM_FACTS_MAX = 8192, /* kept in mind for what a story expects */
     SIM_UNIX_BASE_S = 1700000000,
+    SIM_FIRST_BOOT = 1, /* also of a journal to begin from */
 };
 
 /* --- what will happen --- */
@@ -79,6 +82,8 @@ struct sim_store {
 
 enum sim_shim { SHIM_NONE, SHIM_STARTING, SHIM_ALIVE, SHIM_ENDED };
 enum sim_payload { PAYLOAD_NOT_STARTED, PAYLOAD_RUNNING, PAYLOAD_ENDED };
+/* The task's file: made and locked by the daemon, marked by the shim before a payload can be. */
+enum sim_mark { MARK_NONE, MARK_FILE, MARK_BEGUN };
 enum sim_record { RECORD_NONE, RECORD_ENDED, RECORD_NOT_STARTED };
 
 /* What exists under one key (alloc, task, generation), and what has. */
@@ -91,11 +96,11 @@ struct sim_attempt {
     uint64_t boot;       /* in which it was begun */
     uint64_t kill_at_ms; /* shim: 0 is no stop asked for */
     int64_t finished_unix_ns;
-    int32_t pid, shim_pid;
+    struct started process;
     int32_t code, signal; /* how the payload ended, in truth */
     int32_t next;         /* older attempt of the task, -1: none */
     int16_t alloc, task;
-    uint8_t begun; /* a start under this key got as far as its mark */
+    uint8_t mark; /* enum sim_mark: how far a start under this key got */
     uint8_t shim, payload, record;
     uint8_t descendants; /* what the payload left in its cgroup lives */
     uint8_t fork_fault, exec_fault, record_lost;
@@ -141,14 +146,16 @@ struct sim_tries {
 struct sim_task_state {
     struct machine_id id;
     const struct sim_task *plan;
-    int32_t newest;         /* attempt, -1: none */
-    uint8_t directory;      /* its directory is there */
-    uint8_t dead;           /* it was dead once */
-    uint8_t hooked;         /* the attempt under way has had its hooks */
-    uint32_t prestarted;    /* prestart hooks that have run since the last start */
-    uint32_t stopped;       /* stop hooks that were begun */
-    uint64_t first_results; /* digest of the hooks' results at the first start, 0: none yet */
+    const struct task *past; /* a world from a journal: its record there, if it can be read */
+    uint32_t past_hooks;     /* prestart hooks that had run by then */
+    int32_t newest;          /* attempt, -1: none */
+    uint8_t directory;       /* its directory is there */
+    uint8_t dead;            /* it was dead once */
+    uint8_t hooked;          /* the attempt under way has had its hooks */
+    uint32_t prestarted;     /* prestart hooks that have run since the last start */
+    uint32_t stopped;        /* stop hooks that were begun */
     struct sim_tries tries;
+    uint64_t first_results; /* digest of the hooks' results at the first start, 0: none yet */
     uint32_t entered[T_COUNT];
     uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
 };
@@ -176,9 +183,11 @@ struct sim_alloc_state {
     uint16_t tasks_count, claims_count;
     uint16_t after;    /* alloc to wait for + 1, 0: none */
     uint8_t specified; /* "alloc/<id>" is in the journal */
-    uint8_t waits;     /* this incarnation waits for the end of that other alloc */
-    uint8_t wish;      /* of the control plane: enum sim_wish */
-    uint8_t accepted;  /* the node has said so: it must not be lost */
+    const char *spec;  /* a world from a journal: what it says, NULL if it cannot be read */
+    size_t spec_length;
+    uint8_t waits;    /* this incarnation waits for the end of that other alloc */
+    uint8_t wish;     /* of the control plane: enum sim_wish */
+    uint8_t accepted; /* the node has said so: it must not be lost */
     uint8_t directory;
     uint8_t torn;    /* postrun hooks that have succeeded */
     uint8_t ended;   /* it was terminal once */
@@ -196,6 +205,7 @@ struct sim_alloc_state {
 
 struct sim_plugin_state {
     struct machine_id id;
+    const struct plugin *past; /* as of a task */
     uint8_t stages;
     uint8_t alive, removed;
     uint8_t stop_asked;
@@ -206,7 +216,8 @@ struct sim_plugin_state {
 };
 
 struct sim_disk_state {
-    uint16_t plugin, number; /* the number of it among its plugin's */
+    uint16_t plugin, number;          /* the number of it among its plugin's */
+    const struct volume_define *past; /* a world from a journal: what claims on it say */
     uint8_t staged;
     uint8_t calls; /* of this incarnation, under way */
 };
@@ -219,8 +230,15 @@ struct sim_request {
     uint32_t incarnation;
 };
 
+/* What happened, and in which incarnation. */
+struct sim_noted {
+    struct sim_fact fact;
+    uint32_t incarnation;
+};
+
 struct sim {
     const struct sim_script *script;
+    const struct sim_start *start; /* journal to begin from, or NULL */
     fsm_print *print;
     void *print_ctx;
     struct sim_result *result;
@@ -228,18 +246,23 @@ struct sim {
 
     uint64_t now_ms;
     uint64_t boot_at_ms, boot; /* this boot's beginning and number */
+    uint64_t uptime_ms;        /* of the host at that time */
     int64_t jump_ms;           /* of the wall clock */
     struct sim_event *heap;
     size_t heap_count, heap_room;
     uint32_t heap_sequence;
 
     struct sim_store store;
+    struct journal *sink;                /* commits go there, too; NULL: nowhere */
+    uint32_t sink_incarnations;          /* of so many incarnations, 0: of all */
+    uint64_t first_sequence, first_turn; /* what the world's own events begin at */
     struct replay *replay;
 
     /* The daemon.  What is here dies with it. */
     struct agent *core;
     uint32_t incarnation; /* 1, 2, ... */
     bool up, dying, restored, in_turn;
+    bool commit_failed;       /* that of the turn under way, or of the last one */
     bool term;                /* it was told to stop, orderly */
     uint64_t clock_offset_ms; /* node time - time since boot */
     uint64_t restored_at_ms;
@@ -283,8 +306,13 @@ struct sim {
     struct sim_fate met[SIM_FATES_MAX]; /* drawn or scripted; cut at the bound */
     size_t met_count;
     uint32_t turns;
-    uint64_t deliveries;
+    uint64_t deliveries, deliveries_max;
     bool over;
+
+    /* What a story expects (sim_expect.c). */
+    struct sim_noted *facts;
+    size_t facts_count;
+    bool stepped[SIM_STEPS_MAX], struck[SIM_FATES_MAX]; /* they have come about */
 
     /* Attempts whose end the batch under way reports; at most one of each task. */
     struct sim_attempt **ending;
@@ -329,7 +357,8 @@ static inline struct sim_disk_state *sim_disk_of(const struct sim *sim, const st
 
 /* --- sim_plan.c: what there is, and who is who --- */
 
-/* Makes everything that the script names, as it is before the first start. */
+/* Makes everything that the script names, or the journal to begin from, as it is before the first
+ * start. */
 void sim_plan(struct sim *sim);
 
 /* Where ID is in this world; kind MACHINE_KIND_COUNT if it is not of it. */
@@ -341,7 +370,22 @@ const struct machine *sim_record(const struct sim *sim, const struct sim_whom *w
 
 /* --- chance --- */
 
-enum { LUCK_LATENCY = 1, LUCK_FATE, LUCK_COMMIT, LUCK_BATCH, LUCK_CUT, LUCK_SPLIT, LUCK_SEED };
+enum {
+    LUCK_LATENCY = 1,
+    LUCK_FATE,
+    LUCK_COMMIT,
+    LUCK_BATCH,
+    LUCK_CUT,
+    LUCK_SPLIT,
+    LUCK_SEED,
+    LUCK_MARK,
+    LUCK_BEGIN
+};
+
+/* --- sim_begin.c: from a journal --- */
+
+/* Makes journal, host and clocks as sim->start says. */
+void sim_begin(struct sim *sim);
 
 /* --- sim_time.c: chance, the story, time, names --- */
 
@@ -353,6 +397,7 @@ void sim_later(struct sim *sim, uint64_t delay_ms, enum sim_event_kind kind, siz
                uint32_t stamp);
 int64_t sim_unix_ns(const struct sim *sim);
 uint64_t sim_node_ms(const struct sim *sim);
+uint64_t sim_since_boot_ms(const struct sim *sim);
 
 void sim_say(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void sim_mix(struct sim *sim, uint64_t value);
@@ -365,6 +410,7 @@ struct sim_event sim_next(struct sim *sim);
 
 /* --- sim_step.c: steps of the script --- */
 
+/* sim->stepped says whether it came about. */
 void sim_do_step(struct sim *sim, const struct sim_step *step);
 /* Steps that wait for a transition among EVENTS, before (SIM_BEFORE) or after (SIM_AFTER) their
  * commit. */
@@ -383,14 +429,26 @@ void sim_die(struct sim *sim, uint64_t down_ms);
 /* --- sim_store.c: the journal in memory --- */
 
 void sim_store_reset(struct sim *sim);
+/* Stores RECORD, or, if it is NULL, something that cannot be read. */
+void sim_store_put(struct sim_store *store, const struct machine_id *id,
+                   const struct machine *record);
 void sim_store_free(struct sim_store *store);
 int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *err);
 /* The record as it was stored, NULL if there is none or it was damaged. */
 const struct machine *sim_store_find(const struct sim_store *store, const struct machine_id *id);
 bool sim_store_has(const struct sim_store *store, const struct machine_id *id);
-void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how);
+/* False: there is no such record. */
+bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how);
 /* Gives every record to the core, after what cannot be read has been set aside. */
 void sim_store_load(struct sim *sim);
+
+/* --- sim_write.c: the same journal in a directory --- */
+
+/* What is stored, if it is to be written: a commit, the node's identity at its first start, a
+ * record that was put aside. */
+void sim_write(struct sim *sim, const struct journal_batch *batch);
+void sim_write_identity(struct sim *sim);
+void sim_write_quarantine(struct sim *sim, const struct machine_id *id);
 
 /* --- sim_call.c: effects --- */
 
@@ -406,6 +464,29 @@ void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, u
 void sim_call_free(struct sim *sim, struct sim_call *call);
 struct failure sim_failure(int code, bool recoverable, const char *text);
 
+/* --- sim_attempt.c: what exists under the keys of tasks --- */
+
+struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation);
+struct sim_attempt *sim_attempt_of(struct sim *sim, const struct sim_call *call);
+struct sim_attempt *sim_attempt_new(struct sim *sim, const struct sim_whom *whom,
+                                    uint32_t generation);
+size_t sim_attempt_number(const struct sim *sim, const struct sim_attempt *attempt);
+const struct sim_task *sim_attempt_plan(const struct sim *sim, const struct sim_attempt *attempt);
+const struct machine_id *sim_attempt_id(const struct sim *sim, const struct sim_attempt *attempt);
+bool sim_attempt_lives(const struct sim_attempt *attempt);
+/* Anything of the attempt, dead or alive, is still there. */
+/* A payload may have been started, or may be yet. */
+bool sim_attempt_was_begun(const struct sim_attempt *attempt);
+bool sim_attempt_exists(const struct sim_attempt *attempt);
+bool sim_alloc_lives(const struct sim *sim, int alloc);
+void sim_processes_reboot(struct sim *sim);
+/* Nothing of it is left: its directory is removed. */
+void sim_attempt_remove(struct sim_attempt *attempt);
+/* For what a story expects. */
+void sim_attempt_note(struct sim *sim, enum sim_fact_kind kind, const struct sim_attempt *attempt);
+/* The identity of a payload and shim that are made now. */
+struct started sim_process_new(struct sim *sim);
+
 /* --- sim_process.c: shims and payloads --- */
 
 void sim_driver_begin(struct sim *sim, struct sim_call *call, const struct effect *effect);
@@ -413,14 +494,8 @@ void sim_driver_event(struct sim *sim, struct sim_call *call);
 void sim_driver_signal(struct sim *sim, const struct effect *effect);
 void sim_process_event(struct sim *sim, const struct sim_event *event);
 void sim_sweep(struct sim *sim);
-struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation);
-bool sim_attempt_lives(const struct sim_attempt *attempt);
-/* Anything of the attempt, dead or alive, is still there. */
-bool sim_attempt_exists(const struct sim_attempt *attempt);
 void sim_shim_die(struct sim *sim, struct sim_attempt *attempt);
 void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code, int32_t signal);
-void sim_processes_reboot(struct sim *sim);
-bool sim_alloc_lives(const struct sim *sim, int alloc);
 
 /* --- sim_node.c: hooks, plugins, mounts, claims --- */
 
@@ -462,6 +537,7 @@ void sim_stuck(struct sim *sim, unsigned invariant, const char *format, ...)
 void sim_check_batch(struct sim *sim, const struct journal_batch *batch); /* not yet stored */
 void sim_check_committed(struct sim *sim, const struct journal_batch *batch);
 void sim_check_turn(struct sim *sim);
+void sim_check_loaded(struct sim *sim);
 void sim_check_memory(struct sim *sim); /* journal, replay and memory are the same */
 void sim_check_start(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);
@@ -485,6 +561,13 @@ void sim_check_stop(struct sim *sim, const struct effect *effect, const struct s
 const char *sim_group_over(const struct sim *sim, int a);
 /* It has ended: what it looks like from outside. */
 void sim_check_outcome(struct sim *sim, const struct sim_whom *whom, const struct alloc *alloc);
+
+/* --- sim_expect.c: what a story expects --- */
+
+/* Keeps in mind that WHOM (NULL: nobody) did what the fact says. */
+void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *whom,
+              unsigned detail);
+void sim_judge(struct sim *sim);
 
 /* --- sim_settle.c: liveness --- */
 
