@@ -137,6 +137,11 @@ static void start(struct sim *sim)
     struct clock_last last = {store->last_now_ms, store->last_unix_ns};
     sim->clock_offset_ms = clock_continue(store->node.clock_offset_ms, rebooted, &last,
                                           sim_since_boot_ms(sim), sim_unix_ns(sim));
+    if (store->last_at_ms != 0 && store->last_jump_ms == sim->jump_ms &&
+        sim_node_ms(sim) - store->last_now_ms != sim->now_ms - store->last_at_ms)
+        sim_violate(sim, 36, "the daemon was away for %llu ms and counts %llu",
+                    (unsigned long long)(sim->now_ms - store->last_at_ms),
+                    (unsigned long long)(sim_node_ms(sim) - store->last_now_ms));
     sim->core = agent_new(&world);
     if (store->node.boot == 0) { /* the first start ever writes the node's identity at once */
         store->node.boot = sim->boot;
@@ -152,6 +157,9 @@ static void start(struct sim *sim)
     for (int a = 0; a < sim->allocs_count; a++) {
         if (!sim->allocs[a].specified || agent_find(sim->core, &sim->allocs[a].id) != NULL)
             continue;
+        if (sim->incarnation > 1 && !sim->allocs[a].damaged)
+            sim_violate(sim, 19, "%s is specified, and there is no such alloc",
+                        sim->allocs[a].id.text);
         sim->allocs[a].damaged = 1;
         agent_adopt(sim->core, sim->allocs[a].id.text);
     }
@@ -338,6 +346,9 @@ static bool tend_plugins(struct sim *sim)
         bool rejected = record != NULL && record->state == P_REJECTED;
         bool stopped = record != NULL && record->state == P_STOPPED;
         tended |= record == NULL || rejected || stopped;
+        if (stopped && !sim->plugins[p].stop_asked)
+            sim_violate(sim, 32, "plugin %s was stopped, and nobody asked for it",
+                        sim->plugins[p].id.text);
         if (record == NULL)
             sim_define_plugins(sim);
         if (stopped)
