@@ -77,19 +77,22 @@ struct search_world {
     uint8_t assigned;           /* the alloc was accepted once */
     uint8_t ended, gone;        /* it was terminal once; it was removed */
     uint8_t spec;               /* its specification is in the journal */
+    uint8_t torn;               /* a record of it was damaged */
     uint8_t directory;
     uint8_t staged, mounted, snatched, claimed;
     uint8_t late; /* calls of the volume that nobody waits for any more: a bit each, by effect */
     uint8_t left[SIM_BOUND_COUNT]; /* of what may still happen */
+    uint8_t pad[2];
 };
 _Static_assert(sizeof(struct search_world) ==
-                   SEARCH_TASKS * sizeof(struct search_task) + 4 + 14 + SIM_BOUND_COUNT,
+                   SEARCH_TASKS * sizeof(struct search_task) + 4 + 15 + SIM_BOUND_COUNT + 2,
                "equal worlds are equal bytes");
 
 /* --- moves --- */
 
-/*      name      what it is about, after its machine           posts   heals: goes on in a world
- * without faults that nobody asks anything */
+/* Posts: events for the core come with it.  Heals: it goes on in a world without faults in which
+ * nobody asks for anything.
+ *    name     what happens                                                      posts  heals */
 #define SEARCH_MOVES(X)                                                                            \
     X(NOTHING, "nothing", false, false)                                                            \
     X(START, "the daemon starts", false, true)                                                     \
@@ -116,8 +119,13 @@ _Static_assert(sizeof(struct search_world) ==
     X(CONFIRM, "the server still wants the alloc", true, true)                                     \
     X(STOP, "the alloc is to stop", true, false)                                                   \
     X(DESTROY, "the alloc is to be gone", true, false)                                             \
-    X(RESTART, "a user restarts the alloc", true, false)                                           \
-    X(DETACH, "the server asks for the volume to be detached", true, false)
+    X(RESTART, "a user asks for a restart", true, false)                                           \
+    X(DETACH, "the server asks for the volume to be detached", true, false)                        \
+    X(SIGNAL, "a user sends a signal", true, false)                                                \
+    X(VAIN, "a user asks for a restart in vain", true, false)                                      \
+    X(UNPLUG, "an operator stops the plugin", true, false)                                         \
+    X(REMOVE, "an operator removes the plugin", true, false)                                       \
+    X(TEAR, "its record in the journal is damaged, the daemon is killed", false, false)
 enum search_move_kind {
 #define X(name, text, posts, heals) MOVE_##name,
     SEARCH_MOVES(X)
