@@ -96,7 +96,7 @@ void sim_shrink(struct sim *sim, struct sim_script *script, struct sim_result *r
     X(MOUNT, "mounts", 1, "mounts that vanish")                                                    \
     X(COMMIT, "commits", 1, "commits that fail")                                                   \
     X(DAMAGE, "damages", 1, "records of the journal that cannot be read any more")                 \
-    X(REQUEST, "requests", 1,                                                                      \
+    X(REQUEST, "requests", 0,                                                                      \
       "restarts of tasks, stops of the plugin that are asked for; no fault")                       \
     X(TOGETHER, "together", 1, "events that one turn may take at once; no fault")
 enum sim_bound {

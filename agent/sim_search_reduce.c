@@ -246,7 +246,7 @@ void search_reduce(struct machine *const *records, struct search_world *world,
     if (records[WHO_ALLOC] == NULL && records[WHO_VOLUME] == NULL && records[WHO_TASK_A] == NULL &&
         records[WHO_TASK_B] == NULL && world->gone)
         world->torn = 0;
-    if (world->mounted || records[WHO_VOLUME] == NULL)
+    if (world->mounted || (records[WHO_VOLUME] == NULL && !world->torn))
         world->snatched = 0;
     if (!rules->server)
         world->fresh = 0;
