@@ -9,9 +9,10 @@
 
 static const struct {
     const char *about;
+    uint8_t price;
     bool posts, heals;
 } kinds[SEARCH_MOVE_COUNT] = {
-#define X(name, text, posts, heals) [MOVE_##name] = {text, posts, heals},
+#define X(name, text, price, posts, heals) [MOVE_##name] = {text, SIM_BOUND_##price, posts, heals},
     SEARCH_MOVES(X)
 #undef X
 };
@@ -25,51 +26,7 @@ bool search_heals(const struct search_move *move)
 
 enum sim_bound search_price(enum search_move_kind kind)
 {
-    switch (kind) {
-    case MOVE_DIE:
-        return SIM_BOUND_CRASH;
-    case MOVE_BOOT:
-        return SIM_BOUND_BOOT;
-    case MOVE_FAIL:
-    case MOVE_UNFIT:
-    case MOVE_OVERDUE:
-        return SIM_BOUND_CALL;
-    case MOVE_FORGET:
-    case MOVE_SHIM:
-        return SIM_BOUND_SHIM;
-    case MOVE_PLUGIN:
-        return SIM_BOUND_PLUGIN;
-    case MOVE_SNATCH:
-        return SIM_BOUND_MOUNT;
-    case MOVE_TEAR:
-        return SIM_BOUND_DAMAGE;
-    case MOVE_RESTART:
-    case MOVE_UNPLUG:
-    case MOVE_REMOVE:
-        return SIM_BOUND_REQUEST;
-    case MOVE_NOTHING:
-    case MOVE_START:
-    case MOVE_SWEEP:
-    case MOVE_TURN:
-    case MOVE_DONE:
-    case MOVE_SPAWN:
-    case MOVE_RUN:
-    case MOVE_EXIT:
-    case MOVE_SEE:
-    case MOVE_LATE:
-    case MOVE_VANISH:
-    case MOVE_TIMER:
-    case MOVE_ASSIGN:
-    case MOVE_CONFIRM:
-    case MOVE_STOP:
-    case MOVE_DESTROY:
-    case MOVE_DETACH:
-    case MOVE_SIGNAL:
-    case MOVE_VAIN:
-    case SEARCH_MOVE_COUNT:
-        return SIM_BOUND_COUNT;
-    }
-    unreachable("move");
+    return (enum sim_bound)kinds[kind].price;
 }
 
 static bool is_fault(enum sim_bound bound)
