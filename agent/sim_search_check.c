@@ -453,6 +453,24 @@ static bool is_given_up(const struct machine *plugin)
     return plugin == NULL || plugin->state == P_REJECTED || plugin->state == P_STOPPED;
 }
 
+static bool waits_for_plugin(const struct search *search)
+{
+    const struct machine *volume = search_record(search, WHO_VOLUME);
+
+    return volume != NULL && (volume->state == V_QUEUED || volume->state == V_STAGING ||
+                              volume->state == V_PUBLISHING || volume->state == V_DRAINING);
+}
+
+static bool plugin_rests(const struct search *search, struct rest *rest)
+{
+    const struct machine *plugin = search_record(search, WHO_PLUGIN);
+
+    if (plugin == NULL && search->world.plugin_generation != 0)
+        return miss(rest, 1, "the plugin was removed, and its process lives");
+    return is_given_up(plugin) || plugin->state == P_READY ||
+           miss(rest, 32, "the plugin does not get ready");
+}
+
 bool search_at_rest(struct search *search, const char **ret_why, unsigned *ret_invariant)
 {
     const struct machine *plugin = search_record(search, WHO_PLUGIN);
@@ -461,16 +479,15 @@ bool search_at_rest(struct search *search, const char **ret_why, unsigned *ret_i
 
     if (!search->world.up || search->world.unswept || agent_has_work(search->core))
         (void)miss(&rest, 35, "the daemon has work that it does not do");
-    else if (is_given_up(plugin) && no_calls(search))
-        at_rest = search->world.plugin_generation == 0 || plugin != NULL ||
-                  miss(&rest, 1, "the plugin was removed, and its process lives");
-    else if (alloc_rests(search, &rest))
-        at_rest = no_calls(search) || miss(&rest, 35, "a call is not answered");
-    bool served = is_given_up(plugin) || plugin->state == P_READY;
-    if (at_rest && !served)
-        at_rest = miss(&rest, 32, "the plugin does not get ready");
+    else if (is_given_up(plugin) && waits_for_plugin(search))
+        at_rest = true;
+    else
+        at_rest = alloc_rests(search, &rest);
+    if (at_rest && !no_calls(search))
+        at_rest = miss(&rest, 35, "a call is not answered");
     if (at_rest && search->world.late != 0)
         at_rest = miss(&rest, 28, "a call that nobody waits for is open");
+    at_rest = at_rest && plugin_rests(search, &rest);
     *ret_why = rest.why;
     *ret_invariant = rest.invariant;
     return at_rest;
