@@ -292,7 +292,7 @@ static bool expand(struct search *search, struct graph *graph, uint32_t number, 
         struct search_form form = search_form(search);
         uint32_t to = find_node(graph, &form, number, &moves[i]);
         if (to != number)
-            add_edge(graph, to, search_heals(&moves[i]));
+            add_edge(graph, to, search_heals(search, &moves[i]));
     }
     graph->edges_from[number + 1] = graph->edges_count;
     return true;

@@ -227,7 +227,7 @@ void search_free(struct search *search);
 /* --- sim_search_moves.c: what may happen next --- */
 
 size_t search_moves(struct search *search, struct search_move *moves);
-bool search_heals(const struct search_move *move);
+bool search_heals(const struct search *search, const struct search_move *move);
 void search_describe(const struct search *search, const struct search_move *move, char *to,
                      size_t size);
 /* Which bound a move is paid for from; SIM_BOUND_COUNT: it is free. */

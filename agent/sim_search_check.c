@@ -45,12 +45,17 @@ static const char *effect_name(unsigned kind, unsigned effect)
 /* --- a batch, before it is stored --- */
 
 /* I-7, I-8: an attempt is over when nothing of it lives, and its end is known to be known. */
-static void check_decision(struct search *search, unsigned who, const struct task *task)
+static void check_decision(struct search *search, unsigned who, const struct task *task,
+                           uint8_t next)
 {
     const struct search_attempt *attempt =
         search_attempt(search, who_task(who), task->machine.generation);
     const char *name = search->ids[who].text;
 
+    if (task->verdict != TASK_ENDS && next == T_CLEANUP)
+        VIOLATE(9, "%s is to start again, and is ended", name);
+    if (task->verdict == TASK_ENDS && next != T_CLEANUP)
+        VIOLATE(10, "%s is over, and starts again", name);
     if (attempt == NULL)
         return;
     if (attempt->payload == PAYLOAD_LIVES)
@@ -157,7 +162,7 @@ static void check_task_event(struct search *search, const struct journal_batch *
                    event->after != T_RECOVERING;
 
     if (decides && after != NULL)
-        check_decision(search, who, task_of(after));
+        check_decision(search, who, task_of(after), event->after);
     if (event->event.kind == TE_RESTORE)
         check_restored(search, who, after == NULL ? NULL : task_of(after));
     if (search->world.tasks[who_task(who)].dead &&
@@ -369,6 +374,20 @@ static bool no_calls(const struct search *search)
     return true;
 }
 
+/* What is lost of a task that had ended already is nothing. */
+static bool is_counted_dead(const struct search *search, unsigned who)
+{
+    const struct alloc *alloc = alloc_of(search_record(search, WHO_ALLOC));
+
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind == MEMBER_TASK && member->run_state == TASK_RUN_DEAD &&
+            text_equal(member->name, machine_id_name(&search->ids[who])))
+            return true;
+    }
+    return false;
+}
+
 static bool task_rests(struct search *search, unsigned who, struct rest *rest)
 {
     const struct machine *record = search_record(search, who);
@@ -376,7 +395,7 @@ static bool task_rests(struct search *search, unsigned who, struct rest *rest)
     bool broken = volume != NULL && volume->state == V_BROKEN && search_alloc_lives(search);
 
     if (record == NULL)
-        return miss(rest, 25, "a task is not there");
+        return is_counted_dead(search, who) || miss(rest, 25, "a task is not there");
     if (record->state == T_DEAD || (record->state == T_HELD && broken))
         return true;
     if (record->state == T_WAITING && task_of(record)->define.lifecycle == LIFECYCLE_POSTSTOP)

@@ -17,9 +17,14 @@ static const struct {
 #undef X
 };
 
-bool search_heals(const struct search_move *move)
+bool search_heals(const struct search *search, const struct search_move *move)
 {
-    return kinds[move->kind].heals && move->fate != FATE_LOSE;
+    /* A payload need not end before it is told to, unless that is what it is for. */
+    bool last = move->who == WHO_TASK_B && (search->asked->shape == SIM_SHAPE_POSTSTOP ||
+                                            search->asked->shape == SIM_SHAPE_HOOKS);
+    bool early = move->kind == MOVE_EXIT && search_how(move->how) != ENDS_KILLED && !last;
+
+    return kinds[move->kind].heals && move->fate != FATE_LOSE && !early;
 }
 
 /* --- bounds --- */

@@ -252,6 +252,31 @@ static void test_search_finds_a_failure_that_is_not_tried_again(void **state)
     assert_found(&search, SIM_LIVENESS, "I-9: no rest can be reached any more", 15);
 }
 
+static void test_search_finds_a_stop_that_is_forgotten(void **state)
+{
+    struct sim_search search = bounded(SIM_BOUND_CRASH, 0);
+    struct spoiled spoiled = copy_of(&task_def);
+
+    (void)state;
+    search.shape = SIM_SHAPE_POSTSTOP;
+    spoiled.guards[TG_KILL_WANTED].holds = never;
+    search_spoiled(&search, MACHINE_TASK, &spoiled);
+    assert_found(&search, SIM_LIVENESS, "I-9: no rest can be reached any more", 16);
+}
+
+static void test_search_finds_a_restart_that_ends_the_task(void **state)
+{
+    struct sim_search search = bounded(SIM_BOUND_REQUEST, 1);
+    struct spoiled spoiled = copy_of(&task_def);
+
+    (void)state;
+    search.shape = SIM_SHAPE_POSTSTOP;
+    search.bounds[SIM_BOUND_FAULTS] = 0;
+    spoiled.guards[TG_RESTART_NOW].holds = never;
+    search_spoiled(&search, MACHINE_TASK, &spoiled);
+    assert_found(&search, SIM_SAFETY, "I-9: a/one is to start again, and is ended", 18);
+}
+
 /* The volume table's own history: a RELEASE that does not wait for the call under way. */
 static void test_search_finds_an_event_that_can_come_after_all(void **state)
 {
@@ -401,6 +426,8 @@ int main(void)
         cmocka_unit_test(test_search_finds_a_volume_that_stays_staged),
         cmocka_unit_test(test_search_finds_a_restart_that_forgets_a_machine),
         cmocka_unit_test(test_search_finds_a_failure_that_is_not_tried_again),
+        cmocka_unit_test(test_search_finds_a_stop_that_is_forgotten),
+        cmocka_unit_test(test_search_finds_a_restart_that_ends_the_task),
         cmocka_unit_test(test_search_finds_an_event_that_can_come_after_all),
         cmocka_unit_test(test_states_that_look_the_same_are_the_same),
         cmocka_unit_test(test_search_without_faults_is_complete_and_fine),
