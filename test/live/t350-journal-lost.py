@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The journal is gone, cut off, or somebody else's; and readers of it die."""
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -96,6 +97,82 @@ def a_damaged_journal_whole_again_finds_everything():
     node.start()
     state = wait_for('the task', node.running)
     assert node.pid_of('sleep 1000') == pid and events(state).count('Started') == 1
+    node.finish()
+
+
+def a_bit_flipped_anywhere_costs_one_alloc_or_is_refused():
+    """R-21, R-23: the daemon never dies of it, and what it does not cost does not notice."""
+    node, pids = Node(), {}
+    data, whole = os.path.join(journal_of(node), 'data.mdb'), os.path.join(node.dir, 'whole')
+
+    def run_missing():
+        """Both jobs run, each with its payload."""
+        for number, name in enumerate(('job', 'other')):
+            if start_ticks(pids.get(name, 0)) is None:
+                job = service(raw_exec('t', 'exec sleep %d' % (1000 + number)))
+                job['ID'] = job['Name'] = name
+                if name in pids:
+                    node.call('DELETE', '/v1/job/%s?purge=true' % name)
+                    wait_for('the old one to be gone', lambda: not node.allocs(name))
+                node.run_job(job)
+                pids[name] = node.await_pid('sleep %d' % (1000 + number))
+        wait_for('both jobs', lambda: all(node.running(job=name) for name in pids))
+
+    def settled():
+        """As many payloads as allocs that are said to run."""
+        live = [name for name, pid in pids.items() if start_ticks(pid) is not None]
+        said = [alloc['JobID'] for alloc in node.allocs() if alloc['ClientStatus'] == 'running']
+        return sorted(live) == sorted(said) and live
+
+    node.start()
+    chance = random.Random(21)
+    for _ in range(50):
+        run_missing()
+        node.kill()
+        shutil.copy(data, whole)
+        with open(data, 'r+b') as file:
+            size = os.path.getsize(data)
+            used = [at for at, byte in enumerate(file.read()) if byte != 0]
+            at = chance.choice(used) if chance.random() < 0.9 else chance.randrange(size)
+            file.seek(at)
+            byte = file.read(1)[0]
+            file.seek(at)
+            file.write(bytes([byte ^ (1 << chance.randrange(8))]))
+        node.start(wait=False)
+        try:
+            wait_for('the daemon to answer', node.answers)
+        except AssertionError:
+            assert node.process.poll() == 1, (at, node.log())
+            assert 'cannot start' in node.log().splitlines()[-2], (at, node.log())
+            assert all(start_ticks(pid) is not None for pid in pids.values()), (at, node.log())
+            shutil.copy(whole, data)
+            node.start()
+        wait_for('things to be as they are said to be', settled)
+    node.finish()
+
+
+def allocs_of_a_lost_job_can_be_seen_and_ended():
+    """R-21: nothing runs that nobody can stop."""
+    node = running_node()
+    pid, alloc = node.await_pid('sleep 1000'), node.alloc('job', 'g')['ID']
+    node.kill()
+    with open(os.path.join(journal_of(node), 'data.mdb'), 'r+b') as file:
+        data = file.read()
+        at = data.find(b'job/default/job')
+        while at >= 0:
+            file.seek(at + 24)
+            file.write(b'#')
+            at = data.find(b'job/default/job', at + 1)
+    node.start()
+    wait_for('the task', node.running)
+    assert node.pid_of('sleep 1000') == pid and 'a job is lost' in node.log(), node.log()
+    assert [job['ID'] for job in node.get('/v1/jobs')] == ['job']
+    for path in ('', '/allocations', '/summary', '/versions', '/evaluations', '/deployments'):
+        node.get('/v1/job/job' + path)
+    assert alloc[:8] in node.cli('job', 'status', 'job').stdout
+    node.put('/v1/allocation/%s/stop' % alloc)
+    wait_for('the end', node.dead)
+    assert len(node.allocs()) == 1, 'another was placed for a job that is not known'
     node.finish()
 
 
@@ -214,6 +291,8 @@ if __name__ == '__main__':
         a_journal_that_is_gone_beside_living_payloads_doubles_nothing,
         a_journal_cut_off_is_refused_and_payloads_live,
         a_damaged_journal_whole_again_finds_everything,
+        a_bit_flipped_anywhere_costs_one_alloc_or_is_refused,
+        allocs_of_a_lost_job_can_be_seen_and_ended,
         a_second_daemon_on_the_directory_is_refused_at_once,
         the_nodes_identity_survives_a_crash_at_any_point_of_its_first_start,
         a_damaged_identity_is_made_anew_and_payloads_are_found,
