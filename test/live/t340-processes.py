@@ -4,7 +4,6 @@ import ctypes
 import os
 import platform
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
