@@ -151,7 +151,6 @@ def one_damaged_record_costs_one_alloc():
     wait_for('its payload to end', lambda: node.pid_of('sleep 1000') is None)
     assert node.pid_of('sleep 2000') == kept
     assert 'quarantine' in node.log()
-    node.call('DELETE', '/v1/job/other?purge=true')
     node.finish()
 
 
