@@ -263,13 +263,14 @@ bool sim_claim_known(void *ctx, const char *alloc, const char *name,
     const struct sim *sim = ctx;
     const struct sim_alloc_state *left = specified(sim, alloc);
 
-    if (sim->start != NULL)
-        return false; /* specifications as they are today know of no claims */
     for (int c = 0; left != NULL && c < left->claims_count; c++) {
-        if (text_equal(machine_id_name(&left->claims[c].id), name)) {
-            *ret_define = claim_define(ctx, &left->claims[c]);
-            return true;
-        }
+        const struct sim_claim_state *claim = &left->claims[c];
+        const struct volume_define *past = sim->disks[claim->disk].past;
+        if (!text_equal(machine_id_name(&claim->id), name) ||
+            (past != NULL && past->volume[0] == '\0'))
+            continue; /* of another name, or damaged before this world began */
+        *ret_define = claim_define(sim, claim);
+        return true;
     }
     return false;
 }

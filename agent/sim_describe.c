@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SIM_TASKS_LOOSE = 256 }; /* with more, a turn for each thing that happens takes too long */
+
 #define SAY(...)                                                                                   \
     do {                                                                                           \
         char line_[SIM_LINE_BYTES];                                                                \
@@ -88,6 +90,7 @@ struct sim_script sim_start_script(const struct sim_start *start, enum sim_away 
 
     script.server = start->server;
     script.away = (uint8_t)away;
+    script.batching = start->tasks_count > SIM_TASKS_LOOSE;
     return script;
 }
 

@@ -272,6 +272,7 @@ struct sim {
 
     /* Faults. */
     bool healed, draining;
+    int unsettled; /* alloc that was found so last */
     uint64_t quiet_since_ms;
     uint32_t points; /* crash points that this incarnation has passed */
     uint32_t commits_to_fail;
