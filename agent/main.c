@@ -36,6 +36,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_journal_import,
     &cli_journal_compact,
     &cli_journal_quarantine,
+    &cli_sim,
     &cli_completion,
     &cli_version,
     /* clang-format on */

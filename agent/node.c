@@ -139,6 +139,32 @@ void node_keep(const struct node *node, struct agent *core)
     free(text);
 }
 
+/* --- the mark --- */
+
+/* Without a usable file the id decides, which is the same as long as no journal was lost. */
+static void take_mark(struct node *node, const char *state_dir)
+{
+    char path[PATH_SIZE], *text;
+    size_t length;
+    struct err err = {0};
+
+    (void)text_copy(node->mark, sizeof(node->mark), node->id); /* cut to the length of a mark */
+    int code = path_join(path, state_dir, "mark");
+    if (code == 0 && file_read(path, 64, &text, &length, &err) == 0) {
+        bool sound = length == MARK_SIZE - 1 && strspn(text, "0123456789abcdef") == MARK_SIZE - 1;
+        if (sound)
+            (void)text_copy(node->mark, sizeof(node->mark), text); /* fits */
+        free(text);
+        if (sound)
+            return;
+    }
+    if (code == 0)
+        code = file_write_durable(path, node->mark, MARK_SIZE - 1, 0600, &err);
+    if (code < 0)
+        log_warn("agent", "the node's mark cannot be kept beside the journal error=%s",
+                 log_value(err.text));
+}
+
 /* --- facts --- */
 
 static void add(struct spec_pairs *pairs, const char *name, const char *value)
@@ -212,6 +238,7 @@ int node_init(struct node *node, struct journal *journal, const struct config *c
     }
     if (code < 0)
         return code;
+    take_mark(node, config->state_dir);
     uint64_t offset_ms = node->clock_offset_ms;
     node->rebooted = boot_id[0] != '\0' && !text_equal(boot_id, node->boot_id);
     node->clock_offset_ms =

@@ -16,10 +16,13 @@
 
 struct journal;
 
+enum { MARK_SIZE = 9 }; /* 8 hex digits */
+
 struct node {
     char id[UUID_TEXT_SIZE];
     char secret[UUID_TEXT_SIZE];
     char boot_id[UUID_TEXT_SIZE];
+    char mark[MARK_SIZE];     /* what our cgroups are found by */
     bool rebooted;            /* another boot id than the journal remembers */
     uint64_t clock_offset_ms; /* node time = CLOCK_BOOTTIME + this (modulo 2^64) */
     uint64_t last_turn;       /* of the journal */
@@ -29,7 +32,8 @@ struct node {
 };
 
 /* Reads id and secret from the journal, or makes them; then they are written before anything else
- * happens (I-34).  Reads the host's facts. */
+ * happens (I-34).  The mark is the beginning of the first id this data directory had; it is kept in
+ * a file, so that who loses the journal still finds what runs (I-17).  Reads the host's facts. */
 int node_init(struct node *node, struct journal *journal, const struct config *config,
               struct err *err);
 /* What JOURNAL knows of the node that wrote it, as it was then: id, secret, boot id, clock offset,

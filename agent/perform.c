@@ -433,12 +433,56 @@ static bool is_owned(void *ctx, const struct driver_key *key)
     return task != NULL && task->machine.generation == key->generation && task_holds_work(task);
 }
 
+static void stripped(void *ctx, const struct hook_outcome *outcome)
+{
+    if (outcome->code == 0)
+        return;
+    log_error("agent", "could not remove secrets that belong to no alloc, trying again error=%s",
+              log_value(outcome->text));
+    daemon_sweep_again(ctx);
+}
+
+/* POINT is <alloc_dir>/<alloc>/<task>/secrets, or of no concern. */
+static bool strip_stray(void *ctx, const char *point)
+{
+    struct daemon *daemon = ctx;
+    char path[PATH_SIZE];
+    char *parts[3]; /* alloc, task, secrets */
+
+    if (!text_copy(path, sizeof(path), point))
+        return true;
+    for (int i = 2; i >= 0; i--) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL)
+            return true;
+        *slash = '\0';
+        parts[i] = slash + 1;
+    }
+    if (!text_equal(parts[2], "secrets") || !uuid_is_valid(parts[0]) ||
+        agent_alloc(daemon_core(daemon), parts[0]) != NULL)
+        return true;
+    log_warn("agent",
+             "the journal does not know an alloc: its directory is kept, its secrets are "
+             "not alloc=%s task=%s",
+             parts[0], log_value(parts[1]));
+    struct alloc_spec alloc = {.id = parts[0]};
+    struct task_spec task = {.name = parts[1]};
+    struct hook_run run = {
+        .phase = PHASE_STOP, .hook = TASK_HOOK_TASK_DIR, .alloc = &alloc, .task = &task};
+    hook_run(daemon_hooks(daemon), &run, stripped, daemon);
+    return true;
+}
+
 static void swept(void *ctx, const struct driver_result *result)
 {
     struct daemon *daemon = ctx;
+    struct err err = {0};
 
     if (result->outcome == DRIVER_DONE) {
         agent_swept(daemon_core(daemon));
+        if (mount_each_below(daemon_config(daemon)->alloc_dir, strip_stray, daemon, &err) != 0)
+            log_error("agent", "cannot look for secrets of unknown allocs error=%s",
+                      log_value(err.text));
         return;
     }
     log_error("agent", "could not end what belongs to no task, trying again error=%s",

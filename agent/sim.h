@@ -13,9 +13,7 @@
 
 #include "agent/sim_script.h"
 
-/* `cairn sim ...`; the exit status: 0, 1 usage, 127 assertion, 128 liveness, 129 safety. */
-int cli_sim(int argc, char **argv);
-
+/* How a world ended; also the exit status of `cairn sim`. */
 enum sim_outcome {
     SIM_FINE,
     SIM_ASSERTION = 127,
@@ -27,17 +25,26 @@ enum { SIM_ROWS_MAX = 256, SIM_VIOLATION_SIZE = 512 };
 
 struct sim_result {
     enum sim_outcome outcome;
-    uint8_t invariant;               /* 1 to 40; 0: none by number */
+    uint8_t invariant;               /* 1 to 40; 0: none by number, as a story's expectation */
     char text[SIM_VIOLATION_SIZE];   /* what was violated, "" if nothing */
     uint64_t hash;                   /* of everything that happened, in order */
     uint64_t events, turns, effects; /* steps of machines, commits, effects */
     uint64_t simulated_ms;
     uint32_t incarnations;
     uint32_t points[SIM_CUTS_MAX];    /* crash points that each incarnation has passed */
-    uint32_t cuttable[SIM_CUTS_MAX];  /* those at which it could have died: not yet healed */
     uint32_t faults[SIM_FAULT_COUNT]; /* how often each came up */
     uint64_t rows[MACHINE_KIND_COUNT][SIM_ROWS_MAX / 64]; /* rows taken */
 };
+
+/* What many worlds came to, together. */
+struct sim_tally {
+    uint64_t runs, events, turns, simulated_ms, incarnations;
+    uint64_t faults[SIM_FAULT_COUNT];
+    uint64_t rows[MACHINE_KIND_COUNT][SIM_ROWS_MAX / 64];
+    uint64_t hash; /* of all of them, in whatever order they ran */
+};
+void sim_count(struct sim_tally *tally, const struct sim_result *result);
+void sim_tally_add(struct sim_tally *tally, const struct sim_tally *other);
 
 /* A world that can be run again and again; one at a time in a process. */
 struct sim;
@@ -56,24 +63,20 @@ void sim_set_journal(struct sim *sim, struct journal *journal, uint32_t incarnat
 
 /* --- stories --- */
 
-/* The named story's text, or NULL; number NUMBER's name, or NULL behind the last. */
-const char *sim_story_text(const char *name);
+/* Number NUMBER's name, or NULL behind the last; the named story's text, what it is about in one
+ * line, and the entries of restore-failures.md that it covers ("R-01 R-15"), or NULL. */
 const char *sim_story_name(size_t number);
+const char *sim_story_text(const char *name);
 const char *sim_story_about(const char *name);
+const char *sim_story_covers(const char *name);
 
 /* --- every crash point of a script --- */
 
-struct sim_exhaustion {
-    uint64_t runs;
-    uint64_t points, tried;   /* crash points of the runs without one; those at which one came */
-    struct sim_script worst;  /* the first script that failed, if any */
-    struct sim_result result; /* and how */
-};
-
 /* Runs SCRIPT with a crash at each of its crash points, PAIRS: and at each point behind the first
- * crash, in both fates of the work under way.  Stops at the first failure. */
-void sim_exhaust(struct sim *sim, const struct sim_script *script, bool pairs,
-                 struct sim_exhaustion *ret_exhaustion);
+ * crash, in both fates of the work under way; TALLY counts the runs.  False at the first failure:
+ * SCRIPT is the one that failed, RET_RESULT says how. */
+bool sim_exhaust(struct sim *sim, struct sim_script *script, bool pairs, struct sim_tally *tally,
+                 struct sim_result *ret_result);
 
 /* Makes SCRIPT, which fails, smaller for as long as it fails in the same way. */
 void sim_shrink(struct sim *sim, struct sim_script *script, struct sim_result *result);

@@ -77,6 +77,13 @@ const struct machine_id *sim_attempt_id(const struct sim *sim, const struct sim_
     return &sim->allocs[attempt->alloc].tasks[attempt->task].id;
 }
 
+void sim_note_payload(struct sim *sim, enum sim_fact_kind kind, const struct sim_attempt *attempt)
+{
+    struct sim_whom whom = {MACHINE_TASK, attempt->alloc, attempt->task};
+
+    sim_fact(sim, kind, &whom, 0);
+}
+
 void sim_processes_reboot(struct sim *sim)
 {
     for (size_t i = 0; i < sim->attempts_count; i++) {
@@ -91,6 +98,7 @@ void sim_processes_reboot(struct sim *sim)
             attempt->code = SIGKILL_CODE;
             attempt->signal = SIGKILL_NUMBER;
             attempt->by_boot = 1;
+            sim_note_payload(sim, SIM_FACT_ENDS, attempt);
         }
         /* The mark of a start is not synced (drivers/launch.c): the reboot may take it with it,
          * unless it was reported long ago. */

@@ -7,6 +7,8 @@
  */
 #include "agent/sim_world.h"
 
+#include "agent/sim_words.h"
+
 #include <string.h>
 
 enum {
@@ -66,6 +68,11 @@ static uint64_t faults_of(uint8_t kind, uint8_t effect)
         break;
     }
     unreachable("machine kind");
+}
+
+bool sim_can_meet(uint8_t kind, uint8_t effect, unsigned fault)
+{
+    return (faults_of(kind, effect) >> fault & 1u) != 0;
 }
 
 static uint16_t *calls_of(struct sim *sim, const struct sim_whom *whom)
@@ -129,6 +136,7 @@ static void draw(struct sim *sim, struct sim_call *call)
             fate->whom.member != call->whom.member || fate->effect != call->effect ||
             (fate->nth != 0 && fate->nth != nth))
             continue;
+        sim->struck[i] = true;
         call->fault = fate->fault;
         slow_ms = fate->ms != 0 ? fate->ms : slow_ms;
     }
@@ -330,6 +338,7 @@ void sim_perform(void *ctx, const struct effect *effect)
     if (sim_point(sim, SIM_KILL_EFFECT))
         return;
     check(whom.kind != MACHINE_KIND_COUNT);
+    sim_fact(sim, SIM_FACT_PERFORMS, &whom, effect->kind);
     sim_check_effect(sim, effect, &whom);
     sim_mix(sim, (uint64_t)effect->lane << 8 | effect->kind);
     if (effect->lane >= LANE_COUNT)

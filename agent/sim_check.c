@@ -25,7 +25,11 @@ __attribute__((format(printf, 4, 0))) static void report(struct sim *sim, enum s
     (void)vsnprintf(text, sizeof(text), format, arguments); /* cut if too long */
     sim->result->outcome = outcome;
     sim->result->invariant = (uint8_t)invariant;
-    (void)text_format(sim->result->text, sizeof(sim->result->text), "I-%u: %s", invariant, text);
+    if (invariant == 0)
+        (void)text_copy(sim->result->text, sizeof(sim->result->text), text); /* fits */
+    else
+        (void)text_format(sim->result->text, sizeof(sim->result->text), "I-%u: %s", invariant,
+                          text); /* fits */
     sim_say(sim, "VIOLATED %s", sim->result->text);
 }
 
@@ -341,6 +345,9 @@ void sim_check_effect(struct sim *sim, const struct effect *effect, const struct
     const struct sim_alloc_state *alloc = whom->alloc < 0 ? NULL : sim_alloc_of(sim, whom);
 
     bool final = fsm_is_final(effect->record);
+    if (sim->in_turn && sim->commit_failed)
+        sim_violate(sim, 18, "%s performs %s although the commit failed", effect->id.text,
+                    fsm_effect_name(fsm_definition((enum machine_kind)whom->kind), effect->kind));
     if ((stored == NULL && !final && !sim_store_has(&sim->store, &effect->id)) ||
         (stored != NULL && stored->revision != effect->record->revision))
         sim_violate(sim, 16, "%s performs %s before it is durable", effect->id.text,
@@ -387,6 +394,16 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
         sim_violate(sim, 9, "%s runs while the alloc it waits for lives", task->id.text);
 }
 
+/* I-17: what could be read is there, whatever could not. */
+void sim_check_loaded(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->store.count; i++) {
+        const struct machine_id *id = &sim->store.items[i]->id;
+        if (agent_find(sim->core, id) == NULL)
+            sim_violate(sim, 17, "%s could be read and was not restored", id->text);
+    }
+}
+
 /* The core is told of an end. */
 void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct exited *exited)
 {
@@ -407,6 +424,9 @@ static void check_task(struct sim *sim, int a, int t)
     const struct sim_attempt *attempt = sim_attempt(sim, a, t, record->generation);
     if (attempt == NULL || attempt->starts == 0)
         sim_violate(sim, 8, "%s is shown running and was never started", state->id.text);
+    else if (task->process.payload_ticks != attempt->process.payload_ticks &&
+             task->process.payload_ticks >> 32 != attempt->boot)
+        sim_violate(sim, 5, "%s is believed to live on from another boot", state->id.text);
     else if (task->process.payload_pid != attempt->process.payload_pid ||
              task->process.payload_ticks != attempt->process.payload_ticks)
         sim_violate(sim, 4, "%s has the identity of another process", state->id.text);

@@ -57,6 +57,8 @@ static void end_request(struct sim *sim, uint64_t reply, enum sim_request_state 
         return;
     }
     request->state = (uint8_t)state;
+    sim_fact(sim, state == REQUEST_DONE ? SIM_FACT_DONE : SIM_FACT_REFUSED, &request->whom,
+             request->event);
     sim_say(sim, "answer to %s of %s: %s",
             fsm_event_name(fsm_definition((enum machine_kind)request->whom.kind), request->event),
             sim_id(sim, &request->whom)->text, state == REQUEST_DONE ? "done" : "refused");
@@ -490,6 +492,8 @@ static void push(struct sim *sim)
         state->pushed_digest = lags(sim, a) ? 0 : visible(sim, a);
         state->pushed_revision = alloc->status_revision;
         state->reported_status = alloc->client_status;
+        struct sim_whom whom = {MACHINE_ALLOC, (int8_t)a, -1};
+        sim_fact(sim, SIM_FACT_TOLD, &whom, alloc->client_status);
         any = true;
     }
     if (any)

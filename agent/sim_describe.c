@@ -29,7 +29,7 @@ struct sim_start_figures sim_start_figures(const struct sim_start *start)
     };
 
     for (size_t i = 0; i < start->kept_count; i++) {
-        const struct sim_kept *kept = &start->kept[i];
+        const struct sim_past *kept = &start->kept[i];
         if (kept->record == NULL) {
             figures.damaged++;
             continue;
@@ -76,7 +76,7 @@ void sim_start_describe(const struct sim_start *start, fsm_print *print, void *c
     SAY("%llu payload%s should be alive\n", (unsigned long long)figures.payloads,
         figures.payloads == 1 ? "" : "s");
     for (size_t i = 0; i < start->kept_count; i++) {
-        const struct sim_kept *kept = &start->kept[i];
+        const struct sim_past *kept = &start->kept[i];
         if (kept->record == NULL)
             SAY("damaged: %s %s: its alloc is brought to an end%s\n",
                 machine_kind_name((enum machine_kind)kept->id.kind), kept->id.text,

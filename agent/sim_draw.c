@@ -4,6 +4,9 @@
  * Swarm testing: each seed first draws which kinds of trouble there are at all, then how much of
  * each, so that some worlds have one kind only and many of it.  A third of the worlds have nothing
  * but crashes: there, nothing excuses a payload that is not started exactly once.
+ *
+ * A call takes at most one drawn argument: in which order arguments are evaluated is up to the
+ * compiler, and a seed has to be the same world for all of them.
  */
 #include "agent/sim_started.h"
 
@@ -263,9 +266,9 @@ static void draw_crashes(struct pen *pen)
     for (int i = 0; i < SIM_CUTS_MAX - 2 && chance(pen, 2, 3); i++)
         pen->script->cuts[i] = (uint32_t)(1 + below(pen, chance(pen, 1, 3) ? 12 : 150));
     for (uint64_t n = 0; n < timed; n++) {
-        int64_t down_ms = (int64_t)draw_down_ms(pen);
-        uint64_t at_ms = below(pen, pen->horizon_ms);
-        add(pen, chance(pen, 1, 3) ? SIM_DO_TERM : SIM_DO_CRASH, nobody, at_ms, down_ms);
+        uint64_t down_ms = draw_down_ms(pen), at_ms = below(pen, pen->horizon_ms);
+        enum sim_action action = chance(pen, 1, 3) ? SIM_DO_TERM : SIM_DO_CRASH;
+        add(pen, action, nobody, at_ms, (int64_t)down_ms);
     }
 }
 

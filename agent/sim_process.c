@@ -56,6 +56,7 @@ static void begin_payload(struct sim *sim, struct sim_attempt *attempt)
     attempt->starts++;
     attempt->boot = sim->boot;
     attempt->process = sim_process_new(sim);
+    sim_note_payload(sim, SIM_FACT_STARTS, attempt);
     sim_say(sim, "payload of %s generation %u runs", sim_attempt_id(sim, attempt)->text,
             attempt->generation);
     sim_mix(sim, (uint64_t)attempt->process.payload_pid);
@@ -80,6 +81,7 @@ void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code,
     attempt->code = code;
     attempt->signal = signal;
     attempt->finished_unix_ns = sim_unix_ns(sim);
+    sim_note_payload(sim, SIM_FACT_ENDS, attempt);
     sim_say(sim, "payload of %s generation %u ends: code %d", sim_attempt_id(sim, attempt)->text,
             attempt->generation, (int)code);
     sim_mix(sim, (uint64_t)(uint32_t)code);

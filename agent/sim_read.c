@@ -54,10 +54,11 @@ static uint64_t next_count(struct reader *reader)
     return value < 0 ? 0 : (uint64_t)value;
 }
 
-/* The place of WORD in a list of names. */
-static unsigned in_list(struct reader *reader, const char *word, const char *const *names,
-                        size_t count)
+/* The place of the next word in a list of names. */
+static unsigned next_of(struct reader *reader, const char *const *names, size_t count)
 {
+    const char *word = next_word(reader);
+
     for (unsigned i = 0; i < count; i++) {
         if (text_equal(names[i], word))
             return i;
@@ -205,8 +206,8 @@ static void read_task_word(struct reader *reader, struct sim_task *task)
     else if (accept(reader, "delay"))
         task->delay_ms = next_count(reader);
     else if (accept(reader, "lifecycle"))
-        task->lifecycle = (uint8_t)in_list(reader, next_word(reader), sim_lifecycle_words,
-                                           COUNT_OF(sim_lifecycle_words));
+        task->lifecycle =
+            (uint8_t)next_of(reader, sim_lifecycle_words, COUNT_OF(sim_lifecycle_words));
     else if (accept(reader, "sidecar"))
         task->sidecar = 1;
     else if (accept(reader, "leader"))
@@ -279,6 +280,25 @@ static void read_plugin(struct reader *reader)
         script->plugins[script->plugins_count++] = plugin;
 }
 
+static struct sim_whom next_whom(struct reader *reader, enum sim_takes takes)
+{
+    switch (takes) {
+    case TAKES_NONE:
+        break;
+    case TAKES_ALLOC:
+        return whom_of(reader, MACHINE_ALLOC, next_word(reader));
+    case TAKES_TASK:
+        return whom_of(reader, MACHINE_TASK, next_word(reader));
+    case TAKES_CLAIM:
+        return whom_of(reader, MACHINE_VOLUME, next_word(reader));
+    case TAKES_PLUGIN:
+        return whom_of(reader, MACHINE_PLUGIN, next_word(reader));
+    case TAKES_RECORD:
+        return next_machine(reader);
+    }
+    return (struct sim_whom){0};
+}
+
 static void read_action(struct reader *reader, struct sim_step *step)
 {
     const char *word = next_word(reader);
@@ -291,28 +311,9 @@ static void read_action(struct reader *reader, struct sim_step *step)
         return;
     }
     step->action = (uint8_t)action;
-    switch (sim_action_takes(action)) {
-    case TAKES_NONE:
-        break;
-    case TAKES_ALLOC:
-        step->whom = whom_of(reader, MACHINE_ALLOC, next_word(reader));
-        break;
-    case TAKES_TASK:
-        step->whom = whom_of(reader, MACHINE_TASK, next_word(reader));
-        break;
-    case TAKES_CLAIM:
-        step->whom = whom_of(reader, MACHINE_VOLUME, next_word(reader));
-        break;
-    case TAKES_PLUGIN:
-        step->whom = whom_of(reader, MACHINE_PLUGIN, next_word(reader));
-        break;
-    case TAKES_RECORD:
-        step->whom = next_machine(reader);
-        break;
-    }
+    step->whom = next_whom(reader, sim_action_takes(action));
     if (action == SIM_DO_SERVER)
-        step->number =
-            in_list(reader, next_word(reader), sim_server_words, COUNT_OF(sim_server_words));
+        step->number = next_of(reader, sim_server_words, COUNT_OF(sim_server_words));
     else if (reader->at < reader->count)
         step->number = next_number(reader);
 }
@@ -343,8 +344,7 @@ static void read_when(struct reader *reader)
     step.state = next_state(reader, step.when.kind);
     if (accept(reader, "nth"))
         step.nth = (uint8_t)next_count(reader);
-    step.moment =
-        (uint8_t)in_list(reader, next_word(reader), sim_moment_words, COUNT_OF(sim_moment_words));
+    step.moment = (uint8_t)next_of(reader, sim_moment_words, COUNT_OF(sim_moment_words));
     reader->failed |= step.moment == SIM_AT;
     read_action(reader, &step);
     add_step(reader, &step);
@@ -369,11 +369,13 @@ static void read_fate(struct reader *reader)
 
     if (accept(reader, "commit")) {
         fate.whom = (struct sim_whom){MACHINE_KIND_COUNT, -1, -1};
+        reader->failed |= sim_fault_place(fate.fault) != SIM_PLACE_COMMIT;
     } else {
         fate.whom = next_machine(reader);
         if (reader->failed)
             return;
         fate.effect = next_effect(reader, fate.whom.kind);
+        reader->failed |= !sim_can_meet(fate.whom.kind, fate.effect, fate.fault);
     }
     fate.nth = (uint16_t)next_count(reader);
     if (accept(reader, "ms"))
@@ -381,6 +383,125 @@ static void read_fate(struct reader *reader)
     reader->failed |= script->fates_count == SIM_FATES_MAX;
     if (!reader->failed)
         script->fates[script->fates_count++] = fate;
+}
+
+static uint8_t next_event(struct reader *reader, uint8_t kind)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)kind);
+    const char *word = next_word(reader);
+
+    for (uint8_t i = 0; i < def->events_count; i++) {
+        if (text_equal(def->events[i].name, word))
+            return i;
+    }
+    reader->failed = true;
+    return 0;
+}
+
+/* Messages between machines and their own timers stay in the core. */
+static bool is_performed(uint8_t kind, uint8_t effect)
+{
+    uint8_t lane = fsm_definition((enum machine_kind)kind)->effects[effect].lane;
+
+    return lane != LANE_SEND && lane != LANE_CLOCK;
+}
+
+/* "enters task a/main DEAD" */
+static struct sim_fact next_fact(struct reader *reader)
+{
+    struct sim_fact fact = {.kind = 0};
+    const char *word = next_word(reader);
+
+    while (fact.kind < SIM_FACT_COUNT && !text_equal(sim_fact_words[fact.kind].word, word))
+        fact.kind++;
+    reader->failed |= fact.kind == SIM_FACT_COUNT;
+    if (reader->failed)
+        return (struct sim_fact){0};
+    fact.whom = next_whom(reader, sim_fact_words[fact.kind].takes);
+    if (reader->failed)
+        return fact;
+    switch (sim_fact_words[fact.kind].detail) {
+    case DETAIL_NONE:
+        break;
+    case DETAIL_STATE:
+        fact.detail = next_state(reader, fact.whom.kind);
+        break;
+    case DETAIL_EFFECT:
+        fact.detail = next_effect(reader, fact.whom.kind);
+        reader->failed |= !is_performed(fact.whom.kind, fact.detail);
+        break;
+    case DETAIL_EVENT:
+        fact.detail = next_event(reader, fact.whom.kind);
+        break;
+    case DETAIL_STATUS:
+        fact.detail = (uint8_t)next_of(reader, sim_status_words, COUNT_OF(sim_status_words));
+        break;
+    }
+    return fact;
+}
+
+static void read_count(struct reader *reader, struct sim_expect *expect)
+{
+    expect->fact = next_fact(reader);
+    if (accept(reader, sim_relation_words[SIM_AT_MOST]))
+        expect->relation = SIM_AT_MOST;
+    else if (accept(reader, sim_relation_words[SIM_AT_LEAST]))
+        expect->relation = SIM_AT_LEAST;
+    expect->number = (int64_t)next_count(reader);
+    if (accept(reader, "since"))
+        expect->since = (uint8_t)next_count(reader);
+}
+
+/* What follows the question and whom it is about. */
+static void read_answer(struct reader *reader, struct sim_expect *expect)
+{
+    switch ((enum sim_question)expect->question) {
+    case SIM_ASKS_COUNT:
+        read_count(reader, expect);
+        return;
+    case SIM_ASKS_ORDER:
+        expect->fact = next_fact(reader);
+        reader->failed |= !accept(reader, "then");
+        expect->then = next_fact(reader);
+        return;
+    case SIM_ASKS_STATE:
+        expect->number = accept(reader, "absent") ? -1 : next_state(reader, expect->fact.whom.kind);
+        return;
+    case SIM_ASKS_EXIT:
+        expect->number = accept(reader, "unknown") ? -1 : (int64_t)next_count(reader);
+        return;
+    case SIM_ASKS_STATUS:
+        expect->number = next_of(reader, sim_status_words, COUNT_OF(sim_status_words));
+        return;
+    case SIM_ASKS_ALIVE:
+    case SIM_ASKS_MOUNTED:
+    case SIM_ASKS_STAGED:
+    case SIM_ASKS_CLAIMED:
+        expect->number = accept(reader, "yes");
+        reader->failed |= expect->number == 0 && !accept(reader, "no");
+        return;
+    case SIM_QUESTION_COUNT:
+        break;
+    }
+    unreachable("question");
+}
+
+static void read_expect(struct reader *reader, bool always)
+{
+    struct sim_script *script = reader->script;
+    struct sim_expect expect = {.question = SIM_ASKS_ORDER, .always = always};
+
+    while (expect.question < SIM_QUESTION_COUNT &&
+           !accept(reader, sim_question_words[expect.question].word))
+        expect.question++;
+    if (expect.question == SIM_QUESTION_COUNT)
+        expect.question = SIM_ASKS_COUNT; /* it begins with the fact */
+    expect.fact.whom = next_whom(reader, sim_question_words[expect.question].takes);
+    reader->failed |= script->expects_count == SIM_EXPECTS_MAX;
+    if (reader->failed)
+        return;
+    read_answer(reader, &expect);
+    script->expects[script->expects_count++] = expect;
 }
 
 /* "die 3 0 17": the first incarnation at its 3rd crash point, the third at its 17th. */
@@ -395,8 +516,7 @@ static void read_line(struct reader *reader)
     struct sim_script *script = reader->script;
 
     if (accept(reader, "mode"))
-        script->server =
-            (uint8_t)in_list(reader, next_word(reader), sim_mode_words, COUNT_OF(sim_mode_words));
+        script->server = (uint8_t)next_of(reader, sim_mode_words, COUNT_OF(sim_mode_words));
     else if (accept(reader, "seed"))
         reader->failed |= !text_to_u64(next_word(reader), &script->seed);
     else if (accept(reader, "heal"))
@@ -406,8 +526,9 @@ static void read_line(struct reader *reader)
     else if (accept(reader, "batching"))
         script->batching = text_equal(next_word(reader), "drawn");
     else if (accept(reader, "cut"))
-        script->fate_of_cut =
-            (uint8_t)in_list(reader, next_word(reader), sim_cut_words, COUNT_OF(sim_cut_words));
+        script->fate_of_cut = (uint8_t)next_of(reader, sim_cut_words, COUNT_OF(sim_cut_words));
+    else if (accept(reader, "varied"))
+        script->varied = 1;
     else if (accept(reader, "down"))
         script->cut_down_ms = (uint32_t)next_count(reader);
     else if (accept(reader, "die"))
@@ -429,6 +550,10 @@ static void read_line(struct reader *reader)
         read_when(reader);
     else if (accept(reader, "fate"))
         read_fate(reader);
+    else if (accept(reader, "expect"))
+        read_expect(reader, false);
+    else if (accept(reader, "always"))
+        read_expect(reader, true);
     else
         reader->failed = true;
     reader->failed |= reader->at != reader->count;

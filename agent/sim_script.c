@@ -75,6 +75,23 @@ bool sim_action_names_one(unsigned action)
     return sim_action_takes(action) != TAKES_NONE;
 }
 
+const struct sim_fact_word sim_fact_words[SIM_FACT_COUNT] = {
+#define X(name, about, detail, text) {text, TAKES_##about, DETAIL_##detail},
+    SIM_FACTS(X)
+#undef X
+};
+const struct sim_question_word sim_question_words[SIM_QUESTION_COUNT] = {
+#define X(name, about, text) {text, TAKES_##about},
+    SIM_QUESTIONS(X)
+#undef X
+};
+const char *const sim_relation_words[SIM_AT_LEAST + 1] = {"exactly", "at_most", "at_least"};
+const char *const sim_status_words[CLIENT_FAILED + 1] = {
+    "pending",
+    "running",
+    "complete",
+    "failed",
+};
 const char *const sim_server_words[SIM_SERVER_COUNT] = {
     "up", "down", "blackhole", "stale", "partial", "slow",
 };
@@ -214,11 +231,43 @@ static void print_alloc(const struct sim_script *script, const struct sim_alloc 
             alloc->claims[i].exclusive ? " exclusive" : "");
 }
 
-static void print_step(const struct sim_script *script, const struct sim_step *step,
-                       fsm_print *print, void *ctx)
+static void print_whom(const struct sim_script *script, const struct sim_whom *whom,
+                       enum sim_takes takes, fsm_print *print, void *ctx)
+{
+    char name[2 * SIM_NAME_SIZE + 2];
+
+    if (takes == TAKES_NONE)
+        return;
+    sim_whom_name(script, whom, name, sizeof(name));
+    if (takes == TAKES_RECORD)
+        SAY(" %s", machine_kind_name((enum machine_kind)whom->kind));
+    SAY(" %s", name);
+}
+
+void sim_step_what(const struct sim_script *script, const struct sim_step *step, char *to,
+                   size_t size)
 {
     enum sim_takes takes = sim_action_takes(step->action);
-    char name[2 * SIM_NAME_SIZE + 2];
+    char whom[2 * SIM_NAME_SIZE + 2] = "", number[32] = "";
+    const char *kind = "";
+
+    if (takes != TAKES_NONE)
+        sim_whom_name(script, &step->whom, whom, sizeof(whom));
+    if (takes == TAKES_RECORD)
+        kind = machine_kind_name((enum machine_kind)step->whom.kind);
+    if (step->action == SIM_DO_SERVER)
+        (void)text_copy(number, sizeof(number), sim_server_name((unsigned)step->number)); /* fits */
+    else if (step->number != 0)
+        (void)text_format(number, sizeof(number), "%lld", (long long)step->number); /* fits */
+    (void)text_format(to, size, "%s%s%s%s%s%s%s", sim_action_name(step->action),
+                      kind[0] != '\0' ? " " : "", kind, whom[0] != '\0' ? " " : "", whom,
+                      number[0] != '\0' ? " " : "", number); /* no longer than a line */
+}
+
+void sim_step_print(const struct sim_script *script, const struct sim_step *step, fsm_print *print,
+                    void *ctx)
+{
+    char name[2 * SIM_NAME_SIZE + 2], what[SIM_LINE_BYTES - 4];
 
     if (step->moment == SIM_AT) {
         SAY("at %llu", (unsigned long long)step->at_ms);
@@ -230,24 +279,115 @@ static void print_step(const struct sim_script *script, const struct sim_step *s
             SAY(" nth %u", step->nth);
         SAY(" %s", sim_moment_words[step->moment]);
     }
-    SAY(" %s", sim_action_name(step->action));
-    if (takes != TAKES_NONE) {
-        sim_whom_name(script, &step->whom, name, sizeof(name));
-        if (takes == TAKES_RECORD)
-            SAY(" %s", machine_kind_name((enum machine_kind)step->whom.kind));
-        SAY(" %s", name);
+    sim_step_what(script, step, what, sizeof(what));
+    SAY(" %s\n", what);
+}
+
+void sim_fate_print(const struct sim_script *script, const struct sim_fate *fate, fsm_print *print,
+                    void *ctx)
+{
+    char name[2 * SIM_NAME_SIZE + 2];
+
+    if (fate->whom.kind == MACHINE_KIND_COUNT) {
+        SAY("fate %s commit %u\n", sim_fault_name(fate->fault), fate->nth);
+        return;
     }
-    if (step->action == SIM_DO_SERVER)
-        SAY(" %s", sim_server_name((unsigned)step->number));
-    else if (step->number != 0)
-        SAY(" %lld", (long long)step->number);
+    const struct fsm_def *def = fsm_definition((enum machine_kind)fate->whom.kind);
+    sim_whom_name(script, &fate->whom, name, sizeof(name));
+    SAY("fate %s %s %s %s %u", sim_fault_name(fate->fault), def->name, name,
+        fsm_effect_name(def, fate->effect), fate->nth);
+    if (fate->ms != 0)
+        SAY(" ms %u", fate->ms);
+    SAY("\n");
+}
+
+static void print_fact(const struct sim_script *script, const struct sim_fact *fact,
+                       fsm_print *print, void *ctx)
+{
+    const struct sim_fact_word *word = &sim_fact_words[fact->kind];
+
+    SAY(" %s", word->word);
+    print_whom(script, &fact->whom, word->takes, print, ctx);
+    switch (word->detail) {
+    case DETAIL_NONE:
+        return;
+    case DETAIL_STATE:
+        SAY(" %s", fsm_state_name(fsm_definition(fact->whom.kind), fact->detail));
+        return;
+    case DETAIL_EFFECT:
+        SAY(" %s", fsm_effect_name(fsm_definition(fact->whom.kind), fact->detail));
+        return;
+    case DETAIL_EVENT:
+        SAY(" %s", fsm_event_name(fsm_definition(fact->whom.kind), fact->detail));
+        return;
+    case DETAIL_STATUS:
+        SAY(" %s", sim_status_words[fact->detail]);
+        return;
+    }
+}
+
+static void print_answer(const struct sim_expect *expect, fsm_print *print, void *ctx)
+{
+    long long number = (long long)expect->number;
+
+    switch ((enum sim_question)expect->question) {
+    case SIM_ASKS_COUNT:
+        if (expect->relation != SIM_EXACTLY)
+            SAY(" %s", sim_relation_words[expect->relation]);
+        SAY(" %lld", number);
+        if (expect->since != 0)
+            SAY(" since %u", expect->since);
+        return;
+    case SIM_ASKS_ORDER:
+        return;
+    case SIM_ASKS_STATE:
+        SAY(" %s", number < 0
+                       ? "absent"
+                       : fsm_state_name(fsm_definition(expect->fact.whom.kind), (unsigned)number));
+        return;
+    case SIM_ASKS_EXIT:
+        if (number < 0)
+            SAY(" unknown");
+        else
+            SAY(" %lld", number);
+        return;
+    case SIM_ASKS_STATUS:
+        SAY(" %s", sim_status_words[number]);
+        return;
+    case SIM_ASKS_ALIVE:
+    case SIM_ASKS_MOUNTED:
+    case SIM_ASKS_STAGED:
+    case SIM_ASKS_CLAIMED:
+        SAY(" %s", number != 0 ? "yes" : "no");
+        return;
+    case SIM_QUESTION_COUNT:
+        break;
+    }
+    unreachable("question");
+}
+
+void sim_expect_print(const struct sim_script *script, const struct sim_expect *expect,
+                      fsm_print *print, void *ctx)
+{
+    const struct sim_question_word *question = &sim_question_words[expect->question];
+    bool facts = expect->question == SIM_ASKS_COUNT || expect->question == SIM_ASKS_ORDER;
+
+    SAY("%s", expect->always ? "always" : "expect");
+    if (question->word[0] != '\0')
+        SAY(" %s", question->word);
+    print_whom(script, &expect->fact.whom, question->takes, print, ctx);
+    if (facts)
+        print_fact(script, &expect->fact, print, ctx);
+    if (expect->question == SIM_ASKS_ORDER) {
+        SAY(" then");
+        print_fact(script, &expect->then, print, ctx);
+    }
+    print_answer(expect, print, ctx);
     SAY("\n");
 }
 
 void sim_script_print(const struct sim_script *script, fsm_print *print, void *ctx)
 {
-    char name[2 * SIM_NAME_SIZE + 2];
-
     SAY("mode %s\n", sim_mode_words[script->server]);
     SAY("seed %llu\nheal %llu\n", (unsigned long long)script->seed,
         (unsigned long long)script->heal_ms);
@@ -257,6 +397,8 @@ void sim_script_print(const struct sim_script *script, fsm_print *print, void *c
         SAY("batching drawn\n");
     if (script->fate_of_cut != 0)
         SAY("cut %s\n", sim_cut_words[script->fate_of_cut]);
+    if (script->varied)
+        SAY("varied\n");
     if (script->cut_down_ms != 100)
         SAY("down %u\n", script->cut_down_ms);
     int cuts = SIM_CUTS_MAX;
@@ -273,19 +415,9 @@ void sim_script_print(const struct sim_script *script, fsm_print *print, void *c
     for (unsigned i = 0; i < script->allocs_count; i++)
         print_alloc(script, &script->allocs[i], print, ctx);
     for (unsigned i = 0; i < script->steps_count; i++)
-        print_step(script, &script->steps[i], print, ctx);
-    for (unsigned i = 0; i < script->fates_count; i++) {
-        const struct sim_fate *fate = &script->fates[i];
-        if (fate->whom.kind == MACHINE_KIND_COUNT) {
-            SAY("fate %s commit %u\n", sim_fault_name(fate->fault), fate->nth);
-            continue;
-        }
-        const struct fsm_def *def = fsm_definition((enum machine_kind)fate->whom.kind);
-        sim_whom_name(script, &fate->whom, name, sizeof(name));
-        SAY("fate %s %s %s %s %u", sim_fault_name(fate->fault), def->name, name,
-            fsm_effect_name(def, fate->effect), fate->nth);
-        if (fate->ms != 0)
-            SAY(" ms %u", fate->ms);
-        SAY("\n");
-    }
+        sim_step_print(script, &script->steps[i], print, ctx);
+    for (unsigned i = 0; i < script->fates_count; i++)
+        sim_fate_print(script, &script->fates[i], print, ctx);
+    for (unsigned i = 0; i < script->expects_count; i++)
+        sim_expect_print(script, &script->expects[i], print, ctx);
 }

@@ -12,6 +12,8 @@
  *     at 0 assign a
  *     when task a/main RUNNING after crash 200
  *     fate ERR task a/main HOOK 1
+ *     expect state task a/main DEAD
+ *     always starts a/main at_most 1
  */
 #ifndef CAIRN_AGENT_SIM_SCRIPT_H
 #define CAIRN_AGENT_SIM_SCRIPT_H
@@ -29,6 +31,7 @@ enum {
     SIM_STEPS_MAX = 96,
     SIM_FATES_MAX = 96,
     SIM_CUTS_MAX = 8,
+    SIM_EXPECTS_MAX = 48,
 };
 
 /* --- fault primitives: restore-failures.md section 1, by name --- */
@@ -144,10 +147,11 @@ struct sim_plugin {
     X(SIGNAL, TASK, "signal")                                                                      \
     X(DETACH, CLAIM, "detach") /* the server asks for the unmount */                               \
     X(STOP_PLUGIN, PLUGIN, "stop_plugin")                                                          \
-    X(REMOVE, PLUGIN, "remove") /* the plugin is no longer wanted */                               \
-    X(CRASH, NONE, "crash")     /* DOWN after SIGKILL, for number ms */                            \
-    X(TERM, NONE, "term")       /* DOWN after an orderly stop */                                   \
-    X(BOOT, NONE, "boot")       /* reboot that takes number ms */                                  \
+    X(REMOVE, PLUGIN, "remove")   /* the plugin is no longer wanted */                             \
+    X(INSTALL, PLUGIN, "install") /* and is wanted again */                                        \
+    X(CRASH, NONE, "crash")       /* DOWN after SIGKILL, for number ms */                          \
+    X(TERM, NONE, "term")         /* DOWN after an orderly stop */                                 \
+    X(BOOT, NONE, "boot")         /* reboot that takes number ms */                                \
     X(SHIM, TASK, "shim")                                                                          \
     X(EXIT, TASK, "exit") /* the payload ends now with code number */                              \
     X(RECORD_LOST, TASK, "record_lost")                                                            \
@@ -214,6 +218,62 @@ struct sim_fate {
     uint32_t ms; /* SLOW: how long */
 };
 
+/* --- what is expected --- */
+
+/* What happens and is kept in mind, to be counted or put in order.
+ *    name         about   detail  written         one each time that */
+#define SIM_FACTS(X)                                                                               \
+    X(STARTS, TASK, NONE, "starts")             /* a payload begins to run */                      \
+    X(ENDS, TASK, NONE, "ends")                 /* a payload ends */                               \
+    X(ENTERS, RECORD, STATE, "enters")          /* a commit brings it into the state */            \
+    X(PERFORMS, RECORD, EFFECT, "performs")     /* the daemon begins the effect */                 \
+    X(TOLD, ALLOC, STATUS, "told")              /* the server is told the client status */         \
+    X(DONE, RECORD, EVENT, "done")              /* a request was granted */                        \
+    X(REFUSED, RECORD, EVENT, "refused")        /* a request was refused */                        \
+    X(QUARANTINED, RECORD, NONE, "quarantined") /* its record cannot be read */                    \
+    X(DAEMONS, NONE, NONE, "daemons")           /* the daemon starts */
+enum sim_fact_kind {
+#define X(name, about, detail, text) SIM_FACT_##name,
+    SIM_FACTS(X)
+#undef X
+        SIM_FACT_COUNT,
+};
+
+struct sim_fact {
+    struct sim_whom whom;
+    uint8_t kind, detail;
+};
+
+/* What is asked at the end.
+ *    name    about    written     answer */
+#define SIM_QUESTIONS(X)                                                                           \
+    X(COUNT, NONE, "")           /* FACT [at_most | at_least] NUMBER [since INCARNATION] */        \
+    X(ORDER, NONE, "first")      /* FACT then FACT */                                              \
+    X(STATE, RECORD, "state")    /* a state, "absent": no record */                                \
+    X(EXIT, TASK, "exit")        /* the last payload's code as reported (128 + a signal),          \
+                                  * "unknown" */                                                   \
+    X(STATUS, ALLOC, "status")   /* client status, as the server knows it if there is one */       \
+    X(ALIVE, TASK, "alive")      /* yes, no: processes of it */                                    \
+    X(MOUNTED, CLAIM, "mounted") /* yes, no */                                                     \
+    X(STAGED, CLAIM, "staged")   /* yes, no */                                                     \
+    X(CLAIMED, CLAIM, "claimed") /* yes, no: at the server */
+enum sim_question {
+#define X(name, about, text) SIM_ASKS_##name,
+    SIM_QUESTIONS(X)
+#undef X
+        SIM_QUESTION_COUNT,
+};
+
+enum sim_relation { SIM_EXACTLY, SIM_AT_MOST, SIM_AT_LEAST };
+
+/* Judged when the healed world has settled, before all is told to go. */
+struct sim_expect {
+    struct sim_fact fact, then; /* COUNT, ORDER; others: fact.whom is who is asked about */
+    int64_t number;             /* a count, state, code or status; 1: yes; -1: absent, unknown */
+    uint8_t question, relation, since;
+    uint8_t always; /* true with whatever crash points are added, too */
+};
+
 /* What happened to a node between its journal's last event and the restart that a world begins
  * with (sim_start.h). */
 enum sim_away {
@@ -234,12 +294,14 @@ struct sim_script {
     uint8_t fate_of_cut;             /* work under way at a crash: 0 drawn, 1 happens, 2 does not */
     uint8_t away;                    /* a world from a journal: enum sim_away */
     uint32_t cut_down_ms;            /* and for how long */
+    uint8_t varied;                  /* crashes were added: only what is `always` so is judged */
     uint32_t cuts[SIM_CUTS_MAX];     /* crash point at which the n-th incarnation dies, 0: none */
-    uint8_t allocs_count, plugins_count, steps_count, fates_count;
+    uint8_t allocs_count, plugins_count, steps_count, fates_count, expects_count;
     struct sim_alloc allocs[SIM_ALLOCS_MAX];
     struct sim_plugin plugins[SIM_PLUGINS_MAX];
     struct sim_step steps[SIM_STEPS_MAX];
     struct sim_fate fates[SIM_FATES_MAX];
+    struct sim_expect expects[SIM_EXPECTS_MAX];
 };
 
 /* --- text form --- */

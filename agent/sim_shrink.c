@@ -21,7 +21,8 @@ static bool same_failure(const struct sim_result *a, const struct sim_result *b)
 {
     if (a->outcome != b->outcome || a->invariant != b->invariant)
         return false;
-    return a->outcome != SIM_ASSERTION || text_equal(a->text, b->text);
+    bool by_words = a->outcome == SIM_ASSERTION || a->invariant == 0;
+    return !by_words || text_equal(a->text, b->text);
 }
 
 /* Keeps the trial if it fails in the same way. */
@@ -79,6 +80,24 @@ static void drop_fate(struct sim_script *script, unsigned at)
     memset(&script->fates[script->fates_count], 0, sizeof(script->fates[0]));
 }
 
+static void drop_expect(struct sim_script *script, unsigned at)
+{
+    memmove(&script->expects[at], &script->expects[at + 1],
+            (script->expects_count - at - 1u) * sizeof(script->expects[0]));
+    script->expects_count--;
+    memset(&script->expects[script->expects_count], 0, sizeof(script->expects[0]));
+}
+
+static void leave_out_expects(struct shrinking *shrinking)
+{
+    for (unsigned i = shrinking->best->expects_count; i > 0; i--) {
+        drop_expect(again(shrinking), i - 1);
+        (void)keep(shrinking);
+    }
+    again(shrinking)->varied = 0;
+    (void)keep(shrinking);
+}
+
 static void leave_out_steps(struct shrinking *shrinking)
 {
     for (unsigned i = shrinking->best->steps_count; i > 0; i--) {
@@ -125,6 +144,13 @@ static bool rename_whom(struct sim_whom *whom, uint8_t kind, int alloc, int at)
     return true;
 }
 
+static bool rename_fact(struct sim_fact *fact, uint8_t question, uint8_t kind, int alloc, int at)
+{
+    bool counted = question == SIM_ASKS_COUNT || question == SIM_ASKS_ORDER;
+
+    return (counted && fact->kind == SIM_FACT_DAEMONS) || rename_whom(&fact->whom, kind, alloc, at);
+}
+
 static void rename_all(struct sim_script *script, uint8_t kind, int alloc, int at)
 {
     for (unsigned i = script->steps_count; i > 0; i--) {
@@ -140,6 +166,14 @@ static void rename_all(struct sim_script *script, uint8_t kind, int alloc, int a
         struct sim_fate *fate = &script->fates[i - 1];
         if (fate->whom.kind != MACHINE_KIND_COUNT && !rename_whom(&fate->whom, kind, alloc, at))
             drop_fate(script, i - 1);
+    }
+    for (unsigned i = script->expects_count; i > 0; i--) {
+        struct sim_expect *expect = &script->expects[i - 1];
+        bool stays = rename_fact(&expect->fact, expect->question, kind, alloc, at);
+        if (expect->question == SIM_ASKS_ORDER)
+            stays = rename_fact(&expect->then, expect->question, kind, alloc, at) && stays;
+        if (!stays)
+            drop_expect(script, i - 1);
     }
 }
 
@@ -301,6 +335,7 @@ void sim_shrink(struct sim *sim, struct sim_script *script, struct sim_result *r
     write_down(&shrinking);
     do {
         shrinking.smaller = false;
+        leave_out_expects(&shrinking);
         leave_out_things(&shrinking);
         leave_out_steps(&shrinking);
         leave_out_fates(&shrinking);

@@ -6,7 +6,7 @@
  */
 #include "agent/sim_world.h"
 
-#include <string.h>
+#include "agent/sim_words.h"
 
 /* Everything of this host stands still while its clocks go on. */
 static void sleep_all(struct sim *sim, uint64_t ms)
@@ -59,67 +59,70 @@ static void lose_directory(struct sim_alloc_state *alloc)
         alloc->tasks[t].directory = 0;
 }
 
-/* A fault of the script, which a healed world does not know any more. */
-static void do_fault(struct sim *sim, const struct sim_step *step)
+/* A fault of the script, which a healed world does not know any more.  False: there was nobody whom
+ * it could strike. */
+static bool do_fault(struct sim *sim, const struct sim_step *step)
 {
     uint64_t ms = step->number > 0 ? (uint64_t)step->number : 0;
     struct sim_attempt *attempt = step->whom.kind == MACHINE_TASK ? newest(sim, &step->whom) : NULL;
+    bool was_up = sim->up && !sim->dying;
 
     switch ((enum sim_action)step->action) {
     case SIM_DO_CRASH:
         sim_count_fault(sim, SIM_DOWN);
         sim_die(sim, ms);
-        break;
+        return was_up;
     case SIM_DO_TERM:
         sim_count_fault(sim, SIM_TERM);
         sim->term = true;
         sim_die(sim, ms);
-        break;
+        return was_up;
     case SIM_DO_BOOT:
         sim_count_fault(sim, SIM_BOOT);
         boot(sim, ms);
         break;
     case SIM_DO_SHIM:
-        if (attempt != NULL && (attempt->shim == SHIM_ALIVE || attempt->shim == SHIM_STARTING)) {
-            sim_count_fault(sim, SIM_SHIM);
-            sim_count_fault(sim, SIM_LOGGER);
-            sim_shim_die(sim, attempt);
-        }
+        if (attempt == NULL || (attempt->shim != SHIM_ALIVE && attempt->shim != SHIM_STARTING))
+            return false;
+        sim_count_fault(sim, SIM_SHIM);
+        sim_count_fault(sim, SIM_LOGGER);
+        sim_shim_die(sim, attempt);
         break;
     case SIM_DO_RECORD_LOST:
-        if (attempt != NULL) {
-            sim_count_fault(sim, SIM_RECORD_LOST);
-            attempt->record_lost = 1;
-        }
+        if (attempt == NULL)
+            return false;
+        sim_count_fault(sim, SIM_RECORD_LOST);
+        attempt->record_lost = 1;
         break;
     case SIM_DO_PLUG:
-        if (sim_plugin_of(sim, &step->whom)->alive) {
-            sim_count_fault(sim, SIM_PLUG);
-            sim_plugin_die(sim, step->whom.member);
-        }
+        if (!sim_plugin_of(sim, &step->whom)->alive)
+            return false;
+        sim_count_fault(sim, SIM_PLUG);
+        sim_plugin_die(sim, step->whom.member);
         break;
     case SIM_DO_SERVER:
         disturb_server(sim, (enum sim_server)step->number);
         break;
     case SIM_DO_TORN_CUT:
-        sim_store_damage(sim, &step->whom, SIM_TORN_CUT);
-        break;
+        return sim_store_damage(sim, &step->whom, SIM_TORN_CUT);
     case SIM_DO_TORN_ZERO:
-        sim_store_damage(sim, &step->whom, SIM_TORN_ZERO);
-        break;
+        return sim_store_damage(sim, &step->whom, SIM_TORN_ZERO);
     case SIM_DO_TORN_FLIP:
-        sim_store_damage(sim, &step->whom, SIM_TORN_FLIP);
-        break;
+        return sim_store_damage(sim, &step->whom, SIM_TORN_FLIP);
     case SIM_DO_BUSY:
         sim_count_fault(sim, SIM_BUSY);
         sim_claim_of(sim, &step->whom)->busy_until_ms = sim->now_ms + ms;
         break;
     case SIM_DO_UNMOUNT:
+        if (!sim_claim_of(sim, &step->whom)->mounted)
+            return false;
         sim_count_fault(sim, SIM_UNMOUNT);
         sim_claim_of(sim, &step->whom)->mounted = 0;
         sim_claim_of(sim, &step->whom)->snatched = 1;
         break;
     case SIM_DO_DIR_LOST:
+        if (!sim_alloc_of(sim, &step->whom)->directory)
+            return false;
         sim_count_fault(sim, SIM_DIR_LOST);
         lose_directory(sim_alloc_of(sim, &step->whom));
         break;
@@ -143,11 +146,13 @@ static void do_fault(struct sim *sim, const struct sim_step *step)
     case SIM_DO_DETACH:
     case SIM_DO_STOP_PLUGIN:
     case SIM_DO_REMOVE:
+    case SIM_DO_INSTALL:
     case SIM_DO_EXIT:
     case SIM_DO_HEAL:
     case SIM_ACTION_COUNT:
         unreachable("not a fault");
     }
+    return true;
 }
 
 void sim_heal(struct sim *sim)
@@ -167,13 +172,15 @@ void sim_heal(struct sim *sim)
 void sim_do_step(struct sim *sim, const struct sim_step *step)
 {
     struct sim_attempt *attempt = step->whom.kind == MACHINE_TASK ? newest(sim, &step->whom) : NULL;
+    bool *did = &sim->stepped[step - sim->script->steps];
 
     if (sim->print != NULL) {
-        bool one = sim_action_names_one(step->action);
-        sim_say(sim, "world: %s %s %lld", sim_action_name(step->action),
-                one ? sim_name(sim, &step->whom) : "", (long long)step->number);
+        char what[SIM_LINE_BYTES];
+        sim_step_what(sim->script, step, what, sizeof(what));
+        sim_say(sim, "world: %s", what);
     }
     sim_mix(sim, step->action);
+    *did = true;
     switch ((enum sim_action)step->action) {
     case SIM_DO_ASSIGN:
         sim_wish(sim, step->whom.alloc, WISH_RUN);
@@ -203,13 +210,15 @@ void sim_do_step(struct sim *sim, const struct sim_step *step)
             sim_ask(sim, &step->whom, PE_STOP);
         break;
     case SIM_DO_REMOVE:
+    case SIM_DO_INSTALL:
         if (sim->healed)
             break;
-        sim_plugin_of(sim, &step->whom)->removed = 1;
+        sim_plugin_of(sim, &step->whom)->removed = step->action == SIM_DO_REMOVE;
         sim_define_plugins(sim);
         break;
     case SIM_DO_EXIT:
-        if (attempt != NULL && attempt->payload == PAYLOAD_RUNNING)
+        *did = attempt != NULL && attempt->payload == PAYLOAD_RUNNING;
+        if (*did)
             sim_payload_end(sim, attempt, (int32_t)step->number, 0);
         break;
     case SIM_DO_HEAL:
@@ -231,8 +240,7 @@ void sim_do_step(struct sim *sim, const struct sim_step *step)
     case SIM_DO_SLEEP:
     case SIM_DO_JUMP:
     case SIM_DO_DISK:
-        if (!sim->healed)
-            do_fault(sim, step);
+        *did = !sim->healed && do_fault(sim, step);
         break;
     case SIM_ACTION_COUNT:
         unreachable("action");
@@ -272,14 +280,18 @@ void sim_watch_transitions(struct sim *sim, const struct journal_event *events, 
         if (whom.kind == MACHINE_KIND_COUNT)
             continue;
         uint32_t *entered = entered_of(sim, &whom);
-        if (moment == SIM_AFTER)
+        if (moment == SIM_AFTER) {
             entered[events[i].after]++;
+            sim_fact(sim, SIM_FACT_ENTERS, &whom, events[i].after);
+        }
         uint32_t nth = entered[events[i].after] + (moment == SIM_BEFORE);
         for (unsigned s = 0; s < sim->script->steps_count; s++) {
             const struct sim_step *step = &sim->script->steps[s];
             if (step->moment == SIM_AT || step->state != events[i].after || step->nth != nth ||
                 !is_same(&step->when, &whom))
                 continue;
+            if (step->moment == SIM_BEFORE && sim->stepped[s])
+                continue; /* it kept the commit from coming, which is tried again */
             if (step->moment == (uint8_t)moment)
                 sim_do_step(sim, step);
             else if (step->moment == SIM_THEN && moment == SIM_AFTER)

@@ -151,8 +151,10 @@ static enum sim_fault fate_of(struct sim *sim)
     }
     for (unsigned i = 0; i < sim->script->fates_count; i++) {
         const struct sim_fate *fate = &sim->script->fates[i];
-        if (fate->whom.kind == MACHINE_KIND_COUNT && fate->nth == number + 1)
+        if (fate->whom.kind == MACHINE_KIND_COUNT && fate->nth == number + 1) {
+            sim->struck[i] = true;
             return (enum sim_fault)fate->fault;
+        }
     }
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         uint16_t rate = sim->script->rates[kinds[i]];
@@ -246,14 +248,14 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
 
 /* --- damage --- */
 
-void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how)
+bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how)
 {
     struct sim_store *store = &sim->store;
     bool there;
     size_t at = place(store, sim_id(sim, whom), &there);
 
     if (!there)
-        return;
+        return false;
     struct sim_stored *item = store->items[at];
     sim_count_fault(sim, how);
     item->damaged = true;
@@ -265,6 +267,7 @@ void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fau
         ((unsigned char *)item->record)[item->size / 3] ^= 0x10;
     sim_say(sim, "%s of %s %s", sim_fault_name(how),
             machine_kind_name((enum machine_kind)item->id.kind), item->id.text);
+    return true;
 }
 
 static bool is_sound(const struct sim_stored *item)
@@ -288,6 +291,7 @@ void sim_store_load(struct sim *sim)
         struct machine_id id = item->id;
         struct sim_whom whom = sim_find(sim, &id);
         sim_say(sim, "quarantine: %s %s", machine_kind_name((enum machine_kind)id.kind), id.text);
+        sim_fact(sim, SIM_FACT_QUARANTINED, &whom, 0);
         if (whom.alloc >= 0)
             sim_alloc_of(sim, &whom)->damaged = 1;
         drop(store, &id);

@@ -3,6 +3,7 @@
 #define CAIRN_AGENT_SIM_WORDS_H
 
 #include "agent/sim_script.h"
+#include "fsm/alloc.h"
 
 enum { SIM_LINE_BYTES = 256 };
 
@@ -17,11 +18,49 @@ enum sim_takes {
 };
 enum sim_takes sim_action_takes(unsigned action);
 
+/* What a fact says about whom. */
+enum sim_detail { DETAIL_NONE, DETAIL_STATE, DETAIL_EFFECT, DETAIL_EVENT, DETAIL_STATUS };
+
+struct sim_fact_word {
+    const char *word;
+    enum sim_takes takes;
+    enum sim_detail detail;
+};
+extern const struct sim_fact_word sim_fact_words[SIM_FACT_COUNT];
+
+struct sim_question_word {
+    const char *word;
+    enum sim_takes takes;
+};
+extern const struct sim_question_word sim_question_words[SIM_QUESTION_COUNT];
+
+extern const char *const sim_relation_words[SIM_AT_LEAST + 1];
+extern const char *const sim_status_words[CLIENT_FAILED + 1];
 extern const char *const sim_server_words[SIM_SERVER_COUNT];
 extern const char *const sim_moment_words[SIM_THEN + 1];
 extern const char *const sim_lifecycle_words[LIFECYCLE_POSTSTOP + 1];
 extern const char *const sim_cut_words[3];
 extern const char *const sim_mode_words[2];
+
+/* A story as agent/SConscript makes them from agent/stories/. */
+struct sim_story {
+    const char *name, *about, *covers, *text;
+};
+extern const struct sim_story sim_stories[]; /* ends with a name that is NULL */
+
+/* What a step does, "stop a". */
+void sim_step_what(const struct sim_script *script, const struct sim_step *step, char *to,
+                   size_t size);
+/* One line of a script. */
+void sim_step_print(const struct sim_script *script, const struct sim_step *step, fsm_print *print,
+                    void *ctx);
+void sim_fate_print(const struct sim_script *script, const struct sim_fate *fate, fsm_print *print,
+                    void *ctx);
+void sim_expect_print(const struct sim_script *script, const struct sim_expect *expect,
+                      fsm_print *print, void *ctx);
+
+/* True if a call that EFFECT of a machine of KIND makes can meet FAULT. */
+bool sim_can_meet(uint8_t kind, uint8_t effect, unsigned fault);
 
 /* A script that nothing has been said about. */
 struct sim_script sim_script_default(void);

@@ -42,14 +42,11 @@ bool sim_point(struct sim *sim, enum sim_fault kind)
     check(sim_fault_place(kind) == SIM_PLACE_POINT);
     if (sim->dying)
         return true;
-    if (!sim->up)
+    if (!sim->up || sim->healed)
         return false;
     sim->points++;
     uint32_t number = sim->incarnation - 1;
-    if (sim->healed || number >= SIM_CUTS_MAX)
-        return false;
-    sim->result->cuttable[number] = sim->points;
-    if (sim->script->cuts[number] != sim->points)
+    if (number >= SIM_CUTS_MAX || sim->script->cuts[number] != sim->points)
         return false;
     sim_count_fault(sim, kind);
     sim_say(sim, "%s, point %u", sim_fault_name(kind), sim->points);
@@ -95,6 +92,7 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
     if (sim_point(sim, SIM_KILL_BEFORE))
         return err_set(err, ERR_CANCELED, "the daemon is dead");
     int code = sim_store_commit(sim, batch, err);
+    sim->commit_failed = code < 0;
     if (code < 0)
         return code;
     sim_check_committed(sim, batch);
@@ -110,7 +108,9 @@ static void trace(void *ctx, const struct journal_event *event)
 
     sim->result->rows[event->id.kind][event->row / 64] |= (uint64_t)1 << event->row % 64;
     sim_mix(sim, event->digest);
-    sim_mix(sim, event->sequence << 16 | event->row);
+    /* Not the row's number: the same behaviour has the same hash wherever its row stands. */
+    sim_mix(sim, event->sequence << 24 | (uint64_t)event->event.kind << 16 |
+                     (uint64_t)event->before << 8 | event->after);
     if (sim->print == NULL)
         return;
     agent_describe(event, line, sizeof(line));
@@ -129,6 +129,7 @@ static void start(struct sim *sim)
     sim->incarnation++;
     sim->result->incarnations = sim->incarnation;
     sim->up = true;
+    sim_fact(sim, SIM_FACT_DAEMONS, NULL, 0);
     sim->restored = sim->rebooting = false;
     sim->points = 0;
     sim_say(sim, "daemon starts, incarnation %u%s", sim->incarnation,
@@ -149,6 +150,7 @@ static void start(struct sim *sim)
     sim_store_load(sim);
     agent_continue(sim->core, store->next_sequence, store->turn);
     agent_restore(sim->core, !sim->script->server, rebooted);
+    sim_check_loaded(sim);
     for (int a = 0; a < sim->allocs_count; a++) {
         if (!sim->allocs[a].specified || agent_find(sim->core, &sim->allocs[a].id) != NULL)
             continue;
@@ -185,6 +187,7 @@ static bool turn(struct sim *sim)
     if (sim_point(sim, SIM_KILL_POSTED))
         return false;
     sim->in_turn = true;
+    sim->commit_failed = false;
     int code = agent_turn(sim->core, node_ms, sim_unix_ns(sim),
                           sim_chance(sim, LUCK_SEED, sim->incarnation, sim->turns++), &err);
     sim->in_turn = false;
@@ -312,6 +315,7 @@ static void reset(struct sim *sim, const struct sim_script *script)
         .heap_room = sim->heap_room,
         .room = sim->room,
         .room_bytes = sim->room_bytes,
+        .facts = sim->facts,
         .store = sim->store,
         .replay = replay_new(),
         .boot = SIM_FIRST_BOOT,
@@ -420,6 +424,7 @@ static void live(struct sim *sim)
     run_until(sim, sim_is_settled);
     if (!sim->over)
         sim_check_settled(sim);
+    sim_judge(sim);
     if (sim->over)
         return;
     wish_all_gone(sim);
@@ -449,6 +454,8 @@ struct sim *sim_new(void)
     struct sim *sim = calloc(1, sizeof(*sim));
 
     check(sim != NULL);
+    sim->facts = calloc(SIM_FACTS_MAX, sizeof(*sim->facts));
+    check(sim->facts != NULL);
     return sim;
 }
 
@@ -460,6 +467,7 @@ void sim_free(struct sim *sim)
     replay_free(sim->replay);
     sim_store_free(&sim->store);
     free(sim->room);
+    free(sim->facts);
     free(sim->heap);
     free(sim);
 }

@@ -17,6 +17,7 @@
 
 enum {
     SIM_EFFECTS_MAX = 16, /* of one machine */
+    SIM_FACTS_MAX = 8192, /* kept in mind for what a story expects */
     SIM_UNIX_BASE_S = 1700000000,
     SIM_FIRST_BOOT = 1, /* also of a journal to begin from */
 };
@@ -210,6 +211,12 @@ struct sim_request {
     uint32_t incarnation;
 };
 
+/* What happened, and in which incarnation. */
+struct sim_kept {
+    struct sim_fact fact;
+    uint32_t incarnation;
+};
+
 struct sim {
     const struct sim_script *script;
     const struct sim_start *start; /* journal to begin from, or NULL */
@@ -236,6 +243,7 @@ struct sim {
     struct agent *core;
     uint32_t incarnation; /* 1, 2, ... */
     bool up, dying, restored, in_turn;
+    bool commit_failed;       /* that of the turn under way, or of the last one */
     bool term;                /* it was told to stop, orderly */
     uint64_t clock_offset_ms; /* node time - time since boot */
     uint64_t restored_at_ms;
@@ -282,6 +290,11 @@ struct sim {
     uint32_t turns;
     uint64_t deliveries, deliveries_max;
     bool over;
+
+    /* What a story expects (sim_expect.c). */
+    struct sim_kept *facts;
+    size_t facts_count;
+    bool stepped[SIM_STEPS_MAX], struck[SIM_FATES_MAX]; /* they have come about */
 
     /* Attempts whose end the batch under way reports; at most one of each task. */
     struct sim_attempt **ending;
@@ -378,6 +391,7 @@ struct sim_event sim_next(struct sim *sim);
 
 /* --- sim_step.c: steps of the script --- */
 
+/* sim->stepped says whether it came about. */
 void sim_do_step(struct sim *sim, const struct sim_step *step);
 /* Steps that wait for a transition among EVENTS, before (SIM_BEFORE) or after (SIM_AFTER) their
  * commit. */
@@ -404,7 +418,8 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
 /* The record as it was stored, NULL if there is none or it was damaged. */
 const struct machine *sim_store_find(const struct sim_store *store, const struct machine_id *id);
 bool sim_store_has(const struct sim_store *store, const struct machine_id *id);
-void sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how);
+/* False: there is no such record. */
+bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how);
 /* Gives every record to the core, after what cannot be read has been set aside. */
 void sim_store_load(struct sim *sim);
 
@@ -443,6 +458,7 @@ bool sim_attempt_lives(const struct sim_attempt *attempt);
 /* Anything of the attempt, dead or alive, is still there. */
 bool sim_attempt_exists(const struct sim_attempt *attempt);
 bool sim_alloc_lives(const struct sim *sim, int alloc);
+void sim_note_payload(struct sim *sim, enum sim_fact_kind kind, const struct sim_attempt *attempt);
 void sim_processes_reboot(struct sim *sim);
 /* Nothing of it is left: its directory is removed. */
 void sim_attempt_remove(struct sim_attempt *attempt);
@@ -499,12 +515,20 @@ void sim_stuck(struct sim *sim, unsigned invariant, const char *format, ...)
 void sim_check_batch(struct sim *sim, const struct journal_batch *batch); /* not yet stored */
 void sim_check_committed(struct sim *sim, const struct journal_batch *batch);
 void sim_check_turn(struct sim *sim);
+void sim_check_loaded(struct sim *sim);
 void sim_check_memory(struct sim *sim); /* journal, replay and memory are the same */
 void sim_check_start(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);
 void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct exited *exited);
 void sim_check_push(struct sim *sim, int alloc, uint64_t digest, uint8_t status);
+
+/* --- sim_expect.c: what a story expects --- */
+
+/* Keeps in mind that WHOM (NULL: nobody) did what the fact says. */
+void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *whom,
+              unsigned detail);
+void sim_judge(struct sim *sim);
 
 /* --- sim_settle.c: liveness --- */
 

@@ -72,7 +72,7 @@ typedef void driver_done(void *ctx, const struct driver_result *result);
 struct drivers_config {
     struct loop *loop;     /* borrowed */
     const char *state_dir; /* absolute; shim/ is made below it */
-    const char *node_mark; /* 8 hex digits of the node id: our cgroups' parent */
+    const char *node_mark; /* 8 hex digits: our cgroups' parent */
     const char *shim_path; /* absolute path of cairn-shim */
     bool raw_exec_enabled;
     bool raw_exec_no_cgroups;

@@ -1,32 +1,16 @@
 /*
- * The alloc machine's rules: what events do to the record, what guards ask of it, which orders go
- * to the members.  Everything here is pure.
+ * The alloc machine's rules: what events and transitions do to the record.
+ *
+ * Guards only read (alloc_guards.c), orders go to the members (alloc_orders.c).  Everything here is
+ * pure.
  */
-#include "fsm/alloc_rules.h"
+#include "fsm/alloc_part.h"
 
 #include "fsm/policy.h"
-#include "fsm/task.h"
-#include "fsm/volume.h"
 
 #include <string.h>
 
 enum { TEARDOWN_BACKOFF_MS = 1000, TEARDOWN_BACKOFF_MS_MAX = 120000 };
-
-static struct alloc *mutable_alloc(struct machine *record)
-{
-    check(record->kind == MACHINE_ALLOC);
-    return (struct alloc *)(void *)record;
-}
-
-static struct alloc_member *find(struct alloc *alloc, enum alloc_member_kind kind, const char *name)
-{
-    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
-        struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind == kind && text_equal(member->name, name))
-            return member;
-    }
-    return NULL;
-}
 
 /* --- hooks --- */
 
@@ -51,7 +35,7 @@ static uint32_t hooks_of(const struct alloc *alloc, enum hook_phase phase)
     unreachable("alloc hook phase");
 }
 
-static uint8_t hook_from(const struct alloc *alloc, enum hook_phase phase, unsigned first)
+uint8_t alloc_hook_from(const struct alloc *alloc, enum hook_phase phase, unsigned first)
 {
     uint32_t mask = hooks_of(alloc, phase);
 
@@ -65,79 +49,7 @@ static uint8_t hook_from(const struct alloc *alloc, enum hook_phase phase, unsig
 static void begin_phase(struct alloc *alloc, enum hook_phase phase)
 {
     alloc->phase = (uint8_t)phase;
-    alloc->hook = hook_from(alloc, phase, 0);
-}
-
-/* --- who is there --- */
-
-/* Counts the members of KIND for which PRED holds (all of them for NULL). */
-static uint32_t count(const struct alloc *alloc, enum alloc_member_kind kind,
-                      bool (*pred)(const struct alloc *, const struct alloc_member *))
-{
-    uint32_t found = 0;
-
-    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
-        const struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind == kind && (pred == NULL || pred(alloc, member)))
-            found++;
-    }
-    return found;
-}
-
-static bool is_running(const struct alloc *alloc, const struct alloc_member *member)
-{
-    (void)alloc; /* the member knows */
-    return member->run_state == TASK_RUN_RUNNING;
-}
-
-static bool is_live(const struct alloc *alloc, const struct alloc_member *member)
-{
-    (void)alloc; /* the member knows */
-    return member->run_state != TASK_RUN_DEAD;
-}
-
-static bool is_live_poststop(const struct alloc *alloc, const struct alloc_member *member)
-{
-    return is_live(alloc, member) && member->lifecycle == LIFECYCLE_POSTSTOP;
-}
-
-/* Live, and not merely a poststop task that waits for the others. */
-static bool holds_end(const struct alloc *alloc, const struct alloc_member *member)
-{
-    return is_live(alloc, member) &&
-           (member->lifecycle != LIFECYCLE_POSTSTOP || !policy_runs_poststop(alloc));
-}
-
-static bool is_unready(const struct alloc *alloc, const struct alloc_member *member)
-{
-    (void)alloc; /* the member knows */
-    return !member->ready;
-}
-
-static bool is_held(const struct alloc *alloc, const struct alloc_member *member)
-{
-    (void)alloc; /* the member knows */
-    return !member->gone;
-}
-
-static bool any_running(const struct alloc *alloc)
-{
-    return count(alloc, MEMBER_TASK, is_running) > 0;
-}
-
-static bool has_volumes(const struct alloc *alloc)
-{
-    return count(alloc, MEMBER_VOLUME, is_held) > 0;
-}
-
-static bool all_dead(const struct alloc *alloc)
-{
-    return count(alloc, MEMBER_TASK, holds_end) == 0;
-}
-
-static bool every_dead(const struct alloc *alloc)
-{
-    return count(alloc, MEMBER_TASK, is_live) == 0;
+    alloc->hook = alloc_hook_from(alloc, phase, 0);
 }
 
 /* --- absorb --- */
@@ -192,9 +104,9 @@ static void note_missing_volume(struct alloc *alloc, const struct fsm_now *now)
     uint8_t state = alloc->machine.state;
     bool starts = state == A_RUNNING ||
                   (state > A_RUNNING && state <= A_POSTSTOP && policy_runs_poststop(alloc) &&
-                   count(alloc, MEMBER_TASK, is_live_poststop) > 0);
+                   members_count(alloc, MEMBER_TASK, member_is_live_poststop) > 0);
 
-    if (!starts || alloc->setup_failed || any_running(alloc) || every_dead(alloc))
+    if (!starts || alloc->setup_failed || members_any_running(alloc) || members_every_dead(alloc))
         return;
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
@@ -207,7 +119,7 @@ static void absorb_task(struct alloc *alloc, const struct fsm_event *event,
                         const struct fsm_now *now)
 {
     const struct task_changed *changed = event->payload;
-    struct alloc_member *member = find(alloc, MEMBER_TASK, changed->name);
+    struct alloc_member *member = member_find(alloc, MEMBER_TASK, changed->name);
 
     check(member != NULL); /* tasks are made together with their alloc */
     member->run_state = changed->run_state;
@@ -221,8 +133,8 @@ static void absorb_member_lost(struct alloc *alloc, const struct fsm_event *even
                                const struct fsm_now *now)
 {
     const struct member_news *news = event->payload;
-    struct alloc_member *task = find(alloc, MEMBER_TASK, news->name);
-    struct alloc_member *volume = find(alloc, MEMBER_VOLUME, news->name);
+    struct alloc_member *task = member_find(alloc, MEMBER_TASK, news->name);
+    struct alloc_member *volume = member_find(alloc, MEMBER_VOLUME, news->name);
 
     if (task != NULL) {
         task->run_state = TASK_RUN_DEAD;
@@ -250,14 +162,14 @@ static void absorb_hook(struct alloc *alloc, const struct fsm_event *event,
     if (event->kind == AE_HOOK_FAILED &&
         (alloc->machine.state == A_POSTRUN || alloc->machine.state == A_DESTROYING))
         return; /* the same hook again, until it succeeds (I-24) */
-    alloc->hook = hook_from(alloc, (enum hook_phase)alloc->phase, (unsigned)alloc->hook + 1);
+    alloc->hook = alloc_hook_from(alloc, (enum hook_phase)alloc->phase, (unsigned)alloc->hook + 1);
 }
 
 static void absorb_volume(struct alloc *alloc, const struct fsm_event *event,
                           const struct fsm_now *now)
 {
     const struct member_news *news = event->payload;
-    struct alloc_member *member = find(alloc, MEMBER_VOLUME, news->name);
+    struct alloc_member *member = member_find(alloc, MEMBER_VOLUME, news->name);
     char what[sizeof(news->name) + 16];
 
     if (member == NULL)
@@ -306,7 +218,7 @@ static void forget_orders(struct alloc *alloc)
 
 void alloc_absorb(struct machine *record, const struct fsm_event *event, const struct fsm_now *now)
 {
-    struct alloc *alloc = mutable_alloc(record);
+    struct alloc *alloc = alloc_mutable(record);
 
     switch ((enum alloc_event_kind)event->kind) {
     case AE_ASSIGN:
@@ -360,7 +272,7 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
 void alloc_enter(struct machine *record, const struct fsm_row *row, const struct fsm_event *event,
                  const struct fsm_now *now)
 {
-    struct alloc *alloc = mutable_alloc(record);
+    struct alloc *alloc = alloc_mutable(record);
     const char *cause;
 
     (void)event; /* everything of it has been absorbed */
@@ -424,231 +336,10 @@ uint64_t alloc_backoff_ms(const struct machine *record, const struct fsm_now *no
                              now->seed);
 }
 
-/* --- messages --- */
-
-static void tell(const struct machine_id *self, const struct alloc_member *member, uint8_t event,
-                 const void *payload, fsm_send *send, void *ctx)
-{
-    enum machine_kind kind = member->kind == MEMBER_TASK ? MACHINE_TASK : MACHINE_VOLUME;
-    struct fsm_message message = {
-        .audience = TO_MACHINE,
-        .to = machine_id_join(kind, self->text, member->name),
-        .event = {.kind = event, .payload = payload},
-    };
-
-    send(ctx, &message);
-}
-
-static void send_to_all(const struct machine_id *self, const struct alloc *alloc,
-                        enum alloc_member_kind kind, uint8_t event, fsm_send *send, void *ctx)
-{
-    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
-        if (alloc->assign.members[i].kind == kind)
-            tell(self, &alloc->assign.members[i], event, NULL, send, ctx);
-    }
-}
-
-static void send_start(const struct machine_id *self, struct alloc *alloc, fsm_send *send,
-                       void *ctx)
-{
-    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
-        struct alloc_member *member = &alloc->assign.members[i];
-        bool wanted = alloc->machine.state == A_POSTSTOP || member->lifecycle != LIFECYCLE_POSTSTOP;
-        if (member->kind != MEMBER_TASK || member->told != ORDER_NONE || !wanted ||
-            member->run_state == TASK_RUN_DEAD || !policy_may_start(alloc, member))
-            continue;
-        member->told = ORDER_START;
-        tell(self, member, TE_START, NULL, send, ctx);
-    }
-}
-
-/* The desired state is fresh and the volumes are mounted (I-12, I-31).  An alloc that is to end
- * starts its poststop tasks only. */
-static void send_authorized(const struct machine_id *self, const struct alloc *alloc,
-                            fsm_send *send, void *ctx)
-{
-    bool ends = alloc->stop_wanted || alloc->destroy_wanted || alloc->machine.state > A_RUNNING;
-
-    if (!alloc->may_start || count(alloc, MEMBER_VOLUME, is_unready) > 0)
-        return;
-    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
-        const struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind == MEMBER_TASK && member->run_state != TASK_RUN_DEAD &&
-            (!ends || member->lifecycle == LIFECYCLE_POSTSTOP))
-            tell(self, member, TE_AUTHORIZED, NULL, send, ctx);
-    }
-}
-
-static void send_kill(const struct machine_id *self, struct alloc *alloc, fsm_send *send, void *ctx)
-{
-    struct kill_order order = {
-        .event = alloc->kill_event,
-        .fails = alloc->kill_event == TASK_EVENT_SETUP_FAILURE,
-    };
-
-    (void)text_copy(order.text, sizeof(order.text), alloc->kill_text); /* same size */
-    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
-        struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind != MEMBER_TASK || member->told == ORDER_KILL ||
-            !policy_must_kill(alloc, member))
-            continue;
-        member->told = ORDER_KILL;
-        tell(self, member, TE_KILL, &order, send, ctx);
-    }
-}
-
-static void send_restart(const struct machine_id *self, const struct alloc *alloc,
-                         const struct fsm_event *event, fsm_send *send, void *ctx)
-{
-    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
-        const struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind == MEMBER_TASK && member->run_state == TASK_RUN_RUNNING)
-            tell(self, member, TE_RESTART, event->payload, send, ctx);
-    }
-}
-
-void alloc_send(const struct machine_id *self, struct machine *record, uint8_t effect,
-                const struct fsm_event *event, fsm_send *send, void *ctx)
-{
-    struct alloc *alloc = mutable_alloc(record);
-
-    switch ((enum alloc_effect)effect) {
-    case AX_SEND_START:
-        send_start(self, alloc, send, ctx);
-        return;
-    case AX_SEND_KILL:
-        send_kill(self, alloc, send, ctx);
-        return;
-    case AX_SEND_RESTART:
-        send_restart(self, alloc, event, send, ctx);
-        return;
-    case AX_SEND_AUTHORIZED:
-        send_authorized(self, alloc, send, ctx);
-        return;
-    case AX_SEND_REMOVE:
-        send_to_all(self, alloc, MEMBER_TASK, TE_REMOVE, send, ctx);
-        return;
-    case AX_SEND_WANT:
-        send_to_all(self, alloc, MEMBER_VOLUME, VE_WANT, send, ctx);
-        return;
-    case AX_SEND_RELEASE:
-        send_to_all(self, alloc, MEMBER_VOLUME, VE_RELEASE, send, ctx);
-        return;
-    case AX_NONE:
-    case AX_HOOK:
-    case AX_WATCH_PREVIOUS:
-    case AX_BACKOFF:
-    case AX_TELL_STATUS:
-    case AX_TELL_ENDED:
-    case AX_REPLY_OK:
-    case AX_REPLY_NOT_RUNNING:
-    case AX_COUNT:
-        break;
-    }
-    unreachable("not a message");
-}
-
 uint32_t alloc_record_size(const struct machine *record)
 {
     const struct alloc *alloc = alloc_of(record);
 
     return (uint32_t)(sizeof(*alloc) +
                       alloc->assign.members_count * sizeof(alloc->assign.members[0]));
-}
-
-/* --- guards --- */
-
-#define GUARD(function, condition)                                                                 \
-    bool function(const struct machine *record, const struct fsm_event *event,                     \
-                  const struct fsm_now *now)                                                       \
-    {                                                                                              \
-        const struct alloc *alloc = alloc_of(record);                                              \
-        (void)event;                                                                               \
-        (void)now;                                                                                 \
-        return condition;                                                                          \
-    }
-
-static bool has_prekill(const struct alloc *alloc)
-{
-    return hook_from(alloc, PHASE_PREKILL, 0) != ALLOC_HOOK_COUNT && any_running(alloc);
-}
-
-static bool has_delay(const struct alloc *alloc)
-{
-    return alloc->assign.shutdown_delay_ms > 0 && alloc->delay_until_ms == 0 && any_running(alloc);
-}
-
-static bool failing(const struct alloc *alloc)
-{
-    const char *cause;
-
-    return policy_kill_reason(alloc, &cause) != TASK_EVENT_NONE || alloc->setup_failed;
-}
-
-/* clang-format off */
-GUARD(alloc_condemned, alloc->assign.condemned)
-GUARD(alloc_condemned_live, alloc->assign.condemned && !every_dead(alloc))
-GUARD(alloc_condemned_volumes, alloc->assign.condemned && has_volumes(alloc))
-GUARD(alloc_has_previous, alloc->assign.previous[0] != '\0')
-GUARD(alloc_hooks_left, alloc->hook != ALLOC_HOOK_COUNT)
-GUARD(alloc_has_volumes, has_volumes(alloc))
-GUARD(alloc_volumes_ready, count(alloc, MEMBER_VOLUME, is_unready) == 0)
-GUARD(alloc_volumes_gone, !has_volumes(alloc))
-GUARD(alloc_has_prekill, has_prekill(alloc))
-GUARD(alloc_has_delay, has_delay(alloc))
-GUARD(alloc_all_dead, all_dead(alloc))
-GUARD(alloc_all_dead_poststop, all_dead(alloc) && count(alloc, MEMBER_TASK, is_live_poststop) > 0)
-GUARD(alloc_all_dead_volumes, all_dead(alloc) && has_volumes(alloc))
-GUARD(alloc_every_dead, every_dead(alloc))
-GUARD(alloc_every_dead_volumes, every_dead(alloc) && has_volumes(alloc))
-GUARD(alloc_failing, failing(alloc))
-GUARD(alloc_failing_prekill, failing(alloc) && has_prekill(alloc))
-GUARD(alloc_failing_delay, failing(alloc) && has_delay(alloc))
-GUARD(alloc_setup_failed, alloc->setup_failed)
-GUARD(alloc_any_running, any_running(alloc))
-GUARD(alloc_destroy_wanted, alloc->destroy_wanted)
-/* clang-format on */
-
-/* --- the invariant, and the validator for records from disk --- */
-
-static bool is_text(const char *text, size_t size)
-{
-    return memchr(text, 0, size) != NULL;
-}
-
-const char *alloc_broken(const struct machine *record)
-{
-    const struct alloc *alloc = alloc_of(record);
-
-    if (alloc->assign.members_count > ALLOC_MEMBERS_MAX)
-        return "too many members";
-    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
-        const struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind > MEMBER_VOLUME || member->lifecycle > LIFECYCLE_POSTSTOP ||
-            member->run_state > TASK_RUN_DEAD || member->told > ORDER_KILL ||
-            !is_text(member->name, sizeof(member->name)) || member->name[0] == '\0')
-            return "malformed member";
-    }
-    if (!is_text(alloc->assign.previous, sizeof(alloc->assign.previous)) ||
-        !is_text(alloc->assign.namespace, sizeof(alloc->assign.namespace)) ||
-        !is_text(alloc->assign.job_id, sizeof(alloc->assign.job_id)) ||
-        !is_text(alloc->assign.group, sizeof(alloc->assign.group)) ||
-        !is_text(alloc->kill_text, sizeof(alloc->kill_text)) ||
-        !is_text(alloc->desired_description, sizeof(alloc->desired_description)) ||
-        !is_text(alloc->failure, sizeof(alloc->failure)))
-        return "unterminated text";
-    if (alloc->phase >= PHASE_COUNT || alloc->hook > ALLOC_HOOK_COUNT ||
-        alloc->client_status > CLIENT_FAILED || alloc->kill_event >= TASK_EVENT_TYPE_COUNT)
-        return "unknown phase, hook, status or event";
-    if (!implies(record->state == A_DELAYING, alloc->delay_until_ms != 0))
-        return "delaying without a deadline";
-    if (!implies(record->state == A_RELEASING || record->state == A_POSTRUN ||
-                     record->state == A_TERMINAL || record->state == A_DESTROYING,
-                 every_dead(alloc)))
-        return "being torn down while a task lives";
-    if (!implies(record->state == A_POSTSTOP, all_dead(alloc)))
-        return "running poststop tasks while another task lives";
-    if (alloc->acked_revision > alloc->status_revision)
-        return "a status was confirmed that was never reported";
-    return NULL;
 }

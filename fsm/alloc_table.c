@@ -1,5 +1,6 @@
 /*
- * The alloc machine's table.  Only rows here; what guards and events mean is in alloc_rules.c.
+ * The alloc machine's table.  Only rows here; what events mean is in alloc_rules.c, what guards
+ * ask in alloc_guards.c.
  *
  * Set-up runs forward WAITING, PREPARING, MOUNTING, RUNNING.  Every way to an end (a stop, a failed
  * set-up, a failed task, all tasks done) goes backward through the same states, so that whatever
@@ -19,12 +20,17 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 
 /* clang-format off */
 
-#define HOOKS (M(HOOK_DONE) | M(HOOK_FAILED))
+#define HOOKS   (M(HOOK_DONE) | M(HOOK_FAILED))
+#define VOLUMES (M(VOLUME_READY) | M(VOLUME_FAILED) | M(VOLUME_GONE))
 
 /* An end begins while tasks may live. */
 #define BEGIN_KILL(s, e, ...)                                                                      \
     ROW(s, e, HAS_PREKILL,  PREKILL,  AX_HOOK, AX_TELL_STATUS, ##__VA_ARGS__),                     \
     ROW(s, e, HAS_DELAY,    DELAYING, AX_TELL_STATUS, ##__VA_ARGS__),                              \
+    ROW(s, e, ALWAYS,       KILLING,  AX_SEND_KILL, AX_TELL_STATUS, ##__VA_ARGS__)
+
+/* The same before any task was started: there is nothing to warn and nothing to wait for. */
+#define BEGIN_KILL_EARLY(s, e, ...)                                                                \
     ROW(s, e, ALWAYS,       KILLING,  AX_SEND_KILL, AX_TELL_STATUS, ##__VA_ARGS__)
 
 /* No task but poststop ones is left. */
@@ -37,6 +43,12 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 #define LOSE(s)                                                                                    \
     BEGIN_END(s, MEMBER_LOST, ALL_DEAD),                                                           \
     BEGIN_KILL(s, MEMBER_LOST)
+
+/* The same before any task was started: poststop tasks follow only what has begun. */
+#define LOSE_EARLY(s)                                                                              \
+    ROW(s, MEMBER_LOST, ALL_DEAD_VOLUMES, RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS),             \
+    ROW(s, MEMBER_LOST, ALL_DEAD,         POSTRUN,   AX_HOOK, AX_TELL_STATUS),                     \
+    BEGIN_KILL_EARLY(s, MEMBER_LOST)
 
 /* Nothing of the alloc's set-up is left. */
 #define END(s, e)                                                                                  \
@@ -53,18 +65,18 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 static const struct fsm_state alloc_states[A_COUNT] = {
 /*    state       flags         limit_ms         ignored: late or repeated            never: our own mistake */
 STATE(ABSENT,     FSM_INITIAL,  0,               0,                                   ALL & ~M(ASSIGN)),
-STATE(WAITING,    0,            0,               M(ASSIGN)|HOOKS|M(VOLUME_READY)|M(VOLUME_FAILED), M(TIMEOUT)),
-STATE(PREPARING,  0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED)|M(VOLUME_READY)|M(VOLUME_FAILED), M(TIMEOUT)),
-STATE(MOUNTING,   FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   M(TIMEOUT)),
+STATE(WAITING,    0,            0,               M(ASSIGN)|HOOKS|VOLUMES|M(STATUS_ACKED), M(TIMEOUT)),
+STATE(PREPARING,  0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES|M(STATUS_ACKED), M(TIMEOUT)),
+STATE(MOUNTING,   FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS|M(STATUS_ACKED), M(TIMEOUT)),
 STATE(RUNNING,    FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS, M(TIMEOUT)),
 STATE(PREKILL,    0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED),         M(TIMEOUT)),
 STATE(DELAYING,   0,            FSM_LIMIT_RULES, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   0),
 STATE(KILLING,    FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   M(TIMEOUT)),
 STATE(POSTSTOP,   FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   M(TIMEOUT)),
 STATE(RELEASING,  FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS|M(VOLUME_READY)|M(VOLUME_FAILED), M(TIMEOUT)),
-STATE(POSTRUN,    0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED)|M(VOLUME_READY)|M(VOLUME_FAILED)|M(VOLUME_GONE), 0),
-STATE(TERMINAL,   FSM_RESTING,  0,               M(ASSIGN)|M(AUTHORIZED)|M(PREVIOUS_ENDED)|HOOKS|M(VOLUME_READY)|M(VOLUME_FAILED)|M(VOLUME_GONE), M(TIMEOUT)),
-STATE(DESTROYING, 0,            0,               M(ASSIGN)|M(AUTHORIZED)|M(PREVIOUS_ENDED)|M(VOLUME_READY)|M(VOLUME_FAILED)|M(VOLUME_GONE), 0),
+STATE(POSTRUN,    0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES, 0),
+STATE(TERMINAL,   FSM_RESTING,  0,               M(ASSIGN)|M(AUTHORIZED)|M(PREVIOUS_ENDED)|HOOKS|VOLUMES, M(TIMEOUT)),
+STATE(DESTROYING, 0,            0,               M(ASSIGN)|M(AUTHORIZED)|M(PREVIOUS_ENDED)|VOLUMES, 0),
 STATE(GONE,       FSM_FINAL,    0,               0,                                   ALL),
 };
 
@@ -78,40 +90,35 @@ ROW(ABSENT,     ASSIGN,         ALWAYS,          PREPARING,  AX_HOOK),
 
 ROW(WAITING,    AUTHORIZED,     ALWAYS,          WAITING,    AX_SEND_AUTHORIZED),
 NOTED(WAITING,  TASK_CHANGED),
-LOSE(WAITING),
-NOTED(WAITING,  VOLUME_GONE),
-NOTED(WAITING,  STATUS_ACKED),
-BEGIN_KILL(WAITING, STOP, AX_REPLY_OK),
+LOSE_EARLY(WAITING),
+BEGIN_KILL_EARLY(WAITING, STOP, AX_REPLY_OK),
 REFUSED(WAITING, RESTART),
-BEGIN_KILL(WAITING, DESTROY, AX_REPLY_OK),
+BEGIN_KILL_EARLY(WAITING, DESTROY, AX_REPLY_OK),
 ROW(WAITING,    PREVIOUS_ENDED, ALWAYS,          PREPARING,  AX_HOOK),
 ROW(WAITING,    RESTORE,        ALWAYS,          WAITING,    AX_WATCH_PREVIOUS),
 
 ROW(PREPARING,  AUTHORIZED,     ALWAYS,          PREPARING,  AX_SEND_AUTHORIZED),
 NOTED(PREPARING, TASK_CHANGED),
-LOSE(PREPARING),
-NOTED(PREPARING, VOLUME_GONE),
-NOTED(PREPARING, STATUS_ACKED),
-BEGIN_KILL(PREPARING, STOP, AX_REPLY_OK),
+LOSE_EARLY(PREPARING),
+BEGIN_KILL_EARLY(PREPARING, STOP, AX_REPLY_OK),
 REFUSED(PREPARING, RESTART),
-BEGIN_KILL(PREPARING, DESTROY, AX_REPLY_OK),
+BEGIN_KILL_EARLY(PREPARING, DESTROY, AX_REPLY_OK),
 ROW(PREPARING,  HOOK_DONE,      HOOKS_LEFT,      PREPARING,  AX_HOOK),
 ROW(PREPARING,  HOOK_DONE,      HAS_VOLUMES,     MOUNTING,   AX_SEND_WANT),
 ROW(PREPARING,  HOOK_DONE,      ALWAYS,          RUNNING,    AX_SEND_START),
-BEGIN_KILL(PREPARING, HOOK_FAILED),
+BEGIN_KILL_EARLY(PREPARING, HOOK_FAILED),
 ROW(PREPARING,  RESTORE,        ALWAYS,          PREPARING,  AX_HOOK),
 
 ROW(MOUNTING,   AUTHORIZED,     ALWAYS,          MOUNTING,   AX_SEND_AUTHORIZED),
 NOTED(MOUNTING, TASK_CHANGED),
-LOSE(MOUNTING),
+LOSE_EARLY(MOUNTING),
 ROW(MOUNTING,   VOLUME_READY,   VOLUMES_READY,   RUNNING,    AX_SEND_AUTHORIZED, AX_SEND_START),
 NOTED(MOUNTING, VOLUME_READY),
-BEGIN_KILL(MOUNTING, VOLUME_FAILED),
-BEGIN_KILL(MOUNTING, VOLUME_GONE),
-NOTED(MOUNTING, STATUS_ACKED),
-BEGIN_KILL(MOUNTING, STOP, AX_REPLY_OK),
+BEGIN_KILL_EARLY(MOUNTING, VOLUME_FAILED),
+BEGIN_KILL_EARLY(MOUNTING, VOLUME_GONE),
+BEGIN_KILL_EARLY(MOUNTING, STOP, AX_REPLY_OK),
 REFUSED(MOUNTING, RESTART),
-BEGIN_KILL(MOUNTING, DESTROY, AX_REPLY_OK),
+BEGIN_KILL_EARLY(MOUNTING, DESTROY, AX_REPLY_OK),
 ROW(MOUNTING,   RESTORE,        ALWAYS,          MOUNTING,   AX_SEND_WANT),
 
 ROW(RUNNING,    AUTHORIZED,     ALWAYS,          RUNNING,    AX_SEND_AUTHORIZED),

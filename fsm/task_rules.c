@@ -1,21 +1,17 @@
 /*
- * The task machine's rules: what events do to the record, what guards ask of it.
+ * The task machine's rules: what events and transitions do to the record.
  *
- * absorb() takes an event's payload into the record and, where an attempt is over, lets
- * policy_restart decide; guards then only read.  enter() does what a transition means to users:
- * states, times, task events.  Everything here is pure.
+ * absorb() takes an event's payload into the record and, where an attempt is over, lets it be
+ * decided what follows (task_restart.c); guards then only read (task_guards.c).  enter() does what
+ * a transition means to users: states, times, task events.  Everything here is pure.
  */
-#include "fsm/task_rules.h"
+#include "fsm/task_part.h"
 
 #include "fsm/alloc.h"
-#include "fsm/policy.h"
 
 #include <string.h>
 
 enum {
-    STOP_GRACE_MS = 10000, /* the shim kills at the kill timeout; we step in this much later */
-    REAP_BACKOFF_MS = 500,
-    REAP_BACKOFF_MS_MAX = 30000,
     LOOKS_MAX = 20,       /* about ten minutes */
     LOOKS_UNSEEN_MAX = 4, /* of a payload that was never seen running */
 };
@@ -28,8 +24,8 @@ static struct task *mutable_task(struct machine *record)
 
 /* --- task events --- */
 
-static struct task_event *append(struct task *task, const struct fsm_now *now,
-                                 enum task_event_type type, const char *text)
+struct task_event *task_note(struct task *task, const struct fsm_now *now,
+                             enum task_event_type type, const char *text)
 {
     if (task->events_count == TASK_EVENTS_MAX) {
         memmove(&task->events[0], &task->events[1],
@@ -45,16 +41,16 @@ static struct task_event *append(struct task *task, const struct fsm_now *now,
     return event;
 }
 
-static void append_failing(struct task *task, const struct fsm_now *now, enum task_event_type type,
-                           const char *text)
+void task_note_failing(struct task *task, const struct fsm_now *now, enum task_event_type type,
+                       const char *text)
 {
-    append(task, now, type, text)->fails = 1;
+    task_note(task, now, type, text)->fails = 1;
     task->failed = 1;
 }
 
-static void append_terminated(struct task *task, const struct fsm_now *now)
+static void note_terminated(struct task *task, const struct fsm_now *now)
 {
-    struct task_event *event = append(task, now, TASK_EVENT_TERMINATED, task->exit.message);
+    struct task_event *event = task_note(task, now, TASK_EVENT_TERMINATED, task->exit.message);
 
     event->number = task->exit.code;
     event->signal = task->exit.signal;
@@ -86,7 +82,7 @@ static uint32_t hooks_of(const struct task *task, enum hook_phase phase)
     unreachable("task hook phase");
 }
 
-static uint8_t hook_from(const struct task *task, enum hook_phase phase, unsigned first)
+uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned first)
 {
     uint32_t mask = hooks_of(task, phase);
 
@@ -100,7 +96,7 @@ static uint8_t hook_from(const struct task *task, enum hook_phase phase, unsigne
 static void begin_phase(struct task *task, enum hook_phase phase)
 {
     task->phase = (uint8_t)phase;
-    task->hook = hook_from(task, phase, 0);
+    task->hook = task_hook_from(task, phase, 0);
 }
 
 static void absorb_hook(struct task *task, const struct fsm_event *event)
@@ -113,79 +109,7 @@ static void absorb_hook(struct task *task, const struct fsm_event *event)
         check(code == 0); /* one hook's results fit, and the router refuses more than the bound */
         task->results_bytes = results.used;
     }
-    task->hook = hook_from(task, (enum hook_phase)task->phase, (unsigned)task->hook + 1);
-}
-
-/* --- the decision after an attempt --- */
-
-static bool exit_is_success(const struct task *task)
-{
-    return task->exit_seen && task->exit.known && task->exit.code == 0 && task->exit.signal == 0;
-}
-
-static void append_restarting(struct task *task, const struct fsm_now *now, uint64_t delay_ms,
-                              const char *reason)
-{
-    append(task, now, TASK_EVENT_RESTARTING, reason)->number = (int64_t)delay_ms * 1000000;
-    task->restarts++;
-    task->last_restart_unix_ns = now->unix_ns;
-}
-
-/* The payload did not end by its own doing.  One whose end is known did, reboot or not: finished
- * work does not run again (R-01). */
-static bool died_with_host(const struct task *task)
-{
-    return task->rebooted && !(task->exit_seen && task->exit.known);
-}
-
-static void decide(struct task *task, const struct fsm_now *now)
-{
-    if (task->kill_wanted) {
-        task->verdict = TASK_ENDS;
-        return;
-    }
-    /* Each of the two reasons is good for one decision: a start that then fails counts. */
-    bool asked = task->restart_wanted, rebooted = died_with_host(task);
-    task->restart_wanted = 0;
-    task->rebooted = 0;
-    if (asked || rebooted) {
-        task->verdict = TASK_RESTART_NOW;
-        if (asked)
-            append_restarting(task, now, 0, "");
-        else
-            append(task, now, TASK_EVENT_RESTORE_FAILED, "");
-        return;
-    }
-
-    struct restart_input input = {
-        .define = &task->define,
-        .now_ms = now->ms,
-        .interval_ms = task->interval_ms,
-        .seed = now->seed,
-        .count = task->restart_count,
-        .success = exit_is_success(task) && !task->start_failed,
-        .unrecoverable = task->start_failed && task->unrecoverable,
-    };
-    struct restart_decision decision;
-    policy_restart(&input, &decision);
-    task->interval_ms = decision.interval_ms;
-    task->restart_count = decision.count;
-    switch (decision.answer) {
-    case RESTART_AGAIN:
-    case RESTART_DELAYED:
-        task->verdict = TASK_RESTART_LATER;
-        task->restart_at_ms = now->ms + decision.delay_ms;
-        append_restarting(task, now, decision.delay_ms, decision.reason);
-        return;
-    case RESTART_SUCCEEDED:
-        task->verdict = TASK_ENDS;
-        return;
-    case RESTART_EXHAUSTED:
-        task->verdict = TASK_ENDS;
-        append_failing(task, now, TASK_EVENT_NOT_RESTARTING, decision.reason);
-        return;
-    }
-    unreachable("restart answer");
+    task->hook = task_hook_from(task, (enum hook_phase)task->phase, (unsigned)task->hook + 1);
 }
 
 /* --- absorb --- */
@@ -198,7 +122,7 @@ static void absorb_define(struct task *task, const struct fsm_event *event,
     task->define = *define;
     task->may_start = define->may_start;
     task->interval_ms = now->ms;
-    append(task, now, TASK_EVENT_RECEIVED, "");
+    task_note(task, now, TASK_EVENT_RECEIVED, "");
 }
 
 static void absorb_kill(struct task *task, const struct fsm_event *event, const struct fsm_now *now)
@@ -210,11 +134,11 @@ static void absorb_kill(struct task *task, const struct fsm_event *event, const 
     task->kill_wanted = 1;
     task->restart_wanted = 0;
     if (order->event != TASK_EVENT_NONE && order->fails)
-        append_failing(task, now, (enum task_event_type)order->event, order->text);
+        task_note_failing(task, now, (enum task_event_type)order->event, order->text);
     else if (order->event != TASK_EVENT_NONE)
-        append(task, now, (enum task_event_type)order->event, order->text);
+        task_note(task, now, (enum task_event_type)order->event, order->text);
     if (!order->fails)
-        append(task, now, TASK_EVENT_KILLING, "")->number =
+        task_note(task, now, TASK_EVENT_KILLING, "")->number =
             (int64_t)task->define.kill_timeout_ms * 1000000;
 }
 
@@ -224,7 +148,7 @@ static void absorb_exit(struct task *task, const struct exited *exit, const stru
         return;
     task->exit = *exit;
     task->exit_seen = 1;
-    append_terminated(task, now);
+    note_terminated(task, now);
 }
 
 static void absorb_unknown_exit(struct task *task, const char *why, const struct fsm_now *now)
@@ -235,9 +159,7 @@ static void absorb_unknown_exit(struct task *task, const char *why, const struct
     absorb_exit(task, &exit, now);
 }
 
-/* The driver could not look, which is no reason to touch what may run well (I-23).  Bounded, since
- * a payload that can never be looked at is lost to us. */
-static bool look_failed(const struct task *task, const struct failure *failure)
+bool task_look_failed(const struct task *task, const struct failure *failure)
 {
     uint32_t looks = task->ran ? LOOKS_MAX : LOOKS_UNSEEN_MAX;
 
@@ -248,7 +170,7 @@ static void absorb_lost(struct task *task, const struct fsm_event *event, const 
 {
     const struct failure *failure = event->payload;
 
-    if (look_failed(task, failure))
+    if (task_look_failed(task, failure))
         return;
     if (failure->untouched && !task->ran) {
         task->start_failed = 0;
@@ -318,18 +240,18 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
         if (record->state == T_RUNNING) {
             const struct request *request = event->payload;
             task->restart_wanted = 1;
-            append(task, now, TASK_EVENT_RESTART_SIGNALED, request->text);
+            task_note(task, now, TASK_EVENT_RESTART_SIGNALED, request->text);
         }
         break;
     case TE_SIGNAL:
         if (record->state == T_RUNNING || record->state == T_PREKILL ||
             record->state == T_DELAYING || record->state == T_STOPPING)
-            append(task, now, TASK_EVENT_SIGNALING, "");
+            task_note(task, now, TASK_EVENT_SIGNALING, "");
         break;
     case TE_HOOK_DONE:
         absorb_hook(task, event);
         if (record->state == T_EXITED && task->hook == TASK_HOOK_COUNT)
-            decide(task, now);
+            task_decide(task, now);
         break;
     case TE_HOOK_FAILED: {
         const struct hook_outcome *outcome = event->payload;
@@ -337,14 +259,14 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
             char text[TASK_EVENT_TEXT_SIZE];
             (void)text_format(text, sizeof(text), "%s: %s", task_hook_name(outcome->hook),
                               outcome->text);
-            append(task, now, TASK_EVENT_HOOK_FAILED, text);
+            task_note(task, now, TASK_EVENT_HOOK_FAILED, text);
             task->start_failed = 1;
             task->unrecoverable = !outcome->recoverable;
         }
         absorb_hook(task, event);
         if (record->state == T_PRESTART ||
             (record->state == T_EXITED && task->hook == TASK_HOOK_COUNT))
-            decide(task, now);
+            task_decide(task, now);
         break;
     }
     case TE_STARTED:
@@ -357,7 +279,7 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
         const struct failure *failure = event->payload;
         task->start_failed = 1;
         task->unrecoverable = !failure->recoverable;
-        append(task, now, TASK_EVENT_DRIVER_FAILURE, failure->text);
+        task_note(task, now, TASK_EVENT_DRIVER_FAILURE, failure->text);
         break;
     }
     case TE_LOST:
@@ -366,8 +288,8 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_REAPED:
         if (task->ran && !task->exit_seen)
             absorb_unknown_exit(task, "exit unknown: killed, and nobody saw the end", now);
-        if (hook_from(task, PHASE_EXITED, 0) == TASK_HOOK_COUNT)
-            decide(task, now);
+        if (task_hook_from(task, PHASE_EXITED, 0) == TASK_HOOK_COUNT)
+            task_decide(task, now);
         break;
     case TE_EXITED:
         absorb_exit(task, event->payload, now);
@@ -412,7 +334,7 @@ static void first_seen_running(struct task *task, const struct fsm_now *now)
     task->ran = 1;
     task->run_state = TASK_RUN_RUNNING;
     task->started_unix_ns = now->unix_ns;
-    append(task, now, TASK_EVENT_STARTED, "");
+    task_note(task, now, TASK_EVENT_STARTED, "");
 }
 
 static void enter_pending(struct task *task)
@@ -439,7 +361,7 @@ static void enter_cleanup(struct task *task, const struct fsm_row *row, const st
 {
     begin_phase(task, PHASE_STOP);
     if (row->event != TE_RESTORE && task->kill_wanted && !task->failed)
-        append(task, now, TASK_EVENT_KILLED, "");
+        task_note(task, now, TASK_EVENT_KILLED, "");
 }
 
 void task_enter(struct machine *record, const struct fsm_row *row, const struct fsm_event *event,
@@ -458,7 +380,7 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
         if (same && row->event != TE_HOOK_FAILED)
             break; /* the next hook, or the same one after a restart */
         if (task->started_unix_ns == 0 && row->state == T_WAITING)
-            append(task, now, TASK_EVENT_TASK_SETUP, "Building Task Directory");
+            task_note(task, now, TASK_EVENT_TASK_SETUP, "Building Task Directory");
         if (row->state == T_RECOVERING || row->state == T_HELD)
             task->rebooted = 0; /* nothing had run that the reboot could end */
         begin_phase(task, PHASE_PRESTART);
@@ -480,7 +402,7 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
     case T_DELAYING:
         if (task->delay_until_ms == 0) {
             task->delay_until_ms = now->ms + task->define.shutdown_delay_ms;
-            append(task, now, TASK_EVENT_SHUTDOWN_DELAY, "")->number =
+            task_note(task, now, TASK_EVENT_SHUTDOWN_DELAY, "")->number =
                 (int64_t)task->define.shutdown_delay_ms * 1000000;
         }
         break;
@@ -511,44 +433,6 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
     case T_COUNT:
         break;
     }
-}
-
-/* --- timers --- */
-
-uint64_t task_deadline(const struct machine *record, const struct fsm_now *now)
-{
-    const struct task *task = task_of(record);
-
-    (void)now; /* each deadline was fixed when its wait began, and outlives restarts */
-    switch ((enum task_state)record->state) {
-    case T_DELAYING:
-        return task->delay_until_ms;
-    case T_STOPPING:
-        return task->kill_at_ms + STOP_GRACE_MS;
-    case T_BACKOFF:
-        return task->restart_at_ms;
-    case T_ABSENT:
-    case T_WAITING:
-    case T_PRESTART:
-    case T_STARTING:
-    case T_RUNNING:
-    case T_RECOVERING:
-    case T_HELD:
-    case T_PREKILL:
-    case T_REAPING:
-    case T_EXITED:
-    case T_CLEANUP:
-    case T_DEAD:
-    case T_GONE:
-    case T_COUNT:
-        break;
-    }
-    unreachable("state without a computed limit");
-}
-
-uint64_t task_backoff_ms(const struct machine *record, const struct fsm_now *now)
-{
-    return policy_backoff_ms(REAP_BACKOFF_MS, REAP_BACKOFF_MS_MAX, record->attempt, now->seed);
 }
 
 /* --- messages --- */
@@ -583,106 +467,4 @@ uint32_t task_record_size(const struct machine *record)
     const struct task *task = task_of(record);
 
     return (uint32_t)sizeof(*task) + task->results_bytes;
-}
-
-/* --- guards --- */
-
-#define GUARD(function, condition)                                                                 \
-    bool function(const struct machine *record, const struct fsm_event *event,                     \
-                  const struct fsm_now *now)                                                       \
-    {                                                                                              \
-        const struct task *task = task_of(record);                                                 \
-        (void)event;                                                                               \
-        (void)now;                                                                                 \
-        return condition;                                                                          \
-    }
-
-static bool has_hooks(const struct task *task, enum hook_phase phase)
-{
-    return hook_from(task, phase, 0) != TASK_HOOK_COUNT;
-}
-
-static bool delay_ahead(const struct task *task)
-{
-    return task->define.shutdown_delay_ms > 0 && task->delay_until_ms == 0;
-}
-
-/* clang-format off */
-GUARD(task_may_start, task->may_start)
-GUARD(task_hooks_left, task->hook != TASK_HOOK_COUNT)
-GUARD(task_has_prekill, has_hooks(task, PHASE_PREKILL))
-GUARD(task_has_delay, delay_ahead(task))
-GUARD(task_has_poststart, has_hooks(task, PHASE_POSTSTART))
-GUARD(task_has_exited, has_hooks(task, PHASE_EXITED))
-GUARD(task_kill_wanted, task->kill_wanted)
-GUARD(task_kill_prekill,
-      task->kill_wanted && has_hooks(task, PHASE_PREKILL) && task->resume == RESUME_NOTHING)
-GUARD(task_kill_delay, task->kill_wanted && delay_ahead(task))
-GUARD(task_resume_stop, task->resume == RESUME_STOPPING)
-GUARD(task_resume_delay, task->resume == RESUME_DELAYING)
-GUARD(task_resume_prekill, task->resume == RESUME_PREKILL && has_hooks(task, PHASE_PREKILL))
-GUARD(task_look_again, look_failed(task, event->payload))
-GUARD(task_never_begun, !task->ran)
-GUARD(task_never_begun_boot, !task->ran && task->may_start && task->rebooted)
-GUARD(task_never_begun_may, !task->ran && task->may_start)
-GUARD(task_never_begun_kill, !task->ran && task->kill_wanted)
-GUARD(task_exit_unseen, task->ran && !task->exit_seen)
-GUARD(task_restart_held, (task->verdict == TASK_RESTART_NOW) && !task->may_start)
-GUARD(task_restart_now, task->verdict == TASK_RESTART_NOW)
-GUARD(task_restart_later, task->verdict == TASK_RESTART_LATER)
-GUARD(task_remove_wanted, task->remove_wanted)
-/* clang-format on */
-
-bool task_holds_work(const struct task *task)
-{
-    static const uint32_t holding = 1u << T_STARTING | 1u << T_RUNNING | 1u << T_RECOVERING |
-                                    1u << T_PREKILL | 1u << T_DELAYING | 1u << T_STOPPING |
-                                    1u << T_REAPING;
-
-    return (holding >> task->machine.state & 1u) != 0;
-}
-
-/* --- the invariant, and the validator for records from disk --- */
-
-static bool is_text(const char *text, size_t size)
-{
-    return memchr(text, 0, size) != NULL;
-}
-
-const char *task_broken(const struct machine *record)
-{
-    const struct task *task = task_of(record);
-    bool alive = record->state == T_RUNNING || record->state == T_PREKILL ||
-                 record->state == T_DELAYING || record->state == T_STOPPING;
-
-    if (task->results_bytes > RESULTS_BYTES_MAX)
-        return "hook results are too long";
-    if (!results_valid(task->results, task->results_bytes))
-        return "hook results are malformed";
-    if (task->events_count > TASK_EVENTS_MAX)
-        return "too many task events";
-    for (int i = 0; i < task->events_count; i++) {
-        if (task->events[i].type == TASK_EVENT_NONE ||
-            task->events[i].type >= TASK_EVENT_TYPE_COUNT ||
-            !is_text(task->events[i].text, sizeof(task->events[i].text)))
-            return "malformed task event";
-    }
-    if (!is_text(task->define.driver, sizeof(task->define.driver)) ||
-        !is_text(task->define.kill_signal, sizeof(task->define.kill_signal)) ||
-        !is_text(task->exit.message, sizeof(task->exit.message)))
-        return "unterminated text";
-    if (task->define.lifecycle > LIFECYCLE_POSTSTOP || task->run_state > TASK_RUN_DEAD ||
-        task->phase >= PHASE_COUNT || task->hook > TASK_HOOK_COUNT)
-        return "unknown lifecycle, state, phase or hook";
-    if (!implies(alive, task->ran))
-        return "alive, but was never seen running";
-    if (!implies(alive, task->machine.generation > 0))
-        return "alive without a generation";
-    if (!implies(record->state == T_BACKOFF, record->deadline_ms != 0))
-        return "backing off without a timer";
-    if (!implies(record->state == T_DEAD, task->run_state == TASK_RUN_DEAD))
-        return "dead, but shown alive";
-    if (!implies(record->state == T_STOPPING, task->kill_at_ms != 0))
-        return "stopping without a deadline";
-    return NULL;
 }

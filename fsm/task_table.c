@@ -1,5 +1,6 @@
 /*
- * The task machine's table.  Only rows here; what guards and events mean is in task_rules.c.
+ * The task machine's table.  Only rows here; what events mean is in task_rules.c, what guards
+ * ask in task_guards.c.
  *
  * Two ways lead to an end.  An order (KILL) goes through PREKILL, DELAYING, STOPPING; the payload's
  * own end starts at REAPING.  Both meet in REAPING, which makes sure that nothing of the attempt is

@@ -260,7 +260,6 @@ GUARD(volume_release_unpublish, volume->release_wanted && volume->published && o
 GUARD(volume_release_unstage, volume->release_wanted && !volume->published &&
                                   must_unstage(volume, peers) && our_turn(peers))
 GUARD(volume_release_wait, volume->release_wanted && must_undo(volume, peers))
-GUARD(volume_release_claim, volume->release_wanted && volume->claimed)
 /* clang-format on */
 
 const char *volume_broken(const struct machine *record)
@@ -273,8 +272,10 @@ const char *volume_broken(const struct machine *record)
         memchr(volume->external, 0, sizeof(volume->external)) == NULL ||
         memchr(volume->failure, 0, sizeof(volume->failure)) == NULL)
         return "unterminated text";
-    if (!implies(record->state == V_READY, volume->published && volume->claimed))
-        return "in use, but not published or not claimed";
+    if (!implies(record->state >= V_CLAIMING && record->state <= V_BROKEN, volume->claimed))
+        return "wanted, but not claimed";
+    if (!implies(record->state >= V_PUBLISHING && record->state <= V_VERIFYING, volume->published))
+        return "in use, but not published";
     if (!implies(record->state == V_RELEASING, !volume->published && volume->release_wanted))
         return "being released while still published or wanted";
     return NULL;

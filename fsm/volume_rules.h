@@ -16,8 +16,7 @@
     X(RELEASE_WANTED, volume_release_wanted)                                                       \
     X(RELEASE_UNPUBLISH, volume_release_unpublish)                                                 \
     X(RELEASE_UNSTAGE, volume_release_unstage)                                                     \
-    X(RELEASE_WAIT, volume_release_wait)                                                           \
-    X(RELEASE_CLAIM, volume_release_claim)
+    X(RELEASE_WAIT, volume_release_wait)
 enum volume_guard {
     VG_ALWAYS,
 #define X(name, function) VG_##name,

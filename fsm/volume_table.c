@@ -33,13 +33,14 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, MUST_PUBLISH,    PUBLISHING,   VX_PUBLISH),                                          \
     ROW(s, e, ALWAYS,          QUEUED)
 
-/* One step back: undo what was begun, newest first. */
+/* One step back: undo what was begun, newest first.  A claim that was wanted once is held. */
 #define BACK(s, e, ...)                                                                            \
     ROW(s, e, BACK_UNPUBLISH,  UNPUBLISHING, VX_UNPUBLISH, ##__VA_ARGS__),                         \
+    BACK_UNPUBLISHED(s, e, ##__VA_ARGS__)
+#define BACK_UNPUBLISHED(s, e, ...)                                                                \
     ROW(s, e, BACK_UNSTAGE,    UNSTAGING,    VX_UNSTAGE, ##__VA_ARGS__),                           \
     ROW(s, e, BACK_WAIT,       DRAINING,     VX_SEND_TURN, ##__VA_ARGS__),                         \
-    ROW(s, e, BACK_CLAIM,      RELEASING,    VX_UNCLAIM, VX_SEND_TURN, ##__VA_ARGS__),             \
-    ROW(s, e, ALWAYS,          GONE,         VX_SEND_GONE, VX_SEND_TURN, ##__VA_ARGS__)
+    ROW(s, e, ALWAYS,          RELEASING,    VX_UNCLAIM, VX_SEND_TURN, ##__VA_ARGS__)
 
 /* The same from the waiting room.  Going on waiting changes nothing for others: two that wait would
  * wake each other for ever. */
@@ -50,12 +51,17 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(DRAINING, e, BACK_CLAIM,   RELEASING,  VX_UNCLAIM, VX_SEND_TURN),                          \
     ROW(DRAINING, e, ALWAYS,       GONE,       VX_SEND_GONE, VX_SEND_TURN)
 
-/* The outcome that a RELEASE had to wait for has come. */
+/* The outcome that a RELEASE had to wait for has come; of a volume that is published, or may be. */
 #define BACK_IF_RELEASED(s, e)                                                                     \
     ROW(s, e, RELEASE_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                      \
-    ROW(s, e, RELEASE_UNSTAGE, UNSTAGING,    VX_UNSTAGE),                                          \
-    ROW(s, e, RELEASE_WAIT,    DRAINING,     VX_SEND_TURN),                                        \
-    ROW(s, e, RELEASE_CLAIM,   RELEASING,    VX_UNCLAIM, VX_SEND_TURN)
+    ROW(s, e, RELEASE_WANTED,  DRAINING,     VX_SEND_TURN)
+
+/* The same while it is staged: it may be published from before a restart. */
+#define BACK_IF_RELEASED_STAGING(e)                                                                \
+    ROW(STAGING, e, RELEASE_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                \
+    ROW(STAGING, e, RELEASE_UNSTAGE, UNSTAGING, VX_UNSTAGE),                                       \
+    ROW(STAGING, e, RELEASE_WAIT, DRAINING,  VX_SEND_TURN),                                        \
+    ROW(STAGING, e, RELEASE_WANTED, RELEASING, VX_UNCLAIM, VX_SEND_TURN)
 
 /* A call has failed: try again, or give up and wait for the alloc to let go. */
 #define ATTEMPT(s, failed)                                                                         \
@@ -74,7 +80,7 @@ STATE(CLAIMING,     0,            60000,           MADE|M(WANT)|WAKES,          
 STATE(QUEUED,       FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(PLUGIN_DOWN)|RPC, NODE),
 STATE(STAGING,      0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(PUBLISHED)),
 STATE(PUBLISHING,   0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(STAGED)),
-STATE(READY,        FSM_RESTING,  0,               MADE|WAKES|RPC,                  NODE|M(TIMEOUT)),
+STATE(READY,        FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
 STATE(VERIFYING,    0,            10000,           MADE|M(WANT)|WAKES|RPC,          UP|DOWN),
 STATE(BROKEN,       FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
 STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(NODE_FAILED), DOWN|LOOKS),
@@ -90,7 +96,9 @@ ROW(ABSENT,       DEFINE,        ALWAYS,         IDLE),
 ROW(ABSENT,       ADOPT,         ALWAYS,         BROKEN,       VX_SEND_FAILED),
 
 ROW(IDLE,         WANT,          ALWAYS,         CLAIMING,     VX_CLAIM),
-BACK(IDLE,        RELEASE),
+ROW(IDLE,         RELEASE,       BACK_UNSTAGE,   UNSTAGING,    VX_UNSTAGE),
+ROW(IDLE,         RELEASE,       BACK_WAIT,      DRAINING,     VX_SEND_TURN),
+ROW(IDLE,         RELEASE,       ALWAYS,         GONE,         VX_SEND_GONE, VX_SEND_TURN),
 NOTED(IDLE,       INHERIT),
 CLEAR(IDLE),
 ROW(IDLE,         RESTORE,       ALWAYS,         IDLE),
@@ -114,11 +122,11 @@ ROW(QUEUED,       RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
 NOTED(STAGING,    RELEASE),
 NOTED(STAGING,    INHERIT),
 BUSY(STAGING),
-BACK_IF_RELEASED(STAGING, STAGED),
+BACK_IF_RELEASED_STAGING(STAGED),
 ROW(STAGING,      STAGED,        ALWAYS,         PUBLISHING,   VX_PUBLISH),
-BACK_IF_RELEASED(STAGING, NODE_FAILED),
+BACK_IF_RELEASED_STAGING(NODE_FAILED),
 ATTEMPT(STAGING,  NODE_FAILED),
-BACK_IF_RELEASED(STAGING, TIMEOUT),
+BACK_IF_RELEASED_STAGING(TIMEOUT),
 ROW(STAGING,      TIMEOUT,       ALWAYS,         STAGING,      VX_STAGE),
 ROW(STAGING,      RESTORE,       RELEASE_WANTED, DRAINING),
 ROW(STAGING,      RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
@@ -135,8 +143,8 @@ ROW(PUBLISHING,   TIMEOUT,       ALWAYS,         PUBLISHING,   VX_PUBLISH),
 ROW(PUBLISHING,   RESTORE,       RELEASE_WANTED, DRAINING),
 ROW(PUBLISHING,   RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
 
-ROW(READY,        WANT,          ALWAYS,         READY,        VX_SEND_READY),
-BACK(READY,       RELEASE),
+ROW(READY,        RELEASE,       BACK_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),
+ROW(READY,        RELEASE,       ALWAYS,         DRAINING,     VX_SEND_TURN),
 NOTED(READY,      INHERIT),
 BUSY(READY),
 ROW(READY,        RESTORE,       ALWAYS,         VERIFYING,    VX_LOOK),
@@ -162,11 +170,13 @@ DRAIN(INHERIT),
 DRAIN(PLUGIN_UP),
 BUSY(DRAINING),
 DRAIN(TIMEOUT),
-DRAIN(RESTORE),
+ROW(DRAINING,     RESTORE,       BACK_WAIT,      DRAINING), /* no plugin is ready yet */
+ROW(DRAINING,     RESTORE,       BACK_CLAIM,     RELEASING,    VX_UNCLAIM, VX_SEND_TURN),
+ROW(DRAINING,     RESTORE,       ALWAYS,         GONE,         VX_SEND_GONE, VX_SEND_TURN),
 
 NOTED(UNPUBLISHING, INHERIT),
 BUSY(UNPUBLISHING),
-BACK(UNPUBLISHING, UNPUBLISHED),
+BACK_UNPUBLISHED(UNPUBLISHING, UNPUBLISHED),
 ROW(UNPUBLISHING, NODE_FAILED,   ALWAYS,         DRAINING,     VX_SEND_TURN),
 ROW(UNPUBLISHING, TIMEOUT,       ALWAYS,         UNPUBLISHING, VX_UNPUBLISH),
 ROW(UNPUBLISHING, RESTORE,       ALWAYS,         DRAINING),

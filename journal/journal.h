@@ -185,7 +185,7 @@ struct journal_figures {
 
 int journal_figures(struct journal *journal, struct journal_figures *ret_figures, struct err *err);
 
-/* Clears the slots of readers that died; at start and now and then. */
+/* Clears the slots of readers that died; at start.  Commits do so every now and then. */
 void journal_clear_readers(struct journal *journal);
 
 /* Gives back memory that the last commits made resident; cheap, keeps the daemon small. */

@@ -31,7 +31,10 @@
 static const size_t MAP_BYTES_FIRST = (size_t)64 << 20;
 static const size_t MAP_BYTES_MAX = (size_t)64 << 30;
 
-enum { SNAPSHOT_TRIES = 50 };
+enum {
+    SNAPSHOT_TRIES = 50,
+    CLEAR_READERS_EVERY = 64, /* commits */
+};
 
 struct store {
     MDB_env *env; /* NULL after a failure that made it useless */
@@ -39,7 +42,8 @@ struct store {
     char *path;
     bool can_write, is_file, no_lock;
     pid_t owner;
-    uint32_t reads; /* transactions open in this process */
+    uint32_t reads;  /* transactions open in this process */
+    uint32_t writes; /* since it was opened */
     MDB_txn *frozen;
     struct {
         int os_error;
@@ -378,6 +382,8 @@ int store_write(struct store *store, store_writer *writer, void *ctx, struct err
 {
     check(store->can_write);
     check(store->reads == 0); /* the map could not grow */
+    if (++store->writes % CLEAR_READERS_EVERY == 0)
+        store_clear_readers(store); /* one that died reading keeps all later pages from reuse */
     for (;;) {
         struct store_txn txn = {.store = store};
         int code = begin(store, 0, &txn.txn, err);

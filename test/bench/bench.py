@@ -2,7 +2,7 @@
 """Measures cairn against the raw limits of this machine, in one run, and prints a table.
 
 Ratios count: every number of ours stands beside what the machine can do with nothing in between.
-usage: test/bench/bench.py [--count N] [--rounds N]
+usage: test/bench/bench.py [--count N] [--rounds N] [--events N]
 """
 import argparse
 import datetime
@@ -174,10 +174,38 @@ def journal_rates():
     return done.stdout.strip()
 
 
+def verified(events):
+    """Events a second and peak RSS in MB of one `journal verify` of a journal of EVENTS events."""
+    done = subprocess.run([os.path.join(BUILD, 'test/agent/bench_verify'), str(events)],
+                          check=True, capture_output=True, text=True)
+    rate, peak = re.search(r': (\d+) events/s.* peak RSS (\d+) kB', done.stdout).groups()
+    return float(rate), float(peak) / 1024
+
+
+def worlds_rate(count=20000):
+    """Small worlds that the simulator runs in a second on one core, all of them whole."""
+    done = subprocess.run([os.path.join(BUILD, 'cairn'), 'sim', '-seeds', str(count), '-base', '1',
+                           '-j', '1'], check=True, capture_output=True, text=True)
+    return float(re.search(r', (\d+) a second', done.stdout).group(1))
+
+
+def laboratory_rows(events):
+    small, small_peak = verified(events // 10)
+    large, large_peak = verified(events)
+    return [
+        ('verify, %.0f M events' % (events / 1e6), '%.2f M/s' % (large / 1e6),
+         'a tenth of them %.2f M/s' % (small / 1e6), '%.2f x' % (large / small), '0.5 M/s'),
+        ('verify, peak RSS', '%.1f MB' % large_peak, 'a tenth of them %.1f MB' % small_peak,
+         '%.2f x' % (large_peak / small_peak), 'constant'),
+        ('small worlds on one core', '%.0f /s' % worlds_rate(), '', '', '1000 /s'),
+    ]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--count', type=int, default=300)
     parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--events', type=int, default=10000000, help='of the journal to verify')
     options = parser.parse_args()
     results = {name: [] for name in ('bare', 'start', 'rss', 'pss', 'idle', 'restart', 'stop')}
     for number in range(options.rounds):
@@ -199,9 +227,10 @@ def main():
         ('restart to all reattached', '%.0f ms' % middle['restart'], '', '', '50 ms'),
         ('stop all', '%.0f ms' % middle['stop'], '', '', '300 ms'),
     ]
-    print('%-30s %12s  %-22s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))
+    rows += laboratory_rows(options.events)
+    print('%-30s %12s  %-24s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))
     for row in rows:
-        print('%-30s %12s  %-22s %8s  %8s' % row)
+        print('%-30s %12s  %-24s %8s  %8s' % row)
     print('\njournal:\n' + journal_rates())
 
 

@@ -211,6 +211,27 @@ static void test_slots_of_killed_readers_are_cleared_and_the_file_stays_small(vo
     journal_close(journal);
 }
 
+static void test_writer_takes_back_the_slots_of_killed_readers_by_itself(void **state)
+{
+    struct journal_batch again = {.records = turn.records, .records_count = TURN_MACHINES};
+    struct journal_figures figures;
+    struct err err;
+
+    (void)state;
+    make_journal(1);
+    struct child reader = child_start(read_frozen);
+    child_await(&reader);
+    struct journal *journal = open_journal(JOURNAL_WRITE);
+    child_kill(&reader);
+    assert_int_equal(journal_figures(journal, &figures, &err), 0);
+    assert_int_equal(figures.readers, 1);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(journal_commit(journal, &again, &err), 0);
+    assert_int_equal(journal_figures(journal, &figures, &err), 0);
+    assert_int_equal(figures.readers, 0);
+    journal_close(journal);
+}
+
 static void test_missing_or_unused_journal_is_gone_and_nothing_is_made(void **state)
 {
     struct journal *journal;
@@ -548,6 +569,7 @@ int main(void)
         TEST(test_reader_without_rights_to_the_lock_reads_a_live_journal),
         TEST(test_reader_without_rights_to_the_lock_reads_a_stopped_journal),
         TEST(test_slots_of_killed_readers_are_cleared_and_the_file_stays_small),
+        TEST(test_writer_takes_back_the_slots_of_killed_readers_by_itself),
         TEST(test_frozen_reader_sees_one_moment_of_a_live_journal),
         TEST(test_copied_data_file_alone_is_read_and_nothing_is_made),
         TEST(test_new_directory_is_private),

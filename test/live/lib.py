@@ -173,7 +173,21 @@ class Node:
         alloc = self.alloc(job, group, index)
         return ((alloc or {}).get('TaskStates') or {}).get(task)
 
+    def running(self, task='t', job='job', group='g'):
+        """The task's state while it runs, else None."""
+        state = self.task(job, group, task)
+        return state if state and state['State'] == 'running' else None
+
+    def dead(self, task='t', job='job', group='g'):
+        """The task's state once it has ended for good, else None."""
+        state = self.task(job, group, task)
+        return state if state and state['State'] == 'dead' else None
+
     # --- the world ---
+
+    def pid_of(self, command):
+        """The payload whose command line is COMMAND, None if there is none."""
+        return next((pid for pid, line in self.payloads().items() if line == command), None)
 
     def payloads(self):
         """pid -> command line of every live process that carries our mark, but the daemon's."""
@@ -239,6 +253,16 @@ class Node:
         except AssertionError:
             raise AssertionError('left behind: %r' % leftovers()) from None
 
+    def finish(self):
+        """Purges every job, audits, and ends the daemon."""
+        mark = self.node_mark()
+        for job in self.get('/v1/jobs'):
+            self.call('DELETE', '/v1/job/%s?purge=true' % job['ID'])
+        wait_for('the allocs to be gone', lambda: not self.allocs())
+        self.audit(mark)
+        assert self.terminate() == 0
+        self.close()
+
     def close(self):
         atexit.unregister(self.close)
         if self.alive():
@@ -278,6 +302,19 @@ def raw_exec(name, script, **fields):
             'Resources': {'CPU': 50, 'MemoryMB': 32}}
     task.update(fields)
     return task
+
+
+def sleeper(name='t', **fields):
+    return raw_exec(name, 'exec sleep 1000', KillTimeout=milliseconds(2000), **fields)
+
+
+def service(*tasks, restart=None, **fields):
+    """A job "job" with one group "g"."""
+    group = {'Name': 'g', 'Count': 1, 'Tasks': list(tasks),
+             'RestartPolicy': restart or restart_policy(10, 10)}
+    group.update(fields)
+    return {'ID': 'job', 'Name': 'job', 'Type': 'service', 'Datacenters': ['dc1'],
+            'TaskGroups': [group]}
 
 
 def milliseconds(number):

@@ -6,38 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import (Node, events, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
-                 start_ticks, tap, wait_for)
-
-
-def service(*tasks, restart=None, **fields):
-    group = {'Name': 'g', 'Count': 1, 'Tasks': list(tasks),
-             'RestartPolicy': restart or restart_policy(10, 10)}
-    group.update(fields)
-    return {'ID': 'job', 'Name': 'job', 'Type': 'service', 'Datacenters': ['dc1'],
-            'TaskGroups': [group]}
-
-
-def sleeper(name='t', **fields):
-    return raw_exec(name, 'exec sleep 1000', KillTimeout=milliseconds(2000), **fields)
-
-
-def running(node, task='t'):
-    state = node.task('job', 'g', task)
-    return state if state and state['State'] == 'running' else None
-
-
-def pid_of(node, command):
-    found = [pid for pid, line in node.payloads().items() if line == command]
-    return found[0] if found else None
-
-
-def finish(node):
-    mark = node.node_mark()
-    node.call('DELETE', '/v1/job/job?purge=true')
-    wait_for('the allocs to be gone', lambda: not node.allocs())
-    node.audit(mark)
-    assert node.terminate() == 0
-    node.close()
+                 service, sleeper, start_ticks, tap, wait_for)
 
 
 def shim_killed_while_the_daemon_is_down_means_unknown_exit_and_a_restart():
@@ -45,33 +14,33 @@ def shim_killed_while_the_daemon_is_down_means_unknown_exit_and_a_restart():
     node = Node()
     node.start()
     node.run_job(service(raw_exec('t', 'trap "" TERM INT; while :; do sleep 1; done')))
-    wait_for('the task', lambda: running(node))
+    wait_for('the task', lambda: node.running())
     node.kill()
     payloads = node.payloads()
     for pid in node.shims():
         os.kill(pid, signal.SIGKILL)
     node.start()
-    state = wait_for('the restart', lambda: (running(node) or {}).get('Restarts') == 1
-                     and running(node))
+    state = wait_for('the restart', lambda: (node.running() or {}).get('Restarts') == 1
+                     and node.running())
     assert exit_codes(state) == [-1], exit_codes(state)
     shells = [pid for pid, line in payloads.items() if 'trap' in line]
     assert shells and all(start_ticks(pid) is None for pid in shells), 'the old payload lives'
-    finish(node)
+    node.finish()
 
 
 def shim_killed_while_the_daemon_is_up_means_the_same():
     node = Node()
     node.start()
     node.run_job(service(sleeper()))
-    wait_for('the task', lambda: running(node))
-    old = pid_of(node, 'sleep 1000')
+    wait_for('the task', lambda: node.running())
+    old = node.pid_of('sleep 1000')
     for pid in node.shims():
         os.kill(pid, signal.SIGKILL)
-    state = wait_for('the restart', lambda: (running(node) or {}).get('Restarts') == 1
-                     and running(node))
+    state = wait_for('the restart', lambda: (node.running() or {}).get('Restarts') == 1
+                     and node.running())
     assert exit_codes(state) == [-1], exit_codes(state)
     assert start_ticks(old) is None
-    finish(node)
+    node.finish()
 
 
 def after_a_reboot_tasks_start_again_without_using_up_attempts():
@@ -80,19 +49,19 @@ def after_a_reboot_tasks_start_again_without_using_up_attempts():
     node.boot('11111111-1111-4111-8111-111111111111')
     node.start()
     node.run_job(service(sleeper(), restart=restart_policy(0)))
-    wait_for('the task', lambda: running(node))
-    old = pid_of(node, 'sleep 1000')
+    wait_for('the task', lambda: node.running())
+    old = node.pid_of('sleep 1000')
     node.kill()
     for pid in node.shims() + [old]:
         os.kill(pid, signal.SIGKILL)
     wait_for('the payload to end', lambda: start_ticks(old) is None)
     node.boot('22222222-2222-4222-8222-222222222222')
     node.start()
-    state = wait_for('the task again', lambda: running(node))
+    state = wait_for('the task again', lambda: node.running())
     assert state['Restarts'] == 0 and not state['Failed'], state
     assert 'Failed Restoring Task' in events(state), events(state)
-    assert pid_of(node, 'sleep 1000') not in (None, old)
-    finish(node)
+    assert node.pid_of('sleep 1000') not in (None, old)
+    node.finish()
 
 
 def orderly_stop_of_the_daemon_leaves_payloads_running():
@@ -100,14 +69,14 @@ def orderly_stop_of_the_daemon_leaves_payloads_running():
     node = Node()
     node.start()
     node.run_job(service(sleeper()))
-    wait_for('the task', lambda: running(node))
-    old = pid_of(node, 'sleep 1000')
+    wait_for('the task', lambda: node.running())
+    old = node.pid_of('sleep 1000')
     assert node.terminate() == 0
     assert start_ticks(old) is not None
     node.start()
-    state = wait_for('the task', lambda: running(node))
-    assert pid_of(node, 'sleep 1000') == old and events(state).count('Started') == 1
-    finish(node)
+    state = wait_for('the task', lambda: node.running())
+    assert node.pid_of('sleep 1000') == old and events(state).count('Started') == 1
+    node.finish()
 
 
 def a_stop_goes_on_where_the_crash_cut_it():
@@ -116,7 +85,7 @@ def a_stop_goes_on_where_the_crash_cut_it():
     node.start()
     node.run_job(service(raw_exec('t', 'trap "" TERM INT; while :; do sleep 0.1; done',
                                   KillTimeout=milliseconds(1500))))
-    wait_for('the task', lambda: running(node))
+    wait_for('the task', lambda: node.running())
     shells = [pid for pid, line in node.payloads().items() if 'trap' in line]
     node.call('DELETE', '/v1/job/job')
     wait_for('the kill signal', lambda: 'Killing' in events(node.task('job', 'g', 't')))
@@ -127,7 +96,7 @@ def a_stop_goes_on_where_the_crash_cut_it():
         node.task('job', 'g', 't')))
     assert exit_codes(state) == [137], exit_codes(state)
     assert events(state)[-1] == 'Killed', events(state)
-    finish(node)
+    node.finish()
 
 
 def counters_go_on_over_restarts_of_the_daemon():
@@ -146,7 +115,7 @@ def counters_go_on_over_restarts_of_the_daemon():
         node.task('job', 'g', 't')))
     assert state['Failed'] and state['Restarts'] == 2, state['Restarts']
     assert events(state)[-1] == 'Not Restarting', events(state)
-    finish(node)
+    node.finish()
 
 
 def flip(path, pattern, behind):
@@ -170,8 +139,8 @@ def one_damaged_record_costs_one_alloc():
     other = service(raw_exec('u', 'exec sleep 2000'))
     other['ID'] = other['Name'] = 'other'
     node.run_job(other)
-    wait_for('both', lambda: running(node) and pid_of(node, 'sleep 2000'))
-    alloc, kept = node.alloc('job', 'g')['ID'], pid_of(node, 'sleep 2000')
+    wait_for('both', lambda: node.running() and node.pid_of('sleep 2000'))
+    alloc, kept = node.alloc('job', 'g')['ID'], node.pid_of('sleep 2000')
     node.kill()
     key = b'\x02' + (alloc + '/t').encode()
     assert flip(os.path.join(node.data, 'client/journal/data.mdb'), key, 24) > 0
@@ -179,18 +148,18 @@ def one_damaged_record_costs_one_alloc():
     found = wait_for('the alloc to fail', lambda: (
         lambda a: a['ClientStatus'] == 'failed' and a)(node.get('/v1/allocation/' + alloc)))
     assert found['ClientStatus'] == 'failed'
-    wait_for('its payload to end', lambda: pid_of(node, 'sleep 1000') is None)
-    assert pid_of(node, 'sleep 2000') == kept
+    wait_for('its payload to end', lambda: node.pid_of('sleep 1000') is None)
+    assert node.pid_of('sleep 2000') == kept
     assert 'quarantine' in node.log()
     node.call('DELETE', '/v1/job/other?purge=true')
-    finish(node)
+    node.finish()
 
 
 def a_damaged_alloc_record_is_ended_from_its_tasks():
     node = Node()
     node.start()
     node.run_job(service(sleeper()))
-    wait_for('the task', lambda: running(node))
+    wait_for('the task', lambda: node.running())
     alloc = node.alloc('job', 'g')['ID']
     node.kill()
     assert flip(os.path.join(node.data, 'client/journal/data.mdb'), b'\x03' + alloc.encode(),
@@ -198,8 +167,8 @@ def a_damaged_alloc_record_is_ended_from_its_tasks():
     node.start()
     wait_for('the alloc to fail', lambda: node.get('/v1/allocation/' + alloc)['ClientStatus']
              == 'failed')
-    wait_for('its payload to end', lambda: pid_of(node, 'sleep 1000') is None)
-    finish(node)
+    wait_for('its payload to end', lambda: node.pid_of('sleep 1000') is None)
+    node.finish()
 
 
 def an_empty_journal_beside_living_payloads_is_no_first_start():
@@ -207,14 +176,14 @@ def an_empty_journal_beside_living_payloads_is_no_first_start():
     node = Node()
     node.start()
     node.run_job(service(sleeper()))
-    wait_for('the task', lambda: running(node))
+    wait_for('the task', lambda: node.running())
     alloc = node.alloc('job', 'g')['ID']
     node.kill()
     data = os.path.join(node.data, 'client/journal/data.mdb')
     for kind, name in ((b'\x02', alloc + '/t'), (b'\x03', alloc)):
         assert flip(data, kind + name.encode(), 24) > 0
     node.start()
-    wait_for('the orphan to be ended', lambda: pid_of(node, 'sleep 1000') is None)
+    wait_for('the orphan to be ended', lambda: node.pid_of('sleep 1000') is None)
     wait_for('its shim to be gone', lambda: not node.shims())
     node.call('DELETE', '/v1/job/job?purge=true')
     node.terminate()

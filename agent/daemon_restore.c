@@ -1,0 +1,126 @@
+/*
+ * What the daemon does with the journal it finds: every record as it was stored, those that cannot
+ * be read into quarantine, then RESTORE to each (restore.c), then allocs of which nothing but the
+ * specification is left.
+ */
+#include "agent/daemon_part.h"
+
+#include "agent/standalone.h"
+#include "io/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- records --- */
+
+/* One that could not be read. */
+struct damaged {
+    char table[16], key[JOURNAL_KEY_SIZE], reason[ERR_TEXT_SIZE];
+};
+
+struct loading {
+    struct agent *core;
+    struct damaged *damaged;
+    size_t count;
+};
+
+static bool load(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct loading *loading = ctx;
+
+    agent_load(loading->core, id, record);
+    return true;
+}
+
+/* Noted during the walk, moved afterwards: the walk's read transaction must have ended. */
+static void note_damaged(void *ctx, const char *table, const char *key, const void *bytes,
+                         size_t length, const char *reason)
+{
+    struct loading *loading = ctx;
+
+    (void)bytes; /* the quarantine reads them itself */
+    (void)length;
+    loading->damaged = realloc(loading->damaged, (loading->count + 1) * sizeof(*loading->damaged));
+    check(loading->damaged != NULL);
+    struct damaged *damaged = &loading->damaged[loading->count++];
+    (void)text_copy(damaged->table, sizeof(damaged->table), table);    /* a short name */
+    (void)text_copy(damaged->key, sizeof(damaged->key), key);          /* same size */
+    (void)text_copy(damaged->reason, sizeof(damaged->reason), reason); /* cut if too long */
+}
+
+static int load_records(struct daemon *daemon, struct err *err)
+{
+    struct loading loading = {.core = daemon->core};
+    int code = 0;
+
+    for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
+        code = journal_each_record(daemon->journal, (enum machine_kind)kind, load, note_damaged,
+                                   &loading, err);
+    for (size_t i = 0; i < loading.count && code == 0; i++) {
+        const struct damaged *damaged = &loading.damaged[i];
+        log_error("journal", "record is damaged, put into quarantine table=%s key=%s reason=%s",
+                  damaged->table, log_value(damaged->key), log_value(damaged->reason));
+        code = journal_quarantine(daemon->journal, damaged->table, damaged->key, damaged->reason,
+                                  loop_now_unix_ns(), err);
+    }
+    free(loading.damaged);
+    return code;
+}
+
+/* --- allocs without records --- */
+
+/* Allocs of which the journal has the specification and nothing else. */
+struct bereft {
+    const struct agent *core;
+    char (*ids)[UUID_TEXT_SIZE];
+    size_t count;
+};
+
+static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t length)
+{
+    struct bereft *bereft = ctx;
+    const char *id = key + strlen("alloc/");
+
+    (void)bytes;
+    (void)length;
+    if (!uuid_is_valid(id) || agent_alloc(bereft->core, id) != NULL)
+        return true;
+    bereft->ids = realloc(bereft->ids, (bereft->count + 1) * sizeof(*bereft->ids));
+    check(bereft->ids != NULL);
+    (void)text_copy(bereft->ids[bereft->count++], UUID_TEXT_SIZE, id); /* a UUID */
+    return true;
+}
+
+static int adopt_bereft(struct daemon *daemon, struct err *err)
+{
+    struct bereft bereft = {.core = daemon->core};
+    int code = journal_each_spec(daemon->journal, "alloc/", note_bereft, &bereft, err);
+
+    for (size_t i = 0; i < bereft.count && code == 0; i++)
+        agent_adopt(daemon->core, bereft.ids[i]);
+    free(bereft.ids);
+    return code;
+}
+
+/* --- restore --- */
+
+int daemon_restore(struct daemon *daemon, struct err *err)
+{
+    int code = load_records(daemon, err);
+
+    if (code < 0)
+        return code;
+    agent_continue(daemon->core, journal_next_sequence(daemon->journal), daemon->node.last_turn);
+    daemon->index = agent_figures(daemon->core).sequence;
+    code = standalone_load(daemon->standalone, err);
+    if (code < 0)
+        return code;
+    size_t allocs = agent_count(daemon->core, MACHINE_ALLOC);
+    daemon->reported = agent_count(daemon->core, MACHINE_TASK) == 0;
+    if (allocs > 0)
+        log_info("agent", "restoring allocs=%zu tasks=%zu rebooted=%s", allocs,
+                 agent_count(daemon->core, MACHINE_TASK), daemon->node.rebooted ? "yes" : "no");
+    node_keep(&daemon->node, daemon->core);
+    agent_restore(daemon->core, true, daemon->node.rebooted);
+    return adopt_bereft(daemon, err);
+}

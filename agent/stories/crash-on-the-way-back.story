@@ -1,0 +1,23 @@
+# The daemon dies after the unmount and before the unstage, and before the release: the way back is finished.
+# covers R-43
+mode server
+heal 60000
+plugin disks stages
+alloc a
+task a/main
+claim a/data plugin disks disk 0
+at 0 assign a
+at 1000 stop a
+when volume a/data UNPUBLISHING then crash 300
+when volume a/data UNSTAGING then crash 300
+when volume a/data RELEASING then crash 300
+expect daemons 4
+expect enters volume a/data GONE 1
+expect mounted a/data no
+expect staged a/data no
+expect claimed a/data no
+expect first performs volume a/data UNSTAGE then performs volume a/data UNCLAIM
+expect status a complete
+always enters volume a/data GONE 1
+always staged a/data no
+always claimed a/data no

@@ -1,0 +1,16 @@
+# The daemon dies before a commit, behind it, between effects, behind an effect and behind its answer: once each.
+# covers R-09 R-22
+mode server
+heal 30000
+cut happens
+die 29 3 4 5 6
+alloc a
+task a/main hooks 7 7 7 7 7 attempts 2
+at 0 assign a
+at 5000 stop a
+expect daemons 6
+expect starts a/main 1
+expect exit a/main 143
+expect status a complete
+always starts a/main at_most 2
+always alive a/main no

@@ -1,0 +1,20 @@
+# An alloc waits for the one it replaces, which does not want to end, over a crash.
+# covers R-07
+heal 30000
+alloc a
+task a/main ignores_term kill 5000
+alloc b after a
+task b/main
+at 0 assign a
+at 1000 assign b
+at 1500 stop a
+at 2000 crash 1000
+expect enters alloc b WAITING 1
+expect performs alloc b WATCH_PREVIOUS 2
+expect first enters alloc a TERMINAL then enters alloc b PREPARING
+expect first ends a/main then starts b/main
+expect exit a/main 137
+expect starts b/main 1
+expect state task b/main RUNNING
+always first ends a/main then starts b/main
+always starts b/main 1

@@ -1,0 +1,26 @@
+# The record of a volume cannot be read: all that may have been done is undone, its alloc ends.
+# covers R-21 R-45
+heal 30000
+plugin disks stages
+alloc a
+task a/main
+claim a/data plugin disks disk 0
+alloc b
+task b/main
+at 0 assign a
+at 0 assign b
+at 1000 crash 1000
+at 1500 torn_flip volume a/data
+expect quarantined volume a/data 1
+expect starts a/main 1
+expect alive a/main no
+expect mounted a/data no
+expect staged a/data no
+expect claimed a/data no
+expect status a failed
+expect first ends a/main then performs volume a/data UNPUBLISH
+expect ends b/main 0
+always alive a/main no
+always mounted a/data no
+always staged a/data no
+always claimed a/data no

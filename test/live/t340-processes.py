@@ -1,0 +1,391 @@
+#!/usr/bin/env python3
+"""Whatever dies beside a payload, the payload is found, ended and told of as it truly was."""
+import ctypes
+import os
+import platform
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import (Node, Refused, events, exit_codes, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, service, sleeper, start_ticks, tap, wait_for)
+
+
+def groups(scripts, kind='batch', **fields):
+    """A job "job" with a group for each name of SCRIPTS, and its one task "t"."""
+    return {'ID': 'job', 'Name': 'job', 'Type': kind, 'Datacenters': ['dc1'],
+            'TaskGroups': [{'Name': name, 'Count': 1, 'RestartPolicy': restart_policy(0),
+                            'Tasks': [raw_exec('t', script, **fields)]}
+                           for name, script in scripts.items()]}
+
+
+def touch(path):
+    with open(path, 'w'):
+        pass
+
+
+def text_of(path):
+    if not os.path.exists(path):
+        return ''
+    with open(path) as file:
+        return file.read()
+
+
+def text_of_fds(pid):
+    """Where the descriptors of PID lead, one a line."""
+    folder = '/proc/%d/fd' % pid
+    return '\n'.join(os.readlink(os.path.join(folder, name)) for name in os.listdir(folder))
+
+
+# --- the daemon dies ---
+
+def unified():
+    """Where cgroups of version 2 are, None if this machine has none."""
+    for path in ('/sys/fs/cgroup', '/sys/fs/cgroup/unified'):
+        if os.path.exists(path + '/cgroup.controllers'):
+            return path
+    return None
+
+
+def death_of_the_daemons_whole_cgroup_touches_no_payload():
+    """R-14: as a service manager that kills everything in the unit's cgroup."""
+    if unified() is None:
+        return 'needs cgroups of version 2'
+    unit = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../agent/cairn.service')
+    assert 'KillMode=process\n' in text_of(unit)
+    node = Node()
+    cgroup = os.path.join(unified(), os.path.basename(node.dir))
+    os.mkdir(cgroup)
+    try:
+        node.prefix = ['sh', '-c', 'echo $$ > "$0/cgroup.procs" && exec "$@"', cgroup]
+        node.start()
+        node.run_job(service(sleeper()))
+        wait_for('the task', node.running)
+        pid, shims = node.pid_of('sleep 1000'), node.shims()
+        members = text_of(cgroup + '/cgroup.procs').split()
+        assert members == [str(node.process.pid)], members
+        with open(cgroup + '/cgroup.kill', 'w') as kill:
+            kill.write('1')
+        node.process.wait()
+    finally:
+        wait_for('the cgroup to be empty', lambda: not text_of(cgroup + '/cgroup.procs'))
+        os.rmdir(cgroup)
+    node.prefix = []
+    node.start()
+    state = wait_for('the task', node.running)
+    assert node.pid_of('sleep 1000') == pid and node.shims() == shims
+    assert events(state).count('Started') == 1, events(state)
+    node.finish()
+    return None
+
+
+def output_goes_on_when_nobody_reads_the_daemons_any_more():
+    """R-12: the reader of its standard error goes, then the daemon; who writes on is not hurt."""
+    node = Node()
+    pipe = os.path.join(node.dir, 'stderr')
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    node.prefix = ['sh', '-c', 'pipe=$0; exec "$@" 2> "$pipe"', pipe]
+    node.start()
+    node.run_job(service(raw_exec('t', 'trap "yes a line of the payload | head -c 300000; '
+                                       'echo done >> said" USR1; '
+                                       'echo ready > said; while :; do sleep 0.01; done')))
+    wait_for('the task', node.running)
+    said = os.path.join(node.data, 'alloc', node.alloc('job', 'g')['ID'], 't/said')
+    wait_for('the payload', lambda: text_of(said))
+    payload = next(pid for pid, line in node.payloads().items() if 'a line of' in line)
+    shims = node.shims()
+    os.close(reader)
+    for _ in range(3):
+        node.process.send_signal(signal.SIGHUP)  # makes it log a line
+        node.get('/v1/agent/self')
+    assert node.alive(), 'the daemon died of its log'
+    node.kill()
+    os.kill(payload, signal.SIGUSR1)
+    wait_for('the payload to have written', lambda: text_of(said).count('done') == 1)
+    node.prefix = []
+    node.start()
+    state = wait_for('the task', node.running)
+    assert node.shims() == shims and start_ticks(payload) is not None
+    assert state['Restarts'] == 0 and events(state).count('Started') == 1, events(state)
+    logs = os.path.join(node.data, 'alloc', node.alloc('job', 'g')['ID'], 'alloc/logs/t.stdout.0')
+    wait_for('the output', lambda: os.path.getsize(logs) == 300000)
+    node.finish()
+
+
+def exits_while_nobody_watches_are_told_once_and_true():
+    """R-15, R-13: by code and by signal; with the shim dead before it, the code is unknown."""
+    ways = {'zero': 'exit 0', 'three': 'exit 3', 'killed': 'kill -9 $$', 'term': 'kill -TERM $$',
+            'lost': 'exit 0'}
+    node = Node()
+    go = os.path.join(node.dir, 'go')
+    node.start()
+    node.run_job(groups({name: 'echo %s; while [ ! -e %s ]; do sleep 0.02; done; %s'
+                         % (name, go, way) for name, way in ways.items()}))
+    wait_for('all tasks', lambda: all(node.running(group=name) for name in ways))
+    lost = node.alloc('job', 'lost')['ID']
+    node.kill()
+    for pid in node.shims():
+        if lost in text_of_fds(pid):
+            os.kill(pid, signal.SIGKILL)
+    touch(go)
+    wait_for('every payload and shim to end', lambda: not node.payloads() and not node.shims())
+    expected = {'zero': 0, 'three': 3, 'killed': 137, 'term': 143, 'lost': -1}
+    for _ in range(2):  # the second restart must tell nothing again
+        node.start()
+        for name, code in expected.items():
+            state = wait_for('the end of ' + name, lambda: node.dead(group=name))
+            assert exit_codes(state) == [code], (name, exit_codes(state))
+            assert events(state).count('Terminated') == 1, events(state)
+            assert state['Failed'] == (code != 0), (name, state)
+        node.kill()
+    node.start()
+    node.finish()
+
+
+def finished_work_does_not_run_again_and_cannot_be_restarted():
+    """R-01, R-04: terminal states absorb, before and after a restart of the daemon."""
+    node = Node()
+    starts = os.path.join(node.dir, 'starts')
+    node.start()
+    node.run_job(groups({'g': 'echo x >> ' + starts}))
+    wait_for('the end', node.dead)
+    before = node.dead()
+    for _ in range(2):
+        alloc = node.alloc('job', 'g')
+        assert alloc['ClientStatus'] == 'complete', alloc['ClientStatus']
+        for path, body in (('restart', {'TaskName': 't'}), ('restart', {}),
+                           ('signal', {'Signal': 'SIGUSR1', 'Task': 't'})):
+            try:
+                node.put('/v1/client/allocation/%s/%s' % (alloc['ID'], path), body)
+                raise AssertionError('%s %r was taken' % (path, body))
+            except Refused as answer:
+                assert answer.status in (404, 409), answer
+        node.kill()
+        node.start()
+    assert node.dead() == before, 'its events changed'
+    assert text_of(starts) == 'x\n', 'it ran again'
+    node.finish()
+
+
+# --- ends ---
+
+def stop_racing_with_the_natural_end_tells_the_true_code():
+    """R-13: the payload says itself which code it ends with; that one is told, once."""
+    node = Node()
+    said = os.path.join(node.dir, 'said')
+    os.mkdir(said)
+    script = ('trap "echo 9 > {0}; exit 9" TERM; i=0; while [ $i -lt {1} ]; do i=$((i + {2})); '
+              'done; echo 7 > {0}; trap "" TERM; exit 7')
+    node.start()
+    for round_ in range(8):
+        suffix = '.%d' % round_
+        scripts = {'g%d' % i: script.format(os.path.join(said, 'g%d%s' % (i, suffix)), 20000 * i, 1)
+                   for i in range(12)}
+        scripts['last'] = script.format(os.path.join(said, 'last' + suffix), 1, 0)  # never by itself
+        job = groups(scripts, KillSignal='SIGTERM', KillTimeout=milliseconds(20000))
+        job['ID'] = job['Name'] = 'job' + suffix
+        node.run_job(job)
+        wait_for('the last to run', lambda: node.running('t', job['ID'], 'last'))
+        wait_for('some to end', lambda: sum(name.endswith(suffix) for name in os.listdir(said))
+                 > round_)
+        node.call('DELETE', '/v1/job/' + job['ID'])
+        for name in scripts:
+            state = wait_for('the end of ' + name, lambda: node.dead('t', job['ID'], name))
+            truth = text_of(os.path.join(said, name + suffix)).split()
+            if truth:
+                assert exit_codes(state) == [int(truth[-1])], (name, truth, exit_codes(state))
+            else:  # ended before its first word, or never begun
+                assert exit_codes(state) in ([], [143]), (name, exit_codes(state))
+    node.finish()
+
+
+def what_left_its_session_is_ended_with_its_task():
+    """R-18: two forks and a session of their own; no cgroup is left, after short tasks either."""
+    node = Node()
+    node.start()
+    leave = 'setsid sh -c "setsid sleep 3000 & sleep 3001" & '
+    node.run_job(service(raw_exec('t', leave + 'exec sleep 1000',
+                                  KillTimeout=milliseconds(2000))))
+    wait_for('the task', node.running)
+    wait_for('the others', lambda: node.pid_of('sleep 3000') and node.pid_of('sleep 3001'))
+    node.kill()
+    node.start()
+    wait_for('the task', node.running)
+    node.call('DELETE', '/v1/job/job')
+    wait_for('the end', node.dead)
+    assert not node.pid_of('sleep 3000') and not node.pid_of('sleep 3001'), node.payloads()
+    short = groups({'g%d' % i: leave + 'exit 0' for i in range(20)})
+    short['ID'] = short['Name'] = 'short'
+    node.run_job(short)
+    for group in short['TaskGroups']:
+        state = wait_for('the end', lambda: node.dead('t', 'short', group['Name']))
+        assert exit_codes(state) == [0], exit_codes(state)
+    left = [line for line in node.payloads().values() if 'sleep' in line]
+    assert not left, left
+    left = [path for path in node.cgroups(node.node_mark()) if not path.endswith('/shims')]
+    assert not left, left
+    node.finish()
+
+
+def a_shim_that_does_not_answer_is_ended_within_its_bound():
+    """R-69: a frozen shim delays its own task only, and only for so long."""
+    node = Node()
+    node.start()
+    node.run_job(service(sleeper()))
+    other = service(sleeper())
+    other['ID'] = other['Name'] = 'other'
+    wait_for('the task', node.running)
+    for pid in node.shims():
+        os.kill(pid, signal.SIGSTOP)
+    node.run_job(other)
+    wait_for('the other task', lambda: node.running(job='other'))
+    node.call('DELETE', '/v1/job/job')
+    wait_for('the end of what does not answer', node.dead, 60)
+    assert node.running(job='other')['Restarts'] == 0
+    node.finish()
+
+
+# --- pids ---
+
+def fork_at(pid):
+    """A child with this very pid, sleeping; None if the kernel does not let us."""
+    class Arguments(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_uint64) for name in (
+            'flags', 'pidfd', 'child_tid', 'parent_tid', 'exit_signal', 'stack', 'stack_size',
+            'tls', 'set_tid', 'set_tid_size', 'cgroup')]
+
+    wanted = ctypes.c_int(pid)
+    arguments = Arguments(exit_signal=signal.SIGCHLD, set_tid=ctypes.addressof(wanted),
+                          set_tid_size=1)
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    made = syscall(435, ctypes.byref(arguments), ctypes.sizeof(arguments))  # clone3
+    if made == 0:
+        os.execve('/bin/sleep', ['sleep', '4000'], {})
+    return made if made == pid else None
+
+
+def a_foreign_process_at_the_journaled_pid_is_left_alone():
+    """R-11: payload's and shim's numbers now belong to somebody else."""
+    if platform.machine() not in ('x86_64', 'aarch64'):
+        return 'knows the number of clone3 for two machines only'
+    node = Node()
+    node.start()
+    node.run_job(service(sleeper()))
+    wait_for('the task', node.running)
+    old = [node.pid_of('sleep 1000')] + node.shims()
+    node.kill()
+    for pid in reversed(old):
+        os.kill(pid, signal.SIGKILL)
+    wait_for('the numbers to be free', lambda: not any(os.path.exists('/proc/%d' % pid)
+                                                       for pid in old))
+    foreign = [fork_at(pid) for pid in old]
+    try:
+        if None in foreign:
+            return 'the kernel does not let us choose pids'
+        node.start()
+        state = wait_for('the restart', lambda: (node.running() or {}).get('Restarts') == 1
+                         and node.running())
+        assert exit_codes(state) == [-1], exit_codes(state)
+        assert node.pid_of('sleep 1000') not in old
+        node.finish()
+        assert all(start_ticks(pid) is not None for pid in foreign), 'a foreign process was ended'
+    finally:
+        for pid in foreign:
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+    return None
+
+
+# --- restarts of the daemon ---
+
+def drive(node):
+    """What a user can ask of a task, and what came of it."""
+    alloc = node.alloc('job', 'g')['ID']
+    said = os.path.join(node.data, 'alloc', alloc, 't/said')
+    wait_for('the payload', lambda: 'ready' in text_of(said))
+    node.put('/v1/client/allocation/%s/signal' % alloc, {'Signal': 'SIGUSR1', 'Task': 't'})
+    wait_for('the signal', lambda: 'signalled' in text_of(said))
+    stats = node.get('/v1/client/allocation/%s/stats' % alloc)
+    assert stats['Tasks']['t']['ResourceUsage']['MemoryStats']['RSS'] > 0, stats
+    node.put('/v1/client/allocation/%s/restart' % alloc, {'TaskName': 't'})
+    wait_for('the restart', lambda: text_of(said).count('ready') == 2 and node.running())
+    node.call('DELETE', '/v1/job/job')
+    state = wait_for('the end', node.dead)
+    return events(state), exit_codes(state), text_of(said).split(), node.cli(
+        'alloc', 'logs', alloc, 't').stdout
+
+
+def a_restored_task_obeys_like_a_fresh_one():
+    """R-19: signal, stats, restart, graceful stop and logs, the same with and without restart."""
+    came = []
+    script = ('trap "echo signalled >> said" USR1; trap "echo asked >> said; exit 5" QUIT; '
+              'echo out; echo ready >> said; while :; do sleep 0.01; done')
+    for restarts in (0, 2):
+        node = Node()
+        node.start()
+        node.run_job(service(raw_exec('t', script, KillSignal='SIGQUIT',
+                                      KillTimeout=milliseconds(20000))))
+        wait_for('the task', node.running)
+        for _ in range(restarts):
+            node.kill()
+            node.start()
+            wait_for('the task', node.running)
+        came.append(drive(node))
+        node.finish()
+    assert came[0] == came[1], came
+    assert came[0][1] == [5, 5] and came[0][2].count('asked') == 2, came[0]
+
+
+def figures(node):
+    """What must not grow with restarts."""
+    proc = '/proc/%d' % node.process.pid
+    files = sum(len(names) for _, _, names in os.walk(node.data))
+    return {'descriptors': len(os.listdir(proc + '/fd')), 'threads': len(os.listdir(proc + '/task')),
+            'children': text_of('%s/task/%d/children' % (proc, node.process.pid)),
+            'shims': sorted(node.shims()), 'payloads': sorted(node.payloads()),
+            'cgroups': sorted(node.cgroups(node.node_mark())), 'mounts': sorted(node.mounts()),
+            'files': files}
+
+
+def by_id(allocs):
+    return sorted(allocs, key=lambda alloc: alloc['ID'])
+
+
+def ten_restarts_change_no_task_and_leak_nothing():
+    """R-20, R-38, R-62: same processes, same answers, same numbers of everything."""
+    node = Node()
+    node.start()
+    node.run_job(groups({'g%d' % i: 'exec sleep %d' % (1000 + i) for i in range(10)}, 'service',
+                        KillTimeout=milliseconds(2000)))
+    wait_for('all tasks', lambda: all(node.running(group='g%d' % i) for i in range(10)))
+    allocs, first = by_id(node.allocs()), None
+    for _ in range(10):
+        node.kill()
+        node.start()
+        wait_for('all tasks', lambda: 'restored tasks=10' in node.log().rpartition('restoring')[2])
+        if first is None:
+            first = figures(node)
+        wait_for('the same figures', lambda: figures(node) == first)
+        assert by_id(node.allocs()) == allocs, 'a restart changed what users see'
+    node.finish()
+
+
+if __name__ == '__main__':
+    if os.getuid() != 0:
+        print('needs root: it runs a node with real tasks')
+        sys.exit(77)
+    sys.exit(tap([
+        death_of_the_daemons_whole_cgroup_touches_no_payload,
+        output_goes_on_when_nobody_reads_the_daemons_any_more,
+        exits_while_nobody_watches_are_told_once_and_true,
+        finished_work_does_not_run_again_and_cannot_be_restarted,
+        stop_racing_with_the_natural_end_tells_the_true_code,
+        what_left_its_session_is_ended_with_its_task,
+        a_shim_that_does_not_answer_is_ended_within_its_bound,
+        a_foreign_process_at_the_journaled_pid_is_left_alone,
+        a_restored_task_obeys_like_a_fresh_one,
+        ten_restarts_change_no_task_and_leak_nothing,
+    ]))
