@@ -499,6 +499,10 @@ void sim_reply(struct sim *sim, uint64_t reply, bool ok);
 void sim_status_changed(struct sim *sim);
 void sim_alloc_ended(struct sim *sim, const struct machine_id *id);
 void sim_watch_previous(struct sim *sim, const struct effect *effect);
+
+/* --- sim_give.c: what the core is told of allocs and plugins --- */
+
+void sim_give(struct sim *sim, int alloc);
 void sim_define_plugins(struct sim *sim);
 void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign);
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,
