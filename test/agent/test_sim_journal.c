@@ -330,10 +330,54 @@ static void test_journals_of_worlds_verify(void **state)
     }
 }
 
-/* A world goes on in the journal of another, and the whole is one history. */
+/* What a history says of one payload, and of the clocks where it changes hands. */
+struct hearing {
+    uint64_t first; /* event of the second world */
+    uint64_t before_ms, after_ms;
+    int64_t before_unix_ns, after_unix_ns;
+    struct started started, found;
+    unsigned starts, finds;
+};
+
+static bool hear_event(void *ctx, const struct journal_event *event)
+{
+    struct hearing *hearing = ctx;
+
+    if (event->sequence == hearing->first) {
+        hearing->after_ms = event->now_ms;
+        hearing->after_unix_ns = event->unix_ns;
+    } else if (event->sequence < hearing->first) {
+        hearing->before_ms = event->now_ms;
+        hearing->before_unix_ns = event->unix_ns;
+    }
+    if (event->id.kind != MACHINE_TASK || !text_equal(event->id.text, "a/main"))
+        return true;
+    if (event->event.kind == TE_STARTED) {
+        hearing->started = *(const struct started *)event->event.payload;
+        hearing->starts++;
+    }
+    if (event->event.kind == TE_RECOVERED) {
+        hearing->found = *(const struct started *)event->event.payload;
+        hearing->finds++;
+    }
+    return true;
+}
+
+static void listen(struct place *place, const char *name, struct hearing *hearing)
+{
+    struct journal *journal = open_journal(place, name, JOURNAL_READ);
+    struct err err;
+
+    assert_int_equal(journal_each_event(journal, 1, hear_event, NULL, hearing, &err), 0);
+    journal_close(journal);
+}
+
+/* A world goes on in the journal of another, and the whole is one history: the same payload is
+ * found, and the time that the daemon was away has passed. */
 static void test_a_world_goes_on_in_the_journal_of_another(void **state)
 {
     struct place *place = *state;
+    struct hearing hearing = {.first = 0};
     struct err err;
 
     read_script(two_allocs);
@@ -344,13 +388,20 @@ static void test_a_world_goes_on_in_the_journal_of_another(void **state)
     uint64_t before = verify(place, "copy").events;
     struct sim_start *start = load(place, "journal");
     sim_set_start(place->sim, start);
-    script = sim_start_script(start, SIM_AWAY_REBOOT);
+    script = sim_start_script(start, SIM_AWAY_NOTHING);
     write_world(place, "copy", 0);
     sim_set_start(place->sim, NULL);
     struct inspect_verdict verdict = verify(place, "copy");
     assert_int_equal(verdict.bad, 0);
     assert_int_equal(verdict.events, before + result.events);
     assert_int_equal(verdict.machines, 0); /* all was to be gone in the end */
+    hearing.first = before + 1;
+    listen(place, "copy", &hearing);
+    assert_int_equal(hearing.starts, 1);
+    assert_true(hearing.finds > 0);
+    assert_memory_equal(&hearing.started, &hearing.found, sizeof(hearing.found));
+    assert_int_equal(hearing.after_ms - hearing.before_ms, 1000);
+    assert_int_equal(hearing.after_unix_ns - hearing.before_unix_ns, 1000000000);
     sim_start_free(start);
 }
 
@@ -386,6 +437,10 @@ static void test_what_runs_is_found_again_and_not_started(void **state)
                          cases[i].started);
         assert_int_equal(count_of(place->story, "payload of a/main generation 1 runs"), 0);
         assert_int_equal(count_of(place->story, ", after a reboot"), cases[i].rebooted);
+        assert_int_equal(count_of(place->story, "plugin csi/disk RECOVERING -LOST->"),
+                         cases[i].rebooted);
+        assert_int_equal(count_of(place->story, "volume a/data VERIFYING -MOUNT_MISSING->"),
+                         cases[i].rebooted);
     }
     sim_start_free(start);
 }
