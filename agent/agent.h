@@ -49,9 +49,9 @@ struct world {
     /* Tells whoever waits for REPLY that the request was not taken; ERR says why. */
     void (*refuse)(void *ctx, uint64_t reply, const struct err *err);
     /* Of an alloc whose record is lost, from its specification: fills in job, namespace and group,
-     * and adds the members that ASSIGN lacks, tasks as dead and failed (there is room for
-     * ALLOC_MEMBERS_MAX).  Leaves ASSIGN as it is if the specification is lost, too.  May be NULL.
-     */
+     * and adds the members that ASSIGN lacks (there is room for ALLOC_MEMBERS_MAX).  Tasks among
+     * them count as alive until agent_swept.  Leaves ASSIGN as it is if the specification is lost,
+     * too.  May be NULL. */
     void (*known)(void *ctx, const char *alloc, struct alloc_assign *assign);
     /* A transition has been committed: for logs, traces, coverage.  May be NULL. */
     void (*trace)(void *ctx, const struct journal_event *event);
@@ -125,14 +125,15 @@ struct agent_figures agent_figures(const struct agent *agent);
 
 /* --- restore --- */
 
-/* Takes a record as it was stored, before the first turn. */
+/* Takes a record as it was stored; before agent_restore and the first turn. */
 void agent_load(struct agent *agent, const struct machine_id *id, const struct machine *record);
 
-/* Where numbering goes on: the sequence of the next event and the turn. */
+/* Where numbering goes on: the sequence of the next event and the turn.  Before the first turn. */
 void agent_continue(struct agent *agent, uint64_t next_sequence, uint64_t turn);
 
 /* Posts RESTORE to every loaded machine, plugins first, allocs last, and then what damaged or
- * missing records make necessary (restore.c).  AUTHORITY: the journal decides what should run. */
+ * missing records make necessary (restore.c).  Once, before the first turn.  AUTHORITY: the journal
+ * decides what should run. */
 void agent_restore(struct agent *agent, bool authority, bool rebooted);
 
 /* After agent_restore: there is a specification of ALLOC.  If nothing else of it is left, its

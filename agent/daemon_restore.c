@@ -5,11 +5,11 @@
  */
 #include "agent/daemon_part.h"
 
+#include "agent/lost.h"
 #include "agent/standalone.h"
 #include "io/log.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* --- records --- */
 
@@ -48,6 +48,7 @@ static void note_damaged(void *ctx, const char *table, const char *key, const vo
     (void)text_copy(damaged->reason, sizeof(damaged->reason), reason); /* cut if too long */
 }
 
+/* A damaged specification costs what needs it: a running payload does not. */
 static int load_records(struct daemon *daemon, struct err *err)
 {
     struct loading loading = {.core = daemon->core};
@@ -56,49 +57,16 @@ static int load_records(struct daemon *daemon, struct err *err)
     for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
         code = journal_each_record(daemon->journal, (enum machine_kind)kind, load, note_damaged,
                                    &loading, err);
+    if (code == 0)
+        code = journal_each_bad_spec(daemon->journal, note_damaged, &loading, err);
     for (size_t i = 0; i < loading.count && code == 0; i++) {
         const struct damaged *damaged = &loading.damaged[i];
-        log_error("journal", "record is damaged, put into quarantine table=%s key=%s reason=%s",
+        log_error("journal", "entry is damaged, put into quarantine table=%s key=%s reason=%s",
                   damaged->table, log_value(damaged->key), log_value(damaged->reason));
         code = journal_quarantine(daemon->journal, damaged->table, damaged->key, damaged->reason,
                                   loop_now_unix_ns(), err);
     }
     free(loading.damaged);
-    return code;
-}
-
-/* --- allocs without records --- */
-
-/* Allocs of which the journal has the specification and nothing else. */
-struct bereft {
-    const struct agent *core;
-    char (*ids)[UUID_TEXT_SIZE];
-    size_t count;
-};
-
-static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t length)
-{
-    struct bereft *bereft = ctx;
-    const char *id = key + strlen("alloc/");
-
-    (void)bytes;
-    (void)length;
-    if (!uuid_is_valid(id) || agent_alloc(bereft->core, id) != NULL)
-        return true;
-    bereft->ids = realloc(bereft->ids, (bereft->count + 1) * sizeof(*bereft->ids));
-    check(bereft->ids != NULL);
-    (void)text_copy(bereft->ids[bereft->count++], UUID_TEXT_SIZE, id); /* a UUID */
-    return true;
-}
-
-static int adopt_bereft(struct daemon *daemon, struct err *err)
-{
-    struct bereft bereft = {.core = daemon->core};
-    int code = journal_each_spec(daemon->journal, "alloc/", note_bereft, &bereft, err);
-
-    for (size_t i = 0; i < bereft.count && code == 0; i++)
-        agent_adopt(daemon->core, bereft.ids[i]);
-    free(bereft.ids);
     return code;
 }
 
@@ -122,5 +90,5 @@ int daemon_restore(struct daemon *daemon, struct err *err)
                  agent_count(daemon->core, MACHINE_TASK), daemon->node.rebooted ? "yes" : "no");
     node_keep(&daemon->node, daemon->core);
     agent_restore(daemon->core, true, daemon->node.rebooted);
-    return adopt_bereft(daemon, err);
+    return lost_adopt(daemon->journal, daemon->core, err);
 }

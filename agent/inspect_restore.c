@@ -108,9 +108,11 @@ static void turn(void *ctx)
     struct foresight *foresight = ctx;
     const struct moment *last = &foresight->inspect->last;
     int64_t away_ns = (int64_t)(foresight->now_ms - last->now_ms) * 1000000;
+    struct err err;
 
     agent_restore(foresight->agent, foresight->restore.authority != 0,
                   foresight->restore.rebooted != 0);
+    (void)lost_adopt(foresight->inspect->journal, foresight->agent, &err); /* verify tells more */
     agent_swept(foresight->agent); /* nothing is there to be swept */
     foresight->code = agent_turn(foresight->agent, foresight->now_ms, last->unix_ns + away_ns, 1,
                                  &foresight->err);

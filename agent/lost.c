@@ -3,6 +3,40 @@
 #include "server/jobspec.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Noted during the walk, adopted after it. */
+struct bereft {
+    const struct agent *core;
+    char (*ids)[UUID_TEXT_SIZE];
+    size_t count;
+};
+
+static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t length)
+{
+    struct bereft *bereft = ctx;
+    const char *id = key + strlen("alloc/");
+
+    (void)bytes; /* read when it is adopted */
+    (void)length;
+    if (!uuid_is_valid(id) || agent_alloc(bereft->core, id) != NULL)
+        return true;
+    bereft->ids = realloc(bereft->ids, (bereft->count + 1) * sizeof(*bereft->ids));
+    check(bereft->ids != NULL);
+    (void)text_copy(bereft->ids[bereft->count++], UUID_TEXT_SIZE, id); /* a UUID */
+    return true;
+}
+
+int lost_adopt(struct journal *journal, struct agent *core, struct err *err)
+{
+    struct bereft bereft = {.core = core};
+    int code = journal_each_spec(journal, "alloc/", note_bereft, &bereft, err);
+
+    for (size_t i = 0; i < bereft.count; i++)
+        agent_adopt(core, bereft.ids[i]);
+    free(bereft.ids);
+    return code;
+}
 
 /* A task of a lost alloc whose record is lost, too. */
 static void add_lost_task(struct alloc_assign *assign, const struct task_spec *task)

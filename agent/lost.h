@@ -1,11 +1,16 @@
-/* An alloc whose record is lost: what its specification still knows of it. */
+/* Allocs whose records are lost: what their specifications still know of them. */
 #ifndef CAIRN_AGENT_LOST_H
 #define CAIRN_AGENT_LOST_H
 
-#include "journal/journal.h"
+#include "agent/agent.h"
+
+/* After agent_restore: adopts each alloc of which the journal has the specification and nothing
+ * else.  ERR_CORRUPT: some specification cannot be read; the others have been seen to. */
+int lost_adopt(struct journal *journal, struct agent *core, struct err *err);
 
 /* Fills in job, namespace and group from the specification of ALLOC, and the tasks it had that
- * ASSIGN does not know yet, as dead ones; nothing if the specification is lost, too. */
+ * ASSIGN does not know yet, as if they lived: what there is of them is ended by the sweep.  Nothing
+ * if the specification is lost, too. */
 void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign *assign);
 
 /* The same from the specification's TEXT. */

@@ -72,6 +72,7 @@ struct agent {
     struct flight *flights; /* ring */
     uint64_t flights_count;
     bool in_turn, proposing;
+    bool restored, turned; /* what comes first comes once: records, RESTORE, turns */
 };
 
 struct slot *slot_find(const struct agent *agent, const struct machine_id *id);

@@ -16,7 +16,8 @@ void agent_load(struct agent *agent, const struct machine_id *id, const struct m
 {
     uint32_t size = fsm_record_size(record);
 
-    check(agent->figures.turns == 0 || !agent->in_turn);
+    check(!agent->restored);
+    check(!agent->turned);
     check(slot_find(agent, id) == NULL);
     check(fsm_broken(record) == NULL);
     struct slot *slot = slot_add(agent, id);
@@ -28,6 +29,7 @@ void agent_load(struct agent *agent, const struct machine_id *id, const struct m
 void agent_continue(struct agent *agent, uint64_t next_sequence, uint64_t turn)
 {
     check(next_sequence > 0);
+    check(!agent->turned);
     agent->figures.sequence = next_sequence - 1;
     agent->figures.turns = turn;
 }
@@ -179,6 +181,7 @@ void agent_adopt(struct agent *agent, const char *alloc)
 {
     struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
 
+    check(agent->restored);
     if (slot_find(agent, &id) != NULL)
         return;
     for (const struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
@@ -192,6 +195,9 @@ void agent_restore(struct agent *agent, bool authority, bool rebooted)
 {
     struct restore restore = {.authority = authority, .rebooted = rebooted};
 
+    check(!agent->restored);
+    check(!agent->turned);
+    agent->restored = true;
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
         restore_kind(agent, (enum machine_kind)kind, &restore);
     report_all_lost(agent, MEMBER_VOLUME);
@@ -200,5 +206,6 @@ void agent_restore(struct agent *agent, bool authority, bool rebooted)
 
 void agent_swept(struct agent *agent)
 {
+    check(agent->restored);
     report_all_lost(agent, MEMBER_TASK);
 }

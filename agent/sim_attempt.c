@@ -49,10 +49,15 @@ bool sim_attempt_lives(const struct sim_attempt *attempt)
     return attempt->payload == PAYLOAD_RUNNING || attempt->descendants;
 }
 
+bool sim_attempt_was_begun(const struct sim_attempt *attempt)
+{
+    return attempt->mark == MARK_BEGUN || attempt->shim == SHIM_STARTING;
+}
+
 bool sim_attempt_exists(const struct sim_attempt *attempt)
 {
-    return sim_attempt_lives(attempt) || attempt->begun || attempt->shim == SHIM_STARTING ||
-           attempt->shim == SHIM_ALIVE;
+    return sim_attempt_lives(attempt) || attempt->mark != MARK_NONE ||
+           attempt->shim == SHIM_STARTING || attempt->shim == SHIM_ALIVE;
 }
 
 bool sim_alloc_lives(const struct sim *sim, int alloc)
@@ -77,7 +82,7 @@ const struct machine_id *sim_attempt_id(const struct sim *sim, const struct sim_
     return &sim->allocs[attempt->alloc].tasks[attempt->task].id;
 }
 
-void sim_note_payload(struct sim *sim, enum sim_fact_kind kind, const struct sim_attempt *attempt)
+void sim_attempt_note(struct sim *sim, enum sim_fact_kind kind, const struct sim_attempt *attempt)
 {
     struct sim_whom whom = {MACHINE_TASK, attempt->alloc, attempt->task};
 
@@ -98,13 +103,13 @@ void sim_processes_reboot(struct sim *sim)
             attempt->code = SIGKILL_CODE;
             attempt->signal = SIGKILL_NUMBER;
             attempt->by_boot = 1;
-            sim_note_payload(sim, SIM_FACT_ENDS, attempt);
+            sim_attempt_note(sim, SIM_FACT_ENDS, attempt);
         }
         /* The mark of a start is not synced (drivers/launch.c): the reboot may take it with it,
          * unless it was reported long ago. */
-        if (attempt->begun && !attempt->answered && attempt->record == RECORD_NONE &&
+        if (attempt->mark == MARK_BEGUN && !attempt->answered && attempt->record == RECORD_NONE &&
             sim->script->fate_of_cut != 1 && (sim_chance(sim, LUCK_CUT, i, sim->boot) & 1) != 0) {
-            attempt->begun = 0;
+            attempt->mark = MARK_NONE;
             attempt->starts = 0;
         }
     }
@@ -114,7 +119,7 @@ void sim_processes_reboot(struct sim *sim)
 
 void sim_attempt_remove(struct sim_attempt *attempt)
 {
-    attempt->begun = attempt->record = 0;
+    attempt->mark = attempt->record = 0;
     attempt->shim = SHIM_NONE;
     attempt->epoch++;
 }

@@ -57,7 +57,7 @@ static void begin_unseen(struct sim *sim, const struct sim_whom *whom, const str
     bool failed = task->machine.state == T_REAPING;
     uint64_t kind = sim->script->fate_of_cut != 0 ? 0 : luck(sim, id->text, ABOUT_START) % 4;
 
-    attempt->begun = 1;
+    attempt->mark = MARK_BEGUN;
     attempt->boot = sim->boot;
     if (kind == 1 || (failed && kind == 0))
         return;
@@ -96,7 +96,8 @@ static void begin_seen(struct sim *sim, const struct sim_whom *whom, const struc
     bool acted = happened(sim, sim_id(sim, whom));
     uint64_t runs_ms = sim_attempt_plan(sim, attempt)->runs_ms;
 
-    attempt->begun = attempt->answered = 1;
+    attempt->mark = MARK_BEGUN;
+    attempt->answered = 1;
     attempt->starts = 1;
     attempt->boot = sim->boot;
     attempt->process = task->process;
@@ -127,7 +128,8 @@ static void begin_lost(struct sim *sim, const struct sim_whom *whom)
     if (!happened(sim, sim_id(sim, whom)))
         return;
     struct sim_attempt *attempt = sim_attempt_new(sim, whom, UNKNOWN_GENERATION);
-    attempt->begun = attempt->answered = 1;
+    attempt->mark = MARK_BEGUN;
+    attempt->answered = 1;
     attempt->starts = 1;
     attempt->boot = sim->boot;
     attempt->process = sim_process_new(sim);

@@ -424,8 +424,7 @@ static void check_task(struct sim *sim, int a, int t)
     const struct sim_attempt *attempt = sim_attempt(sim, a, t, record->generation);
     if (attempt == NULL || attempt->starts == 0)
         sim_violate(sim, 8, "%s is shown running and was never started", state->id.text);
-    else if (task->process.payload_ticks != attempt->process.payload_ticks &&
-             task->process.payload_ticks >> 32 != attempt->boot)
+    else if (task->process.payload_ticks >> 32 != attempt->process.payload_ticks >> 32)
         sim_violate(sim, 5, "%s is believed to live on from another boot", state->id.text);
     else if (task->process.payload_pid != attempt->process.payload_pid ||
              task->process.payload_ticks != attempt->process.payload_ticks)

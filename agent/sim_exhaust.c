@@ -13,8 +13,9 @@ struct exhaustion {
     struct sim_script script; /* with the crashes that are tried now */
     struct sim_tally *tally;
     struct sim_result *result; /* of the newest run */
-    uint64_t runs_max;         /* of one fate, about; 0: no bound */
-    struct sim_sample *sample; /* NULL: nobody asks */
+    bool pairs;
+    uint64_t points_max; /* of one fate; 0: no bound */
+    struct sim_reach reach;
 };
 
 static bool run(struct exhaustion *all)
@@ -39,35 +40,34 @@ static bool run_seconds(struct exhaustion *all, int number)
 }
 
 /* How far apart the points are that are tried. */
-static uint32_t distance_of(const struct exhaustion *all, const struct sim_script *base)
+static uint32_t distance_of(struct exhaustion *all, const struct sim_script *base,
+                            const struct sim_result *whole)
 {
     uint64_t points = 0;
 
     for (int number = 0; number < SIM_CUTS_MAX; number++)
-        points += base->cuts[number] == 0 ? all->result->points[number] : 0;
-    if (all->sample != NULL)
-        all->sample->points += points;
-    if (all->runs_max == 0 || points <= all->runs_max)
+        points += base->cuts[number] == 0 ? whole->points[number] : 0;
+    all->reach.points += points;
+    if (all->points_max == 0 || points <= all->points_max)
         return 1;
-    return (uint32_t)((points + all->runs_max - 1) / all->runs_max);
+    return (uint32_t)((points + all->points_max - 1) / all->points_max);
 }
 
-static bool run_firsts(struct exhaustion *all, const struct sim_script *base, bool pairs)
+static bool run_firsts(struct exhaustion *all, const struct sim_script *base)
 {
     if (!run(all))
         return false;
     struct sim_result whole = *all->result;
-    uint32_t distance = distance_of(all, base);
-    for (int number = 0; number < SIM_CUTS_MAX && (uint32_t)number < whole.incarnations; number++) {
+    uint32_t distance = distance_of(all, base, &whole);
+    for (int number = 0; number < SIM_CUTS_MAX; number++) {
         if (base->cuts[number] != 0)
             continue; /* it has its crash already */
         for (uint32_t point = 1; point <= whole.points[number]; point += distance) {
             all->script.cuts[number] = point;
-            if (all->sample != NULL)
-                all->sample->tried++;
+            all->reach.tried++;
             if (!run(all))
                 return false;
-            if (pairs && number + 1 < SIM_CUTS_MAX && base->cuts[number + 1] == 0 &&
+            if (all->pairs && number + 1 < SIM_CUTS_MAX && base->cuts[number + 1] == 0 &&
                 !run_seconds(all, number + 1))
                 return false;
         }
@@ -76,13 +76,13 @@ static bool run_firsts(struct exhaustion *all, const struct sim_script *base, bo
     return true;
 }
 
-static bool run_fates(struct exhaustion *all, struct sim_script *script, bool pairs)
+static bool run_fates(struct exhaustion *all, struct sim_script *script)
 {
     for (uint8_t fate = 1; fate <= 2; fate++) {
         all->script = *script;
         all->script.varied = 1;
         all->script.fate_of_cut = fate;
-        if (!run_firsts(all, script, pairs)) {
+        if (!run_firsts(all, script)) {
             *script = all->script;
             return false;
         }
@@ -93,23 +93,23 @@ static bool run_fates(struct exhaustion *all, struct sim_script *script, bool pa
 bool sim_exhaust(struct sim *sim, struct sim_script *script, bool pairs, struct sim_tally *tally,
                  struct sim_result *ret_result)
 {
-    struct exhaustion all = {.sim = sim, .tally = tally, .result = ret_result};
+    struct exhaustion all = {.sim = sim, .tally = tally, .result = ret_result, .pairs = pairs};
 
-    return run_fates(&all, script, pairs);
+    return run_fates(&all, script);
 }
 
-bool sim_exhaust_start(struct sim *sim, struct sim_script *script, uint64_t runs_max,
-                       struct sim_tally *tally, struct sim_sample *ret_sample,
+bool sim_exhaust_start(struct sim *sim, struct sim_script *script, uint64_t points_max,
+                       struct sim_tally *tally, struct sim_reach *ret_reach,
                        struct sim_result *ret_result)
 {
     struct exhaustion all = {
         .sim = sim,
         .tally = tally,
         .result = ret_result,
-        .runs_max = runs_max == 0 ? 0 : (runs_max + 1) / 2,
-        .sample = ret_sample,
+        .points_max = points_max == 0 ? 0 : (points_max + 1) / 2,
     };
 
-    *ret_sample = (struct sim_sample){.points = 0};
-    return run_fates(&all, script, false);
+    bool fine = run_fates(&all, script);
+    *ret_reach = all.reach;
+    return fine;
 }

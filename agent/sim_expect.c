@@ -20,8 +20,8 @@ void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *w
     if (sim->script->expects_count == 0)
         return;
     check(sim->facts_count < SIM_FACTS_MAX);
-    struct sim_kept *kept = &sim->facts[sim->facts_count++];
-    *kept = (struct sim_kept){
+    struct sim_noted *kept = &sim->facts[sim->facts_count++];
+    *kept = (struct sim_noted){
         .fact = {.kind = (uint8_t)kind, .detail = (uint8_t)detail},
         .incarnation = sim->incarnation,
     };

@@ -56,7 +56,7 @@ static void begin_payload(struct sim *sim, struct sim_attempt *attempt)
     attempt->starts++;
     attempt->boot = sim->boot;
     attempt->process = sim_process_new(sim);
-    sim_note_payload(sim, SIM_FACT_STARTS, attempt);
+    sim_attempt_note(sim, SIM_FACT_STARTS, attempt);
     sim_say(sim, "payload of %s generation %u runs", sim_attempt_id(sim, attempt)->text,
             attempt->generation);
     sim_mix(sim, (uint64_t)attempt->process.payload_pid);
@@ -81,7 +81,7 @@ void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code,
     attempt->code = code;
     attempt->signal = signal;
     attempt->finished_unix_ns = sim_unix_ns(sim);
-    sim_note_payload(sim, SIM_FACT_ENDS, attempt);
+    sim_attempt_note(sim, SIM_FACT_ENDS, attempt);
     sim_say(sim, "payload of %s generation %u ends: code %d", sim_attempt_id(sim, attempt)->text,
             attempt->generation, (int)code);
     sim_mix(sim, (uint64_t)(uint32_t)code);
@@ -96,6 +96,10 @@ void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code,
 void sim_shim_die(struct sim *sim, struct sim_attempt *attempt)
 {
     check(attempt->shim == SHIM_ALIVE || attempt->shim == SHIM_STARTING);
+    /* Between its mark and the payload: nobody can know that there was none. */
+    if (attempt->shim == SHIM_STARTING &&
+        (sim_chance(sim, LUCK_MARK, sim_attempt_number(sim, attempt), attempt->epoch) & 1) != 0)
+        attempt->mark = MARK_BEGUN;
     attempt->shim = SHIM_ENDED;
     sim_say(sim, "shim of %s generation %u dies", sim_attempt_id(sim, attempt)->text,
             attempt->generation);
@@ -198,15 +202,16 @@ static void look_for_payload(struct sim *sim, struct sim_call *call, struct sim_
 static void look(struct sim *sim, struct sim_call *call)
 {
     struct sim_attempt *attempt = sim_attempt_of(sim, call);
-    bool begun = attempt != NULL && attempt->begun;
 
-    if (begun) {
+    if (attempt != NULL && sim_attempt_was_begun(attempt)) {
         look_for_payload(sim, call, attempt);
     } else if (call->effect == TX_DRIVER_RECOVER) {
+        if (attempt != NULL)
+            attempt->mark = MARK_NONE; /* the file of a shim that was never made */
         answer_failed(sim, call, ERR_GONE, false, "exit unknown: nothing is there");
     } else {
         attempt = attempt == NULL ? sim_attempt_new(sim, &call->whom, call->generation) : attempt;
-        attempt->begun = 1;
+        attempt->mark = MARK_FILE;
         attempt->boot = sim->boot;
         attempt->shim = SHIM_NONE;
         attempt->record = RECORD_NONE;
@@ -259,7 +264,7 @@ static void stop(struct sim *sim, struct sim_call *call)
     const struct task *task = task_of(sim_record(sim, &call->whom));
     uint64_t node_ms = sim_node_ms(sim);
 
-    if (attempt == NULL || !attempt->begun) {
+    if (attempt == NULL || !sim_attempt_was_begun(attempt)) {
         sim_call_done(sim, call, TE_STOP_ACCEPTED, NULL);
         return;
     }
@@ -323,7 +328,7 @@ void sim_driver_begin(struct sim *sim, struct sim_call *call, const struct effec
 {
     struct sim_attempt *attempt = sim_attempt_of(sim, call);
 
-    call->untouched = attempt == NULL || !attempt->begun;
+    call->untouched = attempt == NULL || !sim_attempt_was_begun(attempt);
     if (effect->kind == TX_DRIVER_START)
         sim_check_start(sim, effect, &call->whom);
     if (call->fault == SIM_ERR || call->fault == SIM_ERR_HARD)
@@ -431,6 +436,7 @@ static void spawned(struct sim *sim, struct sim_attempt *attempt)
 {
     if (attempt->shim != SHIM_STARTING)
         return;
+    attempt->mark = MARK_BEGUN;
     if (!attempt->exec_fault) {
         begin_payload(sim, attempt);
         return;

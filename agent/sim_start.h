@@ -13,7 +13,7 @@
  *     sim_set_start(sim, start);
  *     script = sim_start_script(start, SIM_AWAY_NOTHING);
  *     sim_run(sim, &script, ...);                           one restart
- *     sim_exhaust_start(sim, &script, runs_max, ...);       a crash at each point of it
+ *     sim_exhaust_start(sim, &script, points_max, ...);     a crash at each point of it
  *     sim_start_draw(start, seed, &script); sim_run(...);   a life with faults
  *     sim_start_free(start);
  */
@@ -51,13 +51,13 @@ struct sim_script sim_start_script(const struct sim_start *start, enum sim_away 
 /* A restart and a life after it: crashes, faults, users, by SEED. */
 void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script);
 
-/* As sim_exhaust, of a world that begins from SIM's start.  With more than RUNS_MAX runs (0: no
- * bound) to be made, crash points at even distances are taken; RET_SAMPLE says how many. */
-struct sim_sample {
-    uint64_t points, tried; /* both fates of work under way counted */
+/* As sim_exhaust, of a world that begins from SIM's start.  Of more than POINTS_MAX crash points
+ * (0: no bound) those at even distances are taken; REACH says how many there were. */
+struct sim_reach {
+    uint64_t points, tried;
 };
-bool sim_exhaust_start(struct sim *sim, struct sim_script *script, uint64_t runs_max,
-                       struct sim_tally *tally, struct sim_sample *ret_sample,
+bool sim_exhaust_start(struct sim *sim, struct sim_script *script, uint64_t points_max,
+                       struct sim_tally *tally, struct sim_reach *ret_reach,
                        struct sim_result *ret_result);
 
 /* The name of machine WHOM, as sim_whom_name gives it for worlds that begin from nothing. */

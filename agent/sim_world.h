@@ -80,6 +80,8 @@ struct sim_store {
 
 enum sim_shim { SHIM_NONE, SHIM_STARTING, SHIM_ALIVE, SHIM_ENDED };
 enum sim_payload { PAYLOAD_NOT_STARTED, PAYLOAD_RUNNING, PAYLOAD_ENDED };
+/* The task's file: made and locked by the daemon, marked by the shim before a payload can be. */
+enum sim_mark { MARK_NONE, MARK_FILE, MARK_BEGUN };
 enum sim_record { RECORD_NONE, RECORD_ENDED, RECORD_NOT_STARTED };
 
 /* What exists under one key (alloc, task, generation), and what has. */
@@ -95,7 +97,7 @@ struct sim_attempt {
     int32_t code, signal; /* how the payload ended, in truth */
     int32_t next;         /* older attempt of the task, -1: none */
     int16_t alloc, task;
-    uint8_t begun; /* a start under this key got as far as its mark */
+    uint8_t mark; /* enum sim_mark: how far a start under this key got */
     uint8_t shim, payload, record;
     uint8_t descendants; /* what the payload left in its cgroup lives */
     uint8_t fork_fault, exec_fault, record_lost;
@@ -212,7 +214,7 @@ struct sim_request {
 };
 
 /* What happened, and in which incarnation. */
-struct sim_kept {
+struct sim_noted {
     struct sim_fact fact;
     uint32_t incarnation;
 };
@@ -292,7 +294,7 @@ struct sim {
     bool over;
 
     /* What a story expects (sim_expect.c). */
-    struct sim_kept *facts;
+    struct sim_noted *facts;
     size_t facts_count;
     bool stepped[SIM_STEPS_MAX], struck[SIM_FATES_MAX]; /* they have come about */
 
@@ -360,6 +362,7 @@ enum {
     LUCK_CUT,
     LUCK_SPLIT,
     LUCK_SEED,
+    LUCK_MARK,
     LUCK_BEGIN
 };
 
@@ -456,12 +459,15 @@ const struct sim_task *sim_attempt_plan(const struct sim *sim, const struct sim_
 const struct machine_id *sim_attempt_id(const struct sim *sim, const struct sim_attempt *attempt);
 bool sim_attempt_lives(const struct sim_attempt *attempt);
 /* Anything of the attempt, dead or alive, is still there. */
+/* A payload may have been started, or may be yet. */
+bool sim_attempt_was_begun(const struct sim_attempt *attempt);
 bool sim_attempt_exists(const struct sim_attempt *attempt);
 bool sim_alloc_lives(const struct sim *sim, int alloc);
-void sim_note_payload(struct sim *sim, enum sim_fact_kind kind, const struct sim_attempt *attempt);
 void sim_processes_reboot(struct sim *sim);
 /* Nothing of it is left: its directory is removed. */
 void sim_attempt_remove(struct sim_attempt *attempt);
+/* For what a story expects. */
+void sim_attempt_note(struct sim *sim, enum sim_fact_kind kind, const struct sim_attempt *attempt);
 /* The identity of a payload and shim that are made now. */
 struct started sim_process_new(struct sim *sim);
 

@@ -106,7 +106,7 @@ static bool is_current(const struct gathering *gathering, const struct alloc *al
 {
     const struct standalone_job *before = &gathering->job->public;
 
-    if (gathering->wanted == NULL)
+    if (gathering->wanted == NULL || before->job == NULL)
         return false;
     /* An alloc of an older version was kept because it was as good as the version after it. */
     return jobspec_group_equal(before->job, gathering->wanted, alloc->assign.group);

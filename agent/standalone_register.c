@@ -138,8 +138,7 @@ int standalone_register(struct standalone *standalone, const json_t *request,
     bool changed = job->json == NULL || !is_same_job(job->json, json);
     stamp(standalone, job, json, changed);
     struct gathering gathering = {standalone, job, json, NULL, NULL, 0};
-    if (job->json != NULL)
-        gathering_fill(&gathering);
+    gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
     agent_propose(daemon_core(standalone->daemon), true);
     job_begin_change(standalone, job, json);
     *ret_evaluation = evaluation_begin(job, "job-register");

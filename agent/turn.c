@@ -457,7 +457,7 @@ int agent_turn(struct agent *agent, uint64_t now_ms, int64_t unix_ns, uint64_t s
     struct rng rng = rng_init(seed);
 
     check(!agent->in_turn);
-    agent->in_turn = true;
+    agent->in_turn = agent->turned = true;
     post_timers(agent, now_ms);
     for (size_t i = 0; i < agent->queue.count; i++) {
         check(i < TURN_EVENTS_MAX);

@@ -434,6 +434,8 @@ static void settle(struct run *run, int task_fd, bool begun)
         run_conclude(run, &record);
         run_go_on(run);
     } else if (begun || !run_has(run, CALL_START)) {
+        if (!begun && task_fd >= 0)
+            (void)key_remove_files(run->drivers->shim_fd, &run->key, &err); /* else: the sweep */
         run_empty(run);
     } else if (plan == NULL || run_has(run, CALL_DESTROY) ||
                make_shim(run, plan, task_fd, &err) != 0) {

@@ -142,6 +142,9 @@ int journal_each_spec(struct journal *journal, const char *prefix, journal_blob_
                       struct err *err);
 int journal_each_meta(struct journal *journal, journal_blob_cb *cb, void *ctx, struct err *err);
 
+/* Each spec that cannot be read: to put it into quarantine, after the walk. */
+int journal_each_bad_spec(struct journal *journal, journal_bad *bad, void *ctx, struct err *err);
+
 /* --- quarantine --- */
 
 struct journal_quarantined {

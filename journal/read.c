@@ -223,9 +223,9 @@ static bool take_blob(struct walk *walk, struct store_bytes key, struct store_by
 }
 
 static int each_blob(struct journal *journal, enum store_table table, const char *prefix,
-                     journal_blob_cb *cb, void *ctx, struct err *err)
+                     journal_blob_cb *cb, journal_bad *bad, void *ctx, struct err *err)
 {
-    struct walk walk = {.journal = journal, .table = table, .ctx = ctx};
+    struct walk walk = {.journal = journal, .table = table, .bad = bad, .ctx = ctx};
     struct blobs blobs = {.cb = cb, .prefix = prefix};
 
     return walk_table(&walk, (struct store_bytes){.bytes = prefix, .length = strlen(prefix)},
@@ -235,12 +235,26 @@ static int each_blob(struct journal *journal, enum store_table table, const char
 int journal_each_spec(struct journal *journal, const char *prefix, journal_blob_cb *cb, void *ctx,
                       struct err *err)
 {
-    return each_blob(journal, STORE_SPEC, prefix, cb, ctx, err);
+    return each_blob(journal, STORE_SPEC, prefix, cb, NULL, ctx, err);
 }
 
 int journal_each_meta(struct journal *journal, journal_blob_cb *cb, void *ctx, struct err *err)
 {
-    return each_blob(journal, STORE_META, "", cb, ctx, err);
+    return each_blob(journal, STORE_META, "", cb, NULL, ctx, err);
+}
+
+static bool pass_over(void *ctx, const char *key, const void *bytes, size_t length)
+{
+    (void)ctx; /* it can be read, which is all that was asked */
+    (void)key;
+    (void)bytes;
+    (void)length;
+    return true;
+}
+
+int journal_each_bad_spec(struct journal *journal, journal_bad *bad, void *ctx, struct err *err)
+{
+    return each_blob(journal, STORE_SPEC, "", pass_over, bad, ctx, err);
 }
 
 static int read_blob(struct journal *journal, enum store_table table, const char *name,

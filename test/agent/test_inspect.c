@@ -338,6 +338,28 @@ static void test_restore_tells_what_a_lost_record_costs(void **state)
     assert_has(inspecting->out, "  then     RECOVERING -KILL-> RECOVERING\n");
 }
 
+static bool drop_states(json_t *line, void *ctx)
+{
+    (void)ctx;
+    return !line_is(line, "state");
+}
+
+/* Where only the specification is left, the alloc is made again, in order to end it. */
+static void test_restore_tells_of_an_alloc_that_would_be_adopted(void **state)
+{
+    struct inspecting *inspecting = *state;
+    struct small_node node;
+
+    small_open(&node, inspecting->journal);
+    small_place(&node, 1, "web", false);
+    small_turns(&node);
+    small_close(&node);
+    forge(inspecting, drop_states, NULL);
+    assert_int_equal(run(inspecting, "restore -dir @/forged -after 1s"), 0);
+    assert_has(inspecting->out, "alloc a1000001  ");
+    assert_has(inspecting->out, "  then     ABSENT -ASSIGN[CONDEMNED]-> POSTRUN\n");
+}
+
 /* --- stats, compact, quarantine --- */
 
 static void test_stats_counts_what_is_there(void **state)
@@ -508,6 +530,7 @@ int main(void)
         EMPTY(test_restore_tells_rows_effects_and_waits),
         EMPTY(test_restore_without_authority_holds_what_would_start),
         EMPTY(test_restore_tells_what_a_lost_record_costs),
+        EMPTY(test_restore_tells_of_an_alloc_that_would_be_adopted),
         STORY(test_stats_counts_what_is_there),
         STORY(test_compact_copy_holds_the_same),
         STORY(test_quarantine_is_listed_shown_and_dropped),

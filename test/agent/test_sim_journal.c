@@ -276,7 +276,7 @@ static void test_a_damaged_record_ends_its_alloc_and_the_world_goes_on(void **st
 static void test_a_damaged_alloc_record_is_lived_through_at_each_crash_point(void **state)
 {
     struct place *place = *state;
-    struct sim_sample sample;
+    struct sim_reach reach;
 
     read_script(two_allocs);
     write_world(place, "journal", 1);
@@ -285,9 +285,9 @@ static void test_a_damaged_alloc_record_is_lived_through_at_each_crash_point(voi
     assert_int_equal(sim_start_figures(start).damaged, 1);
     script = sim_start_script(start, SIM_AWAY_NOTHING);
     sim_set_start(place->sim, start);
-    (void)sim_exhaust_start(place->sim, &script, 0, &tally, &sample, &result);
+    (void)sim_exhaust_start(place->sim, &script, 0, &tally, &reach, &result);
     assert_fine("crash point", script.cuts[0]);
-    assert_true(sample.tried > 40);
+    assert_true(reach.tried > 40);
     sim_set_start(place->sim, NULL);
     sim_start_free(start);
 }
@@ -449,7 +449,7 @@ static void test_what_runs_is_found_again_and_not_started(void **state)
 static void test_a_journal_cut_at_a_crash_point_comes_back_from_every_other(void **state)
 {
     struct place *place = *state;
-    struct sim_sample sample;
+    struct sim_reach reach;
     char name[16];
 
     for (uint32_t point = 5; point <= 75; point += 14) {
@@ -461,11 +461,11 @@ static void test_a_journal_cut_at_a_crash_point_comes_back_from_every_other(void
         struct sim_start *start = load(place, name);
         script = sim_start_script(start, SIM_AWAY_NOTHING);
         sim_set_start(place->sim, start);
-        (void)sim_exhaust_start(place->sim, &script, 0, &tally, &sample, &result);
+        (void)sim_exhaust_start(place->sim, &script, 0, &tally, &reach, &result);
         assert_fine("crash point", script.cuts[0]);
-        assert_true(sample.points > 20 && sample.tried == sample.points);
-        (void)sim_exhaust_start(place->sim, &script, 10, &tally, &sample, &result);
-        assert_true(sample.tried <= 10 && sample.points > 20); /* evenly, as many as asked for */
+        assert_true(reach.points > 20 && reach.tried == reach.points);
+        (void)sim_exhaust_start(place->sim, &script, 10, &tally, &reach, &result);
+        assert_true(reach.tried <= 10 && reach.points > 20); /* evenly, as many as asked for */
         sim_set_start(place->sim, NULL);
         sim_start_free(start);
     }
@@ -507,13 +507,13 @@ static void say(void *ctx, const char *text)
 
 static int try_start(struct sim *sim, const struct sim_start *start, uint64_t seeds)
 {
-    struct sim_sample sample;
+    struct sim_reach reach;
 
     for (int away = 0; away < SIM_AWAY_DRAWN; away++) {
         script = sim_start_script(start, (enum sim_away)away);
-        bool fine = sim_exhaust_start(sim, &script, RUNS_MAX, &tally, &sample, &result);
+        bool fine = sim_exhaust_start(sim, &script, RUNS_MAX, &tally, &reach, &result);
         (void)printf("away %d: %llu of %llu crash points: %s\n", away,
-                     (unsigned long long)sample.tried, (unsigned long long)sample.points,
+                     (unsigned long long)reach.tried, (unsigned long long)reach.points,
                      fine ? "ok" : result.text);
         if (!fine)
             return (int)result.outcome;

@@ -289,6 +289,36 @@ static void test_shim_killed_while_the_daemon_is_down_is_lost(void **state)
     room_destroy(room, 1);
 }
 
+/* It has started the payload and dies before anybody could know which. */
+static void test_shim_killed_before_it_wrote_what_it_started(void **state)
+{
+    static const char nothing[TASK_RECORD_SIZE];
+    struct room *room = *state;
+    struct proc_identity shim, payload;
+    struct err err = {0};
+    char path[PATH_SIZE];
+
+    room_need_root();
+    room_script(room, stubborn);
+    in_crashing_daemon(room, start_and_hear_nothing);
+    await_task_file(room, "ready");
+    assert_int_equal(proc_identify(number_in(task_file(room, "ready")), &payload, &err), 0);
+    shim = find_shim(room, 1);
+    kill_shim(&shim);
+    await_dead(&shim);
+    room_task_file(room, 1, path);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_int_equal(pwrite(fd, nothing, sizeof(nothing), TASK_STARTED_AT), sizeof(nothing));
+    assert_return_code(close(fd), 0);
+
+    room_open(room);
+    assert_int_equal(room_start(room, 1), DRIVER_EXITED); /* never a second payload */
+    assert_false(room->result.exit.known);
+    assert_false(proc_is_alive(&payload)); /* before it was told */
+    assert_int_equal(room_recover(room, 1), DRIVER_LOST);
+    room_destroy(room, 1);
+}
+
 static void test_port_of_a_lost_payload_is_free_when_the_loss_is_told(void **state)
 {
     struct room *room = *state;
@@ -484,6 +514,23 @@ static void test_start_after_an_attempt_that_began_nothing_is_a_first_start(void
     assert_string_equal(task_file(room, "started"), "x\n");
 }
 
+static void test_recover_of_an_attempt_that_began_nothing_leaves_no_file(void **state)
+{
+    struct room *room = *state;
+    char path[PATH_SIZE];
+    struct err err = {0};
+
+    room_need_root();
+    assert_int_equal(path_join(path, room->state, "shim"), 0);
+    assert_int_equal(directory_make_all(path, 0700, &err), 0);
+    room_task_file(room, 1, path);
+    assert_return_code(close(creat(path, 0600)), 0);
+    room_open(room);
+    assert_int_equal(room_recover(room, 1), DRIVER_LOST);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(errno, ENOENT);
+}
+
 /* --- an older shim --- */
 
 static void start_old(struct room *room)
@@ -586,6 +633,7 @@ static void test_sweep_ends_what_is_unknown_and_keeps_the_rest(void **state)
         TEST(test_payload_survives_the_death_of_the_daemons_cgroup),                               \
         TEST(test_shim_killed_while_the_daemon_runs_kills_first_then_tells),                       \
         TEST(test_shim_killed_while_the_daemon_is_down_is_lost),                                   \
+        TEST(test_shim_killed_before_it_wrote_what_it_started),                                    \
         TEST(test_lost_payload_without_a_cgroup_is_killed_by_identity),                            \
         TEST(test_sweep_ends_what_is_unknown_and_keeps_the_rest)
 
@@ -600,6 +648,7 @@ int main(void)
         TEST(test_torn_exit_record_counts_as_none),
         TEST(test_reused_pid_is_never_signalled),
         TEST(test_start_after_an_attempt_that_began_nothing_is_a_first_start),
+        TEST(test_recover_of_an_attempt_that_began_nothing_leaves_no_file),
         TEST(test_older_shim_is_served_with_what_it_knows),
     };
     const struct CMUnitTest on_v1[] = {ON_CGROUPS};

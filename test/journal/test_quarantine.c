@@ -296,6 +296,9 @@ static void test_damaged_blob_is_an_error_for_itself_only(void **state)
     assert_int_equal(journal_spec_read(journal, "alloc/turn", &bytes, &length, &err), ERR_CORRUPT);
     assert_int_equal(journal_each_spec(journal, "", see_blob, &seen, &err), ERR_CORRUPT);
     assert_int_equal(seen.good, 1);
+    assert_int_equal(journal_each_bad_spec(journal, see_bad, &seen, &err), 0);
+    assert_int_equal(seen.bad, 1);
+    assert_string_equal(seen.key, "alloc/turn");
     assert_int_equal(journal_quarantine(journal, "spec", "alloc/turn", "test", 1, &err), 0);
     assert_int_equal(journal_spec_read(journal, "alloc/turn", &bytes, &length, &err), ERR_GONE);
     assert_int_equal(journal_each_spec(journal, "", see_blob, &seen, &err), 0);

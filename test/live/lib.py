@@ -189,6 +189,10 @@ class Node:
         """The payload whose command line is COMMAND, None if there is none."""
         return next((pid for pid, line in self.payloads().items() if line == command), None)
 
+    def await_pid(self, command):
+        """The same, after the shell that was started has become it."""
+        return wait_for('the payload ' + command, lambda: self.pid_of(command))
+
     def payloads(self):
         """pid -> command line of every live process that carries our mark, but the daemon's."""
         found = {}
@@ -234,7 +238,8 @@ class Node:
         return found
 
     def mounts(self):
-        with open('/proc/self/mountinfo') as table:
+        """Of the daemon's namespace, which after boot() is one of its own."""
+        with open('/proc/%s/mountinfo' % (self.process.pid if self.alive() else 'self')) as table:
             return [line.split()[4] for line in table if line.split()[4].startswith(self.dir)]
 
     # --- the end ---

@@ -33,7 +33,7 @@ def shim_killed_while_the_daemon_is_up_means_the_same():
     node.start()
     node.run_job(service(sleeper()))
     wait_for('the task', lambda: node.running())
-    old = node.pid_of('sleep 1000')
+    old = node.await_pid('sleep 1000')
     for pid in node.shims():
         os.kill(pid, signal.SIGKILL)
     state = wait_for('the restart', lambda: (node.running() or {}).get('Restarts') == 1
@@ -50,17 +50,17 @@ def after_a_reboot_tasks_start_again_without_using_up_attempts():
     node.start()
     node.run_job(service(sleeper(), restart=restart_policy(0)))
     wait_for('the task', lambda: node.running())
-    old = node.pid_of('sleep 1000')
+    old = node.await_pid('sleep 1000')
     node.kill()
     for pid in node.shims() + [old]:
         os.kill(pid, signal.SIGKILL)
     wait_for('the payload to end', lambda: start_ticks(old) is None)
     node.boot('22222222-2222-4222-8222-222222222222')
     node.start()
-    state = wait_for('the task again', lambda: node.running())
+    state = wait_for('the task again', lambda: node.pid_of('sleep 1000') and node.running())
     assert state['Restarts'] == 0 and not state['Failed'], state
     assert 'Failed Restoring Task' in events(state), events(state)
-    assert node.pid_of('sleep 1000') not in (None, old)
+    assert node.pid_of('sleep 1000') != old
     node.finish()
 
 
@@ -70,7 +70,7 @@ def orderly_stop_of_the_daemon_leaves_payloads_running():
     node.start()
     node.run_job(service(sleeper()))
     wait_for('the task', lambda: node.running())
-    old = node.pid_of('sleep 1000')
+    old = node.await_pid('sleep 1000')
     assert node.terminate() == 0
     assert start_ticks(old) is not None
     node.start()
@@ -126,8 +126,8 @@ def one_damaged_record_costs_one_alloc():
     other = service(raw_exec('u', 'exec sleep 2000'))
     other['ID'] = other['Name'] = 'other'
     node.run_job(other)
-    wait_for('both', lambda: node.running() and node.pid_of('sleep 2000'))
-    alloc, kept = node.alloc('job', 'g')['ID'], node.pid_of('sleep 2000')
+    wait_for('both', lambda: node.pid_of('sleep 1000') and node.pid_of('sleep 2000'))
+    alloc, kept = node.alloc('job', 'g')['ID'], node.await_pid('sleep 2000')
     node.kill()
     key = b'\x02' + (alloc + '/t').encode()
     assert flip(os.path.join(node.data, 'client/journal/data.mdb'), key, 24) > 0
@@ -147,6 +147,7 @@ def a_damaged_alloc_record_is_ended_from_its_tasks():
     node.start()
     node.run_job(service(sleeper()))
     wait_for('the task', lambda: node.running())
+    node.await_pid('sleep 1000')
     alloc = node.alloc('job', 'g')['ID']
     node.kill()
     assert flip(os.path.join(node.data, 'client/journal/data.mdb'), b'\x03' + alloc.encode(),
@@ -158,12 +159,50 @@ def a_damaged_alloc_record_is_ended_from_its_tasks():
     node.finish()
 
 
+def a_damaged_specification_costs_no_running_payload():
+    """I-17: it is put aside, the payload runs on, and the alloc can still be ended and removed."""
+    node = Node()
+    node.start()
+    node.run_job(service(sleeper()))
+    wait_for('the task', node.running)
+    alloc, pid = node.alloc('job', 'g')['ID'], node.pid_of('sleep 1000')
+    node.kill()
+    data = os.path.join(node.data, 'client/journal/data.mdb')
+    assert flip(data, b'alloc/' + alloc.encode(), 24) > 0
+    node.start()
+    wait_for('the task to be found again', node.running)
+    assert node.pid_of('sleep 1000') == pid
+    assert 'quarantine table=spec' in node.log()
+    node.finish()
+
+
+def a_damaged_job_is_whole_again_when_it_is_registered_again():
+    """I-1, I-17: what runs of it is found, not doubled."""
+    node = Node()
+    node.start()
+    node.run_job(service(sleeper()))
+    wait_for('the task', node.running)
+    alloc, pid = node.alloc('job', 'g')['ID'], node.pid_of('sleep 1000')
+    node.kill()
+    data = os.path.join(node.data, 'client/journal/data.mdb')
+    assert flip(data, b'job/default/job', 24) > 0
+    node.start()
+    wait_for('the task to be found again', node.running)
+    assert node.pid_of('sleep 1000') == pid
+    node.run_job(service(sleeper()))
+    wait_for('the old alloc to be replaced', lambda: start_ticks(pid) is None and node.running())
+    assert node.alloc('job', 'g')['ID'] != alloc
+    assert len([line for line in node.payloads().values() if line == 'sleep 1000']) == 1
+    node.finish()
+
+
 def an_empty_journal_beside_living_payloads_is_no_first_start():
     """R-67, I-1: what carries our mark and belongs to nothing is ended, not doubled."""
     node = Node()
     node.start()
     node.run_job(service(sleeper()))
     wait_for('the task', lambda: node.running())
+    node.await_pid('sleep 1000')
     alloc = node.alloc('job', 'g')['ID']
     node.kill()
     data = os.path.join(node.data, 'client/journal/data.mdb')
@@ -187,5 +226,7 @@ if __name__ == '__main__':
         counters_go_on_over_restarts_of_the_daemon,
         one_damaged_record_costs_one_alloc,
         a_damaged_alloc_record_is_ended_from_its_tasks,
+        a_damaged_specification_costs_no_running_payload,
+        a_damaged_job_is_whole_again_when_it_is_registered_again,
         an_empty_journal_beside_living_payloads_is_no_first_start,
     ]))

@@ -34,8 +34,13 @@ def text_of(path):
 
 def text_of_fds(pid):
     """Where the descriptors of PID lead, one a line."""
-    folder = '/proc/%d/fd' % pid
-    return '\n'.join(os.readlink(os.path.join(folder, name)) for name in os.listdir(folder))
+    found = []
+    for name in os.listdir('/proc/%d/fd' % pid):
+        try:
+            found.append(os.readlink('/proc/%d/fd/%s' % (pid, name)))
+        except FileNotFoundError:  # closed meanwhile
+            pass
+    return '\n'.join(found)
 
 
 # --- the daemon dies ---
@@ -62,7 +67,7 @@ def death_of_the_daemons_whole_cgroup_touches_no_payload():
         node.start()
         node.run_job(service(sleeper()))
         wait_for('the task', node.running)
-        pid, shims = node.pid_of('sleep 1000'), node.shims()
+        pid, shims = node.await_pid('sleep 1000'), node.shims()
         members = text_of(cgroup + '/cgroup.procs').split()
         assert members == [str(node.process.pid)], members
         with open(cgroup + '/cgroup.kill', 'w') as kill:
@@ -274,7 +279,7 @@ def a_foreign_process_at_the_journaled_pid_is_left_alone():
     node.start()
     node.run_job(service(sleeper()))
     wait_for('the task', node.running)
-    old = [node.pid_of('sleep 1000')] + node.shims()
+    old = [node.await_pid('sleep 1000')] + node.shims()
     node.kill()
     for pid in reversed(old):
         os.kill(pid, signal.SIGKILL)
@@ -288,7 +293,7 @@ def a_foreign_process_at_the_journaled_pid_is_left_alone():
         state = wait_for('the restart', lambda: (node.running() or {}).get('Restarts') == 1
                          and node.running())
         assert exit_codes(state) == [-1], exit_codes(state)
-        assert node.pid_of('sleep 1000') not in old
+        assert node.await_pid('sleep 1000') not in old
         node.finish()
         assert all(start_ticks(pid) is not None for pid in foreign), 'a foreign process was ended'
     finally:
@@ -339,15 +344,18 @@ def a_restored_task_obeys_like_a_fresh_one():
     assert came[0][1] == [5, 5] and came[0][2].count('asked') == 2, came[0]
 
 
-def figures(node):
-    """What must not grow with restarts."""
+def counts(node):
+    """What the daemon holds; a connection that is just being closed counts, too."""
     proc = '/proc/%d' % node.process.pid
-    files = sum(len(names) for _, _, names in os.walk(node.data))
-    return {'descriptors': len(os.listdir(proc + '/fd')), 'threads': len(os.listdir(proc + '/task')),
-            'children': text_of('%s/task/%d/children' % (proc, node.process.pid)),
-            'shims': sorted(node.shims()), 'payloads': sorted(node.payloads()),
-            'cgroups': sorted(node.cgroups(node.node_mark())), 'mounts': sorted(node.mounts()),
-            'files': files}
+    return {'descriptors': len(os.listdir(proc + '/fd')), 'threads': len(os.listdir(proc + '/task'))}
+
+
+def what_there_is(node):
+    """Of all that outlives the daemon."""
+    return {'shims': {pid: len(text_of_fds(pid).split('\n')) for pid in node.shims()},
+            'payloads': sorted(node.payloads()), 'mounts': sorted(node.mounts()),
+            'cgroups': sorted(node.cgroups(node.node_mark())),
+            'files': sum(len(names) for _, _, names in os.walk(node.data))}
 
 
 def by_id(allocs):
@@ -358,17 +366,21 @@ def ten_restarts_change_no_task_and_leak_nothing():
     """R-20, R-38, R-62: same processes, same answers, same numbers of everything."""
     node = Node()
     node.start()
+    empty = counts(node)
     node.run_job(groups({'g%d' % i: 'exec sleep %d' % (1000 + i) for i in range(10)}, 'service',
                         KillTimeout=milliseconds(2000)))
     wait_for('all tasks', lambda: all(node.running(group='g%d' % i) for i in range(10)))
-    allocs, first = by_id(node.allocs()), None
+    allocs, world = by_id(node.allocs()), what_there_is(node)
     for _ in range(10):
         node.kill()
         node.start()
         wait_for('all tasks', lambda: 'restored tasks=10' in node.log().rpartition('restoring')[2])
-        if first is None:
-            first = figures(node)
-        wait_for('the same figures', lambda: figures(node) == first)
+        for alloc in allocs * 3:
+            node.get('/v1/client/allocation/%s/stats' % alloc['ID'])
+        # A task costs its connection, or the pidfd of its shim, and no thread.
+        wait_for('no more than one descriptor a task', lambda: counts(node)['descriptors']
+                 <= empty['descriptors'] + 10 and counts(node)['threads'] <= empty['threads'])
+        wait_for('the same as before', lambda: what_there_is(node) == world)
         assert by_id(node.allocs()) == allocs, 'a restart changed what users see'
     node.finish()
 

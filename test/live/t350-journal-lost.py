@@ -60,7 +60,7 @@ def a_journal_that_is_gone_beside_living_payloads_doubles_nothing():
 def a_journal_cut_off_is_refused_and_payloads_live():
     """R-23: the node says what is wrong and touches nothing; with the file whole all is found."""
     node = running_node()
-    pid, data = node.pid_of('sleep 1000'), os.path.join(journal_of(node), 'data.mdb')
+    pid, data = node.await_pid('sleep 1000'), os.path.join(journal_of(node), 'data.mdb')
     node.kill()
     shutil.copy(data, node.dir)
     size = os.path.getsize(data)
@@ -86,7 +86,7 @@ def a_journal_cut_off_is_refused_and_payloads_live():
 def a_damaged_journal_whole_again_finds_everything():
     """R-23: after the operator has put back a copy."""
     node = running_node()
-    pid, data = node.pid_of('sleep 1000'), os.path.join(journal_of(node), 'data.mdb')
+    pid, data = node.await_pid('sleep 1000'), os.path.join(journal_of(node), 'data.mdb')
     node.kill()
     shutil.copy(data, node.dir)
     os.truncate(data, os.path.getsize(data) // 2)
@@ -102,7 +102,7 @@ def a_damaged_journal_whole_again_finds_everything():
 def a_second_daemon_on_the_directory_is_refused_at_once():
     """R-24: the first does not notice; after its death the next one starts."""
     node = running_node()
-    pid, second = node.pid_of('sleep 1000'), node.command()
+    pid, second = node.await_pid('sleep 1000'), node.command()
     second[second.index('-http-port') + 1] = str(free_port())
     done = subprocess.run(second, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=20)

@@ -1,0 +1,295 @@
+/*
+ * The turn (agent/turn.c) when its commit fails: nothing is performed, nobody hears of success, and
+ * nothing is lost (I-18).
+ *
+ * Records are as the last commit left them, callers are refused with the reason, a proposal of the
+ * control plane is dropped whole, and all other events come again, in order, with the next turn.
+ */
+#include "test/agent/seam.h"
+
+static void test_commit_fails_nothing_is_performed_and_nothing_remembered(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_place(seam, "a", "web");
+    seam->commit_code = ERR_FULL;
+    seam_turn(seam);
+    seam_crossed(seam, "commit fails\n"
+                       "  alloc a ASSIGN PREPARING\n"
+                       "  task a/web DEFINE WAITING\n"
+                       "  spec alloc/a\n");
+    assert_null(agent_alloc(seam->agent, "a"));
+    assert_null(agent_task(seam->agent, "a", "web"));
+    assert_int_equal(agent_figures(seam->agent).commits_failed, 1);
+    assert_int_equal(agent_figures(seam->agent).effects, 0);
+}
+
+static void test_commit_fails_records_are_as_the_last_commit_left_them(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_run(seam, "a", "web");
+    seam->commit_code = ERR_IO;
+    seam_exited(seam, "a/web", 1, 1);
+    seam_turn(seam); /* compares each record with the journal's */
+    seam_crossed(seam, "commit fails\n"
+                       "  task a/web EXITED REAPING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n");
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_RUNNING);
+    assert_false(seam_task(seam, "a/web")->exit_seen);
+}
+
+static void test_commit_fails_the_next_turn_takes_the_same_events_in_order(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_place(seam, "a", "web");
+    seam->commit_code = ERR_FULL;
+    seam_turn(seam);
+    seam_place(seam, "b", "");
+    seam_turn(seam);
+    seam_forget(seam);
+    assert_true(agent_has_work(seam->agent));
+
+    seam->commit_code = 0;
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  alloc a ASSIGN PREPARING\n"
+                       "  task a/web DEFINE WAITING\n"
+                       "  alloc b ASSIGN PREPARING\n"
+                       "  spec alloc/a\n"
+                       "  spec alloc/b\n"
+                       "perform alloc a HOOK\n"
+                       "perform alloc b HOOK\n");
+    assert_false(agent_has_work(seam->agent));
+    assert_int_equal(agent_figures(seam->agent).commits_failed, 2);
+    assert_string_equal(seam_task(seam, "a/web")->define.driver, "mock");
+    assert_string_equal(agent_alloc(seam->agent, "a")->assign.members[0].name, "web");
+}
+
+static void test_commit_fails_a_completion_and_news_are_not_lost(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_run(seam, "a", "web");
+    seam_place(seam, "b", "");
+    seam_turn(seam);
+    seam_forget(seam);
+
+    seam->commit_code = ERR_FULL;
+    seam_hook_done(seam, MACHINE_ALLOC, "b");
+    seam_exited(seam, "a/web", 1, 3);
+    seam_turn(seam);
+    seam->commit_code = 0;
+    seam_forget(seam);
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  alloc b HOOK_DONE RUNNING\n"
+                       "  task a/web EXITED REAPING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "perform task a/web DRIVER_DESTROY\n"
+                       "perform alloc a TELL_STATUS\n");
+    assert_int_equal(seam_task(seam, "a/web")->exit.code, 3);
+}
+
+/* What the failed turn's machines told each other is told again, once. */
+static void test_commit_fails_messages_between_machines_are_not_doubled(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_place(seam, "a", "web side");
+    seam_turn(seam);
+    seam->commit_code = ERR_FULL;
+    seam_hook_done(seam, MACHINE_ALLOC, "a");
+    seam_turn(seam);
+    seam_turn(seam);
+    seam->commit_code = 0;
+    seam_forget(seam);
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  alloc a HOOK_DONE RUNNING\n"
+                       "  task a/web START PRESTART\n"
+                       "  task a/side START PRESTART\n"
+                       "perform task a/web HOOK\n"
+                       "perform task a/side HOOK\n");
+    seam_turn(seam);
+    seam_crossed(seam, "");
+}
+
+static void test_commit_fails_a_request_is_refused_with_the_reason_and_not_tried_again(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_run(seam, "a", "web");
+    seam->commit_code = ERR_FULL;
+    seam_ask(seam, MACHINE_TASK, "a/web", TE_RESTART, 7);
+    seam_exited(seam, "a/web", 1, 1);
+    seam_turn(seam);
+    seam_crossed(seam, "commit fails\n"
+                       "  task a/web RESTART STOPPING\n"
+                       "  task a/web EXITED REAPING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "refuse 7: the disk is full\n");
+
+    seam->commit_code = 0;
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  task a/web EXITED REAPING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "perform task a/web DRIVER_DESTROY\n"
+                       "perform alloc a TELL_STATUS\n");
+}
+
+/* A request that the control plane makes by itself waits for nobody's answer, and is kept. */
+static void test_commit_fails_a_request_without_a_caller_is_tried_again(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_run(seam, "a", "web");
+    seam->commit_code = ERR_FULL;
+    seam_ask(seam, MACHINE_TASK, "a/web", TE_SIGNAL, 0);
+    seam_turn(seam);
+    seam->commit_code = 0;
+    seam_forget(seam);
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  task a/web SIGNAL RUNNING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "perform task a/web DRIVER_SIGNAL\n"
+                       "perform alloc a TELL_STATUS\n");
+}
+
+static void test_commit_fails_a_proposal_is_dropped_whole(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_run(seam, "a", "web");
+    agent_propose(seam->agent, true);
+    seam_place(seam, "b", "web");
+    agent_meta(seam->agent, "proposed", "1", 1);
+    agent_propose(seam->agent, false);
+    agent_meta(seam->agent, "kept", "1", 1);
+    seam_exited(seam, "a/web", 1, 1);
+    seam->commit_code = ERR_FULL;
+    seam_turn(seam);
+    seam_crossed(seam, "commit fails\n"
+                       "  alloc b ASSIGN PREPARING\n"
+                       "  task b/web DEFINE WAITING\n"
+                       "  task a/web EXITED REAPING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "  spec alloc/b\n"
+                       "  meta proposed\n"
+                       "  meta kept\n");
+
+    seam_turn(seam);
+    seam_forget(seam);
+    seam->commit_code = 0;
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  task a/web EXITED REAPING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "  meta kept\n"
+                       "perform task a/web DRIVER_DESTROY\n"
+                       "perform alloc a TELL_STATUS\n");
+    assert_null(agent_alloc(seam->agent, "b"));
+}
+
+static void test_commit_fails_a_proposal_alone_leaves_no_work(void **state)
+{
+    struct seam *seam = *state;
+
+    agent_propose(seam->agent, true);
+    seam_place(seam, "a", "web");
+    agent_propose(seam->agent, false);
+    seam->commit_code = ERR_FULL;
+    seam_turn(seam);
+    assert_false(agent_has_work(seam->agent));
+
+    /* Proposed again, it is as if it had never been. */
+    seam->commit_code = 0;
+    seam_forget(seam);
+    seam_place(seam, "a", "web");
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  alloc a ASSIGN PREPARING\n"
+                       "  task a/web DEFINE WAITING\n"
+                       "  spec alloc/a\n"
+                       "perform alloc a HOOK\n");
+}
+
+static void test_commit_fails_a_removal_the_alloc_and_its_specification_stay(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_end(seam, "a", "web");
+    seam_ask(seam, MACHINE_ALLOC, "a", AE_DESTROY, 0);
+    seam_turn(seam);
+    assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_DESTROYING);
+    seam_hook_done(seam, MACHINE_ALLOC, "a");
+    seam_forget(seam);
+
+    seam->commit_code = ERR_FULL;
+    seam_turn(seam);
+    seam_turn(seam);
+    assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_DESTROYING);
+    seam->commit_code = 0;
+    seam_forget(seam);
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  alloc a HOOK_DONE GONE\n"
+                       "  task a/web REMOVE GONE\n"
+                       "  no spec alloc/a\n");
+    assert_null(agent_alloc(seam->agent, "a"));
+}
+
+static void test_commit_fails_blobs_alone_are_stored_by_the_next(void **state)
+{
+    struct seam *seam = *state;
+
+    agent_spec(seam->agent, "job/default/j", "{}", 2);
+    agent_spec(seam->agent, "job/default/old", NULL, 0);
+    seam->commit_code = ERR_FULL;
+    seam_turn(seam);
+    seam->commit_code = 0;
+    assert_true(agent_has_work(seam->agent));
+    seam_turn(seam);
+    seam_crossed(seam, "commit fails\n"
+                       "  spec job/default/j\n"
+                       "  no spec job/default/old\n"
+                       "commit\n"
+                       "  spec job/default/j\n"
+                       "  no spec job/default/old\n");
+    assert_false(agent_has_work(seam->agent));
+}
+
+static void propose_twice(struct seam *seam)
+{
+    agent_propose(seam->agent, true);
+    agent_propose(seam->agent, true);
+}
+
+static void test_proposals_do_not_nest(void **state)
+{
+    assert_true(seam_asserts(*state, propose_twice));
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        SEAM_TEST(test_commit_fails_nothing_is_performed_and_nothing_remembered),
+        SEAM_TEST(test_commit_fails_records_are_as_the_last_commit_left_them),
+        SEAM_TEST(test_commit_fails_the_next_turn_takes_the_same_events_in_order),
+        SEAM_TEST(test_commit_fails_a_completion_and_news_are_not_lost),
+        SEAM_TEST(test_commit_fails_messages_between_machines_are_not_doubled),
+        SEAM_TEST(test_commit_fails_a_request_is_refused_with_the_reason_and_not_tried_again),
+        SEAM_TEST(test_commit_fails_a_request_without_a_caller_is_tried_again),
+        SEAM_TEST(test_commit_fails_a_proposal_is_dropped_whole),
+        SEAM_TEST(test_commit_fails_a_proposal_alone_leaves_no_work),
+        SEAM_TEST(test_commit_fails_a_removal_the_alloc_and_its_specification_stay),
+        SEAM_TEST(test_commit_fails_blobs_alone_are_stored_by_the_next),
+        SEAM_TEST(test_proposals_do_not_nest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
