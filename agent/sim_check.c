@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SWEEP_GRACE_MS = 200, TASKS_OF_A_LOOK = 64 };
+enum { SWEEP_GRACE_MS = 200, TASKS_OF_A_LOOK = 64, RESTORES_LOOKED_BACK = 256 };
 
 __attribute__((format(printf, 4, 0))) static void report(struct sim *sim, enum sim_outcome outcome,
                                                          unsigned invariant, const char *format,
@@ -116,10 +116,21 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
                     (int)after->exit.code);
     if (!after->exit.known && after->exit.code == 0)
         sim_violate(sim, 8, "an unknown end of %s is reported as success", name);
-    if (!after->exit.known && attempt->record == RECORD_ENDED)
+    if (!after->exit.known && attempt->written)
         sim_violate(sim, 8, "the exit record of %s was there and was not read", name);
     check(sim->ending_count < (size_t)sim->tasks_count);
     sim->ending[sim->ending_count++] = attempt;
+}
+
+/* I-36: the two deadlines of an end are fixed when it begins. */
+static void check_deadlines(struct sim *sim, const struct task *before, const struct task *after,
+                            const char *name)
+{
+    if (before->machine.generation != after->machine.generation)
+        return;
+    if ((before->kill_at_ms != 0 && before->kill_at_ms != after->kill_at_ms) ||
+        (before->delay_until_ms != 0 && before->delay_until_ms != after->delay_until_ms))
+        sim_violate(sim, 36, "the end of %s was put off", name);
 }
 
 static void check_alloc_record(struct sim *sim, const struct alloc *before,
@@ -155,6 +166,8 @@ static void check_record(struct sim *sim, const struct journal_record *item)
     if (whom.kind == MACHINE_TASK)
         check_exit_record(sim, &whom, before == NULL ? NULL : task_of(before),
                           task_of(item->record));
+    if (whom.kind == MACHINE_TASK && before != NULL)
+        check_deadlines(sim, task_of(before), task_of(item->record), item->id.text);
     if (whom.kind == MACHINE_ALLOC)
         check_alloc_record(sim, before == NULL ? NULL : alloc_of(before), alloc_of(item->record),
                            item->id.text);
@@ -175,16 +188,31 @@ static const struct machine *new_record(const struct journal_batch *batch,
     return NULL;
 }
 
-/* I-36, I-32: RESTORE events come first in an incarnation, in order of kinds, and move no clock. */
-static void check_restore(struct sim *sim, const struct journal_batch *batch,
-                          const struct journal_event *event, unsigned *kind, size_t *at)
+static bool is_restore(const struct journal_event *event)
 {
-    const struct machine *before = agent_find(sim->core, &event->id);
+    return event->event.kind == fsm_definition((enum machine_kind)event->id.kind)->restore_event;
+}
 
-    if (event->id.kind < *kind)
-        sim_violate(sim, 32, "%s is restored after a machine that builds on it", event->id.text);
-    *kind = event->id.kind;
-    const struct machine *after = new_record(batch, &event->id, at);
+/* I-36, I-32: RESTORE events come first in an incarnation, in order of kinds, and move no clock. */
+static void check_restore(struct sim *sim, const struct journal_batch *batch, size_t at,
+                          size_t *record_at)
+{
+    const struct journal_event *event = &batch->events[at];
+    const struct machine *before = agent_find(sim->core, &event->id);
+    const struct machine *after = new_record(batch, &event->id, record_at);
+
+    for (size_t i = at; i-- > 0 && at - i <= RESTORES_LOOKED_BACK;) {
+        const struct journal_event *earlier = &batch->events[i];
+        if (!is_restore(earlier))
+            continue;
+        if (event->id.kind < earlier->id.kind)
+            sim_violate(sim, 32, "%s is restored after a machine that builds on it",
+                        event->id.text);
+        if (event->id.kind != earlier->id.kind)
+            break; /* all that are before it are of kinds that come before */
+        if (machine_id_equal(&event->id, &earlier->id))
+            sim_violate(sim, 9, "%s is restored twice", event->id.text);
+    }
     if (event->id.kind == MACHINE_TASK && before != NULL && after != NULL &&
         after->revision == before->revision + 1)
         check_restored_task(sim, task_of(before), task_of(after), event->id.text);
@@ -217,8 +245,7 @@ static void check_task_event(struct sim *sim, const struct journal_batch *batch,
 
 void sim_check_batch(struct sim *sim, const struct journal_batch *batch)
 {
-    unsigned kind = 0;
-    size_t record_at = 0;
+    size_t restored = 0, record_at = 0;
 
     sim->ending_count = 0;
     if (batch->events_count + batch->specs_count + batch->metas_count == 0)
@@ -229,44 +256,82 @@ void sim_check_batch(struct sim *sim, const struct journal_batch *batch)
             sim_violate(sim, 36, "node time went back from %llu to %llu",
                         (unsigned long long)sim->store.last_now_ms,
                         (unsigned long long)event->now_ms);
-        const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
-        if (event->event.kind == def->restore_event)
-            check_restore(sim, batch, event, &kind, &record_at);
+        if (is_restore(event)) {
+            check_restore(sim, batch, i, &record_at);
+            restored++;
+        }
         if (event->id.kind == MACHINE_TASK)
             check_task_event(sim, batch, i, &record_at);
     }
+    if (restored > 0 && restored != sim->store.count)
+        sim_violate(sim, 9, "%zu machines are restored, %zu were stored", restored,
+                    sim->store.count);
     for (size_t i = 0; i < batch->records_count; i++)
         check_record(sim, &batch->records[i]);
 }
 
-/* What has been committed, for later judgement. */
+/* --- what has been committed, for later judgement --- */
+
+static void note_task(struct sim *sim, const struct sim_whom *whom,
+                      const struct journal_event *event, const struct machine *record)
+{
+    struct sim_task_state *task = sim_task_of(sim, whom);
+
+    if (event->after == T_STARTING && event->before == T_PRESTART)
+        task->hooked = 0;
+    if (record != NULL)
+        sim_check_tries(sim, whom, event, task_of(record));
+    if (event->after != T_DEAD)
+        return;
+    task->dead = 1;
+    if (record != NULL && (task_of(record)->define.hooks_stop & ~task->stopped) != 0)
+        sim_violate(sim, 24, "%s is dead, and not all of its stop hooks ran", event->id.text);
+}
+
+static void note_alloc(struct sim *sim, const struct sim_whom *whom,
+                       const struct journal_event *event, const struct machine *record)
+{
+    struct sim_alloc_state *alloc = sim_alloc_of(sim, whom);
+    uint8_t kind = event->event.kind;
+
+    if (kind == AE_ASSIGN || kind == AE_AUTHORIZED || kind == AE_STOP)
+        alloc->fresh = sim->incarnation;
+    if (kind == AE_STATUS_ACKED)
+        alloc->acked_digest = alloc->confirmed_digest;
+    if (event->before == A_ABSENT && !alloc->specified && !alloc->damaged)
+        sim_violate(sim, 15, "%s is stored without its specification", event->id.text);
+    if (event->after == A_GONE)
+        alloc->gone = 1;
+    if (event->after != A_TERMINAL || event->before == A_TERMINAL || record == NULL)
+        return;
+    alloc->ended = 1;
+    if ((alloc_of(record)->assign.hooks_postrun & ~(uint32_t)alloc->torn) != 0)
+        sim_violate(sim, 24, "%s has ended, and not all of its last hooks ran", event->id.text);
+    sim_check_outcome(sim, whom, alloc_of(record));
+}
+
 void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
 {
+    size_t record_at = 0;
+
     for (size_t i = 0; i < sim->ending_count; i++)
         sim->ending[i]->told = 1;
     sim->ending_count = 0;
     for (size_t i = 0; i < batch->events_count; i++) {
         const struct journal_event *event = &batch->events[i];
         struct sim_whom whom = sim_find(sim, &event->id);
-        if (whom.alloc < 0)
-            continue;
-        struct sim_alloc_state *alloc = sim_alloc_of(sim, &whom);
-        if (whom.kind == MACHINE_TASK && event->after == T_DEAD)
-            sim_task_of(sim, &whom)->dead = 1;
-        if (whom.kind == MACHINE_TASK && event->after == T_STARTING && event->before == T_PRESTART)
-            sim_task_of(sim, &whom)->hooked = 0;
+        const struct machine *record = new_record(batch, &event->id, &record_at);
+        if (whom.kind == MACHINE_TASK)
+            note_task(sim, &whom, event, record);
+        if (whom.kind == MACHINE_ALLOC)
+            note_alloc(sim, &whom, event, record);
         if (whom.kind == MACHINE_VOLUME && event->before == V_ABSENT)
             sim_claim_of(sim, &whom)->made_turn = event->turn;
-        if (whom.kind == MACHINE_ALLOC && event->after == A_TERMINAL)
-            alloc->ended = 1;
-        if (whom.kind == MACHINE_ALLOC && event->after == A_GONE)
-            alloc->gone = 1;
-        if (whom.kind == MACHINE_ALLOC &&
-            (event->event.kind == AE_ASSIGN || event->event.kind == AE_AUTHORIZED ||
-             event->event.kind == AE_STOP))
-            alloc->fresh = sim->incarnation;
-        if (whom.kind == MACHINE_ALLOC && event->event.kind == AE_STATUS_ACKED)
-            alloc->acked_digest = alloc->confirmed_digest;
+    }
+    for (int a = 0; a < sim->allocs_count && batch->specs_count > 0; a++) {
+        const struct sim_alloc_state *alloc = &sim->allocs[a];
+        if (!alloc->specified && !alloc->damaged && sim_store_has(&sim->store, &alloc->id))
+            sim_violate(sim, 15, "the specification of %s is gone before it", alloc->id.text);
     }
 }
 
@@ -279,10 +344,23 @@ static void check_ending(struct sim *sim, const struct effect *effect, const str
     const struct sim_attempt *attempt =
         sim_attempt(sim, whom->alloc, whom->member, effect->generation);
 
+    if (effect->kind == TX_DRIVER_STOP)
+        sim_check_stop(sim, effect, whom);
     if (attempt == NULL || attempt->payload != PAYLOAD_RUNNING || attempt->shim != SHIM_ALIVE)
         return;
     if (!task->kill_wanted && !task->restart_wanted && !task->start_failed)
         sim_violate(sim, 23, "the payload of %s runs well and is ended", effect->id.text);
+}
+
+/* The hooks that have left something for later starts. */
+static uint32_t results_of(const struct task *task)
+{
+    struct result result;
+    uint32_t hooks = 0;
+
+    for (uint32_t at = 0; results_next(task->results, task->results_bytes, &at, &result);)
+        hooks |= 1u << result.hook;
+    return hooks;
 }
 
 void sim_check_start(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
@@ -299,6 +377,9 @@ void sim_check_start(struct sim *sim, const struct effect *effect, const struct 
         sim_violate(sim, 12, "%s is started before the server has said so", effect->id.text);
     if (!state->hooked && (state->prestarted & wanted) != wanted)
         sim_violate(sim, 22, "%s is started without all of its hooks", effect->id.text);
+    if ((wanted & ~state->past_hooks & ~results_of(task)) != 0) /* those may have left nothing */
+        sim_violate(sim, 22, "%s is started without what its hooks have left", effect->id.text);
+    sim_check_again(sim, effect, whom);
     state->hooked = 1; /* the same attempt may be begun again */
     state->prestarted = 0;
     uint64_t digest = hash_bytes(1, task->results, task->results_bytes);
@@ -352,6 +433,10 @@ void sim_check_effect(struct sim *sim, const struct effect *effect, const struct
         (stored != NULL && stored->revision != effect->record->revision))
         sim_violate(sim, 16, "%s performs %s before it is durable", effect->id.text,
                     fsm_effect_name(fsm_definition((enum machine_kind)whom->kind), effect->kind));
+    if (effect->lane < LANE_COUNT && effect->record->lane_effect[effect->lane] != effect->kind)
+        sim_violate(sim, 11, "%s performs %s, which was superseded when it was decided",
+                    effect->id.text,
+                    fsm_effect_name(fsm_definition((enum machine_kind)whom->kind), effect->kind));
     if (whom->kind == MACHINE_ALLOC && effect->kind == AX_HOOK && alloc->ended &&
         alloc_of(effect->record)->phase == PHASE_PRERUN)
         sim_violate(sim, 10, "%s was terminal and runs its first hooks", effect->id.text);
@@ -392,6 +477,7 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
         sim_violate(sim, 22, "%s runs without its alloc's directory", task->id.text);
     if (alloc->follows && sim_alloc_lives(sim, alloc->after - 1))
         sim_violate(sim, 9, "%s runs while the alloc it waits for lives", task->id.text);
+    sim_check_order(sim, attempt);
 }
 
 /* I-17: what could be read is there, whatever could not. */
@@ -446,6 +532,11 @@ static void check_owners(struct sim *sim)
             !task_holds_work(task_of(record)))
             sim_violate(sim, 1, "%s generation %u lives and belongs to nobody (task is %s)",
                         sim_id(sim, &whom)->text, attempt->generation, state_name(record));
+    }
+    for (int p = 0; p < sim->plugins_count; p++) {
+        const struct machine *record = agent_find(sim->core, &sim->plugins[p].id);
+        if (sim->plugins[p].alive && (record == NULL || record->state == P_STOPPED))
+            sim_violate(sim, 1, "plugin %s lives and belongs to nobody", sim->plugins[p].id.text);
     }
 }
 

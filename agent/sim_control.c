@@ -68,6 +68,15 @@ void sim_refuse(void *ctx, uint64_t reply, const struct err *err)
     end_request(ctx, reply, REQUEST_REFUSED);
 }
 
+/* I-26: whoever asked for the unmount may give the volume to another node now. */
+static void check_detached(struct sim *sim, const struct sim_request *request)
+{
+    if (request->whom.kind == MACHINE_VOLUME && request->event == VE_DETACH &&
+        sim_claim_of(sim, &request->whom)->mounted)
+        sim_violate(sim, 26, "the detach of %s is agreed to while it is mounted",
+                    sim_id(sim, &request->whom)->text);
+}
+
 static void check_durable(struct sim *sim, const struct sim_request *request)
 {
     const struct machine *stored = sim_store_find(&sim->store, sim_id(sim, &request->whom));
@@ -85,8 +94,10 @@ void sim_reply(struct sim *sim, uint64_t reply, bool ok)
 {
     if (reply == 0 || sim->dying)
         return;
-    if (ok)
+    if (ok) {
         check_durable(sim, &sim->requests[(reply - 1) % sim->requests_max]);
+        check_detached(sim, &sim->requests[(reply - 1) % sim->requests_max]);
+    }
     end_request(sim, reply, ok ? REQUEST_DONE : REQUEST_REFUSED);
 }
 
@@ -324,7 +335,7 @@ static void acknowledge(struct sim *sim)
     sim_status_changed(sim); /* whatever came meanwhile goes next; nothing: it ends there */
 }
 
-/* --- allocs that wait for others, as daemon.c --- */
+/* --- allocs that wait for others, as daemon_answers.c --- */
 
 void sim_watch_previous(struct sim *sim, const struct effect *effect)
 {

@@ -217,12 +217,18 @@ static void draw_users(struct pen *pen)
 
 static void draw_wishes(struct pen *pen)
 {
+    uint64_t stopped_ms = 0; /* when the last one is that is */
+
     for (int16_t a = 0; a < pen->script->allocs_count; a++) {
         struct sim_whom whom = {MACHINE_ALLOC, a, -1};
         uint64_t at_ms = chance(pen, 1, 2) ? 0 : below(pen, pen->horizon_ms / 3);
+        if (stopped_ms != 0 && chance(pen, 1, 3))
+            at_ms = stopped_ms + below(pen, 50); /* it comes as the other goes */
         add(pen, SIM_DO_ASSIGN, whom, at_ms, 0);
-        if (chance(pen, 1, 2))
-            add(pen, SIM_DO_STOP, whom, at_ms + below(pen, pen->horizon_ms), 0);
+        if (chance(pen, 1, 2)) {
+            stopped_ms = at_ms + below(pen, pen->horizon_ms);
+            add(pen, SIM_DO_STOP, whom, stopped_ms, 0);
+        }
         if (chance(pen, 1, 4))
             add(pen, SIM_DO_DESTROY, whom, at_ms + below(pen, pen->horizon_ms), 0);
     }

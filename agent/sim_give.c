@@ -1,5 +1,5 @@
 /*
- * Giving allocs and plugins to the core, as agent/standalone.c does, and saying what specifications
+ * Giving allocs and plugins to the core, as agent/standalone_place.c does, and saying what specifications
  * know of an alloc whose records are lost.
  */
 #include "agent/lost.h"

@@ -8,7 +8,7 @@
 /* clang-format off */
 static const struct sim_invariant invariants[] = {
     {"Every live process of ours belongs to one unfinished task",
-     "after each turn once the sweep is over, and when all is gone", NULL},
+     "after each turn once the sweep is over, plugins too, and when all is gone", NULL},
     {"At most one payload of a task lives, over all incarnations",
      "when a payload begins to run", NULL},
     {"A durable intent comes before every child",
@@ -24,17 +24,21 @@ static const struct sim_invariant invariants[] = {
     {"Each end of a payload is reported once, with its true code",
      "before each commit and after each turn: what is reported against what happened", NULL},
     {"Waiting and multi-step states go on after a crash",
-     "in the healed world: everything wanted is reached; waiting for a predecessor holds", NULL},
+     "each stored machine is restored once; in the healed world everything wanted is reached, and "
+     "no group goes on that has to end; predecessors are waited for", NULL},
     {"Terminal states absorb",
-     "before each commit and with each effect: no hook, no start after the end", NULL},
+     "before each commit and with each effect: no hook, no start after the end; what has ended by "
+     "itself is not begun again unasked", NULL},
     {"The decision to start sees the newest desired state",
-     "before each commit: no start in the batch that was told to end", NULL},
+     "before each commit: no start in the batch that was told to end; no effect that was "
+     "superseded; tasks run in the order of their lifecycle", NULL},
     {"Nothing is started before this incarnation knows what is desired",
      "when a start is performed with a server", NULL},
     {"Desired state never goes back",
      "before each commit: indexes of allocs; stale and partial answers", NULL},
     {"A command is durable when it is acknowledged, or refused",
-     "when a request is answered, when the daemon dies, and in the healed world", NULL},
+     "when a request is answered, when the daemon dies, and in the healed world; restarts that "
+     "were acknowledged are done", NULL},
     {"One event, one transaction; no change, no commit",
      "each commit is stepped again from the journal, memory is compared with it at each death",
      NULL},
@@ -52,11 +56,13 @@ static const struct sim_invariant invariants[] = {
     {"One daemon for each data directory",
      NULL, "real processes: test/live/t310-journal-trouble.py, test/journal/test_journal.c"},
     {"Results of hooks that a later start needs are durable or made again",
-     "when a start is performed: all hooks ran, with the same results as at first", NULL},
+     "when a start is performed: all hooks ran, their results are there and the same as at first",
+     NULL},
     {"Restore does not touch a payload that runs",
      "with each effect that ends a payload: somebody wanted it", NULL},
     {"Every teardown runs until it has succeeded",
-     "in the healed world, when all is to be gone: directories, mounts, records", NULL},
+     "when a task or an alloc has ended: all of its last hooks ran, and its poststop tasks; when "
+     "all is to be gone: directories, mounts, records", NULL},
     {"An alloc that cannot be restored is stopped, failed and clean",
      "in the healed world: damaged allocs are terminal or gone, nothing of them lives", NULL},
     {"A claim is released after the last process and the unmount, once",
@@ -80,14 +86,15 @@ static const struct sim_invariant invariants[] = {
     {"No call blocks or lacks a deadline; no machine waits for another",
      "calls that hang are ended by their limit; in the healed world nothing is under way", NULL},
     {"Counters and deadlines go on over restarts, on a clock that counts sleep",
-     "before each commit: node time; at each restore: attempts, deadlines, delays", NULL},
+     "node time, against the time that has passed; attempts and delays of each task, against a "
+     "count of the simulator's own; deadlines are fixed when they begin", NULL},
     {"After many restarts there is as much as after one",
      "when all is gone: no shim's directory is left", NULL},
     {"Registration and heartbeat depend on nothing else",
      NULL, "there is no connection to servers yet"},
     {"Each status change is sent until it is acknowledged, none goes back",
-     "when statuses are sent, and before each commit; in the healed world: all are acknowledged",
-     NULL},
+     "when statuses are sent, and before each commit; the outcome of an alloc is that of its "
+     "tasks; in the healed world: all are acknowledged, and the server knows what is", NULL},
     {"An orderly stop is bounded, and equals a crash for the next start",
      "TERM is a step of worlds and is followed by the same restore; the bound is tested with a "
      "real daemon", NULL},

@@ -136,6 +136,7 @@ static void tell_exit(struct sim *sim, struct sim_attempt *attempt)
     struct exited exited = exited_of(attempt);
 
     attempt->reported = 0;
+    attempt->said = sim->incarnation;
     sim_check_exit(sim, attempt, &exited);
     agent_news(sim->core, sim_attempt_id(sim, attempt), attempt->generation, TE_EXITED, &exited);
 }
@@ -318,6 +319,8 @@ static void finish_destroy(struct sim *sim, struct sim_call *call)
         return;
     }
     conclude(sim, attempt);
+    if (attempt->said == sim->incarnation)
+        attempt->written = 0; /* a crash before that is committed loses it */
     sim_attempt_remove(attempt);
     sim_call_done(sim, call, TE_REAPED, NULL);
 }
@@ -494,6 +497,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
         if (attempt->shim != SHIM_ALIVE)
             return;
         attempt->record = RECORD_ENDED;
+        attempt->written = 1;
         sim_later(sim, 1, SE_SHIM_END, event->index, attempt->epoch);
         return;
     case SE_SHIM_END:

@@ -73,6 +73,9 @@ static bool running_is_settled(struct sim *sim, int a, struct finding *finding)
         if (!task_is_settled(sim, a, t, finding))
             return false;
     }
+    const char *over = sim->allocs[a].damaged ? NULL : sim_group_over(sim, a);
+    if (over != NULL)
+        return miss(finding, 9, "alloc", sim->allocs[a].id.text, over);
     for (int c = 0; c < sim->allocs[a].claims_count; c++) {
         const struct machine_id *id = &sim->allocs[a].claims[c].id;
         const struct machine *record = agent_find(sim->core, id);
@@ -125,10 +128,15 @@ static bool alloc_is_settled(struct sim *sim, int a, struct finding *finding)
 
 static bool status_is_settled(struct sim *sim, int a, struct finding *finding)
 {
-    const struct alloc *alloc = agent_alloc(sim->core, sim->allocs[a].id.text);
+    const struct sim_alloc_state *state = &sim->allocs[a];
+    const struct alloc *alloc = agent_alloc(sim->core, state->id.text);
 
-    return alloc == NULL || alloc->status_revision <= alloc->acked_revision ||
-           miss(finding, 39, "status of", sim->allocs[a].id.text, "is not acknowledged");
+    if (alloc == NULL)
+        return true;
+    if (alloc->status_revision > alloc->acked_revision)
+        return miss(finding, 39, "status of", state->id.text, "is not acknowledged");
+    return alloc->client_status == state->reported_status ||
+           miss(finding, 39, "status of", state->id.text, "is not what was reported");
 }
 
 static bool is_settled(struct sim *sim, struct finding *finding)
@@ -151,13 +159,13 @@ static bool is_settled(struct sim *sim, struct finding *finding)
         if (!sim->plugins[p].removed && (record == NULL || record->state != P_READY))
             return miss(finding, 32, "plugin", sim->plugins[p].id.text, state_name(record));
     }
-    if (sim->calls_awaited > 0)
-        return miss(finding, 35, "a call", "", "is not answered");
     for (uint32_t i = 0; i < sim->requests_max && i < sim->requests_count; i++) {
         if (sim->requests[i].state == REQUEST_OPEN)
             return miss(finding, 14, "a request to", sim_id(sim, &sim->requests[i].whom)->text,
                         "is not answered");
     }
+    if (sim->calls_awaited > 0)
+        return miss(finding, 35, "a call", "", "is not answered");
     return true;
 }
 

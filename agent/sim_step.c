@@ -206,8 +206,10 @@ void sim_do_step(struct sim *sim, const struct sim_step *step)
         sim_ask(sim, &step->whom, VE_DETACH);
         break;
     case SIM_DO_STOP_PLUGIN:
-        if (!sim->healed)
-            sim_ask(sim, &step->whom, PE_STOP);
+        if (sim->healed)
+            break;
+        sim_plugin_of(sim, &step->whom)->stop_asked = 1;
+        sim_ask(sim, &step->whom, PE_STOP);
         break;
     case SIM_DO_REMOVE:
     case SIM_DO_INSTALL:

@@ -119,7 +119,8 @@ void sim_store_reset(struct sim *sim)
     store->next_sequence = sim->first_sequence = 1;
     store->turn = store->last_now_ms = 0;
     store->node = (struct sim_node){0};
-    store->last_unix_ns = 0;
+    store->last_unix_ns = store->last_jump_ms = 0;
+    store->last_at_ms = 0;
     store->server_index = 0;
 }
 
@@ -242,6 +243,8 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
         store->turn = last->turn;
         store->last_now_ms = last->now_ms;
         store->last_unix_ns = last->unix_ns;
+        store->last_at_ms = sim->now_ms;
+        store->last_jump_ms = sim->jump_ms;
     }
     return 0;
 }

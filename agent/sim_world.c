@@ -1,7 +1,7 @@
 /*
  * The simulated world as a whole: the life of the daemon in it, from the first start to the end.
  *
- * The daemon here does what agent/daemon.c does around the turn (one turn before each sleep, a
+ * The daemon here does what daemon_turn.c does around the turn (one turn before each sleep, a
  * commit retried after a second, load, continue, restore, sweep after the first commit), over the
  * world's models instead of LMDB and the rooms.  It can die at every crash point; then all that it
  * had in memory is gone, and journal and world stay as they are.
@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum {
-    RETRY_COMMIT_MS = 1000, /* as in daemon.c */
+    RETRY_COMMIT_MS = 1000, /* as in daemon_turn.c */
     TURNS_IN_A_ROW_MAX = 10000,
     HEALED_BUDGET_MS = 4 * 3600 * 1000,
     DELIVERIES_MIN = 200000, /* that many are normal in any world */
@@ -139,6 +139,11 @@ static void start(struct sim *sim)
     struct clock_last last = {store->last_now_ms, store->last_unix_ns};
     sim->clock_offset_ms = clock_continue(store->node.clock_offset_ms, rebooted, &last,
                                           sim_since_boot_ms(sim), sim_unix_ns(sim));
+    if (store->last_at_ms != 0 && store->last_jump_ms == sim->jump_ms &&
+        sim_node_ms(sim) - store->last_now_ms != sim->now_ms - store->last_at_ms)
+        sim_violate(sim, 36, "the daemon was away for %llu ms and counts %llu",
+                    (unsigned long long)(sim->now_ms - store->last_at_ms),
+                    (unsigned long long)(sim_node_ms(sim) - store->last_now_ms));
     sim->core = agent_new(&world);
     if (store->node.boot == 0) { /* the first start ever writes the node's identity at once */
         store->node.boot = sim->boot;
@@ -154,6 +159,9 @@ static void start(struct sim *sim)
     for (int a = 0; a < sim->allocs_count; a++) {
         if (!sim->allocs[a].specified || agent_find(sim->core, &sim->allocs[a].id) != NULL)
             continue;
+        if (sim->incarnation > 1 && !sim->allocs[a].damaged)
+            sim_violate(sim, 19, "%s is specified, and there is no such alloc",
+                        sim->allocs[a].id.text);
         sim->allocs[a].damaged = 1;
         agent_adopt(sim->core, sim->allocs[a].id.text);
     }
@@ -169,7 +177,7 @@ static void have_restored(struct sim *sim)
     sim_control_start(sim);
 }
 
-/* As daemon.c's turn(): until nothing is left to do.  False: wait for the clock. */
+/* As daemon_turn(): until nothing is left to do.  False: wait for the clock. */
 static bool turn(struct sim *sim)
 {
     uint64_t node_ms = sim_node_ms(sim), deadline_ms = agent_deadline_ms(sim->core);
@@ -346,6 +354,9 @@ static bool tend_plugins(struct sim *sim)
         bool rejected = record != NULL && record->state == P_REJECTED;
         bool stopped = record != NULL && record->state == P_STOPPED;
         tended |= record == NULL || rejected || stopped;
+        if (stopped && !sim->plugins[p].stop_asked)
+            sim_violate(sim, 32, "plugin %s was stopped, and nobody asked for it",
+                        sim->plugins[p].id.text);
         if (record == NULL)
             sim_define_plugins(sim);
         if (stopped)

@@ -72,6 +72,8 @@ struct sim_store {
     uint64_t next_sequence, turn;
     uint64_t last_now_ms; /* of the newest event */
     int64_t last_unix_ns;
+    uint64_t last_at_ms; /* and of the world, then */
+    int64_t last_jump_ms;
     struct sim_node node;  /* meta: as the node stored it, boot 0: never */
     uint64_t server_index; /* meta: of the newest desired state that was applied */
 };
@@ -90,6 +92,7 @@ struct sim_attempt {
     uint32_t epoch;      /* of the payload's timers */
     uint32_t starts;     /* of the payload: never more than one */
     uint32_t reported;   /* incarnation that was told RUNNING and is owed the end */
+    uint32_t said;       /* incarnation that was told of the end */
     uint64_t boot;       /* in which it was begun */
     uint64_t kill_at_ms; /* shim: 0 is no stop asked for */
     int64_t finished_unix_ns;
@@ -101,7 +104,8 @@ struct sim_attempt {
     uint8_t shim, payload, record;
     uint8_t descendants; /* what the payload left in its cgroup lives */
     uint8_t fork_fault, exec_fault, record_lost;
-    uint8_t told; /* its end is in the journal */
+    uint8_t told;    /* its end is in the journal */
+    uint8_t written; /* its exit record was there, and not removed by one who had told of it */
     uint8_t term_sent;
     uint8_t by_boot;  /* a reboot ended it */
     uint8_t answered; /* the core was told that it runs, or ran */
@@ -130,6 +134,15 @@ struct sim_call {
 
 /* --- what there is --- */
 
+/* What a task has used of its restart policy. */
+struct sim_tries {
+    uint64_t begun_ms;    /* node time: the interval */
+    uint64_t again_at_ms; /* node time: not before */
+    uint32_t used;        /* in the interval */
+    uint32_t asked;       /* generation that somebody asked to be restarted */
+    bool known;           /* since it was defined */
+};
+
 struct sim_task_state {
     struct machine_id id;
     const struct sim_task *plan;
@@ -140,7 +153,9 @@ struct sim_task_state {
     uint8_t dead;            /* it was dead once */
     uint8_t hooked;          /* the attempt under way has had its hooks */
     uint32_t prestarted;     /* prestart hooks that have run since the last start */
-    uint64_t first_results;  /* digest of the hooks' results at the first start, 0: none yet */
+    uint32_t stopped;        /* stop hooks that were begun */
+    struct sim_tries tries;
+    uint64_t first_results; /* digest of the hooks' results at the first start, 0: none yet */
     uint32_t entered[T_COUNT];
     uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
 };
@@ -174,6 +189,7 @@ struct sim_alloc_state {
     uint8_t wish;     /* of the control plane: enum sim_wish */
     uint8_t accepted; /* the node has said so: it must not be lost */
     uint8_t directory;
+    uint8_t torn;    /* postrun hooks that have succeeded */
     uint8_t ended;   /* it was terminal once */
     uint8_t gone;    /* it was removed */
     uint8_t follows; /* the alloc it waits for was there when it came */
@@ -192,6 +208,7 @@ struct sim_plugin_state {
     const struct plugin *past; /* as of a task */
     uint8_t stages;
     uint8_t alive, removed;
+    uint8_t stop_asked;
     uint32_t generation;
     uint64_t boot;
     uint32_t entered[P_COUNT];
@@ -532,6 +549,23 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);
 void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct exited *exited);
 void sim_check_push(struct sim *sim, int alloc, uint64_t digest, uint8_t status);
+
+/* --- sim_check_tries.c: the restart policy --- */
+
+/* EVENT has been committed, and with it TASK. */
+void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
+                     const struct journal_event *event, const struct task *task);
+/* A start is performed. */
+void sim_check_again(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
+
+/* --- sim_check_group.c: between the tasks of an alloc --- */
+
+void sim_check_order(struct sim *sim, const struct sim_attempt *attempt); /* a payload begins */
+void sim_check_stop(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
+/* Why the group of alloc A has to end, or NULL. */
+const char *sim_group_over(const struct sim *sim, int a);
+/* It has ended: what it looks like from outside. */
+void sim_check_outcome(struct sim *sim, const struct sim_whom *whom, const struct alloc *alloc);
 
 /* --- sim_expect.c: what a story expects --- */
 

@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+"""The mutation check: seeded faults in tables, rules and restore, and what finds each of them.
+
+A mutant is one small fault, written down in test/mutants/*.mutants:
+
+    mutant NAME
+    breaks I-2 R-09                     what it violates, as restore-failures.md counts
+    because ONE LINE                    why that matters
+    in FILE
+     a line of the file                 as in a diff, without numbers: lines that stay,
+    -the line that goes                 lines that go, lines that come; "@@" between two
+    +the line that comes                places of one file
+
+The lines that stay and go must be in FILE exactly once: a mutant that no longer applies is stale
+and fails the check, in `run.py --check` (part of ./dev check) without building anything.
+
+A run builds a private copy of the sources, proves that the finders find nothing in it, and then,
+for each mutant, builds the copy with that one fault and asks the finders, cheapest first.  None of
+them compares with golden files: what counts is a static check, a violated invariant, a broken
+expectation, an assertion, a crash or a hang.  A mutant that nobody finds is a hole in the
+simulator's checkers or worlds, or no fault at all; either way the run fails.
+
+usage: test/mutants/run.py [-j WORKERS] [NAME...]    names may end in *
+       test/mutants/run.py --check | --list
+"""
+import argparse
+import fnmatch
+import glob
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+OUT = 'build/release'
+BUILD_LIMIT_S = 600
+
+# What finds faults, cheapest first: name, command, time limit of one run (reached: it hangs).
+CAIRN = OUT + '/cairn'
+FINDERS = [
+    ('checks', [OUT + '/test/fsm/test_tables', 'checks'], 10),
+    ('seeds', [CAIRN, 'sim', '-base', '1', '-seeds', '20000', '-j', '1'], 120),
+    ('seeds', [CAIRN, 'sim', '-base', '1', '-seeds', '1000', '-large', '-j', '1'], 120),
+]
+TARGETS = sorted({command[0] for _, command, _ in FINDERS})
+# What a finder says is wrong, and how to see it again.
+SHOWN = re.compile(r'^(?:cairn: (.*)|(\w+: check \d+: .*))$', re.M)
+AGAIN = re.compile(r'^  show it: +cairn sim (.*)$', re.M)
+
+
+class Mutant:
+    def __init__(self, name, place):
+        self.name, self.place = name, place
+        self.breaks = self.because = ''
+        self.changes = []  # [file, old, new]
+
+    def apply(self, root):
+        """Changes the files below ROOT and returns what they held before, by path."""
+        before, after = {}, {}
+        for path, old, new in self.changes:
+            full = os.path.join(root, path)
+            text = after.get(full)
+            if text is None:
+                with open(full) as file:
+                    text = before[full] = file.read()
+            after[full] = replace_once(text, old, new, '%s: %s' % (self.place, path))
+        for full, text in after.items():
+            write(full, text)
+        return before
+
+
+class Stale(Exception):
+    """A mutant that does not fit the sources, or a list that cannot be read."""
+
+
+def write(path, text):
+    with open(path, 'w') as file:
+        file.write(text)
+
+
+def replace_once(text, old, new, where):
+    count = text.count(old)
+    if count != 1:
+        raise Stale('%s: stale mutant: its lines are there %d times' % (where, count))
+    return text.replace(old, new)
+
+
+def hunk(lines, place):
+    """The text that LINES expect and the one they leave."""
+    while lines and not lines[-1]:
+        lines.pop()
+    for line in lines:
+        if line and line[0] not in ' -+':
+            raise Stale('%s: neither " ", "-" nor "+": %s' % (place, line))
+    old = [line[1:] for line in lines if line[:1] != '+']
+    new = [line[1:] for line in lines if line[:1] != '-']
+    if old == new or not old:
+        raise Stale('%s: changes nothing' % place)
+    return ['\n' + '\n'.join(part + ['']) if part else '\n' for part in (old, new)]
+
+
+def read_list(path):
+    mutants, lines, file = [], [], None
+
+    def end_hunk():
+        if file is not None:
+            mutants[-1].changes.append([file] + hunk(lines, mutants[-1].place))
+        lines.clear()
+
+    with open(path) as source:
+        for number, line in enumerate(source.read().split('\n'), 1):
+            word, _, rest = line.partition(' ')
+            place = '%s:%d' % (os.path.relpath(path, ROOT), number)
+            if word == 'mutant':
+                end_hunk()
+                file = None
+                mutants.append(Mutant(rest, place))
+            elif word == 'in':
+                end_hunk()
+                file = rest
+            elif word == '@@':
+                end_hunk()
+            elif file is not None:
+                lines.append(line)
+            elif word == 'breaks':
+                mutants[-1].breaks = rest
+            elif word == 'because':
+                mutants[-1].because = rest
+            elif line and not line.startswith('#'):
+                raise Stale('%s: what is "%s"?' % (place, line))
+    end_hunk()
+    for mutant in mutants:
+        if not (mutant.breaks and mutant.because and mutant.changes):
+            raise Stale('%s: %s lacks a part' % (mutant.place, mutant.name))
+    return mutants
+
+
+def read_mutants():
+    mutants = []
+    for path in sorted(glob.glob(os.path.join(ROOT, 'test/mutants/*.mutants'))):
+        mutants += read_list(path)
+    names = [mutant.name for mutant in mutants]
+    for mutant in mutants:
+        if names.count(mutant.name) > 1:
+            raise Stale('%s: %s is there twice' % (mutant.place, mutant.name))
+    return mutants
+
+
+def check(mutants):
+    """True if each mutant fits the sources as they are."""
+    stale = 0
+    for mutant in mutants:
+        texts = {}
+        try:
+            for path, old, new in mutant.changes:
+                if path not in texts:
+                    with open(os.path.join(ROOT, path)) as file:
+                        texts[path] = file.read()
+                texts[path] = replace_once(texts[path], old, new,
+                                           '%s: %s' % (mutant.place, path))
+        except (Stale, OSError) as error:
+            print('mutants: %s' % error)
+            stale += 1
+    if not stale:
+        print('mutants: %d fit the sources' % len(mutants))
+    return stale == 0
+
+
+class Children:
+    """The processes under way, so that an interrupted run leaves none."""
+
+    def __init__(self):
+        self.lock, self.running, self.closed = threading.Lock(), set(), False
+
+    def run(self, command, cwd, limit_s):
+        """Status (None: out of time) and output of COMMAND."""
+        with self.lock:
+            if self.closed:
+                raise KeyboardInterrupt
+            child = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, text=True,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                     errors='replace', start_new_session=True)
+            self.running.add(child)
+        try:
+            output = child.communicate(timeout=limit_s)[0]
+            status = child.returncode
+        except subprocess.TimeoutExpired:
+            self.end(child)
+            output, status = child.communicate()[0], None
+        with self.lock:
+            self.running.discard(child)
+            if self.closed:
+                raise KeyboardInterrupt
+        return status, output
+
+    @staticmethod
+    def end(child):
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+
+    def close(self):
+        with self.lock:
+            self.closed = True
+            for child in self.running:
+                self.end(child)
+
+
+def compile_in(tree, children):
+    status, output = children.run(['scons', '-Q', '-s', '-j', '2', 'variant=release'] + TARGETS,
+                                  tree, BUILD_LIMIT_S)
+    return None if status == 0 else output.strip()
+
+
+def shown(status, output, limit_s):
+    """What a finder's run says of a fault, in one line."""
+    if status is None:
+        return 'hangs: no end within %d s' % limit_s
+    match, again = SHOWN.search(output), AGAIN.search(output)
+    if match:
+        text = (match.group(1) or match.group(2)).strip()
+        return '%s: %s' % (again.group(1), text) if again else text
+    last = (output.strip().split('\n') or [''])[-1]
+    return 'ended by signal %d' % -status if status < 0 else 'status %d: %s' % (status, last)
+
+
+def find(tree, children):
+    """The first finder that finds something and what it says, or None."""
+    for name, command, limit_s in FINDERS:
+        status, output = children.run(command, tree, limit_s)
+        if status != 0:
+            return name, shown(status, output, limit_s)
+    return None
+
+
+def copy_sources(to):
+    """What git knows and what it would add, as it is in the working tree."""
+    names = subprocess.run(['git', 'ls-files', '-co', '--exclude-standard', '-z'], cwd=ROOT,
+                           check=True, capture_output=True, text=True).stdout.split('\0')
+    for name in names:
+        source = os.path.join(ROOT, name)
+        if name and os.path.isfile(source):
+            os.makedirs(os.path.dirname(os.path.join(to, name)), exist_ok=True)
+            shutil.copy2(source, os.path.join(to, name))
+    # A mutant may leave a function without a caller.
+    path = os.path.join(to, 'SConstruct')
+    with open(path) as file:
+        text = file.read()
+    write(path, text.replace("'-Werror', ", ''))
+
+
+class Run:
+    """One run over MUTANTS by several workers, each with a tree of its own."""
+
+    def __init__(self, mutants):
+        self.mutants, self.results = mutants, {}
+        self.todo, self.lock, self.children = queue.Queue(), threading.Lock(), Children()
+        for mutant in mutants:
+            self.todo.put(mutant)
+
+    def judge(self, mutant, tree):
+        """Finder and what it says; finder None: survived, '': the mutant is no good."""
+        before = mutant.apply(tree)
+        try:
+            error = compile_in(tree, self.children)
+            if error is not None:
+                lines = [line for line in error.split('\n') if 'error' in line] or [error]
+                return '', 'does not compile: ' + lines[0]
+            return find(tree, self.children) or (None, 'SURVIVED')
+        finally:
+            for path, text in before.items():
+                write(path, text)
+
+    def work(self, tree):
+        try:
+            while True:
+                mutant = self.todo.get_nowait()
+                begun = time.monotonic()
+                finder, text = self.judge(mutant, tree)
+                with self.lock:
+                    self.results[mutant.name] = finder, text
+                    print('[%*d/%d] %-40s %-8s %5.1fs  %s'
+                          % (len(str(len(self.mutants))), len(self.results), len(self.mutants),
+                             mutant.name, finder or '-', time.monotonic() - begun, text),
+                          flush=True)
+        except (queue.Empty, KeyboardInterrupt):
+            pass
+
+    def go(self, workers):
+        top, threads = tempfile.mkdtemp(prefix='cairn-mutants.'), []
+        try:
+            first = os.path.join(top, '0')
+            copy_sources(first)
+            print('building', flush=True)
+            error = compile_in(first, self.children)
+            if error is not None:
+                sys.exit('mutants: the sources do not compile:\n' + error)
+            found = find(first, self.children)
+            if found:
+                sys.exit('mutants: found without any mutant, by %s: %s' % found)
+            print('without a mutant nothing is found', flush=True)
+            trees = [first] + [os.path.join(top, str(number)) for number in range(1, workers)]
+            for tree in trees[1:]:
+                shutil.copytree(first, tree, symlinks=True)
+            for tree in trees:
+                threads.append(threading.Thread(target=self.work, args=[tree]))
+                threads[-1].start()
+            for thread in threads:
+                thread.join()
+        finally:
+            self.children.close()
+            for thread in threads:
+                thread.join()
+            shutil.rmtree(top, ignore_errors=True)
+
+    def report(self, seconds):
+        width = max(len(mutant.name) for mutant in self.mutants)
+        print('\n%-*s  %-14s %-8s %s' % (width, 'mutant', 'breaks', 'found by', 'shown by'))
+        for mutant in self.mutants:
+            finder, text = self.results[mutant.name]
+            print('%-*s  %-14s %-8s %s' % (width, mutant.name, mutant.breaks, finder or '-', text))
+        finders = [finder for finder, _ in self.results.values()]
+        by = ', '.join('%d by %s' % (finders.count(name), name)
+                       for name in dict.fromkeys(name for name, _, _ in FINDERS))
+        print('\n%d mutants: %s; %d survived, %d do not compile; %d min %d s'
+              % (len(finders), by, finders.count(None), finders.count(''), seconds // 60,
+                 seconds % 60))
+        return None not in finders and '' not in finders
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split('usage: ')[1])
+    parser.add_argument('--check', action='store_true')
+    parser.add_argument('--list', action='store_true')
+    parser.add_argument('-j', type=int, default=os.cpu_count(), metavar='WORKERS')
+    parser.add_argument('names', nargs='*', metavar='NAME')
+    options = parser.parse_args()
+    try:
+        mutants = read_mutants()
+    except Stale as error:
+        sys.exit('mutants: %s' % error)
+    if options.names:
+        mutants = [mutant for mutant in mutants
+                   if any(fnmatch.fnmatch(mutant.name, name) for name in options.names)]
+    if not mutants:
+        sys.exit('mutants: none of that name')
+    if options.list:
+        for mutant in mutants:
+            print('%-40s %-14s %s' % (mutant.name, mutant.breaks, mutant.because))
+        return
+    if not check(mutants):
+        sys.exit(1)
+    if options.check:
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    begun = time.monotonic()
+    run = Run(mutants)
+    try:
+        run.go(min(options.j, len(mutants)))
+    except KeyboardInterrupt:
+        sys.exit('mutants: interrupted')
+    if not run.report(int(time.monotonic() - begun)):
+        sys.exit(1)
+
+
+if __name__ == '__main__':
+    main()
