@@ -226,16 +226,26 @@ static int list(void)
 
     (void)printf("Stories\n");
     for (size_t i = 0; sim_story_name(i) != NULL; i++)
-        cli_row(&table, "", sim_story_name(i), sim_story_about(sim_story_name(i)));
+        cli_row(&table, cli_format("  %s", sim_story_name(i)), sim_story_about(sim_story_name(i)));
     cli_table_print(&table, stdout);
     (void)printf("\nFaults\n");
     for (unsigned i = 1; i < SIM_FAULT_COUNT; i++)
-        cli_row(&table, "", sim_fault_name(i), sim_fault_what(i));
+        cli_row(&table, cli_format("  %s", sim_fault_name(i)), sim_fault_what(i));
+    cli_table_print(&table, stdout);
+    (void)printf("\nShapes of a search\n");
+    for (unsigned i = 0; i < SIM_SHAPE_COUNT; i++)
+        cli_row(&table, cli_format("  %s", sim_shape_name((enum sim_shape)i)),
+                sim_shape_about((enum sim_shape)i));
+    cli_table_print(&table, stdout);
+    (void)printf("\nBounds of a search\n");
+    for (unsigned i = 0; i < SIM_BOUND_COUNT; i++)
+        cli_row(&table, cli_format("  %s", sim_bound_name((enum sim_bound)i)),
+                sim_bound_about((enum sim_bound)i));
     cli_table_print(&table, stdout);
     (void)printf("\nInvariants\n");
     for (unsigned i = 1; i <= 40; i++) {
         const struct sim_invariant *invariant = sim_invariant(i);
-        cli_row(&table, "", cli_format("I-%u", i), invariant->title,
+        cli_row(&table, cli_format("  I-%u", i), invariant->title,
                 invariant->checked != NULL ? invariant->checked
                                            : cli_format("not here: %s", invariant->elsewhere));
     }
@@ -286,15 +296,18 @@ static int run_many(struct laboratory *lab)
 {
     bool stories = cli_text(lab->cli, "exhaustive", NULL) != NULL;
     bool seeds = cli_text(lab->cli, "seeds", NULL) != NULL;
+    bool search = cli_text(lab->cli, "search", NULL) != NULL;
     int status = CLI_OK;
 
     if (lab->start != NULL)
         return sim_run_start(lab);
-    if (!stories && !seeds)
+    if (!stories && !seeds && !search)
         return cli_fail(CLI_USAGE, "nothing to do; for instance: cairn sim -seeds 10000; see: "
                                    "cairn sim -h");
     if (stories)
         status = sim_run_stories(lab);
+    if (status == CLI_OK && search)
+        status = sim_run_search(lab);
     if (status == CLI_OK && seeds)
         status = sim_run_seeds(lab);
     return status == CLI_OK ? print_cover(lab) : status;
@@ -336,6 +349,7 @@ static const struct cli_flag flags[] = {
     {"base", FLAG_NUMBER, "SEED", "the first of these seeds; default: the time"},
     {"large", FLAG_SWITCH, NULL, "draw larger worlds: more allocs, more time, more trouble"},
     {"exhaustive", FLAG_TEXT, "STORY", "run a story with a crash at every crash point; or all"},
+    {"search", FLAG_TEXT, "SEARCH", "visit all reachable states within bounds; or all searches"},
     {"from", FLAG_TEXT, "JOURNAL", "begin from a node's journal, live, stopped or copied"},
     {"rows", FLAG_SWITCH, NULL, "list the rows that nothing took; fail if one has no reason"},
     {"j", FLAG_NUMBER, "CORES", "how many to use; default: all"},

@@ -34,5 +34,6 @@ void sim_shrink_and_print(struct sim *sim, struct sim_script *script, struct sim
 int sim_run_seeds(struct laboratory *lab);
 int sim_run_stories(struct laboratory *lab);
 int sim_run_start(struct laboratory *lab);
+int sim_run_search(struct laboratory *lab);
 
 #endif

@@ -172,6 +172,7 @@ static void start(struct search *search)
 
     world->up = 1;
     world->booted = 0;
+    search->core->restored = search->core->turned = false; /* it is another daemon's memory */
     agent_restore(search->core, !search->asked->server, rebooted);
     if (world->spec)
         agent_adopt(search->core, "a");
