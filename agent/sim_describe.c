@@ -88,25 +88,26 @@ struct sim_script sim_start_script(const struct sim_start *start, enum sim_away 
 {
     struct sim_script script = sim_script_default();
 
+    script.start = start;
     script.server = start->server;
     script.away = (uint8_t)away;
     script.batching = start->tasks_count > SIM_TASKS_LOOSE;
     return script;
 }
 
-const char *sim_start_name(const struct sim_start *start, const struct sim_whom *whom)
+const struct machine_id *sim_start_id(const struct sim_start *start, const struct sim_whom *whom)
 {
     size_t member = (size_t)whom->member;
 
     switch ((enum machine_kind)whom->kind) {
     case MACHINE_PLUGIN:
-        return machine_id_name(&start->plugins[member].id);
+        return &start->plugins[member].id;
     case MACHINE_ALLOC:
-        return start->allocs[(size_t)whom->alloc].id.text;
+        return &start->allocs[(size_t)whom->alloc].id;
     case MACHINE_TASK:
-        return start->tasks[start->allocs[(size_t)whom->alloc].tasks + member].id.text;
+        return &start->tasks[start->allocs[(size_t)whom->alloc].tasks + member].id;
     case MACHINE_VOLUME:
-        return start->claims[start->allocs[(size_t)whom->alloc].claims + member].id.text;
+        return &start->claims[start->allocs[(size_t)whom->alloc].claims + member].id;
     case MACHINE_KIND_COUNT:
         break;
     }

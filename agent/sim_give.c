@@ -1,6 +1,6 @@
 /*
- * Giving allocs and plugins to the core, as agent/standalone_place.c does, and saying what specifications
- * know of an alloc whose records are lost.
+ * Giving allocs and plugins to the core, as standalone_place.c does, and what specifications know
+ * of an alloc whose records are lost.
  */
 #include "agent/lost.h"
 #include "agent/sim_world.h"

@@ -485,6 +485,11 @@ static void test_drawn_lives_break_no_invariant_and_are_the_same_again(void **st
         assert_int_equal(result.hash, hash);
     }
     assert_true(faults > 1000);
+    forget(place); /* what happens in a life is told by the names that the journal has */
+    sim_start_draw(start, 5, &script);
+    sim_script_print(&script, hear, place);
+    assert_non_null(strstr(place->story, " stop b\n"));
+    assert_non_null(strstr(place->story, " destroy a\n"));
     sim_set_start(place->sim, NULL);
     sim_start_free(start);
 }

@@ -14,11 +14,12 @@ from lib import (Node, flip, raw_exec, restart_policy, service, sleeper, start_t
 SEEDS = 300
 
 
-def sim(node, where, status=0):
-    """Restarts from the journal in WHERE: each crash point, then drawn lives; what was said."""
-    done = subprocess.run([os.path.join(node.build, 'test/agent/test_sim_journal'), where,
-                           str(SEEDS)], stdin=subprocess.DEVNULL, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+def sim(node, where, *arguments, status=0):
+    """`cairn sim -from WHERE`: a crash at each point of a restart, then drawn lives."""
+    done = subprocess.run([os.path.join(node.build, 'cairn'), 'sim', '-from', where,
+                           *(arguments or ('-seeds', str(SEEDS), '-base', '1'))],
+                          stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, timeout=120)
     assert done.returncode == status, (done.returncode, done.stdout)
     return done.stdout
 
@@ -63,8 +64,9 @@ def digest(where):
 
 
 def assert_tried(text):
-    assert len(re.findall(r'crash points: ok', text)) == 3, text
-    assert '%d seeds: ok' % SEEDS in text, text
+    assert len(re.findall(r'a crash at every point of it: fine', text)) == 3, text
+    assert 'seeds: %d worlds' % SEEDS in text, text
+    assert 'this version restores this node' in text, text
 
 
 def a_live_journal_is_tried_while_its_daemon_works():
