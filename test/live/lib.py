@@ -351,6 +351,19 @@ def exit_codes(state):
     return found
 
 
+def flip(path, pattern, behind):
+    """Flips a byte BEHIND each place where PATTERN stands in the file; says how many."""
+    with open(path, 'r+b') as store:
+        bytes_ = store.read()
+        count, at = 0, bytes_.find(pattern)
+        while at >= 0:
+            store.seek(at + len(pattern) + behind)
+            store.write(bytes([bytes_[at + len(pattern) + behind] ^ 0x40]))
+            count += 1
+            at = bytes_.find(pattern, at + 1)
+    return count
+
+
 def tap(tests):
     """Runs functions in order, one TAP line each; the exit status for sys.exit."""
     failed = 0
