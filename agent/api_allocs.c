@@ -87,12 +87,28 @@ json_t *api_alloc_json(struct api *api, const char *id, unsigned parts)
 
 /* --- lists --- */
 
+struct selected {
+    int64_t create_unix_ns;
+    char id[UUID_TEXT_SIZE];
+};
+
 struct selection {
     bool (*keep)(void *ctx, const char *id, const struct alloc *alloc);
     void *ctx;
-    char (*ids)[UUID_TEXT_SIZE];
+    struct selected *items;
     size_t count, size;
 };
+
+/* Newest first; those of one moment by id.  Not as the machines lie in memory: that order is
+ * another one after a restart. */
+static int by_age(const void *a, const void *b)
+{
+    const struct selected *left = a, *right = b;
+
+    if (left->create_unix_ns != right->create_unix_ns)
+        return left->create_unix_ns > right->create_unix_ns ? -1 : 1;
+    return strcmp(left->id, right->id);
+}
 
 static bool select_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
 {
@@ -102,10 +118,12 @@ static bool select_alloc(void *ctx, const struct machine_id *id, const struct ma
         return true;
     if (selection->count == selection->size) {
         selection->size = 2 * selection->size + 64;
-        selection->ids = realloc(selection->ids, selection->size * sizeof(*selection->ids));
-        check(selection->ids != NULL);
+        selection->items = realloc(selection->items, selection->size * sizeof(*selection->items));
+        check(selection->items != NULL);
     }
-    (void)text_copy(selection->ids[selection->count++], UUID_TEXT_SIZE, id->text); /* a UUID */
+    struct selected *item = &selection->items[selection->count++];
+    item->create_unix_ns = alloc_of(record)->assign.create_unix_ns;
+    (void)text_copy(item->id, sizeof(item->id), id->text); /* a UUID */
     return true;
 }
 
@@ -116,15 +134,17 @@ void api_reply_allocs(struct api_request *request, unsigned parts,
     struct api_list list;
 
     agent_each(daemon_core(request->api->daemon), MACHINE_ALLOC, select_alloc, &selection);
+    if (selection.count > 0)
+        qsort(selection.items, selection.count, sizeof(*selection.items), by_age);
     api_list_begin(&list, request);
-    while (selection.count > 0) {
-        json_t *item = api_alloc_json(request->api, selection.ids[--selection.count], parts);
+    for (size_t i = 0; i < selection.count; i++) {
+        json_t *item = api_alloc_json(request->api, selection.items[i].id, parts);
 
         if (item != NULL)
             api_list_add(&list, item);
     }
     api_list_reply(&list, request);
-    free(selection.ids);
+    free(selection.items);
 }
 
 static bool keep_listed(void *ctx, const char *id, const struct alloc *alloc)

@@ -6,50 +6,33 @@
  * ends the run, prints the one command that shows it again, and is the exit status: 127 an
  * assertion, 128 something that never happens, 129 a broken invariant.
  */
-#include "agent/cli.h"
+#include "agent/cli_sim.h"
 #include "agent/sim_cover.h"
-#include "agent/sim_pool.h"
 
 #include "io/host.h"
+#include "journal/journal.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    STORY_BYTES_MAX = 256 * 1024,
-    PAIRS_POINTS_MAX = 64, /* a story is small if no incarnation passes more crash points */
-    STALL_S = 60,
+enum { STORY_BYTES_MAX = 256 * 1024 };
+
+const char *const sim_fate_flags[3] = {"drawn", "happens", "not"};
+const char *const sim_away_flags[SIM_AWAY_COUNT] = {
+    [SIM_AWAY_NOTHING] = "nothing",
+    [SIM_AWAY_EXITS] = "exits",
+    [SIM_AWAY_REBOOT] = "reboot",
+    [SIM_AWAY_DRAWN] = "drawn",
 };
 
-/* What the flags ask for. */
-struct laboratory {
-    struct cli *cli;
-    bool large, shrink;
-    uint64_t base;
-    unsigned cores;
-    uint8_t fate;
-    uint32_t cuts[SIM_CUTS_MAX];
-    struct sim_tally tally;
-};
-
-static void print_to(void *ctx, const char *text)
+void sim_print_to(void *file, const char *text)
 {
-    (void)fputs(text, ctx);
-}
-
-static double now_s(void)
-{
-    struct timespec now;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &now); /* cannot fail for this clock */
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    (void)fputs(text, file);
 }
 
 /* --- reading flags --- */
-
-static const char *const fate_words[] = {"drawn", "happens", "not"};
 
 static int read_cuts(struct laboratory *lab, const char *text)
 {
@@ -82,9 +65,9 @@ static int read_flags(struct laboratory *lab)
         return CLI_USAGE;
     if (cores < 1 || cores > SIM_CORES_MAX)
         return cli_fail(CLI_USAGE, "-j takes a number of cores from 1 to %d", SIM_CORES_MAX);
-    while (lab->fate < COUNT_OF(fate_words) && !text_equal(fate_words[lab->fate], fate))
+    while (lab->fate < COUNT_OF(sim_fate_flags) && !text_equal(sim_fate_flags[lab->fate], fate))
         lab->fate++;
-    if (lab->fate == COUNT_OF(fate_words))
+    if (lab->fate == COUNT_OF(sim_fate_flags))
         return cli_fail(CLI_USAGE, "-fate is happens, not or drawn; not \"%.60s\"", fate);
     lab->base = (uint64_t)base;
     lab->cores = (unsigned)cores;
@@ -105,8 +88,7 @@ static void apply_cuts(const struct laboratory *lab, struct sim_script *script)
         script->fate_of_cut = lab->fate;
 }
 
-/* The script of a story of ours, or in a file. */
-static int read_story(const char *name, struct sim_script *ret_script)
+int sim_read_story(const char *name, struct sim_script *ret_script)
 {
     const char *text = sim_story_text(name);
     char *bytes = NULL;
@@ -143,34 +125,61 @@ static void print_end(const struct sim_result *result, FILE *to)
                   (unsigned long long)result->hash);
 }
 
-/* Makes what failed smaller and prints it as a story. */
-static void shrink_and_print(struct sim *sim, struct sim_script *script, struct sim_result *result)
+void sim_shrink_and_print(struct sim *sim, struct sim_script *script, struct sim_result *result)
 {
     sim_shrink(sim, script, result);
     (void)printf("# %s\n", result->text);
-    sim_script_print(script, print_to, stdout);
+    sim_script_print(script, sim_print_to, stdout);
 }
 
-static int tell(const struct laboratory *lab, struct sim_script *script)
+/* The journal that a world writes; it must not be there yet. */
+static int open_journal(const char *path, struct journal **ret_journal)
 {
-    struct sim *sim = sim_new();
+    struct err err = {0};
+
+    if (access(path, F_OK) == 0)
+        return cli_fail(CLI_FAILED, "%.200s is there already; -journal makes a new one", path);
+    if (journal_open(path, JOURNAL_WRITE, ret_journal, &err) < 0)
+        return cli_fail(CLI_FAILED, "%.200s: %s", path, err.text);
+    return CLI_OK;
+}
+
+static int run_told(const struct laboratory *lab, struct sim *sim, struct sim_script *script)
+{
+    const char *path = cli_text(lab->cli, "journal", NULL);
+    struct journal *journal = NULL;
     struct sim_result result;
 
-    apply_cuts(lab, script);
-    if (cli_switch(lab->cli, "script")) {
-        sim_script_print(script, print_to, stdout);
-        sim_free(sim);
-        return CLI_OK;
-    }
-    sim_run(sim, script, lab->shrink ? NULL : print_to, stdout, &result);
+    if (path != NULL && open_journal(path, &journal) != 0)
+        return CLI_FAILED;
+    sim_set_journal(sim, journal, 0);
+    sim_run(sim, script, lab->shrink ? NULL : sim_print_to, stdout, &result);
+    sim_set_journal(sim, NULL, 0);
+    if (journal != NULL)
+        journal_close(journal);
     if (!lab->shrink)
         print_end(&result, stdout);
     else if (result.outcome == SIM_FINE)
         (void)printf("nothing fails: there is nothing to make smaller\n");
     else
-        shrink_and_print(sim, script, &result);
-    sim_free(sim);
+        sim_shrink_and_print(sim, script, &result);
     return (int)result.outcome;
+}
+
+/* Tells one world, or prints its script. */
+static int tell(const struct laboratory *lab, struct sim_script *script)
+{
+    struct sim *sim = sim_new();
+    int status = CLI_OK;
+
+    apply_cuts(lab, script);
+    sim_set_start(sim, lab->start);
+    if (cli_switch(lab->cli, "script"))
+        sim_script_print(script, sim_print_to, stdout);
+    else
+        status = run_told(lab, sim, script);
+    sim_free(sim);
+    return status;
 }
 
 static int tell_seed(struct laboratory *lab)
@@ -180,160 +189,33 @@ static int tell_seed(struct laboratory *lab)
 
     if (cli_number(lab->cli, "seed", &seed) != 0)
         return CLI_USAGE;
-    sim_draw((uint64_t)seed, lab->large ? SIM_LARGE : SIM_SMALL, &script);
+    if (lab->start != NULL)
+        sim_start_draw(lab->start, (uint64_t)seed, &script);
+    else
+        sim_draw((uint64_t)seed, lab->large ? SIM_LARGE : SIM_SMALL, &script);
     return tell(lab, &script);
 }
 
 static int tell_story(struct laboratory *lab)
 {
     struct sim_script script;
-    int status = read_story(cli_text(lab->cli, "story", ""), &script);
+    int status = sim_read_story(cli_text(lab->cli, "story", ""), &script);
 
     return status != 0 ? status : tell(lab, &script);
 }
 
-/* --- many worlds --- */
-
-/* Says what failed in ITEM, and the command that shows it again. */
-static int report(const struct laboratory *lab, const struct sim_failure *failure,
-                  const char *command)
+static int tell_restart(struct laboratory *lab)
 {
-    (void)fflush(stdout);
-    (void)fprintf(stderr, "cairn: %s\n  show it:         cairn sim %s\n", failure->result.text,
-                  command);
-    if (!lab->shrink) {
-        (void)fprintf(stderr, "  make it smaller: cairn sim %s -shrink\n", command);
-    } else if (failure->script.allocs_count > 0) {
-        struct sim *sim = sim_new();
-        struct sim_script script = failure->script;
-        struct sim_result result = failure->result;
-        shrink_and_print(sim, &script, &result);
-        sim_free(sim);
-    }
-    return (int)failure->result.outcome;
-}
+    const char *word = cli_text(lab->cli, "away", "");
+    struct sim_script script;
+    unsigned away = 0;
 
-static bool run_seed(void *ctx, struct sim *sim, uint64_t item, struct sim_tally *tally,
-                     struct sim_failure *ret_failure)
-{
-    const struct laboratory *lab = ctx;
-
-    sim_draw(lab->base + item, lab->large ? SIM_LARGE : SIM_SMALL, &ret_failure->script);
-    sim_run(sim, &ret_failure->script, NULL, NULL, &ret_failure->result);
-    sim_count(tally, &ret_failure->result);
-    return ret_failure->result.outcome == SIM_FINE;
-}
-
-static int run_seeds(struct laboratory *lab)
-{
-    struct sim_failure failure;
-    struct sim_tally tally = {0};
-    int64_t count = 0;
-
-    if (cli_number(lab->cli, "seeds", &count) != 0)
-        return CLI_USAGE;
-    struct sim_pool pool = {"seeds", (uint64_t)count, lab->cores, STALL_S, run_seed, lab};
-    double begun_s = now_s();
-    bool fine = sim_pool_run(&pool, &tally, &failure);
-    double seconds = now_s() - begun_s;
-    (void)printf("seeds: %llu worlds from base %llu%s in %.1f s, %.0f a second on %u cores; "
-                 "%llu events, %llu starts of the daemon, %.1f days of their time; hash %016llx\n",
-                 (unsigned long long)tally.runs, (unsigned long long)lab->base,
-                 lab->large ? " (large)" : "", seconds, (double)tally.runs / seconds, lab->cores,
-                 (unsigned long long)tally.events, (unsigned long long)tally.incarnations,
-                 (double)tally.simulated_ms / 86400000, (unsigned long long)tally.hash);
-    sim_tally_add(&lab->tally, &tally);
-    if (fine)
-        return CLI_OK;
-    char command[64];
-    (void)text_format(command, sizeof(command), "-seed %llu%s",
-                      (unsigned long long)(lab->base + failure.item),
-                      lab->large ? " -large" : ""); /* fits */
-    return report(lab, &failure, command);
-}
-
-/* Stories by number; a single one that was asked for by name is in LONE. */
-struct stories {
-    struct sim_script lone;
-    const char *lone_name;
-};
-
-static bool is_small(const struct sim_result *result)
-{
-    for (int i = 0; i < SIM_CUTS_MAX; i++) {
-        if (result->points[i] > PAIRS_POINTS_MAX)
-            return false;
-    }
-    return true;
-}
-
-static bool exhaust_story(void *ctx, struct sim *sim, uint64_t item, struct sim_tally *tally,
-                          struct sim_failure *ret_failure)
-{
-    const struct stories *stories = ctx;
-    struct sim_script script = stories->lone;
-    struct err err;
-
-    if (stories->lone_name == NULL &&
-        sim_script_read(sim_story_text(sim_story_name(item)), &script, &err) < 0) {
-        ret_failure->result.outcome = SIM_ASSERTION;
-        (void)text_copy(ret_failure->result.text, sizeof(ret_failure->result.text), err.text);
-        return false;
-    }
-    sim_run(sim, &script, NULL, NULL, &ret_failure->result);
-    bool fine = ret_failure->result.outcome == SIM_FINE;
-    bool pairs = is_small(&ret_failure->result);
-    if (fine)
-        fine = sim_exhaust(sim, &script, pairs, tally, &ret_failure->result);
-    if (!fine)
-        ret_failure->script = script;
-    return fine;
-}
-
-static int run_exhaustive(struct laboratory *lab)
-{
-    struct stories stories = {.lone_name = NULL};
-    const char *name = cli_text(lab->cli, "exhaustive", "");
-    struct sim_failure failure;
-    struct sim_tally tally = {0};
-    size_t count = 1;
-
-    if (text_equal(name, "all")) {
-        for (count = 0; sim_story_name(count) != NULL;)
-            count++;
-    } else {
-        stories.lone_name = name;
-        int status = read_story(name, &stories.lone);
-        if (status != 0)
-            return status;
-    }
-    struct sim_pool pool = {"stories", count, lab->cores, STALL_S, exhaust_story, &stories};
-    double begun_s = now_s();
-    bool fine = sim_pool_run(&pool, &tally, &failure);
-    (void)printf("stories: %zu, every crash point, pairs of the small ones: %llu worlds in %.1f s; "
-                 "hash %016llx\n",
-                 count, (unsigned long long)tally.runs, now_s() - begun_s,
-                 (unsigned long long)tally.hash);
-    sim_tally_add(&lab->tally, &tally);
-    if (fine)
-        return CLI_OK;
-    const uint32_t *cuts = failure.script.cuts;
-    char command[256];
-    (void)text_format(command, sizeof(command), "-story %s",
-                      stories.lone_name != NULL ? name : sim_story_name(failure.item));
-    for (int i = 0; i < SIM_CUTS_MAX; i++) {
-        char part[32];
-        bool more = false;
-        for (int j = i; j < SIM_CUTS_MAX; j++)
-            more |= cuts[j] != 0;
-        if (!more)
-            break;
-        (void)text_format(part, sizeof(part), "%s%u", i == 0 ? " -die " : ",", cuts[i]); /* fits */
-        (void)text_append(command, sizeof(command), part); /* cut only for a very long path */
-    }
-    (void)text_append(command, sizeof(command), " -fate ");
-    (void)text_append(command, sizeof(command), fate_words[failure.script.fate_of_cut % 3]);
-    return report(lab, &failure, command);
+    while (away < SIM_AWAY_COUNT && !text_equal(sim_away_flags[away], word))
+        away++;
+    if (away == SIM_AWAY_COUNT)
+        return cli_fail(CLI_USAGE, "-away is nothing, exits, reboot or drawn; not \"%.60s\"", word);
+    script = sim_start_script(lab->start, (enum sim_away)away);
+    return tell(lab, &script);
 }
 
 /* --- what there is --- */
@@ -344,16 +226,26 @@ static int list(void)
 
     (void)printf("Stories\n");
     for (size_t i = 0; sim_story_name(i) != NULL; i++)
-        cli_row(&table, "", sim_story_name(i), sim_story_about(sim_story_name(i)));
+        cli_row(&table, cli_format("  %s", sim_story_name(i)), sim_story_about(sim_story_name(i)));
     cli_table_print(&table, stdout);
     (void)printf("\nFaults\n");
     for (unsigned i = 1; i < SIM_FAULT_COUNT; i++)
-        cli_row(&table, "", sim_fault_name(i), sim_fault_what(i));
+        cli_row(&table, cli_format("  %s", sim_fault_name(i)), sim_fault_what(i));
+    cli_table_print(&table, stdout);
+    (void)printf("\nShapes of a search\n");
+    for (unsigned i = 0; i < SIM_SHAPE_COUNT; i++)
+        cli_row(&table, cli_format("  %s", sim_shape_name((enum sim_shape)i)),
+                sim_shape_about((enum sim_shape)i));
+    cli_table_print(&table, stdout);
+    (void)printf("\nBounds of a search\n");
+    for (unsigned i = 0; i < SIM_BOUND_COUNT; i++)
+        cli_row(&table, cli_format("  %s", sim_bound_name((enum sim_bound)i)),
+                sim_bound_about((enum sim_bound)i));
     cli_table_print(&table, stdout);
     (void)printf("\nInvariants\n");
     for (unsigned i = 1; i <= 40; i++) {
         const struct sim_invariant *invariant = sim_invariant(i);
-        cli_row(&table, "", cli_format("I-%u", i), invariant->title,
+        cli_row(&table, cli_format("  I-%u", i), invariant->title,
                 invariant->checked != NULL ? invariant->checked
                                            : cli_format("not here: %s", invariant->elsewhere));
     }
@@ -367,7 +259,7 @@ static int list(void)
 static int print_cover(struct laboratory *lab)
 {
     bool strict = cli_switch(lab->cli, "rows");
-    struct sim_cover cover = sim_cover_look(&lab->tally, strict ? print_to : NULL, stdout);
+    struct sim_cover cover = sim_cover_look(&lab->tally, strict ? sim_print_to : NULL, stdout);
     unsigned met = 0, faults = SIM_FAULT_COUNT - 1;
 
     for (unsigned i = 1; i < SIM_FAULT_COUNT; i++)
@@ -381,29 +273,75 @@ static int print_cover(struct laboratory *lab)
     return CLI_OK;
 }
 
+/* Flags that belong together. */
+static int check_flags(const struct cli *cli)
+{
+    bool one = cli_text(cli, "seed", NULL) != NULL || cli_text(cli, "story", NULL) != NULL ||
+               cli_text(cli, "away", NULL) != NULL;
+
+    if (cli_text(cli, "away", NULL) != NULL && cli_text(cli, "from", NULL) == NULL)
+        return cli_fail(CLI_USAGE, "-away says what happened before a restart: -from names the "
+                                   "journal of it");
+    if (cli_text(cli, "journal", NULL) != NULL && !one)
+        return cli_fail(CLI_USAGE, "-journal is written by one world: by -seed or -story");
+    if (cli_text(cli, "journal", NULL) != NULL && cli_text(cli, "from", NULL) != NULL)
+        return cli_fail(CLI_USAGE, "-journal is written by a world that begins from nothing");
+    if (cli_text(cli, "from", NULL) != NULL &&
+        (cli_text(cli, "story", NULL) != NULL || cli_text(cli, "exhaustive", NULL) != NULL))
+        return cli_fail(CLI_USAGE, "a story begins from nothing, not -from a journal");
+    return CLI_OK;
+}
+
+static int run_many(struct laboratory *lab)
+{
+    bool stories = cli_text(lab->cli, "exhaustive", NULL) != NULL;
+    bool seeds = cli_text(lab->cli, "seeds", NULL) != NULL;
+    bool search = cli_text(lab->cli, "search", NULL) != NULL;
+    int status = CLI_OK;
+
+    if (lab->start != NULL)
+        return sim_run_start(lab);
+    if (!stories && !seeds && !search)
+        return cli_fail(CLI_USAGE, "nothing to do; for instance: cairn sim -seeds 10000; see: "
+                                   "cairn sim -h");
+    if (stories)
+        status = sim_run_stories(lab);
+    if (status == CLI_OK && search)
+        status = sim_run_search(lab);
+    if (status == CLI_OK && seeds)
+        status = sim_run_seeds(lab);
+    return status == CLI_OK ? print_cover(lab) : status;
+}
+
+static int run_lab(struct laboratory *lab)
+{
+    if (cli_text(lab->cli, "seed", NULL) != NULL)
+        return tell_seed(lab);
+    if (cli_text(lab->cli, "story", NULL) != NULL)
+        return tell_story(lab);
+    if (cli_text(lab->cli, "away", NULL) != NULL)
+        return tell_restart(lab);
+    return run_many(lab);
+}
+
 static int run(struct cli *cli)
 {
-    struct laboratory lab = {.cli = cli};
+    struct laboratory lab = {.cli = cli, .from = cli_text(cli, "from", NULL)};
+    struct err err = {0};
     int status = read_flags(&lab);
 
-    if (status != 0)
+    if (status == CLI_OK)
+        status = check_flags(cli);
+    if (status != CLI_OK)
         return status;
     if (cli_switch(cli, "list"))
         return list();
-    if (cli_text(cli, "seed", NULL) != NULL)
-        return tell_seed(&lab);
-    if (cli_text(cli, "story", NULL) != NULL)
-        return tell_story(&lab);
-    bool stories = cli_text(cli, "exhaustive", NULL) != NULL;
-    bool seeds = cli_text(cli, "seeds", NULL) != NULL;
-    if (!stories && !seeds)
-        return cli_fail(CLI_USAGE, "nothing to do; for instance: cairn sim -seeds 10000; see: "
-                                   "cairn sim -h");
-    if (status == 0 && stories)
-        status = run_exhaustive(&lab);
-    if (status == 0 && seeds)
-        status = run_seeds(&lab);
-    return status == 0 ? print_cover(&lab) : status;
+    if (lab.from != NULL && sim_start_load(lab.from, &lab.start, &err) < 0)
+        return cli_fail(CLI_FAILED, "%s", err.text);
+    status = run_lab(&lab);
+    if (lab.start != NULL)
+        sim_start_free(lab.start);
+    return status;
 }
 
 static const struct cli_flag flags[] = {
@@ -411,14 +349,18 @@ static const struct cli_flag flags[] = {
     {"base", FLAG_NUMBER, "SEED", "the first of these seeds; default: the time"},
     {"large", FLAG_SWITCH, NULL, "draw larger worlds: more allocs, more time, more trouble"},
     {"exhaustive", FLAG_TEXT, "STORY", "run a story with a crash at every crash point; or all"},
+    {"search", FLAG_TEXT, "SEARCH", "visit all reachable states within bounds; or all searches"},
+    {"from", FLAG_TEXT, "JOURNAL", "begin from a node's journal, live, stopped or copied"},
     {"rows", FLAG_SWITCH, NULL, "list the rows that nothing took; fail if one has no reason"},
     {"j", FLAG_NUMBER, "CORES", "how many to use; default: all"},
     {"seed", FLAG_NUMBER, "SEED", "tell the world of one seed"},
     {"story", FLAG_TEXT, "STORY", "tell a story, by name or from a file"},
+    {"away", FLAG_TEXT, "WORD", "-from: tell a restart after nothing, exits, reboot or drawn"},
     {"die", FLAG_TEXT, "POINTS", "add crashes: 0,17 is the second start's 17th crash point"},
     {"fate", FLAG_TEXT, "WORD", "work under way at a crash happens, does not, or is drawn"},
     {"shrink", FLAG_SWITCH, NULL, "print what fails as a story as small as possible"},
     {"script", FLAG_SWITCH, NULL, "print the world's script instead of running it"},
+    {"journal", FLAG_TEXT, "DIR", "write the world's journal, for cairn journal to read"},
     {"list", FLAG_SWITCH, NULL, "list stories, faults and invariants"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };

@@ -1,4 +1,5 @@
-/* The core's own structures.  Private to turn.c, lanes.c, restore.c and machines.c. */
+/* The core's own structures.  Private to turn.c, lanes.c, restore.c and machines.c, and to
+ * sim_search_form.c, which takes the core's whole state out and puts it back. */
 #ifndef CAIRN_AGENT_MACHINES_H
 #define CAIRN_AGENT_MACHINES_H
 
@@ -29,7 +30,15 @@ struct slot {
     UT_hash_handle hh;
 };
 
-struct queued;
+/* An event that waits for the turn. */
+struct queued {
+    struct machine_id id;
+    struct fsm_event event;
+    bool root;         /* came from outside: waits for the next turn if the commit fails */
+    bool proposal;     /* of the control plane: dropped if the commit fails */
+    size_t payload_at; /* in the queue's bytes; SIZE_MAX: none */
+    size_t payload_size;
+};
 
 struct queue {
     struct queued *items;

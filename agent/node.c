@@ -130,6 +130,26 @@ static int store(const struct node *node, struct journal *journal, struct err *e
     return code;
 }
 
+static int make_identity(struct node *node, struct journal *journal, struct err *err)
+{
+    int code = random_id(node->id, err);
+
+    if (code == 0)
+        code = random_id(node->secret, err);
+    return code == 0 ? store(node, journal, err) : code;
+}
+
+/* ERR_GONE: out of the way.  Another identity is better than a node that never starts again; what
+ * runs is found by its mark, and the clock goes on from the last event. */
+static int set_aside(struct journal *journal, struct err *err)
+{
+    log_error("journal",
+              "the node's identity is damaged, put into quarantine, and made anew error=%s",
+              log_value(err->text));
+    int code = journal_quarantine(journal, "meta", key, err->text, loop_now_unix_ns(), err);
+    return code == 0 ? ERR_GONE : code;
+}
+
 void node_keep(const struct node *node, struct agent *core)
 {
     if (!node->changed)
@@ -224,18 +244,15 @@ int node_init(struct node *node, struct journal *journal, const struct config *c
 
     *node = (struct node){0};
     int code = node_recall(node, journal, &last, err);
+    if (code == ERR_CORRUPT && read_stored(node, journal, err) == ERR_CORRUPT)
+        code = set_aside(journal, err); /* the identity, and not what else was read */
     bool first = code == ERR_GONE;
     if (code < 0 && !first)
         return code;
     (void)text_copy(boot_id, sizeof(boot_id), node->boot_id); /* same size */
     code = proc_boot_id(node->boot_id, err);
-    if (code == 0 && first) {
-        code = random_id(node->id, err);
-        if (code == 0)
-            code = random_id(node->secret, err);
-        if (code == 0)
-            code = store(node, journal, err);
-    }
+    if (code == 0 && first)
+        code = make_identity(node, journal, err);
     if (code < 0)
         return code;
     take_mark(node, config->state_dir);

@@ -31,9 +31,10 @@ struct node {
     struct hooks_node known; /* what tasks may know; attributes and meta owned */
 };
 
-/* Reads id and secret from the journal, or makes them; then they are written before anything else
- * happens (I-34).  The mark is the beginning of the first id this data directory had; it is kept in
- * a file, so that who loses the journal still finds what runs (I-17).  Reads the host's facts. */
+/* Reads id and secret from the journal, or makes them where there are none or they are damaged;
+ * then they are written before anything else happens (I-34).  The mark is the beginning of the
+ * first id this data directory had; it is kept in a file, so that who loses the journal still finds
+ * what runs (I-17).  Reads the host's facts. */
 int node_init(struct node *node, struct journal *journal, const struct config *config,
               struct err *err);
 /* What JOURNAL knows of the node that wrote it, as it was then: id, secret, boot id, clock offset,

@@ -83,16 +83,80 @@ void sim_shrink(struct sim *sim, struct sim_script *script, struct sim_result *r
 
 /* --- all reachable states of the composed tables, within bounds --- */
 
+/* How often something may happen on one path; all are part of the state, so that there are finitely
+ * many of them.
+ *      name        default  what */
+#define SIM_BOUNDS(X)                                                                              \
+    X(FAULTS, "faults", 1, "faults of all kinds together")                                         \
+    X(CRASH, "crashes", 1, "SIGKILL of the daemon, at any point")                                  \
+    X(BOOT, "reboots", 1, "reboots of the host")                                                   \
+    X(CALL, "failures", 1, "calls that fail, for good, for now, or too late")                      \
+    X(SHIM, "shims", 1, "shims that die, and exit records that are lost")                          \
+    X(PLUGIN, "plugins", 1, "plugin processes that die")                                           \
+    X(MOUNT, "mounts", 1, "mounts that vanish")                                                    \
+    X(COMMIT, "commits", 1, "commits that fail")                                                   \
+    X(REQUEST, "requests", 1, "restarts that a user asks for; no fault")                           \
+    X(TOGETHER, "together", 1, "events that one turn may take at once; no fault")
+enum sim_bound {
+#define X(name, text, value, what) SIM_BOUND_##name,
+    SIM_BOUNDS(X)
+#undef X
+        SIM_BOUND_COUNT,
+};
+const char *sim_bound_name(enum sim_bound bound);
+const char *sim_bound_about(enum sim_bound bound);
+
+/* What the two tasks of the alloc are to each other. */
+#define SIM_SHAPES(X)                                                                              \
+    X(MAINS, "mains", "two main tasks")                                                            \
+    X(LEADER, "leader", "a leader and another main task")                                          \
+    X(SIDECAR, "sidecar", "a main task and a sidecar that starts before it")                       \
+    X(POSTSTOP, "poststop", "a main task and one that runs after it")
+enum sim_shape {
+#define X(name, text, what) SIM_SHAPE_##name,
+    SIM_SHAPES(X)
+#undef X
+        SIM_SHAPE_COUNT,
+};
+const char *sim_shape_name(enum sim_shape shape);
+const char *sim_shape_about(enum sim_shape shape);
+
+struct sim_search;
+typedef void sim_search_progress(void *ctx, const struct sim_search *so_far);
+
 struct sim_search {
-    uint64_t states_max;  /* in: 0 is no bound */
-    uint32_t crashes_max; /* in: of one path */
+    /* In. */
+    uint8_t bounds[SIM_BOUND_COUNT];
+    enum sim_shape shape;
+    bool server;                   /* a server decides, else a stand-alone control plane */
+    uint64_t states_max;           /* 0: as many as there are */
+    sim_search_progress *progress; /* called now and then; may be NULL */
+    void *progress_ctx;
+
+    /* Out, and so far. */
     uint64_t states, transitions;
-    uint32_t depth;
-    bool complete; /* every state within the bounds was visited */
-    char violation[SIM_VIOLATION_SIZE];
+    uint64_t frontier; /* states whose transitions have not been looked at */
+    uint64_t ends;     /* states in which the node is at rest */
+    uint32_t depth;    /* transitions of the longest shortest path */
+    bool complete;     /* every state within the bounds was visited */
+    enum sim_outcome outcome;
+    uint8_t invariant;                                    /* as in struct sim_result */
+    char text[SIM_VIOLATION_SIZE];                        /* what was violated, "" if nothing */
+    uint32_t trace_length;                                /* transitions that lead there */
+    uint64_t rows[MACHINE_KIND_COUNT][SIM_ROWS_MAX / 64]; /* rows taken */
 };
 
-/* PRINT gets the shortest trace to a violation. */
+/* The first of the searches below. */
+struct sim_search sim_search_default(void);
+
+/* The searches that are made when nothing else is asked for: the name of number NUMBER, NULL behind
+ * the last. */
+const char *sim_search_plan(size_t number, struct sim_search *ret_search);
+
+/* One alloc with two tasks and one volume, one plugin, and a world in which everything that can
+ * happen may happen next: visits every state that can be reached within the bounds and judges each;
+ * then looks for states from which no rest can be reached without another fault.  PRINT (may be
+ * NULL) gets the shortest trace to the first violation. */
 void sim_search(struct sim_search *search, fsm_print *print, void *ctx);
 
 /* --- the list of invariants --- */

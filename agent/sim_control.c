@@ -115,7 +115,7 @@ static bool is_asked(const struct sim *sim, int alloc, uint8_t event)
     return false;
 }
 
-/* --- giving an alloc to the core, as agent/standalone.c does --- */
+/* --- giving an alloc to the core, as standalone_place.c does --- */
 
 static struct task_define define_of(const struct sim_alloc_state *alloc,
                                     const struct sim_task *task)
@@ -527,7 +527,7 @@ static void acknowledge(struct sim *sim)
     sim_status_changed(sim); /* whatever came meanwhile goes next; nothing: it ends there */
 }
 
-/* --- allocs that wait for others, as daemon.c --- */
+/* --- allocs that wait for others, as daemon_answers.c --- */
 
 void sim_watch_previous(struct sim *sim, const struct effect *effect)
 {

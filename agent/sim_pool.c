@@ -74,6 +74,7 @@ _Noreturn static void work(const struct sim_pool *pool, struct board *board, str
         worker->failure.item = item;
         if (pool->work(pool->ctx, sim, item, &worker->tally, &worker->failure))
             continue;
+        worker->failure.has_run = true;
         atomic_store(&worker->has_failed, 1);
         lower_end(board, item);
         break; /* items are taken in order: all that it could take are behind this one */

@@ -15,7 +15,8 @@ enum { SIM_CORES_MAX = 256 };
 
 struct sim_failure {
     uint64_t item;
-    struct sim_script script; /* that fails; all zero if the process that ran the item has died */
+    bool has_run;             /* false: the process died, and there is no script to run again */
+    struct sim_script script; /* that fails */
     struct sim_result result;
 };
 

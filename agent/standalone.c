@@ -60,6 +60,12 @@ struct job *job_find(const struct standalone *standalone, const char *namespace,
     return job;
 }
 
+/* Lists of jobs are the same before and after a restart. */
+static int by_key(const struct job *a, const struct job *b)
+{
+    return strcmp(a->key, b->key);
+}
+
 struct job *job_add(struct standalone *standalone, const char *namespace, const char *id)
 {
     struct job *job = calloc(1, sizeof(*job));
@@ -70,7 +76,7 @@ struct job *job_add(struct standalone *standalone, const char *namespace, const 
     (void)text_copy(job->id, sizeof(job->id), id);
     job->public.namespace = job->namespace;
     job->public.id = job->id;
-    HASH_ADD_STR(standalone->jobs, key, job);
+    HASH_ADD_KEYPTR_INORDER(hh, standalone->jobs, job->key, strlen(job->key), job, by_key);
     return job;
 }
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { STAMPS_BYTES_MAX = 4096 }; /* what stamping and placing add to what callers send */
+
 /* --- registering --- */
 
 static void add_problem(json_t *problems, const char *text)
@@ -20,8 +22,43 @@ static void add_problem(json_t *problems, const char *text)
         (void)json_array_append_new(problems, json_string(text));
 }
 
+/* One that the journal cannot take is refused here: there it would fail the commit, and with it all
+ * that others want. */
+static int check_size(size_t bytes, struct err *err)
+{
+    size_t bytes_max = JOURNAL_VALUE_BYTES_MAX - STAMPS_BYTES_MAX;
+
+    if (bytes <= bytes_max)
+        return 0;
+    return err_set(err, ERR_LIMIT, "the job is too large: %zu bytes, of at most %zu", bytes,
+                   bytes_max);
+}
+
+/* The specification that an alloc of GROUP would get. */
+static int try_group(const json_t *job, const json_t *group, struct alloc_spec **ret_spec,
+                     struct err *err)
+{
+    struct jobspec_placement placement = {
+        .group = json_string_value(json_object_get(group, "Name")),
+        .alloc_id = "00000000-0000-4000-8000-000000000000",
+        .eval_id = "",
+        .datacenter = "dc1",
+    };
+    char *text;
+    size_t length;
+
+    int code = jobspec_alloc_json(job, &placement, &text, &length, err);
+    if (code < 0)
+        return code;
+    code = check_size(length, err);
+    if (code == 0)
+        code = jobspec_decode_alloc(text, length, ret_spec, err);
+    free(text);
+    return code;
+}
+
 /* Asks each task's driver about its config block. */
-static int check_drivers(const json_t *job, json_t *problems, struct err *err)
+static int check_groups(const json_t *job, json_t *problems, struct err *err)
 {
     const json_t *group;
     size_t g, bad = 0;
@@ -29,22 +66,10 @@ static int check_drivers(const json_t *job, json_t *problems, struct err *err)
 
     json_array_foreach(json_object_get(job, "TaskGroups"), g, group)
     {
-        struct jobspec_placement placement = {
-            .group = json_string_value(json_object_get(group, "Name")),
-            .alloc_id = "00000000-0000-4000-8000-000000000000",
-            .eval_id = "",
-            .datacenter = "dc1",
-        };
         struct alloc_spec *spec;
-        char *text;
-        size_t length;
         if (json_integer_value(json_object_get(group, "Count")) == 0)
             continue;
-        int code = jobspec_alloc_json(job, &placement, &text, &length, err);
-        if (code == 0) {
-            code = jobspec_decode_alloc(text, length, &spec, err);
-            free(text);
-        }
+        int code = try_group(job, group, &spec, err);
         if (code < 0)
             return code;
         for (size_t t = 0; t < spec->tasks_count; t++) {
@@ -123,7 +148,9 @@ int standalone_register(struct standalone *standalone, const json_t *request,
                        daemon_degraded(standalone->daemon));
     }
     if (code == 0) {
-        code = check_drivers(json, problems, err);
+        code = check_size(json_dumpb(json, NULL, 0, JSON_COMPACT), err);
+        if (code == 0)
+            code = check_groups(json, problems, err);
         if (code < 0)
             json_decref(json);
     }

@@ -19,15 +19,6 @@ enum {
 
 /* --- the queue --- */
 
-struct queued {
-    struct machine_id id;
-    struct fsm_event event;
-    bool root;         /* came from outside: waits for the next turn if the commit fails */
-    bool proposal;     /* of the control plane: dropped if the commit fails */
-    size_t payload_at; /* in the queue's bytes; SIZE_MAX: none */
-    size_t payload_size;
-};
-
 static void *grow(void *items, size_t *size, size_t need, size_t item_bytes)
 {
     if (need <= *size)

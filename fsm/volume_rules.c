@@ -250,6 +250,8 @@ static bool must_undo(const struct volume *volume, uint32_t peers)
 /* clang-format off */
 GUARD(volume_must_stage, our_turn(peers) && !is_staged(peers))
 GUARD(volume_must_publish, our_turn(peers) && is_staged(peers))
+GUARD(volume_plugin_stages, (peers & PEERS_PLUGIN_STAGES) != 0)
+GUARD(volume_calling, volume->machine.lane_effect[LANE_NODE] != 0)
 GUARD(volume_retry, volume->recoverable && volume->machine.attempt < RETRIES_MAX)
 GUARD(volume_back_unpublish, volume->published && our_turn(peers))
 GUARD(volume_back_unstage, !volume->published && must_unstage(volume, peers) && our_turn(peers))

@@ -8,6 +8,8 @@
 #define VOLUME_GUARDS(X)                                                                           \
     X(MUST_STAGE, volume_must_stage)         /* our turn, and nobody has staged it yet */          \
     X(MUST_PUBLISH, volume_must_publish)     /* our turn, and it is staged or need not be */       \
+    X(PLUGIN_STAGES, volume_plugin_stages)   /* the plugin wants volumes staged */                 \
+    X(CALLING, volume_calling)               /* a call to the plugin is under way */               \
     X(RETRY, volume_retry)                   /* the failure may go away, and tries are left */     \
     X(BACK_UNPUBLISH, volume_back_unpublish) /* our turn to unpublish */                           \
     X(BACK_UNSTAGE, volume_back_unstage) /* our turn to unstage: published no more, last user */   \

@@ -3,7 +3,8 @@
  *
  * Forward: CLAIMING, QUEUED, STAGING, PUBLISHING, READY.  Back, from wherever forward ended:
  * UNPUBLISHING, UNSTAGING, RELEASING, with DRAINING as the waiting room.  A call that failed or
- * was cut off may have happened, so the way back undoes everything that was ever begun (I-28).
+ * was cut off may have happened, so the way back undoes everything that was ever begun; a publish
+ * that failed is tried again from the stage on, which may be what is missing (I-28).
  */
 #include "fsm/volume_rules.h"
 
@@ -51,7 +52,8 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(DRAINING, e, BACK_CLAIM,   RELEASING,  VX_UNCLAIM, VX_SEND_TURN),                          \
     ROW(DRAINING, e, ALWAYS,       GONE,       VX_SEND_GONE, VX_SEND_TURN)
 
-/* The outcome that a RELEASE had to wait for has come; of a volume that is published, or may be. */
+/* The outcome that a RELEASE had to wait for has come; between two tries it waits for none.  Of a
+ * volume that is published, or may be. */
 #define BACK_IF_RELEASED(s, e)                                                                     \
     ROW(s, e, RELEASE_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                      \
     ROW(s, e, RELEASE_WANTED,  DRAINING,     VX_SEND_TURN)
@@ -79,8 +81,8 @@ STATE(IDLE,         FSM_RESTING,  0,               MADE|WAKES,                  
 STATE(CLAIMING,     0,            60000,           MADE|M(WANT)|WAKES,              NODE|M(RELEASED)),
 STATE(QUEUED,       FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(PLUGIN_DOWN)|RPC, NODE),
 STATE(STAGING,      0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(PUBLISHED)),
-STATE(PUBLISHING,   0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(STAGED)),
-STATE(READY,        FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
+STATE(PUBLISHING,   0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS),
+STATE(READY,        FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC|M(STAGED)|M(NODE_FAILED), DOWN|LOOKS|M(PUBLISHED)|M(TIMEOUT)),
 STATE(VERIFYING,    0,            10000,           MADE|M(WANT)|WAKES|RPC,          UP|DOWN),
 STATE(BROKEN,       FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
 STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(NODE_FAILED), DOWN|LOOKS),
@@ -119,26 +121,30 @@ BUSY(QUEUED),
 ROW(QUEUED,       TIMEOUT,       ALWAYS,         BROKEN,       VX_SEND_FAILED),
 ROW(QUEUED,       RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
 
-NOTED(STAGING,    RELEASE),
+ROW(STAGING,      RELEASE,       CALLING,        STAGING),
+BACK(STAGING,     RELEASE),
 NOTED(STAGING,    INHERIT),
 BUSY(STAGING),
 BACK_IF_RELEASED_STAGING(STAGED),
 ROW(STAGING,      STAGED,        ALWAYS,         PUBLISHING,   VX_PUBLISH),
 BACK_IF_RELEASED_STAGING(NODE_FAILED),
 ATTEMPT(STAGING,  NODE_FAILED),
-BACK_IF_RELEASED_STAGING(TIMEOUT),
 ROW(STAGING,      TIMEOUT,       ALWAYS,         STAGING,      VX_STAGE),
 ROW(STAGING,      RESTORE,       RELEASE_WANTED, DRAINING),
 ROW(STAGING,      RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
 
-NOTED(PUBLISHING, RELEASE),
+ROW(PUBLISHING,   RELEASE,       CALLING,        PUBLISHING),
+ROW(PUBLISHING,   RELEASE,       BACK_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),
+ROW(PUBLISHING,   RELEASE,       ALWAYS,         DRAINING,     VX_SEND_TURN),
 NOTED(PUBLISHING, INHERIT),
 BUSY(PUBLISHING),
+BACK_IF_RELEASED(PUBLISHING, STAGED),
+ROW(PUBLISHING,   STAGED,        ALWAYS,         PUBLISHING,   VX_PUBLISH),
 BACK_IF_RELEASED(PUBLISHING, PUBLISHED),
 ROW(PUBLISHING,   PUBLISHED,     ALWAYS,         READY,        VX_SEND_READY, VX_SEND_TURN),
 BACK_IF_RELEASED(PUBLISHING, NODE_FAILED),
 ATTEMPT(PUBLISHING, NODE_FAILED),
-BACK_IF_RELEASED(PUBLISHING, TIMEOUT),
+ROW(PUBLISHING,   TIMEOUT,       PLUGIN_STAGES,  PUBLISHING,   VX_STAGE),
 ROW(PUBLISHING,   TIMEOUT,       ALWAYS,         PUBLISHING,   VX_PUBLISH),
 ROW(PUBLISHING,   RESTORE,       RELEASE_WANTED, DRAINING),
 ROW(PUBLISHING,   RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),

@@ -10,9 +10,6 @@ at 1000 busy a/data 20000
 at 2000 destroy a
 at 10000 crash 1000
 expect performs volume a/data UNPUBLISH at_least 3
-expect first enters volume a/data GONE then enters alloc a DESTROYING
-expect state alloc a absent
-expect mounted a/data no
 always first enters volume a/data GONE then enters alloc a DESTROYING
 always state alloc a absent
 always mounted a/data no

@@ -16,7 +16,5 @@ fate HANG alloc a HOOK 3
 at 1500000 restart_task a/main
 at 2000000 stop a
 expect status a complete
-expect state alloc a TERMINAL
-expect alive a/main no
 always state alloc a TERMINAL
 always alive a/main no

@@ -13,9 +13,7 @@ at 9000 destroy a
 when alloc a DESTROYING after crash 50
 when task a/main GONE before crash 50
 expect daemons 6
-expect starts a/main 1
 expect enters alloc a GONE 1
-expect state task a/main absent
-always starts a/main at_most 1
-always state alloc a absent
+always starts a/main 1
 always state task a/main absent
+always state alloc a absent

@@ -12,11 +12,8 @@ at 1000 server down
 at 2000 destroy a
 at 3000 crash 500
 at 10000 server up
-expect starts a/main 1
-expect alive a/main no
-expect state alloc a absent
-expect state task a/main absent
-expect ends b/main 0
 always starts a/main 1
+always alive a/main no
 always state alloc a absent
+always state task a/main absent
 always ends b/main 0

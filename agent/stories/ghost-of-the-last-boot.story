@@ -12,10 +12,9 @@ when task a/main STARTING then boot 1000
 fate SLOW task b/main DRIVER_START 1 ms 50
 when task b/main STARTING then boot 1000
 expect daemons 3
-expect state task a/main RUNNING
-expect state task b/main RUNNING
-expect status a running
 expect starts a/main at_most 2
 expect ends a/main at_most 1
+always state task a/main RUNNING
+always state task b/main RUNNING
 always status a running
 always status b running

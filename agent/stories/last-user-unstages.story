@@ -18,10 +18,6 @@ at 1000 stop a
 at 1000 stop b
 at 1100 stop c
 when volume a/data UNPUBLISHING then crash 200
-expect staged c/data no
-expect claimed a/data no
-expect claimed b/data no
-expect claimed c/data no
 expect performs volume c/data UNSTAGE 1
 expect performs volume a/data UNSTAGE 0
 expect performs volume b/data UNSTAGE 0

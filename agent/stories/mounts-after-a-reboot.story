@@ -12,9 +12,6 @@ at 10000 boot 1000
 at 10500 destroy a
 expect daemons 4
 expect performs volume a/data LOOK 3
-expect state alloc a absent
-expect mounted a/data no
-expect claimed a/data no
 always state alloc a absent
 always mounted a/data no
 always claimed a/data no

@@ -20,15 +20,11 @@ fate ERR task a/main DRIVER_STOP 1
 fate ERR volume a/data UNPUBLISH 1
 fate ERR volume a/data UNSTAGE 1
 fate ERR volume a/data UNCLAIM 1
-expect mounted a/data no
-expect staged a/data no
-expect claimed a/data no
-expect alive a/main no
-expect state alloc a absent
-expect state task a/main absent
 expect starts a/main 1
 always mounted a/data no
 always staged a/data no
 always claimed a/data no
+always alive a/main no
 always state alloc a absent
+always state task a/main absent
 always starts a/main at_most 1

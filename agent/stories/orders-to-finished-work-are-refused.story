@@ -19,7 +19,6 @@ expect done alloc a STOP 1
 expect performs task a/main DRIVER_START 1
 expect enters task a/main PRESTART 1
 expect enters alloc a PREPARING 1
-expect starts a/main 1
 always starts a/main 1
 always enters task a/main PRESTART at_most 2
 always enters alloc a PREPARING 1

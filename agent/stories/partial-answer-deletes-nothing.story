@@ -14,12 +14,8 @@ at 1000 server partial
 at 1500 crash 500
 at 3000 assign c
 at 9000 server up
-expect starts a/main 1
-expect starts b/main 1
-expect starts c/main 1
-expect ends a/main 0
-expect ends b/main 0
 always starts a/main 1
 always starts b/main 1
+always starts c/main 1
 always ends a/main 0
 always ends b/main 0

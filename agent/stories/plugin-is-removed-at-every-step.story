@@ -1,5 +1,5 @@
 # A plugin is removed while it is launched, probed, identified, found again, unwell, put off and rejected; installed anew each time.
-# covers R-49 R-51
+# covers R-49
 heal 120000
 plugin disks stages
 alloc a
@@ -25,8 +25,6 @@ fate ERR plugin disks PROBE 7
 when plugin disks UNHEALTHY then remove disks
 at 60000 install disks
 expect enters plugin disks GONE 7
-expect state plugin disks READY
-expect starts a/main 1
-expect ends a/main 0
 always state plugin disks READY
+always starts a/main 1
 always ends a/main 0

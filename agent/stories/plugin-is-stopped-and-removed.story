@@ -1,5 +1,5 @@
 # An operator stops and removes plugins, at every step of their lives; one that is in use later comes again.
-# covers R-49 R-51
+# covers R-49
 heal 300000
 plugin disks stages
 plugin other
@@ -20,10 +20,7 @@ expect done plugin disks STOP 3
 expect done plugin other STOP 1
 expect enters plugin disks GONE 1
 expect enters plugin other GONE 1
-expect state plugin disks READY
-expect starts a/main 1
-expect ends a/main 0
-expect mounted a/data yes
+always state plugin disks READY
+always starts a/main 1
 always ends a/main 0
 always mounted a/data yes
-always state plugin disks READY

@@ -11,8 +11,6 @@ at 5000 boot 1000
 expect daemons 3
 expect performs plugin disks RECOVER 2
 expect performs plugin disks LAUNCH 2
-expect state plugin disks READY
-expect starts a/main 2
-expect mounted a/data yes
 always state plugin disks READY
+always starts a/main 2
 always mounted a/data yes

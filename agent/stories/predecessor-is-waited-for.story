@@ -11,10 +11,8 @@ at 1500 stop a
 at 2000 crash 1000
 expect enters alloc b WAITING 1
 expect performs alloc b WATCH_PREVIOUS 2
-expect first enters alloc a TERMINAL then enters alloc b PREPARING
-expect first ends a/main then starts b/main
-expect exit a/main 137
-expect starts b/main 1
-expect state task b/main RUNNING
+always first enters alloc a TERMINAL then enters alloc b PREPARING
 always first ends a/main then starts b/main
+always exit a/main 137
 always starts b/main 1
+always state task b/main RUNNING

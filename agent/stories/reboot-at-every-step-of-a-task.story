@@ -16,11 +16,8 @@ when task b/main RUNNING then exit b/main 1
 when task b/main EXITED then boot 500
 when task b/main BACKOFF then boot 500
 expect daemons 6
-expect alive a/main no
-expect status a complete
-expect state task b/main RUNNING
-expect status b running
-expect starts b/main 2
 always alive a/main no
 always status a complete
+always state task b/main RUNNING
 always status b running
+always starts b/main 2

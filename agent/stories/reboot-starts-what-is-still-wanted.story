@@ -10,9 +10,7 @@ at 1001 boot 2000
 at 30000 server up
 expect daemons 2
 expect enters task a/main HELD 1
-expect starts a/main 2
 expect enters task a/main BACKOFF 0
-expect state task a/main RUNNING
-expect status a running
-always starts a/main at_most 2
+always starts a/main 2
+always state task a/main RUNNING
 always status a running

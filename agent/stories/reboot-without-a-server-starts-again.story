@@ -7,8 +7,7 @@ at 0 assign a
 at 1000 boot 2000
 at 10000 boot 2000
 expect daemons 3
-expect starts a/main 3
 expect enters task a/main HELD 0
 expect enters task a/main BACKOFF 0
-expect state task a/main RUNNING
-always starts a/main at_most 3
+always starts a/main 3
+always state task a/main RUNNING

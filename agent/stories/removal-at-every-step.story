@@ -38,20 +38,15 @@ at 2000 destroy g
 when alloc g DESTROYING then crash 300
 when alloc c PREKILL then destroy c
 fate ERR alloc g HOOK 4
-expect state alloc a absent
-expect state alloc b absent
-expect state alloc c absent
-expect state alloc d absent
-expect state alloc e absent
-expect state alloc f absent
-expect state alloc g absent
-expect starts a/main 0
-expect starts b/main 0
-expect starts d/main 1
-expect alive f/last no
-expect claimed b/data no
 always state alloc a absent
 always state alloc b absent
+always state alloc c absent
 always state alloc d absent
+always state alloc e absent
+always state alloc f absent
 always state alloc g absent
+always starts a/main 0
+always starts b/main 0
+always starts d/main 1
+always alive f/last no
 always claimed b/data no

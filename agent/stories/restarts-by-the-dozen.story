@@ -30,7 +30,7 @@ expect starts a/main 3
 expect starts b/main 3
 expect starts b/other 3
 expect enters task a/main BACKOFF 0
-expect status a running
-expect status b running
+always status a running
+always status b running
 always enters task a/main BACKOFF 0
 always starts b/main at_most 4

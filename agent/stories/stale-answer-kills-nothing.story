@@ -12,11 +12,8 @@ at 2000 stop a
 at 3000 server stale
 at 3100 crash 500
 at 9000 server up
-expect starts a/main 1
-expect starts b/main 1
-expect ends b/main 0
-expect state task a/main DEAD
-expect state task b/main RUNNING
 always starts a/main 1
 always starts b/main 1
 always ends b/main 0
+always state task a/main DEAD
+always state task b/main RUNNING

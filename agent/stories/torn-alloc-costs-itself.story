@@ -12,15 +12,11 @@ at 0 assign b
 at 1000 crash 1000
 at 1500 torn_zero alloc a
 expect quarantined alloc a 1
-expect starts a/main 1
-expect alive a/main no
-expect mounted a/data no
-expect staged a/data no
-expect claimed a/data no
-expect status a failed
-expect starts b/main 1
-expect ends b/main 0
+always starts a/main 1
 always alive a/main no
 always mounted a/data no
 always staged a/data no
 always claimed a/data no
+always status a failed
+always starts b/main 1
+always ends b/main 0

@@ -51,20 +51,18 @@ expect quarantined task c/last 1
 expect quarantined volume d/data 1
 expect quarantined task e/main 1
 expect quarantined volume f/data 1
-expect state alloc a TERMINAL
-expect state alloc b TERMINAL
-expect state alloc c TERMINAL
-expect state alloc d TERMINAL
-expect state alloc e TERMINAL
-expect state alloc f TERMINAL
-expect alive c/last no
-expect claimed d/data no
-expect claimed e/data no
-expect claimed f/data no
-expect starts f/main 0
-always alive a/main no
-always alive b/main no
+always state alloc a TERMINAL
+always state alloc b TERMINAL
+always state alloc c TERMINAL
+always state alloc d TERMINAL
+always state alloc e TERMINAL
+always state alloc f TERMINAL
 always alive c/last no
 always claimed d/data no
+always claimed e/data no
+always claimed f/data no
+always starts f/main 0
+always alive a/main no
+always alive b/main no
 always claimed d/more no
 always mounted d/data no

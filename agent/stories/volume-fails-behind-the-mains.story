@@ -26,8 +26,8 @@ expect starts b/main 1
 expect status b failed
 expect starts c/main 1
 expect status c failed
-expect claimed a/data no
 expect claimed b/data no
 expect claimed c/data no
+always claimed a/data no
 always starts a/main at_most 2
 always starts c/main at_most 2

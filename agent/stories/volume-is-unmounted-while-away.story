@@ -10,10 +10,6 @@ at 0 assign a
 at 1000 crash 3000
 at 2000 unmount a/data
 at 2500 stop a
-expect mounted a/data no
-expect staged a/data no
-expect claimed a/data no
-expect status a complete
 expect enters volume a/data BROKEN 0
 always mounted a/data no
 always staged a/data no

@@ -387,7 +387,8 @@ static inline bool seam_asserts(struct seam *seam, void (*act)(struct seam *seam
     assert_true(child >= 0);
     if (child == 0) {
         (void)setrlimit(RLIMIT_CORE, &no_core);
-        (void)freopen("/dev/null", "w", stderr);
+        if (freopen("/dev/null", "w", stderr) == NULL)
+            _exit(1);
         act(seam);
         _exit(0);
     }

@@ -104,6 +104,24 @@ static void test_event_that_can_never_come_is_our_mistake(void **state)
     assert_true(seam_asserts(*state, remove_what_runs));
 }
 
+static void turn_again(struct seam *seam, const struct effect *effect)
+{
+    (void)effect; /* any will do */
+    seam_turn(seam);
+}
+
+static void turn_within_a_turn(struct seam *seam)
+{
+    seam->performs = turn_again;
+    seam_place(seam, "a", "web");
+    seam_turn(seam);
+}
+
+static void test_turn_within_a_turn_is_our_mistake(void **state)
+{
+    assert_true(seam_asserts(*state, turn_within_a_turn));
+}
+
 /* --- one turn, one commit --- */
 
 static void test_assign_all_machines_are_made_in_one_commit(void **state)
@@ -539,6 +557,7 @@ int main(void)
         SEAM_TEST(test_message_to_nobody_changes_nothing),
         SEAM_TEST(test_turn_without_change_commits_nothing),
         SEAM_TEST(test_event_that_can_never_come_is_our_mistake),
+        SEAM_TEST(test_turn_within_a_turn_is_our_mistake),
         SEAM_TEST(test_assign_all_machines_are_made_in_one_commit),
         SEAM_TEST(test_message_to_another_machine_is_in_the_same_commit),
         SEAM_TEST(test_remove_alloc_tasks_and_specification_go_in_one_commit),

@@ -278,6 +278,10 @@ class Node:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        try:  # a cgroup cannot be removed before its last process is reaped
+            wait_for('the end', lambda: not self.payloads() and not self.shims(), limit_s=5)
+        except AssertionError:
+            pass  # the rest is cleaned up all the same
         for path in sorted(self.mounts(), key=len, reverse=True):
             subprocess.run(['umount', '-l', path], check=False)
         # Only what is ours: other nodes make cgroups at the same time.

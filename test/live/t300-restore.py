@@ -173,12 +173,12 @@ def a_damaged_alloc_record_is_ended_from_its_tasks():
 
 
 def a_damaged_specification_costs_no_running_payload():
-    """I-17: it is put aside, the payload runs on, and the alloc can still be ended and removed."""
+    """R-21: it is put aside, the payload runs on, and the alloc can still be ended and removed."""
     node = Node()
     node.start()
     node.run_job(service(sleeper()))
     wait_for('the task', node.running)
-    alloc, pid = node.alloc('job', 'g')['ID'], node.pid_of('sleep 1000')
+    alloc, pid = node.alloc('job', 'g')['ID'], node.await_pid('sleep 1000')
     node.kill()
     data = os.path.join(node.data, 'client/journal/data.mdb')
     assert flip(data, b'alloc/' + alloc.encode(), 24) > 0
@@ -190,12 +190,12 @@ def a_damaged_specification_costs_no_running_payload():
 
 
 def a_damaged_job_is_whole_again_when_it_is_registered_again():
-    """I-1, I-17: what runs of it is found, not doubled."""
+    """R-21, I-1: what runs of it is found, not doubled."""
     node = Node()
     node.start()
     node.run_job(service(sleeper()))
     wait_for('the task', node.running)
-    alloc, pid = node.alloc('job', 'g')['ID'], node.pid_of('sleep 1000')
+    alloc, pid = node.alloc('job', 'g')['ID'], node.await_pid('sleep 1000')
     node.kill()
     data = os.path.join(node.data, 'client/journal/data.mdb')
     assert flip(data, b'job/default/job', 24) > 0
@@ -205,6 +205,7 @@ def a_damaged_job_is_whole_again_when_it_is_registered_again():
     node.run_job(service(sleeper()))
     wait_for('the old alloc to be replaced', lambda: start_ticks(pid) is None and node.running())
     assert node.alloc('job', 'g')['ID'] != alloc
+    node.await_pid('sleep 1000')
     assert len([line for line in node.payloads().values() if line == 'sleep 1000']) == 1
     node.finish()
 

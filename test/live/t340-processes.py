@@ -358,10 +358,6 @@ def what_there_is(node):
             'files': sum(len(names) for _, _, names in os.walk(node.data))}
 
 
-def by_id(allocs):
-    return sorted(allocs, key=lambda alloc: alloc['ID'])
-
-
 def ten_restarts_change_no_task_and_leak_nothing():
     """R-20, R-38, R-62: same processes, same answers, same numbers of everything."""
     node = Node()
@@ -369,8 +365,13 @@ def ten_restarts_change_no_task_and_leak_nothing():
     empty = counts(node)
     node.run_job(groups({'g%d' % i: 'exec sleep %d' % (1000 + i) for i in range(10)}, 'service',
                         KillTimeout=milliseconds(2000)))
+    for name in ('zebra', 'ant'):
+        empty_job = groups({'g': 'exit 0'})
+        empty_job['ID'] = empty_job['Name'] = name
+        empty_job['TaskGroups'][0]['Count'] = 0
+        node.run_job(empty_job)
     wait_for('all tasks', lambda: all(node.running(group='g%d' % i) for i in range(10)))
-    allocs, world = by_id(node.allocs()), what_there_is(node)
+    allocs, jobs, world = node.allocs(), node.get('/v1/jobs'), what_there_is(node)
     for _ in range(10):
         node.kill()
         node.start()
@@ -381,7 +382,8 @@ def ten_restarts_change_no_task_and_leak_nothing():
         wait_for('no more than one descriptor a task', lambda: counts(node)['descriptors']
                  <= empty['descriptors'] + 10 and counts(node)['threads'] <= empty['threads'])
         wait_for('the same as before', lambda: what_there_is(node) == world)
-        assert by_id(node.allocs()) == allocs, 'a restart changed what users see'
+        assert node.allocs() == allocs, 'a restart changed what users see of allocs'
+        assert node.get('/v1/jobs') == jobs, 'a restart changed what users see of jobs'
     node.finish()
 
 

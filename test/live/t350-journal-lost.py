@@ -150,6 +150,36 @@ def the_nodes_identity_survives_a_crash_at_any_point_of_its_first_start():
     raise AssertionError('the first start never came to an end')
 
 
+def a_damaged_identity_is_made_anew_and_payloads_are_found():
+    """R-63, R-21: the id is another one, what runs is the same, and stays so."""
+    node = running_node()
+    pid, mark, shims = node.await_pid('sleep 1000'), node.node_mark(), node.shims()
+    node.kill()
+    with open(os.path.join(journal_of(node), 'data.mdb'), 'r+b') as file:
+        data = file.read()
+        at = data.find(b'"boot_id"')
+        while at >= 0:  # wherever a page of it is or was
+            file.seek(at)
+            file.write(b'#')
+            at = data.find(b'"boot_id"', at + 1)
+    node.start()
+    state = wait_for('the task', node.running)
+    another = node.node_mark()
+    assert another != mark and 'identity is damaged' in node.log(), node.log()
+    for _ in range(2):
+        assert node.pid_of('sleep 1000') == pid and node.shims() == shims
+        assert events(state).count('Started') == 1 and state['Restarts'] == 0, state
+        node.kill()
+        node.start()
+        state = wait_for('the task', node.running)
+        assert node.node_mark() == another
+    node.call('DELETE', '/v1/job/job?purge=true')
+    wait_for('the allocs to be gone', lambda: not node.allocs())
+    node.audit(mark)
+    node.terminate()
+    node.close()
+
+
 def readers_killed_while_they_read_do_not_make_the_file_grow():
     """R-27: their slots are taken back while the daemon writes on."""
     node = running_node('while :; do sleep 0.01; done')
@@ -186,5 +216,6 @@ if __name__ == '__main__':
         a_damaged_journal_whole_again_finds_everything,
         a_second_daemon_on_the_directory_is_refused_at_once,
         the_nodes_identity_survives_a_crash_at_any_point_of_its_first_start,
+        a_damaged_identity_is_made_anew_and_payloads_are_found,
         readers_killed_while_they_read_do_not_make_the_file_grow,
     ]))

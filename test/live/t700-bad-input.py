@@ -5,7 +5,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, raw_exec, restart_policy, tap, wait_for  # noqa: E402
+from lib import (Node, Refused, raw_exec, restart_policy, service, sleeper,  # noqa: E402
+                 tap, wait_for)
 
 GOOD = '''job "ok" {
   datacenters = ["dc1"]
@@ -133,6 +134,19 @@ def a_journal_that_is_none_is_refused_and_untouched():
     node.close()
 
 
+def a_job_too_large_to_be_stored_is_refused_and_disturbs_nobody():
+    node = Node()
+    node.start()
+    large = service(sleeper(), Meta={'m': 'x' * (5 << 20)})
+    try:
+        node.run_job(large)
+        raise AssertionError('accepted')
+    except Refused as refused:
+        assert refused.status == 400 and 'too large' in refused.text, refused
+    assert 'cannot be written' not in node.log(), node.log()
+    end(node)
+
+
 def a_bad_configuration_names_its_place():
     node = Node(config='client {\n  enabeld = true\n}\n')
     done = subprocess.run(node.command(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -153,5 +167,6 @@ if __name__ == '__main__':
         an_address_in_use_is_one_clear_error,
         a_client_without_a_daemon_says_what_to_do,
         a_journal_that_is_none_is_refused_and_untouched,
+        a_job_too_large_to_be_stored_is_refused_and_disturbs_nobody,
         a_bad_configuration_names_its_place,
     ]))
