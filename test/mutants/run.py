@@ -50,6 +50,7 @@ FINDERS = [
     ('seeds', [[CAIRN, 'sim', '-base', '1', '-seeds', '20000'],
                [CAIRN, 'sim', '-base', '1', '-seeds', '2000', '-large']], 120),
     ('crashes', [[CAIRN, 'sim', '-exhaustive', 'all']], 900),
+    ('search', [[CAIRN, 'sim', '-search', 'mains,faults=1,crashes=1']], 900),
 ]
 TARGETS = sorted({command[0] for _, commands, _ in FINDERS for command in commands})
 # What a finder says is wrong, and how to see it again.
