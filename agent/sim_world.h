@@ -299,6 +299,7 @@ struct sim {
 
     /* Faults. */
     bool healed, draining;
+    int unsettled; /* alloc that was found so last */
     uint64_t quiet_since_ms;
     uint32_t points; /* crash points that this incarnation has passed */
     uint32_t commits_to_fail;
@@ -521,6 +522,10 @@ void sim_reply(struct sim *sim, uint64_t reply, bool ok);
 void sim_status_changed(struct sim *sim);
 void sim_alloc_ended(struct sim *sim, const struct machine_id *id);
 void sim_watch_previous(struct sim *sim, const struct effect *effect);
+
+/* --- sim_give.c: what the core is told of allocs and plugins --- */
+
+void sim_give(struct sim *sim, int alloc);
 void sim_define_plugins(struct sim *sim);
 void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign);
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,

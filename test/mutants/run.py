@@ -41,16 +41,20 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 OUT = 'build/release'
 BUILD_LIMIT_S = 600
 
-# What finds faults, cheapest first: name, command, time limit of one run (reached: it hangs).
+# What finds faults, cheapest first: name, commands, time limit of one of them (reached: it hangs).
 CAIRN = OUT + '/cairn'
 FINDERS = [
-    ('checks', [OUT + '/test/fsm/test_tables', 'checks'], 10),
-    ('seeds', [CAIRN, 'sim', '-base', '1', '-seeds', '20000', '-j', '1'], 120),
-    ('seeds', [CAIRN, 'sim', '-base', '1', '-seeds', '1000', '-large', '-j', '1'], 120),
+    ('checks', [[OUT + '/test/fsm/test_tables', 'checks']], 10),
+    ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
+                 for path in sorted(glob.glob(os.path.join(ROOT, 'agent/stories/*.story')))], 20),
+    ('seeds', [[CAIRN, 'sim', '-base', '1', '-seeds', '20000'],
+               [CAIRN, 'sim', '-base', '1', '-seeds', '2000', '-large']], 120),
+    ('crashes', [[CAIRN, 'sim', '-exhaustive', 'all']], 900),
+    ('search', [[CAIRN, 'sim', '-search', 'mains,faults=1,crashes=1']], 900),
 ]
-TARGETS = sorted({command[0] for _, command, _ in FINDERS})
+TARGETS = sorted({command[0] for _, commands, _ in FINDERS for command in commands})
 # What a finder says is wrong, and how to see it again.
-SHOWN = re.compile(r'^(?:cairn: (.*)|(\w+: check \d+: .*))$', re.M)
+SHOWN = re.compile(r'^(?:cairn: (.*)|(\w+: check \d+: .*)|(.+)\n\nfailed: .*)$', re.M)
 AGAIN = re.compile(r'^  show it: +cairn sim (.*)$', re.M)
 
 
@@ -217,24 +221,30 @@ def compile_in(tree, children):
     return None if status == 0 else output.strip()
 
 
-def shown(status, output, limit_s):
-    """What a finder's run says of a fault, in one line."""
-    if status is None:
-        return 'hangs: no end within %d s' % limit_s
+def shown(command, status, output, limit_s):
+    """What a run of COMMAND says of a fault, in one line."""
     match, again = SHOWN.search(output), AGAIN.search(output)
-    if match:
-        text = (match.group(1) or match.group(2)).strip()
-        return '%s: %s' % (again.group(1), text) if again else text
-    last = (output.strip().split('\n') or [''])[-1]
-    return 'ended by signal %d' % -status if status < 0 else 'status %d: %s' % (status, last)
+    if status is None:
+        text = 'hangs: no end within %d s' % limit_s
+    elif match:
+        text = next(part for part in match.groups() if part)
+    elif status < 0:
+        text = 'ended by signal %d' % -status
+    else:
+        text = 'status %d: %s' % (status, output.strip().split('\n')[-1])
+    if again:
+        return '%s: %s' % (again.group(1), text)
+    return '%s: %s' % (' '.join(command[2:4]), text) if command[0] == CAIRN else text
 
 
-def find(tree, children):
+def find(tree, children, cores=1):
     """The first finder that finds something and what it says, or None."""
-    for name, command, limit_s in FINDERS:
-        status, output = children.run(command, tree, limit_s)
-        if status != 0:
-            return name, shown(status, output, limit_s)
+    for name, commands, limit_s in FINDERS:
+        for command in commands:
+            own = ['-j', str(cores)] if command[0] == CAIRN else []
+            status, output = children.run(command + own, tree, limit_s)
+            if status != 0:
+                return name, shown(command, status, output, limit_s)
     return None
 
 
@@ -300,7 +310,7 @@ class Run:
             error = compile_in(first, self.children)
             if error is not None:
                 sys.exit('mutants: the sources do not compile:\n' + error)
-            found = find(first, self.children)
+            found = find(first, self.children, workers)
             if found:
                 sys.exit('mutants: found without any mutant, by %s: %s' % found)
             print('without a mutant nothing is found', flush=True)
