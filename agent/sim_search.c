@@ -248,8 +248,10 @@ static void tell(struct search *search, const struct graph *graph, uint32_t node
     (void)text_copy(violated, sizeof(violated), asked->text); /* same size */
     search->print = print;
     search->print_ctx = ctx;
-    search->core = search_core(search); /* the old one may have stopped anywhere */
-    check_on_failure(on_check_failed);  /* good for one failure each time */
+    if (asked->outcome != SIM_ASSERTION) /* else it stopped anywhere, and is left alone */
+        agent_free(search->core);
+    search->core = search_core(search);
+    check_on_failure(on_check_failed); /* good for one failure each time */
     for (uint32_t i = 1; i <= length + (move != NULL); i++) {
         const struct search_move *next = i <= length ? &graph->nodes[path[i]].move : move;
         search_load(search, &graph->nodes[path[i - 1]].form);
