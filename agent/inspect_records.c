@@ -70,10 +70,11 @@ static bool note_record(void *ctx, const struct machine_id *id, const struct mac
 static bool note_leftover(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     struct verifying *verifying = ctx;
+    const struct present *present = verifying_present(verifying, id);
     char details[128];
 
-    if (verifying_has_record(verifying, id))
-        return true;
+    if (present != NULL && (present->record || present->damaged || present->quarantined))
+        return true; /* what was put aside is told by its entry in quarantine */
     (void)text_format(details, sizeof(details), "it should be in state %s",
                       fsm_state_name(fsm_definition((enum machine_kind)id->kind), record->state));
     verifying_tell_machine(verifying, FINDING_STATE_MISSING, id, details);

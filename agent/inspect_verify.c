@@ -110,6 +110,28 @@ bool verifying_has_record(struct verifying *verifying, const struct machine_id *
     return present != NULL && (present->record || present->damaged);
 }
 
+/* --- quarantine --- */
+
+static bool is_quarantined(struct verifying *verifying, const struct machine_id *id)
+{
+    const struct present *present =
+        verifying->put_aside == 0 ? NULL : verifying_present(verifying, id);
+
+    return present != NULL && present->quarantined;
+}
+
+static bool note_put_aside(void *ctx, const struct journal_quarantined *item)
+{
+    struct verifying *verifying = ctx;
+    struct machine_id id;
+
+    if (text_equal(item->table, "state") && inspect_id_of_key(item->key, &id)) {
+        verifying_present_add(verifying, &id)->quarantined = true;
+        verifying->put_aside++;
+    }
+    return true;
+}
+
 /* --- damage --- */
 
 bool inspect_id_of_key(const char *key, struct machine_id *ret_id)
@@ -274,10 +296,15 @@ static void step_event(struct verifying *verifying, const struct journal_event *
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
     const struct machine *record = replay_find(verifying->replay, &event->id);
-    const char *before = record == NULL ? "ABSENT" : fsm_state_name(def, record->state);
+    bool initial = (def->states[event->before].flags & FSM_INITIAL) != 0;
     enum replay_result result;
 
-    if (record == NULL && (def->states[event->before].flags & FSM_INITIAL) == 0) {
+    if (record != NULL && initial && is_quarantined(verifying, &event->id)) {
+        replay_forget(verifying->replay, &event->id); /* and was made again, to be ended */
+        record = NULL;
+    }
+    const char *before = record == NULL ? "ABSENT" : fsm_state_name(def, record->state);
+    if (record == NULL && !initial) {
         tell_event(verifying, event, FINDING_MISSING_BASE, before);
         return;
     }
@@ -367,8 +394,10 @@ int inspect_verify(struct journal *journal, inspect_finding_cb *cb, void *ctx,
         .ctx = ctx,
         .replay = replay_new(),
     };
-    int code = verify_history(&verifying, err);
+    int code = journal_each_quarantined(journal, note_put_aside, &verifying, err);
 
+    if (code == 0 || code == ERR_CORRUPT) /* what cannot be read of it is told with the rest */
+        code = verify_history(&verifying, err);
     if (code == 0)
         code = verifying_records(&verifying, err);
     free_all(&verifying);

@@ -15,10 +15,11 @@ struct wrong {
     UT_hash_handle hh;
 };
 
-/* What the state or spec table holds under an id. */
+/* What the state, spec or quarantine table holds under an id. */
 struct present {
     struct machine_id id;
     bool record, damaged, spec;
+    bool quarantined; /* a record of it was put aside: its history ended there, or began anew */
     UT_hash_handle hh;
 };
 
@@ -30,6 +31,7 @@ struct verifying {
     struct replay *replay;
     struct wrong *wrong;
     struct present *present;
+    uint64_t put_aside; /* records in quarantine */
     struct moment previous;
     uint64_t hole; /* the newest event that is missing or cannot be read, 0: none */
     uint32_t stride;

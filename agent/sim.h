@@ -95,7 +95,9 @@ void sim_shrink(struct sim *sim, struct sim_script *script, struct sim_result *r
     X(PLUGIN, "plugins", 1, "plugin processes that die")                                           \
     X(MOUNT, "mounts", 1, "mounts that vanish")                                                    \
     X(COMMIT, "commits", 1, "commits that fail")                                                   \
-    X(REQUEST, "requests", 1, "restarts that a user asks for; no fault")                           \
+    X(DAMAGE, "damages", 1, "records of the journal that cannot be read any more")                 \
+    X(REQUEST, "requests", 0,                                                                      \
+      "restarts of tasks, stops of the plugin that are asked for; no fault")                       \
     X(TOGETHER, "together", 1, "events that one turn may take at once; no fault")
 enum sim_bound {
 #define X(name, text, value, what) SIM_BOUND_##name,
@@ -106,12 +108,13 @@ enum sim_bound {
 const char *sim_bound_name(enum sim_bound bound);
 const char *sim_bound_about(enum sim_bound bound);
 
-/* What the two tasks of the alloc are to each other. */
+/* What the two tasks of the alloc are to each other, and the plugin. */
 #define SIM_SHAPES(X)                                                                              \
     X(MAINS, "mains", "two main tasks")                                                            \
     X(LEADER, "leader", "a leader and another main task")                                          \
-    X(SIDECAR, "sidecar", "a main task and a sidecar that starts before it")                       \
-    X(POSTSTOP, "poststop", "a main task and one that runs after it")
+    X(SIDECAR, "sidecar", "a main task and a sidecar before it; the plugin stages nothing")        \
+    X(POSTSTOP, "poststop", "a main task and one that runs after it")                              \
+    X(HOOKS, "hooks", "the same, with hooks in every phase and delays before each stop")
 enum sim_shape {
 #define X(name, text, what) SIM_SHAPE_##name,
     SIM_SHAPES(X)

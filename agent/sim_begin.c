@@ -43,6 +43,7 @@ static void end_payload(struct sim *sim, struct sim_attempt *attempt, int32_t co
     attempt->payload = PAYLOAD_ENDED;
     attempt->shim = SHIM_ENDED;
     attempt->record = (uint8_t)record;
+    attempt->written = record == RECORD_ENDED;
     attempt->code = code;
     attempt->signal = signal;
     attempt->finished_unix_ns = sim_unix_ns(sim);
@@ -150,6 +151,24 @@ static uint32_t hooks_run(const struct task *task)
     return task->started_unix_ns != 0 || task_holds_work(task) ? wanted : 0;
 }
 
+/* Of hooks that run one after the other: those before the one under way, or all when it is over. */
+static uint32_t hooks_before(uint32_t wanted, uint8_t hook, bool over)
+{
+    return over ? wanted : wanted & ((1u << hook) - 1);
+}
+
+/* What the job's author is promised about tries goes on, too. */
+static struct sim_tries tries_of(const struct task *task)
+{
+    return (struct sim_tries){
+        .known = true,
+        .begun_ms = task->interval_ms,
+        .used = task->restart_count,
+        .again_at_ms = task->machine.state == T_BACKOFF ? task->restart_at_ms : 0,
+        .asked = task->restart_wanted ? task->machine.generation : 0,
+    };
+}
+
 static void begin_task(struct sim *sim, const struct sim_whom *whom, uint64_t node_ms)
 {
     struct sim_task_state *state = sim_task_of(sim, whom);
@@ -162,14 +181,15 @@ static void begin_task(struct sim *sim, const struct sim_whom *whom, uint64_t no
     const struct task *task = state->past;
     bool prestarts = task->machine.state == T_PRESTART && task->phase == PHASE_PRESTART;
     state->dead = task->machine.state == T_DEAD;
+    state->tries = tries_of(task);
+    if (state->dead || task->machine.state == T_CLEANUP)
+        state->stopped = hooks_before(task->define.hooks_stop, task->hook, state->dead);
     state->past_hooks = hooks_run(task);
     state->hooked = task_holds_work(task);
     if (prestarts)
-        state->prestarted = task->define.hooks_prestart & ((1u << task->hook) - 1);
+        state->prestarted = hooks_before(task->define.hooks_prestart, task->hook, false);
     else if (task_holds_work(task) && !task->ran)
         state->prestarted = task->define.hooks_prestart;
-    if (task->started_unix_ns != 0)
-        state->first_results = hash_bytes(1, task->results, task->results_bytes);
     if (!task_holds_work(task))
         return;
     if (task->ran)
@@ -179,6 +199,16 @@ static void begin_task(struct sim *sim, const struct sim_whom *whom, uint64_t no
 }
 
 /* --- allocs --- */
+
+/* A member's record was lost in an earlier life, and its alloc brought to an end for it. */
+static bool has_lost(const struct sim_alloc_state *alloc)
+{
+    for (int t = 0; t < alloc->tasks_count; t++) {
+        if (alloc->tasks[t].past == NULL)
+            return true;
+    }
+    return false;
+}
 
 /* Only tasks are left of it, which its removal has reached: there is nothing to bring back. */
 static bool is_removed(const struct sim_alloc_state *alloc)
@@ -222,9 +252,13 @@ static void begin_alloc(struct sim *sim, int number)
             state->after == 0 ? NULL : &sim->allocs[state->after - 1];
         const struct machine *earlier =
             previous == NULL ? NULL : sim_store_find(&sim->store, &previous->id);
-        state->damaged = alloc->assign.condemned;
+        state->damaged = alloc->assign.condemned || has_lost(state);
+        state->reported_status = alloc->client_status;
         state->ended = record->state == A_TERMINAL || record->state == A_DESTROYING;
         state->directory = has_directory(sim, alloc, &state->id);
+        if (state->ended || record->state == A_POSTRUN)
+            state->torn =
+                (uint8_t)hooks_before(alloc->assign.hooks_postrun, alloc->hook, state->ended);
         state->follows =
             record->state == A_WAITING && earlier != NULL && alloc_of(earlier)->ended_unix_ns == 0;
         wish = alloc->destroy_wanted ? WISH_GONE : alloc->stop_wanted ? WISH_STOP : WISH_RUN;
@@ -279,11 +313,14 @@ static void begin_plugin(struct sim *sim, struct sim_plugin_state *state)
         return;
     case P_STOPPING:
         state->alive = !happened(sim, &state->id);
+        state->stop_asked = 1;
+        return;
+    case P_STOPPED:
+        state->stop_asked = 1;
         return;
     case P_ABSENT:
     case P_BACKOFF:
     case P_REJECTED:
-    case P_STOPPED:
     case P_GONE:
     case P_COUNT:
         return;
@@ -360,7 +397,7 @@ static void begin_store(struct sim *sim, const struct sim_start *start)
     struct sim_store *store = &sim->store;
 
     for (size_t i = 0; i < start->kept_count; i++) {
-        const struct sim_kept *kept = &start->kept[i];
+        const struct sim_past *kept = &start->kept[i];
         sim_store_put(store, &kept->id, kept->record);
         if (kept->record != NULL)
             replay_base(sim->replay, &kept->id, kept->record);

@@ -44,13 +44,15 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
 
 void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
 {
+    size_t record_at = 0;
+
     for (size_t i = 0; i < sim->ending_count; i++)
         sim->ending[i]->told = 1;
     sim->ending_count = 0;
     for (size_t i = 0; i < batch->events_count; i++) {
         const struct journal_event *event = &batch->events[i];
         struct sim_whom whom = sim_find(sim, &event->id);
-        const struct machine *record = sim_new_record(batch, &event->id);
+        const struct machine *record = sim_new_record(batch, &event->id, &record_at);
         if (whom.kind == MACHINE_TASK)
             note_task(sim, &whom, event, record);
         if (whom.kind == MACHINE_ALLOC)

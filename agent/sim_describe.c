@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { SIM_TASKS_LOOSE = 256 }; /* with more, a turn for each thing that happens takes too long */
+
 #define SAY(...)                                                                                   \
     do {                                                                                           \
         char line_[SIM_LINE_BYTES];                                                                \
@@ -27,7 +29,7 @@ struct sim_start_figures sim_start_figures(const struct sim_start *start)
     };
 
     for (size_t i = 0; i < start->kept_count; i++) {
-        const struct sim_kept *kept = &start->kept[i];
+        const struct sim_past *kept = &start->kept[i];
         if (kept->record == NULL) {
             figures.damaged++;
             continue;
@@ -74,7 +76,7 @@ void sim_start_describe(const struct sim_start *start, fsm_print *print, void *c
     SAY("%llu payload%s should be alive\n", (unsigned long long)figures.payloads,
         figures.payloads == 1 ? "" : "s");
     for (size_t i = 0; i < start->kept_count; i++) {
-        const struct sim_kept *kept = &start->kept[i];
+        const struct sim_past *kept = &start->kept[i];
         if (kept->record == NULL)
             SAY("damaged: %s %s: its alloc is brought to an end%s\n",
                 machine_kind_name((enum machine_kind)kept->id.kind), kept->id.text,
@@ -86,24 +88,26 @@ struct sim_script sim_start_script(const struct sim_start *start, enum sim_away 
 {
     struct sim_script script = sim_script_default();
 
+    script.start = start;
     script.server = start->server;
     script.away = (uint8_t)away;
+    script.batching = start->tasks_count > SIM_TASKS_LOOSE;
     return script;
 }
 
-const char *sim_start_name(const struct sim_start *start, const struct sim_whom *whom)
+const struct machine_id *sim_start_id(const struct sim_start *start, const struct sim_whom *whom)
 {
     size_t member = (size_t)whom->member;
 
     switch ((enum machine_kind)whom->kind) {
     case MACHINE_PLUGIN:
-        return machine_id_name(&start->plugins[member].id);
+        return &start->plugins[member].id;
     case MACHINE_ALLOC:
-        return start->allocs[(size_t)whom->alloc].id.text;
+        return &start->allocs[(size_t)whom->alloc].id;
     case MACHINE_TASK:
-        return start->tasks[start->allocs[(size_t)whom->alloc].tasks + member].id.text;
+        return &start->tasks[start->allocs[(size_t)whom->alloc].tasks + member].id;
     case MACHINE_VOLUME:
-        return start->claims[start->allocs[(size_t)whom->alloc].claims + member].id.text;
+        return &start->claims[start->allocs[(size_t)whom->alloc].claims + member].id;
     case MACHINE_KIND_COUNT:
         break;
     }

@@ -229,7 +229,7 @@ static void plan_start(struct sim *sim, const struct sim_start *start)
     for (int a = 0; a < sim->allocs_count; a++)
         plan_start_alloc(sim, &start->allocs[a], &sim->allocs[a]);
     for (int t = 0; t < sim->tasks_count; t++) {
-        const struct machine *record = sim_kept_record(start->tasks[t].kept);
+        const struct machine *record = sim_past_record(start->tasks[t].kept);
         sim->tasks[t].id = start->tasks[t].id;
         sim->tasks[t].plan = &start->tasks[t].plan;
         sim->tasks[t].past = record == NULL ? NULL : task_of(record);
@@ -241,7 +241,7 @@ static void plan_start(struct sim *sim, const struct sim_start *start)
         sim->claims[c].disk = start->claims[c].disk;
     }
     for (int p = 0; p < sim->plugins_count; p++) {
-        const struct machine *record = sim_kept_record(start->plugins[p].kept);
+        const struct machine *record = sim_past_record(start->plugins[p].kept);
         sim->plugins[p].id = start->plugins[p].id;
         sim->plugins[p].stages = start->plugins[p].stages;
         sim->plugins[p].past = record == NULL ? NULL : plugin_of(record);

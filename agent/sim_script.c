@@ -3,6 +3,7 @@
  *
  * What a line does not say is as the defaults here have it; only what differs is printed.
  */
+#include "agent/sim_start.h"
 #include "agent/sim_words.h"
 
 #include "fsm/alloc.h"
@@ -112,6 +113,8 @@ const char *sim_server_name(unsigned server)
 
 struct machine_id sim_whom_id(const struct sim_script *script, const struct sim_whom *whom)
 {
+    if (script->start != NULL)
+        return *sim_start_id(script->start, whom);
     if (whom->kind == MACHINE_PLUGIN)
         return machine_id_join(MACHINE_PLUGIN, "csi", script->plugins[(unsigned)whom->member].name);
     const struct sim_alloc *alloc = &script->allocs[(unsigned)whom->alloc];

@@ -284,6 +284,7 @@ enum sim_away {
     SIM_AWAY_COUNT,
 };
 
+struct sim_start;
 struct sim_script {
     uint64_t seed;                   /* of latencies, jitters and drawn fates */
     uint64_t heal_ms;                /* when all faults end */
@@ -292,6 +293,7 @@ struct sim_script {
     uint8_t latency;                 /* 0: each call takes 1 ms, 1: drawn */
     uint8_t batching;                /* 0: a turn for each thing that happens, 1: drawn */
     uint8_t fate_of_cut;             /* work under way at a crash: 0 drawn, 1 happens, 2 does not */
+    const struct sim_start *start;   /* a journal: whose machines are meant; NULL: those below */
     uint8_t away;                    /* a world from a journal: enum sim_away */
     uint32_t cut_down_ms;            /* and for how long */
     uint8_t varied;                  /* crashes were added: only what is `always` so is judged */

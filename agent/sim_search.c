@@ -74,11 +74,14 @@ static const struct {
     bool server;
     uint8_t faults, crashes, requests, together;
 } plans[] = {
-    {"any fault", SIM_SHAPE_MAINS, false, 1, 1, 1, 1},
+    {"any fault", SIM_SHAPE_MAINS, false, 1, 1, 0, 1},
     {"any fault, with a server", SIM_SHAPE_MAINS, true, 1, 1, 0, 1},
     {"any fault, a leader", SIM_SHAPE_LEADER, false, 1, 1, 0, 1},
     {"any fault, a sidecar", SIM_SHAPE_SIDECAR, false, 1, 1, 0, 1},
+    {"any fault, hooks and delays", SIM_SHAPE_HOOKS, false, 1, 1, 0, 1},
+    {"any fault and request, a poststop task", SIM_SHAPE_POSTSTOP, false, 1, 1, 1, 1},
     {"any two faults, a poststop task", SIM_SHAPE_POSTSTOP, false, 2, 2, 0, 1},
+    {"any fault, events together, a poststop task", SIM_SHAPE_POSTSTOP, true, 1, 1, 0, 2},
 };
 
 const char *sim_search_plan(size_t number, struct sim_search *ret_search)

@@ -77,49 +77,57 @@ struct search_world {
     uint8_t assigned;           /* the alloc was accepted once */
     uint8_t ended, gone;        /* it was terminal once; it was removed */
     uint8_t spec;               /* its specification is in the journal */
+    uint8_t torn;               /* a record of it was damaged */
     uint8_t directory;
     uint8_t staged, mounted, snatched, claimed;
     uint8_t late; /* calls of the volume that nobody waits for any more: a bit each, by effect */
     uint8_t left[SIM_BOUND_COUNT]; /* of what may still happen */
+    uint8_t pad[2];
 };
 _Static_assert(sizeof(struct search_world) ==
-                   SEARCH_TASKS * sizeof(struct search_task) + 4 + 14 + SIM_BOUND_COUNT,
+                   SEARCH_TASKS * sizeof(struct search_task) + 4 + 15 + SIM_BOUND_COUNT + 2,
                "equal worlds are equal bytes");
 
 /* --- moves --- */
 
-/*      name      what it is about, after its machine           posts   heals: goes on in a world
- * without faults that nobody asks anything */
+/* Price: which bound pays for it, COUNT: it is free.  Posts: events for the core come with it.
+ * Heals: it goes on in a world without faults in which nobody asks for anything.
+ *    name     what happens                                        price   posts  heals */
 #define SEARCH_MOVES(X)                                                                            \
-    X(NOTHING, "nothing", false, false)                                                            \
-    X(START, "the daemon starts", false, true)                                                     \
-    X(SWEEP, "the daemon ends what belongs to nobody", true, true)                                 \
-    X(DIE, "the daemon is killed", false, false)                                                   \
-    X(BOOT, "the host reboots", false, false)                                                      \
-    X(TURN, "the turn is tried again", true, true)                                                 \
-    X(DONE, "the call is done", true, true)                                                        \
-    X(FAIL, "the call fails", true, false)                                                         \
-    X(SPAWN, "a shim is made", false, true)                                                        \
-    X(RUN, "the shim starts the payload", false, true)                                             \
-    X(UNFIT, "the shim finds that the program cannot be executed", false, false)                   \
-    X(EXIT, "the payload ends", false, true)                                                       \
-    X(FORGET, "the payload ends, and its shim before it has written so", false, false)             \
-    X(SHIM, "the shim dies", false, false)                                                         \
-    X(SEE, "the daemon sees the end", true, true)                                                  \
-    X(LATE, "a call that nobody waits for happens after all", false, true)                         \
-    X(VANISH, "a call that nobody waits for never happens", false, true)                           \
-    X(PLUGIN, "the plugin dies", true, false)                                                      \
-    X(SNATCH, "the mount vanishes", false, false)                                                  \
-    X(TIMER, "the timer is due", true, true)                                                       \
-    X(OVERDUE, "the timer is due although a call is under way", true, false)                       \
-    X(ASSIGN, "the alloc is assigned", true, false)                                                \
-    X(CONFIRM, "the server still wants the alloc", true, true)                                     \
-    X(STOP, "the alloc is to stop", true, false)                                                   \
-    X(DESTROY, "the alloc is to be gone", true, false)                                             \
-    X(RESTART, "a user restarts the alloc", true, false)                                           \
-    X(DETACH, "the server asks for the volume to be detached", true, false)
+    X(NOTHING, "nothing", COUNT, false, false)                                                     \
+    X(START, "the daemon starts", COUNT, false, true)                                              \
+    X(SWEEP, "the daemon ends what belongs to nobody", COUNT, true, true)                          \
+    X(DIE, "the daemon is killed", CRASH, false, false)                                            \
+    X(BOOT, "the host reboots", BOOT, false, false)                                                \
+    X(TURN, "the turn is tried again", COUNT, true, true)                                          \
+    X(DONE, "the call is done", COUNT, true, true)                                                 \
+    X(FAIL, "the call fails", CALL, true, false)                                                   \
+    X(SPAWN, "a shim is made", COUNT, false, true)                                                 \
+    X(RUN, "the shim starts the payload", COUNT, false, true)                                      \
+    X(UNFIT, "the shim finds that the program cannot be executed", CALL, false, false)             \
+    X(EXIT, "the payload ends", COUNT, false, true)                                                \
+    X(FORGET, "the payload ends, and its shim before it has written so", SHIM, false, false)       \
+    X(SHIM, "the shim dies", SHIM, false, false)                                                   \
+    X(SEE, "the daemon sees the end", COUNT, true, true)                                           \
+    X(LATE, "a call that nobody waits for happens after all", COUNT, false, true)                  \
+    X(VANISH, "a call that nobody waits for never happens", COUNT, false, true)                    \
+    X(PLUGIN, "the plugin dies", PLUGIN, true, false)                                              \
+    X(SNATCH, "the mount vanishes", MOUNT, false, false)                                           \
+    X(TIMER, "the timer is due", COUNT, true, true)                                                \
+    X(OVERDUE, "the timer is due although a call is under way", CALL, true, false)                 \
+    X(ASSIGN, "the alloc is assigned", COUNT, true, false)                                         \
+    X(CONFIRM, "the server still wants the alloc", COUNT, true, true)                              \
+    X(STOP, "the alloc is to stop", COUNT, true, false)                                            \
+    X(DESTROY, "the alloc is to be gone", COUNT, true, false)                                      \
+    X(RESTART, "a user asks for a restart", REQUEST, true, false)                                  \
+    X(DETACH, "the server asks for the volume to be detached", COUNT, true, false)                 \
+    X(SIGNAL, "a user sends a signal", COUNT, true, false)                                         \
+    X(VAIN, "a user asks for a restart in vain", COUNT, true, false)                               \
+    X(UNPLUG, "an operator stops the plugin", REQUEST, true, false)                                \
+    X(REMOVE, "an operator removes the plugin", REQUEST, true, false)                              \
+    X(TEAR, "its record in the journal is damaged, the daemon is killed", DAMAGE, false, false)
 enum search_move_kind {
-#define X(name, text, posts, heals) MOVE_##name,
+#define X(name, text, price, posts, heals) MOVE_##name,
     SEARCH_MOVES(X)
 #undef X
         SEARCH_MOVE_COUNT,

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { KILL_MS = 5000, RESTART_DELAY_MS = 1000 };
+enum { KILL_MS = 5000, RESTART_DELAY_MS = 1000, DELAY_MS = 1000 };
 
 static const char *name_of(const struct search *search, unsigned who)
 {
@@ -31,6 +31,7 @@ static struct alloc_member member_of(const struct search *search, unsigned who)
         member.lifecycle = second ? LIFECYCLE_PRESTART : LIFECYCLE_MAIN;
         break;
     case SIM_SHAPE_POSTSTOP:
+    case SIM_SHAPE_HOOKS:
         member.lifecycle = second ? LIFECYCLE_POSTSTOP : LIFECYCLE_MAIN;
         break;
     case SIM_SHAPE_COUNT:
@@ -57,6 +58,12 @@ static struct task_define define_of(const struct search *search, unsigned who)
         .driver = "raw_exec",
     };
 
+    if (search->asked->shape == SIM_SHAPE_HOOKS) {
+        uint32_t both = 1u << TASK_HOOK_VALIDATE | 1u << TASK_HOOK_TASK_DIR;
+        define.hooks_prestart = define.hooks_poststart = define.hooks_prekill = both;
+        define.hooks_exited = define.hooks_stop = both;
+        define.shutdown_delay_ms = DELAY_MS;
+    }
     return define;
 }
 
@@ -91,6 +98,10 @@ void search_assign(struct search *search)
 
     memset(&place, 0, sizeof(place));
     assign->hooks_prerun = assign->hooks_destroy = 1u << ALLOC_HOOK_ALLOC_DIR;
+    if (search->asked->shape == SIM_SHAPE_HOOKS) {
+        assign->hooks_prekill = 1u << ALLOC_HOOK_ALLOC_DIR;
+        assign->shutdown_delay_ms = DELAY_MS;
+    }
     assign->may_start = 1;
     assign->batch = 1;
     add_members(search, assign);

@@ -56,6 +56,11 @@ static int apply_task(struct search *search, unsigned task, const struct lane *l
     return 0;
 }
 
+static bool stages(const struct search *search)
+{
+    return search->asked->shape != SIM_SHAPE_SIDECAR;
+}
+
 static int apply_volume(struct search *search, uint8_t effect)
 {
     struct search_world *world = &search->world;
@@ -73,7 +78,7 @@ static int apply_volume(struct search *search, uint8_t effect)
         world->staged = 1;
         return 0;
     case VX_PUBLISH:
-        if (!world->staged)
+        if (!world->staged && stages(search))
             return ERR_REFUSED;
         world->mounted = 1;
         world->snatched = 0;
@@ -196,7 +201,7 @@ static void answer_plugin(struct search *search, const struct lane *lane, int co
     };
     struct failure failure = search_failure(code, !hard, "it failed");
     struct started started = {.payload_pid = 77};
-    struct plugin_identity identity = {.staging = 1, .healthy = 1, .version = "1.0"};
+    struct plugin_identity identity = {.staging = stages(search), .healthy = 1, .version = "1.0"};
     const void *payload = NULL;
 
     if (code != 0)

@@ -83,7 +83,8 @@ static void check_exit(struct search *search, unsigned who, const struct task *b
                 (int)after->exit.code);
     if (!after->exit.known && after->exit.code == 0)
         VIOLATE(8, "an unknown end of %s is reported as success", name);
-    if (!after->exit.known && attempt->record == RECORD_OF_END)
+    if (!after->exit.known && attempt->record == RECORD_OF_END &&
+        !search->world.tasks[who_task(who)].unseen)
         VIOLATE(8, "the exit record of %s was there and was not read", name);
     search->ends[who_task(who)] = attempt;
 }
@@ -446,6 +447,12 @@ static bool alloc_rests(struct search *search, struct rest *rest)
                                       : "the alloc does not get on");
 }
 
+/* Whatever waits for such a plugin waits for an operator. */
+static bool is_given_up(const struct machine *plugin)
+{
+    return plugin == NULL || plugin->state == P_REJECTED || plugin->state == P_STOPPED;
+}
+
 bool search_at_rest(struct search *search, const char **ret_why, unsigned *ret_invariant)
 {
     const struct machine *plugin = search_record(search, WHO_PLUGIN);
@@ -454,11 +461,12 @@ bool search_at_rest(struct search *search, const char **ret_why, unsigned *ret_i
 
     if (!search->world.up || search->world.unswept || agent_has_work(search->core))
         (void)miss(&rest, 35, "the daemon has work that it does not do");
-    else if (plugin != NULL && plugin->state == P_REJECTED && no_calls(search))
-        at_rest = true; /* whatever waits for it waits for an operator */
+    else if (is_given_up(plugin) && no_calls(search))
+        at_rest = search->world.plugin_generation == 0 || plugin != NULL ||
+                  miss(&rest, 1, "the plugin was removed, and its process lives");
     else if (alloc_rests(search, &rest))
         at_rest = no_calls(search) || miss(&rest, 35, "a call is not answered");
-    bool served = plugin != NULL && (plugin->state == P_READY || plugin->state == P_REJECTED);
+    bool served = is_given_up(plugin) || plugin->state == P_READY;
     if (at_rest && !served)
         at_rest = miss(&rest, 32, "the plugin does not get ready");
     if (at_rest && search->world.late != 0)

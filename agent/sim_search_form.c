@@ -217,7 +217,7 @@ static void rank_generations(struct draft *draft, unsigned who)
         for (unsigned i = 0; i < SEARCH_ATTEMPTS; i++)
             number_add(&generations, &draft->world.tasks[who_task(who)].attempts[i].generation);
     }
-    if (who == WHO_PLUGIN)
+    if (who == WHO_PLUGIN && record != NULL)
         number_add(&generations, &draft->world.plugin_generation);
     (void)rank(&generations); /* the record's own is the highest, so that the next one is new */
 }
@@ -433,4 +433,5 @@ void search_load(struct search *search, const struct search_form *form)
     bytes = shelf_get(&search->shelves[PART_WORLD], form->parts[PART_WORLD], &length);
     check(length == sizeof(search->world));
     memcpy(&search->world, bytes, length);
+    search->core->restored = search->core->turned = search->world.up;
 }

@@ -9,9 +9,10 @@
 
 static const struct {
     const char *about;
+    uint8_t price;
     bool posts, heals;
 } kinds[SEARCH_MOVE_COUNT] = {
-#define X(name, text, posts, heals) [MOVE_##name] = {text, posts, heals},
+#define X(name, text, price, posts, heals) [MOVE_##name] = {text, SIM_BOUND_##price, posts, heals},
     SEARCH_MOVES(X)
 #undef X
 };
@@ -25,50 +26,21 @@ bool search_heals(const struct search_move *move)
 
 enum sim_bound search_price(enum search_move_kind kind)
 {
-    switch (kind) {
-    case MOVE_DIE:
-        return SIM_BOUND_CRASH;
-    case MOVE_BOOT:
-        return SIM_BOUND_BOOT;
-    case MOVE_FAIL:
-    case MOVE_UNFIT:
-    case MOVE_OVERDUE:
-        return SIM_BOUND_CALL;
-    case MOVE_FORGET:
-    case MOVE_SHIM:
-        return SIM_BOUND_SHIM;
-    case MOVE_PLUGIN:
-        return SIM_BOUND_PLUGIN;
-    case MOVE_SNATCH:
-        return SIM_BOUND_MOUNT;
-    case MOVE_RESTART:
-        return SIM_BOUND_REQUEST;
-    case MOVE_NOTHING:
-    case MOVE_START:
-    case MOVE_SWEEP:
-    case MOVE_TURN:
-    case MOVE_DONE:
-    case MOVE_SPAWN:
-    case MOVE_RUN:
-    case MOVE_EXIT:
-    case MOVE_SEE:
-    case MOVE_LATE:
-    case MOVE_VANISH:
-    case MOVE_TIMER:
-    case MOVE_ASSIGN:
-    case MOVE_CONFIRM:
-    case MOVE_STOP:
-    case MOVE_DESTROY:
-    case MOVE_DETACH:
-    case SEARCH_MOVE_COUNT:
-        return SIM_BOUND_COUNT;
-    }
-    unreachable("move");
+    return (enum sim_bound)kinds[kind].price;
 }
 
 static bool is_fault(enum sim_bound bound)
 {
     return bound != SIM_BOUND_REQUEST && bound != SIM_BOUND_TOGETHER;
+}
+
+/* What cannot happen any more is the same, however much of it was allowed. */
+static void clamp(struct search_world *world)
+{
+    for (int bound = 0; bound < SIM_BOUND_COUNT; bound++) {
+        if (is_fault((enum sim_bound)bound) && world->left[bound] > world->left[SIM_BOUND_FAULTS])
+            world->left[bound] = world->left[SIM_BOUND_FAULTS];
+    }
 }
 
 void search_pay(struct search_world *world, enum sim_bound bound)
@@ -80,11 +52,7 @@ void search_pay(struct search_world *world, enum sim_bound bound)
     if (!is_fault(bound))
         return;
     world->left[SIM_BOUND_FAULTS]--;
-    for (int other = 0; other < SIM_BOUND_COUNT; other++) {
-        /* What cannot happen any more is the same, however much of it was allowed. */
-        if (is_fault((enum sim_bound)other) && world->left[other] > world->left[SIM_BOUND_FAULTS])
-            world->left[other] = world->left[SIM_BOUND_FAULTS];
-    }
+    clamp(world);
 }
 
 void search_begin(struct search *search)
@@ -92,11 +60,7 @@ void search_begin(struct search *search)
     memset(&search->world, 0, sizeof(search->world));
     memcpy(search->world.left, search->asked->bounds, sizeof(search->world.left));
     search->world.left[SIM_BOUND_TOGETHER] = 0; /* not used up */
-    for (int bound = 0; bound < SIM_BOUND_COUNT; bound++) {
-        if (is_fault((enum sim_bound)bound) &&
-            search->world.left[bound] > search->world.left[SIM_BOUND_FAULTS])
-            search->world.left[bound] = search->world.left[SIM_BOUND_FAULTS];
-    }
+    clamp(&search->world);
 }
 
 /* --- which moves there are --- */
@@ -126,8 +90,7 @@ static void add(struct listing *list, enum search_move_kind kind, unsigned who, 
     /* That it was the last try is not kept. */
     if (!kinds[kind].posts || (kind == MOVE_FAIL && search_how(how) == HOW_LAST))
         return;
-    /* The turn asks for timers by itself; an alloc that is assigned comes with a blob of its own.
-     */
+    /* The turn asks for timers by itself; an alloc comes with a blob, which is not kept. */
     bool alone =
         kind == MOVE_TURN || kind == MOVE_TIMER || kind == MOVE_OVERDUE || kind == MOVE_ASSIGN;
     if (!alone &&
@@ -259,10 +222,39 @@ static void add_control(struct listing *list)
         add(list, MOVE_STOP, WHO_ALLOC, 0);
     if (!alloc->destroy_wanted)
         add(list, MOVE_DESTROY, WHO_ALLOC, 0);
-    if (record->state == A_RUNNING)
-        add(list, MOVE_RESTART, WHO_ALLOC, 0);
-    if (search_record(search, WHO_VOLUME) != NULL && search->world.left[SIM_BOUND_REQUEST] > 0)
+}
+
+/* Requests that change nothing are made as long as others may be. */
+static void add_requests(struct listing *list)
+{
+    const struct search *search = list->search;
+    const struct machine *alloc = search_record(search, WHO_ALLOC);
+
+    if (search->world.left[SIM_BOUND_REQUEST] == 0)
+        return;
+    if (alloc != NULL)
+        add(list, alloc->state == A_RUNNING ? MOVE_RESTART : MOVE_VAIN, WHO_ALLOC, 0);
+    for (unsigned who = WHO_TASK_A; who <= WHO_TASK_B; who++) {
+        const struct machine *task = search_record(search, who);
+        if (task == NULL)
+            continue;
+        add(list, task->state == T_RUNNING ? MOVE_RESTART : MOVE_VAIN, who, 0);
+        add(list, MOVE_SIGNAL, who, 0);
+    }
+    if (search_record(search, WHO_VOLUME) != NULL)
         add(list, MOVE_DETACH, WHO_VOLUME, 0);
+    if (search_record(search, WHO_PLUGIN) != NULL) {
+        add(list, MOVE_UNPLUG, WHO_PLUGIN, 0);
+        add(list, MOVE_REMOVE, WHO_PLUGIN, 0);
+    }
+}
+
+static void add_damages(struct listing *list)
+{
+    for (unsigned who = 0; who < WHO_COUNT; who++) {
+        if (search_record(list->search, who) != NULL)
+            add(list, MOVE_TEAR, who, 0);
+    }
 }
 
 size_t search_moves(struct search *search, struct search_move *moves)
@@ -293,8 +285,10 @@ size_t search_moves(struct search *search, struct search_move *moves)
     add(&list, MOVE_BOOT, 0, 0);
     if (has_marks(world))
         add(&list, MOVE_BOOT, 0, 1);
+    add_damages(&list);
     if (world->up) {
         add_control(&list);
+        add_requests(&list);
         add_deaths(&list);
     } else {
         add(&list, MOVE_START, 0, 0);

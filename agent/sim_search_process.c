@@ -257,7 +257,7 @@ void search_driver_fail(struct search *search, unsigned who, enum search_how how
         search_spawn(search, who);
         called(search, who)->shim = SEEN_NO_SHIM;
     }
-    if (how == HOW_LAST && attempt != NULL && attempt->payload == PAYLOAD_LIVES)
+    if (how == HOW_LAST)
         search->world.tasks[who_task(who)].unseen = 1;
     answer_failed(search, who, effect, how == HOW_HARD ? ERR_INVALID : ERR_IO, how != HOW_HARD);
 }

@@ -59,6 +59,12 @@ static void reduce_exit(struct task *task)
     task->exit.code = task->exit_seen && !well;
 }
 
+static bool runs_hooks(uint8_t state)
+{
+    return state == T_PRESTART || state == T_RUNNING || state == T_PREKILL || state == T_EXITED ||
+           state == T_CLEANUP;
+}
+
 static void reduce_task(struct task *task)
 {
     uint8_t state = task->machine.state;
@@ -71,6 +77,8 @@ static void reduce_task(struct task *task)
     task->finished_unix_ns = task->last_restart_unix_ns = 0;
     task->restarts = 0;
     task->verdict = TASK_UNDECIDED; /* of the step that asks */
+    if (!runs_hooks(state))
+        task->phase = task->hook = 0;
     memset(&task->process, 0, sizeof(task->process));
     memset(task->events, 0, sizeof(task->events));
     task->events_count = 0;
@@ -235,7 +243,10 @@ void search_reduce(struct machine *const *records, struct search_world *world,
     }
     for (unsigned t = 0; t < SEARCH_TASKS; t++)
         reduce_processes(&world->tasks[t], records[WHO_TASK_A + t], rules);
-    if (world->mounted || records[WHO_VOLUME] == NULL)
+    if (records[WHO_ALLOC] == NULL && records[WHO_VOLUME] == NULL && records[WHO_TASK_A] == NULL &&
+        records[WHO_TASK_B] == NULL && world->gone)
+        world->torn = 0;
+    if (world->mounted || (records[WHO_VOLUME] == NULL && !world->torn))
         world->snatched = 0;
     if (!rules->server)
         world->fresh = 0;

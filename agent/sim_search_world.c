@@ -178,18 +178,21 @@ static void start(struct search *search)
         agent_adopt(search->core, "a");
     search_define_plugin(search);
     turn(search);
-    world->unswept = search_may_sweep(search);
+    world->unswept = world->torn || search_may_sweep(search);
 }
 
 /* What the daemon had in memory is gone. */
 static void forget_memory(struct search *search)
 {
-    for (unsigned who = 0; who < WHO_COUNT; who++) {
+    for (unsigned who = 0; who < WHO_COUNT; who++) { /* what is left is read in this order */
         struct slot *slot = search_slot(search, who);
-        if (slot != NULL)
-            memset(slot->lanes, 0, sizeof(slot->lanes));
-        if (slot != NULL && slot->record == NULL)
-            slot_remove(search->core, slot);
+        struct machine *record = slot == NULL ? NULL : slot->record;
+        if (slot == NULL)
+            continue;
+        slot->record = NULL;
+        slot_remove(search->core, slot);
+        if (record != NULL)
+            slot_add(search->core, &search->ids[who])->record = record;
     }
     search->core->queue.count = search->core->queue.bytes_used = 0;
     blobs_clear(&search->core->specs);
@@ -265,11 +268,25 @@ static void set_timer(struct search *search, unsigned who, uint64_t at_ms)
 
 static void ask(struct search *search, unsigned who, uint8_t event)
 {
+    const struct fsm_def *def = fsm_definition((enum machine_kind)search->ids[who].kind);
     struct request why = {.text = "asked for"};
-    bool empty = who == WHO_VOLUME || event == AE_DESTROY;
+    bool empty = def->events[event].payload == PAYLOAD_NONE;
+    bool request = def->events[event].class == FSM_REQUEST;
 
     agent_ask(search->core, &search->ids[who], event, empty ? NULL : &why,
-              search->asked->server && who == WHO_ALLOC ? 0 : REPLY_TOKEN);
+              request ? REPLY_TOKEN : 0);
+}
+
+/* Nobody sees it before the next start. */
+static void tear(struct search *search, unsigned who)
+{
+    if (search->world.up)
+        die(search, 0);
+    slot_remove(search->core, search_slot(search, who));
+    if (who != WHO_PLUGIN)
+        search->world.torn = 1;
+    else if (search->world.plugin_generation != 0)
+        search->world.plugin_generation = 2; /* counting starts again, and it is not the first */
 }
 
 static void process_move(struct search *search, const struct search_move *move)
@@ -342,12 +359,27 @@ static void make(struct search *search, const struct search_move *move)
         return;
     case MOVE_STOP:
         ask(search, WHO_ALLOC, AE_STOP);
+        if (search->asked->server && !search->world.fresh) /* one answer says both */
+            agent_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
         return;
     case MOVE_DESTROY:
         ask(search, WHO_ALLOC, AE_DESTROY);
         return;
     case MOVE_RESTART:
-        ask(search, WHO_ALLOC, AE_RESTART);
+    case MOVE_VAIN:
+        ask(search, move->who, move->who == WHO_ALLOC ? AE_RESTART : TE_RESTART);
+        return;
+    case MOVE_SIGNAL:
+        ask(search, move->who, TE_SIGNAL);
+        return;
+    case MOVE_UNPLUG:
+        ask(search, WHO_PLUGIN, PE_STOP);
+        return;
+    case MOVE_REMOVE:
+        ask(search, WHO_PLUGIN, PE_REMOVE);
+        return;
+    case MOVE_TEAR:
+        tear(search, move->who);
         return;
     case MOVE_DETACH:
         ask(search, WHO_VOLUME, VE_DETACH);

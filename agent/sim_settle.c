@@ -145,10 +145,14 @@ static bool is_settled(struct sim *sim, struct finding *finding)
         return miss(finding, 35, "daemon", "", "is not up");
     if (sim->retry_at_ms != 0 || agent_has_work(sim->core))
         return miss(finding, 35, "daemon", "", "has work it does not do");
-    for (int a = 0; a < sim->allocs_count; a++) {
+    for (int i = 0; i < sim->allocs_count; i++) {
+        /* What was missing last is asked first: it mostly is what is missing still. */
+        int a = (sim->unsettled + i) % sim->allocs_count;
         if (!alloc_is_settled(sim, a, finding) ||
-            (sim->script->server && !status_is_settled(sim, a, finding)))
+            (sim->script->server && !status_is_settled(sim, a, finding))) {
+            sim->unsettled = a;
             return false;
+        }
     }
     for (int p = 0; p < sim->plugins_count; p++) {
         const struct machine *record = agent_find(sim->core, &sim->plugins[p].id);

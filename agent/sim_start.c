@@ -76,9 +76,9 @@ struct loading {
     struct ids allocs, tasks, claims, plugins;
 };
 
-static struct sim_kept *keep(struct sim_start *start, const struct machine_id *id)
+static struct sim_past *keep(struct sim_start *start, const struct machine_id *id)
 {
-    struct sim_kept *kept = ADD(start->kept, start->kept_count);
+    struct sim_past *kept = ADD(start->kept, start->kept_count);
 
     kept->id = *id;
     return kept;
@@ -87,7 +87,7 @@ static struct sim_kept *keep(struct sim_start *start, const struct machine_id *i
 static bool take_record(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     struct loading *loading = ctx;
-    struct sim_kept *kept = keep(loading->start, id);
+    struct sim_past *kept = keep(loading->start, id);
 
     kept->size = fsm_record_size(record);
     kept->record = malloc(kept->size);
@@ -155,7 +155,7 @@ static void name_members(struct loading *loading, const char *id, const struct a
     }
 }
 
-static void name_kept(struct loading *loading, const struct sim_kept *kept)
+static void name_kept(struct loading *loading, const struct sim_past *kept)
 {
     const struct machine *record = kept->record;
 
@@ -183,7 +183,7 @@ static void name_kept(struct loading *loading, const struct sim_kept *kept)
     name_id(&loading->allocs, machine_id_owner(&kept->id));
 }
 
-static const struct sim_kept *find_kept(const struct sim_start *start, const struct machine_id *id)
+static const struct sim_past *find_kept(const struct sim_start *start, const struct machine_id *id)
 {
     /* The id is the first member of what is kept. */
     return start->kept_count == 0
@@ -301,10 +301,10 @@ static void place_allocs(struct loading *loading)
         struct sim_started_alloc *alloc = ADD(start->allocs, start->allocs_count);
         alloc->id = loading->allocs.items[a];
         alloc->kept = find_kept(start, &alloc->id);
-        alloc->plan = alloc_plan(sim_kept_record(alloc->kept));
+        alloc->plan = alloc_plan(sim_past_record(alloc->kept));
         alloc->tasks = first_of(&loading->tasks, &alloc->id, &alloc->tasks_count);
         alloc->claims = first_of(&loading->claims, &alloc->id, &alloc->claims_count);
-        const struct machine *record = sim_kept_record(alloc->kept);
+        const struct machine *record = sim_past_record(alloc->kept);
         if (record == NULL || alloc_of(record)->assign.previous[0] == '\0')
             continue;
         struct machine_id previous =
@@ -322,13 +322,13 @@ static void place_members(struct loading *loading)
         struct sim_started_task *task = ADD(start->tasks, start->tasks_count);
         task->id = loading->tasks.items[t];
         task->kept = find_kept(start, &task->id);
-        task->plan = task_plan(&task->id, sim_kept_record(task->kept));
+        task->plan = task_plan(&task->id, sim_past_record(task->kept));
     }
     for (size_t c = 0; c < loading->claims.count; c++) {
         struct sim_started_claim *claim = ADD(start->claims, start->claims_count);
         claim->id = loading->claims.items[c];
         claim->kept = find_kept(start, &claim->id);
-        claim->disk = disk_of(start, &loading->plugins, sim_kept_record(claim->kept));
+        claim->disk = disk_of(start, &loading->plugins, sim_past_record(claim->kept));
         claim->plugin = start->disks[claim->disk].plugin;
     }
 }
@@ -341,12 +341,12 @@ static void place_plugins(struct loading *loading)
         struct sim_started_plugin *plugin = ADD(start->plugins, start->plugins_count);
         plugin->id = loading->plugins.items[p];
         plugin->kept = find_kept(start, &plugin->id);
-        const struct machine *record = sim_kept_record(plugin->kept);
+        const struct machine *record = sim_past_record(plugin->kept);
         plugin->stages = record != NULL && plugin_of(record)->identity.staging;
     }
     /* One that has not identified itself yet may have staged all the same. */
     for (size_t c = 0; c < start->claims_count; c++) {
-        const struct machine *record = sim_kept_record(start->claims[c].kept);
+        const struct machine *record = sim_past_record(start->claims[c].kept);
         if (record != NULL && volume_of(record)->staged)
             start->plugins[start->claims[c].plugin].stages = true;
     }

@@ -60,7 +60,7 @@ bool sim_exhaust_start(struct sim *sim, struct sim_script *script, uint64_t poin
                        struct sim_tally *tally, struct sim_reach *ret_reach,
                        struct sim_result *ret_result);
 
-/* The name of machine WHOM, as sim_whom_name gives it for worlds that begin from nothing. */
-const char *sim_start_name(const struct sim_start *start, const struct sim_whom *whom);
+/* Who WHOM is, borrowed: sim_whom_id of its scripts. */
+const struct machine_id *sim_start_id(const struct sim_start *start, const struct sim_whom *whom);
 
 #endif

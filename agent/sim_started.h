@@ -11,7 +11,7 @@
 #include "fsm/volume.h"
 
 /* A record as it was stored. */
-struct sim_kept {
+struct sim_past {
     struct machine_id id;
     struct machine *record; /* NULL: it cannot be read */
     uint32_t size;
@@ -20,19 +20,19 @@ struct sim_kept {
 struct sim_started_task {
     struct machine_id id;
     struct sim_task plan;
-    const struct sim_kept *kept; /* NULL: there is no record */
+    const struct sim_past *kept; /* NULL: there is no record */
 };
 
 struct sim_started_claim {
     struct machine_id id;
-    const struct sim_kept *kept;
+    const struct sim_past *kept;
     uint16_t plugin, disk;
 };
 
 struct sim_started_alloc {
     struct machine_id id;
     struct sim_alloc plan; /* its members are below */
-    const struct sim_kept *kept;
+    const struct sim_past *kept;
     size_t tasks, claims; /* the first ones */
     uint16_t tasks_count, claims_count;
     uint16_t after; /* alloc it waits for + 1, 0: none that is here */
@@ -43,7 +43,7 @@ struct sim_started_alloc {
 
 struct sim_started_plugin {
     struct machine_id id;
-    const struct sim_kept *kept;
+    const struct sim_past *kept;
     bool stages;
 };
 
@@ -53,7 +53,7 @@ struct sim_started_disk {
 };
 
 struct sim_start {
-    struct sim_kept *kept; /* in order of kind and id */
+    struct sim_past *kept; /* in order of kind and id */
     size_t kept_count;
     struct sim_started_alloc *allocs; /* in order of their ids, as all of them */
     struct sim_started_task *tasks;
@@ -71,7 +71,7 @@ struct sim_start {
 };
 
 /* The record of a kept machine, NULL if there is none that can be read. */
-static inline const struct machine *sim_kept_record(const struct sim_kept *kept)
+static inline const struct machine *sim_past_record(const struct sim_past *kept)
 {
     return kept == NULL ? NULL : kept->record;
 }

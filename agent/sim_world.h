@@ -300,6 +300,7 @@ struct sim {
 
     /* Faults. */
     bool healed, draining;
+    int unsettled; /* alloc that was found so last */
     uint64_t quiet_since_ms;
     uint32_t points; /* crash points that this incarnation has passed */
     uint32_t commits_to_fail;
@@ -522,6 +523,10 @@ void sim_reply(struct sim *sim, uint64_t reply, bool ok);
 void sim_status_changed(struct sim *sim);
 void sim_alloc_ended(struct sim *sim, const struct machine_id *id);
 void sim_watch_previous(struct sim *sim, const struct effect *effect);
+
+/* --- sim_give.c: what the core is told of allocs and plugins --- */
+
+void sim_give(struct sim *sim, int alloc);
 void sim_define_plugins(struct sim *sim);
 void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign);
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,
@@ -545,9 +550,10 @@ void sim_check_effect(struct sim *sim, const struct effect *effect, const struct
 void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct exited *exited);
 void sim_check_push(struct sim *sim, int alloc, uint64_t digest, uint8_t status);
 
-/* The record of ID that BATCH stores, NULL if it stores none. */
-const struct machine *sim_new_record(const struct journal_batch *batch,
-                                     const struct machine_id *id);
+/* The record of ID that BATCH stores, NULL if it stores none.  Records are stored in the order of
+ * their first events, so the next one is mostly wanted next; AT is where the last one was. */
+const struct machine *sim_new_record(const struct journal_batch *batch, const struct machine_id *id,
+                                     size_t *at);
 
 /* --- sim_check_commit.c: a batch that has been committed --- */
 

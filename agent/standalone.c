@@ -124,9 +124,38 @@ static bool load_job(void *ctx, const char *key, const void *bytes, size_t lengt
     return true;
 }
 
+/* Something must answer for allocs whose job was lost: a stopped job without groups, which can be
+ * purged with them, or registered again. */
+static bool adopt_job(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct standalone *standalone = ctx;
+    const struct alloc_assign *assign = &alloc_of(record)->assign;
+
+    (void)id;
+    if (assign->job_id[0] == '\0' ||
+        job_find(standalone, assign->namespace, assign->job_id) != NULL)
+        return true;
+    log_error("agent", "a job is lost; its allocs go on until it is purged or registered job=%s",
+              log_value(assign->job_id));
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:[], s:[]}", "ID", assign->job_id,
+                             "Name", assign->job_id, "Namespace", assign->namespace, "Type",
+                             assign->batch ? "batch" : "service", "Stop", 1, "Version",
+                             (json_int_t)assign->job_version, "Datacenters", "TaskGroups");
+    check(json != NULL);
+    struct job *job = job_add(standalone, assign->namespace, assign->job_id);
+    set_json(job, json);
+    save(standalone, job);
+    return true;
+}
+
 int standalone_load(struct standalone *standalone, struct err *err)
 {
-    return journal_each_spec(daemon_journal(standalone->daemon), "job/", load_job, standalone, err);
+    int code =
+        journal_each_spec(daemon_journal(standalone->daemon), "job/", load_job, standalone, err);
+
+    if (code == 0)
+        agent_each(daemon_core(standalone->daemon), MACHINE_ALLOC, adopt_job, standalone);
+    return code;
 }
 
 /* --- evaluations --- */

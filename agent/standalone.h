@@ -15,7 +15,7 @@
 struct standalone *standalone_new(struct daemon *daemon);
 void standalone_free(struct standalone *standalone);
 
-/* Reads the jobs of the journal; before the first turn. */
+/* Reads the jobs of the journal, once its allocs are there; before the first turn. */
 int standalone_load(struct standalone *standalone, struct err *err);
 
 struct standalone_evaluation {

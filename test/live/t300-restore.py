@@ -5,8 +5,8 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, events, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
-                 service, sleeper, start_ticks, tap, wait_for)
+from lib import (Node, events, exit_codes, flip, milliseconds, raw_exec,  # noqa: E402
+                 restart_policy, service, sleeper, start_ticks, tap, wait_for)
 
 
 def shim_killed_while_the_daemon_is_down_means_unknown_exit_and_a_restart():
@@ -118,19 +118,6 @@ def counters_go_on_over_restarts_of_the_daemon():
     node.finish()
 
 
-def flip(path, pattern, behind):
-    """Flips a byte BEHIND each place where PATTERN stands in the file; says how many."""
-    with open(path, 'r+b') as store:
-        bytes_ = store.read()
-        count, at = 0, bytes_.find(pattern)
-        while at >= 0:
-            store.seek(at + len(pattern) + behind)
-            store.write(bytes([bytes_[at + len(pattern) + behind] ^ 0x40]))
-            count += 1
-            at = bytes_.find(pattern, at + 1)
-    return count
-
-
 def one_damaged_record_costs_one_alloc():
     """R-21, I-17: quarantined, failed, cleaned up; the other alloc does not notice."""
     node = Node()
@@ -151,7 +138,6 @@ def one_damaged_record_costs_one_alloc():
     wait_for('its payload to end', lambda: node.pid_of('sleep 1000') is None)
     assert node.pid_of('sleep 2000') == kept
     assert 'quarantine' in node.log()
-    node.call('DELETE', '/v1/job/other?purge=true')
     node.finish()
 
 

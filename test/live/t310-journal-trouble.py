@@ -69,7 +69,7 @@ def a_full_disk_refuses_commands_and_keeps_payloads():
     node.start()
     node.run_job(job('kept'))
     wait_for('the task', lambda: running(node, 'kept'))
-    pid = next(pid for pid, line in node.payloads().items() if line == 'sleep 1000')
+    pid = node.await_pid('sleep 1000')
     node.fill()
     answer = wait_for('a refusal', lambda: refused(node, 'late'))
     assert answer.status == 503 and 'space' in answer.text.lower(), (answer.status, answer.text)

@@ -4,7 +4,6 @@ import ctypes
 import os
 import platform
 import signal
-import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -188,7 +187,7 @@ def stop_racing_with_the_natural_end_tells_the_true_code():
         suffix = '.%d' % round_
         scripts = {'g%d' % i: script.format(os.path.join(said, 'g%d%s' % (i, suffix)), 20000 * i, 1)
                    for i in range(12)}
-        scripts['last'] = script.format(os.path.join(said, 'last' + suffix), 1, 0)  # never by itself
+        scripts['last'] = script.format(os.path.join(said, 'last' + suffix), 1, 0)  # runs on
         job = groups(scripts, KillSignal='SIGTERM', KillTimeout=milliseconds(20000))
         job['ID'] = job['Name'] = 'job' + suffix
         node.run_job(job)
@@ -347,7 +346,8 @@ def a_restored_task_obeys_like_a_fresh_one():
 def counts(node):
     """What the daemon holds; a connection that is just being closed counts, too."""
     proc = '/proc/%d' % node.process.pid
-    return {'descriptors': len(os.listdir(proc + '/fd')), 'threads': len(os.listdir(proc + '/task'))}
+    return {'descriptors': len(os.listdir(proc + '/fd')),
+            'threads': len(os.listdir(proc + '/task'))}
 
 
 def what_there_is(node):

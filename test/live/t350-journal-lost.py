@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """The journal is gone, cut off, or somebody else's; and readers of it die."""
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, events, exit_codes, free_port, raw_exec, restart_policy, service,  # noqa: E402
-                 sleeper, start_ticks, tap, wait_for)
+from lib import (Node, events, free_port, raw_exec, service, start_ticks, tap,  # noqa: E402
+                 wait_for)
 
 # Ignores what it can, and has a child that left its session.
 STUBBORN = 'trap "" TERM INT HUP; setsid sleep 3000 & echo x >> {}; while :; do sleep 0.1; done'
@@ -16,6 +17,31 @@ STUBBORN = 'trap "" TERM INT HUP; setsid sleep 3000 & echo x >> {}; while :; do 
 
 def journal_of(node):
     return os.path.join(node.data, 'client/journal')
+
+
+def data_of(node):
+    return os.path.join(journal_of(node), 'data.mdb')
+
+
+def read(path):
+    with open(path, 'rb') as file:
+        return file.read()
+
+
+def write(path, content):
+    with open(path, 'wb') as file:
+        file.write(content)
+
+
+def replaced(path, pattern, behind):
+    """Makes '#' of the byte BEHIND the beginning of each PATTERN: of what is stored, and was."""
+    content = bytearray(read(path))
+    at = content.find(pattern)
+    assert at >= 0, pattern
+    while at >= 0:
+        content[at + behind] = ord('#')
+        at = content.find(pattern, at + 1)
+    write(path, content)
 
 
 def shells(node):
@@ -50,6 +76,7 @@ def a_journal_that_is_gone_beside_living_payloads_doubles_nothing():
         wait_for('the task', node.running)
         assert wait_for('one payload', lambda: len(shells(node)) == 1)
         assert [path for path in node.cgroups(mark) if not path.endswith('/shims')], 'another mark'
+        wait_for('its word', lambda: read(os.path.join(node.dir, 'starts')) == b'x\n' * 2)
         node.call('DELETE', '/v1/job/job?purge=true')
         wait_for('the allocs to be gone', lambda: not node.allocs())
         node.audit(mark)
@@ -58,44 +85,101 @@ def a_journal_that_is_gone_beside_living_payloads_doubles_nothing():
 
 
 def a_journal_cut_off_is_refused_and_payloads_live():
-    """R-23: the node says what is wrong and touches nothing; with the file whole all is found."""
+    """R-23: the node says what is wrong and touches nothing; with a copy put back all is found."""
     node = running_node()
-    pid, data = node.await_pid('sleep 1000'), os.path.join(journal_of(node), 'data.mdb')
+    pid, data = node.await_pid('sleep 1000'), data_of(node)
     node.kill()
-    shutil.copy(data, node.dir)
-    size = os.path.getsize(data)
-    for spoil in ('cut', 'zeroed', 'empty'):
-        with open(data, 'r+b') as file:
-            if spoil == 'zeroed':
-                file.write(b'\0' * 8192)
-            else:
-                file.truncate(size // 2 if spoil == 'cut' else 0)
-        spoilt = open(data, 'rb').read()
+    whole = read(data)
+    for spoilt in (whole[:len(whole) // 2], b'\0' * 8192 + whole[8192:]):
+        write(data, spoilt)
         node.start(wait=False)
-        if spoil != 'empty':  # which is what a new journal is
-            assert node.process.wait(timeout=20) == 1
-            assert 'cannot start' in node.log() and journal_of(node) in node.log(), node.log()
-            assert open(data, 'rb').read() == spoilt, 'it wrote into what it refused'
-            assert start_ticks(pid) is not None, 'the payload was ended'
-            shutil.copy(os.path.join(node.dir, 'data.mdb'), data)
-    wait_for('the daemon to answer', node.answers)
-    wait_for('the payload to be ended', lambda: start_ticks(pid) is None)
-    node.finish()
-
-
-def a_damaged_journal_whole_again_finds_everything():
-    """R-23: after the operator has put back a copy."""
-    node = running_node()
-    pid, data = node.await_pid('sleep 1000'), os.path.join(journal_of(node), 'data.mdb')
-    node.kill()
-    shutil.copy(data, node.dir)
-    os.truncate(data, os.path.getsize(data) // 2)
-    node.start(wait=False)
-    assert node.process.wait(timeout=20) == 1
-    shutil.copy(os.path.join(node.dir, 'data.mdb'), data)
+        assert node.process.wait(timeout=20) == 1
+        assert 'cannot start' in node.log() and journal_of(node) in node.log(), node.log()
+        assert read(data) == spoilt, 'it wrote into what it refused'
+        assert start_ticks(pid) is not None, 'the payload was ended'
+    write(data, whole)
     node.start()
     state = wait_for('the task', node.running)
     assert node.pid_of('sleep 1000') == pid and events(state).count('Started') == 1
+    node.finish()
+
+
+def an_empty_data_file_is_as_good_as_none():
+    """R-23, R-67: as a full disk or a loss of power may leave it at the first start."""
+    node = running_node()
+    pid = node.await_pid('sleep 1000')
+    node.kill()
+    write(data_of(node), b'')
+    node.start()
+    wait_for('the payload to be ended', lambda: start_ticks(pid) is None)
+    assert node.allocs() == []
+    node.finish()
+
+
+def a_bit_flipped_anywhere_costs_one_alloc_or_is_refused():
+    """R-21, R-23: the daemon never dies of it, and what it does not cost does not notice."""
+    node, pids = Node(), {}
+    data = data_of(node)
+
+    def run_missing():
+        """Both jobs run, each with its payload."""
+        for number, name in enumerate(('job', 'other')):
+            if start_ticks(pids.get(name, 0)) is None:
+                job = service(raw_exec('t', 'exec sleep %d' % (1000 + number)))
+                job['ID'] = job['Name'] = name
+                if name in pids:
+                    node.call('DELETE', '/v1/job/%s?purge=true' % name)
+                    wait_for('the old one to be gone', lambda: not node.allocs(name))
+                node.run_job(job)
+                pids[name] = node.await_pid('sleep %d' % (1000 + number))
+        wait_for('both jobs', lambda: all(node.running(job=name) for name in pids))
+
+    def settled():
+        """As many payloads as allocs that are said to run."""
+        live = [name for name, pid in pids.items() if start_ticks(pid) is not None]
+        said = [alloc['JobID'] for alloc in node.allocs() if alloc['ClientStatus'] == 'running']
+        return sorted(live) == sorted(said) and live
+
+    node.start()
+    chance = random.Random(21)
+    for _ in range(50):
+        run_missing()
+        node.kill()
+        whole = read(data)
+        used = [at for at, byte in enumerate(whole) if byte != 0]
+        at = chance.choice(used) if chance.random() < 0.9 else chance.randrange(len(whole))
+        spoilt = bytearray(whole)
+        spoilt[at] ^= 1 << chance.randrange(8)
+        write(data, spoilt)
+        node.start(wait=False)
+        try:
+            wait_for('the daemon to answer', node.answers)
+        except AssertionError:
+            assert node.process.poll() == 1, (at, node.log())
+            assert 'cannot start' in node.log().splitlines()[-2], (at, node.log())
+            assert all(start_ticks(pid) is not None for pid in pids.values()), (at, node.log())
+            write(data, whole)
+            node.start()
+        wait_for('things to be as they are said to be', settled)
+    node.finish()
+
+
+def allocs_of_a_lost_job_can_be_seen_and_ended():
+    """R-21: nothing runs that nobody can stop."""
+    node = running_node()
+    pid, alloc = node.await_pid('sleep 1000'), node.alloc('job', 'g')['ID']
+    node.kill()
+    replaced(data_of(node), b'job/default/job', 24)
+    node.start()
+    wait_for('the task', node.running)
+    assert node.pid_of('sleep 1000') == pid and 'a job is lost' in node.log(), node.log()
+    assert [job['ID'] for job in node.get('/v1/jobs')] == ['job']
+    for path in ('', '/allocations', '/summary', '/versions', '/evaluations', '/deployments'):
+        node.get('/v1/job/job' + path)
+    assert alloc[:8] in node.cli('job', 'status', 'job').stdout
+    node.put('/v1/allocation/%s/stop' % alloc)
+    wait_for('the end', node.dead)
+    assert len(node.allocs()) == 1, 'another was placed for a job that is not known'
     node.finish()
 
 
@@ -155,13 +239,7 @@ def a_damaged_identity_is_made_anew_and_payloads_are_found():
     node = running_node()
     pid, mark, shims = node.await_pid('sleep 1000'), node.node_mark(), node.shims()
     node.kill()
-    with open(os.path.join(journal_of(node), 'data.mdb'), 'r+b') as file:
-        data = file.read()
-        at = data.find(b'"boot_id"')
-        while at >= 0:  # wherever a page of it is or was
-            file.seek(at)
-            file.write(b'#')
-            at = data.find(b'"boot_id"', at + 1)
+    replaced(data_of(node), b'"boot_id"', 0)
     node.start()
     state = wait_for('the task', node.running)
     another = node.node_mark()
@@ -184,7 +262,7 @@ def readers_killed_while_they_read_do_not_make_the_file_grow():
     """R-27: their slots are taken back while the daemon writes on."""
     node = running_node('while :; do sleep 0.01; done')
     alloc = node.alloc('job', 'g')['ID']
-    data = os.path.join(journal_of(node), 'data.mdb')
+    data = data_of(node)
     sizes = []
     for _ in range(40):
         readers = [subprocess.Popen([os.path.join(node.build, 'cairn'), 'journal', verb, *flags,
@@ -213,7 +291,9 @@ if __name__ == '__main__':
     sys.exit(tap([
         a_journal_that_is_gone_beside_living_payloads_doubles_nothing,
         a_journal_cut_off_is_refused_and_payloads_live,
-        a_damaged_journal_whole_again_finds_everything,
+        an_empty_data_file_is_as_good_as_none,
+        a_bit_flipped_anywhere_costs_one_alloc_or_is_refused,
+        allocs_of_a_lost_job_can_be_seen_and_ended,
         a_second_daemon_on_the_directory_is_refused_at_once,
         the_nodes_identity_survives_a_crash_at_any_point_of_its_first_start,
         a_damaged_identity_is_made_anew_and_payloads_are_found,
