@@ -62,37 +62,32 @@ class Mutant:
     def __init__(self, name, place):
         self.name, self.place = name, place
         self.breaks = self.because = ''
-        self.changes = []  # [file, old, new]
+        self.changes = []  # (file, old, new)
 
-    def apply(self, root):
-        """Changes the files below ROOT and returns what they held before, by path."""
+    def texts(self, root):
+        """Of each file below ROOT that it changes: what is in it, and what comes of that."""
         before, after = {}, {}
-        for path, old, new in self.changes:
-            full = os.path.join(root, path)
-            text = after.get(full)
-            if text is None:
-                with open(full) as file:
-                    text = before[full] = file.read()
-            after[full] = replace_once(text, old, new, '%s: %s' % (self.place, path))
-        for full, text in after.items():
-            write(full, text)
-        return before
+        for name, old, new in self.changes:
+            path = os.path.join(root, name)
+            if path not in before:
+                with open(path) as file:
+                    before[path] = after[path] = file.read()
+            count = after[path].count(old)
+            if count != 1:
+                raise Stale('%s: stale mutant: its lines are there %d times in %s'
+                            % (self.place, count, name))
+            after[path] = after[path].replace(old, new)
+        return before, after
 
 
 class Stale(Exception):
     """A mutant that does not fit the sources, or a list that cannot be read."""
 
 
-def write(path, text):
-    with open(path, 'w') as file:
-        file.write(text)
-
-
-def replace_once(text, old, new, where):
-    count = text.count(old)
-    if count != 1:
-        raise Stale('%s: stale mutant: its lines are there %d times' % (where, count))
-    return text.replace(old, new)
+def write(texts):
+    for path, text in texts.items():
+        with open(path, 'w') as file:
+            file.write(text)
 
 
 def hunk(lines, place):
@@ -114,7 +109,7 @@ def read_list(path):
 
     def end_hunk():
         if file is not None:
-            mutants[-1].changes.append([file] + hunk(lines, mutants[-1].place))
+            mutants[-1].changes.append((file, *hunk(lines, mutants[-1].place)))
         lines.clear()
 
     with open(path) as source:
@@ -160,14 +155,8 @@ def check(mutants):
     """True if each mutant fits the sources as they are."""
     stale = 0
     for mutant in mutants:
-        texts = {}
         try:
-            for path, old, new in mutant.changes:
-                if path not in texts:
-                    with open(os.path.join(ROOT, path)) as file:
-                        texts[path] = file.read()
-                texts[path] = replace_once(texts[path], old, new,
-                                           '%s: %s' % (mutant.place, path))
+            mutant.texts(ROOT)
         except (Stale, OSError) as error:
             print('mutants: %s' % error)
             stale += 1
@@ -261,7 +250,7 @@ def copy_sources(to):
     path = os.path.join(to, 'SConstruct')
     with open(path) as file:
         text = file.read()
-    write(path, text.replace("'-Werror', ", ''))
+    write({path: text.replace("'-Werror', ", '')})
 
 
 class Run:
@@ -275,7 +264,8 @@ class Run:
 
     def judge(self, mutant, tree):
         """Finder and what it says; finder None: survived, '': the mutant is no good."""
-        before = mutant.apply(tree)
+        before, after = mutant.texts(tree)
+        write(after)
         try:
             error = compile_in(tree, self.children)
             if error is not None:
@@ -283,8 +273,7 @@ class Run:
                 return '', 'does not compile: ' + lines[0]
             return find(tree, self.children) or (None, 'SURVIVED')
         finally:
-            for path, text in before.items():
-                write(path, text)
+            write(before)
 
     def work(self, tree):
         try:
