@@ -41,7 +41,8 @@ struct sim_tally {
     uint64_t runs, events, turns, simulated_ms, incarnations;
     uint64_t faults[SIM_FAULT_COUNT];
     uint64_t rows[MACHINE_KIND_COUNT][SIM_ROWS_MAX / 64];
-    uint64_t hash; /* of all of them, in whatever order they ran */
+    uint64_t points, tried; /* crash points of restarts from a journal: all, and those tried */
+    uint64_t hash;          /* of all of them, in whatever order they ran */
 };
 void sim_count(struct sim_tally *tally, const struct sim_result *result);
 void sim_tally_add(struct sim_tally *tally, const struct sim_tally *other);

@@ -11,9 +11,11 @@
 struct sim_cover {
     unsigned rows, taken; /* of all tables */
     unsigned excused;     /* not taken, and listed with the reason */
+    unsigned unlikely;    /* taken although there is a reason why that should not be */
 };
 
-/* PRINT (may be NULL) gets a line for each row that was not taken. */
+/* PRINT (may be NULL) gets a line for each row that was not taken, and for each reason that does
+ * not hold. */
 struct sim_cover sim_cover_look(const struct sim_tally *tally, fsm_print *print, void *ctx);
 
 /* Why row ROW of KIND is not taken by any world, or NULL. */

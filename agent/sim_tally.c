@@ -24,6 +24,8 @@ void sim_tally_add(struct sim_tally *tally, const struct sim_tally *other)
     tally->turns += other->turns;
     tally->simulated_ms += other->simulated_ms;
     tally->incarnations += other->incarnations;
+    tally->points += other->points;
+    tally->tried += other->tried;
     tally->hash += other->hash;
     for (int i = 0; i < SIM_FAULT_COUNT; i++)
         tally->faults[i] += other->faults[i];

@@ -33,12 +33,15 @@ _Static_assert((int)TE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, HAS_DELAY,    DELAYING, ##__VA_ARGS__),                                              \
     ROW(s, e, ALWAYS,       STOPPING, TX_DRIVER_STOP, ##__VA_ARGS__)
 
-/* An attempt is over and nothing of it is left: again, later, or never. */
+/* An attempt is over and nothing of it is left: again, later, or never.  What asks for an attempt
+ * at once is done with when the next one is set up. */
+#define DECIDE_SETUP(s, e)                                                                         \
+    ROW(s, e, RESTART_LATER,BACKOFF,  TX_SEND_CHANGED),                                            \
+    ROW(s, e, ALWAYS,       CLEANUP,  TX_HOOK, TX_SEND_CHANGED)
 #define DECIDE(s, e)                                                                               \
     ROW(s, e, RESTART_HELD, HELD,     TX_SEND_CHANGED),                                            \
     ROW(s, e, RESTART_NOW,  PRESTART, TX_HOOK, TX_SEND_CHANGED),                                   \
-    ROW(s, e, RESTART_LATER,BACKOFF,  TX_SEND_CHANGED),                                            \
-    ROW(s, e, ALWAYS,       CLEANUP,  TX_HOOK, TX_SEND_CHANGED)
+    DECIDE_SETUP(s, e)
 
 #define REFUSED(s, e)   ROW(s, e, ALWAYS, s, TX_REPLY_NOT_RUNNING)
 #define NOTED(s, e)     ROW(s, e, ALWAYS, s)
@@ -81,7 +84,7 @@ REFUSED(PRESTART, RESTART),
 REFUSED(PRESTART, SIGNAL),
 ROW(PRESTART,   HOOK_DONE,     HOOKS_LEFT,    PRESTART,   TX_HOOK),
 ROW(PRESTART,   HOOK_DONE,     ALWAYS,        STARTING,   TX_DRIVER_START),
-DECIDE(PRESTART, HOOK_FAILED),
+DECIDE_SETUP(PRESTART, HOOK_FAILED),
 ROW(PRESTART,   RESTORE,       MAY_START,     PRESTART,   TX_HOOK),
 ROW(PRESTART,   RESTORE,       ALWAYS,        HELD),
 
