@@ -173,10 +173,8 @@ static void check_record(struct sim *sim, const struct journal_record *item)
                            item->id.text);
 }
 
-/* Records are stored in the order of their first events, so the next one is mostly wanted next; AT
- * is where the last one was. */
-static const struct machine *new_record(const struct journal_batch *batch,
-                                        const struct machine_id *id, size_t *at)
+const struct machine *sim_new_record(const struct journal_batch *batch, const struct machine_id *id,
+                                     size_t *at)
 {
     for (size_t i = 0; i < batch->records_count; i++) {
         size_t place = (*at + i) % batch->records_count;
@@ -199,7 +197,7 @@ static void check_restore(struct sim *sim, const struct journal_batch *batch, si
 {
     const struct journal_event *event = &batch->events[at];
     const struct machine *before = agent_find(sim->core, &event->id);
-    const struct machine *after = new_record(batch, &event->id, record_at);
+    const struct machine *after = sim_new_record(batch, &event->id, record_at);
 
     for (size_t i = at; i-- > 0 && at - i <= RESTORES_LOOKED_BACK;) {
         const struct journal_event *earlier = &batch->events[i];
@@ -223,7 +221,7 @@ static void check_task_event(struct sim *sim, const struct journal_batch *batch,
 {
     const struct journal_event *event = &batch->events[at];
     struct sim_whom whom = sim_find(sim, &event->id);
-    const struct machine *after = new_record(batch, &event->id, record_at);
+    const struct machine *after = sim_new_record(batch, &event->id, record_at);
     bool begins = event->after == T_STARTING && event->before != T_STARTING;
     bool decides = (event->before == T_REAPING || event->before == T_EXITED) &&
                    event->after != event->before && event->after != T_EXITED &&
@@ -268,71 +266,6 @@ void sim_check_batch(struct sim *sim, const struct journal_batch *batch)
                     sim->store.count);
     for (size_t i = 0; i < batch->records_count; i++)
         check_record(sim, &batch->records[i]);
-}
-
-/* --- what has been committed, for later judgement --- */
-
-static void note_task(struct sim *sim, const struct sim_whom *whom,
-                      const struct journal_event *event, const struct machine *record)
-{
-    struct sim_task_state *task = sim_task_of(sim, whom);
-
-    if (event->after == T_STARTING && event->before == T_PRESTART)
-        task->hooked = 0;
-    if (record != NULL)
-        sim_check_tries(sim, whom, event, task_of(record));
-    if (event->after != T_DEAD)
-        return;
-    task->dead = 1;
-    if (record != NULL && (task_of(record)->define.hooks_stop & ~task->stopped) != 0)
-        sim_violate(sim, 24, "%s is dead, and not all of its stop hooks ran", event->id.text);
-}
-
-static void note_alloc(struct sim *sim, const struct sim_whom *whom,
-                       const struct journal_event *event, const struct machine *record)
-{
-    struct sim_alloc_state *alloc = sim_alloc_of(sim, whom);
-    uint8_t kind = event->event.kind;
-
-    if (kind == AE_ASSIGN || kind == AE_AUTHORIZED || kind == AE_STOP)
-        alloc->fresh = sim->incarnation;
-    if (kind == AE_STATUS_ACKED)
-        alloc->acked_digest = alloc->confirmed_digest;
-    if (event->before == A_ABSENT && !alloc->specified && !alloc->damaged)
-        sim_violate(sim, 15, "%s is stored without its specification", event->id.text);
-    if (event->after == A_GONE)
-        alloc->gone = 1;
-    if (event->after != A_TERMINAL || event->before == A_TERMINAL || record == NULL)
-        return;
-    alloc->ended = 1;
-    if ((alloc_of(record)->assign.hooks_postrun & ~(uint32_t)alloc->torn) != 0)
-        sim_violate(sim, 24, "%s has ended, and not all of its last hooks ran", event->id.text);
-    sim_check_outcome(sim, whom, alloc_of(record));
-}
-
-void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
-{
-    size_t record_at = 0;
-
-    for (size_t i = 0; i < sim->ending_count; i++)
-        sim->ending[i]->told = 1;
-    sim->ending_count = 0;
-    for (size_t i = 0; i < batch->events_count; i++) {
-        const struct journal_event *event = &batch->events[i];
-        struct sim_whom whom = sim_find(sim, &event->id);
-        const struct machine *record = new_record(batch, &event->id, &record_at);
-        if (whom.kind == MACHINE_TASK)
-            note_task(sim, &whom, event, record);
-        if (whom.kind == MACHINE_ALLOC)
-            note_alloc(sim, &whom, event, record);
-        if (whom.kind == MACHINE_VOLUME && event->before == V_ABSENT)
-            sim_claim_of(sim, &whom)->made_turn = event->turn;
-    }
-    for (int a = 0; a < sim->allocs_count && batch->specs_count > 0; a++) {
-        const struct sim_alloc_state *alloc = &sim->allocs[a];
-        if (!alloc->specified && !alloc->damaged && sim_store_has(&sim->store, &alloc->id))
-            sim_violate(sim, 15, "the specification of %s is gone before it", alloc->id.text);
-    }
 }
 
 /* --- an effect, as it is performed --- */
@@ -420,6 +353,17 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
         sim_violate(sim, 26, "%s is released by its last user while it is staged", effect->id.text);
 }
 
+/* I-32: what an instance has left under its key is not taken for its successor's. */
+static void check_launch(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
+{
+    struct sim_plugin_state *plugin = sim_plugin_of(sim, whom);
+
+    if (effect->generation <= plugin->launched)
+        sim_violate(sim, 32, "plugin %s is launched as generation %u again", effect->id.text,
+                    effect->generation);
+    plugin->launched = effect->generation;
+}
+
 void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
 {
     const struct machine *stored = sim_store_find(&sim->store, &effect->id);
@@ -451,6 +395,8 @@ void sim_check_effect(struct sim *sim, const struct effect *effect, const struct
     }
     if (whom->kind == MACHINE_VOLUME)
         check_volume(sim, effect, whom);
+    if (whom->kind == MACHINE_PLUGIN && effect->kind == PX_LAUNCH)
+        check_launch(sim, effect, whom);
 }
 
 /* A payload begins to run. */

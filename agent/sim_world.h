@@ -209,6 +209,7 @@ struct sim_plugin_state {
     uint8_t stages;
     uint8_t alive, removed;
     uint8_t stop_asked;
+    uint32_t launched; /* newest generation that was, since it was defined */
     uint32_t generation;
     uint64_t boot;
     uint32_t entered[P_COUNT];
@@ -540,7 +541,6 @@ void sim_stuck(struct sim *sim, unsigned invariant, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 void sim_check_batch(struct sim *sim, const struct journal_batch *batch); /* not yet stored */
-void sim_check_committed(struct sim *sim, const struct journal_batch *batch);
 void sim_check_turn(struct sim *sim);
 void sim_check_loaded(struct sim *sim);
 void sim_check_memory(struct sim *sim); /* journal, replay and memory are the same */
@@ -549,6 +549,15 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);
 void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct exited *exited);
 void sim_check_push(struct sim *sim, int alloc, uint64_t digest, uint8_t status);
+
+/* The record of ID that BATCH stores, NULL if it stores none.  Records are stored in the order of
+ * their first events, so the next one is mostly wanted next; AT is where the last one was. */
+const struct machine *sim_new_record(const struct journal_batch *batch, const struct machine_id *id,
+                                     size_t *at);
+
+/* --- sim_check_commit.c: a batch that has been committed --- */
+
+void sim_check_committed(struct sim *sim, const struct journal_batch *batch);
 
 /* --- sim_check_tries.c: the restart policy --- */
 

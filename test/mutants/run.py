@@ -14,11 +14,11 @@ A mutant is one small fault, written down in test/mutants/*.mutants:
 The lines that stay and go must be in FILE exactly once: a mutant that no longer applies is stale
 and fails the check, in `run.py --check` (part of ./dev check) without building anything.
 
-A run builds a private copy of the sources, proves that the finders find nothing in it, and then,
-for each mutant, builds the copy with that one fault and asks the finders, cheapest first.  None of
-them compares with golden files: what counts is a static check, a violated invariant, a broken
-expectation, an assertion, a crash or a hang.  A mutant that nobody finds is a hole in the
-simulator's checkers or worlds, or no fault at all; either way the run fails.
+A run builds a private copy of the sources and then, for each mutant, that copy with this one
+fault, and asks the finders, cheapest first.  A finder is believed when it finds nothing in the copy
+without a fault.  None of them compares with golden files: what counts is a static check, a violated
+invariant, a broken expectation, an assertion, a crash or a hang.  A mutant that nobody finds is a
+hole in the simulator's checkers or worlds, or no fault at all; either way the run fails.
 
 usage: test/mutants/run.py [-j WORKERS] [NAME...]    names may end in *
        test/mutants/run.py --check | --list
@@ -62,37 +62,32 @@ class Mutant:
     def __init__(self, name, place):
         self.name, self.place = name, place
         self.breaks = self.because = ''
-        self.changes = []  # [file, old, new]
+        self.changes = []  # (file, old, new)
 
-    def apply(self, root):
-        """Changes the files below ROOT and returns what they held before, by path."""
+    def texts(self, root):
+        """Of each file below ROOT that it changes: what is in it, and what comes of that."""
         before, after = {}, {}
-        for path, old, new in self.changes:
-            full = os.path.join(root, path)
-            text = after.get(full)
-            if text is None:
-                with open(full) as file:
-                    text = before[full] = file.read()
-            after[full] = replace_once(text, old, new, '%s: %s' % (self.place, path))
-        for full, text in after.items():
-            write(full, text)
-        return before
+        for name, old, new in self.changes:
+            path = os.path.join(root, name)
+            if path not in before:
+                with open(path) as file:
+                    before[path] = after[path] = file.read()
+            count = after[path].count(old)
+            if count != 1:
+                raise Stale('%s: stale mutant: its lines are there %d times in %s'
+                            % (self.place, count, name))
+            after[path] = after[path].replace(old, new)
+        return before, after
 
 
 class Stale(Exception):
     """A mutant that does not fit the sources, or a list that cannot be read."""
 
 
-def write(path, text):
-    with open(path, 'w') as file:
-        file.write(text)
-
-
-def replace_once(text, old, new, where):
-    count = text.count(old)
-    if count != 1:
-        raise Stale('%s: stale mutant: its lines are there %d times' % (where, count))
-    return text.replace(old, new)
+def write(texts):
+    for path, text in texts.items():
+        with open(path, 'w') as file:
+            file.write(text)
 
 
 def hunk(lines, place):
@@ -114,7 +109,7 @@ def read_list(path):
 
     def end_hunk():
         if file is not None:
-            mutants[-1].changes.append([file] + hunk(lines, mutants[-1].place))
+            mutants[-1].changes.append((file, *hunk(lines, mutants[-1].place)))
         lines.clear()
 
     with open(path) as source:
@@ -160,14 +155,8 @@ def check(mutants):
     """True if each mutant fits the sources as they are."""
     stale = 0
     for mutant in mutants:
-        texts = {}
         try:
-            for path, old, new in mutant.changes:
-                if path not in texts:
-                    with open(os.path.join(ROOT, path)) as file:
-                        texts[path] = file.read()
-                texts[path] = replace_once(texts[path], old, new,
-                                           '%s: %s' % (mutant.place, path))
+            mutant.texts(ROOT)
         except (Stale, OSError) as error:
             print('mutants: %s' % error)
             stale += 1
@@ -237,14 +226,14 @@ def shown(command, status, output, limit_s):
     return '%s: %s' % (' '.join(command[2:4]), text) if command[0] == CAIRN else text
 
 
-def find(tree, children, cores=1):
-    """The first finder that finds something and what it says, or None."""
-    for name, commands, limit_s in FINDERS:
-        for command in commands:
-            own = ['-j', str(cores)] if command[0] == CAIRN else []
-            status, output = children.run(command + own, tree, limit_s)
-            if status != 0:
-                return name, shown(command, status, output, limit_s)
+def ask(finder, tree, children):
+    """What FINDER, one of FINDERS, finds in TREE, or None."""
+    _, commands, limit_s = finder
+    for command in commands:
+        own = ['-j', '1'] if command[0] == CAIRN else []
+        status, output = children.run(command + own, tree, limit_s)
+        if status != 0:
+            return shown(command, status, output, limit_s)
     return None
 
 
@@ -261,7 +250,7 @@ def copy_sources(to):
     path = os.path.join(to, 'SConstruct')
     with open(path) as file:
         text = file.read()
-    write(path, text.replace("'-Werror', ", ''))
+    write({path: text.replace("'-Werror', ", '')})
 
 
 class Run:
@@ -269,22 +258,36 @@ class Run:
 
     def __init__(self, mutants):
         self.mutants, self.results = mutants, {}
+        self.plain, self.proofs, self.proof_lock = None, {}, threading.Lock()
         self.todo, self.lock, self.children = queue.Queue(), threading.Lock(), Children()
         for mutant in mutants:
             self.todo.put(mutant)
 
+    def proof(self, finder):
+        """What FINDER finds without any mutant, or None; asked when it first finds something."""
+        with self.proof_lock:
+            if finder[0] not in self.proofs:
+                self.proofs[finder[0]] = ask(finder, self.plain, self.children)
+            return self.proofs[finder[0]]
+
     def judge(self, mutant, tree):
         """Finder and what it says; finder None: survived, '': the mutant is no good."""
-        before = mutant.apply(tree)
+        before, after = mutant.texts(tree)
+        write(after)
         try:
             error = compile_in(tree, self.children)
             if error is not None:
                 lines = [line for line in error.split('\n') if 'error' in line] or [error]
                 return '', 'does not compile: ' + lines[0]
-            return find(tree, self.children) or (None, 'SURVIVED')
+            for finder in FINDERS:
+                text = ask(finder, tree, self.children)
+                if text and self.proof(finder):
+                    return '', 'without any mutant, too: ' + self.proof(finder)
+                if text:
+                    return finder[0], text
+            return None, 'SURVIVED'
         finally:
-            for path, text in before.items():
-                write(path, text)
+            write(before)
 
     def work(self, tree):
         try:
@@ -310,10 +313,10 @@ class Run:
             error = compile_in(first, self.children)
             if error is not None:
                 sys.exit('mutants: the sources do not compile:\n' + error)
-            found = find(first, self.children, workers)
-            if found:
-                sys.exit('mutants: found without any mutant, by %s: %s' % found)
-            print('without a mutant nothing is found', flush=True)
+            self.plain = os.path.join(top, 'plain')
+            for target in TARGETS:
+                os.makedirs(os.path.dirname(os.path.join(self.plain, target)), exist_ok=True)
+                shutil.copy2(os.path.join(first, target), os.path.join(self.plain, target))
             trees = [first] + [os.path.join(top, str(number)) for number in range(1, workers)]
             for tree in trees[1:]:
                 shutil.copytree(first, tree, symlinks=True)
@@ -337,7 +340,7 @@ class Run:
         finders = [finder for finder, _ in self.results.values()]
         by = ', '.join('%d by %s' % (finders.count(name), name)
                        for name in dict.fromkeys(name for name, _, _ in FINDERS))
-        print('\n%d mutants: %s; %d survived, %d do not compile; %d min %d s'
+        print('\n%d mutants: %s; %d survived, %d are no good; %d min %d s'
               % (len(finders), by, finders.count(None), finders.count(''), seconds // 60,
                  seconds % 60))
         return None not in finders and '' not in finders
