@@ -4,7 +4,6 @@
 /* clang-format off */
 
 /* Reasons that more than one row has. */
-#define MOVED_ON "TURN and PLUGIN_UP of the same turn move it on first"
 #define HAS_STAGE "what inherits has a stage to undo"
 #define NOT_STARTED "a task that was not started says nothing"
 #define ALL_SAID "its tasks are dead and have said so"
@@ -18,18 +17,8 @@ static const struct reason {
     const char *state, *event, *guard;
     const char *why;
 } reasons[] = {
-    {MACHINE_VOLUME, "QUEUED", "RELEASE", "BACK_UNPUBLISH", MOVED_ON},
-    {MACHINE_VOLUME, "QUEUED", "RELEASE", "BACK_UNSTAGE", MOVED_ON},
-    {MACHINE_VOLUME, "DRAINING", "TURN", "BACK_UNSTAGE",
-     "only if the plugin comes in the turn of the last other user's end"},
-    {MACHINE_VOLUME, "DRAINING", "TURN", "ALWAYS",
-     "PLUGIN_UP reaches it before the call of a later user can end"},
-    {MACHINE_VOLUME, "DRAINING", "INHERIT", "BACK_UNSTAGE",
-     "who hands on a stage counted it as a user: it waits for the plugin alone"},
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "BACK_CLAIM", HAS_STAGE},
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "ALWAYS", HAS_STAGE},
-    {MACHINE_VOLUME, "UNSTAGING", "INHERIT", "ALWAYS",
-     "only the last user unstages: who comes later has nothing to hand on"},
     {MACHINE_TASK, "STARTING", "AUTHORIZED", "ALWAYS",
      "what starts has been authorized, and is once an incarnation"},
     {MACHINE_TASK, "STARTING", "EXITED", "ALWAYS",
@@ -39,8 +28,6 @@ static const struct reason {
     {MACHINE_TASK, "HELD", "RESTORE", "MAY_START", "a node that had a server and has none now"},
     {MACHINE_TASK, "DELAYING", "KILL", "ALWAYS",
      "told once an incarnation, and RECOVERING by then"},
-    {MACHINE_TASK, "DELAYING", "AUTHORIZED", "ALWAYS",
-     "a poststop task is killed only for a removal or a failed set-up, which authorize nothing"},
     {MACHINE_ALLOC, "WAITING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
     {MACHINE_ALLOC, "PREPARING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
     {MACHINE_ALLOC, "MOUNTING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
