@@ -361,7 +361,7 @@ static const struct cli_flag flags[] = {
     {"shrink", FLAG_SWITCH, NULL, "print what fails as a story as small as possible"},
     {"script", FLAG_SWITCH, NULL, "print the world's script instead of running it"},
     {"journal", FLAG_TEXT, "DIR", "write the world's journal, for cairn journal to read"},
-    {"list", FLAG_SWITCH, NULL, "list stories, faults and invariants"},
+    {"list", FLAG_SWITCH, NULL, "list stories, faults, searches and invariants"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
@@ -382,6 +382,19 @@ const struct cli_verb cli_sim = {
         "    $ cairn sim -seed 4711 -shrink > found.story\n"
         "    $ cairn sim -story found.story\n"
         "    $ cairn sim -exhaustive all\n"
+        "\n"
+        "  -search lets one alloc with two tasks, a volume and a plugin do whatever can happen\n"
+        "  next, as often as the bounds allow, and judges each state that can be reached.\n"
+        "\n"
+        "    $ cairn sim -search all\n"
+        "    $ cairn sim -search leader,server,faults=2,crashes=2\n"
+        "\n"
+        "  -from tries this version on a node's journal, which is only read: restarts after\n"
+        "  nothing, after all payloads have ended and after a reboot, crashes in each of them,\n"
+        "  then as many lives with faults as -seeds says.\n"
+        "\n"
+        "    $ cairn sim -from /var/lib/cairn\n"
+        "    $ cairn sim -from /var/lib/cairn -away reboot -die 9 -fate not\n"
         "\n"
         "  Exit status: 0 nothing failed, 1 it could not be done, 3 usage, 127 an assertion,\n"
         "  128 something that never happens, 129 an invariant is broken.",
