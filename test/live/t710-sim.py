@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`cairn sim` as its user meets it: what fails is shown again by one command, mistakes are said."""
+import functools
 import os
 import re
 import subprocess
@@ -20,6 +21,15 @@ expect starts a/main 9
 SAFETY, FAILED, USAGE = 129, 1, 3
 
 
+def in_a_place(test):
+    """TEST with a directory of its own."""
+    @functools.wraps(test)
+    def run():
+        with tempfile.TemporaryDirectory(prefix='cairn-sim-') as where:
+            test(where)
+    return run
+
+
 def sim(*flags):
     return subprocess.run([CAIRN, 'sim'] + list(flags), capture_output=True, text=True)
 
@@ -36,18 +46,20 @@ def hash_of(done):
     return re.findall(r'hash ([0-9a-f]{16})', done.stdout)[-1]
 
 
+@in_a_place
 def a_seed_is_the_same_world_told_or_as_a_script(where):
     for seed in ('1', '50', '4711'):
         script = sim('-seed', seed, '-script').stdout
         assert hash_of(sim('-seed', seed)) == hash_of(sim('-story', story_file(where, script)))
 
 
-def many_worlds_are_the_same_on_one_core_and_on_two(_):
+def many_worlds_are_the_same_on_one_core_and_on_two():
     one, two = (sim('-seeds', '60', '-base', '7', '-j', cores) for cores in '12')
     assert hash_of(one) == hash_of(two)
     assert re.search(r'covered: \d+ of \d+ rows', one.stdout), one.stdout
 
 
+@in_a_place
 def what_fails_is_shown_again_by_the_command_it_prints(where):
     done = sim('-exhaustive', story_file(where, FAILS))
     assert done.returncode == SAFETY, done
@@ -56,6 +68,7 @@ def what_fails_is_shown_again_by_the_command_it_prints(where):
     assert again.returncode == SAFETY and '"expect starts a/main 9"' in again.stdout, again
 
 
+@in_a_place
 def what_fails_is_made_smaller_and_still_fails(where):
     done = sim('-story', story_file(where, FAILS), '-shrink')
     assert done.returncode == SAFETY, done
@@ -63,6 +76,7 @@ def what_fails_is_made_smaller_and_still_fails(where):
     assert sim('-story', story_file(where, done.stdout)).returncode == SAFETY
 
 
+@in_a_place
 def the_journal_of_a_world_verifies_and_is_never_overwritten(where):
     journal = os.path.join(where, 'journal')
     assert sim('-seed', '7', '-journal', journal).returncode == 0
@@ -73,6 +87,7 @@ def the_journal_of_a_world_verifies_and_is_never_overwritten(where):
     assert again.returncode == FAILED and 'is there already' in again.stderr, again
 
 
+@in_a_place
 def every_mistake_is_said_in_one_line(where):
     for flags, status, words in (
             ((), USAGE, 'nothing to do'),
@@ -91,20 +106,12 @@ def every_mistake_is_said_in_one_line(where):
         assert done.stderr.count('\n') == 1, (flags, done.stderr)
 
 
-def with_place(test):
-    def run():
-        with tempfile.TemporaryDirectory(prefix='cairn-sim-') as where:
-            test(where)
-    run.__name__ = test.__name__
-    return run
-
-
 if __name__ == '__main__':
-    sys.exit(tap([with_place(test) for test in (
+    sys.exit(tap([
         a_seed_is_the_same_world_told_or_as_a_script,
         many_worlds_are_the_same_on_one_core_and_on_two,
         what_fails_is_shown_again_by_the_command_it_prints,
         what_fails_is_made_smaller_and_still_fails,
         the_journal_of_a_world_verifies_and_is_never_overwritten,
         every_mistake_is_said_in_one_line,
-    )]))
+    ]))
