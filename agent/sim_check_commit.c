@@ -28,6 +28,8 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
 
     if (kind == AE_ASSIGN || kind == AE_AUTHORIZED || kind == AE_STOP)
         alloc->fresh = sim->incarnation;
+    if (kind == AE_AUTHORIZED)
+        alloc->seen_index = alloc->offered_index;
     if (kind == AE_STATUS_ACKED)
         alloc->acked_digest = alloc->confirmed_digest;
     if (event->before == A_ABSENT && !alloc->specified && !alloc->damaged)

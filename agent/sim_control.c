@@ -114,6 +114,15 @@ static bool is_asked(const struct sim *sim, int alloc, uint8_t event)
 
 /* --- wishes --- */
 
+/* The query that blocks at the server is answered. */
+static void wake_poll(struct sim *sim)
+{
+    if (!sim->up || !sim->restored)
+        return;
+    sim->poll_at_ms = sim->now_ms + 1;
+    sim_later(sim, 1, SE_POLL, 0, sim->incarnation);
+}
+
 void sim_wish(struct sim *sim, int number, enum sim_wish wish)
 {
     struct sim_alloc_state *alloc = &sim->allocs[number];
@@ -122,12 +131,20 @@ void sim_wish(struct sim *sim, int number, enum sim_wish wish)
         return;
     alloc->wish = (uint8_t)wish;
     alloc->wished_index[wish] = ++sim->server_index;
-    if (!sim->script->server) {
+    if (!sim->script->server)
         sim_later(sim, 0, SE_USER, (size_t)number, 0);
-    } else if (sim->up && sim->restored) {
-        sim->poll_at_ms = sim->now_ms + 1;
-        sim_later(sim, 1, SE_POLL, 0, sim->incarnation);
-    }
+    else
+        wake_poll(sim);
+}
+
+void sim_update(struct sim *sim, int number)
+{
+    struct sim_alloc_state *alloc = &sim->allocs[number];
+
+    if (!sim->script->server || alloc->wish == WISH_NONE || alloc->wish == WISH_GONE)
+        return;
+    alloc->updated_index = ++sim->server_index;
+    wake_poll(sim);
 }
 
 static const struct alloc *record_of(const struct sim *sim, int number)
@@ -189,8 +206,14 @@ static enum sim_wish wished_at(const struct sim_alloc_state *alloc, uint64_t ind
     return WISH_NONE;
 }
 
-static void apply_one(struct sim *sim, int number, enum sim_wish wish, bool complete)
+static bool is_newer(const struct sim_alloc_state *alloc, uint64_t index)
 {
+    return alloc->updated_index <= index && alloc->updated_index > alloc->seen_index;
+}
+
+static void apply_one(struct sim *sim, int number, uint64_t index, bool complete)
+{
+    enum sim_wish wish = wished_at(&sim->allocs[number], index);
     struct sim_alloc_state *state = &sim->allocs[number];
     const struct alloc *alloc = record_of(sim, number);
     struct request why = {.text = "the server wants it stopped"};
@@ -201,8 +224,9 @@ static void apply_one(struct sim *sim, int number, enum sim_wish wish, bool comp
     }
     if (wish == WISH_STOP && alloc != NULL && !alloc->stop_wanted)
         agent_tell(sim->core, &state->id, AE_STOP, &why);
+    state->offered_index = index;
     if ((wish == WISH_RUN || wish == WISH_STOP) && alloc != NULL &&
-        state->fresh != sim->incarnation)
+        (state->fresh != sim->incarnation || is_newer(state, index)))
         agent_tell(sim->core, &state->id, AE_AUTHORIZED, NULL);
     if ((wish == WISH_GONE || wish == WISH_NONE) && complete && alloc != NULL &&
         !alloc->destroy_wanted)
@@ -227,7 +251,7 @@ static void take_answer(struct sim *sim)
     agent_propose(sim->core, true); /* if it cannot be stored, the server is asked again */
     for (int a = 0; a < sim->allocs_count; a++) {
         if (!partial || (luck >> a % 64 & 1u) == 0)
-            apply_one(sim, a, wished_at(&sim->allocs[a], index), !partial);
+            apply_one(sim, a, index, !partial);
     }
     if (index > known)
         agent_meta(sim->core, "server_index", &index, sizeof(index));

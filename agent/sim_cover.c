@@ -19,8 +19,6 @@ static const struct reason {
 } reasons[] = {
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "BACK_CLAIM", HAS_STAGE},
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "ALWAYS", HAS_STAGE},
-    {MACHINE_TASK, "STARTING", "AUTHORIZED", "ALWAYS",
-     "what starts has been authorized, and is once an incarnation"},
     {MACHINE_TASK, "STARTING", "EXITED", "ALWAYS",
      "a driver answers the start before it tells the end"},
     {MACHINE_TASK, "RECOVERING", "EXITED", "ALWAYS",

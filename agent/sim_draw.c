@@ -278,6 +278,14 @@ static void draw_crashes(struct pen *pen)
     }
 }
 
+static void draw_updates(struct pen *pen)
+{
+    for (uint64_t n = below(pen, 3); n > 0; n--) {
+        uint64_t at_ms = below(pen, pen->horizon_ms);
+        add(pen, SIM_DO_UPDATE, any_alloc(pen), at_ms, 0);
+    }
+}
+
 /* Kinds of trouble that come at moments of their own: to whom, and the bound of their number. */
 enum victim { TO_NOBODY, TO_ALLOC, TO_TASK, TO_CLAIM, TO_PLUGIN, TO_ANY };
 
@@ -384,6 +392,8 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
     draw_crashes(&pen);
     if (!pen.calm)
         draw_troubles(&pen);
+    if (script->server)
+        draw_updates(&pen);
 }
 
 void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script)

@@ -163,10 +163,11 @@ struct sim_plugin {
     X(BUSY, CLAIM, "busy") /* for number ms */                                                     \
     X(UNMOUNT, CLAIM, "unmount")                                                                   \
     X(DIR_LOST, ALLOC, "dir_lost")                                                                 \
-    X(SLEEP, NONE, "sleep") /* number ms */                                                        \
-    X(JUMP, NONE, "jump")   /* the wall clock moves by number ms, forth or back */                 \
-    X(DISK, NONE, "disk")   /* the next number commits fail (0: none) with ENOSPC */               \
-    X(HEAL, NONE, "heal")   /* no fault from here on */
+    X(SLEEP, NONE, "sleep")    /* number ms */                                                     \
+    X(JUMP, NONE, "jump")      /* the wall clock moves by number ms, forth or back */              \
+    X(DISK, NONE, "disk")      /* the next number commits fail (0: none) with ENOSPC */            \
+    X(HEAL, NONE, "heal")      /* no fault from here on */                                         \
+    X(UPDATE, ALLOC, "update") /* the server has a newer version of it and wants the same */
 enum sim_action {
 #define X(name, takes, text) SIM_DO_##name,
     SIM_ACTIONS(X)

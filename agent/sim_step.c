@@ -138,6 +138,7 @@ static bool do_fault(struct sim *sim, const struct sim_step *step)
         sim->commits_to_fail = (uint32_t)ms;
         break;
     case SIM_DO_ASSIGN:
+    case SIM_DO_UPDATE:
     case SIM_DO_STOP:
     case SIM_DO_DESTROY:
     case SIM_DO_RESTART:
@@ -184,6 +185,9 @@ void sim_do_step(struct sim *sim, const struct sim_step *step)
     switch ((enum sim_action)step->action) {
     case SIM_DO_ASSIGN:
         sim_wish(sim, step->whom.alloc, WISH_RUN);
+        break;
+    case SIM_DO_UPDATE:
+        sim_update(sim, step->whom.alloc);
         break;
     case SIM_DO_STOP:
         sim_wish(sim, step->whom.alloc, WISH_STOP);

@@ -199,6 +199,8 @@ struct sim_alloc_state {
     uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
     /* As the server knows it. */
     uint64_t wished_index[WISH_GONE + 1]; /* at which it came to wish so, 0: never */
+    uint64_t updated_index;               /* of its newest version, 0: there is one only */
+    uint64_t offered_index, seen_index;   /* of the version the node is told, has applied */
     uint8_t reported_status;
     uint64_t pushed_digest, pushed_revision, confirmed_digest, acked_digest;
 };
@@ -517,6 +519,8 @@ void sim_control_event(struct sim *sim, const struct sim_event *event);
 void sim_control_start(struct sim *sim);
 void sim_control_refused(struct sim *sim); /* a commit failed, and proposals with it */
 void sim_wish(struct sim *sim, int alloc, enum sim_wish wish);
+/* There is a newer version of the alloc, in which nothing is wished anew. */
+void sim_update(struct sim *sim, int alloc);
 void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event);
 void sim_refuse(void *ctx, uint64_t reply, const struct err *err);
 void sim_reply(struct sim *sim, uint64_t reply, bool ok);
