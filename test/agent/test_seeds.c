@@ -1,10 +1,6 @@
 /*
  * Seeded worlds: the daemon's turn, lanes, restore and tables against a simulated world with every
  * fault, crashes included; the invariants are looked at after every turn.
- *
- *     test_seeds                  a few hundred small worlds and some large ones
- *     test_seeds SEED [large]     tells the story of one
- *     test_seeds BASE COUNT       that many small worlds, with a rate
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,17 +14,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SMALL_WORLDS = 400, LARGE_WORLDS = 40 };
 
 static struct sim_script script;
 static struct sim_result result;
 
-static void run(struct sim *sim, uint64_t seed, enum sim_profile profile, fsm_print *print)
+static void run(struct sim *sim, uint64_t seed, enum sim_profile profile)
 {
     sim_draw(seed, profile, &script);
-    sim_run(sim, &script, print, NULL, &result);
+    sim_run(sim, &script, NULL, NULL, &result);
 }
 
 static void run_worlds(uint64_t count, enum sim_profile profile)
@@ -36,10 +31,10 @@ static void run_worlds(uint64_t count, enum sim_profile profile)
     struct sim *sim = sim_new();
 
     for (uint64_t seed = 1; seed <= count; seed++) {
-        run(sim, seed, profile, NULL);
+        run(sim, seed, profile);
         if (result.outcome != SIM_FINE)
-            fail_msg("seed %llu: %s; see: test_seeds %llu%s", (unsigned long long)seed, result.text,
-                     (unsigned long long)seed, profile == SIM_LARGE ? " large" : "");
+            fail_msg("seed %llu: %s; see: cairn sim -seed %llu%s", (unsigned long long)seed,
+                     result.text, (unsigned long long)seed, profile == SIM_LARGE ? " -large" : "");
     }
     sim_free(sim);
 }
@@ -62,10 +57,10 @@ static void test_the_same_seed_is_the_same_world(void **state)
 
     (void)state;
     for (uint64_t seed = 1; seed <= 30; seed++) {
-        run(sim, seed, SIM_SMALL, NULL);
+        run(sim, seed, SIM_SMALL);
         uint64_t hash = result.hash, events = result.events;
-        run(other, seed + 1000, SIM_SMALL, NULL); /* what ran before leaves no trace */
-        run(other, seed, SIM_SMALL, NULL);
+        run(other, seed + 1000, SIM_SMALL); /* what ran before leaves no trace */
+        run(other, seed, SIM_SMALL);
         assert_int_equal(result.hash, hash);
         assert_int_equal(result.events, events);
     }
@@ -81,7 +76,7 @@ static void test_worlds_are_eventful(void **state)
 
     (void)state;
     for (uint64_t seed = 1; seed <= 100; seed++) {
-        run(sim, seed, SIM_SMALL, NULL);
+        run(sim, seed, SIM_SMALL);
         incarnations += result.incarnations;
         events += result.events;
         for (int i = 0; i < SIM_FAULT_COUNT; i++)
@@ -93,41 +88,7 @@ static void test_worlds_are_eventful(void **state)
     sim_free(sim);
 }
 
-static void say(void *ctx, const char *text)
-{
-    (void)ctx;
-    (void)fputs(text, stdout);
-}
-
-static int tell(int argc, char **argv)
-{
-    struct sim *sim = sim_new();
-    uint64_t base = strtoull(argv[1], NULL, 10), count = 0, bad = 0;
-    struct timespec start, end;
-
-    if (argc == 2 || strcmp(argv[2], "large") == 0) {
-        run(sim, base, argc == 2 ? SIM_SMALL : SIM_LARGE, say);
-        (void)printf("%s\n", result.text[0] == '\0' ? "fine" : result.text);
-        sim_free(sim);
-        return (int)result.outcome;
-    }
-    (void)clock_gettime(CLOCK_MONOTONIC, &start);
-    for (uint64_t last = strtoull(argv[2], NULL, 10); count < last; count++) {
-        run(sim, base + count, SIM_SMALL, NULL);
-        if (result.outcome != SIM_FINE && bad++ < 20)
-            (void)printf("seed %llu: %s\n", (unsigned long long)(base + count), result.text);
-    }
-    (void)clock_gettime(CLOCK_MONOTONIC, &end);
-    double seconds =
-        (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
-    (void)printf("%llu worlds from seed %llu, %llu failed, %.0f worlds/s\n",
-                 (unsigned long long)count, (unsigned long long)base, (unsigned long long)bad,
-                 (double)count / seconds);
-    sim_free(sim);
-    return bad > 0;
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_worlds_break_no_invariant),
@@ -136,7 +97,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_worlds_are_eventful),
     };
 
-    if (argc > 1)
-        return tell(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /*
  * The stories of agent/stories/: each comes true as it is written, tells what its golden trace
  * tells, and keeps what it expects always at every crash point, in both fates.
- *
- *     test_stories                all of it; CAIRN_GOLDEN=1 writes the traces anew
- *     test_stories NAME           tells one
- *     test_stories FILE.story     tells one that is not built in
- *     test_stories rows           which rows of the tables no story takes
+ * CAIRN_GOLDEN=1 writes the traces anew; `cairn sim -story NAME` tells one.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +58,7 @@ static void tell_story(struct sim *sim, const char *name)
     told.text[0] = '\0';
     sim_run(sim, &script, collect, &told, &result);
     if (result.outcome != SIM_FINE)
-        fail_msg("%s: %s; see: test_stories %s", name, result.text, name);
+        fail_msg("%s: %s; see: cairn sim -story %s", name, result.text, name);
     (void)snprintf(line, sizeof(line), "hash %016llx\n", (unsigned long long)result.hash);
     collect(&told, line);
 }
@@ -363,61 +359,7 @@ static void test_each_fault_is_in_a_story(void **state)
 
 /* --- by hand --- */
 
-static void say(void *ctx, const char *text)
-{
-    (void)ctx;
-    (void)fputs(text, stdout);
-}
-
-static int show_rows(void)
-{
-    struct sim *sim = sim_new();
-    uint64_t rows[MACHINE_KIND_COUNT][SIM_ROWS_MAX / 64] = {{0}};
-
-    for (size_t i = 0; sim_story_name(i) != NULL; i++) {
-        read_story(sim_story_name(i));
-        sim_run(sim, &script, NULL, NULL, &result);
-        for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
-            for (size_t word = 0; word < COUNT_OF(rows[kind]); word++)
-                rows[kind][word] |= result.rows[kind][word];
-        }
-    }
-    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
-        const struct fsm_def *def = fsm_definition((enum machine_kind)kind);
-        for (unsigned i = 0; i < def->rows_count; i++) {
-            const struct fsm_row *row = &def->rows[i];
-            if ((rows[kind][i / 64] >> i % 64 & 1u) == 0)
-                (void)printf("%s %s %s %s -> %s\n", def->name, def->states[row->state].name,
-                             def->events[row->event].name, def->guards[row->guard].name,
-                             def->states[row->next].name);
-        }
-    }
-    sim_free(sim);
-    return 0;
-}
-
-static int tell(const char *name)
-{
-    const char *text = sim_story_text(name);
-    FILE *file = text == NULL ? fopen(name, "r") : NULL;
-
-    if (file != NULL) {
-        told.text[fread(told.text, 1, sizeof(told.text) - 1, file)] = '\0';
-        (void)fclose(file);
-        text = told.text;
-    }
-    if (text == NULL || sim_script_read(text, &script, &err) < 0) {
-        (void)printf("%s\n", text == NULL ? "no such story" : err.text);
-        return 1;
-    }
-    struct sim *sim = sim_new();
-    sim_run(sim, &script, say, NULL, &result);
-    (void)printf("%s\n", result.text[0] == '\0' ? "fine" : result.text);
-    sim_free(sim);
-    return (int)result.outcome;
-}
-
-int main(int argc, char **argv)
+int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_does_not_come_true_fails_the_run),
@@ -433,7 +375,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_each_fault_is_in_a_story),
     };
 
-    if (argc > 1)
-        return strcmp(argv[1], "rows") == 0 ? show_rows() : tell(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
