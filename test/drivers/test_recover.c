@@ -495,18 +495,25 @@ static void test_reused_pid_is_never_signalled(void **state)
     }
 }
 
-static void test_start_after_an_attempt_that_began_nothing_is_a_first_start(void **state)
+/* As a daemon leaves it that died before it had made the shim. */
+static void open_with_empty_task_file(struct room *room, char path[PATH_SIZE])
 {
-    struct room *room = *state;
-    char path[PATH_SIZE];
     struct err err = {0};
 
-    room_need_root();
     assert_int_equal(path_join(path, room->state, "shim"), 0);
     assert_int_equal(directory_make_all(path, 0700, &err), 0);
     room_task_file(room, 1, path);
     assert_return_code(close(creat(path, 0600)), 0);
     room_open(room);
+}
+
+static void test_start_after_an_attempt_that_began_nothing_is_a_first_start(void **state)
+{
+    struct room *room = *state;
+    char path[PATH_SIZE];
+
+    room_need_root();
+    open_with_empty_task_file(room, path);
     room_script(room, "echo x >> started; exec sleep 100");
     room_start_running(room, 1);
     await_task_file(room, "started");
@@ -518,14 +525,9 @@ static void test_recover_of_an_attempt_that_began_nothing_leaves_no_file(void **
 {
     struct room *room = *state;
     char path[PATH_SIZE];
-    struct err err = {0};
 
     room_need_root();
-    assert_int_equal(path_join(path, room->state, "shim"), 0);
-    assert_int_equal(directory_make_all(path, 0700, &err), 0);
-    room_task_file(room, 1, path);
-    assert_return_code(close(creat(path, 0600)), 0);
-    room_open(room);
+    open_with_empty_task_file(room, path);
     assert_int_equal(room_recover(room, 1), DRIVER_LOST);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(errno, ENOENT);
