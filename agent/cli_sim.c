@@ -8,6 +8,7 @@
  */
 #include "agent/cli_sim.h"
 #include "agent/sim_cover.h"
+#include "agent/sim_words.h"
 
 #include "io/host.h"
 #include "journal/journal.h"
@@ -19,7 +20,6 @@
 
 enum { STORY_BYTES_MAX = 256 * 1024 };
 
-const char *const sim_fate_flags[3] = {"drawn", "happens", "not"};
 const char *const sim_away_flags[SIM_AWAY_COUNT] = {
     [SIM_AWAY_NOTHING] = "nothing",
     [SIM_AWAY_EXITS] = "exits",
@@ -65,9 +65,9 @@ static int read_flags(struct laboratory *lab)
         return CLI_USAGE;
     if (cores < 1 || cores > SIM_CORES_MAX)
         return cli_fail(CLI_USAGE, "-j takes a number of cores from 1 to %d", SIM_CORES_MAX);
-    while (lab->fate < COUNT_OF(sim_fate_flags) && !text_equal(sim_fate_flags[lab->fate], fate))
+    while (lab->fate < COUNT_OF(sim_cut_words) && !text_equal(sim_cut_words[lab->fate], fate))
         lab->fate++;
-    if (lab->fate == COUNT_OF(sim_fate_flags))
+    if (lab->fate == COUNT_OF(sim_cut_words))
         return cli_fail(CLI_USAGE, "-fate is happens, not or drawn; not \"%.60s\"", fate);
     lab->base = (uint64_t)base;
     lab->cores = (unsigned)cores;
@@ -84,8 +84,10 @@ static void apply_cuts(const struct laboratory *lab, struct sim_script *script)
         script->cuts[i] = lab->cuts[i];
         script->varied = 1;
     }
-    if (lab->fate != 0)
-        script->fate_of_cut = lab->fate;
+    if (lab->fate == 0)
+        return;
+    script->fate_of_cut = lab->fate;
+    script->varied = 1; /* as every run of -exhaustive, which prints this flag */
 }
 
 int sim_read_story(const char *name, struct sim_script *ret_script)

@@ -19,7 +19,6 @@ struct laboratory {
     struct sim_tally tally;
 };
 
-extern const char *const sim_fate_flags[3]; /* words of -fate */
 extern const char *const sim_away_flags[SIM_AWAY_COUNT];
 
 void sim_print_to(void *file, const char *text);

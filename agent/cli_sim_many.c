@@ -4,6 +4,7 @@
  * Each is a pool of items (sim_pool.h).  A failure prints the one command that shows it again.
  */
 #include "agent/cli_sim.h"
+#include "agent/sim_words.h"
 
 #include <string.h>
 #include <time.h>
@@ -58,7 +59,7 @@ static void add_cuts(char command[COMMAND_SIZE], const struct sim_script *script
         (void)text_append(command, COMMAND_SIZE, part); /* cut only for a very long path */
     }
     (void)text_append(command, COMMAND_SIZE, " -fate ");
-    (void)text_append(command, COMMAND_SIZE, sim_fate_flags[script->fate_of_cut]);
+    (void)text_append(command, COMMAND_SIZE, sim_cut_words[script->fate_of_cut]);
 }
 
 /* Says what failed, and the command that shows it again. */
