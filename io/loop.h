@@ -5,7 +5,7 @@
  * structs (io_watch, io_timer, io_work) belong to the caller, must stay where they are while
  * armed, and are zeroed before first use; stopping one that is not armed does nothing.
  * Timers run on CLOCK_BOOTTIME, which counts sleep: a deadline that passed while the host slept
- * fires at once after it wakes.  Only loop.c knows libev.
+ * fires at once after it wakes.  Only io/loop/loop.c knows libev.
  */
 #ifndef CAIRN_IO_LOOP_H
 #define CAIRN_IO_LOOP_H

@@ -3,7 +3,7 @@
 
 usage: test/run.py [--live] BUILD_DIR...
 
-For each build directory every program test/<room>/test_* is run; with --live the scripts of
+For each build directory every program test_* below its test/ is run; with --live the scripts of
 test/live/t*.{sh,py} too, against the first directory.  Programs print cmocka's or TAP lines; exit
 status 77 means skipped, and the last line of output says why.  The last line printed here counts.
 """
@@ -70,10 +70,10 @@ def run(command, limit_s, env, totals):
 
 
 def programs(build):
-    folder = os.path.join(build, 'test')
-    for room in sorted(os.listdir(folder)):
-        for name in sorted(os.listdir(os.path.join(folder, room))):
-            path = os.path.join(folder, room, name)
+    for folder, rooms, names in os.walk(os.path.join(build, 'test')):
+        rooms.sort()
+        for name in sorted(names):
+            path = os.path.join(folder, name)
             if name.startswith('test_') and '.' not in name and os.access(path, os.X_OK):
                 yield path
 

@@ -81,7 +81,7 @@ def tests_of(root, path):
     full = os.path.join(root, path)
     if not os.path.isfile(full):
         return None
-    if re.fullmatch(r'test/\w+/test_\w+\.c', path):
+    if re.fullmatch(r'test/\w+(/\w+)?/test_\w+\.c', path):
         return c_tests(read(root, path))
     if not re.fullmatch(r'test/live/t\d{3}-[\w-]+\.(py|sh)', path) or not os.access(full, os.X_OK):
         return None

@@ -17,7 +17,7 @@ DOORS = {
     'io': {'loop.h', 'proc.h', 'http.h', 'host.h', 'hcl.h', 'log.h'},
     'server': {'server.h', 'jobspec.h'},
 }
-ONLY = {'lmdb.h': {'journal'}, 'ev.h': {'io/loop.c'}, 'curl/curl.h': {'io/curl_library.h'},
+ONLY = {'lmdb.h': {'journal'}, 'ev.h': {'io/loop/loop.c'}, 'curl/curl.h': {'io/net/curl_library.h'},
         'flatbuffers/flatbuffers.h': {'journal/codec.cc'}}
 
 

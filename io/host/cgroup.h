@@ -1,0 +1,43 @@
+/*
+ * What the files of the cgroup part share.
+ *
+ * A cgroup is a directory; below here it is a path in one hierarchy.  Buffers are small and on the
+ * stack: the shim uses this code and keeps every stack page it ever touched.
+ */
+#ifndef CAIRN_IO_HOST_CGROUP_H
+#define CAIRN_IO_HOST_CGROUP_H
+
+#include "io/proc.h"
+
+enum {
+    CGROUP_PATH_SIZE = CGROUP_NAME_SIZE + 64,
+    CGROUP_DEPTH_MAX = 16, /* children of a payload's cgroup that we follow down */
+};
+
+struct cgroup_path {
+    char text[CGROUP_PATH_SIZE];
+};
+
+/* The path of NAME in the hierarchy that tracks processes in MODE; ERR_INVALID for names that are
+ * absolute, empty, too long or climb. */
+int cgroup_path_of(const char *name, struct cgroup_path *ret_path, struct err *err);
+
+/* The v1 controllers besides the freezer that a limit or a statistic may live in. */
+enum cgroup_controller { CONTROLLER_MEMORY, CONTROLLER_CPU, CONTROLLER_CPUACCT, CONTROLLER_COUNT };
+
+/* The path of NAME in a v1 controller's hierarchy; false in mode V2 and NONE. */
+bool cgroup_controller_path(enum cgroup_controller controller, const char *name,
+                            struct cgroup_path *ret_path);
+
+/* Calls CB with a descriptor of each directory below DIRECTORY_FD's, children before parents.
+ * CB returns 0 or a negative errno, which ends the walk. */
+int cgroup_walk(int directory_fd, int depth, int (*cb)(void *ctx, int fd, const char *name),
+                void *ctx);
+
+/* Calls CB for each process listed in the cgroup DIRECTORY_FD, not below. */
+int cgroup_walk_processes(int directory_fd, bool (*cb)(void *ctx, pid_t pid), void *ctx);
+
+/* Kills what is in the cgroup at PATH and below without cgroup.kill. */
+int cgroup_kill_frozen(const char *name, const struct cgroup_path *path, struct err *err);
+
+#endif

@@ -1,0 +1,32 @@
+/* What proc.c, spawn.c and the cgroup files share.  No allocation: buffers are the caller's. */
+#ifndef CAIRN_IO_HOST_PART_H
+#define CAIRN_IO_HOST_PART_H
+
+#include "io/proc.h"
+
+#include <stddef.h>
+
+/* Reads the start of a small kernel file, NUL-terminated, relative to DIRECTORY_FD or absolute.
+ * Returns the length or a negative errno. */
+int small_file_read(int directory_fd, const char *path, char *to, size_t size);
+
+/* Writes TEXT into an existing kernel file in one call; 0 or a negative errno. */
+int small_file_write(int directory_fd, const char *path, const char *text);
+
+/* The parts of /proc/<pid>/stat that we use. */
+struct proc_stat {
+    char state; /* 'Z': a zombie, 'X': being reaped */
+    uint64_t user_ticks, system_ticks, start_ticks, rss_pages;
+};
+
+/* 0, or ERR_GONE. */
+int proc_read_stat(pid_t pid, struct proc_stat *ret_stat);
+
+/* Adds what one process uses to STATS; one that is gone adds nothing. */
+void proc_add_stats(pid_t pid, struct cgroup_stats *stats);
+
+/* Sends a signal through a pidfd; 0 or a negative errno. */
+int pidfd_signal(int pidfd, int signal);
+int pidfd_of(pid_t pid); /* close-on-exec, or a negative errno */
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * What a handler sees of an exchange, and how it answers: at once or late, whole or as a stream.
+ *
+ * A stream's bytes wait in a queue until the library asks for them; when it is empty the
+ * connection is suspended.  The queue is bounded: a producer that does not hold back loses its
+ * peer, not our memory.
+ */
+#include "io/net/connection.h"
+
+#include <string.h>
+
+enum {
+    QUEUE_MAX = 16 << 20,    /* bytes queued on one stream */
+    STREAM_BLOCK = 16 << 10, /* asked for at a time */
+};
+
+const char *http_method(const struct http_exchange *exchange)
+{
+    return exchange->method;
+}
+
+const char *http_path(const struct http_exchange *exchange)
+{
+    return exchange->path;
+}
+
+static const char *lookup(const struct http_exchange *exchange, enum MHD_ValueKind kind,
+                          const char *name)
+{
+    const char *value = NULL;
+
+    if (exchange->connection == NULL ||
+        MHD_lookup_connection_value_n(exchange->connection->mhd, kind, name, strlen(name), &value,
+                                      NULL) != MHD_YES)
+        return NULL;
+    return value == NULL ? "" : value; /* "?name" alone */
+}
+
+const char *http_query(const struct http_exchange *exchange, const char *name)
+{
+    return lookup(exchange, MHD_GET_ARGUMENT_KIND, name);
+}
+
+const char *http_header(const struct http_exchange *exchange, const char *name)
+{
+    return lookup(exchange, MHD_HEADER_KIND, name);
+}
+
+const char *http_body(const struct http_exchange *exchange, size_t *ret_length)
+{
+    *ret_length = buffer_length(&exchange->body);
+    return buffer_text(&exchange->body);
+}
+
+void http_on_close(struct http_exchange *exchange, void (*cb)(void *ctx), void *ctx)
+{
+    exchange->on_close = cb;
+    exchange->on_close_ctx = ctx;
+}
+
+/* --- answers --- */
+
+void response_add_header(struct MHD_Response *response, const char *name, const char *value)
+{
+    (void)MHD_add_response_header(response, name, value); /* what it refuses is left out */
+}
+
+/* RESPONSE is moved into the exchange; the library takes it when the connection is resumed, or
+ * when the handler returns. */
+static void answer(struct http_exchange *exchange, int status, const char *content_type,
+                   struct MHD_Response *response)
+{
+    check(exchange->state == EXCHANGE_WAITING);
+    check(status >= 200 && status <= 599);
+    check(response != NULL);
+
+    if (content_type != NULL)
+        response_add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, content_type);
+    exchange->status = status;
+    exchange->response = response;
+}
+
+void http_respond(struct http_exchange *exchange, int status, const char *content_type,
+                  const struct http_header_line *headers, size_t headers_count, const void *body,
+                  size_t length)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        length, (void *)(uintptr_t)(body == NULL ? "" : body), MHD_RESPMEM_MUST_COPY);
+
+    answer(exchange, status, content_type, response);
+    for (size_t i = 0; i < headers_count; i++)
+        response_add_header(response, headers[i].name, headers[i].value);
+    exchange->state = EXCHANGE_ANSWERED;
+    if (exchange->connection == NULL)
+        exchange_free(exchange);
+    else
+        connection_resume(exchange->connection);
+}
+
+static ssize_t on_stream_read(void *ctx, uint64_t position, char *to, size_t size)
+{
+    struct connection *connection = ctx;
+    struct http_exchange *exchange = connection->exchange;
+    (void)position;
+
+    if (exchange == NULL || connection->doomed || connection->overflown)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    size_t taken = buffer_take(&exchange->body, to, size);
+    if (buffer_length(&exchange->body) > 0 || exchange->state == EXCHANGE_ANSWERED)
+        connection_set_deadline(connection, connection->server->idle_ms);
+    else
+        io_timer_stop(&connection->deadline); /* nothing to say may last as long as it likes */
+    if (taken > 0) {
+        exchange->drained = buffer_length(&exchange->body) == 0;
+        return (ssize_t)taken;
+    }
+    if (exchange->state == EXCHANGE_ANSWERED)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    connection_suspend(connection);
+    return 0;
+}
+
+void http_stream_begin(struct http_exchange *exchange, int status, const char *content_type,
+                       void (*on_drain)(void *ctx), void *ctx)
+{
+    answer(exchange, status, content_type,
+           MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_stream_read,
+                                             exchange->connection, NULL));
+    exchange->state = EXCHANGE_STREAMING;
+    exchange->on_drain = on_drain;
+    exchange->on_drain_ctx = ctx;
+    buffer_close(&exchange->body); /* of the request; the stream's queue from now on */
+    if (exchange->connection != NULL)
+        connection_resume(exchange->connection);
+}
+
+size_t http_stream_write(struct http_exchange *exchange, const void *bytes, size_t length)
+{
+    struct connection *connection = exchange->connection;
+
+    check(exchange->state == EXCHANGE_STREAMING);
+    if (connection == NULL || connection->overflown || length == 0)
+        return buffer_length(&exchange->body);
+    bool first = buffer_length(&exchange->body) == 0;
+    if (!buffer_append(&exchange->body, bytes, length, QUEUE_MAX)) {
+        /* Not from in here: the producer still holds the exchange.  Its on_close comes from the
+         * loop. */
+        buffer_close(&exchange->body);
+        connection->overflown = true;
+        connection_set_deadline(connection, 0);
+        return 0;
+    }
+    if (first)
+        connection_set_deadline(connection, connection->server->idle_ms);
+    connection_resume(connection);
+    return buffer_length(&exchange->body);
+}
+
+void http_stream_end(struct http_exchange *exchange)
+{
+    check(exchange->state == EXCHANGE_STREAMING);
+
+    exchange->state = EXCHANGE_ANSWERED;
+    if (exchange->connection == NULL)
+        exchange_free(exchange);
+    else
+        connection_resume(exchange->connection);
+}

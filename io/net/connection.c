@@ -1,0 +1,188 @@
+/*
+ * Connections of the HTTP server.
+ *
+ * While an answer is awaited, or a stream has nothing to send, the connection is suspended: the
+ * library does not look at it, a watch of ours does, and so notices a peer that leaves.
+ *
+ * Invariants: an exchange belongs to its connection until the peer is gone, then on_close ends it
+ * or, without one, the answer that comes too late.  A connection of which we have had enough is
+ * doomed: its socket is shut down, and the library takes it apart at its next turn.
+ */
+#include "io/net/connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+void exchange_free(struct http_exchange *exchange)
+{
+    if (exchange->response != NULL)
+        MHD_destroy_response(exchange->response);
+    buffer_close(&exchange->body);
+    free(exchange->path);
+    free(exchange);
+}
+
+void connection_finish_exchange(struct connection *connection)
+{
+    struct http_exchange *exchange = connection->exchange;
+
+    connection->exchange = NULL;
+    if (exchange == NULL)
+        return;
+    bool open = exchange->state == EXCHANGE_WAITING || exchange->state == EXCHANGE_STREAMING;
+    if (open && exchange->on_close == NULL) {
+        exchange->connection = NULL;
+        return;
+    }
+    if (open)
+        exchange->on_close(exchange->on_close_ctx);
+    exchange_free(exchange);
+}
+
+void connection_resume(struct connection *connection)
+{
+    if (!connection->suspended)
+        return;
+    connection->suspended = false;
+    io_watch_stop(&connection->watch);
+    MHD_resume_connection(connection->mhd); /* at the library's next turn */
+    server_run_soon(connection->server);
+}
+
+void connection_doom(struct connection *connection)
+{
+    if (connection->doomed)
+        return;
+    connection->doomed = true;
+    io_timer_stop(&connection->deadline);
+    io_watch_stop(&connection->watch);
+    (void)shutdown(connection->fd, SHUT_RDWR); /* fails if the peer was faster */
+    connection_finish_exchange(connection);
+    connection_resume(connection);
+}
+
+static void on_deadline(struct io_timer *timer)
+{
+    connection_doom(timer->ctx);
+}
+
+void connection_set_deadline(struct connection *connection, uint64_t delay_ms)
+{
+    if (connection->doomed)
+        return;
+    io_timer_start(connection->server->loop, &connection->deadline,
+                   connection->overflown ? 0 : loop_now_ms() + delay_ms, on_deadline, connection);
+}
+
+void connection_begin_request(struct connection *connection)
+{
+    if (!connection->idle)
+        return;
+    connection->idle = false;
+    io_watch_stop(&connection->watch);
+    connection_set_deadline(connection, connection->server->arrive_ms);
+}
+
+static void on_readable(struct io_watch *watch, int events)
+{
+    struct connection *connection = watch->ctx;
+    char byte;
+    (void)events;
+
+    if (connection->idle) {
+        connection_begin_request(connection);
+        return;
+    }
+    ssize_t got = recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got > 0)
+        io_watch_stop(watch); /* the next request, early; from now on only writing can tell */
+    else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        connection_doom(connection);
+}
+
+static void watch_peer(struct connection *connection)
+{
+    if (!connection->doomed)
+        io_watch_start(connection->server->loop, &connection->watch, connection->fd, IO_READABLE,
+                       on_readable, connection);
+}
+
+void connection_suspend(struct connection *connection)
+{
+    check(!connection->suspended);
+    connection->suspended = true;
+    MHD_suspend_connection(connection->mhd);
+    watch_peer(connection);
+}
+
+struct connection *connection_of(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info == NULL ? NULL : info->socket_context;
+}
+
+static void connection_start(struct http_server *server, struct MHD_Connection *mhd, void **context)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *connection = calloc(1, sizeof(*connection));
+    const int on = 1;
+
+    check(info != NULL);
+    check(connection != NULL);
+    connection->server = server;
+    connection->mhd = mhd;
+    connection->fd = info->connect_fd;
+    connection->next = server->connections;
+    connection->link = &server->connections;
+    if (connection->next != NULL)
+        connection->next->link = &connection->next;
+    server->connections = connection;
+    *context = connection;
+    /* A stream to a machine that was switched off ends some day; UNIX sockets do not know it. */
+    (void)setsockopt(connection->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    connection_set_deadline(connection, connection->server->arrive_ms);
+}
+
+static void connection_free(struct connection *connection)
+{
+    connection->doomed = true;
+    connection_finish_exchange(connection);
+    io_timer_stop(&connection->deadline);
+    io_watch_stop(&connection->watch);
+    *connection->link = connection->next;
+    if (connection->next != NULL)
+        connection->next->link = connection->link;
+    server_run_soon(connection->server); /* a place is free: it may accept again */
+    free(connection);
+}
+
+void connection_on_notify(void *ctx, struct MHD_Connection *mhd, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        connection_start(ctx, mhd, context);
+    else if (*context != NULL)
+        connection_free(*context);
+}
+
+void connection_on_completed(void *ctx, struct MHD_Connection *mhd, void **request,
+                             enum MHD_RequestTerminationCode code)
+{
+    struct connection *connection = connection_of(mhd);
+    (void)ctx;
+    (void)code; /* the exchange's state says what there is to tell */
+
+    *request = NULL;
+    if (connection == NULL)
+        return;
+    connection_finish_exchange(connection);
+    if (connection->doomed)
+        return;
+    connection->idle = true;
+    connection_set_deadline(connection, connection->server->idle_ms);
+    watch_peer(connection);
+}

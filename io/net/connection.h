@@ -1,0 +1,94 @@
+/* What the parts of the HTTP server share: a connection and the exchange it carries. */
+#ifndef CAIRN_IO_NET_CONNECTION_H
+#define CAIRN_IO_NET_CONNECTION_H
+
+#include "io/http.h"
+#include "io/net/buffer.h"
+
+#include <microhttpd.h>
+
+enum exchange_state {
+    EXCHANGE_ARRIVING,
+    EXCHANGE_WAITING,   /* with the handler, not answered yet */
+    EXCHANGE_STREAMING, /* begun, not ended */
+    EXCHANGE_ANSWERED,  /* our part is done */
+};
+
+struct http_exchange {
+    struct connection *connection; /* NULL: the peer is gone, nobody was told */
+    enum exchange_state state;
+    bool begun;  /* the library has shown us the head */
+    int refusal; /* the status to answer with instead of asking the handler, or 0 */
+    char method[16];
+    char *path;                    /* owned */
+    struct buffer body;            /* of the request; then of a stream what is queued */
+    struct MHD_Response *response; /* owned until it is queued */
+    int status;
+    void (*on_drain)(void *ctx);
+    void *on_drain_ctx;
+    bool drained;
+    void (*on_close)(void *ctx);
+    void *on_close_ctx;
+};
+
+struct connection {
+    struct http_server *server;
+    struct MHD_Connection *mhd;
+    int fd; /* the library's */
+    bool idle, suspended, doomed;
+    bool overflown; /* to be doomed at the next iteration */
+    struct io_timer deadline;
+    struct io_watch watch; /* while idle or suspended */
+    struct http_exchange *exchange;
+    struct connection *next, **link;
+};
+
+struct http_server {
+    struct loop *loop;
+    struct MHD_Daemon *daemon;
+    char *unix_socket; /* owned */
+    uint16_t port;
+    size_t body_bytes_max;
+    uint64_t arrive_ms, idle_ms;
+    void (*handle)(void *ctx, struct http_exchange *exchange);
+    void *ctx;
+    struct io_watch watch;
+    struct io_timer again;
+    bool running;
+    bool more; /* the library has something to do that none of its descriptors will tell */
+    struct connection *connections;
+};
+
+/* The connection that the library's MHD belongs to; NULL before its start. */
+struct connection *connection_of(struct MHD_Connection *mhd);
+
+/* Tells whoever holds the exchange of CONNECTION, if one is open, and ends it. */
+void connection_finish_exchange(struct connection *connection);
+void exchange_free(struct http_exchange *exchange);
+
+/* Takes CONNECTION from the library until connection_resume; a peer that leaves dooms it. */
+void connection_suspend(struct connection *connection);
+void connection_resume(struct connection *connection);
+
+/* Shuts the socket down, ends the exchange, and lets the library find out. */
+void connection_doom(struct connection *connection);
+
+/* Dooms CONNECTION after DELAY_MS, instead of the deadline it had. */
+void connection_set_deadline(struct connection *connection, uint64_t delay_ms);
+
+/* The first byte of a request has come on what may have been an idle connection. */
+void connection_begin_request(struct connection *connection);
+
+/* Callbacks of the library: a connection was made or closed, an exchange is over. */
+void connection_on_notify(void *ctx, struct MHD_Connection *mhd, void **context,
+                          enum MHD_ConnectionNotificationCode code);
+void connection_on_completed(void *ctx, struct MHD_Connection *mhd, void **request,
+                             enum MHD_RequestTerminationCode code);
+
+/* Adds a line to RESPONSE unless HTTP cannot carry it. */
+void response_add_header(struct MHD_Response *response, const char *name, const char *value);
+
+/* Lets the library take a turn in the next iteration. */
+void server_run_soon(struct http_server *server);
+
+#endif
