@@ -8,7 +8,7 @@
 #include "agent/api_part.h"
 
 #include "agent/standalone.h"
-#include "server/jobspec.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "agent/api_part.h"
 
 #include "agent/standalone.h"
-#include "server/jobspec.h"
+#include "spec/job.h"
 
 #include <string.h>
 

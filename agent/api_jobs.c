@@ -8,7 +8,7 @@
 #include "agent/api_part.h"
 
 #include "agent/standalone.h"
-#include "server/jobspec.h"
+#include "spec/job.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  */
 #include "agent/cli.h"
 
-#include "io/hcl.h"
 #include "io/loop.h"
+#include "spec/hcl.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
  */
 #include "agent/cli.h"
 
-#include "io/hcl.h"
 #include "io/host.h"
 #include "io/loop.h"
-#include "server/jobspec.h"
+#include "spec/hcl.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,8 +8,8 @@
 #define CAIRN_AGENT_CONFIG_H
 
 #include "base/base.h"
-#include "fsm/spec.h"
 #include "io/host.h"
+#include "spec/spec.h"
 
 struct config {
     char data_dir[PATH_SIZE];

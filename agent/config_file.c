@@ -7,7 +7,7 @@
  */
 #include "agent/config_part.h"
 
-#include "io/hcl.h"
+#include "spec/hcl.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  */
 #include "agent/daemon_part.h"
 
-#include "server/jobspec.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <uthash.h>

@@ -1,6 +1,6 @@
 #include "agent/lost.h"
 
-#include "server/jobspec.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "agent/inspect.h"
 #include "agent/node.h"
 #include "fsm/policy.h"
-#include "server/jobspec.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>

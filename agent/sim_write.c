@@ -3,12 +3,12 @@
  *
  * Records and events are the core's own and go as they are.  What the model of the node keeps short
  * for itself is written as a daemon would: the node's identity, and specifications as the job file
- * of a user leads to them (server/jobspec.h).
+ * of a user leads to them (spec/job.h).
  */
 #include "agent/node.h"
 #include "agent/sim_world.h"
 
-#include "server/jobspec.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "agent/standalone_part.h"
 
-#include "server/jobspec.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>

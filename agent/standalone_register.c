@@ -7,7 +7,7 @@
 #include "agent/standalone_part.h"
 
 #include "io/log.h"
-#include "server/jobspec.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -26,9 +26,9 @@
 #define CAIRN_DRIVERS_DRIVERS_H
 
 #include "base/base.h"
-#include "fsm/spec.h"
 #include "io/loop.h"
 #include "io/proc.h"
+#include "spec/spec.h"
 
 #include <stdbool.h>
 #include <stdint.h>

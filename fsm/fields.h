@@ -16,7 +16,7 @@
 /* clang-format off */
 
 #include "base/base.h"
-#include "fsm/spec.h"
+#include "fsm/limits.h"
 
 #define FIELD(kind, name, size, doc) FIELD_##kind(name, size)
 #define FIELD_U64(name, size) uint64_t name;

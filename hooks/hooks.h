@@ -15,9 +15,9 @@
 
 #include "base/base.h"
 #include "fsm/alloc.h"
-#include "fsm/spec.h"
 #include "fsm/task.h"
 #include "io/loop.h"
+#include "spec/spec.h"
 
 struct hooks;
 

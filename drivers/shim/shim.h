@@ -10,7 +10,7 @@
 
 #include "drivers/shim/protocol.h"
 #include "drivers/shim/record.h"
-#include "fsm/spec.h"
+#include "spec/spec.h"
 
 #include <limits.h>
 

@@ -12,10 +12,10 @@ import sys
 
 DOORS = {
     'base': {'base.h'} | {'check.h', 'err.h', 'hash.h', 'rng.h', 'text.h', 'uuid.h'},
-    'fsm': {'fsm.h', 'alloc.h', 'task.h', 'volume.h', 'plugin.h', 'policy.h', 'spec.h',
+    'fsm': {'fsm.h', 'alloc.h', 'task.h', 'volume.h', 'plugin.h', 'policy.h', 'limits.h',
             'results.h', 'fields.h'},
-    'io': {'loop.h', 'proc.h', 'http.h', 'host.h', 'hcl.h', 'log.h'},
-    'server': {'server.h', 'jobspec.h'},
+    'io': {'loop.h', 'proc.h', 'http.h', 'host.h', 'log.h'},
+    'spec': {'spec.h', 'job.h', 'hcl.h'},
 }
 ONLY = {'lmdb.h': {'journal'}, 'ev.h': {'io/loop/loop.c'}, 'curl/curl.h': {'io/net/curl_library.h'},
         'flatbuffers/flatbuffers.h': {'journal/codec.cc'}}

@@ -1,0 +1,88 @@
+/*
+ * What one alloc runs by, as JSON for the journal, and whether two jobs agree about it.
+ *
+ * Both take exactly the fields of FATE_RUN, so a field that an alloc's JSON carries is one whose
+ * change replaces the alloc.  The text is compact and its keys sorted: equal allocs of equal jobs
+ * differ only in their placement.
+ */
+#include "spec/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The job's own part: its fields of FATE_RUN without the groups. */
+static json_t *job_part(const json_t *job)
+{
+    json_t *part = jobspec_arrange(&jobspec_job, job, true);
+    json_t *version = json_object_get(job, "Version");
+
+    (void)json_object_del(part, "TaskGroups"); /* missing is fine */
+    check(json_object_set_new(
+              part, "Version",
+              json_integer(json_is_integer(version) ? json_integer_value(version) : 0)) == 0);
+    return part;
+}
+
+int jobspec_alloc_json(const json_t *job, const struct jobspec_placement *placement,
+                       char **ret_text, size_t *ret_length, struct err *err)
+{
+    const json_t *group = jobspec_group(job, placement->group);
+
+    check(uuid_is_valid(placement->alloc_id));
+    if (group == NULL)
+        return err_set(err, ERR_GONE, "job has no group \"%.90s\"", placement->group);
+    json_t *alloc = json_pack(
+        "{s:i, s:s, s:s, s:I, s:s, s:I, s:o, s:o}", "Schema", 1, "ID", placement->alloc_id,
+        "EvalID", placement->eval_id, "Index", (json_int_t)placement->index, "Datacenter",
+        placement->datacenter, "CreateTime", (json_int_t)placement->create_time_unix_ns, "Job",
+        job_part(job), "Group", jobspec_arrange(&jobspec_group_schema, group, true));
+    if (alloc == NULL)
+        return err_set(err, ERR_INVALID, "alloc's placement is not UTF-8 text");
+    char *text = json_dumps(alloc, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(alloc);
+    check(text != NULL);
+    size_t length = strlen(text);
+    if (length > JOBSPEC_ALLOC_BYTES_MAX) {
+        free(text);
+        return err_set(err, ERR_LIMIT, "alloc's specification has %zu bytes, there may be %d",
+                       length, JOBSPEC_ALLOC_BYTES_MAX);
+    }
+    *ret_text = text;
+    *ret_length = length;
+    return 0;
+}
+
+/* --- comparison --- */
+
+/* GROUP's part with its tasks by name, for their order does not matter. */
+static json_t *group_part(const json_t *group)
+{
+    json_t *part = jobspec_arrange(&jobspec_group_schema, group, true), *by_name = json_object();
+    json_t *task;
+    size_t i;
+
+    json_array_foreach(jobspec_list(part, "Tasks"), i, task)
+    {
+        const char *name = json_string_value(json_object_get(task, "Name"));
+
+        if (name != NULL)
+            check(json_object_set(by_name, name, task) == 0);
+    }
+    check(json_object_set_new(part, "Tasks", by_name) == 0);
+    return part;
+}
+
+bool jobspec_group_equal(const json_t *job_a, const json_t *job_b, const char *group)
+{
+    const json_t *group_a = jobspec_group(job_a, group), *group_b = jobspec_group(job_b, group);
+
+    if (group_a == NULL || group_b == NULL)
+        return false;
+    json_t *parts[] = {job_part(job_a), job_part(job_b), group_part(group_a), group_part(group_b)};
+    (void)json_object_del(parts[0], "Version"); /* grows with each submission */
+    (void)json_object_del(parts[1], "Version");
+    bool equal = json_equal(parts[0], parts[1]) && json_equal(parts[2], parts[3]);
+    for (size_t i = 0; i < COUNT_OF(parts); i++)
+        json_decref(parts[i]);
+    return equal;
+}

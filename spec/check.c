@@ -1,0 +1,551 @@
+/*
+ * Defaults and rules of a job.  Defaults follow nomad v1.1.2 api/jobs.go and api/tasks.go
+ * (Canonicalize), rules nomad/structs/structs.go (Validate); stricter than Nomad are names, which
+ * become directories and journal keys here, and constraints, which must be known to hold.
+ */
+#include "spec/part.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SECONDS(n) ((json_int_t)(n)*1000000000)
+
+/* --- defaults --- */
+
+static void set_missing(json_t *object, const char *field, json_t *value)
+{
+    if (json_object_get(object, field) == NULL)
+        check(json_object_set_new(object, field, value) == 0);
+    else
+        json_decref(value);
+}
+
+/* Fills OBJECT's gaps from FROM (borrowed, may be NULL). */
+static void fill(json_t *object, const json_t *from)
+{
+    if (from != NULL)
+        check(json_object_update_missing(object, (json_t *)from) == 0);
+}
+
+/* As fill, with FROM moved. */
+static void fill_new(json_t *object, json_t *from)
+{
+    check(from != NULL);
+    fill(object, from);
+    json_decref(from);
+}
+
+/* The object FIELD of PARENT, made if it is missing. */
+static json_t *need_object(json_t *parent, const char *field)
+{
+    json_t *object = json_object_get(parent, field);
+
+    if (object == NULL) {
+        object = json_object();
+        check(json_object_set_new(parent, field, object) == 0);
+    }
+    return object;
+}
+
+/* Empty maps say the same as none. */
+static void drop_if_empty(json_t *object, const char *field)
+{
+    if (json_object_size(json_object_get(object, field)) == 0)
+        (void)json_object_del(object, field); /* missing is fine */
+}
+
+static void default_operands(json_t *object)
+{
+    static const char *const fields[] = {"Constraints", "Affinities"};
+    json_t *item;
+    size_t i;
+
+    for (size_t f = 0; f < COUNT_OF(fields); f++) {
+        json_array_foreach(jobspec_list(object, fields[f]), i, item)
+        {
+            const char *operand = json_string_value(json_object_get(item, "Operand"));
+
+            if (operand == NULL || *operand == '\0')
+                check(json_object_set_new(item, "Operand", json_string("=")) == 0);
+            if (f == 1)
+                set_missing(item, "Weight", json_integer(50));
+        }
+    }
+    json_array_foreach(jobspec_list(object, "Spreads"), i, item)
+        set_missing(item, "Weight", json_integer(50));
+}
+
+static json_t *default_update(void)
+{
+    return json_pack("{s:I, s:i, s:s, s:I, s:I, s:I, s:b, s:b, s:i}", "Stagger", SECONDS(30),
+                     "MaxParallel", 1, "HealthCheck", "checks", "MinHealthyTime", SECONDS(10),
+                     "HealthyDeadline", SECONDS(300), "ProgressDeadline", SECONDS(600),
+                     "AutoRevert", 0, "AutoPromote", 0, "Canary", 0);
+}
+
+static json_t *default_reschedule(bool service)
+{
+    if (service)
+        return json_pack("{s:i, s:i, s:I, s:s, s:I, s:b}", "Attempts", 0, "Interval", 0, "Delay",
+                         SECONDS(30), "DelayFunction", "exponential", "MaxDelay", SECONDS(3600),
+                         "Unlimited", 1);
+    return json_pack("{s:i, s:I, s:I, s:s, s:i, s:b}", "Attempts", 1, "Interval",
+                     SECONDS(24 * 3600), "Delay", SECONDS(5), "DelayFunction", "constant",
+                     "MaxDelay", 0, "Unlimited", 0);
+}
+
+static json_t *default_migrate(void)
+{
+    return json_pack("{s:i, s:s, s:I, s:I}", "MaxParallel", 1, "HealthCheck", "checks",
+                     "MinHealthyTime", SECONDS(10), "HealthyDeadline", SECONDS(300));
+}
+
+static json_t *default_restart(bool service)
+{
+    return json_pack("{s:i, s:I, s:I, s:s}", "Attempts", service ? 2 : 3, "Interval",
+                     service ? SECONDS(1800) : SECONDS(24 * 3600), "Delay", SECONDS(15), "Mode",
+                     "fail");
+}
+
+static void default_resources(json_t *resources)
+{
+    bool cores = json_integer_value(json_object_get(resources, "Cores")) > 0;
+
+    set_missing(resources, "CPU", json_integer(cores ? 0 : 100));
+    set_missing(resources, "Cores", json_integer(0));
+    set_missing(resources, "MemoryMB", json_integer(300));
+    set_missing(resources, "MemoryMaxMB", json_integer(0));
+}
+
+static void default_task(struct jobspec_work *work, json_t *task, const json_t *restart)
+{
+    set_missing(task, "User", json_string(""));
+    set_missing(task, "Config", json_object());
+    set_missing(task, "Leader", json_false());
+    set_missing(task, "KillTimeout", json_integer(SECONDS(5)));
+    set_missing(task, "KillSignal", json_string(""));
+    set_missing(task, "ShutdownDelay", json_integer(0));
+    drop_if_empty(task, "Env");
+    drop_if_empty(task, "Meta");
+    fill(need_object(task, "RestartPolicy"), restart);
+    default_resources(need_object(task, "Resources"));
+    fill_new(need_object(task, "LogConfig"),
+             json_pack("{s:i, s:i, s:b}", "MaxFiles", 10, "MaxFileSizeMB", 10, "Disabled", 0));
+    json_t *lifecycle = json_object_get(task, "Lifecycle");
+    if (work->file == NULL && jobspec_is_empty(lifecycle))
+        (void)json_object_del(task, "Lifecycle"); /* Go prints an unset one like this */
+    else if (lifecycle != NULL)
+        set_missing(lifecycle, "Sidecar", json_false());
+    default_operands(task);
+}
+
+static void default_group(struct jobspec_work *work, const json_t *job, json_t *group, bool service)
+{
+    json_t *restart = need_object(group, "RestartPolicy"), *task;
+    const json_t *update = json_object_get(job, "Update");
+    const json_t *migrate = json_object_get(job, "Migrate");
+    size_t i;
+
+    set_missing(group, "Count", json_integer(1));
+    set_missing(need_object(group, "EphemeralDisk"), "SizeMB", json_integer(300));
+    drop_if_empty(group, "Meta");
+    fill_new(restart, default_restart(service));
+    fill(need_object(group, "ReschedulePolicy"), json_object_get(job, "Reschedule"));
+    fill_new(need_object(group, "ReschedulePolicy"), default_reschedule(service));
+    if (service || json_object_get(group, "Update") != NULL) {
+        fill(need_object(group, "Update"), update);
+        fill_new(need_object(group, "Update"), default_update());
+    }
+    if (service || json_object_get(group, "Migrate") != NULL) {
+        fill(need_object(group, "Migrate"), migrate);
+        fill_new(need_object(group, "Migrate"), default_migrate());
+    }
+    default_operands(group);
+    json_array_foreach(jobspec_list(group, "Tasks"), i, task) default_task(work, task, restart);
+}
+
+/* Go prints a block that is not set as one whose fields are all zero. */
+static void drop_zero_blocks(json_t *object)
+{
+    if (jobspec_is_empty(json_object_get(object, "Update")))
+        (void)json_object_del(object, "Update"); /* missing is fine */
+    if (jobspec_is_empty(json_object_get(object, "Migrate")))
+        (void)json_object_del(object, "Migrate");
+}
+
+void jobspec_set_defaults(struct jobspec_work *work, json_t *job)
+{
+    const char *id = json_string_value(json_object_get(job, "ID"));
+    json_t *group;
+    size_t i;
+
+    if (work->file == NULL) {
+        drop_zero_blocks(job);
+        json_array_foreach(jobspec_list(job, "TaskGroups"), i, group) drop_zero_blocks(group);
+    }
+    set_missing(job, "ID", json_string(""));
+    set_missing(job, "Name", json_string(id == NULL ? "" : id));
+    set_missing(job, "ParentID", json_string(""));
+    set_missing(job, "Namespace", json_string("default"));
+    set_missing(job, "Region", json_string("global"));
+    set_missing(job, "Type", json_string("service"));
+    set_missing(job, "Priority", json_integer(50));
+    set_missing(job, "AllAtOnce", json_false());
+    if (json_array_size(json_object_get(job, "Datacenters")) == 0)
+        check(json_object_set_new(job, "Datacenters", json_pack("[s]", "*")) == 0);
+    drop_if_empty(job, "Meta");
+    default_operands(job);
+    bool service = text_equal(json_string_value(json_object_get(job, "Type")), "service");
+    if (service)
+        fill_new(need_object(job, "Update"), default_update());
+    json_array_foreach(jobspec_list(job, "TaskGroups"), i, group)
+        default_group(work, job, group, service);
+}
+
+/* --- rules --- */
+
+static const char *text_of(const json_t *object, const char *field)
+{
+    const char *text = json_string_value(json_object_get(object, field));
+
+    return text == NULL ? "" : text;
+}
+
+static json_int_t whole_of(const json_t *object, const char *field)
+{
+    return json_integer_value(json_object_get(object, field));
+}
+
+static const char *name(const struct jobspec_work *work, const struct jobspec_schema *schema,
+                        const char *json)
+{
+    const struct jobspec_field *field = jobspec_by_json(schema, json);
+
+    check(field != NULL);
+    return jobspec_name_of(work, field);
+}
+
+const char *jobspec_name_fault(const char *text)
+{
+    if (*text == '\0')
+        return "must not be empty";
+    if (strlen(text) >= SPEC_NAME_SIZE)
+        return "is too long, it may have 95 bytes";
+    if (text_equal(text, ".") || text_equal(text, ".."))
+        return "must not be \".\" or \"..\"";
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '/' || *at == '\\')
+            return "must not contain slashes";
+        if ((unsigned char)*at < 0x20u || *at == 0x7f)
+            return "must not contain control characters";
+    }
+    return NULL;
+}
+
+static void check_name(struct jobspec_work *work, const json_t *object,
+                       const struct jobspec_schema *schema)
+{
+    const char *field = schema == &jobspec_job ? "ID" : "Name", *text = text_of(object, field);
+    const char *fault = jobspec_name_fault(text);
+
+    if (fault == NULL && schema == &jobspec_task && text_equal(text, "alloc"))
+        fault = "must not be \"alloc\": that is the directory all tasks share";
+    if (fault == NULL && schema == &jobspec_job && strchr(text, ' ') != NULL)
+        fault = "must not contain spaces";
+    if (fault != NULL)
+        jobspec_complain(work, object, field, NULL, "the name of a %s %s", schema->name, fault);
+}
+
+static void check_length(struct jobspec_work *work, const json_t *object,
+                         const struct jobspec_schema *schema, const char *field, size_t size)
+{
+    const char *text = text_of(object, field);
+
+    if (strlen(text) >= size || strpbrk(text, "\n\r") != NULL)
+        jobspec_complain(work, object, field, NULL, "%s must be one line of at most %zu bytes",
+                         name(work, schema, field), size - 1);
+}
+
+/* Names of LIST's objects are given once. */
+static void check_unique(struct jobspec_work *work, const json_t *list, const char *what)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        for (size_t j = 0; j < i; j++) {
+            if (!text_equal(text_of(item, "Name"), text_of(json_array_get(list, j), "Name")))
+                continue;
+            jobspec_complain(work, item, "Name", NULL, "a second %s \"%.60s\"", what,
+                             text_of(item, "Name"));
+            break;
+        }
+    }
+}
+
+/* Two attributes are facts of every node that cairn runs on; anything else is not evaluated. */
+static const char *node_fact(const char *target)
+{
+#if defined(__x86_64__)
+    static const char arch[] = "amd64";
+#elif defined(__aarch64__)
+    static const char arch[] = "arm64";
+#else
+    static const char arch[] = "";
+#endif
+    if (text_equal(target, "${attr.kernel.name}"))
+        return "linux";
+    if (text_equal(target, "${attr.cpu.arch}") && arch[0] != '\0')
+        return arch;
+    return NULL;
+}
+
+static void check_constraints(struct jobspec_work *work, const json_t *object)
+{
+    json_t *constraint;
+    size_t i;
+
+    json_array_foreach(jobspec_list(object, "Constraints"), i, constraint)
+    {
+        const char *target = text_of(constraint, "LTarget"),
+                   *operand = text_of(constraint, "Operand");
+        const char *wanted = text_of(constraint, "RTarget"), *fact = node_fact(target);
+        bool same = fact != NULL && text_equal(fact, wanted);
+        bool equal =
+            text_equal(operand, "=") || text_equal(operand, "==") || text_equal(operand, "is");
+        bool unequal = text_equal(operand, "!=") || text_equal(operand, "not");
+
+        if (fact == NULL || (!equal && !unequal))
+            jobspec_complain(work, constraint, "",
+                             "remove it if this node fulfils it; ${attr.kernel.name} and "
+                             "${attr.cpu.arch} with = or != are understood",
+                             "this constraint cannot be evaluated yet");
+        else if (same != equal)
+            jobspec_complain(work, constraint, "", NULL,
+                             "this node does not fulfil the constraint: %s is \"%s\"", target,
+                             fact);
+    }
+}
+
+static void check_map(struct jobspec_work *work, const json_t *object,
+                      const struct jobspec_schema *schema, const char *field, bool environment)
+{
+    json_t *value;
+    const char *key;
+
+    json_object_foreach(json_object_get(object, field), key, value)
+    {
+        if (*key == '\0' || (environment && strchr(key, '=') != NULL))
+            jobspec_complain(work, object, field, NULL,
+                             "\"%.60s\" in %s cannot be the name of a variable", key,
+                             name(work, schema, field));
+    }
+}
+
+static void check_restart(struct jobspec_work *work, const json_t *restart)
+{
+    json_int_t attempts = whole_of(restart, "Attempts"), delay = whole_of(restart, "Delay");
+    json_int_t interval = whole_of(restart, "Interval"), needed;
+    const char *mode = text_of(restart, "Mode");
+    char text[2][40];
+
+    if (!text_equal(mode, "fail") && !text_equal(mode, "delay"))
+        jobspec_complain(work, restart, "Mode", NULL,
+                         "the restart mode must be \"fail\" or \"delay\", but is \"%.40s\"", mode);
+    if (attempts == 0 && text_equal(mode, "delay"))
+        jobspec_complain(work, restart, "Attempts",
+                         "mode = \"fail\" with attempts = 0 never "
+                         "restarts",
+                         "restarts with mode \"delay\" need at least one attempt");
+    if (interval < SECONDS(5))
+        jobspec_complain(work, restart, "Interval", NULL,
+                         "the restart interval must be at least 5s");
+    else if (__builtin_mul_overflow(attempts, delay, &needed) || needed > interval) {
+        text_from_duration_ns(text[0], sizeof(text[0]), delay);
+        text_from_duration_ns(text[1], sizeof(text[1]), interval);
+        jobspec_complain(work, restart, "Interval",
+                         "make the interval longer, or attempts or delay smaller",
+                         "%lld restarts with a delay of %s do not fit into an interval of %s",
+                         (long long)attempts, text[0], text[1]);
+    }
+}
+
+static void check_resources(struct jobspec_work *work, const json_t *resources)
+{
+    const struct jobspec_schema *schema = &jobspec_resources;
+    json_int_t cpu = whole_of(resources, "CPU"), cores = whole_of(resources, "Cores");
+    json_int_t memory = whole_of(resources, "MemoryMB");
+    json_int_t memory_max = whole_of(resources, "MemoryMaxMB");
+
+    if (cpu > 0 && cores > 0)
+        jobspec_complain(work, resources, "Cores", "remove one of them",
+                         "a task asks for %s or %s, not for both", name(work, schema, "CPU"),
+                         name(work, schema, "Cores"));
+    if (cpu == 0 && cores == 0)
+        jobspec_complain(work, resources, "CPU", NULL, "%s must be at least 1",
+                         name(work, schema, "CPU"));
+    if (memory < 10)
+        jobspec_complain(work, resources, "MemoryMB", NULL, "%s must be at least 10 MB",
+                         name(work, schema, "MemoryMB"));
+    if (memory_max != 0 && memory_max < memory)
+        jobspec_complain(work, resources, "MemoryMaxMB", NULL,
+                         "%s (%lld) must not be less than %s (%lld)",
+                         name(work, schema, "MemoryMaxMB"), (long long)memory_max,
+                         name(work, schema, "MemoryMB"), (long long)memory);
+}
+
+static bool is_signal(const char *text)
+{
+    const char *plain = text_starts_with(text, "SIG") ? text + 3 : text;
+    uint64_t number;
+
+    if (text_to_u64(text, &number))
+        return number >= 1 && number <= 31;
+    for (int i = 1; i < 32; i++) {
+        if (text_equal(sigabbrev_np(i), plain))
+            return true;
+    }
+    return false;
+}
+
+static void check_lifecycle(struct jobspec_work *work, const json_t *lifecycle)
+{
+    const char *hook = text_of(lifecycle, "Hook");
+
+    if (lifecycle != NULL && !text_equal(hook, "prestart") && !text_equal(hook, "poststart") &&
+        !text_equal(hook, "poststop"))
+        jobspec_complain(work, lifecycle, "Hook", NULL,
+                         "the lifecycle hook must be \"prestart\", \"poststart\" or \"poststop\", "
+                         "but is \"%.40s\"",
+                         hook);
+}
+
+static void check_task(struct jobspec_work *work, const json_t *task, const json_t *group)
+{
+    const struct jobspec_schema *schema = &jobspec_task;
+    const char *signal = text_of(task, "KillSignal");
+    const json_t *logs = json_object_get(task, "LogConfig");
+    json_int_t log_mb = whole_of(logs, "MaxFiles") * whole_of(logs, "MaxFileSizeMB");
+    json_int_t disk_mb = whole_of(json_object_get(group, "EphemeralDisk"), "SizeMB");
+
+    check_name(work, task, schema);
+    if (*text_of(task, "Driver") == '\0' && !jobspec_was_given(work, task, "Driver"))
+        jobspec_complain(work, task, "Driver", "for example driver = \"raw_exec\"",
+                         "a task needs a %s", name(work, schema, "Driver"));
+    check_length(work, task, schema, "Driver", SPEC_DRIVER_SIZE);
+    check_length(work, task, schema, "User", SPEC_NAME_SIZE);
+    if (*signal != '\0' && !is_signal(signal))
+        jobspec_complain(work, task, "KillSignal", "for example \"SIGTERM\"",
+                         "unknown signal \"%.40s\"", signal);
+    check_map(work, task, schema, "Env", true);
+    check_map(work, task, schema, "Meta", false);
+    check_resources(work, json_object_get(task, "Resources"));
+    if (!json_equal(json_object_get(task, "RestartPolicy"),
+                    json_object_get(group, "RestartPolicy")))
+        check_restart(work, json_object_get(task, "RestartPolicy"));
+    check_lifecycle(work, json_object_get(task, "Lifecycle"));
+    check_constraints(work, task);
+    if (!json_is_true(json_object_get(logs, "Disabled")) && disk_mb <= log_mb)
+        jobspec_complain(work, logs, "MaxFileSizeMB",
+                         "keep fewer or smaller files, or ask for a larger ephemeral_disk",
+                         "the logs may take %lld MB, but the group's disk has only %lld MB",
+                         (long long)log_mb, (long long)disk_mb);
+}
+
+static void check_group(struct jobspec_work *work, const json_t *group, bool service)
+{
+    const json_t *tasks = jobspec_list(group, "Tasks");
+    size_t count = json_array_size(tasks), leaders = 0, i;
+    json_t *task;
+
+    check_name(work, group, &jobspec_group_schema);
+    check_map(work, group, &jobspec_group_schema, "Meta", false);
+    check_constraints(work, group);
+    check_restart(work, json_object_get(group, "RestartPolicy"));
+    if (!service && json_object_get(group, "Update") != NULL)
+        jobspec_complain(work, group, "Update", "remove it", "a batch job is not updated in steps");
+    if (!service && json_object_get(group, "Migrate") != NULL)
+        jobspec_complain(work, group, "Migrate", "remove it", "a batch job is not migrated");
+    if (count == 0)
+        jobspec_complain(work, group, "Name", "add task \"name\" { ... }", "there are no tasks");
+    if (count > SPEC_TASKS_MAX) {
+        jobspec_complain(work, group, "Name", NULL, "%zu tasks, there may be %d", count,
+                         SPEC_TASKS_MAX);
+        return;
+    }
+    check_unique(work, tasks, "task");
+    char saved[sizeof(work->where)];
+    (void)text_copy(saved, sizeof(saved), work->where);
+    json_array_foreach(tasks, i, task)
+    {
+        work->part = task;
+        (void)text_format(work->where, sizeof(work->where),
+                          "group \"%.100s\", task \"%.100s\": ", text_of(group, "Name"),
+                          text_of(task, "Name"));
+        check_task(work, task, group);
+        leaders += json_is_true(json_object_get(task, "Leader"));
+        if (json_is_true(json_object_get(task, "Leader")) && leaders == 2)
+            jobspec_complain(work, task, "Leader", NULL, "a second leader in one group");
+    }
+    (void)text_copy(work->where, sizeof(work->where), saved);
+    work->part = group;
+}
+
+static void check_type(struct jobspec_work *work, const json_t *job)
+{
+    const char *type = text_of(job, "Type");
+
+    if (text_equal(type, "system") || text_equal(type, "sysbatch"))
+        jobspec_complain(work, job, "Type",
+                         text_equal(type, "system") ? "on one node \"service\" does the same"
+                                                    : "on one node \"batch\" does the same",
+                         "jobs of type \"%s\" are not supported yet", type);
+    else if (!text_equal(type, "service") && !text_equal(type, "batch"))
+        jobspec_complain(work, job, "Type", NULL,
+                         "the type of a job is \"service\" or \"batch\", not \"%.40s\"", type);
+}
+
+void jobspec_check(struct jobspec_work *work, json_t *job)
+{
+    const json_t *groups = jobspec_list(job, "TaskGroups");
+    bool service = text_equal(text_of(job, "Type"), "service");
+    json_t *group, *datacenter;
+    size_t i;
+
+    work->part = job;
+    check_name(work, job, &jobspec_job);
+    check_type(work, job);
+    check_length(work, job, &jobspec_job, "Name", SPEC_NAME_SIZE);
+    check_length(work, job, &jobspec_job, "Namespace", SPEC_NAMESPACE_SIZE);
+    check_length(work, job, &jobspec_job, "Region", SPEC_NAMESPACE_SIZE);
+    check_length(work, job, &jobspec_job, "ParentID", SPEC_NAME_SIZE);
+    check_map(work, job, &jobspec_job, "Meta", false);
+    check_constraints(work, job);
+    json_array_foreach(jobspec_list(job, "Datacenters"), i, datacenter)
+    {
+        if (json_string_length(datacenter) == 0)
+            jobspec_complain(work, job, "Datacenters", NULL,
+                             "the name of a datacenter must not be empty");
+    }
+    if (!service && json_object_get(job, "Update") != NULL)
+        jobspec_complain(work, job, "Update", "remove it", "a batch job is not updated in steps");
+    if (!service && json_object_get(job, "Migrate") != NULL)
+        jobspec_complain(work, job, "Migrate", "remove it", "a batch job is not migrated");
+    if (json_array_size(groups) == 0)
+        jobspec_complain(work, job, "", "add group \"name\" { task \"name\" { ... } }",
+                         "the job has no groups");
+    if (json_array_size(groups) > JOBSPEC_GROUPS_MAX) {
+        jobspec_complain(work, job, "", NULL, "%zu groups, there may be %d",
+                         json_array_size(groups), JOBSPEC_GROUPS_MAX);
+        return;
+    }
+    check_unique(work, groups, "group");
+    json_array_foreach(groups, i, group)
+    {
+        (void)text_format(work->where, sizeof(work->where),
+                          "group \"%.100s\": ", text_of(group, "Name"));
+        check_group(work, group, service);
+        work->where[0] = '\0';
+    }
+}

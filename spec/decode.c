@@ -1,0 +1,378 @@
+/*
+ * The journal's text of one alloc to struct alloc_spec.
+ *
+ * The text may be damaged: every field is checked for its type and range before it is used, and
+ * names again for what could lead out of a directory.  One arena holds the spec and all it points
+ * to.
+ */
+#include "spec/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- arena --- */
+
+struct chunk {
+    struct chunk *next;
+    size_t used, size;
+    _Alignas(16) char bytes[];
+};
+
+struct holder {
+    struct alloc_spec spec; /* first: the caller's pointer is the holder's */
+    struct chunk *chunks;
+};
+
+static void *allocate(struct holder *holder, size_t size)
+{
+    enum { CHUNK_SIZE = 1 << 10, CHUNK_MAX = 64 << 10, ALIGNMENT = 16 };
+    struct chunk *chunk = holder->chunks;
+
+    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    if (chunk == NULL || chunk->size - chunk->used < size) {
+        size_t wanted = chunk == NULL ? CHUNK_SIZE : chunk->size * 2;
+
+        wanted = wanted > CHUNK_MAX ? CHUNK_MAX : wanted;
+        wanted = wanted < size ? size : wanted;
+        chunk = calloc(1, sizeof(*chunk) + wanted);
+        check(chunk != NULL);
+        chunk->size = wanted;
+        chunk->next = holder->chunks;
+        holder->chunks = chunk;
+    }
+    void *memory = chunk->bytes + chunk->used;
+    chunk->used += size;
+    return memory;
+}
+
+static const char *keep(struct holder *holder, const char *text)
+{
+    size_t length = strlen(text);
+
+    return memcpy(allocate(holder, length + 1), text, length + 1);
+}
+
+void alloc_spec_free(struct alloc_spec *spec)
+{
+    struct holder *holder = (struct holder *)spec;
+
+    if (holder == NULL)
+        return;
+    while (holder->chunks != NULL) {
+        struct chunk *chunk = holder->chunks;
+
+        holder->chunks = chunk->next;
+        free(chunk);
+    }
+    free(holder);
+}
+
+/* --- fields --- */
+
+struct decoding {
+    struct holder *holder;
+    struct err *err;
+    int code; /* the first mistake; later reads do nothing */
+};
+
+static void damaged(struct decoding *decoding, const char *field, const char *wanted)
+{
+    if (decoding->code == 0)
+        decoding->code = err_set(decoding->err, ERR_CORRUPT,
+                                 "specification of an alloc: %s is not %s", field, wanted);
+}
+
+static const json_t *get_object(struct decoding *decoding, const json_t *from, const char *field)
+{
+    const json_t *object = json_object_get(from, field);
+
+    if (!json_is_object(object))
+        damaged(decoding, field, "an object");
+    return object;
+}
+
+/* A text of less than SIZE bytes; missing is "". */
+static const char *get_text(struct decoding *decoding, const json_t *from, const char *field,
+                            size_t size)
+{
+    const json_t *value = json_object_get(from, field);
+
+    if (value == NULL)
+        return "";
+    if (!json_is_string(value) || json_string_length(value) >= size ||
+        strlen(json_string_value(value)) != json_string_length(value)) {
+        damaged(decoding, field, "a text of the length allowed");
+        return "";
+    }
+    return keep(decoding->holder, json_string_value(value));
+}
+
+static const char *get_name(struct decoding *decoding, const json_t *from, const char *field)
+{
+    const char *text = get_text(decoding, from, field, SPEC_NAME_SIZE);
+
+    if (jobspec_name_fault(text) != NULL)
+        damaged(decoding, field, "a name");
+    return text;
+}
+
+/* A whole number from 0 to MAX; missing is 0. */
+static uint64_t get_whole(struct decoding *decoding, const json_t *from, const char *field,
+                          uint64_t max)
+{
+    const json_t *value = json_object_get(from, field);
+
+    if (value == NULL)
+        return 0;
+    json_int_t number = json_integer_value(value);
+    if (!json_is_integer(value) || number < 0 || (uint64_t)number > max) {
+        damaged(decoding, field, "a whole number in its range");
+        return 0;
+    }
+    return (uint64_t)number;
+}
+
+static uint32_t get_u32(struct decoding *decoding, const json_t *from, const char *field)
+{
+    return (uint32_t)get_whole(decoding, from, field, UINT32_MAX);
+}
+
+/* Nanoseconds to milliseconds, up: a short delay stays a delay. */
+static uint64_t get_ms(struct decoding *decoding, const json_t *from, const char *field)
+{
+    uint64_t ns = get_whole(decoding, from, field, INT64_MAX);
+
+    return ns / 1000000 + (ns % 1000000 != 0);
+}
+
+static bool get_bool(struct decoding *decoding, const json_t *from, const char *field)
+{
+    const json_t *value = json_object_get(from, field);
+
+    if (value != NULL && !json_is_boolean(value))
+        damaged(decoding, field, "a bool");
+    return json_is_true(value);
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct spec_pair *left = a, *right = b;
+
+    return strcmp(left->key, right->key);
+}
+
+/* The pairs of MAPS, sorted by key; of two with one key the later map's. */
+static struct spec_pairs get_pairs(struct decoding *decoding, const json_t *const *maps,
+                                   size_t maps_count, const char *what)
+{
+    json_t *merged = json_object(), *value;
+    struct spec_pairs pairs = {0};
+    const char *key;
+
+    for (size_t i = 0; i < maps_count; i++) {
+        if (maps[i] == NULL)
+            continue;
+        if (!json_is_object(maps[i]) || json_object_update(merged, (json_t *)maps[i]) != 0)
+            damaged(decoding, what, "a map of texts");
+    }
+    pairs.items = allocate(decoding->holder, (json_object_size(merged) + 1) * sizeof(*pairs.items));
+    json_object_foreach(merged, key, value)
+    {
+        const char *text = json_string_value(value);
+
+        if (text == NULL || strlen(text) != json_string_length(value)) {
+            damaged(decoding, what, "a map of texts");
+            continue;
+        }
+        pairs.items[pairs.count++] = (struct spec_pair){.key = keep(decoding->holder, key),
+                                                        .value = keep(decoding->holder, text)};
+    }
+    json_decref(merged);
+    qsort(pairs.items, pairs.count, sizeof(*pairs.items), compare_pairs);
+    return pairs;
+}
+
+/* --- task --- */
+
+static void decode_restart(struct decoding *decoding, const json_t *from, struct spec_restart *to)
+{
+    const char *mode = get_text(decoding, from, "Mode", 8);
+
+    to->attempts = get_u32(decoding, from, "Attempts");
+    to->interval_ms = get_ms(decoding, from, "Interval");
+    to->delay_ms = get_ms(decoding, from, "Delay");
+    to->mode_delay = text_equal(mode, "delay");
+    if (!to->mode_delay && !text_equal(mode, "fail"))
+        damaged(decoding, "Mode", "a restart mode");
+}
+
+static void decode_lifecycle(struct decoding *decoding, const json_t *from, struct task_spec *task)
+{
+    static const struct {
+        const char *hook;
+        enum spec_lifecycle lifecycle;
+    } hooks[] = {{"prestart", LIFECYCLE_PRESTART},
+                 {"poststart", LIFECYCLE_POSTSTART},
+                 {"poststop", LIFECYCLE_POSTSTOP}};
+
+    task->lifecycle = LIFECYCLE_MAIN;
+    if (json_object_get(from, "Lifecycle") == NULL)
+        return;
+    const json_t *block = get_object(decoding, from, "Lifecycle");
+    const char *hook = get_text(decoding, block, "Hook", 16);
+    for (size_t i = 0; i < COUNT_OF(hooks); i++) {
+        if (text_equal(hook, hooks[i].hook))
+            task->lifecycle = hooks[i].lifecycle;
+    }
+    if (task->lifecycle == LIFECYCLE_MAIN)
+        damaged(decoding, "Hook", "a lifecycle hook");
+    task->sidecar = get_bool(decoding, block, "Sidecar");
+}
+
+static const char *decode_config(struct decoding *decoding, const json_t *from)
+{
+    const json_t *config = json_object_get(from, "Config");
+
+    if (config == NULL)
+        return "{}";
+    if (!json_is_object(config)) {
+        damaged(decoding, "Config", "an object");
+        return "{}";
+    }
+    char *text = json_dumps(config, JSON_COMPACT | JSON_SORT_KEYS);
+    check(text != NULL);
+    const char *kept = keep(decoding->holder, text);
+    free(text);
+    return kept;
+}
+
+static void decode_task(struct decoding *decoding, const json_t *from, const json_t *job_meta,
+                        const json_t *group_meta, struct task_spec *task)
+{
+    const json_t *metas[] = {job_meta, group_meta, json_object_get(from, "Meta")};
+    const json_t *envs[] = {json_object_get(from, "Env")};
+    const json_t *resources = get_object(decoding, from, "Resources");
+    const json_t *logs = get_object(decoding, from, "LogConfig");
+
+    task->name = get_name(decoding, from, "Name");
+    if (text_equal(task->name, "alloc"))
+        damaged(decoding, "Name", "a task's name");
+    task->driver = get_text(decoding, from, "Driver", SPEC_DRIVER_SIZE);
+    if (*task->driver == '\0')
+        damaged(decoding, "Driver", "a driver");
+    task->user = get_text(decoding, from, "User", SPEC_NAME_SIZE);
+    task->config_json = decode_config(decoding, from);
+    task->env = get_pairs(decoding, envs, COUNT_OF(envs), "Env");
+    task->meta = get_pairs(decoding, metas, COUNT_OF(metas), "Meta");
+    decode_restart(decoding, get_object(decoding, from, "RestartPolicy"), &task->restart);
+    task->resources = (struct spec_resources){
+        .cpu_mhz = get_u32(decoding, resources, "CPU"),
+        .cores = get_u32(decoding, resources, "Cores"),
+        .memory_mb = get_u32(decoding, resources, "MemoryMB"),
+        .memory_max_mb = get_u32(decoding, resources, "MemoryMaxMB"),
+    };
+    task->logs = (struct spec_logs){
+        .max_files = get_u32(decoding, logs, "MaxFiles"),
+        .max_file_size_mb = get_u32(decoding, logs, "MaxFileSizeMB"),
+        .disabled = get_bool(decoding, logs, "Disabled"),
+    };
+    if (task->logs.max_files == 0 || task->logs.max_file_size_mb == 0)
+        damaged(decoding, "LogConfig", "a limit of logs");
+    task->kill_signal = get_text(decoding, from, "KillSignal", 32);
+    task->kill_timeout_ms = get_ms(decoding, from, "KillTimeout");
+    task->shutdown_delay_ms = get_ms(decoding, from, "ShutdownDelay");
+    task->leader = get_bool(decoding, from, "Leader");
+    decode_lifecycle(decoding, from, task);
+}
+
+/* --- alloc --- */
+
+static void decode_job(struct decoding *decoding, const json_t *job, struct alloc_spec *spec)
+{
+    const char *type = get_text(decoding, job, "Type", 16);
+
+    spec->job_id = get_name(decoding, job, "ID");
+    spec->job_name = get_text(decoding, job, "Name", SPEC_NAME_SIZE);
+    spec->job_parent_id = get_text(decoding, job, "ParentID", SPEC_NAME_SIZE);
+    spec->job_type = type;
+    if (!text_equal(type, "service") && !text_equal(type, "batch") && !text_equal(type, "system") &&
+        !text_equal(type, "sysbatch"))
+        damaged(decoding, "Type", "a job's type");
+    spec->job_version = get_whole(decoding, job, "Version", INT64_MAX);
+    spec->namespace = get_text(decoding, job, "Namespace", SPEC_NAMESPACE_SIZE);
+    spec->region = get_text(decoding, job, "Region", SPEC_NAMESPACE_SIZE);
+}
+
+static void decode_group(struct decoding *decoding, const json_t *group, const json_t *job_meta,
+                         struct alloc_spec *spec)
+{
+    const json_t *tasks = json_object_get(group, "Tasks"), *disk, *task;
+    size_t count = json_array_size(tasks), i;
+
+    spec->group = get_name(decoding, group, "Name");
+    spec->group_shutdown_delay_ms = get_ms(decoding, group, "ShutdownDelay");
+    disk = get_object(decoding, group, "EphemeralDisk");
+    spec->ephemeral_disk_mb = get_u32(decoding, disk, "SizeMB");
+    if (count == 0 || count > SPEC_TASKS_MAX) {
+        damaged(decoding, "Tasks", "a list of tasks");
+        return;
+    }
+    spec->tasks = allocate(decoding->holder, count * sizeof(*spec->tasks));
+    spec->tasks_count = count;
+    json_array_foreach(tasks, i, task)
+    {
+        decode_task(decoding, task, job_meta, json_object_get(group, "Meta"), &spec->tasks[i]);
+        for (size_t j = 0; j < i; j++) {
+            if (text_equal(spec->tasks[i].name, spec->tasks[j].name))
+                damaged(decoding, "Tasks", "a list of tasks with names of their own");
+        }
+    }
+}
+
+static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct alloc_spec *spec)
+{
+    const json_t *job = get_object(decoding, alloc, "Job");
+    const json_t *group = get_object(decoding, alloc, "Group");
+    const json_t *created = json_object_get(alloc, "CreateTime");
+    char name[3 * SPEC_NAME_SIZE];
+
+    if (json_integer_value(json_object_get(alloc, "Schema")) != 1)
+        damaged(decoding, "Schema", "one that this version reads");
+    spec->id = get_text(decoding, alloc, "ID", UUID_TEXT_SIZE);
+    spec->eval_id = get_text(decoding, alloc, "EvalID", UUID_TEXT_SIZE);
+    if (!uuid_is_valid(spec->id) || (*spec->eval_id != '\0' && !uuid_is_valid(spec->eval_id)))
+        damaged(decoding, "ID", "an id");
+    spec->index = get_u32(decoding, alloc, "Index");
+    spec->datacenter = get_text(decoding, alloc, "Datacenter", SPEC_NAMESPACE_SIZE);
+    if (!json_is_integer(created))
+        damaged(decoding, "CreateTime", "a time");
+    spec->create_time_unix_ns = json_integer_value(created);
+    decode_job(decoding, job, spec);
+    decode_group(decoding, group, json_object_get(job, "Meta"), spec);
+    (void)text_format(name, sizeof(name), "%s.%s[%u]", spec->job_id, spec->group, spec->index);
+    spec->name = keep(decoding->holder, name);
+}
+
+int jobspec_decode_alloc(const char *text, size_t length, struct alloc_spec **ret_spec,
+                         struct err *err)
+{
+    json_error_t error;
+
+    if (length > JOBSPEC_ALLOC_BYTES_MAX)
+        return err_set(err, ERR_CORRUPT, "specification of an alloc has %zu bytes", length);
+    json_t *alloc = json_loadb(text, length, JSON_REJECT_DUPLICATES, &error);
+    if (alloc == NULL)
+        return err_set(err, ERR_CORRUPT, "specification of an alloc: %s at byte %d", error.text,
+                       error.position);
+    struct holder *holder = calloc(1, sizeof(*holder));
+    struct decoding decoding = {.holder = holder, .err = err};
+    check(holder != NULL);
+    decode_alloc(&decoding, alloc, &holder->spec);
+    json_decref(alloc);
+    if (decoding.code != 0) {
+        alloc_spec_free(&holder->spec);
+        return decoding.code;
+    }
+    *ret_spec = &holder->spec;
+    return 0;
+}

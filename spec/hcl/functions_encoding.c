@@ -1,0 +1,286 @@
+/*
+ * Functions that encode, digest, make ids or read files.
+ *
+ * Files are read only when the caller named a directory they may be relative to; a daemon that
+ * parses what came over the network does not.  Only regular files, only UTF-8 text, only so much.
+ */
+#include "spec/hcl/tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- JSON, base64, URLs --- */
+
+static json_t *run_jsonencode(const struct hcl_call *call)
+{
+    char *text = json_dumps(call->arguments[0], JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+
+    check(text != NULL);
+    json_t *value = json_string(text);
+    free(text);
+    return value;
+}
+
+static json_t *run_jsondecode(const struct hcl_call *call)
+{
+    json_error_t error;
+    json_t *keep;
+
+    if (!hcl_argument_text(call, 0, &keep))
+        return NULL;
+    json_t *value = json_loadb(json_string_value(keep), json_string_length(keep),
+                               JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    json_decref(keep);
+    return value != NULL ? value
+                         : hcl_call_failed(call, "cannot read this JSON: %s at line %d", error.text,
+                                           error.line);
+}
+
+static json_t *run_base64encode(const struct hcl_call *call)
+{
+    json_t *keep;
+
+    if (!hcl_argument_text(call, 0, &keep))
+        return NULL;
+    size_t length = json_string_length(keep);
+    unsigned char *encoded = malloc((length + 2) / 3 * 4 + 1);
+    check(encoded != NULL);
+    int written =
+        EVP_EncodeBlock(encoded, (const unsigned char *)json_string_value(keep), (int)length);
+    json_t *value = json_stringn((const char *)encoded, (size_t)written);
+    free(encoded);
+    json_decref(keep);
+    return value;
+}
+
+static json_t *run_base64decode(const struct hcl_call *call)
+{
+    json_t *keep, *value = NULL;
+
+    if (!hcl_argument_text(call, 0, &keep))
+        return NULL;
+    const char *text = json_string_value(keep);
+    size_t length = json_string_length(keep), padding = 0;
+    while (padding < 2 && padding < length && text[length - 1 - padding] == '=')
+        padding++;
+    unsigned char *decoded = malloc(length / 4 * 3 + 4);
+    check(decoded != NULL);
+    int written =
+        length % 4 == 0 ? EVP_DecodeBlock(decoded, (const unsigned char *)text, (int)length) : -1;
+    if (written >= 0 && (size_t)written >= padding &&
+        text_is_utf8((const char *)decoded, (size_t)written - padding))
+        value = json_stringn((const char *)decoded, (size_t)written - padding);
+    else
+        (void)hcl_call_failed(call, written < 0 ? "needs base64"
+                                                : "decodes text only, and this is not UTF-8");
+    free(decoded);
+    json_decref(keep);
+    return value;
+}
+
+static json_t *run_urlencode(const struct hcl_call *call)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    struct hcl_buffer buffer = {0};
+    json_t *keep;
+
+    if (!hcl_argument_text(call, 0, &keep))
+        return NULL;
+    for (const char *at = json_string_value(keep); *at != '\0'; at++) {
+        unsigned char byte = (unsigned char)*at;
+        bool plain = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+                     (byte >= 'A' && byte <= 'Z') || strchr("-_.~", byte) != NULL;
+        char escaped[3] = {'%', hex[byte >> 4], hex[byte & 15]};
+
+        if (plain)
+            hcl_buffer_add(&buffer, at, 1);
+        else if (byte == ' ')
+            hcl_buffer_add(&buffer, "+", 1);
+        else
+            hcl_buffer_add(&buffer, escaped, sizeof(escaped));
+    }
+    json_decref(keep);
+    json_t *value = hcl_buffer_take(&buffer);
+    return value != NULL ? value : hcl_call_failed(call, "makes a text that is too long");
+}
+
+/* --- digests, ids --- */
+
+static json_t *digest(const struct hcl_call *call, const EVP_MD *kind)
+{
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    char text[2 * EVP_MAX_MD_SIZE + 1];
+    unsigned length = 0;
+    json_t *keep;
+
+    if (!hcl_argument_text(call, 0, &keep))
+        return NULL;
+    int made =
+        EVP_Digest(json_string_value(keep), json_string_length(keep), bytes, &length, kind, NULL);
+    json_decref(keep);
+    if (made != 1)
+        return hcl_call_failed(call, "is not available in this OpenSSL");
+    for (unsigned i = 0; i < length; i++) {
+        text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
+        text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
+    }
+    return json_stringn(text, 2 * (size_t)length);
+}
+
+static json_t *run_md5(const struct hcl_call *call)
+{
+    return digest(call, EVP_md5());
+}
+
+static json_t *run_sha1(const struct hcl_call *call)
+{
+    return digest(call, EVP_sha1());
+}
+
+static json_t *run_sha256(const struct hcl_call *call)
+{
+    return digest(call, EVP_sha256());
+}
+
+static json_t *run_sha512(const struct hcl_call *call)
+{
+    return digest(call, EVP_sha512());
+}
+
+static json_t *run_uuidv4(const struct hcl_call *call)
+{
+    char text[UUID_TEXT_SIZE];
+    uint64_t random[2];
+
+    if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        return hcl_call_failed(call, "gets no random bytes from the kernel");
+    uuid_format(text, random[0], random[1]);
+    return json_string(text);
+}
+
+/* --- files --- */
+
+enum { FILE_BYTES_MAX = 1 << 20, FILE_PATH_SIZE = 4096 };
+
+/* The argument as a path below the base directory, unless it is absolute. */
+static bool file_path(const struct hcl_call *call, char to[FILE_PATH_SIZE])
+{
+    const char *base = call->context->options->base_directory;
+    json_t *keep;
+
+    if (base == NULL) {
+        (void)hcl_call_failed(call, "is not available here: files are read only for a job file "
+                                    "given on the command line");
+        return false;
+    }
+    if (!hcl_argument_text(call, 0, &keep))
+        return false;
+    const char *path = json_string_value(keep);
+    bool fits = *path == '/' ? text_copy(to, FILE_PATH_SIZE, path)
+                             : text_format(to, FILE_PATH_SIZE, "%s/%s", base, path);
+    json_decref(keep);
+    if (!fits)
+        (void)hcl_call_failed(call, "got a path that is too long");
+    return fits;
+}
+
+/* Reads all of FD, a regular file, or says why not. */
+static const char *read_all(int fd, struct hcl_buffer *buffer)
+{
+    char part[8192];
+    struct stat status;
+    ssize_t got;
+
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return "not a regular file";
+    while ((got = read(fd, part, sizeof(part))) > 0) {
+        hcl_buffer_add(buffer, part, (size_t)got);
+        if (buffer->length > FILE_BYTES_MAX)
+            return "larger than 1 MiB";
+    }
+    return got < 0 ? strerrordesc_np(errno) : NULL;
+}
+
+static json_t *run_file(const struct hcl_call *call)
+{
+    struct hcl_buffer buffer = {0};
+    char path[FILE_PATH_SIZE];
+    const char *reason;
+    json_t *value = NULL;
+
+    if (!file_path(call, path))
+        return NULL;
+    /* Not blocking: the path may name a FIFO, which is refused once it is open. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return hcl_call_failed(call, "cannot open %.150s: %s", path, strerrordesc_np(errno));
+    reason = read_all(fd, &buffer);
+    (void)close(fd); /* only read */
+    if (reason == NULL) {
+        value = hcl_buffer_take(&buffer);
+        reason = "not UTF-8 text";
+    }
+    hcl_buffer_free(&buffer);
+    return value != NULL ? value : hcl_call_failed(call, "cannot read %.150s: %s", path, reason);
+}
+
+static json_t *run_fileexists(const struct hcl_call *call)
+{
+    char path[FILE_PATH_SIZE];
+    struct stat status;
+
+    if (!file_path(call, path))
+        return NULL;
+    return json_boolean(stat(path, &status) == 0 && S_ISREG(status.st_mode));
+}
+
+/* These two look at the text only. */
+static json_t *run_basename(const struct hcl_call *call)
+{
+    json_t *keep, *value;
+
+    if (!hcl_argument_text(call, 0, &keep))
+        return NULL;
+    const char *slash = strrchr(json_string_value(keep), '/');
+    value = json_string(slash == NULL ? json_string_value(keep) : slash + 1);
+    json_decref(keep);
+    return value;
+}
+
+static json_t *run_dirname(const struct hcl_call *call)
+{
+    json_t *keep, *value;
+
+    if (!hcl_argument_text(call, 0, &keep))
+        return NULL;
+    const char *path = json_string_value(keep), *slash = strrchr(path, '/');
+    value = slash == NULL   ? json_string(".")
+            : slash == path ? json_string("/")
+                            : json_stringn(path, (size_t)(slash - path));
+    json_decref(keep);
+    return value;
+}
+
+const struct hcl_function_row hcl_encoding_functions[] = {
+    {"base64decode", 1, 1, run_base64decode},
+    {"base64encode", 1, 1, run_base64encode},
+    {"basename", 1, 1, run_basename},
+    {"dirname", 1, 1, run_dirname},
+    {"file", 1, 1, run_file},
+    {"fileexists", 1, 1, run_fileexists},
+    {"jsondecode", 1, 1, run_jsondecode},
+    {"jsonencode", 1, 1, run_jsonencode},
+    {"md5", 1, 1, run_md5},
+    {"sha1", 1, 1, run_sha1},
+    {"sha256", 1, 1, run_sha256},
+    {"sha512", 1, 1, run_sha512},
+    {"urlencode", 1, 1, run_urlencode},
+    {"uuidv4", 0, 0, run_uuidv4},
+    {NULL, 0, 0, NULL},
+};

@@ -1,0 +1,438 @@
+/*
+ * The structural half of the parser: files, bodies, blocks, attributes.
+ *
+ * The tree lives in an arena of the file.  Nesting is bounded by hcl_enter, the number of nodes by
+ * hcl_node; both before anything is built.
+ */
+#include "spec/hcl/scan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- arena --- */
+
+struct hcl_chunk {
+    struct hcl_chunk *next;
+    size_t used, size;
+    _Alignas(16) char bytes[];
+};
+
+void *hcl_allocate(struct hcl_file *file, size_t size)
+{
+    enum { CHUNK_SIZE = 16 << 10, ALIGNMENT = 16 };
+    struct hcl_chunk *chunk = file->chunks;
+
+    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+    if (chunk == NULL || chunk->size - chunk->used < size) {
+        size_t wanted = size > CHUNK_SIZE ? size : CHUNK_SIZE;
+
+        chunk = calloc(1, sizeof(*chunk) + wanted);
+        check(chunk != NULL);
+        chunk->size = wanted;
+        chunk->next = file->chunks;
+        file->chunks = chunk;
+    }
+    void *memory = chunk->bytes + chunk->used;
+    chunk->used += size;
+    return memory;
+}
+
+char *hcl_keep_text(struct hcl_file *file, const char *text, size_t length)
+{
+    char *kept = hcl_allocate(file, length + 1);
+
+    memcpy(kept, text, length);
+    return kept;
+}
+
+json_t *hcl_keep_value(struct hcl_file *file, json_t *value)
+{
+    check(value != NULL);
+    check(json_array_append_new(file->values, value) == 0);
+    return value;
+}
+
+struct hcl_expression *hcl_node(struct hcl_parser *parser, enum hcl_kind kind,
+                                struct hcl_place place)
+{
+    if (parser->failed)
+        return NULL;
+    if (parser->file->expressions >= HCL_EXPRESSIONS_MAX) {
+        (void)hcl_fail(parser, place, NULL, "the file has more than %d expressions",
+                       HCL_EXPRESSIONS_MAX);
+        if (parser->error != NULL)
+            parser->error->code = ERR_LIMIT;
+        return NULL;
+    }
+    parser->file->expressions++;
+    struct hcl_expression *node = hcl_allocate(parser->file, sizeof(*node));
+    node->kind = kind;
+    node->place = place;
+    return node;
+}
+
+/* Makes room for one more element of SIZE bytes behind COUNT in ITEMS. */
+static void *grow(struct hcl_file *file, void *items, size_t count, size_t size)
+{
+    if (count != 0 && (count & (count - 1)) != 0)
+        return items; /* capacity is the next power of two */
+
+    void *larger = hcl_allocate(file, (count == 0 ? 1 : count * 2) * size);
+    if (count > 0)
+        memcpy(larger, items, count * size);
+    return larger;
+}
+
+/* --- bodies --- */
+
+static bool parse_body(struct hcl_parser *parser, const struct hcl_block *block,
+                       struct hcl_body *ret_body);
+
+/* A quoted label: escapes are fine, templates are not. */
+static const char *parse_label(struct hcl_parser *parser)
+{
+    struct hcl_place place = parser->place;
+
+    if (parser->token == TOKEN_IDENTIFIER) {
+        const char *name = hcl_place_text(parser, place);
+        hcl_next_token(parser);
+        return name;
+    }
+    struct hcl_expression *text = hcl_parse_quoted(parser);
+    if (text == NULL)
+        return NULL;
+    if (text->kind != NODE_LITERAL || !json_is_string(text->value))
+        return hcl_fail(parser, place, "write the name as it is, without ${...}",
+                        "a block's label cannot be computed");
+    return json_string_value(text->value);
+}
+
+/* Columns of indentation of the line that PLACE is in. */
+static uint32_t indentation(const struct hcl_parser *parser, struct hcl_place place)
+{
+    const char *text = parser->file->text;
+    size_t start = place.offset;
+
+    while (start > 0 && text[start - 1] != '\n')
+        start--;
+    uint32_t count = 0;
+    while (text[start + count] == ' ' || text[start + count] == '\t')
+        count++;
+    return count;
+}
+
+/* Remembers the first block whose brace is closed on a line of another indentation: when a brace
+ * is missing at the end of the file, that is most likely where. */
+static void note_brace(struct hcl_parser *parser, const struct hcl_block *block)
+{
+    uint32_t indented = indentation(parser, parser->place);
+
+    if (parser->suspect.line == 0 && parser->place.column == indented + 1 &&
+        indented != indentation(parser, block->place)) {
+        parser->suspect = block->place;
+        parser->suspect_type = block->type;
+    }
+}
+
+static bool parse_block(struct hcl_parser *parser, struct hcl_place place, const char *type,
+                        struct hcl_block *ret_block)
+{
+    *ret_block = (struct hcl_block){.type = type, .place = place};
+    const char **labels = NULL;
+
+    while (parser->token == '"' || parser->token == TOKEN_IDENTIFIER) {
+        if (ret_block->labels_count == 8)
+            return hcl_fail(parser, parser->place, NULL, "a block has at most 8 labels") != NULL;
+        const char *label = parse_label(parser);
+        if (label == NULL)
+            return false;
+        labels = grow(parser->file, labels, ret_block->labels_count, sizeof(*labels));
+        labels[ret_block->labels_count++] = label;
+    }
+    ret_block->labels = labels;
+    if (parser->token != '{') {
+        char found[64];
+
+        hcl_token_text(parser, found, sizeof(found));
+        return hcl_fail(parser, parser->place,
+                        ret_block->labels_count == 0 ? "an argument is written name = value, a "
+                                                       "block name { ... }"
+                                                     : "the brace is on the same line as the name",
+                        "expected %s after \"%.60s\", found %s",
+                        ret_block->labels_count == 0 ? "\"=\" or \"{\"" : "\"{\"", type,
+                        found) != NULL;
+    }
+    if (!hcl_enter(parser))
+        return false;
+    bool parsed = parse_body(parser, ret_block, &ret_block->body);
+    if (parsed)
+        hcl_leave(parser);
+    return parsed;
+}
+
+static bool parse_attribute(struct hcl_parser *parser, struct hcl_place place, const char *name,
+                            struct hcl_attribute *ret_attribute)
+{
+    bool colon = parser->token == ':';
+
+    if (colon)
+        return hcl_fail(parser, parser->place, "write name = value", "unexpected \":\"") != NULL;
+    hcl_next_token(parser);
+    struct hcl_expression *value = hcl_parse_expression(parser);
+    if (value == NULL)
+        return false;
+    *ret_attribute = (struct hcl_attribute){.name = name, .value = value, .place = place};
+    return true;
+}
+
+static bool fail_unclosed(struct hcl_parser *parser, const struct hcl_block *block)
+{
+    char hint[ERR_TEXT_SIZE];
+
+    if (parser->suspect.line != 0)
+        (void)text_format(hint, sizeof(hint),
+                          "missing closing brace, probably for the block \"%.40s\" opened at line "
+                          "%u: the brace that closes it has another indentation",
+                          parser->suspect_type, parser->suspect.line);
+    else
+        (void)text_format(hint, sizeof(hint),
+                          "missing closing brace for the block \"%.40s\" opened at line %u",
+                          block->type, block->place.line);
+    return hcl_fail(parser, parser->place, hint, "the file ends inside the block \"%.60s\"",
+                    block->type) != NULL;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct hcl_attribute *const *left = a, *const *right = b;
+    int order = strcmp((*left)->name, (*right)->name);
+
+    return order != 0 ? order : (*left)->place.offset < (*right)->place.offset ? -1 : 1;
+}
+
+static bool check_duplicates(struct hcl_parser *parser, const struct hcl_body *body)
+{
+    if (body->attributes_count < 2)
+        return true;
+
+    const struct hcl_attribute **sorted = calloc(body->attributes_count, sizeof(const void *));
+    const struct hcl_attribute *first = NULL, *second = NULL;
+
+    check(sorted != NULL);
+    for (size_t i = 0; i < body->attributes_count; i++)
+        sorted[i] = &body->attributes[i];
+    qsort(sorted, body->attributes_count, sizeof(const void *), compare_names);
+    for (size_t i = 1; i < body->attributes_count && second == NULL; i++) {
+        if (text_equal(sorted[i - 1]->name, sorted[i]->name)) {
+            first = sorted[i - 1];
+            second = sorted[i];
+        }
+    }
+    free(sorted);
+    if (second == NULL)
+        return true;
+    return hcl_fail(parser, second->place, "remove one of them",
+                    "the argument \"%.60s\" is given twice, first at line %u", second->name,
+                    first->place.line) != NULL;
+}
+
+/* One attribute or block; the held token is its name. */
+static bool parse_item(struct hcl_parser *parser, struct hcl_body *body)
+{
+    struct hcl_place place = parser->place;
+    const char *name = hcl_place_text(parser, place);
+    bool parsed;
+
+    hcl_next_token(parser);
+    if (parser->token == '=' || parser->token == ':') {
+        struct hcl_attribute *attributes = grow(parser->file, (void *)body->attributes,
+                                                body->attributes_count, sizeof(*attributes));
+        body->attributes = attributes;
+        parsed = parse_attribute(parser, place, name, &attributes[body->attributes_count]);
+        body->attributes_count += parsed;
+    } else {
+        if (hcl_node(parser, NODE_LITERAL, place) == NULL) /* blocks count, too */
+            return false;
+        struct hcl_block *blocks =
+            grow(parser->file, (void *)body->blocks, body->blocks_count, sizeof(*blocks));
+        body->blocks = blocks;
+        parsed = parse_block(parser, place, name, &blocks[body->blocks_count]);
+        body->blocks_count += parsed;
+    }
+    return parsed;
+}
+
+/* Reads to the closing brace of BLOCK, or for NULL to the end of the file, and past it. */
+static bool parse_body(struct hcl_parser *parser, const struct hcl_block *block,
+                       struct hcl_body *ret_body)
+{
+    struct hcl_body body = {0};
+    bool one_line = block != NULL;
+
+    if (block != NULL)
+        hcl_next_token(parser); /* the brace */
+    for (;;) {
+        if (parser->failed)
+            return false;
+        if (parser->token == TOKEN_NEWLINE) {
+            one_line = false;
+            hcl_next_token(parser);
+            continue;
+        }
+        if (parser->token == TOKEN_END && block != NULL)
+            return fail_unclosed(parser, block);
+        if (parser->token == TOKEN_END || (parser->token == '}' && block != NULL))
+            break;
+        if (parser->token == '}')
+            return hcl_fail(parser, parser->place,
+                            "remove it, or look for a brace that closes a "
+                            "block too early above",
+                            "this brace closes nothing") != NULL;
+        if (parser->token != TOKEN_IDENTIFIER) {
+            char found[64];
+
+            hcl_token_text(parser, found, sizeof(found));
+            return hcl_fail(parser, parser->place,
+                            parser->token == '"' && block == NULL
+                                ? "a JSON file begins with a brace"
+                                : "an argument is written name = value, a block name { ... }",
+                            "expected the name of an argument or block, found %s", found) != NULL;
+        }
+        if (!parse_item(parser, &body))
+            return false;
+        if (parser->token == '}' && one_line)
+            continue;
+        if (parser->token != TOKEN_NEWLINE && parser->token != TOKEN_END) {
+            char found[64];
+
+            hcl_token_text(parser, found, sizeof(found));
+            return hcl_fail(parser, parser->place, "each argument and block has a line of its own",
+                            "unexpected %s", found) != NULL;
+        }
+    }
+    if (!check_duplicates(parser, &body))
+        return false;
+    body.end = parser->place;
+    if (block != NULL) {
+        note_brace(parser, block);
+        hcl_next_token(parser);
+    }
+    *ret_body = body;
+    return !parser->failed;
+}
+
+/* --- files --- */
+
+/* The first byte that is not UTF-8 text, for the message. */
+static size_t damaged_at(const char *text, size_t length)
+{
+    size_t at = 0;
+
+    while (at < length) {
+        size_t size = 1;
+
+        while (size < 4 && at + size < length && ((unsigned char)text[at + size] & 0xC0u) == 0x80u)
+            size++;
+        if (!text_is_utf8(text + at, size))
+            return at;
+        at += size;
+    }
+    return at;
+}
+
+static int check_text(struct hcl_parser *parser)
+{
+    struct hcl_file *file = parser->file;
+
+    if (!text_is_utf8(file->text, file->length)) {
+        size_t bad = damaged_at(file->text, file->length);
+
+        while (parser->at < bad)
+            hcl_step_byte(parser);
+        unsigned byte = (unsigned char)file->text[bad];
+        (void)hcl_fail(
+            parser, hcl_place_here(parser), "save the file as UTF-8",
+            byte == 0 ? "the file contains a NUL byte" : "the byte 0x%02x is not UTF-8 text", byte);
+        return ERR_INVALID;
+    }
+    if (file->length >= 3 && memcmp(file->text, "\xef\xbb\xbf", 3) == 0) {
+        (void)hcl_fail(parser, hcl_place_here(parser), "save the file without it",
+                       "the file begins with a byte order mark");
+        return ERR_INVALID;
+    }
+    return 0;
+}
+
+int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
+              struct hcl_error *error)
+{
+    struct hcl_file *file = calloc(1, sizeof(*file));
+    bool fits = length <= HCL_BYTES_MAX;
+
+    check(file != NULL);
+    file->length = fits ? length : 0;
+    file->name = strdup(name);
+    file->text = malloc(file->length + 1);
+    file->values = json_array();
+    check(file->name != NULL && file->text != NULL && file->values != NULL);
+    memcpy(file->text, text, file->length);
+    file->text[file->length] = '\0';
+
+    struct hcl_parser parser = {.file = file, .error = error, .line = 1, .column = 1};
+    int code = 0;
+    if (!fits) {
+        (void)hcl_complain(file, (struct hcl_place){0}, NULL, error,
+                           "the file has %zu bytes; at most %d are read", length, HCL_BYTES_MAX);
+        code = ERR_LIMIT;
+        if (error != NULL)
+            error->code = code;
+    } else {
+        code = check_text(&parser);
+        if (code == 0) {
+            hcl_next_token(&parser);
+            if (!parse_body(&parser, NULL, &file->root))
+                code = error != NULL ? error->code : ERR_INVALID;
+        }
+    }
+    if (code != 0) {
+        hcl_free(file);
+        return code;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+void hcl_free(struct hcl_file *file)
+{
+    if (file == NULL)
+        return;
+    while (file->chunks != NULL) {
+        struct hcl_chunk *chunk = file->chunks;
+
+        file->chunks = chunk->next;
+        free(chunk);
+    }
+    json_decref(file->values);
+    free(file->text);
+    free(file->name);
+    free(file);
+}
+
+const struct hcl_body *hcl_root(const struct hcl_file *file)
+{
+    return &file->root;
+}
+
+const struct hcl_attribute *hcl_find(const struct hcl_body *body, const char *name)
+{
+    for (size_t i = 0; i < body->attributes_count; i++) {
+        if (text_equal(body->attributes[i].name, name))
+            return &body->attributes[i];
+    }
+    return NULL;
+}
+
+struct hcl_place hcl_expression_place(const struct hcl_expression *expression)
+{
+    return expression->place;
+}

@@ -1,0 +1,301 @@
+/*
+ * Bytes to tokens, and the parser's small helpers.  Follows the specification's lexical elements.
+ */
+#include "spec/hcl/scan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+char hcl_peek(const struct hcl_parser *parser, uint32_t ahead)
+{
+    size_t at = (size_t)parser->at + ahead;
+
+    return at < parser->file->length ? parser->file->text[at] : '\0';
+}
+
+void hcl_step_byte(struct hcl_parser *parser)
+{
+    check(parser->at < parser->file->length);
+    unsigned char byte = (unsigned char)parser->file->text[parser->at++];
+
+    if (byte == '\n') {
+        parser->line++;
+        parser->column = 1;
+    } else if (parser->at >= parser->file->length ||
+               ((unsigned char)parser->file->text[parser->at] & 0xC0u) != 0x80u) {
+        parser->column++; /* the next byte begins a character */
+    }
+}
+
+struct hcl_place hcl_place_here(const struct hcl_parser *parser)
+{
+    return (struct hcl_place){parser->line, parser->column, parser->at, 1};
+}
+
+struct hcl_place hcl_place_since(const struct hcl_parser *parser, struct hcl_place from)
+{
+    if (parser->token_end_of_last > from.offset)
+        from.length = parser->token_end_of_last - from.offset;
+    return from;
+}
+
+const char *hcl_place_text(const struct hcl_parser *parser, struct hcl_place place)
+{
+    return hcl_keep_text(parser->file, parser->file->text + place.offset, place.length);
+}
+
+bool hcl_token_is(const struct hcl_parser *parser, const char *word)
+{
+    return parser->token == TOKEN_IDENTIFIER && strlen(word) == parser->place.length &&
+           memcmp(parser->file->text + parser->place.offset, word, parser->place.length) == 0;
+}
+
+void hcl_token_text(const struct hcl_parser *parser, char *to, size_t size)
+{
+    int shown = parser->place.length > 40 ? 40 : (int)parser->place.length;
+
+    if (parser->token == TOKEN_END)
+        (void)text_copy(to, size, "the end of the file");
+    else if (parser->token == TOKEN_NEWLINE)
+        (void)text_copy(to, size, "the end of the line");
+    else if (parser->token == '"')
+        (void)text_copy(to, size, "a string");
+    else if (parser->token == TOKEN_HEREDOC)
+        (void)text_copy(to, size, "a heredoc");
+    else
+        (void)text_format(to, size, "\"%.*s\"", shown, parser->file->text + parser->place.offset);
+}
+
+void *hcl_fail(struct hcl_parser *parser, struct hcl_place place, const char *hint,
+               const char *format, ...)
+{
+    char message[ERR_TEXT_SIZE];
+    va_list args;
+
+    if (parser->failed)
+        return NULL;
+    parser->failed = true;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof(message), format, args); /* cut if long */
+    va_end(args);
+    (void)hcl_complain(parser->file, place, hint, parser->error, "%s", message);
+    return NULL;
+}
+
+bool hcl_enter(struct hcl_parser *parser)
+{
+    if (parser->depth >= HCL_NESTING_MAX) {
+        (void)hcl_fail(parser, parser->place, NULL, "nested more than %d levels deep",
+                       HCL_NESTING_MAX);
+        if (parser->error != NULL)
+            parser->error->code = ERR_LIMIT;
+        return false;
+    }
+    parser->depth++;
+    return true;
+}
+
+void hcl_leave(struct hcl_parser *parser)
+{
+    check(parser->depth > 0);
+    parser->depth--;
+}
+
+/* --- tokens --- */
+
+static bool is_digit(char byte)
+{
+    return byte >= '0' && byte <= '9';
+}
+
+/* Letters outside ASCII are taken as they are: the file is known to be UTF-8. */
+static bool is_name_start(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
+           (unsigned char)byte >= 0x80u;
+}
+
+static bool is_name_part(char byte)
+{
+    return is_name_start(byte) || is_digit(byte) || byte == '-';
+}
+
+static void skip_line_comment(struct hcl_parser *parser)
+{
+    while (parser->at < parser->file->length && hcl_peek(parser, 0) != '\n' &&
+           !(hcl_peek(parser, 0) == '\r' && hcl_peek(parser, 1) == '\n'))
+        hcl_step_byte(parser);
+}
+
+static bool skip_block_comment(struct hcl_parser *parser)
+{
+    struct hcl_place start = hcl_place_here(parser);
+
+    start.length = 2;
+    hcl_step_byte(parser);
+    hcl_step_byte(parser);
+    while (parser->at < parser->file->length) {
+        if (hcl_peek(parser, 0) == '*' && hcl_peek(parser, 1) == '/') {
+            hcl_step_byte(parser);
+            hcl_step_byte(parser);
+            return true;
+        }
+        hcl_step_byte(parser);
+    }
+    (void)hcl_fail(parser, start, "close it with */", "this comment is not closed");
+    return false;
+}
+
+/* Moves to the first byte of the next token. */
+static bool skip_space(struct hcl_parser *parser)
+{
+    for (;;) {
+        char byte = hcl_peek(parser, 0);
+
+        if (byte == ' ' || byte == '\t')
+            hcl_step_byte(parser);
+        else if (parser->skip_newlines && (byte == '\n' || byte == '\r'))
+            hcl_step_byte(parser);
+        else if (byte == '#' || (byte == '/' && hcl_peek(parser, 1) == '/'))
+            skip_line_comment(parser);
+        else if (byte == '/' && hcl_peek(parser, 1) == '*') {
+            if (!skip_block_comment(parser))
+                return false;
+        } else
+            return true;
+    }
+}
+
+static int scan_number(struct hcl_parser *parser)
+{
+    while (is_digit(hcl_peek(parser, 0)))
+        hcl_step_byte(parser);
+    if (hcl_peek(parser, 0) == '.' && is_digit(hcl_peek(parser, 1))) {
+        hcl_step_byte(parser);
+        while (is_digit(hcl_peek(parser, 0)))
+            hcl_step_byte(parser);
+    }
+    if (hcl_peek(parser, 0) == 'e' || hcl_peek(parser, 0) == 'E') {
+        uint32_t sign = hcl_peek(parser, 1) == '+' || hcl_peek(parser, 1) == '-' ? 1 : 0;
+
+        if (is_digit(hcl_peek(parser, 1 + sign))) {
+            for (uint32_t i = 0; i < 1 + sign; i++)
+                hcl_step_byte(parser);
+            while (is_digit(hcl_peek(parser, 0)))
+                hcl_step_byte(parser);
+        }
+    }
+    return TOKEN_NUMBER;
+}
+
+/* `<<NAME` or `<<-NAME` and its newline; anything else is the operator `<`. */
+static int scan_heredoc(struct hcl_parser *parser)
+{
+    uint32_t length = hcl_peek(parser, 2) == '-' ? 3 : 2;
+
+    if (!is_name_start(hcl_peek(parser, length)))
+        return 0;
+    while (is_name_part(hcl_peek(parser, length)))
+        length++;
+    if (hcl_peek(parser, length) == '\r')
+        length++;
+    if (hcl_peek(parser, length) != '\n') {
+        struct hcl_place place = hcl_place_here(parser);
+
+        place.length = length;
+        (void)hcl_fail(parser, place, "the text begins on the next line",
+                       "the name of a heredoc must be the last thing on its line");
+        return 0;
+    }
+    for (uint32_t i = 0; i <= length; i++)
+        hcl_step_byte(parser);
+    return TOKEN_HEREDOC;
+}
+
+static int scan_operator(struct hcl_parser *parser)
+{
+    static const struct {
+        char text[4];
+        int token;
+    } operators[] = {
+        {"...", TOKEN_ELLIPSIS},  {"==", TOKEN_EQUAL},         {"!=", TOKEN_UNEQUAL},
+        {"<=", TOKEN_LESS_EQUAL}, {">=", TOKEN_GREATER_EQUAL}, {"&&", TOKEN_AND},
+        {"||", TOKEN_OR},         {"=>", TOKEN_ARROW},         {"~}", TOKEN_STRIP_CLOSE},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(operators); i++) {
+        uint32_t length = (uint32_t)strlen(operators[i].text), same = 0;
+
+        while (same < length && hcl_peek(parser, same) == operators[i].text[same])
+            same++;
+        if (same < length)
+            continue;
+        for (uint32_t j = 0; j < length; j++)
+            hcl_step_byte(parser);
+        return operators[i].token;
+    }
+    char byte = hcl_peek(parser, 0);
+    if (strchr("{}[]()=,.:?+-*/%!<>\"", byte) == NULL)
+        return 0;
+    hcl_step_byte(parser);
+    return byte;
+}
+
+static void fail_character(struct hcl_parser *parser)
+{
+    char byte = hcl_peek(parser, 0);
+    const char *hint = NULL;
+
+    if (byte == '\'')
+        hint = "text is written in double quotes";
+    else if (byte == '$')
+        hint = "${...} belongs inside double quotes";
+    else if (byte == '&' || byte == '|')
+        hint = "the logical operators are && and ||";
+    else if (byte == ';')
+        hint = "arguments end with their line";
+    if ((unsigned char)byte < 0x20u)
+        (void)hcl_fail(parser, hcl_place_here(parser), hint, "unexpected control character 0x%02x",
+                       (unsigned)byte);
+    else
+        (void)hcl_fail(parser, hcl_place_here(parser), hint, "unexpected character \"%c\"", byte);
+}
+
+void hcl_next_token(struct hcl_parser *parser)
+{
+    parser->token_end_of_last = parser->at;
+    if (parser->failed || !skip_space(parser)) {
+        parser->token = TOKEN_END;
+        return;
+    }
+    struct hcl_place place = hcl_place_here(parser);
+    char byte = hcl_peek(parser, 0);
+    int token;
+
+    if (parser->at >= parser->file->length) {
+        token = TOKEN_END;
+    } else if (byte == '\n' || (byte == '\r' && hcl_peek(parser, 1) == '\n')) {
+        if (byte == '\r')
+            hcl_step_byte(parser);
+        hcl_step_byte(parser);
+        token = TOKEN_NEWLINE;
+    } else if (is_digit(byte)) {
+        token = scan_number(parser);
+    } else if (is_name_start(byte)) {
+        while (is_name_part(hcl_peek(parser, 0)))
+            hcl_step_byte(parser);
+        token = TOKEN_IDENTIFIER;
+    } else {
+        token = byte == '<' && hcl_peek(parser, 1) == '<' ? scan_heredoc(parser) : 0;
+        if (token == 0 && !parser->failed)
+            token = scan_operator(parser);
+        if (token == 0 && !parser->failed)
+            fail_character(parser);
+        if (parser->failed)
+            token = TOKEN_END;
+    }
+    place.length = parser->at - place.offset;
+    parser->token = token;
+    parser->place = place;
+}

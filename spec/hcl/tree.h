@@ -1,0 +1,246 @@
+/* Inside io/hcl*.c only: nodes of the tree, the evaluator's state, the function table. */
+#ifndef CAIRN_SPEC_HCL_TREE_H
+#define CAIRN_SPEC_HCL_TREE_H
+
+#include "spec/hcl.h"
+
+enum hcl_kind {
+    NODE_LITERAL,  /* value */
+    NODE_TEMPLATE, /* parts: concatenated as text */
+    NODE_VARIABLE, /* name, then steps of constant attributes and indexes */
+    NODE_INDEX,    /* operand[key], operand.name */
+    NODE_SPLAT,    /* operand[*]: `key` is evaluated for each element, which is named "*" in it */
+    NODE_CALL,     /* name(parts), the last one spread if `flag` */
+    NODE_LIST,     /* parts */
+    NODE_OBJECT,   /* pairs of parts: key, value, key, value */
+    NODE_FOR,      /* see struct hcl_for */
+    NODE_NOT,      /* operand */
+    NODE_NEGATE,   /* operand */
+    NODE_BINARY,   /* operand OPERATOR other */
+    NODE_CONDITIONAL, /* condition ? operand : other, also %{ if } */
+};
+
+enum hcl_operator {
+    OP_OR,
+    OP_AND,
+    OP_EQUAL,
+    OP_UNEQUAL,
+    OP_LESS,
+    OP_LESS_EQUAL,
+    OP_GREATER,
+    OP_GREATER_EQUAL,
+    OP_ADD,
+    OP_SUBTRACT,
+    OP_MULTIPLY,
+    OP_DIVIDE,
+    OP_MODULO,
+};
+
+/* One constant step of a variable: .name or [key]. */
+struct hcl_step {
+    struct hcl_step *next;
+    json_t *key; /* owned by the file; a string, or an integer */
+    struct hcl_place place;
+};
+
+struct hcl_for {
+    const char *key_name; /* NULL: only the value has a name */
+    const char *value_name;
+    struct hcl_expression *collection;
+    struct hcl_expression *key; /* NULL: makes a list */
+    struct hcl_expression *value;
+    struct hcl_expression *condition; /* NULL: every element */
+    bool grouped;                     /* `...` after the value */
+    bool text;                        /* %{ for }: elements are joined as text */
+};
+
+struct hcl_expression {
+    enum hcl_kind kind;
+    struct hcl_place place;
+    struct hcl_expression *next; /* in a list of parts */
+    bool flag;                   /* call: the last argument is spread; variable: was in parentheses;
+                                  * literal in a template: it came from ${...} */
+    union {
+        json_t *value; /* owned by the file */
+        struct {
+            struct hcl_expression *first;
+            size_t count;
+        } parts;
+        struct {
+            const char *name;
+            struct hcl_step *steps, *last;
+        } variable;
+        struct {
+            const char *name;
+            struct hcl_expression *first;
+            size_t count;
+            struct hcl_place name_place;
+        } call;
+        struct {
+            struct hcl_expression *condition, *operand, *other;
+            enum hcl_operator op;
+        } operation;
+        struct {
+            struct hcl_expression *operand, *key;
+        } access;
+        struct hcl_for *loop;
+    };
+};
+
+struct hcl_file {
+    char *name;
+    char *text; /* with a NUL behind it */
+    size_t length;
+    struct hcl_chunk *chunks;
+    json_t *values; /* array: keeps the literals of the tree alive */
+    struct hcl_body root;
+    uint32_t expressions;
+};
+
+/* Zeroed memory that lives as long as FILE. */
+void *hcl_allocate(struct hcl_file *file, size_t size);
+char *hcl_keep_text(struct hcl_file *file, const char *text, size_t length);
+
+/* Gives VALUE (moved) to FILE and returns it borrowed. */
+json_t *hcl_keep_value(struct hcl_file *file, json_t *value);
+
+/* --- evaluator --- */
+
+/* A `variable` or a local; values are made when first asked for. */
+struct hcl_symbol {
+    const char *name;
+    struct hcl_place place;
+    const struct hcl_attribute *attribute; /* local: its expression; NULL for variables */
+    json_t *value;                         /* owned; NULL: not evaluated yet */
+    bool busy;                             /* being evaluated: asking again is a cycle */
+};
+
+struct hcl_symbols {
+    struct hcl_symbol *items;
+    size_t count;
+};
+
+struct hcl_context {
+    const struct hcl_file *file;
+    const struct hcl_options *options;
+    struct hcl_symbols variables, locals;
+    uint64_t budget; /* units of work left */
+    int depth;       /* hcl_evaluate within itself */
+};
+
+/* Takes UNITS from the budget; ERR_LIMIT when it is used up. */
+int hcl_charge(struct hcl_context *context, struct hcl_place place, uint64_t units,
+               struct hcl_error *error);
+
+/* Charges for all that VALUE holds and bounds its nesting. */
+int hcl_charge_value(struct hcl_context *context, struct hcl_place place, const json_t *value,
+                     struct hcl_error *error);
+
+/* EXPRESSION converted to TYPE; WHAT it is for goes into the message. */
+int hcl_evaluate_as(struct hcl_context *context, const struct hcl_scope *scope,
+                    const struct hcl_expression *expression, enum hcl_type type, const char *what,
+                    json_t **ret_value, struct hcl_error *error);
+int hcl_evaluate_bool(struct hcl_context *context, const struct hcl_scope *scope,
+                      const struct hcl_expression *expression, const char *what, bool *ret_true,
+                      struct hcl_error *error);
+
+/* Nodes of these kinds: && ||, == !=, the other binary operators, ! and -, calls. */
+typedef int hcl_evaluate_kind(struct hcl_context *context, const struct hcl_scope *scope,
+                              const struct hcl_expression *expression, json_t **ret_value,
+                              struct hcl_error *error);
+hcl_evaluate_kind hcl_evaluate_logic, hcl_evaluate_equality, hcl_evaluate_numbers,
+    hcl_evaluate_unary, hcl_evaluate_call;
+
+/* The value of a traversal's root `var` or `local`: one member, or all for NAME NULL. */
+int hcl_symbol_value(struct hcl_context *context, struct hcl_symbols *symbols, const char *name,
+                     struct hcl_place place, json_t **ret_value, struct hcl_error *error);
+
+/* Converts VALUE to the type expression TYPE (string, list(number), object({...}), ...). */
+int hcl_convert_to(struct hcl_context *context, const struct hcl_expression *type, json_t *value,
+                   json_t **ret_value, struct hcl_error *error);
+
+/* A number as HCL has it: an integer where the value is one. */
+json_t *hcl_number(double value);
+double hcl_number_of(const json_t *value);
+
+/* The keys of OBJECT, sorted by bytes; the array is owned by the caller, the texts borrowed. */
+const char **hcl_sorted_keys(const json_t *object, size_t *ret_count);
+
+/* --- functions --- */
+
+struct hcl_buffer;
+
+struct hcl_call {
+    struct hcl_context *context;
+    const char *name;
+    json_t *const *arguments; /* borrowed */
+    size_t count;
+    struct hcl_place place;
+    struct hcl_error *error;
+};
+
+/* Returns a new reference, or NULL with the error set (hcl_call_failed). */
+typedef json_t *hcl_function(const struct hcl_call *call);
+
+struct hcl_function_row {
+    const char *name;
+    size_t arguments_min, arguments_max; /* SIZE_MAX: any number */
+    hcl_function *run;
+};
+
+extern const struct hcl_function_row hcl_text_functions[], hcl_regex_functions[],
+    hcl_number_functions[], hcl_list_functions[], hcl_encoding_functions[], hcl_time_functions[];
+
+/* The row of NAME, or NULL. */
+const struct hcl_function_row *hcl_function_find(const char *name);
+
+/* Complains about a misspelt function at PLACE. */
+int hcl_function_unknown(const struct hcl_file *file, struct hcl_place place, const char *name,
+                         struct hcl_error *error);
+
+/* Sets the error of CALL; always NULL, so that one line sets and returns. */
+json_t *hcl_call_failed(const struct hcl_call *call, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Argument I as text, number, whole number; false with the error set.  Text is converted into
+ * *KEEP (owned by the caller), which holds what RET_TEXT points to. */
+bool hcl_argument_text(const struct hcl_call *call, size_t i, json_t **ret_keep);
+bool hcl_argument_number(const struct hcl_call *call, size_t i, double *ret_number);
+bool hcl_argument_integer(const struct hcl_call *call, size_t i, int64_t *ret_integer);
+bool hcl_argument_list(const struct hcl_call *call, size_t i);
+bool hcl_argument_object(const struct hcl_call *call, size_t i);
+
+/* Text arguments from the first on, kept until hcl_texts_drop. */
+struct hcl_texts {
+    json_t *keep[3];
+    const char *text[3];
+    size_t length[3];
+    size_t count;
+};
+
+bool hcl_texts_read(const struct hcl_call *call, struct hcl_texts *texts, size_t count);
+void hcl_texts_drop(struct hcl_texts *texts);
+
+/* What BUFFER holds as the call's result; NULL with the error set if it grew too long. */
+json_t *hcl_call_text(const struct hcl_call *call, struct hcl_buffer *buffer);
+
+/* Bytes of the character at AT, which ends before END. */
+size_t hcl_character_size(const char *at, const char *end);
+
+/* --- growing text --- */
+
+struct hcl_buffer {
+    char *bytes;
+    size_t length, capacity;
+    bool full; /* more was added than HCL_TEXT_MAX bytes */
+};
+
+enum { HCL_TEXT_MAX = 2 * HCL_BYTES_MAX };
+
+void hcl_buffer_add(struct hcl_buffer *buffer, const char *bytes, size_t length);
+void hcl_buffer_free(struct hcl_buffer *buffer);
+
+/* The text as a value (new reference), the buffer emptied; NULL if it is full or not UTF-8. */
+json_t *hcl_buffer_take(struct hcl_buffer *buffer);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Job files: what a user writes, what is kept of it, and what one alloc needs of that.
+ *
+ *   HCL or JSON text -> job (jansson, Nomad's field names, defaults filled in, checked)
+ *                    -> one JSON text for each alloc (the journal's `spec` table)
+ *                    -> struct alloc_spec (spec/spec.h) for hooks and drivers
+ *
+ * A *job* here is the bare object {"ID": ..., "TaskGroups": [...]} as `nomad job run -output`
+ * prints it below "Job".  Follows nomad v1.1.2 jobspec2, api/jobs.go and api/tasks.go
+ * (Canonicalize), nomad/structs (Validate).  Where later versions differ they were taken for:
+ * datacenters ["*"] when none are given (1.5), logs.disabled (1.5.4).
+ *
+ * What cairn does not act on is either kept with the job, when one node alone cannot be wrong about
+ * it (priority, update, affinity, ...), or refused by name: spec/schema.c is the one
+ * table of both.  Run-time interpolations (${NOMAD_...}, ${env[...]}, ${attr...}, ${meta...},
+ * ${node...}) pass through as text; the hooks resolve them.
+ */
+#ifndef CAIRN_SPEC_JOB_H
+#define CAIRN_SPEC_JOB_H
+
+#include "base/base.h"
+#include "spec/hcl.h"
+#include "spec/spec.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    JOBSPEC_PROBLEMS_MAX = 20,
+    JOBSPEC_COUNT_MAX = 2000,          /* allocs of one group */
+    JOBSPEC_GROUPS_MAX = 100,          /* groups of one job */
+    JOBSPEC_ALLOC_BYTES_MAX = 8 << 20, /* one alloc's JSON text */
+};
+
+/* --- problems --- */
+
+/* Everything found wrong with a job, in the order of the file.  About 26 KB. */
+struct jobspec_problems {
+    size_t count;   /* in items; 0: nothing is wrong */
+    size_t dropped; /* more that were found and not kept */
+    /* Each: "file:line:column: message" (JSON: "file: message"), then perhaps the line with carets
+     * and a hint on lines of their own. */
+    char items[JOBSPEC_PROBLEMS_MAX][HCL_ERROR_SIZE];
+    struct hcl_place places[JOBSPEC_PROBLEMS_MAX]; /* line 0: not about a place, always for JSON */
+};
+
+/* All of them as one text, a newline between two; cut at SIZE - 1. */
+void jobspec_problems_text(const struct jobspec_problems *problems, char *to, size_t size);
+
+/* --- reading --- */
+
+struct jobspec_source {
+    const char *name; /* of the file, for messages */
+    const char *text;
+    size_t length;
+    const struct hcl_input *inputs; /* HCL: values for its variables */
+    size_t inputs_count;
+    const char *base_directory; /* HCL: where file() starts; NULL refuses file(), see spec/hcl.h */
+};
+
+/* Reads a job file, HCL or JSON (text that begins with a brace; with or without the {"Job": ...}
+ * around it), fills in defaults and checks it.  0 and the job (owned by the caller), or ERR_INVALID
+ * and at least one problem. */
+int jobspec_parse(const struct jobspec_source *source, json_t **ret_job,
+                  struct jobspec_problems *ret_problems);
+
+/* The same for JSON that is parsed already, as it comes with a request; REQUEST is borrowed. */
+int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
+                      struct jobspec_problems *ret_problems);
+
+/* --- jobs --- */
+
+/* The group NAME of JOB, borrowed, or NULL. */
+const json_t *jobspec_group(const json_t *job, const char *name);
+
+/* True if an alloc of GROUP made from JOB_A is as good as one made from JOB_B: nothing that it runs
+ * by has changed.  Count, priority and what else only places allocs does not matter; everything
+ * about tasks, restarts, resources, environment and meta does.  False if one has no such group. */
+bool jobspec_group_equal(const json_t *job_a, const json_t *job_b, const char *group);
+
+/* --- allocs --- */
+
+struct jobspec_placement {
+    const char *group;
+    uint32_t index;                 /* below the group's count */
+    const char *alloc_id, *eval_id; /* UUIDs; eval_id may be "" */
+    const char *datacenter;         /* of the node */
+    int64_t create_time_unix_ns;
+};
+
+/* What one alloc of JOB runs by, as compact JSON that needs nothing else to be understood.  The
+ * text is owned by the caller (free).  ERR_GONE: no such group; ERR_LIMIT: too long. */
+int jobspec_alloc_json(const json_t *job, const struct jobspec_placement *placement,
+                       char **ret_text, size_t *ret_length, struct err *err);
+
+/* Reads such a text.  ERR_CORRUPT with a sentence for anything that is not one; the spec with all
+ * it points to is owned by the caller until alloc_spec_free. */
+int jobspec_decode_alloc(const char *text, size_t length, struct alloc_spec **ret_spec,
+                         struct err *err);
+void alloc_spec_free(struct alloc_spec *spec);
+
+#endif

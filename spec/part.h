@@ -1,0 +1,72 @@
+/* Inside server/jobspec*.c only: the work of reading one job. */
+#ifndef CAIRN_SPEC_PART_H
+#define CAIRN_SPEC_PART_H
+
+#include "spec/job.h"
+#include "spec/schema.h"
+
+/* Where in the file a field of an object came from. */
+struct jobspec_origin {
+    const json_t *object;
+    const char *field; /* JSON name; "" for the object itself */
+    struct hcl_place place;
+};
+
+struct jobspec_work {
+    const char *name;            /* of the file */
+    const struct hcl_file *file; /* NULL: the job came as JSON */
+    struct hcl_context *context;
+    struct jobspec_problems *problems;
+    struct jobspec_origin *origins; /* owned */
+    size_t origins_count, origins_capacity;
+    char where[256];    /* `group "a", task "b": ` while such a part is being read or checked */
+    const json_t *part; /* what `where` names; a problem without a place is shown there */
+    bool stopped;       /* a bound was met: reading on would only repeat it */
+};
+
+/* Adds a problem that io/hcl found. */
+void jobspec_add_error(struct jobspec_work *work, const struct hcl_error *error);
+
+/* Adds a problem at PLACE (line 0: no place), or about FIELD (JSON name, or "" for all of it) of
+ * OBJECT.  HINT may be NULL. */
+void jobspec_complain_at(struct jobspec_work *work, struct hcl_place place, const char *hint,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+void jobspec_complain(struct jobspec_work *work, const json_t *object, const char *field,
+                      const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* How a user knows the field: its HCL name for job files, its JSON name for JSON. */
+const char *jobspec_name_of(const struct jobspec_work *work, const struct jobspec_field *field);
+
+/* Notes where FIELD (JSON name, borrowed for the work) of OBJECT was given, or for "" OBJECT. */
+void jobspec_remember(struct jobspec_work *work, const json_t *object, const char *field,
+                      struct hcl_place place);
+
+/* True if FIELD was given, also when its value was refused: then it is not missing. */
+bool jobspec_was_given(const struct jobspec_work *work, const json_t *object, const char *field);
+
+/* True for null, false, 0, "", and lists and objects with nothing else in them. */
+bool jobspec_is_empty(const json_t *value);
+
+/* Reads the job block of a file, or a JSON object, by the tables: known fields only, each with its
+ * type.  New reference; fields with problems are left out. */
+json_t *jobspec_read_hcl(struct jobspec_work *work);
+json_t *jobspec_read_json(struct jobspec_work *work, const json_t *value);
+
+/* Fills in what is not given. */
+void jobspec_set_defaults(struct jobspec_work *work, json_t *job);
+
+/* Finds what is wrong beyond types. */
+void jobspec_check(struct jobspec_work *work, json_t *job);
+
+/* VALUE with the fields of SCHEMA in the table's order, all or only what allocs run by.  New
+ * reference. */
+json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value, bool run_only);
+
+/* NULL if NAME can be that of a job, group or task, else why not. */
+const char *jobspec_name_fault(const char *name);
+
+/* "task" objects of a group and so on: the elements of an array field, or an empty array. */
+const json_t *jobspec_list(const json_t *object, const char *field);
+
+#endif

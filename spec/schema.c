@@ -1,0 +1,367 @@
+/*
+ * The tables of jobs, groups, tasks and their blocks: nomad v1.1.2, package api, with the fields
+ * that versions up to 2.0 added.  FATE_REFUSED rows are the list of what is still to be made; an
+ * issue that makes one changes its row here.
+ */
+#include "spec/schema.h"
+
+#include "spec/job.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define SECONDS(n) ((int64_t)(n)*1000000000)
+
+enum { WHOLE_MAX = INT32_MAX };
+#define DURATION_MAX SECONDS(100LL * 365 * 24 * 3600)
+
+#define TEXT(hcl, json, fate)                                                                      \
+    {                                                                                              \
+        hcl, json, KIND_TEXT, fate, 0, 0, NULL, NULL                                               \
+    }
+#define TEXTS(hcl, json, fate)                                                                     \
+    {                                                                                              \
+        hcl, json, KIND_TEXTS, fate, 0, 0, NULL, NULL                                              \
+    }
+#define BOOL(hcl, json, fate)                                                                      \
+    {                                                                                              \
+        hcl, json, KIND_BOOL, fate, 0, 0, NULL, NULL                                               \
+    }
+#define MAP(hcl, json, fate)                                                                       \
+    {                                                                                              \
+        hcl, json, KIND_MAP, fate, 0, 0, NULL, NULL                                                \
+    }
+#define WHOLE(hcl, json, fate, min, max)                                                           \
+    {                                                                                              \
+        hcl, json, KIND_WHOLE, fate, min, max, NULL, NULL                                          \
+    }
+#define DURATION(hcl, json, fate)                                                                  \
+    {                                                                                              \
+        hcl, json, KIND_DURATION, fate, 0, DURATION_MAX, NULL, NULL                                \
+    }
+#define BLOCK(hcl, json, fate, schema)                                                             \
+    {                                                                                              \
+        hcl, json, KIND_BLOCK, fate, 0, 0, schema, NULL                                            \
+    }
+#define BLOCKS(hcl, json, fate, schema)                                                            \
+    {                                                                                              \
+        hcl, json, KIND_BLOCKS, fate, 0, 0, schema, NULL                                           \
+    }
+#define OPERAND(hcl)                                                                               \
+    {                                                                                              \
+        hcl, NULL, KIND_OPERAND, FATE_JOB, 0, 0, NULL, NULL                                        \
+    }
+#define SERVER(json)                                                                               \
+    {                                                                                              \
+        NULL, json, KIND_ANY, FATE_SERVER, 0, 0, NULL, NULL                                        \
+    }
+#define REFUSED(hcl, json, advice)                                                                 \
+    {                                                                                              \
+        hcl, json, KIND_ANY, FATE_REFUSED, 0, 0, NULL, advice                                      \
+    }
+
+#define SCHEMA(id, name, label, rows)                                                              \
+    const struct jobspec_schema id = {name, label, rows, sizeof(rows) / sizeof((rows)[0])}
+
+/* clang-format off */
+
+/* --- blocks of placement and roll-out: kept, one node has no choice to make --- */
+
+static const struct jobspec_field constraint_fields[] = {
+    TEXT("attribute", "LTarget", FATE_JOB),
+    TEXT("operator", "Operand", FATE_JOB),
+    TEXT("value", "RTarget", FATE_JOB),
+    OPERAND("distinct_hosts"),
+    OPERAND("distinct_property"),
+    OPERAND("regexp"),
+    OPERAND("semver"),
+    OPERAND("set_contains"),
+    OPERAND("set_contains_all"),
+    OPERAND("set_contains_any"),
+    OPERAND("version"),
+};
+SCHEMA(jobspec_constraint, "constraint", NULL, constraint_fields);
+
+static const struct jobspec_field affinity_fields[] = {
+    TEXT("attribute", "LTarget", FATE_JOB),
+    TEXT("operator", "Operand", FATE_JOB),
+    TEXT("value", "RTarget", FATE_JOB),
+    WHOLE("weight", "Weight", FATE_JOB, -100, 100),
+    OPERAND("regexp"),
+    OPERAND("semver"),
+    OPERAND("set_contains"),
+    OPERAND("set_contains_all"),
+    OPERAND("set_contains_any"),
+    OPERAND("version"),
+};
+SCHEMA(jobspec_affinity, "affinity", NULL, affinity_fields);
+
+static const struct jobspec_field spread_target_fields[] = {
+    TEXT(NULL, "Value", FATE_JOB),
+    WHOLE("percent", "Percent", FATE_JOB, 0, 100),
+};
+static SCHEMA(spread_target, "target", "Value", spread_target_fields);
+
+static const struct jobspec_field spread_fields[] = {
+    TEXT("attribute", "Attribute", FATE_JOB),
+    WHOLE("weight", "Weight", FATE_JOB, 0, 100),
+    BLOCKS("target", "SpreadTarget", FATE_JOB, &spread_target),
+};
+SCHEMA(jobspec_spread, "spread", NULL, spread_fields);
+
+static const struct jobspec_field update_fields[] = {
+    DURATION("stagger", "Stagger", FATE_JOB),
+    WHOLE("max_parallel", "MaxParallel", FATE_JOB, 0, WHOLE_MAX),
+    TEXT("health_check", "HealthCheck", FATE_JOB),
+    DURATION("min_healthy_time", "MinHealthyTime", FATE_JOB),
+    DURATION("healthy_deadline", "HealthyDeadline", FATE_JOB),
+    DURATION("progress_deadline", "ProgressDeadline", FATE_JOB),
+    BOOL("auto_revert", "AutoRevert", FATE_JOB),
+    BOOL("auto_promote", "AutoPromote", FATE_JOB),
+    WHOLE("canary", "Canary", FATE_JOB, 0, WHOLE_MAX),
+};
+SCHEMA(jobspec_update, "update", NULL, update_fields);
+
+static const struct jobspec_field reschedule_fields[] = {
+    WHOLE("attempts", "Attempts", FATE_JOB, 0, WHOLE_MAX),
+    DURATION("interval", "Interval", FATE_JOB),
+    DURATION("delay", "Delay", FATE_JOB),
+    TEXT("delay_function", "DelayFunction", FATE_JOB),
+    DURATION("max_delay", "MaxDelay", FATE_JOB),
+    BOOL("unlimited", "Unlimited", FATE_JOB),
+};
+SCHEMA(jobspec_reschedule, "reschedule", NULL, reschedule_fields);
+
+static const struct jobspec_field migrate_fields[] = {
+    WHOLE("max_parallel", "MaxParallel", FATE_JOB, 0, WHOLE_MAX),
+    TEXT("health_check", "HealthCheck", FATE_JOB),
+    DURATION("min_healthy_time", "MinHealthyTime", FATE_JOB),
+    DURATION("healthy_deadline", "HealthyDeadline", FATE_JOB),
+};
+SCHEMA(jobspec_migrate, "migrate", NULL, migrate_fields);
+
+static const struct jobspec_field disconnect_fields[] = {
+    DURATION("lost_after", "LostAfter", FATE_JOB),
+    DURATION("stop_on_client_after", "StopOnClientAfter", FATE_JOB),
+    BOOL("replace", "Replace", FATE_JOB),
+    TEXT("reconcile", "Reconcile", FATE_JOB),
+};
+static SCHEMA(disconnect, "disconnect", NULL, disconnect_fields);
+
+static const struct jobspec_field link_fields[] = {
+    TEXT("label", "Label", FATE_JOB),
+    TEXT("url", "URL", FATE_JOB),
+};
+static SCHEMA(ui_link, "link", NULL, link_fields);
+
+static const struct jobspec_field ui_fields[] = {
+    TEXT("description", "Description", FATE_JOB),
+    BLOCKS("link", "Links", FATE_JOB, &ui_link),
+};
+static SCHEMA(ui, "ui", NULL, ui_fields);
+
+static const struct jobspec_field action_fields[] = {
+    TEXT(NULL, "Name", FATE_JOB),
+    TEXT("command", "Command", FATE_JOB),
+    TEXTS("args", "Args", FATE_JOB),
+};
+static SCHEMA(action, "action", "Name", action_fields);
+
+/* --- blocks that tasks run by --- */
+
+static const struct jobspec_field restart_fields[] = {
+    WHOLE("attempts", "Attempts", FATE_RUN, 0, 1000000),
+    DURATION("interval", "Interval", FATE_RUN),
+    DURATION("delay", "Delay", FATE_RUN),
+    TEXT("mode", "Mode", FATE_RUN),
+    BOOL("render_templates", "RenderTemplates", FATE_JOB), /* there are no templates yet */
+};
+SCHEMA(jobspec_restart, "restart", NULL, restart_fields);
+
+static const struct jobspec_field resources_fields[] = {
+    WHOLE("cpu", "CPU", FATE_RUN, 0, WHOLE_MAX),
+    WHOLE("cores", "Cores", FATE_RUN, 0, 4096),
+    WHOLE("memory", "MemoryMB", FATE_RUN, 0, WHOLE_MAX),
+    WHOLE("memory_max", "MemoryMaxMB", FATE_RUN, 0, WHOLE_MAX),
+    REFUSED("device", "Devices", "remove it: cairn hands out no devices yet"),
+    REFUSED("disk", "DiskMB", "disk space is asked for by the group: ephemeral_disk { size = MB }"),
+    WHOLE("iops", "IOPS", FATE_JOB, 0, WHOLE_MAX), /* without meaning since Nomad 0.9 */
+    REFUSED("network", "Networks",
+            "remove it: tasks use the host's network and choose their ports"),
+    REFUSED("numa", "NUMA", "remove it: cairn places no tasks on NUMA nodes yet"),
+    REFUSED("secrets", "SecretsMB", "remove it: the secrets directory has a fixed size"),
+};
+SCHEMA(jobspec_resources, "resources", NULL, resources_fields);
+
+static const struct jobspec_field logs_fields[] = {
+    WHOLE("max_files", "MaxFiles", FATE_RUN, 1, 1000000),
+    WHOLE("max_file_size", "MaxFileSizeMB", FATE_RUN, 1, 1000000),
+    BOOL("disabled", "Disabled", FATE_RUN),
+    REFUSED("enabled", "Enabled", "logs are on unless you write disabled = true"),
+};
+SCHEMA(jobspec_logs, "logs", NULL, logs_fields);
+
+static const struct jobspec_field lifecycle_fields[] = {
+    TEXT("hook", "Hook", FATE_RUN),
+    BOOL("sidecar", "Sidecar", FATE_RUN),
+};
+SCHEMA(jobspec_lifecycle, "lifecycle", NULL, lifecycle_fields);
+
+static const struct jobspec_field disk_fields[] = {
+    WHOLE("size", "SizeMB", FATE_RUN, 10, WHOLE_MAX),
+    REFUSED("sticky", "Sticky", "remove it: a replaced alloc starts with an empty directory; "
+                                "keep data outside it"),
+    REFUSED("migrate", "Migrate", "remove it: there is no other node to migrate data from"),
+};
+SCHEMA(jobspec_disk, "ephemeral_disk", NULL, disk_fields);
+
+/* --- task, group, job --- */
+
+static const struct jobspec_field task_fields[] = {
+    TEXT(NULL, "Name", FATE_RUN),
+    TEXT("driver", "Driver", FATE_RUN),
+    TEXT("user", "User", FATE_RUN),
+    {"config", "Config", KIND_CONFIG, FATE_RUN, 0, 0, NULL, NULL},
+    MAP("env", "Env", FATE_RUN),
+    MAP("meta", "Meta", FATE_RUN),
+    BLOCK("resources", "Resources", FATE_RUN, &jobspec_resources),
+    BLOCK("restart", "RestartPolicy", FATE_RUN, &jobspec_restart),
+    BLOCK("logs", "LogConfig", FATE_RUN, &jobspec_logs),
+    BLOCK("lifecycle", "Lifecycle", FATE_RUN, &jobspec_lifecycle),
+    BOOL("leader", "Leader", FATE_RUN),
+    DURATION("kill_timeout", "KillTimeout", FATE_RUN),
+    TEXT("kill_signal", "KillSignal", FATE_RUN),
+    DURATION("shutdown_delay", "ShutdownDelay", FATE_RUN),
+    BLOCKS("action", "Actions", FATE_JOB, &action),
+    BLOCKS("affinity", "Affinities", FATE_JOB, &jobspec_affinity),
+    BLOCKS("constraint", "Constraints", FATE_JOB, &jobspec_constraint),
+    REFUSED("artifact", "Artifacts", "put the files in place before the task starts, "
+                                     "for example in a prestart task, and remove it"),
+    REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
+    REFUSED("csi_plugin", "CSIPluginConfig", "cairn runs no CSI plugins yet"),
+    REFUSED("dispatch_payload", "DispatchPayload", "remove it: jobs cannot be dispatched yet"),
+    REFUSED("identity", "Identities", "remove it: tasks get no identity tokens yet"),
+    REFUSED(NULL, "Identity", "remove it: tasks get no identity tokens yet"),
+    REFUSED("kind", "Kind", "remove it: Consul Connect is not available yet"),
+    REFUSED("scaling", "ScalingPolicies", "remove it: nothing scales tasks yet"),
+    REFUSED("schedule", "Schedule", "remove it: tasks run all the time"),
+    REFUSED("secret", "Secrets", "remove it: there are no secret providers yet"),
+    REFUSED("service", "Services", "remove it: services are not registered yet"),
+    REFUSED("template", "Templates", "write the file before the task starts, "
+                                     "for example in a prestart task, and remove it"),
+    REFUSED("vault", "Vault", "remove it: cairn does not talk to Vault yet"),
+    REFUSED("volume_mount", "VolumeMounts", "remove it: volumes are not mounted yet"),
+};
+SCHEMA(jobspec_task, "task", "Name", task_fields);
+
+static const struct jobspec_field group_fields[] = {
+    TEXT(NULL, "Name", FATE_RUN),
+    WHOLE("count", "Count", FATE_JOB, 0, JOBSPEC_COUNT_MAX),
+    MAP("meta", "Meta", FATE_RUN),
+    BLOCK("restart", "RestartPolicy", FATE_JOB, &jobspec_restart), /* each task has its own of it */
+    BLOCK("ephemeral_disk", "EphemeralDisk", FATE_RUN, &jobspec_disk),
+    DURATION("shutdown_delay", "ShutdownDelay", FATE_RUN),
+    BLOCKS("task", "Tasks", FATE_RUN, &jobspec_task),
+    BLOCKS("affinity", "Affinities", FATE_JOB, &jobspec_affinity),
+    BLOCKS("constraint", "Constraints", FATE_JOB, &jobspec_constraint),
+    BLOCKS("spread", "Spreads", FATE_JOB, &jobspec_spread),
+    BLOCK("update", "Update", FATE_JOB, &jobspec_update),
+    BLOCK("reschedule", "ReschedulePolicy", FATE_JOB, &jobspec_reschedule),
+    BLOCK("migrate", "Migrate", FATE_JOB, &jobspec_migrate),
+    BLOCK("disconnect", "Disconnect", FATE_JOB, &disconnect),
+    DURATION("max_client_disconnect", "MaxClientDisconnect", FATE_JOB),
+    DURATION("stop_after_client_disconnect", "StopAfterClientDisconnect", FATE_JOB),
+    BOOL("prevent_reschedule_on_lost", "PreventRescheduleOnLost", FATE_JOB),
+    REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
+    REFUSED("max_run_duration", "MaxRunDuration",
+            "limit the command itself, for example with timeout(1), and remove it"),
+    REFUSED("network", "Networks",
+            "remove it: tasks use the host's network and choose their ports"),
+    REFUSED("scaling", "Scaling", "write count = N instead: nothing scales groups yet"),
+    REFUSED("service", "Services", "remove it: services are not registered yet"),
+    REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),
+    REFUSED("volume", "Volumes", "remove it: volumes are not mounted yet"),
+};
+SCHEMA(jobspec_group_schema, "group", "Name", group_fields);
+
+static const struct jobspec_field job_fields[] = {
+    TEXT("id", "ID", FATE_RUN),
+    TEXT("name", "Name", FATE_RUN),
+    TEXT("namespace", "Namespace", FATE_RUN),
+    TEXT("region", "Region", FATE_RUN),
+    TEXT("type", "Type", FATE_RUN),
+    TEXT(NULL, "ParentID", FATE_RUN),
+    WHOLE("priority", "Priority", FATE_JOB, 1, 100),
+    BOOL("all_at_once", "AllAtOnce", FATE_JOB),
+    TEXTS("datacenters", "Datacenters", FATE_JOB),
+    TEXT("node_pool", "NodePool", FATE_JOB),
+    MAP("meta", "Meta", FATE_RUN),
+    BLOCKS("group", "TaskGroups", FATE_RUN, &jobspec_group_schema),
+    {"task", NULL, KIND_TASK, FATE_RUN, 0, 0, &jobspec_task, NULL},
+    BLOCKS("affinity", "Affinities", FATE_JOB, &jobspec_affinity),
+    BLOCKS("constraint", "Constraints", FATE_JOB, &jobspec_constraint),
+    BLOCKS("spread", "Spreads", FATE_JOB, &jobspec_spread),
+    BLOCK("update", "Update", FATE_JOB, &jobspec_update),
+    BLOCK("reschedule", "Reschedule", FATE_JOB, &jobspec_reschedule),
+    BLOCK("migrate", "Migrate", FATE_JOB, &jobspec_migrate),
+    BLOCK("ui", "UI", FATE_JOB, &ui),
+    REFUSED("consul_token", "ConsulToken", "remove it: cairn does not talk to Consul yet"),
+    REFUSED(NULL, "ConsulNamespace", "remove it: cairn does not talk to Consul yet"),
+    REFUSED(NULL, "Dispatched", "jobs cannot be dispatched yet"),
+    REFUSED("multiregion", "Multiregion", "remove it: this node stands alone in its region"),
+    REFUSED("parameterized", "ParameterizedJob",
+            "remove it and pass values with -var: jobs cannot be dispatched yet"),
+    REFUSED(NULL, "Payload", "jobs cannot be dispatched yet"),
+    REFUSED("periodic", "Periodic", "remove it and run the job from cron or a systemd timer"),
+    REFUSED(NULL, "Stop", "submit the job without it; to stop a job use: cairn job stop"),
+    REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),
+    REFUSED("vault_token", "VaultToken", "remove it: cairn does not talk to Vault yet"),
+    REFUSED(NULL, "VaultNamespace", "remove it: cairn does not talk to Vault yet"),
+    SERVER("CreateIndex"),
+    SERVER("DispatchIdempotencyToken"),
+    SERVER("JobModifyIndex"),
+    SERVER("ModifyIndex"),
+    SERVER("NomadTokenID"),
+    SERVER("Stable"),
+    SERVER("Status"),
+    SERVER("StatusDescription"),
+    SERVER("SubmitTime"),
+    SERVER("Version"),
+    SERVER("VersionTag"),
+};
+SCHEMA(jobspec_job, "job", "ID", job_fields);
+
+/* clang-format on */
+
+const struct jobspec_field *jobspec_by_hcl(const struct jobspec_schema *schema, const char *name)
+{
+    for (size_t i = 0; i < schema->count; i++) {
+        if (schema->fields[i].hcl != NULL && text_equal(schema->fields[i].hcl, name))
+            return &schema->fields[i];
+    }
+    return NULL;
+}
+
+const struct jobspec_field *jobspec_by_json(const struct jobspec_schema *schema, const char *name)
+{
+    for (size_t i = 0; i < schema->count; i++) {
+        if (schema->fields[i].json != NULL && strcasecmp(schema->fields[i].json, name) == 0)
+            return &schema->fields[i];
+    }
+    return NULL;
+}
+
+const struct jobspec_schema *jobspec_home_of(const struct jobspec_schema *schema, const char *name)
+{
+    static const struct jobspec_schema *const all[] = {
+        &jobspec_task,    &jobspec_group_schema, &jobspec_job,       &jobspec_resources,
+        &jobspec_restart, &jobspec_logs,         &jobspec_lifecycle, &jobspec_disk,
+        &jobspec_update,  &jobspec_reschedule,   &jobspec_migrate,
+    };
+
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        if (all[i] != schema && jobspec_by_hcl(all[i], name) != NULL)
+            return all[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,67 @@
+/*
+ * Inside server/jobspec*.c only: what a job consists of, as tables.
+ *
+ * One row for each field that Nomad knows: how it is called in job files and in JSON, its type, its
+ * range, and what becomes of it.  Reading, naming in messages, the alloc's JSON and the comparison
+ * of two jobs all go by these rows.
+ */
+#ifndef CAIRN_SPEC_SCHEMA_H
+#define CAIRN_SPEC_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum jobspec_kind {
+    KIND_TEXT,
+    KIND_WHOLE, /* min..max */
+    KIND_BOOL,
+    KIND_DURATION, /* "30s" or nanoseconds; kept as nanoseconds, min..max */
+    KIND_TEXTS,    /* a list of strings */
+    KIND_MAP,      /* names to strings, as a block or an argument */
+    KIND_CONFIG,   /* a driver's block: any shape */
+    KIND_BLOCK,    /* one, see `block` */
+    KIND_BLOCKS,   /* any number, a list in JSON; see `block` */
+    KIND_OPERAND,  /* HCL only: `regexp = "x"` for operator = "regexp", value = "x" */
+    KIND_TASK,     /* HCL only: a task outside any group, which gets a group of its own */
+    KIND_ANY,      /* a refused one, whatever it looks like */
+};
+
+enum jobspec_fate {
+    FATE_RUN,     /* an alloc runs by it: in its JSON, and a change replaces the alloc */
+    FATE_JOB,     /* kept with the job: places allocs, or harmless on one node alone */
+    FATE_SERVER,  /* JSON only: set by a server, dropped on input */
+    FATE_REFUSED, /* not made yet: an error unless empty */
+};
+
+struct jobspec_schema;
+
+struct jobspec_field {
+    const char *hcl;  /* NULL: not in job files */
+    const char *json; /* NULL: not in JSON */
+    enum jobspec_kind kind;
+    enum jobspec_fate fate;
+    int64_t min, max;
+    const struct jobspec_schema *block;
+    const char *advice; /* refused: what to do about it */
+};
+
+struct jobspec_schema {
+    const char *name;  /* of the block, for messages */
+    const char *label; /* JSON name of the field that the block's label goes into, or NULL */
+    const struct jobspec_field *fields;
+    size_t count;
+};
+
+extern const struct jobspec_schema jobspec_job, jobspec_group_schema, jobspec_task, jobspec_restart,
+    jobspec_resources, jobspec_logs, jobspec_lifecycle, jobspec_disk, jobspec_constraint,
+    jobspec_affinity, jobspec_spread, jobspec_update, jobspec_reschedule, jobspec_migrate;
+
+/* The row with this name, or NULL; JSON names match in any case, as Go matches them. */
+const struct jobspec_field *jobspec_by_hcl(const struct jobspec_schema *schema, const char *name);
+const struct jobspec_field *jobspec_by_json(const struct jobspec_schema *schema, const char *name);
+
+/* Where a name that SCHEMA does not know would be right: "a group block", or NULL. */
+const struct jobspec_schema *jobspec_home_of(const struct jobspec_schema *schema, const char *name);
+
+#endif

@@ -1,0 +1,90 @@
+/*
+ * What was asked for: one alloc, its group and its tasks, as plain values.
+ *
+ * Made by spec/decode.c from the normalised JSON that the journal's `spec` table holds, read by
+ * the hooks and drivers that carry it out.  The machines never see it: what they decide by (restart
+ * policy, roles, limits) reaches them as the payload of their first event.
+ *
+ * Every pointer is owned by the arena the spec was decoded into and lives as long as it.
+ * Durations are milliseconds, sizes say their unit.  Texts are never NULL; "" means "not given".
+ */
+#ifndef CAIRN_SPEC_SPEC_H
+#define CAIRN_SPEC_SPEC_H
+
+#include "fsm/limits.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct spec_pair {
+    const char *key;
+    const char *value;
+};
+
+struct spec_pairs {
+    struct spec_pair *items;
+    size_t count;
+};
+
+/* Nomad's restart block; modes "fail" and "delay". */
+struct spec_restart {
+    uint32_t attempts;
+    uint64_t interval_ms;
+    uint64_t delay_ms;
+    bool mode_delay;
+};
+
+struct spec_resources {
+    uint32_t cpu_mhz;
+    uint32_t memory_mb;
+    uint32_t memory_max_mb; /* 0: no more than memory_mb */
+    uint32_t cores;
+};
+
+struct spec_logs {
+    uint32_t max_files;        /* default 10 */
+    uint32_t max_file_size_mb; /* default 10 */
+    bool disabled;
+};
+
+struct task_spec {
+    const char *name;
+    const char *driver;
+    const char *user;
+    const char *config_json; /* the driver's own block, an object, not yet interpolated */
+    struct spec_pairs env;   /* not yet interpolated */
+    struct spec_pairs meta;  /* job, group and task meta merged, the task winning */
+    struct spec_restart restart;
+    struct spec_resources resources;
+    struct spec_logs logs;
+    const char *kill_signal;  /* "SIGTERM", or "" for the driver's default */
+    uint64_t kill_timeout_ms; /* default 5 s */
+    uint64_t shutdown_delay_ms;
+    enum spec_lifecycle lifecycle;
+    bool sidecar;
+    bool leader;
+};
+
+struct alloc_spec {
+    const char *id;   /* UUID */
+    const char *name; /* job.group[index] */
+    const char *eval_id;
+    const char *namespace;
+    const char *job_id;
+    const char *job_name;
+    const char *job_parent_id;
+    const char *job_type; /* service, batch, system, sysbatch */
+    uint64_t job_version;
+    const char *region;
+    const char *datacenter; /* of the node it was placed on */
+    const char *group;
+    uint32_t index;
+    uint64_t group_shutdown_delay_ms;
+    uint32_t ephemeral_disk_mb;
+    int64_t create_time_unix_ns;
+    struct task_spec *tasks;
+    size_t tasks_count;
+};
+
+#endif
