@@ -1,5 +1,5 @@
 /* The door's calls: each finds or makes the run of its key, adds itself, and lets the run go on. */
-#include "drivers/private.h"
+#include "drivers/part.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * lock); then the exit record is read; without one the cgroup is killed and seen empty; only then
  * is the end told.  A destroy goes through the same steps and removes what they leave.
  */
-#include "drivers/private.h"
+#include "drivers/part.h"
 
 #include <errno.h>
 #include <signal.h>

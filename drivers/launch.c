@@ -6,7 +6,7 @@
  * The intent to start is in the journal before we are called; if daemon or machine die before the
  * payload exists, the start is performed again and the record made anew.
  */
-#include "drivers/private.h"
+#include "drivers/part.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -4,7 +4,7 @@
  * Alloc and task come from outside: they become parts of paths only after it was checked that they
  * are plain names.
  */
-#include "drivers/private.h"
+#include "drivers/part.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * Follows nomad v1.1.2 drivers/rawexec/driver.go: config keys `command` and `args`; stops with
  * SIGINT unless the task says otherwise.
  */
-#include "drivers/private.h"
+#include "drivers/part.h"
 
 #include <jansson.h>
 #include <stdlib.h>

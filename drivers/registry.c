@@ -5,7 +5,7 @@
  * inside itself, a callback may make new calls or end this room's work on its key, and what
  * happened first is told first (running before exited).
  */
-#include "drivers/private.h"
+#include "drivers/part.h"
 
 #include <errno.h>
 #include <fcntl.h>

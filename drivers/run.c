@@ -4,7 +4,7 @@
  * Follows DESIGN section 4: the shim is found by key, never by chance.  The lock decides first, the
  * exit record second; a pid from a file decides nothing.
  */
-#include "drivers/private.h"
+#include "drivers/part.h"
 
 #include <errno.h>
 #include <signal.h>

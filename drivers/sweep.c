@@ -5,7 +5,7 @@
  * Only by mark, never by looking like ours: what lies in the directory of all shims, in the cgroup
  * of this node, or holds a file that lay in this very directory.
  */
-#include "drivers/private.h"
+#include "drivers/part.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 #ifndef CAIRN_HOOKS_DIRECTORY_H
 #define CAIRN_HOOKS_DIRECTORY_H
 
-#include "hooks/room.h"
+#include "hooks/part.h"
 
 /* Opens the directory that holds all allocs. */
 int hooks_open_parent(const struct hook_request *request, int *ret_fd, struct err *err);

@@ -3,7 +3,7 @@
 #define CAIRN_HOOKS_ENV_H
 
 #include "hooks/arena.h"
-#include "hooks/room.h"
+#include "hooks/part.h"
 
 enum {
     ENV_COUNT_MAX = 4096,

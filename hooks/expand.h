@@ -13,7 +13,7 @@
 
 #include "hooks/arena.h"
 #include "hooks/env.h"
-#include "hooks/room.h"
+#include "hooks/part.h"
 
 enum { EXPAND_BYTES_MAX = ENV_BYTES_MAX };
 

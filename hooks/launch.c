@@ -6,7 +6,7 @@
 #include "hooks/arena.h"
 #include "hooks/env.h"
 #include "hooks/expand.h"
-#include "hooks/room.h"
+#include "hooks/part.h"
 
 #include <stdlib.h>
 #include <string.h>

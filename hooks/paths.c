@@ -1,5 +1,5 @@
 /* Where things of an alloc are, and what kind of drivers there are. */
-#include "hooks/room.h"
+#include "hooks/part.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * works on it sees nothing else and the spec may go at once.  Its answer comes on the loop, from
  * the pool or from a timer that is already due, never from inside hook_run.
  */
-#include "hooks/room.h"
+#include "hooks/part.h"
 
 #include "io/host.h"
 

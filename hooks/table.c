@@ -5,7 +5,7 @@
  * is not in the mask that the machines count by, so nothing is run for nothing.  That the rows are
  * the lists ALLOC_HOOKS and TASK_HOOKS, in their order, is checked by the compiler below.
  */
-#include "hooks/room.h"
+#include "hooks/part.h"
 
 static bool always(const struct alloc_spec *alloc, const struct task_spec *task)
 {

@@ -6,7 +6,7 @@
  * interpolated first, as it is before the driver gets it, so that ${NOMAD_META_who} is no way
  * around the list.
  */
-#include "hooks/room.h"
+#include "hooks/part.h"
 
 enum { USER_SIZE = 256 };
 

@@ -3,7 +3,7 @@
  *
  * The writer below is run again when the map had to grow, so it changes nothing but the store.
  */
-#include "journal/inside.h"
+#include "journal/part.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What makes a journal from what another one held, beside journal_commit: the numbering of its log,
  * and its quarantine (journal.h). */
-#include "journal/inside.h"
+#include "journal/part.h"
 
 #include <stdio.h>
 #include <stdlib.h>

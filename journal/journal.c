@@ -7,9 +7,9 @@
  * schema is an older one, it reads a private copy in memory.
  */
 #include "journal/copy.h"
-#include "journal/inside.h"
 #include "journal/lock.h"
 #include "journal/migrate.h"
+#include "journal/part.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-/* Keys and sealed values (inside.h). */
-#include "journal/inside.h"
+/* Keys and sealed values (part.h). */
+#include "journal/part.h"
 
 #include <endian.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #ifndef CAIRN_JOURNAL_MIGRATE_H
 #define CAIRN_JOURNAL_MIGRATE_H
 
-#include "journal/inside.h"
+#include "journal/part.h"
 
 struct migration {
     uint32_t from, to;

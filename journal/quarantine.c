@@ -4,7 +4,7 @@
  * A quarantined value is the time, then table, key and reason as texts with their NULs, then the
  * bytes as they were found.
  */
-#include "journal/inside.h"
+#include "journal/part.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * machine, never the walk (I-17).  Where the caller gave none, the walk goes to its end and then
  * returns ERR_CORRUPT with the first reason.
  */
-#include "journal/inside.h"
+#include "journal/part.h"
 
 #include <stdio.h>
 #include <stdlib.h>

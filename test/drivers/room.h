@@ -6,7 +6,7 @@
 #define CAIRN_TEST_DRIVERS_ROOM_H
 
 #include "drivers/drivers.h"
-#include "drivers/private.h"
+#include "drivers/part.h"
 #include "io/host.h"
 #include "io/loop.h"
 #include "io/proc.h"

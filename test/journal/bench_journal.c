@@ -8,7 +8,7 @@
  * Prints one line for each figure: name, value, unit.  A turn is 100 transitions of 300 tasks.
  */
 #include "journal/codec.h"
-#include "journal/inside.h"
+#include "journal/part.h"
 #include "test/journal/make.h"
 
 #include <endian.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "journal/inside.h"
+#include "journal/part.h"
 #include "test/journal/scratch.h"
 
 static struct turn_batch turn;

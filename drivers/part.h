@@ -9,8 +9,8 @@
  *      |                                             \----- connection lost ----/  |
  *      +--lock free--> settle: exit record, or start, or EMPTYING <------ gone ----+
  */
-#ifndef CAIRN_DRIVERS_PRIVATE_H
-#define CAIRN_DRIVERS_PRIVATE_H
+#ifndef CAIRN_DRIVERS_PART_H
+#define CAIRN_DRIVERS_PART_H
 
 #include "drivers/drivers.h"
 #include "drivers/shim/protocol.h"

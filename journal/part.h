@@ -7,8 +7,8 @@
  *
  * A value is eight bytes of check, then its bytes.  The check is sealed with table and key.
  */
-#ifndef CAIRN_JOURNAL_INSIDE_H
-#define CAIRN_JOURNAL_INSIDE_H
+#ifndef CAIRN_JOURNAL_PART_H
+#define CAIRN_JOURNAL_PART_H
 
 #include "journal/codec.h"
 #include "journal/journal.h"

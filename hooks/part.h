@@ -5,8 +5,8 @@
  * sees its request only, which therefore carries copies.  ON_LOOP is for decisions: it may look at
  * the hooks and at the run that was asked for, and must not block.
  */
-#ifndef CAIRN_HOOKS_ROOM_H
-#define CAIRN_HOOKS_ROOM_H
+#ifndef CAIRN_HOOKS_PART_H
+#define CAIRN_HOOKS_PART_H
 
 #include "hooks/hooks.h"
 
