@@ -7,8 +7,8 @@
 
 #include "agent/api.h"
 #include "agent/crash.h"
-#include "agent/retention.h"
 #include "agent/standalone.h"
+#include "core/retention.h"
 #include "io/log.h"
 
 #include <malloc.h>

@@ -8,9 +8,9 @@
 #ifndef CAIRN_AGENT_DAEMON_H
 #define CAIRN_AGENT_DAEMON_H
 
-#include "agent/agent.h"
 #include "agent/config.h"
 #include "agent/node.h"
+#include "core/core.h"
 #include "drivers/drivers.h"
 #include "hooks/hooks.h"
 #include "io/loop.h"

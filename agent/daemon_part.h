@@ -1,8 +1,8 @@
 /*
  * Inside agent/daemon*.c only: the daemon's state and what its parts ask of each other.
  *
- * daemon.c makes and ends the parts; daemon_turn.c turns; daemon_answers.c says what has become of
- * it to those who wait; daemon_restore.c brings back what the journal holds; daemon_specs.c knows
+ * daemon.c makes and ends the parts; daemon_turn.c turns; core/waiters.c says what has become of
+ * it to those who wait; core/restart.c brings back what the journal holds; daemon_specs.c knows
  * what allocs were asked to be.  What effects may call is in perform.h.
  */
 #ifndef CAIRN_AGENT_DAEMON_PART_H
@@ -47,12 +47,12 @@ struct agent *daemon_new_core(struct daemon *daemon);
 /* One turn, if there is anything to do; loop_before_sleep, CTX is the struct daemon. */
 bool daemon_turn(void *ctx);
 
-/* --- restore (daemon_restore.c) --- */
+/* --- restore (core/restart.c) --- */
 
 /* Loads every record and posts RESTORE; before the first turn. */
 int daemon_restore(struct daemon *daemon, struct err *err);
 
-/* --- answers (daemon_answers.c) --- */
+/* --- answers (core/waiters.c) --- */
 
 /* The commit is made, or has failed with CODE: calls whoever gave daemon_after_commit an answer. */
 void daemon_answer_committed(struct daemon *daemon, int code, const struct err *err);

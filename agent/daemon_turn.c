@@ -8,9 +8,9 @@
 #include "agent/daemon_part.h"
 
 #include "agent/crash.h"
-#include "agent/lost.h"
-#include "agent/retention.h"
 #include "agent/standalone.h"
+#include "core/lost.h"
+#include "core/retention.h"
 #include "io/log.h"
 
 #include <malloc.h>

@@ -9,7 +9,7 @@
 #ifndef CAIRN_AGENT_INSPECT_H
 #define CAIRN_AGENT_INSPECT_H
 
-#include "agent/agent.h"
+#include "core/core.h"
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 #ifndef CAIRN_AGENT_INSPECT_FIELDS_H
 #define CAIRN_AGENT_INSPECT_FIELDS_H
 
-#include "agent/agent.h"
+#include "core/core.h"
 
 #include <jansson.h>
 #include <stdio.h>

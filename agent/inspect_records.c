@@ -2,7 +2,7 @@
  * Verify, the second half: the records as they are now (inspect_verify.h).
  *
  * Each is compared with what its history gave; then what they say of each other is checked by the
- * rules that a restart goes by (restore.c).
+ * rules that a restart goes by (core/restore.c).
  */
 #include "agent/inspect_verify.h"
 

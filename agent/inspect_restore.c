@@ -6,7 +6,7 @@
  */
 #include "agent/inspect_part.h"
 #include "agent/inspect_step.h"
-#include "agent/lost.h"
+#include "core/lost.h"
 
 #include "io/loop.h"
 

@@ -2,7 +2,7 @@
 #ifndef CAIRN_AGENT_INSPECT_STEP_H
 #define CAIRN_AGENT_INSPECT_STEP_H
 
-#include "agent/replay.h"
+#include "core/replay.h"
 
 /* Runs RUN; false if an assertion broke in it, which was left where it stood.  Whatever it was
  * working on is then good for nothing but being freed.  Attempts do not nest, and the program's own

@@ -3,7 +3,7 @@
 #define CAIRN_AGENT_INSPECT_VERIFY_H
 
 #include "agent/inspect_part.h"
-#include "agent/replay.h"
+#include "core/replay.h"
 
 #include <uthash.h>
 

@@ -8,9 +8,9 @@
 #ifndef CAIRN_AGENT_NODE_H
 #define CAIRN_AGENT_NODE_H
 
-#include "agent/agent.h"
-#include "agent/clock.h"
 #include "agent/config.h"
+#include "core/clock.h"
+#include "core/core.h"
 #include "hooks/hooks.h"
 #include "io/host.h"
 

@@ -1,7 +1,7 @@
 /*
  * sim: the restore laboratory.
  *
- * A simulated world under the seam of agent/agent.h: servers, plugins, processes, mounts, clocks
+ * A simulated world under the seam of core/core.h: servers, plugins, processes, mounts, clocks
  * and a journal in memory, with every fault of restore-failures.md section 1 and a crash at any
  * point.  Turn, lanes, restore and replay above the seam are the daemon's own.  Checkers for the 40
  * invariants look at every turn and at the end.

@@ -359,7 +359,7 @@ static void acknowledge(struct sim *sim)
     sim_status_changed(sim); /* whatever came meanwhile goes next; nothing: it ends there */
 }
 
-/* --- allocs that wait for others, as daemon_answers.c --- */
+/* --- allocs that wait for others, as core/waiters.c --- */
 
 void sim_watch_previous(struct sim *sim, const struct effect *effect)
 {

@@ -2,8 +2,8 @@
  * Giving allocs and plugins to the core, as standalone_place.c does, and what specifications know
  * of an alloc whose records are lost.
  */
-#include "agent/lost.h"
 #include "agent/sim_world.h"
+#include "core/lost.h"
 
 #include "fsm/policy.h"
 

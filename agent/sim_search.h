@@ -15,8 +15,8 @@
 #ifndef CAIRN_AGENT_SIM_SEARCH_H
 #define CAIRN_AGENT_SIM_SEARCH_H
 
-#include "agent/machines.h"
 #include "agent/sim.h"
+#include "core/machines.h"
 
 #include <setjmp.h>
 

@@ -2,8 +2,8 @@
 #ifndef CAIRN_AGENT_SIM_STARTED_H
 #define CAIRN_AGENT_SIM_STARTED_H
 
-#include "agent/clock.h"
 #include "agent/sim_start.h"
+#include "core/clock.h"
 
 #include "fsm/alloc.h"
 #include "fsm/plugin.h"

@@ -3,7 +3,7 @@
  *
  * It keeps what LMDB would keep for the core (records, which specs there are, a few meta values),
  * fails as a disk fails, and can be damaged.  Each event is stepped again as it is stored, from
- * what was stored before (agent/replay.h), so that a journal which would not verify is found in the
+ * what was stored before (core/replay.h), so that a journal which would not verify is found in the
  * turn that wrote it.
  */
 #include "agent/sim_world.h"

@@ -8,8 +8,8 @@
  */
 #include "agent/sim_world.h"
 
-#include "agent/clock.h"
 #include "agent/sim_start.h"
+#include "core/clock.h"
 
 #include <stdarg.h>
 #include <stdio.h>

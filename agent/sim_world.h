@@ -8,10 +8,10 @@
 #ifndef CAIRN_AGENT_SIM_WORLD_H
 #define CAIRN_AGENT_SIM_WORLD_H
 
-#include "agent/agent.h"
-#include "agent/replay.h"
 #include "agent/sim.h"
 #include "agent/sim_started.h"
+#include "core/core.h"
+#include "core/replay.h"
 
 #include <setjmp.h>
 

@@ -1,7 +1,7 @@
 /*
  * fsm: decisions.  Machines are tables; one pure engine steps them.
  *
- *     event -> fsm_step -> record, effects, messages      (agent/turn.c commits and performs)
+ *     event -> fsm_step -> record, effects, messages      (core/turn.c commits and performs)
  *
  * A machine is an instance of one of four lifecycles.  Its record is all there is to know about it:
  * a flat struct without pointers or hidden padding, so that equal machines are equal bytes.  A step
@@ -11,7 +11,7 @@
  * Words.  Row: {state, event, guard, next, effects}.  Lane: effects of one machine on one lane run
  * one at a time, in order.  Ticket: matches a completion to the issue of its effect.  Key: machine
  * id + generation, names the work in the outside world.  Node time: milliseconds that count sleep
- * and continue over restarts and reboots (agent/clock.c).
+ * and continue over restarts and reboots (core/clock.c).
  *
  * Follows DESIGN section 1 and the style page, 3.4.
  */

@@ -7,7 +7,7 @@
  * removed afterwards), then verifies it once from a cold start of the library and prints events a
  * second and how much memory it took.  A DIR that holds a journal already is verified as it is.
  */
-#include "test/agent/small_node.h"
+#include "test/core/small_node.h"
 
 #include "agent/inspect.h"
 #include "io/host.h"

@@ -2,7 +2,7 @@
 #ifndef CAIRN_TEST_AGENT_INSPECTING_H
 #define CAIRN_TEST_AGENT_INSPECTING_H
 
-#include "test/agent/small_node.h"
+#include "test/core/small_node.h"
 
 #include "agent/inspect.h"
 #include "io/host.h"

@@ -1,5 +1,5 @@
-/* The inspector's verbs on the journal of one story (small_node.h): what they print, what they
- * refuse, that secrets stay hidden. */
+/* The inspector's verbs on the journal of one story (test/core/small_node.h): what they print, what
+ * they refuse, that secrets stay hidden. */
 #include "test/agent/inspecting.h"
 
 #include <sys/wait.h>

@@ -2,7 +2,7 @@
  * again, so that every entry carries a valid check and only stepping can find the lie. */
 #include "test/agent/inspecting.h"
 
-#include "agent/retention.h"
+#include "core/retention.h"
 
 #define WEB "a1000001-0000-4000-8000-000000000001/web"
 

@@ -15,6 +15,8 @@ DOORS = {
     'fsm': {'fsm.h', 'alloc.h', 'task.h', 'volume.h', 'plugin.h', 'policy.h', 'limits.h',
             'results.h', 'fields.h'},
     'io': {'loop.h', 'proc.h', 'http.h', 'host.h', 'log.h'},
+    'core': {'core.h', 'clock.h', 'lost.h', 'machines.h', 'replay.h', 'retention.h'},
+    'agent': {'daemon.h', 'daemon_part.h', 'standalone.h', 'perform.h', 'node.h'},
     'spec': {'spec.h', 'job.h', 'hcl.h'},
 }
 ONLY = {'lmdb.h': {'journal'}, 'ev.h': {'io/loop/loop.c'}, 'curl/curl.h': {'io/net/curl_library.h'},

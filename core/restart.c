@@ -5,8 +5,8 @@
  */
 #include "agent/daemon_part.h"
 
-#include "agent/lost.h"
 #include "agent/standalone.h"
+#include "core/lost.h"
 #include "io/log.h"
 
 #include <stdlib.h>

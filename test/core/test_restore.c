@@ -1,11 +1,11 @@
 /*
- * Restore (agent/restore.c): records as they were stored, RESTORE to each, then what damage makes
+ * Restore (core/restore.c): records as they were stored, RESTORE to each, then what damage makes
  * necessary.
  *
  * First what must not be done twice or too late, then records that are lost, then the order of
  * things, and what goes on where it stood.
  */
-#include "test/agent/seam.h"
+#include "test/core/seam.h"
 
 /* --- the daemon's way up --- */
 

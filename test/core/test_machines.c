@@ -1,8 +1,8 @@
 /*
- * The machines of a node and the flight recorder (agent/machines.c): who is there, and what the
+ * The machines of a node and the flight recorder (core/machines.c): who is there, and what the
  * last transitions were.
  */
-#include "test/agent/seam.h"
+#include "test/core/seam.h"
 
 /* --- who is there --- */
 

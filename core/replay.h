@@ -5,10 +5,10 @@
  * comes out: row, states, effects with tickets, digest.  Used to verify a journal, to see a node as
  * it was at a sequence number, and to move bases forward when history is trimmed.
  */
-#ifndef CAIRN_AGENT_REPLAY_H
-#define CAIRN_AGENT_REPLAY_H
+#ifndef CAIRN_CORE_REPLAY_H
+#define CAIRN_CORE_REPLAY_H
 
-#include "agent/agent.h"
+#include "core/core.h"
 
 struct replay;
 

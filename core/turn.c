@@ -6,8 +6,8 @@
  * leaves no trace.  An effect that a later event of the same turn has superseded on its lane is
  * never begun.
  */
-#include "agent/agent.h"
-#include "agent/machines.h"
+#include "core/core.h"
+#include "core/machines.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
- * Lanes (agent/lanes.c): effects of one machine on one lane run one at a time, in the order of
+ * Lanes (core/lanes.c): effects of one machine on one lane run one at a time, in the order of
  * issue.
  *
  * First ends that nobody waits for, then work whose machine has gone, then what waits, what is the
  * same work, and what runs side by side.
  */
-#include "test/agent/seam.h"
+#include "test/core/seam.h"
 
 /* --- how the tests get there --- */
 

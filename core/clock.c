@@ -1,4 +1,4 @@
-#include "agent/clock.h"
+#include "core/clock.h"
 
 uint64_t clock_continue(uint64_t offset_ms, bool rebooted, const struct clock_last *last,
                         uint64_t since_boot_ms, int64_t unix_ns)

@@ -1,9 +1,9 @@
 /* The core's own structures.  Private to turn.c, lanes.c, restore.c and machines.c, and to
  * sim_search_form.c, which takes the core's whole state out and puts it back. */
-#ifndef CAIRN_AGENT_MACHINES_H
-#define CAIRN_AGENT_MACHINES_H
+#ifndef CAIRN_CORE_MACHINES_H
+#define CAIRN_CORE_MACHINES_H
 
-#include "agent/agent.h"
+#include "core/core.h"
 
 #include <uthash.h>
 

@@ -1,4 +1,4 @@
-#include "agent/replay.h"
+#include "core/replay.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,10 +12,10 @@
  * The journal of this world is a list of records.  What the core remembers must equal it after
  * every turn, and what it hands to an effect must be what was stored.
  */
-#ifndef CAIRN_TEST_AGENT_SEAM_H
-#define CAIRN_TEST_AGENT_SEAM_H
+#ifndef CAIRN_TEST_CORE_SEAM_H
+#define CAIRN_TEST_CORE_SEAM_H
 
-#include "agent/agent.h"
+#include "core/core.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-#include "agent/retention.h"
+#include "core/retention.h"
 
-#include "agent/replay.h"
+#include "core/replay.h"
 #include "io/log.h"
 
 #include <stdlib.h>

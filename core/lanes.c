@@ -5,7 +5,7 @@
  * ended; issuing work that is under way already only renews its ticket.  What is under way is known
  * only here, in memory: it ends with the process, and RESTORE rows issue again what is needed.
  */
-#include "agent/machines.h"
+#include "core/machines.h"
 
 #include <string.h>
 

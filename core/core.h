@@ -13,8 +13,8 @@
  * A commit that fails performs nothing (I-18): the turn's records are forgotten, requests are
  * refused, all other events wait in the queue for the next try.
  */
-#ifndef CAIRN_AGENT_AGENT_H
-#define CAIRN_AGENT_AGENT_H
+#ifndef CAIRN_CORE_CORE_H
+#define CAIRN_CORE_CORE_H
 
 #include "base/base.h"
 #include "fsm/alloc.h"

@@ -4,10 +4,10 @@
  * Hooks succeed, payloads start and stop as told, nothing outside is touched.  Clock, seeds and ids
  * are fixed, so that the same story gives the same journal.
  */
-#ifndef CAIRN_TEST_AGENT_SMALL_NODE_H
-#define CAIRN_TEST_AGENT_SMALL_NODE_H
+#ifndef CAIRN_TEST_CORE_SMALL_NODE_H
+#define CAIRN_TEST_CORE_SMALL_NODE_H
 
-#include "agent/agent.h"
+#include "core/core.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
- * The turn (agent/turn.c): events in, one commit, effects out.  What a commit that fails must not
+ * The turn (core/turn.c): events in, one commit, effects out.  What a commit that fails must not
  * do is in test_turn_fails.c.
  *
  * First events for nobody and without consequence, then what one commit holds, what follows it and
  * in which order, whom messages reach, and timers.
  */
-#include "test/agent/seam.h"
+#include "test/core/seam.h"
 
 /* --- nobody there --- */
 

@@ -1,4 +1,4 @@
-#include "agent/lost.h"
+#include "core/lost.h"
 
 #include "spec/job.h"
 

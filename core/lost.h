@@ -1,8 +1,8 @@
 /* Allocs whose records are lost: what their specifications still know of them. */
-#ifndef CAIRN_AGENT_LOST_H
-#define CAIRN_AGENT_LOST_H
+#ifndef CAIRN_CORE_LOST_H
+#define CAIRN_CORE_LOST_H
 
-#include "agent/agent.h"
+#include "core/core.h"
 
 /* After agent_restore: adopts each alloc of which the journal has the specification and nothing
  * else.  ERR_CORRUPT: some specification cannot be read; the others have been seen to. */

@@ -1,11 +1,11 @@
 /*
- * The turn (agent/turn.c) when its commit fails: nothing is performed, nobody hears of success, and
+ * The turn (core/turn.c) when its commit fails: nothing is performed, nobody hears of success, and
  * nothing is lost (I-18).
  *
  * Records are as the last commit left them, callers are refused with the reason, a proposal of the
  * control plane is dropped whole, and all other events come again, in order, with the next turn.
  */
-#include "test/agent/seam.h"
+#include "test/core/seam.h"
 
 static void test_commit_fails_nothing_is_performed_and_nothing_remembered(void **state)
 {

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "agent/clock.h"
+#include "core/clock.h"
 
 enum { SECOND = 1000 };
 

@@ -5,8 +5,8 @@
  * chosen so that node time goes on from the last event of the journal, plus the time that the wall
  * clock says has passed.  It never goes back, whatever the wall clock does (I-36).
  */
-#ifndef CAIRN_AGENT_CLOCK_H
-#define CAIRN_AGENT_CLOCK_H
+#ifndef CAIRN_CORE_CLOCK_H
+#define CAIRN_CORE_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

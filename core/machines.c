@@ -1,5 +1,5 @@
 /* The machines of this node, by id, and the flight recorder. */
-#include "agent/machines.h"
+#include "core/machines.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * belonged to get a base record, which is the old base stepped over the entries taken away; bases
  * of machines that have ended go with their last entry.
  */
-#ifndef CAIRN_AGENT_RETENTION_H
-#define CAIRN_AGENT_RETENTION_H
+#ifndef CAIRN_CORE_RETENTION_H
+#define CAIRN_CORE_RETENTION_H
 
 #include "journal/journal.h"
 
