@@ -5,7 +5,7 @@
  * before and behind arguments, with one dash or two, with "=" or a blank before the value.
  */
 #include "agent/cli.h"
-#include "agent/inspect_part.h"
+#include "inspect/part.h"
 
 #include <stdlib.h>
 #include <string.h>

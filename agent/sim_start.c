@@ -7,9 +7,9 @@
  */
 #include "agent/sim_started.h"
 
-#include "agent/inspect.h"
 #include "agent/node.h"
 #include "fsm/policy.h"
+#include "inspect/inspect.h"
 #include "spec/job.h"
 
 #include <stdlib.h>

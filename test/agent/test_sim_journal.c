@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "agent/inspect.h"
 #include "agent/sim_start.h"
+#include "inspect/inspect.h"
 #include "io/host.h"
 
 #include <fcntl.h>

@@ -176,7 +176,7 @@ def journal_rates():
 
 def verified(events):
     """Events a second and peak RSS in MB of one `journal verify` of a journal of EVENTS events."""
-    done = subprocess.run([os.path.join(BUILD, 'test/agent/bench_verify'), str(events)],
+    done = subprocess.run([os.path.join(BUILD, 'test/inspect/bench_verify'), str(events)],
                           check=True, capture_output=True, text=True)
     rate, peak = re.search(r': (\d+) events/s.* peak RSS (\d+) kB', done.stdout).groups()
     return float(rate), float(peak) / 1024

@@ -16,7 +16,9 @@ DOORS = {
             'results.h', 'fields.h'},
     'io': {'loop.h', 'proc.h', 'http.h', 'host.h', 'log.h'},
     'core': {'core.h', 'clock.h', 'lost.h', 'machines.h', 'replay.h', 'retention.h'},
-    'agent': {'daemon.h', 'daemon_part.h', 'standalone.h', 'perform.h', 'node.h'},
+    'agent': {'daemon.h', 'daemon_part.h', 'standalone.h', 'perform.h', 'node.h',
+              'cli.h'},
+    'inspect': {'inspect.h', 'fields.h', 'verify.h', 'part.h', 'timeline.h', 'step.h'},
     'spec': {'spec.h', 'job.h', 'hcl.h'},
 }
 ONLY = {'lmdb.h': {'journal'}, 'ev.h': {'io/loop/loop.c'}, 'curl/curl.h': {'io/net/curl_library.h'},

@@ -1,0 +1,356 @@
+/*
+ * `at` and `diff`: the node as it was, made again from the bases and the events up to there.
+ */
+#include "inspect/part.h"
+#include "inspect/step.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rewinding {
+    struct inspect *inspect; /* first: inspect_bad finds it here */
+    struct replay *replay;
+    struct moment reached;
+    uint64_t last;     /* to be stepped */
+    uint64_t diverged; /* events that did not give what they once gave */
+};
+
+static bool take_base(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct rewinding *rewinding = ctx;
+
+    replay_base(rewinding->replay, id, record);
+    return true;
+}
+
+static bool take_event(void *ctx, const struct journal_event *event)
+{
+    struct rewinding *rewinding = ctx;
+    enum replay_result result;
+
+    if (event->sequence > rewinding->last)
+        return false;
+    rewinding->reached = (struct moment){
+        .sequence = event->sequence,
+        .turn = event->turn,
+        .now_ms = event->now_ms,
+        .unix_ns = event->unix_ns,
+    };
+    if (!inspect_step(rewinding->replay, event, &result)) {
+        replay_free(rewinding->replay); /* it was left in the middle of a step */
+        rewinding->replay = NULL;
+        return false;
+    }
+    rewinding->diverged += result != REPLAY_SAME;
+    return true;
+}
+
+static int load_bases(struct rewinding *rewinding, struct err *err)
+{
+    int code = 0;
+
+    rewinding->replay = replay_new();
+    for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
+        code = journal_each_base(rewinding->inspect->journal, (enum machine_kind)kind, take_base,
+                                 inspect_bad, rewinding, err);
+    return code;
+}
+
+/* Steps from the event behind what was reached up to SEQUENCE. */
+static int step_to(struct rewinding *rewinding, uint64_t sequence, struct err *err)
+{
+    struct inspect *inspect = rewinding->inspect;
+    uint64_t from = rewinding->reached.sequence;
+
+    if (sequence > inspect->last.sequence)
+        return err_set(err, ERR_INVALID, "the log ends at %" PRIu64, inspect->last.sequence);
+    if (sequence + 1 < inspect->first.sequence)
+        return err_set(err, ERR_INVALID, "history begins at %" PRIu64 ", earlier events are gone",
+                       inspect->first.sequence);
+    rewinding->last = sequence;
+    int code = journal_each_event(inspect->journal, from == 0 ? inspect->first.sequence : from + 1,
+                                  take_event, inspect_bad, rewinding, err);
+    if (code == 0 && rewinding->replay == NULL)
+        return err_set(err, ERR_CORRUPT,
+                       "event %" PRIu64 " cannot be stepped; see: cairn journal verify",
+                       rewinding->reached.sequence);
+    return code;
+}
+
+static int read_moment(struct inspect *inspect, const char *text, uint64_t *ret_sequence,
+                       struct err *err)
+{
+    int code = inspect_when(inspect, text, ret_sequence, err);
+
+    if (code == 0 && *ret_sequence == 0 && inspect->first.sequence > 1)
+        *ret_sequence = inspect->first.sequence - 1; /* as far back as the bases lead */
+    return code;
+}
+
+static void warn_diverged(const struct rewinding *rewinding)
+{
+    if (rewinding->diverged > 0)
+        (void)fprintf(rewinding->inspect->complain,
+                      "cairn journal: %" PRIu64
+                      " events do not give what they once gave; see: cairn journal verify\n",
+                      rewinding->diverged);
+}
+
+/* --- machines in the order of their ids --- */
+
+struct held {
+    struct machine_id id;
+    const struct machine *record;
+};
+
+struct holding {
+    struct inspect *inspect;
+    struct held *items;
+    size_t count, size;
+};
+
+static bool hold(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct holding *holding = ctx;
+
+    if (!inspect_wants(holding->inspect, id))
+        return true;
+    if (holding->count == holding->size) {
+        holding->size = holding->size == 0 ? 64 : holding->size * 2;
+        holding->items = realloc(holding->items, holding->size * sizeof(*holding->items));
+        check(holding->items != NULL);
+    }
+    holding->items[holding->count++] = (struct held){*id, record};
+    return true;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct held *x = a, *y = b;
+
+    if (x->id.kind != y->id.kind)
+        return y->id.kind - x->id.kind; /* allocs first */
+    return strcmp(x->id.text, y->id.text);
+}
+
+static struct holding hold_all(struct inspect *inspect, const struct replay *replay)
+{
+    struct holding holding = {.inspect = inspect};
+
+    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
+        replay_each(replay, (enum machine_kind)kind, hold, &holding);
+    if (holding.count > 0)
+        qsort(holding.items, holding.count, sizeof(*holding.items), by_id);
+    return holding;
+}
+
+/* --- at --- */
+
+static void put_value(void *ctx, const char *path, const char *text, const char *doc, bool zero)
+{
+    struct inspect *inspect = ctx;
+
+    (void)doc; /* show -all tells it, for one machine */
+    if (!zero)
+        (void)fprintf(inspect->out, "    %-32s %s\n", path, text);
+}
+
+static void put_machine(struct inspect *inspect, const struct held *held)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)held->id.kind);
+    const char *state = fsm_state_name(def, held->record->state);
+    const char *wanted = inspect->flags[FLAG_STATE];
+    bool redact = !inspect_flag(inspect, FLAG_REVEAL);
+    char name[ID_TEXT_SIZE], summary[256];
+
+    if (wanted != NULL && !text_equal(wanted, state))
+        return;
+    if (inspect_flag(inspect, FLAG_JSON)) {
+        record_put_json(inspect->out, &held->id, held->record, redact);
+        (void)fputc('\n', inspect->out);
+        return;
+    }
+    id_print(&held->id, name);
+    record_summary(held->record, summary, sizeof(summary));
+    (void)fprintf(inspect->out, "%-7s %-28s %-13s %s\n", def->name, name, state, summary);
+    if (inspect_flag(inspect, FLAG_ALL))
+        record_walk(held->record, redact, put_value, inspect);
+}
+
+static int show_at(struct rewinding *rewinding, struct err *err)
+{
+    struct inspect *inspect = rewinding->inspect;
+    char when[TIME_TEXT_SIZE];
+    uint64_t sequence;
+    int code = read_moment(inspect, inspect->args[0], &sequence, err);
+
+    if (code == 0)
+        code = load_bases(rewinding, err);
+    if (code == 0)
+        code = step_to(rewinding, sequence, err);
+    if (code < 0)
+        return code;
+    time_print(rewinding->reached.unix_ns, when);
+    if (!inspect_flag(inspect, FLAG_JSON))
+        (void)fprintf(inspect->out, "after event %" PRIu64 "%s%s\n", sequence,
+                      rewinding->reached.sequence != 0 ? ", " : "",
+                      rewinding->reached.sequence != 0 ? when : "");
+    struct holding holding = hold_all(inspect, rewinding->replay);
+    for (size_t i = 0; i < holding.count; i++)
+        put_machine(inspect, &holding.items[i]);
+    if (holding.count == 0 && !inspect_flag(inspect, FLAG_JSON))
+        (void)fputs("no machines\n", inspect->out);
+    free(holding.items);
+    warn_diverged(rewinding);
+    return 0;
+}
+
+int inspect_at(struct inspect *inspect)
+{
+    struct rewinding rewinding = {.inspect = inspect};
+    struct err err = {0};
+    int code = show_at(&rewinding, &err);
+
+    replay_free(rewinding.replay);
+    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+}
+
+/* --- diff --- */
+
+struct differing {
+    struct inspect *inspect;
+    const struct machine_id *id;
+    bool named;
+    uint64_t machines, fields;
+};
+
+static void name_machine(struct differing *differing, char sign, const char *state)
+{
+    char name[ID_TEXT_SIZE];
+
+    if (differing->named)
+        return;
+    differing->named = true;
+    differing->machines++;
+    if (inspect_flag(differing->inspect, FLAG_JSON))
+        return;
+    id_print(differing->id, name);
+    (void)fprintf(differing->inspect->out, "%c %s %s%s%s\n", sign,
+                  machine_kind_name((enum machine_kind)differing->id->kind), name,
+                  state[0] == '\0' ? "" : " ", state);
+}
+
+static void put_json_text(FILE *to, const char *name, const char *text)
+{
+    (void)fprintf(to, ",\"%s\":", name);
+    if (text == NULL)
+        (void)fputs("null", to);
+    else
+        json_put_string(to, text);
+}
+
+static void put_difference(void *ctx, const char *path, const char *before, const char *after)
+{
+    struct differing *differing = ctx;
+    FILE *out = differing->inspect->out;
+
+    name_machine(differing, ' ', "");
+    differing->fields++;
+    if (!inspect_flag(differing->inspect, FLAG_JSON)) {
+        (void)fprintf(out, "    %-32s %s -> %s\n", path, before == NULL ? "(none)" : before,
+                      after == NULL ? "(none)" : after);
+        return;
+    }
+    (void)fprintf(
+        out, "{\"kind\":\"%s\",\"id\":", machine_kind_name((enum machine_kind)differing->id->kind));
+    json_put_string(out, differing->id->text);
+    put_json_text(out, "path", path);
+    put_json_text(out, "before", before);
+    put_json_text(out, "after", after);
+    (void)fputs("}\n", out);
+}
+
+static void put_whole(struct differing *differing, const struct machine *before,
+                      const struct machine *after)
+{
+    const struct machine *record = before != NULL ? before : after;
+    const struct fsm_def *def = fsm_definition((enum machine_kind)record->kind);
+
+    name_machine(differing, before != NULL ? '-' : '+', fsm_state_name(def, record->state));
+    record_compare(before, after, !inspect_flag(differing->inspect, FLAG_REVEAL), put_difference,
+                   differing);
+}
+
+static void compare_all(struct differing *differing, const struct holding *a,
+                        const struct holding *b)
+{
+    size_t i = 0, j = 0;
+
+    while (i < a->count || j < b->count) {
+        int order = i == a->count ? 1 : j == b->count ? -1 : by_id(&a->items[i], &b->items[j]);
+        differing->named = false;
+        differing->id = order <= 0 ? &a->items[i].id : &b->items[j].id;
+        if (order < 0)
+            put_whole(differing, a->items[i++].record, NULL);
+        else if (order > 0)
+            put_whole(differing, NULL, b->items[j++].record);
+        else
+            record_compare(a->items[i++].record, b->items[j++].record,
+                           !inspect_flag(differing->inspect, FLAG_REVEAL), put_difference,
+                           differing);
+    }
+}
+
+static bool copy_machine(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    replay_base(ctx, id, record);
+    return true;
+}
+
+static int diff(struct rewinding *rewinding, struct replay *before, struct err *err)
+{
+    struct inspect *inspect = rewinding->inspect;
+    struct differing differing = {.inspect = inspect};
+    uint64_t a, b;
+    int code = read_moment(inspect, inspect->args[0], &a, err);
+
+    if (code == 0)
+        code = read_moment(inspect, inspect->args[1], &b, err);
+    if (code == 0 && a > b)
+        code = err_set(err, ERR_INVALID, "%" PRIu64 " is later than %" PRIu64, a, b);
+    if (code == 0)
+        code = load_bases(rewinding, err);
+    if (code == 0)
+        code = step_to(rewinding, a, err);
+    if (code < 0)
+        return code;
+    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
+        replay_each(rewinding->replay, (enum machine_kind)kind, copy_machine, before);
+    code = step_to(rewinding, b, err);
+    if (code < 0)
+        return code;
+    struct holding was = hold_all(inspect, before), is = hold_all(inspect, rewinding->replay);
+    if (!inspect_flag(inspect, FLAG_JSON))
+        (void)fprintf(inspect->out, "from event %" PRIu64 " to event %" PRIu64 "\n", a, b);
+    compare_all(&differing, &was, &is);
+    if (!inspect_flag(inspect, FLAG_JSON))
+        (void)fprintf(inspect->out, "%" PRIu64 " machines, %" PRIu64 " fields\n",
+                      differing.machines, differing.fields);
+    free(was.items);
+    free(is.items);
+    warn_diverged(rewinding);
+    return 0;
+}
+
+int inspect_diff(struct inspect *inspect)
+{
+    struct rewinding rewinding = {.inspect = inspect};
+    struct replay *before = replay_new();
+    struct err err = {0};
+    int code = diff(&rewinding, before, &err);
+
+    replay_free(before);
+    replay_free(rewinding.replay);
+    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+}

@@ -1,0 +1,428 @@
+/*
+ * `restore`: what a restart of the daemon would do now.
+ *
+ * The very code of a restart (agent_load, agent_restore, one agent_turn) runs over a world in which
+ * a commit succeeds in memory and an effect is only written down.
+ */
+#include "core/lost.h"
+#include "inspect/part.h"
+#include "inspect/step.h"
+
+#include "io/loop.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A transition or an effect of the turn, in the order in which it came. */
+struct foreseen {
+    struct machine_id id;
+    bool is_effect;
+    uint16_t row;
+    uint8_t effect, phase, hook;
+    uint32_t generation, timeout_ms;
+};
+
+struct foresight {
+    struct inspect *inspect; /* first: inspect_bad finds it here */
+    struct agent *agent;
+    struct restore restore;
+    uint64_t now_ms;
+    struct foreseen *items;
+    size_t items_count, items_size;
+    uint64_t machines, effects, waits;
+    int code; /* of the turn */
+    struct err err;
+};
+
+/* --- the world that only takes notes --- */
+
+static struct foreseen *add(struct foresight *foresight, const struct machine_id *id)
+{
+    if (foresight->items_count == foresight->items_size) {
+        foresight->items_size = foresight->items_size == 0 ? 64 : foresight->items_size * 2;
+        foresight->items =
+            realloc(foresight->items, foresight->items_size * sizeof(*foresight->items));
+        check(foresight->items != NULL);
+    }
+    struct foreseen *item = &foresight->items[foresight->items_count++];
+    *item = (struct foreseen){.id = *id};
+    return item;
+}
+
+static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
+{
+    (void)ctx; /* nothing is stored */
+    (void)batch;
+    (void)err;
+    return 0;
+}
+
+static void perform(void *ctx, const struct effect *effect)
+{
+    struct foreseen *item = add(ctx, &effect->id);
+
+    item->is_effect = true;
+    item->effect = effect->kind;
+    item->generation = effect->generation;
+    item->timeout_ms = effect->timeout_ms;
+    if (effect->record->kind == MACHINE_TASK) {
+        item->phase = task_of(effect->record)->phase;
+        item->hook = task_of(effect->record)->hook;
+    } else if (effect->record->kind == MACHINE_ALLOC) {
+        item->phase = alloc_of(effect->record)->phase;
+        item->hook = alloc_of(effect->record)->hook;
+    }
+}
+
+static void refuse(void *ctx, uint64_t reply, const struct err *err)
+{
+    (void)ctx; /* nobody asks anything in a restart */
+    (void)reply;
+    (void)err;
+}
+
+static void trace(void *ctx, const struct journal_event *event)
+{
+    add(ctx, &event->id)->row = event->row;
+}
+
+static void known(void *ctx, const char *alloc, struct alloc_assign *assign)
+{
+    struct foresight *foresight = ctx;
+
+    lost_alloc(foresight->inspect->journal, alloc, assign);
+}
+
+static bool load(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct foresight *foresight = ctx;
+
+    agent_load(foresight->agent, id, record);
+    foresight->machines++;
+    return true;
+}
+
+static void turn(void *ctx)
+{
+    struct foresight *foresight = ctx;
+    const struct moment *last = &foresight->inspect->last;
+    int64_t away_ns = (int64_t)(foresight->now_ms - last->now_ms) * 1000000;
+    struct err err;
+
+    agent_restore(foresight->agent, foresight->restore.authority != 0,
+                  foresight->restore.rebooted != 0);
+    (void)lost_adopt(foresight->inspect->journal, foresight->agent, &err); /* verify tells more */
+    agent_swept(foresight->agent); /* nothing is there to be swept */
+    foresight->code = agent_turn(foresight->agent, foresight->now_ms, last->unix_ns + away_ns, 1,
+                                 &foresight->err);
+}
+
+/* --- why a machine waits --- */
+
+static const char *reason_of(enum machine_kind kind, uint8_t state)
+{
+    static const struct {
+        uint8_t kind, state;
+        const char *reason;
+    } reasons[] = {
+        {MACHINE_TASK, T_WAITING, "its turn in the lifecycle of the group"},
+        {MACHINE_TASK, T_HELD, "a fresh desired state, since nothing new may start before it"},
+        {MACHINE_TASK, T_RUNNING, "the end of the payload"},
+        {MACHINE_TASK, T_BACKOFF, "the restart delay"},
+        {MACHINE_TASK, T_DELAYING, "the rest of its shutdown_delay"},
+        {MACHINE_TASK, T_STOPPING, "the end of the payload, or its kill timeout"},
+        {MACHINE_TASK, T_DEAD, "the removal of its alloc"},
+        {MACHINE_ALLOC, A_MOUNTING, "its volumes"},
+        {MACHINE_ALLOC, A_RUNNING, "its tasks"},
+        {MACHINE_ALLOC, A_KILLING, "the end of its tasks"},
+        {MACHINE_ALLOC, A_POSTSTOP, "its poststop tasks"},
+        {MACHINE_ALLOC, A_RELEASING, "its volumes to be unmounted and released"},
+        {MACHINE_ALLOC, A_DELAYING, "the rest of the group's shutdown_delay"},
+        {MACHINE_ALLOC, A_TERMINAL, "its removal; the outcome stands"},
+        {MACHINE_VOLUME, V_IDLE, "its alloc to want it"},
+        {MACHINE_VOLUME, V_QUEUED, "the plugin to be ready and other claims' calls to end"},
+        {MACHINE_VOLUME, V_READY, "its alloc to let go"},
+        {MACHINE_VOLUME, V_BROKEN, "its alloc to give up"},
+        {MACHINE_VOLUME, V_DRAINING, "the plugin and other claims, on the way back"},
+        {MACHINE_PLUGIN, P_READY, "the next probe"},
+        {MACHINE_PLUGIN, P_UNHEALTHY, "its recovery"},
+        {MACHINE_PLUGIN, P_BACKOFF, "the pause before it is launched again"},
+        {MACHINE_PLUGIN, P_REJECTED, "an operator: it is not what was asked for"},
+        {MACHINE_PLUGIN, P_STOPPED, "its removal"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        if (reasons[i].kind == kind && reasons[i].state == state)
+            return reasons[i].reason;
+    }
+    return "";
+}
+
+static void list_completions(const struct fsm_def *def, uint8_t effect, char *to, size_t size)
+{
+    const char *join = "";
+
+    to[0] = '\0';
+    for (uint8_t event = 0; event < def->events_count; event++) {
+        if ((def->effects[effect].completions >> event & 1u) == 0)
+            continue;
+        (void)text_append(to, size, join);
+        (void)text_append(to, size, fsm_event_name(def, event));
+        join = " or ";
+    }
+}
+
+/* Tells each thing that a record waits for; the last part of the line behind "waits for". */
+typedef void wait_cb(void *ctx, const char *text);
+
+static void each_wait(const struct foresight *foresight, const struct machine *record, wait_cb *cb,
+                      void *ctx)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)record->kind);
+    const char *reason = reason_of((enum machine_kind)record->kind, record->state);
+    char line[256], names[128], age[AGE_TEXT_SIZE];
+
+    for (int lane = 0; lane < LANE_COUNT; lane++) {
+        uint8_t effect = record->lane_effect[lane];
+        if (effect == 0)
+            continue;
+        list_completions(def, effect, names, sizeof(names));
+        (void)text_format(line, sizeof(line), "%s of %s", names, fsm_effect_name(def, effect));
+        if (def->effects[effect].timeout_ms != 0) {
+            age_print((int64_t)def->effects[effect].timeout_ms * 1000000, age);
+            (void)text_append(line, sizeof(line), ", at most ");
+            (void)text_append(line, sizeof(line), age);
+        }
+        cb(ctx, line);
+    }
+    if (record->deadline_ms != 0) {
+        uint64_t left =
+            record->deadline_ms > foresight->now_ms ? record->deadline_ms - foresight->now_ms : 0;
+        age_print((int64_t)left * 1000000, age);
+        (void)text_format(line, sizeof(line), "TIMEOUT in %s%s%s", age,
+                          reason[0] == '\0' ? "" : ": ", reason);
+        cb(ctx, line);
+    } else if (reason[0] != '\0') {
+        cb(ctx, reason);
+    }
+}
+
+/* --- telling it --- */
+
+static void describe_row(const struct fsm_def *def, uint16_t number, char *to, size_t size)
+{
+    const struct fsm_row *row = &def->rows[number];
+    bool guarded = row->guard != 0;
+
+    (void)text_format(to, size, "%s -%s%s%s%s-> %s", fsm_state_name(def, row->state),
+                      fsm_event_name(def, row->event), guarded ? "[" : "",
+                      guarded ? fsm_guard_name(def, row->guard) : "", guarded ? "]" : "",
+                      fsm_state_name(def, row->next));
+}
+
+static void describe_effect(const struct fsm_def *def, const struct foreseen *item, char *to,
+                            size_t size)
+{
+    bool task = def->kind == MACHINE_TASK;
+    char part[128];
+
+    (void)text_format(to, size, "%s", fsm_effect_name(def, item->effect));
+    if (def->effects[item->effect].lane != LANE_HOOK)
+        (void)text_format(part, sizeof(part), " for generation %u", item->generation);
+    else if (item->hook == (task ? (int)TASK_HOOK_COUNT : (int)ALLOC_HOOK_COUNT))
+        (void)text_format(part, sizeof(part), ", of which phase %s has none",
+                          hook_phase_name(item->phase));
+    else
+        (void)text_format(part, sizeof(part), " %s of phase %s",
+                          task ? task_hook_name(item->hook) : alloc_hook_name(item->hook),
+                          hook_phase_name(item->phase));
+    if (def->effects[item->effect].lane < LANE_COUNT)
+        (void)text_append(to, size, part);
+}
+
+struct telling {
+    struct foresight *foresight;
+    const char *comma;
+};
+
+static void put_wait(void *ctx, const char *text)
+{
+    struct telling *telling = ctx;
+    struct inspect *inspect = telling->foresight->inspect;
+
+    telling->foresight->waits++;
+    if (!inspect_flag(inspect, FLAG_JSON)) {
+        (void)fprintf(inspect->out, "  waits    %s\n", text);
+        return;
+    }
+    (void)fputs(telling->comma, inspect->out);
+    json_put_string(inspect->out, text);
+    telling->comma = ",";
+}
+
+static void put_rows(struct foresight *foresight, const struct machine_id *id)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
+    struct inspect *inspect = foresight->inspect;
+    bool json = inspect_flag(inspect, FLAG_JSON);
+    const char *comma = "";
+    char line[256];
+
+    for (size_t i = 0; i < foresight->items_count; i++) {
+        const struct foreseen *item = &foresight->items[i];
+        if (item->is_effect || !machine_id_equal(&item->id, id))
+            continue;
+        describe_row(def, item->row, line, sizeof(line));
+        if (json) {
+            (void)fprintf(inspect->out, "%s\"%s\"", comma, line);
+            comma = ",";
+        } else {
+            bool restore = def->rows[item->row].event == def->restore_event;
+            (void)fprintf(inspect->out, "  %-8s %s\n", restore ? "takes" : "then", line);
+        }
+    }
+}
+
+static void put_effects(struct foresight *foresight, const struct machine_id *id)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
+    struct inspect *inspect = foresight->inspect;
+    const char *comma = "";
+    char line[256];
+
+    for (size_t i = 0; i < foresight->items_count; i++) {
+        const struct foreseen *item = &foresight->items[i];
+        if (!item->is_effect || !machine_id_equal(&item->id, id))
+            continue;
+        foresight->effects++;
+        describe_effect(def, item, line, sizeof(line));
+        if (inspect_flag(inspect, FLAG_JSON))
+            (void)fprintf(inspect->out, "%s\"%s\"", comma, line);
+        else
+            (void)fprintf(inspect->out, "  performs %s\n", line);
+        comma = ",";
+    }
+}
+
+static bool put_machine(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct foresight *foresight = ctx;
+    struct inspect *inspect = foresight->inspect;
+    struct telling telling = {foresight, ""};
+    const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
+    char name[ID_TEXT_SIZE], summary[256];
+
+    id_print(id, name);
+    record_summary(record, summary, sizeof(summary));
+    if (!inspect_flag(inspect, FLAG_JSON)) {
+        (void)fprintf(inspect->out, "%s %s  %s\n", def->name, name, summary);
+        put_rows(foresight, id);
+        put_effects(foresight, id);
+        each_wait(foresight, record, put_wait, &telling);
+        return true;
+    }
+    (void)fprintf(inspect->out, "{\"kind\":\"%s\",\"id\":", def->name);
+    json_put_string(inspect->out, id->text);
+    (void)fprintf(inspect->out, ",\"state\":\"%s\",\"rows\":[", fsm_state_name(def, record->state));
+    put_rows(foresight, id);
+    (void)fputs("],\"performs\":[", inspect->out);
+    put_effects(foresight, id);
+    (void)fputs("],\"waits\":[", inspect->out);
+    each_wait(foresight, record, put_wait, &telling);
+    (void)fputs("]}\n", inspect->out);
+    return true;
+}
+
+/* Machines that the turn brought to their end have no record any more. */
+static void put_gone(struct foresight *foresight)
+{
+    for (size_t i = 0; i < foresight->items_count; i++) {
+        const struct foreseen *item = &foresight->items[i];
+        const struct fsm_def *def = fsm_definition((enum machine_kind)item->id.kind);
+        char name[ID_TEXT_SIZE], line[256];
+        if (item->is_effect || agent_find(foresight->agent, &item->id) != NULL ||
+            (def->states[def->rows[item->row].next].flags & FSM_FINAL) == 0 ||
+            inspect_flag(foresight->inspect, FLAG_JSON))
+            continue;
+        id_print(&item->id, name);
+        describe_row(def, item->row, line, sizeof(line));
+        (void)fprintf(foresight->inspect->out, "%s %s  forgotten\n  takes    %s\n", def->name, name,
+                      line);
+    }
+}
+
+static int foresee(struct foresight *foresight, struct err *err)
+{
+    struct inspect *inspect = foresight->inspect;
+    struct world world = {
+        .ctx = foresight,
+        .commit = commit,
+        .perform = perform,
+        .refuse = refuse,
+        .known = known,
+        .trace = trace,
+    };
+    int code = 0;
+
+    foresight->agent = agent_new(&world);
+    for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
+        code = journal_each_record(inspect->journal, (enum machine_kind)kind, load, inspect_bad,
+                                   foresight, err);
+    if (code < 0)
+        return code;
+    uint64_t next = journal_next_sequence(inspect->journal);
+    agent_continue(foresight->agent, next == 0 ? 1 : next, inspect->last.turn);
+    if (!inspect_attempt(turn, foresight)) {
+        foresight->agent = NULL; /* left in mid-turn, good for nothing */
+        return err_set(err, ERR_CORRUPT, "a restart would end in an assertion: %s",
+                       inspect_assertion());
+    }
+    *err = foresight->err;
+    return foresight->code;
+}
+
+static void put_all(struct foresight *foresight)
+{
+    struct inspect *inspect = foresight->inspect;
+    char away[AGE_TEXT_SIZE];
+
+    age_print((int64_t)(foresight->now_ms - inspect->last.now_ms) * 1000000, away);
+    if (!inspect_flag(inspect, FLAG_JSON))
+        (void)fprintf(inspect->out, "a restart %s after the last event, %s, %s:\n\n", away,
+                      foresight->restore.rebooted ? "the host booted since" : "on the same boot",
+                      foresight->restore.authority ? "the journal decides what should run"
+                                                   : "servers have to be asked first");
+    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
+        agent_each(foresight->agent, (enum machine_kind)kind, put_machine, foresight);
+    put_gone(foresight);
+    if (!inspect_flag(inspect, FLAG_JSON))
+        (void)fprintf(inspect->out,
+                      "%s%" PRIu64 " machines, %" PRIu64 " effects, %" PRIu64
+                      " waits; nothing was performed\n",
+                      foresight->machines > 0 ? "\n" : "", foresight->machines, foresight->effects,
+                      foresight->waits);
+}
+
+int inspect_restore(struct inspect *inspect)
+{
+    const char *after = inspect->flags[FLAG_AFTER];
+    int64_t away_ns = loop_now_unix_ns() - inspect->last.unix_ns;
+    struct err err = {0};
+
+    if (after != NULL && (!text_to_duration_ns(after, &away_ns) || away_ns < 0))
+        return inspect_usage(inspect, "-after: \"%s\" is no length of time, as 90s or 1h30m",
+                             after);
+    struct foresight foresight = {
+        .inspect = inspect,
+        .restore.authority = !inspect_flag(inspect, FLAG_SERVERS),
+        .restore.rebooted = inspect_flag(inspect, FLAG_REBOOTED),
+        .now_ms = inspect->last.now_ms + (away_ns > 0 ? (uint64_t)away_ns / 1000000u : 0),
+    };
+    int code = foresee(&foresight, &err);
+    if (code == 0)
+        put_all(&foresight);
+    agent_free(foresight.agent);
+    free(foresight.items);
+    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+}
