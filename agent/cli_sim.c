@@ -7,8 +7,8 @@
  * assertion, 128 something that never happens, 129 a broken invariant.
  */
 #include "agent/cli_sim.h"
-#include "agent/sim_cover.h"
-#include "agent/sim_words.h"
+#include "sim/cover.h"
+#include "sim/script/words.h"
 
 #include "io/host.h"
 #include "journal/journal.h"

@@ -3,8 +3,8 @@
 #define CAIRN_AGENT_CLI_SIM_H
 
 #include "agent/cli.h"
-#include "agent/sim_pool.h"
-#include "agent/sim_start.h"
+#include "sim/pool.h"
+#include "sim/script/start.h"
 
 /* What the flags ask for, and what it came to. */
 struct laboratory {

@@ -1,10 +1,10 @@
 /*
  * `cairn sim` over many worlds: seeds, every crash point of stories, restarts from a journal.
  *
- * Each is a pool of items (sim_pool.h).  A failure prints the one command that shows it again.
+ * Each is a pool of items (sim/pool.h).  A failure prints the one command that shows it again.
  */
 #include "agent/cli_sim.h"
-#include "agent/sim_words.h"
+#include "sim/script/words.h"
 
 #include <string.h>
 #include <time.h>

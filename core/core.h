@@ -7,8 +7,8 @@
  *
  * Below it is a seam of two calls, `commit` and `perform`, and one way up, agent_done and
  * agent_news.  The daemon binds LMDB and the rooms to the seam (daemon_turn.c, perform.c); the
- * simulator binds a model of the world (sim_world.c).  Turn, lanes, restore and replay are the same
- * code in both.
+ * simulator binds a model of the world (sim/world/world.c).  Turn, lanes, restore and replay are
+ * the same code in both.
  *
  * A commit that fails performs nothing (I-18): the turn's records are forgotten, requests are
  * refused, all other events wait in the queue for the next try.

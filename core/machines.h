@@ -1,5 +1,5 @@
 /* The core's own structures.  Private to turn.c, lanes.c, restore.c and machines.c, and to
- * sim_search_form.c, which takes the core's whole state out and puts it back. */
+ * sim/search/form.c, which takes the core's whole state out and puts it back. */
 #ifndef CAIRN_CORE_MACHINES_H
 #define CAIRN_CORE_MACHINES_H
 

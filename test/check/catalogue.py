@@ -7,7 +7,7 @@ The map has a row for each entry R-01 to R-69 with five cells: entry, what happe
 what is open.  What must hold:
 
   - each entry has one row, in order, with a title and a proof, or the reason why there is none;
-  - the stories of a row are those of agent/stories/*.story that say `# covers R-nn`;
+  - the stories of a row are those of sim/stories/*.story that say `# covers R-nn`;
     --write puts them in;
   - a test is `path: name`: a function that its C file registers, or the label of a TAP line of a
     live test that test/run.py runs;
@@ -25,7 +25,7 @@ import sys
 import tempfile
 
 ENTRIES = ['R-%02d' % number for number in range(1, 70)]
-MAP, STORIES = 'test/README.md', 'agent/stories'
+MAP, STORIES = 'test/README.md', 'sim/stories'
 REASONS = ('Cannot occur: ', 'Waits for ')
 CELLS = 5
 

@@ -18,6 +18,8 @@ DOORS = {
     'core': {'core.h', 'clock.h', 'lost.h', 'machines.h', 'replay.h', 'retention.h'},
     'agent': {'daemon.h', 'daemon_part.h', 'standalone.h', 'perform.h', 'node.h',
               'cli.h'},
+    'sim': {'sim.h', 'cover.h', 'script/words.h', 'script/start.h', 'script/script.h', 'pool.h',
+            'world/world.h', 'search/search.h', 'script/started.h'},
     'inspect': {'inspect.h', 'fields.h', 'verify.h', 'part.h', 'timeline.h', 'step.h'},
     'spec': {'spec.h', 'job.h', 'hcl.h'},
 }

@@ -46,7 +46,7 @@ CAIRN = OUT + '/cairn'
 FINDERS = [
     ('checks', [[OUT + '/test/fsm/test_tables', 'checks']], 10),
     ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
-                 for path in sorted(glob.glob(os.path.join(ROOT, 'agent/stories/*.story')))], 20),
+                 for path in sorted(glob.glob(os.path.join(ROOT, 'sim/stories/*.story')))], 20),
     ('seeds', [[CAIRN, 'sim', '-base', '1', '-seeds', '20000'],
                [CAIRN, 'sim', '-base', '1', '-seeds', '2000', '-large']], 120),
     ('crashes', [[CAIRN, 'sim', '-exhaustive', 'all']], 900),

@@ -1,0 +1,330 @@
+/*
+ * What a simulated world is made of and what happens in it, as plain values.
+ *
+ * A script is all a run depends on: equal scripts give equal runs, down to the trace's hash.  It
+ * comes from a seed (draw.c), from a story or a file (text, script.c), or from shrinking
+ * another script.  Its text form is read and printed here, so that whatever failed once can be
+ * kept as a story:
+ *
+ *     mode server
+ *     alloc a batch
+ *     task a/main runs 500 exits 3 attempts 2
+ *     at 0 assign a
+ *     when task a/main RUNNING after crash 200
+ *     fate ERR task a/main HOOK 1
+ *     expect state task a/main DEAD
+ *     always starts a/main at_most 1
+ */
+#ifndef CAIRN_SIM_SCRIPT_SCRIPT_H
+#define CAIRN_SIM_SCRIPT_SCRIPT_H
+
+#include "base/base.h"
+#include "fsm/fsm.h"
+
+enum {
+    SIM_NAME_SIZE = UUID_TEXT_SIZE,
+    SIM_ALLOCS_MAX = 8,
+    SIM_TASKS_MAX = 4,   /* of one alloc */
+    SIM_VOLUMES_MAX = 2, /* claims of one alloc */
+    SIM_PLUGINS_MAX = 2,
+    SIM_DISKS_MAX = 4, /* what claims are on */
+    SIM_STEPS_MAX = 96,
+    SIM_FATES_MAX = 96,
+    SIM_CUTS_MAX = 8,
+    SIM_EXPECTS_MAX = 48,
+};
+
+/* --- fault primitives: restore-failures.md section 1, by name --- */
+
+enum sim_place {
+    SIM_PLACE_POINT,  /* at a crash point: before and after commits, effects, completions */
+    SIM_PLACE_STEP,   /* at a moment of its own */
+    SIM_PLACE_COMMIT, /* by a commit */
+    SIM_PLACE_CALL,   /* by a call that an effect makes: lanes HOOK, DRIVER, RPC, NODE */
+};
+
+/*    name           written             place   what it does */
+#define SIM_FAULTS(X)                                                                              \
+    X(KILL_BEFORE, "KILL@before-commit", POINT, "SIGKILL of the daemon before a commit")           \
+    X(KILL_AFTER, "KILL@after-commit", POINT, "SIGKILL after a commit, before its first effect")   \
+    X(KILL_EFFECT, "KILL@effect", POINT, "SIGKILL between two effects")                            \
+    X(KILL_DONE, "KILL@done", POINT, "SIGKILL after an effect, before its completion is posted")   \
+    X(KILL_POSTED, "KILL@posted", POINT, "SIGKILL after a completion, before its commit")          \
+    X(TERM, "TERM", STEP, "orderly stop of the daemon")                                            \
+    X(DOWN, "DOWN", STEP, "the daemon stays away for a while; the rest of the world goes on")      \
+    X(SHIM, "SHIM", STEP, "SIGKILL of one shim; its payload lives on")                             \
+    X(LOGGER, "LOGGER", STEP, "SIGKILL of what keeps a task's logs, which is its shim")            \
+    X(PLUG, "PLUG", STEP, "SIGKILL of a plugin's process")                                         \
+    X(BOOT, "BOOT", STEP, "reboot: every process and mount of ours is gone, another boot id")      \
+    X(PIDREUSE, "PIDREUSE", STEP, "a foreign process sits at the journaled pid")                   \
+    X(IO_FULL, "IO(ENOSPC)", COMMIT, "the commit fails: no space left")                            \
+    X(IO_ERROR, "IO(EIO)", COMMIT, "the commit fails: input or output error")                      \
+    X(IO_MAP, "IO(MAP)", COMMIT, "the commit fails: the map cannot grow")                          \
+    X(TORN_CUT, "TORN(cut)", STEP, "a record is truncated")                                        \
+    X(TORN_ZERO, "TORN(zero)", STEP, "a record is zeroed")                                         \
+    X(TORN_FLIP, "TORN(flip)", STEP, "a bit of a record is flipped")                               \
+    X(SRV_DOWN, "SRV(down)", STEP, "the server refuses connections")                               \
+    X(SRV_BLACKHOLE, "SRV(blackhole)", STEP, "the server accepts and never answers")               \
+    X(SRV_STALE, "SRV(stale)", STEP, "the server's answers are of an earlier index")               \
+    X(SRV_PARTIAL, "SRV(partial)", STEP, "the server's answers miss some of the allocs")           \
+    X(SRV_DROP, "SRV(drop-reply)", CALL, "the server does it, its reply is lost")                  \
+    X(SRV_DENIED, "SRV(denied)", CALL, "the server refuses, for good")                             \
+    X(SRV_SLOW, "SRV(slow)", STEP, "the server answers after seconds")                             \
+    X(HANG, "HANG", CALL, "the call never returns; whoever bounds it reports a timeout")           \
+    X(ERR, "ERR", CALL, "the call fails; trying again may help")                                   \
+    X(ERR_HARD, "ERR(permanent)", CALL, "the call fails for good")                                 \
+    X(LATE, "LATE", CALL, "the call reports a timeout and takes effect later")                     \
+    X(DONE_ERR, "DONE+ERR", CALL, "the call takes effect and reports a failure")                   \
+    X(LIE, "LIE", CALL, "the plugin reports success and has done nothing")                         \
+    X(SLOW, "SLOW", CALL, "the call takes seconds")                                                \
+    X(FORK, "FORK", CALL, "start: no process can be made")                                         \
+    X(EXEC, "EXEC", CALL, "start: the program cannot be executed")                                 \
+    X(BUSY, "BUSY", STEP, "a foreign process keeps a mount busy")                                  \
+    X(SLEEP, "SLEEP", STEP, "everything is frozen, then the clocks have moved on")                 \
+    X(JUMP, "JUMP", STEP, "the wall clock is set")                                                 \
+    X(RECORD_LOST, "RECORD-LOST", STEP, "the shim dies after its payload, its record unwritten")   \
+    X(DIR_LOST, "DIR-LOST", STEP, "an alloc's directory is gone (with a reboot)")                  \
+    X(UNMOUNT, "UNMOUNT", STEP, "somebody unmounts a volume under us")                             \
+    X(PURGE, "PURGE", STEP, "the server forgets an alloc")
+enum sim_fault {
+    SIM_FAULT_NONE,
+#define X(name, text, place, what) SIM_##name,
+    SIM_FAULTS(X)
+#undef X
+        SIM_FAULT_COUNT,
+};
+
+const char *sim_fault_name(unsigned fault);
+const char *sim_fault_what(unsigned fault);
+enum sim_place sim_fault_place(unsigned fault);
+
+/* --- what there is --- */
+
+struct sim_task {
+    char name[SIM_NAME_SIZE];
+    uint64_t runs_ms; /* 0: until told to stop */
+    uint64_t dies_ms; /* from the kill signal to the end */
+    uint64_t interval_ms, backoff_ms, kill_ms, delay_ms;
+    uint32_t attempts;
+    uint32_t hooks[5];     /* masks: prestart, poststart, prekill, exited, stop */
+    int32_t exits, signal; /* how it ends by itself */
+    uint8_t lifecycle, sidecar, leader, mode_delay;
+    uint8_t ignores_term; /* only SIGKILL ends it */
+    uint8_t forks;        /* leaves descendants behind */
+};
+
+struct sim_claim {
+    char name[SIM_NAME_SIZE];
+    uint8_t disk, plugin;
+    uint8_t exclusive; /* the server lets nobody else have it */
+};
+
+struct sim_alloc {
+    char name[SIM_NAME_SIZE];
+    uint8_t batch;
+    uint8_t after; /* alloc to wait for + 1, 0: none */
+    uint8_t tasks_count, claims_count;
+    uint64_t delay_ms; /* the group's shutdown_delay */
+    uint32_t hooks[4]; /* masks: prerun, prekill, postrun, destroy */
+    struct sim_task tasks[SIM_TASKS_MAX];
+    struct sim_claim claims[SIM_VOLUMES_MAX];
+};
+
+struct sim_plugin {
+    char name[SIM_NAME_SIZE];
+    uint8_t stages;
+};
+
+/* --- what happens --- */
+
+/*    name        takes                         what */
+#define SIM_ACTIONS(X)                                                                             \
+    X(ASSIGN, ALLOC, "assign")   /* the control plane wants it */                                  \
+    X(STOP, ALLOC, "stop")       /* wants it stopped */                                            \
+    X(DESTROY, ALLOC, "destroy") /* wants it forgotten (server: purges it) */                      \
+    X(RESTART, ALLOC, "restart") /* a user restarts the alloc */                                   \
+    X(RESTART_TASK, TASK, "restart_task")                                                          \
+    X(SIGNAL, TASK, "signal")                                                                      \
+    X(DETACH, CLAIM, "detach") /* the server asks for the unmount */                               \
+    X(STOP_PLUGIN, PLUGIN, "stop_plugin")                                                          \
+    X(REMOVE, PLUGIN, "remove")   /* the plugin is no longer wanted */                             \
+    X(INSTALL, PLUGIN, "install") /* and is wanted again */                                        \
+    X(CRASH, NONE, "crash")       /* DOWN after SIGKILL, for number ms */                          \
+    X(TERM, NONE, "term")         /* DOWN after an orderly stop */                                 \
+    X(BOOT, NONE, "boot")         /* reboot that takes number ms */                                \
+    X(SHIM, TASK, "shim")                                                                          \
+    X(EXIT, TASK, "exit") /* the payload ends now with code number */                              \
+    X(RECORD_LOST, TASK, "record_lost")                                                            \
+    X(PLUG, PLUGIN, "plug")                                                                        \
+    X(SERVER, NONE, "server") /* number: enum sim_server */                                        \
+    X(TORN_CUT, RECORD, "torn_cut")                                                                \
+    X(TORN_ZERO, RECORD, "torn_zero")                                                              \
+    X(TORN_FLIP, RECORD, "torn_flip")                                                              \
+    X(BUSY, CLAIM, "busy") /* for number ms */                                                     \
+    X(UNMOUNT, CLAIM, "unmount")                                                                   \
+    X(DIR_LOST, ALLOC, "dir_lost")                                                                 \
+    X(SLEEP, NONE, "sleep")    /* number ms */                                                     \
+    X(JUMP, NONE, "jump")      /* the wall clock moves by number ms, forth or back */              \
+    X(DISK, NONE, "disk")      /* the next number commits fail (0: none) with ENOSPC */            \
+    X(HEAL, NONE, "heal")      /* no fault from here on */                                         \
+    X(UPDATE, ALLOC, "update") /* the server has a newer version of it and wants the same */
+enum sim_action {
+#define X(name, takes, text) SIM_DO_##name,
+    SIM_ACTIONS(X)
+#undef X
+        SIM_ACTION_COUNT,
+};
+const char *sim_action_name(unsigned action);
+bool sim_action_names_one(unsigned action); /* its whom has a meaning */
+
+enum sim_server {
+    SIM_SERVER_UP,
+    SIM_SERVER_DOWN,
+    SIM_SERVER_BLACKHOLE,
+    SIM_SERVER_STALE,
+    SIM_SERVER_PARTIAL,
+    SIM_SERVER_SLOW,
+    SIM_SERVER_COUNT,
+};
+const char *sim_server_name(unsigned server);
+
+/* A machine of the script: KIND and where it is in it. */
+struct sim_whom {
+    uint8_t kind;   /* enum machine_kind */
+    int16_t alloc;  /* -1: of none (plugin) */
+    int16_t member; /* task, claim or plugin; -1: the alloc itself */
+};
+
+enum sim_moment {
+    SIM_AT,     /* at a time */
+    SIM_BEFORE, /* before the commit that brings the machine into the state */
+    SIM_AFTER,  /* after that commit, before its effects */
+    SIM_THEN,   /* after the turn */
+};
+
+struct sim_step {
+    uint64_t at_ms; /* SIM_AT */
+    int64_t number; /* argument of the action */
+    struct sim_whom when, whom;
+    uint8_t moment, state, nth; /* the NTH time it comes into STATE */
+    uint8_t action;
+};
+
+/* The NTH call (0: every) that EFFECT of WHOM makes meets FAULT; WHOM of kind MACHINE_KIND_COUNT:
+ * the NTH commit does. */
+struct sim_fate {
+    struct sim_whom whom;
+    uint8_t effect, fault;
+    uint16_t nth;
+    uint32_t ms; /* SLOW: how long */
+};
+
+/* --- what is expected --- */
+
+/* What happens and is kept in mind, to be counted or put in order.
+ *    name         about   detail  written         one each time that */
+#define SIM_FACTS(X)                                                                               \
+    X(STARTS, TASK, NONE, "starts")             /* a payload begins to run */                      \
+    X(ENDS, TASK, NONE, "ends")                 /* a payload ends */                               \
+    X(ENTERS, RECORD, STATE, "enters")          /* a commit brings it into the state */            \
+    X(PERFORMS, RECORD, EFFECT, "performs")     /* the daemon begins the effect */                 \
+    X(TOLD, ALLOC, STATUS, "told")              /* the server is told the client status */         \
+    X(DONE, RECORD, EVENT, "done")              /* a request was granted */                        \
+    X(REFUSED, RECORD, EVENT, "refused")        /* a request was refused */                        \
+    X(QUARANTINED, RECORD, NONE, "quarantined") /* its record cannot be read */                    \
+    X(DAEMONS, NONE, NONE, "daemons")           /* the daemon starts */
+enum sim_fact_kind {
+#define X(name, about, detail, text) SIM_FACT_##name,
+    SIM_FACTS(X)
+#undef X
+        SIM_FACT_COUNT,
+};
+
+struct sim_fact {
+    struct sim_whom whom;
+    uint8_t kind, detail;
+};
+
+/* What is asked at the end.
+ *    name    about    written     answer */
+#define SIM_QUESTIONS(X)                                                                           \
+    X(COUNT, NONE, "")           /* FACT [at_most | at_least] NUMBER [since INCARNATION] */        \
+    X(ORDER, NONE, "first")      /* FACT then FACT */                                              \
+    X(STATE, RECORD, "state")    /* a state, "absent": no record */                                \
+    X(EXIT, TASK, "exit")        /* the last payload's code as reported (128 + a signal),          \
+                                  * "unknown" */                                                   \
+    X(STATUS, ALLOC, "status")   /* client status, as the server knows it if there is one */       \
+    X(ALIVE, TASK, "alive")      /* yes, no: processes of it */                                    \
+    X(MOUNTED, CLAIM, "mounted") /* yes, no */                                                     \
+    X(STAGED, CLAIM, "staged")   /* yes, no */                                                     \
+    X(CLAIMED, CLAIM, "claimed") /* yes, no: at the server */
+enum sim_question {
+#define X(name, about, text) SIM_ASKS_##name,
+    SIM_QUESTIONS(X)
+#undef X
+        SIM_QUESTION_COUNT,
+};
+
+enum sim_relation { SIM_EXACTLY, SIM_AT_MOST, SIM_AT_LEAST };
+
+/* Judged when the healed world has settled, before all is told to go. */
+struct sim_expect {
+    struct sim_fact fact, then; /* COUNT, ORDER; others: fact.whom is who is asked about */
+    int64_t number;             /* a count, state, code or status; 1: yes; -1: absent, unknown */
+    uint8_t question, relation, since;
+    uint8_t always; /* true with whatever crash points are added, too */
+};
+
+/* What happened to a node between its journal's last event and the restart that a world begins
+ * with (start.h). */
+enum sim_away {
+    SIM_AWAY_NOTHING, /* payloads run on */
+    SIM_AWAY_EXITS,   /* every payload has ended by itself */
+    SIM_AWAY_REBOOT,  /* the host was booted */
+    SIM_AWAY_DRAWN,   /* by the seed, for each payload, shim, plugin and mount */
+    SIM_AWAY_COUNT,
+};
+
+struct sim_start;
+struct sim_script {
+    uint64_t seed;                   /* of latencies, jitters and drawn fates */
+    uint64_t heal_ms;                /* when all faults end */
+    uint16_t rates[SIM_FAULT_COUNT]; /* of 1024: drawn fates of calls and commits */
+    uint8_t server;                  /* 1: a server decides, 0: stand-alone */
+    uint8_t latency;                 /* 0: each call takes 1 ms, 1: drawn */
+    uint8_t batching;                /* 0: a turn for each thing that happens, 1: drawn */
+    uint8_t fate_of_cut;             /* work under way at a crash: 0 drawn, 1 happens, 2 does not */
+    const struct sim_start *start;   /* a journal: whose machines are meant; NULL: those below */
+    uint8_t away;                    /* a world from a journal: enum sim_away */
+    uint32_t cut_down_ms;            /* and for how long */
+    uint8_t varied;                  /* crashes were added: only what is `always` so is judged */
+    uint32_t cuts[SIM_CUTS_MAX];     /* crash point at which the n-th incarnation dies, 0: none */
+    uint8_t allocs_count, plugins_count, steps_count, fates_count, expects_count;
+    struct sim_alloc allocs[SIM_ALLOCS_MAX];
+    struct sim_plugin plugins[SIM_PLUGINS_MAX];
+    struct sim_step steps[SIM_STEPS_MAX];
+    struct sim_fate fates[SIM_FATES_MAX];
+    struct sim_expect expects[SIM_EXPECTS_MAX];
+};
+
+/* --- text form --- */
+
+/* Reads TEXT; ERR_INVALID names the line. */
+int sim_script_read(const char *text, struct sim_script *ret_script, struct err *err);
+void sim_script_print(const struct sim_script *script, fsm_print *print, void *ctx);
+
+/* The name of a machine, "a/main". */
+void sim_whom_name(const struct sim_script *script, const struct sim_whom *whom, char *to,
+                   size_t size);
+struct machine_id sim_whom_id(const struct sim_script *script, const struct sim_whom *whom);
+
+/* A task, alloc or plugin with the defaults of the text form. */
+struct sim_task sim_task_default(const char *name);
+struct sim_alloc sim_alloc_default(const char *name);
+
+/* --- from a seed --- */
+
+enum sim_profile { SIM_SMALL, SIM_LARGE };
+void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_script);
+
+#endif

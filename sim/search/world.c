@@ -1,0 +1,408 @@
+/*
+ * What happens when a move is made: the seam under the core, the daemon's life and death, and who
+ * asks for what.
+ */
+#include "sim/search/search.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REPLY_TOKEN = 1, TRIES_EXHAUSTED = 1000 };
+
+/* --- looking --- */
+
+unsigned search_who(const struct search *search, const struct machine_id *id)
+{
+    unsigned who = 0;
+
+    while (!machine_id_equal(&search->ids[who], id)) {
+        who++;
+        check(who < WHO_COUNT);
+    }
+    return who;
+}
+
+/* There are few: to look at each is quicker than to hash an id. */
+struct slot *search_slot(const struct search *search, unsigned who)
+{
+    struct slot *slot = search->core->machines;
+
+    while (slot != NULL && !machine_id_equal(&slot->id, &search->ids[who]))
+        slot = slot->hh.next;
+    return slot;
+}
+
+const struct machine *search_record(const struct search *search, unsigned who)
+{
+    const struct slot *slot = search_slot(search, who);
+
+    return slot == NULL ? NULL : slot->record;
+}
+
+struct lane *search_lane(const struct search *search, unsigned who, enum fsm_lane number)
+{
+    static struct lane idle;
+    struct slot *slot = search_slot(search, who);
+
+    return slot == NULL ? &idle : &slot->lanes[number];
+}
+
+void search_say(struct search *search, const char *format, ...)
+{
+    char line[SIM_VIOLATION_SIZE + 64];
+    va_list arguments;
+
+    if (search->print == NULL)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof(line), format, arguments); /* cut if too long */
+    va_end(arguments);
+    search->print(search->print_ctx, line);
+    search->print(search->print_ctx, "\n");
+}
+
+/* --- the seam --- */
+
+static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
+{
+    struct search *search = ctx;
+
+    if (search->lose)
+        return err_set(err, ERR_FULL, "no space left");
+    search_check_batch(search, batch);
+    for (size_t i = 0; i < batch->records_count; i++) {
+        const struct journal_record *item = &batch->records[i];
+        unsigned who = search_who(search, &item->id);
+        search->revisions[who] = item->record == NULL ? 0 : item->record->revision;
+        search->finals |= item->record == NULL ? 1u << who : 0;
+    }
+    for (size_t i = 0; i < batch->specs_count; i++)
+        search->world.spec = batch->specs[i].bytes != NULL;
+    search_check_committed(search, batch);
+    search->committed = true;
+    return 0;
+}
+
+static bool is_answer(const struct effect *effect)
+{
+    switch ((enum machine_kind)effect->id.kind) {
+    case MACHINE_TASK:
+        return effect->kind == TX_REPLY_OK || effect->kind == TX_REPLY_NOT_RUNNING ||
+               effect->kind == TX_DRIVER_SIGNAL;
+    case MACHINE_ALLOC:
+        return effect->kind == AX_REPLY_OK || effect->kind == AX_REPLY_NOT_RUNNING;
+    case MACHINE_VOLUME:
+        return effect->kind == VX_REPLY_OK || effect->kind == VX_REPLY_BUSY;
+    case MACHINE_PLUGIN:
+        return effect->kind == PX_REPLY_OK;
+    case MACHINE_KIND_COUNT:
+        break;
+    }
+    unreachable("machine kind");
+}
+
+static void perform(void *ctx, const struct effect *effect)
+{
+    struct search *search = ctx;
+    unsigned who = search_who(search, &effect->id);
+
+    search_check_effect(search, effect, who);
+    if (effect->lane >= LANE_COUNT) {
+        search->answered += effect->reply != 0 && is_answer(effect);
+        return;
+    }
+    check(effect->lane != LANE_WAIT); /* there is no other alloc */
+    if (effect->id.kind == MACHINE_TASK && effect->kind == TX_DRIVER_RECOVER) {
+        const struct search_attempt *attempt =
+            search_attempt(search, who_task(who), effect->generation);
+        search->world.tasks[who_task(who)].untouched = attempt == NULL || !attempt->begun;
+    }
+}
+
+static void refuse(void *ctx, uint64_t reply, const struct err *err)
+{
+    struct search *search = ctx;
+
+    (void)err; /* nobody reads it */
+    search->answered += reply != 0;
+}
+
+static void trace(void *ctx, const struct journal_event *event)
+{
+    struct search *search = ctx;
+    char line[512];
+
+    search->asked->rows[event->id.kind][event->row / 64] |= (uint64_t)1 << event->row % 64;
+    if (search->print == NULL)
+        return;
+    agent_describe(event, line, sizeof(line));
+    search_say(search, "        %s", line);
+}
+
+struct agent *search_core(struct search *search)
+{
+    struct world world = {search, commit, perform, refuse, search_known, trace, search_claim_known};
+
+    return agent_new(&world);
+}
+
+static void turn(struct search *search)
+{
+    struct err err;
+    uint32_t asked = 0;
+
+    for (size_t i = 0; i < search->core->queue.count; i++)
+        asked += search->core->queue.items[i].event.reply != 0;
+    search->committed = false;
+    search->answered = search->finals = 0;
+    int code = agent_turn(search->core, SEARCH_NOW_MS, 1, 1, &err);
+    check(code == 0 || search->lose);
+    if (search->answered != asked)
+        search_violate(search, SIM_SAFETY, 14, "%u of %u requests are answered", search->answered,
+                       asked);
+}
+
+/* --- making a move --- */
+
+static void start(struct search *search)
+{
+    struct search_world *world = &search->world;
+    bool rebooted = world->booted;
+
+    world->up = 1;
+    world->booted = 0;
+    search->core->restored = search->core->turned = false; /* it is another daemon's memory */
+    agent_restore(search->core, !search->asked->server, rebooted);
+    if (world->spec)
+        agent_adopt(search->core, "a");
+    search_define_plugin(search);
+    turn(search);
+    world->unswept = world->torn || search_may_sweep(search);
+}
+
+/* What the daemon had in memory is gone. */
+static void forget_memory(struct search *search)
+{
+    for (unsigned who = 0; who < WHO_COUNT; who++) { /* what is left is read in this order */
+        struct slot *slot = search_slot(search, who);
+        struct machine *record = slot == NULL ? NULL : slot->record;
+        if (slot == NULL)
+            continue;
+        slot->record = NULL;
+        slot_remove(search->core, slot);
+        if (record != NULL)
+            slot_add(search->core, &search->ids[who])->record = record;
+    }
+    search->core->queue.count = search->core->queue.bytes_used = 0;
+    blobs_clear(&search->core->specs);
+    search->world.up = search->world.fresh = search->world.unswept = 0;
+    for (unsigned t = 0; t < SEARCH_TASKS; t++) {
+        search->world.tasks[t].untouched = 0;
+        for (unsigned i = 0; i < SEARCH_ATTEMPTS; i++)
+            search->world.tasks[t].attempts[i].reported = 0;
+    }
+}
+
+static void die(struct search *search, unsigned happens)
+{
+    for (unsigned who = 0; who < WHO_COUNT; who++) {
+        bool task = who == WHO_TASK_A || who == WHO_TASK_B;
+        if ((happens >> who & 1u) == 0)
+            continue;
+        if (task && search_driver_is_open(search, who))
+            search_driver_cut(search, who);
+        search_call_cut(search, who);
+    }
+    search_calls_orphan(search);
+    forget_memory(search);
+}
+
+static void reboot(struct search *search, bool marks_go)
+{
+    struct search_world *world = &search->world;
+
+    if (world->up)
+        search_calls_orphan(search);
+    forget_memory(search);
+    search_processes_reboot(search, marks_go);
+    world->plugin_generation = 0;
+    world->mounted = world->staged = world->snatched = 0;
+    world->late &= 1u << VX_CLAIM | 1u << VX_UNCLAIM; /* the server goes on */
+    world->booted = 1;
+}
+
+static void fail(struct search *search, const struct search_move *move)
+{
+    enum fsm_lane lane = (enum fsm_lane)search_place(move->how);
+    enum search_how how = (enum search_how)search_how(move->how);
+    bool task = move->who == WHO_TASK_A || move->who == WHO_TASK_B;
+    struct slot *slot = search_slot(search, move->who);
+
+    if (how == HOW_LAST && slot->record != NULL)
+        slot->record->attempt = TRIES_EXHAUSTED;
+    if (task && lane == LANE_DRIVER)
+        search_driver_fail(search, move->who, how);
+    else
+        search_call_fail(search, move->who, lane, how);
+}
+
+static void plugin_dies(struct search *search)
+{
+    struct exited exited = {.known = 1, .code = 1};
+    uint32_t generation = search->world.plugin_generation;
+
+    search->world.plugin_generation = 0;
+    if (search->world.up)
+        agent_news(search->core, &search->ids[WHO_PLUGIN], generation, PE_EXITED, &exited);
+}
+
+/* The timer of WHO is due at AT_MS. */
+static void set_timer(struct search *search, unsigned who, uint64_t at_ms)
+{
+    struct slot *slot = search_slot(search, who);
+
+    slot->record->deadline_ms = at_ms;
+    search->core->deadline_ms = at_ms;
+}
+
+static void ask(struct search *search, unsigned who, uint8_t event)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)search->ids[who].kind);
+    struct request why = {.text = "asked for"};
+    bool empty = def->events[event].payload == PAYLOAD_NONE;
+    bool request = def->events[event].class == FSM_REQUEST;
+
+    agent_ask(search->core, &search->ids[who], event, empty ? NULL : &why,
+              request ? REPLY_TOKEN : 0);
+}
+
+/* Nobody sees it before the next start. */
+static void tear(struct search *search, unsigned who)
+{
+    if (search->world.up)
+        die(search, 0);
+    slot_remove(search->core, search_slot(search, who));
+    if (who != WHO_PLUGIN)
+        search->world.torn = 1;
+    else if (search->world.plugin_generation != 0)
+        search->world.plugin_generation = 2; /* counting starts again, and it is not the first */
+}
+
+static void process_move(struct search *search, const struct search_move *move)
+{
+    struct search_move plain = *move;
+    unsigned which = search_place(move->how);
+
+    plain.how = (uint8_t)search_how(move->how);
+    search_process(search, &plain, &search->world.tasks[who_task(move->who)].attempts[which]);
+}
+
+static void make(struct search *search, const struct search_move *move)
+{
+    switch ((enum search_move_kind)move->kind) {
+    case MOVE_START:
+        start(search);
+        return;
+    case MOVE_SWEEP:
+        search_sweep(search);
+        return;
+    case MOVE_DIE:
+        die(search, move->how);
+        return;
+    case MOVE_BOOT:
+        reboot(search, move->how != 0);
+        return;
+    case MOVE_DONE:
+        if ((move->who == WHO_TASK_A || move->who == WHO_TASK_B) &&
+            search_place(move->how) == LANE_DRIVER)
+            search_driver_done(search, move->who);
+        else
+            search_call_done(search, move->who, (enum fsm_lane)search_place(move->how));
+        return;
+    case MOVE_FAIL:
+        fail(search, move);
+        return;
+    case MOVE_SPAWN:
+        search_spawn(search, move->who);
+        return;
+    case MOVE_RUN:
+    case MOVE_UNFIT:
+    case MOVE_EXIT:
+    case MOVE_FORGET:
+    case MOVE_SHIM:
+    case MOVE_SEE:
+        process_move(search, move);
+        return;
+    case MOVE_LATE:
+        search_call_late(search, move->how);
+        return;
+    case MOVE_VANISH:
+        search->world.late &= (uint8_t) ~(1u << move->how);
+        return;
+    case MOVE_PLUGIN:
+        plugin_dies(search);
+        return;
+    case MOVE_SNATCH:
+        search->world.mounted = 0;
+        search->world.snatched = 1;
+        return;
+    case MOVE_TIMER:
+    case MOVE_OVERDUE:
+        set_timer(search, move->who, SEARCH_NOW_MS);
+        return;
+    case MOVE_ASSIGN:
+        search_assign(search);
+        return;
+    case MOVE_CONFIRM:
+        agent_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
+        return;
+    case MOVE_STOP:
+        ask(search, WHO_ALLOC, AE_STOP);
+        if (search->asked->server && !search->world.fresh) /* one answer says both */
+            agent_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
+        return;
+    case MOVE_DESTROY:
+        ask(search, WHO_ALLOC, AE_DESTROY);
+        return;
+    case MOVE_RESTART:
+    case MOVE_VAIN:
+        ask(search, move->who, move->who == WHO_ALLOC ? AE_RESTART : TE_RESTART);
+        return;
+    case MOVE_SIGNAL:
+        ask(search, move->who, TE_SIGNAL);
+        return;
+    case MOVE_UNPLUG:
+        ask(search, WHO_PLUGIN, PE_STOP);
+        return;
+    case MOVE_REMOVE:
+        ask(search, WHO_PLUGIN, PE_REMOVE);
+        return;
+    case MOVE_TEAR:
+        tear(search, move->who);
+        return;
+    case MOVE_DETACH:
+        ask(search, WHO_VOLUME, VE_DETACH);
+        return;
+    case MOVE_TURN:
+    case MOVE_NOTHING:
+    case SEARCH_MOVE_COUNT:
+        return;
+    }
+}
+
+void search_make(struct search *search, const struct search_move *move)
+{
+    bool due = move->kind == MOVE_TIMER || move->kind == MOVE_OVERDUE;
+
+    search_pay(&search->world, search_price((enum search_move_kind)move->kind));
+    if (move->fate == FATE_LOSE)
+        search_pay(&search->world, SIM_BOUND_COMMIT);
+    search->lose = move->fate == FATE_LOSE;
+    make(search, move);
+    if (search->world.up && move->fate != FATE_WAIT && (agent_has_work(search->core) || due))
+        turn(search);
+    if (due && search->lose)
+        set_timer(search, move->who, SEARCH_FAR_MS); /* it stays due, and comes when it comes */
+    search_check_state(search);
+}

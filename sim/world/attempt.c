@@ -1,0 +1,138 @@
+/*
+ * Attempts: what exists under each key (alloc, task, generation), and what has.
+ *
+ * They are the world's truth about processes.  None is ever taken away: what became of a payload is
+ * asked long after its end.
+ */
+#include "sim/world/world.h"
+
+enum { SIGKILL_CODE = 137, SIGKILL_NUMBER = 9 };
+
+struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation)
+{
+    int32_t at = sim->allocs[alloc].tasks[task].newest;
+
+    while (at >= 0 && sim->attempts[at].generation != generation)
+        at = sim->attempts[at].next;
+    return at < 0 ? NULL : &sim->attempts[at];
+}
+
+size_t sim_attempt_number(const struct sim *sim, const struct sim_attempt *attempt)
+{
+    return (size_t)(attempt - sim->attempts);
+}
+
+struct sim_attempt *sim_attempt_of(struct sim *sim, const struct sim_call *call)
+{
+    return sim_attempt(sim, call->whom.alloc, call->whom.member, call->generation);
+}
+
+struct sim_attempt *sim_attempt_new(struct sim *sim, const struct sim_whom *whom,
+                                    uint32_t generation)
+{
+    struct sim_task_state *task = sim_task_of(sim, whom);
+
+    check(sim->attempts_count < sim->attempts_max);
+    struct sim_attempt *attempt = &sim->attempts[sim->attempts_count];
+    *attempt = (struct sim_attempt){
+        .generation = generation,
+        .alloc = whom->alloc,
+        .task = whom->member,
+        .next = task->newest,
+    };
+    task->newest = (int32_t)sim->attempts_count++;
+    return attempt;
+}
+
+bool sim_attempt_lives(const struct sim_attempt *attempt)
+{
+    return attempt->payload == PAYLOAD_RUNNING || attempt->descendants;
+}
+
+bool sim_attempt_was_begun(const struct sim_attempt *attempt)
+{
+    return attempt->mark == MARK_BEGUN || attempt->shim == SHIM_STARTING;
+}
+
+bool sim_attempt_exists(const struct sim_attempt *attempt)
+{
+    return sim_attempt_lives(attempt) || attempt->mark != MARK_NONE ||
+           attempt->shim == SHIM_STARTING || attempt->shim == SHIM_ALIVE;
+}
+
+bool sim_alloc_lives(const struct sim *sim, int alloc)
+{
+    for (int t = 0; t < sim->allocs[alloc].tasks_count; t++) {
+        for (int32_t at = sim->allocs[alloc].tasks[t].newest; at >= 0;
+             at = sim->attempts[at].next) {
+            if (sim_attempt_lives(&sim->attempts[at]))
+                return true;
+        }
+    }
+    return false;
+}
+
+const struct sim_task *sim_attempt_plan(const struct sim *sim, const struct sim_attempt *attempt)
+{
+    return sim->allocs[attempt->alloc].tasks[attempt->task].plan;
+}
+
+const struct machine_id *sim_attempt_id(const struct sim *sim, const struct sim_attempt *attempt)
+{
+    return &sim->allocs[attempt->alloc].tasks[attempt->task].id;
+}
+
+void sim_attempt_note(struct sim *sim, enum sim_fact_kind kind, const struct sim_attempt *attempt)
+{
+    struct sim_whom whom = {MACHINE_TASK, attempt->alloc, attempt->task};
+
+    sim_fact(sim, kind, &whom, 0);
+}
+
+void sim_processes_reboot(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->attempts_count; i++) {
+        struct sim_attempt *attempt = &sim->attempts[i];
+        attempt->epoch++;
+        attempt->reported = 0;
+        attempt->descendants = 0;
+        if (attempt->shim == SHIM_ALIVE || attempt->shim == SHIM_STARTING)
+            attempt->shim = SHIM_ENDED;
+        if (attempt->payload == PAYLOAD_RUNNING) {
+            attempt->payload = PAYLOAD_ENDED;
+            attempt->code = SIGKILL_CODE;
+            attempt->signal = SIGKILL_NUMBER;
+            attempt->by_boot = 1;
+            sim_attempt_note(sim, SIM_FACT_ENDS, attempt);
+        }
+        /* The mark of a start is not synced (drivers/launch.c): the reboot may take it with it,
+         * unless it was reported long ago. */
+        if (attempt->mark == MARK_BEGUN && !attempt->answered && attempt->record == RECORD_NONE &&
+            sim->script->fate_of_cut != 1 && (sim_chance(sim, LUCK_CUT, i, sim->boot) & 1) != 0) {
+            attempt->mark = MARK_NONE;
+            attempt->starts = 0;
+        }
+    }
+    sim->next_pid = 1000; /* the next boot's pids are those of the last one (PIDREUSE) */
+    sim_count_fault(sim, SIM_PIDREUSE);
+}
+
+void sim_attempt_remove(struct sim_attempt *attempt)
+{
+    attempt->mark = attempt->record = 0;
+    attempt->shim = SHIM_NONE;
+    attempt->epoch++;
+}
+
+struct started sim_process_new(struct sim *sim)
+{
+    int32_t pid = ++sim->next_pid;
+    uint64_t ticks = sim->boot << 32 | (uint32_t)pid;
+
+    return (struct started){
+        .payload_pid = pid,
+        .payload_ticks = ticks,
+        .shim_pid = pid - 1,
+        .shim_ticks = ticks,
+    };
+}

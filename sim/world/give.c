@@ -1,0 +1,213 @@
+/*
+ * Giving allocs and plugins to the core, as standalone_place.c does, and what specifications know
+ * of an alloc whose records are lost.
+ */
+#include "core/lost.h"
+#include "sim/world/world.h"
+
+#include "fsm/policy.h"
+
+#include <string.h>
+
+static struct task_define define_of(const struct sim_alloc_state *alloc,
+                                    const struct sim_task *task)
+{
+    struct task_define define = {
+        .restart_interval_ms = task->interval_ms,
+        .restart_delay_ms = task->backoff_ms,
+        .restart_attempts = task->attempts,
+        .restart_mode_delay = task->mode_delay,
+        .kill_timeout_ms = task->kill_ms,
+        .shutdown_delay_ms = task->delay_ms,
+        .hooks_prestart = task->hooks[0],
+        .hooks_poststart = task->hooks[1],
+        .hooks_prekill = task->hooks[2],
+        .hooks_exited = task->hooks[3],
+        .hooks_stop = task->hooks[4],
+        .lifecycle = task->lifecycle,
+        .sidecar = task->sidecar,
+        .leader = task->leader,
+        .may_start = 1,
+        .mounts = alloc->claims_count > 0,
+        .restart_on_success = policy_restarts_on_success(
+            alloc->plan->batch, (enum spec_lifecycle)task->lifecycle, task->sidecar),
+        .driver = "raw_exec",
+    };
+
+    return define;
+}
+
+static bool has_member(const struct alloc_assign *assign, const char *name)
+{
+    for (uint32_t i = 0; i < assign->members_count; i++) {
+        if (text_equal(assign->members[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+/* The tasks that ASSIGN lacks. */
+static void add_tasks(const struct sim_alloc_state *alloc, struct alloc_assign *assign)
+{
+    for (int t = 0; t < alloc->tasks_count; t++) {
+        const struct sim_task *plan = alloc->tasks[t].plan;
+        const char *name = machine_id_name(&alloc->tasks[t].id);
+        if (has_member(assign, name) || assign->members_count == ALLOC_MEMBERS_MAX)
+            continue;
+        struct alloc_member *member = &assign->members[assign->members_count++];
+        *member = (struct alloc_member){
+            .kind = MEMBER_TASK,
+            .lifecycle = plan->lifecycle,
+            .sidecar = plan->sidecar,
+            .leader = plan->leader,
+        };
+        (void)text_copy(member->name, sizeof(member->name), name); /* fits */
+    }
+}
+
+/* Specifications say which volume a claim is on, except of what was damaged in the journal that the
+ * world began from. */
+static bool is_specified(const struct sim *sim, const struct sim_claim_state *claim)
+{
+    const struct volume_define *past = sim->disks[claim->disk].past;
+
+    return past == NULL || past->volume[0] != '\0';
+}
+
+static void add_claims(const struct sim *sim, const struct sim_alloc_state *alloc,
+                       struct alloc_assign *assign)
+{
+    for (int c = 0; c < alloc->claims_count; c++) {
+        const char *name = machine_id_name(&alloc->claims[c].id);
+        if (has_member(assign, name) || !is_specified(sim, &alloc->claims[c]) ||
+            assign->members_count == ALLOC_MEMBERS_MAX)
+            continue;
+        struct alloc_member *member = &assign->members[assign->members_count++];
+        *member = (struct alloc_member){.kind = MEMBER_VOLUME};
+        (void)text_copy(member->name, sizeof(member->name), name); /* fits */
+    }
+}
+
+static struct volume_define claim_define(const struct sim *sim, const struct sim_claim_state *claim)
+{
+    struct volume_define define = {.access_mode = 1};
+
+    if (sim->disks[claim->disk].past != NULL)
+        return *sim->disks[claim->disk].past;
+    (void)text_copy(define.plugin, sizeof(define.plugin),
+                    machine_id_name(&sim->plugins[claim->plugin].id)); /* fits */
+    (void)text_copy(define.namespace, sizeof(define.namespace), "default");
+    (void)text_format(define.volume, sizeof(define.volume), "disk%d",
+                      sim->disks[claim->disk].number); /* fits */
+    return define;
+}
+
+static void name_job(const struct sim_alloc_state *alloc, struct alloc_assign *assign)
+{
+    (void)text_copy(assign->namespace, sizeof(assign->namespace), "default");
+    (void)text_copy(assign->job_id, sizeof(assign->job_id), alloc->id.text); /* fits */
+    (void)text_copy(assign->group, sizeof(assign->group), "group");
+}
+
+void sim_give(struct sim *sim, int number)
+{
+    struct sim_alloc_state *alloc = &sim->allocs[number];
+    const struct sim_alloc *plan = alloc->plan;
+    union {
+        struct alloc_assign assign;
+        unsigned char
+            room[sizeof(struct alloc_assign) + ALLOC_MEMBERS_MAX * sizeof(struct alloc_member)];
+    } place;
+    struct alloc_assign *assign = &place.assign;
+    char key[JOURNAL_KEY_SIZE];
+
+    place.assign = (struct alloc_assign){0};
+    assign->create_unix_ns = sim_unix_ns(sim);
+    assign->shutdown_delay_ms = plan->delay_ms;
+    assign->hooks_prerun = plan->hooks[0];
+    assign->hooks_prekill = plan->hooks[1];
+    assign->hooks_postrun = plan->hooks[2];
+    assign->hooks_destroy = plan->hooks[3];
+    assign->may_start = 1;
+    assign->batch = plan->batch;
+    if (alloc->after != 0)
+        (void)text_copy(assign->previous, sizeof(assign->previous),
+                        sim->allocs[alloc->after - 1].id.text); /* fits */
+    name_job(alloc, assign);
+    add_tasks(alloc, assign);
+    add_claims(sim, alloc, assign);
+    (void)text_format(key, sizeof(key), "alloc/%s", alloc->id.text); /* fits */
+    agent_spec(sim->core, key, "{}", 2);
+    agent_tell(sim->core, &alloc->id, AE_ASSIGN, assign);
+    for (int t = 0; t < alloc->tasks_count; t++) {
+        struct task_define define = define_of(alloc, alloc->tasks[t].plan);
+        agent_tell(sim->core, &alloc->tasks[t].id, TE_DEFINE, &define);
+    }
+    for (int c = 0; c < alloc->claims_count; c++) {
+        struct volume_define define = claim_define(sim, &alloc->claims[c]);
+        agent_tell(sim->core, &alloc->claims[c].id, VE_DEFINE, &define);
+    }
+    const struct alloc *previous =
+        alloc->after == 0 ? NULL : agent_alloc(sim->core, sim->allocs[alloc->after - 1].id.text);
+    alloc->follows = previous != NULL && previous->ended_unix_ns == 0;
+}
+
+/* The alloc of which a specification is left, or NULL. */
+static const struct sim_alloc_state *specified(const struct sim *sim, const char *alloc)
+{
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
+    struct sim_whom whom = sim_find(sim, &id);
+
+    return whom.kind == MACHINE_ALLOC && sim_alloc_of(sim, &whom)->specified
+               ? sim_alloc_of(sim, &whom)
+               : NULL;
+}
+
+void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign)
+{
+    const struct sim *sim = ctx;
+    const struct sim_alloc_state *left = specified(sim, alloc);
+
+    if (left == NULL)
+        return;
+    if (left->spec != NULL) {
+        lost_alloc_text(left->spec, left->spec_length, assign); /* as the daemon reads it */
+    } else if (sim->start == NULL) {
+        name_job(left, assign);
+        add_tasks(left, assign);
+    }
+    add_claims(sim, left, assign);
+}
+
+bool sim_claim_known(void *ctx, const char *alloc, const char *name,
+                     struct volume_define *ret_define)
+{
+    const struct sim *sim = ctx;
+    const struct sim_alloc_state *left = specified(sim, alloc);
+
+    for (int c = 0; left != NULL && c < left->claims_count; c++) {
+        if (text_equal(machine_id_name(&left->claims[c].id), name) &&
+            is_specified(sim, &left->claims[c])) {
+            *ret_define = claim_define(sim, &left->claims[c]);
+            return true;
+        }
+    }
+    return false;
+}
+
+void sim_define_plugins(struct sim *sim)
+{
+    for (int p = 0; p < sim->plugins_count && sim->up && !sim->dying; p++) {
+        struct sim_plugin_state *plugin = &sim->plugins[p];
+        bool there = agent_find(sim->core, &plugin->id) != NULL;
+        struct plugin_define define = {.type = PLUGIN_CSI_NODE};
+
+        (void)text_copy(define.plugin, sizeof(define.plugin), machine_id_name(&plugin->id));
+        if (plugin->past != NULL)
+            define = plugin->past->define;
+        if (!there && !plugin->removed)
+            agent_tell(sim->core, &plugin->id, PE_DEFINE, &define);
+        if (there && plugin->removed)
+            agent_tell(sim->core, &plugin->id, PE_REMOVE, NULL);
+    }
+}

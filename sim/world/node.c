@@ -1,0 +1,418 @@
+/*
+ * What surrounds payloads: directories, plugins, mounts, and the server's claims.
+ *
+ * The plugin behaves as csi.md 2.7 to 2.10 says: calls repeat without harm, publish wants a staged
+ * volume, unstage wants none published, an operation that goes on in spite of its caller's end
+ * makes others wait.  The adapter looks at the mount table after a publish and an unpublish, so
+ * that a plugin which lies is found out (I-31).
+ */
+#include "sim/world/world.h"
+
+#include <string.h>
+
+enum { SLOW_SERVER_MS = 3000 };
+
+bool sim_is_node_call(const struct sim_call *call)
+{
+    return call->whom.kind == MACHINE_VOLUME && call->lane == LANE_NODE && call->effect != VX_LOOK;
+}
+
+static void fail(struct sim_call *call, int code, const char *text)
+{
+    call->code = code;
+    call->text = text;
+}
+
+/* --- what a call meets --- */
+
+/* An operation of a caller that is not there any more goes on. */
+static bool is_pending(const struct sim *sim, const struct sim_call *call)
+{
+    for (size_t i = 0; i < sim->calls_count; i++) {
+        const struct sim_call *other = &sim->calls[i];
+        if (other->used && other->answered && other->apply_left && sim_is_node_call(other) &&
+            sim_disk_of(sim, &other->whom) == sim_disk_of(sim, &call->whom))
+            return true;
+    }
+    return false;
+}
+
+/* The server takes the calls of one claim in the order in which they were sent. */
+static void settle_earlier(struct sim *sim, const struct sim_call *call)
+{
+    for (size_t i = 0; i < sim->calls_count; i++) {
+        struct sim_call *other = &sim->calls[i];
+        if (!other->used || !other->answered || !other->apply_left || other->lane != LANE_RPC ||
+            sim_id(sim, &other->whom) != sim_id(sim, &call->whom))
+            continue;
+        sim_apply(sim, other);
+        other->apply_left = 0;
+        sim_call_free(sim, other);
+    }
+}
+
+void sim_meet(struct sim *sim, struct sim_call *call)
+{
+    if (sim_is_node_call(call) && is_pending(sim, call)) {
+        call->fault = SIM_ERR;
+        return;
+    }
+    if (call->lane != LANE_RPC)
+        return;
+    settle_earlier(sim, call);
+    if (!sim->script->server)
+        return;
+    if (sim->server == SIM_SERVER_DOWN)
+        call->fault = SIM_ERR;
+    else if (sim->server == SIM_SERVER_BLACKHOLE)
+        call->fault = SIM_HANG;
+    else if (sim->server == SIM_SERVER_SLOW)
+        call->latency_ms += SLOW_SERVER_MS;
+}
+
+/* --- hooks --- */
+
+static void apply_alloc_hook(struct sim *sim, struct sim_call *call)
+{
+    struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
+
+    if (call->hook != ALLOC_HOOK_ALLOC_DIR)
+        return;
+    if (call->phase == PHASE_PRERUN)
+        alloc->directory = 1;
+    if (call->phase != PHASE_DESTROY)
+        return;
+    for (int i = 0; i < alloc->claims_count; i++) {
+        if (alloc->claims[i].mounted)
+            sim_violate(sim, 30, "the directory of %s is deleted through the mount of %s",
+                        alloc->id.text, alloc->claims[i].id.text);
+    }
+    if (sim_alloc_lives(sim, call->whom.alloc))
+        sim_violate(sim, 30, "the directory of %s is deleted under a live payload", alloc->id.text);
+    alloc->directory = 0;
+    for (int i = 0; i < alloc->tasks_count; i++)
+        alloc->tasks[i].directory = 0;
+}
+
+static void apply_task_hook(struct sim *sim, struct sim_call *call)
+{
+    const struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
+    struct sim_task_state *task = sim_task_of(sim, &call->whom);
+
+    if (call->phase != PHASE_PRESTART)
+        return;
+    if (call->hook != TASK_HOOK_VALIDATE && !alloc->directory) {
+        call->hard = 1;
+        fail(call, ERR_GONE, "the alloc's directory is gone");
+        return;
+    }
+    if (call->hook == TASK_HOOK_TASK_DIR)
+        task->directory = 1;
+    if (call->hook < TASK_HOOK_COUNT)
+        task->prestarted |= 1u << call->hook;
+}
+
+/* A hook that runs again makes what it made before. */
+static void leave_results(const struct sim_task_state *task, uint8_t hook,
+                          struct hook_outcome *outcome)
+{
+    struct results results = {outcome->results, 0, RESULTS_BYTES_MAX};
+    struct result result;
+    uint32_t at = 0;
+    int code = 0;
+
+    if ((task->past_hooks >> hook & 1u) == 0) {
+        code = results_set(&results, hook, RESULT_ENV, task_hook_name(hook), "made", 4);
+    } else {
+        while (code == 0 &&
+               results_next(task->past->results, task->past->results_bytes, &at, &result)) {
+            if (result.hook == hook)
+                code = results_set(&results, hook, (enum result_kind)result.kind, result.key,
+                                   result.value, result.value_length);
+        }
+    }
+    check(code == 0); /* it was as much once */
+    outcome->results_bytes = results.used;
+}
+
+static void answer_hook(struct sim *sim, struct sim_call *call)
+{
+    bool task = call->whom.kind == MACHINE_TASK;
+    uint8_t room[sizeof(struct hook_outcome) + RESULTS_BYTES_MAX] __attribute__((aligned(8)));
+    struct hook_outcome *outcome = (struct hook_outcome *)(void *)room;
+
+    *outcome = (struct hook_outcome){
+        .code = call->code,
+        .hook = call->hook,
+        .recoverable = !call->hard,
+    };
+    (void)text_copy(outcome->text, sizeof(outcome->text), call->text); /* fits */
+    if (call->code == 0 && task && call->phase == PHASE_PRESTART && call->hook < TASK_HOOK_COUNT)
+        leave_results(sim_task_of(sim, &call->whom), call->hook, outcome);
+    if (call->code == 0 && !task && call->phase == PHASE_POSTRUN && call->hook < ALLOC_HOOK_COUNT)
+        sim_alloc_of(sim, &call->whom)->torn |= (uint8_t)(1u << call->hook);
+    uint8_t event = call->code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE)
+                                    : (task ? TE_HOOK_FAILED : AE_HOOK_FAILED);
+    sim_call_done(sim, call, event, outcome);
+}
+
+/* --- claims and mounts --- */
+
+static bool is_taken(const struct sim *sim, const struct sim_claim_state *mine)
+{
+    for (int i = 0; i < sim->claims_count; i++) {
+        const struct sim_claim_state *other = &sim->claims[i];
+        if (other != mine && other->disk == mine->disk && other->held &&
+            (mine->exclusive || other->exclusive))
+            return true;
+    }
+    return false;
+}
+
+static bool is_published(const struct sim *sim, uint16_t disk)
+{
+    for (int i = 0; i < sim->claims_count; i++) {
+        if (sim->claims[i].mounted && sim->claims[i].disk == disk)
+            return true;
+    }
+    return false;
+}
+
+static void apply_unstage(struct sim *sim, struct sim_call *call)
+{
+    uint16_t disk = sim_claim_of(sim, &call->whom)->disk;
+
+    if (is_published(sim, disk)) {
+        if (!call->answered) /* late ones are the plugin's own doing */
+            sim_violate(sim, 27, "unstage by %s while the volume is published",
+                        sim_id(sim, &call->whom)->text);
+        fail(call, ERR_AGAIN, "it is still published");
+        return;
+    }
+    sim->disks[disk].staged = 0;
+}
+
+static void apply_volume(struct sim *sim, struct sim_call *call)
+{
+    struct sim_claim_state *claim = sim_claim_of(sim, &call->whom);
+    struct sim_disk_state *disk = &sim->disks[claim->disk];
+    const struct sim_plugin_state *plugin = &sim->plugins[claim->plugin];
+
+    if (sim_is_node_call(call) && !plugin->alive) {
+        fail(call, ERR_AGAIN, "the plugin does not answer");
+        return;
+    }
+    switch ((enum volume_effect)call->effect) {
+    case VX_CLAIM:
+        if (is_taken(sim, claim))
+            fail(call, ERR_AGAIN, "max claims reached");
+        else
+            claim->held = 1;
+        return;
+    case VX_UNCLAIM:
+        claim->held = 0;
+        return;
+    case VX_STAGE:
+        disk->staged = 1;
+        return;
+    case VX_PUBLISH:
+        if (plugin->stages && !disk->staged)
+            fail(call, ERR_REFUSED, "it is not staged");
+        else
+            claim->mounted = 1, claim->snatched = 0;
+        return;
+    case VX_UNPUBLISH:
+        if (claim->mounted && claim->busy_until_ms > sim->now_ms)
+            fail(call, ERR_AGAIN, "the mount is busy");
+        else
+            claim->mounted = 0;
+        return;
+    case VX_UNSTAGE:
+        apply_unstage(sim, call);
+        return;
+    case VX_LOOK:
+    case VX_NONE:
+    case VX_BACKOFF:
+    case VX_REPLY_OK:
+    case VX_REPLY_BUSY:
+    case VX_SEND_READY:
+    case VX_SEND_FAILED:
+    case VX_SEND_GONE:
+    case VX_SEND_TURN:
+    case VX_COUNT:
+        return;
+    }
+}
+
+static void answer_volume(struct sim *sim, struct sim_call *call)
+{
+    static const uint8_t success[VX_COUNT] = {
+        [VX_CLAIM] = VE_CLAIMED,     [VX_UNCLAIM] = VE_RELEASED,      [VX_STAGE] = VE_STAGED,
+        [VX_PUBLISH] = VE_PUBLISHED, [VX_UNPUBLISH] = VE_UNPUBLISHED, [VX_UNSTAGE] = VE_UNSTAGED,
+        [VX_LOOK] = VE_MOUNT_FOUND,
+    };
+    const struct sim_claim_state *claim = sim_claim_of(sim, &call->whom);
+    uint8_t event = success[call->effect];
+
+    /* What the plugin says is believed when the mount table says the same. */
+    if (call->code == 0 && call->effect == VX_PUBLISH && !claim->mounted)
+        fail(call, ERR_IO, "it was published, and is not mounted");
+    if (call->code == 0 && call->effect == VX_UNPUBLISH && claim->mounted)
+        fail(call, ERR_IO, "it was unpublished, and is still mounted");
+    if (call->code != 0) {
+        struct failure failure = sim_failure(call->code, !call->hard, call->text);
+        sim_call_done(sim, call, call->lane == LANE_RPC ? VE_RPC_FAILED : VE_NODE_FAILED, &failure);
+        return;
+    }
+    if (call->effect == VX_CLAIM) {
+        struct claim taken = {.external = "external"};
+        sim_call_done(sim, call, event, &taken);
+        return;
+    }
+    if (call->effect == VX_LOOK && !claim->mounted)
+        event = VE_MOUNT_MISSING;
+    sim_call_done(sim, call, event, NULL);
+}
+
+/* --- plugins --- */
+
+static void apply_plugin(struct sim *sim, struct sim_call *call)
+{
+    struct sim_plugin_state *plugin = sim_plugin_of(sim, &call->whom);
+    bool ours = plugin->alive && plugin->generation == call->generation;
+
+    switch ((enum plugin_effect)call->effect) {
+    case PX_LAUNCH: /* an older instance with our mark makes way */
+        plugin->alive = 1;
+        plugin->generation = call->generation;
+        return;
+    case PX_RECOVER:
+        if (!ours)
+            fail(call, ERR_GONE, "there is no such process");
+        return;
+    case PX_TERMINATE:
+        plugin->alive = 0;
+        return;
+    case PX_PROBE:
+    case PX_IDENTIFY:
+        if (!ours)
+            fail(call, ERR_AGAIN, "the plugin does not answer");
+        return;
+    case PX_NONE:
+    case PX_BACKOFF:
+    case PX_TELL_NODE:
+    case PX_REPLY_OK:
+    case PX_SEND_UP:
+    case PX_SEND_DOWN:
+    case PX_COUNT:
+        return;
+    }
+}
+
+static void answer_plugin(struct sim *sim, struct sim_call *call)
+{
+    static const struct {
+        uint8_t success, failure;
+    } events[PX_COUNT] = {
+        [PX_LAUNCH] = {PE_LAUNCHED, PE_LAUNCH_FAILED},
+        [PX_RECOVER] = {PE_RECOVERED, PE_LOST},
+        [PX_TERMINATE] = {PE_STOPPED, PE_STOP_FAILED},
+        [PX_PROBE] = {PE_PROBED, PE_PROBE_FAILED},
+        [PX_IDENTIFY] = {PE_IDENTIFIED, PE_IDENTIFY_FAILED},
+    };
+    struct failure failure = sim_failure(call->code, !call->hard, call->text);
+    struct started started = {.payload_pid = 77, .payload_ticks = call->generation};
+    struct plugin_identity identity = {
+        .staging = sim_plugin_of(sim, &call->whom)->stages,
+        .healthy = 1,
+        .version = "1.0",
+    };
+    const void *payload = NULL;
+
+    if (call->code != 0)
+        payload = &failure;
+    else if (call->effect == PX_LAUNCH || call->effect == PX_RECOVER)
+        payload = &started;
+    else if (call->effect == PX_IDENTIFY)
+        payload = &identity;
+    sim_call_done(sim, call,
+                  call->code == 0 ? events[call->effect].success : events[call->effect].failure,
+                  payload);
+}
+
+void sim_plugin_die(struct sim *sim, int number)
+{
+    struct sim_plugin_state *plugin = &sim->plugins[number];
+    struct exited exited = {.known = 1, .code = 1};
+
+    plugin->alive = 0;
+    sim_say(sim, "plugin %s dies", plugin->id.text);
+    if (sim->up && !sim->dying)
+        agent_news(sim->core, &plugin->id, plugin->generation, PE_EXITED, &exited);
+}
+
+/* --- all of them --- */
+
+void sim_apply(struct sim *sim, struct sim_call *call)
+{
+    sim_mix(sim, (uint64_t)call->whom.kind << 32 | (uint64_t)call->effect << 8 | call->answered);
+    if (call->answered)
+        sim_say(sim, "late: %s of %s",
+                fsm_definition((enum machine_kind)call->whom.kind)->effects[call->effect].name,
+                sim_id(sim, &call->whom)->text);
+    switch ((enum machine_kind)call->whom.kind) {
+    case MACHINE_ALLOC:
+        apply_alloc_hook(sim, call);
+        return;
+    case MACHINE_TASK:
+        apply_task_hook(sim, call);
+        return;
+    case MACHINE_VOLUME:
+        apply_volume(sim, call);
+        return;
+    case MACHINE_PLUGIN:
+        apply_plugin(sim, call);
+        return;
+    case MACHINE_KIND_COUNT:
+        break;
+    }
+    unreachable("machine kind");
+}
+
+void sim_answer(struct sim *sim, struct sim_call *call)
+{
+    switch ((enum machine_kind)call->whom.kind) {
+    case MACHINE_ALLOC:
+    case MACHINE_TASK:
+        answer_hook(sim, call);
+        return;
+    case MACHINE_VOLUME:
+        answer_volume(sim, call);
+        return;
+    case MACHINE_PLUGIN:
+        answer_plugin(sim, call);
+        return;
+    case MACHINE_KIND_COUNT:
+        break;
+    }
+    unreachable("machine kind");
+}
+
+void sim_node_reboot(struct sim *sim)
+{
+    for (int p = 0; p < sim->plugins_count; p++)
+        sim->plugins[p].alive = 0;
+    for (int d = 0; d < sim->disks_count; d++)
+        sim->disks[d].staged = 0;
+    for (int i = 0; i < sim->claims_count; i++)
+        sim->claims[i].mounted = 0;
+    /* What hooks leave in memory file systems is gone, too. */
+    for (int t = 0; t < sim->tasks_count; t++)
+        sim->tasks[t].prestarted = 0;
+    /* The plugin's operations die with it; the server's go on. */
+    for (size_t i = 0; i < sim->calls_count; i++) {
+        struct sim_call *call = &sim->calls[i];
+        if (call->used && call->answered && call->lane != LANE_RPC)
+            sim_call_free(sim, call);
+    }
+}
