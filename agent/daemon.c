@@ -1,15 +1,15 @@
 /*
  * The daemon: its parts, from their making to their end.
  *
- * What runs between the two is in daemon_turn.c, started by the loop; a signal ends it.
+ * What runs between the two is in world.c, started by the loop; a signal ends it.
  */
-#include "agent/daemon_part.h"
+#include "agent/part.h"
 
-#include "agent/api.h"
+#include "agent/api/api.h"
 #include "agent/crash.h"
-#include "agent/standalone.h"
 #include "core/retention.h"
 #include "io/log.h"
+#include "server/alone/alone.h"
 
 #include <malloc.h>
 #include <signal.h>

@@ -2,8 +2,9 @@
  * The daemon: the core bound to LMDB, processes, files and HTTP.
  *
  * Owns the loop and everything on it.  The API (api*.c) reads machines through daemon_core and
- * changes them only by asking: daemon_ask for one machine, standalone.h for jobs.  Every answer to
- * a caller is given after the commit that made it true, or says why it was refused (I-14).
+ * changes them only by asking: daemon_ask for one machine, server/alone/alone.h for jobs.  Every
+ * answer to a caller is given after the commit that made it true, or says why it was refused
+ * (I-14).
  */
 #ifndef CAIRN_AGENT_DAEMON_H
 #define CAIRN_AGENT_DAEMON_H

@@ -6,7 +6,7 @@
  *     take all events -> step their machines -> one commit -> perform effects, answer callers
  *
  * Below it is a seam of two calls, `commit` and `perform`, and one way up, agent_done and
- * agent_news.  The daemon binds LMDB and the rooms to the seam (daemon_turn.c, perform.c); the
+ * agent_news.  The daemon binds LMDB and the rooms to the seam (agent/world.c, perform.c); the
  * simulator binds a model of the world (sim/world/world.c).  Turn, lanes, restore and replay are
  * the same code in both.
  *

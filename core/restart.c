@@ -3,11 +3,11 @@
  * be read into quarantine, then RESTORE to each (restore.c), then allocs of which nothing but the
  * specification is left.
  */
-#include "agent/daemon_part.h"
+#include "agent/part.h"
 
-#include "agent/standalone.h"
 #include "core/lost.h"
 #include "io/log.h"
+#include "server/alone/alone.h"
 
 #include <stdlib.h>
 

@@ -5,9 +5,9 @@
  * A caller that asked one machine waits under a token until an effect replies or the core refuses
  * it; one that posted a change of its own waits for the commit.  Either hears exactly once (I-14).
  */
-#include "agent/daemon_part.h"
+#include "agent/part.h"
 
-#include "agent/standalone.h"
+#include "server/alone/alone.h"
 
 #include <stdlib.h>
 #include <uthash.h>

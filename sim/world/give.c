@@ -1,5 +1,5 @@
 /*
- * Giving allocs and plugins to the core, as standalone_place.c does, and what specifications know
+ * Giving allocs and plugins to the core, as server/alone/place.c does, and what specifications know
  * of an alloc whose records are lost.
  */
 #include "core/lost.h"

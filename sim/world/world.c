@@ -1,7 +1,7 @@
 /*
  * The simulated world as a whole: the life of the daemon in it, from the first start to the end.
  *
- * The daemon here does what daemon_turn.c does around the turn (one turn before each sleep, a
+ * The daemon here does what agent/world.c does around the turn (one turn before each sleep, a
  * commit retried after a second, load, continue, restore, sweep after the first commit), over the
  * world's models instead of LMDB and the rooms.  It can die at every crash point; then all that it
  * had in memory is gone, and journal and world stay as they are.
@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum {
-    RETRY_COMMIT_MS = 1000, /* as in daemon_turn.c */
+    RETRY_COMMIT_MS = 1000, /* as in agent/world.c */
     TURNS_IN_A_ROW_MAX = 10000,
     HEALED_BUDGET_MS = 4 * 3600 * 1000,
     DELIVERIES_MIN = 200000, /* that many are normal in any world */

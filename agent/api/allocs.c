@@ -1,0 +1,388 @@
+/*
+ * Allocs over HTTP: lists, one, what can be asked of one.
+ *
+ * Machines are read as they were last committed.  What changes one is a request event; its answer
+ * leaves after the commit.  Follows nomad v1.1.2 command/agent/alloc_endpoint.go.
+ */
+#include "agent/api/format.h"
+#include "agent/api/part.h"
+
+#include "server/alone/alone.h"
+#include "spec/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- one alloc as JSON --- */
+
+/* The job as it was when SPEC's alloc was placed, or NULL if it has changed since or is gone. */
+static const struct standalone_job *job_of(struct api *api, const struct alloc *alloc)
+{
+    const struct standalone_job *job = standalone_find(
+        daemon_standalone(api->daemon), alloc->assign.namespace, alloc->assign.job_id);
+
+    return job != NULL && job->version == alloc->assign.job_version ? job : NULL;
+}
+
+/* The index of the commit that placed the alloc, as far as it is still known. */
+static uint64_t create_index_of(struct api *api, const struct alloc_spec *spec,
+                                const struct standalone_job *job)
+{
+    const struct standalone_evaluation *evaluation =
+        spec != NULL && spec->eval_id[0] != '\0'
+            ? standalone_evaluation(daemon_standalone(api->daemon), spec->eval_id)
+            : NULL;
+
+    if (evaluation != NULL)
+        return evaluation->index;
+    return job != NULL ? job->job_modify_index : 1;
+}
+
+static const char *type_of(const struct alloc *alloc, const struct alloc_spec *spec)
+{
+    if (spec != NULL)
+        return spec->job_type;
+    return alloc->assign.batch ? "batch" : "service";
+}
+
+json_t *api_alloc_json(struct api *api, const char *id, unsigned parts)
+{
+    struct agent *core = daemon_core(api->daemon);
+    const struct node *node = daemon_node(api->daemon);
+    const struct alloc *alloc = agent_alloc(core, id);
+    const struct task *tasks[ALLOC_MEMBERS_MAX] = {NULL};
+    struct alloc_spec *spec = NULL;
+    json_t *job_json = NULL, *to;
+
+    if (alloc == NULL)
+        return NULL;
+    check(alloc->assign.members_count <= ALLOC_MEMBERS_MAX);
+    for (size_t i = 0; i < alloc->assign.members_count; i++) {
+        if (alloc->assign.members[i].kind == MEMBER_TASK)
+            tasks[i] = agent_task(core, id, alloc->assign.members[i].name);
+    }
+    if (daemon_alloc_spec(api->daemon, id, &spec, NULL) != 0)
+        spec = NULL; /* lost: shown by what the record says */
+    const struct standalone_job *job = job_of(api, alloc);
+    if (job != NULL && (parts & API_ALLOC_FULL) != 0)
+        job_json = api_format_job(job, standalone_job_status(daemon_standalone(api->daemon), job));
+    struct api_alloc_view view = {
+        .id = id,
+        .alloc = alloc,
+        .tasks = tasks,
+        .spec = spec,
+        .job = job_json,
+        .job_type = type_of(alloc, spec),
+        .node_id = node->id,
+        .node_name = node->known.name,
+        .create_index = create_index_of(api, spec, job),
+        .task_states = (parts & API_ALLOC_TASK_STATES) != 0,
+        .resources = (parts & API_ALLOC_RESOURCES) != 0,
+    };
+    to = (parts & API_ALLOC_FULL) != 0 ? api_format_alloc(&view) : api_format_alloc_stub(&view);
+    json_decref(job_json);
+    alloc_spec_free(spec);
+    return to;
+}
+
+/* --- lists --- */
+
+struct selected {
+    int64_t create_unix_ns;
+    char id[UUID_TEXT_SIZE];
+};
+
+struct selection {
+    bool (*keep)(void *ctx, const char *id, const struct alloc *alloc);
+    void *ctx;
+    struct selected *items;
+    size_t count, size;
+};
+
+/* Newest first; those of one moment by id.  Not as the machines lie in memory: that order is
+ * another one after a restart. */
+static int by_age(const void *a, const void *b)
+{
+    const struct selected *left = a, *right = b;
+
+    if (left->create_unix_ns != right->create_unix_ns)
+        return left->create_unix_ns > right->create_unix_ns ? -1 : 1;
+    return strcmp(left->id, right->id);
+}
+
+static bool select_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct selection *selection = ctx;
+
+    if (!selection->keep(selection->ctx, id->text, alloc_of(record)))
+        return true;
+    if (selection->count == selection->size) {
+        selection->size = 2 * selection->size + 64;
+        selection->items = realloc(selection->items, selection->size * sizeof(*selection->items));
+        check(selection->items != NULL);
+    }
+    struct selected *item = &selection->items[selection->count++];
+    item->create_unix_ns = alloc_of(record)->assign.create_unix_ns;
+    (void)text_copy(item->id, sizeof(item->id), id->text); /* a UUID */
+    return true;
+}
+
+void api_reply_allocs(struct api_request *request, unsigned parts,
+                      bool (*keep)(void *ctx, const char *id, const struct alloc *alloc), void *ctx)
+{
+    struct selection selection = {.keep = keep, .ctx = ctx};
+    struct api_list list;
+
+    agent_each(daemon_core(request->api->daemon), MACHINE_ALLOC, select_alloc, &selection);
+    if (selection.count > 0)
+        qsort(selection.items, selection.count, sizeof(*selection.items), by_age);
+    api_list_begin(&list, request);
+    for (size_t i = 0; i < selection.count; i++) {
+        json_t *item = api_alloc_json(request->api, selection.items[i].id, parts);
+
+        if (item != NULL)
+            api_list_add(&list, item);
+    }
+    api_list_reply(&list, request);
+    free(selection.items);
+}
+
+static bool keep_listed(void *ctx, const char *id, const struct alloc *alloc)
+{
+    const struct api_request *request = ctx;
+
+    return text_starts_with(id, request->prefix) &&
+           api_namespace_matches(request, alloc->assign.namespace);
+}
+
+void api_allocs_list(struct api_request *request)
+{
+    bool resources = false, task_states = true;
+
+    if (!api_query_bool(request, "resources", &resources) ||
+        !api_query_bool(request, "task_states", &task_states))
+        return;
+    api_reply_allocs(
+        request, (resources ? API_ALLOC_RESOURCES : 0) | (task_states ? API_ALLOC_TASK_STATES : 0),
+        keep_listed, request);
+}
+
+/* --- one --- */
+
+const struct alloc *api_alloc_of(struct api_request *request, const char *id,
+                                 struct machine_id *ret_id)
+{
+    const struct alloc *alloc =
+        uuid_is_valid(id) ? agent_alloc(daemon_core(request->api->daemon), id) : NULL;
+
+    if (alloc == NULL) {
+        api_refuse(request, 404, "Unknown allocation \"%.40s\"", id);
+        return NULL;
+    }
+    *ret_id = machine_id_make(MACHINE_ALLOC, id);
+    return alloc;
+}
+
+void api_alloc_get(struct api_request *request)
+{
+    json_t *body = uuid_is_valid(request->argument)
+                       ? api_alloc_json(request->api, request->argument, API_ALLOC_FULL)
+                       : NULL;
+
+    if (body == NULL)
+        api_refuse(request, 404, "alloc not found");
+    else
+        api_reply(request, body);
+}
+
+static json_t *make_stopped(struct api *api, void *ctx)
+{
+    const struct standalone_evaluation *evaluation = ctx;
+
+    return json_pack("{s:s, s:I}", "EvalID", evaluation->id, "Index", (json_int_t)api_index(api));
+}
+
+void api_alloc_stop(struct api_request *request)
+{
+    struct standalone_evaluation *evaluation;
+    struct machine_id id;
+    struct err err;
+
+    if (api_alloc_of(request, request->argument, &id) == NULL)
+        return;
+    evaluation = calloc(1, sizeof(*evaluation));
+    check(evaluation != NULL);
+    if (standalone_stop_alloc(daemon_standalone(request->api->daemon), id.text, evaluation, &err) !=
+        0) {
+        free(evaluation);
+        api_refuse_err(request, &err);
+        return;
+    }
+    daemon_after_commit(request->api->daemon, api_deferred_answer,
+                        api_defer(request, make_stopped, evaluation));
+}
+
+/* The task NAME of the alloc ID, or false after refusing the request. */
+static bool task_of_alloc(struct api_request *request, const struct machine_id *id,
+                          const char *name, struct machine_id *ret_task)
+{
+    if (strlen(name) >= SPEC_NAME_SIZE ||
+        agent_task(daemon_core(request->api->daemon), id->text, name) == NULL) {
+        api_refuse(request, 404, "Could not find task runner for task: %.100s", name);
+        return false;
+    }
+    *ret_task = machine_id_join(MACHINE_TASK, id->text, name);
+    return true;
+}
+
+void api_alloc_restart(struct api_request *request)
+{
+    struct machine_id id, task;
+    struct request why = {0};
+    json_t *body;
+
+    if (api_alloc_of(request, request->argument, &id) == NULL ||
+        (body = api_body(request, true)) == NULL)
+        return;
+    const char *name = json_string_value(json_object_get(body, "TaskName"));
+    bool all = name == NULL || name[0] == '\0';
+    (void)text_copy(why.text, sizeof(why.text), "User requested restart"); /* it fits */
+    if (all || task_of_alloc(request, &id, name, &task))
+        daemon_ask(request->api->daemon, all ? &id : &task,
+                   all ? (uint8_t)AE_RESTART : (uint8_t)TE_RESTART, &why, api_deferred_answer,
+                   api_defer(request, api_make_index, NULL));
+    json_decref(body);
+}
+
+/* Signals every task of ALLOC that runs; the answer waits for all of them. */
+static void signal_all(struct api_request *request, const struct machine_id *id,
+                       const struct alloc *alloc, const struct request *why)
+{
+    struct machine_id tasks[SPEC_TASKS_MAX];
+    size_t count = 0;
+
+    for (size_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+
+        if (member->kind == MEMBER_TASK && member->run_state == TASK_RUN_RUNNING &&
+            count < COUNT_OF(tasks))
+            tasks[count++] = machine_id_join(MACHINE_TASK, id->text, member->name);
+    }
+    if (count == 0) {
+        api_refuse(request, 409, "Task not running");
+        return;
+    }
+    struct api_deferred *deferred = api_defer(request, api_make_index, NULL);
+    deferred->waiting = count;
+    for (size_t i = 0; i < count; i++)
+        daemon_ask(request->api->daemon, &tasks[i], TE_SIGNAL, why, api_deferred_answer, deferred);
+}
+
+void api_alloc_signal(struct api_request *request)
+{
+    struct machine_id id, task;
+    const struct alloc *alloc = api_alloc_of(request, request->argument, &id);
+    struct request why = {0};
+    json_t *body;
+
+    if (alloc == NULL || (body = api_body(request, false)) == NULL)
+        return;
+    const char *name = json_string_value(json_object_get(body, "Task"));
+    const char *signal = json_string_value(json_object_get(body, "Signal"));
+    if (signal == NULL || proc_signal_number(signal) == 0 ||
+        !text_copy(why.signal, sizeof(why.signal), signal))
+        api_refuse(request, 400, "invalid signal \"%.40s\"", signal == NULL ? "" : signal);
+    else if (name == NULL || name[0] == '\0')
+        signal_all(request, &id, alloc, &why);
+    else if (task_of_alloc(request, &id, name, &task))
+        daemon_ask(request->api->daemon, &task, TE_SIGNAL, &why, api_deferred_answer,
+                   api_defer(request, api_make_index, NULL));
+    json_decref(body);
+}
+
+/* --- garbage --- */
+
+void api_alloc_gc(struct api_request *request)
+{
+    struct machine_id id;
+    const struct alloc *alloc = api_alloc_of(request, request->argument, &id);
+
+    if (alloc == NULL)
+        return;
+    if (alloc->machine.state < A_TERMINAL)
+        api_refuse(request, 409, "The alloc has not ended: stop it first");
+    else
+        daemon_ask(request->api->daemon, &id, AE_DESTROY, NULL, api_deferred_answer,
+                   api_defer(request, NULL, NULL));
+}
+
+static void collect(struct api_request *request)
+{
+    standalone_collect(daemon_standalone(request->api->daemon));
+    daemon_after_commit(request->api->daemon, api_deferred_answer, api_defer(request, NULL, NULL));
+}
+
+void api_client_gc(struct api_request *request)
+{
+    collect(request);
+}
+
+void api_system_gc(struct api_request *request)
+{
+    collect(request);
+}
+
+/* --- usage --- */
+
+/* False if TASK does not run: it uses nothing. */
+static bool read_usage(struct api *api, const char *alloc, const char *name,
+                       const struct task *task, struct api_usage *ret_usage)
+{
+    struct driver_key key = {.generation = task->machine.generation};
+    struct driver_stats stats;
+
+    (void)text_copy(key.alloc, sizeof(key.alloc), alloc);                 /* these fit: they */
+    (void)text_copy(key.task, sizeof(key.task), name);                    /* come from fields */
+    (void)text_copy(key.driver, sizeof(key.driver), task->define.driver); /* of these sizes */
+    if (task->run_state != TASK_RUN_RUNNING ||
+        driver_stats(daemon_drivers(api->daemon), &key, &stats, NULL) != 0)
+        return false;
+    *ret_usage = (struct api_usage){
+        .stats = stats.usage,
+        .cpu_percent = stats.cpu_percent,
+        .unix_ns = stats.timestamp_unix_ns,
+    };
+    return true;
+}
+
+void api_alloc_stats(struct api_request *request)
+{
+    struct api *api = request->api;
+    uint32_t mhz = daemon_node(api->daemon)->facts.cpu_mhz;
+    const char *only = http_query(request->exchange, "task");
+    struct machine_id id;
+    const struct alloc *alloc = api_alloc_of(request, request->argument, &id);
+    struct api_usage sum = {0}, part;
+
+    if (alloc == NULL)
+        return;
+    json_t *tasks = json_object();
+    for (size_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        const struct task *task = agent_task(daemon_core(api->daemon), id.text, member->name);
+
+        if (member->kind != MEMBER_TASK || task == NULL ||
+            (only != NULL && only[0] != '\0' && !text_equal(only, member->name)) ||
+            !read_usage(api, id.text, member->name, task, &part))
+            continue;
+        api_usage_add(&sum, &part);
+        check(json_object_set_new(tasks, member->name,
+                                  json_pack("{s:o, s:I, s:n}", "ResourceUsage",
+                                            api_format_usage(&part, mhz), "Timestamp",
+                                            (json_int_t)part.unix_ns, "Pids")) == 0);
+    }
+    if (sum.unix_ns == 0)
+        sum.unix_ns = loop_now_unix_ns();
+    api_reply(request, json_pack("{s:o, s:o, s:I}", "ResourceUsage", api_format_usage(&sum, mhz),
+                                 "Tasks", tasks, "Timestamp", (json_int_t)sum.unix_ns));
+}

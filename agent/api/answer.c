@@ -1,0 +1,311 @@
+/*
+ * What a request says, and how it is answered: JSON with Nomad's headers, one line of text for
+ * refusals, lists written piece by piece, and answers that wait for a commit.
+ */
+#include "agent/api/part.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- requests --- */
+
+bool api_wants_pretty(const struct http_exchange *exchange)
+{
+    const char *pretty = http_query(exchange, "pretty");
+
+    return pretty != NULL && !text_equal(pretty, "0");
+}
+
+bool api_query_bool(struct api_request *request, const char *name, bool *ret_value)
+{
+    /* What Go's strconv.ParseBool takes. */
+    static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
+    static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
+    const char *text = http_query(request->exchange, name);
+
+    if (text == NULL || text[0] == '\0')
+        return true;
+    for (size_t i = 0; i < COUNT_OF(yes); i++) {
+        if (text_equal(text, yes[i]) || text_equal(text, no[i])) {
+            *ret_value = text_equal(text, yes[i]);
+            return true;
+        }
+    }
+    api_refuse(request, 400, "%s must be true or false", name);
+    return false;
+}
+
+bool api_query_number(struct api_request *request, const char *name, int64_t *ret_value)
+{
+    const char *text = http_query(request->exchange, name);
+
+    if (text == NULL || text[0] == '\0' || text_to_i64(text, ret_value))
+        return true;
+    api_refuse(request, 400, "%s must be a number", name);
+    return false;
+}
+
+json_t *api_body(struct api_request *request, bool may_be_empty)
+{
+    size_t length;
+    const char *bytes = http_body(request->exchange, &length);
+    json_error_t error;
+
+    if (length == 0 && may_be_empty)
+        return json_object();
+    if (length == 0) {
+        api_refuse(request, 400, "Request body is empty");
+        return NULL;
+    }
+    json_t *body = json_loadb(bytes, length, 0, &error);
+    if (body == NULL) {
+        api_refuse(request, 400, "Failed to decode body: line %d, column %d: %s", error.line,
+                   error.column, error.text);
+        return NULL;
+    }
+    /* Go's client sends "null" where it has nothing to say. */
+    if (json_is_null(body) && may_be_empty) {
+        json_decref(body);
+        return json_object();
+    }
+    if (!json_is_object(body)) {
+        json_decref(body);
+        api_refuse(request, 400, "Failed to decode body: it is no JSON object");
+        return NULL;
+    }
+    return body;
+}
+
+bool api_namespace_matches(const struct api_request *request, const char *namespace)
+{
+    return text_equal(request->namespace, "*") || text_equal(request->namespace, namespace);
+}
+
+/* --- answers --- */
+
+uint64_t api_index(const struct api *api)
+{
+    uint64_t index = daemon_index(api->daemon);
+
+    return index > 0 ? index : 1;
+}
+
+static void respond(struct api *api, struct http_exchange *exchange, int status, const char *type,
+                    const void *body, size_t length)
+{
+    char index[24];
+
+    (void)text_format(index, sizeof(index), "%" PRIu64, api_index(api)); /* it fits */
+    struct http_header_line headers[] = {
+        {"X-Nomad-Index", index},
+        {"X-Nomad-KnownLeader", "true"},
+        {"X-Nomad-LastContact", "0"},
+        {"X-Content-Type-Options", "nosniff"},
+    };
+
+    http_respond(exchange, status, type, headers, COUNT_OF(headers), body, length);
+}
+
+static size_t dump_flags(bool pretty)
+{
+    return JSON_ENCODE_ANY | (pretty ? JSON_INDENT(4) : JSON_COMPACT);
+}
+
+static void respond_json(struct api *api, struct http_exchange *exchange, bool pretty, json_t *body)
+{
+    char *text = json_dumps(body, dump_flags(pretty));
+
+    check(text != NULL);
+    json_decref(body);
+    respond(api, exchange, 200, "application/json", text, strlen(text));
+    free(text);
+}
+
+void api_reply(struct api_request *request, json_t *body)
+{
+    check(body != NULL);
+    respond_json(request->api, request->exchange, api_wants_pretty(request->exchange), body);
+}
+
+void api_reply_nothing(struct api_request *request)
+{
+    respond(request->api, request->exchange, 200, "application/json", "", 0);
+}
+
+void api_refuse(struct api_request *request, int status, const char *format, ...)
+{
+    char text[2 * ERR_TEXT_SIZE];
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    check(length >= 0);
+    api_refuse_text(request, status, text);
+}
+
+void api_refuse_text(struct api_request *request, int status, const char *text)
+{
+    respond(request->api, request->exchange, status, "text/plain; charset=utf-8", text,
+            strlen(text));
+}
+
+int api_status_of(const struct api *api, int code)
+{
+    if (daemon_degraded(api->daemon) != NULL && code != ERR_INVALID && code != ERR_GONE)
+        return 503;
+    switch ((enum err_code)code) {
+    case ERR_GONE:
+        return 404;
+    case ERR_INVALID:
+    case ERR_LIMIT:
+        return 400;
+    case ERR_REFUSED:
+    case ERR_EXISTS:
+        return 409;
+    case ERR_UNSUPPORTED:
+        return 501;
+    case ERR_AGAIN:
+    case ERR_TIMEOUT:
+    case ERR_CANCELED:
+    case ERR_FULL:
+        return 503;
+    case ERR_OK:
+    case ERR_CORRUPT:
+    case ERR_IO:
+        return 500;
+    }
+    return 500;
+}
+
+void api_refuse_err(struct api_request *request, const struct err *err)
+{
+    api_refuse(request, api_status_of(request->api, err->code), "%s",
+               err->text[0] != '\0' ? err->text : err_text(err->code));
+}
+
+void api_refuse_file(struct api *api, struct http_exchange *exchange, const struct err *err)
+{
+    struct api_request request = {.api = api, .exchange = exchange};
+
+    api_refuse(&request, err->code == ERR_REFUSED ? 403 : api_status_of(api, err->code), "%s",
+               err->text);
+}
+
+/* --- lists --- */
+
+static int append(const char *bytes, size_t length, void *ctx)
+{
+    struct api_list *list = ctx;
+
+    if (list->used + length > list->size) {
+        list->size = 2 * list->size + length + 1024;
+        list->bytes = realloc(list->bytes, list->size);
+        check(list->bytes != NULL);
+    }
+    memcpy(list->bytes + list->used, bytes, length);
+    list->used += length;
+    return 0;
+}
+
+void api_list_begin(struct api_list *list, const struct api_request *request)
+{
+    *list = (struct api_list){.pretty = api_wants_pretty(request->exchange)};
+    (void)append("[", 1, list); /* always 0 */
+}
+
+void api_list_add(struct api_list *list, json_t *item)
+{
+    check(item != NULL);
+    if (list->used > 1)
+        (void)append(",", 1, list); /* always 0 */
+    if (list->pretty)
+        (void)append("\n", 1, list);                                              /* always 0 */
+    check(json_dump_callback(item, append, list, dump_flags(list->pretty)) == 0); /* valid UTF-8 */
+    json_decref(item);
+}
+
+void api_list_reply(struct api_list *list, struct api_request *request)
+{
+    if (list->pretty)
+        (void)append("\n", 1, list); /* always 0 */
+    (void)append("]", 1, list);      /* always 0 */
+    respond(request->api, request->exchange, 200, "application/json", list->bytes, list->used);
+    free(list->bytes);
+}
+
+/* --- answering later --- */
+
+struct api_deferred *api_defer(struct api_request *request,
+                               json_t *(*make)(struct api *api, void *ctx), void *ctx)
+{
+    struct api_deferred *deferred = calloc(1, sizeof(*deferred));
+
+    check(deferred != NULL);
+    deferred->api = request->api;
+    deferred->exchange = request->exchange;
+    deferred->pretty = api_wants_pretty(request->exchange);
+    deferred->waiting = 1;
+    deferred->make = make;
+    deferred->ctx = ctx;
+    deferred->next = request->api->deferred;
+    deferred->link = &request->api->deferred;
+    if (deferred->next != NULL)
+        deferred->next->link = &deferred->next;
+    request->api->deferred = deferred;
+    return deferred;
+}
+
+static void forget(struct api_deferred *deferred)
+{
+    *deferred->link = deferred->next;
+    if (deferred->next != NULL)
+        deferred->next->link = deferred->link;
+    free(deferred->ctx);
+    free(deferred);
+}
+
+void api_deferred_close(struct api *api)
+{
+    while (api->deferred != NULL)
+        forget(api->deferred);
+}
+
+static void finish(struct api_deferred *deferred)
+{
+    struct api_request request = {.api = deferred->api, .exchange = deferred->exchange};
+
+    if (deferred->err.code != 0)
+        api_refuse_err(&request, &deferred->err);
+    else if (deferred->make == NULL)
+        api_reply_nothing(&request);
+    else
+        respond_json(deferred->api, deferred->exchange, deferred->pretty,
+                     deferred->make(deferred->api, deferred->ctx));
+}
+
+void api_deferred_answer(void *ctx, int code, const struct err *err)
+{
+    struct api_deferred *deferred = ctx;
+
+    check(deferred->waiting > 0);
+    if (code != 0 && deferred->err.code == 0) {
+        if (err != NULL)
+            deferred->err = *err;
+        deferred->err.code = code;
+    }
+    if (--deferred->waiting > 0)
+        return;
+    /* Nobody may have waited for it any more; then the answer goes nowhere. */
+    finish(deferred);
+    forget(deferred);
+}
+
+json_t *api_make_index(struct api *api, void *ctx)
+{
+    (void)ctx;
+    return json_pack("{s:I}", "Index", (json_int_t)api_index(api));
+}

@@ -1,0 +1,25 @@
+/*
+ * The HTTP API: Nomad's routes and JSON for what exists here.
+ *
+ * `nomad` 1.1.2 and `cairn` both speak to it.  It reads machines through daemon.h, never changes
+ * them itself, and answers a change only after the commit that made it durable.  Bounded: bodies,
+ * connections, parked queries, streams; a slow reader is waited for, not buffered for.
+ */
+#ifndef CAIRN_AGENT_API_API_H
+#define CAIRN_AGENT_API_API_H
+
+#include "agent/daemon.h"
+
+struct api;
+
+/* Listens on bind_addr and ports.http of the daemon's configuration and answers from now on. */
+int api_new(struct daemon *daemon, struct api **ret_api, struct err *err);
+
+/* Closes all connections.  Not from a callback of the API; no answer of the daemon may come
+ * afterwards. */
+void api_free(struct api *api);
+
+/* Where it listens, with the port that port 0 became: "127.0.0.1:4646". */
+const char *api_address(const struct api *api);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * Evaluations (what the control plane decided when), searches, and what this node has none of.
+ *
+ * Evaluations are decided at once, so each is complete when it is seen.
+ */
+#include "agent/api/format.h"
+#include "agent/api/part.h"
+
+#include "server/alone/alone.h"
+#include "spec/job.h"
+
+#include <string.h>
+
+enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 4 };
+
+static json_t *format(struct api *api, const struct standalone_evaluation *evaluation)
+{
+    const struct standalone_job *job =
+        standalone_find(daemon_standalone(api->daemon), evaluation->namespace, evaluation->job_id);
+    const json_t *priority = job != NULL ? json_object_get(job->job, "Priority") : NULL;
+
+    return api_format_evaluation(evaluation,
+                                 json_is_integer(priority) ? json_integer_value(priority) : 50);
+}
+
+struct listing {
+    struct api_request *request;
+    struct api_list list;
+    const char *job; /* NULL: all */
+};
+
+static bool list_evaluation(void *ctx, const struct standalone_evaluation *evaluation)
+{
+    struct listing *listing = ctx;
+
+    if (text_starts_with(evaluation->id, listing->request->prefix) &&
+        api_namespace_matches(listing->request, evaluation->namespace) &&
+        (listing->job == NULL || text_equal(listing->job, evaluation->job_id)))
+        api_list_add(&listing->list, format(listing->request->api, evaluation));
+    return true;
+}
+
+static void reply_list(struct api_request *request, const char *job)
+{
+    struct listing listing = {.request = request, .job = job};
+
+    api_list_begin(&listing.list, request);
+    standalone_each_evaluation(daemon_standalone(request->api->daemon), list_evaluation, &listing);
+    api_list_reply(&listing.list, request);
+}
+
+void api_evals_list(struct api_request *request)
+{
+    reply_list(request, NULL);
+}
+
+void api_job_evaluations(struct api_request *request)
+{
+    reply_list(request, request->argument);
+}
+
+static const struct standalone_evaluation *find(struct api_request *request)
+{
+    const struct standalone_evaluation *evaluation =
+        uuid_is_valid(request->argument)
+            ? standalone_evaluation(daemon_standalone(request->api->daemon), request->argument)
+            : NULL;
+
+    if (evaluation == NULL)
+        api_refuse(request, 404, "eval not found");
+    return evaluation;
+}
+
+void api_eval_get(struct api_request *request)
+{
+    const struct standalone_evaluation *evaluation = find(request);
+
+    if (evaluation != NULL)
+        api_reply(request, format(request->api, evaluation));
+}
+
+static bool keep_of_evaluation(void *ctx, const char *id, const struct alloc *alloc)
+{
+    const struct api_request *request = ctx;
+    struct alloc_spec *spec;
+    (void)alloc;
+
+    if (daemon_alloc_spec(request->api->daemon, id, &spec, NULL) != 0)
+        return false;
+    bool keep = text_equal(spec->eval_id, request->argument);
+    alloc_spec_free(spec);
+    return keep;
+}
+
+void api_eval_allocations(struct api_request *request)
+{
+    if (find(request) != NULL)
+        api_reply_allocs(request, API_ALLOC_TASK_STATES, keep_of_evaluation, request);
+}
+
+/* --- what there is none of --- */
+
+void api_empty_list(struct api_request *request)
+{
+    api_reply(request, json_array());
+}
+
+void api_deployment_get(struct api_request *request)
+{
+    api_refuse(request, 404, "deployment not found");
+}
+
+/* What Nomad has and this release has not is said so, not "not found". */
+void api_unavailable(struct api_request *request)
+{
+    api_refuse(request, 501, "%s is not available in this release", http_path(request->exchange));
+}
+
+/* --- search --- */
+
+struct search {
+    const char *prefix;
+    json_t *matches, *truncations;
+    const char *context; /* being searched */
+};
+
+static void match(struct search *search, const char *id)
+{
+    json_t *found = json_object_get(search->matches, search->context);
+
+    if (!text_starts_with(id, search->prefix))
+        return;
+    if (json_array_size(found) == SEARCH_MATCHES_MAX)
+        check(json_object_set_new(search->truncations, search->context, json_true()) == 0);
+    else
+        check(json_array_append_new(found, api_text(id)) == 0);
+}
+
+static bool match_job(void *ctx, const struct standalone_job *job)
+{
+    match(ctx, job->id);
+    return true;
+}
+
+static bool match_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    (void)record;
+    match(ctx, id->text);
+    return true;
+}
+
+static bool match_evaluation(void *ctx, const struct standalone_evaluation *evaluation)
+{
+    match(ctx, evaluation->id);
+    return true;
+}
+
+static void search_context(struct api *api, struct search *search, const char *context)
+{
+    struct standalone *standalone = daemon_standalone(api->daemon);
+
+    search->context = context;
+    check(json_object_set_new(search->matches, context, json_array()) == 0);
+    check(json_object_set_new(search->truncations, context, json_false()) == 0);
+    if (text_equal(context, "jobs"))
+        standalone_each(standalone, match_job, search);
+    else if (text_equal(context, "allocs"))
+        agent_each(daemon_core(api->daemon), MACHINE_ALLOC, match_alloc, search);
+    else if (text_equal(context, "evals"))
+        standalone_each_evaluation(standalone, match_evaluation, search);
+    else
+        match(search, daemon_node(api->daemon)->id);
+}
+
+void api_search(struct api_request *request)
+{
+    static const char *const contexts[SEARCH_CONTEXTS] = {"allocs", "evals", "jobs", "nodes"};
+    json_t *body = api_body(request, false);
+
+    if (body == NULL)
+        return;
+    const char *prefix = json_string_value(json_object_get(body, "Prefix"));
+    const char *wanted = json_string_value(json_object_get(body, "Context"));
+    struct search search = {
+        .prefix = prefix == NULL ? "" : prefix,
+        .matches = json_object(),
+        .truncations = json_object(),
+    };
+    for (size_t i = 0; i < COUNT_OF(contexts); i++) {
+        if (wanted == NULL || wanted[0] == '\0' || text_equal(wanted, "all") ||
+            text_equal(wanted, contexts[i]))
+            search_context(request->api, &search, contexts[i]);
+    }
+    api_reply(request, json_pack("{s:o, s:o, s:I}", "Matches", search.matches, "Truncations",
+                                 search.truncations, "Index", (json_int_t)api_index(request->api)));
+    json_decref(body);
+}

@@ -1,0 +1,334 @@
+/* Files of one alloc: opening them safely, listing, and finding one's place in a log. */
+#include "agent/api/files.h"
+
+#include "agent/api/format.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void close_fd(const int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd); /* only read from */
+}
+
+#define scoped_fd __attribute__((cleanup(close_fd)))
+
+static int take(int *fd)
+{
+    int taken = *fd;
+
+    *fd = -1;
+    return taken;
+}
+
+/* --- opening --- */
+
+/* PATH as users write it, relative to the alloc's directory. */
+static const char *relative(const char *path)
+{
+    path += strspn(path, "/");
+    return path[0] == '\0' ? "." : path;
+}
+
+static int fail_open(const char *path, int number, struct err *err)
+{
+    if (number == EXDEV || number == ELOOP)
+        return err_set(err, ERR_REFUSED, "Path escapes the alloc directory: %.160s", path);
+    if (number == ENOENT || number == ENOTDIR)
+        return err_set(err, ERR_GONE, "no such file: %.160s", path);
+    return err_os(err, err_from_errno(number), number, "cannot open %.120s", path);
+}
+
+/* Opens PATH below ROOT and both their real names, for comparison. */
+static int open_beneath(const char *root, const char *path, int flags, int *ret_root, int *ret_fd,
+                        struct err *err)
+{
+    /* The kernel takes hardly any flag together with O_PATH, which opens nothing that could block.
+     */
+    bool looks_only = (flags & O_PATH) != 0;
+    struct open_how how = {
+        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | (looks_only ? 0 : O_NONBLOCK | O_NOCTTY)),
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    scoped_fd int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (root_fd < 0)
+        return err_set(err, ERR_GONE, "the alloc has no directory");
+    long fd = syscall(SYS_openat2, root_fd, relative(path), &how, sizeof(how));
+    if (fd < 0)
+        return fail_open(path, errno, err);
+    *ret_root = take(&root_fd);
+    *ret_fd = (int)fd;
+    return 0;
+}
+
+static bool real_name(int fd, char to[PATH_SIZE])
+{
+    char link[40];
+
+    (void)text_format(link, sizeof(link), "/proc/self/fd/%d", fd); /* it fits */
+    ssize_t length = readlink(link, to, PATH_SIZE - 1);
+    if (length <= 0)
+        return false;
+    to[length] = '\0';
+    return true;
+}
+
+/* True if FD is <root>/<task>/secrets or below it; also if that cannot be told. */
+static bool is_secret(int root_fd, int fd)
+{
+    char root[PATH_SIZE], name[PATH_SIZE];
+
+    if (!real_name(root_fd, root) || !real_name(fd, name) || !text_starts_with(name, root))
+        return true;
+    const char *inside = name + strlen(root);
+    if (inside[0] != '/')
+        return inside[0] != '\0';
+    const char *second = strchr(inside + 1, '/');
+    bool shared = strncmp(inside, "/alloc/", 7) == 0;
+    return second != NULL && !shared &&
+           (text_equal(second, "/secrets") || text_starts_with(second, "/secrets/"));
+}
+
+int api_file_open(const char *root, const char *path, int *ret_fd, struct err *err)
+{
+    scoped_fd int root_fd = -1, fd = -1;
+    struct stat found;
+    int code = open_beneath(root, path, O_RDONLY, &root_fd, &fd, err);
+
+    if (code != 0)
+        return code;
+    if (fstat(fd, &found) != 0)
+        return err_os(err, ERR_IO, errno, "cannot look at %.120s", path);
+    if (!S_ISREG(found.st_mode))
+        return err_set(err, ERR_INVALID, "%.160s is no file that can be read", path);
+    if (is_secret(root_fd, fd))
+        return err_set(err, ERR_REFUSED, "Reading secret file prohibited: %.160s", path);
+    *ret_fd = take(&fd);
+    return 0;
+}
+
+/* --- looking --- */
+
+static json_t *format_info(const char *name, const struct stat *found, const char *content_type)
+{
+    char mode[API_MODE_SIZE], time[API_TIME_SIZE];
+
+    api_mode(mode, found->st_mode);
+    api_time(time, (int64_t)found->st_mtim.tv_sec * 1000000000 + found->st_mtim.tv_nsec);
+    return json_pack("{s:o, s:b, s:I, s:s, s:s, s:s}", "Name", api_text(name), "IsDir",
+                     S_ISDIR(found->st_mode), "Size", (json_int_t)found->st_size, "FileMode", mode,
+                     "ModTime", time, "ContentType", content_type);
+}
+
+/* Text or not, told by the beginning of the file. */
+static const char *content_type_of(const char *root, const char *path)
+{
+    scoped_fd int fd = -1;
+    char bytes[512];
+
+    if (api_file_open(root, path, &fd, NULL) != 0)
+        return "";
+    ssize_t length = pread(fd, bytes, sizeof(bytes), 0);
+    while (length > 0 && length > (ssize_t)sizeof(bytes) - 4 && (bytes[length - 1] & 0x80) != 0)
+        length--; /* a character may be cut */
+    return length >= 0 && text_is_utf8(bytes, (size_t)length) ? "text/plain; charset=utf-8"
+                                                              : "application/octet-stream";
+}
+
+int api_file_stat(const char *root, const char *path, json_t **ret_info, struct err *err)
+{
+    scoped_fd int root_fd = -1, fd = -1;
+    struct stat found;
+    const char *last = strrchr(relative(path), '/');
+    int code = open_beneath(root, path, O_PATH, &root_fd, &fd, err);
+
+    if (code != 0)
+        return code;
+    if (fstat(fd, &found) != 0)
+        return err_os(err, ERR_IO, errno, "cannot look at %.120s", path);
+    *ret_info = format_info(last != NULL && last[1] != '\0' ? last + 1 : relative(path), &found,
+                            S_ISREG(found.st_mode) ? content_type_of(root, path) : "");
+    return 0;
+}
+
+/* The directory PATH below ROOT; it owns the descriptor. */
+static int open_directory(const char *root, const char *path, DIR **ret_directory, struct err *err)
+{
+    scoped_fd int root_fd = -1, fd = -1;
+    int code = open_beneath(root, path, O_RDONLY | O_DIRECTORY, &root_fd, &fd, err);
+
+    if (code != 0)
+        return code;
+    *ret_directory = fdopendir(fd);
+    if (*ret_directory == NULL)
+        return err_os(err, ERR_IO, errno, "cannot list %.120s", path);
+    (void)take(&fd);
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names in DIRECTORY in order, owned by the caller; at most API_ENTRIES_MAX. */
+static char **read_names(DIR *directory, size_t *ret_count)
+{
+    char **names = NULL;
+    size_t count = 0, size = 0;
+    const struct dirent *entry;
+
+    while (count < API_ENTRIES_MAX && (entry = readdir(directory)) != NULL) {
+        if (text_equal(entry->d_name, ".") || text_equal(entry->d_name, ".."))
+            continue;
+        if (count == size) {
+            size = 2 * size + 32;
+            names = realloc(names, size * sizeof(*names));
+            check(names != NULL);
+        }
+        names[count] = strdup(entry->d_name);
+        check(names[count++] != NULL);
+    }
+    if (count > 0)
+        qsort(names, count, sizeof(*names), by_name);
+    *ret_count = count;
+    return names;
+}
+
+int api_file_list(const char *root, const char *path, json_t **ret_infos, struct err *err)
+{
+    DIR *directory;
+    size_t count;
+    int code = open_directory(root, path, &directory, err);
+
+    if (code != 0)
+        return code;
+    char **names = read_names(directory, &count);
+    json_t *infos = json_array();
+    for (size_t i = 0; i < count; i++) {
+        struct stat found;
+
+        /* What went away meanwhile is not there. */
+        if (fstatat(dirfd(directory), names[i], &found, AT_SYMLINK_NOFOLLOW) == 0)
+            check(json_array_append_new(infos, format_info(names[i], &found, "")) == 0);
+        free(names[i]);
+    }
+    free(names);
+    (void)closedir(directory); /* only read from */
+    *ret_infos = infos;
+    return 0;
+}
+
+/* --- logs --- */
+
+static const char log_directory[] = "alloc/logs";
+
+void api_log_path(const struct api_log *log, int64_t number, char to[API_PATH_SIZE])
+{
+    (void)text_format(to, API_PATH_SIZE, "%s/%s.%s.%" PRId64, log_directory, log->task, log->type,
+                      number); /* task names are short */
+}
+
+struct log_file {
+    int64_t number, size;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct log_file *first = a, *second = b;
+
+    return first->number < second->number ? -1 : first->number > second->number;
+}
+
+/* The log's files in order, owned by the caller. */
+static int read_log(const struct api_log *log, struct log_file **ret_files, size_t *ret_count,
+                    struct err *err)
+{
+    char prefix[API_PATH_SIZE];
+    DIR *directory;
+    size_t names_count, count = 0;
+    int code = open_directory(log->root, log_directory, &directory, err);
+
+    if (code != 0)
+        return code;
+    (void)text_format(prefix, sizeof(prefix), "%s.%s.", log->task, log->type); /* it fits */
+    char **names = read_names(directory, &names_count);
+    struct log_file *files = calloc(names_count + 1, sizeof(*files));
+    check(files != NULL);
+    for (size_t i = 0; i < names_count; i++) {
+        struct stat found;
+        uint64_t number;
+
+        if (text_starts_with(names[i], prefix) && text_to_u64(names[i] + strlen(prefix), &number) &&
+            number < INT64_MAX &&
+            fstatat(dirfd(directory), names[i], &found, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(found.st_mode))
+            files[count++] = (struct log_file){(int64_t)number, found.st_size};
+        free(names[i]);
+    }
+    free(names);
+    (void)closedir(directory); /* only read from */
+    qsort(files, count, sizeof(*files), by_number);
+    if (count == 0) {
+        free(files);
+        return err_set(err, ERR_GONE, "log entry for task \"%s\" and log type \"%s\" not found",
+                       log->task, log->type);
+    }
+    *ret_files = files;
+    *ret_count = count;
+    return 0;
+}
+
+int api_log_next(const struct api_log *log, int64_t after, int64_t *ret_number, struct err *err)
+{
+    struct log_file *files;
+    size_t count;
+    int code = read_log(log, &files, &count, err);
+
+    if (code != 0)
+        return code;
+    code = ERR_GONE;
+    for (size_t i = 0; i < count && code != 0; i++) {
+        if (files[i].number > after) {
+            *ret_number = files[i].number;
+            code = 0;
+        }
+    }
+    free(files);
+    return code == 0 ? 0 : err_set(err, ERR_GONE, "there is no later log");
+}
+
+int api_log_find(const struct api_log *log, int64_t offset, bool from_end,
+                 struct api_log_place *ret_place, struct err *err)
+{
+    struct log_file *files;
+    size_t count, at = 0;
+    int code = read_log(log, &files, &count, err);
+
+    if (code != 0)
+        return code;
+    if (offset < 0)
+        offset = 0;
+    if (from_end) {
+        for (at = count - 1; at > 0 && offset > files[at].size; at--)
+            offset -= files[at].size;
+        offset = offset < files[at].size ? files[at].size - offset : 0;
+    } else {
+        for (; at < count - 1 && offset >= files[at].size; at++)
+            offset -= files[at].size;
+        offset = offset < files[at].size ? offset : files[at].size;
+    }
+    *ret_place = (struct api_log_place){files[at].number, offset, files[count - 1].number};
+    free(files);
+    return 0;
+}

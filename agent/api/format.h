@@ -1,0 +1,107 @@
+/*
+ * Records as Nomad's JSON.  Pure: everything that is said comes in with the call.
+ *
+ * Field names, their order of magnitude and their emptiness follow nomad v1.1.2, package api.  What
+ * this node does not have (deployments, preemption, reschedules) is empty in the way Nomad shows it
+ * empty.
+ */
+#ifndef CAIRN_AGENT_API_FORMAT_H
+#define CAIRN_AGENT_API_FORMAT_H
+
+#include "agent/node.h"
+#include "drivers/drivers.h"
+#include "io/host.h"
+#include "server/alone/alone.h"
+
+#include <jansson.h>
+
+/* --- values --- */
+
+/* TEXT (NULL counts as "") as JSON; bytes that are no UTF-8 become question marks. */
+json_t *api_text(const char *text);
+
+/* Wall clock time as Go prints it: RFC 3339 with nanoseconds, UTC; 0 is Go's zero time. */
+enum { API_TIME_SIZE = 40 };
+void api_time(char to[API_TIME_SIZE], int64_t unix_ns);
+
+json_t *api_pairs(const struct spec_pairs *pairs);
+
+/* --- tasks --- */
+
+json_t *api_format_event(const struct task_event *event);
+json_t *api_format_task_state(const struct task *task);
+
+/* --- allocs --- */
+
+struct api_alloc_view {
+    const char *id;
+    const struct alloc *alloc;
+    const struct task *const *tasks; /* of each member; NULL for volumes and what is lost */
+    const struct alloc_spec *spec;   /* NULL: lost, or not needed */
+    const json_t *job;               /* as it was when the alloc was placed; NULL: from spec */
+    const char *job_type;
+    const char *node_id, *node_name;
+    uint64_t create_index;
+    bool task_states, resources; /* of a list's entry */
+};
+
+/* An entry of a list. */
+json_t *api_format_alloc_stub(const struct api_alloc_view *view);
+
+/* All of it. */
+json_t *api_format_alloc(const struct api_alloc_view *view);
+
+/* --- jobs and evaluations --- */
+
+struct api_job_counts {
+    uint32_t starting, running, complete, failed, queued;
+};
+
+/* The job with what a server adds: Status, Version, indexes. */
+json_t *api_format_job(const struct standalone_job *job, const char *status);
+
+/* A job of which only one alloc's spec is left. */
+json_t *api_format_spec_job(const struct alloc_spec *spec);
+
+/* Entry of a list; SUMMARY (moved) is what api_format_summary made. */
+json_t *api_format_job_stub(const struct standalone_job *job, const char *status, json_t *summary);
+
+/* COUNTS has one entry for each of the job's groups, in their order. */
+json_t *api_format_summary(const struct standalone_job *job, const struct api_job_counts *counts);
+
+json_t *api_format_evaluation(const struct standalone_evaluation *evaluation, int64_t priority);
+
+/* --- the node --- */
+
+struct api_node_view {
+    const struct node *node;
+    const char *http_address;
+    const char *description; /* why it is degraded, or "" */
+    const struct driver_info *drivers;
+    size_t drivers_count;
+    int64_t since_unix_ns;
+    uint64_t index;
+};
+
+json_t *api_format_node_stub(const struct api_node_view *view, bool resources);
+json_t *api_format_node(const struct api_node_view *view);
+
+json_t *api_format_host_stats(const struct host_stats *stats, const struct host_facts *facts,
+                              const char *device, int64_t unix_ns);
+
+/* Usage of one task; sums are made by adding what follows to it. */
+struct api_usage {
+    struct cgroup_stats stats;
+    double cpu_percent;
+    int64_t unix_ns;
+};
+void api_usage_add(struct api_usage *sum, const struct api_usage *part);
+json_t *api_format_usage(const struct api_usage *usage, uint32_t cpu_mhz);
+
+/* --- files --- */
+
+/* MODE as Go's FileMode prints it: "-rw-r--r--", "drwxr-xr-x", "dtrwxrwxrwx". */
+enum { API_MODE_SIZE = 16 };
+void api_mode(char to[API_MODE_SIZE], uint32_t mode);
+
+#endif

@@ -1,0 +1,337 @@
+/*
+ * Jobs, evaluations and the node as Nomad's JSON.
+ *
+ * Follows nomad v1.1.2 api/jobs.go, api/evaluations.go, api/nodes.go.  The command-line tool
+ * follows pointers in these without looking (Resources, Reserved, JobSummary): they are never null.
+ */
+#include "agent/api/format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void set(json_t *object, const char *name, json_t *value)
+{
+    check(json_object_set_new(object, name, value) == 0);
+}
+
+static void set_text(json_t *object, const char *name, const char *text)
+{
+    set(object, name, api_text(text));
+}
+
+static void set_number(json_t *object, const char *name, uint64_t number)
+{
+    set(object, name, json_integer((json_int_t)number));
+}
+
+static void set_null(json_t *object, const char *name)
+{
+    set(object, name, json_null());
+}
+
+/* Field NAME of JOB as it is, or OTHERWISE (moved). */
+static void carry(json_t *to, const json_t *job, const char *name, json_t *otherwise)
+{
+    json_t *value = json_object_get(job, name);
+
+    set(to, name,
+        json_is_null(value) || value == NULL ? json_incref(otherwise) : json_incref(value));
+    json_decref(otherwise);
+}
+
+/* --- jobs --- */
+
+json_t *api_format_job(const struct standalone_job *job, const char *status)
+{
+    json_t *to = json_copy((json_t *)job->job); /* its fields are shared, not changed */
+
+    check(to != NULL);
+    set_text(to, "ID", job->id);
+    set_text(to, "Namespace", job->namespace);
+    carry(to, job->job, "Name", api_text(job->id));
+    carry(to, job->job, "Region", api_text("global"));
+    carry(to, job->job, "Type", api_text("service"));
+    carry(to, job->job, "Priority", json_integer(50));
+    set(to, "Stop", json_boolean(job->stop));
+    set_text(to, "Status", status);
+    set_text(to, "StatusDescription", "");
+    set(to, "Stable", json_false());
+    set_number(to, "Version", job->version);
+    set(to, "SubmitTime", json_integer((json_int_t)job->submit_unix_ns));
+    set_number(to, "CreateIndex", job->create_index);
+    set_number(to, "ModifyIndex", job->modify_index);
+    set_number(to, "JobModifyIndex", job->job_modify_index);
+    return to;
+}
+
+static json_t *format_spec_task(const struct task_spec *task)
+{
+    static const char *const hooks[] = {
+        [LIFECYCLE_PRESTART] = "prestart",
+        [LIFECYCLE_POSTSTART] = "poststart",
+        [LIFECYCLE_POSTSTOP] = "poststop",
+    };
+    json_t *config = json_loads(task->config_json, 0, NULL);
+    json_t *to = json_object();
+
+    set_text(to, "Name", task->name);
+    set_text(to, "Driver", task->driver);
+    set_text(to, "User", task->user);
+    set(to, "Config", config != NULL ? config : json_null());
+    set(to, "Env", api_pairs(&task->env));
+    set(to, "Meta", api_pairs(&task->meta));
+    set(to, "Leader", json_boolean(task->leader));
+    set_text(to, "KillSignal", task->kill_signal);
+    set_number(to, "KillTimeout", task->kill_timeout_ms * 1000000);
+    set_number(to, "ShutdownDelay", task->shutdown_delay_ms * 1000000);
+    set(to, "Resources",
+        json_pack("{s:I, s:I, s:I}", "CPU", (json_int_t)task->resources.cpu_mhz, "MemoryMB",
+                  (json_int_t)task->resources.memory_mb, "MemoryMaxMB",
+                  (json_int_t)task->resources.memory_max_mb));
+    set(to, "LogConfig",
+        json_pack("{s:I, s:I}", "MaxFiles", (json_int_t)task->logs.max_files, "MaxFileSizeMB",
+                  (json_int_t)task->logs.max_file_size_mb));
+    if (task->lifecycle != LIFECYCLE_MAIN)
+        set(to, "Lifecycle",
+            json_pack("{s:s, s:b}", "Hook", hooks[task->lifecycle], "Sidecar", task->sidecar));
+    return to;
+}
+
+json_t *api_format_spec_job(const struct alloc_spec *spec)
+{
+    json_t *tasks = json_array(), *to = json_object();
+
+    for (size_t i = 0; i < spec->tasks_count; i++)
+        check(json_array_append_new(tasks, format_spec_task(&spec->tasks[i])) == 0);
+    set_text(to, "ID", spec->job_id);
+    set_text(to, "Name", spec->job_name);
+    set_text(to, "ParentID", spec->job_parent_id);
+    set_text(to, "Namespace", spec->namespace);
+    set_text(to, "Region", spec->region);
+    set_text(to, "Type", spec->job_type);
+    set_number(to, "Version", spec->job_version);
+    set(to, "Datacenters", json_pack("[o]", api_text(spec->datacenter)));
+    set(to, "TaskGroups",
+        json_pack("[{s:o, s:{s:I}, s:I, s:o}]", "Name", api_text(spec->group), "EphemeralDisk",
+                  "SizeMB", (json_int_t)spec->ephemeral_disk_mb, "ShutdownDelay",
+                  (json_int_t)(spec->group_shutdown_delay_ms * 1000000), "Tasks", tasks));
+    return to;
+}
+
+json_t *api_format_job_stub(const struct standalone_job *job, const char *status, json_t *summary)
+{
+    json_t *to = json_object();
+
+    set_text(to, "ID", job->id);
+    carry(to, job->job, "ParentID", api_text(""));
+    carry(to, job->job, "Name", api_text(job->id));
+    set_text(to, "Namespace", job->namespace);
+    carry(to, job->job, "Datacenters", json_array());
+    carry(to, job->job, "Type", api_text("service"));
+    carry(to, job->job, "Priority", json_integer(50));
+    set(to, "Periodic", json_false());
+    set(to, "ParameterizedJob", json_false());
+    set(to, "Stop", json_boolean(job->stop));
+    set_text(to, "Status", status);
+    set_text(to, "StatusDescription", "");
+    set(to, "JobSummary", summary);
+    set_number(to, "CreateIndex", job->create_index);
+    set_number(to, "ModifyIndex", job->modify_index);
+    set_number(to, "JobModifyIndex", job->job_modify_index);
+    set(to, "SubmitTime", json_integer((json_int_t)job->submit_unix_ns));
+    return to;
+}
+
+json_t *api_format_summary(const struct standalone_job *job, const struct api_job_counts *counts)
+{
+    json_t *groups = json_object(), *group, *to = json_object();
+    size_t at;
+
+    json_array_foreach(json_object_get(job->job, "TaskGroups"), at, group)
+    {
+        const char *name = json_string_value(json_object_get(group, "Name"));
+
+        set(groups, name == NULL ? "" : name,
+            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "Queued", (json_int_t)counts[at].queued,
+                      "Complete", (json_int_t)counts[at].complete, "Failed",
+                      (json_int_t)counts[at].failed, "Running", (json_int_t)counts[at].running,
+                      "Starting", (json_int_t)counts[at].starting, "Lost", (json_int_t)0));
+    }
+    set_text(to, "JobID", job->id);
+    set_text(to, "Namespace", job->namespace);
+    set(to, "Summary", groups);
+    set(to, "Children", json_pack("{s:i, s:i, s:i}", "Pending", 0, "Running", 0, "Dead", 0));
+    set_number(to, "CreateIndex", job->create_index);
+    set_number(to, "ModifyIndex", job->modify_index);
+    return to;
+}
+
+/* --- evaluations --- */
+
+json_t *api_format_evaluation(const struct standalone_evaluation *evaluation, int64_t priority)
+{
+    static const char *const empty[] = {
+        "NodeID", "DeploymentID", "StatusDescription", "NextEval", "PreviousEval", "BlockedEval",
+    };
+    json_t *to = json_object();
+
+    for (size_t i = 0; i < COUNT_OF(empty); i++)
+        set_text(to, empty[i], "");
+    set_text(to, "ID", evaluation->id);
+    set(to, "Priority", json_integer((json_int_t)priority));
+    set_text(to, "Type", evaluation->type);
+    set_text(to, "TriggeredBy", evaluation->triggered_by);
+    set_text(to, "Namespace", evaluation->namespace);
+    set_text(to, "JobID", evaluation->job_id);
+    set_number(to, "JobModifyIndex", evaluation->index);
+    set_text(to, "Status", "complete");
+    set_number(to, "Wait", 0);
+    set_null(to, "FailedTGAllocs");
+    set(to, "QueuedAllocations", json_object());
+    set_number(to, "CreateIndex", evaluation->index);
+    set_number(to, "ModifyIndex", evaluation->index);
+    set(to, "CreateTime", json_integer((json_int_t)evaluation->create_unix_ns));
+    set(to, "ModifyTime", json_integer((json_int_t)evaluation->create_unix_ns));
+    return to;
+}
+
+/* --- the node --- */
+
+static json_t *format_drivers(const struct api_node_view *view)
+{
+    json_t *drivers = json_object();
+    char since[API_TIME_SIZE], attribute[160];
+
+    api_time(since, view->since_unix_ns);
+    for (size_t i = 0; i < view->drivers_count; i++) {
+        const struct driver_info *info = &view->drivers[i];
+        json_t *attributes = json_object();
+
+        (void)text_format(attribute, sizeof(attribute), "driver.%s", info->name); /* it fits */
+        if (info->detected)
+            set_text(attributes, attribute, "true");
+        set(drivers, info->name,
+            json_pack("{s:o, s:b, s:b, s:o, s:s}", "Attributes", attributes, "Detected",
+                      info->detected, "Healthy", info->healthy, "HealthDescription",
+                      api_text(info->description), "UpdateTime", since));
+    }
+    return drivers;
+}
+
+static json_int_t cpu_total(const struct host_facts *facts)
+{
+    return (json_int_t)facts->cpu_cores * facts->cpu_mhz;
+}
+
+static json_t *format_networks(const struct host_facts *facts)
+{
+    return json_pack("[{s:s, s:o, s:s, s:o, s:I}]", "Mode", "host", "Device",
+                     api_text(facts->network_interface), "CIDR", "", "IP",
+                     api_text(facts->ip_address), "MBits", (json_int_t)0);
+}
+
+static json_t *format_node_resources(const struct host_facts *facts)
+{
+    return json_pack(
+        "{s:{s:I, s:I, s:n}, s:{s:I}, s:{s:I}, s:o, s:[]}", "Cpu", "CpuShares", cpu_total(facts),
+        "TotalCpuCores", (json_int_t)facts->cpu_cores, "ReservableCpuCores", "Memory", "MemoryMB",
+        (json_int_t)(facts->memory_bytes >> 20), "Disk", "DiskMB",
+        (json_int_t)(facts->disk_free_bytes >> 20), "Networks", format_networks(facts), "Devices");
+}
+
+static json_t *format_reserved(void)
+{
+    return json_pack("{s:{s:i, s:n}, s:{s:i}, s:{s:i}, s:{s:s}}", "Cpu", "CpuShares", 0,
+                     "ReservedCpuCores", "Memory", "MemoryMB", 0, "Disk", "DiskMB", 0, "Networks",
+                     "ReservedHostPorts", "");
+}
+
+json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
+{
+    const struct node *node = view->node;
+    json_t *to = json_object();
+
+    set_text(to, "ID", node->id);
+    set_text(to, "Address", node->facts.ip_address);
+    set_text(to, "Datacenter", node->known.datacenter);
+    set_text(to, "Name", node->known.name);
+    set_text(to, "NodeClass", node->known.class);
+    set_text(to, "Version", "");
+    for (size_t i = 0; i < node->known.attributes.count; i++) {
+        if (text_equal(node->known.attributes.items[i].key, "nomad.version"))
+            set_text(to, "Version", node->known.attributes.items[i].value);
+    }
+    set(to, "Drain", json_false());
+    set_text(to, "SchedulingEligibility", "eligible");
+    set_text(to, "Status", "ready");
+    set_text(to, "StatusDescription", view->description);
+    set(to, "Drivers", format_drivers(view));
+    set_null(to, "HostVolumes");
+    set_null(to, "LastDrain");
+    set_number(to, "CreateIndex", 1);
+    set_number(to, "ModifyIndex", view->index);
+    if (resources) {
+        set(to, "NodeResources", format_node_resources(&node->facts));
+        set(to, "ReservedResources", format_reserved());
+    }
+    return to;
+}
+
+json_t *api_format_node(const struct api_node_view *view)
+{
+    const struct host_facts *facts = &view->node->facts;
+    json_t *to = api_format_node_stub(view, true);
+
+    (void)json_object_del(to, "Address"); /* was just made; lists have it, the node has not */
+    (void)json_object_del(to, "Version");
+    set_text(to, "HTTPAddr", view->http_address);
+    set(to, "TLSEnabled", json_false());
+    set(to, "Attributes", api_pairs(&view->node->known.attributes));
+    set(to, "Meta", api_pairs(&view->node->known.meta));
+    set(to, "Links", json_object());
+    set(to, "Resources",
+        json_pack("{s:I, s:I, s:I, s:I, s:o}", "CPU", cpu_total(facts), "MemoryMB",
+                  (json_int_t)(facts->memory_bytes >> 20), "DiskMB",
+                  (json_int_t)(facts->disk_free_bytes >> 20), "IOPS", (json_int_t)0, "Networks",
+                  format_networks(facts)));
+    set(to, "Reserved",
+        json_pack("{s:i, s:i, s:i, s:i, s:n}", "CPU", 0, "MemoryMB", 0, "DiskMB", 0, "IOPS", 0,
+                  "Networks"));
+    set_null(to, "DrainStrategy");
+    set(to, "StatusUpdatedAt", json_integer((json_int_t)(view->since_unix_ns / 1000000000)));
+    set(to, "Events", json_array());
+    set(to, "CSIControllerPlugins", json_object());
+    set(to, "CSINodePlugins", json_object());
+    return to;
+}
+
+json_t *api_format_host_stats(const struct host_stats *stats, const struct host_facts *facts,
+                              const char *device, int64_t unix_ns)
+{
+    double disk =
+        stats->disk_size > 0 ? 100.0 * (double)stats->disk_used / (double)stats->disk_size : 0;
+    double inodes =
+        stats->inodes > 0 ? 100.0 * (double)stats->inodes_used / (double)stats->inodes : 0;
+    json_t *to = json_object();
+
+    set(to, "Memory",
+        json_pack("{s:I, s:I, s:I, s:I}", "Total", (json_int_t)stats->memory_total, "Available",
+                  (json_int_t)stats->memory_available, "Used", (json_int_t)stats->memory_used,
+                  "Free", (json_int_t)stats->memory_free));
+    set(to, "CPU",
+        json_pack("[{s:s, s:f, s:f, s:f, s:f}]", "CPU", "all", "User", stats->cpu_user_percent,
+                  "System", stats->cpu_system_percent, "Idle", stats->cpu_idle_percent, "Total",
+                  stats->cpu_total_percent));
+    json_t *space = json_pack(
+        "{s:o, s:s, s:I, s:I, s:I, s:f, s:f}", "Device", api_text(device), "Mountpoint", "", "Size",
+        (json_int_t)stats->disk_size, "Used", (json_int_t)stats->disk_used, "Available",
+        (json_int_t)stats->disk_available, "UsedPercent", disk, "InodesUsedPercent", inodes);
+    set(to, "DiskStats", json_pack("[O]", space));
+    set(to, "AllocDirStats", space);
+    set(to, "DeviceStats", json_array());
+    set_number(to, "Uptime", stats->uptime_s);
+    set(to, "Timestamp", json_integer((json_int_t)unix_ns));
+    set(to, "CPUTicksConsumed",
+        json_real(stats->cpu_total_percent / 100 * (double)cpu_total(facts)));
+    return to;
+}

@@ -1,0 +1,404 @@
+/*
+ * Jobs over HTTP: registering, reading, stopping; job files to JSON.
+ *
+ * The control plane (server/alone/alone.h) decides; here is only what Nomad's routes make of it.
+ * Follows nomad v1.1.2 command/agent/job_endpoint.go.
+ */
+#include "agent/api/format.h"
+#include "agent/api/part.h"
+
+#include "server/alone/alone.h"
+#include "spec/job.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *status_of(struct api *api, const struct standalone_job *job)
+{
+    return standalone_job_status(daemon_standalone(api->daemon), job);
+}
+
+/* The job that the request names, or NULL after refusing the request. */
+static const struct standalone_job *find_job(struct api_request *request)
+{
+    const struct standalone_job *job = standalone_find(daemon_standalone(request->api->daemon),
+                                                       request->namespace, request->argument);
+
+    if (job == NULL)
+        api_refuse(request, 404, "job not found");
+    return job;
+}
+
+/* --- counts --- */
+
+struct count {
+    const struct standalone_job *job;
+    struct api_job_counts *groups;
+};
+
+static bool is_of_job(const struct alloc *alloc, const struct standalone_job *job)
+{
+    return text_equal(alloc->assign.job_id, job->id) &&
+           text_equal(alloc->assign.namespace, job->namespace);
+}
+
+static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct count *count = ctx;
+    const struct alloc *alloc = alloc_of(record);
+    json_t *group;
+    size_t at;
+    (void)id;
+
+    if (!is_of_job(alloc, count->job))
+        return true;
+    json_array_foreach(json_object_get(count->job->job, "TaskGroups"), at, group)
+    {
+        const char *name = json_string_value(json_object_get(group, "Name"));
+
+        if (name == NULL || !text_equal(name, alloc->assign.group))
+            continue;
+        switch ((enum client_status)alloc->client_status) {
+        case CLIENT_PENDING:
+            count->groups[at].starting++;
+            break;
+        case CLIENT_RUNNING:
+            count->groups[at].running++;
+            break;
+        case CLIENT_COMPLETE:
+            count->groups[at].complete++;
+            break;
+        case CLIENT_FAILED:
+            count->groups[at].failed++;
+            break;
+        }
+    }
+    return true;
+}
+
+static json_t *summary_of(struct api *api, const struct standalone_job *job)
+{
+    size_t groups = json_array_size(json_object_get(job->job, "TaskGroups"));
+    struct count count = {.job = job, .groups = calloc(groups + 1, sizeof(*count.groups))};
+
+    check(count.groups != NULL);
+    agent_each(daemon_core(api->daemon), MACHINE_ALLOC, count_alloc, &count);
+    json_t *summary = api_format_summary(job, count.groups);
+    free(count.groups);
+    return summary;
+}
+
+/* --- reading --- */
+
+struct listing {
+    struct api_request *request;
+    struct api_list list;
+};
+
+static bool list_job(void *ctx, const struct standalone_job *job)
+{
+    struct listing *listing = ctx;
+    struct api *api = listing->request->api;
+
+    if (text_starts_with(job->id, listing->request->prefix) &&
+        api_namespace_matches(listing->request, job->namespace))
+        api_list_add(&listing->list,
+                     api_format_job_stub(job, status_of(api, job), summary_of(api, job)));
+    return true;
+}
+
+void api_jobs_list(struct api_request *request)
+{
+    struct listing listing = {.request = request};
+
+    api_list_begin(&listing.list, request);
+    standalone_each(daemon_standalone(request->api->daemon), list_job, &listing);
+    api_list_reply(&listing.list, request);
+}
+
+void api_job_get(struct api_request *request)
+{
+    const struct standalone_job *job = find_job(request);
+
+    if (job != NULL)
+        api_reply(request, api_format_job(job, status_of(request->api, job)));
+}
+
+static bool keep_of_job(void *ctx, const char *id, const struct alloc *alloc)
+{
+    const struct api_request *request = ctx;
+    (void)id;
+
+    return text_equal(alloc->assign.job_id, request->argument) &&
+           api_namespace_matches(request, alloc->assign.namespace);
+}
+
+void api_job_allocations(struct api_request *request)
+{
+    api_reply_allocs(request, API_ALLOC_TASK_STATES, keep_of_job, request);
+}
+
+void api_job_summary(struct api_request *request)
+{
+    const struct standalone_job *job = find_job(request);
+
+    if (job != NULL)
+        api_reply(request, summary_of(request->api, job));
+}
+
+/* Only the present version is kept. */
+void api_job_versions(struct api_request *request)
+{
+    const struct standalone_job *job = find_job(request);
+
+    if (job != NULL)
+        api_reply(request, json_pack("{s:[o], s:n}", "Versions",
+                                     api_format_job(job, status_of(request->api, job)), "Diffs"));
+}
+
+/* Jobs of one node are changed at once: there are no deployments. */
+void api_job_deployment(struct api_request *request)
+{
+    api_reply(request, json_null());
+}
+
+void api_job_deployments(struct api_request *request)
+{
+    api_reply(request, json_array());
+}
+
+void api_job_plan(struct api_request *request)
+{
+    api_refuse(request, 501,
+               "Plans are not available in this release: use job validate, then job run");
+}
+
+/* --- registering --- */
+
+static json_t *make_registered(struct api *api, void *ctx)
+{
+    const struct standalone_evaluation *asked = ctx;
+    struct standalone *standalone = daemon_standalone(api->daemon);
+    const struct standalone_job *job = standalone_find(standalone, asked->namespace, asked->job_id);
+    const struct standalone_evaluation *now = standalone_evaluation(standalone, asked->id);
+    json_int_t index = (json_int_t)(now != NULL ? now->index : api_index(api));
+
+    return json_pack("{s:s, s:I, s:I, s:s, s:I}", "EvalID", asked->id, "EvalCreateIndex", index,
+                     "JobModifyIndex", job != NULL ? (json_int_t)job->job_modify_index : index,
+                     "Warnings", "", "Index", (json_int_t)api_index(api));
+}
+
+static void reply_evaluation(struct api_request *request,
+                             const struct standalone_evaluation *evaluation)
+{
+    struct standalone_evaluation *copy = malloc(sizeof(*copy));
+
+    check(copy != NULL);
+    *copy = *evaluation;
+    daemon_after_commit(request->api->daemon, api_deferred_answer,
+                        api_defer(request, make_registered, copy));
+}
+
+/* True unless the request wants another job to be there than is. */
+static bool index_is_expected(struct api_request *request, const json_t *body, const json_t *job)
+{
+    const char *id = json_string_value(json_object_get(job, "ID"));
+    const char *namespace = json_string_value(json_object_get(job, "Namespace"));
+    json_int_t expected = json_integer_value(json_object_get(body, "JobModifyIndex"));
+
+    if (!json_is_true(json_object_get(body, "EnforceIndex")) || id == NULL)
+        return true;
+    const struct standalone_job *old =
+        standalone_find(daemon_standalone(request->api->daemon),
+                        namespace != NULL && namespace[0] != '\0' ? namespace : "default", id);
+    if (old == NULL && expected == 0)
+        return true;
+    if (old != NULL && expected > 0 && old->job_modify_index == (uint64_t)expected)
+        return true;
+    if (old == NULL)
+        api_refuse(request, 409, "Enforcing job modify index %lld: job does not exist",
+                   (long long)expected);
+    else if (expected == 0)
+        api_refuse(request, 409, "Enforcing job modify index 0: job already exists");
+    else
+        api_refuse(request, 409,
+                   "Enforcing job modify index %lld: job exists with conflicting job modify "
+                   "index: %" PRIu64,
+                   (long long)expected, old->job_modify_index);
+    return false;
+}
+
+static void refuse_problems(struct api_request *request, const json_t *problems,
+                            const struct err *err)
+{
+    size_t size = 256, at;
+    json_t *problem;
+    char *text;
+
+    json_array_foreach(problems, at, problem) size += json_string_length(problem) + 1;
+    text = calloc(1, size);
+    check(text != NULL);
+    json_array_foreach(problems, at, problem)
+    {
+        (void)text_append(text, size, at > 0 ? "\n" : ""); /* there is room for all of them */
+        (void)text_append(text, size, json_string_value(problem));
+    }
+    if (text[0] == '\0')
+        (void)text_copy(text, size, err->text); /* err's text is shorter than size */
+    api_refuse_text(request, api_status_of(request->api, err->code), text);
+    free(text);
+}
+
+static void register_job(struct api_request *request, json_t *body)
+{
+    const json_t *job = json_object_get(body, "Job");
+    struct standalone_evaluation evaluation = {0};
+    struct err err = {0};
+
+    if (!json_is_object(job)) {
+        api_refuse(request, 400, "Job must be specified");
+        return;
+    }
+    if (!index_is_expected(request, body, job))
+        return;
+    json_t *problems = json_array();
+    if (standalone_register(daemon_standalone(request->api->daemon), job, &evaluation, problems,
+                            &err) != 0)
+        refuse_problems(request, problems, &err);
+    else
+        reply_evaluation(request, &evaluation);
+    json_decref(problems);
+}
+
+void api_jobs_register(struct api_request *request)
+{
+    json_t *body = api_body(request, false);
+
+    if (body == NULL)
+        return;
+    register_job(request, body);
+    json_decref(body);
+}
+
+void api_job_update(struct api_request *request)
+{
+    json_t *body = api_body(request, false);
+
+    if (body == NULL)
+        return;
+    const char *id = json_string_value(json_object_get(json_object_get(body, "Job"), "ID"));
+    if (id == NULL || !text_equal(id, request->argument))
+        api_refuse(request, 400, "Job ID does not match name");
+    else
+        register_job(request, body);
+    json_decref(body);
+}
+
+void api_job_delete(struct api_request *request)
+{
+    struct standalone_evaluation evaluation = {0};
+    struct err err = {0};
+    bool purge = false;
+
+    if (!api_query_bool(request, "purge", &purge))
+        return;
+    if (standalone_deregister(daemon_standalone(request->api->daemon), request->namespace,
+                              request->argument, purge, &evaluation, &err) != 0)
+        api_refuse_err(request, &err);
+    else
+        reply_evaluation(request, &evaluation);
+}
+
+/* --- job files --- */
+
+static void refuse_file(struct api_request *request, const struct jobspec_problems *problems)
+{
+    enum { TEXT_SIZE = JOBSPEC_PROBLEMS_MAX * HCL_ERROR_SIZE };
+    char *text = malloc(TEXT_SIZE);
+
+    check(text != NULL);
+    jobspec_problems_text(problems, text, TEXT_SIZE);
+    api_refuse_text(request, 400, text);
+    free(text);
+}
+
+void api_jobs_parse(struct api_request *request)
+{
+    json_t *body = api_body(request, false), *job = NULL;
+    struct jobspec_problems *problems = calloc(1, sizeof(*problems));
+
+    check(problems != NULL);
+    const char *text = json_string_value(json_object_get(body, "JobHCL"));
+    if (body != NULL && text == NULL) {
+        api_refuse(request, 400, "Job spec is empty");
+    } else if (body != NULL) {
+        struct jobspec_source source = {.name = "input.hcl", .text = text, .length = strlen(text)};
+
+        if (jobspec_parse(&source, &job, problems) != 0)
+            refuse_file(request, problems);
+        else
+            api_reply(request, job);
+    }
+    free(problems);
+    json_decref(body);
+}
+
+/* Asks the drivers what they think of each task of JOB; adds to ERRORS. */
+static void validate_drivers(const json_t *job, json_t *errors)
+{
+    struct jobspec_placement placement = {
+        .alloc_id = "00000000-0000-0000-0000-000000000000", .eval_id = "", .datacenter = ""};
+    json_t *group;
+    size_t at, length;
+
+    json_array_foreach(json_object_get(job, "TaskGroups"), at, group)
+    {
+        struct alloc_spec *spec = NULL;
+        struct err err = {0};
+        char *text = NULL;
+
+        placement.group = json_string_value(json_object_get(group, "Name"));
+        if (jobspec_alloc_json(job, &placement, &text, &length, &err) != 0 ||
+            jobspec_decode_alloc(text, length, &spec, &err) != 0) {
+            check(json_array_append_new(errors, api_text(err.text)) == 0);
+            free(text);
+            continue;
+        }
+        for (size_t i = 0; i < spec->tasks_count; i++) {
+            char line[ERR_TEXT_SIZE + 2 * SPEC_NAME_SIZE + 32];
+
+            if (driver_validate(&spec->tasks[i], &err) == 0)
+                continue;
+            (void)text_format(line, sizeof(line), "group \"%s\", task \"%s\": %s", spec->group,
+                              spec->tasks[i].name, err.text); /* it fits */
+            check(json_array_append_new(errors, api_text(line)) == 0);
+        }
+        alloc_spec_free(spec);
+        free(text);
+    }
+}
+
+void api_validate_job(struct api_request *request)
+{
+    json_t *body = api_body(request, false), *job = NULL, *errors = json_array();
+    struct jobspec_problems *problems = calloc(1, sizeof(*problems));
+
+    check(problems != NULL);
+    if (body != NULL) {
+        if (jobspec_from_json("job", body, &job, problems) != 0) {
+            for (size_t i = 0; i < problems->count; i++)
+                check(json_array_append_new(errors, api_text(problems->items[i])) == 0);
+        } else {
+            validate_drivers(job, errors);
+            json_decref(job);
+        }
+        const char *first = json_string_value(json_array_get(errors, 0));
+        api_reply(request,
+                  json_pack("{s:b, s:O, s:s, s:s}", "DriverConfigValidated", 1, "ValidationErrors",
+                            errors, "Error", first != NULL ? first : "", "Warnings", ""));
+    }
+    free(problems);
+    json_decref(errors);
+    json_decref(body);
+}

@@ -1,0 +1,108 @@
+/*
+ * The node over HTTP: the only one there is.  Follows nomad v1.1.2 command/agent/node_endpoint.go.
+ */
+#include "agent/api/format.h"
+#include "agent/api/part.h"
+
+#include "server/alone/alone.h"
+
+#include <string.h>
+
+enum { DRIVERS_MAX = 16 };
+
+/* Where other programs on the network reach this API. */
+static void advertise(struct api *api, char to[API_ADDRESS_SIZE])
+{
+    const char *bound = daemon_config(api->daemon)->bind_address;
+    const char *port = strrchr(api->address, ':');
+
+    if (text_equal(bound, "0.0.0.0") || text_equal(bound, "::"))
+        (void)text_format(to, API_ADDRESS_SIZE, "%s%s", daemon_node(api->daemon)->facts.ip_address,
+                          port); /* it fits */
+    else
+        (void)text_copy(to, API_ADDRESS_SIZE, api->address); /* of that size */
+}
+
+static json_t *format(struct api *api, bool whole, bool resources)
+{
+    struct driver_info drivers[DRIVERS_MAX];
+    char address[API_ADDRESS_SIZE];
+    const char *degraded = daemon_degraded(api->daemon);
+    struct api_node_view view = {
+        .node = daemon_node(api->daemon),
+        .http_address = address,
+        .description = degraded != NULL ? degraded : "",
+        .drivers = drivers,
+        .drivers_count = drivers_list(daemon_drivers(api->daemon), drivers, COUNT_OF(drivers)),
+        .since_unix_ns = api->started_unix_ns,
+        .index = 1,
+    };
+
+    if (view.drivers_count > COUNT_OF(drivers))
+        view.drivers_count = COUNT_OF(drivers);
+    advertise(api, address);
+    return whole ? api_format_node(&view) : api_format_node_stub(&view, resources);
+}
+
+void api_nodes_list(struct api_request *request)
+{
+    bool resources = false;
+    json_t *list;
+
+    if (!api_query_bool(request, "resources", &resources))
+        return;
+    list = json_array();
+    if (text_starts_with(daemon_node(request->api->daemon)->id, request->prefix))
+        check(json_array_append_new(list, format(request->api, false, resources)) == 0);
+    api_reply(request, list);
+}
+
+/* True if the request is about this node; else it is refused. */
+static bool is_this_node(struct api_request *request, const char *id)
+{
+    if (text_equal(id, daemon_node(request->api->daemon)->id))
+        return true;
+    api_refuse(request, 404, "node not found");
+    return false;
+}
+
+void api_node_get(struct api_request *request)
+{
+    if (is_this_node(request, request->argument))
+        api_reply(request, format(request->api, true, true));
+}
+
+static bool keep_all(void *ctx, const char *id, const struct alloc *alloc)
+{
+    (void)ctx;
+    (void)id;
+    (void)alloc;
+    return true;
+}
+
+void api_node_allocations(struct api_request *request)
+{
+    if (is_this_node(request, request->argument))
+        api_reply_allocs(request, API_ALLOC_FULL, keep_all, NULL);
+}
+
+void api_client_stats(struct api_request *request)
+{
+    struct api *api = request->api;
+    const struct node *node = daemon_node(api->daemon);
+    const char *asked = http_query(request->exchange, "node_id"), *device = "";
+    struct host_stats stats;
+    struct err err = {0};
+
+    if (asked != NULL && asked[0] != '\0' && !is_this_node(request, asked))
+        return;
+    if (host_read_stats(daemon_config(api->daemon)->data_dir, &stats, &err) != 0) {
+        api_refuse_err(request, &err);
+        return;
+    }
+    for (size_t i = 0; i < node->known.attributes.count; i++) {
+        if (text_equal(node->known.attributes.items[i].key, "unique.storage.volume"))
+            device = node->known.attributes.items[i].value;
+    }
+    api_reply(request, api_format_host_stats(&stats, &node->facts, device, loop_now_unix_ns()));
+}

@@ -1,0 +1,203 @@
+/*
+ * Inside agent/api*.c only: one request, how it is answered, and what they share.
+ *
+ * A handler answers its request exactly once, before it returns (api_reply_*, api_refuse) or later:
+ * then it has taken the exchange over (api_defer, or a stream of its own).
+ */
+#ifndef CAIRN_AGENT_API_PART_H
+#define CAIRN_AGENT_API_PART_H
+
+#include "agent/api/api.h"
+#include "agent/api/files.h"
+#include "io/http.h"
+
+#include <jansson.h>
+
+enum {
+    API_BODY_MAX = 8 << 20,
+    API_CONNECTIONS_MAX = 256,
+    API_PARKED_MAX = 128,             /* blocking queries that wait at once */
+    API_STREAMS_MAX = 64,             /* files, logs and monitors together */
+    API_STREAM_QUEUE_MAX = 128 << 10, /* bytes a reader may lag behind */
+    API_ARGUMENT_SIZE = 1024,
+    API_ADDRESS_SIZE = 80,
+};
+
+struct api {
+    struct daemon *daemon;
+    struct http_server *server;
+    char address[API_ADDRESS_SIZE];
+    int64_t started_unix_ns;
+    struct api_parked *parked; /* blocking queries */
+    size_t parked_count;
+    struct api_deferred *deferred; /* answers that wait for the daemon */
+    size_t streams_count;
+    struct api_monitor *monitors;
+};
+
+struct api_request {
+    struct api *api;
+    struct http_exchange *exchange;
+    const char *argument;  /* what * in the route's path stood for, or "" */
+    const char *namespace; /* "default" unless given; "*": all */
+    const char *prefix;    /* "" unless given */
+};
+
+typedef void api_handler(struct api_request *request);
+
+/* PUT is POST, too. */
+enum api_method { API_GET = 1, API_PUT = 2, API_DELETE = 4, API_ANY = 7 };
+enum { API_BLOCKING = 1 }; /* the route honours index and wait */
+
+struct api_route {
+    const char *path; /* with at most one *, which stands for at least one byte */
+    uint8_t methods, flags;
+    api_handler *handle;
+};
+
+extern const struct api_route api_routes[];
+extern const size_t api_routes_count;
+
+/* The route for PATH, or NULL; RET_ARGUMENT is what * stands for. */
+const struct api_route *api_find_route(const char *path, char ret_argument[API_ARGUMENT_SIZE]);
+
+/* --- what a request says --- */
+
+bool api_wants_pretty(const struct http_exchange *exchange);
+
+/* The boolean NAME of the query into RET_VALUE, which keeps its value if there is none; a request
+ * with something else is refused and false returned. */
+bool api_query_bool(struct api_request *request, const char *name, bool *ret_value);
+bool api_query_number(struct api_request *request, const char *name, int64_t *ret_value);
+
+/* The body as JSON object, a new reference; NULL after refusing the request.  With MAY_BE_EMPTY no
+ * body is an empty object. */
+json_t *api_body(struct api_request *request, bool may_be_empty);
+
+bool api_namespace_matches(const struct api_request *request, const char *namespace);
+
+/* --- answers --- */
+
+/* The daemon's index, but never 0, which to a client means that it knows none. */
+uint64_t api_index(const struct api *api);
+
+/* 200 with BODY (moved) as JSON. */
+void api_reply(struct api_request *request, json_t *body);
+
+/* 200 with an empty body. */
+void api_reply_nothing(struct api_request *request);
+
+/* A list that is written piece by piece, so that it is never a whole tree in memory. */
+struct api_list {
+    char *bytes;
+    size_t used, size;
+    bool pretty;
+};
+
+void api_list_begin(struct api_list *list, const struct api_request *request);
+void api_list_add(struct api_list *list, json_t *item); /* moved */
+void api_list_reply(struct api_list *list, struct api_request *request);
+
+/* STATUS with one line of text. */
+void api_refuse(struct api_request *request, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same for text of any length. */
+void api_refuse_text(struct api_request *request, int status, const char *text);
+
+/* The status that says what ERR says; and the answer made of both. */
+int api_status_of(const struct api *api, int code);
+void api_refuse_err(struct api_request *request, const struct err *err);
+
+/* --- answering later --- */
+
+/* A request whose answer waits for the daemon. */
+struct api_deferred {
+    struct api *api;
+    struct http_exchange *exchange;
+    bool pretty;
+    size_t waiting; /* answers of the daemon still to come */
+    struct err err; /* the first that was a refusal */
+    /* Makes the body once it is true; NULL: an empty one.  CTX is freed afterwards. */
+    json_t *(*make)(struct api *api, void *ctx);
+    void *ctx;
+    struct api_deferred *next, **link;
+};
+
+/* Takes the exchange of REQUEST over; MAKE may be NULL, CTX is moved (free). */
+struct api_deferred *api_defer(struct api_request *request,
+                               json_t *(*make)(struct api *api, void *ctx), void *ctx);
+
+/* A daemon_answer with a struct api_deferred as CTX: the last one answers the request. */
+void api_deferred_answer(void *ctx, int code, const struct err *err);
+
+/* Forgets those that still wait; nobody is there to be answered. */
+void api_deferred_close(struct api *api);
+
+/* The body {"Index": n} of writes without another result. */
+json_t *api_make_index(struct api *api, void *ctx);
+
+/* --- allocs, common to several files --- */
+
+/* The alloc that the request's argument names, or NULL after refusing the request. */
+const struct alloc *api_alloc_of(struct api_request *request, const char *id,
+                                 struct machine_id *ret_id);
+
+/* ID's alloc as JSON, all of it or as a list shows it; NULL if there is no such alloc. */
+enum { API_ALLOC_FULL = 1, API_ALLOC_TASK_STATES = 2, API_ALLOC_RESOURCES = 4 };
+json_t *api_alloc_json(struct api *api, const char *id, unsigned parts);
+
+/* Answers with the allocs for which KEEP(ctx, record) holds, newest first. */
+void api_reply_allocs(struct api_request *request, unsigned parts,
+                      bool (*keep)(void *ctx, const char *id, const struct alloc *alloc),
+                      void *ctx);
+
+/* --- streams --- */
+
+/* Counts a stream; false, and the request refused, if there are too many. */
+bool api_stream_take(struct api_request *request);
+void api_stream_give(struct api *api);
+
+/* What to read, and how. */
+struct api_reading {
+    char root[API_ROOT_SIZE], path[API_PATH_SIZE];
+    char task[SPEC_NAME_SIZE], type[8]; /* a log; task is empty for other files */
+    bool plain, follow, from_end;
+    int64_t offset; /* from the origin, not negative */
+    int64_t left;   /* bytes wanted, -1: all */
+};
+
+/* Answers REQUEST with what READING says; takes it over. */
+void api_stream_start(struct api_request *request, const struct api_reading *reading);
+
+/* Refuses a path: what is forbidden with 403, the rest by its error. */
+void api_refuse_file(struct api *api, struct http_exchange *exchange, const struct err *err);
+
+/* Writes one frame {"Offset","Data","File","FileEvent"} and returns the bytes that wait. */
+struct api_frame {
+    int64_t offset;
+    const char *file, *event; /* or NULL */
+    const void *data;
+    size_t length;
+};
+json_t *api_format_frame(const struct api_frame *frame);
+size_t api_frame_write(struct http_exchange *exchange, const struct api_frame *frame);
+
+void api_monitors_close(struct api *api);
+
+/* --- handlers, by file --- */
+
+api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_job_delete,
+    api_job_allocations, api_job_evaluations, api_job_summary, api_job_versions, api_job_deployment,
+    api_job_deployments, api_job_plan, api_job_update, api_validate_job;
+api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_restart,
+    api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
+api_handler api_evals_list, api_eval_get, api_eval_allocations, api_empty_list, api_deployment_get,
+    api_search, api_unavailable;
+api_handler api_nodes_list, api_node_get, api_node_allocations, api_client_stats;
+api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
+api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,
+    api_agent_monitor, api_status_leader, api_status_peers, api_regions, api_namespaces,
+    api_namespace_get, api_metrics;
+
+#endif

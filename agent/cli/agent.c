@@ -1,0 +1,211 @@
+/* cairn agent, version, monitor, system gc: the agent itself. */
+#include "agent/cli/cli.h"
+
+#include "agent/config.h"
+#include "agent/daemon.h"
+#include "agent/version.h"
+#include "io/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- agent --- */
+
+static const struct cli_flag agent_flags[] = {
+    {"config", FLAG_TEXT, "PATH", "a file, or a directory of *.hcl and *.json; may be repeated"},
+    {"data-dir", FLAG_TEXT, "DIR", "where everything is kept; required here or in a file"},
+    {"alloc-dir", FLAG_TEXT, "DIR", "directories of allocs; default <data-dir>/alloc"},
+    {"state-dir", FLAG_TEXT, "DIR", "journal and shims; default <data-dir>/client"},
+    {"bind", FLAG_TEXT, "ADDRESS", "numeric address to listen on; default 127.0.0.1"},
+    {"http-port", FLAG_NUMBER, "PORT", "default 4646; 0: any free one, which the log names"},
+    {"node", FLAG_TEXT, "NAME", "the node's name; default: the host's"},
+    {"region", FLAG_TEXT, "NAME", "default global"},
+    {"dc", FLAG_TEXT, "NAME", "datacenter; default dc1"},
+    {"node-class", FLAG_TEXT, "NAME", "for constraints of jobs"},
+    {"log-level", FLAG_TEXT, "LEVEL", "ERROR, WARN, INFO, DEBUG or TRACE; default INFO"},
+    {"log-file", FLAG_TEXT, "PATH", "default: standard error"},
+    {"log-json", FLAG_SWITCH, NULL, "one JSON object a line"},
+    {"shim", FLAG_TEXT, "PATH", "the cairn-shim program; default: beside this one"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+struct override {
+    const char *flag;
+    size_t offset, size;
+};
+
+#define OVERRIDE(flag, member)                                                                     \
+    {                                                                                              \
+        flag, offsetof(struct config, member), sizeof(((struct config *)NULL)->member)             \
+    }
+
+static const struct override overrides[] = {
+    OVERRIDE("data-dir", data_dir),   OVERRIDE("alloc-dir", alloc_dir),
+    OVERRIDE("state-dir", state_dir), OVERRIDE("bind", bind_address),
+    OVERRIDE("node", name),           OVERRIDE("region", region),
+    OVERRIDE("dc", datacenter),       OVERRIDE("node-class", node_class),
+    OVERRIDE("log-level", log_level), OVERRIDE("log-file", log_file),
+    OVERRIDE("shim", shim_path),
+};
+
+/* Flags win over files. */
+static int apply_flags(const struct cli *cli, struct config *config)
+{
+    int64_t port = config->http_port;
+
+    for (size_t i = 0; i < COUNT_OF(overrides); i++) {
+        const char *text = cli_text(cli, overrides[i].flag, NULL);
+
+        if (text != NULL &&
+            !text_copy((char *)config + overrides[i].offset, overrides[i].size, text))
+            return cli_fail(CLI_USAGE, "-%s is longer than %zu bytes", overrides[i].flag,
+                            overrides[i].size - 1);
+    }
+    if (cli_number(cli, "http-port", &port) != 0)
+        return CLI_USAGE;
+    if (port > UINT16_MAX)
+        return cli_fail(CLI_USAGE, "-http-port %lld is no port", (long long)port);
+    config->http_port = (uint16_t)port;
+    config->log_json |= cli_switch(cli, "log-json");
+    return 0;
+}
+
+static int read_config(const struct cli *cli, struct config *config)
+{
+    struct err err = {0};
+    const char *path;
+
+    for (size_t i = 0; (path = cli_text_again(cli, "config", i)) != NULL; i++) {
+        if (config_read(config, path, &err) != 0)
+            return cli_fail(CLI_FAILED, "%s", err.text);
+    }
+    int status = apply_flags(cli, config);
+    if (status == 0 && config_finish(config, &err) != 0)
+        status = cli_fail(CLI_FAILED, "%s", err.text);
+    return status;
+}
+
+static int start_log(const struct config *config)
+{
+    enum log_level level = LOG_INFO;
+
+    (void)log_level_from_text(config->log_level,
+                              &level); /* config_finish has seen that it is one */
+    int number =
+        log_init(level, config->log_file[0] != '\0' ? config->log_file : NULL, config->log_json);
+    return number == 0 ? 0
+                       : cli_fail(CLI_FAILED, "cannot write the log to %s: %s", config->log_file,
+                                  strerror(-number));
+}
+
+static int run_agent(struct cli *cli)
+{
+    struct config *config = malloc(sizeof(*config)); /* it holds several paths */
+    int status;
+
+    check(config != NULL);
+    config_defaults(config);
+    status = read_config(cli, config);
+    if (status == 0)
+        status = start_log(config);
+    if (status == 0)
+        status = daemon_run(config);
+    config_free(config);
+    free(config);
+    return status;
+}
+
+const struct cli_verb cli_agent = {
+    .group = "",
+    .name = "agent",
+    .arguments = "",
+    .is_local = true,
+    .summary = "Run the agent of this node in the foreground",
+    .help = "  Without servers the node is its own control plane: submit jobs with\n"
+            "  `cairn job run`. SIGTERM and SIGINT end the agent, not what it runs: the next\n"
+            "  agent on the same directory finds every task again.\n\n"
+            "  Start one with everything in a directory of its own:\n\n"
+            "    $ cairn agent -data-dir /var/lib/cairn\n\n"
+            "  With configuration files, the later one winning, and one value by flag:\n\n"
+            "    $ cairn agent -config /etc/cairn.d -log-level DEBUG",
+    .flags = agent_flags,
+    .run = run_agent,
+};
+
+/* --- version --- */
+
+static int run_version(struct cli *cli)
+{
+    (void)cli;
+    (void)puts("cairn " CAIRN_VERSION);
+    return CLI_OK;
+}
+
+const struct cli_verb cli_version = {
+    .group = "",
+    .name = "version",
+    .arguments = "",
+    .is_local = true,
+    .summary = "Print the version",
+    .help = "",
+    .run = run_version,
+};
+
+/* --- system gc --- */
+
+static int run_system_gc(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+    json_t *answer;
+    int status = cli_put(cli, cli_path(cli, path, "/v1/system/gc"), NULL, &answer);
+
+    if (status == 0)
+        json_decref(answer);
+    return status;
+}
+
+const struct cli_verb cli_system_gc = {
+    .group = "system",
+    .name = "gc",
+    .arguments = "",
+    .summary = "Remove allocs that have ended, and stopped jobs without any",
+    .help = "  The agent does this by itself when too many have gathered\n"
+            "  (client.gc_max_allocs); this does it now.\n\n"
+            "    $ cairn system gc",
+    .run = run_system_gc,
+};
+
+/* --- monitor --- */
+
+static const struct cli_flag monitor_flags[] = {
+    {"log-level", FLAG_TEXT, "LEVEL", "ERROR, WARN, INFO, DEBUG or TRACE; default INFO"},
+    {"log-json", FLAG_SWITCH, NULL, "one JSON object a line"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static bool print_bytes(void *ctx, const char *bytes, size_t length)
+{
+    (void)ctx;
+    return fwrite(bytes, 1, length, stdout) == length && fflush(stdout) == 0;
+}
+
+static int run_monitor(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+
+    return cli_stream(cli,
+                      cli_path(cli, path, "/v1/agent/monitor?plain=true&log_level=%s&log_json=%s",
+                               cli_text(cli, "log-level", "INFO"),
+                               cli_switch(cli, "log-json") ? "true" : "false"),
+                      print_bytes, NULL);
+}
+
+const struct cli_verb cli_monitor = {
+    .group = "",
+    .name = "monitor",
+    .arguments = "",
+    .summary = "Follow the log of the agent",
+    .help = "    $ cairn monitor -log-level DEBUG",
+    .flags = monitor_flags,
+    .run = run_monitor,
+};

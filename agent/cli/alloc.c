@@ -1,0 +1,391 @@
+/* cairn alloc: status, restart, signal, stop, fs. */
+#include "agent/cli/cli.h"
+
+#include "io/loop.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- status --- */
+
+static const struct cli_flag status_flags[] = {
+    {"verbose", FLAG_SWITCH, NULL, "whole ids and exact times"},
+    {"short", FLAG_SWITCH, NULL, "tasks in one line each, without events and usage"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+/* A task's role in its group, from the job: " (prestart sidecar)", or "". */
+static const char *role_of(const json_t *alloc, const char *name)
+{
+    json_t *group, *task;
+    size_t at, inner;
+
+    json_array_foreach(json_object_get(json_object_get(alloc, "Job"), "TaskGroups"), at, group)
+    {
+        if (!text_equal(cli_value(group, "Name"), cli_value(alloc, "TaskGroup")))
+            continue;
+        json_array_foreach(json_object_get(group, "Tasks"), inner, task)
+        {
+            const json_t *lifecycle = json_object_get(task, "Lifecycle");
+            const char *hook = cli_value(lifecycle, "Hook");
+
+            if (text_equal(cli_value(task, "Name"), name) && hook[0] != '\0')
+                return cli_format(" (%s%s)", hook,
+                                  json_is_true(json_object_get(lifecycle, "Sidecar")) ? " sidecar"
+                                                                                      : "");
+        }
+    }
+    return "";
+}
+
+static void print_usage(const json_t *alloc, const json_t *stats, const char *name)
+{
+    const json_t *wanted = json_object_get(json_object_get(alloc, "TaskResources"), name);
+    const json_t *used =
+        json_object_get(json_object_get(json_object_get(stats, "Tasks"), name), "ResourceUsage");
+    const json_t *cpu = json_object_get(used, "CpuStats");
+    const json_t *memory = json_object_get(used, "MemoryStats");
+    struct cli_table table = {0};
+
+    if (wanted == NULL)
+        return;
+    (void)puts("Task Resources:");
+    cli_row(&table, "CPU", "Memory");
+    uint64_t megabytes = (uint64_t)json_integer_value(json_object_get(wanted, "MemoryMB"));
+    if (used == NULL)
+        cli_row(&table, cli_format("%s MHz", cli_value(wanted, "CPU")), cli_bytes(megabytes << 20));
+    else
+        cli_row(&table,
+                cli_format("%.0f/%s MHz", json_number_value(json_object_get(cpu, "TotalTicks")),
+                           cli_value(wanted, "CPU")),
+                cli_format("%s/%s",
+                           cli_bytes((uint64_t)json_integer_value(json_object_get(memory, "RSS"))),
+                           cli_bytes(megabytes << 20)));
+    cli_table_print(&table, stdout);
+    (void)puts("");
+}
+
+/* The API's times of tasks are texts; the zero time means "not yet". */
+static const char *task_time(const json_t *state, const char *name)
+{
+    const char *text = cli_value(state, name);
+
+    return text[0] == '\0' || text_starts_with(text, "0001-") ? "N/A" : text;
+}
+
+static void print_events(const json_t *state)
+{
+    const json_t *events = json_object_get(state, "Events");
+    struct cli_table table = {0};
+
+    (void)puts("Task Events:");
+    cli_row(&table, "Started At", task_time(state, "StartedAt"));
+    cli_row(&table, "Finished At", task_time(state, "FinishedAt"));
+    cli_row(&table, "Total Restarts", cli_value(state, "Restarts"));
+    cli_row(&table, "Last Restart", task_time(state, "LastRestart"));
+    cli_table_print_pairs(&table, stdout);
+    (void)puts("\nRecent Events:");
+    cli_row(&table, "Time", "Type", "Description");
+    for (size_t at = json_array_size(events); at > 0; at--) {
+        const json_t *event = json_array_get(events, at - 1);
+
+        cli_row(&table, cli_time(json_integer_value(json_object_get(event, "Time"))),
+                cli_value(event, "Type"), cli_value(event, "DisplayMessage"));
+    }
+    cli_table_print(&table, stdout);
+}
+
+static void print_alloc(const struct cli *cli, const json_t *alloc)
+{
+    struct cli_table table = {0};
+    int64_t now = loop_now_unix_ns();
+    int64_t created = json_integer_value(json_object_get(alloc, "CreateTime"));
+    int64_t modified = json_integer_value(json_object_get(alloc, "ModifyTime"));
+    bool verbose = cli_switch(cli, "verbose");
+
+    cli_row(&table, "ID", cli_value(alloc, "ID"));
+    cli_row(&table, "Eval ID", cli_short(cli, cli_value(alloc, "EvalID")));
+    cli_row(&table, "Name", cli_value(alloc, "Name"));
+    cli_row(&table, "Node ID", cli_short(cli, cli_value(alloc, "NodeID")));
+    cli_row(&table, "Node Name", cli_value(alloc, "NodeName"));
+    cli_row(&table, "Job ID", cli_value(alloc, "JobID"));
+    cli_row(&table, "Job Version", cli_value(json_object_get(alloc, "Job"), "Version"));
+    cli_row(&table, "Client Status", cli_value(alloc, "ClientStatus"));
+    cli_row(&table, "Client Description", cli_value(alloc, "ClientDescription"));
+    cli_row(&table, "Desired Status", cli_value(alloc, "DesiredStatus"));
+    cli_row(&table, "Desired Description", cli_value(alloc, "DesiredDescription"));
+    cli_row(&table, "Created", verbose ? cli_time(created) : cli_ago(created, now));
+    cli_row(&table, "Modified", verbose ? cli_time(modified) : cli_ago(modified, now));
+    cli_table_print_pairs(&table, stdout);
+}
+
+static void print_tasks_short(const struct cli *cli, const json_t *alloc)
+{
+    struct cli_table table = {0};
+    const char *name;
+    json_t *state;
+
+    cli_heading(cli, "Tasks");
+    cli_row(&table, "Name", "State", "Last Event", "Time");
+    json_object_foreach(json_object_get(alloc, "TaskStates"), name, state)
+    {
+        const json_t *events = json_object_get(state, "Events");
+        const json_t *last = json_array_get(events, json_array_size(events) - 1);
+
+        cli_row(&table, name, cli_value(state, "State"), cli_value(last, "Type"),
+                cli_time(json_integer_value(json_object_get(last, "Time"))));
+    }
+    cli_table_print(&table, stdout);
+}
+
+int cli_show_alloc(struct cli *cli, const json_t *alloc)
+{
+    char path[CLI_URL_SIZE];
+    json_t *stats = NULL, *state;
+    const char *name;
+    int status = 0;
+
+    print_alloc(cli, alloc);
+    if (text_equal(cli_value(alloc, "ClientStatus"), "running"))
+        status = cli_get(
+            cli, cli_path(cli, path, "/v1/client/allocation/%s/stats", cli_value(alloc, "ID")),
+            &stats, NULL);
+    json_object_foreach(json_object_get(alloc, "TaskStates"), name, state)
+    {
+        cli_heading(cli, cli_format("Task \"%s\"%s is \"%s\"", name, role_of(alloc, name),
+                                    cli_value(state, "State")));
+        print_usage(alloc, stats, name);
+        print_events(state);
+    }
+    json_decref(stats);
+    return status;
+}
+
+static int run_status(struct cli *cli)
+{
+    json_t *alloc;
+    int status = cli_find_alloc(cli, cli_argument(cli, 0), &alloc);
+
+    if (status != 0)
+        return status;
+    if (cli->json) {
+        cli_print_json(alloc);
+    } else if (cli_switch(cli, "short")) {
+        print_alloc(cli, alloc);
+        print_tasks_short(cli, alloc);
+    } else {
+        status = cli_show_alloc(cli, alloc);
+    }
+    json_decref(alloc);
+    return status;
+}
+
+const struct cli_verb cli_alloc_status = {
+    .group = "alloc",
+    .name = "status",
+    .arguments = "ID",
+    .min = 1,
+    .max = 1,
+    .summary = "Show an alloc with its tasks, what they use and what became of them",
+    .help = "  The beginning of an id is enough.\n\n"
+            "    $ cairn alloc status 3f2a91c4",
+    .flags = status_flags,
+    .run = run_status,
+};
+
+/* --- restart, signal, stop --- */
+
+/* PUT BODY (moved) to PATH_FORMAT of the alloc that the first argument names. */
+static int put_alloc(struct cli *cli, const char *path_format, json_t *body)
+{
+    char path[CLI_URL_SIZE];
+    json_t *alloc, *answer;
+    int status = cli_find_alloc(cli, cli_argument(cli, 0), &alloc);
+
+    check(body != NULL);
+    if (status == 0) {
+        status =
+            cli_put(cli, cli_path(cli, path, path_format, cli_value(alloc, "ID")), body, &answer);
+        json_decref(alloc);
+    }
+    if (status == 0) {
+        if (cli->json)
+            cli_print_json(answer);
+        json_decref(answer);
+    }
+    json_decref(body);
+    return status;
+}
+
+static const char *task_argument(const struct cli *cli)
+{
+    const char *task = cli_argument(cli, 1);
+
+    return task != NULL ? task : "";
+}
+
+static int run_restart(struct cli *cli)
+{
+    return put_alloc(cli, "/v1/client/allocation/%s/restart",
+                     json_pack("{s:s}", "TaskName", task_argument(cli)));
+}
+
+const struct cli_verb cli_alloc_restart = {
+    .group = "alloc",
+    .name = "restart",
+    .arguments = "ID [TASK]",
+    .min = 1,
+    .max = 2,
+    .summary = "Restart the running tasks of an alloc, or one of them",
+    .help = "  The alloc stays where and what it is; the restart policy does not count it.\n\n"
+            "    $ cairn alloc restart 3f2a91c4 web",
+    .run = run_restart,
+};
+
+static const struct cli_flag signal_flags[] = {
+    {"s", FLAG_TEXT, "SIGNAL", "default SIGKILL"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static int run_signal(struct cli *cli)
+{
+    return put_alloc(cli, "/v1/client/allocation/%s/signal",
+                     json_pack("{s:s, s:s}", "Task", task_argument(cli), "Signal",
+                               cli_text(cli, "s", "SIGKILL")));
+}
+
+const struct cli_verb cli_alloc_signal = {
+    .group = "alloc",
+    .name = "signal",
+    .arguments = "ID [TASK]",
+    .min = 1,
+    .max = 2,
+    .summary = "Send a signal to the running tasks of an alloc, or to one of them",
+    .help = "    $ cairn alloc signal -s SIGHUP 3f2a91c4 web",
+    .flags = signal_flags,
+    .run = run_signal,
+};
+
+static int run_stop(struct cli *cli)
+{
+    return put_alloc(cli, "/v1/allocation/%s/stop", json_object());
+}
+
+const struct cli_verb cli_alloc_stop = {
+    .group = "alloc",
+    .name = "stop",
+    .arguments = "ID",
+    .min = 1,
+    .max = 1,
+    .summary = "Stop one alloc",
+    .help = "  To stop all of a job use: cairn job stop\n\n"
+            "    $ cairn alloc stop 3f2a91c4",
+    .run = run_stop,
+};
+
+/* --- fs --- */
+
+static const struct cli_flag fs_flags[] = {
+    {"stat", FLAG_SWITCH, NULL, "show what a file is, not what is in it"},
+    {"H", FLAG_SWITCH, NULL, "sizes in KiB, MiB and so on"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static void add_info(const struct cli *cli, struct cli_table *table, const json_t *info)
+{
+    uint64_t size = (uint64_t)json_integer_value(json_object_get(info, "Size"));
+    bool directory = json_is_true(json_object_get(info, "IsDir"));
+
+    cli_row(table, cli_value(info, "FileMode"),
+            cli_switch(cli, "H") ? cli_bytes(size) : cli_format("%" PRIu64, size),
+            cli_value(info, "ModTime"),
+            cli_format("%s%s", cli_value(info, "Name"), directory ? "/" : ""));
+}
+
+static int list_directory(struct cli *cli, const char *id, const char *path)
+{
+    char url[CLI_URL_SIZE];
+    struct cli_table table = {0};
+    json_t *infos, *info;
+    size_t at;
+
+    int status =
+        cli_get(cli, cli_path(cli, url, "/v1/client/fs/ls/%s?path=%s", id, path), &infos, NULL);
+    if (status != 0)
+        return status;
+    if (cli->json) {
+        cli_print_json(infos);
+    } else {
+        cli_row(&table, "Mode", "Size", "Modified Time", "Name");
+        json_array_foreach(infos, at, info)
+        {
+            add_info(cli, &table, info);
+        }
+        cli_table_print(&table, stdout);
+    }
+    json_decref(infos);
+    return CLI_OK;
+}
+
+static bool print_bytes(void *ctx, const char *bytes, size_t length)
+{
+    (void)ctx;
+    return fwrite(bytes, 1, length, stdout) == length;
+}
+
+static int show_path(struct cli *cli, const char *id, const char *path)
+{
+    char url[CLI_URL_SIZE];
+    struct cli_table table = {0};
+    json_t *info;
+
+    int status =
+        cli_get(cli, cli_path(cli, url, "/v1/client/fs/stat/%s?path=%s", id, path), &info, NULL);
+    if (status != 0)
+        return status;
+    bool directory = json_is_true(json_object_get(info, "IsDir"));
+    if (cli_switch(cli, "stat") && cli->json) {
+        cli_print_json(info);
+    } else if (cli_switch(cli, "stat")) {
+        cli_row(&table, "Mode", "Size", "Modified Time", "Name");
+        add_info(cli, &table, info);
+        cli_table_print(&table, stdout);
+    } else if (directory) {
+        status = list_directory(cli, id, path);
+    } else {
+        status = cli_stream(cli, cli_path(cli, url, "/v1/client/fs/cat/%s?path=%s", id, path),
+                            print_bytes, NULL);
+    }
+    json_decref(info);
+    return status;
+}
+
+static int run_fs(struct cli *cli)
+{
+    const char *path = cli_argument(cli, 1);
+    json_t *alloc;
+    int status = cli_find_alloc(cli, cli_argument(cli, 0), &alloc);
+
+    if (status != 0)
+        return status;
+    status = show_path(cli, cli_value(alloc, "ID"), path != NULL ? path : "/");
+    json_decref(alloc);
+    return status;
+}
+
+const struct cli_verb cli_alloc_fs = {
+    .group = "alloc",
+    .name = "fs",
+    .arguments = "ID [PATH]",
+    .min = 1,
+    .max = 2,
+    .summary = "List a directory of an alloc, or print a file",
+    .help = "  Paths begin at the alloc's directory. What is in a task's secrets directory is\n"
+            "  listed, but never printed.\n\n"
+            "    $ cairn alloc fs 3f2a91c4\n"
+            "    $ cairn alloc fs 3f2a91c4 alloc/logs/web.stdout.0\n"
+            "    $ cairn alloc fs -stat 3f2a91c4 web/local/config",
+    .flags = fs_flags,
+    .run = run_fs,
+};

@@ -1,0 +1,302 @@
+/*
+ * Talking with the agent: one HTTP call after the other on a loop of our own.
+ *
+ * Every failure is said in one line that tells what to do: no agent there, a refusal in the agent's
+ * own words, an answer that cannot be understood.
+ */
+#include "agent/cli/cli.h"
+
+#include "io/http.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    CALL_TIMEOUT_MS = 11 * 60 * 1000, /* the agent answers a blocking query within 10 min */
+    BODY_MAX = 64 << 20,
+    REFUSAL_MAX = 4096,
+};
+
+struct call {
+    struct loop *loop;
+    bool (*on_data)(void *ctx, const char *bytes, size_t length);
+    void *ctx;
+    bool stopped; /* by on_data */
+    int status;
+    struct err err;
+    struct cli_reply reply;
+};
+
+void cli_close(struct cli *cli)
+{
+    if (cli->loop != NULL)
+        loop_free(cli->loop);
+    cli->loop = NULL;
+}
+
+/* --- paths --- */
+
+static size_t append_escaped(char *to, size_t size, const char *text)
+{
+    size_t used = 0;
+
+    for (; *text != '\0' && used + 4 < size; text++) {
+        unsigned char c = (unsigned char)*text;
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                     strchr("-._~", c) != NULL;
+
+        used += (size_t)snprintf(to + used, size - used, plain ? "%c" : "%%%02X", c);
+    }
+    to[used] = '\0';
+    return used;
+}
+
+const char *cli_path(const struct cli *cli, char to[CLI_URL_SIZE], const char *format, ...)
+{
+    va_list arguments;
+    size_t used = 0;
+    bool query = strchr(format, '?') != NULL;
+
+    va_start(arguments, format);
+    for (const char *at = format; *at != '\0' && used + 4 < CLI_URL_SIZE; at++) {
+        if (at[0] == '%' && at[1] == 's') {
+            used += append_escaped(to + used, CLI_URL_SIZE - used, va_arg(arguments, const char *));
+            at++;
+        } else {
+            to[used++] = *at;
+        }
+    }
+    va_end(arguments);
+    to[used] = '\0';
+    if (cli->namespace != NULL) {
+        (void)text_append(to, CLI_URL_SIZE, query ? "&namespace=" : "?namespace="); /* else the */
+        used = strlen(to);                                                          /* call fails */
+        (void)append_escaped(to + used, CLI_URL_SIZE - used, cli->namespace);
+    }
+    return to;
+}
+
+/* --- one call --- */
+
+static bool on_data(void *ctx, const char *bytes, size_t length)
+{
+    struct call *call = ctx;
+
+    call->stopped = !call->on_data(call->ctx, bytes, length);
+    return !call->stopped;
+}
+
+static void on_reply(void *ctx, const struct http_reply *reply)
+{
+    struct call *call = ctx;
+    char index[24];
+
+    call->status = reply->status;
+    call->err = reply->error;
+    call->reply.status = reply->status;
+    call->reply.body = malloc(reply->body_length + 1);
+    check(call->reply.body != NULL);
+    if (reply->body_length > 0)
+        memcpy(call->reply.body, reply->body, reply->body_length);
+    call->reply.body[reply->body_length] = '\0';
+    call->reply.length = reply->body_length;
+    if (reply->status != 0 && http_reply_header(reply, "X-Nomad-Index", index, sizeof(index)))
+        (void)text_to_u64(index, &call->reply.index); /* 0 if it is none */
+    loop_stop(call->loop);
+}
+
+static int fail_call(const struct cli *cli, const struct call *call)
+{
+    size_t length = call->reply.length;
+
+    if (call->status == 0 && call->err.code == ERR_AGAIN)
+        return cli_fail(CLI_UNREACHABLE,
+                        "no agent answers at %s: start one with `cairn agent -data-dir DIR`, or "
+                        "name another one with -address",
+                        cli->address);
+    if (call->status == 0)
+        return cli_fail(CLI_UNREACHABLE, "%s", call->err.text);
+    while (length > 0 && call->reply.body[length - 1] == '\n')
+        length--;
+    if (length == 0)
+        return cli_fail(CLI_FAILED, "the agent at %s answered with status %d", cli->address,
+                        call->status);
+    return cli_fail(CLI_FAILED, "%.*s", (int)(length > REFUSAL_MAX ? REFUSAL_MAX : length),
+                    call->reply.body);
+}
+
+static int run_call(struct cli *cli, const char *method, const char *path, const json_t *body,
+                    struct call *call)
+{
+    char url[CLI_URL_SIZE + 256];
+    size_t address_length = strlen(cli->address);
+    char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
+    static const char *const headers[] = {"Content-Type: application/json", NULL};
+    struct err err = {0};
+
+    while (address_length > 0 && cli->address[address_length - 1] == '/')
+        address_length--;
+    if (!text_format(url, sizeof(url), "%s%.*s%s",
+                     strstr(cli->address, "://") == NULL ? "http://" : "", (int)address_length,
+                     cli->address, path))
+        return cli_fail(CLI_USAGE, "the address or an argument is too long");
+    if (cli->loop == NULL)
+        cli->loop = loop_new();
+    call->loop = cli->loop;
+    struct http_call http = {
+        .method = method,
+        .url = url,
+        .headers = text != NULL ? headers : NULL,
+        .body = text,
+        .body_length = text != NULL ? strlen(text) : 0,
+        .timeout_ms = call->on_data != NULL ? (uint64_t)INT32_MAX : CALL_TIMEOUT_MS,
+        .body_bytes_max = call->on_data != NULL ? SIZE_MAX / 2 : BODY_MAX,
+        .on_data = call->on_data != NULL ? on_data : NULL,
+        .cb = on_reply,
+        .ctx = call,
+    };
+    struct http_request *request = http_start(cli->loop, &http, &err);
+    free(text);
+    if (request == NULL)
+        return cli_fail(CLI_FAILED, "%s", err.text);
+    loop_run(cli->loop);
+    if (call->stopped || (call->status >= 200 && call->status < 300))
+        return 0;
+    int status = fail_call(cli, call);
+    free(call->reply.body);
+    call->reply.body = NULL;
+    return status;
+}
+
+int cli_call(struct cli *cli, const char *method, const char *path, const json_t *body,
+             struct cli_reply *ret_reply)
+{
+    struct call call = {0};
+    int status = run_call(cli, method, path, body, &call);
+
+    if (status == 0)
+        *ret_reply = call.reply;
+    return status;
+}
+
+int cli_stream(struct cli *cli, const char *path,
+               bool (*on_bytes)(void *ctx, const char *bytes, size_t length), void *ctx)
+{
+    struct call call = {.on_data = on_bytes, .ctx = ctx};
+    int status = run_call(cli, "GET", path, NULL, &call);
+
+    if (status == 0)
+        free(call.reply.body);
+    return status;
+}
+
+/* --- JSON --- */
+
+static int call_json(struct cli *cli, const char *method, const char *path, const json_t *body,
+                     json_t **ret_json, uint64_t *ret_index)
+{
+    struct cli_reply reply;
+    json_error_t error;
+    int status = cli_call(cli, method, path, body, &reply);
+
+    if (status != 0)
+        return status;
+    json_t *json = reply.length == 0
+                       ? json_null()
+                       : json_loadb(reply.body, reply.length, JSON_DECODE_ANY, &error);
+    free(reply.body);
+    if (json == NULL)
+        return cli_fail(CLI_FAILED, "%s answered something that is no JSON (%s): is it an agent?",
+                        cli->address, error.text);
+    if (ret_index != NULL)
+        *ret_index = reply.index;
+    *ret_json = json;
+    return 0;
+}
+
+int cli_get(struct cli *cli, const char *path, json_t **ret_json, uint64_t *ret_index)
+{
+    return call_json(cli, "GET", path, NULL, ret_json, ret_index);
+}
+
+int cli_put(struct cli *cli, const char *path, const json_t *body, json_t **ret_json)
+{
+    return call_json(cli, "PUT", path, body, ret_json, NULL);
+}
+
+/* --- finding things by the beginning of their id --- */
+
+int cli_find_alloc(struct cli *cli, const char *prefix, json_t **ret_alloc)
+{
+    char path[CLI_URL_SIZE];
+    json_t *list;
+    const char *given = cli->namespace;
+
+    /* An alloc's id says enough: it is looked for in all namespaces. */
+    cli->namespace = "*";
+    int status =
+        cli_get(cli, cli_path(cli, path, "/v1/allocations?task_states=false&prefix=%s", prefix),
+                &list, NULL);
+    cli->namespace = given;
+    if (status != 0)
+        return status;
+    size_t count = json_array_size(list);
+    if (count == 1) {
+        const char *id = cli_value(json_array_get(list, 0), "ID");
+        status = cli_get(cli, cli_path(cli, path, "/v1/allocation/%s", id), ret_alloc, NULL);
+    } else if (count == 0) {
+        status = cli_fail(CLI_FAILED,
+                          "no alloc has an id that begins with \"%s\"; "
+                          "`cairn job status JOB` lists those of a job",
+                          prefix);
+    } else {
+        status =
+            cli_fail(CLI_FAILED, "%zu allocs have an id that begins with \"%s\":", count, prefix);
+        (void)fflush(stdout);
+        cli_print_allocs(cli, list);
+    }
+    json_decref(list);
+    return status;
+}
+
+int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job)
+{
+    char path[CLI_URL_SIZE];
+    json_t *list, *entry;
+    const json_t *found = NULL;
+    size_t at;
+
+    int status = cli_get(cli, cli_path(cli, path, "/v1/jobs?prefix=%s", prefix), &list, NULL);
+    if (status != 0)
+        return status;
+    json_array_foreach(list, at, entry)
+    {
+        if (json_array_size(list) == 1 || text_equal(cli_value(entry, "ID"), prefix))
+            found = entry;
+    }
+    if (found != NULL) {
+        const char *given = cli->namespace;
+
+        cli->namespace = cli_value(found, "Namespace");
+        status =
+            cli_get(cli, cli_path(cli, path, "/v1/job/%s", cli_value(found, "ID")), ret_job, NULL);
+        cli->namespace = given;
+    } else if (json_array_size(list) == 0) {
+        status = cli_fail(CLI_FAILED,
+                          "no job has an id that begins with \"%s\" in namespace %s; "
+                          "`cairn job status` lists all",
+                          prefix, cli->namespace);
+    } else {
+        status =
+            cli_fail(CLI_FAILED,
+                     "%zu jobs have an id that begins with \"%s\":", json_array_size(list), prefix);
+        json_array_foreach(list, at, entry)
+        {
+            (void)fprintf(stderr, "  %s\n", cli_value(entry, "ID"));
+        }
+    }
+    json_decref(list);
+    return status;
+}

@@ -1,0 +1,340 @@
+/*
+ * cairn job: run, validate, stop.
+ *
+ * Job files are read here, not by the agent, so that mistakes are shown with the file's own lines.
+ */
+#include "agent/cli/cli.h"
+
+#include "io/host.h"
+#include "io/loop.h"
+#include "spec/hcl.h"
+#include "spec/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { JOB_FILE_MAX = HCL_BYTES_MAX, VARIABLES_MAX = 128 };
+
+/* --- job files --- */
+
+static char *read_stdin(size_t *ret_length)
+{
+    size_t used = 0, size = 64 << 10;
+    char *bytes = malloc(size);
+    ssize_t length;
+
+    check(bytes != NULL);
+    while ((length = read(STDIN_FILENO, bytes + used, size - used - 1)) > 0) {
+        used += (size_t)length;
+        if (used > JOB_FILE_MAX)
+            break;
+        if (size - used < 4096) {
+            size *= 2;
+            bytes = realloc(bytes, size);
+            check(bytes != NULL);
+        }
+    }
+    bytes[used] = '\0';
+    *ret_length = used;
+    if (length == 0)
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+static bool add_variable(const char *name, const char *equals, bool optional,
+                         struct hcl_input *inputs, size_t *count)
+{
+    char *copy;
+
+    if (*count == VARIABLES_MAX)
+        return false;
+    copy = strndup(name, (size_t)(equals - name));
+    check(copy != NULL);
+    inputs[(*count)++] =
+        (struct hcl_input){.name = copy, .value = equals + 1, .optional = optional};
+    return true;
+}
+
+/* What NOMAD_VAR_<name> and -var NAME=VALUE say, in this order, as the later wins; the names are
+ * owned by the caller. */
+static int read_variables(const struct cli *cli, struct hcl_input *inputs, size_t *ret_count)
+{
+    static const char prefix[] = "NOMAD_VAR_";
+    const char *text;
+
+    for (char **at = environ; *at != NULL; at++) {
+        const char *equals = strchr(*at, '=');
+
+        if (text_starts_with(*at, prefix) && equals != NULL &&
+            !add_variable(*at + strlen(prefix), equals, true, inputs, ret_count))
+            return cli_fail(CLI_USAGE, "more than %d variables", VARIABLES_MAX);
+    }
+    for (size_t i = 0; (text = cli_text_again(cli, "var", i)) != NULL; i++) {
+        const char *equals = strchr(text, '=');
+
+        if (equals == NULL || equals == text)
+            return cli_fail(CLI_USAGE, "-var takes NAME=VALUE, not \"%.60s\"", text);
+        if (!add_variable(text, equals, false, inputs, ret_count))
+            return cli_fail(CLI_USAGE, "more than %d variables", VARIABLES_MAX);
+    }
+    return 0;
+}
+
+static int parse_text(const struct cli *cli, const char *name, const char *text, size_t length,
+                      json_t **ret_job)
+{
+    struct hcl_input inputs[VARIABLES_MAX];
+    struct jobspec_problems *problems = calloc(1, sizeof(*problems));
+    char directory[PATH_SIZE] = ".";
+    size_t count = 0;
+
+    check(problems != NULL);
+    const char *slash = strrchr(name, '/');
+    if (slash != NULL)
+        (void)text_format(directory, sizeof(directory), "%.*s", (int)(slash - name) + 1,
+                          name); /* it was opened, so it fits */
+    int status = read_variables(cli, inputs, &count);
+    struct jobspec_source source = {
+        .name = name,
+        .text = text,
+        .length = length,
+        .inputs = inputs,
+        .inputs_count = count,
+        .base_directory = directory,
+    };
+    if (status == 0 && jobspec_parse(&source, ret_job, problems) != 0) {
+        char *all = malloc(sizeof(problems->items) + 64);
+
+        check(all != NULL);
+        jobspec_problems_text(problems, all, sizeof(problems->items) + 64);
+        status = cli_fail(CLI_FAILED, "%s", all);
+        free(all);
+    }
+    for (size_t i = 0; i < count; i++)
+        free((char *)inputs[i].name);
+    free(problems);
+    return status;
+}
+
+/* The job of the file that the first argument names; "-" is standard input. */
+static int read_job(const struct cli *cli, json_t **ret_job)
+{
+    const char *name = cli_argument(cli, 0);
+    struct err err = {0};
+    size_t length;
+    char *text;
+
+    if (text_equal(name, "-")) {
+        text = read_stdin(&length);
+        name = "stdin";
+        if (text == NULL)
+            return cli_fail(CLI_FAILED,
+                            "cannot read a job file of at most %d bytes from standard "
+                            "input",
+                            JOB_FILE_MAX);
+    } else if (file_read(name, JOB_FILE_MAX, &text, &length, &err) != 0) {
+        return cli_fail(CLI_FAILED, "%s", err.text);
+    }
+    int status = parse_text(cli, name, text, length, ret_job);
+    free(text);
+    return status;
+}
+
+/* The namespace that the job names wins over the flag. */
+static const char *namespace_of(const struct cli *cli, const json_t *job)
+{
+    const char *name = cli_value(job, "Namespace");
+
+    return name[0] != '\0' ? name : cli->namespace;
+}
+
+/* --- run --- */
+
+static const struct cli_flag run_flags[] = {
+    {"detach", FLAG_SWITCH, NULL, "do not wait for the allocs to run"},
+    {"output", FLAG_SWITCH, NULL, "print the job as JSON, submit nothing"},
+    {"check-index", FLAG_NUMBER, "N", "only if the job is at this modify index; 0: only if new"},
+    {"var", FLAG_TEXT, "NAME=VALUE", "a variable of the job file; may be repeated"},
+    {"verbose", FLAG_SWITCH, NULL, "whole ids"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static int submit(struct cli *cli, json_t *job, json_t **ret_answer)
+{
+    char path[CLI_URL_SIZE];
+    int64_t expected = -1;
+
+    if (cli_number(cli, "check-index", &expected) != 0)
+        return CLI_USAGE;
+    json_t *body = json_pack("{s:O}", "Job", job);
+    check(body != NULL);
+    if (expected >= 0) {
+        check(json_object_set_new(body, "EnforceIndex", json_true()) == 0);
+        check(json_object_set_new(body, "JobModifyIndex", json_integer(expected)) == 0);
+    }
+    int status = cli_put(cli, cli_path(cli, path, "/v1/jobs"), body, ret_answer);
+    json_decref(body);
+    return status;
+}
+
+static int run_job(struct cli *cli)
+{
+    json_t *job, *answer = NULL;
+    int status = read_job(cli, &job);
+
+    if (status != 0)
+        return status;
+    cli->namespace = namespace_of(cli, job);
+    if (cli_switch(cli, "output")) {
+        json_t *wrapped = json_pack("{s:O}", "Job", job);
+
+        cli_print_json(wrapped);
+        json_decref(wrapped);
+        json_decref(job);
+        return CLI_OK;
+    }
+    status = submit(cli, job, &answer);
+    if (status == 0 && cli->json) {
+        cli_print_json(answer);
+    } else if (status == 0 && cli_switch(cli, "detach")) {
+        (void)printf("Job registration successful\nEvaluation ID: %s\n",
+                     cli_value(answer, "EvalID"));
+    } else if (status == 0) {
+        status = cli_follow(cli, cli_value(answer, "EvalID"), cli_value(job, "ID"), cli->namespace,
+                            false);
+    }
+    json_decref(answer);
+    json_decref(job);
+    return status;
+}
+
+const struct cli_verb cli_job_run = {
+    .group = "job",
+    .name = "run",
+    .arguments = "FILE",
+    .min = 1,
+    .max = 1,
+    .summary = "Submit a job, or a new version of it, and wait until it runs",
+    .help = "  FILE is HCL, or the JSON that -output prints; - reads standard input. Waits\n"
+            "  until each alloc runs, has ended well (batch) or has failed; the exit status is\n"
+            "  2 if one failed. An interrupt ends the waiting, not the job.\n\n"
+            "    $ cairn job run web.nomad\n"
+            "    $ cairn job run -detach -var image=v2 web.nomad\n"
+            "    $ cairn job run -output web.nomad > web.json",
+    .flags = run_flags,
+    .run = run_job,
+};
+
+/* --- validate --- */
+
+static const struct cli_flag validate_flags[] = {
+    {"var", FLAG_TEXT, "NAME=VALUE", "a variable of the job file; may be repeated"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static int run_validate(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+    json_t *job, *answer, *error;
+    size_t at;
+    int status = read_job(cli, &job);
+
+    if (status != 0)
+        return status;
+    json_t *body = json_pack("{s:o}", "Job", job);
+    check(body != NULL);
+    status = cli_put(cli, cli_path(cli, path, "/v1/validate/job"), body, &answer);
+    json_decref(body);
+    if (status != 0)
+        return status;
+    const json_t *errors = json_object_get(answer, "ValidationErrors");
+    if (cli->json)
+        cli_print_json(answer);
+    json_array_foreach(errors, at, error)
+    {
+        status = cli_fail(CLI_FAILED, "%s", json_string_value(error));
+    }
+    if (status == 0 && !cli->json)
+        (void)puts("Job validation successful");
+    json_decref(answer);
+    return status;
+}
+
+const struct cli_verb cli_job_validate = {
+    .group = "job",
+    .name = "validate",
+    .arguments = "FILE",
+    .min = 1,
+    .max = 1,
+    .summary = "Check a job file without submitting it",
+    .help = "  The file is read here; the drivers of the agent look at their config blocks.\n\n"
+            "    $ cairn job validate web.nomad",
+    .flags = validate_flags,
+    .run = run_validate,
+};
+
+/* --- stop --- */
+
+static const struct cli_flag stop_flags[] = {
+    {"purge", FLAG_SWITCH, NULL, "forget the job and its allocs once they have ended"},
+    {"detach", FLAG_SWITCH, NULL, "do not wait for the allocs to end"},
+    {"yes", FLAG_SWITCH, NULL, "also if only the beginning of the id was given"},
+    {"verbose", FLAG_SWITCH, NULL, "whole ids"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static int deregister(struct cli *cli, const json_t *job, json_t **ret_answer)
+{
+    char path[CLI_URL_SIZE];
+    struct cli_reply reply;
+
+    int status = cli_call(cli, "DELETE",
+                          cli_path(cli, path, "/v1/job/%s?purge=%s", cli_value(job, "ID"),
+                                   cli_switch(cli, "purge") ? "true" : "false"),
+                          NULL, &reply);
+    if (status != 0)
+        return status;
+    *ret_answer = json_loadb(reply.body, reply.length, 0, NULL);
+    free(reply.body);
+    return *ret_answer != NULL ? 0 : cli_fail(CLI_FAILED, "the agent's answer is no JSON");
+}
+
+static int run_stop(struct cli *cli)
+{
+    json_t *job, *answer = NULL;
+    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
+
+    if (status != 0)
+        return status;
+    cli->namespace = namespace_of(cli, job);
+    if (!text_equal(cli_value(job, "ID"), cli_argument(cli, 0)) && !cli_switch(cli, "yes"))
+        status = cli_fail(CLI_USAGE, "did you mean job \"%s\"? Give its whole id, or -yes",
+                          cli_value(job, "ID"));
+    if (status == 0)
+        status = deregister(cli, job, &answer);
+    if (status == 0 && cli->json)
+        cli_print_json(answer);
+    else if (status == 0 && cli_switch(cli, "detach"))
+        (void)puts(cli_value(answer, "EvalID"));
+    else if (status == 0)
+        status = cli_follow(cli, cli_value(answer, "EvalID"), cli_value(job, "ID"), cli->namespace,
+                            true);
+    json_decref(answer);
+    json_decref(job);
+    return status;
+}
+
+const struct cli_verb cli_job_stop = {
+    .group = "job",
+    .name = "stop",
+    .arguments = "ID",
+    .min = 1,
+    .max = 1,
+    .summary = "Stop a job and wait until nothing of it runs",
+    .help = "    $ cairn job stop web\n"
+            "    $ cairn job stop -purge -detach web",
+    .flags = stop_flags,
+    .run = run_stop,
+};

@@ -1,0 +1,222 @@
+/* cairn job: status, inspect; and how allocs are listed. */
+#include "agent/cli/cli.h"
+
+#include "io/loop.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- status --- */
+
+static const struct cli_flag status_flags[] = {
+    {"verbose", FLAG_SWITCH, NULL, "whole ids, and the evaluations"},
+    {"short", FLAG_SWITCH, NULL, "the job alone, without its allocs"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static int list_jobs(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+    struct cli_table table = {0};
+    json_t *list, *job;
+    size_t at;
+
+    int status = cli_get(cli, cli_path(cli, path, "/v1/jobs"), &list, NULL);
+    if (status != 0)
+        return status;
+    if (cli->json) {
+        cli_print_json(list);
+    } else if (json_array_size(list) == 0) {
+        (void)puts("No jobs");
+    } else {
+        cli_row(&table, "ID", "Type", "Priority", "Status", "Submit Date");
+        json_array_foreach(list, at, job)
+        {
+            bool stopped = json_is_true(json_object_get(job, "Stop"));
+
+            cli_row(&table, cli_value(job, "ID"), cli_value(job, "Type"),
+                    cli_value(job, "Priority"),
+                    cli_format("%s%s", cli_value(job, "Status"), stopped ? " (stopped)" : ""),
+                    cli_time(json_integer_value(json_object_get(job, "SubmitTime"))));
+        }
+        cli_table_print(&table, stdout);
+    }
+    json_decref(list);
+    return CLI_OK;
+}
+
+static void print_summary(const struct cli *cli, const json_t *summary)
+{
+    struct cli_table table = {0};
+    const char *name;
+    json_t *group;
+
+    cli_heading(cli, "Summary");
+    cli_row(&table, "Task Group", "Queued", "Starting", "Running", "Failed", "Complete", "Lost");
+    json_object_foreach(json_object_get(summary, "Summary"), name, group)
+    {
+        cli_row(&table, name, cli_value(group, "Queued"), cli_value(group, "Starting"),
+                cli_value(group, "Running"), cli_value(group, "Failed"),
+                cli_value(group, "Complete"), cli_value(group, "Lost"));
+    }
+    cli_table_print(&table, stdout);
+}
+
+static void print_evaluations(const struct cli *cli, const json_t *list)
+{
+    struct cli_table table = {0};
+    json_t *evaluation;
+    size_t at;
+
+    cli_heading(cli, "Evaluations");
+    cli_row(&table, "ID", "Priority", "Triggered By", "Status");
+    json_array_foreach(list, at, evaluation)
+    {
+        cli_row(&table, cli_short(cli, cli_value(evaluation, "ID")),
+                cli_value(evaluation, "Priority"), cli_value(evaluation, "TriggeredBy"),
+                cli_value(evaluation, "Status"));
+    }
+    cli_table_print(&table, stdout);
+}
+
+/* By the time of creation the newest first, as the API lists them. */
+void cli_print_allocs(const struct cli *cli, const json_t *allocs)
+{
+    struct cli_table table = {0};
+    int64_t now = loop_now_unix_ns();
+    json_t *alloc;
+    size_t at;
+
+    if (json_array_size(allocs) == 0) {
+        (void)puts("No allocations placed");
+        return;
+    }
+    cli_row(&table, "ID", "Node ID", "Task Group", "Version", "Desired", "Status", "Created",
+            "Modified");
+    json_array_foreach(allocs, at, alloc)
+    {
+        const char *version = cli_value(alloc, "JobVersion");
+
+        if (version[0] == '\0')
+            version = cli_value(json_object_get(alloc, "Job"), "Version");
+        cli_row(&table, cli_short(cli, cli_value(alloc, "ID")),
+                cli_short(cli, cli_value(alloc, "NodeID")), cli_value(alloc, "TaskGroup"), version,
+                cli_value(alloc, "DesiredStatus"), cli_value(alloc, "ClientStatus"),
+                cli_ago(json_integer_value(json_object_get(alloc, "CreateTime")), now),
+                cli_ago(json_integer_value(json_object_get(alloc, "ModifyTime")), now));
+    }
+    cli_table_print(&table, stdout);
+}
+
+static void print_job(const json_t *job)
+{
+    struct cli_table table = {0};
+    char datacenters[256] = "";
+    json_t *datacenter;
+    size_t at;
+    bool stopped = json_is_true(json_object_get(job, "Stop"));
+
+    json_array_foreach(json_object_get(job, "Datacenters"), at, datacenter)
+    {
+        (void)text_append(datacenters, sizeof(datacenters), at > 0 ? "," : ""); /* a cut list */
+        (void)text_append(datacenters, sizeof(datacenters), json_string_value(datacenter)); /* is */
+    } /* enough */
+    cli_row(&table, "ID", cli_value(job, "ID"));
+    cli_row(&table, "Name", cli_value(job, "Name"));
+    cli_row(&table, "Submit Date",
+            cli_time(json_integer_value(json_object_get(job, "SubmitTime"))));
+    cli_row(&table, "Type", cli_value(job, "Type"));
+    cli_row(&table, "Priority", cli_value(job, "Priority"));
+    cli_row(&table, "Datacenters", datacenters);
+    cli_row(&table, "Namespace", cli_value(job, "Namespace"));
+    cli_row(&table, "Version", cli_value(job, "Version"));
+    cli_row(&table, "Status",
+            cli_format("%s%s", cli_value(job, "Status"), stopped ? " (stopped)" : ""));
+    cli_table_print_pairs(&table, stdout);
+}
+
+int cli_show_job(struct cli *cli, const json_t *job)
+{
+    char path[CLI_URL_SIZE];
+    const char *id = cli_value(job, "ID");
+    json_t *summary = NULL, *allocs = NULL, *evaluations = NULL;
+    bool verbose = cli_switch(cli, "verbose");
+
+    cli->namespace = cli_value(job, "Namespace");
+    print_job(job);
+    int status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/summary", id), &summary, NULL);
+    if (status == 0)
+        status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/allocations", id), &allocs, NULL);
+    if (status == 0 && verbose)
+        status =
+            cli_get(cli, cli_path(cli, path, "/v1/job/%s/evaluations", id), &evaluations, NULL);
+    if (status == 0) {
+        print_summary(cli, summary);
+        if (verbose)
+            print_evaluations(cli, evaluations);
+        cli_heading(cli, "Allocations");
+        cli_print_allocs(cli, allocs);
+    }
+    json_decref(summary);
+    json_decref(allocs);
+    json_decref(evaluations);
+    return status;
+}
+
+static int run_status(struct cli *cli)
+{
+    json_t *job;
+
+    if (cli_argument(cli, 0) == NULL)
+        return list_jobs(cli);
+    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
+    if (status != 0)
+        return status;
+    if (cli->json)
+        cli_print_json(job);
+    else if (cli_switch(cli, "short"))
+        print_job(job);
+    else
+        status = cli_show_job(cli, job);
+    json_decref(job);
+    return status;
+}
+
+const struct cli_verb cli_job_status = {
+    .group = "job",
+    .name = "status",
+    .arguments = "[ID]",
+    .max = 1,
+    .summary = "List jobs, or show one with its allocs",
+    .help = "  The beginning of an id is enough.\n\n"
+            "    $ cairn job status\n"
+            "    $ cairn job status web",
+    .flags = status_flags,
+    .run = run_status,
+};
+
+/* --- inspect --- */
+
+static int run_inspect(struct cli *cli)
+{
+    json_t *job;
+    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
+
+    if (status != 0)
+        return status;
+    json_t *wrapped = json_pack("{s:o}", "Job", job);
+    cli_print_json(wrapped);
+    json_decref(wrapped);
+    return CLI_OK;
+}
+
+const struct cli_verb cli_job_inspect = {
+    .group = "job",
+    .name = "inspect",
+    .arguments = "ID",
+    .min = 1,
+    .max = 1,
+    .summary = "Print a job as the agent keeps it, in JSON",
+    .help = "    $ cairn job inspect web",
+    .run = run_inspect,
+};

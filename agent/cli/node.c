@@ -1,0 +1,278 @@
+/* cairn node status, and cairn status, which finds out what an id belongs to. */
+#include "agent/cli/cli.h"
+
+#include "io/loop.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_flag node_flags[] = {
+    {"self", FLAG_SWITCH, NULL, "the node of the agent that answers"},
+    {"verbose", FLAG_SWITCH, NULL, "whole ids, attributes and meta"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+/* --- one node --- */
+
+static uint64_t figure(const json_t *object, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+static void print_basics(const json_t *node, const json_t *stats)
+{
+    struct cli_table table = {0};
+    char drivers[256] = "", uptime[40];
+    const char *name;
+    json_t *driver;
+
+    json_object_foreach(json_object_get(node, "Drivers"), name, driver)
+    {
+        if (!json_is_true(json_object_get(driver, "Detected")))
+            continue;
+        (void)text_append(drivers, sizeof(drivers), drivers[0] != '\0' ? "," : ""); /* a cut */
+        (void)text_append(drivers, sizeof(drivers), name); /* list is enough */
+        if (!json_is_true(json_object_get(driver, "Healthy")))
+            (void)text_append(drivers, sizeof(drivers), " (unhealthy)");
+    }
+    text_from_duration_ns(uptime, sizeof(uptime), (int64_t)figure(stats, "Uptime") * 1000000000);
+    cli_row(&table, "ID", cli_value(node, "ID"));
+    cli_row(&table, "Name", cli_value(node, "Name"));
+    cli_row(&table, "Class", cli_value(node, "NodeClass"));
+    cli_row(&table, "DC", cli_value(node, "Datacenter"));
+    cli_row(&table, "Drain", cli_value(node, "Drain"));
+    cli_row(&table, "Eligibility", cli_value(node, "SchedulingEligibility"));
+    cli_row(&table, "Status", cli_value(node, "Status"));
+    cli_row(&table, "Status Description", cli_value(node, "StatusDescription"));
+    cli_row(&table, "Uptime", uptime);
+    cli_row(&table, "Driver Status", drivers);
+    cli_table_print_pairs(&table, stdout);
+}
+
+/* What running allocs have asked for, beside what there is. */
+static void print_allocated(const struct cli *cli, const json_t *node, const json_t *allocs)
+{
+    const json_t *all = json_object_get(node, "Resources");
+    struct cli_table table = {0};
+    uint64_t cpu = 0, memory = 0, disk = 0;
+    json_t *alloc;
+    size_t at;
+
+    json_array_foreach(allocs, at, alloc)
+    {
+        const json_t *wanted = json_object_get(alloc, "Resources");
+
+        if (!text_equal(cli_value(alloc, "ClientStatus"), "running"))
+            continue;
+        cpu += figure(wanted, "CPU");
+        memory += figure(wanted, "MemoryMB");
+        disk += figure(wanted, "DiskMB");
+    }
+    cli_heading(cli, "Allocated Resources");
+    cli_row(&table, "CPU", "Memory", "Disk");
+    cli_row(&table,
+            cli_format("%llu/%llu MHz", (unsigned long long)cpu,
+                       (unsigned long long)figure(all, "CPU")),
+            cli_format("%s/%s", cli_bytes(memory << 20), cli_bytes(figure(all, "MemoryMB") << 20)),
+            cli_format("%s/%s", cli_bytes(disk << 20), cli_bytes(figure(all, "DiskMB") << 20)));
+    cli_table_print(&table, stdout);
+}
+
+static void print_host(const struct cli *cli, const json_t *node, const json_t *stats)
+{
+    const json_t *memory = json_object_get(stats, "Memory");
+    const json_t *disk = json_array_get(json_object_get(stats, "DiskStats"), 0);
+    struct cli_table table = {0};
+
+    cli_heading(cli, "Host Resource Utilization");
+    cli_row(&table, "CPU", "Memory", "Disk");
+    cli_row(
+        &table,
+        cli_format("%.0f/%s MHz", json_number_value(json_object_get(stats, "CPUTicksConsumed")),
+                   cli_value(json_object_get(node, "Resources"), "CPU")),
+        cli_format("%s/%s", cli_bytes(figure(memory, "Used")), cli_bytes(figure(memory, "Total"))),
+        cli_format("%s/%s", cli_bytes(figure(disk, "Used")), cli_bytes(figure(disk, "Size"))));
+    cli_table_print(&table, stdout);
+}
+
+static void print_pairs(const struct cli *cli, const json_t *node, const char *name)
+{
+    struct cli_table table = {0};
+    const json_t *pairs = json_object_get(node, name);
+    const char *key;
+    json_t *value;
+
+    if (json_object_size(pairs) == 0)
+        return;
+    cli_heading(cli, name);
+    json_object_foreach((json_t *)pairs, key, value)
+    {
+        cli_row(&table, key, json_string_value(value));
+    }
+    cli_table_print_pairs(&table, stdout);
+}
+
+static int show_node(struct cli *cli, const char *id)
+{
+    char path[CLI_URL_SIZE];
+    json_t *node = NULL, *allocs = NULL, *stats = NULL;
+
+    int status = cli_get(cli, cli_path(cli, path, "/v1/node/%s", id), &node, NULL);
+    if (status == 0 && cli->json) {
+        cli_print_json(node);
+        json_decref(node);
+        return CLI_OK;
+    }
+    if (status == 0)
+        status = cli_get(cli, cli_path(cli, path, "/v1/node/%s/allocations", id), &allocs, NULL);
+    if (status == 0)
+        status = cli_get(cli, cli_path(cli, path, "/v1/client/stats?node_id=%s", id), &stats, NULL);
+    if (status == 0) {
+        print_basics(node, stats);
+        print_allocated(cli, node, allocs);
+        print_host(cli, node, stats);
+        cli_heading(cli, "Allocations");
+        cli_print_allocs(cli, allocs);
+    }
+    if (status == 0 && cli_switch(cli, "verbose")) {
+        print_pairs(cli, node, "Attributes");
+        print_pairs(cli, node, "Meta");
+    }
+    json_decref(node);
+    json_decref(allocs);
+    json_decref(stats);
+    return status;
+}
+
+/* --- nodes --- */
+
+static void print_nodes(const struct cli *cli, const json_t *nodes)
+{
+    struct cli_table table = {0};
+    json_t *node;
+    size_t at;
+
+    cli_row(&table, "ID", "DC", "Name", "Class", "Drain", "Eligibility", "Status");
+    json_array_foreach(nodes, at, node)
+    {
+        cli_row(&table, cli_short(cli, cli_value(node, "ID")), cli_value(node, "Datacenter"),
+                cli_value(node, "Name"), cli_value(node, "NodeClass"), cli_value(node, "Drain"),
+                cli_value(node, "SchedulingEligibility"), cli_value(node, "Status"));
+    }
+    cli_table_print(&table, stdout);
+}
+
+static int run_node_status(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+    const char *prefix = cli_argument(cli, 0);
+    json_t *nodes;
+
+    int status =
+        cli_get(cli, cli_path(cli, path, "/v1/nodes?prefix=%s", prefix != NULL ? prefix : ""),
+                &nodes, NULL);
+    if (status != 0)
+        return status;
+    bool one = prefix != NULL || cli_switch(cli, "self");
+    if (one && json_array_size(nodes) == 0)
+        status = cli_fail(CLI_FAILED, "no node has an id that begins with \"%s\"", prefix);
+    else if (one)
+        status = show_node(cli, cli_value(json_array_get(nodes, 0), "ID"));
+    else if (cli->json)
+        cli_print_json(nodes);
+    else
+        print_nodes(cli, nodes);
+    json_decref(nodes);
+    return status;
+}
+
+const struct cli_verb cli_node_status = {
+    .group = "node",
+    .name = "status",
+    .arguments = "[ID]",
+    .max = 1,
+    .summary = "List nodes, or show one with its allocs and what they use",
+    .help = "    $ cairn node status\n"
+            "    $ cairn node status -self",
+    .flags = node_flags,
+    .run = run_node_status,
+};
+
+/* --- status --- */
+
+static const struct cli_flag status_flags[] = {
+    {"verbose", FLAG_SWITCH, NULL, "whole ids"},
+    {"short", FLAG_SWITCH, NULL, "without details"},
+    {"self", FLAG_SWITCH, NULL, "the node of the agent that answers"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+/* What the argument names: the kind with an exact match, or the only one with any. */
+static const char *find_context(const json_t *matches, const char *id)
+{
+    const char *context, *found = NULL;
+    json_t *list, *entry;
+    size_t at, kinds = 0;
+
+    json_object_foreach((json_t *)matches, context, list)
+    {
+        json_array_foreach(list, at, entry)
+        {
+            if (text_equal(json_string_value(entry), id))
+                return context;
+        }
+        if (json_array_size(list) > 0) {
+            found = context;
+            kinds++;
+        }
+    }
+    return kinds == 1 ? found : NULL;
+}
+
+static int run_status(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+    const char *id = cli_argument(cli, 0);
+    json_t *answer;
+
+    if (id == NULL)
+        return cli_switch(cli, "self") ? run_node_status(cli) : cli_job_status.run(cli);
+    json_t *body = json_pack("{s:s, s:s}", "Prefix", id, "Context", "all");
+    if (body == NULL)
+        return cli_fail(CLI_USAGE, "the id is no UTF-8");
+    int status = cli_put(cli, cli_path(cli, path, "/v1/search"), body, &answer);
+    json_decref(body);
+    if (status != 0)
+        return status;
+    const char *context = find_context(json_object_get(answer, "Matches"), id);
+    if (context == NULL)
+        status = cli_fail(CLI_FAILED,
+                          "\"%s\" is not the beginning of exactly one id of a job, alloc or node: "
+                          "try job status, alloc status or node status",
+                          id);
+    else if (text_equal(context, "jobs"))
+        status = cli_job_status.run(cli);
+    else if (text_equal(context, "allocs"))
+        status = cli_alloc_status.run(cli);
+    else if (text_equal(context, "nodes"))
+        status = run_node_status(cli);
+    else
+        status = cli_fail(CLI_FAILED,
+                          "\"%s\" is an evaluation; its job shows it: "
+                          "cairn job status -verbose JOB",
+                          id);
+    json_decref(answer);
+    return status;
+}
+
+const struct cli_verb cli_status = {
+    .group = "",
+    .name = "status",
+    .arguments = "[ID]",
+    .max = 1,
+    .summary = "List jobs, or show whatever an id belongs to",
+    .help = "    $ cairn status\n"
+            "    $ cairn status 3f2a91c4",
+    .flags = status_flags,
+    .run = run_status,
+};

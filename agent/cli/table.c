@@ -1,0 +1,203 @@
+/*
+ * Output: aligned tables, headings, and values of the API's JSON as people read them.
+ *
+ * Columns are aligned by characters, not bytes.  Control characters from outside are shown as "?",
+ * so that a job's name cannot drive the terminal.
+ */
+#include "agent/cli/cli.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* --- tables --- */
+
+static size_t characters(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80 ? 1 : 0;
+    return count;
+}
+
+static char *clean_copy(const char *text)
+{
+    char *copy = strdup(text);
+
+    check(copy != NULL);
+    for (char *at = copy; *at != '\0'; at++)
+        *at = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
+    return copy;
+}
+
+void cli_table_row(struct cli_table *table, const char *const *cells)
+{
+    size_t columns = 0;
+
+    while (cells[columns] != NULL)
+        columns++;
+    check(table->columns == 0 || table->columns == columns);
+    table->columns = columns;
+    if (table->used + columns > table->size) {
+        table->size = 2 * table->size + 8 * columns;
+        table->cells = realloc(table->cells, table->size * sizeof(*table->cells));
+        check(table->cells != NULL);
+    }
+    for (size_t i = 0; i < columns; i++)
+        table->cells[table->used++] = clean_copy(cells[i][0] != '\0' ? cells[i] : "<none>");
+}
+
+static void print_rows(struct cli_table *table, const char *between, FILE *to)
+{
+    size_t *widths = calloc(table->columns + 1, sizeof(*widths));
+
+    check(widths != NULL);
+    for (size_t i = 0; i < table->used; i++) {
+        size_t width = characters(table->cells[i]), *column = &widths[i % table->columns];
+
+        *column = width > *column ? width : *column;
+    }
+    for (size_t i = 0; i < table->used; i++) {
+        size_t column = i % table->columns;
+        bool last = column + 1 == table->columns;
+        size_t pad = last ? 0 : widths[column] - characters(table->cells[i]);
+
+        (void)fprintf(to, "%s%*s%s", table->cells[i], (int)pad, "", last ? "\n" : between);
+        free(table->cells[i]);
+    }
+    free(widths);
+    free(table->cells);
+    *table = (struct cli_table){0};
+}
+
+void cli_table_print(struct cli_table *table, FILE *to)
+{
+    print_rows(table, "  ", to);
+}
+
+void cli_table_print_pairs(struct cli_table *table, FILE *to)
+{
+    print_rows(table, " = ", to);
+}
+
+void cli_heading(const struct cli *cli, const char *text)
+{
+    (void)printf(cli->color ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+}
+
+void cli_print_json(const json_t *value)
+{
+    char *text = json_dumps(value, JSON_INDENT(4) | JSON_ENCODE_ANY);
+
+    check(text != NULL);
+    (void)puts(text);
+    free(text);
+}
+
+/* --- values --- */
+
+enum { TEXTS_COUNT = 64, TEXT_SIZE = 256 };
+
+static char *next_text(void)
+{
+    static char texts[TEXTS_COUNT][TEXT_SIZE];
+    static size_t next;
+
+    return texts[next++ % TEXTS_COUNT];
+}
+
+const char *cli_format(const char *format, ...)
+{
+    char *text = next_text();
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, TEXT_SIZE, format, arguments); /* cut where a line is too long */
+    va_end(arguments);
+    return text;
+}
+
+const char *cli_value(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    if (json_is_string(value))
+        return json_string_value(value);
+    if (json_is_integer(value))
+        return cli_format("%lld", (long long)json_integer_value(value));
+    if (json_is_boolean(value))
+        return json_is_true(value) ? "true" : "false";
+    return "";
+}
+
+const char *cli_short(const struct cli *cli, const char *id)
+{
+    for (size_t i = 0; i < cli->values_count; i++) {
+        if (text_equal(cli->values[i].flag->name, "verbose") &&
+            text_equal(cli->values[i].text, "true"))
+            return id;
+    }
+    return cli_format("%.*s", CLI_SHORT_ID, id);
+}
+
+/* The two largest units, as Nomad shows a stretch of time. */
+const char *cli_ago(int64_t unix_ns, int64_t now_unix_ns)
+{
+    static const struct {
+        int64_t seconds;
+        const char *name;
+    } units[] = {{365 * 86400, "y"}, {30 * 86400, "mo"}, {86400, "d"},
+                 {3600, "h"},        {60, "m"},          {1, "s"}};
+    int64_t seconds = (now_unix_ns - unix_ns) / 1000000000;
+    char text[64] = "";
+
+    if (unix_ns <= 0)
+        return "";
+    if (seconds <= 0)
+        return "0s ago";
+    for (size_t i = 0, shown = 0; i < COUNT_OF(units) && shown < 2; i++) {
+        if (seconds < units[i].seconds && shown == 0)
+            continue;
+        shown++;
+        if (seconds >= units[i].seconds)
+            (void)text_append(text, sizeof(text),
+                              cli_format("%lld%s", (long long)(seconds / units[i].seconds),
+                                         units[i].name)); /* it fits */
+        seconds %= units[i].seconds;
+    }
+    return cli_format("%s ago", text);
+}
+
+const char *cli_time(int64_t unix_ns)
+{
+    time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm parts;
+    char *text = next_text();
+
+    if (unix_ns <= 0 || localtime_r(&seconds, &parts) == NULL ||
+        strftime(text, TEXT_SIZE, "%Y-%m-%dT%H:%M:%S%z", &parts) == 0)
+        return "N/A";
+    size_t length = strlen(text); /* "+0100" becomes "+01:00", "+0000" becomes "Z" */
+    if (text_ends_with(text, "+0000")) {
+        (void)text_copy(text + length - 5, 6, "Z"); /* it fits */
+    } else {
+        memmove(text + length - 1, text + length - 2, 3);
+        text[length - 2] = ':';
+    }
+    return text;
+}
+
+const char *cli_bytes(uint64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < COUNT_OF(units)) {
+        value /= 1024;
+        unit++;
+    }
+    return cli_format(value < 10 && unit > 0 ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}

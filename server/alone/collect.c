@@ -1,0 +1,109 @@
+/*
+ * What is over: ended allocs beyond the configured bound are destroyed, jobs are forgotten that
+ * were purged and have no alloc left.
+ */
+#include "server/alone/part.h"
+
+#include "agent/perform.h"
+
+#include <stdlib.h>
+
+struct ended {
+    struct machine_id id;
+    int64_t ended_unix_ns;
+};
+
+struct ended_list {
+    struct ended *items;
+    size_t count;
+};
+
+static bool note_ended(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct ended_list *list = ctx;
+
+    if (record->state != A_TERMINAL)
+        return true;
+    list->items = realloc(list->items, (list->count + 1) * sizeof(*list->items));
+    check(list->items != NULL);
+    list->items[list->count++] = (struct ended){*id, alloc_of(record)->ended_unix_ns};
+    return true;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    int64_t left = ((const struct ended *)a)->ended_unix_ns;
+    int64_t right = ((const struct ended *)b)->ended_unix_ns;
+
+    return left < right ? -1 : left > right;
+}
+
+static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct gathering *gathering = ctx;
+    const struct alloc *alloc = alloc_of(record);
+
+    (void)id;
+    if (text_equal(alloc->assign.job_id, gathering->job->id) &&
+        text_equal(alloc->assign.namespace, gathering->job->namespace))
+        gathering->count++;
+    return true;
+}
+
+/* Forgets jobs without allocs that were purged, or are stopped if ALL_STOPPED.  True if that was
+ * wanted and a stopped job still has allocs. */
+static bool forget_jobs(struct standalone *standalone, bool all_stopped)
+{
+    struct job *job, *next;
+    bool more = false;
+
+    HASH_ITER(hh, standalone->jobs, job, next)
+    {
+        bool purged = json_is_true(json_object_get(job->json, "cairnPurge"));
+        struct gathering gathering = {.standalone = standalone, .job = job};
+        if (job->unsaved || !(purged || (all_stopped && job->public.stop)))
+            continue;
+        agent_each(daemon_core(standalone->daemon), MACHINE_ALLOC, count_alloc, &gathering);
+        if (gathering.count > 0) {
+            more = all_stopped;
+            continue;
+        }
+        agent_spec(daemon_core(standalone->daemon), job->key, NULL, 0);
+        job_free(standalone, job);
+        daemon_changed(standalone->daemon);
+    }
+    return more;
+}
+
+static void collect(struct standalone *standalone, size_t kept)
+{
+    struct ended_list list = {0};
+
+    agent_each(daemon_core(standalone->daemon), MACHINE_ALLOC, note_ended, &list);
+    size_t excess = policy_collect(list.count, kept);
+    if (excess > 0)
+        qsort(list.items, list.count, sizeof(*list.items), by_age);
+    for (size_t i = 0; i < excess; i++)
+        agent_tell(daemon_core(standalone->daemon), &list.items[i].id, AE_DESTROY, NULL);
+    free(list.items);
+}
+
+void standalone_collect(struct standalone *standalone)
+{
+    collect(standalone, 0);
+    standalone->forget_stopped = forget_jobs(standalone, true);
+}
+
+void standalone_alloc_ended(struct standalone *standalone)
+{
+    standalone->tidy_wanted = true; /* once for all that end in one turn */
+}
+
+void standalone_tidy(struct standalone *standalone)
+{
+    if (!standalone->tidy_wanted)
+        return;
+    standalone->tidy_wanted = false;
+    collect(standalone, daemon_config(standalone->daemon)->gc_max_allocs);
+    standalone->forget_stopped = forget_jobs(standalone, standalone->forget_stopped);
+}

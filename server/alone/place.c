@@ -1,0 +1,208 @@
+/*
+ * Allocs of a job: made, and told to end, until they are what the job wants.
+ *
+ * What is placed and stopped is fsm/policy_reconcile.c's answer.
+ */
+#include "server/alone/part.h"
+
+#include "spec/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- placing --- */
+
+static void define_task(struct standalone *standalone, const struct alloc_spec *spec,
+                        const struct task_spec *task)
+{
+    bool batch = text_equal(spec->job_type, "batch") || text_equal(spec->job_type, "sysbatch");
+    uint64_t kill_max_ms = daemon_config(standalone->daemon)->max_kill_timeout_ms;
+    struct task_define define = {
+        .restart_interval_ms = task->restart.interval_ms,
+        .restart_delay_ms = task->restart.delay_ms,
+        .restart_attempts = task->restart.attempts,
+        .restart_mode_delay = task->restart.mode_delay,
+        .kill_timeout_ms =
+            task->kill_timeout_ms < kill_max_ms ? task->kill_timeout_ms : kill_max_ms,
+        .shutdown_delay_ms = task->shutdown_delay_ms,
+        .lifecycle = (uint8_t)task->lifecycle,
+        .sidecar = task->sidecar,
+        .leader = task->leader,
+        .may_start = 1,
+        .restart_on_success = policy_restarts_on_success(batch, task->lifecycle, task->sidecar),
+    };
+    struct machine_id id = machine_id_join(MACHINE_TASK, spec->id, task->name);
+
+    (void)text_copy(define.driver, sizeof(define.driver), task->driver);
+    (void)text_copy(define.kill_signal, sizeof(define.kill_signal), task->kill_signal);
+    hooks_plan_task(spec, task, &define);
+    agent_tell(daemon_core(standalone->daemon), &id, TE_DEFINE, &define);
+}
+
+static void assign_alloc(struct standalone *standalone, const struct alloc_spec *spec)
+{
+    struct alloc_assign *assign =
+        calloc(1, sizeof(*assign) + spec->tasks_count * sizeof(assign->members[0]));
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, spec->id);
+
+    check(assign != NULL);
+    assign->create_unix_ns = spec->create_time_unix_ns;
+    assign->job_version = spec->job_version;
+    assign->shutdown_delay_ms = spec->group_shutdown_delay_ms;
+    assign->index = spec->index;
+    assign->may_start = 1;
+    assign->batch = text_equal(spec->job_type, "batch");
+    (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
+    (void)text_copy(assign->job_id, sizeof(assign->job_id), spec->job_id);
+    (void)text_copy(assign->group, sizeof(assign->group), spec->group);
+    for (size_t i = 0; i < spec->tasks_count; i++) {
+        struct alloc_member *member = &assign->members[assign->members_count++];
+        member->kind = MEMBER_TASK;
+        member->lifecycle = (uint8_t)spec->tasks[i].lifecycle;
+        member->sidecar = spec->tasks[i].sidecar;
+        member->leader = spec->tasks[i].leader;
+        (void)text_copy(member->name, sizeof(member->name), spec->tasks[i].name);
+    }
+    hooks_plan_alloc(spec, assign);
+    agent_tell(daemon_core(standalone->daemon), &id, AE_ASSIGN, assign);
+    free(assign);
+    for (size_t i = 0; i < spec->tasks_count; i++)
+        define_task(standalone, spec, &spec->tasks[i]);
+}
+
+static int place(struct standalone *standalone, const struct job *job, const char *group,
+                 uint32_t index, const char *eval_id, struct err *err)
+{
+    char alloc_id[UUID_TEXT_SIZE], key[JOURNAL_KEY_SIZE], *text;
+    struct jobspec_placement placement = {
+        .group = group,
+        .index = index,
+        .alloc_id = alloc_id,
+        .eval_id = eval_id,
+        .datacenter = daemon_config(standalone->daemon)->datacenter,
+        .create_time_unix_ns = loop_now_unix_ns(),
+    };
+    struct alloc_spec *spec;
+    size_t length;
+
+    standalone_new_id(alloc_id);
+    int code = jobspec_alloc_json(job->json, &placement, &text, &length, err);
+    if (code < 0)
+        return code;
+    code = jobspec_decode_alloc(text, length, &spec, err);
+    if (code == 0) {
+        (void)text_format(key, sizeof(key), "alloc/%s", alloc_id); /* fits */
+        agent_spec(daemon_core(standalone->daemon), key, text, length);
+        assign_alloc(standalone, spec);
+        alloc_spec_free(spec);
+    }
+    free(text);
+    return code;
+}
+
+/* --- reconciling --- */
+
+static bool is_current(const struct gathering *gathering, const struct alloc *alloc)
+{
+    const struct standalone_job *before = &gathering->job->public;
+
+    if (gathering->wanted == NULL || before->job == NULL)
+        return false;
+    /* An alloc of an older version was kept because it was as good as the version after it. */
+    return jobspec_group_equal(before->job, gathering->wanted, alloc->assign.group);
+}
+
+static bool gather(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct gathering *gathering = ctx;
+    const struct alloc *alloc = alloc_of(record);
+
+    if (!text_equal(alloc->assign.job_id, gathering->job->id) ||
+        !text_equal(alloc->assign.namespace, gathering->job->namespace))
+        return true;
+    size_t room = gathering->count + 1;
+    gathering->allocs = realloc(gathering->allocs, room * sizeof(*gathering->allocs));
+    gathering->ids = realloc(gathering->ids, room * sizeof(*gathering->ids));
+    check(gathering->allocs != NULL);
+    check(gathering->ids != NULL);
+    gathering->ids[gathering->count] = *id;
+    gathering->allocs[gathering->count++] = (struct reconcile_alloc){
+        .group = alloc->assign.group,
+        .index = alloc->assign.index,
+        .live = alloc->ended_unix_ns == 0 && !alloc->stop_wanted,
+        .succeeded = alloc->client_status == CLIENT_COMPLETE && !alloc->stop_wanted,
+        .current = is_current(gathering, alloc),
+    };
+    return true;
+}
+
+void gathering_fill(struct gathering *gathering)
+{
+    agent_each(daemon_core(gathering->standalone->daemon), MACHINE_ALLOC, gather, gathering);
+}
+
+void gathering_free(struct gathering *gathering)
+{
+    free(gathering->allocs);
+    free(gathering->ids);
+}
+
+void standalone_order_stop(struct standalone *standalone, const struct machine_id *id,
+                           const char *why, bool destroy)
+{
+    struct request request = {.signal = ""};
+
+    (void)text_copy(request.text, sizeof(request.text), why); /* fits */
+    agent_tell(daemon_core(standalone->daemon), id, AE_STOP, &request);
+    if (destroy)
+        agent_tell(daemon_core(standalone->daemon), id, AE_DESTROY, NULL);
+}
+
+static int place_missing(struct standalone *standalone, const struct job *job,
+                         const struct reconcile_group *groups, size_t count,
+                         struct standalone_evaluation *evaluation, struct err *err)
+{
+    for (size_t g = 0; g < count; g++) {
+        for (uint32_t i = 0; i < groups[g].count; i++) {
+            if (!groups[g].place[i])
+                continue;
+            int code = place(standalone, job, groups[g].name, i, evaluation->id, err);
+            if (code < 0)
+                return code;
+            evaluation->placed++;
+        }
+    }
+    return 0;
+}
+
+int standalone_reconcile(struct standalone *standalone, const struct job *job,
+                         struct gathering *gathering, struct standalone_evaluation *evaluation,
+                         struct err *err)
+{
+    const json_t *list = json_object_get(job->json, "TaskGroups");
+    size_t count = json_array_size(list);
+    struct reconcile_group *groups = calloc(count + 1, sizeof(*groups));
+    bool batch = text_equal(json_string_value(json_object_get(job->json, "Type")), "batch");
+
+    check(groups != NULL);
+    for (size_t g = 0; g < count; g++) {
+        const json_t *group = json_array_get(list, g);
+        groups[g].name = json_string_value(json_object_get(group, "Name"));
+        groups[g].count = (uint32_t)job_number(group, "Count");
+        groups[g].place = calloc(groups[g].count + 1, sizeof(*groups[g].place));
+        check(groups[g].place != NULL);
+    }
+    policy_reconcile(batch, gathering->allocs, gathering->count, groups, count);
+    for (size_t a = 0; a < gathering->count; a++) {
+        if (!gathering->allocs[a].stop)
+            continue;
+        standalone_order_stop(standalone, &gathering->ids[a],
+                              "alloc is being updated due to job update", false);
+        evaluation->stopped++;
+    }
+    int code = place_missing(standalone, job, groups, count, evaluation, err);
+    for (size_t g = 0; g < count; g++)
+        free(groups[g].place);
+    free(groups);
+    return code;
+}

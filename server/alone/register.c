@@ -1,0 +1,258 @@
+/*
+ * What callers ask of the stand-alone control plane: to register a job, to stop one, to stop an
+ * alloc.
+ *
+ * Each is one proposal: all of it goes with the next commit, or none of it (I-14).
+ */
+#include "server/alone/part.h"
+
+#include "io/log.h"
+#include "spec/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { STAMPS_BYTES_MAX = 4096 }; /* what stamping and placing add to what callers send */
+
+/* --- registering --- */
+
+static void add_problem(json_t *problems, const char *text)
+{
+    if (problems != NULL)
+        (void)json_array_append_new(problems, json_string(text));
+}
+
+/* One that the journal cannot take is refused here: there it would fail the commit, and with it all
+ * that others want. */
+static int check_size(size_t bytes, struct err *err)
+{
+    size_t bytes_max = JOURNAL_VALUE_BYTES_MAX - STAMPS_BYTES_MAX;
+
+    if (bytes <= bytes_max)
+        return 0;
+    return err_set(err, ERR_LIMIT, "the job is too large: %zu bytes, of at most %zu", bytes,
+                   bytes_max);
+}
+
+/* The specification that an alloc of GROUP would get. */
+static int try_group(const json_t *job, const json_t *group, struct alloc_spec **ret_spec,
+                     struct err *err)
+{
+    struct jobspec_placement placement = {
+        .group = json_string_value(json_object_get(group, "Name")),
+        .alloc_id = "00000000-0000-4000-8000-000000000000",
+        .eval_id = "",
+        .datacenter = "dc1",
+    };
+    char *text;
+    size_t length;
+
+    int code = jobspec_alloc_json(job, &placement, &text, &length, err);
+    if (code < 0)
+        return code;
+    code = check_size(length, err);
+    if (code == 0)
+        code = jobspec_decode_alloc(text, length, ret_spec, err);
+    free(text);
+    return code;
+}
+
+/* Asks each task's driver about its config block. */
+static int check_groups(const json_t *job, json_t *problems, struct err *err)
+{
+    const json_t *group;
+    size_t g, bad = 0;
+    char line[ERR_TEXT_SIZE + 2 * SPEC_NAME_SIZE + 64];
+
+    json_array_foreach(json_object_get(job, "TaskGroups"), g, group)
+    {
+        struct alloc_spec *spec;
+        if (json_integer_value(json_object_get(group, "Count")) == 0)
+            continue;
+        int code = try_group(job, group, &spec, err);
+        if (code < 0)
+            return code;
+        for (size_t t = 0; t < spec->tasks_count; t++) {
+            struct err wrong = {0};
+            if (driver_validate(&spec->tasks[t], &wrong) == 0)
+                continue;
+            (void)text_format(line, sizeof(line), "group \"%s\", task \"%s\": %s", spec->group,
+                              spec->tasks[t].name, wrong.text);
+            add_problem(problems, line);
+            if (bad++ == 0)
+                (void)err_set(err, ERR_INVALID, "%s", line);
+        }
+        alloc_spec_free(spec);
+    }
+    return bad == 0 ? 0 : ERR_INVALID;
+}
+
+static void stamp(struct standalone *standalone, const struct job *job, json_t *json, bool changed)
+{
+    uint64_t index = agent_figures(daemon_core(standalone->daemon)).sequence + 1;
+    bool is_new = job->json == NULL;
+    uint64_t version = is_new ? 0 : job->public.version + (changed ? 1 : 0);
+
+    (void)json_object_set_new(json, "Version", json_integer((json_int_t)version));
+    (void)json_object_set_new(
+        json, "CreateIndex", json_integer((json_int_t)(is_new ? index : job->public.create_index)));
+    (void)json_object_set_new(json, "ModifyIndex", json_integer((json_int_t)index));
+    (void)json_object_set_new(
+        json, "JobModifyIndex",
+        json_integer((json_int_t)(is_new || changed ? index : job->public.job_modify_index)));
+    (void)json_object_set_new(json, "SubmitTime", json_integer(loop_now_unix_ns()));
+    (void)json_object_set_new(json, "Stop", json_false());
+}
+
+/* True if the two say the same, apart from the fields that registering stamps. */
+static bool is_same_job(const json_t *a, const json_t *b)
+{
+    static const char *const stamped[] = {
+        "Version", "CreateIndex", "ModifyIndex", "JobModifyIndex", "SubmitTime", "Stop", "Status"};
+    json_t *left = json_copy((json_t *)(uintptr_t)a), *right = json_copy((json_t *)(uintptr_t)b);
+
+    for (size_t i = 0; i < COUNT_OF(stamped); i++) {
+        (void)json_object_del(left, stamped[i]); /* absent is fine */
+        (void)json_object_del(right, stamped[i]);
+    }
+    bool same = json_equal(left, right) != 0;
+    json_decref(left);
+    json_decref(right);
+    return same;
+}
+
+static int parse(const json_t *request, json_t **ret_job, json_t *problems, struct err *err)
+{
+    struct jobspec_problems *found = calloc(1, sizeof(*found));
+
+    check(found != NULL);
+    int code = jobspec_from_json("job", request, ret_job, found);
+    for (size_t i = 0; i < found->count; i++)
+        add_problem(problems, found->items[i]);
+    if (code < 0)
+        (void)err_set(err, code, "%s", found->items[0]);
+    free(found);
+    return code;
+}
+
+int standalone_register(struct standalone *standalone, const json_t *request,
+                        struct standalone_evaluation *ret_evaluation, json_t *problems,
+                        struct err *err)
+{
+    json_t *json;
+    int code = parse(request, &json, problems, err);
+
+    if (code == 0 && daemon_degraded(standalone->daemon) != NULL) {
+        json_decref(json);
+        return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
+                       daemon_degraded(standalone->daemon));
+    }
+    if (code == 0) {
+        code = check_size(json_dumpb(json, NULL, 0, JSON_COMPACT), err);
+        if (code == 0)
+            code = check_groups(json, problems, err);
+        if (code < 0)
+            json_decref(json);
+    }
+    if (code < 0)
+        return code;
+
+    const char *namespace = json_string_value(json_object_get(json, "Namespace"));
+    const char *id = json_string_value(json_object_get(json, "ID"));
+    struct job *job = job_find(standalone, namespace, id);
+    if (job == NULL)
+        job = job_add(standalone, namespace, id);
+    bool changed = job->json == NULL || !is_same_job(job->json, json);
+    stamp(standalone, job, json, changed);
+    struct gathering gathering = {standalone, job, json, NULL, NULL, 0};
+    gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
+    agent_propose(daemon_core(standalone->daemon), true);
+    job_begin_change(standalone, job, json);
+    *ret_evaluation = evaluation_begin(job, "job-register");
+    code = standalone_reconcile(standalone, job, &gathering, ret_evaluation, err);
+    agent_propose(daemon_core(standalone->daemon), false);
+    gathering_free(&gathering);
+    if (code < 0)
+        return code;
+    evaluation_keep(standalone, ret_evaluation);
+    log_info("agent", "job registered job=%s version=%llu placed=%u stopped=%u", log_value(id),
+             (unsigned long long)job->public.version, ret_evaluation->placed,
+             ret_evaluation->stopped);
+    return 0;
+}
+
+int standalone_deregister(struct standalone *standalone, const char *namespace, const char *job_id,
+                          bool purge, struct standalone_evaluation *ret_evaluation, struct err *err)
+{
+    struct job *job = job_find(standalone, namespace, job_id);
+
+    if (job == NULL)
+        return err_set(err, ERR_GONE, "job \"%s\" not found", job_id);
+    if (daemon_degraded(standalone->daemon) != NULL)
+        return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
+                       daemon_degraded(standalone->daemon));
+
+    struct gathering gathering = {standalone, job, NULL, NULL, NULL, 0};
+    gathering_fill(&gathering);
+    *ret_evaluation = evaluation_begin(job, "job-deregister");
+    agent_propose(daemon_core(standalone->daemon), true);
+    for (size_t i = 0; i < gathering.count; i++) {
+        if (!gathering.allocs[i].live && !purge)
+            continue;
+        standalone_order_stop(standalone, &gathering.ids[i], "alloc not needed due to job update",
+                              purge);
+        ret_evaluation->stopped++;
+    }
+    gathering_free(&gathering);
+    json_t *json = json_copy(job->json);
+    (void)json_object_set_new(json, "Stop", json_true());
+    (void)json_object_set_new(
+        json, "ModifyIndex",
+        json_integer((json_int_t)(agent_figures(daemon_core(standalone->daemon)).sequence + 1)));
+    if (purge)
+        (void)json_object_set_new(json, "cairnPurge", json_true());
+    job_begin_change(standalone, job, json);
+    agent_propose(daemon_core(standalone->daemon), false);
+    evaluation_keep(standalone, ret_evaluation);
+    log_info("agent", "job stopped job=%s allocs=%u purge=%s", log_value(job_id),
+             ret_evaluation->stopped, purge ? "yes" : "no");
+    return 0;
+}
+
+int standalone_stop_alloc(struct standalone *standalone, const char *alloc,
+                          struct standalone_evaluation *ret_evaluation, struct err *err)
+{
+    const struct alloc *record = agent_alloc(daemon_core(standalone->daemon), alloc);
+
+    if (record == NULL)
+        return err_set(err, ERR_GONE, "alloc not found");
+    struct job *job = job_find(standalone, record->assign.namespace, record->assign.job_id);
+    if (job == NULL)
+        return err_set(err, ERR_GONE,
+                       "the alloc's job \"%s\" is not known any more: stop it by "
+                       "removing the alloc",
+                       record->assign.job_id);
+    if (daemon_degraded(standalone->daemon) != NULL)
+        return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
+                       daemon_degraded(standalone->daemon));
+
+    struct gathering gathering = {standalone, job, job->json, NULL, NULL, 0};
+    int code = 0;
+    gathering_fill(&gathering);
+    *ret_evaluation = evaluation_begin(job, "alloc-stop");
+    agent_propose(daemon_core(standalone->daemon), true);
+    for (size_t i = 0; i < gathering.count; i++) {
+        if (!text_equal(gathering.ids[i].text, alloc))
+            continue;
+        standalone_order_stop(standalone, &gathering.ids[i], "alloc was stopped by a user", false);
+        gathering.allocs[i].live = gathering.allocs[i].succeeded = false;
+        ret_evaluation->stopped++;
+    }
+    if (!job->public.stop)
+        code = standalone_reconcile(standalone, job, &gathering, ret_evaluation, err);
+    agent_propose(daemon_core(standalone->daemon), false);
+    gathering_free(&gathering);
+    if (code == 0)
+        evaluation_keep(standalone, ret_evaluation);
+    return code;
+}

@@ -1,0 +1,113 @@
+/* Routes: ids may contain slashes, and the more special path is found first. */
+#include "agent/api/part.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void assert_route(const char *path, const char *route, const char *argument)
+{
+    char found[API_ARGUMENT_SIZE];
+    const struct api_route *at = api_find_route(path, found);
+
+    assert_non_null(at);
+    assert_string_equal(at->path, route);
+    assert_string_equal(found, argument);
+}
+
+static void test_route_that_does_not_exist_is_not_found(void **state)
+{
+    static const char *const paths[] = {
+        "",
+        "/",
+        "/v1",
+        "/v1/",
+        "/v1/job/",
+        "/v1/jobs/",
+        "/v2/jobs",
+        "/v1/node/",
+        "/v1/jobsx",
+        "/v1/client/fs/ls/",
+        "/v1/client/allocation//stats",
+    };
+    char argument[API_ARGUMENT_SIZE];
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        const struct api_route *route = api_find_route(paths[i], argument);
+
+        if (route != NULL)
+            fail_msg("%s is found as %s", paths[i], route->path);
+    }
+}
+
+static void test_route_argument_longer_than_its_room_is_not_found(void **state)
+{
+    char path[2 * API_ARGUMENT_SIZE] = "/v1/job/", argument[API_ARGUMENT_SIZE];
+    size_t before = strlen(path);
+    (void)state;
+
+    memset(path + before, 'x', API_ARGUMENT_SIZE);
+    path[before + API_ARGUMENT_SIZE] = '\0';
+    assert_null(api_find_route(path, argument));
+    path[before + API_ARGUMENT_SIZE - 1] = '\0';
+    assert_non_null(api_find_route(path, argument));
+    assert_int_equal(strlen(argument), API_ARGUMENT_SIZE - 1);
+}
+
+static void test_route_job_ids_may_contain_slashes(void **state)
+{
+    (void)state;
+    assert_route("/v1/job/web", "/v1/job/*", "web");
+    assert_route("/v1/job/a/b", "/v1/job/*", "a/b");
+    assert_route("/v1/job/a/b/allocations", "/v1/job/*/allocations", "a/b");
+    assert_route("/v1/job/x/summary/summary", "/v1/job/*/summary", "x/summary");
+}
+
+static void test_route_each_has_a_handler_and_a_method(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < api_routes_count; i++) {
+        const char *star = strchr(api_routes[i].path, '*');
+
+        assert_non_null(api_routes[i].handle);
+        assert_true(api_routes[i].methods != 0);
+        if (star != NULL)
+            assert_null(strchr(star + 1, '*'));
+        /* Only what reads may wait. */
+        if ((api_routes[i].flags & API_BLOCKING) != 0)
+            assert_int_equal(api_routes[i].methods, API_GET);
+    }
+}
+
+/* No route is hidden by one that stands before it. */
+static void test_route_each_can_be_reached(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < api_routes_count; i++) {
+        char path[256] = "", argument[API_ARGUMENT_SIZE];
+
+        for (const char *at = api_routes[i].path; *at != '\0'; at++) {
+            char letter[2] = {*at == '*' ? 'x' : *at, '\0'};
+            assert_true(text_append(path, sizeof(path), letter));
+        }
+        const struct api_route *found = api_find_route(path, argument);
+        assert_non_null(found);
+        assert_string_equal(found->path, api_routes[i].path);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_route_that_does_not_exist_is_not_found),
+        cmocka_unit_test(test_route_argument_longer_than_its_room_is_not_found),
+        cmocka_unit_test(test_route_job_ids_may_contain_slashes),
+        cmocka_unit_test(test_route_each_has_a_handler_and_a_method),
+        cmocka_unit_test(test_route_each_can_be_reached),
+    };
+
+    return cmocka_run_group_tests_name("api_routes", tests, NULL, NULL);
+}
