@@ -23,7 +23,7 @@ struct loop *daemon_loop(struct daemon *daemon)
     return daemon->loop;
 }
 
-struct agent *daemon_core(struct daemon *daemon)
+struct core *daemon_core(struct daemon *daemon)
 {
     return daemon->core;
 }
@@ -38,9 +38,9 @@ struct hooks *daemon_hooks(struct daemon *daemon)
     return daemon->hooks;
 }
 
-struct standalone *daemon_standalone(struct daemon *daemon)
+struct alone *daemon_alone(struct daemon *daemon)
 {
-    return daemon->standalone;
+    return daemon->alone;
 }
 
 struct journal *daemon_journal(struct daemon *daemon)
@@ -99,7 +99,7 @@ static struct daemon *failing; /* for the assertion hook, which has no context *
 static void on_check_failed(const char *file, int line, const char *text)
 {
     if (failing != NULL)
-        agent_flight_print(failing->core, print_flight, NULL);
+        core_flight_print(failing->core, print_flight, NULL);
     (void)fprintf(stderr, "cairn: assertion failed: %s:%d: %s\n", file, line, text);
 }
 
@@ -145,7 +145,7 @@ static int open_parts(struct daemon *daemon, struct err *err)
     if (daemon->hooks == NULL)
         return err->code;
     daemon->core = daemon_new_core(daemon);
-    daemon->standalone = standalone_new(daemon);
+    daemon->alone = alone_new(daemon);
     daemon->retention = retention_new(daemon->journal);
     return 0;
 }
@@ -154,12 +154,12 @@ static void close_parts(struct daemon *daemon)
 {
     api_free(daemon->api);
     daemon_forget_callers(daemon);
-    standalone_free(daemon->standalone);
+    alone_free(daemon->alone);
     retention_free(daemon->retention);
     drivers_free(daemon->drivers);
     hooks_free(daemon->hooks);
     daemon_forget_specs(daemon);
-    agent_free(daemon->core);
+    core_free(daemon->core);
     node_free(&daemon->node);
     journal_close(daemon->journal);
     io_timer_stop(&daemon->deadline_timer);

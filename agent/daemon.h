@@ -17,7 +17,7 @@
 #include "io/loop.h"
 
 struct daemon;
-struct standalone;
+struct alone;
 
 /* Runs the daemon until it is told to stop; the exit status of the process.  Says what is wrong on
  * standard error.  Payloads live on. */
@@ -26,10 +26,10 @@ int daemon_run(const struct config *config);
 /* --- its parts, borrowed for the life of the daemon --- */
 
 struct loop *daemon_loop(struct daemon *daemon);
-struct agent *daemon_core(struct daemon *daemon);
+struct core *daemon_core(struct daemon *daemon);
 struct drivers *daemon_drivers(struct daemon *daemon);
 struct hooks *daemon_hooks(struct daemon *daemon);
-struct standalone *daemon_standalone(struct daemon *daemon);
+struct alone *daemon_alone(struct daemon *daemon);
 struct journal *daemon_journal(struct daemon *daemon);
 const struct config *daemon_config(const struct daemon *daemon);
 const struct node *daemon_node(const struct daemon *daemon);

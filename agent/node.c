@@ -150,12 +150,12 @@ static int set_aside(struct journal *journal, struct err *err)
     return code == 0 ? ERR_GONE : code;
 }
 
-void node_keep(const struct node *node, struct agent *core)
+void node_keep(const struct node *node, struct core *core)
 {
     if (!node->changed)
         return;
     char *text = node_encode(node);
-    agent_meta(core, key, text, strlen(text));
+    core_meta(core, key, text, strlen(text));
     free(text);
 }
 

@@ -48,7 +48,7 @@ char *node_encode(const struct node *node);
 /* Lets the next commit of CORE, which must be that of the restore, take the boot id and the clock
  * along.  Not before: a daemon that died in between would forget that the host was rebooted, and a
  * full disk would keep it from starting at all. */
-void node_keep(const struct node *node, struct agent *core);
+void node_keep(const struct node *node, struct core *core);
 
 void node_free(struct node *node);
 

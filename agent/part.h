@@ -15,10 +15,10 @@ struct daemon {
     const struct config *config;
     struct loop *loop;
     struct journal *journal;
-    struct agent *core;
+    struct core *core;
     struct drivers *drivers;
     struct hooks *hooks;
-    struct standalone *standalone;
+    struct alone *alone;
     struct retention *retention;
     struct api *api;
     struct node node;
@@ -42,7 +42,7 @@ struct daemon {
 /* --- the turn (world.c) --- */
 
 /* The core, bound to the journal and the rooms. */
-struct agent *daemon_new_core(struct daemon *daemon);
+struct core *daemon_new_core(struct daemon *daemon);
 
 /* One turn, if there is anything to do; loop_before_sleep, CTX is the struct daemon. */
 bool daemon_turn(void *ctx);

@@ -49,7 +49,7 @@ static void hook_answered(void *ctx, const struct hook_outcome *outcome)
                  machine_kind_name((enum machine_kind)call->id.kind), call->id.text,
                  task ? task_hook_name(outcome->hook) : alloc_hook_name(outcome->hook),
                  log_value(outcome->text));
-    agent_done(daemon_core(call->daemon), &call->id, LANE_HOOK, event, outcome);
+    core_done(daemon_core(call->daemon), &call->id, LANE_HOOK, event, outcome);
     free(call);
 }
 
@@ -186,13 +186,13 @@ static struct exited exited_of(const struct driver_exit *exit)
 /* The payload runs, or ran and has ended: EVENT, and the end as news behind it. */
 static void payload_found(struct call *call, const struct driver_result *result, uint8_t event)
 {
-    struct agent *core = daemon_core(call->daemon);
+    struct core *core = daemon_core(call->daemon);
     struct started started = started_of(result);
 
-    agent_done(core, &call->id, LANE_DRIVER, event, &started);
+    core_done(core, &call->id, LANE_DRIVER, event, &started);
     if (result->outcome == DRIVER_EXITED) {
         struct exited exited = exited_of(&result->exit);
-        agent_news(core, &call->id, call->generation, TE_EXITED, &exited);
+        core_news(core, &call->id, call->generation, TE_EXITED, &exited);
     }
 }
 
@@ -204,7 +204,7 @@ static void start_answered(void *ctx, const struct driver_result *result)
         payload_found(call, result, TE_STARTED);
     } else {
         struct failure failure = failure_of(result);
-        agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, TE_START_FAILED, &failure);
+        core_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, TE_START_FAILED, &failure);
     }
     free(call);
 }
@@ -251,7 +251,7 @@ static void recover_answered(void *ctx, const struct driver_result *result)
         if (failure.text[0] == '\0')
             (void)text_copy(failure.text, sizeof(failure.text),
                             "exit unknown: neither the shim nor an exit record was found");
-        agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, TE_LOST, &failure);
+        core_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, TE_LOST, &failure);
     }
     free(call);
 }
@@ -271,8 +271,8 @@ static void stop_answered(void *ctx, const struct driver_result *result)
     struct failure failure = failure_of(result);
     bool done = result->outcome == DRIVER_DONE;
 
-    agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER,
-               done ? TE_STOP_ACCEPTED : TE_STOP_FAILED, done ? NULL : &failure);
+    core_done(daemon_core(call->daemon), &call->id, LANE_DRIVER,
+              done ? TE_STOP_ACCEPTED : TE_STOP_FAILED, done ? NULL : &failure);
     free(call);
 }
 
@@ -293,8 +293,8 @@ static void destroy_answered(void *ctx, const struct driver_result *result)
     struct failure failure = failure_of(result);
     bool done = result->outcome == DRIVER_DONE;
 
-    agent_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, done ? TE_REAPED : TE_REAP_FAILED,
-               done ? NULL : &failure);
+    core_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, done ? TE_REAPED : TE_REAP_FAILED,
+              done ? NULL : &failure);
     free(call);
 }
 
@@ -371,8 +371,8 @@ static void no_adapter(struct daemon *daemon, const struct effect *effect)
     for (uint8_t event = 0; event < def->events_count; event++) {
         bool ends = (def->effects[effect->kind].completions >> event & 1u) != 0;
         if (ends && def->events[event].payload == PAYLOAD_FAILURE) {
-            agent_done(daemon_core(daemon), &effect->id, (enum fsm_lane)effect->lane, event,
-                       &failure);
+            core_done(daemon_core(daemon), &effect->id, (enum fsm_lane)effect->lane, event,
+                      &failure);
             return;
         }
     }
@@ -420,7 +420,7 @@ void perform_exit(void *ctx, const struct driver_key *key, const struct driver_e
     struct machine_id id = machine_id_join(MACHINE_TASK, key->alloc, key->task);
     struct exited exited = exited_of(exit);
 
-    agent_news(daemon_core(daemon), &id, key->generation, TE_EXITED, &exited);
+    core_news(daemon_core(daemon), &id, key->generation, TE_EXITED, &exited);
 }
 
 /* --- the sweep --- */
@@ -428,7 +428,7 @@ void perform_exit(void *ctx, const struct driver_key *key, const struct driver_e
 static bool is_owned(void *ctx, const struct driver_key *key)
 {
     struct daemon *daemon = ctx;
-    const struct task *task = agent_task(daemon_core(daemon), key->alloc, key->task);
+    const struct task *task = core_task(daemon_core(daemon), key->alloc, key->task);
 
     return task != NULL && task->machine.generation == key->generation && task_holds_work(task);
 }
@@ -459,7 +459,7 @@ static bool strip_stray(void *ctx, const char *point)
         parts[i] = slash + 1;
     }
     if (!text_equal(parts[2], "secrets") || !uuid_is_valid(parts[0]) ||
-        agent_alloc(daemon_core(daemon), parts[0]) != NULL)
+        core_alloc(daemon_core(daemon), parts[0]) != NULL)
         return true;
     log_warn("agent",
              "the journal does not know an alloc: its directory is kept, its secrets are "
@@ -479,7 +479,7 @@ static void swept(void *ctx, const struct driver_result *result)
     struct err err = {0};
 
     if (result->outcome == DRIVER_DONE) {
-        agent_swept(daemon_core(daemon));
+        core_swept(daemon_core(daemon));
         if (mount_each_below(daemon_config(daemon)->alloc_dir, strip_stray, daemon, &err) != 0)
             log_error("agent", "cannot look for secrets of unknown allocs error=%s",
                       log_value(err.text));

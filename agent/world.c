@@ -54,17 +54,17 @@ static void trace(void *ctx, const struct journal_event *event)
     char line[LOG_LINE_SIZE];
 
     if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE) {
-        standalone_alloc_ended(daemon->standalone);
+        alone_alloc_ended(daemon->alone);
         daemon->changed = true;
     }
     daemon->lost += event->id.kind == MACHINE_TASK && event->event.kind == TE_LOST;
     if (!log_wants(LOG_DEBUG))
         return;
-    agent_describe(event, line, sizeof(line));
+    core_describe(event, line, sizeof(line));
     log_debug("turn", "%s", line);
 }
 
-struct agent *daemon_new_core(struct daemon *daemon)
+struct core *daemon_new_core(struct daemon *daemon)
 {
     struct world world = {
         .ctx = daemon,
@@ -75,7 +75,7 @@ struct agent *daemon_new_core(struct daemon *daemon)
         .trace = trace,
     };
 
-    return agent_new(&world);
+    return core_new(&world);
 }
 
 /* --- the turn --- */
@@ -103,7 +103,7 @@ static void idle_reached(struct io_timer *timer)
 
 static void arm_deadline(struct daemon *daemon)
 {
-    uint64_t deadline_ms = agent_deadline_ms(daemon->core);
+    uint64_t deadline_ms = core_deadline_ms(daemon->core);
 
     if (deadline_ms == 0) {
         io_timer_stop(&daemon->deadline_timer);
@@ -140,12 +140,12 @@ static void report_restored(struct daemon *daemon)
 
     if (daemon->reported)
         return;
-    agent_each(daemon->core, MACHINE_TASK, count_recovering, &recovering);
+    core_each(daemon->core, MACHINE_TASK, count_recovering, &recovering);
     if (recovering > 0)
         return;
     daemon->reported = true;
-    if (agent_count(daemon->core, MACHINE_TASK) > 0)
-        log_info("agent", "restored tasks=%zu lost=%llu", agent_count(daemon->core, MACHINE_TASK),
+    if (core_count(daemon->core, MACHINE_TASK) > 0)
+        log_info("agent", "restored tasks=%zu lost=%llu", core_count(daemon->core, MACHINE_TASK),
                  (unsigned long long)daemon->lost);
 }
 
@@ -173,20 +173,20 @@ void daemon_sweep_again(struct daemon *daemon)
 bool daemon_turn(void *ctx)
 {
     struct daemon *daemon = ctx;
-    uint64_t now_ms = daemon_now_ms(daemon), deadline_ms = agent_deadline_ms(daemon->core);
+    uint64_t now_ms = daemon_now_ms(daemon), deadline_ms = core_deadline_ms(daemon->core);
     bool due = deadline_ms != 0 && deadline_ms <= now_ms;
     struct err err;
 
     if (daemon->waits_for_retry && daemon->committed_count == 0)
         return false;
-    if (!agent_has_work(daemon->core) && !due) {
+    if (!core_has_work(daemon->core) && !due) {
         sweep_once(daemon);
         daemon_answer_committed(daemon, 0, NULL);
         daemon_tell_watchers(daemon);
-        return agent_has_work(daemon->core);
+        return core_has_work(daemon->core);
     }
 
-    int code = agent_turn(daemon->core, now_ms, loop_now_unix_ns(), rng_next(&daemon->rng), &err);
+    int code = core_turn(daemon->core, now_ms, loop_now_unix_ns(), rng_next(&daemon->rng), &err);
     if (code < 0) {
         commit_failed(daemon, &err);
         daemon_answer_committed(daemon, code, &err);
@@ -199,10 +199,10 @@ bool daemon_turn(void *ctx)
     daemon_answer_committed(daemon, 0, NULL);
     sweep_once(daemon);
     report_restored(daemon);
-    standalone_tidy(daemon->standalone);
+    alone_tidy(daemon->alone);
     daemon_tell_watchers(daemon);
     arm_deadline(daemon);
     io_timer_start(daemon->loop, &daemon->idle_timer, loop_now_ms() + IDLE_MS, idle_reached,
                    daemon);
-    return agent_has_work(daemon->core);
+    return core_has_work(daemon->core);
 }

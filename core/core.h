@@ -1,12 +1,12 @@
 /*
- * agent: where everything meets, and nothing is decided.
+ * core: events in, one commit, effects out.
  *
  * The core holds the machines of this node and runs the turn:
  *
  *     take all events -> step their machines -> one commit -> perform effects, answer callers
  *
- * Below it is a seam of two calls, `commit` and `perform`, and one way up, agent_done and
- * agent_news.  The daemon binds LMDB and the rooms to the seam (agent/world.c, perform.c); the
+ * Below it is a seam of two calls, `commit` and `perform`, and one way up, core_done and
+ * core_news.  The daemon binds LMDB and the rooms to the seam (agent/world.c, perform.c); the
  * simulator binds a model of the world (sim/world/world.c).  Turn, lanes, restore and replay are
  * the same code in both.
  *
@@ -24,7 +24,7 @@
 #include "fsm/volume.h"
 #include "journal/journal.h"
 
-struct agent;
+struct core;
 
 /* --- the seam --- */
 
@@ -32,7 +32,7 @@ struct agent;
 struct effect {
     struct machine_id id;
     uint8_t kind;                  /* in the machine's effect list */
-    uint8_t lane;                  /* effects below LANE_COUNT end with exactly one agent_done */
+    uint8_t lane;                  /* effects below LANE_COUNT end with exactly one core_done */
     uint32_t generation;           /* with ID the key of the work in the outside world */
     uint32_t timeout_ms;           /* the world answers, with a failure, by then; 0: it knows */
     uint64_t reply;                /* of the request that led here, 0: nobody waits */
@@ -44,13 +44,13 @@ struct world {
     void *ctx;
     /* Makes the batch durable, whole or not at all. */
     int (*commit)(void *ctx, const struct journal_batch *batch, struct err *err);
-    /* Begins one effect.  May call agent_done before it returns. */
+    /* Begins one effect.  May call core_done before it returns. */
     void (*perform)(void *ctx, const struct effect *effect);
     /* Tells whoever waits for REPLY that the request was not taken; ERR says why. */
     void (*refuse)(void *ctx, uint64_t reply, const struct err *err);
     /* Of an alloc whose record is lost, from its specification: fills in job, namespace and group,
      * and adds the members that ASSIGN lacks (there is room for ALLOC_MEMBERS_MAX).  Tasks among
-     * them count as alive until agent_swept.  Leaves ASSIGN as it is if the specification is lost,
+     * them count as alive until core_swept.  Leaves ASSIGN as it is if the specification is lost,
      * too.  May be NULL. */
     void (*known)(void *ctx, const char *alloc, struct alloc_assign *assign);
     /* A transition has been committed: for logs, traces, coverage.  May be NULL. */
@@ -60,96 +60,94 @@ struct world {
     bool (*claim)(void *ctx, const char *alloc, const char *name, struct volume_define *ret_define);
 };
 
-struct agent *agent_new(const struct world *world);
-void agent_free(struct agent *agent);
+struct core *core_new(const struct world *world);
+void core_free(struct core *core);
 
 /* --- events in --- */
 
 /* Queues an event for the machine ID (copied with its payload).  It is stepped by the next turn. */
-void agent_post(struct agent *agent, const struct machine_id *id, const struct fsm_event *event);
+void core_post(struct core *core, const struct machine_id *id, const struct fsm_event *event);
 
 /* A message or request without a payload struct of its own, the common case. */
-void agent_tell(struct agent *agent, const struct machine_id *id, uint8_t event,
-                const void *payload);
-void agent_ask(struct agent *agent, const struct machine_id *id, uint8_t event, const void *payload,
-               uint64_t reply);
+void core_tell(struct core *core, const struct machine_id *id, uint8_t event, const void *payload);
+void core_ask(struct core *core, const struct machine_id *id, uint8_t event, const void *payload,
+              uint64_t reply);
 
 /* The effect that runs on LANE of ID has ended with the completion EVENT.  Frees the lane and
  * begins what waited behind it.  Nothing happens if the machine is gone. */
-void agent_done(struct agent *agent, const struct machine_id *id, enum fsm_lane lane, uint8_t event,
-                const void *payload);
+void core_done(struct core *core, const struct machine_id *id, enum fsm_lane lane, uint8_t event,
+               const void *payload);
 
 /* News about the work of one generation. */
-void agent_news(struct agent *agent, const struct machine_id *id, uint32_t generation,
-                uint8_t event, const void *payload);
+void core_news(struct core *core, const struct machine_id *id, uint32_t generation, uint8_t event,
+               const void *payload);
 
 /* Stores (BYTES) or deletes (NULL) a blob together with the events of the next turn.  The
  * specification "alloc/<id>" is deleted by the turn that removes the alloc's record. */
-void agent_spec(struct agent *agent, const char *key, const void *bytes, size_t length);
-void agent_meta(struct agent *agent, const char *key, const void *bytes, size_t length);
+void core_spec(struct core *core, const char *key, const void *bytes, size_t length);
+void core_meta(struct core *core, const char *key, const void *bytes, size_t length);
 
 /* Between true and false: what is posted and stored is one proposal of the control plane, which
  * is dropped whole if its commit fails (the caller then says that it was refused). */
-void agent_propose(struct agent *agent, bool on);
+void core_propose(struct core *core, bool on);
 
 /* --- the turn --- */
 
 /* Steps everything that is queued and every timer that is due, commits, performs.  Returns 0 or
  * the commit's error, whose events then wait for the next turn.  Times as in struct fsm_now. */
-int agent_turn(struct agent *agent, uint64_t now_ms, int64_t unix_ns, uint64_t seed,
-               struct err *err);
+int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed, struct err *err);
 
 /* True if a turn would find something to do without any timer. */
-bool agent_has_work(const struct agent *agent);
+bool core_has_work(const struct core *core);
 
 /* Node time of the next timer, 0 if there is none. */
-uint64_t agent_deadline_ms(struct agent *agent);
+uint64_t core_deadline_ms(struct core *core);
 
 /* --- the machines --- */
 
 /* The committed record of ID, or NULL; borrowed until the next turn. */
-const struct machine *agent_find(const struct agent *agent, const struct machine_id *id);
-const struct task *agent_task(const struct agent *agent, const char *alloc, const char *task);
-const struct alloc *agent_alloc(const struct agent *agent, const char *alloc);
+const struct machine *core_find(const struct core *core, const struct machine_id *id);
+const struct task *core_task(const struct core *core, const char *alloc, const char *task);
+const struct alloc *core_alloc(const struct core *core, const char *alloc);
 
 /* Each machine of KIND in the order in which they came; a callback that returns false ends it. */
-typedef bool agent_each_cb(void *ctx, const struct machine_id *id, const struct machine *record);
-void agent_each(const struct agent *agent, enum machine_kind kind, agent_each_cb *cb, void *ctx);
-size_t agent_count(const struct agent *agent, enum machine_kind kind);
+typedef bool core_each_cb(void *ctx, const struct machine_id *id, const struct machine *record);
+void core_each(const struct core *core, enum machine_kind kind, core_each_cb *cb, void *ctx);
+size_t core_count(const struct core *core, enum machine_kind kind);
 
-struct agent_figures {
+struct core_figures {
     uint64_t turns, events, ignored, stale, unknown, commits_failed, effects;
     uint64_t sequence; /* of the last committed event */
 };
-struct agent_figures agent_figures(const struct agent *agent);
+struct core_figures core_figures(const struct core *core);
 
 /* --- restore --- */
 
-/* Takes a record as it was stored; before agent_restore and the first turn. */
-void agent_load(struct agent *agent, const struct machine_id *id, const struct machine *record);
+/* Takes a record as it was stored; before core_restore and the first turn. */
+void core_load(struct core *core, const struct machine_id *id, const struct machine *record);
 
 /* Where numbering goes on: the sequence of the next event and the turn.  Before the first turn. */
-void agent_continue(struct agent *agent, uint64_t next_sequence, uint64_t turn);
+void core_continue(struct core *core, uint64_t next_sequence, uint64_t turn);
 
 /* Posts RESTORE to every loaded machine, plugins first, allocs last, and then what damaged or
  * missing records make necessary (restore.c).  Once, before the first turn.  AUTHORITY: the journal
  * decides what should run. */
-void agent_restore(struct agent *agent, bool authority, bool rebooted);
+void core_restore(struct core *core, bool authority, bool rebooted);
 
-/* After agent_restore: there is a specification of ALLOC.  If nothing else of it is left, its
+/* After core_restore: there is a specification of ALLOC.  If nothing else of it is left, its
  * records were lost: it is made again, in order to end it (I-17). */
-void agent_adopt(struct agent *agent, const char *alloc);
+void core_adopt(struct core *core, const char *alloc);
 
 /* Whatever carries our mark and belongs to no machine has been ended: tasks whose records were lost
  * are dead, and their allocs may go on. */
-void agent_swept(struct agent *agent);
+void core_swept(struct core *core);
 
 /* --- flight recorder --- */
 
 /* Prints the last transitions, oldest first. */
-void agent_flight_print(const struct agent *agent, fsm_print *print, void *ctx);
+void core_flight_print(const struct core *core, fsm_print *print, void *ctx);
 
 /* One line about a transition: "task 3f2a91c4/web STARTING -STARTED-> RUNNING +SEND_CHANGED". */
-void agent_describe(const struct journal_event *event, char *to, size_t size);
+void core_describe(const struct journal_event *event, char *to, size_t size);
 
 #endif

@@ -53,7 +53,7 @@ static bool is_same_work(const struct lane *lane, const struct machine *record, 
     return lane->phase == phase && lane->hook == hook;
 }
 
-static void begin(struct agent *agent, struct slot *slot, uint8_t number, uint8_t kind,
+static void begin(struct core *core, struct slot *slot, uint8_t number, uint8_t kind,
                   uint32_t ticket)
 {
     struct lane *lane = &slot->lanes[number];
@@ -64,20 +64,20 @@ static void begin(struct agent *agent, struct slot *slot, uint8_t number, uint8_
     lane->ticket = ticket;
     lane->generation = slot->record->generation;
     hook_of(slot->record, &lane->phase, &lane->hook);
-    agent->figures.effects++;
-    agent->world.perform(agent->world.ctx, &effect);
+    core->figures.effects++;
+    core->world.perform(core->world.ctx, &effect);
 }
 
-void lane_issue(struct agent *agent, struct slot *slot, const struct fsm_issue *issue,
-                uint64_t reply, const struct request *request)
+void lane_issue(struct core *core, struct slot *slot, const struct fsm_issue *issue, uint64_t reply,
+                const struct request *request)
 {
     check(slot->record != NULL);
     if (issue->lane >= LANE_COUNT) {
         struct effect effect = describe_effect(slot, issue->effect, issue->lane);
         effect.reply = reply;
         effect.request = request;
-        agent->figures.effects++;
-        agent->world.perform(agent->world.ctx, &effect);
+        core->figures.effects++;
+        core->world.perform(core->world.ctx, &effect);
         return;
     }
     if (!is_wanted(slot, issue->lane, issue->effect, issue->ticket))
@@ -85,7 +85,7 @@ void lane_issue(struct agent *agent, struct slot *slot, const struct fsm_issue *
 
     struct lane *lane = &slot->lanes[issue->lane];
     if (lane->effect == 0) {
-        begin(agent, slot, issue->lane, issue->effect, issue->ticket);
+        begin(core, slot, issue->lane, issue->effect, issue->ticket);
     } else if (is_same_work(lane, slot->record, issue->lane, issue->effect)) {
         lane->ticket = issue->ticket;
         lane->next_effect = 0;
@@ -95,10 +95,10 @@ void lane_issue(struct agent *agent, struct slot *slot, const struct fsm_issue *
     }
 }
 
-void agent_done(struct agent *agent, const struct machine_id *id, enum fsm_lane number,
-                uint8_t event, const void *payload)
+void core_done(struct core *core, const struct machine_id *id, enum fsm_lane number, uint8_t event,
+               const void *payload)
 {
-    struct slot *slot = slot_find(agent, id);
+    struct slot *slot = slot_find(core, id);
 
     check(number < LANE_COUNT);
     if (slot == NULL || slot->lanes[number].effect == 0)
@@ -114,15 +114,15 @@ void agent_done(struct agent *agent, const struct machine_id *id, enum fsm_lane 
         .payload = payload,
     };
     if (!lane->orphaned)
-        agent_post(agent, id, &done);
+        core_post(core, id, &done);
     uint8_t next = lane->next_effect;
     lane->effect = lane->next_effect = 0;
     lane->orphaned = false;
     if (slot->record == NULL) {
         if (slot->pending == NULL)
-            slot_retire(agent, slot);
+            slot_retire(core, slot);
         return;
     }
     if (next != 0 && is_wanted(slot, (uint8_t)number, next, lane->next_ticket))
-        begin(agent, slot, (uint8_t)number, next, lane->next_ticket);
+        begin(core, slot, (uint8_t)number, next, lane->next_ticket);
 }

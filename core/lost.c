@@ -7,7 +7,7 @@
 
 /* Noted during the walk, adopted after it. */
 struct bereft {
-    const struct agent *core;
+    const struct core *core;
     char (*ids)[UUID_TEXT_SIZE];
     size_t count;
 };
@@ -19,7 +19,7 @@ static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t le
 
     (void)bytes; /* read when it is adopted */
     (void)length;
-    if (!uuid_is_valid(id) || agent_alloc(bereft->core, id) != NULL)
+    if (!uuid_is_valid(id) || core_alloc(bereft->core, id) != NULL)
         return true;
     bereft->ids = realloc(bereft->ids, (bereft->count + 1) * sizeof(*bereft->ids));
     check(bereft->ids != NULL);
@@ -27,13 +27,13 @@ static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t le
     return true;
 }
 
-int lost_adopt(struct journal *journal, struct agent *core, struct err *err)
+int lost_adopt(struct journal *journal, struct core *core, struct err *err)
 {
     struct bereft bereft = {.core = core};
     int code = journal_each_spec(journal, "alloc/", note_bereft, &bereft, err);
 
     for (size_t i = 0; i < bereft.count; i++)
-        agent_adopt(core, bereft.ids[i]);
+        core_adopt(core, bereft.ids[i]);
     free(bereft.ids);
     return code;
 }

@@ -4,9 +4,9 @@
 
 #include "core/core.h"
 
-/* After agent_restore: adopts each alloc of which the journal has the specification and nothing
+/* After core_restore: adopts each alloc of which the journal has the specification and nothing
  * else.  ERR_CORRUPT: some specification cannot be read; the others have been seen to. */
-int lost_adopt(struct journal *journal, struct agent *core, struct err *err);
+int lost_adopt(struct journal *journal, struct core *core, struct err *err);
 
 /* Fills in job, namespace and group from the specification of ALLOC, and the tasks it had that
  * ASSIGN does not know yet, as if they lived: what there is of them is ended by the sweep.  Nothing

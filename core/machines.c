@@ -65,79 +65,79 @@ static void blob_add(struct blobs *blobs, bool proposed, const char *key, const 
     }
 }
 
-void agent_spec(struct agent *agent, const char *key, const void *bytes, size_t length)
+void core_spec(struct core *core, const char *key, const void *bytes, size_t length)
 {
-    blob_add(&agent->specs, agent->proposing, key, bytes, length);
+    blob_add(&core->specs, core->proposing, key, bytes, length);
 }
 
-void agent_meta(struct agent *agent, const char *key, const void *bytes, size_t length)
+void core_meta(struct core *core, const char *key, const void *bytes, size_t length)
 {
-    blob_add(&agent->metas, agent->proposing, key, bytes, length);
+    blob_add(&core->metas, core->proposing, key, bytes, length);
 }
 
 /* --- the machines --- */
 
-struct agent *agent_new(const struct world *world)
+struct core *core_new(const struct world *world)
 {
-    struct agent *agent = calloc(1, sizeof(*agent));
+    struct core *core = calloc(1, sizeof(*core));
 
-    check(agent != NULL);
-    agent->world = *world;
-    agent->scratch = calloc(1, FSM_RECORD_BYTES_MAX);
-    agent->flights = calloc(FLIGHT_SIZE, sizeof(*agent->flights));
-    check(agent->scratch != NULL);
-    check(agent->flights != NULL);
-    return agent;
+    check(core != NULL);
+    core->world = *world;
+    core->scratch = calloc(1, FSM_RECORD_BYTES_MAX);
+    core->flights = calloc(FLIGHT_SIZE, sizeof(*core->flights));
+    check(core->scratch != NULL);
+    check(core->flights != NULL);
+    return core;
 }
 
-void agent_free(struct agent *agent)
+void core_free(struct core *core)
 {
-    if (agent == NULL)
+    if (core == NULL)
         return;
     struct slot *slot, *next;
-    HASH_ITER(hh, agent->machines, slot, next)
-    slot_remove(agent, slot);
-    blobs_free(&agent->specs);
-    blobs_free(&agent->metas);
-    free(agent->queue.items);
-    free(agent->queue.bytes);
-    free(agent->spare.items);
-    free(agent->spare.bytes);
-    free(agent->touched);
-    free(agent->steps);
-    free(agent->origins);
-    free(agent->scratch);
-    free(agent->flights);
-    free(agent);
+    HASH_ITER(hh, core->machines, slot, next)
+    slot_remove(core, slot);
+    blobs_free(&core->specs);
+    blobs_free(&core->metas);
+    free(core->queue.items);
+    free(core->queue.bytes);
+    free(core->spare.items);
+    free(core->spare.bytes);
+    free(core->touched);
+    free(core->steps);
+    free(core->origins);
+    free(core->scratch);
+    free(core->flights);
+    free(core);
 }
 
-struct slot *slot_find(const struct agent *agent, const struct machine_id *id)
+struct slot *slot_find(const struct core *core, const struct machine_id *id)
 {
     struct slot *slot;
 
-    HASH_FIND(hh, agent->machines, id, sizeof(*id), slot);
+    HASH_FIND(hh, core->machines, id, sizeof(*id), slot);
     return slot;
 }
 
-struct slot *slot_add(struct agent *agent, const struct machine_id *id)
+struct slot *slot_add(struct core *core, const struct machine_id *id)
 {
     struct slot *slot = calloc(1, sizeof(*slot));
 
     check(slot != NULL);
     slot->id = *id;
-    HASH_ADD(hh, agent->machines, id, sizeof(slot->id), slot);
+    HASH_ADD(hh, core->machines, id, sizeof(slot->id), slot);
     return slot;
 }
 
-void slot_remove(struct agent *agent, struct slot *slot)
+void slot_remove(struct core *core, struct slot *slot)
 {
-    HASH_DEL(agent->machines, slot);
+    HASH_DEL(core->machines, slot);
     free(slot->record);
     free(slot->pending);
     free(slot);
 }
 
-void slot_retire(struct agent *agent, struct slot *slot)
+void slot_retire(struct core *core, struct slot *slot)
 {
     bool busy = false;
 
@@ -151,32 +151,32 @@ void slot_retire(struct agent *agent, struct slot *slot)
         busy = busy || lane->orphaned;
     }
     if (!busy)
-        slot_remove(agent, slot);
+        slot_remove(core, slot);
 }
 
-const struct machine *agent_find(const struct agent *agent, const struct machine_id *id)
+const struct machine *core_find(const struct core *core, const struct machine_id *id)
 {
-    const struct slot *slot = slot_find(agent, id);
+    const struct slot *slot = slot_find(core, id);
 
     return slot == NULL ? NULL : slot->record;
 }
 
-const struct task *agent_task(const struct agent *agent, const char *alloc, const char *task)
+const struct task *core_task(const struct core *core, const char *alloc, const char *task)
 {
     if (strlen(alloc) >= UUID_TEXT_SIZE || strlen(task) >= SPEC_NAME_SIZE)
         return NULL;
     struct machine_id id = machine_id_join(MACHINE_TASK, alloc, task);
-    const struct machine *record = agent_find(agent, &id);
+    const struct machine *record = core_find(core, &id);
 
     return record == NULL ? NULL : task_of(record);
 }
 
-const struct alloc *agent_alloc(const struct agent *agent, const char *alloc)
+const struct alloc *core_alloc(const struct core *core, const char *alloc)
 {
     if (strlen(alloc) >= UUID_TEXT_SIZE)
         return NULL;
     struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
-    const struct machine *record = agent_find(agent, &id);
+    const struct machine *record = core_find(core, &id);
 
     return record == NULL ? NULL : alloc_of(record);
 }
@@ -187,36 +187,36 @@ static bool is_there(const struct slot *slot)
     return slot->record != NULL && !fsm_is_final(slot->record);
 }
 
-void agent_each(const struct agent *agent, enum machine_kind kind, agent_each_cb *cb, void *ctx)
+void core_each(const struct core *core, enum machine_kind kind, core_each_cb *cb, void *ctx)
 {
     const struct slot *next;
 
-    for (const struct slot *slot = agent->machines; slot != NULL; slot = next) {
+    for (const struct slot *slot = core->machines; slot != NULL; slot = next) {
         next = slot->hh.next;
         if (slot->id.kind == kind && is_there(slot) && !cb(ctx, &slot->id, slot->record))
             return;
     }
 }
 
-size_t agent_count(const struct agent *agent, enum machine_kind kind)
+size_t core_count(const struct core *core, enum machine_kind kind)
 {
     size_t count = 0;
 
-    for (const struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next)
+    for (const struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next)
         count += slot->id.kind == kind && is_there(slot);
     return count;
 }
 
-struct agent_figures agent_figures(const struct agent *agent)
+struct core_figures core_figures(const struct core *core)
 {
-    return agent->figures;
+    return core->figures;
 }
 
 /* --- flight recorder --- */
 
-void flight_note(struct agent *agent, const struct journal_event *event)
+void flight_note(struct core *core, const struct journal_event *event)
 {
-    struct flight *flight = &agent->flights[agent->flights_count++ % FLIGHT_SIZE];
+    struct flight *flight = &core->flights[core->flights_count++ % FLIGHT_SIZE];
 
     *flight = (struct flight){
         .now_ms = event->now_ms,
@@ -256,7 +256,7 @@ static void describe(const struct fsm_def *def, const char *id, uint16_t row, ui
     }
 }
 
-void agent_describe(const struct journal_event *event, char *to, size_t size)
+void core_describe(const struct journal_event *event, char *to, size_t size)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
 
@@ -264,13 +264,13 @@ void agent_describe(const struct journal_event *event, char *to, size_t size)
     describe(def, event->id.text, event->row, event->event.ticket, to, size);
 }
 
-void agent_flight_print(const struct agent *agent, fsm_print *print, void *ctx)
+void core_flight_print(const struct core *core, fsm_print *print, void *ctx)
 {
-    uint64_t first = agent->flights_count > FLIGHT_SIZE ? agent->flights_count - FLIGHT_SIZE : 0;
+    uint64_t first = core->flights_count > FLIGHT_SIZE ? core->flights_count - FLIGHT_SIZE : 0;
     char line[512], text[440];
 
-    for (uint64_t i = first; i < agent->flights_count; i++) {
-        const struct flight *flight = &agent->flights[i % FLIGHT_SIZE];
+    for (uint64_t i = first; i < core->flights_count; i++) {
+        const struct flight *flight = &core->flights[i % FLIGHT_SIZE];
         const struct fsm_def *def = fsm_definition((enum machine_kind)flight->kind);
         describe(def, flight->id, flight->row, flight->ticket, text, sizeof(text));
         (void)text_format(line, sizeof(line), "%u %llu.%03llu %s\n", flight->sequence,
@@ -286,12 +286,12 @@ static void print_error(void *ctx, const char *text)
     (void)fputs(text, stderr);
 }
 
-void agent_complain(const struct agent *agent, const struct machine_id *id,
-                    const struct machine *record, const struct fsm_event *event)
+void core_complain(const struct core *core, const struct machine_id *id,
+                   const struct machine *record, const struct fsm_event *event)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
 
-    agent_flight_print(agent, print_error, NULL);
+    core_flight_print(core, print_error, NULL);
     (void)fprintf(stderr, "%s %s in state %s got %s, which its table says can never come\n",
                   def->name, id->text,
                   record == NULL ? "(none)" : fsm_state_name(def, record->state),

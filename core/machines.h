@@ -64,7 +64,7 @@ struct blobs {
     size_t count, size;
 };
 
-struct agent {
+struct core {
     struct world world;
     struct slot *machines;
     struct queue queue, spare;
@@ -77,19 +77,19 @@ struct agent {
     struct machine *scratch;
     uint32_t scratch_used;
     uint64_t deadline_ms;
-    struct agent_figures figures;
+    struct core_figures figures;
     struct flight *flights; /* ring */
     uint64_t flights_count;
     bool in_turn, proposing;
     bool restored, turned; /* what comes first comes once: records, RESTORE, turns */
 };
 
-struct slot *slot_find(const struct agent *agent, const struct machine_id *id);
-struct slot *slot_add(struct agent *agent, const struct machine_id *id);
-void slot_remove(struct agent *agent, struct slot *slot);
+struct slot *slot_find(const struct core *core, const struct machine_id *id);
+struct slot *slot_add(struct core *core, const struct machine_id *id);
+void slot_remove(struct core *core, struct slot *slot);
 
 /* The machine has gone: removes the slot as soon as nothing of it is under way. */
-void slot_retire(struct agent *agent, struct slot *slot);
+void slot_retire(struct core *core, struct slot *slot);
 
 /* The newest record: of this turn, or as committed, or NULL. */
 static inline const struct machine *slot_now(const struct slot *slot)
@@ -98,14 +98,14 @@ static inline const struct machine *slot_now(const struct slot *slot)
 }
 
 /* Begins an effect, or lets it wait for its lane, or renews the ticket of the same work. */
-void lane_issue(struct agent *agent, struct slot *slot, const struct fsm_issue *issue,
-                uint64_t reply, const struct request *request);
+void lane_issue(struct core *core, struct slot *slot, const struct fsm_issue *issue, uint64_t reply,
+                const struct request *request);
 
-void flight_note(struct agent *agent, const struct journal_event *event);
+void flight_note(struct core *core, const struct journal_event *event);
 
 /* Logs what led to an assertion: the event, the state, the last transitions. */
-void agent_complain(const struct agent *agent, const struct machine_id *id,
-                    const struct machine *record, const struct fsm_event *event);
+void core_complain(const struct core *core, const struct machine_id *id,
+                   const struct machine *record, const struct fsm_event *event);
 
 void blobs_clear(struct blobs *blobs);
 

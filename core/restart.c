@@ -19,7 +19,7 @@ struct damaged {
 };
 
 struct loading {
-    struct agent *core;
+    struct core *core;
     struct damaged *damaged;
     size_t count;
 };
@@ -28,7 +28,7 @@ static bool load(void *ctx, const struct machine_id *id, const struct machine *r
 {
     struct loading *loading = ctx;
 
-    agent_load(loading->core, id, record);
+    core_load(loading->core, id, record);
     return true;
 }
 
@@ -78,17 +78,17 @@ int daemon_restore(struct daemon *daemon, struct err *err)
 
     if (code < 0)
         return code;
-    agent_continue(daemon->core, journal_next_sequence(daemon->journal), daemon->node.last_turn);
-    daemon->index = agent_figures(daemon->core).sequence;
-    code = standalone_load(daemon->standalone, err);
+    core_continue(daemon->core, journal_next_sequence(daemon->journal), daemon->node.last_turn);
+    daemon->index = core_figures(daemon->core).sequence;
+    code = alone_load(daemon->alone, err);
     if (code < 0)
         return code;
-    size_t allocs = agent_count(daemon->core, MACHINE_ALLOC);
-    daemon->reported = agent_count(daemon->core, MACHINE_TASK) == 0;
+    size_t allocs = core_count(daemon->core, MACHINE_ALLOC);
+    daemon->reported = core_count(daemon->core, MACHINE_TASK) == 0;
     if (allocs > 0)
         log_info("agent", "restoring allocs=%zu tasks=%zu rebooted=%s", allocs,
-                 agent_count(daemon->core, MACHINE_TASK), daemon->node.rebooted ? "yes" : "no");
+                 core_count(daemon->core, MACHINE_TASK), daemon->node.rebooted ? "yes" : "no");
     node_keep(&daemon->node, daemon->core);
-    agent_restore(daemon->core, true, daemon->node.rebooted);
+    core_restore(daemon->core, true, daemon->node.rebooted);
     return lost_adopt(daemon->journal, daemon->core, err);
 }

@@ -12,55 +12,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-void agent_load(struct agent *agent, const struct machine_id *id, const struct machine *record)
+void core_load(struct core *core, const struct machine_id *id, const struct machine *record)
 {
     uint32_t size = fsm_record_size(record);
 
-    check(!agent->restored);
-    check(!agent->turned);
-    check(slot_find(agent, id) == NULL);
+    check(!core->restored);
+    check(!core->turned);
+    check(slot_find(core, id) == NULL);
     check(fsm_broken(record) == NULL);
-    struct slot *slot = slot_add(agent, id);
+    struct slot *slot = slot_add(core, id);
     slot->record = malloc(size);
     check(slot->record != NULL);
     memcpy(slot->record, record, size);
 }
 
-void agent_continue(struct agent *agent, uint64_t next_sequence, uint64_t turn)
+void core_continue(struct core *core, uint64_t next_sequence, uint64_t turn)
 {
     check(next_sequence > 0);
-    check(!agent->turned);
-    agent->figures.sequence = next_sequence - 1;
-    agent->figures.turns = turn;
+    check(!core->turned);
+    core->figures.sequence = next_sequence - 1;
+    core->figures.turns = turn;
 }
 
-static void restore_kind(struct agent *agent, enum machine_kind kind, const struct restore *restore)
+static void restore_kind(struct core *core, enum machine_kind kind, const struct restore *restore)
 {
-    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
         if (slot->id.kind == kind)
-            agent_tell(agent, &slot->id, fsm_definition(kind)->restore_event, restore);
+            core_tell(core, &slot->id, fsm_definition(kind)->restore_event, restore);
     }
 }
 
 /* --- members whose records are not there --- */
 
 /* What is lost of a volume can be undone if the specification says which one it was. */
-static void adopt_volume(struct agent *agent, const char *alloc, const char *name)
+static void adopt_volume(struct core *core, const char *alloc, const char *name)
 {
     struct machine_id id = machine_id_join(MACHINE_VOLUME, alloc, name);
     struct machine_id owner = machine_id_make(MACHINE_ALLOC, alloc);
     struct volume_define define = {0};
     struct member_news news = {0};
 
-    if (agent->world.claim != NULL && agent->world.claim(agent->world.ctx, alloc, name, &define)) {
-        agent_tell(agent, &id, VE_ADOPT, &define);
+    if (core->world.claim != NULL && core->world.claim(core->world.ctx, alloc, name, &define)) {
+        core_tell(core, &id, VE_ADOPT, &define);
         return;
     }
     (void)text_copy(news.name, sizeof(news.name), name); /* fits: a member's name */
-    agent_tell(agent, &owner, AE_VOLUME_GONE, &news);
+    core_tell(core, &owner, AE_VOLUME_GONE, &news);
 }
 
-static bool is_lost(const struct agent *agent, const struct machine_id *alloc,
+static bool is_lost(const struct core *core, const struct machine_id *alloc,
                     const struct alloc_member *member)
 {
     bool task = member->kind == MEMBER_TASK;
@@ -68,31 +68,31 @@ static bool is_lost(const struct agent *agent, const struct machine_id *alloc,
         machine_id_join(task ? MACHINE_TASK : MACHINE_VOLUME, alloc->text, member->name);
     bool over = task ? member->run_state == TASK_RUN_DEAD : member->gone;
 
-    return !over && slot_find(agent, &id) == NULL;
+    return !over && slot_find(core, &id) == NULL;
 }
 
 /* Members of KIND that their alloc counts on and whose records are not there. */
-static void report_lost(struct agent *agent, const struct slot *slot, enum alloc_member_kind kind)
+static void report_lost(struct core *core, const struct slot *slot, enum alloc_member_kind kind)
 {
     const struct alloc *alloc = alloc_of(slot->record);
 
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
         struct member_news news = {.text = "its record in the journal was damaged"};
-        if (member->kind != kind || !is_lost(agent, &slot->id, member))
+        if (member->kind != kind || !is_lost(core, &slot->id, member))
             continue;
         if (kind == MEMBER_VOLUME)
-            adopt_volume(agent, slot->id.text, member->name);
+            adopt_volume(core, slot->id.text, member->name);
         (void)text_copy(news.name, sizeof(news.name), member->name); /* same size */
-        agent_tell(agent, &slot->id, AE_MEMBER_LOST, &news);
+        core_tell(core, &slot->id, AE_MEMBER_LOST, &news);
     }
 }
 
-static void report_all_lost(struct agent *agent, enum alloc_member_kind kind)
+static void report_all_lost(struct core *core, enum alloc_member_kind kind)
 {
-    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
         if (slot->id.kind == MACHINE_ALLOC && slot->record != NULL && !fsm_is_final(slot->record))
-            report_lost(agent, slot, kind);
+            report_lost(core, slot, kind);
     }
 }
 
@@ -127,7 +127,7 @@ static bool is_member_of(const struct slot *slot, const struct machine_id *alloc
 }
 
 /* Makes the alloc ID again from what is left of it, in order to end it. */
-static void condemn(struct agent *agent, const struct machine_id *id)
+static void condemn(struct core *core, const struct machine_id *id)
 {
     struct alloc_assign *assign =
         calloc(1, sizeof(*assign) + ALLOC_MEMBERS_MAX * sizeof(assign->members[0]));
@@ -137,75 +137,75 @@ static void condemn(struct agent *agent, const struct machine_id *id)
     assign->hooks_destroy = 1u << ALLOC_HOOK_ALLOC_DIR;
     (void)text_copy(assign->description, sizeof(assign->description),
                     "the alloc's record in the journal was damaged"); /* fits */
-    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
         if (is_member_of(slot, id) && assign->members_count < ALLOC_MEMBERS_MAX)
             add_member(assign, slot);
     }
     uint32_t found = assign->members_count;
-    if (agent->world.known != NULL)
-        agent->world.known(agent->world.ctx, id->text, assign);
-    agent_tell(agent, id, AE_ASSIGN, assign);
+    if (core->world.known != NULL)
+        core->world.known(core->world.ctx, id->text, assign);
+    core_tell(core, id, AE_ASSIGN, assign);
     for (uint32_t i = found; i < assign->members_count; i++) {
         if (assign->members[i].kind == MEMBER_VOLUME)
-            adopt_volume(agent, id->text, assign->members[i].name);
+            adopt_volume(core, id->text, assign->members[i].name);
     }
     free(assign);
 }
 
 /* True for what needs an alloc to come to an end.  A task that its alloc told to be gone does not:
  * that alloc was removed, and is not made again (I-19). */
-static bool is_orphan(const struct agent *agent, const struct slot *slot)
+static bool is_orphan(const struct core *core, const struct slot *slot)
 {
     if (slot->id.kind != MACHINE_TASK && slot->id.kind != MACHINE_VOLUME)
         return false;
     struct machine_id owner = machine_id_owner(&slot->id);
     bool removed = slot->id.kind == MACHINE_TASK && task_of(slot->record)->remove_wanted;
-    return !removed && slot_find(agent, &owner) == NULL;
+    return !removed && slot_find(core, &owner) == NULL;
 }
 
-static void condemn_owners(struct agent *agent)
+static void condemn_owners(struct core *core)
 {
-    for (const struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
-        if (!is_orphan(agent, slot))
+    for (const struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
+        if (!is_orphan(core, slot))
             continue;
         struct machine_id owner = machine_id_owner(&slot->id);
-        const struct slot *first = agent->machines;
-        while (first != slot && !(is_orphan(agent, first) && is_member_of(first, &owner)))
+        const struct slot *first = core->machines;
+        while (first != slot && !(is_orphan(core, first) && is_member_of(first, &owner)))
             first = first->hh.next;
         if (first == slot) /* an earlier one has led to it already */
-            condemn(agent, &owner);
+            condemn(core, &owner);
     }
 }
 
-void agent_adopt(struct agent *agent, const char *alloc)
+void core_adopt(struct core *core, const char *alloc)
 {
     struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
 
-    check(agent->restored);
-    if (slot_find(agent, &id) != NULL)
+    check(core->restored);
+    if (slot_find(core, &id) != NULL)
         return;
-    for (const struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+    for (const struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
         if (is_member_of(slot, &id))
             return; /* it has been condemned for them, or is being removed */
     }
-    condemn(agent, &id);
+    condemn(core, &id);
 }
 
-void agent_restore(struct agent *agent, bool authority, bool rebooted)
+void core_restore(struct core *core, bool authority, bool rebooted)
 {
     struct restore restore = {.authority = authority, .rebooted = rebooted};
 
-    check(!agent->restored);
-    check(!agent->turned);
-    agent->restored = true;
+    check(!core->restored);
+    check(!core->turned);
+    core->restored = true;
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
-        restore_kind(agent, (enum machine_kind)kind, &restore);
-    report_all_lost(agent, MEMBER_VOLUME);
-    condemn_owners(agent);
+        restore_kind(core, (enum machine_kind)kind, &restore);
+    report_all_lost(core, MEMBER_VOLUME);
+    condemn_owners(core);
 }
 
-void agent_swept(struct agent *agent)
+void core_swept(struct core *core)
 {
-    check(agent->restored);
-    report_all_lost(agent, MEMBER_TASK);
+    check(core->restored);
+    report_all_lost(core, MEMBER_TASK);
 }

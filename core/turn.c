@@ -40,10 +40,10 @@ static uint8_t payload_kind(const struct machine_id *id, uint8_t event)
     return def->events[event].payload;
 }
 
-static void enqueue(struct agent *agent, const struct machine_id *id, const struct fsm_event *event,
+static void enqueue(struct core *core, const struct machine_id *id, const struct fsm_event *event,
                     bool root)
 {
-    struct queue *queue = &agent->queue;
+    struct queue *queue = &core->queue;
     enum fsm_payload kind = (enum fsm_payload)payload_kind(id, event->kind);
     size_t bytes = fsm_payload_size(kind, event->payload);
 
@@ -54,7 +54,7 @@ static void enqueue(struct agent *agent, const struct machine_id *id, const stru
         .id = *id,
         .event = *event,
         .root = root,
-        .proposal = agent->proposing,
+        .proposal = core->proposing,
         .payload_at = SIZE_MAX,
     };
     item->event.payload = NULL;
@@ -73,48 +73,47 @@ static const void *payload_of(const struct queue *queue, const struct queued *it
     return item->payload_at == SIZE_MAX ? NULL : queue->bytes + item->payload_at;
 }
 
-void agent_post(struct agent *agent, const struct machine_id *id, const struct fsm_event *event)
+void core_post(struct core *core, const struct machine_id *id, const struct fsm_event *event)
 {
-    enqueue(agent, id, event, true);
+    enqueue(core, id, event, true);
 }
 
-void agent_propose(struct agent *agent, bool on)
+void core_propose(struct core *core, bool on)
 {
-    check(agent->proposing != on);
-    agent->proposing = on;
+    check(core->proposing != on);
+    core->proposing = on;
 }
 
-void agent_tell(struct agent *agent, const struct machine_id *id, uint8_t event,
-                const void *payload)
+void core_tell(struct core *core, const struct machine_id *id, uint8_t event, const void *payload)
 {
-    agent_ask(agent, id, event, payload, 0);
+    core_ask(core, id, event, payload, 0);
 }
 
-void agent_ask(struct agent *agent, const struct machine_id *id, uint8_t event, const void *payload,
-               uint64_t reply)
+void core_ask(struct core *core, const struct machine_id *id, uint8_t event, const void *payload,
+              uint64_t reply)
 {
     struct fsm_event posted = {.kind = event, .payload = payload, .reply = reply};
 
-    agent_post(agent, id, &posted);
+    core_post(core, id, &posted);
 }
 
-void agent_news(struct agent *agent, const struct machine_id *id, uint32_t generation,
-                uint8_t event, const void *payload)
+void core_news(struct core *core, const struct machine_id *id, uint32_t generation, uint8_t event,
+               const void *payload)
 {
     struct fsm_event posted = {.kind = event, .payload = payload, .generation = generation};
 
-    agent_post(agent, id, &posted);
+    core_post(core, id, &posted);
 }
 
-bool agent_has_work(const struct agent *agent)
+bool core_has_work(const struct core *core)
 {
-    return agent->queue.count > 0 || agent->specs.count > 0 || agent->metas.count > 0;
+    return core->queue.count > 0 || core->specs.count > 0 || core->metas.count > 0;
 }
 
 /* --- messages between machines --- */
 
 struct sender {
-    struct agent *agent;
+    struct core *core;
     const struct machine *record;
 };
 
@@ -126,13 +125,13 @@ static bool uses_plugin(const struct machine *volume, const struct plugin *plugi
 static void send_message(void *ctx, const struct fsm_message *message)
 {
     struct sender *sender = ctx;
-    struct agent *agent = sender->agent;
+    struct core *core = sender->core;
 
     if (message->audience == TO_MACHINE) {
-        enqueue(agent, &message->to, &message->event, false);
+        enqueue(core, &message->to, &message->event, false);
         return;
     }
-    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
         const struct machine *other = slot_now(slot);
         if (slot->id.kind != MACHINE_VOLUME || other == NULL)
             continue;
@@ -142,12 +141,12 @@ static void send_message(void *ctx, const struct fsm_message *message)
         bool user =
             message->audience == TO_PLUGIN_USERS && uses_plugin(other, plugin_of(sender->record));
         if (peer || user)
-            enqueue(agent, &slot->id, &message->event, false);
+            enqueue(core, &slot->id, &message->event, false);
     }
 }
 
 /* What a step of the volume ID must know of other machines; 0 for other kinds. */
-static uint32_t peers_of(struct agent *agent, const struct machine_id *id,
+static uint32_t peers_of(struct core *core, const struct machine_id *id,
                          const struct machine *record)
 {
     uint32_t peers = 0;
@@ -155,7 +154,7 @@ static uint32_t peers_of(struct agent *agent, const struct machine_id *id,
     if (id->kind != MACHINE_VOLUME)
         return 0;
     const struct volume *volume = volume_of(record);
-    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
         const struct machine *other = slot_now(slot);
         if (other == NULL || machine_id_equal(&slot->id, id))
             continue;
@@ -173,98 +172,96 @@ static uint32_t peers_of(struct agent *agent, const struct machine_id *id,
 
 /* --- stepping one event --- */
 
-static void load_scratch(struct agent *agent, const struct fsm_def *def,
-                         const struct machine *record)
+static void load_scratch(struct core *core, const struct fsm_def *def, const struct machine *record)
 {
     if (record == NULL) {
-        memset(agent->scratch, 0, agent->scratch_used);
-        fsm_absent(def, agent->scratch);
-        agent->scratch_used = def->record_bytes;
+        memset(core->scratch, 0, core->scratch_used);
+        fsm_absent(def, core->scratch);
+        core->scratch_used = def->record_bytes;
         return;
     }
     uint32_t size = fsm_record_size(record);
-    memcpy(agent->scratch, record, size);
-    if (agent->scratch_used > size)
-        memset((char *)agent->scratch + size, 0, agent->scratch_used - size);
-    agent->scratch_used = size;
+    memcpy(core->scratch, record, size);
+    if (core->scratch_used > size)
+        memset((char *)core->scratch + size, 0, core->scratch_used - size);
+    core->scratch_used = size;
 }
 
-static void keep_scratch(struct agent *agent, struct slot *slot)
+static void keep_scratch(struct core *core, struct slot *slot)
 {
-    uint32_t size = fsm_record_size(agent->scratch);
+    uint32_t size = fsm_record_size(core->scratch);
 
-    if (size > agent->scratch_used)
-        agent->scratch_used = size;
+    if (size > core->scratch_used)
+        core->scratch_used = size;
     slot->pending = realloc(slot->pending, size);
     check(slot->pending != NULL);
-    memcpy(slot->pending, agent->scratch, size);
+    memcpy(slot->pending, core->scratch, size);
     if (!slot->touched) {
         slot->touched = true;
-        agent->touched = grow(agent->touched, &agent->touched_size, agent->touched_count + 1,
-                              sizeof(*agent->touched));
-        agent->touched[agent->touched_count++] = slot;
+        core->touched = grow(core->touched, &core->touched_size, core->touched_count + 1,
+                             sizeof(*core->touched));
+        core->touched[core->touched_count++] = slot;
     }
 }
 
 /* Nobody is there: harmless, except that a caller must not wait for ever. */
-static void post_to_nobody(struct agent *agent, struct queued *item)
+static void post_to_nobody(struct core *core, struct queued *item)
 {
     struct err err;
 
-    agent->figures.unknown++;
+    core->figures.unknown++;
     if (item->event.reply == 0)
         return;
     (void)err_set(&err, ERR_GONE, "no %s %s on this node",
                   machine_kind_name((enum machine_kind)item->id.kind), item->id.text);
-    agent->world.refuse(agent->world.ctx, item->event.reply, &err);
+    core->world.refuse(core->world.ctx, item->event.reply, &err);
     item->event.reply = 0; /* it has its answer, also if this turn's commit fails */
     item->root = false;
 }
 
-static void step(struct agent *agent, size_t number, struct fsm_now *now, struct rng *rng)
+static void step(struct core *core, size_t number, struct fsm_now *now, struct rng *rng)
 {
-    struct queued item = agent->queue.items[number]; /* the queue may move while we step */
+    struct queued item = core->queue.items[number]; /* the queue may move while we step */
     const struct fsm_def *def = fsm_definition((enum machine_kind)item.id.kind);
-    struct slot *slot = slot_find(agent, &item.id);
+    struct slot *slot = slot_find(core, &item.id);
     const struct machine *record = slot == NULL ? NULL : slot_now(slot);
     unsigned char payload[FSM_PAYLOAD_BYTES_MAX] __attribute__((aligned(16)));
     struct fsm_step done;
 
-    load_scratch(agent, def, record);
+    load_scratch(core, def, record);
     uint64_t bit = (uint64_t)1 << item.event.kind;
     bool ended = record != NULL && fsm_is_final(record); /* by an earlier event of this turn */
-    if (ended || (record == NULL && (def->states[agent->scratch->state].never & bit) != 0)) {
-        post_to_nobody(agent, &agent->queue.items[number]);
+    if (ended || (record == NULL && (def->states[core->scratch->state].never & bit) != 0)) {
+        post_to_nobody(core, &core->queue.items[number]);
         return;
     }
     if (item.payload_at != SIZE_MAX) {
         check(item.payload_size <= sizeof(payload));
-        memcpy(payload, payload_of(&agent->queue, &item), item.payload_size);
+        memcpy(payload, payload_of(&core->queue, &item), item.payload_size);
         item.event.payload = payload;
     }
     now->seed = rng_next(rng);
-    now->peers = peers_of(agent, &item.id, agent->scratch);
-    struct sender sender = {agent, agent->scratch};
+    now->peers = peers_of(core, &item.id, core->scratch);
+    struct sender sender = {core, core->scratch};
     enum fsm_verdict verdict =
-        fsm_step(def, &item.id, agent->scratch, &item.event, now, send_message, &sender, &done);
-    agent->figures.ignored += verdict == FSM_IGNORED;
-    agent->figures.stale += verdict == FSM_STALE;
+        fsm_step(def, &item.id, core->scratch, &item.event, now, send_message, &sender, &done);
+    core->figures.ignored += verdict == FSM_IGNORED;
+    core->figures.stale += verdict == FSM_STALE;
     if (verdict == FSM_NEVER) {
-        agent_complain(agent, &item.id, record, &item.event);
+        core_complain(core, &item.id, record, &item.event);
         unreachable("an event that its state declares never");
     }
     if (verdict != FSM_MOVED)
         return;
 
     if (slot == NULL)
-        slot = slot_add(agent, &item.id);
-    keep_scratch(agent, slot);
-    agent->steps =
-        grow(agent->steps, &agent->steps_size, agent->steps_count + 1, sizeof(*agent->steps));
-    struct journal_event *event = &agent->steps[agent->steps_count++];
+        slot = slot_add(core, &item.id);
+    keep_scratch(core, slot);
+    core->steps = grow(core->steps, &core->steps_size, core->steps_count + 1, sizeof(*core->steps));
+    struct journal_event *event = &core->steps[core->steps_count++];
     *event = (struct journal_event){
-        .sequence = agent->figures.sequence + agent->steps_count,
-        .turn = agent->figures.turns + 1,
+        .sequence = core->figures.sequence + core->steps_count,
+        .turn = core->figures.turns + 1,
         .seed = now->seed,
         .now_ms = now->ms,
         .unix_ns = now->unix_ns,
@@ -275,42 +272,42 @@ static void step(struct agent *agent, size_t number, struct fsm_now *now, struct
         .before = done.before,
         .after = done.after,
         .issues_count = done.issues_count,
-        .digest = fsm_digest(agent->scratch),
+        .digest = fsm_digest(core->scratch),
     };
     memcpy(event->issues, done.issues, sizeof(event->issues));
     /* Payloads live in the queue, which may still move; they are pointed to before the commit. */
     event->event.payload = NULL;
-    agent->origins =
-        grow(agent->origins, &agent->origins_size, agent->steps_count, sizeof(*agent->origins));
-    agent->origins[agent->steps_count - 1] = number;
+    core->origins =
+        grow(core->origins, &core->origins_size, core->steps_count, sizeof(*core->origins));
+    core->origins[core->steps_count - 1] = number;
 }
 
-static void post_timers(struct agent *agent, uint64_t now_ms)
+static void post_timers(struct core *core, uint64_t now_ms)
 {
-    if (agent->deadline_ms == 0 || agent->deadline_ms > now_ms)
+    if (core->deadline_ms == 0 || core->deadline_ms > now_ms)
         return;
-    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
         if (slot->record == NULL || slot->record->deadline_ms == 0 ||
             slot->record->deadline_ms > now_ms)
             continue;
         const struct fsm_def *def = fsm_definition((enum machine_kind)slot->id.kind);
         struct fsm_event timeout = {.kind = def->timeout_event};
-        enqueue(agent, &slot->id, &timeout, false); /* asked for again by every turn */
+        enqueue(core, &slot->id, &timeout, false); /* asked for again by every turn */
     }
 }
 
-uint64_t agent_deadline_ms(struct agent *agent)
+uint64_t core_deadline_ms(struct core *core)
 {
-    return agent->deadline_ms;
+    return core->deadline_ms;
 }
 
-static void find_deadline(struct agent *agent)
+static void find_deadline(struct core *core)
 {
-    agent->deadline_ms = 0;
-    for (struct slot *slot = agent->machines; slot != NULL; slot = slot->hh.next) {
+    core->deadline_ms = 0;
+    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
         uint64_t due = slot->record == NULL ? 0 : slot->record->deadline_ms;
-        if (due != 0 && (agent->deadline_ms == 0 || due < agent->deadline_ms))
-            agent->deadline_ms = due;
+        if (due != 0 && (core->deadline_ms == 0 || due < core->deadline_ms))
+            core->deadline_ms = due;
     }
 }
 
@@ -318,173 +315,172 @@ static void find_deadline(struct agent *agent)
 
 /* The specification of an alloc goes in the commit that removes its record: a crash between the two
  * would leave one that nobody looks for, or that looks like an alloc whose record was lost. */
-static void drop_specs_of_gone(struct agent *agent)
+static void drop_specs_of_gone(struct core *core)
 {
     char key[JOURNAL_KEY_SIZE];
 
-    for (size_t i = 0; i < agent->touched_count; i++) {
-        const struct slot *slot = agent->touched[i];
+    for (size_t i = 0; i < core->touched_count; i++) {
+        const struct slot *slot = core->touched[i];
         if (slot->id.kind != MACHINE_ALLOC || !fsm_is_final(slot->pending))
             continue;
         (void)text_format(key, sizeof(key), "alloc/%s", slot->id.text); /* fits */
-        agent_spec(agent, key, NULL, 0);
+        core_spec(core, key, NULL, 0);
     }
 }
 
-static int commit(struct agent *agent, struct err *err)
+static int commit(struct core *core, struct err *err)
 {
-    size_t count = agent->touched_count, specs_before = agent->specs.count;
+    size_t count = core->touched_count, specs_before = core->specs.count;
     struct journal_record *records = calloc(count + 1, sizeof(*records));
 
     check(records != NULL);
-    drop_specs_of_gone(agent);
+    drop_specs_of_gone(core);
     for (size_t i = 0; i < count; i++) {
-        const struct slot *slot = agent->touched[i];
+        const struct slot *slot = core->touched[i];
         records[i].id = slot->id;
         records[i].record = fsm_is_final(slot->pending) ? NULL : slot->pending;
     }
-    for (size_t i = 0; i < agent->steps_count; i++)
-        agent->steps[i].event.payload =
-            payload_of(&agent->queue, &agent->queue.items[agent->origins[i]]);
+    for (size_t i = 0; i < core->steps_count; i++)
+        core->steps[i].event.payload =
+            payload_of(&core->queue, &core->queue.items[core->origins[i]]);
     struct journal_batch batch = {
-        .events = agent->steps,
-        .events_count = agent->steps_count,
+        .events = core->steps,
+        .events_count = core->steps_count,
         .records = records,
         .records_count = count,
-        .specs = agent->specs.items,
-        .specs_count = agent->specs.count,
-        .metas = agent->metas.items,
-        .metas_count = agent->metas.count,
+        .specs = core->specs.items,
+        .specs_count = core->specs.count,
+        .metas = core->metas.items,
+        .metas_count = core->metas.count,
     };
-    int code = agent->world.commit(agent->world.ctx, &batch, err);
+    int code = core->world.commit(core->world.ctx, &batch, err);
     if (code < 0)
-        agent->specs.count = specs_before; /* the allocs are still there */
+        core->specs.count = specs_before; /* the allocs are still there */
     free(records);
     return code;
 }
 
 /* Forgets what the turn would have changed; keeps what came from outside for the next one. */
-static void roll_back(struct agent *agent, const struct err *err)
+static void roll_back(struct core *core, const struct err *err)
 {
-    struct queue old = agent->queue;
+    struct queue old = core->queue;
 
-    agent->figures.commits_failed++;
-    for (size_t i = 0; i < agent->touched_count; i++) {
-        struct slot *slot = agent->touched[i];
+    core->figures.commits_failed++;
+    for (size_t i = 0; i < core->touched_count; i++) {
+        struct slot *slot = core->touched[i];
         free(slot->pending);
         slot->pending = NULL;
         slot->touched = false;
         if (slot->record == NULL)
-            slot_retire(agent, slot);
+            slot_retire(core, slot);
     }
-    agent->queue = (struct queue){0};
+    core->queue = (struct queue){0};
     for (size_t i = 0; i < old.count; i++) {
         struct queued *item = &old.items[i];
         if (!item->root || item->proposal)
             continue;
         if (item->event.reply != 0) {
-            agent->world.refuse(agent->world.ctx, item->event.reply, err);
+            core->world.refuse(core->world.ctx, item->event.reply, err);
             continue;
         }
         item->event.payload = payload_of(&old, item);
-        enqueue(agent, &item->id, &item->event, true);
+        enqueue(core, &item->id, &item->event, true);
     }
     free(old.items);
     free(old.bytes);
-    blobs_drop_proposed(&agent->specs);
-    blobs_drop_proposed(&agent->metas);
-    agent->touched_count = 0;
-    agent->steps_count = 0;
+    blobs_drop_proposed(&core->specs);
+    blobs_drop_proposed(&core->metas);
+    core->touched_count = 0;
+    core->steps_count = 0;
 }
 
-static void accept_records(struct agent *agent)
+static void accept_records(struct core *core)
 {
-    for (size_t i = 0; i < agent->touched_count; i++) {
-        struct slot *slot = agent->touched[i];
+    for (size_t i = 0; i < core->touched_count; i++) {
+        struct slot *slot = core->touched[i];
         free(slot->record);
         slot->record = slot->pending;
         slot->pending = NULL;
         slot->touched = false;
     }
-    blobs_clear(&agent->specs);
-    blobs_clear(&agent->metas);
+    blobs_clear(&core->specs);
+    blobs_clear(&core->metas);
 }
 
 /* --- effects --- */
 
-static void perform_all(struct agent *agent, const struct queue *done)
+static void perform_all(struct core *core, const struct queue *done)
 {
-    for (size_t i = 0; i < agent->steps_count; i++) {
-        struct journal_event *event = &agent->steps[i];
-        const struct queued *item = &done->items[agent->origins[i]];
+    for (size_t i = 0; i < core->steps_count; i++) {
+        struct journal_event *event = &core->steps[i];
+        const struct queued *item = &done->items[core->origins[i]];
         event->event.payload = payload_of(done, item);
         bool asked = payload_kind(&event->id, event->event.kind) == PAYLOAD_REQUEST;
         const struct request *request = asked ? event->event.payload : NULL;
-        flight_note(agent, event);
-        if (agent->world.trace != NULL)
-            agent->world.trace(agent->world.ctx, event);
+        flight_note(core, event);
+        if (core->world.trace != NULL)
+            core->world.trace(core->world.ctx, event);
         for (uint8_t k = 0; k < event->issues_count; k++) {
             /* Found each time: performing one effect may complete another machine's. */
-            struct slot *slot = slot_find(agent, &event->id);
+            struct slot *slot = slot_find(core, &event->id);
             check(slot != NULL);
-            lane_issue(agent, slot, &event->issues[k], item->event.reply, request);
+            lane_issue(core, slot, &event->issues[k], item->event.reply, request);
         }
     }
 }
 
-static void remove_finished(struct agent *agent)
+static void remove_finished(struct core *core)
 {
-    for (size_t i = 0; i < agent->touched_count; i++) {
-        if (fsm_is_final(agent->touched[i]->record))
-            slot_retire(agent, agent->touched[i]);
+    for (size_t i = 0; i < core->touched_count; i++) {
+        if (fsm_is_final(core->touched[i]->record))
+            slot_retire(core, core->touched[i]);
     }
-    agent->touched_count = 0;
+    core->touched_count = 0;
 }
 
-int agent_turn(struct agent *agent, uint64_t now_ms, int64_t unix_ns, uint64_t seed,
-               struct err *err)
+int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed, struct err *err)
 {
     struct fsm_now now = {.ms = now_ms, .unix_ns = unix_ns};
     struct rng rng = rng_init(seed);
 
-    check(!agent->in_turn);
-    agent->in_turn = agent->turned = true;
-    post_timers(agent, now_ms);
-    for (size_t i = 0; i < agent->queue.count; i++) {
+    check(!core->in_turn);
+    core->in_turn = core->turned = true;
+    post_timers(core, now_ms);
+    for (size_t i = 0; i < core->queue.count; i++) {
         check(i < TURN_EVENTS_MAX);
-        step(agent, i, &now, &rng);
-        agent->figures.events++;
+        step(core, i, &now, &rng);
+        core->figures.events++;
     }
-    if (agent->steps_count == 0 && agent->specs.count == 0 && agent->metas.count == 0) {
-        agent->queue.count = 0;
-        agent->queue.bytes_used = 0;
-        find_deadline(agent);
-        agent->in_turn = false;
+    if (core->steps_count == 0 && core->specs.count == 0 && core->metas.count == 0) {
+        core->queue.count = 0;
+        core->queue.bytes_used = 0;
+        find_deadline(core);
+        core->in_turn = false;
         return 0; /* unchanged state commits nothing (I-15) */
     }
 
-    int code = commit(agent, err);
+    int code = commit(core, err);
     if (code < 0) {
-        roll_back(agent, err);
-        find_deadline(agent);
-        agent->in_turn = false;
+        roll_back(core, err);
+        find_deadline(core);
+        core->in_turn = false;
         return code;
     }
-    agent->figures.turns++;
-    agent->figures.sequence += agent->steps_count;
-    accept_records(agent);
+    core->figures.turns++;
+    core->figures.sequence += core->steps_count;
+    accept_records(core);
 
     /* Effects may post events: those go to a fresh queue, for the next turn. */
-    struct queue done = agent->queue;
-    agent->queue = agent->spare;
-    agent->spare = (struct queue){0};
-    perform_all(agent, &done);
-    remove_finished(agent);
-    agent->steps_count = 0;
-    find_deadline(agent);
+    struct queue done = core->queue;
+    core->queue = core->spare;
+    core->spare = (struct queue){0};
+    perform_all(core, &done);
+    remove_finished(core);
+    core->steps_count = 0;
+    find_deadline(core);
     done.count = 0;
     done.bytes_used = 0;
-    agent->spare = done;
-    agent->in_turn = false;
+    core->spare = done;
+    core->in_turn = false;
     return 0;
 }

@@ -48,7 +48,7 @@ void daemon_ask(struct daemon *daemon, const struct machine_id *id, uint8_t even
     waiting->answer = answer;
     waiting->ctx = ctx;
     HASH_ADD(hh, daemon->waiting, token, sizeof(waiting->token), waiting);
-    agent_ask(daemon->core, id, event, request, waiting->token);
+    core_ask(daemon->core, id, event, request, waiting->token);
 }
 
 void daemon_reply(struct daemon *daemon, uint64_t token, int code, const struct err *err)
@@ -118,7 +118,7 @@ void daemon_tell_watchers(struct daemon *daemon)
     if (!daemon->changed)
         return;
     daemon->changed = false;
-    daemon->index = agent_figures(daemon->core).sequence;
+    daemon->index = core_figures(daemon->core).sequence;
     for (size_t i = daemon->watchers_count; i > 0; i--) {
         struct watcher watcher = daemon->watchers[i - 1];
         watcher.cb(watcher.ctx);
@@ -131,7 +131,7 @@ void daemon_tell_watchers(struct daemon *daemon)
 
 static bool has_ended(struct daemon *daemon, const char *alloc)
 {
-    const struct alloc *record = agent_alloc(daemon->core, alloc);
+    const struct alloc *record = core_alloc(daemon->core, alloc);
 
     return record == NULL || record->ended_unix_ns != 0;
 }
@@ -139,7 +139,7 @@ static bool has_ended(struct daemon *daemon, const char *alloc)
 void daemon_watch_previous(struct daemon *daemon, const struct machine_id *id, const char *previous)
 {
     if (has_ended(daemon, previous)) {
-        agent_done(daemon->core, id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+        core_done(daemon->core, id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
         return;
     }
     if (daemon->previous_count == daemon->previous_size) {
@@ -160,9 +160,9 @@ void daemon_alloc_ended(struct daemon *daemon, const char *alloc)
         if (!text_equal(entry.alloc, alloc))
             continue;
         daemon->previous[i - 1] = daemon->previous[--daemon->previous_count];
-        agent_done(daemon->core, &entry.id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+        core_done(daemon->core, &entry.id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
     }
-    standalone_alloc_ended(daemon->standalone);
+    alone_alloc_ended(daemon->alone);
     daemon->changed = true;
 }
 

@@ -211,7 +211,7 @@ void record_summary(const struct machine *record, char *to, size_t size)
 
 void event_describe(const struct journal_event *event, char *to, size_t size)
 {
-    agent_describe(event, to, size);
+    core_describe(event, to, size);
     text_clean(to);
 }
 

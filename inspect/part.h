@@ -140,7 +140,7 @@ void id_print(const struct machine_id *id, char to[ID_TEXT_SIZE]);
 /* One line about what a machine is: its job and group, driver, plugin. */
 void record_summary(const struct machine *record, char *to, size_t size);
 
-/* agent_describe, with control characters replaced. */
+/* core_describe, with control characters replaced. */
 void event_describe(const struct journal_event *event, char *to, size_t size);
 
 /* Makes the values of "Env" objects and of members called "secret" ***, wherever they are. */

@@ -1,7 +1,7 @@
 /*
  * `restore`: what a restart of the daemon would do now.
  *
- * The very code of a restart (agent_load, agent_restore, one agent_turn) runs over a world in which
+ * The very code of a restart (core_load, core_restore, one core_turn) runs over a world in which
  * a commit succeeds in memory and an effect is only written down.
  */
 #include "core/lost.h"
@@ -25,7 +25,7 @@ struct foreseen {
 
 struct foresight {
     struct inspect *inspect; /* first: inspect_bad finds it here */
-    struct agent *agent;
+    struct core *core;
     struct restore restore;
     uint64_t now_ms;
     struct foreseen *items;
@@ -98,7 +98,7 @@ static bool load(void *ctx, const struct machine_id *id, const struct machine *r
 {
     struct foresight *foresight = ctx;
 
-    agent_load(foresight->agent, id, record);
+    core_load(foresight->core, id, record);
     foresight->machines++;
     return true;
 }
@@ -110,12 +110,12 @@ static void turn(void *ctx)
     int64_t away_ns = (int64_t)(foresight->now_ms - last->now_ms) * 1000000;
     struct err err;
 
-    agent_restore(foresight->agent, foresight->restore.authority != 0,
-                  foresight->restore.rebooted != 0);
-    (void)lost_adopt(foresight->inspect->journal, foresight->agent, &err); /* verify tells more */
-    agent_swept(foresight->agent); /* nothing is there to be swept */
-    foresight->code = agent_turn(foresight->agent, foresight->now_ms, last->unix_ns + away_ns, 1,
-                                 &foresight->err);
+    core_restore(foresight->core, foresight->restore.authority != 0,
+                 foresight->restore.rebooted != 0);
+    (void)lost_adopt(foresight->inspect->journal, foresight->core, &err); /* verify tells more */
+    core_swept(foresight->core); /* nothing is there to be swept */
+    foresight->code =
+        core_turn(foresight->core, foresight->now_ms, last->unix_ns + away_ns, 1, &foresight->err);
 }
 
 /* --- why a machine waits --- */
@@ -341,7 +341,7 @@ static void put_gone(struct foresight *foresight)
         const struct foreseen *item = &foresight->items[i];
         const struct fsm_def *def = fsm_definition((enum machine_kind)item->id.kind);
         char name[ID_TEXT_SIZE], line[256];
-        if (item->is_effect || agent_find(foresight->agent, &item->id) != NULL ||
+        if (item->is_effect || core_find(foresight->core, &item->id) != NULL ||
             (def->states[def->rows[item->row].next].flags & FSM_FINAL) == 0 ||
             inspect_flag(foresight->inspect, FLAG_JSON))
             continue;
@@ -365,16 +365,16 @@ static int foresee(struct foresight *foresight, struct err *err)
     };
     int code = 0;
 
-    foresight->agent = agent_new(&world);
+    foresight->core = core_new(&world);
     for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
         code = journal_each_record(inspect->journal, (enum machine_kind)kind, load, inspect_bad,
                                    foresight, err);
     if (code < 0)
         return code;
     uint64_t next = journal_next_sequence(inspect->journal);
-    agent_continue(foresight->agent, next == 0 ? 1 : next, inspect->last.turn);
+    core_continue(foresight->core, next == 0 ? 1 : next, inspect->last.turn);
     if (!inspect_attempt(turn, foresight)) {
-        foresight->agent = NULL; /* left in mid-turn, good for nothing */
+        foresight->core = NULL; /* left in mid-turn, good for nothing */
         return err_set(err, ERR_CORRUPT, "a restart would end in an assertion: %s",
                        inspect_assertion());
     }
@@ -394,7 +394,7 @@ static void put_all(struct foresight *foresight)
                       foresight->restore.authority ? "the journal decides what should run"
                                                    : "servers have to be asked first");
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
-        agent_each(foresight->agent, (enum machine_kind)kind, put_machine, foresight);
+        core_each(foresight->core, (enum machine_kind)kind, put_machine, foresight);
     put_gone(foresight);
     if (!inspect_flag(inspect, FLAG_JSON))
         (void)fprintf(inspect->out,
@@ -422,7 +422,7 @@ int inspect_restore(struct inspect *inspect)
     int code = foresee(&foresight, &err);
     if (code == 0)
         put_all(&foresight);
-    agent_free(foresight.agent);
+    core_free(foresight.core);
     free(foresight.items);
     return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
 }

@@ -283,7 +283,7 @@ static void tell_event(struct verifying *verifying, const struct journal_event *
 
     finding.sequence = event->sequence;
     finding.id = event->id;
-    agent_describe(event, line, sizeof(line));
+    core_describe(event, line, sizeof(line));
     (void)text_format(finding.where, sizeof(finding.where), "event %" PRIu64 ", %s",
                       event->sequence, line);
     describe_outcome(verifying, event, kind, before, finding.details, sizeof(finding.details));

@@ -59,13 +59,13 @@ static void set_figure(json_t *to, const char *name, uint64_t figure)
 
 static json_t *format_stats(struct api *api)
 {
-    struct agent *core = daemon_core(api->daemon);
-    struct agent_figures figures = agent_figures(core);
+    struct core *core = daemon_core(api->daemon);
+    struct core_figures figures = core_figures(core);
     json_t *client = json_object(), *runtime = json_object();
 
     check(json_object_set_new(client, "node_id", api_text(daemon_node(api->daemon)->id)) == 0);
     check(json_object_set_new(client, "known_servers", json_string("")) == 0);
-    set_figure(client, "num_allocations", agent_count(core, MACHINE_ALLOC));
+    set_figure(client, "num_allocations", core_count(core, MACHINE_ALLOC));
     set_figure(runtime, "pid", (uint64_t)getpid());
     set_figure(runtime, "turns", figures.turns);
     set_figure(runtime, "events", figures.events);
@@ -139,7 +139,7 @@ static json_t *format_namespace(const char *name)
                      "Quota", "", "CreateIndex", 1, "ModifyIndex", 1);
 }
 
-static bool note_namespace(void *ctx, const struct standalone_job *job)
+static bool note_namespace(void *ctx, const struct alone_job *job)
 {
     json_t *names = ctx;
 
@@ -151,7 +151,7 @@ static json_t *namespaces_of(struct api *api)
 {
     json_t *names = json_pack("{s:b}", "default", 1);
 
-    standalone_each(daemon_standalone(api->daemon), note_namespace, names);
+    alone_each(daemon_alone(api->daemon), note_namespace, names);
     return names;
 }
 
@@ -229,15 +229,15 @@ static uint64_t resident_bytes(void)
 
 static size_t read_gauges(struct api *api, struct gauge gauges[GAUGES_MAX])
 {
-    struct agent *core = daemon_core(api->daemon);
-    struct agent_figures figures = agent_figures(core);
+    struct core *core = daemon_core(api->daemon);
+    struct core_figures figures = core_figures(core);
     const struct host_facts *facts = &daemon_node(api->daemon)->facts;
     struct journal_figures journal = {0};
     struct host_stats host = {0};
     uint32_t counts[3] = {0};
     size_t count = 0;
 
-    agent_each(core, MACHINE_ALLOC, count_status, counts);
+    core_each(core, MACHINE_ALLOC, count_status, counts);
     (void)journal_figures(daemon_journal(api->daemon), &journal, NULL);       /* else 0 */
     (void)host_read_stats(daemon_config(api->daemon)->data_dir, &host, NULL); /* else 0 */
     struct gauge found[] = {
@@ -252,8 +252,8 @@ static size_t read_gauges(struct api *api, struct gauge gauges[GAUGES_MAX])
         {"nomad.client.host.disk.available", (double)host.disk_available},
         {"nomad.client.uptime", (double)host.uptime_s},
         {"nomad.runtime.resident_bytes", (double)resident_bytes()},
-        {"cairn.machines.allocs", (double)agent_count(core, MACHINE_ALLOC)},
-        {"cairn.machines.tasks", (double)agent_count(core, MACHINE_TASK)},
+        {"cairn.machines.allocs", (double)core_count(core, MACHINE_ALLOC)},
+        {"cairn.machines.tasks", (double)core_count(core, MACHINE_TASK)},
         {"cairn.turns", (double)figures.turns},
         {"cairn.events", (double)figures.events},
         {"cairn.effects", (double)figures.effects},

@@ -16,21 +16,21 @@
 /* --- one alloc as JSON --- */
 
 /* The job as it was when SPEC's alloc was placed, or NULL if it has changed since or is gone. */
-static const struct standalone_job *job_of(struct api *api, const struct alloc *alloc)
+static const struct alone_job *job_of(struct api *api, const struct alloc *alloc)
 {
-    const struct standalone_job *job = standalone_find(
-        daemon_standalone(api->daemon), alloc->assign.namespace, alloc->assign.job_id);
+    const struct alone_job *job =
+        alone_find(daemon_alone(api->daemon), alloc->assign.namespace, alloc->assign.job_id);
 
     return job != NULL && job->version == alloc->assign.job_version ? job : NULL;
 }
 
 /* The index of the commit that placed the alloc, as far as it is still known. */
 static uint64_t create_index_of(struct api *api, const struct alloc_spec *spec,
-                                const struct standalone_job *job)
+                                const struct alone_job *job)
 {
-    const struct standalone_evaluation *evaluation =
+    const struct alone_evaluation *evaluation =
         spec != NULL && spec->eval_id[0] != '\0'
-            ? standalone_evaluation(daemon_standalone(api->daemon), spec->eval_id)
+            ? alone_evaluation(daemon_alone(api->daemon), spec->eval_id)
             : NULL;
 
     if (evaluation != NULL)
@@ -47,9 +47,9 @@ static const char *type_of(const struct alloc *alloc, const struct alloc_spec *s
 
 json_t *api_alloc_json(struct api *api, const char *id, unsigned parts)
 {
-    struct agent *core = daemon_core(api->daemon);
+    struct core *core = daemon_core(api->daemon);
     const struct node *node = daemon_node(api->daemon);
-    const struct alloc *alloc = agent_alloc(core, id);
+    const struct alloc *alloc = core_alloc(core, id);
     const struct task *tasks[ALLOC_MEMBERS_MAX] = {NULL};
     struct alloc_spec *spec = NULL;
     json_t *job_json = NULL, *to;
@@ -59,13 +59,13 @@ json_t *api_alloc_json(struct api *api, const char *id, unsigned parts)
     check(alloc->assign.members_count <= ALLOC_MEMBERS_MAX);
     for (size_t i = 0; i < alloc->assign.members_count; i++) {
         if (alloc->assign.members[i].kind == MEMBER_TASK)
-            tasks[i] = agent_task(core, id, alloc->assign.members[i].name);
+            tasks[i] = core_task(core, id, alloc->assign.members[i].name);
     }
     if (daemon_alloc_spec(api->daemon, id, &spec, NULL) != 0)
         spec = NULL; /* lost: shown by what the record says */
-    const struct standalone_job *job = job_of(api, alloc);
+    const struct alone_job *job = job_of(api, alloc);
     if (job != NULL && (parts & API_ALLOC_FULL) != 0)
-        job_json = api_format_job(job, standalone_job_status(daemon_standalone(api->daemon), job));
+        job_json = api_format_job(job, alone_job_status(daemon_alone(api->daemon), job));
     struct api_alloc_view view = {
         .id = id,
         .alloc = alloc,
@@ -133,7 +133,7 @@ void api_reply_allocs(struct api_request *request, unsigned parts,
     struct selection selection = {.keep = keep, .ctx = ctx};
     struct api_list list;
 
-    agent_each(daemon_core(request->api->daemon), MACHINE_ALLOC, select_alloc, &selection);
+    core_each(daemon_core(request->api->daemon), MACHINE_ALLOC, select_alloc, &selection);
     if (selection.count > 0)
         qsort(selection.items, selection.count, sizeof(*selection.items), by_age);
     api_list_begin(&list, request);
@@ -173,7 +173,7 @@ const struct alloc *api_alloc_of(struct api_request *request, const char *id,
                                  struct machine_id *ret_id)
 {
     const struct alloc *alloc =
-        uuid_is_valid(id) ? agent_alloc(daemon_core(request->api->daemon), id) : NULL;
+        uuid_is_valid(id) ? core_alloc(daemon_core(request->api->daemon), id) : NULL;
 
     if (alloc == NULL) {
         api_refuse(request, 404, "Unknown allocation \"%.40s\"", id);
@@ -197,14 +197,14 @@ void api_alloc_get(struct api_request *request)
 
 static json_t *make_stopped(struct api *api, void *ctx)
 {
-    const struct standalone_evaluation *evaluation = ctx;
+    const struct alone_evaluation *evaluation = ctx;
 
     return json_pack("{s:s, s:I}", "EvalID", evaluation->id, "Index", (json_int_t)api_index(api));
 }
 
 void api_alloc_stop(struct api_request *request)
 {
-    struct standalone_evaluation *evaluation;
+    struct alone_evaluation *evaluation;
     struct machine_id id;
     struct err err;
 
@@ -212,8 +212,7 @@ void api_alloc_stop(struct api_request *request)
         return;
     evaluation = calloc(1, sizeof(*evaluation));
     check(evaluation != NULL);
-    if (standalone_stop_alloc(daemon_standalone(request->api->daemon), id.text, evaluation, &err) !=
-        0) {
+    if (alone_stop_alloc(daemon_alone(request->api->daemon), id.text, evaluation, &err) != 0) {
         free(evaluation);
         api_refuse_err(request, &err);
         return;
@@ -227,7 +226,7 @@ static bool task_of_alloc(struct api_request *request, const struct machine_id *
                           const char *name, struct machine_id *ret_task)
 {
     if (strlen(name) >= SPEC_NAME_SIZE ||
-        agent_task(daemon_core(request->api->daemon), id->text, name) == NULL) {
+        core_task(daemon_core(request->api->daemon), id->text, name) == NULL) {
         api_refuse(request, 404, "Could not find task runner for task: %.100s", name);
         return false;
     }
@@ -318,7 +317,7 @@ void api_alloc_gc(struct api_request *request)
 
 static void collect(struct api_request *request)
 {
-    standalone_collect(daemon_standalone(request->api->daemon));
+    alone_collect(daemon_alone(request->api->daemon));
     daemon_after_commit(request->api->daemon, api_deferred_answer, api_defer(request, NULL, NULL));
 }
 
@@ -369,7 +368,7 @@ void api_alloc_stats(struct api_request *request)
     json_t *tasks = json_object();
     for (size_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
-        const struct task *task = agent_task(daemon_core(api->daemon), id.text, member->name);
+        const struct task *task = core_task(daemon_core(api->daemon), id.text, member->name);
 
         if (member->kind != MEMBER_TASK || task == NULL ||
             (only != NULL && only[0] != '\0' && !text_equal(only, member->name)) ||

@@ -13,10 +13,10 @@
 
 enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 4 };
 
-static json_t *format(struct api *api, const struct standalone_evaluation *evaluation)
+static json_t *format(struct api *api, const struct alone_evaluation *evaluation)
 {
-    const struct standalone_job *job =
-        standalone_find(daemon_standalone(api->daemon), evaluation->namespace, evaluation->job_id);
+    const struct alone_job *job =
+        alone_find(daemon_alone(api->daemon), evaluation->namespace, evaluation->job_id);
     const json_t *priority = job != NULL ? json_object_get(job->job, "Priority") : NULL;
 
     return api_format_evaluation(evaluation,
@@ -29,7 +29,7 @@ struct listing {
     const char *job; /* NULL: all */
 };
 
-static bool list_evaluation(void *ctx, const struct standalone_evaluation *evaluation)
+static bool list_evaluation(void *ctx, const struct alone_evaluation *evaluation)
 {
     struct listing *listing = ctx;
 
@@ -45,7 +45,7 @@ static void reply_list(struct api_request *request, const char *job)
     struct listing listing = {.request = request, .job = job};
 
     api_list_begin(&listing.list, request);
-    standalone_each_evaluation(daemon_standalone(request->api->daemon), list_evaluation, &listing);
+    alone_each_evaluation(daemon_alone(request->api->daemon), list_evaluation, &listing);
     api_list_reply(&listing.list, request);
 }
 
@@ -59,11 +59,11 @@ void api_job_evaluations(struct api_request *request)
     reply_list(request, request->argument);
 }
 
-static const struct standalone_evaluation *find(struct api_request *request)
+static const struct alone_evaluation *find(struct api_request *request)
 {
-    const struct standalone_evaluation *evaluation =
+    const struct alone_evaluation *evaluation =
         uuid_is_valid(request->argument)
-            ? standalone_evaluation(daemon_standalone(request->api->daemon), request->argument)
+            ? alone_evaluation(daemon_alone(request->api->daemon), request->argument)
             : NULL;
 
     if (evaluation == NULL)
@@ -73,7 +73,7 @@ static const struct standalone_evaluation *find(struct api_request *request)
 
 void api_eval_get(struct api_request *request)
 {
-    const struct standalone_evaluation *evaluation = find(request);
+    const struct alone_evaluation *evaluation = find(request);
 
     if (evaluation != NULL)
         api_reply(request, format(request->api, evaluation));
@@ -136,7 +136,7 @@ static void match(struct search *search, const char *id)
         check(json_array_append_new(found, api_text(id)) == 0);
 }
 
-static bool match_job(void *ctx, const struct standalone_job *job)
+static bool match_job(void *ctx, const struct alone_job *job)
 {
     match(ctx, job->id);
     return true;
@@ -149,7 +149,7 @@ static bool match_alloc(void *ctx, const struct machine_id *id, const struct mac
     return true;
 }
 
-static bool match_evaluation(void *ctx, const struct standalone_evaluation *evaluation)
+static bool match_evaluation(void *ctx, const struct alone_evaluation *evaluation)
 {
     match(ctx, evaluation->id);
     return true;
@@ -157,17 +157,17 @@ static bool match_evaluation(void *ctx, const struct standalone_evaluation *eval
 
 static void search_context(struct api *api, struct search *search, const char *context)
 {
-    struct standalone *standalone = daemon_standalone(api->daemon);
+    struct alone *alone = daemon_alone(api->daemon);
 
     search->context = context;
     check(json_object_set_new(search->matches, context, json_array()) == 0);
     check(json_object_set_new(search->truncations, context, json_false()) == 0);
     if (text_equal(context, "jobs"))
-        standalone_each(standalone, match_job, search);
+        alone_each(alone, match_job, search);
     else if (text_equal(context, "allocs"))
-        agent_each(daemon_core(api->daemon), MACHINE_ALLOC, match_alloc, search);
+        core_each(daemon_core(api->daemon), MACHINE_ALLOC, match_alloc, search);
     else if (text_equal(context, "evals"))
-        standalone_each_evaluation(standalone, match_evaluation, search);
+        alone_each_evaluation(alone, match_evaluation, search);
     else
         match(search, daemon_node(api->daemon)->id);
 }

@@ -58,18 +58,18 @@ struct api_job_counts {
 };
 
 /* The job with what a server adds: Status, Version, indexes. */
-json_t *api_format_job(const struct standalone_job *job, const char *status);
+json_t *api_format_job(const struct alone_job *job, const char *status);
 
 /* A job of which only one alloc's spec is left. */
 json_t *api_format_spec_job(const struct alloc_spec *spec);
 
 /* Entry of a list; SUMMARY (moved) is what api_format_summary made. */
-json_t *api_format_job_stub(const struct standalone_job *job, const char *status, json_t *summary);
+json_t *api_format_job_stub(const struct alone_job *job, const char *status, json_t *summary);
 
 /* COUNTS has one entry for each of the job's groups, in their order. */
-json_t *api_format_summary(const struct standalone_job *job, const struct api_job_counts *counts);
+json_t *api_format_summary(const struct alone_job *job, const struct api_job_counts *counts);
 
-json_t *api_format_evaluation(const struct standalone_evaluation *evaluation, int64_t priority);
+json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority);
 
 /* --- the node --- */
 

@@ -41,7 +41,7 @@ static void carry(json_t *to, const json_t *job, const char *name, json_t *other
 
 /* --- jobs --- */
 
-json_t *api_format_job(const struct standalone_job *job, const char *status)
+json_t *api_format_job(const struct alone_job *job, const char *status)
 {
     json_t *to = json_copy((json_t *)job->job); /* its fields are shared, not changed */
 
@@ -118,7 +118,7 @@ json_t *api_format_spec_job(const struct alloc_spec *spec)
     return to;
 }
 
-json_t *api_format_job_stub(const struct standalone_job *job, const char *status, json_t *summary)
+json_t *api_format_job_stub(const struct alone_job *job, const char *status, json_t *summary)
 {
     json_t *to = json_object();
 
@@ -142,7 +142,7 @@ json_t *api_format_job_stub(const struct standalone_job *job, const char *status
     return to;
 }
 
-json_t *api_format_summary(const struct standalone_job *job, const struct api_job_counts *counts)
+json_t *api_format_summary(const struct alone_job *job, const struct api_job_counts *counts)
 {
     json_t *groups = json_object(), *group, *to = json_object();
     size_t at;
@@ -168,7 +168,7 @@ json_t *api_format_summary(const struct standalone_job *job, const struct api_jo
 
 /* --- evaluations --- */
 
-json_t *api_format_evaluation(const struct standalone_evaluation *evaluation, int64_t priority)
+json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority)
 {
     static const char *const empty[] = {
         "NodeID", "DeploymentID", "StatusDescription", "NextEval", "PreviousEval", "BlockedEval",

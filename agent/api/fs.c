@@ -185,7 +185,7 @@ static bool has_log(struct api_request *request, const char *name, const char *t
     }
     const struct task *task =
         strlen(name) < SPEC_NAME_SIZE
-            ? agent_task(daemon_core(request->api->daemon), request->argument, name)
+            ? core_task(daemon_core(request->api->daemon), request->argument, name)
             : NULL;
     if (task == NULL) {
         api_refuse(request, 400, "unknown task name \"%.100s\"", name);

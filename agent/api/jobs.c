@@ -14,16 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *status_of(struct api *api, const struct standalone_job *job)
+static const char *status_of(struct api *api, const struct alone_job *job)
 {
-    return standalone_job_status(daemon_standalone(api->daemon), job);
+    return alone_job_status(daemon_alone(api->daemon), job);
 }
 
 /* The job that the request names, or NULL after refusing the request. */
-static const struct standalone_job *find_job(struct api_request *request)
+static const struct alone_job *find_job(struct api_request *request)
 {
-    const struct standalone_job *job = standalone_find(daemon_standalone(request->api->daemon),
-                                                       request->namespace, request->argument);
+    const struct alone_job *job =
+        alone_find(daemon_alone(request->api->daemon), request->namespace, request->argument);
 
     if (job == NULL)
         api_refuse(request, 404, "job not found");
@@ -33,11 +33,11 @@ static const struct standalone_job *find_job(struct api_request *request)
 /* --- counts --- */
 
 struct count {
-    const struct standalone_job *job;
+    const struct alone_job *job;
     struct api_job_counts *groups;
 };
 
-static bool is_of_job(const struct alloc *alloc, const struct standalone_job *job)
+static bool is_of_job(const struct alloc *alloc, const struct alone_job *job)
 {
     return text_equal(alloc->assign.job_id, job->id) &&
            text_equal(alloc->assign.namespace, job->namespace);
@@ -77,13 +77,13 @@ static bool count_alloc(void *ctx, const struct machine_id *id, const struct mac
     return true;
 }
 
-static json_t *summary_of(struct api *api, const struct standalone_job *job)
+static json_t *summary_of(struct api *api, const struct alone_job *job)
 {
     size_t groups = json_array_size(json_object_get(job->job, "TaskGroups"));
     struct count count = {.job = job, .groups = calloc(groups + 1, sizeof(*count.groups))};
 
     check(count.groups != NULL);
-    agent_each(daemon_core(api->daemon), MACHINE_ALLOC, count_alloc, &count);
+    core_each(daemon_core(api->daemon), MACHINE_ALLOC, count_alloc, &count);
     json_t *summary = api_format_summary(job, count.groups);
     free(count.groups);
     return summary;
@@ -96,7 +96,7 @@ struct listing {
     struct api_list list;
 };
 
-static bool list_job(void *ctx, const struct standalone_job *job)
+static bool list_job(void *ctx, const struct alone_job *job)
 {
     struct listing *listing = ctx;
     struct api *api = listing->request->api;
@@ -113,13 +113,13 @@ void api_jobs_list(struct api_request *request)
     struct listing listing = {.request = request};
 
     api_list_begin(&listing.list, request);
-    standalone_each(daemon_standalone(request->api->daemon), list_job, &listing);
+    alone_each(daemon_alone(request->api->daemon), list_job, &listing);
     api_list_reply(&listing.list, request);
 }
 
 void api_job_get(struct api_request *request)
 {
-    const struct standalone_job *job = find_job(request);
+    const struct alone_job *job = find_job(request);
 
     if (job != NULL)
         api_reply(request, api_format_job(job, status_of(request->api, job)));
@@ -141,7 +141,7 @@ void api_job_allocations(struct api_request *request)
 
 void api_job_summary(struct api_request *request)
 {
-    const struct standalone_job *job = find_job(request);
+    const struct alone_job *job = find_job(request);
 
     if (job != NULL)
         api_reply(request, summary_of(request->api, job));
@@ -150,7 +150,7 @@ void api_job_summary(struct api_request *request)
 /* Only the present version is kept. */
 void api_job_versions(struct api_request *request)
 {
-    const struct standalone_job *job = find_job(request);
+    const struct alone_job *job = find_job(request);
 
     if (job != NULL)
         api_reply(request, json_pack("{s:[o], s:n}", "Versions",
@@ -178,10 +178,10 @@ void api_job_plan(struct api_request *request)
 
 static json_t *make_registered(struct api *api, void *ctx)
 {
-    const struct standalone_evaluation *asked = ctx;
-    struct standalone *standalone = daemon_standalone(api->daemon);
-    const struct standalone_job *job = standalone_find(standalone, asked->namespace, asked->job_id);
-    const struct standalone_evaluation *now = standalone_evaluation(standalone, asked->id);
+    const struct alone_evaluation *asked = ctx;
+    struct alone *alone = daemon_alone(api->daemon);
+    const struct alone_job *job = alone_find(alone, asked->namespace, asked->job_id);
+    const struct alone_evaluation *now = alone_evaluation(alone, asked->id);
     json_int_t index = (json_int_t)(now != NULL ? now->index : api_index(api));
 
     return json_pack("{s:s, s:I, s:I, s:s, s:I}", "EvalID", asked->id, "EvalCreateIndex", index,
@@ -189,10 +189,9 @@ static json_t *make_registered(struct api *api, void *ctx)
                      "Warnings", "", "Index", (json_int_t)api_index(api));
 }
 
-static void reply_evaluation(struct api_request *request,
-                             const struct standalone_evaluation *evaluation)
+static void reply_evaluation(struct api_request *request, const struct alone_evaluation *evaluation)
 {
-    struct standalone_evaluation *copy = malloc(sizeof(*copy));
+    struct alone_evaluation *copy = malloc(sizeof(*copy));
 
     check(copy != NULL);
     *copy = *evaluation;
@@ -209,9 +208,9 @@ static bool index_is_expected(struct api_request *request, const json_t *body, c
 
     if (!json_is_true(json_object_get(body, "EnforceIndex")) || id == NULL)
         return true;
-    const struct standalone_job *old =
-        standalone_find(daemon_standalone(request->api->daemon),
-                        namespace != NULL && namespace[0] != '\0' ? namespace : "default", id);
+    const struct alone_job *old =
+        alone_find(daemon_alone(request->api->daemon),
+                   namespace != NULL && namespace[0] != '\0' ? namespace : "default", id);
     if (old == NULL && expected == 0)
         return true;
     if (old != NULL && expected > 0 && old->job_modify_index == (uint64_t)expected)
@@ -253,7 +252,7 @@ static void refuse_problems(struct api_request *request, const json_t *problems,
 static void register_job(struct api_request *request, json_t *body)
 {
     const json_t *job = json_object_get(body, "Job");
-    struct standalone_evaluation evaluation = {0};
+    struct alone_evaluation evaluation = {0};
     struct err err = {0};
 
     if (!json_is_object(job)) {
@@ -263,8 +262,7 @@ static void register_job(struct api_request *request, json_t *body)
     if (!index_is_expected(request, body, job))
         return;
     json_t *problems = json_array();
-    if (standalone_register(daemon_standalone(request->api->daemon), job, &evaluation, problems,
-                            &err) != 0)
+    if (alone_register(daemon_alone(request->api->daemon), job, &evaluation, problems, &err) != 0)
         refuse_problems(request, problems, &err);
     else
         reply_evaluation(request, &evaluation);
@@ -297,14 +295,14 @@ void api_job_update(struct api_request *request)
 
 void api_job_delete(struct api_request *request)
 {
-    struct standalone_evaluation evaluation = {0};
+    struct alone_evaluation evaluation = {0};
     struct err err = {0};
     bool purge = false;
 
     if (!api_query_bool(request, "purge", &purge))
         return;
-    if (standalone_deregister(daemon_standalone(request->api->daemon), request->namespace,
-                              request->argument, purge, &evaluation, &err) != 0)
+    if (alone_deregister(daemon_alone(request->api->daemon), request->namespace, request->argument,
+                         purge, &evaluation, &err) != 0)
         api_refuse_err(request, &err);
     else
         reply_evaluation(request, &evaluation);

@@ -16,47 +16,47 @@
 
 enum { EVALUATIONS_MAX = 256 };
 
-struct standalone *standalone_new(struct daemon *daemon)
+struct alone *alone_new(struct daemon *daemon)
 {
-    struct standalone *standalone = calloc(1, sizeof(*standalone));
+    struct alone *alone = calloc(1, sizeof(*alone));
 
-    check(standalone != NULL);
-    standalone->daemon = daemon;
-    standalone->evaluations = calloc(EVALUATIONS_MAX, sizeof(*standalone->evaluations));
-    check(standalone->evaluations != NULL);
-    return standalone;
+    check(alone != NULL);
+    alone->daemon = daemon;
+    alone->evaluations = calloc(EVALUATIONS_MAX, sizeof(*alone->evaluations));
+    check(alone->evaluations != NULL);
+    return alone;
 }
 
-void job_free(struct standalone *standalone, struct job *job)
+void job_free(struct alone *alone, struct job *job)
 {
-    HASH_DEL(standalone->jobs, job);
+    HASH_DEL(alone->jobs, job);
     json_decref(job->json);
     json_decref(job->before);
     free(job);
 }
 
-void standalone_free(struct standalone *standalone)
+void alone_free(struct alone *alone)
 {
     struct job *job, *next;
 
-    if (standalone == NULL)
+    if (alone == NULL)
         return;
-    HASH_ITER(hh, standalone->jobs, job, next)
-    job_free(standalone, job);
-    free(standalone->evaluations);
-    free(standalone);
+    HASH_ITER(hh, alone->jobs, job, next)
+    job_free(alone, job);
+    free(alone->evaluations);
+    free(alone);
 }
 
 /* --- jobs as they are stored --- */
 
-struct job *job_find(const struct standalone *standalone, const char *namespace, const char *id)
+struct job *job_find(const struct alone *alone, const char *namespace, const char *id)
 {
     char key[JOURNAL_KEY_SIZE];
     struct job *job;
 
     if (!text_format(key, sizeof(key), "job/%s/%s", namespace, id))
         return NULL;
-    HASH_FIND_STR(standalone->jobs, key, job);
+    HASH_FIND_STR(alone->jobs, key, job);
     return job;
 }
 
@@ -66,7 +66,7 @@ static int by_key(const struct job *a, const struct job *b)
     return strcmp(a->key, b->key);
 }
 
-struct job *job_add(struct standalone *standalone, const char *namespace, const char *id)
+struct job *job_add(struct alone *alone, const char *namespace, const char *id)
 {
     struct job *job = calloc(1, sizeof(*job));
 
@@ -76,7 +76,7 @@ struct job *job_add(struct standalone *standalone, const char *namespace, const 
     (void)text_copy(job->id, sizeof(job->id), id);
     job->public.namespace = job->namespace;
     job->public.id = job->id;
-    HASH_ADD_KEYPTR_INORDER(hh, standalone->jobs, job->key, strlen(job->key), job, by_key);
+    HASH_ADD_KEYPTR_INORDER(hh, alone->jobs, job->key, strlen(job->key), job, by_key);
     return job;
 }
 
@@ -98,18 +98,18 @@ static void set_json(struct job *job, json_t *json)
     job->public.stop = json_is_true(json_object_get(json, "Stop"));
 }
 
-static void save(struct standalone *standalone, const struct job *job)
+static void save(struct alone *alone, const struct job *job)
 {
     char *text = json_dumps(job->json, JSON_COMPACT | JSON_SORT_KEYS);
 
     check(text != NULL);
-    agent_spec(daemon_core(standalone->daemon), job->key, text, strlen(text));
+    core_spec(daemon_core(alone->daemon), job->key, text, strlen(text));
     free(text);
 }
 
 static bool load_job(void *ctx, const char *key, const void *bytes, size_t length)
 {
-    struct standalone *standalone = ctx;
+    struct alone *alone = ctx;
     json_t *json = json_loadb(bytes, length, 0, NULL);
     const char *namespace = json_string_value(json_object_get(json, "Namespace"));
     const char *id = json_string_value(json_object_get(json, "ID"));
@@ -120,7 +120,7 @@ static bool load_job(void *ctx, const char *key, const void *bytes, size_t lengt
         json_decref(json);
         return true;
     }
-    set_json(job_add(standalone, namespace, id), json);
+    set_json(job_add(alone, namespace, id), json);
     return true;
 }
 
@@ -128,12 +128,11 @@ static bool load_job(void *ctx, const char *key, const void *bytes, size_t lengt
  * purged with them, or registered again. */
 static bool adopt_job(void *ctx, const struct machine_id *id, const struct machine *record)
 {
-    struct standalone *standalone = ctx;
+    struct alone *alone = ctx;
     const struct alloc_assign *assign = &alloc_of(record)->assign;
 
     (void)id;
-    if (assign->job_id[0] == '\0' ||
-        job_find(standalone, assign->namespace, assign->job_id) != NULL)
+    if (assign->job_id[0] == '\0' || job_find(alone, assign->namespace, assign->job_id) != NULL)
         return true;
     log_error("agent", "a job is lost; its allocs go on until it is purged or registered job=%s",
               log_value(assign->job_id));
@@ -142,25 +141,24 @@ static bool adopt_job(void *ctx, const struct machine_id *id, const struct machi
                              assign->batch ? "batch" : "service", "Stop", 1, "Version",
                              (json_int_t)assign->job_version, "Datacenters", "TaskGroups");
     check(json != NULL);
-    struct job *job = job_add(standalone, assign->namespace, assign->job_id);
+    struct job *job = job_add(alone, assign->namespace, assign->job_id);
     set_json(job, json);
-    save(standalone, job);
+    save(alone, job);
     return true;
 }
 
-int standalone_load(struct standalone *standalone, struct err *err)
+int alone_load(struct alone *alone, struct err *err)
 {
-    int code =
-        journal_each_spec(daemon_journal(standalone->daemon), "job/", load_job, standalone, err);
+    int code = journal_each_spec(daemon_journal(alone->daemon), "job/", load_job, alone, err);
 
     if (code == 0)
-        agent_each(daemon_core(standalone->daemon), MACHINE_ALLOC, adopt_job, standalone);
+        core_each(daemon_core(alone->daemon), MACHINE_ALLOC, adopt_job, alone);
     return code;
 }
 
 /* --- evaluations --- */
 
-void standalone_new_id(char to[UUID_TEXT_SIZE])
+void alone_new_id(char to[UUID_TEXT_SIZE])
 {
     uint64_t numbers[2];
 
@@ -169,12 +167,12 @@ void standalone_new_id(char to[UUID_TEXT_SIZE])
     uuid_format(to, numbers[0], numbers[1]);
 }
 
-struct standalone_evaluation evaluation_begin(const struct job *job, const char *why)
+struct alone_evaluation evaluation_begin(const struct job *job, const char *why)
 {
-    struct standalone_evaluation evaluation = {.create_unix_ns = loop_now_unix_ns()};
+    struct alone_evaluation evaluation = {.create_unix_ns = loop_now_unix_ns()};
     const char *type = json_string_value(json_object_get(job->json, "Type"));
 
-    standalone_new_id(evaluation.id);
+    alone_new_id(evaluation.id);
     (void)text_copy(evaluation.job_id, sizeof(evaluation.job_id), job->id);
     (void)text_copy(evaluation.namespace, sizeof(evaluation.namespace), job->namespace);
     (void)text_copy(evaluation.type, sizeof(evaluation.type), type);
@@ -182,29 +180,27 @@ struct standalone_evaluation evaluation_begin(const struct job *job, const char 
     return evaluation;
 }
 
-void evaluation_keep(struct standalone *standalone, struct standalone_evaluation *evaluation)
+void evaluation_keep(struct alone *alone, struct alone_evaluation *evaluation)
 {
-    evaluation->index = agent_figures(daemon_core(standalone->daemon)).sequence + 1;
-    standalone->evaluations[standalone->evaluations_count++ % EVALUATIONS_MAX] = *evaluation;
+    evaluation->index = core_figures(daemon_core(alone->daemon)).sequence + 1;
+    alone->evaluations[alone->evaluations_count++ % EVALUATIONS_MAX] = *evaluation;
 }
 
-const struct standalone_evaluation *standalone_evaluation(const struct standalone *standalone,
-                                                          const char *id_prefix)
+const struct alone_evaluation *alone_evaluation(const struct alone *alone, const char *id_prefix)
 {
-    for (uint64_t i = 0; i < EVALUATIONS_MAX && i < standalone->evaluations_count; i++) {
-        uint64_t at = (standalone->evaluations_count - 1 - i) % EVALUATIONS_MAX;
-        if (text_starts_with(standalone->evaluations[at].id, id_prefix))
-            return &standalone->evaluations[at];
+    for (uint64_t i = 0; i < EVALUATIONS_MAX && i < alone->evaluations_count; i++) {
+        uint64_t at = (alone->evaluations_count - 1 - i) % EVALUATIONS_MAX;
+        if (text_starts_with(alone->evaluations[at].id, id_prefix))
+            return &alone->evaluations[at];
     }
     return NULL;
 }
 
-void standalone_each_evaluation(const struct standalone *standalone, standalone_evaluation_cb *cb,
-                                void *ctx)
+void alone_each_evaluation(const struct alone *alone, alone_evaluation_cb *cb, void *ctx)
 {
-    for (uint64_t i = 0; i < EVALUATIONS_MAX && i < standalone->evaluations_count; i++) {
-        uint64_t at = (standalone->evaluations_count - 1 - i) % EVALUATIONS_MAX;
-        if (!cb(ctx, &standalone->evaluations[at]))
+    for (uint64_t i = 0; i < EVALUATIONS_MAX && i < alone->evaluations_count; i++) {
+        uint64_t at = (alone->evaluations_count - 1 - i) % EVALUATIONS_MAX;
+        if (!cb(ctx, &alone->evaluations[at]))
             return;
     }
 }
@@ -220,53 +216,53 @@ static void forget_undo(struct job *job)
 
 static void saved(void *ctx, int code, const struct err *err)
 {
-    struct standalone *standalone = ctx;
+    struct alone *alone = ctx;
     struct job *job, *next;
 
     (void)err; /* the caller of the registration gets it too */
-    HASH_ITER(hh, standalone->jobs, job, next)
+    HASH_ITER(hh, alone->jobs, job, next)
     {
         if (!job->unsaved)
             continue;
         if (code == 0) {
             forget_undo(job);
         } else if (job->before == NULL) {
-            job_free(standalone, job);
+            job_free(alone, job);
         } else {
             set_json(job, json_incref(job->before));
             forget_undo(job);
         }
     }
-    standalone_alloc_ended(standalone);
+    alone_alloc_ended(alone);
 }
 
-void job_begin_change(struct standalone *standalone, struct job *job, json_t *json)
+void job_begin_change(struct alone *alone, struct job *job, json_t *json)
 {
     if (!job->unsaved) {
         job->before = job->json == NULL ? NULL : json_incref(job->json);
         job->unsaved = true;
     }
     set_json(job, json);
-    save(standalone, job);
-    daemon_after_commit(standalone->daemon, saved, standalone);
-    daemon_changed(standalone->daemon);
+    save(alone, job);
+    daemon_after_commit(alone->daemon, saved, alone);
+    daemon_changed(alone->daemon);
 }
 
 /* --- looking --- */
 
-const struct standalone_job *standalone_find(const struct standalone *standalone,
-                                             const char *namespace, const char *job_id)
+const struct alone_job *alone_find(const struct alone *alone, const char *namespace,
+                                   const char *job_id)
 {
-    const struct job *job = job_find(standalone, namespace, job_id);
+    const struct job *job = job_find(alone, namespace, job_id);
 
     return job == NULL ? NULL : &job->public;
 }
 
-void standalone_each(const struct standalone *standalone, standalone_each_cb *cb, void *ctx)
+void alone_each(const struct alone *alone, alone_each_cb *cb, void *ctx)
 {
     const struct job *next;
 
-    for (const struct job *job = standalone->jobs; job != NULL; job = next) {
+    for (const struct job *job = alone->jobs; job != NULL; job = next) {
         next = job->hh.next;
         if (!cb(ctx, &job->public))
             return;
@@ -274,7 +270,7 @@ void standalone_each(const struct standalone *standalone, standalone_each_cb *cb
 }
 
 struct counting {
-    const struct standalone_job *job;
+    const struct alone_job *job;
     size_t live, pending;
 };
 
@@ -293,11 +289,10 @@ static bool count_live(void *ctx, const struct machine_id *id, const struct mach
     return true;
 }
 
-const char *standalone_job_status(const struct standalone *standalone,
-                                  const struct standalone_job *job)
+const char *alone_job_status(const struct alone *alone, const struct alone_job *job)
 {
     struct counting counting = {.job = job};
 
-    agent_each(daemon_core(standalone->daemon), MACHINE_ALLOC, count_live, &counting);
+    core_each(daemon_core(alone->daemon), MACHINE_ALLOC, count_live, &counting);
     return job_status_name(policy_job_status(job->stop, counting.live, counting.pending));
 }

@@ -12,13 +12,13 @@
 
 #include <jansson.h>
 
-struct standalone *standalone_new(struct daemon *daemon);
-void standalone_free(struct standalone *standalone);
+struct alone *alone_new(struct daemon *daemon);
+void alone_free(struct alone *alone);
 
 /* Reads the jobs of the journal, once its allocs are there; before the first turn. */
-int standalone_load(struct standalone *standalone, struct err *err);
+int alone_load(struct alone *alone, struct err *err);
 
-struct standalone_evaluation {
+struct alone_evaluation {
     char id[UUID_TEXT_SIZE];
     char job_id[SPEC_NAME_SIZE];
     char namespace[SPEC_NAMESPACE_SIZE];
@@ -33,30 +33,28 @@ struct standalone_evaluation {
  * what is not wanted any more.  On success the job and its allocs are posted and RET_EVALUATION
  * filled; they are durable when daemon_after_commit says so.  ERR_INVALID: PROBLEMS (may be NULL)
  * gets one string for each thing that is wrong with the job. */
-int standalone_register(struct standalone *standalone, const json_t *job,
-                        struct standalone_evaluation *ret_evaluation, json_t *problems,
-                        struct err *err);
+int alone_register(struct alone *alone, const json_t *job, struct alone_evaluation *ret_evaluation,
+                   json_t *problems, struct err *err);
 
 /* Stops all allocs of a job; PURGE forgets the job and destroys them when they have ended. */
-int standalone_deregister(struct standalone *standalone, const char *namespace, const char *job_id,
-                          bool purge, struct standalone_evaluation *ret_evaluation,
-                          struct err *err);
+int alone_deregister(struct alone *alone, const char *namespace, const char *job_id, bool purge,
+                     struct alone_evaluation *ret_evaluation, struct err *err);
 
 /* Stops one alloc; while its job is wanted another is placed for it.  ERR_GONE: no such alloc. */
-int standalone_stop_alloc(struct standalone *standalone, const char *alloc,
-                          struct standalone_evaluation *ret_evaluation, struct err *err);
+int alone_stop_alloc(struct alone *alone, const char *alloc,
+                     struct alone_evaluation *ret_evaluation, struct err *err);
 
 /* Destroys every terminal alloc (system gc) and forgets dead jobs without allocs. */
-void standalone_collect(struct standalone *standalone);
+void alone_collect(struct alone *alone);
 
-/* An alloc has ended or gone: the next standalone_tidy has something to look at. */
-void standalone_alloc_ended(struct standalone *standalone);
+/* An alloc has ended or gone: the next alone_tidy has something to look at. */
+void alone_alloc_ended(struct alone *alone);
 
 /* Once after each turn: destroys ended allocs over the configured bound, forgets jobs that were
  * purged and have no alloc left.  What it posts is work for the next turn. */
-void standalone_tidy(struct standalone *standalone);
+void alone_tidy(struct alone *alone);
 
-struct standalone_job {
+struct alone_job {
     const char *namespace, *id;
     const json_t *job; /* as registered, canonical; borrowed until the next change */
     uint64_t version, create_index, modify_index, job_modify_index;
@@ -64,20 +62,17 @@ struct standalone_job {
     bool stop; /* desired: nothing runs */
 };
 
-const struct standalone_job *standalone_find(const struct standalone *standalone,
-                                             const char *namespace, const char *job_id);
-typedef bool standalone_each_cb(void *ctx, const struct standalone_job *job);
-void standalone_each(const struct standalone *standalone, standalone_each_cb *cb, void *ctx);
+const struct alone_job *alone_find(const struct alone *alone, const char *namespace,
+                                   const char *job_id);
+typedef bool alone_each_cb(void *ctx, const struct alone_job *job);
+void alone_each(const struct alone *alone, alone_each_cb *cb, void *ctx);
 
 /* pending, running or dead, from the job's allocs. */
-const char *standalone_job_status(const struct standalone *standalone,
-                                  const struct standalone_job *job);
+const char *alone_job_status(const struct alone *alone, const struct alone_job *job);
 
 /* The last 256 evaluations of this incarnation, newest first; NULL if unknown. */
-const struct standalone_evaluation *standalone_evaluation(const struct standalone *standalone,
-                                                          const char *id_prefix);
-typedef bool standalone_evaluation_cb(void *ctx, const struct standalone_evaluation *evaluation);
-void standalone_each_evaluation(const struct standalone *standalone, standalone_evaluation_cb *cb,
-                                void *ctx);
+const struct alone_evaluation *alone_evaluation(const struct alone *alone, const char *id_prefix);
+typedef bool alone_evaluation_cb(void *ctx, const struct alone_evaluation *evaluation);
+void alone_each_evaluation(const struct alone *alone, alone_evaluation_cb *cb, void *ctx);
 
 #endif

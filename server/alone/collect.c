@@ -52,58 +52,58 @@ static bool count_alloc(void *ctx, const struct machine_id *id, const struct mac
 
 /* Forgets jobs without allocs that were purged, or are stopped if ALL_STOPPED.  True if that was
  * wanted and a stopped job still has allocs. */
-static bool forget_jobs(struct standalone *standalone, bool all_stopped)
+static bool forget_jobs(struct alone *alone, bool all_stopped)
 {
     struct job *job, *next;
     bool more = false;
 
-    HASH_ITER(hh, standalone->jobs, job, next)
+    HASH_ITER(hh, alone->jobs, job, next)
     {
         bool purged = json_is_true(json_object_get(job->json, "cairnPurge"));
-        struct gathering gathering = {.standalone = standalone, .job = job};
+        struct gathering gathering = {.alone = alone, .job = job};
         if (job->unsaved || !(purged || (all_stopped && job->public.stop)))
             continue;
-        agent_each(daemon_core(standalone->daemon), MACHINE_ALLOC, count_alloc, &gathering);
+        core_each(daemon_core(alone->daemon), MACHINE_ALLOC, count_alloc, &gathering);
         if (gathering.count > 0) {
             more = all_stopped;
             continue;
         }
-        agent_spec(daemon_core(standalone->daemon), job->key, NULL, 0);
-        job_free(standalone, job);
-        daemon_changed(standalone->daemon);
+        core_spec(daemon_core(alone->daemon), job->key, NULL, 0);
+        job_free(alone, job);
+        daemon_changed(alone->daemon);
     }
     return more;
 }
 
-static void collect(struct standalone *standalone, size_t kept)
+static void collect(struct alone *alone, size_t kept)
 {
     struct ended_list list = {0};
 
-    agent_each(daemon_core(standalone->daemon), MACHINE_ALLOC, note_ended, &list);
+    core_each(daemon_core(alone->daemon), MACHINE_ALLOC, note_ended, &list);
     size_t excess = policy_collect(list.count, kept);
     if (excess > 0)
         qsort(list.items, list.count, sizeof(*list.items), by_age);
     for (size_t i = 0; i < excess; i++)
-        agent_tell(daemon_core(standalone->daemon), &list.items[i].id, AE_DESTROY, NULL);
+        core_tell(daemon_core(alone->daemon), &list.items[i].id, AE_DESTROY, NULL);
     free(list.items);
 }
 
-void standalone_collect(struct standalone *standalone)
+void alone_collect(struct alone *alone)
 {
-    collect(standalone, 0);
-    standalone->forget_stopped = forget_jobs(standalone, true);
+    collect(alone, 0);
+    alone->forget_stopped = forget_jobs(alone, true);
 }
 
-void standalone_alloc_ended(struct standalone *standalone)
+void alone_alloc_ended(struct alone *alone)
 {
-    standalone->tidy_wanted = true; /* once for all that end in one turn */
+    alone->tidy_wanted = true; /* once for all that end in one turn */
 }
 
-void standalone_tidy(struct standalone *standalone)
+void alone_tidy(struct alone *alone)
 {
-    if (!standalone->tidy_wanted)
+    if (!alone->tidy_wanted)
         return;
-    standalone->tidy_wanted = false;
-    collect(standalone, daemon_config(standalone->daemon)->gc_max_allocs);
-    standalone->forget_stopped = forget_jobs(standalone, standalone->forget_stopped);
+    alone->tidy_wanted = false;
+    collect(alone, daemon_config(alone->daemon)->gc_max_allocs);
+    alone->forget_stopped = forget_jobs(alone, alone->forget_stopped);
 }

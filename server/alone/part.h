@@ -1,5 +1,5 @@
 /*
- * Inside agent/standalone*.c only: jobs, and what the parts of the control plane share.
+ * Inside server/alone/ only: jobs, and what the parts of the control plane share.
  *
  * alone.c keeps jobs and evaluations and takes changes back whose commit has failed;
  * register.c is what callers ask for; place.c makes and stops allocs;
@@ -15,7 +15,7 @@
 
 struct job {
     char key[JOURNAL_KEY_SIZE]; /* "job/<namespace>/<id>" */
-    struct standalone_job public;
+    struct alone_job public;
     char namespace[SPEC_NAMESPACE_SIZE], id[SPEC_NAME_SIZE];
     json_t *json;
     bool unsaved;   /* registered by the turn under way */
@@ -23,10 +23,10 @@ struct job {
     UT_hash_handle hh;
 };
 
-struct standalone {
+struct alone {
     struct daemon *daemon;
     struct job *jobs;
-    struct standalone_evaluation *evaluations; /* ring */
+    struct alone_evaluation *evaluations; /* ring */
     uint64_t evaluations_count;
     bool tidy_wanted;
     bool forget_stopped; /* system gc was asked for, and some job still has allocs */
@@ -35,27 +35,27 @@ struct standalone {
 /* --- jobs (alone.c) --- */
 
 /* NULL: there is none. */
-struct job *job_find(const struct standalone *standalone, const char *namespace, const char *id);
-struct job *job_add(struct standalone *standalone, const char *namespace, const char *id);
-void job_free(struct standalone *standalone, struct job *job);
+struct job *job_find(const struct alone *alone, const char *namespace, const char *id);
+struct job *job_add(struct alone *alone, const char *namespace, const char *id);
+void job_free(struct alone *alone, struct job *job);
 
 /* The number NAME of a job or a group, 0 if there is none. */
 uint64_t job_number(const json_t *object, const char *name);
 
 /* JSON (moved) is what JOB says from now on, if the next commit succeeds; else it is as before. */
-void job_begin_change(struct standalone *standalone, struct job *job, json_t *json);
+void job_begin_change(struct alone *alone, struct job *job, json_t *json);
 
 /* --- evaluations (alone.c) --- */
 
-void standalone_new_id(char to[UUID_TEXT_SIZE]);
-struct standalone_evaluation evaluation_begin(const struct job *job, const char *why);
-void evaluation_keep(struct standalone *standalone, struct standalone_evaluation *evaluation);
+void alone_new_id(char to[UUID_TEXT_SIZE]);
+struct alone_evaluation evaluation_begin(const struct job *job, const char *why);
+void evaluation_keep(struct alone *alone, struct alone_evaluation *evaluation);
 
 /* --- allocs (place.c) --- */
 
 /* The allocs of a job as they are. */
 struct gathering {
-    struct standalone *standalone;
+    struct alone *alone;
     const struct job *job;
     const json_t *wanted; /* NULL: nothing */
     struct reconcile_alloc *allocs;
@@ -68,12 +68,11 @@ void gathering_fill(struct gathering *gathering);
 void gathering_free(struct gathering *gathering);
 
 /* Tells one alloc to end, and to be removed then. */
-void standalone_order_stop(struct standalone *standalone, const struct machine_id *id,
-                           const char *why, bool destroy);
+void alone_order_stop(struct alone *alone, const struct machine_id *id, const char *why,
+                      bool destroy);
 
 /* Brings the allocs of JOB to what its json wants; GATHERING holds them as they are. */
-int standalone_reconcile(struct standalone *standalone, const struct job *job,
-                         struct gathering *gathering, struct standalone_evaluation *evaluation,
-                         struct err *err);
+int alone_reconcile(struct alone *alone, const struct job *job, struct gathering *gathering,
+                    struct alone_evaluation *evaluation, struct err *err);
 
 #endif

@@ -12,11 +12,11 @@
 
 /* --- placing --- */
 
-static void define_task(struct standalone *standalone, const struct alloc_spec *spec,
+static void define_task(struct alone *alone, const struct alloc_spec *spec,
                         const struct task_spec *task)
 {
     bool batch = text_equal(spec->job_type, "batch") || text_equal(spec->job_type, "sysbatch");
-    uint64_t kill_max_ms = daemon_config(standalone->daemon)->max_kill_timeout_ms;
+    uint64_t kill_max_ms = daemon_config(alone->daemon)->max_kill_timeout_ms;
     struct task_define define = {
         .restart_interval_ms = task->restart.interval_ms,
         .restart_delay_ms = task->restart.delay_ms,
@@ -36,10 +36,10 @@ static void define_task(struct standalone *standalone, const struct alloc_spec *
     (void)text_copy(define.driver, sizeof(define.driver), task->driver);
     (void)text_copy(define.kill_signal, sizeof(define.kill_signal), task->kill_signal);
     hooks_plan_task(spec, task, &define);
-    agent_tell(daemon_core(standalone->daemon), &id, TE_DEFINE, &define);
+    core_tell(daemon_core(alone->daemon), &id, TE_DEFINE, &define);
 }
 
-static void assign_alloc(struct standalone *standalone, const struct alloc_spec *spec)
+static void assign_alloc(struct alone *alone, const struct alloc_spec *spec)
 {
     struct alloc_assign *assign =
         calloc(1, sizeof(*assign) + spec->tasks_count * sizeof(assign->members[0]));
@@ -64,14 +64,14 @@ static void assign_alloc(struct standalone *standalone, const struct alloc_spec 
         (void)text_copy(member->name, sizeof(member->name), spec->tasks[i].name);
     }
     hooks_plan_alloc(spec, assign);
-    agent_tell(daemon_core(standalone->daemon), &id, AE_ASSIGN, assign);
+    core_tell(daemon_core(alone->daemon), &id, AE_ASSIGN, assign);
     free(assign);
     for (size_t i = 0; i < spec->tasks_count; i++)
-        define_task(standalone, spec, &spec->tasks[i]);
+        define_task(alone, spec, &spec->tasks[i]);
 }
 
-static int place(struct standalone *standalone, const struct job *job, const char *group,
-                 uint32_t index, const char *eval_id, struct err *err)
+static int place(struct alone *alone, const struct job *job, const char *group, uint32_t index,
+                 const char *eval_id, struct err *err)
 {
     char alloc_id[UUID_TEXT_SIZE], key[JOURNAL_KEY_SIZE], *text;
     struct jobspec_placement placement = {
@@ -79,21 +79,21 @@ static int place(struct standalone *standalone, const struct job *job, const cha
         .index = index,
         .alloc_id = alloc_id,
         .eval_id = eval_id,
-        .datacenter = daemon_config(standalone->daemon)->datacenter,
+        .datacenter = daemon_config(alone->daemon)->datacenter,
         .create_time_unix_ns = loop_now_unix_ns(),
     };
     struct alloc_spec *spec;
     size_t length;
 
-    standalone_new_id(alloc_id);
+    alone_new_id(alloc_id);
     int code = jobspec_alloc_json(job->json, &placement, &text, &length, err);
     if (code < 0)
         return code;
     code = jobspec_decode_alloc(text, length, &spec, err);
     if (code == 0) {
         (void)text_format(key, sizeof(key), "alloc/%s", alloc_id); /* fits */
-        agent_spec(daemon_core(standalone->daemon), key, text, length);
-        assign_alloc(standalone, spec);
+        core_spec(daemon_core(alone->daemon), key, text, length);
+        assign_alloc(alone, spec);
         alloc_spec_free(spec);
     }
     free(text);
@@ -104,7 +104,7 @@ static int place(struct standalone *standalone, const struct job *job, const cha
 
 static bool is_current(const struct gathering *gathering, const struct alloc *alloc)
 {
-    const struct standalone_job *before = &gathering->job->public;
+    const struct alone_job *before = &gathering->job->public;
 
     if (gathering->wanted == NULL || before->job == NULL)
         return false;
@@ -138,7 +138,7 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
 
 void gathering_fill(struct gathering *gathering)
 {
-    agent_each(daemon_core(gathering->standalone->daemon), MACHINE_ALLOC, gather, gathering);
+    core_each(daemon_core(gathering->alone->daemon), MACHINE_ALLOC, gather, gathering);
 }
 
 void gathering_free(struct gathering *gathering)
@@ -147,26 +147,26 @@ void gathering_free(struct gathering *gathering)
     free(gathering->ids);
 }
 
-void standalone_order_stop(struct standalone *standalone, const struct machine_id *id,
-                           const char *why, bool destroy)
+void alone_order_stop(struct alone *alone, const struct machine_id *id, const char *why,
+                      bool destroy)
 {
     struct request request = {.signal = ""};
 
     (void)text_copy(request.text, sizeof(request.text), why); /* fits */
-    agent_tell(daemon_core(standalone->daemon), id, AE_STOP, &request);
+    core_tell(daemon_core(alone->daemon), id, AE_STOP, &request);
     if (destroy)
-        agent_tell(daemon_core(standalone->daemon), id, AE_DESTROY, NULL);
+        core_tell(daemon_core(alone->daemon), id, AE_DESTROY, NULL);
 }
 
-static int place_missing(struct standalone *standalone, const struct job *job,
+static int place_missing(struct alone *alone, const struct job *job,
                          const struct reconcile_group *groups, size_t count,
-                         struct standalone_evaluation *evaluation, struct err *err)
+                         struct alone_evaluation *evaluation, struct err *err)
 {
     for (size_t g = 0; g < count; g++) {
         for (uint32_t i = 0; i < groups[g].count; i++) {
             if (!groups[g].place[i])
                 continue;
-            int code = place(standalone, job, groups[g].name, i, evaluation->id, err);
+            int code = place(alone, job, groups[g].name, i, evaluation->id, err);
             if (code < 0)
                 return code;
             evaluation->placed++;
@@ -175,9 +175,8 @@ static int place_missing(struct standalone *standalone, const struct job *job,
     return 0;
 }
 
-int standalone_reconcile(struct standalone *standalone, const struct job *job,
-                         struct gathering *gathering, struct standalone_evaluation *evaluation,
-                         struct err *err)
+int alone_reconcile(struct alone *alone, const struct job *job, struct gathering *gathering,
+                    struct alone_evaluation *evaluation, struct err *err)
 {
     const json_t *list = json_object_get(job->json, "TaskGroups");
     size_t count = json_array_size(list);
@@ -196,11 +195,11 @@ int standalone_reconcile(struct standalone *standalone, const struct job *job,
     for (size_t a = 0; a < gathering->count; a++) {
         if (!gathering->allocs[a].stop)
             continue;
-        standalone_order_stop(standalone, &gathering->ids[a],
-                              "alloc is being updated due to job update", false);
+        alone_order_stop(alone, &gathering->ids[a], "alloc is being updated due to job update",
+                         false);
         evaluation->stopped++;
     }
-    int code = place_missing(standalone, job, groups, count, evaluation, err);
+    int code = place_missing(alone, job, groups, count, evaluation, err);
     for (size_t g = 0; g < count; g++)
         free(groups[g].place);
     free(groups);

@@ -87,9 +87,9 @@ static int check_groups(const json_t *job, json_t *problems, struct err *err)
     return bad == 0 ? 0 : ERR_INVALID;
 }
 
-static void stamp(struct standalone *standalone, const struct job *job, json_t *json, bool changed)
+static void stamp(struct alone *alone, const struct job *job, json_t *json, bool changed)
 {
-    uint64_t index = agent_figures(daemon_core(standalone->daemon)).sequence + 1;
+    uint64_t index = core_figures(daemon_core(alone->daemon)).sequence + 1;
     bool is_new = job->json == NULL;
     uint64_t version = is_new ? 0 : job->public.version + (changed ? 1 : 0);
 
@@ -135,17 +135,16 @@ static int parse(const json_t *request, json_t **ret_job, json_t *problems, stru
     return code;
 }
 
-int standalone_register(struct standalone *standalone, const json_t *request,
-                        struct standalone_evaluation *ret_evaluation, json_t *problems,
-                        struct err *err)
+int alone_register(struct alone *alone, const json_t *request,
+                   struct alone_evaluation *ret_evaluation, json_t *problems, struct err *err)
 {
     json_t *json;
     int code = parse(request, &json, problems, err);
 
-    if (code == 0 && daemon_degraded(standalone->daemon) != NULL) {
+    if (code == 0 && daemon_degraded(alone->daemon) != NULL) {
         json_decref(json);
         return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       daemon_degraded(standalone->daemon));
+                       daemon_degraded(alone->daemon));
     }
     if (code == 0) {
         code = check_size(json_dumpb(json, NULL, 0, JSON_COMPACT), err);
@@ -159,48 +158,47 @@ int standalone_register(struct standalone *standalone, const json_t *request,
 
     const char *namespace = json_string_value(json_object_get(json, "Namespace"));
     const char *id = json_string_value(json_object_get(json, "ID"));
-    struct job *job = job_find(standalone, namespace, id);
+    struct job *job = job_find(alone, namespace, id);
     if (job == NULL)
-        job = job_add(standalone, namespace, id);
+        job = job_add(alone, namespace, id);
     bool changed = job->json == NULL || !is_same_job(job->json, json);
-    stamp(standalone, job, json, changed);
-    struct gathering gathering = {standalone, job, json, NULL, NULL, 0};
+    stamp(alone, job, json, changed);
+    struct gathering gathering = {alone, job, json, NULL, NULL, 0};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
-    agent_propose(daemon_core(standalone->daemon), true);
-    job_begin_change(standalone, job, json);
+    core_propose(daemon_core(alone->daemon), true);
+    job_begin_change(alone, job, json);
     *ret_evaluation = evaluation_begin(job, "job-register");
-    code = standalone_reconcile(standalone, job, &gathering, ret_evaluation, err);
-    agent_propose(daemon_core(standalone->daemon), false);
+    code = alone_reconcile(alone, job, &gathering, ret_evaluation, err);
+    core_propose(daemon_core(alone->daemon), false);
     gathering_free(&gathering);
     if (code < 0)
         return code;
-    evaluation_keep(standalone, ret_evaluation);
+    evaluation_keep(alone, ret_evaluation);
     log_info("agent", "job registered job=%s version=%llu placed=%u stopped=%u", log_value(id),
              (unsigned long long)job->public.version, ret_evaluation->placed,
              ret_evaluation->stopped);
     return 0;
 }
 
-int standalone_deregister(struct standalone *standalone, const char *namespace, const char *job_id,
-                          bool purge, struct standalone_evaluation *ret_evaluation, struct err *err)
+int alone_deregister(struct alone *alone, const char *namespace, const char *job_id, bool purge,
+                     struct alone_evaluation *ret_evaluation, struct err *err)
 {
-    struct job *job = job_find(standalone, namespace, job_id);
+    struct job *job = job_find(alone, namespace, job_id);
 
     if (job == NULL)
         return err_set(err, ERR_GONE, "job \"%s\" not found", job_id);
-    if (daemon_degraded(standalone->daemon) != NULL)
+    if (daemon_degraded(alone->daemon) != NULL)
         return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       daemon_degraded(standalone->daemon));
+                       daemon_degraded(alone->daemon));
 
-    struct gathering gathering = {standalone, job, NULL, NULL, NULL, 0};
+    struct gathering gathering = {alone, job, NULL, NULL, NULL, 0};
     gathering_fill(&gathering);
     *ret_evaluation = evaluation_begin(job, "job-deregister");
-    agent_propose(daemon_core(standalone->daemon), true);
+    core_propose(daemon_core(alone->daemon), true);
     for (size_t i = 0; i < gathering.count; i++) {
         if (!gathering.allocs[i].live && !purge)
             continue;
-        standalone_order_stop(standalone, &gathering.ids[i], "alloc not needed due to job update",
-                              purge);
+        alone_order_stop(alone, &gathering.ids[i], "alloc not needed due to job update", purge);
         ret_evaluation->stopped++;
     }
     gathering_free(&gathering);
@@ -208,51 +206,51 @@ int standalone_deregister(struct standalone *standalone, const char *namespace, 
     (void)json_object_set_new(json, "Stop", json_true());
     (void)json_object_set_new(
         json, "ModifyIndex",
-        json_integer((json_int_t)(agent_figures(daemon_core(standalone->daemon)).sequence + 1)));
+        json_integer((json_int_t)(core_figures(daemon_core(alone->daemon)).sequence + 1)));
     if (purge)
         (void)json_object_set_new(json, "cairnPurge", json_true());
-    job_begin_change(standalone, job, json);
-    agent_propose(daemon_core(standalone->daemon), false);
-    evaluation_keep(standalone, ret_evaluation);
+    job_begin_change(alone, job, json);
+    core_propose(daemon_core(alone->daemon), false);
+    evaluation_keep(alone, ret_evaluation);
     log_info("agent", "job stopped job=%s allocs=%u purge=%s", log_value(job_id),
              ret_evaluation->stopped, purge ? "yes" : "no");
     return 0;
 }
 
-int standalone_stop_alloc(struct standalone *standalone, const char *alloc,
-                          struct standalone_evaluation *ret_evaluation, struct err *err)
+int alone_stop_alloc(struct alone *alone, const char *alloc,
+                     struct alone_evaluation *ret_evaluation, struct err *err)
 {
-    const struct alloc *record = agent_alloc(daemon_core(standalone->daemon), alloc);
+    const struct alloc *record = core_alloc(daemon_core(alone->daemon), alloc);
 
     if (record == NULL)
         return err_set(err, ERR_GONE, "alloc not found");
-    struct job *job = job_find(standalone, record->assign.namespace, record->assign.job_id);
+    struct job *job = job_find(alone, record->assign.namespace, record->assign.job_id);
     if (job == NULL)
         return err_set(err, ERR_GONE,
                        "the alloc's job \"%s\" is not known any more: stop it by "
                        "removing the alloc",
                        record->assign.job_id);
-    if (daemon_degraded(standalone->daemon) != NULL)
+    if (daemon_degraded(alone->daemon) != NULL)
         return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       daemon_degraded(standalone->daemon));
+                       daemon_degraded(alone->daemon));
 
-    struct gathering gathering = {standalone, job, job->json, NULL, NULL, 0};
+    struct gathering gathering = {alone, job, job->json, NULL, NULL, 0};
     int code = 0;
     gathering_fill(&gathering);
     *ret_evaluation = evaluation_begin(job, "alloc-stop");
-    agent_propose(daemon_core(standalone->daemon), true);
+    core_propose(daemon_core(alone->daemon), true);
     for (size_t i = 0; i < gathering.count; i++) {
         if (!text_equal(gathering.ids[i].text, alloc))
             continue;
-        standalone_order_stop(standalone, &gathering.ids[i], "alloc was stopped by a user", false);
+        alone_order_stop(alone, &gathering.ids[i], "alloc was stopped by a user", false);
         gathering.allocs[i].live = gathering.allocs[i].succeeded = false;
         ret_evaluation->stopped++;
     }
     if (!job->public.stop)
-        code = standalone_reconcile(standalone, job, &gathering, ret_evaluation, err);
-    agent_propose(daemon_core(standalone->daemon), false);
+        code = alone_reconcile(alone, job, &gathering, ret_evaluation, err);
+    core_propose(daemon_core(alone->daemon), false);
     gathering_free(&gathering);
     if (code == 0)
-        evaluation_keep(standalone, ret_evaluation);
+        evaluation_keep(alone, ret_evaluation);
     return code;
 }

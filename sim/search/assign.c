@@ -105,24 +105,24 @@ void search_assign(struct search *search)
     assign->may_start = 1;
     assign->batch = 1;
     add_members(search, assign);
-    agent_propose(search->core, true);
-    agent_spec(search->core, "alloc/a", "{}", 2);
-    agent_tell(search->core, &search->ids[WHO_ALLOC], AE_ASSIGN, assign);
+    core_propose(search->core, true);
+    core_spec(search->core, "alloc/a", "{}", 2);
+    core_tell(search->core, &search->ids[WHO_ALLOC], AE_ASSIGN, assign);
     for (unsigned who = WHO_TASK_A; who <= WHO_TASK_B; who++) {
         struct task_define define = define_of(search, who);
-        agent_tell(search->core, &search->ids[who], TE_DEFINE, &define);
+        core_tell(search->core, &search->ids[who], TE_DEFINE, &define);
     }
     struct volume_define claim = claim_of();
-    agent_tell(search->core, &search->ids[WHO_VOLUME], VE_DEFINE, &claim);
-    agent_propose(search->core, false);
+    core_tell(search->core, &search->ids[WHO_VOLUME], VE_DEFINE, &claim);
+    core_propose(search->core, false);
 }
 
 void search_define_plugin(struct search *search)
 {
     struct plugin_define define = {.type = PLUGIN_CSI_NODE, .plugin = "plugin"};
 
-    if (agent_find(search->core, &search->ids[WHO_PLUGIN]) == NULL)
-        agent_tell(search->core, &search->ids[WHO_PLUGIN], PE_DEFINE, &define);
+    if (core_find(search->core, &search->ids[WHO_PLUGIN]) == NULL)
+        core_tell(search->core, &search->ids[WHO_PLUGIN], PE_DEFINE, &define);
 }
 
 void search_known(void *ctx, const char *alloc, struct alloc_assign *assign)

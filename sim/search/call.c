@@ -163,7 +163,7 @@ static void answer_hook(struct search *search, unsigned who, const struct lane *
     uint8_t event =
         code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE) : (task ? TE_HOOK_FAILED : AE_HOOK_FAILED);
 
-    agent_done(search->core, &search->ids[who], LANE_HOOK, event, &outcome);
+    core_done(search->core, &search->ids[who], LANE_HOOK, event, &outcome);
 }
 
 static void answer_volume(struct search *search, const struct lane *lane, int code, bool hard)
@@ -185,7 +185,7 @@ static void answer_volume(struct search *search, const struct lane *lane, int co
         event = rpc ? VE_RPC_FAILED : VE_NODE_FAILED;
         payload = &failure;
     }
-    agent_done(search->core, &search->ids[WHO_VOLUME], rpc ? LANE_RPC : LANE_NODE, event, payload);
+    core_done(search->core, &search->ids[WHO_VOLUME], rpc ? LANE_RPC : LANE_NODE, event, payload);
 }
 
 static void answer_plugin(struct search *search, const struct lane *lane, int code, bool hard)
@@ -210,8 +210,8 @@ static void answer_plugin(struct search *search, const struct lane *lane, int co
         payload = &started;
     else if (lane->effect == PX_IDENTIFY)
         payload = &identity;
-    agent_done(search->core, &search->ids[WHO_PLUGIN], (enum fsm_lane)events[lane->effect].lane,
-               code == 0 ? events[lane->effect].success : events[lane->effect].failure, payload);
+    core_done(search->core, &search->ids[WHO_PLUGIN], (enum fsm_lane)events[lane->effect].lane,
+              code == 0 ? events[lane->effect].success : events[lane->effect].failure, payload);
 }
 
 static void answer(struct search *search, unsigned who, const struct lane *lane, int code,

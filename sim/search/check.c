@@ -114,7 +114,7 @@ static void check_alloc(struct search *search, const struct alloc *before,
 
 static void check_record(struct search *search, const struct journal_record *item)
 {
-    const struct machine *before = agent_find(search->core, &item->id);
+    const struct machine *before = core_find(search->core, &item->id);
     unsigned who = search_who(search, &item->id);
 
     if (before != NULL && item->record != NULL && before->revision == item->record->revision)
@@ -496,7 +496,7 @@ bool search_at_rest(struct search *search, const char **ret_why, unsigned *ret_i
     struct rest rest = {"", 0};
     bool at_rest = false;
 
-    if (!search->world.up || search->world.unswept || agent_has_work(search->core))
+    if (!search->world.up || search->world.unswept || core_has_work(search->core))
         (void)miss(&rest, 35, "the daemon has work that it does not do");
     else if (is_given_up(plugin) && waits_for_plugin(search))
         at_rest = true;

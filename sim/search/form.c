@@ -337,7 +337,7 @@ struct search_form search_form(struct search *search)
 
 /* --- putting back --- */
 
-static void clear_core(struct agent *core)
+static void clear_core(struct core *core)
 {
     struct slot *slot, *next;
 
@@ -409,7 +409,7 @@ static void load_queue(struct search *search, const unsigned char *bytes, size_t
             .payload = posted.size == 0 ? NULL : payload,
         };
         search->core->proposing = posted.proposal;
-        agent_post(search->core, &search->ids[posted.who], &event);
+        core_post(search->core, &search->ids[posted.who], &event);
         search->core->proposing = false;
     }
 }

@@ -104,7 +104,7 @@ static void tell_exit(struct search *search, unsigned who, struct search_attempt
         search_violate(search, SIM_SAFETY, 7, "an end of %s is told while its payload lives",
                        search->ids[who].text);
     attempt->reported = 0;
-    agent_news(search->core, &search->ids[who], attempt->generation, TE_EXITED, &exited);
+    core_news(search->core, &search->ids[who], attempt->generation, TE_EXITED, &exited);
 }
 
 static void conclude(struct search *search, unsigned who, struct search_attempt *attempt)
@@ -115,7 +115,7 @@ static void conclude(struct search *search, unsigned who, struct search_attempt 
 
 static void done(struct search *search, unsigned who, uint8_t event, const void *payload)
 {
-    agent_done(search->core, &search->ids[who], LANE_DRIVER, event, payload);
+    core_done(search->core, &search->ids[who], LANE_DRIVER, event, payload);
 }
 
 static void answer_failed(struct search *search, unsigned who, uint8_t effect, int code,
@@ -376,7 +376,7 @@ void search_sweep(struct search *search)
         }
     }
     search->world.unswept = 0;
-    agent_swept(search->core);
+    core_swept(search->core);
 }
 
 void search_processes_reboot(struct search *search, bool marks_go)

@@ -249,7 +249,7 @@ static void tell(struct search *search, const struct graph *graph, uint32_t node
     search->print = print;
     search->print_ctx = ctx;
     if (asked->outcome != SIM_ASSERTION) /* else it stopped anywhere, and is left alone */
-        agent_free(search->core);
+        core_free(search->core);
     search->core = search_core(search);
     check_on_failure(on_check_failed); /* good for one failure each time */
     for (uint32_t i = 1; i <= length + (move != NULL); i++) {
@@ -411,7 +411,7 @@ struct search *search_new(struct sim_search *asked)
 
 void search_free(struct search *search)
 {
-    agent_free(search->core);
+    core_free(search->core);
     for (int part = 0; part < PART_COUNT; part++)
         search_shelf_free(&search->shelves[part]);
     free(search);

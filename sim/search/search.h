@@ -200,7 +200,7 @@ struct search_shelf {
 
 struct search {
     struct sim_search *asked;
-    struct agent *core;
+    struct core *core;
     struct search_world world;
     struct machine_id ids[WHO_COUNT];
     struct search_shelf shelves[PART_COUNT];
@@ -240,7 +240,7 @@ void search_begin(struct search *search);
 
 /* Makes MOVE in the state that is loaded.  A violation goes to search->failed. */
 void search_make(struct search *search, const struct search_move *move);
-struct agent *search_core(struct search *search);
+struct core *search_core(struct search *search);
 void search_say(struct search *search, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 unsigned search_who(const struct search *search, const struct machine_id *id);

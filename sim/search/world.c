@@ -136,15 +136,15 @@ static void trace(void *ctx, const struct journal_event *event)
     search->asked->rows[event->id.kind][event->row / 64] |= (uint64_t)1 << event->row % 64;
     if (search->print == NULL)
         return;
-    agent_describe(event, line, sizeof(line));
+    core_describe(event, line, sizeof(line));
     search_say(search, "        %s", line);
 }
 
-struct agent *search_core(struct search *search)
+struct core *search_core(struct search *search)
 {
     struct world world = {search, commit, perform, refuse, search_known, trace, search_claim_known};
 
-    return agent_new(&world);
+    return core_new(&world);
 }
 
 static void turn(struct search *search)
@@ -156,7 +156,7 @@ static void turn(struct search *search)
         asked += search->core->queue.items[i].event.reply != 0;
     search->committed = false;
     search->answered = search->finals = 0;
-    int code = agent_turn(search->core, SEARCH_NOW_MS, 1, 1, &err);
+    int code = core_turn(search->core, SEARCH_NOW_MS, 1, 1, &err);
     check(code == 0 || search->lose);
     if (search->answered != asked)
         search_violate(search, SIM_SAFETY, 14, "%u of %u requests are answered", search->answered,
@@ -173,9 +173,9 @@ static void start(struct search *search)
     world->up = 1;
     world->booted = 0;
     search->core->restored = search->core->turned = false; /* it is another daemon's memory */
-    agent_restore(search->core, !search->asked->server, rebooted);
+    core_restore(search->core, !search->asked->server, rebooted);
     if (world->spec)
-        agent_adopt(search->core, "a");
+        core_adopt(search->core, "a");
     search_define_plugin(search);
     turn(search);
     world->unswept = world->torn || search_may_sweep(search);
@@ -254,7 +254,7 @@ static void plugin_dies(struct search *search)
 
     search->world.plugin_generation = 0;
     if (search->world.up)
-        agent_news(search->core, &search->ids[WHO_PLUGIN], generation, PE_EXITED, &exited);
+        core_news(search->core, &search->ids[WHO_PLUGIN], generation, PE_EXITED, &exited);
 }
 
 /* The timer of WHO is due at AT_MS. */
@@ -273,8 +273,8 @@ static void ask(struct search *search, unsigned who, uint8_t event)
     bool empty = def->events[event].payload == PAYLOAD_NONE;
     bool request = def->events[event].class == FSM_REQUEST;
 
-    agent_ask(search->core, &search->ids[who], event, empty ? NULL : &why,
-              request ? REPLY_TOKEN : 0);
+    core_ask(search->core, &search->ids[who], event, empty ? NULL : &why,
+             request ? REPLY_TOKEN : 0);
 }
 
 /* Nobody sees it before the next start. */
@@ -355,12 +355,12 @@ static void make(struct search *search, const struct search_move *move)
         search_assign(search);
         return;
     case MOVE_CONFIRM:
-        agent_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
+        core_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
         return;
     case MOVE_STOP:
         ask(search, WHO_ALLOC, AE_STOP);
         if (search->asked->server && !search->world.fresh) /* one answer says both */
-            agent_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
+            core_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
         return;
     case MOVE_DESTROY:
         ask(search, WHO_ALLOC, AE_DESTROY);
@@ -400,7 +400,7 @@ void search_make(struct search *search, const struct search_move *move)
         search_pay(&search->world, SIM_BOUND_COMMIT);
     search->lose = move->fate == FATE_LOSE;
     make(search, move);
-    if (search->world.up && move->fate != FATE_WAIT && (agent_has_work(search->core) || due))
+    if (search->world.up && move->fate != FATE_WAIT && (core_has_work(search->core) || due))
         turn(search);
     if (due && search->lose)
         set_timer(search, move->who, SEARCH_FAR_MS); /* it stays due, and comes when it comes */

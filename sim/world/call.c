@@ -219,7 +219,7 @@ void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const 
     end_call(sim, call);
     free_if_over(sim, call);
     sim_mix(sim, event);
-    agent_done(sim->core, id, lane, event, payload);
+    core_done(sim->core, id, lane, event, payload);
 }
 
 struct failure sim_failure(int code, bool recoverable, const char *text)

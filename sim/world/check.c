@@ -150,7 +150,7 @@ static void check_alloc_record(struct sim *sim, const struct alloc *before,
 
 static void check_record(struct sim *sim, const struct journal_record *item)
 {
-    const struct machine *before = agent_find(sim->core, &item->id);
+    const struct machine *before = core_find(sim->core, &item->id);
     struct sim_whom whom = sim_find(sim, &item->id);
 
     if (whom.kind == MACHINE_KIND_COUNT) {
@@ -196,7 +196,7 @@ static void check_restore(struct sim *sim, const struct journal_batch *batch, si
                           size_t *record_at)
 {
     const struct journal_event *event = &batch->events[at];
-    const struct machine *before = agent_find(sim->core, &event->id);
+    const struct machine *before = core_find(sim->core, &event->id);
     const struct machine *after = sim_new_record(batch, &event->id, record_at);
 
     for (size_t i = at; i-- > 0 && at - i <= RESTORES_LOOKED_BACK;) {
@@ -339,7 +339,7 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
     for (int i = 0; i < sim->claims_count; i++) {
         const struct sim_claim_state *other = &sim->claims[i];
         const struct machine *record =
-            other == claim || other->disk != claim->disk ? NULL : agent_find(sim->core, &other->id);
+            other == claim || other->disk != claim->disk ? NULL : core_find(sim->core, &other->id);
         if (record == NULL || fsm_is_final(record) || record->state == V_RELEASING)
             continue;
         used = true;
@@ -431,7 +431,7 @@ void sim_check_loaded(struct sim *sim)
 {
     for (size_t i = 0; i < sim->store.count; i++) {
         const struct machine_id *id = &sim->store.items[i]->id;
-        if (agent_find(sim->core, id) == NULL)
+        if (core_find(sim->core, id) == NULL)
             sim_violate(sim, 17, "%s could be read and was not restored", id->text);
     }
 }
@@ -448,7 +448,7 @@ void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct e
 static void check_task(struct sim *sim, int a, int t)
 {
     const struct sim_task_state *state = &sim->allocs[a].tasks[t];
-    const struct machine *record = agent_find(sim->core, &state->id);
+    const struct machine *record = core_find(sim->core, &state->id);
 
     if (record == NULL || record->state != T_RUNNING)
         return;
@@ -480,7 +480,7 @@ static void check_owners(struct sim *sim)
                         sim_id(sim, &whom)->text, attempt->generation, state_name(record));
     }
     for (int p = 0; p < sim->plugins_count; p++) {
-        const struct machine *record = agent_find(sim->core, &sim->plugins[p].id);
+        const struct machine *record = core_find(sim->core, &sim->plugins[p].id);
         if (sim->plugins[p].alive && (record == NULL || record->state == P_STOPPED))
             sim_violate(sim, 1, "plugin %s lives and belongs to nobody", sim->plugins[p].id.text);
     }
@@ -529,7 +529,7 @@ void sim_check_memory(struct sim *sim)
     if (sim->core == NULL)
         return;
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
-        agent_each(sim->core, (enum machine_kind)kind, compare, &comparison);
+        core_each(sim->core, (enum machine_kind)kind, compare, &comparison);
     if (comparison.count != sim->store.count)
         sim_violate(sim, 15, "%zu machines in memory, %zu in the journal", comparison.count,
                     sim->store.count);

@@ -8,7 +8,7 @@
 
 static const struct task *task_at(const struct sim *sim, const struct sim_alloc_state *alloc, int t)
 {
-    const struct machine *record = agent_find(sim->core, &alloc->tasks[t].id);
+    const struct machine *record = core_find(sim->core, &alloc->tasks[t].id);
 
     return record == NULL ? NULL : task_of(record);
 }

@@ -41,7 +41,7 @@ void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event)
         request->state = REQUEST_LOST; /* connection refused */
         return;
     }
-    agent_ask(sim->core, sim_id(sim, whom), event, empty ? NULL : &asked, number + 1);
+    core_ask(sim->core, sim_id(sim, whom), event, empty ? NULL : &asked, number + 1);
 }
 
 static void end_request(struct sim *sim, uint64_t reply, enum sim_request_state state)
@@ -149,7 +149,7 @@ void sim_update(struct sim *sim, int number)
 
 static const struct alloc *record_of(const struct sim *sim, int number)
 {
-    return agent_alloc(sim->core, sim->allocs[number].id.text);
+    return core_alloc(sim->core, sim->allocs[number].id.text);
 }
 
 /* A user wants something of one alloc, and tries again until it is so.  True: it is. */
@@ -167,9 +167,9 @@ static bool has_its_wish(struct sim *sim, int number)
             state->accepted = 1;
             return true;
         }
-        agent_propose(sim->core, true);
+        core_propose(sim->core, true);
         sim_give(sim, number);
-        agent_propose(sim->core, false);
+        core_propose(sim->core, false);
         sim->retry_at_ms = 0; /* somebody waits for this commit: it is tried at once */
         return false;
     case WISH_STOP:
@@ -223,14 +223,14 @@ static void apply_one(struct sim *sim, int number, uint64_t index, bool complete
         return;
     }
     if (wish == WISH_STOP && alloc != NULL && !alloc->stop_wanted)
-        agent_tell(sim->core, &state->id, AE_STOP, &why);
+        core_tell(sim->core, &state->id, AE_STOP, &why);
     state->offered_index = index;
     if ((wish == WISH_RUN || wish == WISH_STOP) && alloc != NULL &&
         (state->fresh != sim->incarnation || is_newer(state, index)))
-        agent_tell(sim->core, &state->id, AE_AUTHORIZED, NULL);
+        core_tell(sim->core, &state->id, AE_AUTHORIZED, NULL);
     if ((wish == WISH_GONE || wish == WISH_NONE) && complete && alloc != NULL &&
         !alloc->destroy_wanted)
-        agent_tell(sim->core, &state->id, AE_DESTROY, NULL);
+        core_tell(sim->core, &state->id, AE_DESTROY, NULL);
 }
 
 static void take_answer(struct sim *sim)
@@ -248,14 +248,14 @@ static void take_answer(struct sim *sim)
     }
     sim_say(sim, "server answers, index %llu%s", (unsigned long long)index,
             partial ? ", not all of it" : "");
-    agent_propose(sim->core, true); /* if it cannot be stored, the server is asked again */
+    core_propose(sim->core, true); /* if it cannot be stored, the server is asked again */
     for (int a = 0; a < sim->allocs_count; a++) {
         if (!partial || (luck >> a % 64 & 1u) == 0)
             apply_one(sim, a, index, !partial);
     }
     if (index > known)
-        agent_meta(sim->core, "server_index", &index, sizeof(index));
-    agent_propose(sim->core, false);
+        core_meta(sim->core, "server_index", &index, sizeof(index));
+    core_propose(sim->core, false);
     sim->first_answer |= !partial;
     poll_in(sim, partial || stale ? POLL_RETRY_MS : POLL_WAIT_MS);
 }
@@ -282,7 +282,7 @@ static uint64_t visible(const struct sim *sim, int number)
         hash_u64(alloc->client_status, (uint64_t)alloc->stop_wanted << 1 | alloc->destroy_wanted);
 
     for (int t = 0; t < sim->allocs[number].tasks_count; t++) {
-        const struct machine *record = agent_find(sim->core, &sim->allocs[number].tasks[t].id);
+        const struct machine *record = core_find(sim->core, &sim->allocs[number].tasks[t].id);
         if (record == NULL)
             continue;
         const struct task *task = task_of(record);
@@ -297,7 +297,7 @@ static uint64_t visible(const struct sim *sim, int number)
 static bool lags(const struct sim *sim, int number)
 {
     for (int t = 0; t < sim->allocs[number].tasks_count; t++) {
-        const struct machine *record = agent_find(sim->core, &sim->allocs[number].tasks[t].id);
+        const struct machine *record = core_find(sim->core, &sim->allocs[number].tasks[t].id);
         if (record != NULL && task_of(record)->told_revision != task_of(record)->status_revision)
             return true;
     }
@@ -353,7 +353,7 @@ static void acknowledge(struct sim *sim)
         if (!is_unsent(alloc) || ack.status_revision <= alloc->acked_revision)
             continue;
         state->confirmed_digest = state->pushed_digest;
-        agent_tell(sim->core, &state->id, AE_STATUS_ACKED, &ack);
+        core_tell(sim->core, &state->id, AE_STATUS_ACKED, &ack);
     }
     sim->pushing = false;
     sim_status_changed(sim); /* whatever came meanwhile goes next; nothing: it ends there */
@@ -364,11 +364,10 @@ static void acknowledge(struct sim *sim)
 void sim_watch_previous(struct sim *sim, const struct effect *effect)
 {
     struct sim_whom whom = sim_find(sim, &effect->id);
-    const struct alloc *previous =
-        agent_alloc(sim->core, alloc_of(effect->record)->assign.previous);
+    const struct alloc *previous = core_alloc(sim->core, alloc_of(effect->record)->assign.previous);
 
     if (previous == NULL || previous->ended_unix_ns != 0)
-        agent_done(sim->core, &effect->id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+        core_done(sim->core, &effect->id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
     else
         sim_alloc_of(sim, &whom)->waits = 1;
 }
@@ -380,7 +379,7 @@ void sim_alloc_ended(struct sim *sim, const struct machine_id *id)
         if (alloc == NULL || !text_equal(alloc->assign.previous, id->text))
             continue;
         sim->allocs[a].waits = 0;
-        agent_done(sim->core, &sim->allocs[a].id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+        core_done(sim->core, &sim->allocs[a].id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
     }
 }
 

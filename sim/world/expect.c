@@ -129,7 +129,7 @@ static void judge_status(const struct sim *sim, const struct sim_expect *expect,
                          size_t size)
 {
     const struct sim_alloc_state *state = &sim->allocs[(unsigned)expect->fact.whom.alloc];
-    const struct alloc *alloc = agent_alloc(sim->core, state->id.text);
+    const struct alloc *alloc = core_alloc(sim->core, state->id.text);
     int64_t status = state->reported_status;
 
     if (!sim->script->server)

@@ -137,18 +137,18 @@ void sim_give(struct sim *sim, int number)
     add_tasks(alloc, assign);
     add_claims(sim, alloc, assign);
     (void)text_format(key, sizeof(key), "alloc/%s", alloc->id.text); /* fits */
-    agent_spec(sim->core, key, "{}", 2);
-    agent_tell(sim->core, &alloc->id, AE_ASSIGN, assign);
+    core_spec(sim->core, key, "{}", 2);
+    core_tell(sim->core, &alloc->id, AE_ASSIGN, assign);
     for (int t = 0; t < alloc->tasks_count; t++) {
         struct task_define define = define_of(alloc, alloc->tasks[t].plan);
-        agent_tell(sim->core, &alloc->tasks[t].id, TE_DEFINE, &define);
+        core_tell(sim->core, &alloc->tasks[t].id, TE_DEFINE, &define);
     }
     for (int c = 0; c < alloc->claims_count; c++) {
         struct volume_define define = claim_define(sim, &alloc->claims[c]);
-        agent_tell(sim->core, &alloc->claims[c].id, VE_DEFINE, &define);
+        core_tell(sim->core, &alloc->claims[c].id, VE_DEFINE, &define);
     }
     const struct alloc *previous =
-        alloc->after == 0 ? NULL : agent_alloc(sim->core, sim->allocs[alloc->after - 1].id.text);
+        alloc->after == 0 ? NULL : core_alloc(sim->core, sim->allocs[alloc->after - 1].id.text);
     alloc->follows = previous != NULL && previous->ended_unix_ns == 0;
 }
 
@@ -199,15 +199,15 @@ void sim_define_plugins(struct sim *sim)
 {
     for (int p = 0; p < sim->plugins_count && sim->up && !sim->dying; p++) {
         struct sim_plugin_state *plugin = &sim->plugins[p];
-        bool there = agent_find(sim->core, &plugin->id) != NULL;
+        bool there = core_find(sim->core, &plugin->id) != NULL;
         struct plugin_define define = {.type = PLUGIN_CSI_NODE};
 
         (void)text_copy(define.plugin, sizeof(define.plugin), machine_id_name(&plugin->id));
         if (plugin->past != NULL)
             define = plugin->past->define;
         if (!there && !plugin->removed)
-            agent_tell(sim->core, &plugin->id, PE_DEFINE, &define);
+            core_tell(sim->core, &plugin->id, PE_DEFINE, &define);
         if (there && plugin->removed)
-            agent_tell(sim->core, &plugin->id, PE_REMOVE, NULL);
+            core_tell(sim->core, &plugin->id, PE_REMOVE, NULL);
     }
 }

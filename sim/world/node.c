@@ -348,7 +348,7 @@ void sim_plugin_die(struct sim *sim, int number)
     plugin->alive = 0;
     sim_say(sim, "plugin %s dies", plugin->id.text);
     if (sim->up && !sim->dying)
-        agent_news(sim->core, &plugin->id, plugin->generation, PE_EXITED, &exited);
+        core_news(sim->core, &plugin->id, plugin->generation, PE_EXITED, &exited);
 }
 
 /* --- all of them --- */

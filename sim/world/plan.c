@@ -135,7 +135,7 @@ const char *sim_name(const struct sim *sim, const struct sim_whom *whom)
 const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom)
 {
     const struct machine *record =
-        sim->core == NULL ? NULL : agent_find(sim->core, sim_id(sim, whom));
+        sim->core == NULL ? NULL : core_find(sim->core, sim_id(sim, whom));
 
     return record == NULL || fsm_is_final(record) ? NULL : record;
 }

@@ -138,7 +138,7 @@ static void tell_exit(struct sim *sim, struct sim_attempt *attempt)
     attempt->reported = 0;
     attempt->said = sim->incarnation;
     sim_check_exit(sim, attempt, &exited);
-    agent_news(sim->core, sim_attempt_id(sim, attempt), attempt->generation, TE_EXITED, &exited);
+    core_news(sim->core, sim_attempt_id(sim, attempt), attempt->generation, TE_EXITED, &exited);
 }
 
 /* The end is sure: whoever was told that the payload runs is owed it. */
@@ -406,7 +406,7 @@ void sim_sweep(struct sim *sim)
         sim_later(sim, SWEEP_MS, SE_SWEEP, i, sim->incarnation);
     }
     for (int p = 0; p < sim->plugins_count; p++) {
-        if (sim->plugins[p].alive && agent_find(sim->core, &sim->plugins[p].id) == NULL)
+        if (sim->plugins[p].alive && core_find(sim->core, &sim->plugins[p].id) == NULL)
             sim_plugin_die(sim, p);
     }
     sim_later(sim, SWEEP_MS + 1, SE_SWEPT, 0, sim->incarnation);
@@ -453,7 +453,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
 {
     if (event->kind == SE_SWEPT) {
         if (event->stamp == sim->incarnation && sim->up)
-            agent_swept(sim->core);
+            core_swept(sim->core);
         return;
     }
     struct sim_attempt *attempt = &sim->attempts[event->index];

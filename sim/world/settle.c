@@ -38,7 +38,7 @@ static const char *state_name(const struct machine *record)
 static bool waits_for_broken(const struct sim *sim, int a)
 {
     for (int c = 0; c < sim->allocs[a].claims_count; c++) {
-        const struct machine *record = agent_find(sim->core, &sim->allocs[a].claims[c].id);
+        const struct machine *record = core_find(sim->core, &sim->allocs[a].claims[c].id);
         if (record != NULL && record->state == V_BROKEN)
             return sim_alloc_lives(sim, a);
     }
@@ -48,7 +48,7 @@ static bool waits_for_broken(const struct sim *sim, int a)
 static bool task_is_settled(struct sim *sim, int a, int t, struct finding *finding)
 {
     const struct machine_id *id = &sim->allocs[a].tasks[t].id;
-    const struct machine *record = agent_find(sim->core, id);
+    const struct machine *record = core_find(sim->core, id);
     uint8_t lifecycle = sim->allocs[a].tasks[t].plan->lifecycle;
 
     if (record == NULL)
@@ -78,7 +78,7 @@ static bool running_is_settled(struct sim *sim, int a, struct finding *finding)
         return miss(finding, 9, "alloc", sim->allocs[a].id.text, over);
     for (int c = 0; c < sim->allocs[a].claims_count; c++) {
         const struct machine_id *id = &sim->allocs[a].claims[c].id;
-        const struct machine *record = agent_find(sim->core, id);
+        const struct machine *record = core_find(sim->core, id);
         if (record != NULL && record->state == V_BROKEN && sim_alloc_lives(sim, a))
             continue;
         if (record == NULL || record->state != V_READY)
@@ -91,7 +91,7 @@ static bool previous_lives(const struct sim *sim, int a)
 {
     uint16_t after = sim->allocs[a].after;
     const struct alloc *previous =
-        after == 0 ? NULL : agent_alloc(sim->core, sim->allocs[after - 1].id.text);
+        after == 0 ? NULL : core_alloc(sim->core, sim->allocs[after - 1].id.text);
 
     return previous != NULL && previous->ended_unix_ns == 0;
 }
@@ -99,7 +99,7 @@ static bool previous_lives(const struct sim *sim, int a)
 static bool alloc_is_settled(struct sim *sim, int a, struct finding *finding)
 {
     const struct sim_alloc_state *state = &sim->allocs[a];
-    const struct machine *record = agent_find(sim->core, &state->id);
+    const struct machine *record = core_find(sim->core, &state->id);
     const char *name = state->id.text;
 
     switch ((enum sim_wish)state->wish) {
@@ -129,7 +129,7 @@ static bool alloc_is_settled(struct sim *sim, int a, struct finding *finding)
 static bool status_is_settled(struct sim *sim, int a, struct finding *finding)
 {
     const struct sim_alloc_state *state = &sim->allocs[a];
-    const struct alloc *alloc = agent_alloc(sim->core, state->id.text);
+    const struct alloc *alloc = core_alloc(sim->core, state->id.text);
 
     if (alloc == NULL)
         return true;
@@ -143,7 +143,7 @@ static bool is_settled(struct sim *sim, struct finding *finding)
 {
     if (!sim->up || !sim->restored)
         return miss(finding, 35, "daemon", "", "is not up");
-    if (sim->retry_at_ms != 0 || agent_has_work(sim->core))
+    if (sim->retry_at_ms != 0 || core_has_work(sim->core))
         return miss(finding, 35, "daemon", "", "has work it does not do");
     for (int i = 0; i < sim->allocs_count; i++) {
         /* What was missing last is asked first: it mostly is what is missing still. */
@@ -155,7 +155,7 @@ static bool is_settled(struct sim *sim, struct finding *finding)
         }
     }
     for (int p = 0; p < sim->plugins_count; p++) {
-        const struct machine *record = agent_find(sim->core, &sim->plugins[p].id);
+        const struct machine *record = core_find(sim->core, &sim->plugins[p].id);
         if (!sim->plugins[p].removed && (record == NULL || record->state != P_READY))
             return miss(finding, 32, "plugin", sim->plugins[p].id.text, state_name(record));
     }
@@ -190,7 +190,7 @@ static bool machines_are_gone(struct sim *sim, struct finding *finding)
     if (sim->store.count > 0)
         return miss(finding, 24, "record of", sim->store.items[0]->id.text, "is left");
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
-        if (agent_count(sim->core, (enum machine_kind)kind) > 0)
+        if (core_count(sim->core, (enum machine_kind)kind) > 0)
             return miss(finding, 24, "a machine", machine_kind_name((enum machine_kind)kind),
                         "is in memory only");
     }

@@ -195,7 +195,7 @@ static void step_again(struct sim *sim, const struct journal_batch *batch)
         enum replay_result result = replay_step(sim->replay, &batch->events[i]);
         if (result != REPLAY_SAME) {
             char line[256];
-            agent_describe(&batch->events[i], line, sizeof(line));
+            core_describe(&batch->events[i], line, sizeof(line));
             sim_violate(sim, 15, "the journal does not replay: %s: %s", replay_result_name(result),
                         line);
             return;
@@ -287,7 +287,7 @@ void sim_store_load(struct sim *sim)
     for (size_t i = 0; i < store->count;) {
         struct sim_stored *item = store->items[i];
         if (is_sound(item)) {
-            agent_load(sim->core, &item->id, item->record);
+            core_load(sim->core, &item->id, item->record);
             i++;
             continue;
         }

@@ -64,7 +64,7 @@ static void bury(struct sim *sim)
     if (number < SIM_CUTS_MAX)
         sim->result->points[number] = sim->points;
     sim_check_memory(sim);
-    agent_free(sim->core);
+    core_free(sim->core);
     sim->core = NULL;
     sim->up = sim->dying = sim->term = false;
     sim->pushing = sim->first_answer = false;
@@ -113,7 +113,7 @@ static void trace(void *ctx, const struct journal_event *event)
                      (uint64_t)event->before << 8 | event->after);
     if (sim->print == NULL)
         return;
-    agent_describe(event, line, sizeof(line));
+    core_describe(event, line, sizeof(line));
     sim_say(sim, "%s", line);
 }
 
@@ -144,26 +144,26 @@ static void start(struct sim *sim)
         sim_violate(sim, 36, "the daemon was away for %llu ms and counts %llu",
                     (unsigned long long)(sim->now_ms - store->last_at_ms),
                     (unsigned long long)(sim_node_ms(sim) - store->last_now_ms));
-    sim->core = agent_new(&world);
+    sim->core = core_new(&world);
     if (store->node.boot == 0) { /* the first start ever writes the node's identity at once */
         store->node.boot = sim->boot;
         sim_write_identity(sim);
     }
     struct sim_node node = {sim->boot, sim->clock_offset_ms};
     if (node.boot != store->node.boot || node.clock_offset_ms != store->node.clock_offset_ms)
-        agent_meta(sim->core, "node", &node, sizeof(node));
+        core_meta(sim->core, "node", &node, sizeof(node));
     sim_store_load(sim);
-    agent_continue(sim->core, store->next_sequence, store->turn);
-    agent_restore(sim->core, !sim->script->server, rebooted);
+    core_continue(sim->core, store->next_sequence, store->turn);
+    core_restore(sim->core, !sim->script->server, rebooted);
     sim_check_loaded(sim);
     for (int a = 0; a < sim->allocs_count; a++) {
-        if (!sim->allocs[a].specified || agent_find(sim->core, &sim->allocs[a].id) != NULL)
+        if (!sim->allocs[a].specified || core_find(sim->core, &sim->allocs[a].id) != NULL)
             continue;
         if (sim->incarnation > 1 && !sim->allocs[a].damaged)
             sim_violate(sim, 19, "%s is specified, and there is no such alloc",
                         sim->allocs[a].id.text);
         sim->allocs[a].damaged = 1;
-        agent_adopt(sim->core, sim->allocs[a].id.text);
+        core_adopt(sim->core, sim->allocs[a].id.text);
     }
     sim_define_plugins(sim);
 }
@@ -180,14 +180,14 @@ static void have_restored(struct sim *sim)
 /* As daemon_turn(): until nothing is left to do.  False: wait for the clock. */
 static bool turn(struct sim *sim)
 {
-    uint64_t node_ms = sim_node_ms(sim), deadline_ms = agent_deadline_ms(sim->core);
+    uint64_t node_ms = sim_node_ms(sim), deadline_ms = core_deadline_ms(sim->core);
     bool due = deadline_ms != 0 && deadline_ms <= node_ms;
     struct err err;
 
     if (sim->retry_at_ms != 0 && sim->now_ms < sim->retry_at_ms)
         return false;
     sim->retry_at_ms = 0;
-    if (!agent_has_work(sim->core) && !due) {
+    if (!core_has_work(sim->core) && !due) {
         if (!sim->restored)
             have_restored(sim);
         return false;
@@ -196,8 +196,8 @@ static bool turn(struct sim *sim)
         return false;
     sim->in_turn = true;
     sim->commit_failed = false;
-    int code = agent_turn(sim->core, node_ms, sim_unix_ns(sim),
-                          sim_chance(sim, LUCK_SEED, sim->incarnation, sim->turns++), &err);
+    int code = core_turn(sim->core, node_ms, sim_unix_ns(sim),
+                         sim_chance(sim, LUCK_SEED, sim->incarnation, sim->turns++), &err);
     sim->in_turn = false;
     if (sim->dying)
         return false;
@@ -268,8 +268,8 @@ static uint64_t daemon_at_ms(struct sim *sim)
 
     if (!sim->up)
         return at_ms;
-    uint64_t deadline_ms = agent_deadline_ms(sim->core);
-    if (agent_has_work(sim->core) || !sim->restored)
+    uint64_t deadline_ms = core_deadline_ms(sim->core);
+    if (core_has_work(sim->core) || !sim->restored)
         at_ms = sim->now_ms;
     else if (deadline_ms != 0)
         at_ms = sim->now_ms + (deadline_ms > sim_node_ms(sim) ? deadline_ms - sim_node_ms(sim) : 0);
@@ -312,7 +312,7 @@ static bool advance(struct sim *sim, uint64_t until_ms)
 /* What an earlier world has left is its memory only. */
 static void reset(struct sim *sim, const struct sim_script *script)
 {
-    agent_free(sim->core);
+    core_free(sim->core);
     replay_free(sim->replay);
     *sim = (struct sim){
         .script = script,
@@ -348,7 +348,7 @@ static bool tend_plugins(struct sim *sim)
     bool tended = false;
 
     for (int p = 0; p < sim->plugins_count && sim->up && sim->restored; p++) {
-        const struct machine *record = agent_find(sim->core, &sim->plugins[p].id);
+        const struct machine *record = core_find(sim->core, &sim->plugins[p].id);
         if (sim->plugins[p].removed)
             continue;
         bool rejected = record != NULL && record->state == P_REJECTED;
@@ -360,7 +360,7 @@ static bool tend_plugins(struct sim *sim)
         if (record == NULL)
             sim_define_plugins(sim);
         if (stopped)
-            agent_tell(sim->core, &sim->plugins[p].id, PE_REMOVE, NULL);
+            core_tell(sim->core, &sim->plugins[p].id, PE_REMOVE, NULL);
         if (rejected) {
             sim_say(sim, "operator restarts the daemon for %s", sim->plugins[p].id.text);
             sim_die(sim, 50);
@@ -415,8 +415,8 @@ static bool allocs_are_gone(struct sim *sim)
     /* Allocs come last among the records; counting is dear on a large node. */
     if (store->count > 0 && store->items[store->count - 1]->id.kind == MACHINE_ALLOC)
         return false;
-    return sim->up && agent_count(sim->core, MACHINE_ALLOC) == 0 &&
-           agent_count(sim->core, MACHINE_VOLUME) == 0;
+    return sim->up && core_count(sim->core, MACHINE_ALLOC) == 0 &&
+           core_count(sim->core, MACHINE_VOLUME) == 0;
 }
 
 static void live(struct sim *sim)
@@ -474,7 +474,7 @@ void sim_free(struct sim *sim)
 {
     if (sim == NULL)
         return;
-    agent_free(sim->core);
+    core_free(sim->core);
     replay_free(sim->replay);
     sim_store_free(&sim->store);
     free(sim->room);
@@ -507,7 +507,7 @@ void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print,
         sim->core = NULL; /* in an unknown state: left alone, the process is about to end */
     }
     if (sim->core != NULL) {
-        struct agent_figures figures = agent_figures(sim->core);
+        struct core_figures figures = core_figures(sim->core);
         ret_result->effects = figures.effects;
         if (sim->incarnation - 1 < SIM_CUTS_MAX)
             ret_result->points[sim->incarnation - 1] = sim->points;

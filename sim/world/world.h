@@ -262,7 +262,7 @@ struct sim {
     struct replay *replay;
 
     /* The daemon.  What is here dies with it. */
-    struct agent *core;
+    struct core *core;
     uint32_t incarnation; /* 1, 2, ... */
     bool up, dying, restored, in_turn;
     bool commit_failed;       /* that of the turn under way, or of the last one */

@@ -36,7 +36,7 @@ struct seam_record {
 };
 
 struct seam {
-    struct agent *agent;
+    struct core *core;
     char crossed[SEAM_BYTES_MAX]; /* since the last look at it */
     struct seam_record journal[SEAM_RECORDS_MAX];
     size_t journal_count;
@@ -155,16 +155,16 @@ static inline void seam_answer_task(struct seam *seam, const struct effect *effe
     struct hook_outcome hook = {.hook = task->hook};
 
     if (effect->kind == TX_HOOK)
-        agent_done(seam->agent, &effect->id, LANE_HOOK, TE_HOOK_DONE, &hook);
+        core_done(seam->core, &effect->id, LANE_HOOK, TE_HOOK_DONE, &hook);
     if (effect->kind == TX_DRIVER_START)
-        agent_done(seam->agent, &effect->id, LANE_DRIVER, TE_STARTED, &started);
+        core_done(seam->core, &effect->id, LANE_DRIVER, TE_STARTED, &started);
     if (effect->kind == TX_DRIVER_RECOVER)
-        agent_done(seam->agent, &effect->id, LANE_DRIVER, TE_RECOVERED, &started);
+        core_done(seam->core, &effect->id, LANE_DRIVER, TE_RECOVERED, &started);
     if (effect->kind == TX_DRIVER_DESTROY)
-        agent_done(seam->agent, &effect->id, LANE_DRIVER, TE_REAPED, NULL);
+        core_done(seam->core, &effect->id, LANE_DRIVER, TE_REAPED, NULL);
     if (effect->kind == TX_DRIVER_STOP) {
-        agent_done(seam->agent, &effect->id, LANE_DRIVER, TE_STOP_ACCEPTED, NULL);
-        agent_news(seam->agent, &effect->id, effect->generation, TE_EXITED, &ended);
+        core_done(seam->core, &effect->id, LANE_DRIVER, TE_STOP_ACCEPTED, NULL);
+        core_news(seam->core, &effect->id, effect->generation, TE_EXITED, &ended);
     }
 }
 
@@ -199,7 +199,7 @@ static inline void seam_perform(void *ctx, const struct effect *effect)
         seam_answer_task(seam, effect);
     if (effect->id.kind == MACHINE_ALLOC && effect->kind == AX_HOOK) {
         struct hook_outcome hook = {.hook = alloc_of(record)->hook};
-        agent_done(seam->agent, &effect->id, LANE_HOOK, AE_HOOK_DONE, &hook);
+        core_done(seam->core, &effect->id, LANE_HOOK, AE_HOOK_DONE, &hook);
     }
 }
 
@@ -271,8 +271,8 @@ static inline void seam_new_agent(struct seam *seam)
         .claim = seam_claim,
     };
 
-    agent_free(seam->agent);
-    seam->agent = agent_new(&world);
+    core_free(seam->core);
+    seam->core = core_new(&world);
 }
 
 static inline int seam_open(void **state)
@@ -298,7 +298,7 @@ static inline int seam_close(void **state)
 {
     struct seam *seam = *state;
 
-    agent_free(seam->agent);
+    core_free(seam->core);
     for (size_t i = 0; i < seam->journal_count; i++)
         free(seam->journal[i].record);
     free(seam);
@@ -314,16 +314,16 @@ static inline void seam_same(struct seam *seam)
 
     for (size_t i = 0; i < seam->journal_count; i++) {
         const struct seam_record *item = &seam->journal[i];
-        const struct machine *record = agent_find(seam->agent, &item->id);
+        const struct machine *record = core_find(seam->core, &item->id);
         stored[item->id.kind] += item->record != NULL;
         assert_int_equal(record == NULL, item->record == NULL);
         if (record != NULL)
             assert_memory_equal(record, item->record, fsm_record_size(item->record));
     }
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
-        assert_int_equal(agent_count(seam->agent, (enum machine_kind)kind), stored[kind]);
-    assert_int_equal(agent_figures(seam->agent).sequence, seam->sequence);
-    assert_int_equal(agent_figures(seam->agent).turns, seam->turn);
+        assert_int_equal(core_count(seam->core, (enum machine_kind)kind), stored[kind]);
+    assert_int_equal(core_figures(seam->core).sequence, seam->sequence);
+    assert_int_equal(core_figures(seam->core).turns, seam->turn);
 }
 
 /* One turn, at the time it is. */
@@ -332,7 +332,7 @@ static inline void seam_turn(struct seam *seam)
     struct err err = {0};
     uint64_t commits = seam->turn;
     int code =
-        agent_turn(seam->agent, seam->now_ms, (int64_t)seam->now_ms * 1000000, ++seam->seed, &err);
+        core_turn(seam->core, seam->now_ms, (int64_t)seam->now_ms * 1000000, ++seam->seed, &err);
 
     if (code < 0) {
         assert_int_equal(code, seam->commit_code);
@@ -345,7 +345,7 @@ static inline void seam_turn(struct seam *seam)
 /* Turns until nothing is left to do without waiting. */
 static inline void seam_settle(struct seam *seam)
 {
-    for (int turns = 0; agent_has_work(seam->agent); turns++) {
+    for (int turns = 0; core_has_work(seam->core); turns++) {
         assert_in_range(turns, 0, 100);
         seam_turn(seam);
     }
@@ -364,16 +364,16 @@ static inline void seam_forget(struct seam *seam)
 }
 
 /* The daemon has died: a new core with the records of the journal, the last ones first, before
- * agent_restore. */
+ * core_restore. */
 static inline void seam_load(struct seam *seam)
 {
     seam_new_agent(seam);
     for (size_t i = seam->journal_count; i > 0; i--) {
         const struct seam_record *item = &seam->journal[i - 1];
         if (item->record != NULL)
-            agent_load(seam->agent, &item->id, item->record);
+            core_load(seam->core, &item->id, item->record);
     }
-    agent_continue(seam->agent, seam->sequence + 1, seam->turn);
+    core_continue(seam->core, seam->sequence + 1, seam->turn);
     seam_same(seam);
 }
 
@@ -408,7 +408,7 @@ static inline void seam_tell(struct seam *seam, enum machine_kind kind, const ch
 {
     struct machine_id id = seam_id(kind, text);
 
-    agent_tell(seam->agent, &id, event, payload);
+    core_tell(seam->core, &id, event, payload);
 }
 
 static inline void seam_ask(struct seam *seam, enum machine_kind kind, const char *text,
@@ -418,7 +418,7 @@ static inline void seam_ask(struct seam *seam, enum machine_kind kind, const cha
     struct request request = {.signal = "", .text = "asked"};
     bool wants = fsm_definition(kind)->events[event].payload == PAYLOAD_REQUEST;
 
-    agent_ask(seam->agent, &id, event, wants ? &request : NULL, reply);
+    core_ask(seam->core, &id, event, wants ? &request : NULL, reply);
 }
 
 static inline void seam_done(struct seam *seam, enum machine_kind kind, const char *text,
@@ -426,20 +426,20 @@ static inline void seam_done(struct seam *seam, enum machine_kind kind, const ch
 {
     struct machine_id id = seam_id(kind, text);
 
-    agent_done(seam->agent, &id, lane, event, payload);
+    core_done(seam->core, &id, lane, event, payload);
 }
 
 /* The hook that an alloc or task awaits has ended well. */
 static inline void seam_hook_done(struct seam *seam, enum machine_kind kind, const char *text)
 {
     struct machine_id id = seam_id(kind, text);
-    const struct machine *record = agent_find(seam->agent, &id);
+    const struct machine *record = core_find(seam->core, &id);
     bool task = kind == MACHINE_TASK;
     struct hook_outcome hook = {0};
 
     assert_non_null(record);
     hook.hook = task ? task_of(record)->hook : alloc_of(record)->hook;
-    agent_done(seam->agent, &id, LANE_HOOK, task ? TE_HOOK_DONE : AE_HOOK_DONE, &hook);
+    core_done(seam->core, &id, LANE_HOOK, task ? TE_HOOK_DONE : AE_HOOK_DONE, &hook);
 }
 
 static inline void seam_started(struct seam *seam, const char *task)
@@ -456,7 +456,7 @@ static inline void seam_exited(struct seam *seam, const char *task, uint32_t gen
     struct machine_id id = seam_id(MACHINE_TASK, task);
     struct exited exited = {.known = 1, .code = code};
 
-    agent_news(seam->agent, &id, generation, TE_EXITED, &exited);
+    core_news(seam->core, &id, generation, TE_EXITED, &exited);
 }
 
 /* --- what is placed --- */
@@ -465,7 +465,7 @@ static inline void seam_define(struct seam *seam, const char *alloc, const char 
 {
     struct machine_id id = machine_id_join(MACHINE_TASK, alloc, task);
 
-    agent_tell(seam->agent, &id, TE_DEFINE, &seam->task);
+    core_tell(seam->core, &id, TE_DEFINE, &seam->task);
 }
 
 /* An alloc with TASKS ("web side"), its specification, and PREVIOUS to wait for, or NULL. */
@@ -490,7 +490,7 @@ static inline void seam_place_after(struct seam *seam, const char *alloc, const 
     for (uint32_t i = 0; i < assign->members_count; i++)
         seam_define(seam, alloc, assign->members[i].name);
     assert_true(text_format(key, sizeof(key), "alloc/%s", alloc));
-    agent_spec(seam->agent, key, "{}", 2);
+    core_spec(seam->core, key, "{}", 2);
     free(assign);
 }
 
@@ -527,7 +527,7 @@ static inline void seam_end(struct seam *seam, const char *alloc, const char *ta
 static inline const struct task *seam_task(struct seam *seam, const char *text)
 {
     struct machine_id id = seam_id(MACHINE_TASK, text);
-    const struct machine *record = agent_find(seam->agent, &id);
+    const struct machine *record = core_find(seam->core, &id);
 
     return record == NULL ? NULL : task_of(record);
 }
@@ -535,7 +535,7 @@ static inline const struct task *seam_task(struct seam *seam, const char *text)
 static inline uint8_t seam_state(struct seam *seam, enum machine_kind kind, const char *text)
 {
     struct machine_id id = seam_id(kind, text);
-    const struct machine *record = agent_find(seam->agent, &id);
+    const struct machine *record = core_find(seam->core, &id);
 
     assert_non_null(record);
     return record->state;

@@ -18,7 +18,7 @@ static const int64_t small_start_unix_ns = 1768212000000000000; /* 2026-01-12T10
 
 struct small_node {
     struct journal *journal;
-    struct agent *agent;
+    struct core *core;
     const char *path;
     uint64_t now_ms, seed;
     int32_t pids;
@@ -50,7 +50,7 @@ static inline void small_hook(struct small_node *node, const struct effect *effe
         check(code == 0);
         hook.outcome.results_bytes = results.used;
     }
-    agent_done(node->agent, &effect->id, LANE_HOOK, TE_HOOK_DONE, &hook);
+    core_done(node->core, &effect->id, LANE_HOOK, TE_HOOK_DONE, &hook);
 }
 
 static inline void small_task(struct small_node *node, const struct effect *effect)
@@ -67,18 +67,18 @@ static inline void small_task(struct small_node *node, const struct effect *effe
         if (node->holds_starts)
             break;
         started.payload_pid = 100 + ++node->pids;
-        agent_done(node->agent, &effect->id, LANE_DRIVER, TE_STARTED, &started);
+        core_done(node->core, &effect->id, LANE_DRIVER, TE_STARTED, &started);
         break;
     case TX_DRIVER_RECOVER:
         started = task_of(effect->record)->process;
-        agent_done(node->agent, &effect->id, LANE_DRIVER, TE_RECOVERED, &started);
+        core_done(node->core, &effect->id, LANE_DRIVER, TE_RECOVERED, &started);
         break;
     case TX_DRIVER_STOP:
-        agent_done(node->agent, &effect->id, LANE_DRIVER, TE_STOP_ACCEPTED, NULL);
-        agent_news(node->agent, &effect->id, effect->generation, TE_EXITED, &stopped);
+        core_done(node->core, &effect->id, LANE_DRIVER, TE_STOP_ACCEPTED, NULL);
+        core_news(node->core, &effect->id, effect->generation, TE_EXITED, &stopped);
         break;
     case TX_DRIVER_DESTROY:
-        agent_done(node->agent, &effect->id, LANE_DRIVER, TE_REAPED, NULL);
+        core_done(node->core, &effect->id, LANE_DRIVER, TE_REAPED, NULL);
         break;
     default:
         break; /* news for others, and no machine waits for it */
@@ -93,7 +93,7 @@ static inline void small_perform(void *ctx, const struct effect *effect)
         small_task(node, effect);
     } else if (effect->id.kind == MACHINE_ALLOC && effect->kind == AX_HOOK && !node->holds_hooks) {
         struct hook_outcome hook = {.hook = alloc_of(effect->record)->hook};
-        agent_done(node->agent, &effect->id, LANE_HOOK, AE_HOOK_DONE, &hook);
+        core_done(node->core, &effect->id, LANE_HOOK, AE_HOOK_DONE, &hook);
     }
 }
 
@@ -113,7 +113,7 @@ static inline void small_trace(void *ctx, const struct journal_event *event)
     if (event->id.kind != MACHINE_ALLOC || event->after != A_GONE)
         return;
     (void)text_format(key, sizeof(key), "alloc/%s", event->id.text);
-    agent_spec(node->agent, key, NULL, 0);
+    core_spec(node->core, key, NULL, 0);
 }
 
 /* --- life --- */
@@ -122,11 +122,11 @@ static inline void small_turns(struct small_node *node)
 {
     struct err err = {0};
 
-    while (agent_has_work(node->agent)) {
+    while (core_has_work(node->core)) {
         node->now_ms += 3;
         int code =
-            agent_turn(node->agent, node->now_ms,
-                       small_start_unix_ns + (int64_t)node->now_ms * 1000000, ++node->seed, &err);
+            core_turn(node->core, node->now_ms,
+                      small_start_unix_ns + (int64_t)node->now_ms * 1000000, ++node->seed, &err);
         if (code < 0)
             (void)fprintf(stderr, "small node: %s\n", err.text);
         check(code == 0);
@@ -139,14 +139,13 @@ static inline void small_wait(struct small_node *node, uint64_t ms)
     struct err err = {0};
 
     node->now_ms += ms;
-    int code =
-        agent_turn(node->agent, node->now_ms, small_start_unix_ns + (int64_t)node->now_ms * 1000000,
-                   ++node->seed, &err);
+    int code = core_turn(node->core, node->now_ms,
+                         small_start_unix_ns + (int64_t)node->now_ms * 1000000, ++node->seed, &err);
     check(code == 0);
     small_turns(node);
 }
 
-static inline struct agent *small_agent(struct small_node *node)
+static inline struct core *small_agent(struct small_node *node)
 {
     struct world world = {
         .ctx = node,
@@ -156,7 +155,7 @@ static inline struct agent *small_agent(struct small_node *node)
         .trace = small_trace,
     };
 
-    return agent_new(&world);
+    return core_new(&world);
 }
 
 static inline void small_open(struct small_node *node, const char *path)
@@ -168,23 +167,23 @@ static inline void small_open(struct small_node *node, const char *path)
     if (code < 0)
         (void)fprintf(stderr, "small node: %s\n", err.text);
     check(code == 0);
-    node->agent = small_agent(node);
+    node->core = small_agent(node);
     static const char identity[] = "{\"boot_id\":\"b0\",\"clock_offset_ms\":0,\"id\":\"n0\","
                                    "\"secret\":\"do-not-tell\"}";
-    agent_meta(node->agent, "node", identity, sizeof(identity) - 1);
+    core_meta(node->core, "node", identity, sizeof(identity) - 1);
 }
 
 static inline void small_close(struct small_node *node)
 {
-    agent_free(node->agent);
+    core_free(node->core);
     journal_close(node->journal);
-    node->agent = NULL;
+    node->core = NULL;
     node->journal = NULL;
 }
 
 static inline bool small_load(void *ctx, const struct machine_id *id, const struct machine *record)
 {
-    agent_load(ctx, id, record);
+    core_load(ctx, id, record);
     return true;
 }
 
@@ -192,18 +191,18 @@ static inline bool small_load(void *ctx, const struct machine_id *id, const stru
 static inline void small_restart(struct small_node *node, uint64_t away_ms, bool rebooted)
 {
     struct err err = {0};
-    uint64_t turn = agent_figures(node->agent).turns;
+    uint64_t turn = core_figures(node->core).turns;
     int code = 0;
 
-    agent_free(node->agent);
-    node->agent = small_agent(node);
+    core_free(node->core);
+    node->core = small_agent(node);
     for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
         code = journal_each_record(node->journal, (enum machine_kind)kind, small_load, NULL,
-                                   node->agent, &err);
+                                   node->core, &err);
     check(code == 0);
-    agent_continue(node->agent, journal_next_sequence(node->journal), turn);
+    core_continue(node->core, journal_next_sequence(node->journal), turn);
     node->now_ms += away_ms;
-    agent_restore(node->agent, true, rebooted);
+    core_restore(node->core, true, rebooted);
     small_turns(node);
 }
 
@@ -246,7 +245,7 @@ static inline void small_define(struct small_node *node, unsigned number, const 
     };
     struct machine_id id = small_task_id(number, task);
 
-    agent_tell(node->agent, &id, TE_DEFINE, &define);
+    core_tell(node->core, &id, TE_DEFINE, &define);
 }
 
 /* Places alloc NUMBER with the tasks TASKS ("web", or "web side"); posted, not yet stepped. */
@@ -272,7 +271,7 @@ static inline void small_place(struct small_node *node, unsigned number, const c
         member->kind = MEMBER_TASK;
         (void)text_copy(member->name, sizeof(member->name), name);
     }
-    agent_tell(node->agent, &id, AE_ASSIGN, assign);
+    core_tell(node->core, &id, AE_ASSIGN, assign);
     for (uint32_t i = 0; i < assign->members_count; i++)
         small_define(node, number, assign->members[i].name, batch);
     (void)text_format(key, sizeof(key), "alloc/%s", id.text);
@@ -281,7 +280,7 @@ static inline void small_place(struct small_node *node, unsigned number, const c
         "{\"ID\":\"%s\",\"Tasks\":[{\"Name\":\"web\",\"Env\":{\"PASSWORD\":\"hunter2\""
         "}}]}",
         id.text);
-    agent_spec(node->agent, key, spec, strlen(spec));
+    core_spec(node->core, key, spec, strlen(spec));
     free(assign);
 }
 
@@ -296,7 +295,7 @@ static inline void small_exit(struct small_node *node, unsigned number, const ch
         .finished_unix_ns = small_start_unix_ns + (int64_t)node->now_ms * 1000000,
     };
 
-    agent_news(node->agent, &id, agent_find(node->agent, &id)->generation, TE_EXITED, &exited);
+    core_news(node->core, &id, core_find(node->core, &id)->generation, TE_EXITED, &exited);
 }
 
 static inline void small_stop(struct small_node *node, unsigned number, bool destroy)
@@ -304,9 +303,9 @@ static inline void small_stop(struct small_node *node, unsigned number, bool des
     struct request request = {.text = "job was stopped"};
     struct machine_id id = small_alloc(number);
 
-    agent_tell(node->agent, &id, AE_STOP, &request);
+    core_tell(node->core, &id, AE_STOP, &request);
     if (destroy)
-        agent_tell(node->agent, &id, AE_DESTROY, NULL);
+        core_tell(node->core, &id, AE_DESTROY, NULL);
 }
 
 /* The story of most tests: a service of two tasks and a batch task; one crash, one restart of the

@@ -57,9 +57,9 @@ static void test_done_on_a_lane_where_nothing_runs_changes_nothing(void **state)
     seam_turn(seam);
     seam_forget(seam);
     seam_started(seam, "a/web"); /* once more */
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
     seam_started(seam, "b/web"); /* of a machine that never was */
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
     seam_crossed(seam, "");
 }
 
@@ -74,7 +74,7 @@ static void test_done_of_a_superseded_effect_is_stale(void **state)
     seam_forget(seam);
     seam_turn(seam);
     seam_crossed(seam, "");
-    assert_int_equal(agent_figures(seam->agent).stale, 1);
+    assert_int_equal(core_figures(seam->core).stale, 1);
     assert_int_equal(seam_task(seam, "a/web")->process.payload_pid, 0);
 }
 
@@ -130,8 +130,8 @@ static void remove_waiting(struct seam *seam)
     seam_settle(seam);
     seam_forget(seam);
     seam->answers = false;
-    assert_null(agent_alloc(seam->agent, "b"));
-    assert_int_equal(agent_count(seam->agent, MACHINE_ALLOC), 0);
+    assert_null(core_alloc(seam->core, "b"));
+    assert_int_equal(core_count(seam->core, MACHINE_ALLOC), 0);
 }
 
 static void end_wait(struct seam *seam, const char *alloc)
@@ -145,9 +145,9 @@ static void test_gone_the_end_of_its_work_is_told_to_nobody(void **state)
 
     remove_waiting(seam);
     end_wait(seam, "b");
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
     end_wait(seam, "b");
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
     seam_crossed(seam, "");
 }
 
@@ -165,7 +165,7 @@ static void test_gone_its_successor_does_not_meet_its_work(void **state)
 
     end_wait(seam, "b"); /* the predecessor's */
     seam_crossed(seam, "perform alloc b WATCH_PREVIOUS\n");
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
 
     end_wait(seam, "b"); /* its own */
     seam_turn(seam);
@@ -180,9 +180,9 @@ static void test_gone_its_work_is_remembered_when_its_successor_cannot_be_stored
 
     remove_waiting(seam);
     seam->commit_code = ERR_FULL;
-    agent_propose(seam->agent, true);
+    core_propose(seam->core, true);
     seam_place_after(seam, "b", "web", "a");
-    agent_propose(seam->agent, false);
+    core_propose(seam->core, false);
     seam_turn(seam);
     seam->commit_code = 0;
     seam_forget(seam);
@@ -195,7 +195,7 @@ static void test_gone_its_work_is_remembered_when_its_successor_cannot_be_stored
                        "  spec alloc/b\n");
     end_wait(seam, "b");
     seam_crossed(seam, "perform alloc b WATCH_PREVIOUS\n");
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
 }
 
 static void test_gone_and_its_work_has_ended_its_successor_begins_at_once(void **state)
@@ -237,7 +237,7 @@ static void test_effect_waits_until_the_call_before_it_has_ended(void **state)
                        "perform alloc a TELL_STATUS\n");
 }
 
-/* It ends before agent_done has returned, and what ends is told in the order in which it did. */
+/* It ends before core_done has returned, and what ends is told in the order in which it did. */
 static void test_effect_that_waited_may_end_at_once(void **state)
 {
     struct seam *seam = *state;
@@ -301,7 +301,7 @@ static void test_same_work_again_is_not_begun_twice_and_its_end_counts(void **st
     const struct claim claim = {.external = "vol-1"};
 
     define_volume(seam, "a/data");
-    seam->now_ms = agent_deadline_ms(seam->agent);
+    seam->now_ms = core_deadline_ms(seam->core);
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  volume a/data TIMEOUT CLAIMING\n");
@@ -348,9 +348,9 @@ static void test_the_next_generation_is_not_the_same_work(void **state)
 
     seam_tell(seam, MACHINE_PLUGIN, "csi/disks", PE_DEFINE, &define);
     seam_turn(seam);
-    agent_news(seam->agent, &id, 1, PE_EXITED, &exited);
+    core_news(seam->core, &id, 1, PE_EXITED, &exited);
     seam_turn(seam);
-    seam->now_ms = agent_deadline_ms(seam->agent);
+    seam->now_ms = core_deadline_ms(seam->core);
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  plugin csi/disks DEFINE LAUNCHING\n"

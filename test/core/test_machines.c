@@ -13,10 +13,10 @@ static void test_find_what_no_id_can_be_finds_nothing(void **state)
 
     memset(long_text, 'x', sizeof(long_text) - 1);
     long_text[sizeof(long_text) - 1] = '\0';
-    assert_null(agent_alloc(seam->agent, long_text));
-    assert_null(agent_task(seam->agent, long_text, "web"));
-    assert_null(agent_task(seam->agent, "a", long_text));
-    assert_null(agent_alloc(seam->agent, "a"));
+    assert_null(core_alloc(seam->core, long_text));
+    assert_null(core_task(seam->core, long_text, "web"));
+    assert_null(core_task(seam->core, "a", long_text));
+    assert_null(core_alloc(seam->core, "a"));
 }
 
 static void test_find_sees_what_is_committed_and_nothing_before(void **state)
@@ -24,12 +24,12 @@ static void test_find_sees_what_is_committed_and_nothing_before(void **state)
     struct seam *seam = *state;
 
     seam_place(seam, "a", "web");
-    assert_null(agent_alloc(seam->agent, "a"));
+    assert_null(core_alloc(seam->core, "a"));
     seam_turn(seam);
-    assert_non_null(agent_alloc(seam->agent, "a"));
-    assert_non_null(agent_task(seam->agent, "a", "web"));
-    assert_null(agent_task(seam->agent, "a", "side"));
-    assert_null(agent_task(seam->agent, "web", "a"));
+    assert_non_null(core_alloc(seam->core, "a"));
+    assert_non_null(core_task(seam->core, "a", "web"));
+    assert_null(core_task(seam->core, "a", "side"));
+    assert_null(core_task(seam->core, "web", "a"));
 }
 
 struct walk {
@@ -56,12 +56,12 @@ static void test_each_walks_one_kind_in_the_order_of_arrival_until_it_is_told_to
     seam_place(seam, "a", "web");
     seam_place(seam, "b", "web side");
     seam_turn(seam);
-    agent_each(seam->agent, MACHINE_ALLOC, note, &all);
+    core_each(seam->core, MACHINE_ALLOC, note, &all);
     assert_string_equal(all.seen, "c a b ");
-    agent_each(seam->agent, MACHINE_TASK, note, &two);
+    core_each(seam->core, MACHINE_TASK, note, &two);
     assert_string_equal(two.seen, "c/web a/web ");
-    assert_int_equal(agent_count(seam->agent, MACHINE_TASK), 4);
-    assert_int_equal(agent_count(seam->agent, MACHINE_PLUGIN), 0);
+    assert_int_equal(core_count(seam->core, MACHINE_TASK), 4);
+    assert_int_equal(core_count(seam->core, MACHINE_PLUGIN), 0);
 }
 
 static void expect_gone(struct seam *seam, const struct effect *effect)
@@ -70,9 +70,9 @@ static void expect_gone(struct seam *seam, const struct effect *effect)
 
     if (effect->id.kind != MACHINE_TASK || effect->kind != TX_DRIVER_SIGNAL)
         return;
-    agent_each(seam->agent, MACHINE_ALLOC, note, &walk);
+    core_each(seam->core, MACHINE_ALLOC, note, &walk);
     assert_string_equal(walk.seen, "b ");
-    assert_int_equal(agent_count(seam->agent, MACHINE_ALLOC), 1);
+    assert_int_equal(core_count(seam->core, MACHINE_ALLOC), 1);
 }
 
 /* In the turn that removes a machine, while effects are performed, it is no longer there. */
@@ -117,7 +117,7 @@ static void test_flight_recorder_is_empty_until_something_is_committed(void **st
     seam_place(seam, "a", "web");
     seam->commit_code = ERR_FULL;
     seam_turn(seam);
-    agent_flight_print(seam->agent, take, &flights);
+    core_flight_print(seam->core, take, &flights);
     assert_int_equal(flights.count, 0);
 }
 
@@ -129,7 +129,7 @@ static void test_flight_recorder_tells_the_last_transitions_the_oldest_first(voi
     seam->now_ms = 61007;
     seam_place(seam, "a", "web");
     seam_turn(seam);
-    agent_flight_print(seam->agent, take, &flights);
+    core_flight_print(seam->core, take, &flights);
     assert_int_equal(flights.count, 2);
     assert_string_equal(flights.first, "1 61.007 alloc a ABSENT -ASSIGN-> PREPARING +HOOK\n");
     assert_string_equal(flights.last, "2 61.007 task a/web ABSENT -DEFINE-> WAITING\n");
@@ -148,7 +148,7 @@ static void test_flight_recorder_keeps_4096(void **state)
         seam_turn(seam);
         seam_forget(seam);
     }
-    agent_flight_print(seam->agent, take, &flights);
+    core_flight_print(seam->core, take, &flights);
     assert_int_equal(flights.count, 4096);
     (void)text_format(expected, sizeof(expected), "%llu ",
                       (unsigned long long)(seam->sequence - 4095));
@@ -162,9 +162,9 @@ static void describe(struct seam *seam, const struct journal_batch *batch)
     char line[256], cut[12];
 
     for (size_t i = 0; i < batch->events_count; i++) {
-        agent_describe(&batch->events[i], line, sizeof(line));
+        core_describe(&batch->events[i], line, sizeof(line));
         seam_write(seam, "  = %s\n", line);
-        agent_describe(&batch->events[i], cut, sizeof(cut)); /* never over the end */
+        core_describe(&batch->events[i], cut, sizeof(cut)); /* never over the end */
         assert_true(strlen(cut) < sizeof(cut));
     }
 }

@@ -12,7 +12,7 @@
 static void restart(struct seam *seam)
 {
     seam_load(seam);
-    agent_restore(seam->agent, true, false);
+    core_restore(seam->core, true, false);
 }
 
 /* The record of a machine is damaged: it is not there after the restart. */
@@ -33,7 +33,7 @@ static bool said(const struct seam *seam, const char *line)
 
 static enum client_status status_of(struct seam *seam, const char *alloc)
 {
-    const struct alloc *record = agent_alloc(seam->agent, alloc);
+    const struct alloc *record = core_alloc(seam->core, alloc);
 
     assert_non_null(record);
     return (enum client_status)record->client_status;
@@ -41,7 +41,7 @@ static enum client_status status_of(struct seam *seam, const char *alloc)
 
 static const struct alloc_member *member_of(struct seam *seam, const char *alloc, const char *name)
 {
-    const struct alloc *record = agent_alloc(seam->agent, alloc);
+    const struct alloc *record = core_alloc(seam->core, alloc);
 
     assert_non_null(record);
     for (uint32_t i = 0; i < record->assign.members_count; i++) {
@@ -57,7 +57,7 @@ static const struct alloc_member *member_of(struct seam *seam, const char *alloc
 static void load_twice(struct seam *seam)
 {
     seam_load(seam);
-    agent_load(seam->agent, &seam->journal[0].id, seam->journal[0].record);
+    core_load(seam->core, &seam->journal[0].id, seam->journal[0].record);
 }
 
 static void load_nonsense(struct seam *seam)
@@ -71,7 +71,7 @@ static void load_after_restore(struct seam *seam)
     struct machine_id other = seam_id(MACHINE_ALLOC, "other");
 
     restart(seam);
-    agent_load(seam->agent, &other, seam->journal[0].record);
+    core_load(seam->core, &other, seam->journal[0].record);
 }
 
 static void load_after_a_turn(struct seam *seam)
@@ -80,47 +80,47 @@ static void load_after_a_turn(struct seam *seam)
 
     seam_load(seam);
     seam_turn(seam);
-    agent_load(seam->agent, &other, seam->journal[0].record);
+    core_load(seam->core, &other, seam->journal[0].record);
 }
 
 static void restore_twice(struct seam *seam)
 {
     restart(seam);
-    agent_restore(seam->agent, true, false);
+    core_restore(seam->core, true, false);
 }
 
 static void restore_after_a_turn(struct seam *seam)
 {
     seam_load(seam);
     seam_turn(seam);
-    agent_restore(seam->agent, true, false);
+    core_restore(seam->core, true, false);
 }
 
 static void continue_after_a_turn(struct seam *seam)
 {
     restart(seam);
     seam_turn(seam);
-    agent_continue(seam->agent, seam->sequence + 1, seam->turn);
+    core_continue(seam->core, seam->sequence + 1, seam->turn);
 }
 
 static void adopt_before_restore(struct seam *seam)
 {
     seam_load(seam);
-    agent_adopt(seam->agent, "b");
+    core_adopt(seam->core, "b");
 }
 
 static void sweep_before_restore(struct seam *seam)
 {
     seam_load(seam);
-    agent_swept(seam->agent);
+    core_swept(seam->core);
 }
 
 static void restore_once(struct seam *seam)
 {
     restart(seam);
-    agent_adopt(seam->agent, "b");
+    core_adopt(seam->core, "b");
     seam_turn(seam);
-    agent_swept(seam->agent);
+    core_swept(seam->core);
     seam_turn(seam);
 }
 
@@ -159,7 +159,7 @@ static void test_lost_task_fails_its_alloc_once_it_is_swept(void **state)
     assert_false(said(seam, "MEMBER_LOST"));
     seam_forget(seam);
 
-    agent_swept(seam->agent);
+    core_swept(seam->core);
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  alloc a MEMBER_LOST KILLING\n"
@@ -182,7 +182,7 @@ static void test_lost_task_that_was_over_is_not_missed(void **state)
     lose(seam, MACHINE_TASK, "a/web");
     seam->answers = true;
     restart(seam);
-    agent_swept(seam->agent);
+    core_swept(seam->core);
     seam_settle(seam);
     assert_false(said(seam, "MEMBER_LOST"));
     assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_TERMINAL);
@@ -204,7 +204,7 @@ static void lose_volume(struct seam *seam)
     lose(seam, MACHINE_ALLOC, "a");
     restart(seam);
     seam_turn(seam);
-    assert_int_equal(agent_alloc(seam->agent, "a")->assign.members_count, 2);
+    assert_int_equal(core_alloc(seam->core, "a")->assign.members_count, 2);
     lose(seam, MACHINE_VOLUME, "a/data");
     seam_forget(seam);
 }
@@ -220,7 +220,7 @@ static void test_lost_volume_is_adopted_when_the_specification_knows_it(void **s
     seam_turn(seam);
     assert_true(said(seam, "  volume a/data ADOPT BROKEN\n"));
     assert_true(said(seam, "  alloc a MEMBER_LOST KILLING\n"));
-    const struct volume *volume = volume_of(agent_find(seam->agent, &id));
+    const struct volume *volume = volume_of(core_find(seam->core, &id));
     assert_string_equal(volume->define.plugin, "disks");
     assert_true(volume->claimed); /* it may be: it is undone (I-28) */
     assert_true(volume->published);
@@ -250,7 +250,7 @@ static void test_lost_alloc_is_made_again_from_its_members_and_ended(void **stat
     lose(seam, MACHINE_ALLOC, "a");
     seam->known = "web side";
     restart(seam);
-    agent_adopt(seam->agent, "a"); /* it is seen to already */
+    core_adopt(seam->core, "a"); /* it is seen to already */
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  task a/side RESTORE RECOVERING\n"
@@ -261,8 +261,8 @@ static void test_lost_alloc_is_made_again_from_its_members_and_ended(void **stat
                        "perform task a/side DRIVER_RECOVER\n"
                        "perform task a/web DRIVER_RECOVER\n"
                        "perform alloc a TELL_STATUS\n");
-    assert_int_equal(agent_figures(seam->agent).ignored, 0); /* it was made once for both */
-    const struct alloc *alloc = agent_alloc(seam->agent, "a");
+    assert_int_equal(core_figures(seam->core).ignored, 0); /* it was made once for both */
+    const struct alloc *alloc = core_alloc(seam->core, "a");
     assert_true(alloc->assign.condemned);
     assert_string_equal(alloc->assign.job_id, "job");
     assert_int_equal(member_of(seam, "a", "web")->run_state, TASK_RUN_RUNNING);
@@ -277,7 +277,7 @@ static void test_lost_alloc_is_made_again_from_its_members_and_ended(void **stat
     assert_int_equal(status_of(seam, "a"), CLIENT_FAILED);
     assert_true(said(seam, "perform task a/web DRIVER_DESTROY\n"));
     assert_true(said(seam, "perform alloc a HOOK\n")); /* after its tasks */
-    assert_string_equal(agent_alloc(seam->agent, "a")->failure,
+    assert_string_equal(core_alloc(seam->core, "a")->failure,
                         "the alloc's record in the journal was damaged");
 }
 
@@ -292,14 +292,14 @@ static void test_lost_alloc_with_all_its_tasks_is_adopted_and_ended_after_the_sw
     seam->known = "web side";
     seam->answers = true;
     restart(seam);
-    assert_false(agent_has_work(seam->agent));
-    agent_adopt(seam->agent, "a");
+    assert_false(core_has_work(seam->core));
+    core_adopt(seam->core, "a");
     seam_settle(seam);
     seam_crossed(seam, "commit\n"
                        "  alloc a ASSIGN KILLING\n"
                        "perform alloc a TELL_STATUS\n");
 
-    agent_swept(seam->agent);
+    core_swept(seam->core);
     seam_settle(seam);
     assert_true(said(seam, "  alloc a MEMBER_LOST POSTRUN\n"));
     assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_TERMINAL);
@@ -310,7 +310,7 @@ static void test_lost_alloc_with_all_its_tasks_is_adopted_and_ended_after_the_sw
     seam_settle(seam);
     assert_true(said(seam, "perform alloc a HOOK\n")); /* its directory */
     assert_true(said(seam, "  no spec alloc/a\n"));
-    assert_null(agent_alloc(seam->agent, "a"));
+    assert_null(core_alloc(seam->core, "a"));
 }
 
 /* Adopted while one of its tasks is there: the specification adds the other. */
@@ -325,10 +325,10 @@ static void test_lost_alloc_with_one_of_its_tasks_has_both(void **state)
     seam->answers = true;
     restart(seam);
     seam_settle(seam);
-    assert_int_equal(agent_alloc(seam->agent, "a")->assign.members_count, 2);
+    assert_int_equal(core_alloc(seam->core, "a")->assign.members_count, 2);
     assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_DEAD);
     assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_KILLING);
-    agent_swept(seam->agent);
+    core_swept(seam->core);
     seam_settle(seam);
     assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_TERMINAL);
 }
@@ -339,7 +339,7 @@ static void test_lost_alloc_of_which_nothing_is_known_ends_at_once(void **state)
     struct seam *seam = *state;
 
     restart(seam);
-    agent_adopt(seam->agent, "a");
+    core_adopt(seam->core, "a");
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  alloc a ASSIGN POSTRUN\n"
@@ -355,11 +355,11 @@ static void test_adopt_leaves_an_alloc_alone_that_is_there(void **state)
     seam_run(seam, "a", "web");
     lose(seam, MACHINE_TASK, "a/web");
     restart(seam);
-    agent_adopt(seam->agent, "a");
+    core_adopt(seam->core, "a");
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  alloc a RESTORE RUNNING\n");
-    assert_int_equal(agent_figures(seam->agent).ignored, 0);
+    assert_int_equal(core_figures(seam->core).ignored, 0);
 }
 
 /* The alloc was removed while a stop hook of its task was under way: the task ends by itself, and
@@ -378,13 +378,13 @@ static void test_removed_alloc_is_not_made_again_for_a_task_that_is_left(void **
     seam_turn(seam);
     seam_hook_done(seam, MACHINE_ALLOC, "a");
     seam_turn(seam);
-    assert_null(agent_alloc(seam->agent, "a"));
+    assert_null(core_alloc(seam->core, "a"));
     assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_CLEANUP);
     seam_forget(seam);
 
     seam->answers = true;
     restart(seam);
-    agent_adopt(seam->agent, "a"); /* as if its specification had come to light */
+    core_adopt(seam->core, "a"); /* as if its specification had come to light */
     seam_settle(seam);
     seam_crossed(seam, "commit\n"
                        "  task a/web RESTORE CLEANUP\n"
@@ -407,7 +407,7 @@ static void test_restore_reaches_plugins_then_volumes_then_tasks_then_allocs(voi
     seam_turn(seam);
     seam_run(seam, "a", "web");
     seam_load(seam); /* compares each record with the journal's */
-    agent_restore(seam->agent, true, false);
+    core_restore(seam->core, true, false);
     seam_crossed(seam, "");
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
@@ -425,7 +425,7 @@ static void test_restore_nothing_is_performed_before_its_commit(void **state)
 
     seam_run(seam, "a", "web");
     restart(seam);
-    assert_true(agent_has_work(seam->agent));
+    assert_true(core_has_work(seam->core));
     seam->commit_code = ERR_FULL;
     seam_turn(seam);
     seam->commit_code = 0;
@@ -466,7 +466,7 @@ static void test_restore_ended_allocs_and_tasks_are_cleaned_up_again(void **stat
     struct seam *seam = *state;
 
     seam_end(seam, "a", "web");
-    int64_t ended_unix_ns = agent_alloc(seam->agent, "a")->ended_unix_ns;
+    int64_t ended_unix_ns = core_alloc(seam->core, "a")->ended_unix_ns;
     seam->now_ms += 5000;
     seam->answers = true;
     restart(seam);
@@ -481,7 +481,7 @@ static void test_restore_ended_allocs_and_tasks_are_cleaned_up_again(void **stat
                        "  alloc a HOOK_DONE TERMINAL\n"
                        "perform alloc a TELL_STATUS\n"
                        "perform alloc a TELL_ENDED\n");
-    assert_int_equal(agent_alloc(seam->agent, "a")->ended_unix_ns, ended_unix_ns);
+    assert_int_equal(core_alloc(seam->core, "a")->ended_unix_ns, ended_unix_ns);
     assert_int_equal(status_of(seam, "a"), CLIENT_COMPLETE);
 }
 
@@ -492,7 +492,7 @@ static void test_restore_without_authority_starts_nothing_new(void **state)
     seam_place(seam, "a", "web");
     seam_turn(seam);
     seam_load(seam);
-    agent_restore(seam->agent, false, false);
+    core_restore(seam->core, false, false);
     seam->answers = true;
     seam_settle(seam);
     assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_HELD);
@@ -509,14 +509,14 @@ static void test_restore_timers_go_on(void **state)
     seam->answers = true;
     seam_exited(seam, "a/web", 1, 1);
     seam_settle(seam);
-    uint64_t due_ms = agent_deadline_ms(seam->agent);
+    uint64_t due_ms = core_deadline_ms(seam->core);
     assert_int_not_equal(due_ms, 0);
 
     seam->now_ms = due_ms - 1;
     restart(seam);
     seam_settle(seam);
     assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_BACKOFF);
-    assert_int_equal(agent_deadline_ms(seam->agent), due_ms);
+    assert_int_equal(core_deadline_ms(seam->core), due_ms);
     seam->now_ms = due_ms + 60000; /* it passed while the daemon was away */
     restart(seam);
     seam_settle(seam);
@@ -535,11 +535,11 @@ static void test_restore_numbers_go_on(void **state)
     seam->sequence = 1000; /* histories of machines that have gone */
     seam->turn = 70;
     restart(seam);
-    assert_int_equal(agent_figures(seam->agent).sequence, 1000);
+    assert_int_equal(core_figures(seam->core).sequence, 1000);
     seam_turn(seam);
     assert_int_equal(seam->sequence, 1002);
-    assert_int_equal(agent_figures(seam->agent).sequence, 1002);
-    assert_int_equal(agent_figures(seam->agent).turns, 71);
+    assert_int_equal(core_figures(seam->core).sequence, 1002);
+    assert_int_equal(core_figures(seam->core).turns, 71);
 }
 
 int main(void)

@@ -18,8 +18,8 @@ static void test_request_to_nobody_is_refused_at_once(void **state)
     seam_turn(seam);
     seam_crossed(seam, "refuse 9: no task a/web on this node\n"
                        "refuse 10: no alloc a on this node\n");
-    assert_int_equal(agent_figures(seam->agent).unknown, 2);
-    assert_int_equal(agent_count(seam->agent, MACHINE_TASK), 0);
+    assert_int_equal(core_figures(seam->core).unknown, 2);
+    assert_int_equal(core_count(seam->core, MACHINE_TASK), 0);
 }
 
 static void test_request_to_nobody_is_refused_once_also_when_the_commit_fails(void **state)
@@ -65,8 +65,8 @@ static void test_message_to_nobody_changes_nothing(void **state)
     seam_exited(seam, "a/web", 1, 0);
     seam_turn(seam);
     seam_crossed(seam, "");
-    assert_int_equal(agent_figures(seam->agent).unknown, 2);
-    assert_false(agent_has_work(seam->agent));
+    assert_int_equal(core_figures(seam->core).unknown, 2);
+    assert_false(core_has_work(seam->core));
 }
 
 /* --- nothing to store --- */
@@ -77,19 +77,19 @@ static void test_turn_without_change_commits_nothing(void **state)
 
     seam_turn(seam); /* without any event */
     seam_run(seam, "a", "web");
-    struct agent_figures before = agent_figures(seam->agent);
+    struct core_figures before = core_figures(seam->core);
     seam_define(seam, "a", "web");                            /* ignored: it is defined */
     seam_tell(seam, MACHINE_TASK, "a/web", TE_START, NULL);   /* ignored: it has started */
     seam_exited(seam, "a/web", 2, 1);                         /* stale: another generation */
     seam_tell(seam, MACHINE_TASK, "a/web", TE_TIMEOUT, NULL); /* stale: no timer runs */
     seam_turn(seam);
     seam_crossed(seam, "");
-    struct agent_figures after = agent_figures(seam->agent);
+    struct core_figures after = core_figures(seam->core);
     assert_int_equal(after.ignored - before.ignored, 2);
     assert_int_equal(after.stale - before.stale, 2);
     assert_int_equal(after.events - before.events, 4);
     assert_int_equal(after.turns, before.turns);
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
 }
 
 static void remove_what_runs(struct seam *seam)
@@ -129,8 +129,8 @@ static void test_assign_all_machines_are_made_in_one_commit(void **state)
     struct seam *seam = *state;
 
     seam_place(seam, "a", "web side log");
-    assert_true(agent_has_work(seam->agent));
-    assert_null(agent_alloc(seam->agent, "a")); /* not before the turn */
+    assert_true(core_has_work(seam->core));
+    assert_null(core_alloc(seam->core, "a")); /* not before the turn */
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  alloc a ASSIGN PREPARING\n"
@@ -139,7 +139,7 @@ static void test_assign_all_machines_are_made_in_one_commit(void **state)
                        "  task a/log DEFINE WAITING\n"
                        "  spec alloc/a\n"
                        "perform alloc a HOOK\n");
-    assert_int_equal(agent_count(seam->agent, MACHINE_TASK), 3);
+    assert_int_equal(core_count(seam->core, MACHINE_TASK), 3);
 }
 
 static void test_message_to_another_machine_is_in_the_same_commit(void **state)
@@ -176,7 +176,7 @@ static void test_remove_alloc_tasks_and_specification_go_in_one_commit(void **st
                        "  task a/web REMOVE GONE\n"
                        "  task a/side REMOVE GONE\n"
                        "  no spec alloc/a\n");
-    assert_int_equal(agent_count(seam->agent, MACHINE_ALLOC), 0);
+    assert_int_equal(core_count(seam->core, MACHINE_ALLOC), 0);
 }
 
 static void count_members(struct seam *seam, const struct journal_batch *batch)
@@ -210,8 +210,8 @@ static void test_payload_of_each_event_is_there_at_the_commit(void **state)
     free(assign);
     seam->looks = count_members;
     seam_turn(seam);
-    assert_int_equal(agent_count(seam->agent, MACHINE_ALLOC), 300);
-    assert_int_equal(agent_alloc(seam->agent, "a299")->assign.index, 299);
+    assert_int_equal(core_count(seam->core, MACHINE_ALLOC), 300);
+    assert_int_equal(core_alloc(seam->core, "a299")->assign.index, 299);
 }
 
 /* --- after the commit --- */
@@ -245,7 +245,7 @@ static void test_request_comes_with_its_effect(void **state)
     struct request request = {.signal = "SIGHUP"};
 
     seam_run(seam, "a", "web");
-    agent_ask(seam->agent, &id, TE_SIGNAL, &request, 12);
+    core_ask(seam->core, &id, TE_SIGNAL, &request, 12);
     memset(&request, 0, sizeof(request)); /* it was copied */
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
@@ -309,11 +309,11 @@ static void test_effect_that_ends_at_once_is_heard_by_the_next_turn(void **state
                        "  alloc a ASSIGN PREPARING\n"
                        "  spec alloc/a\n"
                        "perform alloc a HOOK\n");
-    assert_true(agent_has_work(seam->agent));
+    assert_true(core_has_work(seam->core));
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  alloc a HOOK_DONE RUNNING\n");
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
 }
 
 /* --- messages to many --- */
@@ -399,13 +399,13 @@ static void test_news_of_a_volume_reach_the_other_claims_on_it_only(void **state
     assert_int_equal(seam_state(seam, MACHINE_VOLUME, "a/data"), V_PUBLISHING);
     seam_done(seam, MACHINE_VOLUME, "a/data", LANE_NODE, VE_PUBLISHED, NULL);
     seam_forget(seam);
-    struct agent_figures before = agent_figures(seam->agent);
+    struct core_figures before = core_figures(seam->core);
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  volume a/data PUBLISHED READY\n"
                        "  volume b/data TURN PUBLISHING\n"
                        "perform volume b/data PUBLISH\n");
-    struct agent_figures after = agent_figures(seam->agent);
+    struct core_figures after = core_figures(seam->core);
     assert_int_equal(after.ignored, before.ignored);   /* nobody else was told */
     assert_int_equal(after.events - before.events, 3); /* with READY to its alloc */
 }
@@ -427,7 +427,7 @@ static void test_turn_is_a_function_of_events_time_and_seed(void **state)
         again->answers = true;
         seam_exited(again, "a/web", 1, 1);
         seam_settle(again);
-        deadlines[i] = agent_deadline_ms(again->agent);
+        deadlines[i] = core_deadline_ms(again->core);
         if (i < 2)
             digests[i] = fsm_digest(&seam_task(again, "a/web")->machine);
         assert_int_equal(seam_close(&other), 0);
@@ -459,11 +459,11 @@ static void test_timer_fires_when_it_is_due_and_not_before(void **state)
 {
     struct seam *seam = *state;
 
-    assert_int_equal(agent_deadline_ms(seam->agent), 0);
+    assert_int_equal(core_deadline_ms(seam->core), 0);
     uint64_t due_ms = back_off(seam, "a", "a/web");
     assert_in_range(due_ms, seam->now_ms + 1, UINT64_MAX);
-    assert_int_equal(agent_deadline_ms(seam->agent), due_ms);
-    assert_false(agent_has_work(seam->agent)); /* time is none */
+    assert_int_equal(core_deadline_ms(seam->core), due_ms);
+    assert_false(core_has_work(seam->core)); /* time is none */
 
     seam->now_ms = due_ms - 1;
     seam_turn(seam);
@@ -473,7 +473,7 @@ static void test_timer_fires_when_it_is_due_and_not_before(void **state)
     seam_crossed(seam, "commit\n"
                        "  task a/web TIMEOUT PRESTART\n"
                        "perform task a/web HOOK\n");
-    assert_int_equal(agent_deadline_ms(seam->agent), 0);
+    assert_int_equal(core_deadline_ms(seam->core), 0);
 }
 
 static void test_timer_of_a_failed_turn_fires_once_in_the_next(void **state)
@@ -483,8 +483,8 @@ static void test_timer_of_a_failed_turn_fires_once_in_the_next(void **state)
     seam->now_ms = back_off(seam, "a", "a/web");
     seam->commit_code = ERR_FULL;
     seam_turn(seam);
-    assert_int_equal(agent_deadline_ms(seam->agent), seam->now_ms);
-    assert_false(agent_has_work(seam->agent)); /* it is the clock's, not the queue's */
+    assert_int_equal(core_deadline_ms(seam->core), seam->now_ms);
+    assert_false(core_has_work(seam->core)); /* it is the clock's, not the queue's */
     seam_turn(seam);
     seam_forget(seam);
     seam->commit_code = 0;
@@ -492,7 +492,7 @@ static void test_timer_of_a_failed_turn_fires_once_in_the_next(void **state)
     seam_crossed(seam, "commit\n"
                        "  task a/web TIMEOUT PRESTART\n"
                        "perform task a/web HOOK\n");
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
 }
 
 static void test_timers_the_earliest_is_the_deadline_and_all_due_fire_together(void **state)
@@ -505,16 +505,16 @@ static void test_timers_the_earliest_is_the_deadline_and_all_due_fire_together(v
     uint64_t third_ms = back_off(seam, "c", "c/web");
     assert_in_range(second_ms, first_ms + 1, UINT64_MAX);
     assert_in_range(third_ms, first_ms + 1, UINT64_MAX);
-    assert_int_equal(agent_deadline_ms(seam->agent), first_ms);
+    assert_int_equal(core_deadline_ms(seam->core), first_ms);
 
     seam->now_ms = first_ms;
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  task a/web TIMEOUT PRESTART\n"
                        "perform task a/web HOOK\n");
-    assert_int_equal(agent_figures(seam->agent).stale, 0); /* the others were not asked */
+    assert_int_equal(core_figures(seam->core).stale, 0); /* the others were not asked */
     bool in_order = second_ms < third_ms;
-    assert_int_equal(agent_deadline_ms(seam->agent), in_order ? second_ms : third_ms);
+    assert_int_equal(core_deadline_ms(seam->core), in_order ? second_ms : third_ms);
     seam->now_ms = in_order ? third_ms : second_ms;
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
@@ -537,7 +537,7 @@ static void test_clock_that_goes_back_fires_nothing_early_and_loses_nothing(void
                        "  alloc b ASSIGN PREPARING\n"
                        "  spec alloc/b\n"
                        "perform alloc b HOOK\n");
-    assert_int_equal(agent_deadline_ms(seam->agent), due_ms);
+    assert_int_equal(core_deadline_ms(seam->core), due_ms);
     seam->now_ms = now_ms;
     seam_turn(seam);
     seam_crossed(seam, "");

@@ -18,10 +18,10 @@ static void test_commit_fails_nothing_is_performed_and_nothing_remembered(void *
                        "  alloc a ASSIGN PREPARING\n"
                        "  task a/web DEFINE WAITING\n"
                        "  spec alloc/a\n");
-    assert_null(agent_alloc(seam->agent, "a"));
-    assert_null(agent_task(seam->agent, "a", "web"));
-    assert_int_equal(agent_figures(seam->agent).commits_failed, 1);
-    assert_int_equal(agent_figures(seam->agent).effects, 0);
+    assert_null(core_alloc(seam->core, "a"));
+    assert_null(core_task(seam->core, "a", "web"));
+    assert_int_equal(core_figures(seam->core).commits_failed, 1);
+    assert_int_equal(core_figures(seam->core).effects, 0);
 }
 
 static void test_commit_fails_records_are_as_the_last_commit_left_them(void **state)
@@ -49,7 +49,7 @@ static void test_commit_fails_the_next_turn_takes_the_same_events_in_order(void 
     seam_place(seam, "b", "");
     seam_turn(seam);
     seam_forget(seam);
-    assert_true(agent_has_work(seam->agent));
+    assert_true(core_has_work(seam->core));
 
     seam->commit_code = 0;
     seam_turn(seam);
@@ -61,10 +61,10 @@ static void test_commit_fails_the_next_turn_takes_the_same_events_in_order(void 
                        "  spec alloc/b\n"
                        "perform alloc a HOOK\n"
                        "perform alloc b HOOK\n");
-    assert_false(agent_has_work(seam->agent));
-    assert_int_equal(agent_figures(seam->agent).commits_failed, 2);
+    assert_false(core_has_work(seam->core));
+    assert_int_equal(core_figures(seam->core).commits_failed, 2);
     assert_string_equal(seam_task(seam, "a/web")->define.driver, "mock");
-    assert_string_equal(agent_alloc(seam->agent, "a")->assign.members[0].name, "web");
+    assert_string_equal(core_alloc(seam->core, "a")->assign.members[0].name, "web");
 }
 
 static void test_commit_fails_a_completion_and_news_are_not_lost(void **state)
@@ -165,11 +165,11 @@ static void test_commit_fails_a_proposal_is_dropped_whole(void **state)
     struct seam *seam = *state;
 
     seam_run(seam, "a", "web");
-    agent_propose(seam->agent, true);
+    core_propose(seam->core, true);
     seam_place(seam, "b", "web");
-    agent_meta(seam->agent, "proposed", "1", 1);
-    agent_propose(seam->agent, false);
-    agent_meta(seam->agent, "kept", "1", 1);
+    core_meta(seam->core, "proposed", "1", 1);
+    core_propose(seam->core, false);
+    core_meta(seam->core, "kept", "1", 1);
     seam_exited(seam, "a/web", 1, 1);
     seam->commit_code = ERR_FULL;
     seam_turn(seam);
@@ -192,19 +192,19 @@ static void test_commit_fails_a_proposal_is_dropped_whole(void **state)
                        "  meta kept\n"
                        "perform task a/web DRIVER_DESTROY\n"
                        "perform alloc a TELL_STATUS\n");
-    assert_null(agent_alloc(seam->agent, "b"));
+    assert_null(core_alloc(seam->core, "b"));
 }
 
 static void test_commit_fails_a_proposal_alone_leaves_no_work(void **state)
 {
     struct seam *seam = *state;
 
-    agent_propose(seam->agent, true);
+    core_propose(seam->core, true);
     seam_place(seam, "a", "web");
-    agent_propose(seam->agent, false);
+    core_propose(seam->core, false);
     seam->commit_code = ERR_FULL;
     seam_turn(seam);
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
 
     /* Proposed again, it is as if it had never been. */
     seam->commit_code = 0;
@@ -240,19 +240,19 @@ static void test_commit_fails_a_removal_the_alloc_and_its_specification_stay(voi
                        "  alloc a HOOK_DONE GONE\n"
                        "  task a/web REMOVE GONE\n"
                        "  no spec alloc/a\n");
-    assert_null(agent_alloc(seam->agent, "a"));
+    assert_null(core_alloc(seam->core, "a"));
 }
 
 static void test_commit_fails_blobs_alone_are_stored_by_the_next(void **state)
 {
     struct seam *seam = *state;
 
-    agent_spec(seam->agent, "job/default/j", "{}", 2);
-    agent_spec(seam->agent, "job/default/old", NULL, 0);
+    core_spec(seam->core, "job/default/j", "{}", 2);
+    core_spec(seam->core, "job/default/old", NULL, 0);
     seam->commit_code = ERR_FULL;
     seam_turn(seam);
     seam->commit_code = 0;
-    assert_true(agent_has_work(seam->agent));
+    assert_true(core_has_work(seam->core));
     seam_turn(seam);
     seam_crossed(seam, "commit fails\n"
                        "  spec job/default/j\n"
@@ -260,13 +260,13 @@ static void test_commit_fails_blobs_alone_are_stored_by_the_next(void **state)
                        "commit\n"
                        "  spec job/default/j\n"
                        "  no spec job/default/old\n");
-    assert_false(agent_has_work(seam->agent));
+    assert_false(core_has_work(seam->core));
 }
 
 static void propose_twice(struct seam *seam)
 {
-    agent_propose(seam->agent, true);
-    agent_propose(seam->agent, true);
+    core_propose(seam->core, true);
+    core_propose(seam->core, true);
 }
 
 static void test_proposals_do_not_nest(void **state)

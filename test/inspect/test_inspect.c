@@ -146,7 +146,7 @@ static uint64_t add_alloc(const char *path, unsigned number)
 
     small_open(&node, path);
     node.now_ms += number * 1000;
-    agent_continue(node.agent, journal_next_sequence(node.journal), number * 100);
+    core_continue(node.core, journal_next_sequence(node.journal), number * 100);
     small_place(&node, number, "web", false);
     small_turns(&node);
     uint64_t last = journal_next_sequence(node.journal) - 1;

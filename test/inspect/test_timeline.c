@@ -82,7 +82,7 @@ static void test_timeline_of_rebooted_and_failing_node(void **state)
     node.holds_starts = true;
     small_place(&node, 1, "web", false);
     small_turns(&node);
-    agent_done(node.agent, &id, LANE_DRIVER, TE_START_FAILED, &failure);
+    core_done(node.core, &id, LANE_DRIVER, TE_START_FAILED, &failure);
     small_turns(&node);
     small_restart(&node, 90000, true);
     small_close(&node);
@@ -171,7 +171,7 @@ static void test_timeline_page_keeps_names_from_outside_inside_the_data(void **s
     small_open(&node, inspecting->journal);
     small_place(&node, 1, "web", false);
     small_turns(&node);
-    agent_tell(node.agent, &id, AE_STOP, &request);
+    core_tell(node.core, &id, AE_STOP, &request);
     small_turns(&node);
     small_close(&node);
     assert_int_equal(run(inspecting, "timeline -dir @/journal -html @/page.html"), 0);

@@ -96,8 +96,8 @@ static void test_round_trip_keeps_what_json_has_no_form_for(void **state)
     small_place(&node, 1, "web", false);
     small_turns(&node);
     (void)text_copy(exited.message, sizeof(exited.message), "\"\\ \xff\xfe \x1b[31m <b>");
-    agent_news(node.agent, &id, 1, TE_EXITED, &exited);
-    agent_spec(node.agent, "job/default/shop", bytes, sizeof(bytes));
+    core_news(node.core, &id, 1, TE_EXITED, &exited);
+    core_spec(node.core, "job/default/shop", bytes, sizeof(bytes));
     small_turns(&node);
     assert_int_equal(journal_quarantine(node.journal, "spec", "job/default/shop", "why \"so\"",
                                         small_start_unix_ns, &err),

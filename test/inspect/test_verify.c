@@ -340,8 +340,8 @@ static int make_trimmed(void **state)
         .refuse = small_refuse,
     };
     small_open(&node, inspecting->journal);
-    agent_free(node.agent);
-    node.agent = agent_new(&world);
+    core_free(node.core);
+    node.core = core_new(&world);
     retention = retention_new(node.journal);
     retention_limit(retention, 10);
     small_place(&node, 1, "web side", false);

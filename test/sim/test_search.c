@@ -371,7 +371,7 @@ static void test_search_that_is_cut_off_says_so(void **state)
 static void walk(uint64_t seed, struct sim_search *asked)
 {
     struct search *search = search_new(asked);
-    struct agent *whole = search_core(search), *reduced = search->core;
+    struct core *whole = search_core(search), *reduced = search->core;
     struct search_world whole_world = search->world;
     struct search_form form = search_form(search);
     struct rng rng = rng_init(seed);
@@ -404,7 +404,7 @@ static void walk(uint64_t seed, struct sim_search *asked)
         search->core = reduced;
         search->world = world;
     }
-    agent_free(whole);
+    core_free(whole);
     search_free(search);
 }
 

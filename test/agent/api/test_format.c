@@ -394,15 +394,15 @@ static void test_job_shows_what_a_server_adds_and_keeps_its_own(void **state)
 {
     json_t *own = json_pack("{s:s, s:i, s:n, s:[{s:s}]}", "ID", "web", "Priority", 70, "Region",
                             "TaskGroups", "Name", "g");
-    struct standalone_job job = {.namespace = "default",
-                                 .id = "web",
-                                 .job = own,
-                                 .version = 3,
-                                 .create_index = 1,
-                                 .modify_index = 9,
-                                 .job_modify_index = 8,
-                                 .submit_unix_ns = 77,
-                                 .stop = true};
+    struct alone_job job = {.namespace = "default",
+                            .id = "web",
+                            .job = own,
+                            .version = 3,
+                            .create_index = 1,
+                            .modify_index = 9,
+                            .job_modify_index = 8,
+                            .submit_unix_ns = 77,
+                            .stop = true};
     struct api_job_counts counts[1] = {{.running = 2, .failed = 1}};
     (void)state;
 
