@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/list.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/uuid.h"

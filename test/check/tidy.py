@@ -25,7 +25,7 @@ def check_text(path, text):
     bad = []
     bare = strip(text)
     patterns = [(BANNED, 'banned call')]
-    if path.startswith(('fsm/', 'base/')):
+    if path.startswith(('fsm/', 'base/')) and path != 'base/list.h':  # header only, see there
         patterns.append((BANNED_FSM, 'impure call'))
     for pattern, what in patterns:
         for match in re.finditer(pattern, bare):
