@@ -60,7 +60,7 @@ const struct node *daemon_node(const struct daemon *daemon)
 
 uint64_t daemon_now_ms(const struct daemon *daemon)
 {
-    return loop_now_ms() + daemon->node.clock_offset_ms;
+    return loop_now_ms() + daemon->node.identity.clock_offset_ms;
 }
 
 uint64_t daemon_index(const struct daemon *daemon)
@@ -116,7 +116,8 @@ static int open_parts(struct daemon *daemon, struct err *err)
     if (code < 0)
         return code;
     journal_clear_readers(daemon->journal);
-    code = node_init(&daemon->node, daemon->journal, config, err);
+    struct store store = store_of_journal(daemon->journal);
+    code = node_init(&daemon->node, &store, &daemon_say, config, err);
     if (code < 0)
         return code;
 
@@ -202,7 +203,7 @@ int daemon_run(const struct config *config)
         close_parts(&daemon);
         return 1;
     }
-    log_info("agent", "started node=%s name=%s data_dir=%s http=%s", daemon.node.id,
+    log_info("agent", "started node=%s name=%s data_dir=%s http=%s", daemon.node.identity.id,
              log_value(config->name), log_value(config->data_dir), api_address(daemon.api));
     loop_run(daemon.loop);
     failing = NULL;

@@ -39,6 +39,9 @@ struct daemon {
     char degraded[ERR_TEXT_SIZE];
 };
 
+/* Where rooms that see no io say their lines: the log. */
+extern const struct say daemon_say;
+
 /* --- the turn (world.c) --- */
 
 /* The core, bound to the journal and the rooms. */

@@ -21,6 +21,23 @@ enum {
     IDLE_MS = 2000, /* after this long without a turn caches are emptied */
 };
 
+/* --- the log --- */
+
+static void line(void *ctx, enum say_level level, const char *room, const char *text)
+{
+    static const enum log_level levels[] = {
+        [SAY_DEBUG] = LOG_DEBUG,
+        [SAY_INFO] = LOG_INFO,
+        [SAY_WARN] = LOG_WARN,
+        [SAY_ERROR] = LOG_ERROR,
+    };
+
+    (void)ctx; /* a process has one log */
+    log_line(levels[level], room, "%s", text);
+}
+
+const struct say daemon_say = {line, NULL};
+
 /* --- the seam --- */
 
 static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
@@ -109,7 +126,7 @@ static void arm_deadline(struct daemon *daemon)
         io_timer_stop(&daemon->deadline_timer);
         return;
     }
-    uint64_t offset = daemon->node.clock_offset_ms;
+    uint64_t offset = daemon->node.identity.clock_offset_ms;
     uint64_t at_ms = deadline_ms > offset ? deadline_ms - offset : 0;
     io_timer_start(daemon->loop, &daemon->deadline_timer, at_ms, deadline_reached, daemon);
 }

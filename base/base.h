@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/list.h"
+#include "base/quote.h"
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/uuid.h"

@@ -78,7 +78,8 @@ int daemon_restore(struct daemon *daemon, struct err *err)
 
     if (code < 0)
         return code;
-    core_continue(daemon->core, journal_next_sequence(daemon->journal), daemon->node.last_turn);
+    core_continue(daemon->core, journal_next_sequence(daemon->journal),
+                  daemon->node.identity.last_turn);
     daemon->index = core_figures(daemon->core).sequence;
     code = alone_load(daemon->alone, err);
     if (code < 0)
@@ -87,8 +88,9 @@ int daemon_restore(struct daemon *daemon, struct err *err)
     daemon->reported = core_count(daemon->core, MACHINE_TASK) == 0;
     if (allocs > 0)
         log_info("agent", "restoring allocs=%zu tasks=%zu rebooted=%s", allocs,
-                 core_count(daemon->core, MACHINE_TASK), daemon->node.rebooted ? "yes" : "no");
-    node_keep(&daemon->node, daemon->core);
-    core_restore(daemon->core, true, daemon->node.rebooted);
+                 core_count(daemon->core, MACHINE_TASK),
+                 daemon->node.identity.rebooted ? "yes" : "no");
+    identity_keep(&daemon->node.identity, daemon->core);
+    core_restore(daemon->core, true, daemon->node.identity.rebooted);
     return lost_adopt(daemon->journal, daemon->core, err);
 }

@@ -11,6 +11,8 @@
 #ifndef CAIRN_IO_LOG_H
 #define CAIRN_IO_LOG_H
 
+#include "base/quote.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,7 +27,6 @@ enum log_level {
 
 enum {
     LOG_LINE_SIZE = 2048, /* with the newline and a NUL; what is longer ends with "..." */
-    LOG_VALUE_SIZE = 256,
 };
 
 struct log_entry {
@@ -66,10 +67,8 @@ void log_line(enum log_level level, const char *room, const char *format, ...)
 #define log_info(room, ...) log_line(LOG_INFO, room, __VA_ARGS__)
 #define log_debug(room, ...) log_line(LOG_DEBUG, room, __VA_ARGS__)
 
-/* TEXT from outside as one word of a line: itself if it is one, else in quotes with escapes, cut
- * at LOG_VALUE_SIZE.  Lives as long as the block around it. */
-#define log_value(text) log_quote((char[LOG_VALUE_SIZE]){0}, text)
-const char *log_quote(char to[LOG_VALUE_SIZE], const char *text);
+/* TEXT from outside as one word of a line. */
+#define log_value(text) text_value(text)
 
 /* ENTRY as a line of text or JSON without the newline, for listeners; returns its length. */
 size_t log_format(char to[LOG_LINE_SIZE], const struct log_entry *entry, bool json);

@@ -63,7 +63,8 @@ static json_t *format_stats(struct api *api)
     struct core_figures figures = core_figures(core);
     json_t *client = json_object(), *runtime = json_object();
 
-    check(json_object_set_new(client, "node_id", api_text(daemon_node(api->daemon)->id)) == 0);
+    check(json_object_set_new(client, "node_id", api_text(daemon_node(api->daemon)->identity.id)) ==
+          0);
     check(json_object_set_new(client, "known_servers", json_string("")) == 0);
     set_figure(client, "num_allocations", core_count(core, MACHINE_ALLOC));
     set_figure(runtime, "pid", (uint64_t)getpid());
@@ -281,7 +282,7 @@ static void reply_prometheus(struct api_request *request, const struct gauge *ga
         for (char *at = name; *at != '\0'; at++)
             *at = *at == '.' ? '_' : *at;
         (void)text_format(line, sizeof(line), "# TYPE %s gauge\n%s{node_id=\"%s\"} %.17g\n", name,
-                          name, daemon_node(request->api->daemon)->id, gauges[i].value);
+                          name, daemon_node(request->api->daemon)->identity.id, gauges[i].value);
         (void)text_append(text, sizeof(text), line); /* 24 lines fit */
     }
     struct http_header_line headers[1] = {{"X-Content-Type-Options", "nosniff"}};
@@ -303,9 +304,10 @@ void api_metrics(struct api_request *request)
     }
     list = json_array();
     for (size_t i = 0; i < count; i++)
-        check(json_array_append_new(list, json_pack("{s:s, s:f, s:{s:s}}", "Name", gauges[i].name,
-                                                    "Value", gauges[i].value, "Labels", "node_id",
-                                                    daemon_node(request->api->daemon)->id)) == 0);
+        check(json_array_append_new(
+                  list, json_pack("{s:s, s:f, s:{s:s}}", "Name", gauges[i].name, "Value",
+                                  gauges[i].value, "Labels", "node_id",
+                                  daemon_node(request->api->daemon)->identity.id)) == 0);
     api_time(now, loop_now_unix_ns());
     api_reply(request, json_pack("{s:s, s:o, s:[], s:[], s:[]}", "Timestamp", now, "Gauges", list,
                                  "Points", "Counters", "Samples"));

@@ -73,7 +73,7 @@ json_t *api_alloc_json(struct api *api, const char *id, unsigned parts)
         .spec = spec,
         .job = job_json,
         .job_type = type_of(alloc, spec),
-        .node_id = node->id,
+        .node_id = node->identity.id,
         .node_name = node->known.name,
         .create_index = create_index_of(api, spec, job),
         .task_states = (parts & API_ALLOC_TASK_STATES) != 0,

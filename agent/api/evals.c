@@ -169,7 +169,7 @@ static void search_context(struct api *api, struct search *search, const char *c
     else if (text_equal(context, "evals"))
         alone_each_evaluation(alone, match_evaluation, search);
     else
-        match(search, daemon_node(api->daemon)->id);
+        match(search, daemon_node(api->daemon)->identity.id);
 }
 
 void api_search(struct api_request *request)

@@ -251,7 +251,7 @@ json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
     const struct node *node = view->node;
     json_t *to = json_object();
 
-    set_text(to, "ID", node->id);
+    set_text(to, "ID", node->identity.id);
     set_text(to, "Address", node->facts.ip_address);
     set_text(to, "Datacenter", node->known.datacenter);
     set_text(to, "Name", node->known.name);

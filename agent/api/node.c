@@ -52,7 +52,7 @@ void api_nodes_list(struct api_request *request)
     if (!api_query_bool(request, "resources", &resources))
         return;
     list = json_array();
-    if (text_starts_with(daemon_node(request->api->daemon)->id, request->prefix))
+    if (text_starts_with(daemon_node(request->api->daemon)->identity.id, request->prefix))
         check(json_array_append_new(list, format(request->api, false, resources)) == 0);
     api_reply(request, list);
 }
@@ -60,7 +60,7 @@ void api_nodes_list(struct api_request *request)
 /* True if the request is about this node; else it is refused. */
 static bool is_this_node(struct api_request *request, const char *id)
 {
-    if (text_equal(id, daemon_node(request->api->daemon)->id))
+    if (text_equal(id, daemon_node(request->api->daemon)->identity.id))
         return true;
     api_refuse(request, 404, "node not found");
     return false;

@@ -137,72 +137,6 @@ bool log_wants(enum log_level level)
 
 /* --- making text harmless --- */
 
-static size_t character_length(const char *at)
-{
-    unsigned char lead = (unsigned char)*at;
-    size_t length = lead < 0x80 ? 1 : lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-
-    if (strnlen(at, length) < length || !text_is_utf8(at, length))
-        return 0;
-    /* U+0080 to U+009F are control characters, too; some terminals obey them. */
-    if (lead < 0x20 || lead == 0x7F || (lead == 0xC2 && (unsigned char)at[1] < 0xA0))
-        return 0;
-    return length;
-}
-
-/* Appends TEXT to TO with what is no printable UTF-8 as \xNN, and a backslash before each byte of
- * QUOTED; at most SIZE - 1 bytes and never half of anything.  False if it had to be cut. */
-static bool append_clean(char *to, size_t size, const char *text, const char *quoted)
-{
-    size_t used = strlen(to);
-
-    for (const char *at = text; *at != '\0';) {
-        size_t length = character_length(at);
-        char piece[8];
-
-        if (length == 0) {
-            (void)text_format(piece, sizeof(piece), "\\x%02x", (unsigned char)*at); /* fits */
-            at++;
-        } else if (length == 1 && strchr(quoted, *at) != NULL) {
-            (void)text_format(piece, sizeof(piece), "\\%c", *at); /* fits */
-            at++;
-        } else {
-            memcpy(piece, at, length);
-            piece[length] = '\0';
-            at += length;
-        }
-        if (used + strlen(piece) >= size)
-            return false;
-        memcpy(to + used, piece, strlen(piece) + 1);
-        used += strlen(piece);
-    }
-    return true;
-}
-
-static bool is_word(const char *text)
-{
-    if (*text == '\0')
-        return false;
-    for (; *text != '\0'; text++) {
-        if (!isalnum((unsigned char)*text) && strchr("_-./:@%+,*", *text) == NULL)
-            return false;
-    }
-    return true;
-}
-
-const char *log_quote(char to[LOG_VALUE_SIZE], const char *text)
-{
-    if (text == NULL)
-        text = "";
-    if (is_word(text) && strlen(text) < LOG_VALUE_SIZE)
-        return text_copy(to, LOG_VALUE_SIZE, text) ? to : "";
-
-    (void)text_copy(to, LOG_VALUE_SIZE, "\""); /* fits */
-    bool whole = append_clean(to, LOG_VALUE_SIZE - sizeof(CUT), text, "\"\\");
-    (void)text_append(to, LOG_VALUE_SIZE, whole ? "\"" : "...\""); /* fits by the size above */
-    return to;
-}
-
 /* --- lines --- */
 
 static void format_time(char *to, size_t size, int64_t unix_ns)
@@ -229,7 +163,7 @@ static size_t format_json(char to[LOG_LINE_SIZE], const struct log_entry *entry,
                       "\"@message\":\"",
                       level, time, entry->room);
     /* The message is clean: quotes and backslashes are all that JSON wants escaped. */
-    if (!append_clean(to, LOG_LINE_SIZE - sizeof(CUT) - sizeof(END), entry->message, "\"\\"))
+    if (!text_append_clean(to, LOG_LINE_SIZE - sizeof(CUT) - sizeof(END), entry->message, "\"\\"))
         (void)text_append(to, LOG_LINE_SIZE, CUT); /* fits by the size above */
     (void)text_append(to, LOG_LINE_SIZE, END);     /* the same */
     return strlen(to);
@@ -244,7 +178,7 @@ size_t log_format(char to[LOG_LINE_SIZE], const struct log_entry *entry, bool js
         return format_json(to, entry, time);
     (void)text_format(to, LOG_LINE_SIZE, "%s [%s] %.64s: ", time, log_level_text(entry->level),
                       entry->room);
-    if (!append_clean(to, LOG_LINE_SIZE - sizeof(CUT), entry->message, ""))
+    if (!text_append_clean(to, LOG_LINE_SIZE - sizeof(CUT), entry->message, ""))
         (void)text_append(to, LOG_LINE_SIZE, CUT); /* fits by the size above */
     return strlen(to);
 }
@@ -273,7 +207,7 @@ void log_line(enum log_level level, const char *room, const char *format, ...)
     if (wanted < 0)
         (void)text_copy(raw, sizeof(raw), "a message that could not be formatted"); /* fits */
     bool whole = wanted < (int)sizeof(raw);
-    if (!append_clean(message, sizeof(message) - sizeof(CUT), raw, "") || !whole)
+    if (!text_append_clean(message, sizeof(message) - sizeof(CUT), raw, "") || !whole)
         (void)text_append(message, sizeof(message), CUT); /* fits by the size above */
 
     struct log_entry entry = {

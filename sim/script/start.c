@@ -7,7 +7,7 @@
  */
 #include "sim/script/started.h"
 
-#include "agent/node.h"
+#include "core/identity.h"
 #include "fsm/policy.h"
 #include "inspect/inspect.h"
 #include "spec/job.h"
@@ -383,19 +383,20 @@ static int place_all(struct loading *loading, struct err *err)
 
 static int read_node(struct sim_start *start, struct journal *journal, struct err *err)
 {
-    struct node node = {0};
+    struct identity identity = {0};
+    struct store store = store_of_journal(journal);
     char *text;
     size_t length;
-    int code = node_recall(&node, journal, &start->last, err);
+    int code = identity_recall(&identity, &store, &(struct say){0}, &start->last, err);
 
     if (code < 0 && code != ERR_GONE)
         return code;
     start->known = code == 0;
-    start->turn = node.last_turn;
-    start->clock_offset_ms = node.clock_offset_ms;
-    (void)text_copy(start->node_id, sizeof(start->node_id), node.id); /* same sizes */
-    (void)text_copy(start->secret, sizeof(start->secret), node.secret);
-    (void)text_copy(start->boot_id, sizeof(start->boot_id), node.boot_id);
+    start->turn = identity.last_turn;
+    start->clock_offset_ms = identity.clock_offset_ms;
+    (void)text_copy(start->node_id, sizeof(start->node_id), identity.id); /* same sizes */
+    (void)text_copy(start->secret, sizeof(start->secret), identity.secret);
+    (void)text_copy(start->boot_id, sizeof(start->boot_id), identity.boot_id);
     uint64_t next = journal_next_sequence(journal);
     start->next_sequence = next == 0 ? 1 : next;
     code = journal_meta_read(journal, "server_index", &text, &length, err);

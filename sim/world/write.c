@@ -5,7 +5,7 @@
  * for itself is written as a daemon would: the node's identity, and specifications as the job file
  * of a user leads to them (spec/job.h).
  */
-#include "agent/node.h"
+#include "core/identity.h"
 #include "sim/world/world.h"
 
 #include "spec/job.h"
@@ -83,7 +83,7 @@ static char *spec_of(const struct sim *sim, const struct sim_alloc_state *alloc,
 
 static char *identity_of(const struct sim *sim, const struct sim_node *stored)
 {
-    struct node node = {.clock_offset_ms = stored->clock_offset_ms};
+    struct identity node = {.clock_offset_ms = stored->clock_offset_ms};
     const struct sim_start *start = sim->start;
 
     uuid_format(node.id, NODE_NUMBER, 1);
@@ -95,7 +95,7 @@ static char *identity_of(const struct sim *sim, const struct sim_node *stored)
         if (stored->boot == SIM_FIRST_BOOT)
             (void)text_copy(node.boot_id, sizeof(node.boot_id), start->boot_id);
     }
-    return node_encode(&node);
+    return identity_encode(&node);
 }
 
 /* --- a batch --- */

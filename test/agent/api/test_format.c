@@ -434,8 +434,7 @@ static void test_job_shows_what_a_server_adds_and_keeps_its_own(void **state)
 static void test_node_has_no_null_that_tools_follow(void **state)
 {
     struct spec_pair attributes[] = {{"nomad.version", "1.1.2"}, {"kernel", "linux"}};
-    struct node node = {.id = "n",
-                        .secret = "c0ffee00-0000-0000-0000-000000000000",
+    struct node node = {.identity = {.id = "n", .secret = "c0ffee00-0000-0000-0000-000000000000"},
                         .facts = {.cpu_cores = 4, .cpu_mhz = 2000, .memory_bytes = 8ull << 30},
                         .known = {.id = "n",
                                   .name = "node",
@@ -472,7 +471,7 @@ static void test_node_has_no_null_that_tools_follow(void **state)
 
 static void test_node_secret_is_nowhere_in_it(void **state)
 {
-    struct node node = {.id = "n", .secret = "c0ffee00-0000-0000-0000-000000000000"};
+    struct node node = {.identity = {.id = "n", .secret = "c0ffee00-0000-0000-0000-000000000000"}};
     struct api_node_view view = {.node = &node, .http_address = "x", .description = ""};
     (void)state;
 

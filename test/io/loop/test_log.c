@@ -103,7 +103,7 @@ static void test_long_value_is_cut_with_its_quotes(void **state)
     memset(text, 'a', sizeof(text));
     text[sizeof(text) - 1] = '\0';
     const char *value = log_value(text);
-    assert_int_equal(strlen(value) < LOG_VALUE_SIZE, 1);
+    assert_int_equal(strlen(value) < TEXT_VALUE_SIZE, 1);
     assert_matches(value, "^\"a+\\.\\.\\.\"$");
     memset(text, '"', sizeof(text) - 1); /* each takes two */
     assert_matches(log_value(text), "^\"(\\\\\")+\\.\\.\\.\"$");
