@@ -3,13 +3,13 @@
  *
  * What runs between the two is in world.c, started by the loop; a signal ends it.
  */
-#include "agent/part.h"
+#include "agent/daemon.h"
 
 #include "agent/api/api.h"
 #include "agent/crash.h"
-#include "core/retention.h"
+#include "agent/perform.h"
+#include "agent/world.h"
 #include "io/log.h"
-#include "server/alone/alone.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -18,62 +18,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-struct loop *daemon_loop(struct daemon *daemon)
-{
-    return daemon->loop;
-}
+struct daemon {
+    struct parts parts;
+    struct world_loop *world;
+    struct api *api;
+};
 
-struct core *daemon_core(struct daemon *daemon)
-{
-    return daemon->core;
-}
-
-struct drivers *daemon_drivers(struct daemon *daemon)
-{
-    return daemon->drivers;
-}
-
-struct hooks *daemon_hooks(struct daemon *daemon)
-{
-    return daemon->hooks;
-}
-
-struct alone *daemon_alone(struct daemon *daemon)
-{
-    return daemon->alone;
-}
-
-struct journal *daemon_journal(struct daemon *daemon)
-{
-    return daemon->journal;
-}
-
-const struct config *daemon_config(const struct daemon *daemon)
-{
-    return daemon->config;
-}
-
-const struct node *daemon_node(const struct daemon *daemon)
-{
-    return &daemon->node;
-}
-
-uint64_t daemon_now_ms(const struct daemon *daemon)
-{
-    return loop_now_ms() + daemon->node.identity.clock_offset_ms;
-}
-
-uint64_t daemon_index(const struct daemon *daemon)
-{
-    return daemon->index;
-}
-
-const char *daemon_degraded(const struct daemon *daemon)
-{
-    return daemon->degraded[0] == '\0' ? NULL : daemon->degraded;
-}
-
-/* --- life --- */
+/* --- signals, and the end by an assertion --- */
 
 static void on_signal(void *ctx, int signal)
 {
@@ -85,7 +36,7 @@ static void on_signal(void *ctx, int signal)
         return;
     }
     log_info("agent", "stopping; payloads run on signal=%d", signal);
-    loop_stop(daemon->loop);
+    loop_stop(daemon->parts.loop);
 }
 
 static void print_flight(void *ctx, const char *text)
@@ -99,82 +50,127 @@ static struct daemon *failing; /* for the assertion hook, which has no context *
 static void on_check_failed(const char *file, int line, const char *text)
 {
     if (failing != NULL)
-        core_flight_print(failing->core, print_flight, NULL);
+        core_flight_print(failing->parts.core, print_flight, NULL);
     (void)fprintf(stderr, "cairn: assertion failed: %s:%d: %s\n", file, line, text);
 }
 
-static int open_parts(struct daemon *daemon, struct err *err)
+/* --- parts --- */
+
+static int open_journal(struct parts *parts, struct err *err)
 {
-    const struct config *config = daemon->config;
+    const struct config *config = parts->config;
     char path[PATH_SIZE];
 
     int code = directory_make_all(config->state_dir, 0700, err);
     if (code == 0)
         code = path_join(path, config->state_dir, "journal");
     if (code == 0)
-        code = journal_open(path, JOURNAL_WRITE, &daemon->journal, err);
+        code = journal_open(path, JOURNAL_WRITE, &parts->journal, err);
     if (code < 0)
         return code;
-    journal_clear_readers(daemon->journal);
-    struct store store = store_of_journal(daemon->journal);
-    code = node_init(&daemon->node, &store, &daemon_say, config, err);
-    if (code < 0)
-        return code;
+    journal_clear_readers(parts->journal);
+    struct store store = store_of_journal(parts->journal);
+    return node_init(&parts->node, &store, &world_say, config, err);
+}
 
+static int open_rooms(struct parts *parts, struct err *err)
+{
+    static const char *const denied[] = {"root", "Administrator", NULL};
+    const struct config *config = parts->config;
     struct drivers_config drivers = {
-        .loop = daemon->loop,
+        .loop = parts->loop,
         .state_dir = config->state_dir,
-        .node_mark = daemon->node.mark,
+        .node_mark = parts->node.mark,
         .shim_path = config->shim_path,
         .raw_exec_enabled = config->raw_exec_enabled,
         .raw_exec_no_cgroups = config->raw_exec_no_cgroups,
         .on_exit = perform_exit,
-        .ctx = daemon,
+        .ctx = parts,
     };
-    static const char *const denied[] = {"root", "Administrator", NULL};
     struct hooks_config hooks = {
-        .loop = daemon->loop,
+        .loop = parts->loop,
         .alloc_dir = config->alloc_dir,
-        .node = &daemon->node.known,
+        .node = &parts->node.known,
         .environment = (const char *const *)environ,
         .user_denylist = denied,
     };
-    daemon->drivers = drivers_new(&drivers, err);
-    if (daemon->drivers == NULL)
+
+    parts->drivers = drivers_new(&drivers, err);
+    if (parts->drivers == NULL)
         return err->code;
-    daemon->hooks = hooks_new(&hooks, err);
-    if (daemon->hooks == NULL)
+    parts->hooks = hooks_new(&hooks, err);
+    if (parts->hooks == NULL)
         return err->code;
-    daemon->core = daemon_new_core(daemon);
-    daemon->alone = alone_new(daemon);
-    daemon->retention = retention_new(daemon->journal);
+    parts->specs = specs_new(parts->journal);
     return 0;
+}
+
+static void new_id(void *ctx, char to[UUID_TEXT_SIZE])
+{
+    uint64_t numbers[2];
+
+    (void)ctx;
+    ssize_t got = getrandom(numbers, sizeof(numbers), 0);
+    check(got == (ssize_t)sizeof(numbers)); /* never short for so few bytes */
+    uuid_format(to, numbers[0], numbers[1]);
+}
+
+static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
+{
+    struct parts *parts = &daemon->parts;
+    const struct config *config = parts->config;
+    struct life_start start = {
+        .last_turn = parts->node.identity.last_turn,
+        .authority = true,
+        .rebooted = parts->node.identity.rebooted,
+    };
+
+    daemon->world = world_begin(parts, seed);
+    struct alone_config alone = {
+        .life = parts->life,
+        .say = world_say,
+        .new_id = new_id,
+        .datacenter = config->datacenter,
+        .allocs_kept = config->gc_max_allocs,
+        .plans =
+            {
+                .kill_timeout_max_ms = config->max_kill_timeout_ms,
+                .alloc = hooks_plan_alloc,
+                .task = hooks_plan_task,
+                .validate = driver_validate,
+            },
+    };
+    parts->alone = alone_new(&alone);
+    failing = daemon;
+    check_on_failure(on_check_failed);
+    identity_keep(&parts->node.identity, parts->core);
+    return life_start(parts->life, &start, err);
 }
 
 static void close_parts(struct daemon *daemon)
 {
+    struct parts *parts = &daemon->parts;
+
+    failing = NULL;
     api_free(daemon->api);
-    daemon_forget_callers(daemon);
-    alone_free(daemon->alone);
-    retention_free(daemon->retention);
-    drivers_free(daemon->drivers);
-    hooks_free(daemon->hooks);
-    daemon_forget_specs(daemon);
-    core_free(daemon->core);
-    node_free(&daemon->node);
-    journal_close(daemon->journal);
-    io_timer_stop(&daemon->deadline_timer);
-    io_timer_stop(&daemon->retry_timer);
-    io_timer_stop(&daemon->idle_timer);
-    io_timer_stop(&daemon->sweep_timer);
-    loop_free(daemon->loop);
-    daemon_free_answers(daemon);
+    if (parts->life != NULL)
+        life_forget_callers(parts->life);
+    alone_free(parts->alone);
+    drivers_free(parts->drivers);
+    hooks_free(parts->hooks);
+    specs_free(parts->specs);
+    life_free(parts->life);
+    world_end(daemon->world);
+    node_free(&parts->node);
+    journal_close(parts->journal);
+    loop_free(parts->loop);
 }
 
 int daemon_run(const struct config *config)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
-    struct daemon daemon = {.config = config};
+    struct daemon daemon = {.parts = {.config = config}};
+    struct parts *parts = &daemon.parts;
     struct err err = {0};
     uint64_t seed = 0;
 
@@ -183,30 +179,25 @@ int daemon_run(const struct config *config)
     crash_init();
     if (getrandom(&seed, sizeof(seed), 0) < 0)
         seed = (uint64_t)loop_now_unix_ns();
-    daemon.rng = rng_init(seed);
-    daemon.loop = loop_new();
-    loop_on_signals(daemon.loop, signals, on_signal, &daemon);
-    loop_before_sleep(daemon.loop, daemon_turn, &daemon);
+    parts->loop = loop_new();
+    loop_on_signals(parts->loop, signals, on_signal, &daemon);
 
-    int code = open_parts(&daemon, &err);
-    if (code == 0) {
-        failing = &daemon;
-        check_on_failure(on_check_failed);
-        code = daemon_restore(&daemon, &err);
-    }
+    int code = open_journal(parts, &err);
     if (code == 0)
-        code = api_new(&daemon, &daemon.api, &err);
+        code = open_rooms(parts, &err);
+    if (code == 0)
+        code = start_life(&daemon, seed, &err);
+    if (code == 0)
+        code = api_new(parts, &daemon.api, &err);
     if (code < 0) {
         log_error("agent", "cannot start error=%s", log_value(err.text));
         (void)fprintf(stderr, "cairn: %s\n", err.text);
-        failing = NULL;
         close_parts(&daemon);
         return 1;
     }
-    log_info("agent", "started node=%s name=%s data_dir=%s http=%s", daemon.node.identity.id,
+    log_info("agent", "started node=%s name=%s data_dir=%s http=%s", parts->node.identity.id,
              log_value(config->name), log_value(config->data_dir), api_address(daemon.api));
-    loop_run(daemon.loop);
-    failing = NULL;
+    loop_run(parts->loop);
     close_parts(&daemon);
     return 0;
 }

@@ -16,19 +16,19 @@
 
 /* A call under way: where its answer goes. */
 struct call {
-    struct daemon *daemon;
+    struct parts *parts;
     struct machine_id id;
     uint32_t generation;
     uint64_t reply;
     bool untouched; /* nothing was there under the key when we began to look */
 };
 
-static struct call *call_new(struct daemon *daemon, const struct effect *effect)
+static struct call *call_new(struct parts *parts, const struct effect *effect)
 {
     struct call *call = calloc(1, sizeof(*call));
 
     check(call != NULL);
-    call->daemon = daemon;
+    call->parts = parts;
     call->id = effect->id;
     call->generation = effect->generation;
     call->reply = effect->reply;
@@ -49,17 +49,17 @@ static void hook_answered(void *ctx, const struct hook_outcome *outcome)
                  machine_kind_name((enum machine_kind)call->id.kind), call->id.text,
                  task ? task_hook_name(outcome->hook) : alloc_hook_name(outcome->hook),
                  log_value(outcome->text));
-    core_done(daemon_core(call->daemon), &call->id, LANE_HOOK, event, outcome);
+    core_done(call->parts->core, &call->id, LANE_HOOK, event, outcome);
     free(call);
 }
 
-static void hook_refused(struct daemon *daemon, const struct effect *effect, uint8_t hook,
+static void hook_refused(struct parts *parts, const struct effect *effect, uint8_t hook,
                          const struct err *err)
 {
     struct hook_outcome outcome = {.hook = hook, .code = err->code};
 
     (void)text_copy(outcome.text, sizeof(outcome.text), err->text); /* cut if too long */
-    hook_answered(call_new(daemon, effect), &outcome);
+    hook_answered(call_new(parts, effect), &outcome);
 }
 
 static const struct task_spec *find_task(const struct alloc_spec *spec, const char *name)
@@ -71,11 +71,11 @@ static const struct task_spec *find_task(const struct alloc_spec *spec, const ch
     return NULL;
 }
 
-static const struct task_spec *task_spec_of(struct daemon *daemon, const struct machine_id *id,
+static const struct task_spec *task_spec_of(struct parts *parts, const struct machine_id *id,
                                             const struct alloc_spec **ret_alloc, struct err *err)
 {
     struct machine_id owner = machine_id_owner(id);
-    const struct alloc_spec *spec = daemon_cached_spec(daemon, owner.text, err);
+    const struct alloc_spec *spec = specs_find(parts->specs, owner.text, err);
 
     if (spec == NULL)
         return NULL;
@@ -86,15 +86,15 @@ static const struct task_spec *task_spec_of(struct daemon *daemon, const struct 
     return task;
 }
 
-static void alloc_hook(struct daemon *daemon, const struct effect *effect)
+static void alloc_hook(struct parts *parts, const struct effect *effect)
 {
     const struct alloc *alloc = alloc_of(effect->record);
     struct alloc_spec nameless = {.id = effect->id.text};
     struct err err = {0};
-    const struct alloc_spec *spec = daemon_cached_spec(daemon, effect->id.text, &err);
+    const struct alloc_spec *spec = specs_find(parts->specs, effect->id.text, &err);
 
     if (spec == NULL && alloc->phase == PHASE_PRERUN) {
-        hook_refused(daemon, effect, alloc->hook, &err);
+        hook_refused(parts, effect, alloc->hook, &err);
         return;
     }
     /* Teardown needs the alloc's id only, and must not fail because its spec is lost (I-24). */
@@ -103,10 +103,10 @@ static void alloc_hook(struct daemon *daemon, const struct effect *effect)
         .hook = alloc->hook,
         .alloc = spec != NULL ? spec : &nameless,
     };
-    hook_run(daemon_hooks(daemon), &run, hook_answered, call_new(daemon, effect));
+    hook_run(parts->hooks, &run, hook_answered, call_new(parts, effect));
 }
 
-static void task_hook(struct daemon *daemon, const struct effect *effect)
+static void task_hook(struct parts *parts, const struct effect *effect)
 {
     const struct task *task = task_of(effect->record);
     struct machine_id owner = machine_id_owner(&effect->id);
@@ -114,10 +114,10 @@ static void task_hook(struct daemon *daemon, const struct effect *effect)
     struct alloc_spec nameless = {.id = owner.text};
     const struct alloc_spec *alloc = &nameless;
     struct err err = {0};
-    const struct task_spec *spec = task_spec_of(daemon, &effect->id, &alloc, &err);
+    const struct task_spec *spec = task_spec_of(parts, &effect->id, &alloc, &err);
 
     if (spec == NULL && task->phase != PHASE_STOP && task->phase != PHASE_EXITED) {
-        hook_refused(daemon, effect, task->hook, &err);
+        hook_refused(parts, effect, task->hook, &err);
         return;
     }
     struct hook_run run = {
@@ -128,7 +128,7 @@ static void task_hook(struct daemon *daemon, const struct effect *effect)
         .results = task->results,
         .results_bytes = task->results_bytes,
     };
-    hook_run(daemon_hooks(daemon), &run, hook_answered, call_new(daemon, effect));
+    hook_run(parts->hooks, &run, hook_answered, call_new(parts, effect));
 }
 
 /* --- drivers --- */
@@ -186,7 +186,7 @@ static struct exited exited_of(const struct driver_exit *exit)
 /* The payload runs, or ran and has ended: EVENT, and the end as news behind it. */
 static void payload_found(struct call *call, const struct driver_result *result, uint8_t event)
 {
-    struct core *core = daemon_core(call->daemon);
+    struct core *core = call->parts->core;
     struct started started = started_of(result);
 
     core_done(core, &call->id, LANE_DRIVER, event, &started);
@@ -204,12 +204,12 @@ static void start_answered(void *ctx, const struct driver_result *result)
         payload_found(call, result, TE_STARTED);
     } else {
         struct failure failure = failure_of(result);
-        core_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, TE_START_FAILED, &failure);
+        core_done(call->parts->core, &call->id, LANE_DRIVER, TE_START_FAILED, &failure);
     }
     free(call);
 }
 
-static void task_start(struct daemon *daemon, const struct effect *effect)
+static void task_start(struct parts *parts, const struct effect *effect)
 {
     const struct task *task = task_of(effect->record);
     const struct alloc_spec *alloc;
@@ -217,13 +217,12 @@ static void task_start(struct daemon *daemon, const struct effect *effect)
     struct hooks_launch *launch;
     struct hooks_paths paths;
     struct driver_key key = key_of(effect);
-    struct call *call = call_new(daemon, effect);
-    const struct task_spec *spec = task_spec_of(daemon, &effect->id, &alloc, &failed.error);
+    struct call *call = call_new(parts, effect);
+    const struct task_spec *spec = task_spec_of(parts, &effect->id, &alloc, &failed.error);
 
-    if (spec == NULL ||
-        hooks_paths(daemon_hooks(daemon), key.alloc, key.task, &paths, &failed.error) < 0 ||
-        hooks_prepare(daemon_hooks(daemon), alloc, spec, task->results, task->results_bytes,
-                      &launch, &failed.error) < 0) {
+    if (spec == NULL || hooks_paths(parts->hooks, key.alloc, key.task, &paths, &failed.error) < 0 ||
+        hooks_prepare(parts->hooks, alloc, spec, task->results, task->results_bytes, &launch,
+                      &failed.error) < 0) {
         start_answered(call, &failed);
         return;
     }
@@ -235,7 +234,7 @@ static void task_start(struct daemon *daemon, const struct effect *effect)
         .log_dir = paths.logs,
         .env = launch->env,
     };
-    driver_start(daemon_drivers(daemon), &start, start_answered, call);
+    driver_start(parts->drivers, &start, start_answered, call);
     hooks_launch_free(launch);
 }
 
@@ -251,18 +250,18 @@ static void recover_answered(void *ctx, const struct driver_result *result)
         if (failure.text[0] == '\0')
             (void)text_copy(failure.text, sizeof(failure.text),
                             "exit unknown: neither the shim nor an exit record was found");
-        core_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, TE_LOST, &failure);
+        core_done(call->parts->core, &call->id, LANE_DRIVER, TE_LOST, &failure);
     }
     free(call);
 }
 
-static void task_recover(struct daemon *daemon, const struct effect *effect)
+static void task_recover(struct parts *parts, const struct effect *effect)
 {
     struct driver_key key = key_of(effect);
-    struct call *call = call_new(daemon, effect);
+    struct call *call = call_new(parts, effect);
 
-    call->untouched = !driver_was_begun(daemon_drivers(daemon), &key);
-    driver_recover(daemon_drivers(daemon), &key, recover_answered, call);
+    call->untouched = !driver_was_begun(parts->drivers, &key);
+    driver_recover(parts->drivers, &key, recover_answered, call);
 }
 
 static void stop_answered(void *ctx, const struct driver_result *result)
@@ -271,20 +270,20 @@ static void stop_answered(void *ctx, const struct driver_result *result)
     struct failure failure = failure_of(result);
     bool done = result->outcome == DRIVER_DONE;
 
-    core_done(daemon_core(call->daemon), &call->id, LANE_DRIVER,
-              done ? TE_STOP_ACCEPTED : TE_STOP_FAILED, done ? NULL : &failure);
+    core_done(call->parts->core, &call->id, LANE_DRIVER, done ? TE_STOP_ACCEPTED : TE_STOP_FAILED,
+              done ? NULL : &failure);
     free(call);
 }
 
-static void task_stop(struct daemon *daemon, const struct effect *effect)
+static void task_stop(struct parts *parts, const struct effect *effect)
 {
     const struct task *task = task_of(effect->record);
     struct driver_key key = key_of(effect);
-    uint64_t now_ms = daemon_now_ms(daemon);
+    uint64_t now_ms = life_now_ms(parts->life);
     uint64_t left_ms = task->kill_at_ms > now_ms ? task->kill_at_ms - now_ms : 0;
 
-    driver_stop(daemon_drivers(daemon), &key, task->define.kill_signal, left_ms, stop_answered,
-                call_new(daemon, effect));
+    driver_stop(parts->drivers, &key, task->define.kill_signal, left_ms, stop_answered,
+                call_new(parts, effect));
 }
 
 static void destroy_answered(void *ctx, const struct driver_result *result)
@@ -293,86 +292,51 @@ static void destroy_answered(void *ctx, const struct driver_result *result)
     struct failure failure = failure_of(result);
     bool done = result->outcome == DRIVER_DONE;
 
-    core_done(daemon_core(call->daemon), &call->id, LANE_DRIVER, done ? TE_REAPED : TE_REAP_FAILED,
+    core_done(call->parts->core, &call->id, LANE_DRIVER, done ? TE_REAPED : TE_REAP_FAILED,
               done ? NULL : &failure);
     free(call);
 }
 
-static void task_destroy(struct daemon *daemon, const struct effect *effect)
+static void task_destroy(struct parts *parts, const struct effect *effect)
 {
     struct driver_key key = key_of(effect);
 
-    driver_destroy(daemon_drivers(daemon), &key, destroy_answered, call_new(daemon, effect));
+    driver_destroy(parts->drivers, &key, destroy_answered, call_new(parts, effect));
 }
 
 static void signal_answered(void *ctx, const struct driver_result *result)
 {
     struct call *call = ctx;
 
-    daemon_reply(call->daemon, call->reply, result->outcome == DRIVER_DONE ? 0 : ERR_REFUSED,
-                 &result->error);
+    life_reply(call->parts->life, call->reply, result->outcome == DRIVER_DONE ? 0 : ERR_REFUSED,
+               &result->error);
     free(call);
 }
 
-static void task_signal(struct daemon *daemon, const struct effect *effect)
+static void task_signal(struct parts *parts, const struct effect *effect)
 {
     struct driver_key key = key_of(effect);
 
     check(effect->request != NULL);
-    driver_signal(daemon_drivers(daemon), &key, effect->request->signal, signal_answered,
-                  call_new(daemon, effect));
-}
-
-/* --- answers and news --- */
-
-static void reply_ok(struct daemon *daemon, const struct effect *effect)
-{
-    daemon_reply(daemon, effect->reply, 0, NULL);
-}
-
-static void reply_not_running(struct daemon *daemon, const struct effect *effect)
-{
-    struct err err;
-    int code = err_set(&err, ERR_REFUSED, "%s not running",
-                       effect->id.kind == MACHINE_TASK ? "Task" : "Alloc");
-
-    daemon_reply(daemon, effect->reply, code, &err);
-}
-
-static void tell_status(struct daemon *daemon, const struct effect *effect)
-{
-    (void)effect; /* watchers read the machines */
-    daemon_changed(daemon);
-}
-
-static void tell_ended(struct daemon *daemon, const struct effect *effect)
-{
-    daemon_alloc_ended(daemon, effect->id.text);
-}
-
-static void watch_previous(struct daemon *daemon, const struct effect *effect)
-{
-    daemon_watch_previous(daemon, &effect->id, alloc_of(effect->record)->assign.previous);
+    driver_signal(parts->drivers, &key, effect->request->signal, signal_answered,
+                  call_new(parts, effect));
 }
 
 /* --- plugins and volumes: no adapter is linked in, so every call fails, for good --- */
 
-static void no_adapter(struct daemon *daemon, const struct effect *effect)
+static void no_adapter(struct parts *parts, const struct effect *effect)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)effect->id.kind);
     struct failure failure = {.code = ERR_UNSUPPORTED, .recoverable = 0};
 
-    if (effect->lane >= LANE_COUNT) {
-        reply_ok(daemon, effect);
-        return;
-    }
+    if (effect->lane >= LANE_COUNT)
+        return; /* nobody waits for news of them */
     (void)text_copy(failure.text, sizeof(failure.text),
                     "plugins and CSI volumes are not available in this release"); /* fits */
     for (uint8_t event = 0; event < def->events_count; event++) {
         bool ends = (def->effects[effect->kind].completions >> event & 1u) != 0;
         if (ends && def->events[event].payload == PAYLOAD_FAILURE) {
-            core_done(daemon_core(daemon), &effect->id, (enum fsm_lane)effect->lane, event,
-                      &failure);
+            core_done(parts->core, &effect->id, (enum fsm_lane)effect->lane, event, &failure);
             return;
         }
     }
@@ -381,7 +345,7 @@ static void no_adapter(struct daemon *daemon, const struct effect *effect)
 
 /* --- the table --- */
 
-typedef void perform_function(struct daemon *daemon, const struct effect *effect);
+typedef void perform_function(struct parts *parts, const struct effect *effect);
 
 static perform_function *const task_functions[TX_COUNT] = {
     [TX_HOOK] = task_hook,
@@ -390,45 +354,43 @@ static perform_function *const task_functions[TX_COUNT] = {
     [TX_DRIVER_STOP] = task_stop,
     [TX_DRIVER_DESTROY] = task_destroy,
     [TX_DRIVER_SIGNAL] = task_signal,
-    [TX_REPLY_OK] = reply_ok,
-    [TX_REPLY_NOT_RUNNING] = reply_not_running,
 };
 
 static perform_function *const alloc_functions[AX_COUNT] = {
-    [AX_HOOK] = alloc_hook,         [AX_WATCH_PREVIOUS] = watch_previous,
-    [AX_TELL_STATUS] = tell_status, [AX_TELL_ENDED] = tell_ended,
-    [AX_REPLY_OK] = reply_ok,       [AX_REPLY_NOT_RUNNING] = reply_not_running,
+    [AX_HOOK] = alloc_hook,
 };
 
 void perform_effect(void *ctx, const struct effect *effect)
 {
-    struct daemon *daemon = ctx;
+    struct parts *parts = ctx;
     perform_function *function = no_adapter;
 
     crash_point(CRASH_EFFECT);
+    if (life_perform(parts->life, effect))
+        return;
     if (effect->id.kind == MACHINE_TASK)
         function = task_functions[effect->kind];
     else if (effect->id.kind == MACHINE_ALLOC)
         function = alloc_functions[effect->kind];
     check(function != NULL);
-    function(daemon, effect);
+    function(parts, effect);
 }
 
 void perform_exit(void *ctx, const struct driver_key *key, const struct driver_exit *exit)
 {
-    struct daemon *daemon = ctx;
+    struct parts *parts = ctx;
     struct machine_id id = machine_id_join(MACHINE_TASK, key->alloc, key->task);
     struct exited exited = exited_of(exit);
 
-    core_news(daemon_core(daemon), &id, key->generation, TE_EXITED, &exited);
+    core_news(parts->core, &id, key->generation, TE_EXITED, &exited);
 }
 
 /* --- the sweep --- */
 
 static bool is_owned(void *ctx, const struct driver_key *key)
 {
-    struct daemon *daemon = ctx;
-    const struct task *task = core_task(daemon_core(daemon), key->alloc, key->task);
+    struct parts *parts = ctx;
+    const struct task *task = core_task(parts->core, key->alloc, key->task);
 
     return task != NULL && task->machine.generation == key->generation && task_holds_work(task);
 }
@@ -439,15 +401,15 @@ static void stripped(void *ctx, const struct hook_outcome *outcome)
         return;
     log_error("agent", "could not remove secrets that belong to no alloc, trying again error=%s",
               log_value(outcome->text));
-    daemon_sweep_again(ctx);
+    life_swept(((struct parts *)ctx)->life, false);
 }
 
 /* POINT is <alloc_dir>/<alloc>/<task>/secrets, or of no concern. */
 static bool strip_stray(void *ctx, const char *point)
 {
-    struct daemon *daemon = ctx;
+    struct parts *parts = ctx;
     char path[PATH_SIZE];
-    char *parts[3]; /* alloc, task, secrets */
+    char *names[3]; /* alloc, task, secrets */
 
     if (!text_copy(path, sizeof(path), point))
         return true;
@@ -456,41 +418,43 @@ static bool strip_stray(void *ctx, const char *point)
         if (slash == NULL)
             return true;
         *slash = '\0';
-        parts[i] = slash + 1;
+        names[i] = slash + 1;
     }
-    if (!text_equal(parts[2], "secrets") || !uuid_is_valid(parts[0]) ||
-        core_alloc(daemon_core(daemon), parts[0]) != NULL)
+    if (!text_equal(names[2], "secrets") || !uuid_is_valid(names[0]) ||
+        core_alloc(parts->core, names[0]) != NULL)
         return true;
     log_warn("agent",
              "the journal does not know an alloc: its directory is kept, its secrets are "
              "not alloc=%s task=%s",
-             parts[0], log_value(parts[1]));
-    struct alloc_spec alloc = {.id = parts[0]};
-    struct task_spec task = {.name = parts[1]};
+             names[0], log_value(names[1]));
+    struct alloc_spec alloc = {.id = names[0]};
+    struct task_spec task = {.name = names[1]};
     struct hook_run run = {
         .phase = PHASE_STOP, .hook = TASK_HOOK_TASK_DIR, .alloc = &alloc, .task = &task};
-    hook_run(daemon_hooks(daemon), &run, stripped, daemon);
+    hook_run(parts->hooks, &run, stripped, parts);
     return true;
 }
 
 static void swept(void *ctx, const struct driver_result *result)
 {
-    struct daemon *daemon = ctx;
+    struct parts *parts = ctx;
     struct err err = {0};
 
     if (result->outcome == DRIVER_DONE) {
-        core_swept(daemon_core(daemon));
-        if (mount_each_below(daemon_config(daemon)->alloc_dir, strip_stray, daemon, &err) != 0)
+        life_swept(parts->life, true);
+        if (mount_each_below(parts->config->alloc_dir, strip_stray, parts, &err) != 0)
             log_error("agent", "cannot look for secrets of unknown allocs error=%s",
                       log_value(err.text));
         return;
     }
     log_error("agent", "could not end what belongs to no task, trying again error=%s",
               log_value(result->error.text));
-    daemon_sweep_again(daemon);
+    life_swept(parts->life, false);
 }
 
-void perform_sweep(struct daemon *daemon)
+void perform_sweep(void *ctx)
 {
-    drivers_sweep(daemon_drivers(daemon), is_owned, daemon, swept, daemon);
+    struct parts *parts = ctx;
+
+    drivers_sweep(parts->drivers, is_owned, parts, swept, parts);
 }

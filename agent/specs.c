@@ -1,11 +1,6 @@
-/*
- * What allocs were asked to be: specifications from the journal, decoded, and a cache of them.
- *
- * Hooks and drivers ask for the same few again and again while an alloc is set up; an idle daemon
- * keeps none.
- */
-#include "agent/part.h"
+#include "agent/specs.h"
 
+#include "journal/journal.h"
 #include "spec/job.h"
 
 #include <stdlib.h>
@@ -19,15 +14,37 @@ struct cached {
     UT_hash_handle hh;
 };
 
-int daemon_alloc_spec(struct daemon *daemon, const char *alloc, struct alloc_spec **ret_spec,
-                      struct err *err)
+struct specs {
+    struct journal *journal;
+    struct cached *cached;
+};
+
+struct specs *specs_new(struct journal *journal)
+{
+    struct specs *specs = calloc(1, sizeof(*specs));
+
+    check(specs != NULL);
+    specs->journal = journal;
+    return specs;
+}
+
+void specs_free(struct specs *specs)
+{
+    if (specs == NULL)
+        return;
+    specs_forget(specs);
+    free(specs);
+}
+
+int specs_read(struct specs *specs, const char *alloc, struct alloc_spec **ret_spec,
+               struct err *err)
 {
     char key[JOURNAL_KEY_SIZE], *text;
     size_t length;
 
     if (!text_format(key, sizeof(key), "alloc/%s", alloc))
         return err_set(err, ERR_INVALID, "not an alloc id");
-    int code = journal_spec_read(daemon->journal, key, &text, &length, err);
+    int code = journal_spec_read(specs->journal, key, &text, &length, err);
     if (code < 0)
         return code;
     code = jobspec_decode_alloc(text, length, ret_spec, err);
@@ -35,20 +52,19 @@ int daemon_alloc_spec(struct daemon *daemon, const char *alloc, struct alloc_spe
     return code;
 }
 
-const struct alloc_spec *daemon_cached_spec(struct daemon *daemon, const char *alloc,
-                                            struct err *err)
+const struct alloc_spec *specs_find(struct specs *specs, const char *alloc, struct err *err)
 {
     struct cached *cached;
 
-    HASH_FIND_STR(daemon->specs, alloc, cached);
+    HASH_FIND_STR(specs->cached, alloc, cached);
     if (cached != NULL)
         return cached->spec;
     struct alloc_spec *spec;
-    if (daemon_alloc_spec(daemon, alloc, &spec, err) < 0)
+    if (specs_read(specs, alloc, &spec, err) < 0)
         return NULL;
-    if (HASH_COUNT(daemon->specs) >= SPECS_CACHED_MAX) {
-        struct cached *oldest = daemon->specs;
-        HASH_DEL(daemon->specs, oldest);
+    if (HASH_COUNT(specs->cached) >= SPECS_CACHED_MAX) {
+        struct cached *oldest = specs->cached;
+        HASH_DEL(specs->cached, oldest);
         alloc_spec_free(oldest->spec);
         free(oldest);
     }
@@ -56,17 +72,17 @@ const struct alloc_spec *daemon_cached_spec(struct daemon *daemon, const char *a
     check(cached != NULL);
     (void)text_copy(cached->alloc, sizeof(cached->alloc), alloc); /* it was found by this id */
     cached->spec = spec;
-    HASH_ADD_STR(daemon->specs, alloc, cached);
+    HASH_ADD_STR(specs->cached, alloc, cached);
     return spec;
 }
 
-void daemon_forget_specs(struct daemon *daemon)
+void specs_forget(struct specs *specs)
 {
     struct cached *cached, *next;
 
-    HASH_ITER(hh, daemon->specs, cached, next)
+    HASH_ITER(hh, specs->cached, cached, next)
     {
-        HASH_DEL(daemon->specs, cached);
+        HASH_DEL(specs->cached, cached);
         alloc_spec_free(cached->spec);
         free(cached);
     }

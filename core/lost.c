@@ -8,8 +8,8 @@
 /* Noted during the walk, adopted after it. */
 struct bereft {
     const struct core *core;
-    char (*ids)[UUID_TEXT_SIZE];
-    size_t count;
+    char (*items)[UUID_TEXT_SIZE];
+    size_t count, size;
 };
 
 static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t length)
@@ -21,20 +21,18 @@ static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t le
     (void)length;
     if (!uuid_is_valid(id) || core_alloc(bereft->core, id) != NULL)
         return true;
-    bereft->ids = realloc(bereft->ids, (bereft->count + 1) * sizeof(*bereft->ids));
-    check(bereft->ids != NULL);
-    (void)text_copy(bereft->ids[bereft->count++], UUID_TEXT_SIZE, id); /* a UUID */
+    (void)text_copy(*list_more(bereft), UUID_TEXT_SIZE, id); /* a UUID */
     return true;
 }
 
-int lost_adopt(struct journal *journal, struct core *core, struct err *err)
+int lost_adopt(const struct store *store, struct core *core, struct err *err)
 {
     struct bereft bereft = {.core = core};
-    int code = journal_each_spec(journal, "alloc/", note_bereft, &bereft, err);
+    int code = store->each_spec(store->ctx, "alloc/", note_bereft, &bereft, err);
 
     for (size_t i = 0; i < bereft.count; i++)
-        core_adopt(core, bereft.ids[i]);
-    free(bereft.ids);
+        core_adopt(core, bereft.items[i]);
+    free(bereft.items);
     return code;
 }
 
@@ -76,14 +74,14 @@ void lost_alloc_text(const char *text, size_t length, struct alloc_assign *assig
     alloc_spec_free(spec);
 }
 
-void lost_alloc(struct journal *journal, const char *alloc, struct alloc_assign *assign)
+void lost_alloc(const struct store *store, const char *alloc, struct alloc_assign *assign)
 {
     char key[JOURNAL_KEY_SIZE], *text;
     struct err err;
     size_t length;
 
     if (!text_format(key, sizeof(key), "alloc/%s", alloc) ||
-        journal_spec_read(journal, key, &text, &length, &err) < 0)
+        store->spec_read(store->ctx, key, &text, &length, &err) < 0)
         return;
     lost_alloc_text(text, length, assign);
     free(text);

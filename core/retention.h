@@ -9,13 +9,15 @@
 #ifndef CAIRN_CORE_RETENTION_H
 #define CAIRN_CORE_RETENTION_H
 
-#include "journal/journal.h"
+#include "core/say.h"
+#include "core/store.h"
 
 enum { RETENTION_EVENTS_MAX = 1000000 };
 
 struct retention;
 
-struct retention *retention_new(struct journal *journal);
+/* STORE and SAY are borrowed for its life. */
+struct retention *retention_new(const struct store *store, const struct say *say);
 void retention_free(struct retention *retention);
 
 /* For tests and small disks: keep EVENTS entries. */
@@ -24,7 +26,7 @@ void retention_limit(struct retention *retention, uint64_t events);
 /* Adds what is to be trimmed with BATCH to it; borrowed until retention_settle. */
 void retention_extend(struct retention *retention, struct journal_batch *batch);
 
-/* The batch has been committed, or not. */
-void retention_settle(struct retention *retention, bool committed);
+/* The batch has been committed, or not: then what was not trimmed is found again by the next. */
+void retention_settle(struct retention *retention);
 
 #endif

@@ -1,13 +1,10 @@
 /*
- * Who waits for the daemon: callers for an answer, watchers for a change, allocs for the end of
- * others.
+ * Who waits in a life: callers for an answer, watchers for a change, allocs for the end of others.
  *
  * A caller that asked one machine waits under a token until an effect replies or the core refuses
  * it; one that posted a change of its own waits for the commit.  Either hears exactly once (I-14).
  */
-#include "agent/part.h"
-
-#include "server/alone/alone.h"
+#include "core/part.h"
 
 #include <stdlib.h>
 #include <uthash.h>
@@ -16,172 +13,231 @@ enum { WATCHERS_MAX = 1024 };
 
 struct waiting {
     uint64_t token;
-    daemon_answer *answer;
+    life_answer *answer;
     void *ctx;
     UT_hash_handle hh;
 };
 
-struct committed {
-    daemon_answer *answer;
-    void *ctx;
-};
-
-struct watcher {
-    void (*cb)(void *ctx);
-    void *ctx;
-};
-
-struct previous {
-    struct machine_id id;
-    char alloc[UUID_TEXT_SIZE];
-};
-
 /* --- answers --- */
 
-void daemon_ask(struct daemon *daemon, const struct machine_id *id, uint8_t event,
-                const struct request *request, daemon_answer *answer, void *ctx)
+void life_ask(struct life *life, const struct machine_id *id, uint8_t event,
+              const struct request *request, life_answer *answer, void *ctx)
 {
     struct waiting *waiting = calloc(1, sizeof(*waiting));
 
     check(waiting != NULL);
-    waiting->token = ++daemon->tokens;
+    waiting->token = ++life->tokens;
     waiting->answer = answer;
     waiting->ctx = ctx;
-    HASH_ADD(hh, daemon->waiting, token, sizeof(waiting->token), waiting);
-    core_ask(daemon->core, id, event, request, waiting->token);
+    HASH_ADD(hh, life->waiting, token, sizeof(waiting->token), waiting);
+    core_ask(life->core, id, event, request, waiting->token);
 }
 
-void daemon_reply(struct daemon *daemon, uint64_t token, int code, const struct err *err)
+void life_reply(struct life *life, uint64_t token, int code, const struct err *err)
 {
     struct waiting *waiting;
     struct err none = {0};
 
-    HASH_FIND(hh, daemon->waiting, &token, sizeof(token), waiting);
+    HASH_FIND(hh, life->waiting, &token, sizeof(token), waiting);
     if (waiting == NULL)
         return;
-    HASH_DEL(daemon->waiting, waiting);
+    HASH_DEL(life->waiting, waiting);
     waiting->answer(waiting->ctx, code, err != NULL ? err : &none);
     free(waiting);
 }
 
-void daemon_after_commit(struct daemon *daemon, daemon_answer *answer, void *ctx)
+void life_after_commit(struct life *life, life_answer *answer, void *ctx)
 {
-    if (daemon->committed_count == daemon->committed_size) {
-        daemon->committed_size = daemon->committed_size == 0 ? 8 : daemon->committed_size * 2;
-        daemon->committed =
-            realloc(daemon->committed, daemon->committed_size * sizeof(*daemon->committed));
-        check(daemon->committed != NULL);
-    }
-    daemon->committed[daemon->committed_count++] = (struct committed){answer, ctx};
+    *list_more(&life->committed) = (struct committed){answer, ctx};
 }
 
-void daemon_answer_committed(struct daemon *daemon, int code, const struct err *err)
+void life_answer_committed(struct life *life, int code, const struct err *err)
 {
-    struct committed *list = daemon->committed;
-    size_t count = daemon->committed_count;
+    struct committed_list list = life->committed;
 
-    daemon->committed = NULL; /* an answer may ask again */
-    daemon->committed_count = daemon->committed_size = 0;
-    for (size_t i = 0; i < count; i++)
-        list[i].answer(list[i].ctx, code, err);
-    free(list);
+    life->committed = (struct committed_list){0}; /* an answer may ask again */
+    for (size_t i = 0; i < list.count; i++)
+        list.items[i].answer(list.items[i].ctx, code, err);
+    free(list.items);
 }
 
 /* --- watchers --- */
 
-void daemon_watch(struct daemon *daemon, void (*cb)(void *ctx), void *ctx)
+void life_watch(struct life *life, void (*cb)(void *ctx), void *ctx)
 {
-    daemon->watchers =
-        realloc(daemon->watchers, (daemon->watchers_count + 1) * sizeof(*daemon->watchers));
-    check(daemon->watchers != NULL);
-    check(daemon->watchers_count < WATCHERS_MAX); /* the API bounds its callers below this */
-    daemon->watchers[daemon->watchers_count++] = (struct watcher){cb, ctx};
+    check(life->watchers.count < WATCHERS_MAX); /* the API bounds its callers below this */
+    *list_more(&life->watchers) = (struct watcher){cb, ctx};
 }
 
-void daemon_unwatch(struct daemon *daemon, void (*cb)(void *ctx), void *ctx)
+void life_unwatch(struct life *life, void (*cb)(void *ctx), void *ctx)
 {
-    for (size_t i = 0; i < daemon->watchers_count; i++) {
-        if (daemon->watchers[i].cb == cb && daemon->watchers[i].ctx == ctx) {
-            daemon->watchers[i] = daemon->watchers[--daemon->watchers_count];
+    struct watcher_list *list = &life->watchers;
+
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i].cb == cb && list->items[i].ctx == ctx) {
+            list->items[i] = list->items[--list->count];
             return;
         }
     }
 }
 
-void daemon_changed(struct daemon *daemon)
+void life_changed(struct life *life)
 {
-    daemon->changed = true;
+    life->changed = true;
 }
 
-void daemon_tell_watchers(struct daemon *daemon)
+uint64_t life_index(const struct life *life)
 {
-    if (!daemon->changed)
+    return life->index;
+}
+
+void life_tell_watchers(struct life *life)
+{
+    if (!life->changed)
         return;
-    daemon->changed = false;
-    daemon->index = core_figures(daemon->core).sequence;
-    for (size_t i = daemon->watchers_count; i > 0; i--) {
-        struct watcher watcher = daemon->watchers[i - 1];
+    life->changed = false;
+    life->index = core_figures(life->core).sequence;
+    for (size_t i = life->watchers.count; i > 0; i--) {
+        struct watcher watcher = life->watchers.items[i - 1];
         watcher.cb(watcher.ctx);
-        if (i > daemon->watchers_count + 1)
-            i = daemon->watchers_count + 1; /* some have gone */
+        if (i > life->watchers.count + 1)
+            i = life->watchers.count + 1; /* some have gone */
     }
 }
 
 /* --- allocs that wait for others --- */
 
-static bool has_ended(struct daemon *daemon, const char *alloc)
+static bool has_ended(struct life *life, const char *alloc)
 {
-    const struct alloc *record = core_alloc(daemon->core, alloc);
+    const struct alloc *record = core_alloc(life->core, alloc);
 
     return record == NULL || record->ended_unix_ns != 0;
 }
 
-void daemon_watch_previous(struct daemon *daemon, const struct machine_id *id, const char *previous)
+static void wait_for(struct life *life, const struct machine_id *id, const char *previous)
 {
-    if (has_ended(daemon, previous)) {
-        core_done(daemon->core, id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+    if (has_ended(life, previous)) {
+        core_done(life->core, id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
         return;
     }
-    if (daemon->previous_count == daemon->previous_size) {
-        daemon->previous_size = daemon->previous_size == 0 ? 8 : daemon->previous_size * 2;
-        daemon->previous =
-            realloc(daemon->previous, daemon->previous_size * sizeof(*daemon->previous));
-        check(daemon->previous != NULL);
-    }
-    struct previous *entry = &daemon->previous[daemon->previous_count++];
-    entry->id = *id;
-    (void)text_copy(entry->alloc, sizeof(entry->alloc), previous); /* a UUID */
+    struct successor *successor = list_more(&life->successors);
+    successor->id = *id;
+    (void)text_copy(successor->previous, sizeof(successor->previous), previous); /* a UUID */
 }
 
-void daemon_alloc_ended(struct daemon *daemon, const char *alloc)
+static void alloc_ended(struct life *life, const char *alloc)
 {
-    for (size_t i = daemon->previous_count; i > 0; i--) {
-        struct previous entry = daemon->previous[i - 1];
-        if (!text_equal(entry.alloc, alloc))
+    struct successor_list *list = &life->successors;
+
+    for (size_t i = list->count; i > 0; i--) {
+        struct successor successor = list->items[i - 1];
+        if (!text_equal(successor.previous, alloc))
             continue;
-        daemon->previous[i - 1] = daemon->previous[--daemon->previous_count];
-        core_done(daemon->core, &entry.id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+        list->items[i - 1] = list->items[--list->count];
+        core_done(life->core, &successor.id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
     }
-    alone_alloc_ended(daemon->alone);
-    daemon->changed = true;
+    if (life->control.alloc_ended != NULL)
+        life->control.alloc_ended(life->control.ctx);
+    life->changed = true;
+}
+
+/* --- effects that only tell --- */
+
+static void refuse_not_running(struct life *life, const struct effect *effect)
+{
+    struct err err;
+    int code = err_set(&err, ERR_REFUSED, "%s not running",
+                       effect->id.kind == MACHINE_TASK ? "Task" : "Alloc");
+
+    life_reply(life, effect->reply, code, &err);
+}
+
+static void refuse_busy(struct life *life, const struct effect *effect)
+{
+    struct err err;
+    int code = err_set(&err, ERR_AGAIN, "the volume is busy");
+
+    life_reply(life, effect->reply, code, &err);
+}
+
+static void reply_ok(struct life *life, const struct effect *effect)
+{
+    life_reply(life, effect->reply, 0, NULL);
+}
+
+static void tell_status(struct life *life, const struct effect *effect)
+{
+    (void)effect; /* watchers read the machines */
+    life_changed(life);
+}
+
+static void tell_ended(struct life *life, const struct effect *effect)
+{
+    alloc_ended(life, effect->id.text);
+}
+
+static void watch_previous(struct life *life, const struct effect *effect)
+{
+    wait_for(life, &effect->id, alloc_of(effect->record)->assign.previous);
+}
+
+typedef void tell_function(struct life *life, const struct effect *effect);
+
+static tell_function *const alloc_functions[AX_COUNT] = {
+    [AX_WATCH_PREVIOUS] = watch_previous,
+    [AX_TELL_STATUS] = tell_status,
+    [AX_TELL_ENDED] = tell_ended,
+    [AX_REPLY_OK] = reply_ok,
+    [AX_REPLY_NOT_RUNNING] = refuse_not_running,
+};
+
+static tell_function *const task_functions[TX_COUNT] = {
+    [TX_REPLY_OK] = reply_ok,
+    [TX_REPLY_NOT_RUNNING] = refuse_not_running,
+};
+
+static tell_function *const volume_functions[VX_COUNT] = {
+    [VX_REPLY_OK] = reply_ok,
+    [VX_REPLY_BUSY] = refuse_busy,
+};
+
+static tell_function *const plugin_functions[PX_COUNT] = {
+    [PX_REPLY_OK] = reply_ok,
+};
+
+bool life_perform(struct life *life, const struct effect *effect)
+{
+    static tell_function *const *const functions[] = {
+        [MACHINE_ALLOC] = alloc_functions,
+        [MACHINE_TASK] = task_functions,
+        [MACHINE_VOLUME] = volume_functions,
+        [MACHINE_PLUGIN] = plugin_functions,
+    };
+    tell_function *function = functions[effect->id.kind][effect->kind];
+
+    if (function == NULL)
+        return false;
+    function(life, effect);
+    return true;
 }
 
 /* --- the end --- */
 
-void daemon_forget_callers(struct daemon *daemon)
+void life_forget_callers(struct life *life)
 {
     struct waiting *waiting, *next;
 
-    HASH_ITER(hh, daemon->waiting, waiting, next)
+    HASH_ITER(hh, life->waiting, waiting, next)
     {
-        HASH_DEL(daemon->waiting, waiting);
+        HASH_DEL(life->waiting, waiting);
         free(waiting);
     }
 }
 
-void daemon_free_answers(struct daemon *daemon)
+void life_free_waiters(struct life *life)
 {
-    free(daemon->committed);
-    free(daemon->watchers);
-    free(daemon->previous);
+    life_forget_callers(life);
+    free(life->committed.items);
+    free(life->watchers.items);
+    free(life->successors.items);
 }

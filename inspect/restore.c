@@ -1,10 +1,10 @@
 /*
  * `restore`: what a restart of the daemon would do now.
  *
- * The very code of a restart (core_load, core_restore, one core_turn) runs over a world in which
- * a commit succeeds in memory and an effect is only written down.
+ * The very code of a restart (core/life.h) runs over a world in which a commit succeeds in memory
+ * and an effect is only written down.
  */
-#include "core/lost.h"
+#include "core/life.h"
 #include "inspect/part.h"
 #include "inspect/step.h"
 
@@ -25,13 +25,13 @@ struct foreseen {
 
 struct foresight {
     struct inspect *inspect; /* first: inspect_bad finds it here */
-    struct core *core;
-    struct restore restore;
+    struct life *life;
+    struct life_start start;
     uint64_t now_ms;
     struct foreseen *items;
     size_t items_count, items_size;
     uint64_t machines, effects, waits;
-    int code; /* of the turn */
+    int code; /* of the start */
     struct err err;
 };
 
@@ -58,6 +58,19 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
     return 0;
 }
 
+/* What the restart says of damage. */
+static void complain(void *ctx, enum say_level level, const char *room, const char *text)
+{
+    struct inspect *inspect = ((struct foresight *)ctx)->inspect;
+
+    (void)room;
+    if (level < SAY_WARN)
+        return;
+    inspect->damaged++;
+    (void)fflush(inspect->out);
+    (void)fprintf(inspect->complain, "cairn journal: %s\n", text);
+}
+
 static void perform(void *ctx, const struct effect *effect)
 {
     struct foreseen *item = add(ctx, &effect->id);
@@ -75,47 +88,42 @@ static void perform(void *ctx, const struct effect *effect)
     }
 }
 
-static void refuse(void *ctx, uint64_t reply, const struct err *err)
-{
-    (void)ctx; /* nobody asks anything in a restart */
-    (void)reply;
-    (void)err;
-}
-
 static void trace(void *ctx, const struct journal_event *event)
 {
     add(ctx, &event->id)->row = event->row;
 }
 
-static void known(void *ctx, const char *alloc, struct alloc_assign *assign)
+static uint64_t now(void *ctx, int64_t *ret_unix_ns)
 {
-    struct foresight *foresight = ctx;
-
-    lost_alloc(foresight->inspect->journal, alloc, assign);
-}
-
-static bool load(void *ctx, const struct machine_id *id, const struct machine *record)
-{
-    struct foresight *foresight = ctx;
-
-    core_load(foresight->core, id, record);
-    foresight->machines++;
-    return true;
-}
-
-static void turn(void *ctx)
-{
-    struct foresight *foresight = ctx;
+    const struct foresight *foresight = ctx;
     const struct moment *last = &foresight->inspect->last;
-    int64_t away_ns = (int64_t)(foresight->now_ms - last->now_ms) * 1000000;
-    struct err err;
 
-    core_restore(foresight->core, foresight->restore.authority != 0,
-                 foresight->restore.rebooted != 0);
-    (void)lost_adopt(foresight->inspect->journal, foresight->core, &err); /* verify tells more */
-    core_swept(foresight->core); /* nothing is there to be swept */
-    foresight->code =
-        core_turn(foresight->core, foresight->now_ms, last->unix_ns + away_ns, 1, &foresight->err);
+    *ret_unix_ns = last->unix_ns + (int64_t)(foresight->now_ms - last->now_ms) * 1000000;
+    return foresight->now_ms;
+}
+
+static uint64_t draw(void *ctx)
+{
+    (void)ctx; /* the same foresight each time */
+    return 1;
+}
+
+static void sweep(void *ctx)
+{
+    const struct foresight *foresight = ctx;
+
+    life_swept(foresight->life, true); /* nothing is there to be swept */
+}
+
+static void live(void *ctx)
+{
+    struct foresight *foresight = ctx;
+
+    foresight->code = life_start(foresight->life, &foresight->start, &foresight->err);
+    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
+        foresight->machines += core_count(life_core(foresight->life), (enum machine_kind)kind);
+    while (foresight->code == 0 && life_turn(foresight->life))
+        continue;
 }
 
 /* --- why a machine waits --- */
@@ -341,7 +349,7 @@ static void put_gone(struct foresight *foresight)
         const struct foreseen *item = &foresight->items[i];
         const struct fsm_def *def = fsm_definition((enum machine_kind)item->id.kind);
         char name[ID_TEXT_SIZE], line[256];
-        if (item->is_effect || core_find(foresight->core, &item->id) != NULL ||
+        if (item->is_effect || core_find(life_core(foresight->life), &item->id) != NULL ||
             (def->states[def->rows[item->row].next].flags & FSM_FINAL) == 0 ||
             inspect_flag(foresight->inspect, FLAG_JSON))
             continue;
@@ -355,26 +363,22 @@ static void put_gone(struct foresight *foresight)
 static int foresee(struct foresight *foresight, struct err *err)
 {
     struct inspect *inspect = foresight->inspect;
-    struct world world = {
+    struct life_world world = {
         .ctx = foresight,
-        .commit = commit,
+        .store = store_of_journal(inspect->journal),
+        .say = {complain, foresight},
+        .now = now,
+        .random = draw,
         .perform = perform,
-        .refuse = refuse,
-        .known = known,
         .trace = trace,
+        .sweep = sweep,
     };
-    int code = 0;
 
-    foresight->core = core_new(&world);
-    for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
-        code = journal_each_record(inspect->journal, (enum machine_kind)kind, load, inspect_bad,
-                                   foresight, err);
-    if (code < 0)
-        return code;
-    uint64_t next = journal_next_sequence(inspect->journal);
-    core_continue(foresight->core, next == 0 ? 1 : next, inspect->last.turn);
-    if (!inspect_attempt(turn, foresight)) {
-        foresight->core = NULL; /* left in mid-turn, good for nothing */
+    world.store.commit = commit;
+    world.store.quarantine = NULL;
+    foresight->life = life_new(&world);
+    if (!inspect_attempt(live, foresight)) {
+        foresight->life = NULL; /* left in mid-turn, good for nothing */
         return err_set(err, ERR_CORRUPT, "a restart would end in an assertion: %s",
                        inspect_assertion());
     }
@@ -390,11 +394,11 @@ static void put_all(struct foresight *foresight)
     age_print((int64_t)(foresight->now_ms - inspect->last.now_ms) * 1000000, away);
     if (!inspect_flag(inspect, FLAG_JSON))
         (void)fprintf(inspect->out, "a restart %s after the last event, %s, %s:\n\n", away,
-                      foresight->restore.rebooted ? "the host booted since" : "on the same boot",
-                      foresight->restore.authority ? "the journal decides what should run"
-                                                   : "servers have to be asked first");
+                      foresight->start.rebooted ? "the host booted since" : "on the same boot",
+                      foresight->start.authority ? "the journal decides what should run"
+                                                 : "servers have to be asked first");
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
-        core_each(foresight->core, (enum machine_kind)kind, put_machine, foresight);
+        core_each(life_core(foresight->life), (enum machine_kind)kind, put_machine, foresight);
     put_gone(foresight);
     if (!inspect_flag(inspect, FLAG_JSON))
         (void)fprintf(inspect->out,
@@ -415,14 +419,15 @@ int inspect_restore(struct inspect *inspect)
                              after);
     struct foresight foresight = {
         .inspect = inspect,
-        .restore.authority = !inspect_flag(inspect, FLAG_SERVERS),
-        .restore.rebooted = inspect_flag(inspect, FLAG_REBOOTED),
+        .start = {.last_turn = inspect->last.turn,
+                  .authority = !inspect_flag(inspect, FLAG_SERVERS),
+                  .rebooted = inspect_flag(inspect, FLAG_REBOOTED)},
         .now_ms = inspect->last.now_ms + (away_ns > 0 ? (uint64_t)away_ns / 1000000u : 0),
     };
     int code = foresee(&foresight, &err);
     if (code == 0)
         put_all(&foresight);
-    core_free(foresight.core);
+    life_free(foresight.life);
     free(foresight.items);
     return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
 }

@@ -20,7 +20,7 @@
 
 static json_t *format_config(struct api *api)
 {
-    const struct config *config = daemon_config(api->daemon);
+    const struct config *config = api->parts->config;
 
     return json_pack(
         "{s:o, s:o, s:o, s:o, s:o, s:o, s:{s:i}, s:{s:b, s:o, s:o, s:o, s:o}, s:{s:b}}", "Name",
@@ -34,7 +34,7 @@ static json_t *format_config(struct api *api)
 
 static json_t *format_member(struct api *api)
 {
-    const struct config *config = daemon_config(api->daemon);
+    const struct config *config = api->parts->config;
     const char *port = strrchr(api->address, ':') + 1;
     char name[sizeof(config->name) + sizeof(config->region) + 1];
     uint64_t number = 0;
@@ -59,12 +59,11 @@ static void set_figure(json_t *to, const char *name, uint64_t figure)
 
 static json_t *format_stats(struct api *api)
 {
-    struct core *core = daemon_core(api->daemon);
+    struct core *core = api->parts->core;
     struct core_figures figures = core_figures(core);
     json_t *client = json_object(), *runtime = json_object();
 
-    check(json_object_set_new(client, "node_id", api_text(daemon_node(api->daemon)->identity.id)) ==
-          0);
+    check(json_object_set_new(client, "node_id", api_text(api->parts->node.identity.id)) == 0);
     check(json_object_set_new(client, "known_servers", json_string("")) == 0);
     set_figure(client, "num_allocations", core_count(core, MACHINE_ALLOC));
     set_figure(runtime, "pid", (uint64_t)getpid());
@@ -85,7 +84,7 @@ void api_agent_self(struct api_request *request)
 /* Not well is said with the status, too, as probes look at nothing else. */
 void api_agent_health(struct api_request *request)
 {
-    const char *degraded = daemon_degraded(request->api->daemon);
+    const char *degraded = life_degraded(request->api->parts->life);
     json_t *client = json_pack("{s:b, s:o}", "ok", degraded == NULL, "message",
                                api_text(degraded == NULL ? "ok" : degraded));
     json_t *body = json_pack("{s:o}", "client", client);
@@ -103,7 +102,7 @@ void api_agent_health(struct api_request *request)
 
 void api_agent_members(struct api_request *request)
 {
-    const struct config *config = daemon_config(request->api->daemon);
+    const struct config *config = request->api->parts->config;
 
     api_reply(request,
               json_pack("{s:o, s:o, s:o, s:[o]}", "ServerName", api_text(config->name),
@@ -129,7 +128,7 @@ void api_status_peers(struct api_request *request)
 
 void api_regions(struct api_request *request)
 {
-    api_reply(request, json_pack("[o]", api_text(daemon_config(request->api->daemon)->region)));
+    api_reply(request, json_pack("[o]", api_text(request->api->parts->config->region)));
 }
 
 /* --- namespaces: those that jobs name --- */
@@ -152,7 +151,7 @@ static json_t *namespaces_of(struct api *api)
 {
     json_t *names = json_pack("{s:b}", "default", 1);
 
-    alone_each(daemon_alone(api->daemon), note_namespace, names);
+    alone_each(api->parts->alone, note_namespace, names);
     return names;
 }
 
@@ -230,17 +229,17 @@ static uint64_t resident_bytes(void)
 
 static size_t read_gauges(struct api *api, struct gauge gauges[GAUGES_MAX])
 {
-    struct core *core = daemon_core(api->daemon);
+    struct core *core = api->parts->core;
     struct core_figures figures = core_figures(core);
-    const struct host_facts *facts = &daemon_node(api->daemon)->facts;
+    const struct host_facts *facts = &api->parts->node.facts;
     struct journal_figures journal = {0};
     struct host_stats host = {0};
     uint32_t counts[3] = {0};
     size_t count = 0;
 
     core_each(core, MACHINE_ALLOC, count_status, counts);
-    (void)journal_figures(daemon_journal(api->daemon), &journal, NULL);       /* else 0 */
-    (void)host_read_stats(daemon_config(api->daemon)->data_dir, &host, NULL); /* else 0 */
+    (void)journal_figures(api->parts->journal, &journal, NULL);       /* else 0 */
+    (void)host_read_stats(api->parts->config->data_dir, &host, NULL); /* else 0 */
     struct gauge found[] = {
         {"nomad.client.allocations.pending", counts[0]},
         {"nomad.client.allocations.running", counts[1]},
@@ -262,7 +261,7 @@ static size_t read_gauges(struct api *api, struct gauge gauges[GAUGES_MAX])
         {"cairn.journal.events", (double)journal.events},
         {"cairn.journal.bytes_used", (double)journal.bytes_used},
         {"cairn.journal.quarantined", (double)journal.quarantined},
-        {"cairn.degraded", daemon_degraded(api->daemon) != NULL ? 1 : 0},
+        {"cairn.degraded", life_degraded(api->parts->life) != NULL ? 1 : 0},
         {"cairn.cpu_cores", facts->cpu_cores},
     };
 
@@ -282,7 +281,7 @@ static void reply_prometheus(struct api_request *request, const struct gauge *ga
         for (char *at = name; *at != '\0'; at++)
             *at = *at == '.' ? '_' : *at;
         (void)text_format(line, sizeof(line), "# TYPE %s gauge\n%s{node_id=\"%s\"} %.17g\n", name,
-                          name, daemon_node(request->api->daemon)->identity.id, gauges[i].value);
+                          name, request->api->parts->node.identity.id, gauges[i].value);
         (void)text_append(text, sizeof(text), line); /* 24 lines fit */
     }
     struct http_header_line headers[1] = {{"X-Content-Type-Options", "nosniff"}};
@@ -304,10 +303,9 @@ void api_metrics(struct api_request *request)
     }
     list = json_array();
     for (size_t i = 0; i < count; i++)
-        check(json_array_append_new(
-                  list, json_pack("{s:s, s:f, s:{s:s}}", "Name", gauges[i].name, "Value",
-                                  gauges[i].value, "Labels", "node_id",
-                                  daemon_node(request->api->daemon)->identity.id)) == 0);
+        check(json_array_append_new(list, json_pack("{s:s, s:f, s:{s:s}}", "Name", gauges[i].name,
+                                                    "Value", gauges[i].value, "Labels", "node_id",
+                                                    request->api->parts->node.identity.id)) == 0);
     api_time(now, loop_now_unix_ns());
     api_reply(request, json_pack("{s:s, s:o, s:[], s:[], s:[]}", "Timestamp", now, "Gauges", list,
                                  "Points", "Counters", "Samples"));

@@ -19,7 +19,7 @@
 static const struct alone_job *job_of(struct api *api, const struct alloc *alloc)
 {
     const struct alone_job *job =
-        alone_find(daemon_alone(api->daemon), alloc->assign.namespace, alloc->assign.job_id);
+        alone_find(api->parts->alone, alloc->assign.namespace, alloc->assign.job_id);
 
     return job != NULL && job->version == alloc->assign.job_version ? job : NULL;
 }
@@ -30,7 +30,7 @@ static uint64_t create_index_of(struct api *api, const struct alloc_spec *spec,
 {
     const struct alone_evaluation *evaluation =
         spec != NULL && spec->eval_id[0] != '\0'
-            ? alone_evaluation(daemon_alone(api->daemon), spec->eval_id)
+            ? alone_evaluation(api->parts->alone, spec->eval_id)
             : NULL;
 
     if (evaluation != NULL)
@@ -47,8 +47,8 @@ static const char *type_of(const struct alloc *alloc, const struct alloc_spec *s
 
 json_t *api_alloc_json(struct api *api, const char *id, unsigned parts)
 {
-    struct core *core = daemon_core(api->daemon);
-    const struct node *node = daemon_node(api->daemon);
+    struct core *core = api->parts->core;
+    const struct node *node = &api->parts->node;
     const struct alloc *alloc = core_alloc(core, id);
     const struct task *tasks[ALLOC_MEMBERS_MAX] = {NULL};
     struct alloc_spec *spec = NULL;
@@ -61,11 +61,11 @@ json_t *api_alloc_json(struct api *api, const char *id, unsigned parts)
         if (alloc->assign.members[i].kind == MEMBER_TASK)
             tasks[i] = core_task(core, id, alloc->assign.members[i].name);
     }
-    if (daemon_alloc_spec(api->daemon, id, &spec, NULL) != 0)
+    if (specs_read(api->parts->specs, id, &spec, NULL) != 0)
         spec = NULL; /* lost: shown by what the record says */
     const struct alone_job *job = job_of(api, alloc);
     if (job != NULL && (parts & API_ALLOC_FULL) != 0)
-        job_json = api_format_job(job, alone_job_status(daemon_alone(api->daemon), job));
+        job_json = api_format_job(job, alone_job_status(api->parts->alone, job));
     struct api_alloc_view view = {
         .id = id,
         .alloc = alloc,
@@ -133,7 +133,7 @@ void api_reply_allocs(struct api_request *request, unsigned parts,
     struct selection selection = {.keep = keep, .ctx = ctx};
     struct api_list list;
 
-    core_each(daemon_core(request->api->daemon), MACHINE_ALLOC, select_alloc, &selection);
+    core_each(request->api->parts->core, MACHINE_ALLOC, select_alloc, &selection);
     if (selection.count > 0)
         qsort(selection.items, selection.count, sizeof(*selection.items), by_age);
     api_list_begin(&list, request);
@@ -173,7 +173,7 @@ const struct alloc *api_alloc_of(struct api_request *request, const char *id,
                                  struct machine_id *ret_id)
 {
     const struct alloc *alloc =
-        uuid_is_valid(id) ? core_alloc(daemon_core(request->api->daemon), id) : NULL;
+        uuid_is_valid(id) ? core_alloc(request->api->parts->core, id) : NULL;
 
     if (alloc == NULL) {
         api_refuse(request, 404, "Unknown allocation \"%.40s\"", id);
@@ -212,13 +212,13 @@ void api_alloc_stop(struct api_request *request)
         return;
     evaluation = calloc(1, sizeof(*evaluation));
     check(evaluation != NULL);
-    if (alone_stop_alloc(daemon_alone(request->api->daemon), id.text, evaluation, &err) != 0) {
+    if (alone_stop_alloc(request->api->parts->alone, id.text, evaluation, &err) != 0) {
         free(evaluation);
         api_refuse_err(request, &err);
         return;
     }
-    daemon_after_commit(request->api->daemon, api_deferred_answer,
-                        api_defer(request, make_stopped, evaluation));
+    life_after_commit(request->api->parts->life, api_deferred_answer,
+                      api_defer(request, make_stopped, evaluation));
 }
 
 /* The task NAME of the alloc ID, or false after refusing the request. */
@@ -226,7 +226,7 @@ static bool task_of_alloc(struct api_request *request, const struct machine_id *
                           const char *name, struct machine_id *ret_task)
 {
     if (strlen(name) >= SPEC_NAME_SIZE ||
-        core_task(daemon_core(request->api->daemon), id->text, name) == NULL) {
+        core_task(request->api->parts->core, id->text, name) == NULL) {
         api_refuse(request, 404, "Could not find task runner for task: %.100s", name);
         return false;
     }
@@ -247,9 +247,9 @@ void api_alloc_restart(struct api_request *request)
     bool all = name == NULL || name[0] == '\0';
     (void)text_copy(why.text, sizeof(why.text), "User requested restart"); /* it fits */
     if (all || task_of_alloc(request, &id, name, &task))
-        daemon_ask(request->api->daemon, all ? &id : &task,
-                   all ? (uint8_t)AE_RESTART : (uint8_t)TE_RESTART, &why, api_deferred_answer,
-                   api_defer(request, api_make_index, NULL));
+        life_ask(request->api->parts->life, all ? &id : &task,
+                 all ? (uint8_t)AE_RESTART : (uint8_t)TE_RESTART, &why, api_deferred_answer,
+                 api_defer(request, api_make_index, NULL));
     json_decref(body);
 }
 
@@ -274,7 +274,8 @@ static void signal_all(struct api_request *request, const struct machine_id *id,
     struct api_deferred *deferred = api_defer(request, api_make_index, NULL);
     deferred->waiting = count;
     for (size_t i = 0; i < count; i++)
-        daemon_ask(request->api->daemon, &tasks[i], TE_SIGNAL, why, api_deferred_answer, deferred);
+        life_ask(request->api->parts->life, &tasks[i], TE_SIGNAL, why, api_deferred_answer,
+                 deferred);
 }
 
 void api_alloc_signal(struct api_request *request)
@@ -294,8 +295,8 @@ void api_alloc_signal(struct api_request *request)
     else if (name == NULL || name[0] == '\0')
         signal_all(request, &id, alloc, &why);
     else if (task_of_alloc(request, &id, name, &task))
-        daemon_ask(request->api->daemon, &task, TE_SIGNAL, &why, api_deferred_answer,
-                   api_defer(request, api_make_index, NULL));
+        life_ask(request->api->parts->life, &task, TE_SIGNAL, &why, api_deferred_answer,
+                 api_defer(request, api_make_index, NULL));
     json_decref(body);
 }
 
@@ -311,14 +312,15 @@ void api_alloc_gc(struct api_request *request)
     if (alloc->machine.state < A_TERMINAL)
         api_refuse(request, 409, "The alloc has not ended: stop it first");
     else
-        daemon_ask(request->api->daemon, &id, AE_DESTROY, NULL, api_deferred_answer,
-                   api_defer(request, NULL, NULL));
+        life_ask(request->api->parts->life, &id, AE_DESTROY, NULL, api_deferred_answer,
+                 api_defer(request, NULL, NULL));
 }
 
 static void collect(struct api_request *request)
 {
-    alone_collect(daemon_alone(request->api->daemon));
-    daemon_after_commit(request->api->daemon, api_deferred_answer, api_defer(request, NULL, NULL));
+    alone_collect(request->api->parts->alone);
+    life_after_commit(request->api->parts->life, api_deferred_answer,
+                      api_defer(request, NULL, NULL));
 }
 
 void api_client_gc(struct api_request *request)
@@ -344,7 +346,7 @@ static bool read_usage(struct api *api, const char *alloc, const char *name,
     (void)text_copy(key.task, sizeof(key.task), name);                    /* come from fields */
     (void)text_copy(key.driver, sizeof(key.driver), task->define.driver); /* of these sizes */
     if (task->run_state != TASK_RUN_RUNNING ||
-        driver_stats(daemon_drivers(api->daemon), &key, &stats, NULL) != 0)
+        driver_stats(api->parts->drivers, &key, &stats, NULL) != 0)
         return false;
     *ret_usage = (struct api_usage){
         .stats = stats.usage,
@@ -357,7 +359,7 @@ static bool read_usage(struct api *api, const char *alloc, const char *name,
 void api_alloc_stats(struct api_request *request)
 {
     struct api *api = request->api;
-    uint32_t mhz = daemon_node(api->daemon)->facts.cpu_mhz;
+    uint32_t mhz = api->parts->node.facts.cpu_mhz;
     const char *only = http_query(request->exchange, "task");
     struct machine_id id;
     const struct alloc *alloc = api_alloc_of(request, request->argument, &id);
@@ -368,7 +370,7 @@ void api_alloc_stats(struct api_request *request)
     json_t *tasks = json_object();
     for (size_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
-        const struct task *task = core_task(daemon_core(api->daemon), id.text, member->name);
+        const struct task *task = core_task(api->parts->core, id.text, member->name);
 
         if (member->kind != MEMBER_TASK || task == NULL ||
             (only != NULL && only[0] != '\0' && !text_equal(only, member->name)) ||

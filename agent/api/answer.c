@@ -88,7 +88,7 @@ bool api_namespace_matches(const struct api_request *request, const char *namesp
 
 uint64_t api_index(const struct api *api)
 {
-    uint64_t index = daemon_index(api->daemon);
+    uint64_t index = life_index(api->parts->life);
 
     return index > 0 ? index : 1;
 }
@@ -155,7 +155,7 @@ void api_refuse_text(struct api_request *request, int status, const char *text)
 
 int api_status_of(const struct api *api, int code)
 {
-    if (daemon_degraded(api->daemon) != NULL && code != ERR_INVALID && code != ERR_GONE)
+    if (life_degraded(api->parts->life) != NULL && code != ERR_INVALID && code != ERR_GONE)
         return 503;
     switch ((enum err_code)code) {
     case ERR_GONE:

@@ -158,7 +158,7 @@ static bool is_own_name(const struct api *api, const char *authority)
         *end = '\0';
     return strcasecmp(host, "localhost") == 0 || inet_pton(AF_INET, host, &address) == 1 ||
            inet_pton(AF_INET6, host, &address) == 1 ||
-           strcasecmp(host, daemon_config(api->daemon)->name) == 0;
+           strcasecmp(host, api->parts->config->name) == 0;
 }
 
 /* True if the request comes from a web page that this agent has not served: it has served none.
@@ -170,7 +170,7 @@ static bool is_foreign(const struct api *api, const struct http_exchange *exchan
 
     if (origin != NULL)
         return true;
-    return text_starts_with(daemon_config(api->daemon)->bind_address, "127.") && host != NULL &&
+    return text_starts_with(api->parts->config->bind_address, "127.") && host != NULL &&
            !is_own_name(api, host);
 }
 
@@ -269,8 +269,8 @@ static bool park(struct api *api, struct http_exchange *exchange, api_handler *h
     api->parked = parked;
     api->parked_count++;
     http_on_close(exchange, on_parked_closed, parked);
-    io_timer_start(daemon_loop(api->daemon), &parked->timer, loop_now_ms() + wait_ms,
-                   on_parked_timeout, parked);
+    io_timer_start(api->parts->loop, &parked->timer, loop_now_ms() + wait_ms, on_parked_timeout,
+                   parked);
     return true;
 }
 
@@ -316,13 +316,13 @@ static void on_request(void *ctx, struct http_exchange *exchange)
 
 /* --- the door --- */
 
-int api_new(struct daemon *daemon, struct api **ret_api, struct err *err)
+int api_new(struct parts *parts, struct api **ret_api, struct err *err)
 {
-    const struct config *config = daemon_config(daemon);
+    const struct config *config = parts->config;
     struct api *api = calloc(1, sizeof(*api));
 
     check(api != NULL);
-    api->daemon = daemon;
+    api->parts = parts;
     api->started_unix_ns = loop_now_unix_ns();
     struct http_listen listen = {
         .address = config->bind_address,
@@ -332,7 +332,7 @@ int api_new(struct daemon *daemon, struct api **ret_api, struct err *err)
         .handle = on_request,
         .ctx = api,
     };
-    api->server = http_server_new(daemon_loop(daemon), &listen, err);
+    api->server = http_server_new(parts->loop, &listen, err);
     if (api->server == NULL) {
         free(api);
         return err != NULL && err->code != 0 ? err->code : ERR_IO;
@@ -340,7 +340,7 @@ int api_new(struct daemon *daemon, struct api **ret_api, struct err *err)
     bool v6 = strchr(config->bind_address, ':') != NULL;
     (void)text_format(api->address, sizeof(api->address), v6 ? "[%s]:%u" : "%s:%u",
                       config->bind_address, http_server_port(api->server)); /* it fits */
-    daemon_watch(daemon, on_changed, api);
+    life_watch(parts->life, on_changed, api);
     *ret_api = api;
     return 0;
 }
@@ -349,7 +349,7 @@ void api_free(struct api *api)
 {
     if (api == NULL)
         return;
-    daemon_unwatch(api->daemon, on_changed, api);
+    life_unwatch(api->parts->life, on_changed, api);
     api_monitors_close(api);
     http_server_free(api->server); /* closes what is parked and what streams */
     check(api->parked == NULL);

@@ -1,19 +1,19 @@
 /*
  * The HTTP API: Nomad's routes and JSON for what exists here.
  *
- * `nomad` 1.1.2 and `cairn` both speak to it.  It reads machines through daemon.h, never changes
+ * `nomad` 1.1.2 and `cairn` both speak to it.  It reads machines through the core, never changes
  * them itself, and answers a change only after the commit that made it durable.  Bounded: bodies,
  * connections, parked queries, streams; a slow reader is waited for, not buffered for.
  */
 #ifndef CAIRN_AGENT_API_API_H
 #define CAIRN_AGENT_API_API_H
 
-#include "agent/daemon.h"
+#include "agent/parts.h"
 
 struct api;
 
 /* Listens on bind_addr and ports.http of the daemon's configuration and answers from now on. */
-int api_new(struct daemon *daemon, struct api **ret_api, struct err *err);
+int api_new(struct parts *parts, struct api **ret_api, struct err *err);
 
 /* Closes all connections.  Not from a callback of the API; no answer of the daemon may come
  * afterwards. */

@@ -16,7 +16,7 @@ enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 4 };
 static json_t *format(struct api *api, const struct alone_evaluation *evaluation)
 {
     const struct alone_job *job =
-        alone_find(daemon_alone(api->daemon), evaluation->namespace, evaluation->job_id);
+        alone_find(api->parts->alone, evaluation->namespace, evaluation->job_id);
     const json_t *priority = job != NULL ? json_object_get(job->job, "Priority") : NULL;
 
     return api_format_evaluation(evaluation,
@@ -45,7 +45,7 @@ static void reply_list(struct api_request *request, const char *job)
     struct listing listing = {.request = request, .job = job};
 
     api_list_begin(&listing.list, request);
-    alone_each_evaluation(daemon_alone(request->api->daemon), list_evaluation, &listing);
+    alone_each_evaluation(request->api->parts->alone, list_evaluation, &listing);
     api_list_reply(&listing.list, request);
 }
 
@@ -63,7 +63,7 @@ static const struct alone_evaluation *find(struct api_request *request)
 {
     const struct alone_evaluation *evaluation =
         uuid_is_valid(request->argument)
-            ? alone_evaluation(daemon_alone(request->api->daemon), request->argument)
+            ? alone_evaluation(request->api->parts->alone, request->argument)
             : NULL;
 
     if (evaluation == NULL)
@@ -85,7 +85,7 @@ static bool keep_of_evaluation(void *ctx, const char *id, const struct alloc *al
     struct alloc_spec *spec;
     (void)alloc;
 
-    if (daemon_alloc_spec(request->api->daemon, id, &spec, NULL) != 0)
+    if (specs_read(request->api->parts->specs, id, &spec, NULL) != 0)
         return false;
     bool keep = text_equal(spec->eval_id, request->argument);
     alloc_spec_free(spec);
@@ -157,7 +157,7 @@ static bool match_evaluation(void *ctx, const struct alone_evaluation *evaluatio
 
 static void search_context(struct api *api, struct search *search, const char *context)
 {
-    struct alone *alone = daemon_alone(api->daemon);
+    struct alone *alone = api->parts->alone;
 
     search->context = context;
     check(json_object_set_new(search->matches, context, json_array()) == 0);
@@ -165,11 +165,11 @@ static void search_context(struct api *api, struct search *search, const char *c
     if (text_equal(context, "jobs"))
         alone_each(alone, match_job, search);
     else if (text_equal(context, "allocs"))
-        core_each(daemon_core(api->daemon), MACHINE_ALLOC, match_alloc, search);
+        core_each(api->parts->core, MACHINE_ALLOC, match_alloc, search);
     else if (text_equal(context, "evals"))
         alone_each_evaluation(alone, match_evaluation, search);
     else
-        match(search, daemon_node(api->daemon)->identity.id);
+        match(search, api->parts->node.identity.id);
 }
 
 void api_search(struct api_request *request)

@@ -25,7 +25,7 @@ static bool find_root(struct api_request *request, char root[API_ROOT_SIZE])
     if (alloc == NULL)
         return false;
     const char *task = alloc->assign.members_count > 0 ? alloc->assign.members[0].name : "task";
-    if (hooks_paths(daemon_hooks(request->api->daemon), id.text, task, &paths, &err) != 0) {
+    if (hooks_paths(request->api->parts->hooks, id.text, task, &paths, &err) != 0) {
         api_refuse_err(request, &err);
         return false;
     }
@@ -109,7 +109,7 @@ static void look_at(struct api_request *request, const char *otherwise,
     look->exchange = request->exchange;
     look->run = run;
     http_on_close(look->exchange, on_look_closed, look);
-    io_work_submit(daemon_loop(look->api->daemon), &look->work, run_look, look_done, look);
+    io_work_submit(look->api->parts->loop, &look->work, run_look, look_done, look);
 }
 
 void api_fs_list(struct api_request *request)
@@ -183,10 +183,9 @@ static bool has_log(struct api_request *request, const char *name, const char *t
         api_refuse(request, 400, "must provide log type (stdout/stderr)");
         return false;
     }
-    const struct task *task =
-        strlen(name) < SPEC_NAME_SIZE
-            ? core_task(daemon_core(request->api->daemon), request->argument, name)
-            : NULL;
+    const struct task *task = strlen(name) < SPEC_NAME_SIZE
+                                  ? core_task(request->api->parts->core, request->argument, name)
+                                  : NULL;
     if (task == NULL) {
         api_refuse(request, 400, "unknown task name \"%.100s\"", name);
         return false;

@@ -16,14 +16,14 @@
 
 static const char *status_of(struct api *api, const struct alone_job *job)
 {
-    return alone_job_status(daemon_alone(api->daemon), job);
+    return alone_job_status(api->parts->alone, job);
 }
 
 /* The job that the request names, or NULL after refusing the request. */
 static const struct alone_job *find_job(struct api_request *request)
 {
     const struct alone_job *job =
-        alone_find(daemon_alone(request->api->daemon), request->namespace, request->argument);
+        alone_find(request->api->parts->alone, request->namespace, request->argument);
 
     if (job == NULL)
         api_refuse(request, 404, "job not found");
@@ -83,7 +83,7 @@ static json_t *summary_of(struct api *api, const struct alone_job *job)
     struct count count = {.job = job, .groups = calloc(groups + 1, sizeof(*count.groups))};
 
     check(count.groups != NULL);
-    core_each(daemon_core(api->daemon), MACHINE_ALLOC, count_alloc, &count);
+    core_each(api->parts->core, MACHINE_ALLOC, count_alloc, &count);
     json_t *summary = api_format_summary(job, count.groups);
     free(count.groups);
     return summary;
@@ -113,7 +113,7 @@ void api_jobs_list(struct api_request *request)
     struct listing listing = {.request = request};
 
     api_list_begin(&listing.list, request);
-    alone_each(daemon_alone(request->api->daemon), list_job, &listing);
+    alone_each(request->api->parts->alone, list_job, &listing);
     api_list_reply(&listing.list, request);
 }
 
@@ -179,7 +179,7 @@ void api_job_plan(struct api_request *request)
 static json_t *make_registered(struct api *api, void *ctx)
 {
     const struct alone_evaluation *asked = ctx;
-    struct alone *alone = daemon_alone(api->daemon);
+    struct alone *alone = api->parts->alone;
     const struct alone_job *job = alone_find(alone, asked->namespace, asked->job_id);
     const struct alone_evaluation *now = alone_evaluation(alone, asked->id);
     json_int_t index = (json_int_t)(now != NULL ? now->index : api_index(api));
@@ -195,8 +195,8 @@ static void reply_evaluation(struct api_request *request, const struct alone_eva
 
     check(copy != NULL);
     *copy = *evaluation;
-    daemon_after_commit(request->api->daemon, api_deferred_answer,
-                        api_defer(request, make_registered, copy));
+    life_after_commit(request->api->parts->life, api_deferred_answer,
+                      api_defer(request, make_registered, copy));
 }
 
 /* True unless the request wants another job to be there than is. */
@@ -209,7 +209,7 @@ static bool index_is_expected(struct api_request *request, const json_t *body, c
     if (!json_is_true(json_object_get(body, "EnforceIndex")) || id == NULL)
         return true;
     const struct alone_job *old =
-        alone_find(daemon_alone(request->api->daemon),
+        alone_find(request->api->parts->alone,
                    namespace != NULL && namespace[0] != '\0' ? namespace : "default", id);
     if (old == NULL && expected == 0)
         return true;
@@ -262,7 +262,7 @@ static void register_job(struct api_request *request, json_t *body)
     if (!index_is_expected(request, body, job))
         return;
     json_t *problems = json_array();
-    if (alone_register(daemon_alone(request->api->daemon), job, &evaluation, problems, &err) != 0)
+    if (alone_register(request->api->parts->alone, job, &evaluation, problems, &err) != 0)
         refuse_problems(request, problems, &err);
     else
         reply_evaluation(request, &evaluation);
@@ -301,8 +301,8 @@ void api_job_delete(struct api_request *request)
 
     if (!api_query_bool(request, "purge", &purge))
         return;
-    if (alone_deregister(daemon_alone(request->api->daemon), request->namespace, request->argument,
-                         purge, &evaluation, &err) != 0)
+    if (alone_deregister(request->api->parts->alone, request->namespace, request->argument, purge,
+                         &evaluation, &err) != 0)
         api_refuse_err(request, &err);
     else
         reply_evaluation(request, &evaluation);

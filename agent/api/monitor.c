@@ -178,8 +178,8 @@ static void on_heartbeat(struct io_timer *timer)
 
     if (!monitor->full)
         (void)api_frame_write(monitor->exchange, &heartbeat); /* few bytes; `full` sees the rest */
-    io_timer_start(daemon_loop(monitor->api->daemon), timer, loop_now_ms() + HEARTBEAT_MS,
-                   on_heartbeat, monitor);
+    io_timer_start(monitor->api->parts->loop, timer, loop_now_ms() + HEARTBEAT_MS, on_heartbeat,
+                   monitor);
 }
 
 void api_agent_monitor(struct api_request *request)
@@ -215,7 +215,7 @@ void api_agent_monitor(struct api_request *request)
                       on_monitor_drain, monitor);
     listen_as_needed(api);
     if (!plain)
-        io_timer_start(daemon_loop(api->daemon), &monitor->heartbeat, loop_now_ms() + HEARTBEAT_MS,
+        io_timer_start(api->parts->loop, &monitor->heartbeat, loop_now_ms() + HEARTBEAT_MS,
                        on_heartbeat, monitor);
 }
 

@@ -13,11 +13,11 @@ enum { DRIVERS_MAX = 16 };
 /* Where other programs on the network reach this API. */
 static void advertise(struct api *api, char to[API_ADDRESS_SIZE])
 {
-    const char *bound = daemon_config(api->daemon)->bind_address;
+    const char *bound = api->parts->config->bind_address;
     const char *port = strrchr(api->address, ':');
 
     if (text_equal(bound, "0.0.0.0") || text_equal(bound, "::"))
-        (void)text_format(to, API_ADDRESS_SIZE, "%s%s", daemon_node(api->daemon)->facts.ip_address,
+        (void)text_format(to, API_ADDRESS_SIZE, "%s%s", api->parts->node.facts.ip_address,
                           port); /* it fits */
     else
         (void)text_copy(to, API_ADDRESS_SIZE, api->address); /* of that size */
@@ -27,13 +27,13 @@ static json_t *format(struct api *api, bool whole, bool resources)
 {
     struct driver_info drivers[DRIVERS_MAX];
     char address[API_ADDRESS_SIZE];
-    const char *degraded = daemon_degraded(api->daemon);
+    const char *degraded = life_degraded(api->parts->life);
     struct api_node_view view = {
-        .node = daemon_node(api->daemon),
+        .node = &api->parts->node,
         .http_address = address,
         .description = degraded != NULL ? degraded : "",
         .drivers = drivers,
-        .drivers_count = drivers_list(daemon_drivers(api->daemon), drivers, COUNT_OF(drivers)),
+        .drivers_count = drivers_list(api->parts->drivers, drivers, COUNT_OF(drivers)),
         .since_unix_ns = api->started_unix_ns,
         .index = 1,
     };
@@ -52,7 +52,7 @@ void api_nodes_list(struct api_request *request)
     if (!api_query_bool(request, "resources", &resources))
         return;
     list = json_array();
-    if (text_starts_with(daemon_node(request->api->daemon)->identity.id, request->prefix))
+    if (text_starts_with(request->api->parts->node.identity.id, request->prefix))
         check(json_array_append_new(list, format(request->api, false, resources)) == 0);
     api_reply(request, list);
 }
@@ -60,7 +60,7 @@ void api_nodes_list(struct api_request *request)
 /* True if the request is about this node; else it is refused. */
 static bool is_this_node(struct api_request *request, const char *id)
 {
-    if (text_equal(id, daemon_node(request->api->daemon)->identity.id))
+    if (text_equal(id, request->api->parts->node.identity.id))
         return true;
     api_refuse(request, 404, "node not found");
     return false;
@@ -89,14 +89,14 @@ void api_node_allocations(struct api_request *request)
 void api_client_stats(struct api_request *request)
 {
     struct api *api = request->api;
-    const struct node *node = daemon_node(api->daemon);
+    const struct node *node = &api->parts->node;
     const char *asked = http_query(request->exchange, "node_id"), *device = "";
     struct host_stats stats;
     struct err err = {0};
 
     if (asked != NULL && asked[0] != '\0' && !is_this_node(request, asked))
         return;
-    if (host_read_stats(daemon_config(api->daemon)->data_dir, &stats, &err) != 0) {
+    if (host_read_stats(api->parts->config->data_dir, &stats, &err) != 0) {
         api_refuse_err(request, &err);
         return;
     }

@@ -24,7 +24,7 @@ enum {
 };
 
 struct api {
-    struct daemon *daemon;
+    struct parts *parts;
     struct http_server *server;
     char address[API_ADDRESS_SIZE];
     int64_t started_unix_ns;
@@ -128,7 +128,7 @@ struct api_deferred {
 struct api_deferred *api_defer(struct api_request *request,
                                json_t *(*make)(struct api *api, void *ctx), void *ctx);
 
-/* A daemon_answer with a struct api_deferred as CTX: the last one answers the request. */
+/* A life_answer with a struct api_deferred as CTX: the last one answers the request. */
 void api_deferred_answer(void *ctx, int code, const struct err *err);
 
 /* Forgets those that still wait; nobody is there to be answered. */

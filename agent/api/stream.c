@@ -262,7 +262,7 @@ static void idle(struct stream *stream)
 
     if (!stream->what.plain && ++stream->looks % HEARTBEAT_LOOKS == 0)
         (void)api_frame_write(stream->exchange, &heartbeat); /* few bytes, seldom */
-    io_timer_start(daemon_loop(stream->api->daemon), &stream->timer, loop_now_ms() + LOOK_AGAIN_MS,
+    io_timer_start(stream->api->parts->loop, &stream->timer, loop_now_ms() + LOOK_AGAIN_MS,
                    on_look_again, stream);
 }
 
@@ -300,7 +300,7 @@ static void read_done(struct io_work *work)
 static void go_on(struct stream *stream)
 {
     stream->working = true;
-    io_work_submit(daemon_loop(stream->api->daemon), &stream->work, run_read, read_done, stream);
+    io_work_submit(stream->api->parts->loop, &stream->work, run_read, read_done, stream);
 }
 
 /* --- the door --- */

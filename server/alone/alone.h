@@ -8,15 +8,27 @@
 #ifndef CAIRN_SERVER_ALONE_ALONE_H
 #define CAIRN_SERVER_ALONE_ALONE_H
 
-#include "agent/daemon.h"
+#include "core/life.h"
+#include "server/assign.h"
 
 #include <jansson.h>
 
-struct alone *alone_new(struct daemon *daemon);
-void alone_free(struct alone *alone);
+struct alone;
 
-/* Reads the jobs of the journal, once its allocs are there; before the first turn. */
-int alone_load(struct alone *alone, struct err *err);
+struct alone_config {
+    struct life *life; /* borrowed; it tells what ends and when to tidy from now on */
+    struct say say;
+    void *ctx;
+    /* A fresh random UUID, of an alloc or an evaluation. */
+    void (*new_id)(void *ctx, char to[UUID_TEXT_SIZE]);
+    const char *datacenter; /* of this node; borrowed */
+    size_t allocs_kept;     /* ended ones; beyond them the oldest are destroyed */
+    struct assign_plans plans;
+};
+
+/* Before life_start, which then lets it read the jobs of the journal. */
+struct alone *alone_new(const struct alone_config *config);
+void alone_free(struct alone *alone);
 
 struct alone_evaluation {
     char id[UUID_TEXT_SIZE];
@@ -24,14 +36,14 @@ struct alone_evaluation {
     char namespace[SPEC_NAMESPACE_SIZE];
     char type[16];         /* of the job */
     char triggered_by[32]; /* job-register, job-deregister */
-    uint64_t index;        /* daemon_index of its commit */
+    uint64_t index;        /* life_index of its commit */
     int64_t create_unix_ns;
     uint32_t placed, stopped;
 };
 
 /* Registers JOB (Nomad API JSON, borrowed) or a new version of it: places what is missing, stops
  * what is not wanted any more.  On success the job and its allocs are posted and RET_EVALUATION
- * filled; they are durable when daemon_after_commit says so.  ERR_INVALID: PROBLEMS (may be NULL)
+ * filled; they are durable when life_after_commit says so.  ERR_INVALID: PROBLEMS (may be NULL)
  * gets one string for each thing that is wrong with the job. */
 int alone_register(struct alone *alone, const json_t *job, struct alone_evaluation *ret_evaluation,
                    json_t *problems, struct err *err);
@@ -46,13 +58,6 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
 
 /* Destroys every terminal alloc (system gc) and forgets dead jobs without allocs. */
 void alone_collect(struct alone *alone);
-
-/* An alloc has ended or gone: the next alone_tidy has something to look at. */
-void alone_alloc_ended(struct alone *alone);
-
-/* Once after each turn: destroys ended allocs over the configured bound, forgets jobs that were
- * purged and have no alloc left.  What it posts is work for the next turn. */
-void alone_tidy(struct alone *alone);
 
 struct alone_job {
     const char *namespace, *id;

@@ -4,8 +4,6 @@
  */
 #include "server/alone/part.h"
 
-#include "agent/perform.h"
-
 #include <stdlib.h>
 
 struct ended {
@@ -63,14 +61,14 @@ static bool forget_jobs(struct alone *alone, bool all_stopped)
         struct gathering gathering = {.alone = alone, .job = job};
         if (job->unsaved || !(purged || (all_stopped && job->public.stop)))
             continue;
-        core_each(daemon_core(alone->daemon), MACHINE_ALLOC, count_alloc, &gathering);
+        core_each(life_core(alone->config.life), MACHINE_ALLOC, count_alloc, &gathering);
         if (gathering.count > 0) {
             more = all_stopped;
             continue;
         }
-        core_spec(daemon_core(alone->daemon), job->key, NULL, 0);
+        core_spec(life_core(alone->config.life), job->key, NULL, 0);
         job_free(alone, job);
-        daemon_changed(alone->daemon);
+        life_changed(alone->config.life);
     }
     return more;
 }
@@ -79,12 +77,12 @@ static void collect(struct alone *alone, size_t kept)
 {
     struct ended_list list = {0};
 
-    core_each(daemon_core(alone->daemon), MACHINE_ALLOC, note_ended, &list);
+    core_each(life_core(alone->config.life), MACHINE_ALLOC, note_ended, &list);
     size_t excess = policy_collect(list.count, kept);
     if (excess > 0)
         qsort(list.items, list.count, sizeof(*list.items), by_age);
     for (size_t i = 0; i < excess; i++)
-        core_tell(daemon_core(alone->daemon), &list.items[i].id, AE_DESTROY, NULL);
+        core_tell(life_core(alone->config.life), &list.items[i].id, AE_DESTROY, NULL);
     free(list.items);
 }
 
@@ -94,16 +92,20 @@ void alone_collect(struct alone *alone)
     alone->forget_stopped = forget_jobs(alone, true);
 }
 
-void alone_alloc_ended(struct alone *alone)
+void alone_note_ended(void *ctx)
 {
+    struct alone *alone = ctx;
+
     alone->tidy_wanted = true; /* once for all that end in one turn */
 }
 
-void alone_tidy(struct alone *alone)
+void alone_tidy(void *ctx)
 {
+    struct alone *alone = ctx;
+
     if (!alone->tidy_wanted)
         return;
     alone->tidy_wanted = false;
-    collect(alone, daemon_config(alone->daemon)->gc_max_allocs);
+    collect(alone, alone->config.allocs_kept);
     alone->forget_stopped = forget_jobs(alone, alone->forget_stopped);
 }

@@ -1,8 +1,8 @@
 /*
  * Inside server/alone/ only: jobs, and what the parts of the control plane share.
  *
- * alone.c keeps jobs and evaluations and takes changes back whose commit has failed;
- * register.c is what callers ask for; place.c makes and stops allocs;
+ * alone.c makes it and keeps evaluations; jobs.c keeps jobs and takes changes back whose commit has
+ * failed; register.c is what callers ask for; place.c makes and stops allocs;
  * collect.c forgets what is over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
@@ -24,7 +24,7 @@ struct job {
 };
 
 struct alone {
-    struct daemon *daemon;
+    struct alone_config config;
     struct job *jobs;
     struct alone_evaluation *evaluations; /* ring */
     uint64_t evaluations_count;
@@ -32,7 +32,10 @@ struct alone {
     bool forget_stopped; /* system gc was asked for, and some job still has allocs */
 };
 
-/* --- jobs (alone.c) --- */
+/* --- jobs (jobs.c) --- */
+
+/* life_control of a struct alone: reads the jobs of the journal. */
+int alone_load_jobs(void *ctx, struct err *err);
 
 /* NULL: there is none. */
 struct job *job_find(const struct alone *alone, const char *namespace, const char *id);
@@ -47,9 +50,16 @@ void job_begin_change(struct alone *alone, struct job *job, json_t *json);
 
 /* --- evaluations (alone.c) --- */
 
-void alone_new_id(char to[UUID_TEXT_SIZE]);
-struct alone_evaluation evaluation_begin(const struct job *job, const char *why);
+struct alone_evaluation evaluation_begin(const struct alone *alone, const struct job *job,
+                                         const char *why);
 void evaluation_keep(struct alone *alone, struct alone_evaluation *evaluation);
+
+/* --- what is over (collect.c) --- */
+
+/* life_control of a struct alone.  After each turn in which something ended, ended allocs over the
+ * configured bound are destroyed and jobs forgotten that were purged and have no alloc left. */
+void alone_note_ended(void *ctx);
+void alone_tidy(void *ctx);
 
 /* --- allocs (place.c) --- */
 

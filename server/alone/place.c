@@ -12,64 +12,6 @@
 
 /* --- placing --- */
 
-static void define_task(struct alone *alone, const struct alloc_spec *spec,
-                        const struct task_spec *task)
-{
-    bool batch = text_equal(spec->job_type, "batch") || text_equal(spec->job_type, "sysbatch");
-    uint64_t kill_max_ms = daemon_config(alone->daemon)->max_kill_timeout_ms;
-    struct task_define define = {
-        .restart_interval_ms = task->restart.interval_ms,
-        .restart_delay_ms = task->restart.delay_ms,
-        .restart_attempts = task->restart.attempts,
-        .restart_mode_delay = task->restart.mode_delay,
-        .kill_timeout_ms =
-            task->kill_timeout_ms < kill_max_ms ? task->kill_timeout_ms : kill_max_ms,
-        .shutdown_delay_ms = task->shutdown_delay_ms,
-        .lifecycle = (uint8_t)task->lifecycle,
-        .sidecar = task->sidecar,
-        .leader = task->leader,
-        .may_start = 1,
-        .restart_on_success = policy_restarts_on_success(batch, task->lifecycle, task->sidecar),
-    };
-    struct machine_id id = machine_id_join(MACHINE_TASK, spec->id, task->name);
-
-    (void)text_copy(define.driver, sizeof(define.driver), task->driver);
-    (void)text_copy(define.kill_signal, sizeof(define.kill_signal), task->kill_signal);
-    hooks_plan_task(spec, task, &define);
-    core_tell(daemon_core(alone->daemon), &id, TE_DEFINE, &define);
-}
-
-static void assign_alloc(struct alone *alone, const struct alloc_spec *spec)
-{
-    struct alloc_assign *assign =
-        calloc(1, sizeof(*assign) + spec->tasks_count * sizeof(assign->members[0]));
-    struct machine_id id = machine_id_make(MACHINE_ALLOC, spec->id);
-
-    check(assign != NULL);
-    assign->create_unix_ns = spec->create_time_unix_ns;
-    assign->job_version = spec->job_version;
-    assign->shutdown_delay_ms = spec->group_shutdown_delay_ms;
-    assign->index = spec->index;
-    assign->may_start = 1;
-    assign->batch = text_equal(spec->job_type, "batch");
-    (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
-    (void)text_copy(assign->job_id, sizeof(assign->job_id), spec->job_id);
-    (void)text_copy(assign->group, sizeof(assign->group), spec->group);
-    for (size_t i = 0; i < spec->tasks_count; i++) {
-        struct alloc_member *member = &assign->members[assign->members_count++];
-        member->kind = MEMBER_TASK;
-        member->lifecycle = (uint8_t)spec->tasks[i].lifecycle;
-        member->sidecar = spec->tasks[i].sidecar;
-        member->leader = spec->tasks[i].leader;
-        (void)text_copy(member->name, sizeof(member->name), spec->tasks[i].name);
-    }
-    hooks_plan_alloc(spec, assign);
-    core_tell(daemon_core(alone->daemon), &id, AE_ASSIGN, assign);
-    free(assign);
-    for (size_t i = 0; i < spec->tasks_count; i++)
-        define_task(alone, spec, &spec->tasks[i]);
-}
-
 static int place(struct alone *alone, const struct job *job, const char *group, uint32_t index,
                  const char *eval_id, struct err *err)
 {
@@ -79,21 +21,22 @@ static int place(struct alone *alone, const struct job *job, const char *group, 
         .index = index,
         .alloc_id = alloc_id,
         .eval_id = eval_id,
-        .datacenter = daemon_config(alone->daemon)->datacenter,
-        .create_time_unix_ns = loop_now_unix_ns(),
+        .datacenter = alone->config.datacenter,
+        .create_time_unix_ns = life_unix_ns(alone->config.life),
     };
+    struct core *core = life_core(alone->config.life);
     struct alloc_spec *spec;
     size_t length;
 
-    alone_new_id(alloc_id);
+    alone->config.new_id(alone->config.ctx, alloc_id);
     int code = jobspec_alloc_json(job->json, &placement, &text, &length, err);
     if (code < 0)
         return code;
     code = jobspec_decode_alloc(text, length, &spec, err);
     if (code == 0) {
         (void)text_format(key, sizeof(key), "alloc/%s", alloc_id); /* fits */
-        core_spec(daemon_core(alone->daemon), key, text, length);
-        assign_alloc(alone, spec);
+        core_spec(core, key, text, length);
+        assign_alloc(core, &alone->config.plans, spec);
         alloc_spec_free(spec);
     }
     free(text);
@@ -138,7 +81,7 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
 
 void gathering_fill(struct gathering *gathering)
 {
-    core_each(daemon_core(gathering->alone->daemon), MACHINE_ALLOC, gather, gathering);
+    core_each(life_core(gathering->alone->config.life), MACHINE_ALLOC, gather, gathering);
 }
 
 void gathering_free(struct gathering *gathering)
@@ -153,9 +96,9 @@ void alone_order_stop(struct alone *alone, const struct machine_id *id, const ch
     struct request request = {.signal = ""};
 
     (void)text_copy(request.text, sizeof(request.text), why); /* fits */
-    core_tell(daemon_core(alone->daemon), id, AE_STOP, &request);
+    core_tell(life_core(alone->config.life), id, AE_STOP, &request);
     if (destroy)
-        core_tell(daemon_core(alone->daemon), id, AE_DESTROY, NULL);
+        core_tell(life_core(alone->config.life), id, AE_DESTROY, NULL);
 }
 
 static int place_missing(struct alone *alone, const struct job *job,

@@ -6,7 +6,6 @@
  */
 #include "server/alone/part.h"
 
-#include "io/log.h"
 #include "spec/job.h"
 
 #include <stdlib.h>
@@ -58,7 +57,8 @@ static int try_group(const json_t *job, const json_t *group, struct alloc_spec *
 }
 
 /* Asks each task's driver about its config block. */
-static int check_groups(const json_t *job, json_t *problems, struct err *err)
+static int check_groups(const struct alone *alone, const json_t *job, json_t *problems,
+                        struct err *err)
 {
     const json_t *group;
     size_t g, bad = 0;
@@ -74,7 +74,7 @@ static int check_groups(const json_t *job, json_t *problems, struct err *err)
             return code;
         for (size_t t = 0; t < spec->tasks_count; t++) {
             struct err wrong = {0};
-            if (driver_validate(&spec->tasks[t], &wrong) == 0)
+            if (alone->config.plans.validate(&spec->tasks[t], &wrong) == 0)
                 continue;
             (void)text_format(line, sizeof(line), "group \"%s\", task \"%s\": %s", spec->group,
                               spec->tasks[t].name, wrong.text);
@@ -89,7 +89,7 @@ static int check_groups(const json_t *job, json_t *problems, struct err *err)
 
 static void stamp(struct alone *alone, const struct job *job, json_t *json, bool changed)
 {
-    uint64_t index = core_figures(daemon_core(alone->daemon)).sequence + 1;
+    uint64_t index = core_figures(life_core(alone->config.life)).sequence + 1;
     bool is_new = job->json == NULL;
     uint64_t version = is_new ? 0 : job->public.version + (changed ? 1 : 0);
 
@@ -100,7 +100,7 @@ static void stamp(struct alone *alone, const struct job *job, json_t *json, bool
     (void)json_object_set_new(
         json, "JobModifyIndex",
         json_integer((json_int_t)(is_new || changed ? index : job->public.job_modify_index)));
-    (void)json_object_set_new(json, "SubmitTime", json_integer(loop_now_unix_ns()));
+    (void)json_object_set_new(json, "SubmitTime", json_integer(life_unix_ns(alone->config.life)));
     (void)json_object_set_new(json, "Stop", json_false());
 }
 
@@ -141,15 +141,15 @@ int alone_register(struct alone *alone, const json_t *request,
     json_t *json;
     int code = parse(request, &json, problems, err);
 
-    if (code == 0 && daemon_degraded(alone->daemon) != NULL) {
+    if (code == 0 && life_degraded(alone->config.life) != NULL) {
         json_decref(json);
         return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       daemon_degraded(alone->daemon));
+                       life_degraded(alone->config.life));
     }
     if (code == 0) {
         code = check_size(json_dumpb(json, NULL, 0, JSON_COMPACT), err);
         if (code == 0)
-            code = check_groups(json, problems, err);
+            code = check_groups(alone, json, problems, err);
         if (code < 0)
             json_decref(json);
     }
@@ -165,18 +165,18 @@ int alone_register(struct alone *alone, const json_t *request,
     stamp(alone, job, json, changed);
     struct gathering gathering = {alone, job, json, NULL, NULL, 0};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
-    core_propose(daemon_core(alone->daemon), true);
+    core_propose(life_core(alone->config.life), true);
     job_begin_change(alone, job, json);
-    *ret_evaluation = evaluation_begin(job, "job-register");
+    *ret_evaluation = evaluation_begin(alone, job, "job-register");
     code = alone_reconcile(alone, job, &gathering, ret_evaluation, err);
-    core_propose(daemon_core(alone->daemon), false);
+    core_propose(life_core(alone->config.life), false);
     gathering_free(&gathering);
     if (code < 0)
         return code;
     evaluation_keep(alone, ret_evaluation);
-    log_info("agent", "job registered job=%s version=%llu placed=%u stopped=%u", log_value(id),
-             (unsigned long long)job->public.version, ret_evaluation->placed,
-             ret_evaluation->stopped);
+    say(&alone->config.say, SAY_INFO, "server",
+        "job registered job=%s version=%llu placed=%u stopped=%u", text_value(id),
+        (unsigned long long)job->public.version, ret_evaluation->placed, ret_evaluation->stopped);
     return 0;
 }
 
@@ -187,14 +187,14 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
 
     if (job == NULL)
         return err_set(err, ERR_GONE, "job \"%s\" not found", job_id);
-    if (daemon_degraded(alone->daemon) != NULL)
+    if (life_degraded(alone->config.life) != NULL)
         return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       daemon_degraded(alone->daemon));
+                       life_degraded(alone->config.life));
 
     struct gathering gathering = {alone, job, NULL, NULL, NULL, 0};
     gathering_fill(&gathering);
-    *ret_evaluation = evaluation_begin(job, "job-deregister");
-    core_propose(daemon_core(alone->daemon), true);
+    *ret_evaluation = evaluation_begin(alone, job, "job-deregister");
+    core_propose(life_core(alone->config.life), true);
     for (size_t i = 0; i < gathering.count; i++) {
         if (!gathering.allocs[i].live && !purge)
             continue;
@@ -206,21 +206,21 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
     (void)json_object_set_new(json, "Stop", json_true());
     (void)json_object_set_new(
         json, "ModifyIndex",
-        json_integer((json_int_t)(core_figures(daemon_core(alone->daemon)).sequence + 1)));
+        json_integer((json_int_t)(core_figures(life_core(alone->config.life)).sequence + 1)));
     if (purge)
         (void)json_object_set_new(json, "cairnPurge", json_true());
     job_begin_change(alone, job, json);
-    core_propose(daemon_core(alone->daemon), false);
+    core_propose(life_core(alone->config.life), false);
     evaluation_keep(alone, ret_evaluation);
-    log_info("agent", "job stopped job=%s allocs=%u purge=%s", log_value(job_id),
-             ret_evaluation->stopped, purge ? "yes" : "no");
+    say(&alone->config.say, SAY_INFO, "server", "job stopped job=%s allocs=%u purge=%s",
+        text_value(job_id), ret_evaluation->stopped, purge ? "yes" : "no");
     return 0;
 }
 
 int alone_stop_alloc(struct alone *alone, const char *alloc,
                      struct alone_evaluation *ret_evaluation, struct err *err)
 {
-    const struct alloc *record = core_alloc(daemon_core(alone->daemon), alloc);
+    const struct alloc *record = core_alloc(life_core(alone->config.life), alloc);
 
     if (record == NULL)
         return err_set(err, ERR_GONE, "alloc not found");
@@ -230,15 +230,15 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
                        "the alloc's job \"%s\" is not known any more: stop it by "
                        "removing the alloc",
                        record->assign.job_id);
-    if (daemon_degraded(alone->daemon) != NULL)
+    if (life_degraded(alone->config.life) != NULL)
         return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       daemon_degraded(alone->daemon));
+                       life_degraded(alone->config.life));
 
     struct gathering gathering = {alone, job, job->json, NULL, NULL, 0};
     int code = 0;
     gathering_fill(&gathering);
-    *ret_evaluation = evaluation_begin(job, "alloc-stop");
-    core_propose(daemon_core(alone->daemon), true);
+    *ret_evaluation = evaluation_begin(alone, job, "alloc-stop");
+    core_propose(life_core(alone->config.life), true);
     for (size_t i = 0; i < gathering.count; i++) {
         if (!text_equal(gathering.ids[i].text, alloc))
             continue;
@@ -248,7 +248,7 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
     }
     if (!job->public.stop)
         code = alone_reconcile(alone, job, &gathering, ret_evaluation, err);
-    core_propose(daemon_core(alone->daemon), false);
+    core_propose(life_core(alone->config.life), false);
     gathering_free(&gathering);
     if (code == 0)
         evaluation_keep(alone, ret_evaluation);

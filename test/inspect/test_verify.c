@@ -322,7 +322,7 @@ static int commit_trimmed(void *ctx, const struct journal_batch *batch, struct e
 
     retention_extend(retention, &whole);
     int code = journal_commit(node->journal, &whole, err);
-    retention_settle(retention, code == 0);
+    retention_settle(retention);
     return code;
 }
 
@@ -342,7 +342,9 @@ static int make_trimmed(void **state)
     small_open(&node, inspecting->journal);
     core_free(node.core);
     node.core = core_new(&world);
-    retention = retention_new(node.journal);
+    struct store store = store_of_journal(node.journal);
+    struct say nobody = {0};
+    retention = retention_new(&store, &nobody);
     retention_limit(retention, 10);
     small_place(&node, 1, "web side", false);
     small_turns(&node);

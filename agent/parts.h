@@ -1,0 +1,31 @@
+/*
+ * The parts of a running node, made by daemon.c and handed at birth to whoever works with them.
+ *
+ * Nothing here is owned by who reads it; everything lives as long as the daemon.
+ */
+#ifndef CAIRN_AGENT_PARTS_H
+#define CAIRN_AGENT_PARTS_H
+
+#include "agent/config.h"
+#include "agent/node.h"
+#include "agent/specs.h"
+#include "core/life.h"
+#include "drivers/drivers.h"
+#include "hooks/hooks.h"
+#include "io/loop.h"
+#include "server/alone/alone.h"
+
+struct parts {
+    const struct config *config;
+    struct loop *loop;
+    struct journal *journal;
+    struct life *life;
+    struct core *core; /* of the life */
+    struct drivers *drivers;
+    struct hooks *hooks;
+    struct alone *alone;
+    struct specs *specs;
+    struct node node;
+};
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * The life of a node, once: what the daemon, the laboratory and the inspector all run.
+ *
+ *     load what the journal holds -> RESTORE -> turn, answers, turn, answers ...
+ *                                          \-> after the first turn: end what belongs to nobody
+ *
+ * A life owns the core, who waits for what, and the bounds of the log.  What differs is the world
+ * that is handed in: where things are written down (store.h), what time it is, who performs
+ * effects. A commit that fails is tried again after a second; until then requests are refused and
+ * payloads left alone (I-18).  Every answer to a caller is given after the commit that made it
+ * true, or says why it was refused (I-14).
+ */
+#ifndef CAIRN_CORE_LIFE_H
+#define CAIRN_CORE_LIFE_H
+
+#include "core/core.h"
+#include "core/say.h"
+#include "core/store.h"
+
+struct life;
+
+struct life_world {
+    void *ctx;
+    struct store store;
+    struct say say;
+    /* Node time, as fsm_now.ms, and the wall clock. */
+    uint64_t (*now)(void *ctx, int64_t *ret_unix_ns);
+    /* Random bits for the turn that begins. */
+    uint64_t (*random)(void *ctx);
+    /* life_turn wants to be called at this node time even if nothing is posted; 0: it does not.
+     * NULL: the caller looks at life_deadline_ms. */
+    void (*arm)(void *ctx, uint64_t at_ms);
+    /* Begins one effect; calls life_perform first, which sees to those that are the life's own. */
+    void (*perform)(void *ctx, const struct effect *effect);
+    /* A transition has been committed.  May be NULL. */
+    void (*trace)(void *ctx, const struct journal_event *event);
+    /* Begins to end whatever carries our mark and belongs to no machine (I-1), which ends with one
+     * life_swept. */
+    void (*sweep)(void *ctx);
+    /* As in struct world; NULL: what the store's specification of the alloc says. */
+    void (*known)(void *ctx, const char *alloc, struct alloc_assign *assign);
+    /* As in struct world; may be NULL. */
+    bool (*claim)(void *ctx, const char *alloc, const char *name, struct volume_define *ret_define);
+};
+
+/* Nothing is read before life_start. */
+struct life *life_new(const struct life_world *world);
+
+/* Whoever still waits is not told. */
+void life_free(struct life *life);
+
+/* Borrowed for its life. */
+struct core *life_core(struct life *life);
+
+/* --- who decides what runs --- */
+
+/* Told by the life; each member may be NULL. */
+struct life_control {
+    void *ctx;
+    /* Machines are loaded, nothing is restored yet. */
+    int (*load)(void *ctx, struct err *err);
+    /* A commit was made, or has failed with CODE and took all proposals with it. */
+    void (*settled)(void *ctx, int code);
+    /* An alloc has ended or gone. */
+    void (*alloc_ended)(void *ctx);
+    /* A turn is over; what is posted now is work for the next one. */
+    void (*tidy)(void *ctx);
+};
+
+/* Before life_start. */
+void life_control(struct life *life, const struct life_control *control);
+
+/* --- start --- */
+
+struct life_start {
+    uint64_t last_turn; /* of the journal */
+    bool authority;     /* the journal decides what should run: no server is asked first */
+    bool rebooted;
+};
+
+/* Loads every record as it was stored, puts what cannot be read into quarantine, and posts RESTORE
+ * to each machine, and what else damage makes necessary.  ERR_CORRUPT: some specification of an
+ * alloc without a record cannot be read; the others have been seen to. */
+int life_start(struct life *life, const struct life_start *how, struct err *err);
+
+/* Each stored specification whose key begins with PREFIX; as journal_each_spec. */
+int life_each_spec(const struct life *life, const char *prefix, journal_blob_cb *cb, void *ctx,
+                   struct err *err);
+
+/* --- turns --- */
+
+/* One turn if there is anything to do, then answers and whatever else follows a commit.  True:
+ * there is more to do at once. */
+bool life_turn(struct life *life);
+
+/* True if life_turn would step machines now. */
+bool life_has_work(struct life *life);
+
+/* Node time at which life_turn wants to be called though nothing is posted, 0: never. */
+uint64_t life_deadline_ms(const struct life *life);
+
+/* The sweep is over: DONE, or it has failed and is made again after a while. */
+void life_swept(struct life *life, bool done);
+
+/* Why the journal cannot be written at the moment, or NULL: the node is degraded (I-18). */
+const char *life_degraded(const struct life *life);
+
+/* --- time --- */
+
+uint64_t life_now_ms(const struct life *life);
+int64_t life_unix_ns(const struct life *life);
+
+/* --- effects that are the life's own --- */
+
+/* Performs EFFECT if it only tells somebody who waits here; false: it is for the world. */
+bool life_perform(struct life *life, const struct effect *effect);
+
+/* --- asking --- */
+
+/* CODE is 0, or ERR_* with ERR saying why.  Called once, after the commit. */
+typedef void life_answer(void *ctx, int code, const struct err *err);
+
+/* Asks one machine; EVENT is a request of its kind. */
+void life_ask(struct life *life, const struct machine_id *id, uint8_t event,
+              const struct request *request, life_answer *answer, void *ctx);
+
+/* Gives their answer to whoever waits under TOKEN (effect.reply); 0 is nobody. */
+void life_reply(struct life *life, uint64_t token, int code, const struct err *err);
+
+/* Calls ANSWER after the commit that makes durable what has been posted so far, or when that commit
+ * has failed and all of it was dropped.  Somebody waits: a commit that failed before is tried again
+ * at once. */
+void life_after_commit(struct life *life, life_answer *answer, void *ctx);
+
+/* --- watching --- */
+
+/* Something users see has changed. */
+void life_changed(struct life *life);
+
+/* The sequence of the last commit that changed something users see. */
+uint64_t life_index(const struct life *life);
+
+/* CB is called after each commit that changed something users see. */
+void life_watch(struct life *life, void (*cb)(void *ctx), void *ctx);
+void life_unwatch(struct life *life, void (*cb)(void *ctx), void *ctx);
+
+/* --- the end --- */
+
+/* The callers' end comes first: nobody who waits is told any more. */
+void life_forget_callers(struct life *life);
+
+#endif

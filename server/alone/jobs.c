@@ -1,0 +1,223 @@
+/*
+ * Jobs: as they are stored, and what becomes of a change.
+ *
+ * A registration writes the job, the specs of its new allocs, and the ASSIGN and DEFINE events of
+ * their machines in one commit: there is no moment at which a job is accepted and its allocs are
+ * not (I-14, I-15).  If that commit fails the job is what it was before.
+ */
+#include "server/alone/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void job_free(struct alone *alone, struct job *job)
+{
+    HASH_DEL(alone->jobs, job);
+    json_decref(job->json);
+    json_decref(job->before);
+    free(job);
+}
+
+/* --- as they are stored --- */
+
+struct job *job_find(const struct alone *alone, const char *namespace, const char *id)
+{
+    char key[JOURNAL_KEY_SIZE];
+    struct job *job;
+
+    if (!text_format(key, sizeof(key), "job/%s/%s", namespace, id))
+        return NULL;
+    HASH_FIND_STR(alone->jobs, key, job);
+    return job;
+}
+
+/* Lists of jobs are the same before and after a restart. */
+static int by_key(const struct job *a, const struct job *b)
+{
+    return strcmp(a->key, b->key);
+}
+
+struct job *job_add(struct alone *alone, const char *namespace, const char *id)
+{
+    struct job *job = calloc(1, sizeof(*job));
+
+    check(job != NULL);
+    (void)text_format(job->key, sizeof(job->key), "job/%s/%s", namespace, id); /* bounded names */
+    (void)text_copy(job->namespace, sizeof(job->namespace), namespace);
+    (void)text_copy(job->id, sizeof(job->id), id);
+    job->public.namespace = job->namespace;
+    job->public.id = job->id;
+    HASH_ADD_KEYPTR_INORDER(hh, alone->jobs, job->key, strlen(job->key), job, by_key);
+    return job;
+}
+
+uint64_t job_number(const json_t *object, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+static void set_json(struct job *job, json_t *json)
+{
+    json_decref(job->json);
+    job->json = json;
+    job->public.job = json;
+    job->public.version = job_number(json, "Version");
+    job->public.create_index = job_number(json, "CreateIndex");
+    job->public.modify_index = job_number(json, "ModifyIndex");
+    job->public.job_modify_index = job_number(json, "JobModifyIndex");
+    job->public.submit_unix_ns = (int64_t)job_number(json, "SubmitTime");
+    job->public.stop = json_is_true(json_object_get(json, "Stop"));
+}
+
+static void save(struct alone *alone, const struct job *job)
+{
+    char *text = json_dumps(job->json, JSON_COMPACT | JSON_SORT_KEYS);
+
+    check(text != NULL);
+    core_spec(life_core(alone->config.life), job->key, text, strlen(text));
+    free(text);
+}
+
+static bool load_job(void *ctx, const char *key, const void *bytes, size_t length)
+{
+    struct alone *alone = ctx;
+    json_t *json = json_loadb(bytes, length, 0, NULL);
+    const char *namespace = json_string_value(json_object_get(json, "Namespace"));
+    const char *id = json_string_value(json_object_get(json, "ID"));
+
+    if (namespace == NULL || id == NULL || strlen(id) >= SPEC_NAME_SIZE ||
+        strlen(namespace) >= SPEC_NAMESPACE_SIZE) {
+        say(&alone->config.say, SAY_ERROR, "server",
+            "a stored job cannot be read; its allocs go on key=%s", text_value(key));
+        json_decref(json);
+        return true;
+    }
+    set_json(job_add(alone, namespace, id), json);
+    return true;
+}
+
+/* Something must answer for allocs whose job was lost: a stopped job without groups, which can be
+ * purged with them, or registered again. */
+static bool adopt_job(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct alone *alone = ctx;
+    const struct alloc_assign *assign = &alloc_of(record)->assign;
+
+    (void)id;
+    if (assign->job_id[0] == '\0' || job_find(alone, assign->namespace, assign->job_id) != NULL)
+        return true;
+    say(&alone->config.say, SAY_ERROR, "server",
+        "a job is lost; its allocs go on until it is purged or registered job=%s",
+        text_value(assign->job_id));
+    json_t *json = json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:[], s:[]}", "ID", assign->job_id,
+                             "Name", assign->job_id, "Namespace", assign->namespace, "Type",
+                             assign->batch ? "batch" : "service", "Stop", 1, "Version",
+                             (json_int_t)assign->job_version, "Datacenters", "TaskGroups");
+    check(json != NULL);
+    struct job *job = job_add(alone, assign->namespace, assign->job_id);
+    set_json(job, json);
+    save(alone, job);
+    return true;
+}
+
+int alone_load_jobs(void *ctx, struct err *err)
+{
+    struct alone *alone = ctx;
+    int code = life_each_spec(alone->config.life, "job/", load_job, alone, err);
+
+    if (code == 0)
+        core_each(life_core(alone->config.life), MACHINE_ALLOC, adopt_job, alone);
+    return code;
+}
+
+/* --- commits --- */
+
+static void forget_undo(struct job *job)
+{
+    json_decref(job->before);
+    job->before = NULL;
+    job->unsaved = false;
+}
+
+static void saved(void *ctx, int code, const struct err *err)
+{
+    struct alone *alone = ctx;
+    struct job *job, *next;
+
+    (void)err; /* the caller of the registration gets it too */
+    HASH_ITER(hh, alone->jobs, job, next)
+    {
+        if (!job->unsaved)
+            continue;
+        if (code == 0) {
+            forget_undo(job);
+        } else if (job->before == NULL) {
+            job_free(alone, job);
+        } else {
+            set_json(job, json_incref(job->before));
+            forget_undo(job);
+        }
+    }
+    alone->tidy_wanted = true;
+}
+
+void job_begin_change(struct alone *alone, struct job *job, json_t *json)
+{
+    if (!job->unsaved) {
+        job->before = job->json == NULL ? NULL : json_incref(job->json);
+        job->unsaved = true;
+    }
+    set_json(job, json);
+    save(alone, job);
+    life_after_commit(alone->config.life, saved, alone);
+    life_changed(alone->config.life);
+}
+
+/* --- looking --- */
+
+const struct alone_job *alone_find(const struct alone *alone, const char *namespace,
+                                   const char *job_id)
+{
+    const struct job *job = job_find(alone, namespace, job_id);
+
+    return job == NULL ? NULL : &job->public;
+}
+
+void alone_each(const struct alone *alone, alone_each_cb *cb, void *ctx)
+{
+    const struct job *next;
+
+    for (const struct job *job = alone->jobs; job != NULL; job = next) {
+        next = job->hh.next;
+        if (!cb(ctx, &job->public))
+            return;
+    }
+}
+
+struct counting {
+    const struct alone_job *job;
+    size_t live, pending;
+};
+
+static bool count_live(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct counting *counting = ctx;
+    const struct alloc *alloc = alloc_of(record);
+
+    (void)id;
+    if (!text_equal(alloc->assign.job_id, counting->job->id) ||
+        !text_equal(alloc->assign.namespace, counting->job->namespace))
+        return true;
+    bool live = alloc->client_status == CLIENT_PENDING || alloc->client_status == CLIENT_RUNNING;
+    counting->live += live;
+    counting->pending += alloc->client_status == CLIENT_PENDING;
+    return true;
+}
+
+const char *alone_job_status(const struct alone *alone, const struct alone_job *job)
+{
+    struct counting counting = {.job = job};
+
+    core_each(life_core(alone->config.life), MACHINE_ALLOC, count_live, &counting);
+    return job_status_name(policy_job_status(job->stop, counting.live, counting.pending));
+}

@@ -1,0 +1,64 @@
+#include "server/assign.h"
+
+#include "fsm/policy.h"
+
+#include <stdlib.h>
+
+static void define_task(struct core *core, const struct assign_plans *plans,
+                        const struct alloc_spec *spec, const struct task_spec *task)
+{
+    bool batch = text_equal(spec->job_type, "batch") || text_equal(spec->job_type, "sysbatch");
+    uint64_t kill_max_ms = plans->kill_timeout_max_ms;
+    struct task_define define = {
+        .restart_interval_ms = task->restart.interval_ms,
+        .restart_delay_ms = task->restart.delay_ms,
+        .restart_attempts = task->restart.attempts,
+        .restart_mode_delay = task->restart.mode_delay,
+        .kill_timeout_ms =
+            task->kill_timeout_ms < kill_max_ms ? task->kill_timeout_ms : kill_max_ms,
+        .shutdown_delay_ms = task->shutdown_delay_ms,
+        .lifecycle = (uint8_t)task->lifecycle,
+        .sidecar = task->sidecar,
+        .leader = task->leader,
+        .may_start = 1,
+        .restart_on_success = policy_restarts_on_success(batch, task->lifecycle, task->sidecar),
+    };
+    struct machine_id id = machine_id_join(MACHINE_TASK, spec->id, task->name);
+
+    (void)text_copy(define.driver, sizeof(define.driver), task->driver);
+    (void)text_copy(define.kill_signal, sizeof(define.kill_signal), task->kill_signal);
+    plans->task(spec, task, &define);
+    core_tell(core, &id, TE_DEFINE, &define);
+}
+
+void assign_alloc(struct core *core, const struct assign_plans *plans,
+                  const struct alloc_spec *spec)
+{
+    struct alloc_assign *assign =
+        calloc(1, sizeof(*assign) + spec->tasks_count * sizeof(assign->members[0]));
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, spec->id);
+
+    check(assign != NULL);
+    assign->create_unix_ns = spec->create_time_unix_ns;
+    assign->job_version = spec->job_version;
+    assign->shutdown_delay_ms = spec->group_shutdown_delay_ms;
+    assign->index = spec->index;
+    assign->may_start = 1;
+    assign->batch = text_equal(spec->job_type, "batch");
+    (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
+    (void)text_copy(assign->job_id, sizeof(assign->job_id), spec->job_id);
+    (void)text_copy(assign->group, sizeof(assign->group), spec->group);
+    for (size_t i = 0; i < spec->tasks_count; i++) {
+        struct alloc_member *member = &assign->members[assign->members_count++];
+        member->kind = MEMBER_TASK;
+        member->lifecycle = (uint8_t)spec->tasks[i].lifecycle;
+        member->sidecar = spec->tasks[i].sidecar;
+        member->leader = spec->tasks[i].leader;
+        (void)text_copy(member->name, sizeof(member->name), spec->tasks[i].name);
+    }
+    plans->alloc(spec, assign);
+    core_tell(core, &id, AE_ASSIGN, assign);
+    free(assign);
+    for (size_t i = 0; i < spec->tasks_count; i++)
+        define_task(core, plans, spec, &spec->tasks[i]);
+}

@@ -1,0 +1,25 @@
+/*
+ * What every alloc goes through on its way into the core, whoever decided that it should run.
+ */
+#ifndef CAIRN_SERVER_ASSIGN_H
+#define CAIRN_SERVER_ASSIGN_H
+
+#include "core/core.h"
+#include "spec/spec.h"
+
+/* What other rooms make of an alloc before it is known to the machines; each called once for each
+ * alloc or task, with nothing to be kept. */
+struct assign_plans {
+    uint64_t kill_timeout_max_ms; /* longer ones are cut */
+    void (*alloc)(const struct alloc_spec *alloc, struct alloc_assign *assign);
+    void (*task)(const struct alloc_spec *alloc, const struct task_spec *task,
+                 struct task_define *define);
+    /* ERR_INVALID: its driver cannot run TASK, ERR says why. */
+    int (*validate)(const struct task_spec *task, struct err *err);
+};
+
+/* Posts ASSIGN to the alloc of SPEC and DEFINE to each of its tasks. */
+void assign_alloc(struct core *core, const struct assign_plans *plans,
+                  const struct alloc_spec *spec);
+
+#endif
