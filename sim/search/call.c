@@ -8,8 +8,6 @@
  */
 #include "sim/search/search.h"
 
-#include <string.h>
-
 #define BIT(effect) (1u << (effect))
 #define NODE_CALLS (BIT(VX_STAGE) | BIT(VX_PUBLISH) | BIT(VX_UNPUBLISH) | BIT(VX_UNSTAGE))
 #define RPC_CALLS (BIT(VX_CLAIM) | BIT(VX_UNCLAIM))

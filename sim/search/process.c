@@ -7,8 +7,6 @@
  */
 #include "sim/search/search.h"
 
-#include <string.h>
-
 enum { SIGKILL_NUMBER = 9, SIGNAL_BASE = 128 };
 
 /* --- attempts --- */

@@ -6,7 +6,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { REPLY_TOKEN = 1, TRIES_EXHAUSTED = 1000 };
 
