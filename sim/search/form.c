@@ -5,7 +5,7 @@
  * more is left out (reduce.c), and what matters by comparison only is ranked (tickets,
  * generations).  What is loaded is a record as any other, valid in itself.
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 #include <stdlib.h>
 #include <string.h>

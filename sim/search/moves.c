@@ -5,7 +5,7 @@
  * takes them (or by the next move, where events may come together).  Faults are paid for from what
  * is left of the bounds.
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 static const struct {
     const char *about;

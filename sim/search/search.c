@@ -9,7 +9,7 @@
  * Then the graph is walked backward: from each state a rest must be reachable by moves that heal,
  * with no fault and no new order (I-9).
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 #include <stdlib.h>
 #include <string.h>

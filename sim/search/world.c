@@ -2,50 +2,12 @@
  * What happens when a move is made: the seam under the core, the daemon's life and death, and who
  * asks for what.
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
 enum { REPLY_TOKEN = 1, TRIES_EXHAUSTED = 1000 };
-
-/* --- looking --- */
-
-unsigned search_who(const struct search *search, const struct machine_id *id)
-{
-    unsigned who = 0;
-
-    while (!machine_id_equal(&search->ids[who], id)) {
-        who++;
-        check(who < WHO_COUNT);
-    }
-    return who;
-}
-
-/* There are few: to look at each is quicker than to hash an id. */
-struct slot *search_slot(const struct search *search, unsigned who)
-{
-    struct slot *slot = search->core->machines;
-
-    while (slot != NULL && !machine_id_equal(&slot->id, &search->ids[who]))
-        slot = slot->hh.next;
-    return slot;
-}
-
-const struct machine *search_record(const struct search *search, unsigned who)
-{
-    const struct slot *slot = search_slot(search, who);
-
-    return slot == NULL ? NULL : slot->record;
-}
-
-struct lane *search_lane(const struct search *search, unsigned who, enum fsm_lane number)
-{
-    static struct lane idle;
-    struct slot *slot = search_slot(search, who);
-
-    return slot == NULL ? &idle : &slot->lanes[number];
-}
 
 void search_say(struct search *search, const char *format, ...)
 {

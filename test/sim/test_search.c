@@ -12,7 +12,7 @@
 
 #include "fsm/task_rules.h"
 #include "fsm/volume_rules.h"
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 #include <stdio.h>
 #include <stdlib.h>
