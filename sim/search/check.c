@@ -263,7 +263,7 @@ void search_check_effect(struct search *search, const struct effect *effect, uns
     bool final = (search->finals >> who & 1u) != 0;
 
     /* Outside of a turn it is what waited for its lane, and the core holds nothing else. */
-    if (search->core->in_turn &&
+    if (search->in_turn &&
         (!search->committed || (!final && effect->record->revision != search->revisions[who])))
         VIOLATE(16, "%s performs %s before it is durable", effect->id.text,
                 effect_name(effect->id.kind, effect->kind));

@@ -19,29 +19,41 @@ unsigned search_who(const struct search *search, const struct machine_id *id)
     return who;
 }
 
-/* There are few: to look at each is quicker than to hash an id. */
-struct slot *search_slot(const struct search *search, unsigned who)
+void search_see(struct search *search)
 {
-    struct slot *slot = search->core->machines;
+    core_save(search->core, &search->seen);
+}
 
-    while (slot != NULL && !machine_id_equal(&slot->id, &search->ids[who]))
-        slot = slot->hh.next;
-    return slot;
+void search_put(struct search *search)
+{
+    core_put(search->core, &search->seen);
+    search_see(search);
+}
+
+/* There are few: to look at each is quicker than to hash an id. */
+struct core_machine *search_machine(const struct search *search, unsigned who)
+{
+    for (size_t i = 0; i < search->seen.machines.count; i++) {
+        struct core_machine *machine = &search->seen.machines.items[i];
+        if (machine_id_equal(&machine->id, &search->ids[who]))
+            return machine;
+    }
+    return NULL;
 }
 
 const struct machine *search_record(const struct search *search, unsigned who)
 {
-    const struct slot *slot = search_slot(search, who);
+    const struct core_machine *machine = search_machine(search, who);
 
-    return slot == NULL ? NULL : slot->record;
+    return machine == NULL ? NULL : machine->record;
 }
 
-struct lane *search_lane(const struct search *search, unsigned who, enum fsm_lane number)
+const struct lane *search_lane(const struct search *search, unsigned who, enum fsm_lane number)
 {
-    static struct lane idle;
-    struct slot *slot = search_slot(search, who);
+    static const struct lane idle;
+    const struct core_machine *machine = search_machine(search, who);
 
-    return slot == NULL ? &idle : &slot->lanes[number];
+    return machine == NULL ? &idle : &machine->lanes[number];
 }
 
 /* --- the world --- */

@@ -15,7 +15,7 @@
 #ifndef CAIRN_SIM_SEARCH_PART_H
 #define CAIRN_SIM_SEARCH_PART_H
 
-#include "core/machines.h"
+#include "core/snapshot.h"
 #include "sim/sim.h"
 
 #include <setjmp.h>
@@ -201,9 +201,11 @@ struct search_shelf {
 struct search {
     struct sim_search *asked;
     struct core *core;
+    struct core_snapshot seen; /* of the core; its records are borrowed until something happens */
     struct search_world world;
     struct machine_id ids[WHO_COUNT];
     struct search_shelf shelves[PART_COUNT];
+    struct search_draft *draft; /* while a form is made, or made use of */
 
     fsm_print *print; /* while a trace is told */
     void *print_ctx;
@@ -211,6 +213,7 @@ struct search {
     /* The step under way. */
     jmp_buf failed;
     bool lose;                                 /* the commit fails */
+    bool in_turn;                              /* of the core */
     bool committed;                            /* since then only effects are performed */
     uint64_t revisions[WHO_COUNT];             /* as committed */
     uint32_t finals;                           /* who has come to its end: a bit each */
@@ -227,9 +230,13 @@ void search_free(struct search *search);
 /* --- find.c: looking, and what is found wrong --- */
 
 unsigned search_who(const struct search *search, const struct machine_id *id);
-struct slot *search_slot(const struct search *search, unsigned who);
-const struct machine *search_record(const struct search *search, unsigned who);
-struct lane *search_lane(const struct search *search, unsigned who, enum fsm_lane lane);
+/* Looks at the core anew.  What follows is as it was seen last. */
+void search_see(struct search *search);
+struct core_machine *search_machine(const struct search *search, unsigned who); /* or NULL */
+const struct machine *search_record(const struct search *search, unsigned who); /* or NULL */
+const struct lane *search_lane(const struct search *search, unsigned who, enum fsm_lane lane);
+/* What was seen has been changed: the core is to be so. */
+void search_put(struct search *search);
 struct search_attempt *search_attempt(struct search *search, unsigned task, uint32_t generation);
 /* Anything of it is left, dead or alive. */
 bool search_exists(const struct search_attempt *attempt);
@@ -324,5 +331,6 @@ void search_reduce(struct machine *const *records, struct search_world *world,
 struct search_form search_form(struct search *search);
 void search_load(struct search *search, const struct search_form *form);
 void search_shelf_free(struct search_shelf *shelf);
+struct search_draft *search_draft_new(void);
 
 #endif
