@@ -1,23 +1,10 @@
-/* The core's own structures.  Private to turn.c, lanes.c, restore.c and machines.c, and to
- * sim/search/form.c, which takes the core's whole state out and puts it back. */
+/* The core's own structures.  Private to turn.c, lanes.c, restore.c, machines.c and snapshot.c. */
 #ifndef CAIRN_CORE_MACHINES_H
 #define CAIRN_CORE_MACHINES_H
 
-#include "core/core.h"
+#include "core/snapshot.h"
 
 #include <uthash.h>
-
-/* What runs on one lane of one machine, and what waits behind it.  Lives only in memory: after a
- * restart RESTORE rows issue again what has to be. */
-struct lane {
-    uint32_t ticket; /* of the newest issue of the work under way */
-    uint32_t generation;
-    uint32_t next_ticket;
-    uint8_t effect;      /* under way, 0: none */
-    uint8_t phase, hook; /* of a hook */
-    uint8_t next_effect; /* waiting, 0: none */
-    bool orphaned;       /* its machine has gone: the end of the work is told to nobody */
-};
 
 /* Stays, without a record, while work of a machine that has gone is under way: one that is made
  * again under the same id must not meet it. */

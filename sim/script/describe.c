@@ -3,7 +3,6 @@
 #include "sim/script/words.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { SIM_TASKS_LOOSE = 256 }; /* with more, a turn for each thing that happens takes too long */
 
@@ -93,23 +92,4 @@ struct sim_script sim_start_script(const struct sim_start *start, enum sim_away 
     script.away = (uint8_t)away;
     script.batching = start->tasks_count > SIM_TASKS_LOOSE;
     return script;
-}
-
-const struct machine_id *sim_start_id(const struct sim_start *start, const struct sim_whom *whom)
-{
-    size_t member = (size_t)whom->member;
-
-    switch ((enum machine_kind)whom->kind) {
-    case MACHINE_PLUGIN:
-        return &start->plugins[member].id;
-    case MACHINE_ALLOC:
-        return &start->allocs[(size_t)whom->alloc].id;
-    case MACHINE_TASK:
-        return &start->tasks[start->allocs[(size_t)whom->alloc].tasks + member].id;
-    case MACHINE_VOLUME:
-        return &start->claims[start->allocs[(size_t)whom->alloc].claims + member].id;
-    case MACHINE_KIND_COUNT:
-        break;
-    }
-    unreachable("a machine that is not in the journal");
 }

@@ -2,7 +2,7 @@
  * What a simulated world is made of and what happens in it, as plain values.
  *
  * A script is all a run depends on: equal scripts give equal runs, down to the trace's hash.  It
- * comes from a seed (draw.c), from a story or a file (text, script.c), or from shrinking
+ * comes from a seed (draw.c), from a story or a file (text, read.c), or from shrinking
  * another script.  Its text form is read and printed here, so that whatever failed once can be
  * kept as a story:
  *

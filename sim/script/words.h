@@ -1,4 +1,4 @@
-/* The words of the text form, shared by its reader (read.c) and its printer (script.c). */
+/* The words of the text form, shared by its reader (read.c) and its printer (print.c). */
 #ifndef CAIRN_SIM_SCRIPT_WORDS_H
 #define CAIRN_SIM_SCRIPT_WORDS_H
 

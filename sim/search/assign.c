@@ -1,5 +1,5 @@
 /* What the control plane of the search posts: one alloc with two tasks and a volume, one plugin. */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 #include "fsm/policy.h"
 

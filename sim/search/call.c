@@ -6,23 +6,13 @@
  * publish wants a staged volume, a call that goes on in spite of its caller's end makes others
  * wait.
  */
-#include "sim/search/search.h"
-
-#include <string.h>
+#include "sim/search/part.h"
 
 #define BIT(effect) (1u << (effect))
 #define NODE_CALLS (BIT(VX_STAGE) | BIT(VX_PUBLISH) | BIT(VX_UNPUBLISH) | BIT(VX_UNSTAGE))
 #define RPC_CALLS (BIT(VX_CLAIM) | BIT(VX_UNCLAIM))
 
 _Static_assert((int)VX_UNSTAGE < 8, "calls of a volume fit a mask");
-
-struct failure search_failure(int code, bool recoverable, const char *text)
-{
-    struct failure failure = {.code = code, .recoverable = recoverable};
-
-    (void)text_copy(failure.text, sizeof(failure.text), text); /* constants that fit */
-    return failure;
-}
 
 /* --- what a call does --- */
 

@@ -6,27 +6,9 @@
  * (I-36, I-38), what only an adapter does (I-4, I-6) and what takes more than one alloc is left to
  * the seeded worlds.
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-
-void search_violate(struct search *search, enum sim_outcome outcome, unsigned invariant,
-                    const char *format, ...)
-{
-    char text[SIM_VIOLATION_SIZE - 16];
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(text, sizeof(text), format, arguments); /* cut if too long */
-    va_end(arguments);
-    search->asked->outcome = outcome;
-    search->asked->invariant = (uint8_t)invariant;
-    (void)text_format(search->asked->text, sizeof(search->asked->text), "I-%u: %s", invariant,
-                      text);
-    longjmp(search->failed, 1);
-}
 
 #define VIOLATE(invariant, ...) search_violate(search, SIM_SAFETY, invariant, __VA_ARGS__)
 
@@ -281,7 +263,7 @@ void search_check_effect(struct search *search, const struct effect *effect, uns
     bool final = (search->finals >> who & 1u) != 0;
 
     /* Outside of a turn it is what waited for its lane, and the core holds nothing else. */
-    if (search->core->in_turn &&
+    if (search->in_turn &&
         (!search->committed || (!final && effect->record->revision != search->revisions[who])))
         VIOLATE(16, "%s performs %s before it is durable", effect->id.text,
                 effect_name(effect->id.kind, effect->kind));

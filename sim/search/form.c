@@ -5,7 +5,9 @@
  * more is left out (reduce.c), and what matters by comparison only is ranked (tickets,
  * generations).  What is loaded is a record as any other, valid in itself.
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
+
+#include "base/list.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +99,7 @@ void search_shelf_free(struct search_shelf *shelf)
 
 /* --- a state, while its form is made --- */
 
+/* An event that waits. */
 struct posted {
     uint8_t who, kind, lane, proposal;
     uint32_t ticket, generation, reply, size; /* the payload's bytes follow */
@@ -115,7 +118,8 @@ enum {
     NUMBERS_MAX = 2 * LANE_COUNT + POSTED_MAX + LANE_COUNT + SEARCH_ATTEMPTS + 2,
 };
 
-struct draft {
+/* A state outside of the core, as it is taken out or put back. */
+struct search_draft {
     unsigned char records[WHO_COUNT][RECORD_ROOM] __attribute__((aligned(16)));
     uint32_t sizes[WHO_COUNT]; /* 0: there is none */
     struct busy_lane lanes[LANES_MAX];
@@ -125,7 +129,13 @@ struct draft {
     struct search_world world;
 };
 
-static struct machine *draft_record(struct draft *draft, unsigned who)
+/* Payloads begin where any of their fields may. */
+static uint32_t padded(uint32_t size)
+{
+    return (size + 15u) & ~15u;
+}
+
+static struct machine *draft_record(struct search_draft *draft, unsigned who)
 {
     return draft->sizes[who] == 0 ? NULL : (struct machine *)(void *)draft->records[who];
 }
@@ -165,16 +175,15 @@ static uint32_t rank(struct numbers *numbers)
     return highest;
 }
 
-static struct posted *posted_next(struct draft *draft, struct posted *posted)
+static struct posted *posted_next(struct search_draft *draft, struct posted *posted)
 {
-    unsigned char *at = posted == NULL
-                            ? draft->queue
-                            : (unsigned char *)(posted + 1) + ((posted->size + 15u) & ~15u);
+    unsigned char *at =
+        posted == NULL ? draft->queue : (unsigned char *)(posted + 1) + padded(posted->size);
 
     return at >= draft->queue + draft->queue_bytes ? NULL : (struct posted *)(void *)at;
 }
 
-static void rank_tickets(struct draft *draft, unsigned who)
+static void rank_tickets(struct search_draft *draft, unsigned who)
 {
     struct machine *record = draft_record(draft, who);
     struct numbers tickets = {.count = 0};
@@ -197,7 +206,7 @@ static void rank_tickets(struct draft *draft, unsigned who)
         record->tickets = highest;
 }
 
-static void rank_generations(struct draft *draft, unsigned who)
+static void rank_generations(struct search_draft *draft, unsigned who)
 {
     struct machine *record = draft_record(draft, who);
     struct numbers generations = {.count = 0};
@@ -224,22 +233,17 @@ static void rank_generations(struct draft *draft, unsigned who)
 
 /* --- taking out --- */
 
-static void draft_machine(struct search *search, struct draft *draft, unsigned who)
+static void draft_machine(struct search_draft *draft, const struct core_machine *machine,
+                          unsigned who)
 {
-    const struct slot *slot = search_slot(search, who);
-
-    draft->sizes[who] = 0;
-    if (slot == NULL)
-        return;
-    check(slot->pending == NULL);
-    if (slot->record != NULL) {
-        uint32_t size = fsm_record_size(slot->record);
+    if (machine->record != NULL) {
+        uint32_t size = fsm_record_size(machine->record);
         check(size <= RECORD_ROOM);
-        memcpy(draft->records[who], slot->record, size);
+        memcpy(draft->records[who], machine->record, size);
         draft->sizes[who] = size;
     }
     for (uint8_t number = 0; number < LANE_COUNT; number++) {
-        const struct lane *lane = &slot->lanes[number];
+        const struct lane *lane = &machine->lanes[number];
         if (lane->effect == 0)
             continue;
         bool hook = number == LANE_HOOK;
@@ -258,33 +262,47 @@ static void draft_machine(struct search *search, struct draft *draft, unsigned w
     }
 }
 
-static void draft_queue(struct search *search, struct draft *draft)
+static void draft_event(struct search_draft *draft, const struct core_event *from, unsigned who)
 {
-    const struct queue *queue = &search->core->queue;
+    const struct fsm_event *event = &from->event;
+    const struct fsm_def *def = fsm_definition((enum machine_kind)from->id.kind);
+    enum fsm_payload kind = (enum fsm_payload)def->events[event->kind].payload;
+    uint32_t size = fsm_payload_size(kind, event->payload), room = padded(size);
+    struct posted *posted = (struct posted *)(void *)(draft->queue + draft->queue_bytes);
 
-    draft->queue_bytes = 0;
-    check(queue->count <= POSTED_MAX);
-    for (size_t i = 0; i < queue->count; i++) {
-        const struct queued *item = &queue->items[i];
-        uint32_t size = item->payload_at == SIZE_MAX ? 0 : (uint32_t)item->payload_size;
-        struct posted *posted = (struct posted *)(void *)(draft->queue + draft->queue_bytes);
+    draft->queue_bytes += (uint32_t)sizeof(*posted) + room;
+    check(draft->queue_bytes <= QUEUE_ROOM);
+    memset(posted, 0, sizeof(*posted) + room);
+    *posted = (struct posted){
+        .who = (uint8_t)who,
+        .kind = event->kind,
+        .lane = event->lane,
+        .proposal = from->proposal,
+        .ticket = event->ticket,
+        .generation = event->generation,
+        .reply = (uint32_t)event->reply,
+        .size = size,
+    };
+    if (size > 0)
+        memcpy(posted + 1, event->payload, size);
+}
 
-        draft->queue_bytes += (uint32_t)sizeof(*posted) + ((size + 15u) & ~15u);
-        check(draft->queue_bytes <= QUEUE_ROOM);
-        memset(posted, 0, sizeof(*posted) + ((size + 15u) & ~15u));
-        *posted = (struct posted){
-            .who = (uint8_t)search_who(search, &item->id),
-            .kind = item->event.kind,
-            .lane = item->event.lane,
-            .proposal = item->proposal,
-            .ticket = item->event.ticket,
-            .generation = item->event.generation,
-            .reply = (uint32_t)item->event.reply,
-            .size = size,
-        };
-        if (size > 0)
-            memcpy(posted + 1, queue->bytes + item->payload_at, size);
+/* All that there is, in the order of who. */
+static void take_out(const struct search *search, struct search_draft *draft)
+{
+    const struct core_snapshot *seen = &search->seen;
+
+    memset(draft->sizes, 0, sizeof(draft->sizes));
+    draft->lanes_count = draft->queue_bytes = 0;
+    draft->world = search->world;
+    for (unsigned who = 0; who < WHO_COUNT; who++) {
+        const struct core_machine *machine = search_machine(search, who);
+        if (machine != NULL)
+            draft_machine(draft, machine, who);
     }
+    check(seen->events.count <= POSTED_MAX);
+    for (size_t i = 0; i < seen->events.count; i++)
+        draft_event(draft, &seen->events.items[i], search_who(search, &seen->events.items[i].id));
 }
 
 /* Task events are reported only: their room is not kept. */
@@ -298,79 +316,67 @@ static uint32_t cut_events(unsigned char *record, uint32_t size)
 
 struct search_form search_form(struct search *search)
 {
-    static struct draft draft;
+    struct search_draft *draft = search->draft;
     struct machine *records[WHO_COUNT];
     struct search_form form;
 
-    draft.lanes_count = 0;
-    draft.world = search->world;
+    take_out(search, draft);
     for (unsigned who = 0; who < WHO_COUNT; who++)
-        draft_machine(search, &draft, who);
-    draft_queue(search, &draft);
-    for (unsigned who = 0; who < WHO_COUNT; who++)
-        records[who] = draft_record(&draft, who);
+        records[who] = draft_record(draft, who);
     struct search_rules rules = {
         .server = search->asked->server,
-        .may_boot = draft.world.left[SIM_BOUND_BOOT] > 0,
-        .queued = draft.queue_bytes > 0,
+        .may_boot = draft->world.left[SIM_BOUND_BOOT] > 0,
+        .queued = draft->queue_bytes > 0,
     };
-    search_reduce(records, &draft.world, &rules);
+    search_reduce(records, &draft->world, &rules);
     for (unsigned who = 0; who < WHO_COUNT; who++) {
-        rank_tickets(&draft, who);
-        rank_generations(&draft, who);
+        rank_tickets(draft, who);
+        rank_generations(draft, who);
     }
     for (unsigned who = 0; who < WHO_COUNT; who++) {
         struct search_shelf *shelf = &search->shelves[PART_RECORDS + who];
-        uint32_t size = draft.sizes[who];
+        uint32_t size = draft->sizes[who];
         if (size > 0 && (who == WHO_TASK_A || who == WHO_TASK_B))
-            size = cut_events(draft.records[who], size);
-        form.parts[PART_RECORDS + who] = shelf_put(shelf, draft.records[who], size);
+            size = cut_events(draft->records[who], size);
+        form.parts[PART_RECORDS + who] = shelf_put(shelf, draft->records[who], size);
     }
-    form.parts[PART_LANES] = shelf_put(&search->shelves[PART_LANES], draft.lanes,
-                                       draft.lanes_count * sizeof(draft.lanes[0]));
+    form.parts[PART_LANES] = shelf_put(&search->shelves[PART_LANES], draft->lanes,
+                                       draft->lanes_count * sizeof(draft->lanes[0]));
     form.parts[PART_QUEUE] =
-        shelf_put(&search->shelves[PART_QUEUE], draft.queue, draft.queue_bytes);
+        shelf_put(&search->shelves[PART_QUEUE], draft->queue, draft->queue_bytes);
     form.parts[PART_WORLD] =
-        shelf_put(&search->shelves[PART_WORLD], &draft.world, sizeof(draft.world));
+        shelf_put(&search->shelves[PART_WORLD], &draft->world, sizeof(draft->world));
     return form;
 }
 
 /* --- putting back --- */
 
-static void clear_core(struct core *core)
+static struct core_machine *machine_for(struct search *search, unsigned who)
 {
-    struct slot *slot, *next;
+    struct core_machine *machine = search_machine(search, who);
 
-    HASH_ITER(hh, core->machines, slot, next)
-    slot_remove(core, slot);
-    blobs_clear(&core->specs);
-    core->queue.count = core->queue.bytes_used = 0;
-    core->touched_count = core->steps_count = 0;
-    core->deadline_ms = 0;
-    core->flights_count = 0;
-    core->in_turn = core->proposing = false;
-}
-
-static struct slot *slot_for(struct search *search, unsigned who)
-{
-    struct slot *slot = search_slot(search, who);
-
-    return slot == NULL ? slot_add(search->core, &search->ids[who]) : slot;
+    if (machine == NULL) {
+        machine = list_more(&search->seen.machines);
+        *machine = (struct core_machine){.id = search->ids[who]};
+    }
+    return machine;
 }
 
 static void load_record(struct search *search, unsigned who, const unsigned char *bytes,
                         size_t length)
 {
+    unsigned char *record = search->draft->records[who];
     uint32_t from = offsetof(struct task, events), behind = offsetof(struct task, results_bytes);
     bool task = who == WHO_TASK_A || who == WHO_TASK_B;
-    size_t size = task ? length + (behind - from) : length;
-    unsigned char *record = calloc(1, size);
 
-    check(record != NULL);
-    memcpy(record, bytes, task ? from : length);
-    if (task)
+    if (task) {
+        memcpy(record, bytes, from);
+        memset(record + from, 0, behind - from);
         memcpy(record + behind, bytes + from, length - from);
-    slot_for(search, who)->record = (struct machine *)(void *)record;
+    } else {
+        memcpy(record, bytes, length);
+    }
+    machine_for(search, who)->record = (struct machine *)(void *)record;
 }
 
 static void load_lanes(struct search *search, const unsigned char *bytes, size_t length)
@@ -379,7 +385,7 @@ static void load_lanes(struct search *search, const unsigned char *bytes, size_t
 
     for (size_t at = 0; at < length; at += sizeof(busy)) {
         memcpy(&busy, bytes + at, sizeof(busy));
-        slot_for(search, busy.who)->lanes[busy.number] = (struct lane){
+        machine_for(search, busy.who)->lanes[busy.number] = (struct lane){
             .ticket = busy.ticket,
             .generation = busy.generation,
             .next_ticket = busy.next_ticket,
@@ -394,23 +400,23 @@ static void load_lanes(struct search *search, const unsigned char *bytes, size_t
 
 static void load_queue(struct search *search, const unsigned char *bytes, size_t length)
 {
-    static unsigned char payload[QUEUE_ROOM] __attribute__((aligned(16)));
-    struct posted posted;
+    struct search_draft *draft = search->draft;
 
-    for (size_t at = 0; at < length; at += sizeof(posted) + ((posted.size + 15u) & ~15u)) {
-        memcpy(&posted, bytes + at, sizeof(posted));
-        memcpy(payload, bytes + at + sizeof(posted), posted.size);
-        struct fsm_event event = {
-            .kind = posted.kind,
-            .lane = posted.lane,
-            .ticket = posted.ticket,
-            .generation = posted.generation,
-            .reply = posted.reply,
-            .payload = posted.size == 0 ? NULL : payload,
+    if (length > 0)
+        memcpy(draft->queue, bytes, length);
+    draft->queue_bytes = (uint32_t)length;
+    for (struct posted *posted = posted_next(draft, NULL); posted != NULL;
+         posted = posted_next(draft, posted)) {
+        *list_more(&search->seen.events) = (struct core_event){
+            .id = search->ids[posted->who],
+            .event = {.kind = posted->kind,
+                      .lane = posted->lane,
+                      .ticket = posted->ticket,
+                      .generation = posted->generation,
+                      .reply = posted->reply,
+                      .payload = posted->size == 0 ? NULL : posted + 1},
+            .proposal = posted->proposal,
         };
-        search->core->proposing = posted.proposal;
-        core_post(search->core, &search->ids[posted.who], &event);
-        search->core->proposing = false;
     }
 }
 
@@ -419,7 +425,7 @@ void search_load(struct search *search, const struct search_form *form)
     const unsigned char *bytes;
     size_t length;
 
-    clear_core(search->core);
+    search->seen.machines.count = search->seen.events.count = 0;
     for (unsigned who = 0; who < WHO_COUNT; who++) {
         bytes = shelf_get(&search->shelves[PART_RECORDS + who], form->parts[PART_RECORDS + who],
                           &length);
@@ -433,5 +439,14 @@ void search_load(struct search *search, const struct search_form *form)
     bytes = shelf_get(&search->shelves[PART_WORLD], form->parts[PART_WORLD], &length);
     check(length == sizeof(search->world));
     memcpy(&search->world, bytes, length);
-    search->core->restored = search->core->turned = search->world.up;
+    search->seen.begun = search->world.up;
+    search_put(search);
+}
+
+struct search_draft *search_draft_new(void)
+{
+    struct search_draft *draft = calloc(1, sizeof(*draft));
+
+    check(draft != NULL);
+    return draft;
 }

@@ -5,7 +5,9 @@
  * takes them (or by the next move, where events may come together).  Faults are paid for from what
  * is left of the bounds.
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
+
+#include <string.h>
 
 static const struct {
     const char *about;
@@ -99,7 +101,7 @@ static void add(struct listing *list, enum search_move_kind kind, unsigned who, 
     bool alone =
         kind == MOVE_TURN || kind == MOVE_TIMER || kind == MOVE_OVERDUE || kind == MOVE_ASSIGN;
     if (!alone &&
-        list->search->core->queue.count + 1 < list->search->asked->bounds[SIM_BOUND_TOGETHER])
+        list->search->seen.events.count + 1 < list->search->asked->bounds[SIM_BOUND_TOGETHER])
         add_one(list, kind, who, how, FATE_WAIT);
     if (world->left[SIM_BOUND_COMMIT] > (price != SIM_BOUND_COUNT && is_fault(price)))
         add_one(list, kind, who, how, FATE_LOSE);
@@ -215,7 +217,7 @@ static void add_control(struct listing *list)
     const struct machine *record = search_record(search, WHO_ALLOC);
 
     if (record == NULL) {
-        if (!search->world.assigned && search->core->queue.count == 0)
+        if (!search->world.assigned && search->seen.events.count == 0)
             add(list, MOVE_ASSIGN, WHO_ALLOC, 0);
         return;
     }
@@ -267,7 +269,7 @@ size_t search_moves(struct search *search, struct search_move *moves)
     struct listing list = {search, moves, 0};
     const struct search_world *world = &search->world;
 
-    if (world->up && search->core->queue.count > 0)
+    if (world->up && search->seen.events.count > 0)
         add(&list, MOVE_TURN, 0, 0);
     if (world->unswept)
         add(&list, MOVE_SWEEP, 0, 0);

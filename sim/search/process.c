@@ -5,40 +5,11 @@
  * a key finds what the first one left, the exit record is written last, and the end of what was
  * reported as running is told once.
  */
-#include "sim/search/search.h"
-
-#include <string.h>
+#include "sim/search/part.h"
 
 enum { SIGKILL_NUMBER = 9, SIGNAL_BASE = 128 };
 
 /* --- attempts --- */
-
-struct search_attempt *search_attempt(struct search *search, unsigned task, uint32_t generation)
-{
-    for (unsigned i = 0; generation != 0 && i < SEARCH_ATTEMPTS; i++) {
-        struct search_attempt *attempt = &search->world.tasks[task].attempts[i];
-        if (attempt->generation == generation)
-            return attempt;
-    }
-    return NULL;
-}
-
-bool search_exists(const struct search_attempt *attempt)
-{
-    return attempt->begun || attempt->payload == PAYLOAD_LIVES ||
-           attempt->shim == SHIM_IS_STARTING || attempt->shim == SHIM_IS_ALIVE;
-}
-
-bool search_alloc_lives(const struct search *search)
-{
-    for (unsigned t = 0; t < SEARCH_TASKS; t++) {
-        for (unsigned i = 0; i < SEARCH_ATTEMPTS; i++) {
-            if (search->world.tasks[t].attempts[i].payload == PAYLOAD_LIVES)
-                return true;
-        }
-    }
-    return false;
-}
 
 /* The newest one comes first. */
 static struct search_attempt *new_attempt(struct search *search, unsigned task, uint32_t generation)

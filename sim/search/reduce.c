@@ -6,7 +6,7 @@
  * attempt that is over, an order that has been obeyed.  This must follow the rules of the machines;
  * test_search.c walks with and without it and compares.  Times become "set" or "not set".
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 #include <string.h>
 

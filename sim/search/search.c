@@ -9,7 +9,7 @@
  * Then the graph is walked backward: from each state a rest must be reachable by moves that heal,
  * with no fault and no new order (I-9).
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -237,7 +237,7 @@ static bool make(struct search *search, const struct search_move *move)
 static void tell(struct search *search, const struct graph *graph, uint32_t node,
                  const struct search_move *move, fsm_print *print, void *ctx)
 {
-    static uint32_t path[DEPTH_MAX];
+    uint32_t path[DEPTH_MAX];
     struct sim_search *asked = search->asked;
     char violated[SIM_VIOLATION_SIZE];
     uint32_t length = path_to(graph, node, path);
@@ -274,7 +274,7 @@ static void report_progress(const struct sim_search *asked)
 static bool expand(struct search *search, struct graph *graph, uint32_t number, fsm_print *print,
                    void *ctx)
 {
-    static struct search_move moves[SEARCH_MOVES_MAX];
+    struct search_move moves[SEARCH_MOVES_MAX];
     const char *why;
     unsigned invariant;
 
@@ -403,6 +403,7 @@ struct search *search_new(struct sim_search *asked)
     check(search != NULL);
     search->asked = asked;
     search->core = search_core(search);
+    search->draft = search_draft_new();
     for (int who = 0; who < WHO_COUNT; who++)
         search->ids[who] = machine_id_make((enum machine_kind)machines[who], names[who]);
     search_begin(search);
@@ -414,6 +415,8 @@ void search_free(struct search *search)
     core_free(search->core);
     for (int part = 0; part < PART_COUNT; part++)
         search_shelf_free(&search->shelves[part]);
+    core_snapshot_free(&search->seen);
+    free(search->draft);
     free(search);
 }
 

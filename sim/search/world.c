@@ -2,51 +2,14 @@
  * What happens when a move is made: the seam under the core, the daemon's life and death, and who
  * asks for what.
  */
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { REPLY_TOKEN = 1, TRIES_EXHAUSTED = 1000 };
-
-/* --- looking --- */
-
-unsigned search_who(const struct search *search, const struct machine_id *id)
-{
-    unsigned who = 0;
-
-    while (!machine_id_equal(&search->ids[who], id)) {
-        who++;
-        check(who < WHO_COUNT);
-    }
-    return who;
-}
-
-/* There are few: to look at each is quicker than to hash an id. */
-struct slot *search_slot(const struct search *search, unsigned who)
-{
-    struct slot *slot = search->core->machines;
-
-    while (slot != NULL && !machine_id_equal(&slot->id, &search->ids[who]))
-        slot = slot->hh.next;
-    return slot;
-}
-
-const struct machine *search_record(const struct search *search, unsigned who)
-{
-    const struct slot *slot = search_slot(search, who);
-
-    return slot == NULL ? NULL : slot->record;
-}
-
-struct lane *search_lane(const struct search *search, unsigned who, enum fsm_lane number)
-{
-    static struct lane idle;
-    struct slot *slot = search_slot(search, who);
-
-    return slot == NULL ? &idle : &slot->lanes[number];
-}
 
 void search_say(struct search *search, const char *format, ...)
 {
@@ -149,14 +112,19 @@ struct core *search_core(struct search *search)
 
 static void turn(struct search *search)
 {
+    const struct core_snapshot *seen = &search->seen;
     struct err err;
     uint32_t asked = 0;
 
-    for (size_t i = 0; i < search->core->queue.count; i++)
-        asked += search->core->queue.items[i].event.reply != 0;
+    search_see(search);
+    for (size_t i = 0; i < seen->events.count; i++)
+        asked += seen->events.items[i].event.reply != 0;
     search->committed = false;
     search->answered = search->finals = 0;
+    search->in_turn = true;
     int code = core_turn(search->core, SEARCH_NOW_MS, 1, 1, &err);
+    search->in_turn = false;
+    search_see(search);
     check(code == 0 || search->lose);
     if (search->answered != asked)
         search_violate(search, SIM_SAFETY, 14, "%u of %u requests are answered", search->answered,
@@ -172,7 +140,6 @@ static void start(struct search *search)
 
     world->up = 1;
     world->booted = 0;
-    search->core->restored = search->core->turned = false; /* it is another daemon's memory */
     core_restore(search->core, !search->asked->server, rebooted);
     if (world->spec)
         core_adopt(search->core, "a");
@@ -184,18 +151,21 @@ static void start(struct search *search)
 /* What the daemon had in memory is gone. */
 static void forget_memory(struct search *search)
 {
+    struct core_snapshot *seen = &search->seen;
+    size_t kept = 0;
+
     for (unsigned who = 0; who < WHO_COUNT; who++) { /* what is left is read in this order */
-        struct slot *slot = search_slot(search, who);
-        struct machine *record = slot == NULL ? NULL : slot->record;
-        if (slot == NULL)
+        struct core_machine *machine = search_machine(search, who);
+        if (machine == NULL || machine->record == NULL)
             continue;
-        slot->record = NULL;
-        slot_remove(search->core, slot);
-        if (record != NULL)
-            slot_add(search->core, &search->ids[who])->record = record;
+        struct core_machine left = {.id = machine->id, .record = machine->record};
+        *machine = seen->machines.items[kept];
+        seen->machines.items[kept++] = left;
     }
-    search->core->queue.count = search->core->queue.bytes_used = 0;
-    blobs_clear(&search->core->specs);
+    seen->machines.count = kept;
+    seen->events.count = 0;
+    seen->begun = false;
+    search_put(search);
     search->world.up = search->world.fresh = search->world.unswept = 0;
     for (unsigned t = 0; t < SEARCH_TASKS; t++) {
         search->world.tasks[t].untouched = 0;
@@ -232,15 +202,32 @@ static void reboot(struct search *search, bool marks_go)
     world->booted = 1;
 }
 
+/* The record of WHO has come to have that timer and that number of tries. */
+static void change_record(struct search *search, unsigned who, uint64_t deadline_ms,
+                          uint32_t attempt)
+{
+    struct core_machine *machine = search_machine(search, who);
+    uint32_t size = fsm_record_size(machine->record);
+    struct machine *changed = malloc(size);
+
+    check(changed != NULL);
+    memcpy(changed, machine->record, size);
+    changed->deadline_ms = deadline_ms;
+    changed->attempt = attempt;
+    machine->record = changed;
+    search_put(search);
+    free(changed);
+}
+
 static void fail(struct search *search, const struct search_move *move)
 {
     enum fsm_lane lane = (enum fsm_lane)search_place(move->how);
     enum search_how how = (enum search_how)search_how(move->how);
     bool task = move->who == WHO_TASK_A || move->who == WHO_TASK_B;
-    struct slot *slot = search_slot(search, move->who);
+    const struct machine *record = search_record(search, move->who);
 
-    if (how == HOW_LAST && slot->record != NULL)
-        slot->record->attempt = TRIES_EXHAUSTED;
+    if (how == HOW_LAST && record != NULL)
+        change_record(search, move->who, record->deadline_ms, TRIES_EXHAUSTED);
     if (task && lane == LANE_DRIVER)
         search_driver_fail(search, move->who, how);
     else
@@ -260,10 +247,7 @@ static void plugin_dies(struct search *search)
 /* The timer of WHO is due at AT_MS. */
 static void set_timer(struct search *search, unsigned who, uint64_t at_ms)
 {
-    struct slot *slot = search_slot(search, who);
-
-    slot->record->deadline_ms = at_ms;
-    search->core->deadline_ms = at_ms;
+    change_record(search, who, at_ms, search_record(search, who)->attempt);
 }
 
 static void ask(struct search *search, unsigned who, uint8_t event)
@@ -280,9 +264,10 @@ static void ask(struct search *search, unsigned who, uint8_t event)
 /* Nobody sees it before the next start. */
 static void tear(struct search *search, unsigned who)
 {
+    search_machine(search, who)->record = NULL;
     if (search->world.up)
-        die(search, 0);
-    slot_remove(search->core, search_slot(search, who));
+        search_calls_orphan(search);
+    forget_memory(search);
     if (who != WHO_PLUGIN)
         search->world.torn = 1;
     else if (search->world.plugin_generation != 0)
@@ -399,9 +384,11 @@ void search_make(struct search *search, const struct search_move *move)
     if (move->fate == FATE_LOSE)
         search_pay(&search->world, SIM_BOUND_COMMIT);
     search->lose = move->fate == FATE_LOSE;
+    search->in_turn = false;
     make(search, move);
     if (search->world.up && move->fate != FATE_WAIT && (core_has_work(search->core) || due))
         turn(search);
+    search_see(search);
     if (due && search->lose)
         set_timer(search, move->who, SEARCH_FAR_MS); /* it stays due, and comes when it comes */
     search_check_state(search);

@@ -1,158 +1,20 @@
 /*
- * Effects in the simulated world: each becomes a call that takes time and may meet a fault.
+ * Calls under way: where they are kept, and how each gets on, fails and ends.
  *
- * A simple call (hooks, server, plugins) does its work half-way and is answered at its end; the
- * daemon may die in between.  What a fault means is the same for all of them and decided here; what
- * the work is, is in node.c, and what starting and ending processes takes in process.c.
+ * A call belongs to the incarnation that made it.  When that has its answer, or is gone, the call
+ * stays for as long as its work in the world is still to come.
  */
 #include "sim/world/world.h"
 
-#include "sim/script/words.h"
+enum { DRIVER_BOUND_MS = 30000 }; /* as drivers/run.c bounds a start */
 
-#include <string.h>
-
-enum {
-    DRIVER_BOUND_MS = 30000, /* as drivers/run.c bounds a start */
-    LATE_MS_MAX = 20000,
-    SLOW_MS_MAX = 9000,
-};
-
-#define F(fault) ((uint64_t)1 << SIM_##fault)
-
-_Static_assert((int)SIM_FAULT_COUNT <= 64, "faults fit a mask");
-_Static_assert((int)TX_COUNT <= SIM_EFFECTS_MAX, "effects are counted");
-_Static_assert((int)AX_COUNT <= SIM_EFFECTS_MAX, "effects are counted");
-_Static_assert((int)VX_COUNT <= SIM_EFFECTS_MAX, "effects are counted");
-_Static_assert((int)PX_COUNT <= SIM_EFFECTS_MAX, "effects are counted");
-
-/* The faults that a call can meet. */
-static uint64_t faults_of(uint8_t kind, uint8_t effect)
+bool sim_is_node_call(const struct sim_call *call)
 {
-    static const uint64_t task[TX_COUNT] = {
-        [TX_HOOK] = F(HANG) | F(ERR) | F(ERR_HARD) | F(SLOW) | F(DONE_ERR),
-        [TX_DRIVER_START] = F(HANG) | F(ERR) | F(ERR_HARD) | F(LATE) | F(SLOW) | F(FORK) | F(EXEC),
-        [TX_DRIVER_RECOVER] = F(ERR) | F(SLOW),
-        [TX_DRIVER_STOP] = F(ERR) | F(SLOW),
-        [TX_DRIVER_DESTROY] = F(ERR) | F(SLOW),
-    };
-    static const uint64_t alloc[AX_COUNT] = {
-        [AX_HOOK] = F(HANG) | F(ERR) | F(ERR_HARD) | F(SLOW) | F(DONE_ERR),
-    };
-    static const uint64_t volume[VX_COUNT] = {
-        [VX_CLAIM] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(SRV_DROP) | F(SRV_DENIED),
-        [VX_UNCLAIM] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(SRV_DROP),
-        [VX_STAGE] = F(HANG) | F(ERR) | F(ERR_HARD) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE),
-        [VX_PUBLISH] = F(HANG) | F(ERR) | F(ERR_HARD) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE),
-        [VX_UNPUBLISH] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE),
-        [VX_UNSTAGE] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(DONE_ERR),
-        [VX_LOOK] = F(ERR) | F(SLOW),
-    };
-    static const uint64_t plugin[PX_COUNT] = {
-        [PX_LAUNCH] = F(HANG) | F(ERR) | F(ERR_HARD) | F(SLOW) | F(DONE_ERR),
-        [PX_RECOVER] = F(ERR) | F(SLOW),
-        [PX_TERMINATE] = F(ERR) | F(SLOW) | F(DONE_ERR),
-        [PX_PROBE] = F(HANG) | F(ERR) | F(SLOW),
-        [PX_IDENTIFY] = F(HANG) | F(ERR) | F(ERR_HARD) | F(SLOW),
-    };
-
-    switch ((enum machine_kind)kind) {
-    case MACHINE_TASK:
-        return task[effect];
-    case MACHINE_ALLOC:
-        return alloc[effect];
-    case MACHINE_VOLUME:
-        return volume[effect];
-    case MACHINE_PLUGIN:
-        return plugin[effect];
-    case MACHINE_KIND_COUNT:
-        break;
-    }
-    unreachable("machine kind");
+    return call->whom.kind == MACHINE_VOLUME && call->lane == LANE_NODE && call->effect != VX_LOOK;
 }
 
-bool sim_can_meet(uint8_t kind, uint8_t effect, unsigned fault)
-{
-    return (faults_of(kind, effect) >> fault & 1u) != 0;
-}
-
-static uint16_t *calls_of(struct sim *sim, const struct sim_whom *whom)
-{
-    switch ((enum machine_kind)whom->kind) {
-    case MACHINE_TASK:
-        return sim_task_of(sim, whom)->calls;
-    case MACHINE_ALLOC:
-        return sim_alloc_of(sim, whom)->calls;
-    case MACHINE_VOLUME:
-        return sim_claim_of(sim, whom)->calls;
-    case MACHINE_PLUGIN:
-        return sim_plugin_of(sim, whom)->calls;
-    case MACHINE_KIND_COUNT:
-        break;
-    }
-    unreachable("machine kind");
-}
-
-/* What a draw is for: this call, whatever else there is in the world. */
-static uint64_t which(const struct sim_call *call)
-{
-    uint64_t high = call->whom.alloc < 0 ? 0 : (uint64_t)call->whom.alloc >> 8;
-
-    return high << 32 | (uint64_t)call->whom.kind << 24 |
-           (uint64_t)(uint8_t)call->whom.alloc << 16 | (uint64_t)(uint8_t)call->whom.member << 8 |
-           call->effect;
-}
-
-static enum sim_fault drawn_fate(const struct sim *sim, const struct sim_call *call, uint16_t nth)
-{
-    uint64_t possible = faults_of(call->whom.kind, call->effect);
-    uint64_t luck = sim_below(sim_chance(sim, LUCK_FATE, which(call), nth), 1024);
-
-    for (unsigned fault = 1; fault < SIM_FAULT_COUNT; fault++) {
-        uint16_t rate = sim->script->rates[fault];
-        if ((possible >> fault & 1u) == 0 || rate == 0)
-            continue;
-        if (luck < rate)
-            return (enum sim_fault)fault;
-        luck -= rate;
-    }
-    return SIM_FAULT_NONE;
-}
-
-static void draw(struct sim *sim, struct sim_call *call)
-{
-    uint16_t nth = ++calls_of(sim, &call->whom)[call->effect];
-    uint64_t luck = sim_chance(sim, LUCK_LATENCY, which(call), nth);
-
-    call->latency_ms = 1;
-    if (sim->script->latency)
-        call->latency_ms = (uint32_t)sim_below(luck, (luck & 7) == 0 ? 80 : 6);
-    if (sim->healed)
-        return;
-    call->fault = (uint8_t)drawn_fate(sim, call, nth);
-    uint32_t slow_ms = 100 + (uint32_t)sim_below(luck << 8, SLOW_MS_MAX);
-    for (unsigned i = 0; i < sim->script->fates_count; i++) {
-        const struct sim_fate *fate = &sim->script->fates[i];
-        if (fate->whom.kind != call->whom.kind || fate->whom.alloc != call->whom.alloc ||
-            fate->whom.member != call->whom.member || fate->effect != call->effect ||
-            (fate->nth != 0 && fate->nth != nth))
-            continue;
-        sim->struck[i] = true;
-        call->fault = fate->fault;
-        slow_ms = fate->ms != 0 ? fate->ms : slow_ms;
-    }
-    if (call->fault != SIM_FAULT_NONE) {
-        struct sim_fate met = {call->whom, call->effect, call->fault, nth, slow_ms};
-        sim_note_fate(sim, &met);
-        sim_count_fault(sim, (enum sim_fault)call->fault);
-    }
-    if (call->fault == SIM_SLOW)
-        call->latency_ms = slow_ms;
-}
-
-/* --- the life of a call --- */
-
-static struct sim_call *new_call(struct sim *sim, const struct effect *effect,
-                                 const struct sim_whom *whom)
+struct sim_call *sim_call_new(struct sim *sim, const struct effect *effect,
+                              const struct sim_whom *whom)
 {
     size_t at = sim->calls_free;
 
@@ -187,8 +49,7 @@ void sim_call_free(struct sim *sim, struct sim_call *call)
         sim->calls_free = at;
 }
 
-/* Whoever made the call has its answer, or is not there any more. */
-static void end_call(struct sim *sim, struct sim_call *call)
+void sim_call_end(struct sim *sim, struct sim_call *call)
 {
     call->answered = 1;
     sim->calls_awaited--;
@@ -202,7 +63,7 @@ void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, u
     sim_later(sim, delay_ms, SE_CALL, (size_t)(call - sim->calls), call->serial);
 }
 
-static void free_if_over(struct sim *sim, struct sim_call *call)
+void sim_call_free_if_over(struct sim *sim, struct sim_call *call)
 {
     if (call->answered && !call->apply_left)
         sim_call_free(sim, call);
@@ -216,8 +77,8 @@ void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const 
     check(call->used);
     check(!call->answered);
     check(call->incarnation == sim->incarnation);
-    end_call(sim, call);
-    free_if_over(sim, call);
+    sim_call_end(sim, call);
+    sim_call_free_if_over(sim, call);
     sim_mix(sim, event);
     core_done(sim->core, id, lane, event, payload);
 }
@@ -230,199 +91,9 @@ struct failure sim_failure(int code, bool recoverable, const char *text)
     return failure;
 }
 
-static void fail_call(struct sim_call *call, int code, bool hard, const char *text)
+void sim_call_fail(struct sim_call *call, int code, bool hard, const char *text)
 {
     call->code = code;
     call->hard = hard;
     call->text = text;
-}
-
-/* What a fault does to a simple call. */
-static const struct meaning {
-    int code; /* it is answered with, 0: as its work came out */
-    bool hard;
-    bool idle;    /* its work is not done */
-    bool timeout; /* it is answered when its bound is reached */
-    const char *text;
-} meanings[SIM_FAULT_COUNT] = {
-    [SIM_ERR] = {.code = ERR_IO, .idle = true, .text = "it failed"},
-    [SIM_ERR_HARD] = {.code = ERR_INVALID,
-                      .hard = true,
-                      .idle = true,
-                      .text = "it failed for good"},
-    [SIM_SRV_DENIED] = {.code = ERR_REFUSED, .hard = true, .idle = true, .text = "it was denied"},
-    [SIM_LIE] = {.idle = true, .text = ""},
-    [SIM_HANG] = {.code = ERR_TIMEOUT, .idle = true, .timeout = true, .text = "it timed out"},
-    [SIM_LATE] = {.code = ERR_TIMEOUT, .timeout = true, .text = "it timed out"},
-};
-
-/* A simple call: when its work is done, when it is answered, and with what. */
-static void plan(struct sim *sim, struct sim_call *call)
-{
-    struct meaning meaning = meanings[call->fault];
-    uint64_t bound_ms = call->limit_ms - sim->now_ms;
-
-    if (!meaning.idle && call->latency_ms >= bound_ms)
-        meaning = meanings[SIM_LATE];
-    if (meaning.code != 0)
-        fail_call(call, meaning.code, meaning.hard, meaning.text);
-    call->apply_left = !meaning.idle;
-    if (meaning.timeout)
-        sim_call_again(sim, call, bound_ms, STAGE_ANSWER);
-    else if (call->apply_left)
-        sim_call_again(sim, call, call->latency_ms / 2, STAGE_APPLY);
-    else
-        sim_call_again(sim, call, call->latency_ms, STAGE_ANSWER);
-}
-
-static void begin(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
-{
-    struct sim_call *call = new_call(sim, effect, whom);
-
-    if (effect->lane == LANE_HOOK) {
-        bool task = whom->kind == MACHINE_TASK;
-        call->phase = task ? task_of(effect->record)->phase : alloc_of(effect->record)->phase;
-        call->hook = task ? task_of(effect->record)->hook : alloc_of(effect->record)->hook;
-        if (task && call->phase == PHASE_STOP && call->hook < TASK_HOOK_COUNT)
-            sim_task_of(sim, whom)->stopped |= 1u << call->hook;
-    }
-    draw(sim, call);
-    if (call->fault != SIM_FAULT_NONE)
-        sim_say(sim, "fate of the %s of %s: %s",
-                fsm_definition(whom->kind)->effects[call->effect].name, sim_id(sim, whom)->text,
-                sim_fault_name(call->fault));
-    if (whom->kind == MACHINE_TASK && effect->lane == LANE_DRIVER) {
-        sim_driver_begin(sim, call, effect);
-        return;
-    }
-    if (sim_is_node_call(call))
-        sim_disk_of(sim, whom)->calls++;
-    sim_meet(sim, call);
-    plan(sim, call);
-}
-
-/* News and answers: nobody has to be waited for. */
-static void tell(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
-{
-    switch ((enum machine_kind)whom->kind) {
-    case MACHINE_TASK:
-        if (effect->kind == TX_DRIVER_SIGNAL)
-            sim_driver_signal(sim, effect);
-        else
-            sim_reply(sim, effect->reply, effect->kind == TX_REPLY_OK);
-        return;
-    case MACHINE_ALLOC:
-        if (effect->kind == AX_TELL_STATUS)
-            sim_status_changed(sim);
-        else if (effect->kind == AX_TELL_ENDED)
-            sim_alloc_ended(sim, &effect->id);
-        else
-            sim_reply(sim, effect->reply, effect->kind == AX_REPLY_OK);
-        return;
-    case MACHINE_VOLUME:
-        sim_reply(sim, effect->reply, effect->kind == VX_REPLY_OK);
-        return;
-    case MACHINE_PLUGIN:
-        if (effect->kind == PX_REPLY_OK)
-            sim_reply(sim, effect->reply, true);
-        return;
-    case MACHINE_KIND_COUNT:
-        break;
-    }
-    unreachable("machine kind");
-}
-
-void sim_perform(void *ctx, const struct effect *effect)
-{
-    struct sim *sim = ctx;
-    struct sim_whom whom = sim_find(sim, &effect->id);
-
-    if (sim_point(sim, SIM_KILL_EFFECT))
-        return;
-    check(whom.kind != MACHINE_KIND_COUNT);
-    sim_fact(sim, SIM_FACT_PERFORMS, &whom, effect->kind);
-    sim_check_effect(sim, effect, &whom);
-    sim_mix(sim, (uint64_t)effect->lane << 8 | effect->kind);
-    if (effect->lane >= LANE_COUNT)
-        tell(sim, effect, &whom);
-    else if (effect->lane == LANE_WAIT)
-        sim_watch_previous(sim, effect);
-    else
-        begin(sim, effect, &whom);
-}
-
-static void apply(struct sim *sim, struct sim_call *call)
-{
-    call->apply_left = 0;
-    if (call->answered) { /* late: what it would have said is of no interest */
-        sim_apply(sim, call);
-        free_if_over(sim, call);
-        return;
-    }
-    sim_apply(sim, call);
-    if (call->fault == SIM_DONE_ERR && call->code == 0)
-        fail_call(call, ERR_IO, false, "it was done, and failed");
-    if (call->fault == SIM_SRV_DROP) {
-        fail_call(call, ERR_TIMEOUT, false, "the reply was lost");
-        sim_call_again(sim, call, call->limit_ms > sim->now_ms ? call->limit_ms - sim->now_ms : 0,
-                       STAGE_ANSWER);
-        return;
-    }
-    sim_call_again(sim, call, call->latency_ms - call->latency_ms / 2, STAGE_ANSWER);
-}
-
-void sim_call_event(struct sim *sim, const struct sim_event *event)
-{
-    struct sim_call *call = &sim->calls[event->index];
-
-    if (!call->used || call->serial != event->stamp)
-        return;
-    if (call->whom.kind == MACHINE_TASK && call->lane == LANE_DRIVER) {
-        sim_driver_event(sim, call);
-        return;
-    }
-    if (call->stage == STAGE_APPLY) {
-        apply(sim, call);
-        return;
-    }
-    check(!call->answered);
-    if (sim_point(sim, SIM_KILL_DONE))
-        return;
-    if (call->apply_left) /* late: it is answered, and done some time after that */
-        sim_call_again(
-            sim, call,
-            1 + sim_below(sim_chance(sim, LUCK_SPLIT, which(call), call->serial), LATE_MS_MAX),
-            STAGE_APPLY);
-    sim_answer(sim, call);
-}
-
-/* True if work under way when its caller died happens all the same. */
-static bool happens(const struct sim *sim, const struct sim_call *call)
-{
-    if (sim->script->fate_of_cut != 0)
-        return sim->script->fate_of_cut == 1;
-    return (sim_chance(sim, LUCK_CUT, which(call), call->serial) & 1) != 0;
-}
-
-void sim_calls_cut(struct sim *sim)
-{
-    for (size_t i = 0; i < sim->calls_count; i++) {
-        struct sim_call *call = &sim->calls[i];
-        if (!call->used || call->answered)
-            continue;
-        end_call(sim, call);
-        bool driver = call->whom.kind == MACHINE_TASK && call->lane == LANE_DRIVER;
-        bool left = call->apply_left && !driver && !sim->rebooting && happens(sim, call);
-        if (left && (call->lane == LANE_HOOK || call->lane == LANE_DRIVER)) {
-            sim_apply(sim, call); /* our own thread was just done with it */
-            left = false;
-        } else if (left && call->stage == STAGE_ANSWER) {
-            sim_call_again(
-                sim, call,
-                1 + sim_below(sim_chance(sim, LUCK_SPLIT, which(call), call->serial), LATE_MS_MAX),
-                STAGE_APPLY);
-        }
-        call->apply_left = left;
-        free_if_over(sim, call);
-    }
 }

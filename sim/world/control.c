@@ -9,9 +9,6 @@
  */
 #include "sim/world/world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 enum {
     USER_RETRY_MS = 250,
     POLL_WAIT_MS = 30000, /* a blocking query that nothing wakes */

@@ -12,22 +12,7 @@
 
 #include <string.h>
 
-/* --- while it runs --- */
-
-void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *whom,
-              unsigned detail)
-{
-    if (sim->script->expects_count == 0)
-        return;
-    check(sim->facts_count < SIM_FACTS_MAX);
-    struct sim_noted *kept = &sim->facts[sim->facts_count++];
-    *kept = (struct sim_noted){
-        .fact = {.kind = (uint8_t)kind, .detail = (uint8_t)detail},
-        .incarnation = sim->incarnation,
-    };
-    if (whom != NULL)
-        kept->fact.whom = *whom;
-}
+/* --- what is kept in mind --- */
 
 static bool is_same(const struct sim_fact *a, const struct sim_fact *b)
 {

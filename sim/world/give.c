@@ -7,8 +7,6 @@
 
 #include "fsm/policy.h"
 
-#include <string.h>
-
 static struct task_define define_of(const struct sim_alloc_state *alloc,
                                     const struct sim_task *task)
 {

@@ -8,20 +8,7 @@
  */
 #include "sim/world/world.h"
 
-#include <string.h>
-
 enum { SLOW_SERVER_MS = 3000 };
-
-bool sim_is_node_call(const struct sim_call *call)
-{
-    return call->whom.kind == MACHINE_VOLUME && call->lane == LANE_NODE && call->effect != VX_LOOK;
-}
-
-static void fail(struct sim_call *call, int code, const char *text)
-{
-    call->code = code;
-    call->text = text;
-}
 
 /* --- what a call meets --- */
 
@@ -102,8 +89,7 @@ static void apply_task_hook(struct sim *sim, struct sim_call *call)
     if (call->phase != PHASE_PRESTART)
         return;
     if (call->hook != TASK_HOOK_VALIDATE && !alloc->directory) {
-        call->hard = 1;
-        fail(call, ERR_GONE, "the alloc's directory is gone");
+        sim_call_fail(call, ERR_GONE, true, "the alloc's directory is gone");
         return;
     }
     if (call->hook == TASK_HOOK_TASK_DIR)
@@ -186,7 +172,7 @@ static void apply_unstage(struct sim *sim, struct sim_call *call)
         if (!call->answered) /* late ones are the plugin's own doing */
             sim_violate(sim, 27, "unstage by %s while the volume is published",
                         sim_id(sim, &call->whom)->text);
-        fail(call, ERR_AGAIN, "it is still published");
+        sim_call_fail(call, ERR_AGAIN, false, "it is still published");
         return;
     }
     sim->disks[disk].staged = 0;
@@ -199,13 +185,13 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
     const struct sim_plugin_state *plugin = &sim->plugins[claim->plugin];
 
     if (sim_is_node_call(call) && !plugin->alive) {
-        fail(call, ERR_AGAIN, "the plugin does not answer");
+        sim_call_fail(call, ERR_AGAIN, false, "the plugin does not answer");
         return;
     }
     switch ((enum volume_effect)call->effect) {
     case VX_CLAIM:
         if (is_taken(sim, claim))
-            fail(call, ERR_AGAIN, "max claims reached");
+            sim_call_fail(call, ERR_AGAIN, false, "max claims reached");
         else
             claim->held = 1;
         return;
@@ -217,13 +203,13 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
         return;
     case VX_PUBLISH:
         if (plugin->stages && !disk->staged)
-            fail(call, ERR_REFUSED, "it is not staged");
+            sim_call_fail(call, ERR_REFUSED, false, "it is not staged");
         else
             claim->mounted = 1, claim->snatched = 0;
         return;
     case VX_UNPUBLISH:
         if (claim->mounted && claim->busy_until_ms > sim->now_ms)
-            fail(call, ERR_AGAIN, "the mount is busy");
+            sim_call_fail(call, ERR_AGAIN, false, "the mount is busy");
         else
             claim->mounted = 0;
         return;
@@ -256,9 +242,9 @@ static void answer_volume(struct sim *sim, struct sim_call *call)
 
     /* What the plugin says is believed when the mount table says the same. */
     if (call->code == 0 && call->effect == VX_PUBLISH && !claim->mounted)
-        fail(call, ERR_IO, "it was published, and is not mounted");
+        sim_call_fail(call, ERR_IO, false, "it was published, and is not mounted");
     if (call->code == 0 && call->effect == VX_UNPUBLISH && claim->mounted)
-        fail(call, ERR_IO, "it was unpublished, and is still mounted");
+        sim_call_fail(call, ERR_IO, false, "it was unpublished, and is still mounted");
     if (call->code != 0) {
         struct failure failure = sim_failure(call->code, !call->hard, call->text);
         sim_call_done(sim, call, call->lane == LANE_RPC ? VE_RPC_FAILED : VE_NODE_FAILED, &failure);
@@ -288,7 +274,7 @@ static void apply_plugin(struct sim *sim, struct sim_call *call)
         return;
     case PX_RECOVER:
         if (!ours)
-            fail(call, ERR_GONE, "there is no such process");
+            sim_call_fail(call, ERR_GONE, false, "there is no such process");
         return;
     case PX_TERMINATE:
         plugin->alive = 0;
@@ -296,7 +282,7 @@ static void apply_plugin(struct sim *sim, struct sim_call *call)
     case PX_PROBE:
     case PX_IDENTIFY:
         if (!ours)
-            fail(call, ERR_AGAIN, "the plugin does not answer");
+            sim_call_fail(call, ERR_AGAIN, false, "the plugin does not answer");
         return;
     case PX_NONE:
     case PX_BACKOFF:

@@ -9,8 +9,6 @@
 #include "fsm/policy.h"
 #include "sim/world/world.h"
 
-#include <string.h>
-
 enum {
     POLL_MS = 3,
     POLL_MS_MAX = 1000,

@@ -7,9 +7,6 @@
  */
 #include "sim/world/world.h"
 
-#include <stdio.h>
-#include <string.h>
-
 struct finding {
     char text[SIM_VIOLATION_SIZE - 64];
     unsigned invariant;

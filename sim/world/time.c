@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* --- chance --- */
 
@@ -59,6 +58,21 @@ void sim_note_fate(struct sim *sim, const struct sim_fate *fate)
 {
     if (sim->met_count < SIM_FATES_MAX)
         sim->met[sim->met_count++] = *fate;
+}
+
+void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *whom,
+              unsigned detail)
+{
+    if (sim->script->expects_count == 0)
+        return;
+    check(sim->facts_count < SIM_FACTS_MAX);
+    struct sim_noted *kept = &sim->facts[sim->facts_count++];
+    *kept = (struct sim_noted){
+        .fact = {.kind = (uint8_t)kind, .detail = (uint8_t)detail},
+        .incarnation = sim->incarnation,
+    };
+    if (whom != NULL)
+        kept->fact.whom = *whom;
 }
 
 /* --- time --- */

@@ -11,10 +11,7 @@
 #include "core/clock.h"
 #include "sim/script/start.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     RETRY_COMMIT_MS = 1000, /* as in agent/world.c */
@@ -28,31 +25,6 @@ enum {
 };
 
 /* --- dying --- */
-
-void sim_die(struct sim *sim, uint64_t down_ms)
-{
-    if (!sim->up || sim->dying)
-        return;
-    sim->dying = true;
-    sim->down_ms = down_ms;
-}
-
-bool sim_point(struct sim *sim, enum sim_fault kind)
-{
-    check(sim_fault_place(kind) == SIM_PLACE_POINT);
-    if (sim->dying)
-        return true;
-    if (!sim->up || sim->healed)
-        return false;
-    sim->points++;
-    uint32_t number = sim->incarnation - 1;
-    if (number >= SIM_CUTS_MAX || sim->script->cuts[number] != sim->points)
-        return false;
-    sim_count_fault(sim, kind);
-    sim_say(sim, "%s, point %u", sim_fault_name(kind), sim->points);
-    sim_die(sim, sim->script->cut_down_ms);
-    return true;
-}
 
 /* What the daemon had in memory is gone. */
 static void bury(struct sim *sim)

@@ -409,6 +409,10 @@ void sim_count_fault(struct sim *sim, enum sim_fault fault);
 /* A call or commit meets a fate; what was met so far stays in sim->met, for shrinking. */
 void sim_note_fate(struct sim *sim, const struct sim_fate *fate);
 
+/* Keeps in mind that WHOM (NULL: nobody) did what the fact says, if a story expects something. */
+void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *whom,
+              unsigned detail);
+
 /* The first of what will happen, taken out; there must be one. */
 struct sim_event sim_next(struct sim *sim);
 
@@ -422,7 +426,7 @@ void sim_watch_transitions(struct sim *sim, const struct journal_event *events, 
                            enum sim_moment moment);
 void sim_heal(struct sim *sim);
 
-/* --- world.c: the daemon's life --- */
+/* --- dying.c --- */
 
 /* A place at which the daemon may die.  True if it does: nothing more happens in it. */
 bool sim_point(struct sim *sim, enum sim_fault kind);
@@ -454,18 +458,29 @@ void sim_write(struct sim *sim, const struct journal_batch *batch);
 void sim_write_identity(struct sim *sim);
 void sim_write_quarantine(struct sim *sim, const struct machine_id *id);
 
-/* --- call.c: effects --- */
+/* --- perform.c: effects --- */
 
 void sim_perform(void *ctx, const struct effect *effect);
 void sim_call_event(struct sim *sim, const struct sim_event *event);
 /* The daemon has died: calls of it are answered to nobody, their work may still happen. */
 void sim_calls_cut(struct sim *sim);
+
+/* --- call.c: calls under way --- */
+
+struct sim_call *sim_call_new(struct sim *sim, const struct effect *effect,
+                              const struct sim_whom *whom);
+/* One that the plugin of a volume works on. */
+bool sim_is_node_call(const struct sim_call *call);
+void sim_call_fail(struct sim_call *call, int code, bool hard, const char *text);
+/* Whoever made CALL has its answer, or is not there any more. */
+void sim_call_end(struct sim *sim, struct sim_call *call);
 /* Ends CALL with the machine's completion EVENT. */
 void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const void *payload);
 /* CALL gets on at STAGE after DELAY_MS. */
 void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, unsigned stage);
 /* Nobody waits for CALL, and nothing of it is left to be done. */
 void sim_call_free(struct sim *sim, struct sim_call *call);
+void sim_call_free_if_over(struct sim *sim, struct sim_call *call);
 struct failure sim_failure(int code, bool recoverable, const char *text);
 
 /* --- attempt.c: what exists under the keys of tasks --- */
@@ -511,7 +526,6 @@ void sim_answer(struct sim *sim, struct sim_call *call);
 void sim_meet(struct sim *sim, struct sim_call *call);
 void sim_plugin_die(struct sim *sim, int plugin);
 void sim_node_reboot(struct sim *sim);
-bool sim_is_node_call(const struct sim_call *call);
 
 /* --- control.c: server, users, the client's end of it --- */
 
@@ -536,13 +550,15 @@ void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign);
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,
                      struct volume_define *ret_define);
 
-/* --- check.c: the invariants --- */
+/* --- violate.c --- */
 
 /* The first violation stands and ends the world.  INVARIANT 0: by the words of TEXT alone. */
 void sim_violate(struct sim *sim, unsigned invariant, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void sim_stuck(struct sim *sim, unsigned invariant, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* --- check.c: the invariants --- */
 
 void sim_check_batch(struct sim *sim, const struct journal_batch *batch); /* not yet stored */
 void sim_check_turn(struct sim *sim);
@@ -582,9 +598,6 @@ void sim_check_outcome(struct sim *sim, const struct sim_whom *whom, const struc
 
 /* --- expect.c: what a story expects --- */
 
-/* Keeps in mind that WHOM (NULL: nobody) did what the fact says. */
-void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *whom,
-              unsigned detail);
 void sim_judge(struct sim *sim);
 
 /* --- settle.c: liveness --- */

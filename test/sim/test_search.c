@@ -12,7 +12,7 @@
 
 #include "fsm/task_rules.h"
 #include "fsm/volume_rules.h"
-#include "sim/search/search.h"
+#include "sim/search/part.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -393,6 +393,7 @@ static void walk(uint64_t seed, struct sim_search *asked)
 
         search->core = whole;
         search->world = whole_world;
+        search_see(search);
         assert_int_equal(search_moves(search, others), count);
         assert_memory_equal(others, moves, count * sizeof(moves[0]));
         search_make(search, &move);

@@ -12,10 +12,10 @@
  * happened in the world meanwhile can happen while the daemon is down as well; a death between two
  * effects is one after all of them in which the rest never happens.
  */
-#ifndef CAIRN_SIM_SEARCH_SEARCH_H
-#define CAIRN_SIM_SEARCH_SEARCH_H
+#ifndef CAIRN_SIM_SEARCH_PART_H
+#define CAIRN_SIM_SEARCH_PART_H
 
-#include "core/machines.h"
+#include "core/snapshot.h"
 #include "sim/sim.h"
 
 #include <setjmp.h>
@@ -201,9 +201,11 @@ struct search_shelf {
 struct search {
     struct sim_search *asked;
     struct core *core;
+    struct core_snapshot seen; /* of the core; its records are borrowed until something happens */
     struct search_world world;
     struct machine_id ids[WHO_COUNT];
     struct search_shelf shelves[PART_COUNT];
+    struct search_draft *draft; /* while a form is made, or made use of */
 
     fsm_print *print; /* while a trace is told */
     void *print_ctx;
@@ -211,6 +213,7 @@ struct search {
     /* The step under way. */
     jmp_buf failed;
     bool lose;                                 /* the commit fails */
+    bool in_turn;                              /* of the core */
     bool committed;                            /* since then only effects are performed */
     uint64_t revisions[WHO_COUNT];             /* as committed */
     uint32_t finals;                           /* who has come to its end: a bit each */
@@ -223,6 +226,25 @@ struct search {
 /* In its first state: nothing is there, the daemon has never run. */
 struct search *search_new(struct sim_search *asked);
 void search_free(struct search *search);
+
+/* --- find.c: looking, and what is found wrong --- */
+
+unsigned search_who(const struct search *search, const struct machine_id *id);
+/* Looks at the core anew.  What follows is as it was seen last. */
+void search_see(struct search *search);
+struct core_machine *search_machine(const struct search *search, unsigned who); /* or NULL */
+const struct machine *search_record(const struct search *search, unsigned who); /* or NULL */
+const struct lane *search_lane(const struct search *search, unsigned who, enum fsm_lane lane);
+/* What was seen has been changed: the core is to be so. */
+void search_put(struct search *search);
+struct search_attempt *search_attempt(struct search *search, unsigned task, uint32_t generation);
+/* Anything of it is left, dead or alive. */
+bool search_exists(const struct search_attempt *attempt);
+bool search_alloc_lives(const struct search *search);
+struct failure search_failure(int code, bool recoverable, const char *text);
+/* The search is over: goes to search->failed. */
+_Noreturn void search_violate(struct search *search, enum sim_outcome outcome, unsigned invariant,
+                              const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* --- moves.c: what may happen next --- */
 
@@ -243,10 +265,6 @@ void search_make(struct search *search, const struct search_move *move);
 struct core *search_core(struct search *search);
 void search_say(struct search *search, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-unsigned search_who(const struct search *search, const struct machine_id *id);
-struct slot *search_slot(const struct search *search, unsigned who);
-const struct machine *search_record(const struct search *search, unsigned who);
-struct lane *search_lane(const struct search *search, unsigned who, enum fsm_lane lane);
 
 /* --- assign.c: what the control plane posts --- */
 
@@ -258,9 +276,6 @@ bool search_claim_known(void *ctx, const char *alloc, const char *name,
 
 /* --- process.c: shims, payloads, the driver --- */
 
-struct search_attempt *search_attempt(struct search *search, unsigned task, uint32_t generation);
-bool search_exists(const struct search_attempt *attempt);
-bool search_alloc_lives(const struct search *search);
 bool search_driver_ready(struct search *search, unsigned who);
 void search_driver_done(struct search *search, unsigned who);
 void search_driver_fail(struct search *search, unsigned who, enum search_how how);
@@ -288,12 +303,9 @@ void search_call_cut(struct search *search, unsigned who);
 void search_call_late(struct search *search, uint8_t effect);
 /* Death: calls of the volume that are under way become late ones. */
 void search_calls_orphan(struct search *search);
-struct failure search_failure(int code, bool recoverable, const char *text);
 
 /* --- check.c: the invariants --- */
 
-_Noreturn void search_violate(struct search *search, enum sim_outcome outcome, unsigned invariant,
-                              const char *format, ...) __attribute__((format(printf, 4, 5)));
 void search_check_batch(struct search *search, const struct journal_batch *batch);
 void search_check_committed(struct search *search, const struct journal_batch *batch);
 void search_check_effect(struct search *search, const struct effect *effect, unsigned who);
@@ -319,5 +331,6 @@ void search_reduce(struct machine *const *records, struct search_world *world,
 struct search_form search_form(struct search *search);
 void search_load(struct search *search, const struct search_form *form);
 void search_shelf_free(struct search_shelf *shelf);
+struct search_draft *search_draft_new(void);
 
 #endif

@@ -1,0 +1,47 @@
+/*
+ * Who is who: the machines that a script, or the journal it begins from, names.
+ */
+#include "sim/script/started.h"
+
+const struct machine_id *sim_start_id(const struct sim_start *start, const struct sim_whom *whom)
+{
+    size_t member = (size_t)whom->member;
+
+    switch ((enum machine_kind)whom->kind) {
+    case MACHINE_PLUGIN:
+        return &start->plugins[member].id;
+    case MACHINE_ALLOC:
+        return &start->allocs[(size_t)whom->alloc].id;
+    case MACHINE_TASK:
+        return &start->tasks[start->allocs[(size_t)whom->alloc].tasks + member].id;
+    case MACHINE_VOLUME:
+        return &start->claims[start->allocs[(size_t)whom->alloc].claims + member].id;
+    case MACHINE_KIND_COUNT:
+        break;
+    }
+    unreachable("a machine that is not in the journal");
+}
+
+struct machine_id sim_whom_id(const struct sim_script *script, const struct sim_whom *whom)
+{
+    if (script->start != NULL)
+        return *sim_start_id(script->start, whom);
+    if (whom->kind == MACHINE_PLUGIN)
+        return machine_id_join(MACHINE_PLUGIN, "csi", script->plugins[(unsigned)whom->member].name);
+    const struct sim_alloc *alloc = &script->allocs[(unsigned)whom->alloc];
+    if (whom->kind == MACHINE_ALLOC)
+        return machine_id_make(MACHINE_ALLOC, alloc->name);
+    if (whom->kind == MACHINE_TASK)
+        return machine_id_join(MACHINE_TASK, alloc->name,
+                               alloc->tasks[(unsigned)whom->member].name);
+    return machine_id_join(MACHINE_VOLUME, alloc->name, alloc->claims[(unsigned)whom->member].name);
+}
+
+void sim_whom_name(const struct sim_script *script, const struct sim_whom *whom, char *to,
+                   size_t size)
+{
+    struct machine_id id = sim_whom_id(script, whom);
+
+    (void)text_format(to, size, "%s",
+                      whom->kind == MACHINE_PLUGIN ? machine_id_name(&id) : id.text); /* bounded */
+}
