@@ -23,7 +23,6 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Seconds of the wall clock that the kernel cannot be set to (it ends after 292 years). */
@@ -59,24 +58,6 @@ struct loop {
     ev_io work_io;
     struct loop_guest *guests;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-
-    check(clock_gettime(clock, &now) == 0);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t loop_now_ms(void)
-{
-    return clock_ns(CLOCK_BOOTTIME) / 1000000u;
-}
-
-int64_t loop_now_unix_ns(void)
-{
-    return (int64_t)clock_ns(CLOCK_REALTIME);
-}
 
 /* --- the end of an iteration --- */
 
