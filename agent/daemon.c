@@ -94,12 +94,12 @@ static void print_flight(void *ctx, const char *text)
     (void)fputs(text, stderr); /* the process is about to end */
 }
 
-static struct daemon *failing; /* for the assertion hook, which has no context */
-
-static void on_check_failed(const char *file, int line, const char *text)
+static void on_check_failed(void *ctx, const char *file, int line, const char *text)
 {
-    if (failing != NULL)
-        core_flight_print(failing->core, print_flight, NULL);
+    struct daemon *daemon = ctx;
+
+    if (daemon->core != NULL)
+        core_flight_print(daemon->core, print_flight, NULL);
     (void)fprintf(stderr, "cairn: assertion failed: %s:%d: %s\n", file, line, text);
 }
 
@@ -160,6 +160,7 @@ static void close_parts(struct daemon *daemon)
     hooks_free(daemon->hooks);
     daemon_forget_specs(daemon);
     core_free(daemon->core);
+    daemon->core = NULL; /* its recorder is gone, should the rest fail */
     node_free(&daemon->node);
     journal_close(daemon->journal);
     io_timer_stop(&daemon->deadline_timer);
@@ -174,6 +175,7 @@ int daemon_run(const struct config *config)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
     struct daemon daemon = {.config = config};
+    struct check_guard guard;
     struct err err = {0};
     uint64_t seed = 0;
 
@@ -187,25 +189,23 @@ int daemon_run(const struct config *config)
     loop_on_signals(daemon.loop, signals, on_signal, &daemon);
     loop_before_sleep(daemon.loop, daemon_turn, &daemon);
 
+    check_guard_push(&guard, on_check_failed, &daemon);
     int code = open_parts(&daemon, &err);
-    if (code == 0) {
-        failing = &daemon;
-        check_on_failure(on_check_failed);
+    if (code == 0)
         code = daemon_restore(&daemon, &err);
-    }
     if (code == 0)
         code = api_new(&daemon, &daemon.api, &err);
     if (code < 0) {
         log_error("agent", "cannot start error=%s", log_value(err.text));
         (void)fprintf(stderr, "cairn: %s\n", err.text);
-        failing = NULL;
         close_parts(&daemon);
+        check_guard_pop(&guard);
         return 1;
     }
     log_info("agent", "started node=%s name=%s data_dir=%s http=%s", daemon.node.id,
              log_value(config->name), log_value(config->data_dir), api_address(daemon.api));
     loop_run(daemon.loop);
-    failing = NULL;
     close_parts(&daemon);
+    check_guard_pop(&guard);
     return 0;
 }

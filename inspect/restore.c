@@ -363,6 +363,7 @@ static int foresee(struct foresight *foresight, struct err *err)
         .known = known,
         .trace = trace,
     };
+    char broken[ERR_TEXT_SIZE];
     int code = 0;
 
     foresight->core = core_new(&world);
@@ -373,10 +374,9 @@ static int foresee(struct foresight *foresight, struct err *err)
         return code;
     uint64_t next = journal_next_sequence(inspect->journal);
     core_continue(foresight->core, next == 0 ? 1 : next, inspect->last.turn);
-    if (!inspect_attempt(turn, foresight)) {
+    if (!inspect_attempt(turn, foresight, broken)) {
         foresight->core = NULL; /* left in mid-turn, good for nothing */
-        return err_set(err, ERR_CORRUPT, "a restart would end in an assertion: %s",
-                       inspect_assertion());
+        return err_set(err, ERR_CORRUPT, "a restart would end in an assertion: %s", broken);
     }
     *err = foresight->err;
     return foresight->code;
