@@ -126,6 +126,7 @@ static int open_parts(struct daemon *daemon, struct err *err)
         .node_mark = daemon->node.mark,
         .shim_path = config->shim_path,
         .raw_exec_enabled = config->raw_exec_enabled,
+        .cgroup_mode = cgroup_mode(),
         .raw_exec_no_cgroups = config->raw_exec_no_cgroups,
         .on_exit = perform_exit,
         .ctx = daemon,
