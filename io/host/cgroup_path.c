@@ -45,30 +45,32 @@ const char *cgroup_mode_name(enum cgroup_mode mode)
 
 const char *cgroup_root(enum cgroup_mode mode)
 {
-    return mode == CGROUP_V2 ? CGROUP_ROOT : mode == CGROUP_V1 ? CGROUP_ROOT "/freezer" : CGROUP_ROOT "/unified";
+    return mode == CGROUP_V2   ? CGROUP_ROOT
+           : mode == CGROUP_V1 ? CGROUP_ROOT "/freezer"
+                               : CGROUP_ROOT "/unified";
 }
 
-int cgroup_path_of(enum cgroup_mode mode, const char *name, struct cgroup_path *ret_path, struct err *err)
+int cgroup_path_of(enum cgroup_mode mode, const char *name, struct cgroup_path *ret_path,
+                   struct err *err)
 {
     if (*name == '\0' || *name == '/' || strstr(name, "..") != NULL || strchr(name, '\n') != NULL ||
         strlen(name) >= CGROUP_NAME_SIZE)
         return err_set(err, ERR_INVALID, "\"%s\" does not name a cgroup", name);
 
-    check(
-        text_format(ret_path->text, sizeof(ret_path->text), "%s/%s", cgroup_root(mode), name));
+    check(text_format(ret_path->text, sizeof(ret_path->text), "%s/%s", cgroup_root(mode), name));
     return 0;
 }
 
-bool cgroup_controller_path(enum cgroup_mode mode, enum cgroup_controller controller, const char *name,
-                            struct cgroup_path *ret_path)
+bool cgroup_controller_path(enum cgroup_mode mode, enum cgroup_controller controller,
+                            const char *name, struct cgroup_path *ret_path)
 {
     static const char *const names[CONTROLLER_COUNT] = {
         [CONTROLLER_MEMORY] = "memory", [CONTROLLER_CPU] = "cpu", [CONTROLLER_CPUACCT] = "cpuacct"};
 
     if (mode != CGROUP_HYBRID && mode != CGROUP_V1)
         return false;
-    return text_format(ret_path->text, sizeof(ret_path->text), CGROUP_ROOT "/%s/%s", names[controller],
-                       name);
+    return text_format(ret_path->text, sizeof(ret_path->text), CGROUP_ROOT "/%s/%s",
+                       names[controller], name);
 }
 
 void cgroup_directory(enum cgroup_mode mode, const char *name, char *to, size_t size)

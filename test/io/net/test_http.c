@@ -3,6 +3,8 @@
 
 #include "io/net/connection.h"
 
+#include <sys/resource.h>
+
 /* What the library has given back to us: it waits for the handler, or for a stream's next piece. */
 static bool waits_for_us(const struct http_exchange *exchange)
 {
@@ -752,6 +754,32 @@ static void test_unix_socket_left_by_a_crash_is_replaced(void **state)
     assert_int_equal(peer->last_status, 200);
 }
 
+static void test_unix_socket_of_a_server_that_cannot_start_is_not_left(void **state)
+{
+    struct peer *peer = *state;
+    struct http_listen listen = peer_listen(peer);
+    struct http_server *server = NULL;
+    struct rlimit before, few;
+    struct err err = {0};
+    unsigned failures = 0;
+
+    (void)text_copy(peer->socket, sizeof(peer->socket), at(peer->scratch, "s"));
+    listen.unix_socket = peer->socket;
+    assert_return_code(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    /* One descriptor more each time: each step of the start fails once for want of it. */
+    for (few.rlim_cur = 3; server == NULL && few.rlim_cur < before.rlim_cur; few.rlim_cur++) {
+        assert_return_code(setrlimit(RLIMIT_NOFILE, &few), 0);
+        server = http_server_new(peer->loop, &listen, &err);
+        assert_return_code(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_true(exists(peer->socket) == (server != NULL));
+        failures += server == NULL;
+    }
+    assert_non_null(server);
+    assert_true(failures > 3);
+    http_server_free(server);
+}
+
 static void test_file_in_place_of_a_unix_socket_is_kept(void **state)
 {
     struct peer *peer = *state;
@@ -815,6 +843,7 @@ int main(void)
         TEST(test_address_in_use_is_one_clear_error),
         TEST(test_unix_socket_is_private_and_goes_with_its_server),
         TEST(test_unix_socket_left_by_a_crash_is_replaced),
+        TEST(test_unix_socket_of_a_server_that_cannot_start_is_not_left),
         TEST(test_file_in_place_of_a_unix_socket_is_kept),
         TEST(test_unix_socket_at_the_end_of_a_long_path_listens),
     };
