@@ -45,12 +45,12 @@ static void print_flight(void *ctx, const char *text)
     (void)fputs(text, stderr); /* the process is about to end */
 }
 
-static struct daemon *failing; /* for the assertion hook, which has no context */
-
-static void on_check_failed(const char *file, int line, const char *text)
+static void on_check_failed(void *ctx, const char *file, int line, const char *text)
 {
-    if (failing != NULL)
-        core_flight_print(failing->parts.core, print_flight, NULL);
+    struct daemon *daemon = ctx;
+
+    if (daemon->parts.core != NULL)
+        core_flight_print(daemon->parts.core, print_flight, NULL);
     (void)fprintf(stderr, "cairn: assertion failed: %s:%d: %s\n", file, line, text);
 }
 
@@ -83,6 +83,7 @@ static int open_rooms(struct parts *parts, struct err *err)
         .node_mark = parts->node.mark,
         .shim_path = config->shim_path,
         .raw_exec_enabled = config->raw_exec_enabled,
+        .cgroup_mode = cgroup_mode(),
         .raw_exec_no_cgroups = config->raw_exec_no_cgroups,
         .on_exit = perform_exit,
         .ctx = parts,
@@ -141,8 +142,6 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
             },
     };
     parts->alone = alone_new(&alone);
-    failing = daemon;
-    check_on_failure(on_check_failed);
     identity_keep(&parts->node.identity, parts->core);
     return life_start(parts->life, &start, err);
 }
@@ -151,7 +150,6 @@ static void close_parts(struct daemon *daemon)
 {
     struct parts *parts = &daemon->parts;
 
-    failing = NULL;
     api_free(daemon->api);
     if (parts->life != NULL)
         life_forget_callers(parts->life);
@@ -160,6 +158,7 @@ static void close_parts(struct daemon *daemon)
     hooks_free(parts->hooks);
     specs_free(parts->specs);
     life_free(parts->life);
+    parts->core = NULL; /* its recorder is gone, should the rest fail */
     world_end(daemon->world);
     node_free(&parts->node);
     journal_close(parts->journal);
@@ -171,6 +170,7 @@ int daemon_run(const struct config *config)
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
     struct daemon daemon = {.parts = {.config = config}};
     struct parts *parts = &daemon.parts;
+    struct check_guard guard;
     struct err err = {0};
     uint64_t seed = 0;
 
@@ -182,6 +182,7 @@ int daemon_run(const struct config *config)
     parts->loop = loop_new();
     loop_on_signals(parts->loop, signals, on_signal, &daemon);
 
+    check_guard_push(&guard, on_check_failed, &daemon);
     int code = open_journal(parts, &err);
     if (code == 0)
         code = open_rooms(parts, &err);
@@ -193,11 +194,13 @@ int daemon_run(const struct config *config)
         log_error("agent", "cannot start error=%s", log_value(err.text));
         (void)fprintf(stderr, "cairn: %s\n", err.text);
         close_parts(&daemon);
+        check_guard_pop(&guard);
         return 1;
     }
     log_info("agent", "started node=%s name=%s data_dir=%s http=%s", parts->node.identity.id,
              log_value(config->name), log_value(config->data_dir), api_address(daemon.api));
     loop_run(parts->loop);
     close_parts(&daemon);
+    check_guard_pop(&guard);
     return 0;
 }

@@ -1,8 +1,9 @@
 /*
  * base: bytes, text, ids, errors.  The lowest room: everything stands on it, it stands on nothing.
  *
- * Nothing here reads a clock, allocates, opens a file or a socket, or keeps a global; a check in
- * the tests holds the room to that (test/check/purity.py).  Memory always belongs to the caller.
+ * Nothing here reads a clock, allocates, opens a file or a socket, or keeps a global
+ * (but for the guards of check.h, of each thread); a check in the tests holds the room to that
+ * (test/check/purity.py).  Memory always belongs to the caller.
  */
 #ifndef CAIRN_BASE_H
 #define CAIRN_BASE_H

@@ -2,20 +2,30 @@
 
 #include <stdlib.h>
 
-/* The one exception to "no globals": an assertion has no object to carry its hook. */
-static void (*failure_hook)(const char *file, int line, const char *text);
+/* The one exception to "no globals": an assertion has nothing that could carry its guards. */
+static _Thread_local struct check_guard *innermost;
 
-void check_on_failure(void (*hook)(const char *file, int line, const char *text))
+void check_guard_push(struct check_guard *guard,
+                      void (*on_failure)(void *ctx, const char *file, int line, const char *text),
+                      void *ctx)
 {
-    failure_hook = hook;
+    check(on_failure != NULL);
+    *guard = (struct check_guard){.on_failure = on_failure, .ctx = ctx, .outer = innermost};
+    innermost = guard;
+}
+
+void check_guard_pop(struct check_guard *guard)
+{
+    innermost = guard->outer;
 }
 
 void check_failed(const char *file, int line, const char *text)
 {
-    void (*hook)(const char *, int, const char *) = failure_hook;
+    while (innermost != NULL) {
+        struct check_guard *guard = innermost;
 
-    failure_hook = NULL; /* a hook that fails itself must not recurse */
-    if (hook != NULL)
-        hook(file, line, text);
+        innermost = guard->outer;
+        guard->on_failure(guard->ctx, file, line, text);
+    }
     abort();
 }

@@ -23,8 +23,7 @@ static void save_event(const struct queue *queue, const struct queued *item,
     check(item->root);
     event->id = item->id;
     event->event = item->event;
-    event->event.payload =
-        item->payload_at == SIZE_MAX ? NULL : queue->bytes + item->payload_at;
+    event->event.payload = item->payload_at == SIZE_MAX ? NULL : queue->bytes + item->payload_at;
     event->proposal = item->proposal;
 }
 

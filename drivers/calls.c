@@ -154,7 +154,7 @@ int driver_stats(struct drivers *drivers, const struct driver_key *key,
         return err_set(err, ERR_GONE, "the task is not running");
 
     key_cgroup(drivers->node_mark, key, cgroup);
-    int code = cgroup_stats(cgroup, &stats.usage, err);
+    int code = cgroup_stats(drivers->config.cgroup_mode, cgroup, &stats.usage, err);
     if (code == ERR_GONE || code == ERR_UNSUPPORTED)
         code = proc_stats(&run->payload, &stats.usage, err);
     if (code != 0)

@@ -194,8 +194,7 @@ void run_kill_shim(struct run *run)
         run->shim_killed = false;
         return; /* its end is still watched for */
     }
-    if (shim.start_ticks == 0 &&
-        shim_find(run->drivers->shim_fd, run->drivers->node_mark, &run->key, &shim, &err) != 0) {
+    if (shim.start_ticks == 0 && shim_find(run->drivers, &run->key, &shim, &err) != 0) {
         err.recoverable = true;
         run_fail_all(run, &err);
         if (run->reported)
@@ -248,7 +247,7 @@ static void remove_rest(struct run *run)
     struct err err = {0};
 
     key_cgroup(drivers->node_mark, &run->key, cgroup);
-    int code = cgroup_remove(cgroup, &err);
+    int code = cgroup_remove(run->drivers->config.cgroup_mode, cgroup, &err);
     if (code == ERR_AGAIN && loop_now_ms() < run->bound_ms) {
         run_at(run, run->retry_ms, on_look_again);
         return;
@@ -286,7 +285,7 @@ static void emptied(struct run *run)
 /* 1 while something of the payload lives, 0, or ERR_*. */
 static int is_alive(struct run *run, const char *cgroup, struct err *err)
 {
-    int populated = cgroup_populated(cgroup, err);
+    int populated = cgroup_populated(run->drivers->config.cgroup_mode, cgroup, err);
 
     return populated == 0 && run->payload.pid != 0 && proc_is_alive(&run->payload) ? 1 : populated;
 }
@@ -312,7 +311,7 @@ static void look(struct run *run)
     key_cgroup(run->drivers->node_mark, &run->key, cgroup);
     int alive = is_alive(run, cgroup, &err);
     if (alive == 1) {
-        int code = cgroup_kill(cgroup, &err);
+        int code = cgroup_kill(run->drivers->config.cgroup_mode, cgroup, &err);
 
         if (run->payload.pid != 0)
             (void)proc_kill_group(&run->payload, NULL); /* gone is what we want */
@@ -347,7 +346,8 @@ void run_empty(struct run *run)
     else
         find_payload(run);
     key_cgroup(run->drivers->node_mark, &run->key, cgroup);
-    if (cgroup_populated(cgroup, NULL) == 1 && cgroup_events_open(cgroup, &fd, NULL) == 0) {
+    if (cgroup_populated(run->drivers->config.cgroup_mode, cgroup, NULL) == 1 &&
+        cgroup_events_open(run->drivers->config.cgroup_mode, cgroup, &fd, NULL) == 0) {
         (void)!pread(fd, text, sizeof(text), 0); /* events from here on */
         run_on_watch(run, fd, IO_URGENT, on_empty_event);
     }

@@ -103,7 +103,7 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
                       start->key.generation));
     add_text(plan, LAUNCH_KEY, text);
     add_number(plan, LAUNCH_KEY_DIGEST, key_digest(&start->key));
-    add_number(plan, LAUNCH_CGROUP_MODE, (uint64_t)cgroup_mode());
+    add_number(plan, LAUNCH_CGROUP_MODE, (uint64_t)drivers->config.cgroup_mode);
     shims_cgroup(drivers->node_mark, text);
     add_text(plan, LAUNCH_SHIM_CGROUP, text);
     if (command->has_cgroup) {

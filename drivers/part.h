@@ -61,7 +61,7 @@ int started_read(int shim_fd, const struct driver_key *key, struct started_recor
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err);
 
 /* Who holds the lock of this key, found among our shims by the descriptor itself. */
-int shim_find(int shim_fd, const char *node_mark, const struct driver_key *key,
+int shim_find(const struct drivers *drivers, const struct driver_key *key,
               struct proc_identity *ret_identity, struct err *err);
 
 /* Deletes what the key has in the directory of all shims. */

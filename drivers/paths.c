@@ -189,7 +189,7 @@ static bool holds_lock(void *ctx, pid_t pid)
     return false;
 }
 
-int shim_find(int shim_fd, const char *node_mark, const struct driver_key *key,
+int shim_find(const struct drivers *drivers, const struct driver_key *key,
               struct proc_identity *ret_identity, struct err *err)
 {
     char name[KEY_NAME_SIZE], shims[CGROUP_NAME_SIZE];
@@ -198,10 +198,10 @@ int shim_find(int shim_fd, const char *node_mark, const struct driver_key *key,
 
     if (code != 0)
         return code;
-    if (fstatat(shim_fd, name, &search.lock, AT_SYMLINK_NOFOLLOW) != 0)
+    if (fstatat(drivers->shim_fd, name, &search.lock, AT_SYMLINK_NOFOLLOW) != 0)
         return err_os(err, err_from_errno(errno), errno, "cannot look at the file of %s", name);
-    shims_cgroup(node_mark, shims);
-    code = cgroup_each_process(shims, holds_lock, &search, err);
+    shims_cgroup(drivers->node_mark, shims);
+    code = cgroup_each_process(drivers->config.cgroup_mode, shims, holds_lock, &search, err);
     if (code != 0)
         return code;
     if (search.found.pid == 0)

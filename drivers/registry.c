@@ -237,7 +237,7 @@ static int open_state(struct drivers *drivers, const char *state_dir, struct err
     if (code != 0)
         return code;
     shims_cgroup(drivers->node_mark, shims);
-    return cgroup_create(shims, err);
+    return cgroup_create(drivers->config.cgroup_mode, shims, err);
 }
 
 struct drivers *drivers_new(const struct drivers_config *config, struct err *err)
@@ -282,7 +282,8 @@ void drivers_free(struct drivers *drivers)
         free(call);
     io_timer_stop(&drivers->deliver);
     shims_cgroup(drivers->node_mark, shims);
-    (void)cgroup_remove(shims, NULL); /* stays while shims live in it */
+    /* It stays while shims live in it. */
+    (void)cgroup_remove(drivers->config.cgroup_mode, shims, NULL);
     if (drivers->shim_fd >= 0)
         (void)close(drivers->shim_fd); /* only names */
     free(drivers->shim_dir);

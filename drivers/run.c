@@ -360,7 +360,7 @@ static int spawn_shim(struct run *run, const int fds[3], struct err *err)
 
     check(key_name(&run->key, name, NULL) == 0);
     shims_cgroup(drivers->node_mark, shims);
-    cgroup_directory(shims, cgroup, sizeof(cgroup));
+    cgroup_directory(run->drivers->config.cgroup_mode, shims, cgroup, sizeof(cgroup));
     struct proc_spawn spawn = {.path = drivers->shim_path,
                                .argv = argv,
                                .envp = envp,
@@ -369,7 +369,7 @@ static int spawn_shim(struct run *run, const int fds[3], struct err *err)
                                .fds_count = 3,
                                .cgroup = cgroup[0] == '\0' ? NULL : cgroup};
     int code = proc_spawn(&spawn, &pid, NULL, err);
-    if (code == ERR_GONE && cgroup_create(shims, NULL) == 0)
+    if (code == ERR_GONE && cgroup_create(run->drivers->config.cgroup_mode, shims, NULL) == 0)
         code = proc_spawn(&spawn, &pid, NULL, err); /* somebody tidied up our cgroup */
     if (code == 0)
         run->shim = (struct proc_identity){.pid = pid};

@@ -81,6 +81,7 @@ static int sweep_files(struct sweep *sweep, struct err *err)
 static bool sweep_cgroup(void *ctx, const char *name)
 {
     struct sweep *sweep = ctx;
+    enum cgroup_mode mode = sweep->drivers->config.cgroup_mode;
     char whole[CGROUP_NAME_SIZE];
     struct driver_key key;
     struct err err = {0};
@@ -94,7 +95,7 @@ static bool sweep_cgroup(void *ctx, const char *name)
     /* In our place, but not named by us: nothing there can belong to a machine. */
     if (!text_format(whole, sizeof(whole), "cairn/%s/%s", sweep->drivers->node_mark, name))
         return true;
-    if (cgroup_kill(whole, &err) != 0 || cgroup_remove(whole, &err) != 0) {
+    if (cgroup_kill(mode, whole, &err) != 0 || cgroup_remove(mode, whole, &err) != 0) {
         err.recoverable = true;
         failed(sweep, &err);
     }
@@ -129,6 +130,7 @@ void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct
                    void *keep_ctx, driver_done *done, void *ctx)
 {
     struct sweep *sweep = calloc(1, sizeof(*sweep));
+    enum cgroup_mode mode = drivers->config.cgroup_mode;
     char parent[CGROUP_NAME_SIZE], shims[CGROUP_NAME_SIZE];
     struct err err = {0};
 
@@ -140,8 +142,9 @@ void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct
                             .outstanding = 1};
     check(text_format(parent, sizeof(parent), "cairn/%s", drivers->node_mark));
     shims_cgroup(drivers->node_mark, shims);
-    if (sweep_files(sweep, &err) != 0 || cgroup_each_process(shims, sweep_shim, sweep, &err) != 0 ||
-        cgroup_each_child(parent, sweep_cgroup, sweep, &err) != 0)
+    if (sweep_files(sweep, &err) != 0 ||
+        cgroup_each_process(mode, shims, sweep_shim, sweep, &err) != 0 ||
+        cgroup_each_child(mode, parent, sweep_cgroup, sweep, &err) != 0)
         failed(sweep, &err);
     settle(sweep);
 }

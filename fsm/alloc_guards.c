@@ -8,6 +8,40 @@
 
 #include <string.h>
 
+/* --- hooks --- */
+
+static uint32_t hooks_of(const struct alloc *alloc, enum hook_phase phase)
+{
+    switch (phase) {
+    case PHASE_PRERUN:
+        return alloc->assign.hooks_prerun;
+    case PHASE_PREKILL:
+        return alloc->assign.hooks_prekill;
+    case PHASE_POSTRUN:
+        return alloc->assign.hooks_postrun;
+    case PHASE_DESTROY:
+        return alloc->assign.hooks_destroy;
+    case PHASE_PRESTART:
+    case PHASE_POSTSTART:
+    case PHASE_EXITED:
+    case PHASE_STOP:
+    case PHASE_COUNT:
+        break;
+    }
+    unreachable("alloc hook phase");
+}
+
+uint8_t alloc_hook_from(const struct alloc *alloc, enum hook_phase phase, unsigned first)
+{
+    uint32_t mask = hooks_of(alloc, phase);
+
+    for (unsigned hook = first; hook < ALLOC_HOOK_COUNT; hook++) {
+        if ((mask >> hook & 1u) != 0)
+            return (uint8_t)hook;
+    }
+    return ALLOC_HOOK_COUNT;
+}
+
 /* --- guards --- */
 
 #define GUARD(function, condition)                                                                 \

@@ -30,7 +30,7 @@ bool members_hold_volumes(const struct alloc *alloc);
 bool members_all_dead(const struct alloc *alloc);
 bool members_every_dead(const struct alloc *alloc);
 
-/* --- hooks (alloc_rules.c) --- */
+/* --- hooks (alloc_guards.c) --- */
 
 /* The first hook of PHASE from FIRST on, ALLOC_HOOK_COUNT: none. */
 uint8_t alloc_hook_from(const struct alloc *alloc, enum hook_phase phase, unsigned first);

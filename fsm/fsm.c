@@ -7,172 +7,7 @@
  */
 #include "fsm/fsm.h"
 
-#include "fsm/alloc.h"
-#include "fsm/plugin.h"
-#include "fsm/task.h"
-#include "fsm/volume.h"
-
 #include <string.h>
-
-struct machine_id machine_id_make(enum machine_kind kind, const char *text)
-{
-    struct machine_id id = {.kind = (uint8_t)kind};
-
-    check((unsigned)kind < MACHINE_KIND_COUNT);
-    bool whole = text_copy(id.text, sizeof(id.text), text);
-    check(whole); /* sizes of ids are bounded where they enter */
-    return id;
-}
-
-struct machine_id machine_id_join(enum machine_kind kind, const char *alloc, const char *name)
-{
-    struct machine_id id = {.kind = (uint8_t)kind};
-
-    bool whole = text_copy(id.text, sizeof(id.text), alloc);
-    whole = text_append(id.text, sizeof(id.text), "/") && whole;
-    whole = text_append(id.text, sizeof(id.text), name) && whole;
-    check(whole);
-    return id;
-}
-
-struct machine_id machine_id_owner(const struct machine_id *id)
-{
-    struct machine_id owner = {.kind = MACHINE_ALLOC};
-    const char *slash = strchr(id->text, '/');
-
-    check(slash != NULL);
-    memcpy(owner.text, id->text, (size_t)(slash - id->text));
-    return owner;
-}
-
-const char *machine_id_name(const struct machine_id *id)
-{
-    const char *slash = strchr(id->text, '/');
-
-    check(slash != NULL);
-    return slash + 1;
-}
-
-bool machine_id_equal(const struct machine_id *a, const struct machine_id *b)
-{
-    return a->kind == b->kind && text_equal(a->text, b->text);
-}
-
-const char *machine_kind_name(enum machine_kind kind)
-{
-    return (unsigned)kind < MACHINE_KIND_COUNT ? fsm_definition(kind)->name : "?";
-}
-
-const char *fsm_lane_name(enum fsm_lane lane)
-{
-    switch (lane) {
-    case LANE_HOOK:
-        return "hook";
-    case LANE_DRIVER:
-        return "driver";
-    case LANE_RPC:
-        return "rpc";
-    case LANE_NODE:
-        return "node";
-    case LANE_WAIT:
-        return "wait";
-    case LANE_COUNT:
-        break;
-    case LANE_CLOCK:
-        return "clock";
-    case LANE_TELL:
-        return "tell";
-    case LANE_SEND:
-        return "send";
-    }
-    return "?";
-}
-
-const char *fsm_verdict_name(enum fsm_verdict verdict)
-{
-    switch (verdict) {
-    case FSM_MOVED:
-        return "moved";
-    case FSM_IGNORED:
-        return "ignored";
-    case FSM_STALE:
-        return "stale";
-    case FSM_NEVER:
-        return "never";
-    }
-    return "?";
-}
-
-const struct fsm_def *fsm_definition(enum machine_kind kind)
-{
-    switch (kind) {
-    case MACHINE_PLUGIN:
-        return &plugin_def;
-    case MACHINE_VOLUME:
-        return &volume_def;
-    case MACHINE_TASK:
-        return &task_def;
-    case MACHINE_ALLOC:
-        return &alloc_def;
-    case MACHINE_KIND_COUNT:
-        break;
-    }
-    unreachable("machine kind");
-}
-
-const char *fsm_payload_name(enum fsm_payload kind)
-{
-    switch (kind) {
-    case PAYLOAD_NONE:
-        return "none";
-#define X(name, type)                                                                              \
-    case PAYLOAD_##name:                                                                           \
-        return #type;
-        PAYLOAD_LIST(X)
-#undef X
-    case PAYLOAD_KIND_COUNT:
-        break;
-    }
-    return "?";
-}
-
-uint32_t fsm_payload_size(enum fsm_payload kind, const void *payload)
-{
-    switch (kind) {
-    case PAYLOAD_NONE:
-    case PAYLOAD_KIND_COUNT:
-        return 0;
-    case PAYLOAD_ALLOC_ASSIGN: {
-        const struct alloc_assign *assign = payload;
-        check(assign->members_count <= ALLOC_MEMBERS_MAX);
-        return (uint32_t)(sizeof(*assign) + assign->members_count * sizeof(assign->members[0]));
-    }
-    case PAYLOAD_HOOK: {
-        const struct hook_outcome *outcome = payload;
-        check(outcome->results_bytes <= FSM_PAYLOAD_BYTES_MAX - sizeof(*outcome));
-        return (uint32_t)sizeof(*outcome) + outcome->results_bytes;
-    }
-#define SIMPLE(name, type)                                                                         \
-    case PAYLOAD_##name:                                                                           \
-        return (uint32_t)sizeof(struct type);
-        SIMPLE(TASK_DEFINE, task_define)
-        SIMPLE(VOLUME_DEFINE, volume_define)
-        SIMPLE(PLUGIN_DEFINE, plugin_define)
-        SIMPLE(STARTED, started)
-        SIMPLE(EXIT, exited)
-        SIMPLE(FAILURE, failure)
-        SIMPLE(KILL, kill_order)
-        SIMPLE(REQUEST, request)
-        SIMPLE(RESTORE, restore)
-        SIMPLE(TASK_CHANGED, task_changed)
-        SIMPLE(MEMBER, member_news)
-        SIMPLE(CLAIM, claim)
-        SIMPLE(IDENTITY, plugin_identity)
-        SIMPLE(ACK, ack)
-#undef SIMPLE
-    }
-    unreachable("payload kind");
-}
 
 void fsm_absent(const struct fsm_def *def, struct machine *record)
 {
@@ -391,6 +226,46 @@ enum fsm_verdict fsm_step(const struct fsm_def *def, const struct machine_id *se
 }
 
 /* --- names --- */
+
+const char *fsm_lane_name(enum fsm_lane lane)
+{
+    switch (lane) {
+    case LANE_HOOK:
+        return "hook";
+    case LANE_DRIVER:
+        return "driver";
+    case LANE_RPC:
+        return "rpc";
+    case LANE_NODE:
+        return "node";
+    case LANE_WAIT:
+        return "wait";
+    case LANE_COUNT:
+        break;
+    case LANE_CLOCK:
+        return "clock";
+    case LANE_TELL:
+        return "tell";
+    case LANE_SEND:
+        return "send";
+    }
+    return "?";
+}
+
+const char *fsm_verdict_name(enum fsm_verdict verdict)
+{
+    switch (verdict) {
+    case FSM_MOVED:
+        return "moved";
+    case FSM_IGNORED:
+        return "ignored";
+    case FSM_STALE:
+        return "stale";
+    case FSM_NEVER:
+        return "never";
+    }
+    return "?";
+}
 
 const char *fsm_state_name(const struct fsm_def *def, unsigned number)
 {

@@ -9,10 +9,63 @@
 #include <string.h>
 
 enum {
+    LOOKS_MAX = 20,        /* about ten minutes */
+    LOOKS_UNSEEN_MAX = 4,  /* of a payload that was never seen running */
     STOP_GRACE_MS = 10000, /* the shim kills at the kill timeout; we step in this much later */
     REAP_BACKOFF_MS = 500,
     REAP_BACKOFF_MS_MAX = 30000,
 };
+
+/* --- what is asked in more than one place --- */
+
+static uint32_t hooks_of(const struct task *task, enum hook_phase phase)
+{
+    switch (phase) {
+    case PHASE_PRESTART:
+        return task->define.hooks_prestart;
+    case PHASE_POSTSTART:
+        return task->define.hooks_poststart;
+    case PHASE_PREKILL:
+        return task->define.hooks_prekill;
+    case PHASE_EXITED:
+        return task->define.hooks_exited;
+    case PHASE_STOP:
+        return task->define.hooks_stop;
+    case PHASE_PRERUN:
+    case PHASE_POSTRUN:
+    case PHASE_DESTROY:
+    case PHASE_COUNT:
+        break;
+    }
+    unreachable("task hook phase");
+}
+
+uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned first)
+{
+    uint32_t mask = hooks_of(task, phase);
+
+    for (unsigned hook = first; hook < TASK_HOOK_COUNT; hook++) {
+        if ((mask >> hook & 1u) != 0)
+            return (uint8_t)hook;
+    }
+    return TASK_HOOK_COUNT;
+}
+
+bool task_look_failed(const struct task *task, const struct failure *failure)
+{
+    uint32_t looks = task->ran ? LOOKS_MAX : LOOKS_UNSEEN_MAX;
+
+    return failure->recoverable && task->machine.attempt < looks;
+}
+
+bool task_holds_work(const struct task *task)
+{
+    static const uint32_t holding = 1u << T_STARTING | 1u << T_RUNNING | 1u << T_RECOVERING |
+                                    1u << T_PREKILL | 1u << T_DELAYING | 1u << T_STOPPING |
+                                    1u << T_REAPING;
+
+    return (holding >> task->machine.state & 1u) != 0;
+}
 
 /* --- guards --- */
 
@@ -61,15 +114,6 @@ GUARD(task_restart_now, task->verdict == TASK_RESTART_NOW)
 GUARD(task_restart_later, task->verdict == TASK_RESTART_LATER)
 GUARD(task_remove_wanted, task->remove_wanted)
 /* clang-format on */
-
-bool task_holds_work(const struct task *task)
-{
-    static const uint32_t holding = 1u << T_STARTING | 1u << T_RUNNING | 1u << T_RECOVERING |
-                                    1u << T_PREKILL | 1u << T_DELAYING | 1u << T_STOPPING |
-                                    1u << T_REAPING;
-
-    return (holding >> task->machine.state & 1u) != 0;
-}
 
 /* --- timers --- */
 

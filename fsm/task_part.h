@@ -4,7 +4,7 @@
 
 #include "fsm/task_rules.h"
 
-/* --- what users read of it (task_rules.c) --- */
+/* --- what users read of it (task_notes.c) --- */
 
 /* Adds a task event; the oldest goes when there are too many. */
 struct task_event *task_note(struct task *task, const struct fsm_now *now,
@@ -14,7 +14,7 @@ struct task_event *task_note(struct task *task, const struct fsm_now *now,
 void task_note_failing(struct task *task, const struct fsm_now *now, enum task_event_type type,
                        const char *text);
 
-/* --- what is asked in more than one place (task_rules.c) --- */
+/* --- what is asked in more than one place (task_guards.c) --- */
 
 /* The first hook of PHASE from FIRST on, TASK_HOOK_COUNT: none. */
 uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned first);

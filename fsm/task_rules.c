@@ -3,7 +3,7 @@
  *
  * absorb() takes an event's payload into the record and, where an attempt is over, lets it be
  * decided what follows (task_restart.c); guards then only read (task_guards.c).  enter() does what
- * a transition means to users: states, times, task events.  Everything here is pure.
+ * a transition means to users: states, times, task events (task_notes.c).  Everything here is pure.
  */
 #include "fsm/task_part.h"
 
@@ -11,41 +11,10 @@
 
 #include <string.h>
 
-enum {
-    LOOKS_MAX = 20,       /* about ten minutes */
-    LOOKS_UNSEEN_MAX = 4, /* of a payload that was never seen running */
-};
-
 static struct task *mutable_task(struct machine *record)
 {
     check(record->kind == MACHINE_TASK);
     return (struct task *)(void *)record;
-}
-
-/* --- task events --- */
-
-struct task_event *task_note(struct task *task, const struct fsm_now *now,
-                             enum task_event_type type, const char *text)
-{
-    if (task->events_count == TASK_EVENTS_MAX) {
-        memmove(&task->events[0], &task->events[1],
-                (TASK_EVENTS_MAX - 1) * sizeof(task->events[0]));
-        task->events_count--;
-    }
-    struct task_event *event = &task->events[task->events_count++];
-    memset(event, 0, sizeof(*event));
-    event->type = (uint8_t)type;
-    event->time_unix_ns = now->unix_ns;
-    (void)text_copy(event->text, sizeof(event->text), text); /* cut if too long */
-    task->status_revision++;
-    return event;
-}
-
-void task_note_failing(struct task *task, const struct fsm_now *now, enum task_event_type type,
-                       const char *text)
-{
-    task_note(task, now, type, text)->fails = 1;
-    task->failed = 1;
 }
 
 static void note_terminated(struct task *task, const struct fsm_now *now)
@@ -60,56 +29,51 @@ static void note_terminated(struct task *task, const struct fsm_now *now)
 
 /* --- hooks --- */
 
-static uint32_t hooks_of(const struct task *task, enum hook_phase phase)
-{
-    switch (phase) {
-    case PHASE_PRESTART:
-        return task->define.hooks_prestart;
-    case PHASE_POSTSTART:
-        return task->define.hooks_poststart;
-    case PHASE_PREKILL:
-        return task->define.hooks_prekill;
-    case PHASE_EXITED:
-        return task->define.hooks_exited;
-    case PHASE_STOP:
-        return task->define.hooks_stop;
-    case PHASE_PRERUN:
-    case PHASE_POSTRUN:
-    case PHASE_DESTROY:
-    case PHASE_COUNT:
-        break;
-    }
-    unreachable("task hook phase");
-}
-
-uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned first)
-{
-    uint32_t mask = hooks_of(task, phase);
-
-    for (unsigned hook = first; hook < TASK_HOOK_COUNT; hook++) {
-        if ((mask >> hook & 1u) != 0)
-            return (uint8_t)hook;
-    }
-    return TASK_HOOK_COUNT;
-}
-
 static void begin_phase(struct task *task, enum hook_phase phase)
 {
     task->phase = (uint8_t)phase;
     task->hook = task_hook_from(task, phase, 0);
 }
 
-static void absorb_hook(struct task *task, const struct fsm_event *event)
+static void next_hook(struct task *task)
+{
+    task->hook = task_hook_from(task, (enum hook_phase)task->phase, (unsigned)task->hook + 1);
+}
+
+static void absorb_hook_done(struct task *task, const struct fsm_event *event,
+                             const struct fsm_now *now)
 {
     const struct hook_outcome *outcome = event->payload;
 
-    if (outcome->hook < TASK_HOOK_COUNT && event->kind == TE_HOOK_DONE) {
+    if (outcome->hook < TASK_HOOK_COUNT) {
         struct results results = {task->results, task->results_bytes, RESULTS_BYTES_MAX};
         int code = results_take(&results, outcome->hook, outcome->results, outcome->results_bytes);
         check(code == 0); /* one hook's results fit, and the router refuses more than the bound */
         task->results_bytes = results.used;
     }
-    task->hook = task_hook_from(task, (enum hook_phase)task->phase, (unsigned)task->hook + 1);
+    next_hook(task);
+    if (task->machine.state == T_EXITED && task->hook == TASK_HOOK_COUNT)
+        task_decide(task, now);
+}
+
+static void absorb_hook_failed(struct task *task, const struct fsm_event *event,
+                               const struct fsm_now *now)
+{
+    const struct hook_outcome *outcome = event->payload;
+    bool starting = task->machine.state == T_PRESTART;
+
+    if (starting) {
+        char text[TASK_EVENT_TEXT_SIZE];
+
+        (void)text_format(text, sizeof(text), "%s: %s", task_hook_name(outcome->hook),
+                          outcome->text); /* cut if too long */
+        task_note(task, now, TASK_EVENT_HOOK_FAILED, text);
+        task->start_failed = 1;
+        task->unrecoverable = !outcome->recoverable;
+    }
+    next_hook(task);
+    if (starting || (task->machine.state == T_EXITED && task->hook == TASK_HOOK_COUNT))
+        task_decide(task, now);
 }
 
 /* --- absorb --- */
@@ -142,6 +106,23 @@ static void absorb_kill(struct task *task, const struct fsm_event *event, const 
             (int64_t)task->define.kill_timeout_ms * 1000000;
 }
 
+static void absorb_restart_order(struct task *task, const struct request *request,
+                                 const struct fsm_now *now)
+{
+    if (task->machine.state != T_RUNNING)
+        return; /* its row refuses it */
+    task->restart_wanted = 1;
+    task_note(task, now, TASK_EVENT_RESTART_SIGNALED, request->text);
+}
+
+static void absorb_start_failed(struct task *task, const struct failure *failure,
+                                const struct fsm_now *now)
+{
+    task->start_failed = 1;
+    task->unrecoverable = !failure->recoverable;
+    task_note(task, now, TASK_EVENT_DRIVER_FAILURE, failure->text);
+}
+
 static void absorb_exit(struct task *task, const struct exited *exit, const struct fsm_now *now)
 {
     if (task->exit_seen)
@@ -157,13 +138,6 @@ static void absorb_unknown_exit(struct task *task, const char *why, const struct
 
     (void)text_copy(exit.message, sizeof(exit.message), why); /* cut if too long */
     absorb_exit(task, &exit, now);
-}
-
-bool task_look_failed(const struct task *task, const struct failure *failure)
-{
-    uint32_t looks = task->ran ? LOOKS_MAX : LOOKS_UNSEEN_MAX;
-
-    return failure->recoverable && task->machine.attempt < looks;
 }
 
 static void absorb_lost(struct task *task, const struct fsm_event *event, const struct fsm_now *now)
@@ -237,11 +211,7 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
         task->remove_wanted = 1;
         break;
     case TE_RESTART:
-        if (record->state == T_RUNNING) {
-            const struct request *request = event->payload;
-            task->restart_wanted = 1;
-            task_note(task, now, TASK_EVENT_RESTART_SIGNALED, request->text);
-        }
+        absorb_restart_order(task, event->payload, now);
         break;
     case TE_SIGNAL:
         if (record->state == T_RUNNING || record->state == T_PREKILL ||
@@ -249,39 +219,18 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
             task_note(task, now, TASK_EVENT_SIGNALING, "");
         break;
     case TE_HOOK_DONE:
-        absorb_hook(task, event);
-        if (record->state == T_EXITED && task->hook == TASK_HOOK_COUNT)
-            task_decide(task, now);
+        absorb_hook_done(task, event, now);
         break;
-    case TE_HOOK_FAILED: {
-        const struct hook_outcome *outcome = event->payload;
-        if (record->state == T_PRESTART) {
-            char text[TASK_EVENT_TEXT_SIZE];
-            (void)text_format(text, sizeof(text), "%s: %s", task_hook_name(outcome->hook),
-                              outcome->text);
-            task_note(task, now, TASK_EVENT_HOOK_FAILED, text);
-            task->start_failed = 1;
-            task->unrecoverable = !outcome->recoverable;
-        }
-        absorb_hook(task, event);
-        if (record->state == T_PRESTART ||
-            (record->state == T_EXITED && task->hook == TASK_HOOK_COUNT))
-            task_decide(task, now);
+    case TE_HOOK_FAILED:
+        absorb_hook_failed(task, event, now);
         break;
-    }
     case TE_STARTED:
-    case TE_RECOVERED: {
-        const struct started *started = event->payload;
-        task->process = *started;
+    case TE_RECOVERED:
+        task->process = *(const struct started *)event->payload;
         break;
-    }
-    case TE_START_FAILED: {
-        const struct failure *failure = event->payload;
-        task->start_failed = 1;
-        task->unrecoverable = !failure->recoverable;
-        task_note(task, now, TASK_EVENT_DRIVER_FAILURE, failure->text);
+    case TE_START_FAILED:
+        absorb_start_failed(task, event->payload, now);
         break;
-    }
     case TE_LOST:
         absorb_lost(task, event, now);
         break;

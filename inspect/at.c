@@ -28,6 +28,7 @@ static bool take_event(void *ctx, const struct journal_event *event)
 {
     struct rewinding *rewinding = ctx;
     enum replay_result result;
+    char broken[ERR_TEXT_SIZE]; /* verify tells what */
 
     if (event->sequence > rewinding->last)
         return false;
@@ -37,7 +38,7 @@ static bool take_event(void *ctx, const struct journal_event *event)
         .now_ms = event->now_ms,
         .unix_ns = event->unix_ns,
     };
-    if (!inspect_step(rewinding->replay, event, &result)) {
+    if (!inspect_step(rewinding->replay, event, &result, broken)) {
         replay_free(rewinding->replay); /* it was left in the middle of a step */
         rewinding->replay = NULL;
         return false;

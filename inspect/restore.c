@@ -373,14 +373,14 @@ static int foresee(struct foresight *foresight, struct err *err)
         .trace = trace,
         .sweep = sweep,
     };
+    char broken[ERR_TEXT_SIZE];
 
     world.store.commit = commit;
     world.store.quarantine = NULL;
     foresight->life = life_new(&world);
-    if (!inspect_attempt(live, foresight)) {
+    if (!inspect_attempt(live, foresight, broken)) {
         foresight->life = NULL; /* left in mid-turn, good for nothing */
-        return err_set(err, ERR_CORRUPT, "a restart would end in an assertion: %s",
-                       inspect_assertion());
+        return err_set(err, ERR_CORRUPT, "a restart would end in an assertion: %s", broken);
     }
     *err = foresight->err;
     return foresight->code;

@@ -9,35 +9,30 @@
 
 #include <setjmp.h>
 
-static jmp_buf *landing; /* of the attempt under way; assertions have no context of their own */
-static char broken[ERR_TEXT_SIZE];
-
-static void on_assertion(const char *file, int line, const char *text)
-{
-    (void)text_format(broken, sizeof(broken), "%s:%d: %s", file, line, text); /* may be cut */
-    longjmp(*landing, 1);
-}
-
-const char *inspect_assertion(void)
-{
-    return broken;
-}
-
-bool inspect_attempt(void (*run)(void *ctx), void *ctx)
-{
+struct attempt {
     jmp_buf place;
+    char *broken; /* of ERR_TEXT_SIZE */
+};
 
-    check(landing == NULL); /* attempts do not nest */
-    landing = &place;
-    if (_setjmp(place) != 0) {
-        landing = NULL; /* the hook has been taken back before it was called */
-        return false;
-    }
-    check_on_failure(on_assertion);
-    run(ctx);
-    check_on_failure(NULL);
-    landing = NULL;
-    return true;
+static void on_assertion(void *ctx, const char *file, int line, const char *text)
+{
+    struct attempt *attempt = ctx;
+
+    (void)text_format(attempt->broken, ERR_TEXT_SIZE, "%s:%d: %s", file, line, text); /* cut */
+    longjmp(attempt->place, 1);
+}
+
+bool inspect_attempt(void (*run)(void *ctx), void *ctx, char ret_broken[ERR_TEXT_SIZE])
+{
+    struct attempt attempt = {.broken = ret_broken};
+    struct check_guard guard;
+
+    check_guard_push(&guard, on_assertion, &attempt);
+    bool whole = _setjmp(attempt.place) == 0;
+    if (whole)
+        run(ctx);
+    check_guard_pop(&guard);
+    return whole;
 }
 
 struct stepping {
@@ -54,11 +49,11 @@ static void step(void *ctx)
 }
 
 bool inspect_step(struct replay *replay, const struct journal_event *event,
-                  enum replay_result *ret_result)
+                  enum replay_result *ret_result, char ret_broken[ERR_TEXT_SIZE])
 {
     struct stepping stepping = {replay, event, REPLAY_SAME};
 
-    if (!inspect_attempt(step, &stepping))
+    if (!inspect_attempt(step, &stepping, ret_broken))
         return false;
     *ret_result = stepping.result;
     return true;

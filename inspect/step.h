@@ -4,16 +4,12 @@
 
 #include "core/replay.h"
 
-/* Runs RUN; false if an assertion broke in it, which was left where it stood.  Whatever it was
- * working on is then good for nothing but being freed.  Attempts do not nest, and the program's own
- * hook of check.h is lost. */
-bool inspect_attempt(void (*run)(void *ctx), void *ctx);
-
-/* The text of the last assertion that broke. */
-const char *inspect_assertion(void);
+/* Runs RUN; false if an assertion broke in it, whose text is then in RET_BROKEN.  It was left where
+ * it stood: whatever it was working on is good for nothing but being freed. */
+bool inspect_attempt(void (*run)(void *ctx), void *ctx, char ret_broken[ERR_TEXT_SIZE]);
 
 /* replay_step, as an attempt. */
 bool inspect_step(struct replay *replay, const struct journal_event *event,
-                  enum replay_result *ret_result);
+                  enum replay_result *ret_result, char ret_broken[ERR_TEXT_SIZE]);
 
 #endif

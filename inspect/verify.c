@@ -254,7 +254,7 @@ static void describe_outcome(struct verifying *verifying, const struct journal_e
                       fsm_state_name(def, event->before), before);
     if (kind == FINDING_ASSERTION) {
         (void)text_append(to, size, "; ");
-        (void)text_append(to, size, inspect_assertion());
+        (void)text_append(to, size, verifying->broken);
     } else if (kind != FINDING_NO_ROW) {
         (void)text_format(part, sizeof(part), "; after: %s stored, %s computed",
                           fsm_state_name(def, event->after),
@@ -308,7 +308,7 @@ static void step_event(struct verifying *verifying, const struct journal_event *
         tell_event(verifying, event, FINDING_MISSING_BASE, before);
         return;
     }
-    if (!inspect_step(verifying->replay, event, &result)) {
+    if (!inspect_step(verifying->replay, event, &result, verifying->broken)) {
         replay_forget(verifying->replay, &event->id);
         renew_replay(verifying);
         tell_event(verifying, event, FINDING_ASSERTION, before);

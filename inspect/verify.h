@@ -31,7 +31,8 @@ struct verifying {
     struct replay *replay;
     struct wrong *wrong;
     struct present *present;
-    uint64_t put_aside; /* records in quarantine */
+    uint64_t put_aside;         /* records in quarantine */
+    char broken[ERR_TEXT_SIZE]; /* the last assertion that a step broke */
     struct moment previous;
     uint64_t hole; /* the newest event that is missing or cannot be read, 0: none */
     uint32_t stride;

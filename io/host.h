@@ -69,16 +69,22 @@ struct host_facts {
 /* What cannot be found out keeps its documented default or is empty or 0. */
 int host_read_facts(const char *data_dir, struct host_facts *ret_facts, struct err *err);
 
+struct host_cpu_times {
+    uint64_t user, system, idle, total; /* ticks of all cores together, since boot */
+};
+
 struct host_stats {
     uint64_t memory_total, memory_available, memory_used, memory_free; /* bytes */
     uint64_t uptime_s;
     uint64_t disk_size, disk_used, disk_available; /* bytes */
     uint64_t inodes, inodes_used;
-    /* Of all cores together, since the call before (the first one: since boot); total is what was
-     * not idle. */
+    /* Of all cores together; total is what was not idle. */
     double cpu_user_percent, cpu_system_percent, cpu_idle_percent, cpu_total_percent;
 };
 
-int host_read_stats(const char *data_dir, struct host_stats *ret_stats, struct err *err);
+/* Percents are of the time since the call that left SINCE as it is, and SINCE is renewed; zeroes:
+ * since boot. */
+int host_read_stats(const char *data_dir, struct host_cpu_times *since,
+                    struct host_stats *ret_stats, struct err *err);
 
 #endif

@@ -50,13 +50,22 @@ int log_reopen(void);
 bool log_level_from_text(const char *text, enum log_level *ret_level);
 const char *log_level_text(enum log_level level); /* "ERROR", ... */
 
-/* CB also gets each entry of LEVEL and more important ones, whatever goes to the file: for those
- * who watch over the API.  On the thread of log_listen only; what CB itself logs is not handed to
- * it.  One CB; NULL removes it. */
-void log_listen(enum log_level level, void (*cb)(void *ctx, const struct log_entry *entry),
-                void *ctx);
+struct log_listener {
+    enum log_level level;
+    void (*cb)(void *ctx, const struct log_entry *entry);
+    void *ctx;
+    struct log_listener *next, **link; /* private; link is NULL while it does not listen */
+};
 
-/* True if somebody would read a line of LEVEL: worth the cost of making one. */
+/* CB also gets each entry of LEVEL and more important ones, whatever goes to the file: for those
+ * who watch over the API.  On the thread of log_listen only; what a CB itself logs is handed to
+ * nobody.  LISTENER is zeroed before first use and borrowed until log_listen_end, which is called
+ * on the same thread, and does nothing for one that does not listen. */
+void log_listen(struct log_listener *listener, enum log_level level,
+                void (*cb)(void *ctx, const struct log_entry *entry), void *ctx);
+void log_listen_end(struct log_listener *listener);
+
+/* True if somebody would read a line of LEVEL from this thread: worth the cost of making one. */
 bool log_wants(enum log_level level);
 
 void log_line(enum log_level level, const char *room, const char *format, ...)

@@ -68,11 +68,14 @@ struct io_timer {
     void *ctx;
     uint64_t at_ms; /* CLOCK_BOOTTIME */
     struct loop *loop;
-    size_t slot;    /* private: place in the heap + 1, 0 when not armed */
+    size_t slot;    /* private: its place among those that wait or are due + 1, 0: not armed */
+    bool due;       /* private: which of the two */
     uint64_t order; /* private: equal deadlines fire in the order of arming */
 };
 
-/* Fires once at AT_MS (loop_now_ms() + delay); arming an armed timer moves it. */
+/* Fires once at AT_MS (loop_now_ms() + delay); arming an armed timer moves it.  All that is due at
+ * one moment is called before anything that its callbacks arm, and between two such rounds the
+ * descriptors have their turn: one that arms itself again at once starves nobody. */
 void io_timer_start(struct loop *loop, struct io_timer *timer, uint64_t at_ms,
                     void (*cb)(struct io_timer *timer), void *ctx);
 void io_timer_stop(struct io_timer *timer);

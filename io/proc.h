@@ -83,22 +83,20 @@ enum cgroup_mode {
 
 enum { CGROUP_NAME_SIZE = 256 };
 
-/* What this machine offers, found once per process and kept. */
+/* What this machine offers, looked at now: ask once and hand it on. */
 enum cgroup_mode cgroup_mode(void);
 const char *cgroup_mode_name(enum cgroup_mode mode);
 
-/* Takes MODE instead of looking.  For the shim, which must do as its daemon does, and for tests:
- * a hybrid machine can do all four. */
-void cgroup_use_mode(enum cgroup_mode mode);
-
 /* A cgroup is named by a path relative to the hierarchy's root, "cairn/<node>/<key>".
- * Creating one that exists, removing one that is gone, are success.  In mode NONE all
- * calls but events and stats succeed and find nothing. */
-int cgroup_create(const char *name, struct err *err);
-int cgroup_enter(const char *name, pid_t pid, struct err *err); /* 0: the caller itself */
+ * Creating one that exists, removing one that is gone, are success.  MODE is what the machine
+ * offers, or less of it: a hybrid machine can do all four.  In mode NONE all calls but events and
+ * stats succeed and find nothing. */
+int cgroup_create(enum cgroup_mode mode, const char *name, struct err *err);
+int cgroup_enter(enum cgroup_mode mode, const char *name, pid_t pid,
+                 struct err *err); /* 0: the caller itself */
 
 /* The directory to give to proc_spawn.cgroup on v2 and hybrid; "" on others. */
-void cgroup_directory(const char *name, char *to, size_t size);
+void cgroup_directory(enum cgroup_mode mode, const char *name, char *to, size_t size);
 
 /* Memory and CPU limits where the hierarchy has the controllers; no controller is success.
  * Comes between create and enter: on v1 and hybrid it makes the controllers' own directories,
@@ -107,29 +105,30 @@ struct cgroup_limits {
     uint64_t memory_bytes_max; /* 0: none */
     uint64_t cpu_shares;       /* v1 scale, 2 and more; 0: none */
 };
-int cgroup_limit(const char *name, const struct cgroup_limits *limits, struct err *err);
+int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,
+                 struct err *err);
 
 /* 1 if any process is in it or below, 0 if none or the cgroup does not exist, ERR_* otherwise. */
-int cgroup_populated(const char *name, struct err *err);
+int cgroup_populated(enum cgroup_mode mode, const char *name, struct err *err);
 
 /* A descriptor that polls as POLLPRI (IO_URGENT) when `populated` changes (v2, hybrid); open it
  * before asking cgroup_populated.  ERR_UNSUPPORTED on v1 (ask again instead), ERR_GONE without
  * the cgroup.  The caller owns it. */
-int cgroup_events_open(const char *name, int *ret_fd, struct err *err);
+int cgroup_events_open(enum cgroup_mode mode, const char *name, int *ret_fd, struct err *err);
 
 /* SIGKILLs every process in it and below, forks in flight included.  Does not wait.  On v1 a
  * process may escape a busy machine's freezer: repeat until cgroup_populated says 0. */
-int cgroup_kill(const char *name, struct err *err);
+int cgroup_kill(enum cgroup_mode mode, const char *name, struct err *err);
 
 /* Removes it and its children, and parents left empty; ERR_AGAIN while something lives in it. */
-int cgroup_remove(const char *name, struct err *err);
+int cgroup_remove(enum cgroup_mode mode, const char *name, struct err *err);
 
 /* Calls CB for each child of it (last part of the name), or each process right in it, until CB
  * returns false.  A cgroup that does not exist has none. */
-int cgroup_each_child(const char *name, bool (*cb)(void *ctx, const char *child), void *ctx,
-                      struct err *err);
-int cgroup_each_process(const char *name, bool (*cb)(void *ctx, pid_t pid), void *ctx,
-                        struct err *err);
+int cgroup_each_child(enum cgroup_mode mode, const char *name,
+                      bool (*cb)(void *ctx, const char *child), void *ctx, struct err *err);
+int cgroup_each_process(enum cgroup_mode mode, const char *name, bool (*cb)(void *ctx, pid_t pid),
+                        void *ctx, struct err *err);
 
 struct cgroup_stats {
     uint64_t memory_rss_bytes, memory_cache_bytes, memory_swap_bytes, memory_usage_bytes,
@@ -141,13 +140,14 @@ struct cgroup_stats {
 };
 
 /* Sums the processes in it (RSS, swap, CPU from /proc) or takes the controllers' counts. */
-int cgroup_stats(const char *name, struct cgroup_stats *ret_stats, struct err *err);
+int cgroup_stats(enum cgroup_mode mode, const char *name, struct cgroup_stats *ret_stats,
+                 struct err *err);
 
 /* The same for one process, where there is no cgroup to ask. */
 int proc_stats(const struct proc_identity *identity, struct cgroup_stats *ret_stats,
                struct err *err);
 
 /* True if the kernel killed something in it for want of memory; false where it does not tell. */
-bool cgroup_oom_killed(const char *name);
+bool cgroup_oom_killed(enum cgroup_mode mode, const char *name);
 
 #endif

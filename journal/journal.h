@@ -26,6 +26,7 @@ enum {
     JOURNAL_SCHEMA = 1,
     JOURNAL_KEY_SIZE = 256, /* of specs and meta, NUL included */
     JOURNAL_VALUE_BYTES_MAX = 4 << 20,
+    JOURNAL_PATH_SIZE = 4096, /* of its directory, NUL included */
 };
 
 struct journal;
@@ -43,6 +44,11 @@ enum journal_mode {
 int journal_open(const char *path, enum journal_mode mode, struct journal **ret_journal,
                  struct err *err);
 void journal_close(struct journal *journal);
+
+/* The directory of the journal that PATH names: that directory itself, a data directory, or the
+ * data file in it.  ERR_GONE: there is none; ERR_REFUSED: it may not be read by this user;
+ * ERR_INVALID: PATH is some other file. */
+int journal_locate(const char *path, char ret_path[JOURNAL_PATH_SIZE], struct err *err);
 
 /* --- one turn --- */
 
@@ -112,6 +118,10 @@ uint64_t journal_first_sequence(struct journal *journal);
  * then returns ERR_CORRUPT with the first reason. */
 typedef void journal_bad(void *ctx, const char *table, const char *key, const void *bytes,
                          size_t length, const char *reason);
+
+/* The machine that KEY, "task/<id>", names where it stands for a record or base; false if it names
+ * none, as a key that could not be read. */
+bool journal_id_of_key(const char *key, struct machine_id *ret_id);
 
 /* Each record of KIND in id order.  A callback that returns false ends the walk. */
 typedef bool journal_record_cb(void *ctx, const struct machine_id *id,

@@ -123,6 +123,23 @@ void key_print(enum store_table table, struct store_bytes bytes, char *to, size_
     print_raw(bytes, to, size);
 }
 
+bool journal_id_of_key(const char *key, struct machine_id *ret_id)
+{
+    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
+        const char *name = machine_kind_name((enum machine_kind)kind);
+        struct machine_id id = {.kind = (uint8_t)kind};
+        size_t length = strlen(name);
+
+        if (strncmp(key, name, length) != 0 || key[length] != '/' || key[length + 1] == '\0')
+            continue;
+        if (!text_copy(id.text, sizeof(id.text), key + length + 1))
+            return false;
+        *ret_id = id;
+        return true;
+    }
+    return false;
+}
+
 uint64_t key_seal(enum store_table table, struct store_bytes key)
 {
     return hash_bytes((uint64_t)table + 1, key.bytes, key.length);

@@ -238,8 +238,8 @@ static size_t read_gauges(struct api *api, struct gauge gauges[GAUGES_MAX])
     size_t count = 0;
 
     core_each(core, MACHINE_ALLOC, count_status, counts);
-    (void)journal_figures(api->parts->journal, &journal, NULL);       /* else 0 */
-    (void)host_read_stats(api->parts->config->data_dir, &host, NULL); /* else 0 */
+    (void)journal_figures(api->parts->journal, &journal, NULL);                  /* else 0 */
+    (void)host_read_stats(api->parts->config->data_dir, &api->cpu, &host, NULL); /* else 0 */
     struct gauge found[] = {
         {"nomad.client.allocations.pending", counts[0]},
         {"nomad.client.allocations.running", counts[1]},

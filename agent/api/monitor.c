@@ -94,7 +94,7 @@ struct api_monitor {
     struct api *api;
     struct http_exchange *exchange;
     struct io_timer heartbeat;
-    enum log_level level;
+    struct log_listener listener;
     bool plain, json, full; /* full: the reader lags, lines are lost */
     uint64_t lost;
     struct api_monitor *next, **link;
@@ -111,30 +111,16 @@ static size_t write_text(struct api_monitor *monitor, const char *text, size_t l
 
 static void on_entry(void *ctx, const struct log_entry *entry)
 {
-    struct api *api = ctx;
+    struct api_monitor *monitor = ctx;
     char line[LOG_LINE_SIZE + 1];
 
-    for (struct api_monitor *at = api->monitors; at != NULL; at = at->next) {
-        if (entry->level > at->level)
-            continue;
-        if (at->full) {
-            at->lost++;
-            continue;
-        }
-        size_t length = log_format(line, entry, at->json);
-        line[length++] = '\n';
-        at->full = write_text(at, line, length) > API_STREAM_QUEUE_MAX;
+    if (monitor->full) {
+        monitor->lost++;
+        return;
     }
-}
-
-/* Listens as closely as the most curious monitor wants, or not at all. */
-static void listen_as_needed(struct api *api)
-{
-    enum log_level level = LOG_ERROR;
-
-    for (struct api_monitor *at = api->monitors; at != NULL; at = at->next)
-        level = at->level > level ? at->level : level;
-    log_listen(level, api->monitors != NULL ? on_entry : NULL, api);
+    size_t length = log_format(line, entry, monitor->json);
+    line[length++] = '\n';
+    monitor->full = write_text(monitor, line, length) > API_STREAM_QUEUE_MAX;
 }
 
 static void forget(struct api_monitor *monitor)
@@ -142,10 +128,10 @@ static void forget(struct api_monitor *monitor)
     struct api *api = monitor->api;
 
     io_timer_stop(&monitor->heartbeat);
+    log_listen_end(&monitor->listener);
     *monitor->link = monitor->next;
     if (monitor->next != NULL)
         monitor->next->link = monitor->link;
-    listen_as_needed(api);
     api_stream_give(api);
     free(monitor);
 }
@@ -201,7 +187,6 @@ void api_agent_monitor(struct api_request *request)
     *monitor = (struct api_monitor){
         .api = api,
         .exchange = request->exchange,
-        .level = level,
         .plain = plain,
         .json = json,
         .next = api->monitors,
@@ -213,7 +198,7 @@ void api_agent_monitor(struct api_request *request)
     http_on_close(monitor->exchange, on_monitor_closed, monitor);
     http_stream_begin(monitor->exchange, 200, plain ? "text/plain" : "application/json",
                       on_monitor_drain, monitor);
-    listen_as_needed(api);
+    log_listen(&monitor->listener, level, on_entry, monitor);
     if (!plain)
         io_timer_start(api->parts->loop, &monitor->heartbeat, loop_now_ms() + HEARTBEAT_MS,
                        on_heartbeat, monitor);

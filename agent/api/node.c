@@ -96,7 +96,7 @@ void api_client_stats(struct api_request *request)
 
     if (asked != NULL && asked[0] != '\0' && !is_this_node(request, asked))
         return;
-    if (host_read_stats(api->parts->config->data_dir, &stats, &err) != 0) {
+    if (host_read_stats(api->parts->config->data_dir, &api->cpu, &stats, &err) != 0) {
         api_refuse_err(request, &err);
         return;
     }

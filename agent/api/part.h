@@ -9,6 +9,7 @@
 
 #include "agent/api/api.h"
 #include "agent/api/files.h"
+#include "io/host.h"
 #include "io/http.h"
 
 #include <jansson.h>
@@ -33,6 +34,7 @@ struct api {
     struct api_deferred *deferred; /* answers that wait for the daemon */
     size_t streams_count;
     struct api_monitor *monitors;
+    struct host_cpu_times cpu; /* when statistics were last asked for */
 };
 
 struct api_request {

@@ -69,7 +69,7 @@ static void main_process_ended(struct shim *shim, const siginfo_t *info)
         .kind = EXIT_ENDED,
         .code = by_signal ? KILLED_BASE + info->si_status : info->si_status,
         .signal = by_signal ? info->si_status : 0,
-        .oom_killed = shim->cgroup[0] != '\0' && cgroup_oom_killed(shim->cgroup),
+        .oom_killed = shim->cgroup[0] != '\0' && cgroup_oom_killed(shim->cgroup_mode, shim->cgroup),
         .finished_unix_ns = (int64_t)clock_ns(CLOCK_REALTIME),
     };
     /* Without a cgroup now is the last moment at which the group's number is surely its own.  After
@@ -321,8 +321,8 @@ static int open_own(struct shim *shim, struct err *err)
 static void take_settings(struct shim *shim, const struct launch *launch)
 {
     shim->key_digest = launch->key_digest;
-    cgroup_use_mode((enum cgroup_mode)launch->cgroup_mode);
-    if (cgroup_mode() != CGROUP_NONE)
+    shim->cgroup_mode = (enum cgroup_mode)launch->cgroup_mode;
+    if (shim->cgroup_mode != CGROUP_NONE)
         (void)text_copy(shim->cgroup, sizeof(shim->cgroup), launch->cgroup);
     shim->log.files_max = launch->log_files_max > 0 ? launch->log_files_max : 1;
     shim->log.bytes_max = launch->log_bytes_max > 0 ? launch->log_bytes_max : 1;
@@ -340,8 +340,8 @@ static int begin(struct shim *shim, struct launch *launch, struct err *err)
         return code;
     take_settings(shim, launch);
     /* Elsewhere we are born in it. */
-    if (cgroup_mode() == CGROUP_V1)
-        code = cgroup_enter(launch->shim_cgroup, 0, err);
+    if (shim->cgroup_mode == CGROUP_V1)
+        code = cgroup_enter(shim->cgroup_mode, launch->shim_cgroup, 0, err);
     if (code == 0)
         code = open_own(shim, err);
     if (code == 0)

@@ -134,8 +134,8 @@ static enum step become(const struct shim *shim, const struct launch *launch, co
 {
     int null;
 
-    if (shim->cgroup[0] != '\0' && cgroup_mode() == CGROUP_V1 &&
-        cgroup_enter(shim->cgroup, 0, NULL) != 0)
+    if (shim->cgroup[0] != '\0' && shim->cgroup_mode == CGROUP_V1 &&
+        cgroup_enter(shim->cgroup_mode, shim->cgroup, 0, NULL) != 0)
         return STEP_CGROUP;
     (void)close(shim->task_fd); /* only now: see the head of this file */
     (void)setpgid(0, 0);        /* the parent does it, too; one of us is first */
@@ -196,7 +196,7 @@ static int fork_payload(struct shim *shim, const struct launch *launch, const in
     if (pipe2(report, O_CLOEXEC | O_NONBLOCK) != 0)
         return err_os(err, err_from_errno(errno), errno, "cannot make a pipe");
     if (shim->cgroup[0] != '\0')
-        cgroup_directory(shim->cgroup, directory, sizeof(directory));
+        cgroup_directory(shim->cgroup_mode, shim->cgroup, directory, sizeof(directory));
     int code = proc_fork(directory[0] == '\0' ? NULL : directory, &pid, err);
     if (code == 0 && pid == 0)
         run_child(shim, launch, streams, report[1]);
@@ -221,7 +221,7 @@ int payload_start(struct shim *shim, struct launch *launch, struct err *err)
     (void)text_copy(shim->command, sizeof(shim->command), launch->command); /* for messages */
     (void)text_copy(shim->user_name, sizeof(shim->user_name), launch->user_name);
     if (code == 0 && shim->cgroup[0] != '\0')
-        code = cgroup_create(shim->cgroup, err);
+        code = cgroup_create(shim->cgroup_mode, shim->cgroup, err);
     if (code != 0)
         return code;
     code = open_streams(shim, streams, err);
@@ -291,7 +291,7 @@ int payload_signal(struct shim *shim, int signal)
 
 void payload_kill_all(struct shim *shim)
 {
-    if (shim->cgroup[0] != '\0' && cgroup_kill(shim->cgroup, NULL) == 0)
+    if (shim->cgroup[0] != '\0' && cgroup_kill(shim->cgroup_mode, shim->cgroup, NULL) == 0)
         return;
     if (shim->payload_pid > 1 && kill(-shim->payload_pid, SIGKILL) != 0)
         (void)payload_signal(shim, SIGKILL); /* it had not made its group yet */

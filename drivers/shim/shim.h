@@ -85,6 +85,7 @@ struct shim {
     pid_t payload_pid; /* 0: none, or reaped: its number may be somebody else's */
     uint64_t key_digest;
     int64_t started_unix_ns;
+    enum cgroup_mode cgroup_mode;  /* as the daemon's */
     char cgroup[CGROUP_NAME_SIZE]; /* "": a process group only */
     char socket[TASK_SOCKET_SIZE]; /* "": not bound */
     char command[64];              /* for messages */

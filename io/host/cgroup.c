@@ -16,111 +16,20 @@
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
-
-#define ROOT "/sys/fs/cgroup"
 
 /* Creating a parent races with the removal of its last other child. */
 enum { CREATE_ATTEMPTS_MAX = 8 };
-
-static enum cgroup_mode mode_found;
-static bool mode_known;
-
-static bool is_mounted(const char *path, long magic)
-{
-    struct statfs status;
-
-    return statfs(path, &status) == 0 && status.f_type == magic && access(path, W_OK) == 0;
-}
-
-static enum cgroup_mode mode_look(void)
-{
-    if (is_mounted(ROOT, CGROUP2_SUPER_MAGIC))
-        return CGROUP_V2;
-    if (is_mounted(ROOT "/unified", CGROUP2_SUPER_MAGIC))
-        return CGROUP_HYBRID;
-    if (is_mounted(ROOT "/freezer", CGROUP_SUPER_MAGIC))
-        return CGROUP_V1;
-    return CGROUP_NONE;
-}
-
-enum cgroup_mode cgroup_mode(void)
-{
-    if (!mode_known)
-        cgroup_use_mode(mode_look());
-    return mode_found;
-}
-
-void cgroup_use_mode(enum cgroup_mode mode)
-{
-    mode_found = mode;
-    mode_known = true;
-}
-
-const char *cgroup_mode_name(enum cgroup_mode mode)
-{
-    switch (mode) {
-    case CGROUP_NONE:
-        return "none";
-    case CGROUP_V2:
-        return "v2";
-    case CGROUP_HYBRID:
-        return "hybrid";
-    case CGROUP_V1:
-        return "v1";
-    }
-    unreachable("a mode without a name");
-}
-
-/* --- paths --- */
-
-static const char *root_of(enum cgroup_mode mode)
-{
-    return mode == CGROUP_V2 ? ROOT : mode == CGROUP_V1 ? ROOT "/freezer" : ROOT "/unified";
-}
-
-int cgroup_path_of(const char *name, struct cgroup_path *ret_path, struct err *err)
-{
-    if (*name == '\0' || *name == '/' || strstr(name, "..") != NULL || strchr(name, '\n') != NULL ||
-        strlen(name) >= CGROUP_NAME_SIZE)
-        return err_set(err, ERR_INVALID, "\"%s\" does not name a cgroup", name);
-
-    check(
-        text_format(ret_path->text, sizeof(ret_path->text), "%s/%s", root_of(cgroup_mode()), name));
-    return 0;
-}
-
-bool cgroup_controller_path(enum cgroup_controller controller, const char *name,
-                            struct cgroup_path *ret_path)
-{
-    static const char *const names[CONTROLLER_COUNT] = {
-        [CONTROLLER_MEMORY] = "memory", [CONTROLLER_CPU] = "cpu", [CONTROLLER_CPUACCT] = "cpuacct"};
-
-    if (cgroup_mode() != CGROUP_HYBRID && cgroup_mode() != CGROUP_V1)
-        return false;
-    return text_format(ret_path->text, sizeof(ret_path->text), ROOT "/%s/%s", names[controller],
-                       name);
-}
-
-void cgroup_directory(const char *name, char *to, size_t size)
-{
-    struct cgroup_path path = {.text = ""};
-
-    if (cgroup_mode() == CGROUP_V2 || cgroup_mode() == CGROUP_HYBRID)
-        (void)cgroup_path_of(name, &path, NULL); /* "" if it is no name */
-    check(text_copy(to, size, path.text));
-}
 
 /* --- making, entering, limiting --- */
 
 /* On v2 a child has the controllers that its parent hands down.  What the machine does not give is
  * not used, so failing is fine. */
-static void hand_down_controllers(const char *directory)
+static void hand_down_controllers(enum cgroup_mode mode, const char *directory)
 {
     struct cgroup_path file;
 
-    if (cgroup_mode() == CGROUP_V2 &&
+    if (mode == CGROUP_V2 &&
         text_format(file.text, sizeof(file.text), "%s/cgroup.subtree_control", directory)) {
         (void)small_file_write(AT_FDCWD, file.text, "+memory"); /* see above */
         (void)small_file_write(AT_FDCWD, file.text, "+cpu");
@@ -129,20 +38,20 @@ static void hand_down_controllers(const char *directory)
 }
 
 /* Makes PATH and the parents it lacks below the hierarchy's root. */
-static int make_path(struct cgroup_path *path)
+static int make_path(enum cgroup_mode mode, struct cgroup_path *path)
 {
     for (int attempt = 0; attempt < CREATE_ATTEMPTS_MAX; attempt++) {
         if (mkdir(path->text, 0755) == 0 || errno == EEXIST)
             return 0;
         if (errno != ENOENT)
             return -errno;
-        for (char *slash = strchr(path->text + strlen(ROOT) + 1, '/'); slash != NULL;
+        for (char *slash = strchr(path->text + strlen(CGROUP_ROOT) + 1, '/'); slash != NULL;
              slash = strchr(slash + 1, '/')) {
             *slash = '\0';
             int made = mkdir(path->text, 0755);
             int os = errno;
             if (made == 0 || os == EEXIST)
-                hand_down_controllers(path->text);
+                hand_down_controllers(mode, path->text);
             *slash = '/';
             if (made != 0 && os != EEXIST && os != ENOENT)
                 return -os;
@@ -151,14 +60,14 @@ static int make_path(struct cgroup_path *path)
     return -EAGAIN;
 }
 
-int cgroup_create(const char *name, struct err *err)
+int cgroup_create(enum cgroup_mode mode, const char *name, struct err *err)
 {
     struct cgroup_path path;
-    int code = cgroup_path_of(name, &path, err);
+    int code = cgroup_path_of(mode, name, &path, err);
 
-    if (code != 0 || cgroup_mode() == CGROUP_NONE)
+    if (code != 0 || mode == CGROUP_NONE)
         return code;
-    code = make_path(&path);
+    code = make_path(mode, &path);
     if (code != 0)
         return err_os(err, err_from_errno(-code), -code, "cannot create the cgroup %s", name);
     return 0;
@@ -175,18 +84,18 @@ static int enter_path(const struct cgroup_path *path, pid_t pid)
     return small_file_write(fd, "cgroup.procs", number);
 }
 
-int cgroup_enter(const char *name, pid_t pid, struct err *err)
+int cgroup_enter(enum cgroup_mode mode, const char *name, pid_t pid, struct err *err)
 {
     struct cgroup_path path;
-    int code = cgroup_path_of(name, &path, err);
+    int code = cgroup_path_of(mode, name, &path, err);
 
-    if (code != 0 || cgroup_mode() == CGROUP_NONE)
+    if (code != 0 || mode == CGROUP_NONE)
         return code;
     if (pid < 0)
         return err_set(err, ERR_INVALID, "%d is not a process", (int)pid);
     code = enter_path(&path, pid);
     for (int i = 0; code == 0 && i < CONTROLLER_COUNT; i++) {
-        if (!cgroup_controller_path((enum cgroup_controller)i, name, &path))
+        if (!cgroup_controller_path(mode, (enum cgroup_controller)i, name, &path))
             break;
         code = enter_path(&path, pid);
         code = code == -ENOENT ? 0 : code; /* no limit was set there */
@@ -208,30 +117,31 @@ static int limit_write(const struct cgroup_path *directory, const char *file, ui
     return code == -ENOENT ? 0 : code; /* the hierarchy has no such controller */
 }
 
-static int limit_v1(enum cgroup_controller controller, const char *name, const char *file,
-                    uint64_t value)
+static int limit_v1(enum cgroup_mode mode, enum cgroup_controller controller, const char *name,
+                    const char *file, uint64_t value)
 {
     struct cgroup_path path, root;
 
-    if (!cgroup_controller_path(controller, name, &path) ||
-        !cgroup_controller_path(controller, ".", &root) ||
-        !is_mounted(root.text, CGROUP_SUPER_MAGIC))
+    if (!cgroup_controller_path(mode, controller, name, &path) ||
+        !cgroup_controller_path(mode, controller, ".", &root) ||
+        !cgroup_is_mounted(root.text, CGROUP_SUPER_MAGIC))
         return 0;
-    int code = make_path(&path);
+    int code = make_path(mode, &path);
     return code != 0 ? code : limit_write(&path, file, value);
 }
 
-int cgroup_limit(const char *name, const struct cgroup_limits *limits, struct err *err)
+int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,
+                 struct err *err)
 {
     struct cgroup_path path;
-    int code = cgroup_path_of(name, &path, err);
-    bool v2 = cgroup_mode() == CGROUP_V2;
+    int code = cgroup_path_of(mode, name, &path, err);
+    bool v2 = mode == CGROUP_V2;
 
-    if (code != 0 || cgroup_mode() == CGROUP_NONE)
+    if (code != 0 || mode == CGROUP_NONE)
         return code;
     if (limits->memory_bytes_max > 0)
         code = v2 ? limit_write(&path, "memory.max", limits->memory_bytes_max)
-                  : limit_v1(CONTROLLER_MEMORY, name, "memory.limit_in_bytes",
+                  : limit_v1(mode, CONTROLLER_MEMORY, name, "memory.limit_in_bytes",
                              limits->memory_bytes_max);
     if (code == 0 && limits->cpu_shares >= 2) {
         /* The kernel's own mapping of shares (2..262144) to weights (1..10000). */
@@ -239,7 +149,7 @@ int cgroup_limit(const char *name, const struct cgroup_limits *limits, struct er
         uint64_t weight = 1 + (shares - 2) * 9999 / 262142;
 
         code = v2 ? limit_write(&path, "cpu.weight", weight)
-                  : limit_v1(CONTROLLER_CPU, name, "cpu.shares", shares);
+                  : limit_v1(mode, CONTROLLER_CPU, name, "cpu.shares", shares);
     }
     if (code != 0)
         return err_os(err, err_from_errno(-code), -code, "cannot limit the cgroup %s", name);
@@ -248,16 +158,16 @@ int cgroup_limit(const char *name, const struct cgroup_limits *limits, struct er
 
 /* --- asking, killing, removing --- */
 
-int cgroup_events_open(const char *name, int *ret_fd, struct err *err)
+int cgroup_events_open(enum cgroup_mode mode, const char *name, int *ret_fd, struct err *err)
 {
     struct cgroup_path path;
-    int code = cgroup_path_of(name, &path, err);
+    int code = cgroup_path_of(mode, name, &path, err);
 
     if (code != 0)
         return code;
-    if (cgroup_mode() != CGROUP_V2 && cgroup_mode() != CGROUP_HYBRID)
+    if (mode != CGROUP_V2 && mode != CGROUP_HYBRID)
         return err_set(err, ERR_UNSUPPORTED, "cgroups of kind %s do not tell when they are empty",
-                       cgroup_mode_name(cgroup_mode()));
+                       cgroup_mode_name(mode));
 
     scoped_fd int directory = open(path.text, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int fd = directory < 0 ? -1 : openat(directory, "cgroup.events", O_RDONLY | O_CLOEXEC);
@@ -279,20 +189,20 @@ static int look_for_process(void *ctx, int fd, const char *name)
     return *(bool *)ctx ? 0 : cgroup_walk_processes(fd, stop_at_first, ctx);
 }
 
-int cgroup_populated(const char *name, struct err *err)
+int cgroup_populated(enum cgroup_mode mode, const char *name, struct err *err)
 {
     struct cgroup_path path;
     char text[128];
     bool found = false;
-    int code = cgroup_path_of(name, &path, err);
+    int code = cgroup_path_of(mode, name, &path, err);
 
-    if (code != 0 || cgroup_mode() == CGROUP_NONE)
+    if (code != 0 || mode == CGROUP_NONE)
         return code;
 
     scoped_fd int fd = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         code = -errno;
-    } else if (cgroup_mode() == CGROUP_V1) {
+    } else if (mode == CGROUP_V1) {
         code = cgroup_walk(fd, 0, look_for_process, &found);
     } else {
         code = small_file_read(fd, "cgroup.events", text, sizeof(text));
@@ -305,20 +215,20 @@ int cgroup_populated(const char *name, struct err *err)
     return found ? 1 : 0;
 }
 
-int cgroup_kill(const char *name, struct err *err)
+int cgroup_kill(enum cgroup_mode mode, const char *name, struct err *err)
 {
     struct cgroup_path path;
-    int code = cgroup_path_of(name, &path, err);
+    int code = cgroup_path_of(mode, name, &path, err);
 
-    if (code != 0 || cgroup_mode() == CGROUP_NONE)
+    if (code != 0 || mode == CGROUP_NONE)
         return code;
-    if (cgroup_mode() == CGROUP_V1)
-        return cgroup_kill_frozen(name, &path, err);
+    if (mode == CGROUP_V1)
+        return cgroup_kill_frozen(mode, name, &path, err);
 
     scoped_fd int fd = open(path.text, O_PATH | O_DIRECTORY | O_CLOEXEC);
     code = fd < 0 ? -errno : small_file_write(fd, "cgroup.kill", "1");
     if (code == -ENOENT && fd >= 0)
-        return cgroup_kill_frozen(name, &path, err); /* before Linux 5.14 */
+        return cgroup_kill_frozen(mode, name, &path, err); /* before Linux 5.14 */
     if (code != 0 && code != -ENOENT && code != -ENODEV)
         return err_os(err, err_from_errno(-code), -code, "cannot kill the cgroup %s", name);
     return 0;
@@ -364,19 +274,19 @@ static void remove_empty_parents(struct cgroup_path *path, size_t root_length)
     }
 }
 
-int cgroup_remove(const char *name, struct err *err)
+int cgroup_remove(enum cgroup_mode mode, const char *name, struct err *err)
 {
     struct cgroup_path path, root;
-    int code = cgroup_path_of(name, &path, err);
+    int code = cgroup_path_of(mode, name, &path, err);
 
-    if (code != 0 || cgroup_mode() == CGROUP_NONE)
+    if (code != 0 || mode == CGROUP_NONE)
         return code;
     code = remove_path(&path);
     if (code == 0)
-        remove_empty_parents(&path, strlen(root_of(cgroup_mode())));
+        remove_empty_parents(&path, strlen(cgroup_root(mode)));
     for (int i = 0; code == 0 && i < CONTROLLER_COUNT; i++) {
-        if (!cgroup_controller_path((enum cgroup_controller)i, name, &path) ||
-            !cgroup_controller_path((enum cgroup_controller)i, "", &root))
+        if (!cgroup_controller_path(mode, (enum cgroup_controller)i, name, &path) ||
+            !cgroup_controller_path(mode, (enum cgroup_controller)i, "", &root))
             break;
         if (access(path.text, F_OK) != 0)
             continue; /* no limit was set there */

@@ -18,16 +18,25 @@ struct cgroup_path {
     char text[CGROUP_PATH_SIZE];
 };
 
+#define CGROUP_ROOT "/sys/fs/cgroup"
+
+/* True if PATH is a file system of the kind MAGIC that we may write to. */
+bool cgroup_is_mounted(const char *path, long magic);
+
+/* The root of the hierarchy that tracks processes in MODE. */
+const char *cgroup_root(enum cgroup_mode mode);
+
 /* The path of NAME in the hierarchy that tracks processes in MODE; ERR_INVALID for names that are
  * absolute, empty, too long or climb. */
-int cgroup_path_of(const char *name, struct cgroup_path *ret_path, struct err *err);
+int cgroup_path_of(enum cgroup_mode mode, const char *name, struct cgroup_path *ret_path,
+                   struct err *err);
 
 /* The v1 controllers besides the freezer that a limit or a statistic may live in. */
 enum cgroup_controller { CONTROLLER_MEMORY, CONTROLLER_CPU, CONTROLLER_CPUACCT, CONTROLLER_COUNT };
 
 /* The path of NAME in a v1 controller's hierarchy; false in mode V2 and NONE. */
-bool cgroup_controller_path(enum cgroup_controller controller, const char *name,
-                            struct cgroup_path *ret_path);
+bool cgroup_controller_path(enum cgroup_mode mode, enum cgroup_controller controller,
+                            const char *name, struct cgroup_path *ret_path);
 
 /* Calls CB with a descriptor of each directory below DIRECTORY_FD's, children before parents.
  * CB returns 0 or a negative errno, which ends the walk. */
@@ -38,6 +47,7 @@ int cgroup_walk(int directory_fd, int depth, int (*cb)(void *ctx, int fd, const 
 int cgroup_walk_processes(int directory_fd, bool (*cb)(void *ctx, pid_t pid), void *ctx);
 
 /* Kills what is in the cgroup at PATH and below without cgroup.kill. */
-int cgroup_kill_frozen(const char *name, const struct cgroup_path *path, struct err *err);
+int cgroup_kill_frozen(enum cgroup_mode mode, const char *name, const struct cgroup_path *path,
+                       struct err *err);
 
 #endif

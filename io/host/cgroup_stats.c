@@ -121,12 +121,12 @@ static void take_v2_counts(int fd, struct cgroup_stats *stats)
 }
 
 /* The counts of the v1 controllers in which the cgroup exists, which is where it has limits. */
-static void take_v1_counts(const char *name, struct cgroup_stats *stats)
+static void take_v1_counts(enum cgroup_mode mode, const char *name, struct cgroup_stats *stats)
 {
     struct cgroup_path path;
     char text[4096];
 
-    if (!cgroup_controller_path(CONTROLLER_MEMORY, name, &path))
+    if (!cgroup_controller_path(mode, CONTROLLER_MEMORY, name, &path))
         return;
     scoped_fd int memory = open(path.text, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (memory >= 0 && small_file_read(memory, "memory.stat", text, sizeof(text)) > 0) {
@@ -138,7 +138,7 @@ static void take_v1_counts(const char *name, struct cgroup_stats *stats)
         (void)file_number(memory, "memory.usage_in_bytes", &stats->memory_usage_bytes);
         (void)file_number(memory, "memory.max_usage_in_bytes", &stats->memory_usage_bytes_max);
     }
-    if (!cgroup_controller_path(CONTROLLER_CPU, name, &path))
+    if (!cgroup_controller_path(mode, CONTROLLER_CPU, name, &path))
         return;
     scoped_fd int cpu = open(path.text, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (cpu >= 0 && small_file_read(cpu, "cpu.stat", text, sizeof(text)) > 0) {
@@ -150,43 +150,44 @@ static void take_v1_counts(const char *name, struct cgroup_stats *stats)
     }
 }
 
-int cgroup_stats(const char *name, struct cgroup_stats *ret_stats, struct err *err)
+int cgroup_stats(enum cgroup_mode mode, const char *name, struct cgroup_stats *ret_stats,
+                 struct err *err)
 {
     struct cgroup_stats stats = {0};
     struct cgroup_path path;
-    int code = cgroup_path_of(name, &path, err);
+    int code = cgroup_path_of(mode, name, &path, err);
 
     if (code != 0)
         return code;
-    if (cgroup_mode() == CGROUP_NONE)
+    if (mode == CGROUP_NONE)
         return err_set(err, ERR_UNSUPPORTED, "there are no cgroups here");
 
     scoped_fd int fd = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     code = fd < 0 ? -errno : cgroup_walk(fd, 0, add_processes, &stats);
     if (code != 0)
         return err_os(err, err_from_errno(-code), -code, "cannot measure the cgroup %s", name);
-    if (cgroup_mode() != CGROUP_V1)
+    if (mode != CGROUP_V1)
         take_v2_counts(fd, &stats);
-    take_v1_counts(name, &stats);
+    take_v1_counts(mode, name, &stats);
     if (stats.memory_usage_bytes == 0)
         stats.memory_usage_bytes = stats.memory_rss_bytes + stats.memory_cache_bytes;
     if (stats.memory_usage_bytes_max < stats.memory_usage_bytes)
         stats.memory_usage_bytes_max = stats.memory_usage_bytes;
-    stats.oom_killed = cgroup_oom_killed(name);
+    stats.oom_killed = cgroup_oom_killed(mode, name);
     *ret_stats = stats;
     return 0;
 }
 
-bool cgroup_oom_killed(const char *name)
+bool cgroup_oom_killed(enum cgroup_mode mode, const char *name)
 {
     struct cgroup_path path;
     char text[512];
     uint64_t kills = 0;
     const char *file = "memory.events";
 
-    if (cgroup_mode() == CGROUP_NONE || cgroup_path_of(name, &path, NULL) != 0)
+    if (mode == CGROUP_NONE || cgroup_path_of(mode, name, &path, NULL) != 0)
         return false;
-    if (cgroup_controller_path(CONTROLLER_MEMORY, name, &path))
+    if (cgroup_controller_path(mode, CONTROLLER_MEMORY, name, &path))
         file = "memory.oom_control"; /* counts kills since Linux 4.13 */
     scoped_fd int fd = open(path.text, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return fd >= 0 && small_file_read(fd, file, text, sizeof(text)) > 0 &&

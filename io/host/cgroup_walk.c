@@ -94,13 +94,13 @@ int cgroup_walk_processes(int directory_fd, bool (*cb)(void *ctx, pid_t pid), vo
     return got < 0 && errno != ENODEV ? -errno : 0;
 }
 
-int cgroup_each_process(const char *name, bool (*cb)(void *ctx, pid_t pid), void *ctx,
-                        struct err *err)
+int cgroup_each_process(enum cgroup_mode mode, const char *name, bool (*cb)(void *ctx, pid_t pid),
+                        void *ctx, struct err *err)
 {
     struct cgroup_path path;
-    int code = cgroup_path_of(name, &path, err);
+    int code = cgroup_path_of(mode, name, &path, err);
 
-    if (code != 0 || cgroup_mode() == CGROUP_NONE)
+    if (code != 0 || mode == CGROUP_NONE)
         return code;
 
     scoped_fd int fd = open(path.text, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -110,14 +110,14 @@ int cgroup_each_process(const char *name, bool (*cb)(void *ctx, pid_t pid), void
     return 0;
 }
 
-int cgroup_each_child(const char *name, bool (*cb)(void *ctx, const char *child), void *ctx,
-                      struct err *err)
+int cgroup_each_child(enum cgroup_mode mode, const char *name,
+                      bool (*cb)(void *ctx, const char *child), void *ctx, struct err *err)
 {
     char buffer[1024] __attribute__((aligned(8)));
     struct cgroup_path path;
-    int code = cgroup_path_of(name, &path, err);
+    int code = cgroup_path_of(mode, name, &path, err);
 
-    if (code != 0 || cgroup_mode() == CGROUP_NONE)
+    if (code != 0 || mode == CGROUP_NONE)
         return code;
 
     scoped_fd int fd = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -139,6 +139,7 @@ int cgroup_each_child(const char *name, bool (*cb)(void *ctx, const char *child)
 /* --- killing by hand --- */
 
 struct killing {
+    enum cgroup_mode mode;
     const char *name;
     size_t name_length;
 };
@@ -153,7 +154,7 @@ static bool is_member(const struct killing *killing, pid_t pid)
     if (small_file_read(AT_FDCWD, path, text, sizeof(text)) <= 0)
         return false;
 
-    char *line = strstr(text, cgroup_mode() == CGROUP_V1 ? ":freezer:" : "0::");
+    char *line = strstr(text, killing->mode == CGROUP_V1 ? ":freezer:" : "0::");
     if (line == NULL)
         return false;
     line[strcspn(line, "\n")] = '\0';
@@ -181,9 +182,8 @@ static int kill_members(void *ctx, int fd, const char *name)
     return cgroup_walk_processes(fd, kill_member, ctx);
 }
 
-static void freeze(int fd)
+static void freeze(int fd, bool v1)
 {
-    bool v1 = cgroup_mode() == CGROUP_V1;
     char text[128];
 
     /* An empty cgroup, or a kernel without a freezer: the kill below is then all there is. */
@@ -198,10 +198,11 @@ static void freeze(int fd)
     }
 }
 
-int cgroup_kill_frozen(const char *name, const struct cgroup_path *path, struct err *err)
+int cgroup_kill_frozen(enum cgroup_mode mode, const char *name, const struct cgroup_path *path,
+                       struct err *err)
 {
-    struct killing killing = {.name = name, .name_length = strlen(name)};
-    bool v1 = cgroup_mode() == CGROUP_V1;
+    struct killing killing = {.mode = mode, .name = name, .name_length = strlen(name)};
+    bool v1 = mode == CGROUP_V1;
     scoped_fd int fd = open(path->text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     if (fd < 0 && errno == ENOENT)
@@ -209,7 +210,7 @@ int cgroup_kill_frozen(const char *name, const struct cgroup_path *path, struct 
     if (fd < 0)
         return err_os(err, err_from_errno(errno), errno, "cannot kill the cgroup %s", name);
 
-    freeze(fd);
+    freeze(fd, v1);
     int code = cgroup_walk(fd, 0, kill_members, &killing);
     int thawed = small_file_write(fd, v1 ? "freezer.state" : "cgroup.freeze", v1 ? "THAWED" : "0");
     code = code != 0 ? code : thawed;

@@ -13,7 +13,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
@@ -251,14 +250,10 @@ static int read_disk(const char *data_dir, struct statvfs *ret_disk, struct err 
     return 0;
 }
 
-struct cpu_times {
-    uint64_t user, system, idle, total; /* ticks since boot */
-};
-
 /* "cpu user nice system idle iowait irq softirq steal ...", guest time is part of user. */
 static bool read_cpu_times(void *ctx, char *line)
 {
-    struct cpu_times *times = ctx;
+    struct host_cpu_times *times = ctx;
     unsigned long long at[8] = {0};
 
     if (sscanf(line, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &at[0], &at[1], &at[2], &at[3],
@@ -276,22 +271,17 @@ static double percent(uint64_t now, uint64_t before, uint64_t total)
     return total == 0 || now <= before ? 0 : 100.0 * (double)(now - before) / (double)total;
 }
 
-static void read_cpu_stats(struct host_stats *stats)
+static void read_cpu_stats(struct host_cpu_times *since, struct host_stats *stats)
 {
-    /* The counters of the call before: percents are of the time between two calls. */
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct cpu_times before;
-    struct cpu_times now = {0};
+    struct host_cpu_times now = {0};
 
-    check(pthread_mutex_lock(&lock) == 0);
     each_line("/proc/stat", read_cpu_times, &now);
-    uint64_t total = now.total > before.total ? now.total - before.total : 0;
-    stats->cpu_user_percent = percent(now.user, before.user, total);
-    stats->cpu_system_percent = percent(now.system, before.system, total);
-    stats->cpu_idle_percent = percent(now.idle, before.idle, total);
+    uint64_t total = now.total > since->total ? now.total - since->total : 0;
+    stats->cpu_user_percent = percent(now.user, since->user, total);
+    stats->cpu_system_percent = percent(now.system, since->system, total);
+    stats->cpu_idle_percent = percent(now.idle, since->idle, total);
     stats->cpu_total_percent = total == 0 ? 0 : 100.0 - stats->cpu_idle_percent;
-    before = now;
-    check(pthread_mutex_unlock(&lock) == 0);
+    *since = now;
 }
 
 /* --- the two calls --- */
@@ -317,7 +307,8 @@ int host_read_facts(const char *data_dir, struct host_facts *ret_facts, struct e
     return 0;
 }
 
-int host_read_stats(const char *data_dir, struct host_stats *ret_stats, struct err *err)
+int host_read_stats(const char *data_dir, struct host_cpu_times *since,
+                    struct host_stats *ret_stats, struct err *err)
 {
     struct host_stats stats = {0};
     struct memory memory = {0};
@@ -343,7 +334,7 @@ int host_read_stats(const char *data_dir, struct host_stats *ret_stats, struct e
     stats.disk_available = (uint64_t)disk.f_bavail * disk.f_frsize;
     stats.inodes = disk.f_files;
     stats.inodes_used = disk.f_files - disk.f_ffree;
-    read_cpu_stats(&stats);
+    read_cpu_stats(since, &stats);
     *ret_stats = stats;
     return 0;
 }

@@ -2,7 +2,8 @@
  * The log.  Invariant: whatever is logged, exactly one line comes out, in one write, with no
  * control character in it, and a failing log changes nothing for the caller.
  *
- * Lines may come from any thread; the listener is called on its own thread only.
+ * Lines may come from any thread; a listener is called on its own thread only.  A process has one
+ * log, as it has one stderr: that is why this is the one part that keeps globals.
  */
 #include "io/log.h"
 
@@ -13,7 +14,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -29,13 +29,13 @@ static struct {
     atomic_int level, fd;
     atomic_bool json;
     char path[PATH_SIZE]; /* "" is stderr */
+} log_state = {.level = LOG_INFO, .fd = STDERR_FILENO};
 
-    atomic_int listener_level; /* -1: no listener */
-    void (*listener)(void *ctx, const struct log_entry *entry);
-    void *listener_ctx;
-    pthread_t listener_thread;
-    bool listening; /* inside the listener's call */
-} log_state = {.level = LOG_INFO, .fd = STDERR_FILENO, .listener_level = -1};
+static _Thread_local struct {
+    struct log_listener *first;
+    struct log_listener *next; /* to be told of this entry: it may go while another one is told */
+    bool telling;
+} listeners;
 
 static const char *const level_texts[] = {"ERROR", "WARN", "INFO", "DEBUG", "TRACE"};
 
@@ -120,19 +120,43 @@ void log_set_level(enum log_level level)
     atomic_store(&log_state.level, (int)level);
 }
 
-void log_listen(enum log_level level, void (*cb)(void *ctx, const struct log_entry *entry),
-                void *ctx)
+void log_listen(struct log_listener *listener, enum log_level level,
+                void (*cb)(void *ctx, const struct log_entry *entry), void *ctx)
 {
-    log_state.listener = cb;
-    log_state.listener_ctx = ctx;
-    log_state.listener_thread = pthread_self();
-    atomic_store(&log_state.listener_level, cb == NULL ? -1 : (int)level);
+    check(cb != NULL);
+    check(listener->link == NULL);
+    *listener = (struct log_listener){
+        .level = level, .cb = cb, .ctx = ctx, .next = listeners.first, .link = &listeners.first};
+    if (listener->next != NULL)
+        listener->next->link = &listener->next;
+    listeners.first = listener;
+}
+
+void log_listen_end(struct log_listener *listener)
+{
+    if (listener->link == NULL)
+        return;
+    check(*listener->link == listener);
+    if (listeners.next == listener)
+        listeners.next = listener->next;
+    *listener->link = listener->next;
+    if (listener->next != NULL)
+        listener->next->link = listener->link;
+    listener->link = NULL;
+}
+
+static bool is_written(enum log_level level)
+{
+    return (int)level <= atomic_load(&log_state.level);
 }
 
 bool log_wants(enum log_level level)
 {
-    return (int)level <= atomic_load(&log_state.level) ||
-           (int)level <= atomic_load(&log_state.listener_level);
+    bool wanted = is_written(level);
+
+    for (struct log_listener *at = listeners.first; at != NULL && !wanted; at = at->next)
+        wanted = level <= at->level;
+    return wanted;
 }
 
 /* --- making text harmless --- */
@@ -183,14 +207,19 @@ size_t log_format(char to[LOG_LINE_SIZE], const struct log_entry *entry, bool js
     return strlen(to);
 }
 
-static void tell_listener(const struct log_entry *entry)
+static void tell_listeners(const struct log_entry *entry)
 {
-    if ((int)entry->level > atomic_load(&log_state.listener_level) ||
-        !pthread_equal(pthread_self(), log_state.listener_thread) || log_state.listening)
+    struct log_listener *listener;
+
+    if (listeners.telling)
         return;
-    log_state.listening = true;
-    log_state.listener(log_state.listener_ctx, entry);
-    log_state.listening = false;
+    listeners.telling = true;
+    for (listeners.next = listeners.first; (listener = listeners.next) != NULL;) {
+        listeners.next = listener->next;
+        if (entry->level <= listener->level)
+            listener->cb(listener->ctx, entry);
+    }
+    listeners.telling = false;
 }
 
 void log_line(enum log_level level, const char *room, const char *format, ...)
@@ -212,13 +241,13 @@ void log_line(enum log_level level, const char *room, const char *format, ...)
 
     struct log_entry entry = {
         .level = level, .time_unix_ns = loop_now_unix_ns(), .room = room, .message = message};
-    if ((int)level <= atomic_load(&log_state.level)) {
+    if (is_written(level)) {
         size_t length = log_format(line, &entry, atomic_load(&log_state.json));
         if (length == sizeof(line) - 1)
             length--;
         line[length++] = '\n';
         (void)!write(atomic_load(&log_state.fd), line, length); /* no one left to tell */
     }
-    tell_listener(&entry);
+    tell_listeners(&entry);
     errno = number;
 }

@@ -23,7 +23,6 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Seconds of the wall clock that the kernel cannot be set to (it ends after 292 years). */
@@ -59,24 +58,6 @@ struct loop {
     ev_io work_io;
     struct loop_guest *guests;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-
-    check(clock_gettime(clock, &now) == 0);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t loop_now_ms(void)
-{
-    return clock_ns(CLOCK_BOOTTIME) / 1000000u;
-}
-
-int64_t loop_now_unix_ns(void)
-{
-    return (int64_t)clock_ns(CLOCK_REALTIME);
-}
 
 /* --- the end of an iteration --- */
 
@@ -132,20 +113,17 @@ void loop_before_sleep(struct loop *loop, bool (*cb)(void *ctx), void *ctx)
 static void on_timer(struct ev_loop *ev, ev_io *io, int events)
 {
     struct loop *loop = io->data;
-    uint64_t expirations, now_ms = loop_now_ms(), order_end = loop->timers.next_order;
+    uint64_t expirations;
     (void)ev;
     (void)events;
 
     if (read(io->fd, &expirations, sizeof(expirations)) == (ssize_t)sizeof(expirations))
         loop->timer_set_ms = 0; /* it was one shot */
 
-    for (;;) {
-        struct io_timer *timer = timers_first(&loop->timers);
-
-        /* One armed by these very callbacks waits for the next iteration: no callback can keep
-         * the loop from its descriptors. */
-        if (timer == NULL || timer->at_ms > now_ms || timer->order >= order_end)
-            break;
+    /* One armed by these very callbacks waits for the next iteration: no callback can keep the loop
+     * from its descriptors, nor from the other timers. */
+    timers_collect(&loop->timers, loop_now_ms());
+    for (struct io_timer *timer; (timer = timers_next_due(&loop->timers)) != NULL;) {
         io_timer_stop(timer);
         timer->cb(timer);
     }

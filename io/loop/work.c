@@ -9,6 +9,7 @@
 #include "io/loop/work.h"
 
 #include "base/base.h"
+#include "io/log.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -84,10 +85,20 @@ static void finish(struct work_pool *pool, struct io_work *work)
         check(eventfd_write(pool->event_fd, 1) == 0);
 }
 
+/* No guard of the loop's thread stands on this one. */
+static void on_check_failed(void *ctx, const char *file, int line, const char *text)
+{
+    (void)ctx; /* a thread of the pool has nothing to add */
+    log_error("io", "assertion failed in a worker thread at=%s:%d check=%s", file, line,
+              log_value(text));
+}
+
 static void *thread_main(void *ctx)
 {
     struct work_pool *pool = ctx;
+    struct check_guard guard;
 
+    check_guard_push(&guard, on_check_failed, NULL);
     lock(pool);
     for (;;) {
         while (pool->waiting.first == NULL && !pool->stopping) {
@@ -105,6 +116,7 @@ static void *thread_main(void *ctx)
         finish(pool, work);
     }
     unlock(pool);
+    check_guard_pop(&guard);
     return NULL;
 }
 

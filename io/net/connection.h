@@ -88,7 +88,13 @@ void connection_on_completed(void *ctx, struct MHD_Connection *mhd, void **reque
 /* Adds a line to RESPONSE unless HTTP cannot carry it. */
 void response_add_header(struct MHD_Response *response, const char *name, const char *value);
 
-/* Lets the library take a turn in the next iteration. */
+/* --- http_turn.c --- */
+
+/* Lets the library take its turns, and no more of them. */
+void server_turns_begin(struct http_server *server);
+void server_turns_end(struct http_server *server);
+
+/* Lets it take one in the next iteration. */
 void server_run_soon(struct http_server *server);
 
 #endif

@@ -194,59 +194,6 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *mhd, const c
 
 /* --- the server --- */
 
-static void call_on_drain(struct http_server *server)
-{
-    struct connection *next;
-
-    for (struct connection *at = server->connections; at != NULL; at = next) {
-        struct http_exchange *exchange = at->exchange;
-
-        next = at->next; /* connections are freed in MHD_run only */
-        if (exchange == NULL || !exchange->drained)
-            continue;
-        exchange->drained = false;
-        if (exchange->on_drain != NULL && exchange->state == EXCHANGE_STREAMING)
-            exchange->on_drain(exchange->on_drain_ctx);
-    }
-}
-
-static void on_again(struct io_timer *timer);
-
-static void run(struct http_server *server)
-{
-    MHD_UNSIGNED_LONG_LONG delay_ms;
-
-    server->running = true;
-    server->more = false;
-    (void)MHD_run(server->daemon); /* fails only for a daemon that polls by itself */
-    call_on_drain(server);
-    server->running = false;
-    if (server->more)
-        io_timer_start(server->loop, &server->again, 0, on_again, server);
-    else if (MHD_get_timeout(server->daemon, &delay_ms) == MHD_YES)
-        io_timer_start(server->loop, &server->again, loop_now_ms() + delay_ms, on_again, server);
-    else
-        io_timer_stop(&server->again);
-}
-
-static void on_again(struct io_timer *timer)
-{
-    run(timer->ctx);
-}
-
-void server_run_soon(struct http_server *server)
-{
-    server->more = true;
-    if (!server->running)
-        io_timer_start(server->loop, &server->again, 0, on_again, server);
-}
-
-static void on_sockets(struct io_watch *watch, int events)
-{
-    (void)events;
-    run(watch->ctx);
-}
-
 static void on_panic(void *ctx, const char *file, unsigned line, const char *reason)
 {
     (void)ctx;
@@ -269,12 +216,17 @@ static int start(struct http_server *server, const struct http_listen *listen, i
         (void)close(fd); /* nothing was written to it */
         return code;
     }
-
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    check(info != NULL);
-    io_watch_start(server->loop, &server->watch, info->epoll_fd, IO_READABLE, on_sockets, server);
+    server_turns_begin(server);
     return 0;
+}
+
+/* What is left when the library does not run, or not any more. */
+static void server_free(struct http_server *server)
+{
+    if (server->unix_socket != NULL)
+        (void)unlink(server->unix_socket); /* somebody else may have done it */
+    free(server->unix_socket);
+    free(server);
 }
 
 struct http_server *http_server_new(struct loop *loop, const struct http_listen *listen,
@@ -297,13 +249,15 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
         code = listen_unix(listen->unix_socket, &fd, err);
     else
         code = listen_tcp(listen->address, listen->port, &fd, &server->port, err);
-    if (code != 0 || start(server, listen, fd, err) != 0) {
-        free(server);
-        return NULL;
-    }
-    if (listen->unix_socket != NULL) {
+    if (code == 0 && listen->unix_socket != NULL) {
         server->unix_socket = strdup(listen->unix_socket);
         check(server->unix_socket != NULL);
+    }
+    if (code == 0)
+        code = start(server, listen, fd, err);
+    if (code != 0) {
+        server_free(server);
+        return NULL;
     }
     return server;
 }
@@ -318,12 +272,9 @@ void http_server_free(struct http_server *server)
         connection_doom(at);
     io_watch_stop(&server->watch);
     MHD_stop_daemon(server->daemon); /* closes the listening socket, too */
-    io_timer_stop(&server->again);
+    server_turns_end(server);
     check(server->connections == NULL);
-    if (server->unix_socket != NULL)
-        (void)unlink(server->unix_socket); /* somebody else may have done it */
-    free(server->unix_socket);
-    free(server);
+    server_free(server);
 }
 
 uint16_t http_server_port(const struct http_server *server)

@@ -76,12 +76,12 @@ int listen_tcp(const char *address, uint16_t port, int *ret_fd, uint16_t *ret_po
     return 0;
 }
 
-/* True if a connection to ADDRESS is taken: the socket there is alive. */
+/* True if a connection to ADDRESS is taken: the socket there is alive.  In doubt it is. */
 static bool is_answered(const union socket_address *address, socklen_t length)
 {
     scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    return fd >= 0 && (connect(fd, &address->any, length) == 0 || errno == EAGAIN);
+    return fd < 0 || connect(fd, &address->any, length) == 0 || errno == EAGAIN;
 }
 
 static int bind_unix(int fd, int directory_fd, const char *name, const char *path, struct err *err)
@@ -126,8 +126,11 @@ int listen_unix(const char *path, int *ret_fd, struct err *err)
     code = bind_unix(fd, directory_fd, name, path, err);
     if (code != 0)
         return code;
-    if (listen(fd, SOMAXCONN) != 0)
-        return err_os(err, ERR_IO, errno, "cannot listen on %s", path);
+    if (listen(fd, SOMAXCONN) != 0) {
+        code = err_os(err, ERR_IO, errno, "cannot listen on %s", path);
+        (void)unlinkat(directory_fd, name, 0); /* ours, and of no use */
+        return code;
+    }
     *ret_fd = take_fd(&fd);
     return 0;
 }

@@ -187,14 +187,10 @@ static void graph_free(struct graph *graph)
 
 /* --- traces --- */
 
-static struct search *asserting; /* for the assertion hook, which has no context */
-
-static void on_check_failed(const char *file, int line, const char *text)
+static void on_check_failed(void *ctx, const char *file, int line, const char *text)
 {
-    struct search *search = asserting;
+    struct search *search = ctx;
 
-    if (search == NULL)
-        return;
     search->asked->outcome = SIM_ASSERTION;
     (void)text_format(search->asked->text, sizeof(search->asked->text), "assertion %s:%d: %s", file,
                       line, text); /* cut if too long */
@@ -227,10 +223,14 @@ static void say_move(struct search *search, uint32_t number, const struct search
 /* False: it violates something. */
 static bool make(struct search *search, const struct search_move *move)
 {
-    if (setjmp(search->failed) != 0)
-        return false;
-    search_make(search, move);
-    return true;
+    struct check_guard guard;
+
+    check_guard_push(&guard, on_check_failed, search);
+    bool broken = setjmp(search->failed) != 0;
+    if (!broken)
+        search_make(search, move);
+    check_guard_pop(&guard);
+    return !broken;
 }
 
 /* Makes again, aloud, what leads to NODE, and then MOVE, if there is one. */
@@ -251,7 +251,6 @@ static void tell(struct search *search, const struct graph *graph, uint32_t node
     if (asked->outcome != SIM_ASSERTION) /* else it stopped anywhere, and is left alone */
         core_free(search->core);
     search->core = search_core(search);
-    check_on_failure(on_check_failed); /* good for one failure each time */
     for (uint32_t i = 1; i <= length + (move != NULL); i++) {
         const struct search_move *next = i <= length ? &graph->nodes[path[i]].move : move;
         search_load(search, &graph->nodes[path[i - 1]].form);
@@ -426,14 +425,10 @@ void sim_search(struct sim_search *asked, fsm_print *print, void *ctx)
     struct graph graph = {0};
 
     asked->complete = true;
-    asserting = search;
-    check_on_failure(on_check_failed);
     bool fine = explore(search, &graph, print, ctx);
     asked->complete &= fine;
     if (fine && asked->complete)
         find_traps(search, &graph, print, ctx);
-    check_on_failure(NULL);
-    asserting = NULL;
     report_progress(asked);
     if (asked->outcome == SIM_ASSERTION)
         search->core = NULL; /* it stopped anywhere, and is left alone */

@@ -418,14 +418,10 @@ static void live(struct sim *sim)
         sim_check_empty(sim);
 }
 
-static struct sim *asserting; /* for the assertion hook, which has no context */
-
-static void on_check_failed(const char *file, int line, const char *text)
+static void on_check_failed(void *ctx, const char *file, int line, const char *text)
 {
-    struct sim *sim = asserting;
+    struct sim *sim = ctx;
 
-    if (sim == NULL)
-        return;
     sim->result->outcome = SIM_ASSERTION;
     (void)text_format(sim->result->text, sizeof(sim->result->text), "assertion %s:%d: %s", file,
                       line, text); /* cut if too long */
@@ -463,17 +459,17 @@ void sim_set_start(struct sim *sim, const struct sim_start *start)
 void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print, void *ctx,
              struct sim_result *ret_result)
 {
+    struct check_guard guard;
+
     *ret_result = (struct sim_result){.outcome = SIM_FINE};
     reset(sim, script);
     sim->print = print;
     sim->print_ctx = ctx;
     sim->result = ret_result;
-    asserting = sim;
-    check_on_failure(on_check_failed);
+    check_guard_push(&guard, on_check_failed, sim);
     if (setjmp(sim->failed) == 0)
         live(sim);
-    check_on_failure(NULL);
-    asserting = NULL;
+    check_guard_pop(&guard);
     if (ret_result->outcome == SIM_ASSERTION) {
         sim_say(sim, "%s", ret_result->text);
         sim->core = NULL; /* in an unknown state: left alone, the process is about to end */

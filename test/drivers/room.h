@@ -38,6 +38,7 @@ struct room {
     char node_mark[9];
     struct loop *loop;
     struct drivers *drivers;
+    enum cgroup_mode cgroup_mode;
     bool no_cgroups;
 
     struct driver_result result; /* of the last call */
@@ -132,6 +133,7 @@ static inline void room_open(struct room *room)
                                     .state_dir = room->state,
                                     .node_mark = room->node_mark,
                                     .shim_path = room->shim,
+                                    .cgroup_mode = room->cgroup_mode,
                                     .raw_exec_enabled = true,
                                     .raw_exec_no_cgroups = room->no_cgroups,
                                     .on_exit = room_on_exit,
@@ -372,6 +374,7 @@ static inline int room_make(void **state)
     beside_program(room->shim, "cairn-shim");
     (void)text_format(room->node_mark, sizeof(room->node_mark), "%06x%02x",
                       (unsigned)getpid() & 0xffffff, (unsigned)count++ & 0xff);
+    room->cgroup_mode = cgroup_mode();
     room->env[0] = (struct spec_pair){"PATH", "/usr/bin:/bin"};
     room->env[1] = (struct spec_pair){"GREETING", "hello there"};
     room->task = (struct task_spec){.name = "web",
@@ -395,21 +398,21 @@ static inline int room_remove(void **state)
     if (room->drivers != NULL)
         room_close(room);
     (void)text_format(cgroup, sizeof(cgroup), "cairn/%s", room->node_mark);
-    if (cgroup_populated(cgroup, &err) != 0) {
+    if (cgroup_populated(room->cgroup_mode, cgroup, &err) != 0) {
         print_message("left behind: processes in %s\n", cgroup);
-        (void)cgroup_kill(cgroup, &err);
+        (void)cgroup_kill(room->cgroup_mode, cgroup, &err);
         left = -1;
     }
-    for (int i = 0; i < 200 && cgroup_populated(cgroup, &err) == 1; i++)
+    for (int i = 0; i < 200 && cgroup_populated(room->cgroup_mode, cgroup, &err) == 1; i++)
         (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     (void)text_format(absolute, sizeof(absolute), "/sys/fs/cgroup/%s/%s",
-                      cgroup_mode() == CGROUP_V2   ? "."
-                      : cgroup_mode() == CGROUP_V1 ? "freezer"
-                                                   : "unified",
+                      room->cgroup_mode == CGROUP_V2   ? "."
+                      : room->cgroup_mode == CGROUP_V1 ? "freezer"
+                                                       : "unified",
                       cgroup);
     if (access(absolute, F_OK) == 0) {
         print_message("left behind: %s\n", absolute);
-        (void)cgroup_remove(cgroup, &err);
+        (void)cgroup_remove(room->cgroup_mode, cgroup, &err);
         left = -1;
     }
     assert_int_equal(path_join(shim_dir, room->state, "shim"), 0);

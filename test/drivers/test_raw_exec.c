@@ -335,9 +335,9 @@ static void test_stop_ignored_kills_everything_at_the_timeout(void **state)
     assert_int_equal(room->exit.signal, SIGKILL);
     assert_int_equal(room->exit.code, 128 + SIGKILL);
     room_cgroup(room, 1, cgroup);
-    for (int i = 0; i < PATIENCE_MS && cgroup_populated(cgroup, &err) == 1; i++)
+    for (int i = 0; i < PATIENCE_MS && cgroup_populated(room->cgroup_mode, cgroup, &err) == 1; i++)
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* signalled, and dying */
-    assert_int_equal(cgroup_populated(cgroup, &err), 0);
+    assert_int_equal(cgroup_populated(room->cgroup_mode, cgroup, &err), 0);
     room_destroy(room, 1);
 }
 
@@ -405,9 +405,10 @@ static void test_destroy_kills_a_grandchild_that_left_the_session(void **state)
     room_await_exit(room);
     assert_int_equal(room->exit.code, 5);
     room_cgroup(room, 1, cgroup);
-    assert_int_equal(cgroup_populated(cgroup, &err), 1); /* lives on until destroyed */
+    assert_int_equal(cgroup_populated(room->cgroup_mode, cgroup, &err),
+                     1); /* lives on until destroyed */
     room_destroy(room, 1);
-    assert_int_equal(cgroup_populated(cgroup, &err), 0);
+    assert_int_equal(cgroup_populated(room->cgroup_mode, cgroup, &err), 0);
 }
 
 static void test_destroy_of_what_never_was_is_done(void **state)
@@ -494,8 +495,11 @@ static enum cgroup_mode tested;
 
 static int make(void **state)
 {
-    cgroup_use_mode(tested);
-    return room_make(state);
+    int code = room_make(state);
+    struct room *room = *state;
+
+    room->cgroup_mode = tested;
+    return code;
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make, room_remove)

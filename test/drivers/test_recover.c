@@ -11,8 +11,11 @@ static enum cgroup_mode tested;
 
 static int make(void **state)
 {
-    cgroup_use_mode(tested);
-    return room_make(state);
+    int code = room_make(state);
+    struct room *room = *state;
+
+    room->cgroup_mode = tested;
+    return code;
 }
 
 static void kill_shim(const struct proc_identity *shim)
@@ -25,16 +28,18 @@ static void kill_shim(const struct proc_identity *shim)
 /* The shim of a task that another daemon started. */
 static struct proc_identity find_shim(const struct room *room, uint32_t generation)
 {
+    struct drivers drivers = {.config.cgroup_mode = room->cgroup_mode};
     struct driver_key key = room_key(generation);
     struct proc_identity shim = {0};
     struct err err = {0};
     char path[PATH_SIZE];
 
     assert_int_equal(path_join(path, room->state, "shim"), 0);
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (shim_find(fd, room->node_mark, &key, &shim, &err) != 0)
+    (void)text_copy(drivers.node_mark, sizeof(drivers.node_mark), room->node_mark); /* fits */
+    drivers.shim_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (shim_find(&drivers, &key, &shim, &err) != 0)
         fail_msg("%s", err.text);
-    assert_return_code(close(fd), 0);
+    assert_return_code(close(drivers.shim_fd), 0);
     return shim;
 }
 
@@ -166,10 +171,10 @@ static void test_payload_survives_the_death_of_the_daemons_cgroup(void **state)
     room_need_root();
     room_script(room, "echo $$ > ready; exec sleep 100");
     assert_true(text_format(cgroup, sizeof(cgroup), "cairn-daemon-%s", room->node_mark));
-    assert_int_equal(cgroup_create(cgroup, &err), 0);
+    assert_int_equal(cgroup_create(room->cgroup_mode, cgroup, &err), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        if (cgroup_enter(cgroup, 0, &err) != 0)
+        if (cgroup_enter(room->cgroup_mode, cgroup, 0, &err) != 0)
             _exit(1);
         room_open(room);
         room_start_running(room, 1);
@@ -178,14 +183,14 @@ static void test_payload_survives_the_death_of_the_daemons_cgroup(void **state)
     }
     await_task_file(room, "ready");
     do {
-        assert_int_equal(cgroup_kill(cgroup, &err), 0);
+        assert_int_equal(cgroup_kill(room->cgroup_mode, cgroup, &err), 0);
     } while (waitpid(pid, &status, WNOHANG) == 0);
     assert_true(WIFSIGNALED(status));
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
     assert_int_equal(room->result.payload.pid, number_in(task_file(room, "ready")));
     room_destroy(room, 1);
-    assert_int_equal(cgroup_remove(cgroup, &err), 0);
+    assert_int_equal(cgroup_remove(room->cgroup_mode, cgroup, &err), 0);
 }
 
 static int count_fds(void)
@@ -255,7 +260,7 @@ static void test_shim_killed_while_the_daemon_runs_kills_first_then_tells(void *
     assert_int_not_equal(room->exit.message[0], '\0');
     assert_false(proc_is_alive(&payload));
     room_cgroup(room, 1, cgroup);
-    assert_int_equal(cgroup_populated(cgroup, &err), 0);
+    assert_int_equal(cgroup_populated(room->cgroup_mode, cgroup, &err), 0);
     assert_int_equal(room_recover(room, 1), DRIVER_LOST);
     assert_int_equal(room_start(room, 1), DRIVER_EXITED); /* never a second payload */
     assert_false(room->result.exit.known);
@@ -284,7 +289,7 @@ static void test_shim_killed_while_the_daemon_is_down_is_lost(void **state)
     assert_int_equal(room_recover(room, 1), DRIVER_LOST);
     assert_false(proc_is_alive(&payload)); /* before it was told */
     room_cgroup(room, 1, cgroup);
-    assert_int_equal(cgroup_populated(cgroup, &err), 0);
+    assert_int_equal(cgroup_populated(room->cgroup_mode, cgroup, &err), 0);
     assert_int_equal(room->exits, 0);
     room_destroy(room, 1);
 }
@@ -601,7 +606,8 @@ static void test_sweep_ends_what_is_unknown_and_keeps_the_rest(void **state)
     room_task_file(room, 4, path);
     assert_return_code(unlink(path), 0); /* a shim without a file */
     assert_true(text_format(cgroup, sizeof(cgroup), "cairn/%s/stranger", room->node_mark));
-    assert_int_equal(cgroup_create(cgroup, &err), 0); /* something in our place */
+    assert_int_equal(cgroup_create(room->cgroup_mode, cgroup, &err),
+                     0); /* something in our place */
 
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
@@ -614,7 +620,7 @@ static void test_sweep_ends_what_is_unknown_and_keeps_the_rest(void **state)
     for (uint32_t i = 2; i <= 4; i++) {
         await_dead(&shims[i]);
         room_cgroup(room, i, cgroup);
-        assert_int_equal(cgroup_populated(cgroup, &err), 0);
+        assert_int_equal(cgroup_populated(room->cgroup_mode, cgroup, &err), 0);
         room_task_file(room, i, path);
         assert_int_equal(access(path, F_OK), -1);
     }

@@ -54,7 +54,6 @@ static void need_cgroups(void)
         print_message("skipped: needs root and cgroups of kind %s\n", cgroup_mode_name(tested));
         skip();
     }
-    cgroup_use_mode(tested);
 }
 
 /* A process in NAME whose descendant in a session of its own ignores all it can; descriptor 1 of
@@ -68,7 +67,7 @@ static int start_family(const char *name)
     assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
     if (fork() == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (cgroup_enter(name, 0, &err) != 0)
+        if (cgroup_enter(tested, name, 0, &err) != 0)
             _exit(1);
         if (fork() == 0) {
             (void)setsid();
@@ -103,14 +102,14 @@ static void empty(const char *name)
     char text[64];
 
     if (tested != CGROUP_V1)
-        assert_int_equal(cgroup_events_open(name, &events.fd, &err), 0);
-    for (int i = 0; i < 500 && cgroup_populated(name, &err) == 1; i++) {
-        assert_int_equal(cgroup_kill(name, &err), 0);
+        assert_int_equal(cgroup_events_open(tested, name, &events.fd, &err), 0);
+    for (int i = 0; i < 500 && cgroup_populated(tested, name, &err) == 1; i++) {
+        assert_int_equal(cgroup_kill(tested, name, &err), 0);
         (void)poll(&events, 1, 10);
         if (events.fd >= 0) /* else it stays readable, and the next poll does not wait */
             assert_true(pread(events.fd, text, sizeof(text), 0) > 0);
     }
-    assert_int_equal(cgroup_populated(name, &err), 0);
+    assert_int_equal(cgroup_populated(tested, name, &err), 0);
     if (events.fd >= 0)
         (void)close(events.fd);
 }
@@ -122,15 +121,15 @@ static void test_cgroup_create_and_remove_may_be_repeated(void **state)
 
     (void)state;
     need_cgroups();
-    assert_int_equal(cgroup_remove(name, &err), 0); /* nothing there yet */
-    assert_int_equal(cgroup_populated(name, &err), 0);
-    assert_int_equal(cgroup_kill(name, &err), 0);
-    assert_int_equal(cgroup_create(name, &err), 0);
-    assert_int_equal(cgroup_create(name, &err), 0);
-    assert_int_equal(cgroup_populated(name, &err), 0);
-    assert_int_equal(cgroup_kill(name, &err), 0);
-    assert_int_equal(cgroup_remove(name, &err), 0);
-    assert_int_equal(cgroup_remove(name, &err), 0);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0); /* nothing there yet */
+    assert_int_equal(cgroup_populated(tested, name, &err), 0);
+    assert_int_equal(cgroup_kill(tested, name, &err), 0);
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
+    assert_int_equal(cgroup_populated(tested, name, &err), 0);
+    assert_int_equal(cgroup_kill(tested, name, &err), 0);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
 }
 
 static void test_cgroup_names_that_leave_the_hierarchy_are_refused(void **state)
@@ -141,9 +140,9 @@ static void test_cgroup_names_that_leave_the_hierarchy_are_refused(void **state)
     (void)state;
     need_cgroups();
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
-        assert_int_equal(cgroup_create(bad[i], &err), ERR_INVALID);
-        assert_int_equal(cgroup_kill(bad[i], &err), ERR_INVALID);
-        assert_int_equal(cgroup_remove(bad[i], &err), ERR_INVALID);
+        assert_int_equal(cgroup_create(tested, bad[i], &err), ERR_INVALID);
+        assert_int_equal(cgroup_kill(tested, bad[i], &err), ERR_INVALID);
+        assert_int_equal(cgroup_remove(tested, bad[i], &err), ERR_INVALID);
     }
 }
 
@@ -154,13 +153,13 @@ static void test_cgroup_kill_reaches_grandchildren_in_other_sessions(void **stat
 
     (void)state;
     need_cgroups();
-    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
     int fd = start_family(name);
-    assert_int_equal(cgroup_populated(name, &err), 1);
-    assert_int_equal(cgroup_remove(name, &err), ERR_AGAIN);
+    assert_int_equal(cgroup_populated(tested, name, &err), 1);
+    assert_int_equal(cgroup_remove(tested, name, &err), ERR_AGAIN);
     empty(name);
     assert_family_dead(fd);
-    assert_int_equal(cgroup_remove(name, &err), 0);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
 }
 
 static void test_cgroup_kill_and_remove_go_below(void **state)
@@ -172,14 +171,14 @@ static void test_cgroup_kill_and_remove_go_below(void **state)
     (void)state;
     need_cgroups();
     (void)text_format(below, sizeof(below), "%s/a/b", name);
-    assert_int_equal(cgroup_create(below, &err), 0);
+    assert_int_equal(cgroup_create(tested, below, &err), 0);
     int fd = start_family(below);
-    assert_int_equal(cgroup_populated(name, &err), 1);
-    assert_int_equal(cgroup_remove(name, &err), ERR_AGAIN);
+    assert_int_equal(cgroup_populated(tested, name, &err), 1);
+    assert_int_equal(cgroup_remove(tested, name, &err), ERR_AGAIN);
     empty(name);
     assert_family_dead(fd);
-    assert_int_equal(cgroup_remove(name, &err), 0);
-    assert_int_equal(cgroup_populated(below, &err), 0);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
+    assert_int_equal(cgroup_populated(tested, below, &err), 0);
 }
 
 static void test_cgroup_kill_beats_a_process_that_keeps_forking(void **state)
@@ -191,10 +190,10 @@ static void test_cgroup_kill_beats_a_process_that_keeps_forking(void **state)
 
     (void)state;
     need_cgroups();
-    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
     assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
     if (fork() == 0) {
-        if (cgroup_enter(name, 0, &err) != 0)
+        if (cgroup_enter(tested, name, 0, &err) != 0)
             _exit(1);
         if (write(pipe_fds[1], "x", 1) != 1)
             _exit(1);
@@ -209,7 +208,7 @@ static void test_cgroup_kill_beats_a_process_that_keeps_forking(void **state)
     assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
     empty(name);
     assert_family_dead(pipe_fds[0]);
-    assert_int_equal(cgroup_remove(name, &err), 0);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
 }
 
 static bool count_child(void *ctx, const char *child)
@@ -233,21 +232,22 @@ static void test_cgroup_lists_children_and_processes(void **state)
     (void)state;
     need_cgroups();
     (void)text_copy(name, sizeof(name), name_of("one"));
-    assert_int_equal(cgroup_create(name, &err), 0);
-    assert_int_equal(cgroup_create(name_of("two"), &err), 0);
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
+    assert_int_equal(cgroup_create(tested, name_of("two"), &err), 0);
     int fd = start_family(name);
-    assert_int_equal(cgroup_each_child(parent, count_child, &children, &err), 0);
+    assert_int_equal(cgroup_each_child(tested, parent, count_child, &children, &err), 0);
     assert_int_equal(children, 2);
-    assert_int_equal(cgroup_each_process(name, count_process, &processes, &err), 0);
+    assert_int_equal(cgroup_each_process(tested, name, count_process, &processes, &err), 0);
     assert_int_equal(processes, 3);
     children = processes = 0;
-    assert_int_equal(cgroup_each_child(name_of("none"), count_child, &children, &err), 0);
-    assert_int_equal(cgroup_each_process(name_of("none"), count_process, &processes, &err), 0);
+    assert_int_equal(cgroup_each_child(tested, name_of("none"), count_child, &children, &err), 0);
+    assert_int_equal(cgroup_each_process(tested, name_of("none"), count_process, &processes, &err),
+                     0);
     assert_int_equal(children + processes, 0);
     empty(name);
     assert_family_dead(fd);
-    assert_int_equal(cgroup_remove(name, &err), 0);
-    assert_int_equal(cgroup_remove(name_of("two"), &err), 0);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
+    assert_int_equal(cgroup_remove(tested, name_of("two"), &err), 0);
 }
 
 static void test_cgroup_stats_sum_the_processes(void **state)
@@ -258,10 +258,10 @@ static void test_cgroup_stats_sum_the_processes(void **state)
 
     (void)state;
     need_cgroups();
-    assert_int_equal(cgroup_stats(name, &stats, &err), ERR_GONE);
-    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_int_equal(cgroup_stats(tested, name, &stats, &err), ERR_GONE);
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
     int fd = start_family(name);
-    assert_int_equal(cgroup_stats(name, &stats, &err), 0);
+    assert_int_equal(cgroup_stats(tested, name, &stats, &err), 0);
     assert_int_equal(stats.processes, 3);
     assert_true(stats.memory_rss_bytes > 0);
     assert_true(stats.memory_usage_bytes >= stats.memory_rss_bytes);
@@ -269,7 +269,7 @@ static void test_cgroup_stats_sum_the_processes(void **state)
     assert_false(stats.oom_killed);
     empty(name);
     assert_family_dead(fd);
-    assert_int_equal(cgroup_remove(name, &err), 0);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
 }
 
 static void test_cgroup_memory_limit_kills_and_tells(void **state)
@@ -286,11 +286,11 @@ static void test_cgroup_memory_limit_kills_and_tells(void **state)
         print_message("skipped: no memory controller\n");
         skip();
     }
-    assert_int_equal(cgroup_create(name, &err), 0);
-    assert_int_equal(cgroup_limit(name, &limits, &err), 0);
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
+    assert_int_equal(cgroup_limit(tested, name, &limits, &err), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        if (cgroup_enter(name, 0, &err) != 0)
+        if (cgroup_enter(tested, name, 0, &err) != 0)
             _exit(1);
         for (;;) {
             volatile char *pages = malloc(1 << 20); /* volatile: a write that must happen */
@@ -303,8 +303,8 @@ static void test_cgroup_memory_limit_kills_and_tells(void **state)
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-    assert_true(cgroup_oom_killed(name));
-    assert_int_equal(cgroup_remove(name, &err), 0);
+    assert_true(cgroup_oom_killed(tested, name));
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
 }
 
 static void test_spawn_is_born_in_its_cgroup(void **state)
@@ -320,12 +320,12 @@ static void test_spawn_is_born_in_its_cgroup(void **state)
 
     (void)state;
     need_cgroups();
-    cgroup_directory(name, directory, sizeof(directory));
+    cgroup_directory(tested, name, directory, sizeof(directory));
     if (tested == CGROUP_V1) {
         assert_string_equal(directory, "");
         return;
     }
-    assert_int_equal(cgroup_create(name, &err), 0);
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
     assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
     struct proc_spawn spawn = {.path = "/bin/sh",
                                .argv = argv,
@@ -342,7 +342,7 @@ static void test_spawn_is_born_in_its_cgroup(void **state)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
     assert_non_null(strstr(text, name));
     empty(name);
-    assert_int_equal(cgroup_remove(name, &err), 0);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
 }
 
 static void test_mode_none_finds_nothing_and_succeeds(void **state)
@@ -353,15 +353,14 @@ static void test_mode_none_finds_nothing_and_succeeds(void **state)
     int fd = -1;
 
     (void)state;
-    cgroup_use_mode(CGROUP_NONE);
-    assert_int_equal(cgroup_create("cairn/x", &err), 0);
-    assert_int_equal(cgroup_enter("cairn/x", 0, &err), 0);
-    assert_int_equal(cgroup_populated("cairn/x", &err), 0);
-    assert_int_equal(cgroup_kill("cairn/x", &err), 0);
-    assert_int_equal(cgroup_remove("cairn/x", &err), 0);
-    assert_int_equal(cgroup_stats("cairn/x", &stats, &err), ERR_UNSUPPORTED);
-    assert_int_equal(cgroup_events_open("cairn/x", &fd, &err), ERR_UNSUPPORTED);
-    cgroup_directory("cairn/x", directory, sizeof(directory));
+    assert_int_equal(cgroup_create(CGROUP_NONE, "cairn/x", &err), 0);
+    assert_int_equal(cgroup_enter(CGROUP_NONE, "cairn/x", 0, &err), 0);
+    assert_int_equal(cgroup_populated(CGROUP_NONE, "cairn/x", &err), 0);
+    assert_int_equal(cgroup_kill(CGROUP_NONE, "cairn/x", &err), 0);
+    assert_int_equal(cgroup_remove(CGROUP_NONE, "cairn/x", &err), 0);
+    assert_int_equal(cgroup_stats(CGROUP_NONE, "cairn/x", &stats, &err), ERR_UNSUPPORTED);
+    assert_int_equal(cgroup_events_open(CGROUP_NONE, "cairn/x", &fd, &err), ERR_UNSUPPORTED);
+    cgroup_directory(CGROUP_NONE, "cairn/x", directory, sizeof(directory));
     assert_string_equal(directory, "");
 }
 

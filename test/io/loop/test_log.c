@@ -4,6 +4,7 @@
 #include "test/io/scratch.h"
 
 #include <jansson.h>
+#include <pthread.h>
 #include <regex.h>
 #include <signal.h>
 
@@ -37,7 +38,6 @@ static int start(void **state)
 
 static int finish(void **state)
 {
-    log_listen(LOG_ERROR, NULL, NULL);
     assert_int_equal(log_init(LOG_INFO, NULL, false), 0);
     return scratch_remove(state);
 }
@@ -214,21 +214,85 @@ static void hear(void *ctx, const struct log_entry *entry)
 static void test_listener_has_a_level_of_its_own(void **state)
 {
     struct scratch *scratch = *state;
+    struct log_listener listener = {0};
     struct heard heard = {0};
 
-    log_listen(LOG_DEBUG, hear, &heard);
+    log_listen(&listener, LOG_DEBUG, hear, &heard);
     assert_true(log_wants(LOG_DEBUG));
     assert_false(log_wants(LOG_TRACE));
     log_line(LOG_TRACE, "io", "too much");
     log_debug("io", "for the listener\n");
     assert_int_equal(heard.count, 1);
     assert_matches(heard.last, "\\[DEBUG\\] io: for the listener\\\\x0a$");
-    log_listen(LOG_DEBUG, NULL, NULL);
+    log_listen_end(&listener);
+    log_listen_end(&listener); /* does nothing */
+    assert_false(log_wants(LOG_DEBUG));
     log_debug("io", "for nobody");
     assert_int_equal(heard.count, 1);
     char *text = take_log(scratch);
     assert_matches(text, "^[^\n]*\\[ERROR\\] io: said while listening\n$");
     free(text);
+}
+
+/* A listener that ends another one, as a stream that breaks may. */
+struct ending {
+    struct log_listener listener, *other;
+    unsigned count;
+};
+
+static void end_the_other(void *ctx, const struct log_entry *entry)
+{
+    struct ending *ending = ctx;
+    (void)entry;
+
+    ending->count++;
+    log_listen_end(ending->other);
+    log_listen_end(&ending->listener);
+}
+
+static void test_listeners_of_several_nodes_hear_all_and_may_go_at_any_time(void **state)
+{
+    struct log_listener listeners[3] = {0};
+    struct heard heard[3] = {0};
+    struct ending ending = {.other = &listeners[1]};
+    (void)state;
+
+    log_listen(&listeners[0], LOG_INFO, hear, &heard[0]);
+    log_listen(&listeners[1], LOG_INFO, hear, &heard[1]); /* told after those that came later */
+    log_listen(&ending.listener, LOG_INFO, end_the_other, &ending);
+    log_listen(&listeners[2], LOG_ERROR, hear, &heard[2]);
+    log_info("io", "one");
+    log_info("io", "two");
+    assert_int_equal(heard[0].count, 2);
+    assert_int_equal(heard[1].count, 0);
+    assert_int_equal(ending.count, 1);
+    assert_int_equal(heard[2].count, 0);
+    log_listen(&listeners[1], LOG_INFO, hear, &heard[1]);
+    log_info("io", "three");
+    assert_int_equal(heard[1].count, 1);
+    for (size_t i = 0; i < 3; i++)
+        log_listen_end(&listeners[i]);
+}
+
+static void *log_elsewhere(void *ctx)
+{
+    assert_false(log_wants(LOG_DEBUG));
+    log_error("io", "from another thread");
+    return ctx;
+}
+
+static void test_listener_hears_its_own_thread_only(void **state)
+{
+    struct log_listener listener = {0};
+    struct heard heard = {0};
+    pthread_t thread;
+    (void)state;
+
+    log_listen(&listener, LOG_DEBUG, hear, &heard);
+    assert_int_equal(pthread_create(&thread, NULL, log_elsewhere, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(heard.count, 0);
+    log_listen_end(&listener);
 }
 
 static void test_level_names(void **state)
@@ -260,6 +324,8 @@ int main(void)
         TEST(test_reopen_follows_a_rotation),
         TEST(test_reader_that_went_away_is_survived),
         TEST(test_listener_has_a_level_of_its_own),
+        TEST(test_listeners_of_several_nodes_hear_all_and_may_go_at_any_time),
+        TEST(test_listener_hears_its_own_thread_only),
         TEST(test_level_names),
     };
 

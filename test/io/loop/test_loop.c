@@ -160,6 +160,141 @@ static void test_timer_that_arms_itself_does_not_starve_descriptors(void **state
     io_watch_stop(&fixture->watches[0]);
 }
 
+/* Two that arm themselves at a time long past, and one that waits for its turn behind them. */
+static void test_timer_that_arms_itself_does_not_starve_timers(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_timer_start(fixture->loop, &fixture->timers[0], 0, arm_again, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[1], 1, arm_again, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[2], loop_now_ms(), on_timer_stop, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "c");
+    assert_int_equal(fixture->rounds, 2); /* each of them once before it */
+    io_timer_stop(&fixture->timers[0]);
+    io_timer_stop(&fixture->timers[1]);
+}
+
+static void on_work_done(struct io_work *work)
+{
+    loop_stop(work->loop);
+}
+
+static void no_work(struct io_work *work)
+{
+    (void)work; /* that it was done is all */
+}
+
+static void test_timer_that_arms_itself_does_not_starve_work(void **state)
+{
+    struct fixture *fixture = *state;
+    struct io_work work = {0};
+
+    io_timer_start(fixture->loop, &fixture->timers[0], 0, arm_again, fixture);
+    io_work_submit(fixture->loop, &work, no_work, on_work_done, fixture);
+    loop_run(fixture->loop);
+    io_timer_stop(&fixture->timers[0]);
+}
+
+/* The letter, then moves the next timer: b to a time past, c to the far future. */
+static void move_the_next(struct io_timer *timer)
+{
+    struct fixture *fixture = timer->ctx;
+
+    on_timer(timer);
+    if (timer == &fixture->timers[0]) {
+        io_timer_start(timer->loop, &fixture->timers[1], 0, on_timer, fixture);
+        io_timer_start(timer->loop, &fixture->timers[2], loop_now_ms() + 3600000, on_timer,
+                       fixture);
+    }
+}
+
+static void test_due_timer_moved_by_another_fires_at_its_new_time_only(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_timer_start(fixture->loop, &fixture->timers[0], 1, move_the_next, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[1], 2, move_the_next, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[2], 3, move_the_next, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[3], 4, on_timer, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[4], loop_now_ms() + 1, on_timer_stop, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "adbe"); /* b in the round after, c not yet */
+    io_timer_stop(&fixture->timers[2]);
+}
+
+static void stop_and_arm_again(struct io_timer *timer)
+{
+    struct fixture *fixture = timer->ctx;
+
+    on_timer(timer);
+    for (size_t i = 1; i < 4; i++) {
+        io_timer_stop(&fixture->timers[i]);
+        io_timer_start(timer->loop, &fixture->timers[i], 4 - i, on_timer, fixture);
+        if (i != 2)
+            io_timer_stop(&fixture->timers[i]);
+    }
+}
+
+static void test_due_timer_stopped_and_armed_in_turn_ends_as_it_was_left(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_timer_start(fixture->loop, &fixture->timers[0], 0, stop_and_arm_again, fixture);
+    for (size_t i = 1; i < 4; i++)
+        io_timer_start(fixture->loop, &fixture->timers[i], i, on_timer, fixture);
+    loop_run(fixture->loop); /* returns: nothing is counted twice */
+    assert_string_equal(fixture->trace, "ac");
+}
+
+/* Timers that start, stop and move each other at random, against what was last asked of each. */
+static struct {
+    struct io_timer timers[64];
+    bool armed[64];
+    uint64_t at_ms[64];
+    struct rng rng;
+    unsigned calls;
+} jumble;
+
+static void on_jumble(struct io_timer *timer)
+{
+    size_t self = (size_t)(timer - jumble.timers);
+
+    assert_true(jumble.armed[self]);
+    assert_int_equal(timer->at_ms, jumble.at_ms[self]);
+    assert_true(timer->at_ms <= loop_now_ms());
+    jumble.armed[self] = false;
+    if (++jumble.calls > 20000)
+        return; /* what is armed still fires, then nothing is left */
+    for (size_t i = 0; i < 3; i++) {
+        size_t which = rng_below(&jumble.rng, COUNT_OF(jumble.timers));
+
+        jumble.armed[which] = rng_chance(&jumble.rng, 2, 3);
+        jumble.at_ms[which] = loop_now_ms() - 10 + rng_below(&jumble.rng, 11);
+        if (jumble.armed[which])
+            io_timer_start(timer->loop, &jumble.timers[which], jumble.at_ms[which], on_jumble,
+                           NULL);
+        else
+            io_timer_stop(&jumble.timers[which]);
+    }
+}
+
+static void test_timers_that_move_each_other_fire_as_last_asked(void **state)
+{
+    struct fixture *fixture = *state;
+
+    jumble.rng = rng_init(11);
+    for (size_t i = 0; i < COUNT_OF(jumble.timers); i++) {
+        jumble.armed[i] = true;
+        jumble.at_ms[i] = i;
+        io_timer_start(fixture->loop, &jumble.timers[i], i, on_jumble, NULL);
+    }
+    loop_run(fixture->loop);
+    assert_true(jumble.calls > 20000);
+    for (size_t i = 0; i < COUNT_OF(jumble.timers); i++)
+        assert_false(jumble.armed[i]);
+}
+
 static void on_sorted(struct io_timer *timer)
 {
     struct fixture *fixture = timer->ctx;
@@ -376,6 +511,11 @@ int main(void)
         TEST(test_timer_armed_again_moves),
         TEST(test_timer_stopped_by_a_due_one_does_not_fire),
         TEST(test_timer_that_arms_itself_does_not_starve_descriptors),
+        TEST(test_timer_that_arms_itself_does_not_starve_timers),
+        TEST(test_timer_that_arms_itself_does_not_starve_work),
+        TEST(test_due_timer_moved_by_another_fires_at_its_new_time_only),
+        TEST(test_due_timer_stopped_and_armed_in_turn_ends_as_it_was_left),
+        TEST(test_timers_that_move_each_other_fire_as_last_asked),
         TEST(test_thousand_timers_in_random_order_fire_sorted),
         TEST(test_before_sleep_runs_after_callbacks_and_polls_while_there_is_more),
         TEST(test_timer_armed_before_sleep_is_seen_by_that_sleep),

@@ -24,6 +24,7 @@ struct peer {
     unsigned awaited;       /* loop_run ends when as many replies have come */
     struct http_exchange *late[LATE_MAX];
     unsigned late_count;
+    unsigned late_seen;           /* ever */
     struct http_request *request; /* the last one asked */
     unsigned late_wanted;         /* loop_run ends when as many are with the handler */
     bool watch_close;
@@ -75,6 +76,7 @@ static inline void peer_handle(void *ctx, struct http_exchange *exchange)
         text_starts_with(http_path(exchange), "/stream")) {
         assert_true(peer->late_count < LATE_MAX);
         peer->late[peer->late_count++] = exchange;
+        peer->late_seen++;
         if (peer->watch_close)
             http_on_close(exchange, on_peer_close, peer);
         if (http_path(exchange)[1] == 's')

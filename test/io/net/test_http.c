@@ -1,6 +1,38 @@
 /* The server under good and bad peers: late answers, streams, limits, malformed requests. */
 #include "test/io/net/http_peer.h"
 
+#include "io/net/connection.h"
+
+#include <sys/resource.h>
+
+/* What the library has given back to us: it waits for the handler, or for a stream's next piece. */
+static bool waits_for_us(const struct http_exchange *exchange)
+{
+    return exchange->connection->suspended;
+}
+
+static bool has_deadline(const struct http_exchange *exchange)
+{
+    return exchange->connection->deadline.slot != 0;
+}
+
+static void look_again(struct io_timer *timer)
+{
+    struct peer *peer = timer->ctx;
+
+    if (peer->late_count > 0 && waits_for_us(peer->late[0]))
+        loop_stop(peer->loop);
+    else
+        io_timer_start(peer->loop, timer, loop_now_ms() + 1, look_again, peer);
+}
+
+/* Runs until the exchange that the test keeps has come, and the peer has all that was said. */
+static void run_until_it_waits(struct peer *peer)
+{
+    io_timer_start(peer->loop, &peer->timer, 0, look_again, peer);
+    loop_run(peer->loop);
+}
+
 static void test_request_reaches_the_handler_decoded(void **state)
 {
     struct peer *peer = *state;
@@ -542,8 +574,10 @@ static void test_request_that_does_not_arrive_is_cut_off(void **state)
 
     static struct raw raw;
     memset(&raw, 0, sizeof(raw));
+    peer->server->arrive_ms = 3600000; /* it does arrive, however busy this machine is */
     raw_send(peer, &raw, parts[4], "GET /1 q=none x=none 0:");
     loop_run(peer->loop);
+    peer->server->arrive_ms = 20;
     raw_send(peer, &raw, "GET /2", NULL);
     loop_run(peer->loop);
     assert_true(text_ends_with(raw.got, "0:<end>"));
@@ -564,14 +598,24 @@ static void test_idle_connection_is_closed(void **state)
 static void test_late_answer_and_quiet_stream_have_no_deadline(void **state)
 {
     struct peer *peer = *state;
-    struct http_listen listen = peer_listen(peer);
 
-    listen.arrive_ms = 1;
-    listen.idle_ms = 1;
-    peer_start(peer, &listen);
-    peer->on_late = plan_answer; /* five times as long */
-    ask_and_wait(peer, (struct http_call){.url = "/late"});
+    (void)ask(peer, (struct http_call){.url = "/late"});
+    run_until_it_waits(peer);
+    assert_false(has_deadline(peer->late[0]));
+    http_respond(peer->late[0], 202, NULL, NULL, 0, "late", 4);
+    loop_run(peer->loop);
     assert_int_equal(peer->last_status, 202);
+
+    peer->late_count = 0;
+    peer->on_late = write_one;
+    (void)ask(peer, (struct http_call){.url = "/stream"});
+    run_until_it_waits(peer);
+    assert_false(has_deadline(peer->late[0]));
+    (void)http_stream_write(peer->late[0], "two", 3);
+    assert_true(has_deadline(peer->late[0])); /* until that is taken */
+    http_stream_end(peer->late[0]);
+    loop_run(peer->loop);
+    assert_string_equal(peer->last_body, "onetwo");
 }
 
 static void test_connections_above_the_limit_wait(void **state)
@@ -623,8 +667,7 @@ static void test_server_with_idle_connections_does_not_wake(void **state)
     const char request[] = "GET /stream HTTP/1.1\r\nHost: a\r\n\r\n";
     assert_int_equal(send(fd, request, sizeof(request) - 1, 0), sizeof(request) - 1);
     peer->awaited = 1;
-    io_timer_start(peer->loop, &peer->timer, loop_now_ms() + 100, stop_from_timer, peer);
-    loop_run(peer->loop);
+    run_until_it_waits(peer);
 
     loop_before_sleep(peer->loop, count_iterations, &iterations);
     io_timer_start(peer->loop, &peer->timer, loop_now_ms() + 300, stop_from_timer, peer);
@@ -711,6 +754,32 @@ static void test_unix_socket_left_by_a_crash_is_replaced(void **state)
     assert_int_equal(peer->last_status, 200);
 }
 
+static void test_unix_socket_of_a_server_that_cannot_start_is_not_left(void **state)
+{
+    struct peer *peer = *state;
+    struct http_listen listen = peer_listen(peer);
+    struct http_server *server = NULL;
+    struct rlimit before, few;
+    struct err err = {0};
+    unsigned failures = 0;
+
+    (void)text_copy(peer->socket, sizeof(peer->socket), at(peer->scratch, "s"));
+    listen.unix_socket = peer->socket;
+    assert_return_code(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    /* One descriptor more each time: each step of the start fails once for want of it. */
+    for (few.rlim_cur = 3; server == NULL && few.rlim_cur < before.rlim_cur; few.rlim_cur++) {
+        assert_return_code(setrlimit(RLIMIT_NOFILE, &few), 0);
+        server = http_server_new(peer->loop, &listen, &err);
+        assert_return_code(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_true(exists(peer->socket) == (server != NULL));
+        failures += server == NULL;
+    }
+    assert_non_null(server);
+    assert_true(failures > 3);
+    http_server_free(server);
+}
+
 static void test_file_in_place_of_a_unix_socket_is_kept(void **state)
 {
     struct peer *peer = *state;
@@ -774,6 +843,7 @@ int main(void)
         TEST(test_address_in_use_is_one_clear_error),
         TEST(test_unix_socket_is_private_and_goes_with_its_server),
         TEST(test_unix_socket_left_by_a_crash_is_replaced),
+        TEST(test_unix_socket_of_a_server_that_cannot_start_is_not_left),
         TEST(test_file_in_place_of_a_unix_socket_is_kept),
         TEST(test_unix_socket_at_the_end_of_a_long_path_listens),
     };

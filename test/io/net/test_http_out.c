@@ -59,13 +59,23 @@ static void test_what_no_request_can_be_made_of_is_invalid(void **state)
     }
 }
 
+/* Asks for what gets no whole answer in time, with a little more time until the server has seen
+ * one: how much that takes is up to the machine. */
+static void ask_in_vain(struct peer *peer, const char *url)
+{
+    for (uint64_t timeout_ms = 30; peer->late_seen == 0; timeout_ms *= 2) {
+        peer->trace[0] = '\0';
+        ask_and_wait(peer, (struct http_call){.url = url, .timeout_ms = timeout_ms});
+        assert_int_equal(peer->last_error.code, ERR_TIMEOUT);
+    }
+}
+
 static void test_answer_that_does_not_come_times_out(void **state)
 {
     struct peer *peer = *state;
 
     peer->watch_close = true;
-    ask_and_wait(peer, (struct http_call){.url = "/late", .timeout_ms = 30});
-    assert_int_equal(peer->last_error.code, ERR_TIMEOUT);
+    ask_in_vain(peer, "/late");
     assert_true(peer->last_error.recoverable);
     if (strstr(peer->trace, "closed ") == NULL)
         loop_run(peer->loop);
@@ -76,8 +86,7 @@ static void test_stream_that_stops_times_out(void **state)
 {
     struct peer *peer = *state;
 
-    ask_and_wait(peer, (struct http_call){.url = "/stream", .timeout_ms = 30});
-    assert_int_equal(peer->last_error.code, ERR_TIMEOUT);
+    ask_in_vain(peer, "/stream");
     assert_int_equal(peer->last_status, 0); /* 200 came, but not the whole answer */
     http_stream_end(peer->late[0]);
     peer->late_count = 0;

@@ -1,0 +1,74 @@
+/*
+ * When the HTTP library runs: as one of its sockets has news, or we have something for it that no
+ * descriptor would tell, or it asks for the time itself.  Producers whose queue it has emptied are
+ * called after it, never from within.
+ */
+#include "io/net/connection.h"
+
+static void call_on_drain(struct http_server *server)
+{
+    struct connection *next;
+
+    for (struct connection *at = server->connections; at != NULL; at = next) {
+        struct http_exchange *exchange = at->exchange;
+
+        next = at->next; /* connections are freed in MHD_run only */
+        if (exchange == NULL || !exchange->drained)
+            continue;
+        exchange->drained = false;
+        if (exchange->on_drain != NULL && exchange->state == EXCHANGE_STREAMING)
+            exchange->on_drain(exchange->on_drain_ctx);
+    }
+}
+
+static void on_again(struct io_timer *timer);
+
+static void run(struct http_server *server)
+{
+    MHD_UNSIGNED_LONG_LONG delay_ms;
+
+    server->running = true;
+    server->more = false;
+    (void)MHD_run(server->daemon); /* fails only for a daemon that polls by itself */
+    call_on_drain(server);
+    server->running = false;
+    if (server->more)
+        io_timer_start(server->loop, &server->again, 0, on_again, server);
+    else if (MHD_get_timeout(server->daemon, &delay_ms) == MHD_YES)
+        io_timer_start(server->loop, &server->again, loop_now_ms() + delay_ms, on_again, server);
+    else
+        io_timer_stop(&server->again);
+}
+
+static void on_again(struct io_timer *timer)
+{
+    run(timer->ctx);
+}
+
+void server_run_soon(struct http_server *server)
+{
+    server->more = true;
+    if (!server->running)
+        io_timer_start(server->loop, &server->again, 0, on_again, server);
+}
+
+static void on_sockets(struct io_watch *watch, int events)
+{
+    (void)events;
+    run(watch->ctx);
+}
+
+void server_turns_begin(struct http_server *server)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+
+    check(info != NULL);
+    io_watch_start(server->loop, &server->watch, info->epoll_fd, IO_READABLE, on_sockets, server);
+}
+
+void server_turns_end(struct http_server *server)
+{
+    io_watch_stop(&server->watch);
+    io_timer_stop(&server->again);
+}
