@@ -211,7 +211,6 @@ static void commit_failed(struct life *life, uint64_t now_ms, const struct err *
 
 static void commit_made(struct life *life)
 {
-    life->retry_at_ms = 0;
     if (life->degraded[0] == '\0')
         return;
     say(&life->world.say, SAY_INFO, "journal", "can be written again");
@@ -244,7 +243,7 @@ static void report_restored(struct life *life)
 static void settle(struct life *life, int code, const struct err *err)
 {
     if (life->control.settled != NULL)
-        life->control.settled(life->control.ctx, code);
+        life->control.settled(life->control.ctx, code, err);
     life_answer_committed(life, code, err);
 }
 
@@ -284,6 +283,7 @@ bool life_turn(struct life *life)
         sweep(life);
     if (waits(life, now_ms))
         return false;
+    life->retry_at_ms = 0;
     if (is_due(life, now_ms))
         step(life, now_ms, unix_ns);
     else

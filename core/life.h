@@ -59,8 +59,8 @@ struct life_control {
     void *ctx;
     /* Machines are loaded, nothing is restored yet. */
     int (*load)(void *ctx, struct err *err);
-    /* A commit was made, or has failed with CODE and took all proposals with it. */
-    void (*settled)(void *ctx, int code);
+    /* A commit was made, or has failed with CODE, ERR says why, and took all proposals with it. */
+    void (*settled)(void *ctx, int code, const struct err *err);
     /* An alloc has ended or gone. */
     void (*alloc_ended)(void *ctx);
     /* A turn is over; what is posted now is work for the next one. */

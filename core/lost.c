@@ -12,6 +12,15 @@ struct bereft {
     size_t count, size;
 };
 
+/* True of what is no path: the id names a directory. */
+static bool may_name_alloc(const char *id)
+{
+    size_t length = strlen(id);
+
+    return length > 0 && length < UUID_TEXT_SIZE &&
+           strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz-") == length;
+}
+
 static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t length)
 {
     struct bereft *bereft = ctx;
@@ -19,9 +28,9 @@ static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t le
 
     (void)bytes; /* read when it is adopted */
     (void)length;
-    if (!uuid_is_valid(id) || core_alloc(bereft->core, id) != NULL)
+    if (!may_name_alloc(id) || core_alloc(bereft->core, id) != NULL)
         return true;
-    (void)text_copy(*list_more(bereft), UUID_TEXT_SIZE, id); /* a UUID */
+    (void)text_copy(*list_more(bereft), UUID_TEXT_SIZE, id); /* it fits, see above */
     return true;
 }
 

@@ -21,50 +21,6 @@ enum {
 
 /* --- requests --- */
 
-void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event)
-{
-    const struct fsm_def *def = fsm_definition((enum machine_kind)whom->kind);
-    uint32_t number = sim->requests_count++;
-    struct sim_request *request = &sim->requests[number % sim->requests_max];
-    struct request asked = {.signal = "SIGHUP", .text = "asked for"};
-    bool empty = def->events[event].payload == PAYLOAD_NONE;
-
-    *request = (struct sim_request){
-        .whom = *whom,
-        .event = event,
-        .incarnation = sim->incarnation,
-    };
-    if (!sim->up || sim->dying || !sim->restored) {
-        request->state = REQUEST_LOST; /* connection refused */
-        return;
-    }
-    core_ask(sim->core, sim_id(sim, whom), event, empty ? NULL : &asked, number + 1);
-}
-
-static void end_request(struct sim *sim, uint64_t reply, enum sim_request_state state)
-{
-    if (reply == 0 || sim->dying)
-        return;
-    struct sim_request *request = &sim->requests[(reply - 1) % sim->requests_max];
-    if (request->state != REQUEST_OPEN) {
-        sim_violate(sim, 14, "a request is answered twice");
-        return;
-    }
-    request->state = (uint8_t)state;
-    sim_fact(sim, state == REQUEST_DONE ? SIM_FACT_DONE : SIM_FACT_REFUSED, &request->whom,
-             request->event);
-    sim_say(sim, "answer to %s of %s: %s",
-            fsm_event_name(fsm_definition((enum machine_kind)request->whom.kind), request->event),
-            sim_id(sim, &request->whom)->text, state == REQUEST_DONE ? "done" : "refused");
-    sim_mix(sim, state);
-}
-
-void sim_refuse(void *ctx, uint64_t reply, const struct err *err)
-{
-    (void)err; /* the model of a user does not read */
-    end_request(ctx, reply, REQUEST_REFUSED);
-}
-
 /* I-26: whoever asked for the unmount may give the volume to another node now. */
 static void check_detached(struct sim *sim, const struct sim_request *request)
 {
@@ -87,15 +43,49 @@ static void check_durable(struct sim *sim, const struct sim_request *request)
                     fsm_event_name(&alloc_def, request->event), sim_id(sim, &request->whom)->text);
 }
 
-void sim_reply(struct sim *sim, uint64_t reply, bool ok)
+static void answered(void *ctx, int code, const struct err *err)
 {
-    if (reply == 0 || sim->dying)
+    struct sim_request *request = ctx;
+    struct sim *sim = request->sim;
+
+    (void)err; /* the model of a user does not read */
+    if (sim->dying)
         return;
-    if (ok) {
-        check_durable(sim, &sim->requests[(reply - 1) % sim->requests_max]);
-        check_detached(sim, &sim->requests[(reply - 1) % sim->requests_max]);
+    if (code == 0) {
+        check_durable(sim, request);
+        check_detached(sim, request);
     }
-    end_request(sim, reply, ok ? REQUEST_DONE : REQUEST_REFUSED);
+    if (request->state != REQUEST_OPEN) {
+        sim_violate(sim, 14, "a request is answered twice");
+        return;
+    }
+    request->state = code == 0 ? REQUEST_DONE : REQUEST_REFUSED;
+    sim_fact(sim, code == 0 ? SIM_FACT_DONE : SIM_FACT_REFUSED, &request->whom, request->event);
+    sim_say(sim, "answer to %s of %s: %s",
+            fsm_event_name(fsm_definition((enum machine_kind)request->whom.kind), request->event),
+            sim_id(sim, &request->whom)->text, code == 0 ? "done" : "refused");
+    sim_mix(sim, request->state);
+}
+
+void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)whom->kind);
+    uint32_t number = sim->requests_count++;
+    struct sim_request *request = &sim->requests[number % sim->requests_max];
+    struct request asked = {.signal = "SIGHUP", .text = "asked for"};
+    bool empty = def->events[event].payload == PAYLOAD_NONE;
+
+    *request = (struct sim_request){
+        .sim = sim,
+        .whom = *whom,
+        .event = event,
+        .incarnation = sim->incarnation,
+    };
+    if (!sim->up || sim->dying || !sim->restored) {
+        request->state = REQUEST_LOST; /* connection refused */
+        return;
+    }
+    life_ask(sim->life, sim_id(sim, whom), event, empty ? NULL : &asked, answered, request);
 }
 
 static bool is_asked(const struct sim *sim, int alloc, uint8_t event)
@@ -149,6 +139,14 @@ static const struct alloc *record_of(const struct sim *sim, int number)
     return core_alloc(sim->core, sim->allocs[number].id.text);
 }
 
+/* What a user was told is looked up in the journal (has_its_wish), not believed. */
+static void given(void *ctx, int code, const struct err *err)
+{
+    (void)ctx;
+    (void)code;
+    (void)err;
+}
+
 /* A user wants something of one alloc, and tries again until it is so.  True: it is. */
 static bool has_its_wish(struct sim *sim, int number)
 {
@@ -167,7 +165,7 @@ static bool has_its_wish(struct sim *sim, int number)
         core_propose(sim->core, true);
         sim_give(sim, number);
         core_propose(sim->core, false);
-        sim->retry_at_ms = 0; /* somebody waits for this commit: it is tried at once */
+        life_after_commit(sim->life, given, &state->id);
         return false;
     case WISH_STOP:
         if (alloc == NULL || alloc->stop_wanted)
@@ -354,30 +352,6 @@ static void acknowledge(struct sim *sim)
     }
     sim->pushing = false;
     sim_status_changed(sim); /* whatever came meanwhile goes next; nothing: it ends there */
-}
-
-/* --- allocs that wait for others, as core/waiters.c --- */
-
-void sim_watch_previous(struct sim *sim, const struct effect *effect)
-{
-    struct sim_whom whom = sim_find(sim, &effect->id);
-    const struct alloc *previous = core_alloc(sim->core, alloc_of(effect->record)->assign.previous);
-
-    if (previous == NULL || previous->ended_unix_ns != 0)
-        core_done(sim->core, &effect->id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
-    else
-        sim_alloc_of(sim, &whom)->waits = 1;
-}
-
-void sim_alloc_ended(struct sim *sim, const struct machine_id *id)
-{
-    for (int a = 0; a < sim->allocs_count; a++) {
-        const struct alloc *alloc = sim->allocs[a].waits ? record_of(sim, a) : NULL;
-        if (alloc == NULL || !text_equal(alloc->assign.previous, id->text))
-            continue;
-        sim->allocs[a].waits = 0;
-        core_done(sim->core, &sim->allocs[a].id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
-    }
 }
 
 /* --- what happens --- */

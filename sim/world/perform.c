@@ -158,37 +158,6 @@ static void begin(struct sim *sim, const struct effect *effect, const struct sim
     plan(sim, call);
 }
 
-/* News and answers: nobody has to be waited for. */
-static void tell(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
-{
-    switch ((enum machine_kind)whom->kind) {
-    case MACHINE_TASK:
-        if (effect->kind == TX_DRIVER_SIGNAL)
-            sim_driver_signal(sim, effect);
-        else
-            sim_reply(sim, effect->reply, effect->kind == TX_REPLY_OK);
-        return;
-    case MACHINE_ALLOC:
-        if (effect->kind == AX_TELL_STATUS)
-            sim_status_changed(sim);
-        else if (effect->kind == AX_TELL_ENDED)
-            sim_alloc_ended(sim, &effect->id);
-        else
-            sim_reply(sim, effect->reply, effect->kind == AX_REPLY_OK);
-        return;
-    case MACHINE_VOLUME:
-        sim_reply(sim, effect->reply, effect->kind == VX_REPLY_OK);
-        return;
-    case MACHINE_PLUGIN:
-        if (effect->kind == PX_REPLY_OK)
-            sim_reply(sim, effect->reply, true);
-        return;
-    case MACHINE_KIND_COUNT:
-        break;
-    }
-    unreachable("machine kind");
-}
-
 void sim_perform(void *ctx, const struct effect *effect)
 {
     struct sim *sim = ctx;
@@ -200,11 +169,13 @@ void sim_perform(void *ctx, const struct effect *effect)
     sim_fact(sim, SIM_FACT_PERFORMS, &whom, effect->kind);
     sim_check_effect(sim, effect, &whom);
     sim_mix(sim, (uint64_t)effect->lane << 8 | effect->kind);
-    if (effect->lane >= LANE_COUNT)
-        tell(sim, effect, &whom);
-    else if (effect->lane == LANE_WAIT)
-        sim_watch_previous(sim, effect);
-    else
+    if (whom.kind == MACHINE_ALLOC && effect->kind == AX_TELL_STATUS)
+        sim_status_changed(sim);
+    if (life_perform(sim->life, effect))
+        return;
+    if (whom.kind == MACHINE_TASK && effect->kind == TX_DRIVER_SIGNAL)
+        sim_driver_signal(sim, effect);
+    else if (effect->lane < LANE_COUNT)
         begin(sim, effect, &whom);
 }
 

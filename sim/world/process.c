@@ -377,9 +377,9 @@ void sim_driver_signal(struct sim *sim, const struct effect *effect)
         sim_attempt(sim, whom.alloc, whom.member, effect->generation);
 
     check(effect->request != NULL);
-    sim_reply(sim, effect->reply,
-              attempt != NULL && attempt->shim == SHIM_ALIVE &&
-                  attempt->payload == PAYLOAD_RUNNING);
+    bool lives =
+        attempt != NULL && attempt->shim == SHIM_ALIVE && attempt->payload == PAYLOAD_RUNNING;
+    life_reply(sim->life, effect->reply, lives ? 0 : ERR_REFUSED, NULL);
 }
 
 /* --- the sweep --- */
@@ -451,7 +451,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
 {
     if (event->kind == SE_SWEPT) {
         if (event->stamp == sim->incarnation && sim->up)
-            core_swept(sim->core);
+            life_swept(sim->life, true);
         return;
     }
     struct sim_attempt *attempt = &sim->attempts[event->index];

@@ -98,7 +98,7 @@ void sim_store_put(struct sim_store *store, const struct machine_id *id,
     item->digest = fsm_digest(record);
 }
 
-static void drop(struct sim_store *store, const struct machine_id *id)
+void sim_store_drop(struct sim_store *store, const struct machine_id *id)
 {
     bool there;
     size_t at = place(store, id, &there);
@@ -226,7 +226,7 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
     }
     for (size_t i = 0; i < batch->records_count; i++) {
         if (batch->records[i].record == NULL)
-            drop(store, &batch->records[i].id);
+            sim_store_drop(store, &batch->records[i].id);
         else
             sim_store_put(store, &batch->records[i].id, batch->records[i].record);
     }
@@ -273,32 +273,9 @@ bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fau
     return true;
 }
 
-static bool is_sound(const struct sim_stored *item)
+bool sim_store_is_sound(const struct sim_stored *item)
 {
     return item->size >= sizeof(struct machine) && item->record->kind == item->id.kind &&
            item->record->state < fsm_definition((enum machine_kind)item->id.kind)->states_count &&
            hash_bytes(item->id.kind, item->record, item->size) == item->digest;
-}
-
-void sim_store_load(struct sim *sim)
-{
-    struct sim_store *store = &sim->store;
-
-    for (size_t i = 0; i < store->count;) {
-        struct sim_stored *item = store->items[i];
-        if (is_sound(item)) {
-            core_load(sim->core, &item->id, item->record);
-            i++;
-            continue;
-        }
-        struct machine_id id = item->id;
-        struct sim_whom whom = sim_find(sim, &id);
-        sim_say(sim, "quarantine: %s %s", machine_kind_name((enum machine_kind)id.kind), id.text);
-        sim_fact(sim, SIM_FACT_QUARANTINED, &whom, 0);
-        if (whom.alloc >= 0)
-            sim_alloc_of(sim, &whom)->damaged = 1;
-        drop(store, &id);
-        replay_forget(sim->replay, &id);
-        sim_write_quarantine(sim, &id);
-    }
 }

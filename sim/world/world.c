@@ -14,7 +14,6 @@
 #include <stdlib.h>
 
 enum {
-    RETRY_COMMIT_MS = 1000, /* as in agent/world.c */
     TURNS_IN_A_ROW_MAX = 10000,
     HEALED_BUDGET_MS = 4 * 3600 * 1000,
     DELIVERIES_MIN = 200000, /* that many are normal in any world */
@@ -36,13 +35,11 @@ static void bury(struct sim *sim)
     if (number < SIM_CUTS_MAX)
         sim->result->points[number] = sim->points;
     sim_check_memory(sim);
-    core_free(sim->core);
+    life_free(sim->life);
+    sim->life = NULL;
     sim->core = NULL;
     sim->up = sim->dying = sim->term = false;
     sim->pushing = sim->first_answer = false;
-    for (int a = 0; a < sim->allocs_count; a++)
-        sim->allocs[a].waits = 0;
-    sim->retry_at_ms = 0;
     sim_calls_cut(sim);
     for (uint32_t i = 0; i < sim->requests_max && i < sim->requests_count; i++) {
         if (sim->requests[i].state == REQUEST_OPEN)
@@ -51,27 +48,7 @@ static void bury(struct sim *sim)
     sim_later(sim, sim->down_ms, SE_START, 0, sim->incarnation);
 }
 
-/* --- the seam --- */
-
-static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
-{
-    struct sim *sim = ctx;
-
-    if (sim->dying)
-        return err_set(err, ERR_CANCELED, "the daemon is dead");
-    sim_check_batch(sim, batch);
-    sim_watch_transitions(sim, batch->events, batch->events_count, SIM_BEFORE);
-    if (sim_point(sim, SIM_KILL_BEFORE))
-        return err_set(err, ERR_CANCELED, "the daemon is dead");
-    int code = sim_store_commit(sim, batch, err);
-    sim->commit_failed = code < 0;
-    if (code < 0)
-        return code;
-    sim_check_committed(sim, batch);
-    sim_watch_transitions(sim, batch->events, batch->events_count, SIM_AFTER);
-    (void)sim_point(sim, SIM_KILL_AFTER); /* what follows sees that it is dying */
-    return 0;
-}
+/* --- the world under its life --- */
 
 static void trace(void *ctx, const struct journal_event *event)
 {
@@ -89,13 +66,92 @@ static void trace(void *ctx, const struct journal_event *event)
     sim_say(sim, "%s", line);
 }
 
+static uint64_t now(void *ctx, int64_t *ret_unix_ns)
+{
+    *ret_unix_ns = sim_unix_ns(ctx);
+    return sim_node_ms(ctx);
+}
+
+static uint64_t draw(void *ctx)
+{
+    struct sim *sim = ctx;
+
+    return sim_chance(sim, LUCK_SEED, sim->incarnation, sim->turns++);
+}
+
+/* The first turn is over: only now is anything ended for belonging to nobody (I-1). */
+static void sweep(void *ctx)
+{
+    struct sim *sim = ctx;
+
+    if (sim->dying)
+        return;
+    sim->restored = true;
+    sim->restored_at_ms = sim->now_ms;
+    sim_sweep(sim);
+    sim_control_start(sim);
+}
+
+static int loaded(void *ctx, struct err *err)
+{
+    (void)err; /* what is wrong is a violation */
+    sim_check_loaded(ctx);
+    return 0;
+}
+
+static void settled(void *ctx, int code, const struct err *err)
+{
+    struct sim *sim = ctx;
+
+    if (code == 0 || sim->dying)
+        return;
+    sim_say(sim, "commit failed: %s", err->text);
+    sim_control_refused(sim);
+}
+
 /* --- the daemon's life --- */
+
+static void begin_life(struct sim *sim)
+{
+    struct life_world world = {
+        .ctx = sim,
+        .store = sim_store_of(sim),
+        .now = now,
+        .random = draw,
+        .perform = sim_perform,
+        .trace = trace,
+        .sweep = sweep,
+        .known = sim_known,
+        .claim = sim_claim_known,
+    };
+
+    sim->life = life_new(&world);
+    sim->core = life_core(sim->life);
+    life_control(sim->life, &(struct life_control){.ctx = sim, .load = loaded, .settled = settled});
+}
+
+/* Node time goes on where the journal was written last. */
+static void set_clock(struct sim *sim, bool rebooted)
+{
+    const struct sim_store *store = &sim->store;
+    struct clock_last last = {store->last_now_ms, store->last_unix_ns};
+
+    sim->clock_offset_ms = clock_continue(store->node.clock_offset_ms, rebooted, &last,
+                                          sim_since_boot_ms(sim), sim_unix_ns(sim));
+    if (store->last_at_ms != 0 && store->last_jump_ms == sim->jump_ms &&
+        sim_node_ms(sim) - store->last_now_ms != sim->now_ms - store->last_at_ms)
+        sim_violate(sim, 36, "the daemon was away for %llu ms and counts %llu",
+                    (unsigned long long)(sim->now_ms - store->last_at_ms),
+                    (unsigned long long)(sim_node_ms(sim) - store->last_now_ms));
+}
 
 static void start(struct sim *sim)
 {
-    struct world world = {sim, commit, sim_perform, sim_refuse, sim_known, trace, sim_claim_known};
     struct sim_store *store = &sim->store;
     bool rebooted = store->node.boot != 0 && store->node.boot != sim->boot;
+    struct life_start how = {
+        .last_turn = store->turn, .authority = !sim->script->server, .rebooted = rebooted};
+    struct err err;
 
     check(!sim->up);
     sim->incarnation++;
@@ -107,16 +163,8 @@ static void start(struct sim *sim)
     sim_say(sim, "daemon starts, incarnation %u%s", sim->incarnation,
             rebooted ? ", after a reboot" : "");
     sim_mix(sim, sim->incarnation);
-
-    struct clock_last last = {store->last_now_ms, store->last_unix_ns};
-    sim->clock_offset_ms = clock_continue(store->node.clock_offset_ms, rebooted, &last,
-                                          sim_since_boot_ms(sim), sim_unix_ns(sim));
-    if (store->last_at_ms != 0 && store->last_jump_ms == sim->jump_ms &&
-        sim_node_ms(sim) - store->last_now_ms != sim->now_ms - store->last_at_ms)
-        sim_violate(sim, 36, "the daemon was away for %llu ms and counts %llu",
-                    (unsigned long long)(sim->now_ms - store->last_at_ms),
-                    (unsigned long long)(sim_node_ms(sim) - store->last_now_ms));
-    sim->core = core_new(&world);
+    set_clock(sim, rebooted);
+    begin_life(sim);
     if (store->node.boot == 0) { /* the first start ever writes the node's identity at once */
         store->node.boot = sim->boot;
         sim_write_identity(sim);
@@ -124,63 +172,24 @@ static void start(struct sim *sim)
     struct sim_node node = {sim->boot, sim->clock_offset_ms};
     if (node.boot != store->node.boot || node.clock_offset_ms != store->node.clock_offset_ms)
         core_meta(sim->core, "node", &node, sizeof(node));
-    sim_store_load(sim);
-    core_continue(sim->core, store->next_sequence, store->turn);
-    core_restore(sim->core, !sim->script->server, rebooted);
-    sim_check_loaded(sim);
-    for (int a = 0; a < sim->allocs_count; a++) {
-        if (!sim->allocs[a].specified || core_find(sim->core, &sim->allocs[a].id) != NULL)
-            continue;
-        if (sim->incarnation > 1 && !sim->allocs[a].damaged)
-            sim_violate(sim, 19, "%s is specified, and there is no such alloc",
-                        sim->allocs[a].id.text);
-        sim->allocs[a].damaged = 1;
-        core_adopt(sim->core, sim->allocs[a].id.text);
-    }
+    int code = life_start(sim->life, &how, &err);
+    check(code == 0); /* reading what is in memory cannot fail */
     sim_define_plugins(sim);
 }
 
-/* The first turn is over: only now is anything ended for belonging to nobody (I-1). */
-static void have_restored(struct sim *sim)
-{
-    sim->restored = true;
-    sim->restored_at_ms = sim->now_ms;
-    sim_sweep(sim);
-    sim_control_start(sim);
-}
-
-/* As daemon_turn(): until nothing is left to do.  False: wait for the clock. */
+/* Until nothing is left to do.  False: wait for the clock. */
 static bool turn(struct sim *sim)
 {
-    uint64_t node_ms = sim_node_ms(sim), deadline_ms = core_deadline_ms(sim->core);
-    bool due = deadline_ms != 0 && deadline_ms <= node_ms;
-    struct err err;
+    bool steps = life_has_work(sim->life);
 
-    if (sim->retry_at_ms != 0 && sim->now_ms < sim->retry_at_ms)
+    if (steps && sim_point(sim, SIM_KILL_POSTED))
         return false;
-    sim->retry_at_ms = 0;
-    if (!core_has_work(sim->core) && !due) {
-        if (!sim->restored)
-            have_restored(sim);
-        return false;
-    }
-    if (sim_point(sim, SIM_KILL_POSTED))
-        return false;
-    sim->in_turn = true;
+    sim->in_turn = steps;
     sim->commit_failed = false;
-    int code = core_turn(sim->core, node_ms, sim_unix_ns(sim),
-                         sim_chance(sim, LUCK_SEED, sim->incarnation, sim->turns++), &err);
+    (void)life_turn(sim->life); /* it is asked again while it has work */
     sim->in_turn = false;
-    if (sim->dying)
+    if (!steps || sim->dying || sim->commit_failed)
         return false;
-    if (code < 0) {
-        sim_say(sim, "commit failed: %s", err.text);
-        sim->retry_at_ms = sim->now_ms + RETRY_COMMIT_MS;
-        sim_control_refused(sim);
-        return false;
-    }
-    if (!sim->restored)
-        have_restored(sim);
     sim_check_turn(sim);
     return true;
 }
@@ -240,12 +249,14 @@ static uint64_t daemon_at_ms(struct sim *sim)
 
     if (!sim->up)
         return at_ms;
-    uint64_t deadline_ms = core_deadline_ms(sim->core);
-    if (core_has_work(sim->core) || !sim->restored)
+    uint64_t deadline_ms = life_deadline_ms(sim->life), node_ms = sim_node_ms(sim);
+    if (life_has_work(sim->life))
         at_ms = sim->now_ms;
     else if (deadline_ms != 0)
-        at_ms = sim->now_ms + (deadline_ms > sim_node_ms(sim) ? deadline_ms - sim_node_ms(sim) : 0);
-    return sim->retry_at_ms != 0 ? sim->retry_at_ms : at_ms;
+        at_ms = sim->now_ms + (deadline_ms > node_ms ? deadline_ms - node_ms : 0);
+    else if (!sim->restored)
+        at_ms = sim->now_ms;
+    return at_ms;
 }
 
 /* Where much happens, much of it happens at once. */
@@ -284,7 +295,7 @@ static bool advance(struct sim *sim, uint64_t until_ms)
 /* What an earlier world has left is its memory only. */
 static void reset(struct sim *sim, const struct sim_script *script)
 {
-    core_free(sim->core);
+    life_free(sim->life);
     replay_free(sim->replay);
     *sim = (struct sim){
         .script = script,
@@ -442,7 +453,7 @@ void sim_free(struct sim *sim)
 {
     if (sim == NULL)
         return;
-    core_free(sim->core);
+    life_free(sim->life);
     replay_free(sim->replay);
     sim_store_free(&sim->store);
     free(sim->room);
@@ -472,7 +483,8 @@ void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print,
     check_guard_pop(&guard);
     if (ret_result->outcome == SIM_ASSERTION) {
         sim_say(sim, "%s", ret_result->text);
-        sim->core = NULL; /* in an unknown state: left alone, the process is about to end */
+        sim->life = NULL; /* in an unknown state: left alone, the process is about to end */
+        sim->core = NULL;
     }
     if (sim->core != NULL) {
         struct core_figures figures = core_figures(sim->core);

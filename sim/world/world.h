@@ -8,7 +8,7 @@
 #ifndef CAIRN_SIM_WORLD_WORLD_H
 #define CAIRN_SIM_WORLD_WORLD_H
 
-#include "core/core.h"
+#include "core/life.h"
 #include "core/replay.h"
 #include "sim/script/started.h"
 #include "sim/sim.h"
@@ -185,7 +185,6 @@ struct sim_alloc_state {
     uint8_t specified; /* "alloc/<id>" is in the journal */
     const char *spec;  /* a world from a journal: what it says, NULL if it cannot be read */
     size_t spec_length;
-    uint8_t waits;    /* this incarnation waits for the end of that other alloc */
     uint8_t wish;     /* of the control plane: enum sim_wish */
     uint8_t accepted; /* the node has said so: it must not be lost */
     uint8_t directory;
@@ -228,6 +227,7 @@ struct sim_disk_state {
 enum sim_request_state { REQUEST_OPEN, REQUEST_DONE, REQUEST_REFUSED, REQUEST_LOST };
 
 struct sim_request {
+    struct sim *sim;
     struct sim_whom whom;
     uint8_t event, state;
     uint32_t incarnation;
@@ -262,15 +262,15 @@ struct sim {
     struct replay *replay;
 
     /* The daemon.  What is here dies with it. */
-    struct core *core;
+    struct life *life;
+    struct core *core;    /* of the life */
     uint32_t incarnation; /* 1, 2, ... */
     bool up, dying, restored, in_turn;
     bool commit_failed;       /* that of the turn under way, or of the last one */
     bool term;                /* it was told to stop, orderly */
     uint64_t clock_offset_ms; /* node time - time since boot */
     uint64_t restored_at_ms;
-    uint64_t retry_at_ms; /* commit again, 0: nothing to retry */
-    uint64_t down_ms;     /* for how long it will be away when it has died */
+    uint64_t down_ms; /* for how long it will be away when it has died */
     bool rebooting;
     bool first_answer; /* the server has answered this incarnation */
     bool pushing;
@@ -447,8 +447,13 @@ const struct machine *sim_store_find(const struct sim_store *store, const struct
 bool sim_store_has(const struct sim_store *store, const struct machine_id *id);
 /* False: there is no such record. */
 bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fault how);
-/* Gives every record to the core, after what cannot be read has been set aside. */
-void sim_store_load(struct sim *sim);
+/* False: damage has come over it. */
+bool sim_store_is_sound(const struct sim_stored *item);
+void sim_store_drop(struct sim_store *store, const struct machine_id *id);
+
+/* --- journal.c: the same as a life sees it --- */
+
+struct store sim_store_of(struct sim *sim);
 
 /* --- write.c: the same journal in a directory --- */
 
@@ -536,11 +541,7 @@ void sim_wish(struct sim *sim, int alloc, enum sim_wish wish);
 /* There is a newer version of the alloc, in which nothing is wished anew. */
 void sim_update(struct sim *sim, int alloc);
 void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event);
-void sim_refuse(void *ctx, uint64_t reply, const struct err *err);
-void sim_reply(struct sim *sim, uint64_t reply, bool ok);
 void sim_status_changed(struct sim *sim);
-void sim_alloc_ended(struct sim *sim, const struct machine_id *id);
-void sim_watch_previous(struct sim *sim, const struct effect *effect);
 
 /* --- give.c: what the core is told of allocs and plugins --- */
 

@@ -1,0 +1,136 @@
+/*
+ * The journal in memory (store.c) as a life sees it: with crash points before and after each
+ * commit, looked at by the checkers.
+ */
+#include "sim/world/world.h"
+
+static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
+{
+    struct sim *sim = ctx;
+
+    if (sim->dying)
+        return err_set(err, ERR_CANCELED, "the daemon is dead");
+    sim_check_batch(sim, batch);
+    sim_watch_transitions(sim, batch->events, batch->events_count, SIM_BEFORE);
+    if (sim_point(sim, SIM_KILL_BEFORE))
+        return err_set(err, ERR_CANCELED, "the daemon is dead");
+    int code = sim_store_commit(sim, batch, err);
+    sim->commit_failed = code < 0;
+    if (code < 0)
+        return code;
+    sim_check_committed(sim, batch);
+    sim_watch_transitions(sim, batch->events, batch->events_count, SIM_AFTER);
+    (void)sim_point(sim, SIM_KILL_AFTER); /* what follows sees that it is dying */
+    return 0;
+}
+
+static uint64_t first_sequence(void *ctx)
+{
+    return ((struct sim *)ctx)->first_sequence;
+}
+
+static uint64_t next_sequence(void *ctx)
+{
+    return ((struct sim *)ctx)->store.next_sequence;
+}
+
+static void name_of(const struct machine_id *id, char to[JOURNAL_KEY_SIZE])
+{
+    (void)text_format(to, JOURNAL_KEY_SIZE, "%s %s", machine_kind_name((enum machine_kind)id->kind),
+                      id->text); /* fits */
+}
+
+static int each_record(void *ctx, enum machine_kind kind, journal_record_cb *cb, journal_bad *bad,
+                       void *cb_ctx, struct err *err)
+{
+    const struct sim *sim = ctx;
+    char key[JOURNAL_KEY_SIZE];
+
+    (void)err; /* memory can be read */
+    for (size_t i = 0; i < sim->store.count; i++) {
+        const struct sim_stored *item = sim->store.items[i];
+        if (item->id.kind != kind)
+            continue;
+        name_of(&item->id, key);
+        if (!sim_store_is_sound(item))
+            bad(cb_ctx, "state", key, item->record, item->size, "it is damaged");
+        else if (!cb(cb_ctx, &item->id, item->record))
+            break;
+    }
+    return 0;
+}
+
+static int quarantine(void *ctx, const char *table, const char *key, const char *reason,
+                      int64_t unix_ns, struct err *err)
+{
+    struct sim *sim = ctx;
+    struct sim_store *store = &sim->store;
+    char name[JOURNAL_KEY_SIZE];
+    size_t at = 0;
+
+    (void)table;
+    (void)reason;
+    (void)unix_ns;
+    (void)err;
+    for (name_of(&store->items[at]->id, name); !text_equal(name, key);
+         name_of(&store->items[at]->id, name))
+        check(++at < store->count); /* it was named by each_record */
+    struct machine_id id = store->items[at]->id;
+    struct sim_whom whom = sim_find(sim, &id);
+    sim_say(sim, "quarantine: %s %s", machine_kind_name((enum machine_kind)id.kind), id.text);
+    sim_fact(sim, SIM_FACT_QUARANTINED, &whom, 0);
+    if (whom.alloc >= 0)
+        sim_alloc_of(sim, &whom)->damaged = 1;
+    sim_store_drop(store, &id);
+    replay_forget(sim->replay, &id);
+    sim_write_quarantine(sim, &id);
+    return 0;
+}
+
+/* Specifications are asked for by what looks for allocs that have nothing else left (I-19). */
+static int each_spec(void *ctx, const char *prefix, journal_blob_cb *cb, void *cb_ctx,
+                     struct err *err)
+{
+    struct sim *sim = ctx;
+    char key[JOURNAL_KEY_SIZE];
+
+    (void)err;
+    check(text_equal(prefix, "alloc/"));
+    for (int a = 0; a < sim->allocs_count; a++) {
+        struct sim_alloc_state *alloc = &sim->allocs[a];
+        if (!alloc->specified)
+            continue;
+        if (core_find(sim->core, &alloc->id) == NULL) {
+            if (sim->incarnation > 1 && !alloc->damaged)
+                sim_violate(sim, 19, "%s is specified, and there is no such alloc", alloc->id.text);
+            alloc->damaged = 1;
+        }
+        (void)text_format(key, sizeof(key), "alloc/%s", alloc->id.text); /* fits */
+        if (!cb(cb_ctx, key, "{}", 2))
+            break;
+    }
+    return 0;
+}
+
+static int each_bad_spec(void *ctx, journal_bad *bad, void *cb_ctx, struct err *err)
+{
+    (void)ctx; /* all can be read */
+    (void)bad;
+    (void)cb_ctx;
+    (void)err;
+    return 0;
+}
+
+struct store sim_store_of(struct sim *sim)
+{
+    return (struct store){
+        .ctx = sim,
+        .commit = commit,
+        .first_sequence = first_sequence,
+        .next_sequence = next_sequence,
+        .each_record = each_record,
+        .each_spec = each_spec,
+        .each_bad_spec = each_bad_spec,
+        .quarantine = quarantine,
+    };
+}
