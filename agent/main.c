@@ -1,5 +1,5 @@
 /* cairn: which verbs there are. */
-#include "agent/cli/cli.h"
+#include "agent/cli/verb.h"
 
 static const struct cli_verb *const verbs[] = {
     /* clang-format off */

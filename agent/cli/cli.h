@@ -1,55 +1,18 @@
 /*
- * The command line: one table of verbs, flags in Go's manner, talk with the agent over HTTP.
+ * What the verbs of the command line share: flags in Go's manner, talk with the agent over HTTP,
+ * output.
  *
- * A verb is a struct with its help and flags beside its code; main.c lists them.  A verb says what
- * went wrong in one line on standard error (cli_fail) and returns its exit status.
+ * A verb says what went wrong in one line on standard error (cli_fail) and returns its exit status.
  */
 #ifndef CAIRN_AGENT_CLI_CLI_H
 #define CAIRN_AGENT_CLI_CLI_H
 
-#include "base/base.h"
+#include "agent/cli/verb.h"
 
 #include <jansson.h>
-#include <stdint.h>
 #include <stdio.h>
 
-/* Exit statuses; documented in cairn.1. */
-enum cli_exit {
-    CLI_OK = 0,
-    CLI_FAILED = 1,      /* it could not be done */
-    CLI_UNHEALTHY = 2,   /* job run: an alloc failed */
-    CLI_USAGE = 3,       /* wrong arguments */
-    CLI_UNREACHABLE = 4, /* no agent answers */
-};
-
-enum { CLI_FLAGS_MAX = 32, CLI_SHORT_ID = 8, CLI_URL_SIZE = 4096 };
-
-/* --- verbs --- */
-
-enum cli_flag_kind { FLAG_SWITCH, FLAG_TEXT, FLAG_NUMBER };
-
-struct cli_flag {
-    const char *name; /* without dashes; NULL ends a list */
-    enum cli_flag_kind kind;
-    const char *value; /* what follows it, for the help: "DIR" */
-    const char *help;
-};
-
-struct cli;
-
-struct cli_verb {
-    const char *group; /* "job", or "" for a verb that stands alone */
-    const char *name;
-    const char *arguments;        /* for the help: "[ID]" */
-    uint8_t min, max;             /* how many arguments */
-    bool is_local;                /* does not talk with an agent: no -address and so on */
-    const char *summary;          /* one line */
-    const char *help;             /* paragraphs and examples */
-    const struct cli_flag *flags; /* its own, or NULL */
-    int (*run)(struct cli *cli);
-    /* Instead of run: takes the words behind the name as they are. */
-    int (*run_raw)(int argc, char **argv);
-};
+enum { CLI_FLAGS_MAX = 32, CLI_NAME_SIZE = 64, CLI_SHORT_ID = 8, CLI_URL_SIZE = 4096 };
 
 struct cli_value {
     const struct cli_flag *flag;
@@ -69,8 +32,7 @@ struct cli {
     struct loop *loop; /* made by the first call */
 };
 
-/* Runs what the command line says; the process's exit status. */
-int cli_main(const struct cli_verb *const *verbs, size_t verbs_count, int argc, char **argv);
+/* --- flags and arguments (flags.c) --- */
 
 /* Sorts ARGV (behind the verb's name) into flags and arguments; both may be mixed, "--" ends the
  * flags.  ERR_INVALID for what the verb does not take. */
@@ -86,15 +48,12 @@ const char *cli_text_again(const struct cli *cli, const char *name, size_t count
 
 const char *cli_argument(const struct cli *cli, size_t at); /* NULL if there is none */
 
-void cli_print_help(const struct cli *cli, const struct cli_verb *verb, FILE *to);
+/* "job run" */
+void cli_verb_name(const struct cli_verb *verb, char to[CLI_NAME_SIZE]);
 
-/* Says "cairn: ..." on standard error and returns STATUS. */
-int cli_fail(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_print_help(const struct cli_verb *verb, FILE *to);
 
-/* The one of NAMES that WORD may have meant, or NULL. */
-const char *cli_closest(const char *word, const char *const *names, size_t count);
-
-/* --- talking with the agent --- */
+/* --- talking with the agent (call.c) --- */
 
 struct cli_reply {
     int status; /* of HTTP */
@@ -122,16 +81,23 @@ const char *cli_path(const struct cli *cli, char to[CLI_URL_SIZE], const char *f
 
 void cli_close(struct cli *cli);
 
+/* --- finding (find.c) --- */
+
 /* The alloc whose id begins with PREFIX, whole, or the job; said if there is none or more. */
 int cli_find_alloc(struct cli *cli, const char *prefix, json_t **ret_alloc);
 int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job);
 
-/* --- output --- */
+void cli_print_allocs(const struct cli *cli, const json_t *allocs);
+
+/* --- output (table.c) --- */
+
+/* Says "cairn: ..." on standard error and returns STATUS. */
+int cli_fail(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Rows of cells, printed with aligned columns; empty cells are "<none>". */
 struct cli_table {
-    char **cells; /* owned */
-    size_t used, size;
+    char **items; /* owned cells, row by row */
+    size_t count, size;
     size_t columns;
 };
 
@@ -145,8 +111,7 @@ void cli_table_print_pairs(struct cli_table *table, FILE *to);
 void cli_heading(const struct cli *cli, const char *text);
 void cli_print_json(const json_t *value);
 
-/* --- values of the API's JSON, as texts that live until the next 64 calls --- */
-
+/* Values of the API's JSON, as texts that live until the next 64 calls. */
 const char *cli_value(const json_t *object, const char *name); /* "" if absent */
 const char *cli_short(const struct cli *cli, const char *id);  /* 8 bytes; -verbose: all */
 const char *cli_ago(int64_t unix_ns, int64_t now_unix_ns);     /* "1m5s ago" */
@@ -154,28 +119,10 @@ const char *cli_time(int64_t unix_ns);                         /* local, to the 
 const char *cli_bytes(uint64_t bytes);                         /* "12 MiB" */
 const char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* --- the verbs --- */
-
-extern const struct cli_verb cli_agent, cli_version, cli_completion, cli_monitor, cli_system_gc,
-    cli_status;
-extern const struct cli_verb cli_job_run, cli_job_stop, cli_job_status, cli_job_validate,
-    cli_job_inspect;
-extern const struct cli_verb cli_alloc_status, cli_alloc_logs, cli_alloc_restart, cli_alloc_signal,
-    cli_alloc_stop, cli_alloc_fs;
-extern const struct cli_verb cli_node_status;
-extern const struct cli_verb cli_sim;
-extern const struct cli_verb cli_fsm_list, cli_fsm_show, cli_fsm_dot, cli_fsm_mermaid;
-
-extern const struct cli_verb cli_journal_list, cli_journal_show, cli_journal_log, cli_journal_at,
-    cli_journal_diff, cli_journal_verify, cli_journal_timeline, cli_journal_restore,
-    cli_journal_stats, cli_journal_export, cli_journal_import, cli_journal_compact,
-    cli_journal_quarantine;
-
-/* --- shared by verbs --- */
+/* --- verbs that show what another verb has found --- */
 
 int cli_show_job(struct cli *cli, const json_t *job);
 int cli_show_alloc(struct cli *cli, const json_t *alloc);
-void cli_print_allocs(const struct cli *cli, const json_t *allocs);
 
 /* Follows an evaluation until its allocs run, have ended well, or one has failed. */
 int cli_follow(struct cli *cli, const char *evaluation, const char *job, const char *namespace,

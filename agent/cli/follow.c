@@ -20,8 +20,10 @@ struct follow {
     struct cli *cli;
     const char *evaluation, *job;
     bool stopping;
-    struct seen *seen; /* owned */
-    size_t seen_count, seen_size;
+    struct {
+        struct seen *items; /* owned */
+        size_t count, size;
+    } seen;
     size_t waiting, failed; /* of the last look */
 };
 
@@ -33,16 +35,11 @@ static void say(const char *mark, const char *text)
 
 static struct seen *find_seen(struct follow *follow, const char *id)
 {
-    for (size_t i = 0; i < follow->seen_count; i++) {
-        if (text_equal(follow->seen[i].id, id))
-            return &follow->seen[i];
+    for (size_t i = 0; i < follow->seen.count; i++) {
+        if (text_equal(follow->seen.items[i].id, id))
+            return &follow->seen.items[i];
     }
-    if (follow->seen_count == follow->seen_size) {
-        follow->seen_size = 2 * follow->seen_size + 16;
-        follow->seen = realloc(follow->seen, follow->seen_size * sizeof(*follow->seen));
-        check(follow->seen != NULL);
-    }
-    struct seen *seen = &follow->seen[follow->seen_count++];
+    struct seen *seen = list_more(&follow->seen);
     *seen = (struct seen){0};
     (void)text_copy(seen->id, sizeof(seen->id), id); /* a UUID */
     return seen;
@@ -145,7 +142,7 @@ int cli_follow(struct cli *cli, const char *evaluation, const char *job, const c
     do {
         status = look(&follow, &index);
     } while (status == 0 && follow.waiting > 0);
-    free(follow.seen);
+    free(follow.seen.items);
     if (status != 0)
         return status;
     if (follow.failed > 0 && !stopping) {

@@ -2,6 +2,7 @@
 #include "agent/cli/cli.h"
 
 #include "fsm/fsm.h"
+#include "spec/hcl.h"
 
 #include <string.h>
 
@@ -23,7 +24,7 @@ static const struct fsm_def *find_definition(const struct cli *cli)
             return def;
         names[kind] = def->name;
     }
-    const char *closest = cli_closest(name, names, MACHINE_KIND_COUNT);
+    const char *closest = hcl_closest(name, names, MACHINE_KIND_COUNT);
     (void)cli_fail(CLI_USAGE, "there is no lifecycle \"%.60s\"; %s%s", name,
                    closest != NULL ? "did you mean " : "`cairn fsm list` lists them",
                    closest != NULL ? closest : ""); /* the caller returns it */

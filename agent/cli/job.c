@@ -14,26 +14,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { JOB_FILE_MAX = HCL_BYTES_MAX, VARIABLES_MAX = 128 };
+enum { JOB_FILE_MAX = HCL_BYTES_MAX, READ_BYTES = 4096, VARIABLES_MAX = 128 };
 
 /* --- job files --- */
 
 static char *read_stdin(size_t *ret_length)
 {
-    size_t used = 0, size = 64 << 10;
-    char *bytes = malloc(size);
+    size_t used = 0, size = 0;
+    char *bytes = list_room(NULL, &size, READ_BYTES, 1);
     ssize_t length;
 
-    check(bytes != NULL);
     while ((length = read(STDIN_FILENO, bytes + used, size - used - 1)) > 0) {
         used += (size_t)length;
         if (used > JOB_FILE_MAX)
             break;
-        if (size - used < 4096) {
-            size *= 2;
-            bytes = realloc(bytes, size);
-            check(bytes != NULL);
-        }
+        bytes = list_room(bytes, &size, used + READ_BYTES, 1);
     }
     bytes[used] = '\0';
     *ret_length = used;

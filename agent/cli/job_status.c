@@ -1,7 +1,5 @@
-/* cairn job: status, inspect; and how allocs are listed. */
+/* cairn job: status, inspect. */
 #include "agent/cli/cli.h"
-
-#include "io/loop.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,35 +73,6 @@ static void print_evaluations(const struct cli *cli, const json_t *list)
         cli_row(&table, cli_short(cli, cli_value(evaluation, "ID")),
                 cli_value(evaluation, "Priority"), cli_value(evaluation, "TriggeredBy"),
                 cli_value(evaluation, "Status"));
-    }
-    cli_table_print(&table, stdout);
-}
-
-/* By the time of creation the newest first, as the API lists them. */
-void cli_print_allocs(const struct cli *cli, const json_t *allocs)
-{
-    struct cli_table table = {0};
-    int64_t now = loop_now_unix_ns();
-    json_t *alloc;
-    size_t at;
-
-    if (json_array_size(allocs) == 0) {
-        (void)puts("No allocations placed");
-        return;
-    }
-    cli_row(&table, "ID", "Node ID", "Task Group", "Version", "Desired", "Status", "Created",
-            "Modified");
-    json_array_foreach(allocs, at, alloc)
-    {
-        const char *version = cli_value(alloc, "JobVersion");
-
-        if (version[0] == '\0')
-            version = cli_value(json_object_get(alloc, "Job"), "Version");
-        cli_row(&table, cli_short(cli, cli_value(alloc, "ID")),
-                cli_short(cli, cli_value(alloc, "NodeID")), cli_value(alloc, "TaskGroup"), version,
-                cli_value(alloc, "DesiredStatus"), cli_value(alloc, "ClientStatus"),
-                cli_ago(json_integer_value(json_object_get(alloc, "CreateTime")), now),
-                cli_ago(json_integer_value(json_object_get(alloc, "ModifyTime")), now));
     }
     cli_table_print(&table, stdout);
 }

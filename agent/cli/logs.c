@@ -26,7 +26,7 @@ static const struct cli_flag logs_flags[] = {
 
 struct tail {
     char *held; /* owned */
-    size_t used, wanted;
+    size_t used, size, wanted;
     int64_t lines; /* -1: bytes were asked for */
     bool passing;  /* the end has been reached: nothing is held any more */
     struct io_timer quiet;
@@ -80,8 +80,7 @@ static bool on_bytes(void *ctx, const char *bytes, size_t length)
 
     if (tail->passing)
         return print(bytes, length);
-    tail->held = realloc(tail->held, tail->used + length);
-    check(tail->held != NULL);
+    tail->held = list_room(tail->held, &tail->size, tail->used + length, 1);
     memcpy(tail->held + tail->used, bytes, length);
     tail->used += length;
     if (tail->used >= tail->wanted)

@@ -10,27 +10,12 @@
 #include "sim/cover.h"
 #include "sim/script/words.h"
 
-#include "io/host.h"
 #include "journal/journal.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { STORY_BYTES_MAX = 256 * 1024 };
-
-const char *const sim_away_flags[SIM_AWAY_COUNT] = {
-    [SIM_AWAY_NOTHING] = "nothing",
-    [SIM_AWAY_EXITS] = "exits",
-    [SIM_AWAY_REBOOT] = "reboot",
-    [SIM_AWAY_DRAWN] = "drawn",
-};
-
-void sim_print_to(void *file, const char *text)
-{
-    (void)fputs(text, file);
-}
 
 /* --- reading flags --- */
 
@@ -90,28 +75,6 @@ static void apply_cuts(const struct laboratory *lab, struct sim_script *script)
     script->varied = 1; /* as every run of -exhaustive, which prints this flag */
 }
 
-int sim_read_story(const char *name, struct sim_script *ret_script)
-{
-    const char *text = sim_story_text(name);
-    char *bytes = NULL;
-    size_t length = 0;
-    struct err err = {0};
-
-    if (text == NULL) {
-        if (strchr(name, '/') == NULL && access(name, R_OK) != 0)
-            return cli_fail(CLI_FAILED,
-                            "there is no story and no file \"%.200s\"; cairn sim -list names the "
-                            "stories",
-                            name);
-        if (file_read(name, STORY_BYTES_MAX, &bytes, &length, &err) < 0)
-            return cli_fail(CLI_FAILED, "%s", err.text);
-        text = bytes;
-    }
-    int code = sim_script_read(text, ret_script, &err);
-    free(bytes);
-    return code < 0 ? cli_fail(CLI_FAILED, "%.200s: %s", name, err.text) : 0;
-}
-
 /* --- one world --- */
 
 static void print_end(const struct sim_result *result, FILE *to)
@@ -125,13 +88,6 @@ static void print_end(const struct sim_result *result, FILE *to)
                   (unsigned long long)result->events, (unsigned long long)result->turns,
                   result->incarnations, (double)result->simulated_ms / 1000,
                   (unsigned long long)result->hash);
-}
-
-void sim_shrink_and_print(struct sim *sim, struct sim_script *script, struct sim_result *result)
-{
-    sim_shrink(sim, script, result);
-    (void)printf("# %s\n", result->text);
-    sim_script_print(script, sim_print_to, stdout);
 }
 
 /* The journal that a world writes; it must not be there yet. */
@@ -155,7 +111,7 @@ static int run_told(const struct laboratory *lab, struct sim *sim, struct sim_sc
     if (path != NULL && open_journal(path, &journal) != 0)
         return CLI_FAILED;
     sim_set_journal(sim, journal, 0);
-    sim_run(sim, script, lab->shrink ? NULL : sim_print_to, stdout, &result);
+    sim_run(sim, script, lab->shrink ? NULL : cli_sim_print_to, stdout, &result);
     sim_set_journal(sim, NULL, 0);
     if (journal != NULL)
         journal_close(journal);
@@ -164,7 +120,7 @@ static int run_told(const struct laboratory *lab, struct sim *sim, struct sim_sc
     else if (result.outcome == SIM_FINE)
         (void)printf("nothing fails: there is nothing to make smaller\n");
     else
-        sim_shrink_and_print(sim, script, &result);
+        cli_sim_shrink_and_print(sim, script, &result);
     return (int)result.outcome;
 }
 
@@ -177,7 +133,7 @@ static int tell(const struct laboratory *lab, struct sim_script *script)
     apply_cuts(lab, script);
     sim_set_start(sim, lab->start);
     if (cli_switch(lab->cli, "script"))
-        sim_script_print(script, sim_print_to, stdout);
+        sim_script_print(script, cli_sim_print_to, stdout);
     else
         status = run_told(lab, sim, script);
     sim_free(sim);
@@ -201,7 +157,7 @@ static int tell_seed(struct laboratory *lab)
 static int tell_story(struct laboratory *lab)
 {
     struct sim_script script;
-    int status = sim_read_story(cli_text(lab->cli, "story", ""), &script);
+    int status = cli_sim_read_story(cli_text(lab->cli, "story", ""), &script);
 
     return status != 0 ? status : tell(lab, &script);
 }
@@ -212,7 +168,7 @@ static int tell_restart(struct laboratory *lab)
     struct sim_script script;
     unsigned away = 0;
 
-    while (away < SIM_AWAY_COUNT && !text_equal(sim_away_flags[away], word))
+    while (away < SIM_AWAY_COUNT && !text_equal(cli_sim_away_flags[away], word))
         away++;
     if (away == SIM_AWAY_COUNT)
         return cli_fail(CLI_USAGE, "-away is nothing, exits, reboot or drawn; not \"%.60s\"", word);
@@ -261,7 +217,7 @@ static int list(void)
 static int print_cover(struct laboratory *lab)
 {
     bool strict = cli_switch(lab->cli, "rows");
-    struct sim_cover cover = sim_cover_look(&lab->tally, strict ? sim_print_to : NULL, stdout);
+    struct sim_cover cover = sim_cover_look(&lab->tally, strict ? cli_sim_print_to : NULL, stdout);
     unsigned met = 0, faults = SIM_FAULT_COUNT - 1;
 
     for (unsigned i = 1; i < SIM_FAULT_COUNT; i++)
@@ -302,16 +258,16 @@ static int run_many(struct laboratory *lab)
     int status = CLI_OK;
 
     if (lab->start != NULL)
-        return sim_run_start(lab);
+        return cli_sim_run_start(lab);
     if (!stories && !seeds && !search)
         return cli_fail(CLI_USAGE, "nothing to do; for instance: cairn sim -seeds 10000; see: "
                                    "cairn sim -h");
     if (stories)
-        status = sim_run_stories(lab);
+        status = cli_sim_run_stories(lab);
     if (status == CLI_OK && search)
-        status = sim_run_search(lab);
+        status = cli_sim_run_search(lab);
     if (status == CLI_OK && seeds)
-        status = sim_run_seeds(lab);
+        status = cli_sim_run_seeds(lab);
     return status == CLI_OK ? print_cover(lab) : status;
 }
 

@@ -1,4 +1,4 @@
-/* What the parts of `cairn sim` share.  Private to agent/cli_sim*.c. */
+/* What the parts of `cairn sim` share. */
 #ifndef CAIRN_AGENT_CLI_SIM_H
 #define CAIRN_AGENT_CLI_SIM_H
 
@@ -19,20 +19,24 @@ struct laboratory {
     struct sim_tally tally;
 };
 
-extern const char *const sim_away_flags[SIM_AWAY_COUNT];
+/* --- shared (sim_part.c) --- */
 
-void sim_print_to(void *file, const char *text);
+extern const char *const cli_sim_away_flags[SIM_AWAY_COUNT];
+
+void cli_sim_print_to(void *file, const char *text);
 
 /* The script of a story of ours, or in a file; an exit status, said. */
-int sim_read_story(const char *name, struct sim_script *ret_script);
+int cli_sim_read_story(const char *name, struct sim_script *ret_script);
 
 /* Prints what fails, made smaller, as a story. */
-void sim_shrink_and_print(struct sim *sim, struct sim_script *script, struct sim_result *result);
+void cli_sim_shrink_and_print(struct sim *sim, struct sim_script *script,
+                              struct sim_result *result);
 
-/* Many worlds; an exit status, said. */
-int sim_run_seeds(struct laboratory *lab);
-int sim_run_stories(struct laboratory *lab);
-int sim_run_start(struct laboratory *lab);
-int sim_run_search(struct laboratory *lab);
+/* --- many worlds (sim_many.c, sim_search.c); an exit status, said --- */
+
+int cli_sim_run_seeds(struct laboratory *lab);
+int cli_sim_run_stories(struct laboratory *lab);
+int cli_sim_run_start(struct laboratory *lab);
+int cli_sim_run_search(struct laboratory *lab);
 
 #endif

@@ -76,7 +76,7 @@ static int report(const struct laboratory *lab, const struct sim_failure *failur
         struct sim_script script = failure->script;
         struct sim_result result = failure->result;
         sim_set_start(sim, lab->start);
-        sim_shrink_and_print(sim, &script, &result);
+        cli_sim_shrink_and_print(sim, &script, &result);
         sim_free(sim);
     }
     return (int)failure->result.outcome;
@@ -118,7 +118,7 @@ static bool run_seed(void *ctx, struct sim *sim, uint64_t item, struct sim_tally
     return ret_failure->result.outcome == SIM_FINE;
 }
 
-int sim_run_seeds(struct laboratory *lab)
+int cli_sim_run_seeds(struct laboratory *lab)
 {
     struct sim_failure failure;
     struct sim_tally tally;
@@ -182,7 +182,7 @@ static bool exhaust_story(void *ctx, struct sim *sim, uint64_t item, struct sim_
            sim_exhaust(sim, script, is_small(&ret_failure->result), tally, &ret_failure->result);
 }
 
-int sim_run_stories(struct laboratory *lab)
+int cli_sim_run_stories(struct laboratory *lab)
 {
     struct stories stories = {.lone_name = NULL};
     const char *name = cli_text(lab->cli, "exhaustive", "");
@@ -197,7 +197,7 @@ int sim_run_stories(struct laboratory *lab)
             count++;
     } else {
         stories.lone_name = name;
-        int status = sim_read_story(name, &stories.lone);
+        int status = cli_sim_read_story(name, &stories.lone);
         if (status != 0)
             return status;
     }
@@ -260,18 +260,18 @@ static int run_restarts(struct laboratory *lab)
     if (fine)
         return CLI_OK;
     (void)text_format(command, sizeof(command), "-from %s -away %s", lab->from,
-                      sim_away_flags[failure.item]); /* cut only for a very long path */
+                      cli_sim_away_flags[failure.item]); /* cut only for a very long path */
     add_cuts(command, &failure.script);
     (void)printf("%s: failed\n", abouts[failure.item]);
     return report(lab, &failure, command);
 }
 
-int sim_run_start(struct laboratory *lab)
+int cli_sim_run_start(struct laboratory *lab)
 {
-    sim_start_describe(lab->start, sim_print_to, stdout);
+    sim_start_describe(lab->start, cli_sim_print_to, stdout);
     int status = run_restarts(lab);
     if (status == CLI_OK)
-        status = sim_run_seeds(lab);
+        status = cli_sim_run_seeds(lab);
     if (status == CLI_OK)
         (void)printf("this version restores this node: %llu machines\n",
                      (unsigned long long)machines_of(lab->start));

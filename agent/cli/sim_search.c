@@ -126,7 +126,7 @@ static int search_one(struct laboratory *lab, const char *spec)
         return status;
     search.progress = say_progress;
     search.progress_ctx = &said;
-    sim_search(&search, sim_print_to, stdout);
+    sim_search(&search, cli_sim_print_to, stdout);
     print_search(spec, &search);
     add_rows(lab, &search);
     return (int)search.outcome;
@@ -188,7 +188,7 @@ static int search_all(struct laboratory *lab)
     return fine ? CLI_OK : (int)failure.result.outcome;
 }
 
-int sim_run_search(struct laboratory *lab)
+int cli_sim_run_search(struct laboratory *lab)
 {
     const char *spec = cli_text(lab->cli, "search", "");
 

@@ -1,5 +1,5 @@
 /*
- * Output: aligned tables, headings, and values of the API's JSON as people read them.
+ * Output: aligned tables, headings, complaints, and values of the API's JSON as people read them.
  *
  * Columns are aligned by characters, not bytes.  Control characters from outside are shown as "?",
  * so that a job's name cannot drive the terminal.
@@ -40,13 +40,8 @@ void cli_table_row(struct cli_table *table, const char *const *cells)
         columns++;
     check(table->columns == 0 || table->columns == columns);
     table->columns = columns;
-    if (table->used + columns > table->size) {
-        table->size = 2 * table->size + 8 * columns;
-        table->cells = realloc(table->cells, table->size * sizeof(*table->cells));
-        check(table->cells != NULL);
-    }
     for (size_t i = 0; i < columns; i++)
-        table->cells[table->used++] = clean_copy(cells[i][0] != '\0' ? cells[i] : "<none>");
+        *list_more(table) = clean_copy(cells[i][0] != '\0' ? cells[i] : "<none>");
 }
 
 static void print_rows(struct cli_table *table, const char *between, FILE *to)
@@ -54,21 +49,21 @@ static void print_rows(struct cli_table *table, const char *between, FILE *to)
     size_t *widths = calloc(table->columns + 1, sizeof(*widths));
 
     check(widths != NULL);
-    for (size_t i = 0; i < table->used; i++) {
-        size_t width = characters(table->cells[i]), *column = &widths[i % table->columns];
+    for (size_t i = 0; i < table->count; i++) {
+        size_t width = characters(table->items[i]), *column = &widths[i % table->columns];
 
         *column = width > *column ? width : *column;
     }
-    for (size_t i = 0; i < table->used; i++) {
+    for (size_t i = 0; i < table->count; i++) {
         size_t column = i % table->columns;
         bool last = column + 1 == table->columns;
-        size_t pad = last ? 0 : widths[column] - characters(table->cells[i]);
+        size_t pad = last ? 0 : widths[column] - characters(table->items[i]);
 
-        (void)fprintf(to, "%s%*s%s", table->cells[i], (int)pad, "", last ? "\n" : between);
-        free(table->cells[i]);
+        (void)fprintf(to, "%s%*s%s", table->items[i], (int)pad, "", last ? "\n" : between);
+        free(table->items[i]);
     }
     free(widths);
-    free(table->cells);
+    free(table->items);
     *table = (struct cli_table){0};
 }
 
@@ -94,6 +89,21 @@ void cli_print_json(const json_t *value)
     check(text != NULL);
     (void)puts(text);
     free(text);
+}
+
+/* --- what went wrong --- */
+
+int cli_fail(enum cli_exit status, const char *format, ...)
+{
+    va_list arguments;
+
+    (void)fflush(stdout); /* so that both come in their order */
+    (void)fputs("cairn: ", stderr);
+    va_start(arguments, format);
+    (void)vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    (void)fputc('\n', stderr);
+    return (int)status;
 }
 
 /* --- values --- */

@@ -23,7 +23,7 @@ static void assert_printed(struct cli_table *table, bool pairs, const char *expe
     assert_int_equal(fclose(to), 0);
     assert_string_equal(text, expected);
     free(text);
-    assert_int_equal(table->used, 0); /* may be used again */
+    assert_int_equal(table->count, 0); /* may be used again */
 }
 
 static void test_table_control_characters_are_shown_not_sent(void **state)
