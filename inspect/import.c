@@ -22,7 +22,7 @@ struct importing {
     struct inspect *inspect;
     FILE *from;
     struct journal *journal;
-    char path[INSPECT_PATH_SIZE]; /* where it is made */
+    char path[JOURNAL_PATH_SIZE]; /* where it is made */
     char *line;
     size_t line_size;
     uint64_t number; /* of the line */
@@ -334,7 +334,7 @@ static int import_lines(struct importing *importing, struct err *err)
 static void remove_files(const char *path)
 {
     static const char *const names[] = {"data.mdb", "lock.mdb", "lock"};
-    char file[INSPECT_PATH_SIZE];
+    char file[JOURNAL_PATH_SIZE];
 
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (text_format(file, sizeof(file), "%s/%s", path, names[i]))
@@ -346,7 +346,7 @@ static void remove_files(const char *path)
 /* TO may be an empty directory: rename puts the journal in its place. */
 static int move_there(const char *from, const char *to, struct err *err)
 {
-    char parent[INSPECT_PATH_SIZE];
+    char parent[JOURNAL_PATH_SIZE];
 
     if (rename(from, to) != 0)
         return err_os(err, err_from_errno(errno), errno, "move the journal to %s", to);

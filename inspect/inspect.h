@@ -20,15 +20,6 @@ int cli_journal(int argc, char **argv);
 /* The same with other streams, for tests. */
 int inspect_run(int argc, char **argv, FILE *out, FILE *complain);
 
-/* The directory of the journal that PATH names: that directory itself, a data directory, or the
- * data file in it.  ERR_GONE: there is none; ERR_REFUSED: it may not be read by this user. */
-enum { INSPECT_PATH_SIZE = 4096 };
-int inspect_locate(const char *path, char ret_path[INSPECT_PATH_SIZE], struct err *err);
-
-/* The machine whose record has this KEY, "task/<id>", as the journal names it when it cannot be
- * read; false if it names none. */
-bool inspect_id_of_key(const char *key, struct machine_id *ret_id);
-
 /* --- verify, for other programs too --- */
 
 /*    finding, bad, what it is, what it costs, what to do */

@@ -1,13 +1,10 @@
 /* What the verbs of the inspector share: finding, opening, filters, names. */
 #include "inspect/part.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* --- errors --- */
 
@@ -65,51 +62,7 @@ bool inspect_flag(const struct inspect *inspect, enum inspect_flag flag)
     return inspect->flags[flag] != NULL;
 }
 
-/* --- finding and opening --- */
-
-static bool has_journal(const char *path, const char *below, char to[INSPECT_PATH_SIZE])
-{
-    char file[INSPECT_PATH_SIZE];
-    struct stat about;
-
-    return text_format(to, INSPECT_PATH_SIZE, "%s%s", path, below) &&
-           text_format(file, sizeof(file), "%s/data.mdb", to) && stat(file, &about) == 0;
-}
-
-int inspect_locate(const char *path, char ret_path[INSPECT_PATH_SIZE], struct err *err)
-{
-    static const char *const below[] = {"", "/client/journal", "/journal"};
-    struct stat about;
-    int number = 0;
-
-    if (stat(path, &about) != 0)
-        return err_os(err, err_from_errno(errno), errno, "no journal at %s", path);
-    if (!S_ISDIR(about.st_mode)) {
-        const char *slash = strrchr(path, '/');
-        const char *name = slash == NULL ? path : slash + 1;
-        if (!text_equal(name, "data.mdb"))
-            return err_set(err, ERR_INVALID, "%s is neither a directory nor a data.mdb", path);
-        if (slash == NULL)
-            (void)text_copy(ret_path, INSPECT_PATH_SIZE, "."); /* fits */
-        else
-            (void)text_format(ret_path, INSPECT_PATH_SIZE, "%.*s/", (int)(slash - path),
-                              path); /* it was opened by this name, so it is short enough */
-        return 0;
-    }
-    for (size_t i = 0; i < COUNT_OF(below); i++) {
-        if (has_journal(path, below[i], ret_path))
-            return 0;
-        if (errno == EACCES)
-            number = errno;
-    }
-    if (number != 0)
-        return err_os(err, ERR_REFUSED, number, "the journal in %s may not be read by this user",
-                      path);
-    return err_set(
-        err, ERR_GONE,
-        "no journal in %s, %s/client/journal or %s/journal; name its directory with -dir", path,
-        path, path);
-}
+/* --- opening --- */
 
 int inspect_open(struct inspect *inspect, enum journal_mode mode, struct err *err)
 {
@@ -119,7 +72,7 @@ int inspect_open(struct inspect *inspect, enum journal_mode mode, struct err *er
         path = getenv("CAIRN_DATA_DIR");
     if (path == NULL || path[0] == '\0')
         path = "/var/lib/cairn";
-    int code = inspect_locate(path, inspect->path, err);
+    int code = journal_locate(path, inspect->path, err);
     if (code == 0)
         code = journal_open(inspect->path, mode, &inspect->journal, err);
     return code;

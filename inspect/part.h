@@ -54,7 +54,7 @@ struct inspect {
     const char *flags[FLAG_COUNT]; /* NULL: not given; "" for flags without a value */
     const char *args[INSPECT_ARGS_MAX];
     size_t args_count;
-    char path[INSPECT_PATH_SIZE]; /* of the journal */
+    char path[JOURNAL_PATH_SIZE]; /* of the journal */
     struct journal *journal;
     struct moment first, last; /* of the log; zeroes if it is empty */
     uint64_t damaged;          /* entries that could not be read */

@@ -1,4 +1,4 @@
-/* `timeline`: collects lanes from the log, then hands them to one of three ways of drawing. */
+/* The timeline: lanes and restarts, collected from the log (timeline.h). */
 #include "inspect/timeline.h"
 
 #include <inttypes.h>
@@ -328,24 +328,9 @@ static void sort_lanes(struct timeline *timeline)
     HASH_SORT(timeline->lanes, by_birth);
 }
 
-/* --- the verb --- */
+/* --- all of it --- */
 
-static void free_all(struct timeline *timeline)
-{
-    struct timeline_lane *lane, *next;
-
-    HASH_ITER(hh, timeline->lanes, lane, next)
-    {
-        HASH_DEL(timeline->lanes, lane);
-        for (size_t i = 0; i < lane->steps_count; i++)
-            free(lane->steps[i].text);
-        free(lane->steps);
-        free(lane);
-    }
-    free(timeline->restarts);
-}
-
-static int collect(struct timeline *timeline, struct err *err)
+int timeline_collect(struct timeline *timeline, struct err *err)
 {
     struct inspect *inspect = timeline->inspect;
     int code = inspect_range(inspect, &timeline->first, &timeline->last, err);
@@ -364,34 +349,17 @@ static int collect(struct timeline *timeline, struct err *err)
     return code;
 }
 
-static int draw(struct timeline *timeline, struct err *err)
+void timeline_free(struct timeline *timeline)
 {
-    struct inspect *inspect = timeline->inspect;
+    struct timeline_lane *lane, *next;
 
-    if (inspect_flag(inspect, FLAG_HTML))
-        return timeline_put_html(timeline, inspect->flags[FLAG_HTML], err);
-    if (inspect_flag(inspect, FLAG_JSON)) {
-        timeline_put_json(timeline, inspect->out);
-        (void)fputc('\n', inspect->out);
-    } else {
-        timeline_put_text(timeline);
+    HASH_ITER(hh, timeline->lanes, lane, next)
+    {
+        HASH_DEL(timeline->lanes, lane);
+        for (size_t i = 0; i < lane->steps_count; i++)
+            free(lane->steps[i].text);
+        free(lane->steps);
+        free(lane);
     }
-    return 0;
-}
-
-int inspect_timeline(struct inspect *inspect)
-{
-    struct timeline timeline = {.inspect = inspect};
-    struct err err = {0};
-    int code = collect(&timeline, &err);
-
-    if (code == 0)
-        code = draw(&timeline, &err);
-    if (code == 0 && timeline.cut)
-        (void)fprintf(inspect->complain,
-                      "cairn journal: only the first %d events are shown; see -since, -until and "
-                      "-alloc\n",
-                      TIMELINE_EVENTS_MAX);
-    free_all(&timeline);
-    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+    free(timeline->restarts);
 }

@@ -1,7 +1,4 @@
-/*
- * The timeline: lanes of states and what happened on them, collected from the log.
- * Private to timeline*.c.
- */
+/* The timeline: lanes of states and what happened on them, collected from the log. */
 #ifndef CAIRN_INSPECT_TIMELINE_H
 #define CAIRN_INSPECT_TIMELINE_H
 
@@ -58,6 +55,11 @@ struct timeline {
     uint64_t previous_ms, restart_turn, steps_count;
     bool cut; /* more events than TIMELINE_EVENTS_MAX */
 };
+
+/* Fills TIMELINE, whose inspect is set, from the log and the records; what it got so far is to be
+ * freed in any case. */
+int timeline_collect(struct timeline *timeline, struct err *err);
+void timeline_free(struct timeline *timeline);
 
 /* State of LANE after its step NUMBER. */
 uint8_t timeline_state(const struct timeline_lane *lane, size_t number);

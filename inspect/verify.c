@@ -15,62 +15,12 @@
 /* So many events at a time; between two strides the pages of the last one are given back. */
 enum { STRIDE_EVENTS = 1 << 16 };
 
-struct finding verifying_finding(enum finding_kind kind)
-{
-    static const struct finding findings[FINDING_COUNT] = {
-#define X(name, bad_, what_, cost_, advice_)                                                       \
-    [FINDING_##name] = {                                                                           \
-        .kind = FINDING_##name,                                                                    \
-        .bad = bad_,                                                                               \
-        .what = what_,                                                                             \
-        .cost = cost_,                                                                             \
-        .advice = advice_,                                                                         \
-    },
-        FINDING_LIST(X)
-#undef X
-    };
-
-    return findings[kind];
-}
-
-void verifying_tell(struct verifying *verifying, struct finding *finding)
-{
-    text_clean(finding->where);
-    text_clean(finding->details);
-    if (finding->bad)
-        verifying->verdict.bad++;
-    else
-        verifying->verdict.notes++;
-    verifying->cb(verifying->ctx, finding);
-}
-
-void verifying_tell_machine(struct verifying *verifying, enum finding_kind kind,
-                            const struct machine_id *id, const char *details)
-{
-    struct finding finding = verifying_finding(kind);
-
-    finding.id = *id;
-    (void)text_format(finding.where, sizeof(finding.where), "%s %s",
-                      machine_kind_name((enum machine_kind)id->kind), id->text); /* fits */
-    (void)text_copy(finding.details, sizeof(finding.details), details);
-    verifying_tell(verifying, &finding);
-}
-
-/* --- the machines known to be wrong, the ids known to be there --- */
-
-struct wrong *verifying_wrong(struct verifying *verifying, const struct machine_id *id)
-{
-    struct wrong *wrong = NULL;
-
-    if (verifying->wrong != NULL) /* the common case costs no hash */
-        HASH_FIND(hh, verifying->wrong, id, sizeof(*id), wrong);
-    return wrong;
-}
+/* --- the machines whose history is wrong --- */
 
 static void wrong_add(struct verifying *verifying, const struct journal_event *event)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
-    struct wrong *wrong = verifying_wrong(verifying, &event->id);
+    struct wrong *wrong = verify_wrong(verifying, &event->id);
 
     if (wrong == NULL) {
         wrong = calloc(1, sizeof(*wrong));
@@ -82,40 +32,12 @@ static void wrong_add(struct verifying *verifying, const struct journal_event *e
     wrong->ended = (def->states[event->after].flags & FSM_FINAL) != 0;
 }
 
-struct present *verifying_present(struct verifying *verifying, const struct machine_id *id)
-{
-    struct present *present;
-
-    HASH_FIND(hh, verifying->present, id, sizeof(*id), present);
-    return present;
-}
-
-struct present *verifying_present_add(struct verifying *verifying, const struct machine_id *id)
-{
-    struct present *present = verifying_present(verifying, id);
-
-    if (present == NULL) {
-        present = calloc(1, sizeof(*present));
-        check(present != NULL);
-        present->id = *id;
-        HASH_ADD(hh, verifying->present, id, sizeof(present->id), present);
-    }
-    return present;
-}
-
-bool verifying_has_record(struct verifying *verifying, const struct machine_id *id)
-{
-    const struct present *present = verifying_present(verifying, id);
-
-    return present != NULL && (present->record || present->damaged);
-}
-
 /* --- quarantine --- */
 
 static bool is_quarantined(struct verifying *verifying, const struct machine_id *id)
 {
     const struct present *present =
-        verifying->put_aside == 0 ? NULL : verifying_present(verifying, id);
+        verifying->put_aside == 0 ? NULL : verify_present(verifying, id);
 
     return present != NULL && present->quarantined;
 }
@@ -125,55 +47,11 @@ static bool note_put_aside(void *ctx, const struct journal_quarantined *item)
     struct verifying *verifying = ctx;
     struct machine_id id;
 
-    if (text_equal(item->table, "state") && inspect_id_of_key(item->key, &id)) {
-        verifying_present_add(verifying, &id)->quarantined = true;
+    if (text_equal(item->table, "state") && journal_id_of_key(item->key, &id)) {
+        verify_present_add(verifying, &id)->quarantined = true;
         verifying->put_aside++;
     }
     return true;
-}
-
-/* --- damage --- */
-
-bool inspect_id_of_key(const char *key, struct machine_id *ret_id)
-{
-    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
-        const char *name = machine_kind_name((enum machine_kind)kind);
-        size_t length = strlen(name);
-        if (strncmp(key, name, length) != 0 || key[length] != '/')
-            continue;
-        *ret_id = (struct machine_id){.kind = (uint8_t)kind};
-        return text_copy(ret_id->text, sizeof(ret_id->text), key + length + 1);
-    }
-    return false;
-}
-
-static void check_gap(struct verifying *verifying, uint64_t sequence);
-
-void verifying_bad(void *ctx, const char *table, const char *key, const void *bytes, size_t length,
-                   const char *reason)
-{
-    struct verifying *verifying = ctx;
-    enum finding_kind kind = FINDING_DAMAGED_EVENT;
-    struct machine_id id;
-    uint64_t sequence;
-
-    (void)bytes; /* their number is enough to name them */
-    if (text_equal(table, "state"))
-        kind = FINDING_DAMAGED_RECORD;
-    else if (text_equal(table, "base"))
-        kind = FINDING_DAMAGED_BASE;
-    struct finding finding = verifying_finding(kind);
-    (void)text_format(finding.where, sizeof(finding.where), "table %s, entry %s", table, key);
-    (void)text_format(finding.details, sizeof(finding.details), "%zu bytes: %s", length, reason);
-    if (kind == FINDING_DAMAGED_EVENT && text_to_u64(key, &sequence)) {
-        check_gap(verifying, sequence);
-        finding.sequence = verifying->hole = verifying->previous.sequence = sequence;
-    }
-    if (kind == FINDING_DAMAGED_RECORD && inspect_id_of_key(key, &id)) {
-        finding.id = id;
-        verifying_present_add(verifying, &id)->damaged = true;
-    }
-    verifying_tell(verifying, &finding);
 }
 
 /* --- stepping --- */
@@ -195,26 +73,10 @@ static void renew_replay(struct verifying *verifying)
     verifying->replay = fresh;
 }
 
-static void check_gap(struct verifying *verifying, uint64_t sequence)
-{
-    uint64_t expected = verifying->previous.sequence + 1;
-    struct finding finding = verifying_finding(FINDING_GAP);
-
-    if (verifying->previous.sequence == 0 || sequence == expected)
-        return;
-    finding.sequence = expected;
-    (void)text_format(finding.where, sizeof(finding.where), "table log, behind entry %" PRIu64,
-                      verifying->previous.sequence);
-    (void)text_format(finding.details, sizeof(finding.details),
-                      "%" PRIu64 " to %" PRIu64 " are not there", expected, sequence - 1);
-    verifying->hole = sequence - 1;
-    verifying_tell(verifying, &finding);
-}
-
 static void check_clocks(struct verifying *verifying, const struct journal_event *event)
 {
     const struct moment *previous = &verifying->previous;
-    struct finding finding = verifying_finding(FINDING_TIME_BACK);
+    struct finding finding = verify_finding(FINDING_TIME_BACK);
 
     if (event->turn >= previous->turn && event->now_ms >= previous->now_ms)
         return;
@@ -224,7 +86,7 @@ static void check_clocks(struct verifying *verifying, const struct journal_event
                       "turn %" PRIu64 " behind %" PRIu64 ", node time %" PRIu64
                       " ms behind %" PRIu64 " ms",
                       event->turn, previous->turn, event->now_ms, previous->now_ms);
-    verifying_tell(verifying, &finding);
+    verify_tell(verifying, &finding);
 }
 
 static enum finding_kind kind_of_result(enum replay_result result)
@@ -278,7 +140,7 @@ static void describe_outcome(struct verifying *verifying, const struct journal_e
 static void tell_event(struct verifying *verifying, const struct journal_event *event,
                        enum finding_kind kind, const char *before)
 {
-    struct finding finding = verifying_finding(kind);
+    struct finding finding = verify_finding(kind);
     char line[440];
 
     finding.sequence = event->sequence;
@@ -287,7 +149,7 @@ static void tell_event(struct verifying *verifying, const struct journal_event *
     (void)text_format(finding.where, sizeof(finding.where), "event %" PRIu64 ", %s",
                       event->sequence, line);
     describe_outcome(verifying, event, kind, before, finding.details, sizeof(finding.details));
-    verifying_tell(verifying, &finding);
+    verify_tell(verifying, &finding);
     wrong_add(verifying, event);
     replay_forget(verifying->replay, &event->id);
 }
@@ -326,10 +188,10 @@ static bool note_event(void *ctx, const struct journal_event *event)
     if (verifying->verdict.first == 0)
         verifying->verdict.first = event->sequence;
     verifying->verdict.last = event->sequence;
-    check_gap(verifying, event->sequence);
+    verify_gap(verifying, event->sequence);
     check_clocks(verifying, event);
     *previous = (struct moment){event->sequence, event->turn, event->now_ms, event->unix_ns};
-    if (verifying_wrong(verifying, &event->id) != NULL) {
+    if (verify_wrong(verifying, &event->id) != NULL) {
         verifying->verdict.unchecked++;
         wrong_add(verifying, event);
     } else {
@@ -353,17 +215,17 @@ static int verify_history(struct verifying *verifying, struct err *err)
     int code = 0;
 
     for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
-        code = journal_each_base(verifying->journal, (enum machine_kind)kind, note_base,
-                                 verifying_bad, verifying, err);
+        code = journal_each_base(verifying->journal, (enum machine_kind)kind, note_base, verify_bad,
+                                 verifying, err);
     while (code == 0 && verifying->stride == 0) {
         uint64_t behind = verifying->previous.sequence;
         verifying->stride = STRIDE_EVENTS;
         code = journal_each_event(verifying->journal, behind == 0 ? 0 : behind + 1, note_event,
-                                  verifying_bad, verifying, err);
+                                  verify_bad, verifying, err);
         journal_release_memory(verifying->journal);
     }
     if (code == 0 && verifying->previous.sequence != 0)
-        check_gap(verifying, journal_next_sequence(verifying->journal));
+        verify_gap(verifying, journal_next_sequence(verifying->journal));
     return code;
 }
 
@@ -399,7 +261,7 @@ int inspect_verify(struct journal *journal, inspect_finding_cb *cb, void *ctx,
     if (code == 0 || code == ERR_CORRUPT) /* what cannot be read of it is told with the rest */
         code = verify_history(&verifying, err);
     if (code == 0)
-        code = verifying_records(&verifying, err);
+        code = verify_records(&verifying, err);
     free_all(&verifying);
     if (code == 0)
         *ret_verdict = verifying.verdict;

@@ -1,4 +1,4 @@
-/* Verifying: what its two halves share, the history and the records.  Private to inspect*.c. */
+/* Verifying: what its two halves share, the history and the records. */
 #ifndef CAIRN_INSPECT_VERIFY_H
 #define CAIRN_INSPECT_VERIFY_H
 
@@ -38,27 +38,30 @@ struct verifying {
     uint32_t stride;
 };
 
-/* --- telling (verify.c) --- */
+/* --- telling (verify_notes.c) --- */
 
-struct finding verifying_finding(enum finding_kind kind);
-void verifying_tell(struct verifying *verifying, struct finding *finding);
-void verifying_tell_machine(struct verifying *verifying, enum finding_kind kind,
-                            const struct machine_id *id, const char *details);
+struct finding verify_finding(enum finding_kind kind);
+void verify_tell(struct verifying *verifying, struct finding *finding);
+void verify_tell_machine(struct verifying *verifying, enum finding_kind kind,
+                         const struct machine_id *id, const char *details);
+
+/* Tells of the hole if SEQUENCE is not what comes behind the previous event. */
+void verify_gap(struct verifying *verifying, uint64_t sequence);
 
 /* A journal_bad: what cannot be read is a finding. */
-void verifying_bad(void *ctx, const char *table, const char *key, const void *bytes, size_t length,
-                   const char *reason);
+void verify_bad(void *ctx, const char *table, const char *key, const void *bytes, size_t length,
+                const char *reason);
 
-/* --- what is known of machines --- */
+/* --- what is known of machines (verify_notes.c); NULL if nothing is --- */
 
-struct wrong *verifying_wrong(struct verifying *verifying, const struct machine_id *id);
-struct present *verifying_present(struct verifying *verifying, const struct machine_id *id);
-struct present *verifying_present_add(struct verifying *verifying, const struct machine_id *id);
-bool verifying_has_record(struct verifying *verifying, const struct machine_id *id);
+struct wrong *verify_wrong(struct verifying *verifying, const struct machine_id *id);
+struct present *verify_present(struct verifying *verifying, const struct machine_id *id);
+struct present *verify_present_add(struct verifying *verifying, const struct machine_id *id);
+bool verify_has_record(struct verifying *verifying, const struct machine_id *id);
 
 /* --- the second half (verify_records.c) --- */
 
 /* After the history: records against it, references between them, specifications, the rest. */
-int verifying_records(struct verifying *verifying, struct err *err);
+int verify_records(struct verifying *verifying, struct err *err);
 
 #endif

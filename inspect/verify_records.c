@@ -43,25 +43,25 @@ static void compare_record(struct verifying *verifying, const struct machine_id 
         (void)text_format(part, sizeof(part), "; and %zu more", difference.count - 3);
         (void)text_append(details, sizeof(details), part);
     }
-    verifying_tell_machine(verifying, FINDING_STATE_DIFFERS, id, details);
+    verify_tell_machine(verifying, FINDING_STATE_DIFFERS, id, details);
 }
 
 static bool note_record(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     struct verifying *verifying = ctx;
     const struct machine *expected = replay_find(verifying->replay, id);
-    const struct wrong *wrong = verifying_wrong(verifying, id);
+    const struct wrong *wrong = verify_wrong(verifying, id);
 
     verifying->verdict.machines++;
-    verifying_present_add(verifying, id)->record = true;
+    verify_present_add(verifying, id)->record = true;
     if (wrong != NULL && wrong->ended)
-        verifying_tell_machine(verifying, FINDING_STATE_STRAY, id, "its last event ended it");
+        verify_tell_machine(verifying, FINDING_STATE_STRAY, id, "its last event ended it");
     else if (wrong != NULL && wrong->digest != fsm_digest(record))
-        verifying_tell_machine(verifying, FINDING_STATE_DIFFERS, id,
-                               "its digest is not the one that its last event left");
+        verify_tell_machine(verifying, FINDING_STATE_DIFFERS, id,
+                            "its digest is not the one that its last event left");
     else if (wrong == NULL && expected == NULL)
-        verifying_tell_machine(verifying, FINDING_STATE_STRAY, id,
-                               "neither a base record nor an event makes it");
+        verify_tell_machine(verifying, FINDING_STATE_STRAY, id,
+                            "neither a base record nor an event makes it");
     else if (wrong == NULL)
         compare_record(verifying, id, record, expected);
     return true;
@@ -70,14 +70,14 @@ static bool note_record(void *ctx, const struct machine_id *id, const struct mac
 static bool note_leftover(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     struct verifying *verifying = ctx;
-    const struct present *present = verifying_present(verifying, id);
+    const struct present *present = verify_present(verifying, id);
     char details[128];
 
     if (present != NULL && (present->record || present->damaged || present->quarantined))
         return true; /* what was put aside is told by its entry in quarantine */
     (void)text_format(details, sizeof(details), "it should be in state %s",
                       fsm_state_name(fsm_definition((enum machine_kind)id->kind), record->state));
-    verifying_tell_machine(verifying, FINDING_STATE_MISSING, id, details);
+    verify_tell_machine(verifying, FINDING_STATE_MISSING, id, details);
     return true;
 }
 
@@ -91,8 +91,8 @@ static bool check_owner(void *ctx, const struct machine_id *id, const struct mac
     (void)record; /* its id says whose it is */
     if (strchr(id->text, '/') != NULL) {
         owner = machine_id_owner(id);
-        if (!verifying_has_record(verifying, &owner))
-            verifying_tell_machine(verifying, FINDING_ORPHAN, id, "no record of its alloc");
+        if (!verify_has_record(verifying, &owner))
+            verify_tell_machine(verifying, FINDING_ORPHAN, id, "no record of its alloc");
     }
     return true;
 }
@@ -101,7 +101,7 @@ static bool check_members(void *ctx, const struct machine_id *id, const struct m
 {
     struct verifying *verifying = ctx;
     const struct alloc *alloc = alloc_of(record);
-    const struct present *present = verifying_present(verifying, id);
+    const struct present *present = verify_present(verifying, id);
     char details[256];
 
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
@@ -112,36 +112,36 @@ static bool check_members(void *ctx, const struct machine_id *id, const struct m
             continue;
         struct machine_id other =
             machine_id_join(task ? MACHINE_TASK : MACHINE_VOLUME, id->text, member->name);
-        if (verifying_has_record(verifying, &other))
+        if (verify_has_record(verifying, &other))
             continue;
         (void)text_format(details, sizeof(details), "%s %s has no record", task ? "task" : "volume",
                           member->name); /* fits */
-        verifying_tell_machine(verifying, FINDING_LOST_MEMBER, id, details);
+        verify_tell_machine(verifying, FINDING_LOST_MEMBER, id, details);
     }
     bool live = record->state != A_TERMINAL && record->state != A_DESTROYING;
     if (live && !alloc->assign.condemned && present != NULL && !present->spec)
-        verifying_tell_machine(verifying, FINDING_NO_SPEC, id, "no entry of table spec");
+        verify_tell_machine(verifying, FINDING_NO_SPEC, id, "no entry of table spec");
     return true;
 }
 
 static bool note_spec(void *ctx, const char *key, const void *bytes, size_t length)
 {
     struct verifying *verifying = ctx;
-    struct finding finding = verifying_finding(FINDING_STRAY_SPEC);
+    struct finding finding = verify_finding(FINDING_STRAY_SPEC);
     struct machine_id id = {.kind = MACHINE_ALLOC};
 
     (void)bytes; /* what they say is the control plane's */
     if (!text_starts_with(key, "alloc/") ||
         !text_copy(id.text, sizeof(id.text), key + strlen("alloc/")))
         return true;
-    if (verifying_has_record(verifying, &id)) {
-        verifying_present_add(verifying, &id)->spec = true;
+    if (verify_has_record(verifying, &id)) {
+        verify_present_add(verifying, &id)->spec = true;
         return true;
     }
     finding.id = id;
     (void)text_format(finding.where, sizeof(finding.where), "table spec, entry %s", key);
     (void)text_format(finding.details, sizeof(finding.details), "%zu bytes", length);
-    verifying_tell(verifying, &finding);
+    verify_tell(verifying, &finding);
     return true;
 }
 
@@ -157,12 +157,12 @@ static bool pass_over(void *ctx, const char *key, const void *bytes, size_t leng
 static bool note_quarantined(void *ctx, const struct journal_quarantined *item)
 {
     struct verifying *verifying = ctx;
-    struct finding finding = verifying_finding(FINDING_QUARANTINED);
+    struct finding finding = verify_finding(FINDING_QUARANTINED);
 
     (void)text_format(finding.where, sizeof(finding.where), "quarantine %" PRIu64 ": table %s, %s",
                       item->number, item->table, item->key);
     (void)text_copy(finding.details, sizeof(finding.details), item->reason);
-    verifying_tell(verifying, &finding);
+    verify_tell(verifying, &finding);
     return true;
 }
 
@@ -170,13 +170,13 @@ static bool note_quarantined(void *ctx, const struct journal_quarantined *item)
 static int damage_of_walk(struct verifying *verifying, int code, enum finding_kind kind,
                           const struct err *err)
 {
-    struct finding finding = verifying_finding(kind);
+    struct finding finding = verify_finding(kind);
 
     if (code != ERR_CORRUPT)
         return code;
     (void)text_copy(finding.where, sizeof(finding.where), "one or more entries");
     (void)text_copy(finding.details, sizeof(finding.details), err->text);
-    verifying_tell(verifying, &finding);
+    verify_tell(verifying, &finding);
     return 0;
 }
 
@@ -188,7 +188,7 @@ static int check_records(struct verifying *verifying, struct err *err)
 
     for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
         code = journal_each_record(verifying->journal, (enum machine_kind)kind, note_record,
-                                   verifying_bad, verifying, err);
+                                   verify_bad, verifying, err);
     if (code < 0)
         return code;
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
@@ -217,7 +217,7 @@ static int check_rest(struct verifying *verifying, struct err *err)
     return journal_each_quarantined(verifying->journal, note_quarantined, verifying, err);
 }
 
-int verifying_records(struct verifying *verifying, struct err *err)
+int verify_records(struct verifying *verifying, struct err *err)
 {
     int code = check_records(verifying, err);
 

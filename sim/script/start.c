@@ -9,7 +9,6 @@
 
 #include "core/identity.h"
 #include "fsm/policy.h"
-#include "inspect/inspect.h"
 #include "spec/job.h"
 
 #include <stdlib.h>
@@ -106,7 +105,7 @@ static void take_damaged(void *ctx, const char *table, const char *key, const vo
     (void)bytes; /* worlds put them into quarantine unread */
     (void)length;
     (void)reason;
-    if (inspect_id_of_key(key, &id))
+    if (journal_id_of_key(key, &id))
         (void)keep(loading->start, &id);
 }
 
@@ -443,13 +442,13 @@ static int load_all(struct loading *loading, struct journal *journal, struct err
 
 int sim_start_load(const char *path, struct sim_start **ret_start, struct err *err)
 {
-    char place[INSPECT_PATH_SIZE];
+    char place[JOURNAL_PATH_SIZE];
     struct journal *journal;
     struct sim_start *start = calloc(1, sizeof(*start));
     struct loading loading = {.start = start};
 
     check(start != NULL);
-    int code = inspect_locate(path, place, err);
+    int code = journal_locate(path, place, err);
     if (code == 0)
         code = journal_open(place, JOURNAL_READ, &journal, err);
     if (code == 0) {

@@ -25,7 +25,7 @@
 struct sim_start;
 
 /* Reads the journal that PATH names, as `cairn journal -dir PATH` would.  Damaged records do not
- * make it fail: worlds meet them as a restarted daemon would.  Errors: as of inspect_locate and
+ * make it fail: worlds meet them as a restarted daemon would.  Errors: as of journal_locate and
  * journal_open; ERR_CORRUPT too when a daemon would refuse to start; ERR_LIMIT: it is too large. */
 int sim_start_load(const char *path, struct sim_start **ret_start, struct err *err);
 void sim_start_free(struct sim_start *start);
