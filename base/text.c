@@ -239,3 +239,15 @@ bool text_is_utf8(const char *bytes, size_t length)
     }
     return true;
 }
+
+void text_clean(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
+        bool wide = at[0] == 0xC2u && at[1] >= 0x80u && at[1] < 0xA0u; /* U+0080 to U+009F */
+
+        if (wide)
+            *at++ = '?';
+        if (wide || *at < 0x20u || *at == 0x7Fu)
+            *at = '?';
+    }
+}

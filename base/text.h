@@ -34,4 +34,7 @@ void text_from_duration_ns(char *to, size_t size, int64_t ns);
 /* True if BYTES of LENGTH are well-formed UTF-8 without NUL. */
 bool text_is_utf8(const char *bytes, size_t length);
 
+/* Puts '?' for what a terminal could take for a command: control characters of one byte or two. */
+void text_clean(char *text);
+
 #endif

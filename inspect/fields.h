@@ -90,7 +90,4 @@ void record_compare(const struct machine *before, const struct machine *after, b
 enum { TIME_TEXT_SIZE = 32 };
 void time_print(int64_t unix_ns, char to[TIME_TEXT_SIZE]);
 
-/* Replaces what a terminal could take for a command. */
-void text_clean(char *text);
-
 #endif

@@ -123,15 +123,6 @@ void time_print(int64_t unix_ns, char to[TIME_TEXT_SIZE])
     (void)text_format(to, TIME_TEXT_SIZE, "%s.%03dZ", day, (int)(rest / 1000000)); /* fits */
 }
 
-void text_clean(char *text)
-{
-    for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
-        bool c1 = at[0] == 0xC2u && at[1] >= 0x80u && at[1] < 0xA0u;
-        if (*at < 0x20u || *at == 0x7Fu || c1)
-            *at = '?';
-    }
-}
-
 enum { PATH_TEXT_SIZE = 512, VALUE_TEXT_SIZE = 1024 };
 
 struct flat {

@@ -27,8 +27,7 @@ static char *clean_copy(const char *text)
     char *copy = strdup(text);
 
     check(copy != NULL);
-    for (char *at = copy; *at != '\0'; at++)
-        *at = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
+    text_clean(copy);
     return copy;
 }
 

@@ -114,6 +114,16 @@ static void test_utf8_refuses_overlong_surrogates_and_halves(void **state)
     assert_true(text_is_utf8("\xe2\x82\xac \xf0\x9f\x98\x80", 8));
 }
 
+static void test_clean_text_cannot_drive_a_terminal(void **state)
+{
+    char text[] = "a\x1b[2J\x07\xc2\x9b"
+                  "31m\x7f b\xc3\xa9";
+
+    (void)state;
+    text_clean(text);
+    assert_string_equal(text, "a?[2J???31m? b\xc3\xa9");
+}
+
 static void test_uuid_format_is_valid_and_version_4(void **state)
 {
     char id[UUID_TEXT_SIZE];
@@ -187,6 +197,7 @@ int main(void)
         cmocka_unit_test(test_duration_prints_as_go_does),
         cmocka_unit_test(test_duration_refuses_what_go_refuses),
         cmocka_unit_test(test_utf8_refuses_overlong_surrogates_and_halves),
+        cmocka_unit_test(test_clean_text_cannot_drive_a_terminal),
         cmocka_unit_test(test_uuid_format_is_valid_and_version_4),
         cmocka_unit_test(test_hash_is_what_it_was),
         cmocka_unit_test(test_hash_differs_for_every_single_bit),
