@@ -92,10 +92,9 @@ static int read_moment(struct inspect *inspect, const char *text, uint64_t *ret_
 static void warn_diverged(const struct rewinding *rewinding)
 {
     if (rewinding->diverged > 0)
-        (void)fprintf(rewinding->inspect->complain,
-                      "cairn journal: %" PRIu64
-                      " events do not give what they once gave; see: cairn journal verify\n",
-                      rewinding->diverged);
+        inspect_say(rewinding->inspect,
+                    "%" PRIu64 " events do not give what they once gave; see: cairn journal verify",
+                    rewinding->diverged);
 }
 
 /* --- machines in the order of their ids --- */
@@ -107,7 +106,7 @@ struct held {
 
 struct holding {
     struct inspect *inspect;
-    struct held *items;
+    struct held *items; /* owned */
     size_t count, size;
 };
 
@@ -117,12 +116,7 @@ static bool hold(void *ctx, const struct machine_id *id, const struct machine *r
 
     if (!inspect_wants(holding->inspect, id))
         return true;
-    if (holding->count == holding->size) {
-        holding->size = holding->size == 0 ? 64 : holding->size * 2;
-        holding->items = realloc(holding->items, holding->size * sizeof(*holding->items));
-        check(holding->items != NULL);
-    }
-    holding->items[holding->count++] = (struct held){*id, record};
+    *list_more(holding) = (struct held){*id, record};
     return true;
 }
 
@@ -154,37 +148,37 @@ static void put_value(void *ctx, const char *path, const char *text, const char 
 
     (void)doc; /* show -all tells it, for one machine */
     if (!zero)
-        (void)fprintf(inspect->out, "    %-32s %s\n", path, text);
+        (void)fprintf(inspect->options.out, "    %-32s %s\n", path, text);
 }
 
 static void put_machine(struct inspect *inspect, const struct held *held)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)held->id.kind);
     const char *state = fsm_state_name(def, held->record->state);
-    const char *wanted = inspect->flags[FLAG_STATE];
-    bool redact = !inspect_flag(inspect, FLAG_REVEAL);
+    const char *wanted = inspect->options.state;
+    bool redact = !inspect->options.reveal;
     char name[ID_TEXT_SIZE], summary[256];
 
     if (wanted != NULL && !text_equal(wanted, state))
         return;
-    if (inspect_flag(inspect, FLAG_JSON)) {
-        record_put_json(inspect->out, &held->id, held->record, redact);
-        (void)fputc('\n', inspect->out);
+    if (inspect->options.json) {
+        inspect_json_record(inspect->options.out, &held->id, held->record, redact);
+        (void)fputc('\n', inspect->options.out);
         return;
     }
-    id_print(&held->id, name);
-    record_summary(held->record, summary, sizeof(summary));
-    (void)fprintf(inspect->out, "%-7s %-28s %-13s %s\n", def->name, name, state, summary);
-    if (inspect_flag(inspect, FLAG_ALL))
-        record_walk(held->record, redact, put_value, inspect);
+    inspect_print_id(&held->id, name);
+    inspect_print_summary(held->record, summary, sizeof(summary));
+    (void)fprintf(inspect->options.out, "%-7s %-28s %-13s %s\n", def->name, name, state, summary);
+    if (inspect->options.all)
+        inspect_walk(held->record, redact, put_value, inspect);
 }
 
-static int show_at(struct rewinding *rewinding, struct err *err)
+static int show_at(struct rewinding *rewinding, const char *moment, struct err *err)
 {
     struct inspect *inspect = rewinding->inspect;
     char when[TIME_TEXT_SIZE];
     uint64_t sequence;
-    int code = read_moment(inspect, inspect->args[0], &sequence, err);
+    int code = read_moment(inspect, moment, &sequence, err);
 
     if (code == 0)
         code = load_bases(rewinding, err);
@@ -192,29 +186,28 @@ static int show_at(struct rewinding *rewinding, struct err *err)
         code = step_to(rewinding, sequence, err);
     if (code < 0)
         return code;
-    time_print(rewinding->reached.unix_ns, when);
-    if (!inspect_flag(inspect, FLAG_JSON))
-        (void)fprintf(inspect->out, "after event %" PRIu64 "%s%s\n", sequence,
+    inspect_print_time(rewinding->reached.unix_ns, when);
+    if (!inspect->options.json)
+        (void)fprintf(inspect->options.out, "after event %" PRIu64 "%s%s\n", sequence,
                       rewinding->reached.sequence != 0 ? ", " : "",
                       rewinding->reached.sequence != 0 ? when : "");
     struct holding holding = hold_all(inspect, rewinding->replay);
     for (size_t i = 0; i < holding.count; i++)
         put_machine(inspect, &holding.items[i]);
-    if (holding.count == 0 && !inspect_flag(inspect, FLAG_JSON))
-        (void)fputs("no machines\n", inspect->out);
+    if (holding.count == 0 && !inspect->options.json)
+        (void)fputs("no machines\n", inspect->options.out);
     free(holding.items);
     warn_diverged(rewinding);
     return 0;
 }
 
-int inspect_at(struct inspect *inspect)
+int inspect_at(struct inspect *inspect, const char *moment, struct err *err)
 {
     struct rewinding rewinding = {.inspect = inspect};
-    struct err err = {0};
-    int code = show_at(&rewinding, &err);
+    int code = show_at(&rewinding, moment, err);
 
     replay_free(rewinding.replay);
-    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+    return code;
 }
 
 /* --- diff --- */
@@ -234,10 +227,10 @@ static void name_machine(struct differing *differing, char sign, const char *sta
         return;
     differing->named = true;
     differing->machines++;
-    if (inspect_flag(differing->inspect, FLAG_JSON))
+    if (differing->inspect->options.json)
         return;
-    id_print(differing->id, name);
-    (void)fprintf(differing->inspect->out, "%c %s %s%s%s\n", sign,
+    inspect_print_id(differing->id, name);
+    (void)fprintf(differing->inspect->options.out, "%c %s %s%s%s\n", sign,
                   machine_kind_name((enum machine_kind)differing->id->kind), name,
                   state[0] == '\0' ? "" : " ", state);
 }
@@ -248,24 +241,24 @@ static void put_json_text(FILE *to, const char *name, const char *text)
     if (text == NULL)
         (void)fputs("null", to);
     else
-        json_put_string(to, text);
+        inspect_json_string(to, text);
 }
 
 static void put_difference(void *ctx, const char *path, const char *before, const char *after)
 {
     struct differing *differing = ctx;
-    FILE *out = differing->inspect->out;
+    FILE *out = differing->inspect->options.out;
 
     name_machine(differing, ' ', "");
     differing->fields++;
-    if (!inspect_flag(differing->inspect, FLAG_JSON)) {
+    if (!differing->inspect->options.json) {
         (void)fprintf(out, "    %-32s %s -> %s\n", path, before == NULL ? "(none)" : before,
                       after == NULL ? "(none)" : after);
         return;
     }
     (void)fprintf(
         out, "{\"kind\":\"%s\",\"id\":", machine_kind_name((enum machine_kind)differing->id->kind));
-    json_put_string(out, differing->id->text);
+    inspect_json_string(out, differing->id->text);
     put_json_text(out, "path", path);
     put_json_text(out, "before", before);
     put_json_text(out, "after", after);
@@ -279,8 +272,7 @@ static void put_whole(struct differing *differing, const struct machine *before,
     const struct fsm_def *def = fsm_definition((enum machine_kind)record->kind);
 
     name_machine(differing, before != NULL ? '-' : '+', fsm_state_name(def, record->state));
-    record_compare(before, after, !inspect_flag(differing->inspect, FLAG_REVEAL), put_difference,
-                   differing);
+    inspect_compare(before, after, !differing->inspect->options.reveal, put_difference, differing);
 }
 
 static void compare_all(struct differing *differing, const struct holding *a,
@@ -297,9 +289,8 @@ static void compare_all(struct differing *differing, const struct holding *a,
         else if (order > 0)
             put_whole(differing, NULL, b->items[j++].record);
         else
-            record_compare(a->items[i++].record, b->items[j++].record,
-                           !inspect_flag(differing->inspect, FLAG_REVEAL), put_difference,
-                           differing);
+            inspect_compare(a->items[i++].record, b->items[j++].record,
+                            !differing->inspect->options.reveal, put_difference, differing);
     }
 }
 
@@ -309,15 +300,16 @@ static bool copy_machine(void *ctx, const struct machine_id *id, const struct ma
     return true;
 }
 
-static int diff(struct rewinding *rewinding, struct replay *before, struct err *err)
+static int diff(struct rewinding *rewinding, struct replay *before, const char *from,
+                const char *to, struct err *err)
 {
     struct inspect *inspect = rewinding->inspect;
     struct differing differing = {.inspect = inspect};
     uint64_t a, b;
-    int code = read_moment(inspect, inspect->args[0], &a, err);
+    int code = read_moment(inspect, from, &a, err);
 
     if (code == 0)
-        code = read_moment(inspect, inspect->args[1], &b, err);
+        code = read_moment(inspect, to, &b, err);
     if (code == 0 && a > b)
         code = err_set(err, ERR_INVALID, "%" PRIu64 " is later than %" PRIu64, a, b);
     if (code == 0)
@@ -332,11 +324,11 @@ static int diff(struct rewinding *rewinding, struct replay *before, struct err *
     if (code < 0)
         return code;
     struct holding was = hold_all(inspect, before), is = hold_all(inspect, rewinding->replay);
-    if (!inspect_flag(inspect, FLAG_JSON))
-        (void)fprintf(inspect->out, "from event %" PRIu64 " to event %" PRIu64 "\n", a, b);
+    if (!inspect->options.json)
+        (void)fprintf(inspect->options.out, "from event %" PRIu64 " to event %" PRIu64 "\n", a, b);
     compare_all(&differing, &was, &is);
-    if (!inspect_flag(inspect, FLAG_JSON))
-        (void)fprintf(inspect->out, "%" PRIu64 " machines, %" PRIu64 " fields\n",
+    if (!inspect->options.json)
+        (void)fprintf(inspect->options.out, "%" PRIu64 " machines, %" PRIu64 " fields\n",
                       differing.machines, differing.fields);
     free(was.items);
     free(is.items);
@@ -344,14 +336,13 @@ static int diff(struct rewinding *rewinding, struct replay *before, struct err *
     return 0;
 }
 
-int inspect_diff(struct inspect *inspect)
+int inspect_diff(struct inspect *inspect, const char *from, const char *to, struct err *err)
 {
     struct rewinding rewinding = {.inspect = inspect};
     struct replay *before = replay_new();
-    struct err err = {0};
-    int code = diff(&rewinding, before, &err);
+    int code = diff(&rewinding, before, from, to, err);
 
     replay_free(before);
     replay_free(rewinding.replay);
-    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+    return code;
 }

@@ -29,10 +29,10 @@ static void put_bytes(FILE *to, const void *bytes, size_t length)
 {
     if (text_is_utf8(bytes, length)) {
         (void)fputs(",\"text\":", to);
-        json_put_text(to, bytes, length);
+        inspect_json_text(to, bytes, length);
     } else {
         (void)fputs(",\"hex\":", to);
-        json_put_hex(to, bytes, length);
+        inspect_json_hex(to, bytes, length);
     }
 }
 
@@ -43,7 +43,7 @@ static char *redacted(const void *bytes, size_t length)
     char *text = NULL;
 
     if (json != NULL) {
-        spec_redact(json);
+        inspect_redact(json);
         text = json_dumps(json, JSON_COMPACT);
     }
     json_decref(json);
@@ -57,7 +57,7 @@ static bool put_blob(void *ctx, const char *key, const void *bytes, size_t lengt
     if (text_starts_with(key, "journal/"))
         return true; /* the journal's own, made again by the import */
     (void)fprintf(exporting->to, "{\"table\":\"%s\",\"key\":", exporting->table);
-    json_put_string(exporting->to, key);
+    inspect_json_string(exporting->to, key);
     char *text = exporting->redact ? redacted(bytes, length) : NULL;
     if (text != NULL)
         put_bytes(exporting->to, text, strlen(text));
@@ -76,7 +76,7 @@ static bool put_record(void *ctx, const struct machine_id *id, const struct mach
     struct exporting *exporting = ctx;
 
     (void)fprintf(exporting->to, "{\"table\":\"%s\",\"entry\":", exporting->table);
-    record_put_json(exporting->to, id, record, exporting->redact);
+    inspect_json_record(exporting->to, id, record, exporting->redact);
     (void)fputs("}\n", exporting->to);
     exporting->lines++;
     return !ferror(exporting->to);
@@ -87,7 +87,7 @@ static bool put_event(void *ctx, const struct journal_event *event)
     struct exporting *exporting = ctx;
 
     (void)fputs("{\"table\":\"log\",\"entry\":", exporting->to);
-    event_put_json(exporting->to, event, exporting->redact);
+    inspect_json_event(exporting->to, event, exporting->redact);
     (void)fputs("}\n", exporting->to);
     exporting->lines++;
     return !ferror(exporting->to);
@@ -101,13 +101,13 @@ static bool put_quarantined(void *ctx, const struct journal_quarantined *item)
                   "{\"table\":\"quarantine\",\"number\":%" PRIu64 ",\"unix_ns\":%" PRId64
                   ",\"of\":",
                   item->number, item->unix_ns);
-    json_put_string(exporting->to, item->table);
+    inspect_json_string(exporting->to, item->table);
     (void)fputs(",\"key\":", exporting->to);
-    json_put_string(exporting->to, item->key);
+    inspect_json_string(exporting->to, item->key);
     (void)fputs(",\"reason\":", exporting->to);
-    json_put_string(exporting->to, item->reason);
+    inspect_json_string(exporting->to, item->reason);
     (void)fputs(",\"hex\":", exporting->to);
-    json_put_hex(exporting->to, item->bytes, exporting->redact ? 0 : item->length);
+    inspect_json_hex(exporting->to, item->bytes, exporting->redact ? 0 : item->length);
     (void)fputs("}\n", exporting->to);
     exporting->lines++;
     return !ferror(exporting->to);
@@ -187,8 +187,8 @@ static int protect(struct exporting *exporting, struct err *err)
     if (exporting->redact || fd < 0 || fstat(fd, &about) != 0)
         return 0;
     if (isatty(fd) == 1) {
-        (void)fputs("cairn journal: to a terminal: values that may be secret are ***; see -out\n",
-                    exporting->inspect->complain);
+        inspect_say(exporting->inspect,
+                    "to a terminal: values that may be secret are ***; see -out");
         exporting->redact = true;
         return 0;
     }
@@ -209,31 +209,23 @@ static int close_file(struct exporting *exporting, const char *path, struct err 
     return failed ? err_os(err, err_from_errno(number), number, "write %s", path) : 0;
 }
 
-int inspect_export(struct inspect *inspect)
+int inspect_export(struct inspect *inspect, const char *path, bool redact, struct err *err)
 {
-    const char *path = inspect->flags[FLAG_OUT];
-    struct exporting exporting = {
-        .inspect = inspect,
-        .to = inspect->out,
-        .redact = inspect_flag(inspect, FLAG_REDACT),
-    };
-    struct err err = {0};
+    struct exporting exporting = {.inspect = inspect, .to = inspect->options.out, .redact = redact};
+    struct err closing = {0};
 
-    int code = path != NULL ? open_file(&exporting, path, &err) : protect(&exporting, &err);
+    int code = path != NULL ? open_file(&exporting, path, err) : protect(&exporting, err);
     if (code < 0)
-        return inspect_fail(inspect, &err);
-    code = put_all(&exporting, &err);
-    if (path != NULL) {
-        struct err closing = {0};
-        int closed = close_file(&exporting, path, &closing);
-        if (code == 0 && closed < 0) {
-            code = closed;
-            err = closing;
-        }
+        return code;
+    code = put_all(&exporting, err);
+    if (path == NULL)
+        return code;
+    int closed = close_file(&exporting, path, &closing);
+    if (code == 0 && closed < 0) {
+        *err = closing;
+        code = closed;
     }
-    if (code < 0)
-        return inspect_fail(inspect, &err);
-    if (path != NULL)
-        (void)fprintf(inspect->out, "%s: %" PRIu64 " entries\n", path, exporting.lines);
-    return STATUS_OK;
+    if (code == 0)
+        (void)fprintf(inspect->options.out, "%s: %" PRIu64 " entries\n", path, exporting.lines);
+    return code;
 }

@@ -195,7 +195,7 @@ const struct shape *shape_of_payload(enum fsm_payload kind)
     return NULL;
 }
 
-uint32_t part_length(const struct part *part, const void *base)
+uint32_t shape_part_length(const struct part *part, const void *base)
 {
     const uint8_t *at = (const uint8_t *)base + part->count_at;
     uint32_t number = 1;

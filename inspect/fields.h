@@ -47,47 +47,46 @@ const struct shape *shape_of_head(void);
 const struct shape *shape_of_payload(enum fsm_payload kind); /* NULL for PAYLOAD_NONE */
 
 /* The numbers of PART at BASE: its elements, or its bytes for results. */
-uint32_t part_length(const struct part *part, const void *base);
+uint32_t shape_part_length(const struct part *part, const void *base);
 
 /* The name of an enum's VALUE in this field, or NULL. */
-const char *field_value_name(const struct shape *shape, const struct field *field, unsigned value);
+const char *shape_value_name(const struct shape *shape, const struct field *field, unsigned value);
 
 /* --- JSON (json.c) --- */
 
 /* Writes LENGTH bytes as a JSON string.  Bytes that are no UTF-8 become '?'; '<' is escaped, so
  * that the text may stand in a page. */
-void json_put_text(FILE *to, const char *text, size_t length);
-void json_put_string(FILE *to, const char *text);
-void json_put_hex(FILE *to, const void *bytes, size_t length);
+void inspect_json_text(FILE *to, const char *text, size_t length);
+void inspect_json_string(FILE *to, const char *text);
+void inspect_json_hex(FILE *to, const void *bytes, size_t length);
 
 /* One object; REDACT hides the values of hook results. */
-void record_put_json(FILE *to, const struct machine_id *id, const struct machine *record,
-                     bool redact);
-void event_put_json(FILE *to, const struct journal_event *event, bool redact);
+void inspect_json_record(FILE *to, const struct machine_id *id, const struct machine *record,
+                         bool redact);
+void inspect_json_event(FILE *to, const struct journal_event *event, bool redact);
 
 /* And back (parse.c).  RECORD and PAYLOAD are zeroed and have room for FSM_RECORD_BYTES_MAX
  * and FSM_PAYLOAD_BYTES_MAX bytes. */
-int record_from_json(const json_t *json, struct machine_id *ret_id, struct machine *record,
-                     struct err *err);
-int event_from_json(const json_t *json, struct journal_event *ret_event, void *payload,
-                    struct err *err);
-int bytes_from_hex(const char *text, void *to, size_t size, size_t *ret_length);
+int inspect_read_record(const json_t *json, struct machine_id *ret_id, struct machine *record,
+                        struct err *err);
+int inspect_read_event(const json_t *json, struct journal_event *ret_event, void *payload,
+                       struct err *err);
+int inspect_read_hex(const char *text, void *to, size_t size, size_t *ret_length);
 
 /* --- flat: one call for each value (flat.c) --- */
 
 /* PATH is "define.driver" or "events[2].text"; TEXT is the value as people read it, DOC what its
  * list says of it; ZERO: it is 0 or empty. */
 typedef void flat_cb(void *ctx, const char *path, const char *text, const char *doc, bool zero);
-void record_walk(const struct machine *record, bool redact, flat_cb *cb, void *ctx);
-void payload_walk(enum fsm_payload kind, const void *payload, bool redact, flat_cb *cb, void *ctx);
+void inspect_walk(const struct machine *record, bool redact, flat_cb *cb, void *ctx);
 
 /* Each path at which the two records differ; either may be NULL, then all that is not zero. */
 typedef void difference_cb(void *ctx, const char *path, const char *before, const char *after);
-void record_compare(const struct machine *before, const struct machine *after, bool redact,
-                    difference_cb *cb, void *ctx);
+void inspect_compare(const struct machine *before, const struct machine *after, bool redact,
+                     difference_cb *cb, void *ctx);
 
-/* RFC 3339 in UTC with milliseconds. */
+/* RFC 3339 in UTC with milliseconds (words.c). */
 enum { TIME_TEXT_SIZE = 32 };
-void time_print(int64_t unix_ns, char to[TIME_TEXT_SIZE]);
+void inspect_print_time(int64_t unix_ns, char to[TIME_TEXT_SIZE]);
 
 #endif

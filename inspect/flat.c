@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* --- names of enums --- */
 
@@ -69,7 +68,7 @@ static const char *failure_code_name(unsigned value)
     return value == 0 ? "none" : err_text((int)value);
 }
 
-const char *field_value_name(const struct shape *shape, const struct field *field, unsigned value)
+const char *shape_value_name(const struct shape *shape, const struct field *field, unsigned value)
 {
     static const struct {
         const char *shape, *field;
@@ -104,24 +103,7 @@ const char *field_value_name(const struct shape *shape, const struct field *fiel
     return NULL;
 }
 
-/* --- text --- */
-
-void time_print(int64_t unix_ns, char to[TIME_TEXT_SIZE])
-{
-    time_t seconds = (time_t)(unix_ns / 1000000000);
-    int64_t rest = unix_ns % 1000000000;
-    struct tm parts;
-    char day[24];
-
-    if (rest < 0) {
-        rest += 1000000000;
-        seconds--;
-    }
-    if (gmtime_r(&seconds, &parts) == NULL ||
-        strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &parts) == 0)
-        (void)text_copy(day, sizeof(day), "?");
-    (void)text_format(to, TIME_TEXT_SIZE, "%s.%03dZ", day, (int)(rest / 1000000)); /* fits */
-}
+/* --- walking --- */
 
 enum { PATH_TEXT_SIZE = 512, VALUE_TEXT_SIZE = 1024 };
 
@@ -145,14 +127,14 @@ static void tell_number(struct flat *flat, const struct shape *shape, const stru
                         uint64_t value, bool is_signed)
 {
     char text[VALUE_TEXT_SIZE], when[TIME_TEXT_SIZE];
-    const char *name = field_value_name(shape, field, (unsigned)value);
+    const char *name = shape_value_name(shape, field, (unsigned)value);
 
     (void)text_format(text, sizeof(text), is_signed ? "%lld" : "%llu", (long long)value);
     if (name != NULL) {
         (void)text_append(text, sizeof(text), " ");
         (void)text_append(text, sizeof(text), name);
     } else if (text_ends_with(field->name, "unix_ns") && value != 0) {
-        time_print((int64_t)value, when);
+        inspect_print_time((int64_t)value, when);
         (void)text_append(text, sizeof(text), " ");
         (void)text_append(text, sizeof(text), when);
     }
@@ -233,7 +215,7 @@ static void walk(struct flat *flat, const struct shape *shape, const void *base)
     for (uint16_t i = 0; i < shape->parts_count; i++) {
         const struct part *part = &shape->parts[i];
         const uint8_t *at = (const uint8_t *)base + part->offset;
-        uint32_t length = part_length(part, base);
+        uint32_t length = shape_part_length(part, base);
         size_t before = strlen(flat->path);
         char name[64];
 
@@ -272,7 +254,7 @@ static void walk_lanes(struct flat *flat, const struct machine *record)
     }
 }
 
-void record_walk(const struct machine *record, bool redact, flat_cb *cb, void *ctx)
+void inspect_walk(const struct machine *record, bool redact, flat_cb *cb, void *ctx)
 {
     struct flat flat = {.cb = cb, .ctx = ctx, .redact = redact};
     const struct fsm_def *def = fsm_definition((enum machine_kind)record->kind);
@@ -281,15 +263,6 @@ void record_walk(const struct machine *record, bool redact, flat_cb *cb, void *c
     walk(&flat, shape_of_head(), record);
     walk_lanes(&flat, record);
     walk(&flat, shape_of_record((enum machine_kind)record->kind), record);
-}
-
-void payload_walk(enum fsm_payload kind, const void *payload, bool redact, flat_cb *cb, void *ctx)
-{
-    struct flat flat = {.cb = cb, .ctx = ctx, .redact = redact};
-    const struct shape *shape = shape_of_payload(kind);
-
-    if (shape != NULL && payload != NULL)
-        walk(&flat, shape, payload);
 }
 
 /* --- comparing --- */
@@ -309,12 +282,8 @@ static void collect(void *ctx, const char *path, const char *text, const char *d
     struct flat_list *list = ctx;
 
     (void)doc; /* the path says which field it is */
-    if (list->count == list->size) {
-        list->size = list->size == 0 ? 128 : list->size * 2;
-        list->items = realloc(list->items, list->size * sizeof(*list->items));
-        check(list->items != NULL);
-    }
-    struct flat_value *value = &list->items[list->count++];
+    struct flat_value *value = list_more(list);
+
     *value = (struct flat_value){strdup(path), strdup(text), zero};
     check(value->path != NULL);
     check(value->text != NULL);
@@ -364,17 +333,17 @@ static void differ(const struct comparing *comparing, const struct flat_value *b
         comparing->cb(comparing->ctx, path, was, is);
 }
 
-void record_compare(const struct machine *before, const struct machine *after, bool redact,
-                    difference_cb *cb, void *ctx)
+void inspect_compare(const struct machine *before, const struct machine *after, bool redact,
+                     difference_cb *cb, void *ctx)
 {
     struct comparing comparing = {cb, ctx, redact};
     struct flat_list a = {0}, b = {0};
     size_t at = 0;
 
     if (before != NULL)
-        record_walk(before, false, collect, &a);
+        inspect_walk(before, false, collect, &a);
     if (after != NULL)
-        record_walk(after, false, collect, &b);
+        inspect_walk(after, false, collect, &b);
     /* Both walks go in the same order; what only one of them has lies between what both have. */
     for (size_t i = 0; i < a.count; i++) {
         size_t same = find_path(&b, at, a.items[i].path);

@@ -19,7 +19,6 @@
 enum { LINE_BYTES_MAX = 32 << 20, BATCH_MAX = 512 };
 
 struct importing {
-    struct inspect *inspect;
     FILE *from;
     struct journal *journal;
     char path[JOURNAL_PATH_SIZE]; /* where it is made */
@@ -106,7 +105,7 @@ static int take_record(struct importing *importing, const json_t *json, bool bas
     if (code < 0)
         return code;
     memset(importing->record, 0, FSM_RECORD_BYTES_MAX);
-    code = record_from_json(json_object_get(json, "entry"), &id, importing->record, err);
+    code = inspect_read_record(json_object_get(json, "entry"), &id, importing->record, err);
     if (code < 0)
         return code;
     list[(*count)++] = (struct journal_record){
@@ -136,7 +135,7 @@ static int take_event(struct importing *importing, const json_t *json, struct er
     struct journal_event event;
 
     memset(importing->payload, 0, FSM_PAYLOAD_BYTES_MAX);
-    int code = event_from_json(json_object_get(json, "entry"), &event, importing->payload, err);
+    int code = inspect_read_event(json_object_get(json, "entry"), &event, importing->payload, err);
     if (code == 0)
         code = check_event(&event, err);
     if (code < 0)
@@ -175,7 +174,7 @@ static int take_bytes(const json_t *json, char **ret_bytes, size_t *ret_length, 
         return err_set(err, ERR_INVALID, "neither text nor hex");
     char *bytes = malloc(strlen(hex) / 2 + 1);
     check(bytes != NULL);
-    if (bytes_from_hex(hex, bytes, strlen(hex) / 2, ret_length) < 0) {
+    if (inspect_read_hex(hex, bytes, strlen(hex) / 2, ret_length) < 0) {
         free(bytes);
         return err_set(err, ERR_INVALID, "hex: not a number of whole bytes");
     }
@@ -281,9 +280,7 @@ static int read_line(struct importing *importing, size_t *ret_length, struct err
         if (used == importing->line_size) {
             if (importing->line_size >= LINE_BYTES_MAX)
                 return err_set(err, ERR_LIMIT, "longer than %d bytes", LINE_BYTES_MAX);
-            importing->line_size = importing->line_size == 0 ? 65536 : importing->line_size * 2;
-            importing->line = realloc(importing->line, importing->line_size);
-            check(importing->line != NULL);
+            importing->line = list_room(importing->line, &importing->line_size, used + 65536, 1);
         }
         importing->line[used++] = (char)c;
     }
@@ -397,37 +394,32 @@ static bool is_taken(const char *path)
 static int import_from(struct importing *importing, const char *name, const char *to,
                        struct err *err)
 {
-    bool standard = text_equal(name, "-");
-
     if (is_taken(to))
         return err_set(err, ERR_EXISTS, "%s exists and is not an empty directory", to);
-    importing->from = standard ? stdin : fopen(name, "re");
+    importing->from = name == NULL ? stdin : fopen(name, "re");
     if (importing->from == NULL)
         return err_os(err, err_from_errno(errno), errno, "read %s", name);
     int code = make_journal(importing, to, err);
-    if (!standard)
+    if (name != NULL)
         (void)fclose(importing->from); /* only read from */
     return code;
 }
 
-int inspect_import(struct inspect *inspect)
+int inspect_import(const char *from, const char *to, uint64_t *ret_entries, struct err *err)
 {
     struct importing *importing = calloc(1, sizeof(*importing));
-    struct err err = {0};
 
     check(importing != NULL);
-    importing->inspect = inspect;
     importing->record = calloc(1, FSM_RECORD_BYTES_MAX);
     importing->payload = calloc(1, FSM_PAYLOAD_BYTES_MAX);
     check(importing->record != NULL);
     check(importing->payload != NULL);
-    int code = import_from(importing, inspect->args[0], inspect->args[1], &err);
+    int code = import_from(importing, from, to, err);
     if (code == 0)
-        (void)fprintf(inspect->out, "%s: %" PRIu64 " entries\n", inspect->args[1],
-                      importing->number - 2);
+        *ret_entries = importing->number - 2; /* all lines but the head and the end */
     free(importing->record);
     free(importing->payload);
     free(importing->line);
     free(importing);
-    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+    return code;
 }

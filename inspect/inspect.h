@@ -1,10 +1,14 @@
 /*
- * The inspector: `cairn journal ...`, what happened on a node, from its journal alone.
+ * The inspector: what happened on a node, from its journal alone.
  *
- * Works on a live, stopped or copied journal without the daemon, and changes nothing except where
- * its verb says so (quarantine drop, import).  What cannot be read is reported and skipped; the
- * rest is shown.  Values that may be secret (environment, data of hooks) print as *** unless asked
- * for with -reveal, and go into exports only where nobody else can read them.
+ * A library: a journal is opened, then each call prints one thing that was asked about it.  Works
+ * on a live, stopped or copied journal without the daemon, and changes nothing but where its call
+ * says so (import, quarantine_drop).  What cannot be read is said, counted and skipped; the rest is
+ * shown. Values that may be secret (environment, data of hooks) print as *** unless they are to be
+ * revealed, and go into exports only where nobody else can read them.
+ *
+ * A moment is a text: a sequence number, 2026-01-31T15:04:05Z, 15:04:05 (UTC, on the day the log
+ * ends or the day before), -5m (before the end of the log) or +90s (after its begin).
  */
 #ifndef CAIRN_INSPECT_INSPECT_H
 #define CAIRN_INSPECT_INSPECT_H
@@ -13,14 +17,96 @@
 
 #include <stdio.h>
 
-/* Runs `cairn journal VERB ...`; ARGV[0] is the verb.  Returns the exit status: 0, 1 when something
- * is wrong with the journal or it cannot be read, 3 when the command line is not understood. */
-int cli_journal(int argc, char **argv);
+enum { INSPECT_LINES_MAX = 100000 };
 
-/* The same with other streams, for tests. */
-int inspect_run(int argc, char **argv, FILE *out, FILE *complain);
+/* TEXT is one line without its end, safe for a terminal. */
+typedef void inspect_say_cb(void *ctx, const char *text);
 
-/* --- verify, for other programs too --- */
+/* What is wanted and how it is printed; what is 0 or NULL is as usual. */
+struct inspect_options {
+    FILE *out;                 /* what was asked for; never NULL, stays the caller's */
+    inspect_say_cb *say;       /* told beside it: damage, what was left out; NULL: to nobody */
+    void *say_ctx;             /* handed to SAY */
+    int64_t now_unix_ns;       /* the wall clock */
+    bool json;                 /* one JSON value on each line */
+    bool reveal;               /* values that may be secret */
+    bool all;                  /* all fields: those that are zero, too, or of each machine */
+    bool follow;               /* the journal as it goes on; else one moment of it */
+    unsigned kinds;            /* only machines of these kinds, 1 << enum machine_kind; 0: all */
+    const char *alloc;         /* only this alloc and what belongs to it; a prefix is enough */
+    const char *state;         /* only machines in this state; of events: that lead to it */
+    const char *event;         /* only events of this name */
+    const char *since, *until; /* only events from this moment on, up to it */
+};
+
+struct inspect;
+
+/* Opens the journal that PATH names (journal_locate) for reading.  OPTIONS are copied, the texts in
+ * them borrowed until inspect_close.  Errors: of journal_locate, journal_open, the log's ends. */
+int inspect_open(const char *path, const struct inspect_options *options,
+                 struct inspect **ret_inspect, struct err *err);
+void inspect_close(struct inspect *inspect); /* NULL is fine */
+
+/* Entries that could not be read so far and were skipped. */
+uint64_t inspect_damaged(const struct inspect *inspect);
+
+/* --- what can be asked; each call prints to OUT --- */
+
+/* The machines as their records are now, those that have been in their state for AGE_NS. */
+int inspect_list(struct inspect *inspect, int64_t age_ns, struct err *err);
+
+/* One machine: its record, what was asked for, its history.  NAME is an id or its begin, an alloc's
+ * before those of its parts; ERR_GONE: there is none, ERR_INVALID: there are several. */
+int inspect_show(struct inspect *inspect, const char *name, struct err *err);
+
+/* The events; with LINES not 0 (up to INSPECT_LINES_MAX) only so many of the last ones.  Ends with
+ * FOLLOW only at UNTIL or when OUT cannot be written. */
+int inspect_log(struct inspect *inspect, uint64_t lines, struct err *err);
+
+/* The whole node as it was at a moment; what changed between two, field by field. */
+int inspect_at(struct inspect *inspect, const char *moment, struct err *err);
+int inspect_diff(struct inspect *inspect, const char *from, const char *to, struct err *err);
+
+struct inspect_drawing {
+    const char *html; /* a page is written to this file instead; NULL: none */
+    int64_t columns;  /* of a line of text; 0: as usual */
+};
+int inspect_timeline(struct inspect *inspect, const struct inspect_drawing *drawing,
+                     struct err *err);
+
+struct inspect_restart {
+    bool rebooted;   /* as if the host had been booted since */
+    bool servers;    /* as a client of servers, which have to be asked first */
+    int64_t away_ns; /* since the last event; -1: until now */
+};
+/* What a restart of the daemon would do; performs nothing. */
+int inspect_restore(struct inspect *inspect, const struct inspect_restart *restart,
+                    struct err *err);
+
+/* Figures: tables, sizes, rates, events by kind. */
+int inspect_stats(struct inspect *inspect, struct err *err);
+
+/* A compact copy in the new directory PATH, of a live journal too. */
+int inspect_compact(struct inspect *inspect, const char *path, struct err *err);
+
+/* What could not be read and was put aside: entry NUMBER, 0: all of them. */
+int inspect_quarantine(struct inspect *inspect, uint64_t number, struct err *err);
+
+/* Drops entry NUMBER of the journal that PATH names, which must not be in use. */
+int inspect_quarantine_drop(const char *path, uint64_t number, struct err *err);
+
+/* --- transfer --- */
+
+/* Everything as JSON Lines, to the new file PATH, readable by its owner only, or to OUT (PATH
+ * NULL), which must not be readable by others then: ERR_REFUSED.  REDACT writes *** for values that
+ * may be secret; such an export cannot be imported. */
+int inspect_export(struct inspect *inspect, const char *path, bool redact, struct err *err);
+
+/* Makes the journal TO, which must not be there or be an empty directory, from the export in the
+ * file FROM, NULL: standard input.  On failure nothing is left of it. */
+int inspect_import(const char *from, const char *to, uint64_t *ret_entries, struct err *err);
+
+/* --- verify --- */
 
 /*    finding, bad, what it is, what it costs, what to do */
 #define FINDING_LIST(X)                                                                            \
@@ -89,7 +175,7 @@ enum finding_kind {
 #undef X
         FINDING_COUNT,
 };
-const char *finding_name(enum finding_kind kind);
+const char *inspect_finding_name(enum finding_kind kind);
 
 struct finding {
     enum finding_kind kind;
@@ -115,5 +201,8 @@ struct inspect_verdict {
  * fails only if the journal cannot be walked at all. */
 int inspect_verify(struct journal *journal, inspect_finding_cb *cb, void *ctx,
                    struct inspect_verdict *ret_verdict, struct err *err);
+
+/* The same, printed. */
+int inspect_findings(struct inspect *inspect, struct inspect_verdict *ret_verdict, struct err *err);
 
 #endif

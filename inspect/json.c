@@ -28,7 +28,7 @@ static size_t character(const char *at, size_t left, bool *ret_valid)
     return *ret_valid ? length : 1;
 }
 
-void json_put_text(FILE *to, const char *text, size_t length)
+void inspect_json_text(FILE *to, const char *text, size_t length)
 {
     bool valid;
 
@@ -49,12 +49,12 @@ void json_put_text(FILE *to, const char *text, size_t length)
     (void)fputc('"', to);
 }
 
-void json_put_string(FILE *to, const char *text)
+void inspect_json_string(FILE *to, const char *text)
 {
-    json_put_text(to, text, strlen(text));
+    inspect_json_text(to, text, strlen(text));
 }
 
-void json_put_hex(FILE *to, const void *bytes, size_t length)
+void inspect_json_hex(FILE *to, const void *bytes, size_t length)
 {
     const uint8_t *at = bytes;
 
@@ -100,10 +100,10 @@ static void put_value(FILE *to, const struct field *field, const void *base)
     case VALUE_TEXT: {
         size_t length = strnlen((const char *)at, field->size);
         if (text_is_utf8((const char *)at, length)) {
-            json_put_text(to, (const char *)at, length);
+            inspect_json_text(to, (const char *)at, length);
         } else {
             (void)fputs("{\"hex\":", to);
-            json_put_hex(to, at, length);
+            inspect_json_hex(to, at, length);
             (void)fputc('}', to);
         }
         return;
@@ -128,20 +128,20 @@ static void put_results(FILE *to, const uint8_t *bytes, uint32_t used, bool reda
         first = false;
         size_t length = strlen(result.key);
         if (text_is_utf8(result.key, length)) {
-            json_put_text(to, result.key, length);
+            inspect_json_text(to, result.key, length);
         } else {
             (void)fputs("{\"hex\":", to);
-            json_put_hex(to, result.key, length);
+            inspect_json_hex(to, result.key, length);
             (void)fputc('}', to);
         }
         (void)fputs(",\"value\":", to);
         if (redact) {
             (void)fputs("\"***\"", to);
         } else if (text_is_utf8(result.value, result.value_length)) {
-            json_put_text(to, result.value, result.value_length);
+            inspect_json_text(to, result.value, result.value_length);
         } else {
             (void)fputs("{\"hex\":", to);
-            json_put_hex(to, result.value, result.value_length);
+            inspect_json_hex(to, result.value, result.value_length);
             (void)fputc('}', to);
         }
         (void)fputc('}', to);
@@ -165,7 +165,7 @@ static void put_shape(FILE *to, const struct shape *shape, const void *base, boo
     for (uint16_t i = 0; i < shape->parts_count; i++) {
         const struct part *part = &shape->parts[i];
         const uint8_t *at = (const uint8_t *)base + part->offset;
-        uint32_t length = part_length(part, base);
+        uint32_t length = shape_part_length(part, base);
 
         (void)fprintf(to, "%s\"%s\":", comma, part->name);
         comma = ",";
@@ -206,13 +206,13 @@ static void put_lanes(FILE *to, const struct machine *record)
     (void)fputc(']', to);
 }
 
-void record_put_json(FILE *to, const struct machine_id *id, const struct machine *record,
-                     bool redact)
+void inspect_json_record(FILE *to, const struct machine_id *id, const struct machine *record,
+                         bool redact)
 {
     enum machine_kind kind = (enum machine_kind)record->kind;
 
     (void)fprintf(to, "{\"kind\":\"%s\",\"id\":", machine_kind_name(kind));
-    json_put_string(to, id->text);
+    inspect_json_string(to, id->text);
     (void)fprintf(
         to, ",\"state\":\"%s\",\"head\":", fsm_state_name(fsm_definition(kind), record->state));
     put_shape(to, shape_of_head(), record, redact);
@@ -223,7 +223,7 @@ void record_put_json(FILE *to, const struct machine_id *id, const struct machine
     (void)fputc('}', to);
 }
 
-void event_put_json(FILE *to, const struct journal_event *event, bool redact)
+void inspect_json_event(FILE *to, const struct journal_event *event, bool redact)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
     const struct fsm_row *row = event->row < def->rows_count ? &def->rows[event->row] : NULL;
@@ -231,7 +231,7 @@ void event_put_json(FILE *to, const struct journal_event *event, bool redact)
         shape_of_payload((enum fsm_payload)def->events[event->event.kind].payload);
     char when[TIME_TEXT_SIZE];
 
-    time_print(event->unix_ns, when);
+    inspect_print_time(event->unix_ns, when);
     (void)fputs("{\"sequence\":", to);
     put_u64(to, event->sequence);
     (void)fputs(",\"turn\":", to);
@@ -241,7 +241,7 @@ void event_put_json(FILE *to, const struct journal_event *event, bool redact)
     (void)fprintf(to,
                   ",\"seed\":\"%016" PRIx64 "\",\"peers\":%u,\"kind\":\"%s\",\"id\":", event->seed,
                   event->peers, def->name);
-    json_put_string(to, event->id.text);
+    inspect_json_string(to, event->id.text);
     (void)fprintf(to, ",\"event\":\"%s\"", fsm_event_name(def, event->event.kind));
     (void)fprintf(to, ",\"lane\":%u,\"ticket\":%u,\"generation\":%u", event->event.lane,
                   event->event.ticket, event->event.generation);

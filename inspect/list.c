@@ -1,23 +1,21 @@
 /* `list` and `show`: the machines as their records are now. */
 #include "inspect/part.h"
 
-#include "io/loop.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct listing {
     struct inspect *inspect; /* first: inspect_bad finds it here */
-    int64_t now_unix_ns;
-    int64_t age_ns; /* of -age */
+    int64_t age_ns;          /* at least */
     uint64_t count;
 };
 
 /* How long the machine has been in its state; not less than 0, whatever the clocks say. */
 static int64_t age_of(const struct listing *listing, const struct machine *record)
 {
-    int64_t age = listing->now_unix_ns - inspect_unix_ns(listing->inspect, record->entered_ms);
+    int64_t age = listing->inspect->options.now_unix_ns -
+                  inspect_unix_ns(listing->inspect, record->entered_ms);
 
     return age > 0 ? age : 0;
 }
@@ -27,45 +25,40 @@ static bool list_record(void *ctx, const struct machine_id *id, const struct mac
     struct listing *listing = ctx;
     struct inspect *inspect = listing->inspect;
     const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
-    const char *state = fsm_state_name(def, record->state), *wanted = inspect->flags[FLAG_STATE];
+    const char *state = fsm_state_name(def, record->state), *wanted = inspect->options.state;
     char name[ID_TEXT_SIZE], age[AGE_TEXT_SIZE], summary[256];
 
     if (!inspect_wants(inspect, id) || (wanted != NULL && !text_equal(wanted, state)) ||
         age_of(listing, record) < listing->age_ns)
         return true;
     listing->count++;
-    if (inspect_flag(inspect, FLAG_JSON)) {
-        record_put_json(inspect->out, id, record, !inspect_flag(inspect, FLAG_REVEAL));
-        (void)fputc('\n', inspect->out);
+    if (inspect->options.json) {
+        inspect_json_record(inspect->options.out, id, record, !inspect->options.reveal);
+        (void)fputc('\n', inspect->options.out);
         return true;
     }
     if (listing->count == 1)
-        (void)fprintf(inspect->out, "%-7s %-28s %-13s %8s  %s\n", "KIND", "ID", "STATE", "FOR",
-                      "WHAT");
-    id_print(id, name);
-    age_print(age_of(listing, record), age);
-    record_summary(record, summary, sizeof(summary));
-    (void)fprintf(inspect->out, "%-7s %-28s %-13s %8s  %s\n", def->name, name, state, age, summary);
+        (void)fprintf(inspect->options.out, "%-7s %-28s %-13s %8s  %s\n", "KIND", "ID", "STATE",
+                      "FOR", "WHAT");
+    inspect_print_id(id, name);
+    inspect_print_age(age_of(listing, record), age);
+    inspect_print_summary(record, summary, sizeof(summary));
+    (void)fprintf(inspect->options.out, "%-7s %-28s %-13s %8s  %s\n", def->name, name, state, age,
+                  summary);
     return true;
 }
 
-int inspect_list(struct inspect *inspect)
+int inspect_list(struct inspect *inspect, int64_t age_ns, struct err *err)
 {
-    struct listing listing = {.inspect = inspect, .now_unix_ns = loop_now_unix_ns()};
-    const char *age = inspect->flags[FLAG_AGE];
-    struct err err = {0};
+    struct listing listing = {.inspect = inspect, .age_ns = age_ns};
     int code = 0;
 
-    if (age != NULL && !text_to_duration_ns(age, &listing.age_ns))
-        return inspect_usage(inspect, "-age: \"%s\" is no length of time, as 90s or 1h30m", age);
     for (int kind = MACHINE_KIND_COUNT - 1; kind >= 0 && code == 0; kind--)
         code = journal_each_record(inspect->journal, (enum machine_kind)kind, list_record,
-                                   inspect_bad, &listing, &err);
-    if (code < 0)
-        return inspect_fail(inspect, &err);
-    if (listing.count == 0 && !inspect_flag(inspect, FLAG_JSON))
-        (void)fputs("no machines\n", inspect->out);
-    return STATUS_OK;
+                                   inspect_bad, &listing, err);
+    if (code == 0 && listing.count == 0 && !inspect->options.json)
+        (void)fputs("no machines\n", inspect->options.out);
+    return code;
 }
 
 /* --- show --- */
@@ -80,11 +73,11 @@ struct showing {
 static void show_value(void *ctx, const char *path, const char *text, const char *doc, bool zero)
 {
     struct inspect *inspect = ctx;
-    bool all = inspect_flag(inspect, FLAG_ALL);
+    bool all = inspect->options.all;
 
     if (zero && !all)
         return;
-    (void)fprintf(inspect->out, "  %-32s %s%s%s\n", path, text,
+    (void)fprintf(inspect->options.out, "  %-32s %s%s%s\n", path, text,
                   all && doc[0] != '\0' ? "    # " : "", all ? doc : "");
 }
 
@@ -92,22 +85,22 @@ static bool show_record(void *ctx, const struct machine_id *id, const struct mac
 {
     struct showing *showing = ctx;
     struct inspect *inspect = showing->inspect;
-    bool redact = !inspect_flag(inspect, FLAG_REVEAL);
+    bool redact = !inspect->options.reveal;
     char summary[256], entered[TIME_TEXT_SIZE];
 
     if (!machine_id_equal(id, &showing->id))
         return true;
     showing->found = true;
-    if (inspect_flag(inspect, FLAG_JSON)) {
-        (void)fputs("\"machine\":", inspect->out);
-        record_put_json(inspect->out, id, record, redact);
+    if (inspect->options.json) {
+        (void)fputs("\"machine\":", inspect->options.out);
+        inspect_json_record(inspect->options.out, id, record, redact);
         return false;
     }
-    record_summary(record, summary, sizeof(summary));
-    time_print(inspect_unix_ns(inspect, record->entered_ms), entered);
-    (void)fprintf(inspect->out, "%s %s\n  %s\n  in its state since %s\n\nrecord\n",
+    inspect_print_summary(record, summary, sizeof(summary));
+    inspect_print_time(inspect_unix_ns(inspect, record->entered_ms), entered);
+    (void)fprintf(inspect->options.out, "%s %s\n  %s\n  in its state since %s\n\nrecord\n",
                   machine_kind_name((enum machine_kind)id->kind), id->text, summary, entered);
-    record_walk(record, redact, show_value, inspect);
+    inspect_walk(record, redact, show_value, inspect);
     return false;
 }
 
@@ -119,18 +112,18 @@ static bool show_event(void *ctx, const struct journal_event *event)
 
     if (!machine_id_equal(&event->id, &showing->id))
         return true;
-    if (inspect_flag(inspect, FLAG_JSON)) {
-        (void)fputs(showing->events++ == 0 ? "" : ",", inspect->out);
-        event_put_json(inspect->out, event, !inspect_flag(inspect, FLAG_REVEAL));
+    if (inspect->options.json) {
+        (void)fputs(showing->events++ == 0 ? "" : ",", inspect->options.out);
+        inspect_json_event(inspect->options.out, event, !inspect->options.reveal);
         return true;
     }
     showing->events++;
-    event_describe(event, line, sizeof(line));
-    time_print(event->unix_ns, when);
+    inspect_print_event(event, line, sizeof(line));
+    inspect_print_time(event->unix_ns, when);
     /* The machine is known: the line goes on behind its kind and id. */
     const char *rest = line + strlen(machine_kind_name((enum machine_kind)event->id.kind)) + 1 +
                        strlen(event->id.text) + 1;
-    (void)fprintf(inspect->out, "  %8" PRIu64 "  %s  %s\n", event->sequence, when,
+    (void)fprintf(inspect->options.out, "  %8" PRIu64 "  %s  %s\n", event->sequence, when,
                   rest < line + strlen(line) ? rest : line);
     return true;
 }
@@ -143,62 +136,64 @@ static void show_spec(struct inspect *inspect, const struct machine_id *id)
 
     if (id->kind != MACHINE_ALLOC || !text_format(key, sizeof(key), "alloc/%s", id->text))
         return;
-    bool json = inspect_flag(inspect, FLAG_JSON);
+    bool json = inspect->options.json;
     int code = journal_spec_read(inspect->journal, key, &bytes, &length, &err);
     if (code < 0) {
         if (!json)
-            (void)fprintf(inspect->out, "\nspecification\n  none: %s\n", err.text);
+            (void)fprintf(inspect->options.out, "\nspecification\n  none: %s\n", err.text);
         return;
     }
     json_t *spec = json_loadb(bytes, length, JSON_ALLOW_NUL, NULL);
     free(bytes);
-    if (spec != NULL && !inspect_flag(inspect, FLAG_REVEAL))
-        spec_redact(spec);
+    if (spec != NULL && !inspect->options.reveal)
+        inspect_redact(spec);
     char *text = json_dumps(spec, json ? JSON_COMPACT : JSON_INDENT(2));
     json_decref(spec);
     if (json)
-        (void)fprintf(inspect->out, ",\"spec\":%s", text == NULL ? "null" : text);
+        (void)fprintf(inspect->options.out, ",\"spec\":%s", text == NULL ? "null" : text);
     else if (text == NULL)
-        (void)fprintf(inspect->out, "\nspecification\n  %zu bytes that are no JSON\n", length);
+        (void)fprintf(inspect->options.out, "\nspecification\n  %zu bytes that are no JSON\n",
+                      length);
     else
-        (void)fprintf(inspect->out, "\nspecification\n%s\n", text);
+        (void)fprintf(inspect->options.out, "\nspecification\n%s\n", text);
     free(text);
 }
 
 static int walk_one(struct inspect *inspect, struct showing *showing, struct err *err)
 {
-    bool json = inspect_flag(inspect, FLAG_JSON);
+    bool json = inspect->options.json;
     int code = journal_each_record(inspect->journal, (enum machine_kind)showing->id.kind,
                                    show_record, inspect_bad, showing, err);
 
     if (code < 0)
         return code;
     if (!showing->found && json)
-        (void)fputs("\"machine\":null", inspect->out);
+        (void)fputs("\"machine\":null", inspect->options.out);
     else if (!showing->found)
-        (void)fprintf(inspect->out, "%s %s\n  gone: only its history is left\n",
+        (void)fprintf(inspect->options.out, "%s %s\n  gone: only its history is left\n",
                       machine_kind_name((enum machine_kind)showing->id.kind), showing->id.text);
     show_spec(inspect, &showing->id);
-    (void)fputs(json ? ",\"history\":[" : "\nhistory\n", inspect->out);
+    (void)fputs(json ? ",\"history\":[" : "\nhistory\n", inspect->options.out);
     return journal_each_event(inspect->journal, inspect->first.sequence, show_event, inspect_bad,
                               showing, err);
 }
 
-int inspect_show(struct inspect *inspect)
+int inspect_show(struct inspect *inspect, const char *name, struct err *err)
 {
     struct showing showing = {.inspect = inspect};
-    bool json = inspect_flag(inspect, FLAG_JSON);
-    struct err err = {0};
+    bool json = inspect->options.json;
+    int code = inspect_find(inspect, name, &showing.id, err);
 
-    if (inspect_find(inspect, inspect->args[0], &showing.id, &err) < 0)
-        return inspect_fail(inspect, &err);
+    if (code < 0)
+        return code;
     if (json)
-        (void)fputc('{', inspect->out);
-    if (walk_one(inspect, &showing, &err) < 0)
-        return inspect_fail(inspect, &err);
+        (void)fputc('{', inspect->options.out);
+    code = walk_one(inspect, &showing, err);
+    if (code < 0)
+        return code;
     if (json)
-        (void)fputs("]}\n", inspect->out);
+        (void)fputs("]}\n", inspect->options.out);
     else if (showing.events == 0)
-        (void)fputs("  none: its events have been trimmed\n", inspect->out);
-    return STATUS_OK;
+        (void)fputs("  none: its events have been trimmed\n", inspect->options.out);
+    return 0;
 }

@@ -6,19 +6,19 @@
 #include <string.h>
 #include <time.h>
 
-enum { FOLLOW_POLL_MS = 250, LINES_MAX = 100000 };
+enum { FOLLOW_POLL_MS = 250 };
 
 struct reading {
     struct inspect *inspect; /* first: inspect_bad finds it here */
     uint64_t next, last;     /* what to read next, and no further than */
-    char **lines;            /* ring of the last ones, with -n */
+    char **lines;            /* ring of the last ones, NULL if all are wanted */
     uint64_t lines_max, lines_count;
 };
 
 static bool is_wanted(const struct inspect *inspect, const struct journal_event *event)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
-    const char *state = inspect->flags[FLAG_STATE], *name = inspect->flags[FLAG_EVENT];
+    const char *state = inspect->options.state, *name = inspect->options.event;
 
     return inspect_wants(inspect, &event->id) &&
            (state == NULL || text_equal(state, fsm_state_name(def, event->after))) &&
@@ -29,13 +29,13 @@ static void print_event(struct inspect *inspect, FILE *to, const struct journal_
 {
     char line[512], when[TIME_TEXT_SIZE];
 
-    if (inspect_flag(inspect, FLAG_JSON)) {
-        event_put_json(to, event, !inspect_flag(inspect, FLAG_REVEAL));
+    if (inspect->options.json) {
+        inspect_json_event(to, event, !inspect->options.reveal);
         (void)fputc('\n', to);
         return;
     }
-    event_describe(event, line, sizeof(line));
-    time_print(event->unix_ns, when);
+    inspect_print_event(event, line, sizeof(line));
+    inspect_print_time(event->unix_ns, when);
     (void)fprintf(to, "%8" PRIu64 "  %s  %s\n", event->sequence, when, line);
 }
 
@@ -65,8 +65,8 @@ static bool read_event(void *ctx, const struct journal_event *event)
     if (reading->lines != NULL)
         keep_line(reading, event);
     else
-        print_event(reading->inspect, reading->inspect->out, event);
-    return !ferror(reading->inspect->out);
+        print_event(reading->inspect, reading->inspect->options.out, event);
+    return !ferror(reading->inspect->options.out);
 }
 
 static void flush_lines(struct reading *reading)
@@ -75,7 +75,7 @@ static void flush_lines(struct reading *reading)
         reading->lines_count > reading->lines_max ? reading->lines_count - reading->lines_max : 0;
 
     for (uint64_t i = from; i < reading->lines_count; i++)
-        (void)fputs(reading->lines[i % reading->lines_max], reading->inspect->out);
+        (void)fputs(reading->lines[i % reading->lines_max], reading->inspect->options.out);
 }
 
 static void free_lines(struct reading *reading)
@@ -93,7 +93,7 @@ static int follow(struct reading *reading, struct err *err)
     struct inspect *inspect = reading->inspect;
     int code = 0;
 
-    while (code == 0 && reading->next <= reading->last && fflush(inspect->out) == 0) {
+    while (code == 0 && reading->next <= reading->last && fflush(inspect->options.out) == 0) {
         uint64_t end = journal_next_sequence(inspect->journal);
         if (end <= reading->next) {
             (void)nanosleep(&pause, NULL); /* a signal ends the program or shortens one pause */
@@ -122,24 +122,19 @@ static int read_log(struct reading *reading, struct err *err)
     if (reading->lines != NULL)
         flush_lines(reading);
     free_lines(reading);
-    return inspect_flag(inspect, FLAG_FOLLOW) ? follow(reading, err) : 0;
+    return inspect->options.follow ? follow(reading, err) : 0;
 }
 
-int inspect_log(struct inspect *inspect)
+int inspect_log(struct inspect *inspect, uint64_t lines, struct err *err)
 {
-    struct reading reading = {.inspect = inspect};
-    const char *lines = inspect->flags[FLAG_LINES];
-    struct err err = {0};
+    struct reading reading = {.inspect = inspect, .lines_max = lines};
 
-    if (lines != NULL) {
-        if (!text_to_u64(lines, &reading.lines_max) || reading.lines_max == 0 ||
-            reading.lines_max > LINES_MAX)
-            return inspect_usage(inspect, "-n: \"%s\" is not a number from 1 to %d", lines,
-                                 LINES_MAX);
-        reading.lines = calloc(reading.lines_max, sizeof(*reading.lines));
+    check(lines <= INSPECT_LINES_MAX);
+    if (lines != 0) {
+        reading.lines = calloc(lines, sizeof(*reading.lines));
         check(reading.lines != NULL);
     }
-    int code = read_log(&reading, &err);
+    int code = read_log(&reading, err);
     free_lines(&reading);
-    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+    return code;
 }

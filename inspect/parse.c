@@ -22,7 +22,7 @@ static int digit(char c)
     return -1;
 }
 
-int bytes_from_hex(const char *text, void *to, size_t size, size_t *ret_length)
+int inspect_read_hex(const char *text, void *to, size_t size, size_t *ret_length)
 {
     size_t length = strlen(text);
     uint8_t *at = to;
@@ -45,7 +45,7 @@ static int take_bytes(const json_t *value, void *to, size_t size, size_t *ret_le
     const char *hex = json_string_value(json_object_get(value, "hex"));
 
     if (hex != NULL)
-        return bytes_from_hex(hex, to, size, ret_length);
+        return inspect_read_hex(hex, to, size, ret_length);
     if (!json_is_string(value) || json_string_length(value) > size)
         return ERR_INVALID;
     memcpy(to, json_string_value(value), json_string_length(value));
@@ -304,8 +304,8 @@ static int take_lanes(const json_t *list, struct machine *record, struct err *er
     return 0;
 }
 
-int record_from_json(const json_t *json, struct machine_id *ret_id, struct machine *record,
-                     struct err *err)
+int inspect_read_record(const json_t *json, struct machine_id *ret_id, struct machine *record,
+                        struct err *err)
 {
     struct machine_id id;
     int code = take_id(json, &id, err);
@@ -339,7 +339,7 @@ static bool take_hex64(const json_t *value, uint64_t *ret_number)
     uint64_t number = 0;
     size_t length;
 
-    if (text == NULL || bytes_from_hex(text, bytes, sizeof(bytes), &length) < 0 || length != 8)
+    if (text == NULL || inspect_read_hex(text, bytes, sizeof(bytes), &length) < 0 || length != 8)
         return false;
     for (size_t i = 0; i < 8; i++)
         number = number << 8 | bytes[i];
@@ -395,8 +395,8 @@ static bool take_numbers(const struct fsm_def *def, const json_t *json, struct j
     return true;
 }
 
-int event_from_json(const json_t *json, struct journal_event *ret_event, void *payload,
-                    struct err *err)
+int inspect_read_event(const json_t *json, struct journal_event *ret_event, void *payload,
+                       struct err *err)
 {
     struct journal_event event = {0};
     int code = take_id(json, &event.id, err);

@@ -22,25 +22,25 @@ static void put_item(struct inspect *inspect, const struct journal_quarantined *
 {
     char when[TIME_TEXT_SIZE];
 
-    time_print(item->unix_ns, when);
-    if (inspect_flag(inspect, FLAG_JSON)) {
-        (void)fprintf(inspect->out,
+    inspect_print_time(item->unix_ns, when);
+    if (inspect->options.json) {
+        (void)fprintf(inspect->options.out,
                       "{\"number\":%" PRIu64 ",\"time\":\"%s\",\"table\":", item->number, when);
-        json_put_string(inspect->out, item->table);
-        (void)fputs(",\"key\":", inspect->out);
-        json_put_string(inspect->out, item->key);
-        (void)fputs(",\"reason\":", inspect->out);
-        json_put_string(inspect->out, item->reason);
-        (void)fprintf(inspect->out, ",\"bytes\":%zu}\n", item->length);
+        inspect_json_string(inspect->options.out, item->table);
+        (void)fputs(",\"key\":", inspect->options.out);
+        inspect_json_string(inspect->options.out, item->key);
+        (void)fputs(",\"reason\":", inspect->options.out);
+        inspect_json_string(inspect->options.out, item->reason);
+        (void)fprintf(inspect->options.out, ",\"bytes\":%zu}\n", item->length);
         return;
     }
-    (void)fprintf(inspect->out, "%6" PRIu64 "  %s  ", item->number, when);
-    put_text(inspect->out, item->table);
-    (void)fputs("  ", inspect->out);
-    put_text(inspect->out, item->key);
-    (void)fprintf(inspect->out, "  %zu bytes: ", item->length);
-    put_text(inspect->out, item->reason);
-    (void)fputc('\n', inspect->out);
+    (void)fprintf(inspect->options.out, "%6" PRIu64 "  %s  ", item->number, when);
+    put_text(inspect->options.out, item->table);
+    (void)fputs("  ", inspect->options.out);
+    put_text(inspect->options.out, item->key);
+    (void)fprintf(inspect->options.out, "  %zu bytes: ", item->length);
+    put_text(inspect->options.out, item->reason);
+    (void)fputc('\n', inspect->options.out);
 }
 
 /* Sixteen bytes on a line, as hex dumps do. */
@@ -69,60 +69,45 @@ static bool take_item(void *ctx, const struct journal_quarantined *item)
         return true;
     aside->count++;
     put_item(aside->inspect, item);
-    if (aside->number == 0 || inspect_flag(aside->inspect, FLAG_JSON))
+    if (aside->number == 0 || aside->inspect->options.json)
         return aside->number == 0;
-    if (inspect_flag(aside->inspect, FLAG_REVEAL))
-        put_bytes(aside->inspect->out, item->bytes, item->length);
+    if (aside->inspect->options.reveal)
+        put_bytes(aside->inspect->options.out, item->bytes, item->length);
     else
-        (void)fputs("  its bytes may hold secrets; see -reveal\n", aside->inspect->out);
+        (void)fputs("  its bytes may hold secrets; see -reveal\n", aside->inspect->options.out);
     return false;
 }
 
-static int show(struct inspect *inspect, uint64_t number, struct err *err)
+static int no_entry(uint64_t number, struct err *err)
+{
+    return err_set(err, ERR_GONE, "no entry %" PRIu64 " in quarantine", number);
+}
+
+int inspect_quarantine(struct inspect *inspect, uint64_t number, struct err *err)
 {
     struct aside aside = {.inspect = inspect, .number = number};
-    int code = inspect_open(inspect, JOURNAL_READ, err);
+    int code = journal_each_quarantined(inspect->journal, take_item, &aside, err);
 
-    if (code == 0)
-        code = journal_each_quarantined(inspect->journal, take_item, &aside, err);
     if (code < 0)
         return code;
     if (aside.count == 0 && number != 0)
-        return err_set(err, ERR_GONE, "no entry %" PRIu64 " in quarantine", number);
-    if (aside.count == 0 && !inspect_flag(inspect, FLAG_JSON))
-        (void)fputs("nothing in quarantine\n", inspect->out);
+        return no_entry(number, err);
+    if (aside.count == 0 && !inspect->options.json)
+        (void)fputs("nothing in quarantine\n", inspect->options.out);
     return 0;
 }
 
-static int drop(struct inspect *inspect, uint64_t number, struct err *err)
+int inspect_quarantine_drop(const char *path, uint64_t number, struct err *err)
 {
-    int code = inspect_open(inspect, JOURNAL_WRITE, err);
+    char place[JOURNAL_PATH_SIZE];
+    struct journal *journal;
+    int code = journal_locate(path, place, err);
 
     if (code == 0)
-        code = journal_quarantine_drop(inspect->journal, number, err);
-    if (code == ERR_GONE && inspect->journal != NULL)
-        return err_set(err, ERR_GONE, "no entry %" PRIu64 " in quarantine", number);
-    if (code == 0 && !inspect_flag(inspect, FLAG_JSON))
-        (void)fprintf(inspect->out, "entry %" PRIu64 " is gone\n", number);
-    return code;
-}
-
-int inspect_quarantine(struct inspect *inspect)
-{
-    const char *verb = inspect->args[0];
-    bool list = text_equal(verb, "list");
-    struct err err = {0};
-    uint64_t number = 0;
-    int code;
-
-    if (!list && !text_equal(verb, "show") && !text_equal(verb, "drop"))
-        return inspect_usage(inspect, "quarantine: \"%s\" is none of list, show, drop", verb);
-    if (list != (inspect->args_count == 1) ||
-        (!list && (!text_to_u64(inspect->args[1], &number) || number == 0)))
-        return inspect_usage(inspect, "usage: cairn journal quarantine list|show N|drop N");
-    if (text_equal(verb, "drop"))
-        code = drop(inspect, number, &err);
-    else
-        code = show(inspect, number, &err);
-    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+        code = journal_open(place, JOURNAL_WRITE, &journal, err);
+    if (code < 0)
+        return code;
+    code = journal_quarantine_drop(journal, number, err);
+    journal_close(journal);
+    return code == ERR_GONE ? no_entry(number, err) : code;
 }

@@ -8,8 +8,6 @@
 #include "inspect/part.h"
 #include "inspect/step.h"
 
-#include "io/loop.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +26,8 @@ struct foresight {
     struct life *life;
     struct life_start start;
     uint64_t now_ms;
-    struct foreseen *items;
-    size_t items_count, items_size;
+    struct foreseen *items; /* owned */
+    size_t count, size;
     uint64_t machines, effects, waits;
     int code; /* of the start */
     struct err err;
@@ -39,13 +37,8 @@ struct foresight {
 
 static struct foreseen *add(struct foresight *foresight, const struct machine_id *id)
 {
-    if (foresight->items_count == foresight->items_size) {
-        foresight->items_size = foresight->items_size == 0 ? 64 : foresight->items_size * 2;
-        foresight->items =
-            realloc(foresight->items, foresight->items_size * sizeof(*foresight->items));
-        check(foresight->items != NULL);
-    }
-    struct foreseen *item = &foresight->items[foresight->items_count++];
+    struct foreseen *item = list_more(foresight);
+
     *item = (struct foreseen){.id = *id};
     return item;
 }
@@ -67,8 +60,7 @@ static void complain(void *ctx, enum say_level level, const char *room, const ch
     if (level < SAY_WARN)
         return;
     inspect->damaged++;
-    (void)fflush(inspect->out);
-    (void)fprintf(inspect->complain, "cairn journal: %s\n", text);
+    inspect_say(inspect, "%s", text);
 }
 
 static void perform(void *ctx, const struct effect *effect)
@@ -198,7 +190,7 @@ static void each_wait(const struct foresight *foresight, const struct machine *r
         list_completions(def, effect, names, sizeof(names));
         (void)text_format(line, sizeof(line), "%s of %s", names, fsm_effect_name(def, effect));
         if (def->effects[effect].timeout_ms != 0) {
-            age_print((int64_t)def->effects[effect].timeout_ms * 1000000, age);
+            inspect_print_age((int64_t)def->effects[effect].timeout_ms * 1000000, age);
             (void)text_append(line, sizeof(line), ", at most ");
             (void)text_append(line, sizeof(line), age);
         }
@@ -207,7 +199,7 @@ static void each_wait(const struct foresight *foresight, const struct machine *r
     if (record->deadline_ms != 0) {
         uint64_t left =
             record->deadline_ms > foresight->now_ms ? record->deadline_ms - foresight->now_ms : 0;
-        age_print((int64_t)left * 1000000, age);
+        inspect_print_age((int64_t)left * 1000000, age);
         (void)text_format(line, sizeof(line), "TIMEOUT in %s%s%s", age,
                           reason[0] == '\0' ? "" : ": ", reason);
         cb(ctx, line);
@@ -260,12 +252,12 @@ static void put_wait(void *ctx, const char *text)
     struct inspect *inspect = telling->foresight->inspect;
 
     telling->foresight->waits++;
-    if (!inspect_flag(inspect, FLAG_JSON)) {
-        (void)fprintf(inspect->out, "  waits    %s\n", text);
+    if (!inspect->options.json) {
+        (void)fprintf(inspect->options.out, "  waits    %s\n", text);
         return;
     }
-    (void)fputs(telling->comma, inspect->out);
-    json_put_string(inspect->out, text);
+    (void)fputs(telling->comma, inspect->options.out);
+    inspect_json_string(inspect->options.out, text);
     telling->comma = ",";
 }
 
@@ -273,21 +265,21 @@ static void put_rows(struct foresight *foresight, const struct machine_id *id)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
     struct inspect *inspect = foresight->inspect;
-    bool json = inspect_flag(inspect, FLAG_JSON);
+    bool json = inspect->options.json;
     const char *comma = "";
     char line[256];
 
-    for (size_t i = 0; i < foresight->items_count; i++) {
+    for (size_t i = 0; i < foresight->count; i++) {
         const struct foreseen *item = &foresight->items[i];
         if (item->is_effect || !machine_id_equal(&item->id, id))
             continue;
         describe_row(def, item->row, line, sizeof(line));
         if (json) {
-            (void)fprintf(inspect->out, "%s\"%s\"", comma, line);
+            (void)fprintf(inspect->options.out, "%s\"%s\"", comma, line);
             comma = ",";
         } else {
             bool restore = def->rows[item->row].event == def->restore_event;
-            (void)fprintf(inspect->out, "  %-8s %s\n", restore ? "takes" : "then", line);
+            (void)fprintf(inspect->options.out, "  %-8s %s\n", restore ? "takes" : "then", line);
         }
     }
 }
@@ -299,16 +291,16 @@ static void put_effects(struct foresight *foresight, const struct machine_id *id
     const char *comma = "";
     char line[256];
 
-    for (size_t i = 0; i < foresight->items_count; i++) {
+    for (size_t i = 0; i < foresight->count; i++) {
         const struct foreseen *item = &foresight->items[i];
         if (!item->is_effect || !machine_id_equal(&item->id, id))
             continue;
         foresight->effects++;
         describe_effect(def, item, line, sizeof(line));
-        if (inspect_flag(inspect, FLAG_JSON))
-            (void)fprintf(inspect->out, "%s\"%s\"", comma, line);
+        if (inspect->options.json)
+            (void)fprintf(inspect->options.out, "%s\"%s\"", comma, line);
         else
-            (void)fprintf(inspect->out, "  performs %s\n", line);
+            (void)fprintf(inspect->options.out, "  performs %s\n", line);
         comma = ",";
     }
 }
@@ -321,42 +313,43 @@ static bool put_machine(void *ctx, const struct machine_id *id, const struct mac
     const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
     char name[ID_TEXT_SIZE], summary[256];
 
-    id_print(id, name);
-    record_summary(record, summary, sizeof(summary));
-    if (!inspect_flag(inspect, FLAG_JSON)) {
-        (void)fprintf(inspect->out, "%s %s  %s\n", def->name, name, summary);
+    inspect_print_id(id, name);
+    inspect_print_summary(record, summary, sizeof(summary));
+    if (!inspect->options.json) {
+        (void)fprintf(inspect->options.out, "%s %s  %s\n", def->name, name, summary);
         put_rows(foresight, id);
         put_effects(foresight, id);
         each_wait(foresight, record, put_wait, &telling);
         return true;
     }
-    (void)fprintf(inspect->out, "{\"kind\":\"%s\",\"id\":", def->name);
-    json_put_string(inspect->out, id->text);
-    (void)fprintf(inspect->out, ",\"state\":\"%s\",\"rows\":[", fsm_state_name(def, record->state));
+    (void)fprintf(inspect->options.out, "{\"kind\":\"%s\",\"id\":", def->name);
+    inspect_json_string(inspect->options.out, id->text);
+    (void)fprintf(inspect->options.out, ",\"state\":\"%s\",\"rows\":[",
+                  fsm_state_name(def, record->state));
     put_rows(foresight, id);
-    (void)fputs("],\"performs\":[", inspect->out);
+    (void)fputs("],\"performs\":[", inspect->options.out);
     put_effects(foresight, id);
-    (void)fputs("],\"waits\":[", inspect->out);
+    (void)fputs("],\"waits\":[", inspect->options.out);
     each_wait(foresight, record, put_wait, &telling);
-    (void)fputs("]}\n", inspect->out);
+    (void)fputs("]}\n", inspect->options.out);
     return true;
 }
 
 /* Machines that the turn brought to their end have no record any more. */
 static void put_gone(struct foresight *foresight)
 {
-    for (size_t i = 0; i < foresight->items_count; i++) {
+    for (size_t i = 0; i < foresight->count; i++) {
         const struct foreseen *item = &foresight->items[i];
         const struct fsm_def *def = fsm_definition((enum machine_kind)item->id.kind);
         char name[ID_TEXT_SIZE], line[256];
         if (item->is_effect || core_find(life_core(foresight->life), &item->id) != NULL ||
             (def->states[def->rows[item->row].next].flags & FSM_FINAL) == 0 ||
-            inspect_flag(foresight->inspect, FLAG_JSON))
+            foresight->inspect->options.json)
             continue;
-        id_print(&item->id, name);
+        inspect_print_id(&item->id, name);
         describe_row(def, item->row, line, sizeof(line));
-        (void)fprintf(foresight->inspect->out, "%s %s  forgotten\n  takes    %s\n", def->name, name,
-                      line);
+        (void)fprintf(foresight->inspect->options.out, "%s %s  forgotten\n  takes    %s\n",
+                      def->name, name, line);
     }
 }
 
@@ -391,43 +384,39 @@ static void put_all(struct foresight *foresight)
     struct inspect *inspect = foresight->inspect;
     char away[AGE_TEXT_SIZE];
 
-    age_print((int64_t)(foresight->now_ms - inspect->last.now_ms) * 1000000, away);
-    if (!inspect_flag(inspect, FLAG_JSON))
-        (void)fprintf(inspect->out, "a restart %s after the last event, %s, %s:\n\n", away,
+    inspect_print_age((int64_t)(foresight->now_ms - inspect->last.now_ms) * 1000000, away);
+    if (!inspect->options.json)
+        (void)fprintf(inspect->options.out, "a restart %s after the last event, %s, %s:\n\n", away,
                       foresight->start.rebooted ? "the host booted since" : "on the same boot",
                       foresight->start.authority ? "the journal decides what should run"
                                                  : "servers have to be asked first");
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
         core_each(life_core(foresight->life), (enum machine_kind)kind, put_machine, foresight);
     put_gone(foresight);
-    if (!inspect_flag(inspect, FLAG_JSON))
-        (void)fprintf(inspect->out,
+    if (!inspect->options.json)
+        (void)fprintf(inspect->options.out,
                       "%s%" PRIu64 " machines, %" PRIu64 " effects, %" PRIu64
                       " waits; nothing was performed\n",
                       foresight->machines > 0 ? "\n" : "", foresight->machines, foresight->effects,
                       foresight->waits);
 }
 
-int inspect_restore(struct inspect *inspect)
+int inspect_restore(struct inspect *inspect, const struct inspect_restart *restart, struct err *err)
 {
-    const char *after = inspect->flags[FLAG_AFTER];
-    int64_t away_ns = loop_now_unix_ns() - inspect->last.unix_ns;
-    struct err err = {0};
-
-    if (after != NULL && (!text_to_duration_ns(after, &away_ns) || away_ns < 0))
-        return inspect_usage(inspect, "-after: \"%s\" is no length of time, as 90s or 1h30m",
-                             after);
+    int64_t away_ns = restart->away_ns >= 0 ? restart->away_ns
+                                            : inspect->options.now_unix_ns - inspect->last.unix_ns;
     struct foresight foresight = {
         .inspect = inspect,
         .start = {.last_turn = inspect->last.turn,
-                  .authority = !inspect_flag(inspect, FLAG_SERVERS),
-                  .rebooted = inspect_flag(inspect, FLAG_REBOOTED)},
+                  .authority = !restart->servers,
+                  .rebooted = restart->rebooted},
         .now_ms = inspect->last.now_ms + (away_ns > 0 ? (uint64_t)away_ns / 1000000u : 0),
     };
-    int code = foresee(&foresight, &err);
+    int code = foresee(&foresight, err);
+
     if (code == 0)
         put_all(&foresight);
     life_free(foresight.life);
     free(foresight.items);
-    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+    return code;
 }

@@ -44,17 +44,18 @@ static bool count_record(void *ctx, const struct machine_id *id, const struct ma
 
 static void put_count(struct inspect *inspect, const char *group, const char *name, uint64_t count)
 {
-    if (inspect_flag(inspect, FLAG_JSON))
-        (void)fprintf(inspect->out, "{\"group\":\"%s\",\"name\":\"%s\",\"count\":%" PRIu64 "}\n",
-                      group, name, count);
+    if (inspect->options.json)
+        (void)fprintf(inspect->options.out,
+                      "{\"group\":\"%s\",\"name\":\"%s\",\"count\":%" PRIu64 "}\n", group, name,
+                      count);
     else
-        (void)fprintf(inspect->out, "  %-20s %12" PRIu64 "\n", name, count);
+        (void)fprintf(inspect->options.out, "  %-20s %12" PRIu64 "\n", name, count);
 }
 
 static void put_group(struct inspect *inspect, const char *title)
 {
-    if (!inspect_flag(inspect, FLAG_JSON))
-        (void)fprintf(inspect->out, "%s\n", title);
+    if (!inspect->options.json)
+        (void)fprintf(inspect->options.out, "%s\n", title);
 }
 
 static void put_figures(struct counting *counting, const struct journal_figures *figures)
@@ -86,13 +87,14 @@ static void put_log(struct counting *counting, const struct journal_figures *fig
     put_count(inspect, "log", "last sequence", inspect->last.sequence);
     put_count(inspect, "log", "turns", counting->turns);
     put_count(inspect, "log", "restarts", counting->restarts);
-    if (inspect_flag(inspect, FLAG_JSON) || counting->turns == 0)
+    if (inspect->options.json || counting->turns == 0)
         return;
-    time_print(inspect->first.unix_ns, first);
-    time_print(inspect->last.unix_ns, last);
-    age_print(ns, length);
-    (void)fprintf(inspect->out, "  from %s to %s, %s\n  %.1f events a turn, %.1f a minute\n", first,
-                  last, length, (double)figures->events / (double)counting->turns,
+    inspect_print_time(inspect->first.unix_ns, first);
+    inspect_print_time(inspect->last.unix_ns, last);
+    inspect_print_age(ns, length);
+    (void)fprintf(inspect->options.out,
+                  "  from %s to %s, %s\n  %.1f events a turn, %.1f a minute\n", first, last, length,
+                  (double)figures->events / (double)counting->turns,
                   ns > 0 ? (double)figures->events * 60e9 / (double)ns : 0.0);
 }
 
@@ -123,11 +125,11 @@ static void put_kind(struct counting *counting, enum machine_kind kind)
         if (counting->events[kind][event] > 0)
             put_count(inspect, title, fsm_event_name(def, event), counting->events[kind][event]);
     }
-    if (inspect_flag(inspect, FLAG_JSON))
+    if (inspect->options.json)
         put_count(inspect, title, "rows taken", rows);
     else
-        (void)fprintf(inspect->out, "  %" PRIu64 " of %u rows of the table were taken\n", rows,
-                      def->rows_count);
+        (void)fprintf(inspect->options.out, "  %" PRIu64 " of %u rows of the table were taken\n",
+                      rows, def->rows_count);
 }
 
 static int count_all(struct counting *counting, struct journal_figures *figures, struct err *err)
@@ -143,15 +145,14 @@ static int count_all(struct counting *counting, struct journal_figures *figures,
     return code;
 }
 
-int inspect_stats(struct inspect *inspect)
+int inspect_stats(struct inspect *inspect, struct err *err)
 {
     struct counting *counting = calloc(1, sizeof(*counting));
     struct journal_figures figures;
-    struct err err = {0};
 
     check(counting != NULL);
     counting->inspect = inspect;
-    int code = count_all(counting, &figures, &err);
+    int code = count_all(counting, &figures, err);
     if (code == 0) {
         put_figures(counting, &figures);
         put_log(counting, &figures);
@@ -159,32 +160,31 @@ int inspect_stats(struct inspect *inspect)
             put_kind(counting, (enum machine_kind)kind);
     }
     free(counting);
-    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+    return code;
 }
 
-int inspect_compact(struct inspect *inspect)
+int inspect_compact(struct inspect *inspect, const char *path, struct err *err)
 {
-    const char *path = inspect->args[0];
     struct journal_figures figures, copied;
     struct journal *copy;
-    struct err err = {0};
 
-    int code = journal_figures(inspect->journal, &figures, &err);
+    int code = journal_figures(inspect->journal, &figures, err);
     if (code == 0)
-        code = journal_copy(inspect->journal, path, &err);
+        code = journal_copy(inspect->journal, path, err);
     if (code == 0)
-        code = journal_open(path, JOURNAL_READ, &copy, &err);
+        code = journal_open(path, JOURNAL_READ, &copy, err);
     if (code < 0)
-        return inspect_fail(inspect, &err);
-    code = journal_figures(copy, &copied, &err);
+        return code;
+    code = journal_figures(copy, &copied, err);
     journal_close(copy);
     if (code < 0)
-        return inspect_fail(inspect, &err);
-    if (inspect_flag(inspect, FLAG_JSON))
-        (void)fprintf(inspect->out, "{\"bytes\":%" PRIu64 ",\"bytes_before\":%" PRIu64 "}\n",
-                      copied.bytes_file, figures.bytes_file);
+        return code;
+    if (inspect->options.json)
+        (void)fprintf(inspect->options.out,
+                      "{\"bytes\":%" PRIu64 ",\"bytes_before\":%" PRIu64 "}\n", copied.bytes_file,
+                      figures.bytes_file);
     else
-        (void)fprintf(inspect->out, "%s: %" PRIu64 " bytes, before %" PRIu64 "\n", path,
+        (void)fprintf(inspect->options.out, "%s: %" PRIu64 " bytes, before %" PRIu64 "\n", path,
                       copied.bytes_file, figures.bytes_file);
-    return STATUS_OK;
+    return 0;
 }

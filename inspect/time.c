@@ -116,8 +116,8 @@ static bool read_time_of_day(const struct inspect *inspect, const char *text, in
     return true;
 }
 
-int inspect_time(const struct inspect *inspect, const char *text, int64_t *ret_unix_ns,
-                 struct err *err)
+static int read_time(const struct inspect *inspect, const char *text, int64_t *ret_unix_ns,
+                     struct err *err)
 {
     int64_t duration_ns;
 
@@ -164,19 +164,19 @@ int inspect_when(struct inspect *inspect, const char *text, uint64_t *ret_sequen
 
     if (text_to_u64(text, ret_sequence))
         return 0;
-    int code = inspect_time(inspect, text, &unix_ns, err);
+    int code = read_time(inspect, text, &unix_ns, err);
     return code < 0 ? code : last_by(inspect, unix_ns, ret_sequence, err);
 }
 
 int inspect_range(struct inspect *inspect, uint64_t *ret_first, uint64_t *ret_last, struct err *err)
 {
-    const char *since = inspect->flags[FLAG_SINCE], *until = inspect->flags[FLAG_UNTIL];
+    const char *since = inspect->options.since, *until = inspect->options.until;
     uint64_t first = inspect->first.sequence, last = UINT64_MAX;
     int64_t unix_ns;
     int code = 0;
 
     if (since != NULL && !text_to_u64(since, &first)) {
-        code = inspect_time(inspect, since, &unix_ns, err);
+        code = read_time(inspect, since, &unix_ns, err);
         if (code == 0)
             code = last_by(inspect, unix_ns - 1, &first, err);
         first++;
@@ -193,21 +193,4 @@ int inspect_range(struct inspect *inspect, uint64_t *ret_first, uint64_t *ret_la
 int64_t inspect_unix_ns(const struct inspect *inspect, uint64_t ms)
 {
     return inspect->last.unix_ns - (int64_t)(inspect->last.now_ms - ms) * 1000000;
-}
-
-void age_print(int64_t ns, char to[AGE_TEXT_SIZE])
-{
-    int64_t ms = ns / 1000000, s = ms / 1000;
-
-    if (ms < 60000)
-        (void)text_format(to, AGE_TEXT_SIZE, "%lld.%03llds", (long long)s, (long long)(ms % 1000));
-    else if (s < 3600)
-        (void)text_format(to, AGE_TEXT_SIZE, "%lldm%llds", (long long)(s / 60),
-                          (long long)(s % 60));
-    else if (s < 86400)
-        (void)text_format(to, AGE_TEXT_SIZE, "%lldh%lldm", (long long)(s / 3600),
-                          (long long)(s / 60 % 60));
-    else
-        (void)text_format(to, AGE_TEXT_SIZE, "%lldd%lldh", (long long)(s / 86400),
-                          (long long)(s / 3600 % 24));
 }

@@ -9,8 +9,8 @@ uint8_t timeline_state(const struct timeline_lane *lane, size_t number)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)lane->id.kind);
 
-    check(number < lane->steps_count);
-    return def->rows[lane->steps[number].row].next;
+    check(number < lane->steps.count);
+    return def->rows[lane->steps.items[number].row].next;
 }
 
 /* --- lanes --- */
@@ -39,12 +39,8 @@ static struct timeline_lane *lane_add(struct timeline *timeline, const struct ma
 static struct step *step_add(struct timeline *timeline, struct timeline_lane *lane,
                              const struct journal_event *event)
 {
-    if (lane->steps_count == lane->steps_size) {
-        lane->steps_size = lane->steps_size == 0 ? 8 : lane->steps_size * 2;
-        lane->steps = realloc(lane->steps, lane->steps_size * sizeof(*lane->steps));
-        check(lane->steps != NULL);
-    }
-    struct step *step = &lane->steps[lane->steps_count++];
+    struct step *step = list_more(&lane->steps);
+
     *step = (struct step){
         .sequence = event->sequence,
         .ms = event->now_ms,
@@ -200,14 +196,8 @@ static void note_restart(struct timeline *timeline, const struct journal_event *
         event->turn == timeline->restart_turn)
         return;
     timeline->restart_turn = event->turn;
-    if (timeline->restarts_count == timeline->restarts_size) {
-        timeline->restarts_size = timeline->restarts_size == 0 ? 8 : timeline->restarts_size * 2;
-        timeline->restarts =
-            realloc(timeline->restarts, timeline->restarts_size * sizeof(*timeline->restarts));
-        check(timeline->restarts != NULL);
-    }
     uint64_t before = timeline->previous_ms;
-    timeline->restarts[timeline->restarts_count++] = (struct timeline_restart){
+    *list_more(&timeline->restarts) = (struct timeline_restart){
         .sequence = event->sequence,
         .ms = event->now_ms,
         .away_ms = before != 0 && before < event->now_ms ? event->now_ms - before : 0,
@@ -269,7 +259,7 @@ static bool take_record(void *ctx, const struct machine_id *id, const struct mac
                         born < timeline->begin_ms ? timeline->begin_ms : born);
     }
     if (lane->what[0] == '\0')
-        record_summary(record, lane->what, sizeof(lane->what));
+        inspect_print_summary(record, lane->what, sizeof(lane->what));
     return true;
 }
 
@@ -356,10 +346,10 @@ void timeline_free(struct timeline *timeline)
     HASH_ITER(hh, timeline->lanes, lane, next)
     {
         HASH_DEL(timeline->lanes, lane);
-        for (size_t i = 0; i < lane->steps_count; i++)
-            free(lane->steps[i].text);
-        free(lane->steps);
+        for (size_t i = 0; i < lane->steps.count; i++)
+            free(lane->steps.items[i].text);
+        free(lane->steps.items);
         free(lane);
     }
-    free(timeline->restarts);
+    free(timeline->restarts.items);
 }

@@ -33,8 +33,10 @@ struct timeline_lane {
     uint64_t born_ms;    /* when it came; the timeline's begin if earlier */
     uint64_t owner_ms;   /* when the first of its alloc came */
     char what[128];
-    struct step *steps;
-    size_t steps_count, steps_size;
+    struct {
+        struct step *items; /* owned */
+        size_t count, size;
+    } steps;
     UT_hash_handle hh;
 };
 
@@ -47,8 +49,10 @@ struct timeline_restart {
 struct timeline {
     struct inspect *inspect; /* first: inspect_bad finds it here */
     struct timeline_lane *lanes;
-    struct timeline_restart *restarts;
-    size_t restarts_count, restarts_size;
+    struct {
+        struct timeline_restart *items; /* owned */
+        size_t count, size;
+    } restarts;
     uint64_t first, last;      /* range of sequences asked for */
     uint64_t begin_ms, end_ms; /* node time */
     int64_t begin_unix_ns;
@@ -64,7 +68,8 @@ void timeline_free(struct timeline *timeline);
 /* State of LANE after its step NUMBER. */
 uint8_t timeline_state(const struct timeline_lane *lane, size_t number);
 
-void timeline_put_text(struct timeline *timeline);
+/* COLUMNS of a line, 0: as usual. */
+void timeline_put_text(struct timeline *timeline, int64_t columns);
 void timeline_put_json(struct timeline *timeline, FILE *to);
 int timeline_put_html(struct timeline *timeline, const char *path, struct err *err);
 

@@ -88,7 +88,7 @@ static void put_step(FILE *to, const struct timeline *timeline, const struct tim
                   fsm_event_name(def, row->event), fsm_state_name(def, row->next));
     if (step->note != NOTE_NONE) {
         (void)fprintf(to, ",\"note\":\"%s\",\"text\":", note_name(step->note));
-        json_put_string(to, step->text);
+        inspect_json_string(to, step->text);
     }
     (void)fputc('}', to);
 }
@@ -98,18 +98,18 @@ static void put_lane(FILE *to, const struct timeline *timeline, const struct tim
     const struct fsm_def *def = fsm_definition((enum machine_kind)lane->id.kind);
     char name[ID_TEXT_SIZE];
 
-    id_print(&lane->id, name);
+    inspect_print_id(&lane->id, name);
     (void)fprintf(to, "{\"kind\":\"%s\",\"id\":", def->name);
-    json_put_string(to, lane->id.text);
+    inspect_json_string(to, lane->id.text);
     (void)fputs(",\"name\":", to);
-    json_put_string(to, name);
+    inspect_json_string(to, name);
     (void)fputs(",\"what\":", to);
-    json_put_string(to, lane->what);
+    inspect_json_string(to, lane->what);
     (void)fprintf(to, ",\"born_ms\":%" PRIu64 ",\"state\":\"%s\",\"steps\":[",
                   lane->born_ms - timeline->begin_ms, fsm_state_name(def, lane->first_state));
-    for (size_t i = 0; i < lane->steps_count; i++) {
+    for (size_t i = 0; i < lane->steps.count; i++) {
         (void)fputs(i > 0 ? "," : "", to);
-        put_step(to, timeline, lane, &lane->steps[i]);
+        put_step(to, timeline, lane, &lane->steps.items[i]);
     }
     (void)fputs("]}", to);
 }
@@ -119,12 +119,12 @@ void timeline_put_json(struct timeline *timeline, FILE *to)
     char begin[TIME_TEXT_SIZE];
     const char *comma = "";
 
-    time_print(timeline->begin_unix_ns, begin);
+    inspect_print_time(timeline->begin_unix_ns, begin);
     (void)fprintf(to, "{\"begin\":\"%s\",\"begin_unix_ms\":%" PRId64 ",\"length_ms\":%" PRIu64,
                   begin, timeline->begin_unix_ns / 1000000, timeline->end_ms - timeline->begin_ms);
     (void)fprintf(to, ",\"cut\":%s,\"restarts\":[", timeline->cut ? "true" : "false");
-    for (size_t i = 0; i < timeline->restarts_count; i++) {
-        const struct timeline_restart *restart = &timeline->restarts[i];
+    for (size_t i = 0; i < timeline->restarts.count; i++) {
+        const struct timeline_restart *restart = &timeline->restarts.items[i];
         (void)fprintf(to,
                       "%s{\"sequence\":%" PRIu64 ",\"ms\":%" PRIu64 ",\"unix_ms\":%" PRId64
                       ",\"away_ms\":%" PRIu64 ",\"rebooted\":%s}",
@@ -164,6 +164,6 @@ int timeline_put_html(struct timeline *timeline, const char *path, struct err *e
     failed = fclose(to) != 0 || failed;
     if (failed)
         return err_os(err, ERR_IO, errno, "write %s", path);
-    (void)fprintf(timeline->inspect->out, "%s: open it in any browser\n", path);
+    (void)fprintf(timeline->inspect->options.out, "%s: open it in any browser\n", path);
     return 0;
 }

@@ -10,13 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 enum {
     LABEL_COLUMNS = 34,
     COLUMNS_MIN = 60,
     COLUMNS_MAX = 400,
+    COLUMNS_USUAL = 100,
     TICK_COLUMNS = 12,
     LANES_MAX = 200,
     NOTES_MAX = 400,
@@ -52,16 +51,16 @@ static void place_moments(struct drawing *drawing)
     double sum = 0;
 
     drawing->moments =
-        calloc(timeline->steps_count + timeline->restarts_count + 2, sizeof(*drawing->moments));
+        calloc(timeline->steps_count + timeline->restarts.count + 2, sizeof(*drawing->moments));
     check(drawing->moments != NULL);
     drawing->moments[count++] = timeline->begin_ms;
     drawing->moments[count++] = timeline->end_ms;
     for (const struct timeline_lane *lane = timeline->lanes; lane != NULL; lane = lane->hh.next) {
-        for (size_t i = 0; i < lane->steps_count; i++)
-            drawing->moments[count++] = lane->steps[i].ms;
+        for (size_t i = 0; i < lane->steps.count; i++)
+            drawing->moments[count++] = lane->steps.items[i].ms;
     }
-    for (size_t i = 0; i < timeline->restarts_count; i++)
-        drawing->moments[count++] = timeline->restarts[i].ms;
+    for (size_t i = 0; i < timeline->restarts.count; i++)
+        drawing->moments[count++] = timeline->restarts.items[i].ms;
     qsort(drawing->moments, count, sizeof(*drawing->moments), by_time);
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || drawing->moments[i] != drawing->moments[drawing->moments_count - 1])
@@ -115,8 +114,8 @@ static void put_line(const struct drawing *drawing, const char *label, const cha
 
     while (length > 0 && line[length - 1] == ' ')
         length--;
-    (void)fprintf(drawing->timeline->inspect->out, "%-*.*s %.*s\n", LABEL_COLUMNS, LABEL_COLUMNS,
-                  label, length, line);
+    (void)fprintf(drawing->timeline->inspect->options.out, "%-*.*s %.*s\n", LABEL_COLUMNS,
+                  LABEL_COLUMNS, label, length, line);
 }
 
 static void put_axis(const struct drawing *drawing)
@@ -126,7 +125,7 @@ static void put_axis(const struct drawing *drawing)
     memset(line, ' ', sizeof(line));
     for (int column = 0; column < drawing->columns; column += TICK_COLUMNS) {
         uint64_t ms = time_of(drawing, column) - drawing->timeline->begin_ms;
-        age_print((int64_t)ms * 1000000, tick);
+        inspect_print_age((int64_t)ms * 1000000, tick);
         if (strlen(tick) < TICK_COLUMNS)
             memcpy(line + column, tick, strlen(tick));
     }
@@ -141,9 +140,9 @@ static void put_daemon(const struct drawing *drawing)
 
     memset(line, '=', sizeof(line));
     line[drawing->columns] = '\0';
-    for (size_t i = 0; i < timeline->restarts_count; i++)
-        line[column_of(drawing, timeline->restarts[i].ms)] =
-            timeline->restarts[i].rebooted ? 'B' : 'R';
+    for (size_t i = 0; i < timeline->restarts.count; i++)
+        line[column_of(drawing, timeline->restarts.items[i].ms)] =
+            timeline->restarts.items[i].rebooted ? 'B' : 'R';
     put_line(drawing, "daemon", line);
 }
 
@@ -186,8 +185,8 @@ static void draw_lane(const struct drawing *drawing, const struct timeline_lane 
     int from = column_of(drawing, lane->born_ms);
     uint8_t state = lane->first_state;
 
-    for (size_t i = 0; i < lane->steps_count; i++) {
-        int at = column_of(drawing, lane->steps[i].ms);
+    for (size_t i = 0; i < lane->steps.count; i++) {
+        int at = column_of(drawing, lane->steps.items[i].ms);
         uint8_t next = timeline_state(lane, i);
         if (next == state)
             continue;
@@ -198,10 +197,10 @@ static void draw_lane(const struct drawing *drawing, const struct timeline_lane 
     draw_state(line, from, drawing->columns, def, state);
     if ((def->states[state].flags & FSM_FINAL) != 0)
         line[from] = '|';
-    for (size_t i = 0; i < lane->steps_count; i++) {
-        uint8_t note = lane->steps[i].note;
+    for (size_t i = 0; i < lane->steps.count; i++) {
+        uint8_t note = lane->steps.items[i].note;
         if (note < sizeof(marks) && marks[note] != '\0')
-            line[column_of(drawing, lane->steps[i].ms)] = marks[note];
+            line[column_of(drawing, lane->steps.items[i].ms)] = marks[note];
     }
 }
 
@@ -213,7 +212,7 @@ static void put_lane(const struct drawing *drawing, const struct timeline_lane *
     memset(line, ' ', sizeof(line));
     line[drawing->columns] = '\0';
     draw_lane(drawing, lane, line);
-    id_print(&lane->id, name);
+    inspect_print_id(&lane->id, name);
     if (lane->id.kind == MACHINE_ALLOC)
         (void)text_format(label, sizeof(label), "alloc %s %s", name, lane->what);
     else if (slash != NULL)
@@ -247,17 +246,17 @@ static int by_sequence(const void *a, const void *b)
 static void put_happening(const struct timeline *timeline, const struct happening *happening)
 {
     char when[AGE_TEXT_SIZE], away[AGE_TEXT_SIZE], name[ID_TEXT_SIZE];
-    FILE *out = timeline->inspect->out;
+    FILE *out = timeline->inspect->options.out;
 
-    age_print((int64_t)(happening->ms - timeline->begin_ms) * 1000000, when);
+    inspect_print_age((int64_t)(happening->ms - timeline->begin_ms) * 1000000, when);
     if (happening->restart != NULL) {
-        age_print((int64_t)happening->restart->away_ms * 1000000, away);
+        inspect_print_age((int64_t)happening->restart->away_ms * 1000000, away);
         (void)fprintf(out, "%8" PRIu64 "  +%-9s daemon came back%s; last event %s before\n",
                       happening->sequence, when,
                       happening->restart->rebooted ? ", the host had been booted" : "", away);
         return;
     }
-    id_print(&happening->lane->id, name);
+    inspect_print_id(&happening->lane->id, name);
     (void)fprintf(out, "%8" PRIu64 "  +%-9s %s %s: %s\n", happening->sequence, when,
                   machine_kind_name((enum machine_kind)happening->lane->id.kind), name,
                   happening->text);
@@ -267,18 +266,18 @@ static void put_words(const struct timeline *timeline)
 {
     size_t count = 0;
     struct happening *list =
-        calloc(timeline->steps_count + timeline->restarts_count + 1, sizeof(*list));
+        calloc(timeline->steps_count + timeline->restarts.count + 1, sizeof(*list));
 
     check(list != NULL);
-    for (size_t i = 0; i < timeline->restarts_count; i++)
+    for (size_t i = 0; i < timeline->restarts.count; i++)
         list[count++] = (struct happening){
-            .sequence = timeline->restarts[i].sequence,
-            .ms = timeline->restarts[i].ms,
-            .restart = &timeline->restarts[i],
+            .sequence = timeline->restarts.items[i].sequence,
+            .ms = timeline->restarts.items[i].ms,
+            .restart = &timeline->restarts.items[i],
         };
     for (const struct timeline_lane *lane = timeline->lanes; lane != NULL; lane = lane->hh.next) {
-        for (size_t i = 0; i < lane->steps_count; i++) {
-            const struct step *step = &lane->steps[i];
+        for (size_t i = 0; i < lane->steps.count; i++) {
+            const struct step *step = &lane->steps.items[i];
             if (step->text != NULL)
                 list[count++] = (struct happening){
                     .sequence = step->sequence,
@@ -291,7 +290,8 @@ static void put_words(const struct timeline *timeline)
     qsort(list, count, sizeof(*list), by_sequence);
     size_t from = count > NOTES_MAX ? count - NOTES_MAX : 0;
     if (from > 0)
-        (void)fprintf(timeline->inspect->out, "(%zu earlier ones left out; see -since)\n", from);
+        (void)fprintf(timeline->inspect->options.out, "(%zu earlier ones left out; see -since)\n",
+                      from);
     for (size_t i = from; i < count; i++)
         put_happening(timeline, &list[i]);
     free(list);
@@ -299,41 +299,33 @@ static void put_words(const struct timeline *timeline)
 
 /* --- all of it --- */
 
-static int columns_wanted(const struct inspect *inspect)
+/* Of the drawing alone, without its labels. */
+static int columns_within(int64_t wanted)
 {
-    const char *text = inspect->flags[FLAG_WIDTH];
-    struct winsize size;
-    uint64_t number = 100;
+    int64_t columns = wanted == 0 ? COLUMNS_USUAL : wanted;
 
-    if (text != NULL)
-        (void)text_to_u64(text, &number); /* what is no number leaves the default */
-    else if (inspect->out == stdout && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
-             size.ws_col > 0)
-        number = size.ws_col;
-    if (number < COLUMNS_MIN)
-        number = COLUMNS_MIN;
-    if (number > COLUMNS_MAX)
-        number = COLUMNS_MAX;
-    return (int)number - LABEL_COLUMNS - 1;
+    columns = columns < COLUMNS_MIN ? COLUMNS_MIN : columns;
+    columns = columns > COLUMNS_MAX ? COLUMNS_MAX : columns;
+    return (int)columns - LABEL_COLUMNS - 1;
 }
 
 static void put_head(const struct timeline *timeline)
 {
     char begin[TIME_TEXT_SIZE], length[AGE_TEXT_SIZE];
 
-    time_print(timeline->begin_unix_ns, begin);
-    age_print((int64_t)(timeline->end_ms - timeline->begin_ms) * 1000000, length);
-    (void)fprintf(timeline->inspect->out,
+    inspect_print_time(timeline->begin_unix_ns, begin);
+    inspect_print_age((int64_t)(timeline->end_ms - timeline->begin_ms) * 1000000, length);
+    (void)fprintf(timeline->inspect->options.out,
                   "%s and %s from there: %" PRIu64 " events, %u machines, %zu restarts\n\n", begin,
                   length, timeline->steps_count, HASH_COUNT(timeline->lanes),
-                  timeline->restarts_count);
+                  timeline->restarts.count);
 }
 
-void timeline_put_text(struct timeline *timeline)
+void timeline_put_text(struct timeline *timeline, int64_t columns)
 {
     struct drawing drawing = {
         .timeline = timeline,
-        .columns = columns_wanted(timeline->inspect),
+        .columns = columns_within(columns),
     };
     unsigned number = 0;
 
@@ -346,11 +338,11 @@ void timeline_put_text(struct timeline *timeline)
             put_lane(&drawing, lane);
     }
     if (number > LANES_MAX)
-        (void)fprintf(timeline->inspect->out, "(%u more; see -alloc, -kind, -since, -html)\n",
-                      number - LANES_MAX);
+        (void)fprintf(timeline->inspect->options.out,
+                      "(%u more; see -alloc, -kind, -since, -html)\n", number - LANES_MAX);
     (void)fputs("\n= alive  . over  x crashed  o ended as it should  ! failed  R daemon came back  "
                 "B host was booted\n\n",
-                timeline->inspect->out);
+                timeline->inspect->options.out);
     put_words(timeline);
     free(drawing.moments);
     free(drawing.places);

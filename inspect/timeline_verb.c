@@ -1,34 +1,32 @@
 /* `timeline`: collects lanes from the log, then hands them to one of three ways of drawing. */
 #include "inspect/timeline.h"
 
-static int draw(struct timeline *timeline, struct err *err)
+static int draw(struct timeline *timeline, const struct inspect_drawing *drawing, struct err *err)
 {
-    struct inspect *inspect = timeline->inspect;
+    const struct inspect_options *options = &timeline->inspect->options;
 
-    if (inspect_flag(inspect, FLAG_HTML))
-        return timeline_put_html(timeline, inspect->flags[FLAG_HTML], err);
-    if (inspect_flag(inspect, FLAG_JSON)) {
-        timeline_put_json(timeline, inspect->out);
-        (void)fputc('\n', inspect->out);
+    if (drawing->html != NULL)
+        return timeline_put_html(timeline, drawing->html, err);
+    if (options->json) {
+        timeline_put_json(timeline, options->out);
+        (void)fputc('\n', options->out);
     } else {
-        timeline_put_text(timeline);
+        timeline_put_text(timeline, drawing->columns);
     }
     return 0;
 }
 
-int inspect_timeline(struct inspect *inspect)
+int inspect_timeline(struct inspect *inspect, const struct inspect_drawing *drawing,
+                     struct err *err)
 {
     struct timeline timeline = {.inspect = inspect};
-    struct err err = {0};
-    int code = timeline_collect(&timeline, &err);
+    int code = timeline_collect(&timeline, err);
 
     if (code == 0)
-        code = draw(&timeline, &err);
+        code = draw(&timeline, drawing, err);
     if (code == 0 && timeline.cut)
-        (void)fprintf(inspect->complain,
-                      "cairn journal: only the first %d events are shown; see -since, -until and "
-                      "-alloc\n",
-                      TIMELINE_EVENTS_MAX);
+        inspect_say(inspect, "only the first %d events are shown; see -since, -until and -alloc",
+                    TIMELINE_EVENTS_MAX);
     timeline_free(&timeline);
-    return code < 0 ? inspect_fail(inspect, &err) : STATUS_OK;
+    return code;
 }

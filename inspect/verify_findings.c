@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-const char *finding_name(enum finding_kind kind)
+const char *inspect_finding_name(enum finding_kind kind)
 {
     static const char *const names[FINDING_COUNT] = {
 #define X(name, bad, what, cost, advice) [FINDING_##name] = #name,
@@ -23,40 +23,41 @@ struct printing {
 
 static void print_json(FILE *to, const struct finding *finding)
 {
-    (void)fprintf(to, "{\"finding\":\"%s\",\"bad\":%s,\"what\":", finding_name(finding->kind),
+    (void)fprintf(to,
+                  "{\"finding\":\"%s\",\"bad\":%s,\"what\":", inspect_finding_name(finding->kind),
                   finding->bad ? "true" : "false");
-    json_put_string(to, finding->what);
+    inspect_json_string(to, finding->what);
     if (finding->sequence != 0)
         (void)fprintf(to, ",\"sequence\":%" PRIu64, finding->sequence);
     if (finding->id.text[0] != '\0') {
         (void)fprintf(
             to, ",\"kind\":\"%s\",\"id\":", machine_kind_name((enum machine_kind)finding->id.kind));
-        json_put_string(to, finding->id.text);
+        inspect_json_string(to, finding->id.text);
     }
     (void)fputs(",\"where\":", to);
-    json_put_string(to, finding->where);
+    inspect_json_string(to, finding->where);
     (void)fputs(",\"details\":", to);
-    json_put_string(to, finding->details);
+    inspect_json_string(to, finding->details);
     (void)fputs(",\"cost\":", to);
-    json_put_string(to, finding->cost);
+    inspect_json_string(to, finding->cost);
     (void)fputs(",\"advice\":", to);
-    json_put_string(to, finding->advice);
+    inspect_json_string(to, finding->advice);
     (void)fputs("}\n", to);
 }
 
 static void print_finding(void *ctx, const struct finding *finding)
 {
     struct printing *printing = ctx;
-    FILE *to = printing->inspect->out;
+    FILE *to = printing->inspect->options.out;
 
-    if (inspect_flag(printing->inspect, FLAG_JSON)) {
+    if (printing->inspect->options.json) {
         print_json(to, finding);
         return;
     }
     if (++printing->count > FINDINGS_PRINTED_MAX)
         return;
-    (void)fprintf(to, "%s %s: %s\n", finding->bad ? "WRONG" : "note", finding_name(finding->kind),
-                  finding->what);
+    (void)fprintf(to, "%s %s: %s\n", finding->bad ? "WRONG" : "note",
+                  inspect_finding_name(finding->kind), finding->what);
     (void)fprintf(to, "  where  %s\n", finding->where);
     if (finding->details[0] != '\0')
         (void)fprintf(to, "  found  %s\n", finding->details);
@@ -65,9 +66,9 @@ static void print_finding(void *ctx, const struct finding *finding)
 
 static void print_verdict(struct printing *printing, const struct inspect_verdict *verdict)
 {
-    FILE *to = printing->inspect->out;
+    FILE *to = printing->inspect->options.out;
 
-    if (inspect_flag(printing->inspect, FLAG_JSON)) {
+    if (printing->inspect->options.json) {
         (void)fprintf(to,
                       "{\"verdict\":\"%s\",\"events\":%" PRIu64 ",\"first\":%" PRIu64
                       ",\"last\":%" PRIu64 ",\"machines\":%" PRIu64 ",\"bad\":%" PRIu64
@@ -93,14 +94,12 @@ static void print_verdict(struct printing *printing, const struct inspect_verdic
     (void)fputc('\n', to);
 }
 
-int inspect_verify_verb(struct inspect *inspect)
+int inspect_findings(struct inspect *inspect, struct inspect_verdict *ret_verdict, struct err *err)
 {
     struct printing printing = {.inspect = inspect};
-    struct inspect_verdict verdict;
-    struct err err = {0};
+    int code = inspect_verify(inspect->journal, print_finding, &printing, ret_verdict, err);
 
-    if (inspect_verify(inspect->journal, print_finding, &printing, &verdict, &err) < 0)
-        return inspect_fail(inspect, &err);
-    print_verdict(&printing, &verdict);
-    return verdict.bad == 0 ? STATUS_OK : STATUS_WRONG;
+    if (code == 0)
+        print_verdict(&printing, ret_verdict);
+    return code;
 }

@@ -38,7 +38,7 @@ static void compare_record(struct verifying *verifying, const struct machine_id 
     if (fsm_record_size(record) == fsm_record_size(expected) &&
         memcmp(record, expected, fsm_record_size(record)) == 0)
         return;
-    record_compare(expected, record, true, note_difference, &difference);
+    inspect_compare(expected, record, true, note_difference, &difference);
     if (difference.count > 3) {
         (void)text_format(part, sizeof(part), "; and %zu more", difference.count - 3);
         (void)text_append(details, sizeof(details), part);

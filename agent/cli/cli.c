@@ -84,8 +84,6 @@ static int run_verb(struct cli *cli, int argc, char **argv)
 {
     struct err err = {0};
 
-    if (cli->verb->run_raw != NULL)
-        return cli->verb->run_raw(argc + 1, argv - 1);
     if (cli_parse(cli, argc, argv, &err) != 0)
         return cli_fail(CLI_USAGE, "%s", err.text);
     if (cli_switch(cli, "h") || cli_switch(cli, "help")) {
@@ -129,7 +127,7 @@ int cli_main(const struct cli_verb *const *verbs, size_t verbs_count, int argc, 
     cli_close(&cli);
     free(cli.arguments);
     /* What could not be written has not been said (a full disk; a closed pipe ends us before). */
-    if (fflush(stdout) != 0 && status == CLI_OK)
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_OK)
         status = cli_fail(CLI_FAILED, "cannot write to standard output");
     return status;
 }

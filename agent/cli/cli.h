@@ -32,6 +32,11 @@ struct cli {
     struct loop *loop; /* made by the first call */
 };
 
+/* --- what went wrong (fail.c) --- */
+
+/* Says "cairn: ..." on standard error and returns STATUS. */
+int cli_fail(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* --- flags and arguments (flags.c) --- */
 
 /* Sorts ARGV (behind the verb's name) into flags and arguments; both may be mixed, "--" ends the
@@ -42,6 +47,10 @@ int cli_parse(struct cli *cli, int argc, char **argv, struct err *err);
 bool cli_switch(const struct cli *cli, const char *name);
 const char *cli_text(const struct cli *cli, const char *name, const char *otherwise);
 int cli_number(const struct cli *cli, const char *name, int64_t *ret_value); /* CLI_USAGE said */
+
+/* The last value of a flag that the verb may not even have, or NULL; is it a switch that is on? */
+const char *cli_given(const struct cli *cli, const char *name);
+bool cli_is_on(const struct cli *cli, const char *name);
 
 /* The COUNT-th value of a flag that may be given often, or NULL. */
 const char *cli_text_again(const struct cli *cli, const char *name, size_t count);
@@ -90,9 +99,6 @@ int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job);
 void cli_print_allocs(const struct cli *cli, const json_t *allocs);
 
 /* --- output (table.c) --- */
-
-/* Says "cairn: ..." on standard error and returns STATUS. */
-int cli_fail(enum cli_exit status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Rows of cells, printed with aligned columns; empty cells are "<none>". */
 struct cli_table {

@@ -108,6 +108,13 @@ static int parse_flag(struct cli *cli, char **argv, int *at, int argc, struct er
     return add_value(cli, flag, argv[++*at], err);
 }
 
+static bool is_flag(const struct cli_verb *verb, const char *word)
+{
+    bool digit = word[0] == '-' && word[1] >= '0' && word[1] <= '9';
+
+    return word[0] == '-' && word[1] != '\0' && !(digit && verb->takes_moments);
+}
+
 int cli_parse(struct cli *cli, int argc, char **argv, struct err *err)
 {
     bool flags_ended = false;
@@ -118,7 +125,7 @@ int cli_parse(struct cli *cli, int argc, char **argv, struct err *err)
     for (int at = 0; at < argc && code == 0; at++) {
         if (!flags_ended && text_equal(argv[at], "--"))
             flags_ended = true;
-        else if (!flags_ended && argv[at][0] == '-' && argv[at][1] != '\0')
+        else if (!flags_ended && is_flag(cli->verb, argv[at]))
             code = parse_flag(cli, argv, &at, argc, err);
         else
             cli->arguments[cli->arguments_count++] = argv[at];
@@ -138,12 +145,10 @@ int cli_parse(struct cli *cli, int argc, char **argv, struct err *err)
     return 0;
 }
 
-/* The last value of NAME, which the verb must know. */
-static const char *find_value(const struct cli *cli, const char *name)
+const char *cli_given(const struct cli *cli, const char *name)
 {
     const char *text = NULL;
 
-    check(find_flag(cli->verb, name, strlen(name)) != NULL);
     for (size_t i = 0; i < cli->values_count; i++) {
         if (text_equal(cli->values[i].flag->name, name))
             text = cli->values[i].text;
@@ -151,11 +156,23 @@ static const char *find_value(const struct cli *cli, const char *name)
     return text;
 }
 
-bool cli_switch(const struct cli *cli, const char *name)
+bool cli_is_on(const struct cli *cli, const char *name)
 {
-    const char *text = find_value(cli, name);
+    const char *text = cli_given(cli, name);
 
     return text != NULL && text_equal(text, "true");
+}
+
+static const char *find_value(const struct cli *cli, const char *name)
+{
+    check(find_flag(cli->verb, name, strlen(name)) != NULL);
+    return cli_given(cli, name);
+}
+
+bool cli_switch(const struct cli *cli, const char *name)
+{
+    check(find_flag(cli->verb, name, strlen(name)) != NULL);
+    return cli_is_on(cli, name);
 }
 
 const char *cli_text(const struct cli *cli, const char *name, const char *otherwise)
@@ -191,15 +208,21 @@ const char *cli_argument(const struct cli *cli, size_t at)
 
 /* --- help --- */
 
+/* The help of a flag may have more lines than one. */
 static void print_flags(const struct cli_flag *flags, FILE *to)
 {
     for (; flags->name != NULL; flags++) {
+        const char *text = flags->help, *end;
         char left[48];
 
         (void)text_format(left, sizeof(left), "-%s%s%s", flags->name,
                           flags->value != NULL ? " " : "",
                           flags->value != NULL ? flags->value : ""); /* names are short */
-        (void)fprintf(to, "  %-22s  %s\n", left, flags->help);
+        for (; (end = strchr(text, '\n')) != NULL; text = end + 1) {
+            (void)fprintf(to, "  %-22s  %.*s\n", left, (int)(end - text), text);
+            left[0] = '\0';
+        }
+        (void)fprintf(to, "  %-22s  %s\n", left, text);
     }
 }
 

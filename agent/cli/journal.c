@@ -1,219 +1,44 @@
 /*
- * `cairn journal VERB`: the command line of the inspector.
+ * `cairn journal VERB`: what people type, made into what the inspector is asked
+ * (inspect/inspect.h).
  *
- * One row for each verb says which flags it takes and how the journal is opened; flags may stand
- * before and behind arguments, with one dash or two, with "=" or a blank before the value.
+ * The exit status is 1 when the journal cannot be read, or when something in it cannot, or when
+ * verify finds something wrong; what could be read has been shown then.
  */
 #include "agent/cli/cli.h"
-#include "inspect/part.h"
+#include "inspect/inspect.h"
 
+#include "io/loop.h"
+
+#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-enum opening {
-    OPEN_READ,   /* one moment of the journal, however much the daemon writes */
-    OPEN_FOLLOW, /* the journal as it goes on */
-    OPEN_NOT,    /* by the verb itself */
+static const char default_path[] = "/var/lib/cairn";
+
+struct session {
+    struct inspect *inspect;
+    struct err err; /* of the call that was made */
 };
 
-struct verb {
-    const char *name, *arguments, *summary, *notes;
-    int (*run)(struct inspect *inspect);
-    uint8_t args_min, args_max;
-    uint8_t opening;
-    uint32_t flags;
-};
+/* --- what went wrong --- */
 
-#define F(flag) ((uint32_t)1 << FLAG_##flag)
-#define COMMON (F(DIR) | F(JSON) | F(HELP))
-#define FILTER (F(KIND) | F(STATE) | F(ALLOC))
-#define RANGE (F(SINCE) | F(UNTIL))
-
-#define WHEN_NOTES                                                                                 \
-    "A moment is a sequence number, 2026-01-31T15:04:05Z, 15:04:05 (UTC, on the day the log\n"     \
-    "ends), -5m (before the end of the log) or +90s (after its begin).\n"
-#define ID_NOTES "ID is an id or its begin: 3f2a91c4 is the alloc, 3f2a91c4/web its task.\n"
-#define EXPORT_NOTES                                                                               \
-    "An export holds the secrets of tasks, since it must give the same journal again: it goes\n"   \
-    "to a file that only its owner reads, to a pipe, or is redacted.\n"
-
-/* clang-format off */
-/* X(verb, arguments, summary, notes, function, arguments at least and at most, opening, flags) */
-#define VERBS(X) \
-    X(list, "", "List the machines of the node, as their records are now", NULL, \
-      inspect_list, 0, 0, OPEN_READ, COMMON | FILTER | F(AGE) | F(REVEAL)) \
-    X(show, "ID", "Show one machine: its record, what was asked for, its history", ID_NOTES, \
-      inspect_show, 1, 1, OPEN_READ, COMMON | F(KIND) | F(ALL) | F(REVEAL)) \
-    X(log, "", "Print the events, one on each line", WHEN_NOTES, \
-      inspect_log, 0, 0, OPEN_FOLLOW, \
-      COMMON | FILTER | RANGE | F(EVENT) | F(LINES) | F(FOLLOW) | F(REVEAL)) \
-    X(at, "WHEN", "Show the whole node as it was then", WHEN_NOTES, \
-      inspect_at, 1, 1, OPEN_READ, COMMON | FILTER | F(ALL) | F(REVEAL)) \
-    X(diff, "WHEN WHEN", "Show what changed between two moments, field by field", WHEN_NOTES, \
-      inspect_diff, 2, 2, OPEN_READ, COMMON | F(KIND) | F(ALLOC) | F(REVEAL)) \
-    X(verify, "", "Step every event again and compare all records", \
-      "The exit status is 0 if nothing is wrong, else 1.\n", \
-      inspect_verify_verb, 0, 0, OPEN_READ, COMMON) \
-    X(timeline, "", "Draw allocs, tasks, volumes, plugins and restarts over time", WHEN_NOTES, \
-      inspect_timeline, 0, 0, OPEN_READ, COMMON | F(KIND) | F(ALLOC) | RANGE | F(HTML) | F(WIDTH)) \
-    X(restore, "", "Show what a restart of the daemon would do now; performs nothing", NULL, \
-      inspect_restore, 0, 0, OPEN_READ, COMMON | F(REBOOTED) | F(SERVERS) | F(AFTER)) \
-    X(stats, "", "Print figures: tables, sizes, rates, events by kind", NULL, \
-      inspect_stats, 0, 0, OPEN_READ, COMMON) \
-    X(export, "", "Write everything as JSON Lines, which import reads", EXPORT_NOTES, \
-      inspect_export, 0, 0, OPEN_READ, F(DIR) | F(HELP) | F(OUT) | F(REDACT)) \
-    X(import, "FILE DIR", "Make the journal DIR from an export; - is standard input", NULL, \
-      inspect_import, 2, 2, OPEN_NOT, F(HELP)) \
-    X(compact, "DIR", "Make a compact copy in the new directory DIR, of a live journal too", NULL, \
-      inspect_compact, 1, 1, OPEN_READ, COMMON) \
-    X(quarantine, "list|show N|drop N", \
-      "See, or drop, what could not be read and was put aside", NULL, \
-      inspect_quarantine, 1, 2, OPEN_NOT, COMMON | F(REVEAL))
-
-static const struct verb verbs[] = {
-#define X(name, arguments, summary, notes, run, min, max, opening, flags) \
-    {#name, arguments, summary, notes, run, min, max, opening, flags},
-    VERBS(X)
-#undef X
-};
-
-/* Their entries in the table of all commands, which hands them over unread. */
-#define X(name_, arguments_, summary_, notes_, run_, min_, max_, opening_, flags_) \
-    const struct cli_verb cli_journal_##name_ = { \
-        .group = "journal", .name = #name_, .arguments = arguments_, .is_local = true, \
-        .summary = summary_, .help = "", .run_raw = cli_journal};
-VERBS(X)
-#undef X
-
-static const struct {
-    const char *name, *value, *text;
-} flags[FLAG_COUNT] = {
-#define X(flag, name, value, text) [FLAG_##flag] = {name, value, text},
-    INSPECT_FLAGS(X)
-#undef X
-};
-/* clang-format on */
-
-_Static_assert((int)FLAG_COUNT <= 32, "flags fit a mask");
-
-/* --- help --- */
-
-static void help_flag(FILE *to, size_t number)
+static void say(void *ctx, const char *text)
 {
-    char head[64];
-    const char *text = flags[number].text, *end;
-
-    (void)text_format(head, sizeof(head), "-%s%s%s", flags[number].name,
-                      flags[number].value == NULL ? "" : " ",
-                      flags[number].value == NULL ? "" : flags[number].value); /* fits */
-    while ((end = strchr(text, '\n')) != NULL) {
-        (void)fprintf(to, "  %-16s %.*s\n", head, (int)(end - text), text);
-        head[0] = '\0';
-        text = end + 1;
-    }
-    (void)fprintf(to, "  %-16s %s\n", head, text);
+    (void)ctx;
+    (void)fflush(stdout); /* so that both come in their order */
+    (void)fprintf(stderr, "cairn journal: %s\n", text);
 }
 
-static void help_verb(FILE *to, const struct verb *verb)
+static int fail(struct err *err)
 {
-    (void)fprintf(to, "Usage: cairn journal %s%s%s [FLAGS]\n\n  %s.\n\n", verb->name,
-                  verb->arguments[0] == '\0' ? "" : " ", verb->arguments, verb->summary);
-    if (verb->notes != NULL)
-        (void)fprintf(to, "%s\n", verb->notes);
-    (void)fputs("Flags:\n", to);
-    for (size_t i = 0; i < FLAG_COUNT; i++) {
-        if ((verb->flags >> i & 1u) != 0)
-            help_flag(to, i);
-    }
+    text_clean(err->text);
+    say(NULL, err->text);
+    return CLI_FAILED;
 }
 
-/* --- reading the command line --- */
-
-static const struct verb *find_verb(const char *name)
-{
-    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
-        if (text_equal(verbs[i].name, name))
-            return &verbs[i];
-    }
-    return NULL;
-}
-
-/* "-5m" is a moment, not a flag. */
-static bool is_flag(const char *text)
-{
-    return text[0] == '-' && text[1] != '\0' && (text[1] < '0' || text[1] > '9');
-}
-
-static size_t flag_number(const struct verb *verb, const char *name, size_t length)
-{
-    for (size_t i = 0; i < FLAG_COUNT; i++) {
-        if ((verb->flags >> i & 1u) != 0 && strlen(flags[i].name) == length &&
-            strncmp(flags[i].name, name, length) == 0)
-            return i;
-    }
-    return FLAG_COUNT;
-}
-
-/* Takes ARGV[*AT], and the value behind it. */
-static int take_flag(struct inspect *inspect, const struct verb *verb, int argc, char **argv,
-                     int *at)
-{
-    const char *name = argv[*at] + (text_starts_with(argv[*at], "--") ? 2 : 1);
-    const char *equals = strchr(name, '=');
-    size_t length = equals == NULL ? strlen(name) : (size_t)(equals - name);
-    size_t number = length == 4 && strncmp(name, "help", length) == 0
-                        ? (size_t)FLAG_HELP
-                        : flag_number(verb, name, length);
-
-    if (number == FLAG_COUNT)
-        return inspect_usage(inspect, "%s has no flag %s; see: cairn journal %s -h", verb->name,
-                             argv[*at], verb->name);
-    if (flags[number].value == NULL) {
-        if (equals != NULL)
-            return inspect_usage(inspect, "-%s takes no value", flags[number].name);
-        inspect->flags[number] = "";
-        return 0;
-    }
-    if (equals == NULL && *at + 1 >= argc)
-        return inspect_usage(inspect, "-%s needs %s", flags[number].name, flags[number].value);
-    inspect->flags[number] = equals != NULL ? equals + 1 : argv[++*at];
-    return 0;
-}
-
-static int take_arguments(struct inspect *inspect, const struct verb *verb, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (is_flag(argv[i])) {
-            int status = take_flag(inspect, verb, argc, argv, &i);
-            if (status != 0)
-                return status;
-            continue;
-        }
-        if (inspect->args_count == verb->args_max)
-            return inspect_usage(inspect, "%s: \"%s\" is too much; see: cairn journal %s -h",
-                                 verb->name, argv[i], verb->name);
-        inspect->args[inspect->args_count++] = argv[i];
-    }
-    if (inspect_flag(inspect, FLAG_HELP))
-        return 0;
-    if (inspect->args_count < verb->args_min)
-        return inspect_usage(inspect, "usage: cairn journal %s %s", verb->name, verb->arguments);
-    return 0;
-}
-
-static int take_kind(struct inspect *inspect)
-{
-    const char *name = inspect->flags[FLAG_KIND];
-
-    inspect->kind = -1;
-    for (int kind = 0; name != NULL && kind < MACHINE_KIND_COUNT; kind++) {
-        if (text_equal(machine_kind_name((enum machine_kind)kind), name))
-            inspect->kind = kind;
-    }
-    if (name != NULL && inspect->kind < 0)
-        return inspect_usage(inspect, "-kind: \"%s\" is none of alloc, task, volume, plugin", name);
-    return 0;
-}
+/* --- reading flags --- */
 
 typedef const char *name_of(const struct fsm_def *def, unsigned number);
 
@@ -230,79 +55,547 @@ static bool is_name(name_of *name, const char *text)
     return false;
 }
 
-static int check_names(struct inspect *inspect)
+static int read_kind(const char *name, unsigned *ret_kinds)
 {
-    const char *state = inspect->flags[FLAG_STATE], *event = inspect->flags[FLAG_EVENT];
-
-    if (state != NULL && !is_name(fsm_state_name, state))
-        return inspect_usage(inspect, "-state: no machine has a state \"%s\"; see: cairn fsm show",
-                             state);
-    if (event != NULL && !is_name(fsm_event_name, event))
-        return inspect_usage(inspect, "-event: no machine has an event \"%s\"; see: cairn fsm show",
-                             event);
+    for (int kind = 0; name != NULL && kind < MACHINE_KIND_COUNT; kind++) {
+        if (text_equal(machine_kind_name((enum machine_kind)kind), name))
+            *ret_kinds = 1u << kind;
+    }
+    if (name != NULL && *ret_kinds == 0)
+        return cli_fail(CLI_USAGE, "-kind: \"%.60s\" is none of alloc, task, volume, plugin", name);
     return 0;
 }
 
-/* --- running --- */
-
-static int open_for(struct inspect *inspect, const struct verb *verb, struct err *err)
+static int read_options(const struct cli *cli, struct inspect_options *ret_options)
 {
-    if (verb->opening == OPEN_NOT)
-        return 0;
-    int code = inspect_open(inspect, JOURNAL_READ, err);
-    if (code == 0 && verb->opening == OPEN_READ)
-        code = journal_freeze(inspect->journal, err);
-    if (code == 0)
-        code = inspect_ends(inspect, err);
-    return code;
+    struct inspect_options options = {
+        .out = stdout,
+        .say = say,
+        .now_unix_ns = loop_now_unix_ns(),
+        .json = cli_is_on(cli, "json"),
+        .reveal = cli_is_on(cli, "reveal"),
+        .all = cli_is_on(cli, "all"),
+        .follow = cli_is_on(cli, "f"),
+        .alloc = cli_given(cli, "alloc"),
+        .state = cli_given(cli, "state"),
+        .event = cli_given(cli, "event"),
+        .since = cli_given(cli, "since"),
+        .until = cli_given(cli, "until"),
+    };
+
+    if (read_kind(cli_given(cli, "kind"), &options.kinds) != 0)
+        return CLI_USAGE;
+    if (options.state != NULL && !is_name(fsm_state_name, options.state))
+        return cli_fail(CLI_USAGE,
+                        "-state: no machine has a state \"%.60s\"; see: cairn fsm show NAME",
+                        options.state);
+    if (options.event != NULL && !is_name(fsm_event_name, options.event))
+        return cli_fail(CLI_USAGE,
+                        "-event: no machine has an event \"%.60s\"; see: cairn fsm show NAME",
+                        options.event);
+    *ret_options = options;
+    return 0;
 }
 
-static int run_verb(struct inspect *inspect, const struct verb *verb)
+/* A length of time that is not negative; untouched if the flag was not given. */
+static int read_duration(const struct cli *cli, const char *name, int64_t *ret_ns)
+{
+    const char *text = cli_text(cli, name, NULL);
+    int64_t ns;
+
+    if (text == NULL)
+        return 0;
+    if (!text_to_duration_ns(text, &ns) || ns < 0)
+        return cli_fail(CLI_USAGE, "-%s: \"%.60s\" is no length of time, as 90s or 1h30m", name,
+                        text);
+    *ret_ns = ns;
+    return 0;
+}
+
+static const char *journal_path(const struct cli *cli)
+{
+    const char *path = cli_given(cli, "dir");
+
+    if (path == NULL)
+        path = getenv("CAIRN_DATA_DIR");
+    return path == NULL || path[0] == '\0' ? default_path : path;
+}
+
+/* --- a session: one journal, one question --- */
+
+static int begin(const struct cli *cli, struct session *session)
+{
+    struct inspect_options options;
+    int status = read_options(cli, &options);
+
+    if (status == 0 &&
+        inspect_open(journal_path(cli), &options, &session->inspect, &session->err) < 0)
+        status = fail(&session->err);
+    return status;
+}
+
+/* CODE is what the inspector returned. */
+static int end(struct session *session, int code)
+{
+    int status = CLI_OK;
+
+    if (code < 0) {
+        status = fail(&session->err);
+    } else if (inspect_damaged(session->inspect) > 0) {
+        char line[96];
+        (void)text_format(line, sizeof(line),
+                          "%" PRIu64 " damaged entries were skipped; see: cairn journal verify",
+                          inspect_damaged(session->inspect)); /* fits */
+        say(NULL, line);
+        status = CLI_FAILED;
+    }
+    inspect_close(session->inspect);
+    return status;
+}
+
+/* --- flags --- */
+
+/* clang-format off */
+#define DIR      {"dir", FLAG_TEXT, "PATH", \
+                  "the journal's directory or the data directory it is in;\n" \
+                  "default: $CAIRN_DATA_DIR, or /var/lib/cairn"}
+#define JSON     {"json", FLAG_SWITCH, NULL, "one JSON value on each line"}
+#define KIND     {"kind", FLAG_TEXT, "KIND", \
+                  "only machines of this kind: alloc, task, volume, plugin"}
+#define STATE    {"state", FLAG_TEXT, "STATE", \
+                  "only machines in this state; of events: that lead to it"}
+#define ALLOC    {"alloc", FLAG_TEXT, "ID", \
+                  "only this alloc and what belongs to it; a prefix is enough"}
+#define SINCE    {"since", FLAG_TEXT, "WHEN", "from this sequence number or time on"}
+#define UNTIL    {"until", FLAG_TEXT, "WHEN", "up to this sequence number or time"}
+#define ALL      {"all", FLAG_SWITCH, NULL, \
+                  "all fields: those that are zero, too, or of each machine"}
+#define REVEAL   {"reveal", FLAG_SWITCH, NULL, "show values that may be secret"}
+#define END      {NULL, FLAG_SWITCH, NULL, NULL}
+/* clang-format on */
+
+static const struct cli_flag common_flags[] = {DIR, JSON, END};
+
+static const char when_help[] =
+    "  A moment is a sequence number, 2026-01-31T15:04:05Z, 15:04:05 (UTC, on the day the log\n"
+    "  ends), -5m (before the end of the log) or +90s (after its begin).";
+
+/* --- list, show --- */
+
+static int run_list(struct cli *cli)
+{
+    struct session session = {0};
+    int64_t age_ns = 0;
+    int status = read_duration(cli, "age", &age_ns);
+
+    if (status == 0)
+        status = begin(cli, &session);
+    if (status != 0)
+        return status;
+    return end(&session, inspect_list(session.inspect, age_ns, &session.err));
+}
+
+static const struct cli_flag list_flags[] = {
+    DIR,
+    JSON,
+    KIND,
+    STATE,
+    ALLOC,
+    {"age", FLAG_TEXT, "TIME", "only machines that have been in their state for so long, as 1h30m"},
+    REVEAL,
+    END,
+};
+
+const struct cli_verb cli_journal_list = {
+    .group = "journal",
+    .name = "list",
+    .arguments = "",
+    .is_local = true,
+    .summary = "List the machines of the node, as their records are now",
+    .help = "",
+    .flags = list_flags,
+    .run = run_list,
+};
+
+static int run_show(struct cli *cli)
+{
+    struct session session = {0};
+    int status = begin(cli, &session);
+
+    if (status != 0)
+        return status;
+    return end(&session, inspect_show(session.inspect, cli_argument(cli, 0), &session.err));
+}
+
+static const struct cli_flag show_flags[] = {DIR, JSON, KIND, ALL, REVEAL, END};
+
+const struct cli_verb cli_journal_show = {
+    .group = "journal",
+    .name = "show",
+    .arguments = "ID",
+    .min = 1,
+    .max = 1,
+    .is_local = true,
+    .summary = "Show one machine: its record, what was asked for, its history",
+    .help = "  ID is an id or its begin: 3f2a91c4 is the alloc, 3f2a91c4/web its task.",
+    .flags = show_flags,
+    .run = run_show,
+};
+
+/* --- log --- */
+
+static int run_log(struct cli *cli)
+{
+    struct session session = {0};
+    int64_t lines = 0;
+    int status = cli_number(cli, "n", &lines);
+
+    if (status == 0 && cli_given(cli, "n") != NULL && (lines == 0 || lines > INSPECT_LINES_MAX))
+        status = cli_fail(CLI_USAGE, "-n: \"%.60s\" is not a number from 1 to %d",
+                          cli_given(cli, "n"), INSPECT_LINES_MAX);
+    if (status == 0)
+        status = begin(cli, &session);
+    if (status != 0)
+        return status;
+    return end(&session, inspect_log(session.inspect, (uint64_t)lines, &session.err));
+}
+
+static const struct cli_flag log_flags[] = {
+    DIR,
+    JSON,
+    KIND,
+    STATE,
+    ALLOC,
+    {"event", FLAG_TEXT, "EVENT", "only events of this name, as EXITED"},
+    SINCE,
+    UNTIL,
+    {"n", FLAG_NUMBER, "COUNT", "the last COUNT only"},
+    {"f", FLAG_SWITCH, NULL, "go on with what the daemon adds, until interrupted"},
+    REVEAL,
+    END,
+};
+
+const struct cli_verb cli_journal_log = {
+    .group = "journal",
+    .name = "log",
+    .arguments = "",
+    .is_local = true,
+    .summary = "Print the events, one on each line",
+    .help = when_help,
+    .flags = log_flags,
+    .run = run_log,
+};
+
+/* --- at, diff --- */
+
+static int run_at(struct cli *cli)
+{
+    struct session session = {0};
+    int status = begin(cli, &session);
+
+    if (status != 0)
+        return status;
+    return end(&session, inspect_at(session.inspect, cli_argument(cli, 0), &session.err));
+}
+
+static const struct cli_flag at_flags[] = {DIR, JSON, KIND, STATE, ALLOC, ALL, REVEAL, END};
+
+const struct cli_verb cli_journal_at = {
+    .group = "journal",
+    .name = "at",
+    .arguments = "WHEN",
+    .min = 1,
+    .max = 1,
+    .is_local = true,
+    .takes_moments = true,
+    .summary = "Show the whole node as it was then",
+    .help = when_help,
+    .flags = at_flags,
+    .run = run_at,
+};
+
+static int run_diff(struct cli *cli)
+{
+    struct session session = {0};
+    int status = begin(cli, &session);
+
+    if (status != 0)
+        return status;
+    return end(&session, inspect_diff(session.inspect, cli_argument(cli, 0), cli_argument(cli, 1),
+                                      &session.err));
+}
+
+static const struct cli_flag diff_flags[] = {DIR, JSON, KIND, ALLOC, REVEAL, END};
+
+const struct cli_verb cli_journal_diff = {
+    .group = "journal",
+    .name = "diff",
+    .arguments = "WHEN WHEN",
+    .min = 2,
+    .max = 2,
+    .is_local = true,
+    .takes_moments = true,
+    .summary = "Show what changed between two moments, field by field",
+    .help = when_help,
+    .flags = diff_flags,
+    .run = run_diff,
+};
+
+/* --- verify --- */
+
+static int run_verify(struct cli *cli)
+{
+    struct session session = {0};
+    struct inspect_verdict verdict = {.bad = 0};
+    int status = begin(cli, &session);
+
+    if (status != 0)
+        return status;
+    status = end(&session, inspect_findings(session.inspect, &verdict, &session.err));
+    return status == CLI_OK && verdict.bad > 0 ? CLI_FAILED : status;
+}
+
+const struct cli_verb cli_journal_verify = {
+    .group = "journal",
+    .name = "verify",
+    .arguments = "",
+    .is_local = true,
+    .summary = "Step every event again and compare all records",
+    .help = "  The exit status is 0 if nothing is wrong, else 1.",
+    .flags = common_flags,
+    .run = run_verify,
+};
+
+/* --- timeline --- */
+
+static int run_timeline(struct cli *cli)
+{
+    struct inspect_drawing drawing = {.html = cli_text(cli, "html", NULL)};
+    struct session session = {0};
+    struct winsize size;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        drawing.columns = size.ws_col;
+    int status = cli_number(cli, "width", &drawing.columns);
+    if (status == 0)
+        status = begin(cli, &session);
+    if (status != 0)
+        return status;
+    return end(&session, inspect_timeline(session.inspect, &drawing, &session.err));
+}
+
+static const struct cli_flag timeline_flags[] = {
+    DIR,
+    JSON,
+    KIND,
+    ALLOC,
+    SINCE,
+    UNTIL,
+    {"html", FLAG_TEXT, "FILE", "a page with everything in it, for any browser"},
+    {"width", FLAG_NUMBER, "COLUMNS", "of the drawing; default: the terminal's"},
+    END,
+};
+
+const struct cli_verb cli_journal_timeline = {
+    .group = "journal",
+    .name = "timeline",
+    .arguments = "",
+    .is_local = true,
+    .summary = "Draw allocs, tasks, volumes, plugins and restarts over time",
+    .help = when_help,
+    .flags = timeline_flags,
+    .run = run_timeline,
+};
+
+/* --- restore --- */
+
+static int run_restore(struct cli *cli)
+{
+    struct inspect_restart restart = {
+        .rebooted = cli_switch(cli, "rebooted"),
+        .servers = cli_switch(cli, "servers"),
+        .away_ns = -1,
+    };
+    struct session session = {0};
+    int status = read_duration(cli, "after", &restart.away_ns);
+
+    if (status == 0)
+        status = begin(cli, &session);
+    if (status != 0)
+        return status;
+    return end(&session, inspect_restore(session.inspect, &restart, &session.err));
+}
+
+static const struct cli_flag restore_flags[] = {
+    DIR,
+    JSON,
+    {"rebooted", FLAG_SWITCH, NULL, "as if the host had been booted since"},
+    {"servers", FLAG_SWITCH, NULL, "as a client of servers, which have to be asked first"},
+    {"after", FLAG_TEXT, "TIME",
+     "as if the daemon came back so long after the last event;\n"
+     "default: now"},
+    END,
+};
+
+const struct cli_verb cli_journal_restore = {
+    .group = "journal",
+    .name = "restore",
+    .arguments = "",
+    .is_local = true,
+    .summary = "Show what a restart of the daemon would do now; performs nothing",
+    .help = "",
+    .flags = restore_flags,
+    .run = run_restore,
+};
+
+/* --- stats, compact --- */
+
+static int run_stats(struct cli *cli)
+{
+    struct session session = {0};
+    int status = begin(cli, &session);
+
+    if (status != 0)
+        return status;
+    return end(&session, inspect_stats(session.inspect, &session.err));
+}
+
+const struct cli_verb cli_journal_stats = {
+    .group = "journal",
+    .name = "stats",
+    .arguments = "",
+    .is_local = true,
+    .summary = "Print figures: tables, sizes, rates, events by kind",
+    .help = "",
+    .flags = common_flags,
+    .run = run_stats,
+};
+
+static int run_compact(struct cli *cli)
+{
+    struct session session = {0};
+    int status = begin(cli, &session);
+
+    if (status != 0)
+        return status;
+    return end(&session, inspect_compact(session.inspect, cli_argument(cli, 0), &session.err));
+}
+
+const struct cli_verb cli_journal_compact = {
+    .group = "journal",
+    .name = "compact",
+    .arguments = "DIR",
+    .min = 1,
+    .max = 1,
+    .is_local = true,
+    .summary = "Make a compact copy in the new directory DIR, of a live journal too",
+    .help = "",
+    .flags = common_flags,
+    .run = run_compact,
+};
+
+/* --- export, import --- */
+
+static int run_export(struct cli *cli)
+{
+    struct session session = {0};
+    int status = begin(cli, &session);
+
+    if (status != 0)
+        return status;
+    return end(&session, inspect_export(session.inspect, cli_text(cli, "out", NULL),
+                                        cli_switch(cli, "redact"), &session.err));
+}
+
+static const struct cli_flag export_flags[] = {
+    DIR,
+    {"redact", FLAG_SWITCH, NULL,
+     "write *** for values that may be secret; such an export\n"
+     "cannot be imported"},
+    {"out", FLAG_TEXT, "FILE", "write to this new file, readable by its owner only"},
+    END,
+};
+
+const struct cli_verb cli_journal_export = {
+    .group = "journal",
+    .name = "export",
+    .arguments = "",
+    .is_local = true,
+    .summary = "Write everything as JSON Lines, which import reads",
+    .help =
+        "  An export holds the secrets of tasks, since it must give the same journal again: it\n"
+        "  goes to a file that only its owner reads, to a pipe, or is redacted.",
+    .flags = export_flags,
+    .run = run_export,
+};
+
+static int run_import(struct cli *cli)
+{
+    const char *from = cli_argument(cli, 0), *to = cli_argument(cli, 1);
+    struct err err = {0};
+    uint64_t entries;
+
+    if (inspect_import(text_equal(from, "-") ? NULL : from, to, &entries, &err) < 0)
+        return fail(&err);
+    (void)printf("%s: %" PRIu64 " entries\n", to, entries);
+    return CLI_OK;
+}
+
+const struct cli_verb cli_journal_import = {
+    .group = "journal",
+    .name = "import",
+    .arguments = "FILE DIR",
+    .min = 2,
+    .max = 2,
+    .is_local = true,
+    .summary = "Make the journal DIR from an export; - is standard input",
+    .help = "",
+    .run = run_import,
+};
+
+/* --- quarantine --- */
+
+static int drop(const struct cli *cli, uint64_t number)
 {
     struct err err = {0};
 
-    if (open_for(inspect, verb, &err) < 0)
-        return inspect_fail(inspect, &err);
-    int status = verb->run(inspect);
-    if (fflush(inspect->out) != 0 || ferror(inspect->out)) {
-        (void)err_set(&err, ERR_IO, "the output could not be written");
-        return inspect_fail(inspect, &err);
-    }
-    if (inspect->damaged > 0 && status == STATUS_OK) {
-        (void)fprintf(
-            inspect->complain,
-            "cairn journal: %llu damaged entries were skipped; see: cairn journal verify\n",
-            (unsigned long long)inspect->damaged);
-        return STATUS_WRONG;
-    }
-    return status;
+    if (inspect_quarantine_drop(journal_path(cli), number, &err) < 0)
+        return fail(&err);
+    if (!cli_switch(cli, "json"))
+        (void)printf("entry %" PRIu64 " is gone\n", number);
+    return CLI_OK;
 }
 
-int inspect_run(int argc, char **argv, FILE *out, FILE *complain)
+static int run_quarantine(struct cli *cli)
 {
-    struct inspect inspect = {.out = out, .complain = complain};
+    const char *what = cli_argument(cli, 0), *which = cli_argument(cli, 1);
+    bool list = text_equal(what, "list");
+    struct session session = {0};
+    uint64_t number = 0;
 
-    if (argc < 1)
-        return inspect_usage(&inspect, "no verb; see: cairn journal -h");
-    const struct verb *verb = find_verb(argv[0]);
-    if (verb == NULL)
-        return inspect_usage(&inspect, "no verb \"%s\"; see: cairn journal -h", argv[0]);
-    int status = take_arguments(&inspect, verb, argc, argv);
-    if (status == 0 && inspect_flag(&inspect, FLAG_HELP)) {
-        help_verb(out, verb);
-        return STATUS_OK;
-    }
-    if (status == 0)
-        status = take_kind(&inspect);
-    if (status == 0)
-        status = check_names(&inspect);
-    if (status == 0)
-        status = run_verb(&inspect, verb);
-    journal_close(inspect.journal);
-    return status;
+    if (!list && !text_equal(what, "show") && !text_equal(what, "drop"))
+        return cli_fail(CLI_USAGE, "quarantine: \"%.60s\" is none of list, show, drop", what);
+    if (list != (which == NULL) || (!list && (!text_to_u64(which, &number) || number == 0)))
+        return cli_fail(CLI_USAGE, "usage: cairn journal quarantine list|show N|drop N");
+    if (text_equal(what, "drop"))
+        return drop(cli, number);
+    int status = begin(cli, &session);
+    if (status != 0)
+        return status;
+    return end(&session, inspect_quarantine(session.inspect, number, &session.err));
 }
 
-int cli_journal(int argc, char **argv)
-{
-    return inspect_run(argc, argv, stdout, stderr);
-}
+static const struct cli_flag quarantine_flags[] = {DIR, JSON, REVEAL, END};
+
+const struct cli_verb cli_journal_quarantine = {
+    .group = "journal",
+    .name = "quarantine",
+    .arguments = "list|show N|drop N",
+    .min = 1,
+    .max = 2,
+    .is_local = true,
+    .summary = "See, or drop, what could not be read and was put aside",
+    .help = "",
+    .flags = quarantine_flags,
+    .run = run_quarantine,
+};

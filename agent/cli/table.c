@@ -1,5 +1,5 @@
 /*
- * Output: aligned tables, headings, complaints, and values of the API's JSON as people read them.
+ * Output: aligned tables, headings, and values of the API's JSON as people read them.
  *
  * Columns are aligned by characters, not bytes.  Control characters from outside are shown as "?",
  * so that a job's name cannot drive the terminal.
@@ -90,21 +90,6 @@ void cli_print_json(const json_t *value)
     free(text);
 }
 
-/* --- what went wrong --- */
-
-int cli_fail(enum cli_exit status, const char *format, ...)
-{
-    va_list arguments;
-
-    (void)fflush(stdout); /* so that both come in their order */
-    (void)fputs("cairn: ", stderr);
-    va_start(arguments, format);
-    (void)vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    (void)fputc('\n', stderr);
-    return (int)status;
-}
-
 /* --- values --- */
 
 enum { TEXTS_COUNT = 64, TEXT_SIZE = 256 };
@@ -143,12 +128,7 @@ const char *cli_value(const json_t *object, const char *name)
 
 const char *cli_short(const struct cli *cli, const char *id)
 {
-    for (size_t i = 0; i < cli->values_count; i++) {
-        if (text_equal(cli->values[i].flag->name, "verbose") &&
-            text_equal(cli->values[i].text, "true"))
-            return id;
-    }
-    return cli_format("%.*s", CLI_SHORT_ID, id);
+    return cli_is_on(cli, "verbose") ? id : cli_format("%.*s", CLI_SHORT_ID, id);
 }
 
 /* The two largest units, as Nomad shows a stretch of time. */

@@ -35,12 +35,11 @@ struct cli_verb {
     const char *arguments;        /* for the help: "[ID]" */
     uint8_t min, max;             /* how many arguments */
     bool is_local;                /* does not talk with an agent: no -address and so on */
+    bool takes_moments;           /* -5m is an argument: no flag begins with a digit */
     const char *summary;          /* one line */
     const char *help;             /* paragraphs and examples */
     const struct cli_flag *flags; /* its own, or NULL */
     int (*run)(struct cli *cli);
-    /* Instead of run: takes the words behind the name as they are. */
-    int (*run_raw)(int argc, char **argv);
 };
 
 /* Runs what the command line says; the process's exit status. */

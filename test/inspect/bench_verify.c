@@ -72,7 +72,8 @@ static void print_finding(void *ctx, const struct finding *finding)
     uint64_t *count = ctx;
 
     if ((*count)++ < 5)
-        (void)printf("%s: %s: %s\n", finding_name(finding->kind), finding->where, finding->details);
+        (void)printf("%s: %s: %s\n", inspect_finding_name(finding->kind), finding->where,
+                     finding->details);
 }
 
 static int verify(const char *path)

@@ -199,7 +199,7 @@ static void test_file_that_is_no_journal_is_refused(void **state)
         (void)text_format(line, sizeof(line), "%s -dir @/copy", verbs[i]);
         assert_int_equal(run(inspecting, line), 1);
         assert_string_equal(inspecting->out, "");
-        assert_has(inspecting->complain, "cairn journal: ");
+        assert_has(inspecting->complain, "open the journal in ");
     }
     free(file.bytes);
 }

@@ -41,10 +41,10 @@ static void expect_record(const struct machine_id *id, const struct machine *rec
     FILE *to = open_memstream(&text, &size);
 
     assert_non_null(to);
-    record_put_json(to, id, record, false);
+    inspect_json_record(to, id, record, false);
     assert_int_equal(fclose(to), 0);
     json_t *json = load(text);
-    if (record_from_json(json, &found, again, &err) < 0)
+    if (inspect_read_record(json, &found, again, &err) < 0)
         fail_msg("%s: %s", err.text, text);
     assert_true(machine_id_equal(&found, id));
     assert_memory_equal(again, record, FSM_RECORD_BYTES_MAX);
@@ -79,10 +79,10 @@ static void expect_event(const struct journal_event *event, const void *payload)
     FILE *to = open_memstream(&text, &size);
 
     assert_non_null(to);
-    event_put_json(to, event, false);
+    inspect_json_event(to, event, false);
     assert_int_equal(fclose(to), 0);
     json_t *json = load(text);
-    if (event_from_json(json, &found, again, &err) < 0)
+    if (inspect_read_event(json, &found, again, &err) < 0)
         fail_msg("%s: %s", err.text, text);
     assert_memory_equal(again, payload, FSM_PAYLOAD_BYTES_MAX);
     assert_int_equal(found.event.payload != NULL, event->event.payload != NULL);
@@ -132,7 +132,7 @@ static void test_equal_records_have_no_differences(void **state)
     (void)state;
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
         make_record(&rng, (enum machine_kind)kind, record);
-        record_compare(record, record, false, count, &differences);
+        inspect_compare(record, record, false, count, &differences);
     }
     assert_int_equal(differences, 0);
     free(record);
@@ -153,7 +153,7 @@ static void expect_difference(struct machine *record, const struct shape *shape)
         *at = field->kind == VALUE_TEXT && *at == 'a' ? 'b'
               : field->kind == VALUE_TEXT             ? 'a'
                                                       : (uint8_t)(*at ^ 1u);
-        record_compare(record, changed, false, count, &differences);
+        inspect_compare(record, changed, false, count, &differences);
         if (differences != 1)
             fail_msg("%s.%s: %zu differences", shape->name, field->name, differences);
     }
@@ -193,7 +193,7 @@ static void test_json_of_no_event_is_refused(void **state)
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct err err = {0};
         json_t *json = load(texts[i]);
-        assert_int_equal(event_from_json(json, &event, payload, &err), ERR_INVALID);
+        assert_int_equal(inspect_read_event(json, &event, payload, &err), ERR_INVALID);
         assert_true(err.text[0] != '\0');
         json_decref(json);
     }

@@ -135,32 +135,33 @@ static void test_export_file_belongs_to_its_owner_only(void **state)
     assert_has(inspecting->complain, "make the file");
 }
 
-static int export_to(struct inspecting *inspecting, mode_t mode, const char *flag)
+static int export_to(struct inspecting *inspecting, mode_t mode, bool redact)
 {
-    char path[192], verb[] = "export", dir[] = "-dir", word[16];
-    char *argv[] = {verb, dir, inspecting->journal, word, NULL};
+    struct inspect_options options = {.out = NULL};
+    struct inspect *inspect;
+    struct err err = {0};
+    char path[192];
 
-    (void)text_copy(word, sizeof(word), flag);
     (void)text_format(path, sizeof(path), "%s/to", inspecting->path);
     (void)unlink(path); /* of an earlier call */
-    FILE *to = fopen(path, "we");
-    assert_non_null(to);
+    options.out = fopen(path, "we");
+    assert_non_null(options.out);
     assert_int_equal(chmod(path, mode), 0);
-    FILE *complain = fopen("/dev/null", "we");
-    int status = inspect_run(flag[0] == '\0' ? 3 : 4, argv, to, complain);
-    assert_int_equal(fclose(to), 0);
-    assert_int_equal(fclose(complain), 0);
-    return status;
+    assert_int_equal(inspect_open(inspecting->journal, &options, &inspect, &err), 0);
+    int code = inspect_export(inspect, NULL, redact, &err);
+    inspect_close(inspect);
+    assert_int_equal(fclose(options.out), 0);
+    return code;
 }
 
 static void test_export_to_a_file_that_others_read_is_refused(void **state)
 {
     struct inspecting *inspecting = *state;
 
-    assert_int_equal(export_to(inspecting, 0644, ""), 1);
-    assert_int_equal(export_to(inspecting, 0640, ""), 1);
-    assert_int_equal(export_to(inspecting, 0644, "-redact"), 0);
-    assert_int_equal(export_to(inspecting, 0600, ""), 0);
+    assert_int_equal(export_to(inspecting, 0644, false), ERR_REFUSED);
+    assert_int_equal(export_to(inspecting, 0640, false), ERR_REFUSED);
+    assert_int_equal(export_to(inspecting, 0644, true), 0);
+    assert_int_equal(export_to(inspecting, 0600, false), 0);
     char *text = exported(inspecting, "to");
     assert_has(text, "hunter2");
     free(text);
