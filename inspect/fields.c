@@ -214,3 +214,30 @@ uint32_t shape_part_length(const struct part *part, const void *base)
     check(number <= part->max); /* fsm_broken has seen the record, the codec the payload */
     return number;
 }
+
+uint64_t shape_number(const struct field *field, const void *base, bool *ret_signed)
+{
+    const uint8_t *at = (const uint8_t *)base + field->offset;
+    uint64_t wide;
+    uint32_t narrow;
+
+    *ret_signed = field->kind == VALUE_I64 || field->kind == VALUE_I32;
+    switch ((enum value_kind)field->kind) {
+    case VALUE_U64:
+    case VALUE_I64:
+        memcpy(&wide, at, sizeof(wide));
+        return wide;
+    case VALUE_U32:
+        memcpy(&narrow, at, sizeof(narrow));
+        return narrow;
+    case VALUE_I32:
+        memcpy(&narrow, at, sizeof(narrow));
+        return (uint64_t)(int64_t)(int32_t)narrow;
+    case VALUE_U8:
+        return *at;
+    case VALUE_TEXT:
+    case VALUE_PAD:
+        break;
+    }
+    unreachable("a value that is no number");
+}

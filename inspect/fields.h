@@ -49,6 +49,9 @@ const struct shape *shape_of_payload(enum fsm_payload kind); /* NULL for PAYLOAD
 /* The numbers of PART at BASE: its elements, or its bytes for results. */
 uint32_t shape_part_length(const struct part *part, const void *base);
 
+/* The value of FIELD, which is a number, of the struct at BASE; a signed one with its sign. */
+uint64_t shape_number(const struct field *field, const void *base, bool *ret_signed);
+
 /* The name of an enum's VALUE in this field, or NULL. */
 const char *shape_value_name(const struct shape *shape, const struct field *field, unsigned value);
 

@@ -124,9 +124,11 @@ static void tell(struct flat *flat, const char *name, const char *text, const ch
 }
 
 static void tell_number(struct flat *flat, const struct shape *shape, const struct field *field,
-                        uint64_t value, bool is_signed)
+                        const void *base)
 {
     char text[VALUE_TEXT_SIZE], when[TIME_TEXT_SIZE];
+    bool is_signed;
+    uint64_t value = shape_number(field, base, &is_signed);
     const char *name = shape_value_name(shape, field, (unsigned)value);
 
     (void)text_format(text, sizeof(text), is_signed ? "%lld" : "%llu", (long long)value);
@@ -144,43 +146,18 @@ static void tell_number(struct flat *flat, const struct shape *shape, const stru
 static void tell_field(struct flat *flat, const struct shape *shape, const struct field *field,
                        const void *base)
 {
-    const uint8_t *at = (const uint8_t *)base + field->offset;
+    const char *at = (const char *)base + field->offset;
     char text[VALUE_TEXT_SIZE];
-    int64_t wide_signed;
-    int32_t narrow_signed;
-    uint64_t wide;
-    uint32_t narrow;
 
-    switch ((enum value_kind)field->kind) {
-    case VALUE_U64:
-        memcpy(&wide, at, sizeof(wide));
-        tell_number(flat, shape, field, wide, false);
+    if (field->kind == VALUE_PAD)
         return;
-    case VALUE_I64:
-        memcpy(&wide_signed, at, sizeof(wide_signed));
-        tell_number(flat, shape, field, (uint64_t)wide_signed, true);
-        return;
-    case VALUE_U32:
-        memcpy(&narrow, at, sizeof(narrow));
-        tell_number(flat, shape, field, narrow, false);
-        return;
-    case VALUE_I32:
-        memcpy(&narrow_signed, at, sizeof(narrow_signed));
-        tell_number(flat, shape, field, (uint64_t)(int64_t)narrow_signed, true);
-        return;
-    case VALUE_U8:
-        tell_number(flat, shape, field, *at, false);
-        return;
-    case VALUE_TEXT:
-        (void)text_format(text, sizeof(text), "\"%s\"",
-                          (const char *)at); /* fits: they are short */
-        text_clean(text);
-        tell(flat, field->name, text, field->doc, *at == '\0');
-        return;
-    case VALUE_PAD:
+    if (field->kind != VALUE_TEXT) {
+        tell_number(flat, shape, field, base);
         return;
     }
-    unreachable("kind of value");
+    (void)text_format(text, sizeof(text), "\"%s\"", at); /* fits: they are short */
+    text_clean(text);
+    tell(flat, field->name, text, field->doc, *at == '\0');
 }
 
 static const char *result_kind_name(uint8_t kind)

@@ -69,49 +69,32 @@ static void put_u64(FILE *to, uint64_t value)
     (void)fprintf(to, value > INT64_MAX ? "\"%" PRIu64 "\"" : "%" PRIu64, value);
 }
 
+/* A text, or {"hex": ...} for what JSON has no text for. */
+static void put_bytes(FILE *to, const char *bytes, size_t length)
+{
+    if (text_is_utf8(bytes, length)) {
+        inspect_json_text(to, bytes, length);
+        return;
+    }
+    (void)fputs("{\"hex\":", to);
+    inspect_json_hex(to, bytes, length);
+    (void)fputc('}', to);
+}
+
 static void put_value(FILE *to, const struct field *field, const void *base)
 {
-    const uint8_t *at = (const uint8_t *)base + field->offset;
-    int64_t wide_signed;
-    int32_t narrow_signed;
-    uint64_t wide;
-    uint32_t narrow;
+    const char *at = (const char *)base + field->offset;
+    bool is_signed;
 
-    switch ((enum value_kind)field->kind) {
-    case VALUE_U64:
-        memcpy(&wide, at, sizeof(wide));
-        put_u64(to, wide);
-        return;
-    case VALUE_I64:
-        memcpy(&wide_signed, at, sizeof(wide_signed));
-        (void)fprintf(to, "%" PRId64, wide_signed);
-        return;
-    case VALUE_U32:
-        memcpy(&narrow, at, sizeof(narrow));
-        (void)fprintf(to, "%" PRIu32, narrow);
-        return;
-    case VALUE_I32:
-        memcpy(&narrow_signed, at, sizeof(narrow_signed));
-        (void)fprintf(to, "%" PRId32, narrow_signed);
-        return;
-    case VALUE_U8:
-        (void)fprintf(to, "%u", *at);
-        return;
-    case VALUE_TEXT: {
-        size_t length = strnlen((const char *)at, field->size);
-        if (text_is_utf8((const char *)at, length)) {
-            inspect_json_text(to, (const char *)at, length);
-        } else {
-            (void)fputs("{\"hex\":", to);
-            inspect_json_hex(to, at, length);
-            (void)fputc('}', to);
-        }
+    if (field->kind == VALUE_TEXT) {
+        put_bytes(to, at, strnlen(at, field->size));
         return;
     }
-    case VALUE_PAD:
-        break;
-    }
-    unreachable("kind of value");
+    uint64_t value = shape_number(field, base, &is_signed);
+    if (is_signed)
+        (void)fprintf(to, "%" PRId64, (int64_t)value);
+    else
+        put_u64(to, value);
 }
 
 /* --- structs --- */
@@ -126,24 +109,12 @@ static void put_results(FILE *to, const uint8_t *bytes, uint32_t used, bool reda
         (void)fprintf(to, "%s{\"hook\":%u,\"kind\":%u,\"key\":", first ? "" : ",", result.hook,
                       result.kind);
         first = false;
-        size_t length = strlen(result.key);
-        if (text_is_utf8(result.key, length)) {
-            inspect_json_text(to, result.key, length);
-        } else {
-            (void)fputs("{\"hex\":", to);
-            inspect_json_hex(to, result.key, length);
-            (void)fputc('}', to);
-        }
+        put_bytes(to, result.key, strlen(result.key));
         (void)fputs(",\"value\":", to);
-        if (redact) {
+        if (redact)
             (void)fputs("\"***\"", to);
-        } else if (text_is_utf8(result.value, result.value_length)) {
-            inspect_json_text(to, result.value, result.value_length);
-        } else {
-            (void)fputs("{\"hex\":", to);
-            inspect_json_hex(to, result.value, result.value_length);
-            (void)fputc('}', to);
-        }
+        else
+            put_bytes(to, result.value, result.value_length);
         (void)fputc('}', to);
     }
     (void)fputc(']', to);

@@ -5,153 +5,11 @@
  * The exit status is 1 when the journal cannot be read, or when something in it cannot, or when
  * verify finds something wrong; what could be read has been shown then.
  */
-#include "agent/cli/cli.h"
-#include "inspect/inspect.h"
-
-#include "io/loop.h"
+#include "agent/cli/journal.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-static const char default_path[] = "/var/lib/cairn";
-
-struct session {
-    struct inspect *inspect;
-    struct err err; /* of the call that was made */
-};
-
-/* --- what went wrong --- */
-
-static void say(void *ctx, const char *text)
-{
-    (void)ctx;
-    (void)fflush(stdout); /* so that both come in their order */
-    (void)fprintf(stderr, "cairn journal: %s\n", text);
-}
-
-static int fail(struct err *err)
-{
-    text_clean(err->text);
-    say(NULL, err->text);
-    return CLI_FAILED;
-}
-
-/* --- reading flags --- */
-
-typedef const char *name_of(const struct fsm_def *def, unsigned number);
-
-/* True if some machine has a state or event called TEXT. */
-static bool is_name(name_of *name, const char *text)
-{
-    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
-        const struct fsm_def *def = fsm_definition((enum machine_kind)kind);
-        for (unsigned i = 0; i < FSM_EVENTS_MAX; i++) {
-            if (text_equal(name(def, i), text))
-                return true;
-        }
-    }
-    return false;
-}
-
-static int read_kind(const char *name, unsigned *ret_kinds)
-{
-    for (int kind = 0; name != NULL && kind < MACHINE_KIND_COUNT; kind++) {
-        if (text_equal(machine_kind_name((enum machine_kind)kind), name))
-            *ret_kinds = 1u << kind;
-    }
-    if (name != NULL && *ret_kinds == 0)
-        return cli_fail(CLI_USAGE, "-kind: \"%.60s\" is none of alloc, task, volume, plugin", name);
-    return 0;
-}
-
-static int read_options(const struct cli *cli, struct inspect_options *ret_options)
-{
-    struct inspect_options options = {
-        .out = stdout,
-        .say = say,
-        .now_unix_ns = loop_now_unix_ns(),
-        .json = cli_is_on(cli, "json"),
-        .reveal = cli_is_on(cli, "reveal"),
-        .all = cli_is_on(cli, "all"),
-        .follow = cli_is_on(cli, "f"),
-        .alloc = cli_given(cli, "alloc"),
-        .state = cli_given(cli, "state"),
-        .event = cli_given(cli, "event"),
-        .since = cli_given(cli, "since"),
-        .until = cli_given(cli, "until"),
-    };
-
-    if (read_kind(cli_given(cli, "kind"), &options.kinds) != 0)
-        return CLI_USAGE;
-    if (options.state != NULL && !is_name(fsm_state_name, options.state))
-        return cli_fail(CLI_USAGE,
-                        "-state: no machine has a state \"%.60s\"; see: cairn fsm show NAME",
-                        options.state);
-    if (options.event != NULL && !is_name(fsm_event_name, options.event))
-        return cli_fail(CLI_USAGE,
-                        "-event: no machine has an event \"%.60s\"; see: cairn fsm show NAME",
-                        options.event);
-    *ret_options = options;
-    return 0;
-}
-
-/* A length of time that is not negative; untouched if the flag was not given. */
-static int read_duration(const struct cli *cli, const char *name, int64_t *ret_ns)
-{
-    const char *text = cli_text(cli, name, NULL);
-    int64_t ns;
-
-    if (text == NULL)
-        return 0;
-    if (!text_to_duration_ns(text, &ns) || ns < 0)
-        return cli_fail(CLI_USAGE, "-%s: \"%.60s\" is no length of time, as 90s or 1h30m", name,
-                        text);
-    *ret_ns = ns;
-    return 0;
-}
-
-static const char *journal_path(const struct cli *cli)
-{
-    const char *path = cli_given(cli, "dir");
-
-    if (path == NULL)
-        path = getenv("CAIRN_DATA_DIR");
-    return path == NULL || path[0] == '\0' ? default_path : path;
-}
-
-/* --- a session: one journal, one question --- */
-
-static int begin(const struct cli *cli, struct session *session)
-{
-    struct inspect_options options;
-    int status = read_options(cli, &options);
-
-    if (status == 0 &&
-        inspect_open(journal_path(cli), &options, &session->inspect, &session->err) < 0)
-        status = fail(&session->err);
-    return status;
-}
-
-/* CODE is what the inspector returned. */
-static int end(struct session *session, int code)
-{
-    int status = CLI_OK;
-
-    if (code < 0) {
-        status = fail(&session->err);
-    } else if (inspect_damaged(session->inspect) > 0) {
-        char line[96];
-        (void)text_format(line, sizeof(line),
-                          "%" PRIu64 " damaged entries were skipped; see: cairn journal verify",
-                          inspect_damaged(session->inspect)); /* fits */
-        say(NULL, line);
-        status = CLI_FAILED;
-    }
-    inspect_close(session->inspect);
-    return status;
-}
 
 /* --- flags --- */
 
@@ -182,6 +40,21 @@ static const char when_help[] =
 
 /* --- list, show --- */
 
+/* A length of time that is not negative; untouched if the flag was not given. */
+static int read_duration(const struct cli *cli, const char *name, int64_t *ret_ns)
+{
+    const char *text = cli_text(cli, name, NULL);
+    int64_t ns;
+
+    if (text == NULL)
+        return 0;
+    if (!text_to_duration_ns(text, &ns) || ns < 0)
+        return cli_fail(CLI_USAGE, "-%s: \"%.60s\" is no length of time, as 90s or 1h30m", name,
+                        text);
+    *ret_ns = ns;
+    return 0;
+}
+
 static int run_list(struct cli *cli)
 {
     struct session session = {0};
@@ -189,10 +62,10 @@ static int run_list(struct cli *cli)
     int status = read_duration(cli, "age", &age_ns);
 
     if (status == 0)
-        status = begin(cli, &session);
+        status = cli_journal_begin(cli, &session);
     if (status != 0)
         return status;
-    return end(&session, inspect_list(session.inspect, age_ns, &session.err));
+    return cli_journal_end(&session, inspect_list(session.inspect, age_ns, &session.err));
 }
 
 static const struct cli_flag list_flags[] = {
@@ -220,11 +93,12 @@ const struct cli_verb cli_journal_list = {
 static int run_show(struct cli *cli)
 {
     struct session session = {0};
-    int status = begin(cli, &session);
+    int status = cli_journal_begin(cli, &session);
 
     if (status != 0)
         return status;
-    return end(&session, inspect_show(session.inspect, cli_argument(cli, 0), &session.err));
+    return cli_journal_end(&session,
+                           inspect_show(session.inspect, cli_argument(cli, 0), &session.err));
 }
 
 static const struct cli_flag show_flags[] = {DIR, JSON, KIND, ALL, REVEAL, END};
@@ -254,10 +128,10 @@ static int run_log(struct cli *cli)
         status = cli_fail(CLI_USAGE, "-n: \"%.60s\" is not a number from 1 to %d",
                           cli_given(cli, "n"), INSPECT_LINES_MAX);
     if (status == 0)
-        status = begin(cli, &session);
+        status = cli_journal_begin(cli, &session);
     if (status != 0)
         return status;
-    return end(&session, inspect_log(session.inspect, (uint64_t)lines, &session.err));
+    return cli_journal_end(&session, inspect_log(session.inspect, (uint64_t)lines, &session.err));
 }
 
 static const struct cli_flag log_flags[] = {
@@ -291,11 +165,12 @@ const struct cli_verb cli_journal_log = {
 static int run_at(struct cli *cli)
 {
     struct session session = {0};
-    int status = begin(cli, &session);
+    int status = cli_journal_begin(cli, &session);
 
     if (status != 0)
         return status;
-    return end(&session, inspect_at(session.inspect, cli_argument(cli, 0), &session.err));
+    return cli_journal_end(&session,
+                           inspect_at(session.inspect, cli_argument(cli, 0), &session.err));
 }
 
 static const struct cli_flag at_flags[] = {DIR, JSON, KIND, STATE, ALLOC, ALL, REVEAL, END};
@@ -317,12 +192,12 @@ const struct cli_verb cli_journal_at = {
 static int run_diff(struct cli *cli)
 {
     struct session session = {0};
-    int status = begin(cli, &session);
+    int status = cli_journal_begin(cli, &session);
 
     if (status != 0)
         return status;
-    return end(&session, inspect_diff(session.inspect, cli_argument(cli, 0), cli_argument(cli, 1),
-                                      &session.err));
+    return cli_journal_end(&session, inspect_diff(session.inspect, cli_argument(cli, 0),
+                                                  cli_argument(cli, 1), &session.err));
 }
 
 static const struct cli_flag diff_flags[] = {DIR, JSON, KIND, ALLOC, REVEAL, END};
@@ -347,11 +222,11 @@ static int run_verify(struct cli *cli)
 {
     struct session session = {0};
     struct inspect_verdict verdict = {.bad = 0};
-    int status = begin(cli, &session);
+    int status = cli_journal_begin(cli, &session);
 
     if (status != 0)
         return status;
-    status = end(&session, inspect_findings(session.inspect, &verdict, &session.err));
+    status = cli_journal_end(&session, inspect_findings(session.inspect, &verdict, &session.err));
     return status == CLI_OK && verdict.bad > 0 ? CLI_FAILED : status;
 }
 
@@ -378,10 +253,10 @@ static int run_timeline(struct cli *cli)
         drawing.columns = size.ws_col;
     int status = cli_number(cli, "width", &drawing.columns);
     if (status == 0)
-        status = begin(cli, &session);
+        status = cli_journal_begin(cli, &session);
     if (status != 0)
         return status;
-    return end(&session, inspect_timeline(session.inspect, &drawing, &session.err));
+    return cli_journal_end(&session, inspect_timeline(session.inspect, &drawing, &session.err));
 }
 
 static const struct cli_flag timeline_flags[] = {
@@ -420,10 +295,10 @@ static int run_restore(struct cli *cli)
     int status = read_duration(cli, "after", &restart.away_ns);
 
     if (status == 0)
-        status = begin(cli, &session);
+        status = cli_journal_begin(cli, &session);
     if (status != 0)
         return status;
-    return end(&session, inspect_restore(session.inspect, &restart, &session.err));
+    return cli_journal_end(&session, inspect_restore(session.inspect, &restart, &session.err));
 }
 
 static const struct cli_flag restore_flags[] = {
@@ -453,11 +328,11 @@ const struct cli_verb cli_journal_restore = {
 static int run_stats(struct cli *cli)
 {
     struct session session = {0};
-    int status = begin(cli, &session);
+    int status = cli_journal_begin(cli, &session);
 
     if (status != 0)
         return status;
-    return end(&session, inspect_stats(session.inspect, &session.err));
+    return cli_journal_end(&session, inspect_stats(session.inspect, &session.err));
 }
 
 const struct cli_verb cli_journal_stats = {
@@ -474,11 +349,12 @@ const struct cli_verb cli_journal_stats = {
 static int run_compact(struct cli *cli)
 {
     struct session session = {0};
-    int status = begin(cli, &session);
+    int status = cli_journal_begin(cli, &session);
 
     if (status != 0)
         return status;
-    return end(&session, inspect_compact(session.inspect, cli_argument(cli, 0), &session.err));
+    return cli_journal_end(&session,
+                           inspect_compact(session.inspect, cli_argument(cli, 0), &session.err));
 }
 
 const struct cli_verb cli_journal_compact = {
@@ -499,12 +375,12 @@ const struct cli_verb cli_journal_compact = {
 static int run_export(struct cli *cli)
 {
     struct session session = {0};
-    int status = begin(cli, &session);
+    int status = cli_journal_begin(cli, &session);
 
     if (status != 0)
         return status;
-    return end(&session, inspect_export(session.inspect, cli_text(cli, "out", NULL),
-                                        cli_switch(cli, "redact"), &session.err));
+    return cli_journal_end(&session, inspect_export(session.inspect, cli_text(cli, "out", NULL),
+                                                    cli_switch(cli, "redact"), &session.err));
 }
 
 static const struct cli_flag export_flags[] = {
@@ -536,7 +412,7 @@ static int run_import(struct cli *cli)
     uint64_t entries;
 
     if (inspect_import(text_equal(from, "-") ? NULL : from, to, &entries, &err) < 0)
-        return fail(&err);
+        return cli_journal_fail(&err);
     (void)printf("%s: %" PRIu64 " entries\n", to, entries);
     return CLI_OK;
 }
@@ -559,8 +435,8 @@ static int drop(const struct cli *cli, uint64_t number)
 {
     struct err err = {0};
 
-    if (inspect_quarantine_drop(journal_path(cli), number, &err) < 0)
-        return fail(&err);
+    if (inspect_quarantine_drop(cli_journal_path(cli), number, &err) < 0)
+        return cli_journal_fail(&err);
     if (!cli_switch(cli, "json"))
         (void)printf("entry %" PRIu64 " is gone\n", number);
     return CLI_OK;
@@ -579,10 +455,10 @@ static int run_quarantine(struct cli *cli)
         return cli_fail(CLI_USAGE, "usage: cairn journal quarantine list|show N|drop N");
     if (text_equal(what, "drop"))
         return drop(cli, number);
-    int status = begin(cli, &session);
+    int status = cli_journal_begin(cli, &session);
     if (status != 0)
         return status;
-    return end(&session, inspect_quarantine(session.inspect, number, &session.err));
+    return cli_journal_end(&session, inspect_quarantine(session.inspect, number, &session.err));
 }
 
 static const struct cli_flag quarantine_flags[] = {DIR, JSON, REVEAL, END};
