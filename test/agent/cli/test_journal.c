@@ -11,27 +11,24 @@ static const struct cli_verb *const verbs[] = {
 };
 
 /* Runs "cairn journal LINE"; @ in it is the test's directory.  The exit status. */
-static int type(struct inspecting *inspecting, const char *line)
+static int cairn_journal(struct inspecting *inspecting, const char *line)
 {
-    char words[1024] = "cairn journal ", *argv[WORDS_MAX + 1], *rest = words;
-    int argc = 0;
+    struct typed typed = {.out = inspecting->out, .complain = inspecting->complain};
+    char words[1024] = "journal ";
+    const struct cli_verb *verb = &cli_journal_list;
 
     for (const char *at = line; *at != '\0'; at++) {
         char one[2] = {*at, '\0'};
         assert_true(text_append(words, sizeof(words), *at == '@' ? inspecting->path : one));
     }
-    for (char *word = strsep(&rest, " "); word != NULL; word = strsep(&rest, " ")) {
-        assert_true(argc < WORDS_MAX);
-        argv[argc++] = word;
+    for (size_t i = 0; i < COUNT_OF(verbs); i++) {
+        if (strcspn(line, " ") == strlen(verbs[i]->name) && text_starts_with(line, verbs[i]->name))
+            verb = verbs[i];
     }
-    argv[argc] = NULL;
-    free(inspecting->out);
-    free(inspecting->complain);
-    struct diverted out = divert(stdout), complain = divert(stderr);
-    int status = cli_main(verbs, COUNT_OF(verbs), argc, argv);
-    inspecting->complain = give_back(&complain);
-    inspecting->out = give_back(&out);
-    return status;
+    type(&typed, verb, words);
+    inspecting->out = typed.out;
+    inspecting->complain = typed.complain;
+    return typed.status;
 }
 
 /* --- reading the command line --- */
@@ -68,7 +65,7 @@ static void test_command_line_that_is_not_understood_is_refused(void **state)
         char line[160];
         (void)text_format(line, sizeof(line),
                           strstr(lines[i], "-dir") == NULL ? "%s -dir @/journal" : "%s", lines[i]);
-        if (type(inspecting, line) != CLI_USAGE)
+        if (cairn_journal(inspecting, line) != CLI_USAGE)
             fail_msg("\"%s\" was taken", line);
         assert_string_equal(inspecting->out, "");
         assert_true(text_starts_with(inspecting->complain, "cairn: "));
@@ -84,7 +81,7 @@ static void test_help_of_every_verb_names_its_flags(void **state)
     for (size_t i = 0; i < COUNT_OF(verbs); i++) {
         (void)text_format(line, sizeof(line), "%s -h", verbs[i]->name);
         (void)text_format(usage, sizeof(usage), "Usage: cairn journal %s ", verbs[i]->name);
-        assert_int_equal(type(inspecting, line), CLI_OK);
+        assert_int_equal(cairn_journal(inspecting, line), CLI_OK);
         assert_true(text_starts_with(inspecting->out, usage));
         for (const struct cli_flag *flag = verbs[i]->flags; flag != NULL && flag->name != NULL;
              flag++) {
@@ -98,7 +95,7 @@ static void test_help_of_a_flag_goes_on_in_its_column(void **state)
 {
     struct inspecting *inspecting = *state;
 
-    assert_int_equal(type(inspecting, "stats -h"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "stats -h"), CLI_OK);
     assert_has(inspecting->out,
                "  -dir PATH               the journal's directory or the data directory it is in;\n"
                "                          default: $CAIRN_DATA_DIR, or /var/lib/cairn\n");
@@ -108,11 +105,11 @@ static void test_moments_before_the_end_are_arguments(void **state)
 {
     struct inspecting *inspecting = *state;
 
-    assert_int_equal(type(inspecting, "at -64ms -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "at -64ms -dir @/journal"), CLI_OK);
     assert_has(inspecting->out, "after event 45, ");
-    assert_int_equal(type(inspecting, "diff -1m -64ms -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "diff -1m -64ms -dir @/journal"), CLI_OK);
     assert_has(inspecting->out, " to event 45\n");
-    assert_int_equal(type(inspecting, "log -since -64ms -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "log -since -64ms -dir @/journal"), CLI_OK);
     assert_int_equal(count_lines(inspecting->out), 18);
 }
 
@@ -122,19 +119,21 @@ static void test_flags_reach_the_inspector(void **state)
 {
     struct inspecting *inspecting = *state;
 
-    assert_int_equal(type(inspecting, "list -dir=@/journal --kind task -alloc a1000001"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "list -dir=@/journal --kind task -alloc a1000001"),
+                     CLI_OK);
     assert_int_equal(count_lines(inspecting->out), 1 + 2);
-    assert_int_equal(type(inspecting, "list -dir @/journal -age 876000h"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "list -dir @/journal -age 876000h"), CLI_OK);
     assert_string_equal(inspecting->out, "no machines\n");
-    assert_int_equal(type(inspecting, "list -json -state DEAD -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "list -json -state DEAD -dir @/journal"), CLI_OK);
     assert_int_equal(count_lines(inspecting->out), 3);
     assert_lacks(inspecting->out, "s3cret");
-    assert_int_equal(type(inspecting, "list -json -reveal -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "list -json -reveal -dir @/journal"), CLI_OK);
     assert_has(inspecting->out, "s3cret");
-    assert_int_equal(type(inspecting, "log -event EXITED -n 2 -until 60 -dir @/journal"), CLI_OK);
-    assert_int_equal(count_lines(inspecting->out), 2);
-    assert_int_equal(type(inspecting, "restore -servers -rebooted -after 1s -dir @/journal"),
+    assert_int_equal(cairn_journal(inspecting, "log -event EXITED -n 2 -until 60 -dir @/journal"),
                      CLI_OK);
+    assert_int_equal(count_lines(inspecting->out), 2);
+    assert_int_equal(
+        cairn_journal(inspecting, "restore -servers -rebooted -after 1s -dir @/journal"), CLI_OK);
     assert_has(inspecting->out, "a restart 1.000s after the last event, the host booted since, "
                                 "servers have to be asked first:\n");
 }
@@ -143,9 +142,9 @@ static void test_drawing_is_as_wide_as_asked_for(void **state)
 {
     struct inspecting *inspecting = *state;
 
-    assert_int_equal(type(inspecting, "timeline -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "timeline -dir @/journal"), CLI_OK);
     assert_int_equal(strlen(line_with(inspecting->out, "daemon  ")), 100);
-    assert_int_equal(type(inspecting, "timeline -width 120 -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "timeline -width 120 -dir @/journal"), CLI_OK);
     assert_int_equal(strlen(line_with(inspecting->out, "daemon  ")), 120);
 }
 
@@ -154,8 +153,8 @@ static void test_journal_is_named_by_flag_or_environment(void **state)
     struct inspecting *inspecting = *state;
 
     assert_int_equal(setenv("CAIRN_DATA_DIR", inspecting->path, 1), 0);
-    assert_int_equal(type(inspecting, "verify"), CLI_OK);
-    assert_int_equal(type(inspecting, "verify -dir @/nowhere"), CLI_FAILED);
+    assert_int_equal(cairn_journal(inspecting, "verify"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "verify -dir @/nowhere"), CLI_FAILED);
     assert_has(inspecting->complain, "cairn journal: no journal at ");
     assert_int_equal(unsetenv("CAIRN_DATA_DIR"), 0);
 }
@@ -164,14 +163,14 @@ static void test_export_comes_back_by_import(void **state)
 {
     struct inspecting *inspecting = *state;
 
-    assert_int_equal(type(inspecting, "export -dir @/journal -out @/whole"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "export -dir @/journal -out @/whole"), CLI_OK);
     assert_has(inspecting->out, "/whole: 71 entries\n");
-    assert_int_equal(type(inspecting, "import @/whole @/again"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "import @/whole @/again"), CLI_OK);
     assert_has(inspecting->out, "/again: 71 entries\n");
-    assert_int_equal(type(inspecting, "import @/whole @/again"), CLI_FAILED);
+    assert_int_equal(cairn_journal(inspecting, "import @/whole @/again"), CLI_FAILED);
     assert_has(inspecting->complain, "exists and is not an empty directory");
-    assert_int_equal(type(inspecting, "compact @/copy -dir @/again"), CLI_OK);
-    assert_int_equal(type(inspecting, "verify -dir @/copy"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "compact @/copy -dir @/again"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "verify -dir @/copy"), CLI_OK);
 }
 
 static void test_quarantine_is_seen_and_dropped(void **state)
@@ -189,13 +188,13 @@ static void test_quarantine_is_seen_and_dropped(void **state)
                                         "looked bad", small_start_unix_ns, &err),
                      0);
     journal_close(journal);
-    assert_int_equal(type(inspecting, "quarantine list -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "quarantine list -dir @/journal"), CLI_OK);
     assert_has(inspecting->out, "looked bad");
-    assert_int_equal(type(inspecting, "quarantine show 1 -reveal -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "quarantine show 1 -reveal -dir @/journal"), CLI_OK);
     assert_has(inspecting->out, "  000000  ");
-    assert_int_equal(type(inspecting, "quarantine drop 1 -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "quarantine drop 1 -dir @/journal"), CLI_OK);
     assert_string_equal(inspecting->out, "entry 1 is gone\n");
-    assert_int_equal(type(inspecting, "quarantine drop 1 -dir @/journal"), CLI_FAILED);
+    assert_int_equal(cairn_journal(inspecting, "quarantine drop 1 -dir @/journal"), CLI_FAILED);
     assert_string_equal(inspecting->complain, "cairn journal: no entry 1 in quarantine\n");
 }
 
@@ -211,9 +210,9 @@ static void test_what_verify_finds_wrong_is_the_exit_status(void **state)
 {
     struct inspecting *inspecting = *state;
 
-    assert_int_equal(type(inspecting, "verify -dir @/journal"), CLI_OK);
+    assert_int_equal(cairn_journal(inspecting, "verify -dir @/journal"), CLI_OK);
     forge(inspecting, drop_web, NULL);
-    assert_int_equal(type(inspecting, "verify -dir @/forged"), CLI_FAILED);
+    assert_int_equal(cairn_journal(inspecting, "verify -dir @/forged"), CLI_FAILED);
     assert_has(inspecting->out, "STATE_MISSING");
     assert_string_equal(inspecting->complain, "");
 }
@@ -244,7 +243,7 @@ static void test_damage_is_counted_and_is_the_exit_status(void **state)
     struct inspecting *inspecting = *state;
 
     damage_a_job(inspecting->journal);
-    assert_int_equal(type(inspecting, "list -dir @/journal"), CLI_FAILED);
+    assert_int_equal(cairn_journal(inspecting, "list -dir @/journal"), CLI_FAILED);
     assert_has(inspecting->out, "a1000001/web");
     assert_has(inspecting->complain, "cairn journal: damaged, skipped: state ");
     assert_has(inspecting->complain, "cairn journal: 1 damaged entries were skipped; see: ");
