@@ -1,4 +1,4 @@
-/* Stepping that survives assertions.  Private to inspect*.c. */
+/* Stepping that survives assertions. */
 #ifndef CAIRN_INSPECT_STEP_H
 #define CAIRN_INSPECT_STEP_H
 

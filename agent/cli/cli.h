@@ -39,6 +39,9 @@ int cli_fail(enum cli_exit status, const char *format, ...) __attribute__((forma
 
 /* --- flags and arguments (flags.c) --- */
 
+/* Of every verb that talks with an agent; ends as every list of flags. */
+extern const struct cli_flag cli_common_flags[];
+
 /* Sorts ARGV (behind the verb's name) into flags and arguments; both may be mixed, "--" ends the
  * flags.  ERR_INVALID for what the verb does not take. */
 int cli_parse(struct cli *cli, int argc, char **argv, struct err *err);

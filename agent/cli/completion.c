@@ -26,13 +26,22 @@ static void print_group(const struct cli *cli, const char *group)
     (void)printf("\" ;;\n");
 }
 
+static void print_flags(const struct cli_flag *flags)
+{
+    for (; flags != NULL && flags->name != NULL; flags++)
+        (void)printf(" -%s", flags->name);
+}
+
 static void print_verb_flags(const struct cli_verb *verb)
 {
-    (void)printf("    \"%s%s%s\") words=\"", verb->group, verb->group[0] != '\0' ? " " : "",
-                 verb->name);
-    for (const struct cli_flag *flag = verb->flags; flag != NULL && flag->name != NULL; flag++)
-        (void)printf(" -%s", flag->name);
-    (void)printf("%s -h\" ;;\n", verb->is_local ? "" : " -address -namespace -json -no-color");
+    char name[CLI_NAME_SIZE];
+
+    cli_verb_name(verb, name);
+    (void)printf("    \"%s\") words=\"", name);
+    print_flags(verb->flags);
+    if (!verb->is_local)
+        print_flags(cli_common_flags);
+    (void)printf(" -h\" ;;\n");
 }
 
 static void print_bash(const struct cli *cli)

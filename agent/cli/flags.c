@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of every verb that talks with an agent. */
-static const struct cli_flag common_flags[] = {
+const struct cli_flag cli_common_flags[] = {
     {"address", FLAG_TEXT, "URL",
      "the agent's address; also NOMAD_ADDR or CAIRN_ADDR; default http://127.0.0.1:4646"},
     {"namespace", FLAG_TEXT, "NAME", "also NOMAD_NAMESPACE; default \"default\", * is all"},
@@ -42,7 +41,7 @@ static const struct cli_flag *find_flag(const struct cli_verb *verb, const char 
     const struct cli_flag *flag = find_in(verb->flags, name, length);
 
     if (flag == NULL && !verb->is_local)
-        flag = find_in(common_flags, name, length);
+        flag = find_in(cli_common_flags, name, length);
     return flag != NULL ? flag : find_in(help_flags, name, length);
 }
 
@@ -61,12 +60,12 @@ void cli_verb_name(const struct cli_verb *verb, char to[CLI_NAME_SIZE])
 
 static int fail_unknown(const struct cli *cli, const char *name, struct err *err)
 {
-    const char *names[CLI_FLAGS_MAX + COUNT_OF(common_flags)];
+    const char *names[CLI_FLAGS_MAX + COUNT_OF(cli_common_flags)];
     char verb[CLI_NAME_SIZE];
     size_t count = collect_names(cli->verb->flags, names, 0);
 
     if (!cli->verb->is_local)
-        count = collect_names(common_flags, names, count);
+        count = collect_names(cli_common_flags, names, count);
     const char *closest = hcl_closest(name, names, count);
     cli_verb_name(cli->verb, verb);
     return err_set(err, ERR_INVALID, "%s has no flag -%.60s%s%s%s; see: cairn %s -h", verb, name,
@@ -242,6 +241,6 @@ void cli_print_help(const struct cli_verb *verb, FILE *to)
     }
     if (!verb->is_local) {
         (void)fputs("\nCommon flags:\n", to);
-        print_flags(common_flags, to);
+        print_flags(cli_common_flags, to);
     }
 }
