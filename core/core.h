@@ -101,7 +101,7 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
 bool core_has_work(const struct core *core);
 
 /* Node time of the next timer, 0 if there is none. */
-uint64_t core_deadline_ms(struct core *core);
+uint64_t core_deadline_ms(const struct core *core);
 
 /* --- the machines --- */
 
@@ -114,6 +114,10 @@ const struct alloc *core_alloc(const struct core *core, const char *alloc);
 typedef bool core_each_cb(void *ctx, const struct machine_id *id, const struct machine *record);
 void core_each(const struct core *core, enum machine_kind kind, core_each_cb *cb, void *ctx);
 size_t core_count(const struct core *core, enum machine_kind kind);
+
+/* The same for the allocs of one job. */
+void core_each_of_job(const struct core *core, const char *namespace, const char *job,
+                      core_each_cb *cb, void *ctx);
 
 struct core_figures {
     uint64_t turns, events, ignored, stale, unknown, commits_failed, effects;

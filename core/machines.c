@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
 /* --- blobs that go with the next commit --- */
 
 static void blob_free(struct journal_blob *blob)
@@ -99,6 +101,7 @@ void core_free(struct core *core)
     slot_remove(core, slot);
     blobs_free(&core->specs);
     blobs_free(&core->metas);
+    free(core->due.items);
     free(core->queue.items);
     free(core->queue.bytes);
     free(core->spare.items);
@@ -111,11 +114,17 @@ void core_free(struct core *core)
     free(core);
 }
 
+/* Of what an id says, and not of the zeros behind it. */
+static unsigned hash_of(const struct machine_id *id)
+{
+    return (unsigned)hash_bytes(id->kind, id->text, strlen(id->text));
+}
+
 struct slot *slot_find(const struct core *core, const struct machine_id *id)
 {
     struct slot *slot;
 
-    HASH_FIND(hh, core->machines, id, sizeof(*id), slot);
+    HASH_FIND_BYHASHVALUE(hh, core->machines, id, sizeof(*id), hash_of(id), slot);
     return slot;
 }
 
@@ -125,14 +134,37 @@ struct slot *slot_add(struct core *core, const struct machine_id *id)
 
     check(slot != NULL);
     slot->id = *id;
-    HASH_ADD(hh, core->machines, id, sizeof(slot->id), slot);
+    slot->serial = ++core->serials;
+    slot->due_at = INDEX_NONE;
+    HASH_ADD_BYHASHVALUE(hh, core->machines, id, sizeof(slot->id), hash_of(id), slot);
+    DL_APPEND2(core->kinds[id->kind].first, slot, kind_prev, kind_next);
     return slot;
+}
+
+/* True if there is a machine, and not only the last record of one that has just ended. */
+static bool is_there(const struct slot *slot)
+{
+    return slot->record != NULL && !fsm_is_final(slot->record);
+}
+
+void slot_commit(struct core *core, struct slot *slot, struct machine *record)
+{
+    struct kind_list *kind = &core->kinds[slot->id.kind];
+
+    check(slot->record != record || record == NULL);
+    kind->count -= is_there(slot);
+    free(slot->record);
+    slot->record = record;
+    kind->count += is_there(slot);
+    index_deadline(core, slot);
 }
 
 void slot_remove(struct core *core, struct slot *slot)
 {
+    slot_commit(core, slot, NULL);
+    index_leave(core, slot);
+    DL_DELETE2(core->kinds[slot->id.kind].first, slot, kind_prev, kind_next);
     HASH_DEL(core->machines, slot);
-    free(slot->record);
     free(slot->pending);
     free(slot);
 }
@@ -142,8 +174,8 @@ void slot_retire(struct core *core, struct slot *slot)
     bool busy = false;
 
     check(slot->pending == NULL);
-    free(slot->record);
-    slot->record = NULL;
+    slot_commit(core, slot, NULL);
+    index_leave(core, slot);
     for (int number = 0; number < LANE_COUNT; number++) {
         struct lane *lane = &slot->lanes[number];
         lane->next_effect = 0;
@@ -181,30 +213,33 @@ const struct alloc *core_alloc(const struct core *core, const char *alloc)
     return record == NULL ? NULL : alloc_of(record);
 }
 
-/* True if there is a machine, and not only the last record of one that has just ended. */
-static bool is_there(const struct slot *slot)
-{
-    return slot->record != NULL && !fsm_is_final(slot->record);
-}
-
 void core_each(const struct core *core, enum machine_kind kind, core_each_cb *cb, void *ctx)
 {
     const struct slot *next;
 
-    for (const struct slot *slot = core->machines; slot != NULL; slot = next) {
-        next = slot->hh.next;
-        if (slot->id.kind == kind && is_there(slot) && !cb(ctx, &slot->id, slot->record))
+    for (const struct slot *slot = core->kinds[kind].first; slot != NULL; slot = next) {
+        next = slot->kind_next;
+        if (is_there(slot) && !cb(ctx, &slot->id, slot->record))
+            return;
+    }
+}
+
+void core_each_of_job(const struct core *core, const char *namespace, const char *job,
+                      core_each_cb *cb, void *ctx)
+{
+    const struct group_member *next;
+
+    for (const struct group_member *member = index_job(core, namespace, job); member != NULL;
+         member = next) {
+        next = member->next;
+        if (is_there(member->slot) && !cb(ctx, &member->slot->id, member->slot->record))
             return;
     }
 }
 
 size_t core_count(const struct core *core, enum machine_kind kind)
 {
-    size_t count = 0;
-
-    for (const struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next)
-        count += slot->id.kind == kind && is_there(slot);
-    return count;
+    return core->kinds[kind].count;
 }
 
 struct core_figures core_figures(const struct core *core)

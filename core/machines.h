@@ -2,6 +2,7 @@
 #ifndef CAIRN_CORE_MACHINES_H
 #define CAIRN_CORE_MACHINES_H
 
+#include "core/index.h"
 #include "core/snapshot.h"
 
 #include <uthash.h>
@@ -13,6 +14,10 @@ struct slot {
     struct machine *record;  /* committed; NULL until its first commit */
     struct machine *pending; /* stepped in this turn, not yet committed */
     struct lane lanes[LANE_COUNT];
+    uint64_t serial;                              /* in the order in which machines came */
+    struct group_member groups[INDEX_GROUPS_MAX]; /* index.h */
+    struct slot *kind_prev, *kind_next;           /* of the same kind */
+    size_t due_at;                                /* in the heap, or INDEX_NONE */
     bool touched;
     UT_hash_handle hh;
 };
@@ -51,9 +56,30 @@ struct blobs {
     size_t count, size;
 };
 
+/* When the committed record of a machine wants TIMEOUT. */
+struct due {
+    uint64_t at_ms;
+    struct slot *slot;
+};
+
+struct due_list {
+    struct due *items;
+    size_t count, size;
+};
+
+/* The machines of one kind, in the order in which they came. */
+struct kind_list {
+    struct slot *first; /* kind_prev of the first is the last */
+    size_t count; /* of those that are there, and not only the last record of one that ended */
+};
+
 struct core {
     struct world world;
-    struct slot *machines;
+    struct slot *machines; /* by id; groups, kinds and deadlines find them otherwise (index.h) */
+    struct group *groups;
+    struct kind_list kinds[MACHINE_KIND_COUNT];
+    struct due_list due;
+    uint64_t serials;
     struct queue queue, spare;
     struct slot **touched;
     size_t touched_count, touched_size;
@@ -63,7 +89,6 @@ struct core {
     struct blobs specs, metas;
     struct machine *scratch;
     uint32_t scratch_used;
-    uint64_t deadline_ms;
     struct core_figures figures;
     struct flight *flights; /* ring */
     uint64_t flights_count;
@@ -74,6 +99,9 @@ struct core {
 struct slot *slot_find(const struct core *core, const struct machine_id *id);
 struct slot *slot_add(struct core *core, const struct machine_id *id);
 void slot_remove(struct core *core, struct slot *slot);
+
+/* RECORD (moved, NULL: none) is the committed one from now on. */
+void slot_commit(struct core *core, struct slot *slot, struct machine *record);
 
 /* The machine has gone: removes the slot as soon as nothing of it is under way. */
 void slot_retire(struct core *core, struct slot *slot);

@@ -21,9 +21,11 @@ void core_load(struct core *core, const struct machine_id *id, const struct mach
     check(slot_find(core, id) == NULL);
     check(fsm_broken(record) == NULL);
     struct slot *slot = slot_add(core, id);
-    slot->record = malloc(size);
-    check(slot->record != NULL);
-    memcpy(slot->record, record, size);
+    struct machine *copy = malloc(size);
+    check(copy != NULL);
+    memcpy(copy, record, size);
+    slot_commit(core, slot, copy);
+    index_join(core, slot);
 }
 
 void core_continue(struct core *core, uint64_t next_sequence, uint64_t turn)
@@ -36,10 +38,8 @@ void core_continue(struct core *core, uint64_t next_sequence, uint64_t turn)
 
 static void restore_kind(struct core *core, enum machine_kind kind, const struct restore *restore)
 {
-    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
-        if (slot->id.kind == kind)
-            core_tell(core, &slot->id, fsm_definition(kind)->restore_event, restore);
-    }
+    for (struct slot *slot = core->kinds[kind].first; slot != NULL; slot = slot->kind_next)
+        core_tell(core, &slot->id, fsm_definition(kind)->restore_event, restore);
 }
 
 /* --- members whose records are not there --- */
@@ -90,8 +90,9 @@ static void report_lost(struct core *core, const struct slot *slot, enum alloc_m
 
 static void report_all_lost(struct core *core, enum alloc_member_kind kind)
 {
-    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
-        if (slot->id.kind == MACHINE_ALLOC && slot->record != NULL && !fsm_is_final(slot->record))
+    for (struct slot *slot = core->kinds[MACHINE_ALLOC].first; slot != NULL;
+         slot = slot->kind_next) {
+        if (slot->record != NULL && !fsm_is_final(slot->record))
             report_lost(core, slot, kind);
     }
 }

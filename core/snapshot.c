@@ -49,12 +49,11 @@ static void put_machine(struct core *core, const struct core_machine *machine)
     if (machine->record == NULL)
         return;
     uint32_t size = fsm_record_size(machine->record);
-    slot->record = malloc(size);
-    check(slot->record != NULL);
-    memcpy(slot->record, machine->record, size);
-    uint64_t due_ms = slot->record->deadline_ms;
-    if (due_ms != 0 && (core->deadline_ms == 0 || due_ms < core->deadline_ms))
-        core->deadline_ms = due_ms;
+    struct machine *copy = malloc(size);
+    check(copy != NULL);
+    memcpy(copy, machine->record, size);
+    slot_commit(core, slot, copy);
+    index_join(core, slot);
 }
 
 static void put_event(struct core *core, const struct core_event *event)
@@ -66,26 +65,27 @@ static void put_event(struct core *core, const struct core_event *event)
 
 void core_put(struct core *core, const struct core_snapshot *snapshot)
 {
-    struct slot *old = core->machines, *slot, *next;
+    struct core old = {.machines = core->machines, .groups = core->groups, .due = core->due};
+    struct slot *slot, *next;
     struct queue queue = core->queue;
 
     check(!core->in_turn);
     check(!core->proposing);
+    memcpy(old.kinds, core->kinds, sizeof(old.kinds));
+    memset(core->kinds, 0, sizeof(core->kinds));
     core->machines = NULL;
+    core->groups = NULL;
+    core->due = (struct due_list){0};
     core->queue = core->spare;
     core->spare = queue; /* its payloads may be those of SNAPSHOT */
-    core->deadline_ms = 0;
     for (size_t i = 0; i < snapshot->machines.count; i++)
         put_machine(core, &snapshot->machines.items[i]);
     for (size_t i = 0; i < snapshot->events.count; i++)
         put_event(core, &snapshot->events.items[i]);
     core->spare.count = core->spare.bytes_used = 0;
-    HASH_ITER(hh, old, slot, next)
-    {
-        HASH_DEL(old, slot);
-        free(slot->record);
-        free(slot);
-    }
+    HASH_ITER(hh, old.machines, slot, next)
+    slot_remove(&old, slot);
+    free(old.due.items);
     blobs_clear(&core->specs);
     blobs_clear(&core->metas);
     core->flights_count = 0;

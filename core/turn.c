@@ -117,9 +117,14 @@ struct sender {
     const struct machine *record;
 };
 
-static bool uses_plugin(const struct machine *volume, const struct plugin *plugin)
+static void send_to_group(struct core *core, const struct group_member *member,
+                          const struct fsm_message *message)
 {
-    return text_equal(volume_of(volume)->define.plugin, plugin->define.plugin);
+    for (; member != NULL; member = member->next) {
+        bool itself = machine_id_equal(&member->slot->id, &message->to);
+        if (slot_now(member->slot) != NULL && !itself)
+            enqueue(core, &member->slot->id, &message->event, false);
+    }
 }
 
 static void send_message(void *ctx, const struct fsm_message *message)
@@ -127,45 +132,44 @@ static void send_message(void *ctx, const struct fsm_message *message)
     struct sender *sender = ctx;
     struct core *core = sender->core;
 
-    if (message->audience == TO_MACHINE) {
+    switch ((enum fsm_audience)message->audience) {
+    case TO_MACHINE:
         enqueue(core, &message->to, &message->event, false);
         return;
+    case TO_VOLUME_PEERS:
+        send_to_group(core, index_volume(core, volume_of(sender->record)), message);
+        return;
+    case TO_PLUGIN_USERS:
+        send_to_group(core, index_plugin_users(core, plugin_of(sender->record)->define.plugin),
+                      message);
+        return;
     }
-    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
-        const struct machine *other = slot_now(slot);
-        if (slot->id.kind != MACHINE_VOLUME || other == NULL)
-            continue;
-        bool peer = message->audience == TO_VOLUME_PEERS &&
-                    !machine_id_equal(&slot->id, &message->to) &&
-                    volume_is_same(volume_of(other), volume_of(sender->record));
-        bool user =
-            message->audience == TO_PLUGIN_USERS && uses_plugin(other, plugin_of(sender->record));
-        if (peer || user)
-            enqueue(core, &slot->id, &message->event, false);
-    }
+    unreachable("audience");
 }
 
 /* What a step of the volume ID must know of other machines; 0 for other kinds. */
-static uint32_t peers_of(struct core *core, const struct machine_id *id,
+static uint32_t peers_of(const struct core *core, const struct machine_id *id,
                          const struct machine *record)
 {
+    const struct group_member *member;
     uint32_t peers = 0;
 
     if (id->kind != MACHINE_VOLUME)
         return 0;
     const struct volume *volume = volume_of(record);
-    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
-        const struct machine *other = slot_now(slot);
-        if (other == NULL || machine_id_equal(&slot->id, id))
-            continue;
-        if (slot->id.kind == MACHINE_VOLUME && volume_is_same(volume, volume_of(other)))
+    for (member = index_volume(core, volume); member != NULL; member = member->next) {
+        const struct machine *other = slot_now(member->slot);
+        if (other != NULL && !machine_id_equal(&member->slot->id, id))
             peers = volume_add_peer(peers, volume_of(other));
-        if (slot->id.kind == MACHINE_PLUGIN && other->state == P_READY &&
-            uses_plugin(record, plugin_of(other))) {
-            peers |= PEERS_PLUGIN_READY;
-            if (plugin_of(other)->identity.staging)
-                peers |= PEERS_PLUGIN_STAGES;
-        }
+    }
+    for (member = index_plugin(core, volume->define.plugin); member != NULL;
+         member = member->next) {
+        const struct machine *plugin = slot_now(member->slot);
+        if (plugin == NULL || plugin->state != P_READY)
+            continue;
+        peers |= PEERS_PLUGIN_READY;
+        if (plugin_of(plugin)->identity.staging)
+            peers |= PEERS_PLUGIN_STAGES;
     }
     return peers;
 }
@@ -256,7 +260,10 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
 
     if (slot == NULL)
         slot = slot_add(core, &item.id);
+    bool first = slot_now(slot) == NULL;
     keep_scratch(core, slot);
+    if (first)
+        index_join(core, slot);
     core->steps = grow(core->steps, &core->steps_size, core->steps_count + 1, sizeof(*core->steps));
     struct journal_event *event = &core->steps[core->steps_count++];
     *event = (struct journal_event){
@@ -282,33 +289,17 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     core->origins[core->steps_count - 1] = number;
 }
 
-static void post_timers(struct core *core, uint64_t now_ms)
+static void post_timer(struct core *core, struct slot *slot)
 {
-    if (core->deadline_ms == 0 || core->deadline_ms > now_ms)
-        return;
-    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
-        if (slot->record == NULL || slot->record->deadline_ms == 0 ||
-            slot->record->deadline_ms > now_ms)
-            continue;
-        const struct fsm_def *def = fsm_definition((enum machine_kind)slot->id.kind);
-        struct fsm_event timeout = {.kind = def->timeout_event};
-        enqueue(core, &slot->id, &timeout, false); /* asked for again by every turn */
-    }
+    const struct fsm_def *def = fsm_definition((enum machine_kind)slot->id.kind);
+    struct fsm_event timeout = {.kind = def->timeout_event};
+
+    enqueue(core, &slot->id, &timeout, false); /* asked for again by every turn */
 }
 
-uint64_t core_deadline_ms(struct core *core)
+uint64_t core_deadline_ms(const struct core *core)
 {
-    return core->deadline_ms;
-}
-
-static void find_deadline(struct core *core)
-{
-    core->deadline_ms = 0;
-    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
-        uint64_t due = slot->record == NULL ? 0 : slot->record->deadline_ms;
-        if (due != 0 && (core->deadline_ms == 0 || due < core->deadline_ms))
-            core->deadline_ms = due;
-    }
+    return core->due.count == 0 ? 0 : core->due.items[0].at_ms;
 }
 
 /* --- commit --- */
@@ -398,10 +389,10 @@ static void accept_records(struct core *core)
 {
     for (size_t i = 0; i < core->touched_count; i++) {
         struct slot *slot = core->touched[i];
-        free(slot->record);
-        slot->record = slot->pending;
+        struct machine *record = slot->pending;
         slot->pending = NULL;
         slot->touched = false;
+        slot_commit(core, slot, record);
     }
     blobs_clear(&core->specs);
     blobs_clear(&core->metas);
@@ -444,8 +435,10 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     struct rng rng = rng_init(seed);
 
     check(!core->in_turn);
-    core->in_turn = core->turned = true;
-    post_timers(core, now_ms);
+    core->in_turn = true;
+    if (core->turned) /* the first is RESTORE's: what came due meanwhile comes after it */
+        index_each_due(core, now_ms, post_timer);
+    core->turned = true;
     for (size_t i = 0; i < core->queue.count; i++) {
         check(i < TURN_EVENTS_MAX);
         step(core, i, &now, &rng);
@@ -454,7 +447,6 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     if (core->steps_count == 0 && core->specs.count == 0 && core->metas.count == 0) {
         core->queue.count = 0;
         core->queue.bytes_used = 0;
-        find_deadline(core);
         core->in_turn = false;
         return 0; /* unchanged state commits nothing (I-15) */
     }
@@ -462,7 +454,6 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     int code = commit(core, err);
     if (code < 0) {
         roll_back(core, err);
-        find_deadline(core);
         core->in_turn = false;
         return code;
     }
@@ -477,7 +468,6 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     perform_all(core, &done);
     remove_finished(core);
     core->steps_count = 0;
-    find_deadline(core);
     done.count = 0;
     done.bytes_used = 0;
     core->spare = done;
