@@ -84,7 +84,7 @@ const char *hooks_names_find(const struct hooks_names *names, const char *name, 
 
 /* --- plain --- */
 
-int hooks_expand_plain(const struct hooks_names *names, struct hooks_arena *arena, const char *text,
+int hooks_expand_plain(const struct hooks_names *names, struct arena *arena, const char *text,
                        size_t bytes_max, const char **ret_text, struct err *err)
 {
     __attribute__((cleanup(hooks_text_close))) struct hooks_text made = {.max = bytes_max};
@@ -111,6 +111,6 @@ int hooks_expand_plain(const struct hooks_names *names, struct hooks_arena *aren
     }
     if (!fits || !hooks_text_add(&made, from, strlen(from)))
         return err_set(err, ERR_LIMIT, "longer than %zu bytes when interpolated", bytes_max);
-    *ret_text = hooks_arena_copy(arena, made.bytes, made.used);
+    *ret_text = arena_copy(arena, made.bytes, made.used);
     return 0;
 }

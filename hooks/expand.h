@@ -11,8 +11,7 @@
 #ifndef CAIRN_HOOKS_EXPAND_H
 #define CAIRN_HOOKS_EXPAND_H
 
-#include "hooks/arena.h"
-#include "hooks/env.h"
+#include "hooks/env_map.h"
 #include "hooks/part.h"
 
 enum { EXPAND_BYTES_MAX = ENV_BYTES_MAX };
@@ -38,13 +37,13 @@ void hooks_text_close(const struct hooks_text *text);
 
 /* TEXT interpolated; it may be TEXT itself when there was nothing to do.  ERR_LIMIT when it would
  * become longer than BYTES_MAX. */
-int hooks_expand_plain(const struct hooks_names *names, struct hooks_arena *arena, const char *text,
+int hooks_expand_plain(const struct hooks_names *names, struct arena *arena, const char *text,
                        size_t bytes_max, const char **ret_text, struct err *err);
 
 /* The JSON object CONFIG with each string in it (and each key below the top) interpolated.
  * ERR_INVALID, never recoverable, with Nomad's words for what is wrong.  Messages tell where and
  * which variable, and nothing else of what is in the config. */
-int hooks_expand_config(const struct hooks_names *names, struct hooks_arena *arena,
-                        const char *config, const char **ret_config, struct err *err);
+int hooks_expand_config(const struct hooks_names *names, struct arena *arena, const char *config,
+                        const char **ret_config, struct err *err);
 
 #endif

@@ -439,8 +439,8 @@ static bool needs_expanding(const char *config)
            strstr(config, "\\u00") != NULL;
 }
 
-int hooks_expand_config(const struct hooks_names *names, struct hooks_arena *arena,
-                        const char *config, const char **ret_config, struct err *err)
+int hooks_expand_config(const struct hooks_names *names, struct arena *arena, const char *config,
+                        const char **ret_config, struct err *err)
 {
     struct template template = {.names = names, .bytes_left = EXPAND_BYTES_MAX, .err = err};
     size_t length = strlen(config);
@@ -468,7 +468,7 @@ int hooks_expand_config(const struct hooks_names *names, struct hooks_arena *are
     char *text = json_dumps(made, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(made);
     check(text != NULL);
-    *ret_config = hooks_arena_copy(arena, text, strlen(text));
+    *ret_config = arena_copy(arena, text, strlen(text));
     free(text);
     return 0;
 }

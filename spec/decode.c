@@ -5,52 +5,16 @@
  * names again for what could lead out of a directory.  One arena holds the spec and all it points
  * to.
  */
+#include "spec/arena.h"
 #include "spec/part.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- arena --- */
-
-struct chunk {
-    struct chunk *next;
-    size_t used, size;
-    _Alignas(16) char bytes[];
-};
-
 struct holder {
     struct alloc_spec spec; /* first: the caller's pointer is the holder's */
-    struct chunk *chunks;
+    struct arena arena;
 };
-
-static void *allocate(struct holder *holder, size_t size)
-{
-    enum { CHUNK_SIZE = 1 << 10, CHUNK_MAX = 64 << 10, ALIGNMENT = 16 };
-    struct chunk *chunk = holder->chunks;
-
-    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (chunk == NULL || chunk->size - chunk->used < size) {
-        size_t wanted = chunk == NULL ? CHUNK_SIZE : chunk->size * 2;
-
-        wanted = wanted > CHUNK_MAX ? CHUNK_MAX : wanted;
-        wanted = wanted < size ? size : wanted;
-        chunk = calloc(1, sizeof(*chunk) + wanted);
-        check(chunk != NULL);
-        chunk->size = wanted;
-        chunk->next = holder->chunks;
-        holder->chunks = chunk;
-    }
-    void *memory = chunk->bytes + chunk->used;
-    chunk->used += size;
-    return memory;
-}
-
-static const char *keep(struct holder *holder, const char *text)
-{
-    size_t length = strlen(text);
-
-    return memcpy(allocate(holder, length + 1), text, length + 1);
-}
 
 void alloc_spec_free(struct alloc_spec *spec)
 {
@@ -58,12 +22,7 @@ void alloc_spec_free(struct alloc_spec *spec)
 
     if (holder == NULL)
         return;
-    while (holder->chunks != NULL) {
-        struct chunk *chunk = holder->chunks;
-
-        holder->chunks = chunk->next;
-        free(chunk);
-    }
+    arena_free(&holder->arena);
     free(holder);
 }
 
@@ -104,7 +63,7 @@ static const char *get_text(struct decoding *decoding, const json_t *from, const
         damaged(decoding, field, "a text of the length allowed");
         return "";
     }
-    return keep(decoding->holder, json_string_value(value));
+    return arena_text(&decoding->holder->arena, json_string_value(value));
 }
 
 static const char *get_name(struct decoding *decoding, const json_t *from, const char *field)
@@ -175,7 +134,8 @@ static struct spec_pairs get_pairs(struct decoding *decoding, const json_t *cons
         if (!json_is_object(maps[i]) || json_object_update(merged, (json_t *)maps[i]) != 0)
             damaged(decoding, what, "a map of texts");
     }
-    pairs.items = allocate(decoding->holder, (json_object_size(merged) + 1) * sizeof(*pairs.items));
+    pairs.items =
+        arena_new(&decoding->holder->arena, (json_object_size(merged) + 1) * sizeof(*pairs.items));
     json_object_foreach(merged, key, value)
     {
         const char *text = json_string_value(value);
@@ -184,8 +144,9 @@ static struct spec_pairs get_pairs(struct decoding *decoding, const json_t *cons
             damaged(decoding, what, "a map of texts");
             continue;
         }
-        pairs.items[pairs.count++] = (struct spec_pair){.key = keep(decoding->holder, key),
-                                                        .value = keep(decoding->holder, text)};
+        pairs.items[pairs.count++] =
+            (struct spec_pair){.key = arena_text(&decoding->holder->arena, key),
+                               .value = arena_text(&decoding->holder->arena, text)};
     }
     json_decref(merged);
     qsort(pairs.items, pairs.count, sizeof(*pairs.items), compare_pairs);
@@ -241,7 +202,7 @@ static const char *decode_config(struct decoding *decoding, const json_t *from)
     }
     char *text = json_dumps(config, JSON_COMPACT | JSON_SORT_KEYS);
     check(text != NULL);
-    const char *kept = keep(decoding->holder, text);
+    const char *kept = arena_text(&decoding->holder->arena, text);
     free(text);
     return kept;
 }
@@ -317,7 +278,7 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
         damaged(decoding, "Tasks", "a list of tasks");
         return;
     }
-    spec->tasks = allocate(decoding->holder, count * sizeof(*spec->tasks));
+    spec->tasks = arena_new(&decoding->holder->arena, count * sizeof(*spec->tasks));
     spec->tasks_count = count;
     json_array_foreach(tasks, i, task)
     {
@@ -350,7 +311,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
     (void)text_format(name, sizeof(name), "%s.%s[%u]", spec->job_id, spec->group, spec->index);
-    spec->name = keep(decoding->holder, name);
+    spec->name = arena_text(&decoding->holder->arena, name);
 }
 
 int jobspec_decode_alloc(const char *text, size_t length, struct alloc_spec **ret_spec,

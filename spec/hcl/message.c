@@ -4,8 +4,7 @@
  * An error copies everything it shows, so that it outlives the file.  Text from outside is shown
  * with control characters replaced, and long lines are cut around the place.
  */
-#include "spec/hcl.h"
-#include "spec/hcl/tree.h"
+#include "spec/hcl/scan.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,6 +91,22 @@ int hcl_complain(const struct hcl_file *file, struct hcl_place place, const char
     if (place.line > 0)
         show_line(file, place, error);
     return ERR_INVALID;
+}
+
+void *hcl_fail(struct hcl_parser *parser, struct hcl_place place, const char *hint,
+               const char *format, ...)
+{
+    char message[ERR_TEXT_SIZE];
+    va_list args;
+
+    if (parser->failed)
+        return NULL;
+    parser->failed = true;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof(message), format, args); /* cut if long */
+    va_end(args);
+    (void)hcl_complain(parser->file, place, hint, parser->error, "%s", message);
+    return NULL;
 }
 
 void hcl_error_text(const struct hcl_error *error, char *to, size_t size)

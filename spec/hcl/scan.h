@@ -1,5 +1,5 @@
 /*
- * Inside io/hcl*.c only: the parser's state and its tokens.
+ * Inside spec/hcl only: the parser's state and its tokens.
  *
  * The parser reads tokens one at a time, with one held; templates (quoted text, heredocs) are read
  * byte by byte from where the held token ends.  The first mistake is kept, everything after it

@@ -67,19 +67,19 @@ static void test_plain_interpolation_is_that_of_nomad(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(plain); i++) {
-        struct hooks_arena arena = {0};
+        struct arena arena = {0};
         struct err err = {0};
         const char *made = NULL;
 
         assert_int_equal(hooks_expand_plain(&names, &arena, plain[i].text, 100, &made, &err), 0);
         assert_string_equal(made, plain[i].expected);
-        hooks_arena_free(&arena);
+        arena_free(&arena);
     }
 }
 
 static void test_plain_interpolation_stops_at_its_bound(void **state)
 {
-    struct hooks_arena arena = {0};
+    struct arena arena = {0};
     struct err err = {0};
     const char *made = NULL;
 
@@ -90,7 +90,7 @@ static void test_plain_interpolation_stops_at_its_bound(void **state)
     assert_null(strstr(err.text, "12345"));
     assert_int_equal(hooks_expand_plain(&names, &arena, "${FOO}1234", 7, &made, &err), 0);
     assert_string_equal(made, "foo1234");
-    hooks_arena_free(&arena);
+    arena_free(&arena);
 }
 
 /* --- config --- */
@@ -167,7 +167,7 @@ static void test_config_interpolation_is_that_of_nomad(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(config); i++) {
-        struct hooks_arena arena = {0};
+        struct arena arena = {0};
         struct err err = {0};
         char json[512], expected[512];
         const char *made = NULL;
@@ -188,19 +188,19 @@ static void test_config_interpolation_is_that_of_nomad(void **state)
             assert_non_null(strstr(err.text, config[i].message));
             assert_true(text_starts_with(err.text, "failed to parse config: args[0]: "));
         }
-        hooks_arena_free(&arena);
+        arena_free(&arena);
     }
 }
 
 static int expand(const char *json, char *ret_json, size_t size, struct err *err)
 {
-    struct hooks_arena arena = {0};
+    struct arena arena = {0};
     const char *made = NULL;
     int code = hooks_expand_config(&names, &arena, json, &made, err);
 
     if (code == 0)
         assert_true(text_copy(ret_json, size, made));
-    hooks_arena_free(&arena);
+    arena_free(&arena);
     return code;
 }
 
@@ -297,7 +297,7 @@ static void test_config_that_grows_without_end_is_refused(void **state)
     struct spec_pair long_one[] = {{"FOO", "longer than its name is, by far"}};
     const struct hooks_env long_env = {.pairs = {long_one, 1}};
     const struct hooks_names long_names = {&node, &long_env};
-    struct hooks_arena arena = {0};
+    struct arena arena = {0};
     const char *grown = NULL;
     struct err err = {0};
 
@@ -310,11 +310,11 @@ static void test_config_that_grows_without_end_is_refused(void **state)
     /* All strings together count. */
     repeat(json, "{\"a\":[\"\"", ",\"${FOO}\"", TIMES / 2, "]}");
     assert_int_equal(hooks_expand_config(&long_names, &arena, json, &grown, &err), 0);
-    hooks_arena_free(&arena);
+    arena_free(&arena);
     repeat(json, "{\"a\":[\"\"", ",\"${FOO}${FOO}${FOO}\"", TIMES / 4, "]}");
     assert_int_equal(hooks_expand_config(&long_names, &arena, json, &grown, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "Too long"));
-    hooks_arena_free(&arena);
+    arena_free(&arena);
 
     repeat(json, "{\"a\":", "[", 64, "\"${FOO}\"");
     repeat(json + strlen(json), "", "]", 64, "}");

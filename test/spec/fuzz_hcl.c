@@ -1,5 +1,5 @@
 /*
- * libFuzzer harness for everything that reads text from outside in io/hcl and server/jobspec:
+ * libFuzzer harness for everything that reads text from outside in spec and spec/hcl:
  * files, their evaluation, job files, job JSON, and the journal's alloc text.  The first byte
  * chooses.
  *
