@@ -1,9 +1,9 @@
 /*
- * The journal's text of one alloc to struct alloc_spec.
+ * One alloc's JSON, fresh or as the journal kept it, to struct alloc_spec.
  *
- * The text may be damaged: every field is checked for its type and range before it is used, and
- * names again for what could lead out of a directory.  One arena holds the spec and all it points
- * to.
+ * The journal's may be damaged: every field is checked for its type and range before it is used,
+ * and names again for what could lead out of a directory.  One arena holds the spec and all it
+ * points to.
  */
 #include "spec/arena.h"
 #include "spec/part.h"
@@ -314,6 +314,21 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     spec->name = arena_text(&decoding->holder->arena, name);
 }
 
+int jobspec_decode_value(const json_t *alloc, struct alloc_spec **ret_spec, struct err *err)
+{
+    struct holder *holder = calloc(1, sizeof(*holder));
+    struct decoding decoding = {.holder = holder, .err = err};
+
+    check(holder != NULL);
+    decode_alloc(&decoding, alloc, &holder->spec);
+    if (decoding.code != 0) {
+        alloc_spec_free(&holder->spec);
+        return decoding.code;
+    }
+    *ret_spec = &holder->spec;
+    return 0;
+}
+
 int jobspec_decode_alloc(const char *text, size_t length, struct alloc_spec **ret_spec,
                          struct err *err)
 {
@@ -325,15 +340,7 @@ int jobspec_decode_alloc(const char *text, size_t length, struct alloc_spec **re
     if (alloc == NULL)
         return err_set(err, ERR_CORRUPT, "specification of an alloc: %s at byte %d", error.text,
                        error.position);
-    struct holder *holder = calloc(1, sizeof(*holder));
-    struct decoding decoding = {.holder = holder, .err = err};
-    check(holder != NULL);
-    decode_alloc(&decoding, alloc, &holder->spec);
+    int code = jobspec_decode_value(alloc, ret_spec, err);
     json_decref(alloc);
-    if (decoding.code != 0) {
-        alloc_spec_free(&holder->spec);
-        return decoding.code;
-    }
-    *ret_spec = &holder->spec;
-    return 0;
+    return code;
 }

@@ -97,8 +97,8 @@ static int keep_unknown(struct hcl_context *context, const struct hcl_expression
 }
 
 int hcl_evaluate_variable(struct hcl_context *context, const struct hcl_scope *scope,
-                             const struct hcl_expression *expression, json_t **ret_value,
-                             struct hcl_error *error)
+                          const struct hcl_expression *expression, json_t **ret_value,
+                          struct hcl_error *error)
 {
     const char *name = expression->variable.name;
     const struct hcl_step *steps = expression->variable.steps;
@@ -128,8 +128,8 @@ int hcl_evaluate_variable(struct hcl_context *context, const struct hcl_scope *s
 }
 
 int hcl_evaluate_index(struct hcl_context *context, const struct hcl_scope *scope,
-                          const struct hcl_expression *expression, json_t **ret_value,
-                          struct hcl_error *error)
+                       const struct hcl_expression *expression, json_t **ret_value,
+                       struct hcl_error *error)
 {
     json_t *value, *key;
     int code = hcl_evaluate(context, scope, expression->access.operand, &value, error);
