@@ -6,6 +6,7 @@
  * points to.
  */
 #include "spec/arena.h"
+#include "spec/names.h"
 #include "spec/part.h"
 
 #include <stdlib.h>
@@ -66,11 +67,12 @@ static const char *get_text(struct decoding *decoding, const json_t *from, const
     return arena_text(&decoding->holder->arena, json_string_value(value));
 }
 
-static const char *get_name(struct decoding *decoding, const json_t *from, const char *field)
+static const char *get_name(struct decoding *decoding, const json_t *from, const char *field,
+                            const char *(*fault_of)(const char *text))
 {
     const char *text = get_text(decoding, from, field, SPEC_NAME_SIZE);
 
-    if (jobspec_name_fault(text) != NULL)
+    if (fault_of(text) != NULL)
         damaged(decoding, field, "a name");
     return text;
 }
@@ -215,9 +217,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     const json_t *resources = get_object(decoding, from, "Resources");
     const json_t *logs = get_object(decoding, from, "LogConfig");
 
-    task->name = get_name(decoding, from, "Name");
-    if (text_equal(task->name, "alloc"))
-        damaged(decoding, "Name", "a task's name");
+    task->name = get_name(decoding, from, "Name", spec_task_name_fault);
     task->driver = get_text(decoding, from, "Driver", SPEC_DRIVER_SIZE);
     if (*task->driver == '\0')
         damaged(decoding, "Driver", "a driver");
@@ -252,7 +252,7 @@ static void decode_job(struct decoding *decoding, const json_t *job, struct allo
 {
     const char *type = get_text(decoding, job, "Type", 16);
 
-    spec->job_id = get_name(decoding, job, "ID");
+    spec->job_id = get_name(decoding, job, "ID", spec_job_id_fault);
     spec->job_name = get_text(decoding, job, "Name", SPEC_NAME_SIZE);
     spec->job_parent_id = get_text(decoding, job, "ParentID", SPEC_NAME_SIZE);
     spec->job_type = type;
@@ -270,7 +270,7 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
     const json_t *tasks = json_object_get(group, "Tasks"), *disk, *task;
     size_t count = json_array_size(tasks), i;
 
-    spec->group = get_name(decoding, group, "Name");
+    spec->group = get_name(decoding, group, "Name", spec_group_name_fault);
     spec->group_shutdown_delay_ms = get_ms(decoding, group, "ShutdownDelay");
     disk = get_object(decoding, group, "EphemeralDisk");
     spec->ephemeral_disk_mb = get_u32(decoding, disk, "SizeMB");

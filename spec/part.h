@@ -70,9 +70,6 @@ void jobspec_check(struct jobspec_work *work, json_t *job);
  * reference. */
 json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value, bool run_only);
 
-/* NULL if NAME can be that of a job, group or task, else why not. */
-const char *jobspec_name_fault(const char *name);
-
 /* What jobspec_decode_alloc makes of a text, from what the text says; ALLOC is borrowed for the
  * call and only read. */
 int jobspec_decode_value(const json_t *alloc, struct alloc_spec **ret_spec, struct err *err);
