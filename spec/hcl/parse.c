@@ -289,21 +289,26 @@ static int check_text(struct hcl_parser *parser)
     return 0;
 }
 
+struct hcl_file *hcl_file_new(const char *name, const char *text, size_t length)
+{
+    struct hcl_file *file = calloc(1, sizeof(*file));
+
+    check(file != NULL && length <= HCL_BYTES_MAX);
+    file->length = length;
+    file->name = strdup(name);
+    file->text = malloc(length + 1);
+    file->values = json_array();
+    check(file->name != NULL && file->text != NULL && file->values != NULL);
+    memcpy(file->text, text, length);
+    file->text[length] = '\0';
+    return file;
+}
+
 int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
               struct hcl_error *error)
 {
-    struct hcl_file *file = calloc(1, sizeof(*file));
     bool fits = length <= HCL_BYTES_MAX;
-
-    check(file != NULL);
-    file->length = fits ? length : 0;
-    file->name = strdup(name);
-    file->text = malloc(file->length + 1);
-    file->values = json_array();
-    check(file->name != NULL && file->text != NULL && file->values != NULL);
-    memcpy(file->text, text, file->length);
-    file->text[file->length] = '\0';
-
+    struct hcl_file *file = hcl_file_new(name, text, fits ? length : 0);
     struct hcl_parser parser = {.file = file, .error = error, .line = 1, .column = 1};
     int code = 0;
     if (!fits) {

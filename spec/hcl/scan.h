@@ -82,4 +82,7 @@ struct hcl_expression *hcl_parse_expression(struct hcl_parser *parser);
 struct hcl_expression *hcl_parse_quoted(struct hcl_parser *parser);
 struct hcl_expression *hcl_parse_heredoc(struct hcl_parser *parser);
 
+/* The whole file is a template. */
+struct hcl_expression *hcl_parse_template(struct hcl_parser *parser);
+
 #endif

@@ -98,6 +98,9 @@ struct hcl_file {
     uint32_t expressions;
 };
 
+/* A file without a tree, with copies of NAME and TEXT; for hcl_free. */
+struct hcl_file *hcl_file_new(const char *name, const char *text, size_t length);
+
 /* Zeroed memory that lives as long as FILE. */
 void *hcl_allocate(struct hcl_file *file, size_t size);
 char *hcl_keep_text(struct hcl_file *file, const char *text, size_t length);
@@ -124,6 +127,7 @@ struct hcl_symbols {
 struct hcl_context {
     const struct hcl_file *file;
     const struct hcl_options *options;
+    const struct hcl_names *names; /* a template's; NULL: names are var and local */
     struct hcl_symbols variables, locals;
     uint64_t budget; /* units of work left */
     int depth;       /* hcl_evaluate within itself */

@@ -2,6 +2,7 @@
 #include "spec/hcl/tree.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int fail_no_key(struct hcl_context *context, struct hcl_place place, const json_t *object,
                        const char *key, struct hcl_error *error)
@@ -96,6 +97,90 @@ static int keep_unknown(struct hcl_context *context, const struct hcl_expression
     return 0;
 }
 
+/* --- names of a template --- */
+
+/* True if EXPRESSION is a variable that is none of SCOPE, or an index of one: a name to be looked
+ * up whole. */
+static bool is_name(const struct hcl_scope *scope, const struct hcl_expression *expression)
+{
+    for (int i = 0; i < HCL_NESTING_MAX && expression->kind == NODE_INDEX; i++)
+        expression = expression->access.operand;
+    if (expression->kind != NODE_VARIABLE)
+        return false;
+    for (; scope != NULL; scope = scope->outer) {
+        if (text_equal(scope->name, expression->variable.name))
+            return false;
+    }
+    return true;
+}
+
+/* Adds a dot and KEY, a text or a whole number. */
+static int add_part(struct hcl_context *context, struct hcl_place place, json_t *key,
+                    struct hcl_buffer *name, struct hcl_error *error)
+{
+    json_t *text = hcl_convert(key, HCL_STRING);
+
+    check(text != NULL);
+    int code = hcl_charge(context, place, 1 + json_string_length(text) / HCL_BYTES_A_UNIT, error);
+    if (code == 0) {
+        hcl_buffer_add(name, ".", 1);
+        hcl_buffer_add(name, json_string_value(text), json_string_length(text));
+    }
+    json_decref(text);
+    return code;
+}
+
+/* Adds what EXPRESSION (see is_name) is called.  As deep as is_name() looked. */
+static int add_name(struct hcl_context *context, const struct hcl_scope *scope,
+                    const struct hcl_expression *expression, struct hcl_buffer *name,
+                    struct hcl_error *error)
+{
+    int code = 0;
+
+    if (expression->kind == NODE_INDEX) {
+        json_t *key;
+
+        code = add_name(context, scope, expression->access.operand, name, error);
+        if (code == 0)
+            code = hcl_evaluate_as(context, scope, expression->access.key, HCL_STRING,
+                                   "what is in brackets", &key, error);
+        if (code == 0) {
+            code = add_part(context, expression->place, key, name, error);
+            json_decref(key);
+        }
+        return code;
+    }
+    hcl_buffer_add(name, expression->variable.name, strlen(expression->variable.name));
+    for (const struct hcl_step *step = expression->variable.steps; step != NULL && code == 0;
+         step = step->next)
+        code = add_part(context, step->place, step->key, name, error);
+    return code;
+}
+
+/* The value of the name EXPRESSION, as the context's names have it. */
+static int find_name(struct hcl_context *context, const struct hcl_scope *scope,
+                     const struct hcl_expression *expression, json_t **ret_value,
+                     struct hcl_error *error)
+{
+    struct hcl_buffer name = {0};
+    const char *value = NULL;
+    int code = add_name(context, scope, expression, &name, error);
+
+    if (code == 0 && name.full)
+        code = hcl_charge(context, expression->place, UINT64_MAX, error);
+    if (code == 0)
+        code = context->names->find(context->names->ctx, name.bytes, &value);
+    if (code == 0)
+        code = hcl_charge(context, expression->place, strlen(value) / HCL_BYTES_A_UNIT, error);
+    if (code == 0 && (*ret_value = json_string(value)) == NULL)
+        code = hcl_complain(context->file, expression->place, NULL, error,
+                            "the value of this name is not UTF-8 text");
+    hcl_buffer_free(&name);
+    return code;
+}
+
+/* --- nodes --- */
+
 int hcl_evaluate_variable(struct hcl_context *context, const struct hcl_scope *scope,
                           const struct hcl_expression *expression, json_t **ret_value,
                           struct hcl_error *error)
@@ -107,6 +192,8 @@ int hcl_evaluate_variable(struct hcl_context *context, const struct hcl_scope *s
         if (text_equal(scope->name, name))
             return walk(context, steps, json_incref(scope->value), ret_value, error);
     }
+    if (context->names != NULL)
+        return find_name(context, NULL, expression, ret_value, error);
     bool variable = text_equal(name, "var");
     if (!variable && !text_equal(name, "local")) {
         if (context->options->keep_unknown)
@@ -132,8 +219,10 @@ int hcl_evaluate_index(struct hcl_context *context, const struct hcl_scope *scop
                        struct hcl_error *error)
 {
     json_t *value, *key;
-    int code = hcl_evaluate(context, scope, expression->access.operand, &value, error);
 
+    if (context->names != NULL && is_name(scope, expression))
+        return find_name(context, scope, expression, ret_value, error);
+    int code = hcl_evaluate(context, scope, expression->access.operand, &value, error);
     if (code != 0)
         return code;
     code = hcl_evaluate(context, scope, expression->access.key, &key, error);

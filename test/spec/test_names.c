@@ -54,7 +54,9 @@ static void test_ids_of_jobs(void **state)
         {"a\\b", NULL},
         {".web", NULL},
         {"a..b/...", NULL},
-        {"gr\xc3\xbc\xc3\x9f""e", NULL},
+        {"gr\xc3\xbc\xc3\x9f"
+         "e",
+         NULL},
         {"two words", "spaces"},
         {".", "part"},
         {"..", "part"},
@@ -84,9 +86,9 @@ static void test_names_of_groups(void **state)
 static void test_names_of_tasks(void **state)
 {
     static const struct row rows[] = {
-        {"web", NULL},       {"two words", NULL}, {"web.", NULL},      {"a..b", NULL},
-        {"allocs", NULL},    {".web", "dot"},     {".", "dot"},        {"..", "dot"},
-        {"a/b", "slashes"},  {"a\\b", "slashes"}, {"alloc", "\"alloc\""}, {"a\x1f", "control"},
+        {"web", NULL},      {"two words", NULL}, {"web.", NULL},         {"a..b", NULL},
+        {"allocs", NULL},   {".web", "dot"},     {".", "dot"},           {"..", "dot"},
+        {"a/b", "slashes"}, {"a\\b", "slashes"}, {"alloc", "\"alloc\""}, {"a\x1f", "control"},
         {"a\x20", NULL},
     };
 
@@ -98,8 +100,8 @@ static void test_names_of_tasks(void **state)
 static void test_names_of_namespaces(void **state)
 {
     static const struct row rows[] = {
-        {"default", NULL},       {"Team-7", NULL},        {"-", NULL},
-        {"a/b", "letters"},      {"a_b", "letters"},      {"a.b", "letters"},
+        {"default", NULL},        {"Team-7", NULL},           {"-", NULL},
+        {"a/b", "letters"},       {"a_b", "letters"},         {"a.b", "letters"},
         {"two words", "letters"}, {"gr\xc3\xbcn", "letters"},
     };
 
