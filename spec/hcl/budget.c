@@ -17,11 +17,8 @@ int hcl_charge(struct hcl_context *context, struct hcl_place place, uint64_t uni
         return 0;
     }
     context->budget = 0;
-    (void)hcl_complain(context->file, place, "make the file's expressions simpler", error,
-                       "evaluating this file takes too much work or memory");
-    if (error != NULL)
-        error->code = ERR_LIMIT;
-    return ERR_LIMIT;
+    return hcl_complain_limit(context->file, place, "make the file's expressions simpler", error,
+                              "evaluating this file takes too much work or memory");
 }
 
 static int charge_value(struct hcl_context *context, struct hcl_place place, const json_t *value,
@@ -33,13 +30,9 @@ static int charge_value(struct hcl_context *context, struct hcl_place place, con
     size_t i;
     int code = hcl_charge(context, place, units, error);
 
-    if (code == 0 && depth > HCL_NESTING_MAX) {
-        code = ERR_LIMIT;
-        (void)hcl_complain(context->file, place, NULL, error,
-                           "this value is nested more than %d levels deep", HCL_NESTING_MAX);
-        if (error != NULL)
-            error->code = code;
-    }
+    if (code == 0 && depth > HCL_NESTING_MAX)
+        code = hcl_complain_limit(context->file, place, NULL, error,
+                                  "this value is nested more than %d levels deep", HCL_NESTING_MAX);
     if (code == 0 && json_is_array(value)) {
         json_array_foreach(value, i, item)
         {

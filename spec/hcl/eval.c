@@ -363,13 +363,9 @@ int hcl_evaluate(struct hcl_context *context, const struct hcl_scope *scope,
     json_t *value = NULL;
     int code = hcl_charge(context, expression->place, 1, error);
 
-    if (code == 0 && context->depth >= EVALUATE_DEPTH_MAX) {
-        code = ERR_LIMIT;
-        (void)hcl_complain(context->file, expression->place, NULL, error,
-                           "this expression is too deep to evaluate");
-        if (error != NULL)
-            error->code = code;
-    }
+    if (code == 0 && context->depth >= EVALUATE_DEPTH_MAX)
+        code = hcl_complain_limit(context->file, expression->place, NULL, error,
+                                  "this expression is too deep to evaluate");
     if (code != 0)
         return code;
     context->depth++;

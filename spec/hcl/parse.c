@@ -312,11 +312,9 @@ int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file
     struct hcl_parser parser = {.file = file, .error = error, .line = 1, .column = 1};
     int code = 0;
     if (!fits) {
-        (void)hcl_complain(file, (struct hcl_place){0}, NULL, error,
-                           "the file has %zu bytes; at most %d are read", length, HCL_BYTES_MAX);
-        code = ERR_LIMIT;
-        if (error != NULL)
-            error->code = code;
+        code = hcl_complain_limit(file, (struct hcl_place){0}, NULL, error,
+                                  "the file has %zu bytes; at most %d are read", length,
+                                  HCL_BYTES_MAX);
     } else {
         code = check_text(&parser);
         if (code == 0) {

@@ -68,10 +68,8 @@ void hcl_token_text(const struct hcl_parser *parser, char *to, size_t size)
 bool hcl_enter(struct hcl_parser *parser)
 {
     if (parser->depth >= HCL_NESTING_MAX) {
-        (void)hcl_fail(parser, parser->place, NULL, "nested more than %d levels deep",
-                       HCL_NESTING_MAX);
-        if (parser->error != NULL)
-            parser->error->code = ERR_LIMIT;
+        (void)hcl_fail_limit(parser, parser->place, "nested more than %d levels deep",
+                             HCL_NESTING_MAX);
         return false;
     }
     parser->depth++;

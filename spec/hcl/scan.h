@@ -68,6 +68,10 @@ void hcl_token_text(const struct hcl_parser *parser, char *to, size_t size);
 void *hcl_fail(struct hcl_parser *parser, struct hcl_place place, const char *hint,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The same when a bound was met. */
+void *hcl_fail_limit(struct hcl_parser *parser, struct hcl_place place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* One level deeper; false with the error set when that is too deep. */
 bool hcl_enter(struct hcl_parser *parser);
 void hcl_leave(struct hcl_parser *parser);

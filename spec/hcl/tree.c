@@ -25,13 +25,9 @@ struct hcl_expression *hcl_node(struct hcl_parser *parser, enum hcl_kind kind,
 {
     if (parser->failed)
         return NULL;
-    if (parser->file->expressions >= HCL_EXPRESSIONS_MAX) {
-        (void)hcl_fail(parser, place, NULL, "the file has more than %d expressions",
-                       HCL_EXPRESSIONS_MAX);
-        if (parser->error != NULL)
-            parser->error->code = ERR_LIMIT;
-        return NULL;
-    }
+    if (parser->file->expressions >= HCL_EXPRESSIONS_MAX)
+        return hcl_fail_limit(parser, place, "the file has more than %d expressions",
+                              HCL_EXPRESSIONS_MAX);
     parser->file->expressions++;
     struct hcl_expression *node = hcl_allocate(parser->file, sizeof(*node));
     node->kind = kind;

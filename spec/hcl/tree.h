@@ -108,6 +108,11 @@ char *hcl_keep_text(struct hcl_file *file, const char *text, size_t length);
 /* Gives VALUE (moved) to FILE and returns it borrowed. */
 json_t *hcl_keep_value(struct hcl_file *file, json_t *value);
 
+/* As hcl_complain, when a bound was met: ERR_LIMIT. */
+int hcl_complain_limit(const struct hcl_file *file, struct hcl_place place, const char *hint,
+                       struct hcl_error *error, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
 /* --- evaluator --- */
 
 /* A `variable` or a local; values are made when first asked for. */
