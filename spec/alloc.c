@@ -86,12 +86,12 @@ int jobspec_make_alloc(const json_t *job, const struct jobspec_placement *placem
     if (code == 0)
         code = jobspec_decode_value(alloc, ret_spec, err);
     json_decref(alloc);
-    if (code == 0 && ret_text != NULL) {
-        *ret_text = text;
+    if (code == 0 && ret_length != NULL)
         *ret_length = length;
-    } else {
+    if (code == 0 && ret_text != NULL)
+        *ret_text = text;
+    else
         free(text);
-    }
     return code;
 }
 

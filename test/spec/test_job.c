@@ -620,8 +620,10 @@ static void test_made_alloc_is_what_its_text_decodes_to(void **state)
         assert_specs_equal(made, decoded);
         alloc_spec_free(made);
         job = must_read(groups[i].file);
-        assert_int_equal(jobspec_make_alloc(job, &placement, NULL, NULL, &made, &err), 0);
+        length = 0;
+        assert_int_equal(jobspec_make_alloc(job, &placement, NULL, &length, &made, &err), 0);
         json_decref(job);
+        assert_int_equal(length, plain_length);
         assert_specs_equal(made, decoded);
         alloc_spec_free(made);
         alloc_spec_free(decoded);
