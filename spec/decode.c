@@ -295,7 +295,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     const json_t *job = get_object(decoding, alloc, "Job");
     const json_t *group = get_object(decoding, alloc, "Group");
     const json_t *created = json_object_get(alloc, "CreateTime");
-    char name[3 * SPEC_NAME_SIZE];
+    char name[SPEC_ALLOC_NAME_SIZE];
 
     if (json_integer_value(json_object_get(alloc, "Schema")) != 1)
         damaged(decoding, "Schema", "one that this version reads");
@@ -310,7 +310,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     spec->create_time_unix_ns = json_integer_value(created);
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
-    (void)text_format(name, sizeof(name), "%s.%s[%u]", spec->job_id, spec->group, spec->index);
+    spec_alloc_name(name, spec->job_id, spec->group, spec->index);
     spec->name = arena_text(&decoding->holder->arena, name);
 }
 

@@ -76,3 +76,9 @@ const char *spec_namespace_fault(const char *text)
         return "may contain letters, digits and dashes only";
     return strlen(text) > SPEC_NAMESPACE_MAX ? "is too long, it may have 95 bytes" : NULL;
 }
+
+void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
+                     uint32_t index)
+{
+    check(text_format(to, SPEC_ALLOC_NAME_SIZE, "%s.%s[%u]", job_id, group, index));
+}

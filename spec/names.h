@@ -1,5 +1,6 @@
 /*
- * What a job, a group, a task and a namespace may be called: the only place that says so.
+ * What a job, a group, a task and a namespace may be called, and what an alloc is: the only place
+ * that says so.
  *
  * Follows nomad v1.1.2 nomad/structs/structs.go (Validate), and is stricter in what Nomad leaves
  * open: names are shown in terminals and logs, so they have no control characters; records hold
@@ -10,6 +11,8 @@
 #define CAIRN_SPEC_NAMES_H
 
 #include "fsm/limits.h"
+
+#include <stdint.h>
 
 enum {
     SPEC_NAME_MAX = SPEC_NAME_SIZE - 1, /* bytes of a job's id, a group's and a task's name */
@@ -32,5 +35,10 @@ const char *spec_task_name_fault(const char *text);
 /* Letters, digits and dashes.  There is no slash in it, so that a job's key in the journal,
  * "job/<namespace>/<id>", says where its id begins. */
 const char *spec_namespace_fault(const char *text);
+
+/* What an alloc is called: "job.group[index]". */
+enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };
+void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
+                     uint32_t index);
 
 #endif

@@ -110,6 +110,19 @@ static void test_names_of_namespaces(void **state)
     check_length(spec_namespace_fault);
 }
 
+static void test_the_longest_name_of_an_alloc_fits(void **state)
+{
+    char longest[SPEC_NAME_SIZE], name[SPEC_ALLOC_NAME_SIZE];
+
+    (void)state;
+    memset(longest, 'a', SPEC_NAME_MAX);
+    longest[SPEC_NAME_MAX] = '\0';
+    spec_alloc_name(name, longest, longest, UINT32_MAX);
+    assert_true(text_ends_with(name, "a[4294967295]"));
+    spec_alloc_name(name, "a/b", "g", 0);
+    assert_string_equal(name, "a/b.g[0]");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +130,7 @@ int main(void)
         cmocka_unit_test(test_names_of_groups),
         cmocka_unit_test(test_names_of_tasks),
         cmocka_unit_test(test_names_of_namespaces),
+        cmocka_unit_test(test_the_longest_name_of_an_alloc_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
