@@ -2,11 +2,12 @@
  * What a key is called on disk and in the cgroup tree, and who holds its lock.
  *
  * Alloc and task come from outside: they become parts of paths only after it was checked that they
- * are plain names.
+ * may (spec/names.h).
  */
 #include "drivers/part.h"
 
-#include <ctype.h>
+#include "spec/names.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -16,22 +17,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static bool is_plain(const char *name)
-{
-    if (*name == '\0' || *name == '.')
-        return false;
-    for (const char *at = name; *at != '\0'; at++) {
-        if (*at == '/' || iscntrl((unsigned char)*at))
-            return false;
-    }
-    return true;
-}
-
 int key_name(const struct driver_key *key, char to[KEY_NAME_SIZE], struct err *err)
 {
     if (!uuid_is_valid(key->alloc))
         return err_set(err, ERR_INVALID, "\"%s\" is not the id of an alloc", key->alloc);
-    if (!is_plain(key->task))
+    if (spec_task_name_fault(key->task) != NULL)
         return err_set(err, ERR_INVALID, "\"%s\" is not a name for a task", key->task);
     check(text_format(to, KEY_NAME_SIZE, "%s.%s.%u", key->alloc, key->task, key->generation));
     return 0;
@@ -52,7 +42,7 @@ bool key_from_name(const char *name, struct driver_key *ret_key)
         return false;
     memcpy(key.task, name, (size_t)(dot - name));
     key.generation = (uint32_t)generation;
-    if (!is_plain(key.task))
+    if (spec_task_name_fault(key.task) != NULL)
         return false;
     *ret_key = key;
     return true;

@@ -7,8 +7,8 @@
  * random order, the order is that of the spec here, so that a task starts every time with the same
  * environment, byte for byte (R-28).
  *
- * Invariant: what the map holds can be handed to execve: bounded, each name once, no name empty or
- * with a "=" in it.
+ * Invariant: what is built can be handed to execve: bounded, each name once, no name empty or with
+ * a "=" in it.
  */
 #include "hooks/env.h"
 
@@ -17,97 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FIRST_CAPACITY = 64, SHORT_ID_LENGTH = 8, NUMBER_SIZE = 24 };
-
-/* --- the map --- */
-
-static int compare_name(const char *name, size_t length, const char *key)
-{
-    int order = strncmp(name, key, length);
-
-    return order != 0 ? order : key[length] == '\0' ? 0 : -1;
-}
-
-/* Where NAME is, or where it would have to be. */
-static size_t place_of(const struct hooks_env *env, const char *name, size_t length,
-                       bool *ret_found)
-{
-    size_t low = 0, high = env->pairs.count;
-
-    *ret_found = false;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = compare_name(name, length, env->pairs.items[middle].key);
-
-        if (order == 0) {
-            *ret_found = true;
-            return middle;
-        }
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
-const char *hooks_env_find(const struct hooks_env *env, const char *name, size_t length)
-{
-    bool found;
-    size_t at = place_of(env, name, length, &found);
-
-    return found ? env->pairs.items[at].value : NULL;
-}
-
-static void make_room(struct hooks_env *env, size_t at)
-{
-    if (env->pairs.count == env->capacity) {
-        size_t capacity = env->capacity == 0 ? (size_t)FIRST_CAPACITY : env->capacity * 2;
-        struct spec_pair *items = hooks_arena_new(env->arena, capacity * sizeof(*items));
-
-        if (env->pairs.count > 0)
-            memcpy(items, env->pairs.items, env->pairs.count * sizeof(*items));
-        env->pairs.items = items;
-        env->capacity = capacity;
-    }
-    memmove(env->pairs.items + at + 1, env->pairs.items + at,
-            (env->pairs.count - at) * sizeof(*env->pairs.items));
-    env->pairs.count++;
-}
-
-int hooks_env_set(struct hooks_env *env, const char *name, const char *value, struct err *err)
-{
-    size_t length = strlen(name), value_length = strlen(value), bytes = length + value_length + 2;
-    bool found;
-
-    if (bytes - 1 > ENV_ENTRY_MAX)
-        return err_set(err, ERR_LIMIT, "environment variable %.64s is longer than %d bytes", name,
-                       ENV_ENTRY_MAX);
-    size_t at = place_of(env, name, length, &found);
-    size_t old = found ? length + strlen(env->pairs.items[at].value) + 2 : 0;
-    if (env->bytes - old + bytes > ENV_BYTES_MAX || env->pairs.count >= ENV_COUNT_MAX)
-        return err_set(err, ERR_LIMIT,
-                       "the environment has more than %d bytes or %d variables at %.64s",
-                       ENV_BYTES_MAX, ENV_COUNT_MAX, name);
-
-    if (!found) {
-        make_room(env, at);
-        env->pairs.items[at].key = hooks_arena_copy(env->arena, name, length);
-    }
-    env->pairs.items[at].value = hooks_arena_copy(env->arena, value, value_length);
-    env->bytes += bytes - old;
-    return 0;
-}
-
-static void drop(struct hooks_env *env, size_t at)
-{
-    const struct spec_pair *pair = &env->pairs.items[at];
-
-    env->bytes -= strlen(pair->key) + strlen(pair->value) + 2;
-    env->pairs.count--;
-    memmove(env->pairs.items + at, env->pairs.items + at + 1,
-            (env->pairs.count - at) * sizeof(*env->pairs.items));
-}
+enum { SHORT_ID_LENGTH = 8, NUMBER_SIZE = 24 };
 
 /* --- layers --- */
 
@@ -224,7 +134,7 @@ static int add_meta(struct build *build)
         if (code != 0)
             break;
         size_t length = strlen(key) + sizeof(prefix);
-        char *name = hooks_arena_new(build->env->arena, length);
+        char *name = arena_new(build->env->arena, length);
         (void)text_format(name, length, "%s%s", prefix, key); /* made to fit */
         code = set_expanded(build, name, pair->value);
         for (char *at = name; *at != '\0'; at++)
@@ -279,7 +189,7 @@ static int add_host(struct build *build)
         if (length == 0 || is_denied(*entry, length) ||
             hooks_env_find(build->env, *entry, length) != NULL)
             continue;
-        code = set_expanded(build, hooks_arena_copy(build->env->arena, *entry, length), end + 1);
+        code = set_expanded(build, arena_copy(build->env->arena, *entry, length), end + 1);
     }
     return code;
 }
@@ -307,7 +217,7 @@ static int add_results(struct build *build, const uint8_t *results, uint32_t byt
             return err_set(build->err, ERR_CORRUPT, "variable %.64s of a hook holds a NUL",
                            result.key);
         code = set_expanded(build, result.key,
-                            hooks_arena_copy(build->env->arena, result.value, result.value_length));
+                            arena_copy(build->env->arena, result.value, result.value_length));
     }
     return code;
 }
@@ -334,7 +244,7 @@ static bool is_clean(char c)
 }
 
 /* NAME cleaned, or NULL if it may stay as it is. */
-static char *cleaned(struct hooks_arena *arena, const char *name)
+static char *cleaned(struct arena *arena, const char *name)
 {
     size_t length = strlen(name);
     char *clean = NULL;
@@ -343,7 +253,7 @@ static char *cleaned(struct hooks_arena *arena, const char *name)
         if (is_clean(name[at]))
             continue;
         if (clean == NULL)
-            clean = hooks_arena_copy(arena, name, length);
+            clean = arena_copy(arena, name, length);
         clean[at] = '_';
     }
     return clean;
@@ -366,7 +276,7 @@ static int clean_names(struct build *build)
             i++;
             continue;
         }
-        drop(env, i);
+        hooks_env_drop(env, i);
         if (hooks_env_find(env, name, strlen(name)) != NULL)
             continue;
         int code = hooks_env_set(env, name, pair.value, build->err);

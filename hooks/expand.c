@@ -11,30 +11,6 @@
 static const char name_characters[] =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
 
-/* --- a text that grows --- */
-
-bool hooks_text_add(struct hooks_text *text, const char *bytes, size_t length)
-{
-    if (length > text->max || text->used > text->max - length)
-        return false;
-    if (text->used + length + 1 > text->size) {
-        size_t size = 2 * (text->used + length + 1) + 64;
-
-        text->bytes = realloc(text->bytes, size);
-        check(text->bytes != NULL);
-        text->size = size;
-    }
-    memcpy(text->bytes + text->used, bytes, length);
-    text->used += length;
-    text->bytes[text->used] = '\0';
-    return true;
-}
-
-void hooks_text_close(const struct hooks_text *text)
-{
-    free(text->bytes);
-}
-
 /* --- names --- */
 
 static const char *known(const char *value)
@@ -84,10 +60,33 @@ const char *hooks_names_find(const struct hooks_names *names, const char *name, 
 
 /* --- plain --- */
 
-int hooks_expand_plain(const struct hooks_names *names, struct hooks_arena *arena, const char *text,
+/* A text that grows up to MAX bytes while it is put together. */
+struct growing {
+    char *bytes; /* owned; terminated once something was added */
+    size_t used, size, max;
+};
+
+/* False, and nothing added, when it would become too long. */
+static bool add(struct growing *text, const char *bytes, size_t length)
+{
+    if (length > text->max || text->used > text->max - length)
+        return false;
+    text->bytes = list_room(text->bytes, &text->size, text->used + length + 1, 1);
+    memcpy(text->bytes + text->used, bytes, length);
+    text->used += length;
+    text->bytes[text->used] = '\0';
+    return true;
+}
+
+static void close_growing(const struct growing *text)
+{
+    free(text->bytes);
+}
+
+int hooks_expand_plain(const struct hooks_names *names, struct arena *arena, const char *text,
                        size_t bytes_max, const char **ret_text, struct err *err)
 {
-    __attribute__((cleanup(hooks_text_close))) struct hooks_text made = {.max = bytes_max};
+    __attribute__((cleanup(close_growing))) struct growing made = {.max = bytes_max};
     const char *from = text; /* what has not been copied yet */
     bool fits = true;
 
@@ -100,8 +99,7 @@ int hooks_expand_plain(const struct hooks_names *names, struct hooks_arena *aren
             at += 2;
             continue;
         }
-        fits = hooks_text_add(&made, from, (size_t)(at - from)) &&
-               hooks_text_add(&made, value, strlen(value));
+        fits = add(&made, from, (size_t)(at - from)) && add(&made, value, strlen(value));
         at += length + 3;
         from = at;
     }
@@ -109,8 +107,8 @@ int hooks_expand_plain(const struct hooks_names *names, struct hooks_arena *aren
         *ret_text = text;
         return 0;
     }
-    if (!fits || !hooks_text_add(&made, from, strlen(from)))
+    if (!fits || !add(&made, from, strlen(from)))
         return err_set(err, ERR_LIMIT, "longer than %zu bytes when interpolated", bytes_max);
-    *ret_text = hooks_arena_copy(arena, made.bytes, made.used);
+    *ret_text = arena_copy(arena, made.bytes, made.used);
     return 0;
 }

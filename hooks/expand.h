@@ -4,15 +4,16 @@
  * Plain: ${name} with a name of A-Z a-z 0-9 _ - . is replaced, anything else and any unknown name
  * stays as it is.  There is no escape.
  *
- * Config: strings are templates of HCL, of which expressions that name a variable are understood:
- * NAME, a.b.c, env["any name"], env[NAME] and a quoted string, in which templates may nest; $${ is
- * ${ and %%{ is %{.  What is unknown or not understood is an error, as in Nomad.
+ * Config: strings are templates of HCL, as in job files: a name is NAME, a.b.c, env["any name"] or
+ * env[NAME]; $${ is ${ and %%{ is %{.  What is unknown or not understood is an error, as in Nomad.
+ *
+ * Two, because the first is no language of expressions: it replaces names and nothing else, and
+ * what it does not know it leaves alone, which a template must never do.
  */
 #ifndef CAIRN_HOOKS_EXPAND_H
 #define CAIRN_HOOKS_EXPAND_H
 
-#include "hooks/arena.h"
-#include "hooks/env.h"
+#include "hooks/env_map.h"
 #include "hooks/part.h"
 
 enum { EXPAND_BYTES_MAX = ENV_BYTES_MAX };
@@ -26,25 +27,15 @@ struct hooks_names {
 /* The value of the LENGTH bytes at NAME; NULL if nothing has that name. */
 const char *hooks_names_find(const struct hooks_names *names, const char *name, size_t length);
 
-/* A text that grows up to MAX bytes while it is put together; zeroed before first use. */
-struct hooks_text {
-    char *bytes; /* owned; NULL or terminated */
-    size_t used, size, max;
-};
-
-/* False, and nothing added, when it would become too long. */
-bool hooks_text_add(struct hooks_text *text, const char *bytes, size_t length);
-void hooks_text_close(const struct hooks_text *text);
-
 /* TEXT interpolated; it may be TEXT itself when there was nothing to do.  ERR_LIMIT when it would
  * become longer than BYTES_MAX. */
-int hooks_expand_plain(const struct hooks_names *names, struct hooks_arena *arena, const char *text,
+int hooks_expand_plain(const struct hooks_names *names, struct arena *arena, const char *text,
                        size_t bytes_max, const char **ret_text, struct err *err);
 
 /* The JSON object CONFIG with each string in it (and each key below the top) interpolated.
  * ERR_INVALID, never recoverable, with Nomad's words for what is wrong.  Messages tell where and
  * which variable, and nothing else of what is in the config. */
-int hooks_expand_config(const struct hooks_names *names, struct hooks_arena *arena,
-                        const char *config, const char **ret_config, struct err *err);
+int hooks_expand_config(const struct hooks_names *names, struct arena *arena, const char *config,
+                        const char **ret_config, struct err *err);
 
 #endif

@@ -96,7 +96,7 @@ struct hooks_launch {
 };
 
 /* ERR_INVALID (never recoverable) when the config names an unknown variable or holds an expression
- * that is none; the text is Nomad's for the event Failed Validation and tells where.  ERR_LIMIT
+ * that is none; the text is one for Nomad's event Failed Validation and tells where.  ERR_LIMIT
  * when something becomes too long, ERR_CORRUPT for damaged RESULTS.  RET_LAUNCH is untouched then.
  * No text tells a value. */
 int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,

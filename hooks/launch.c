@@ -3,7 +3,6 @@
  *
  * Invariant: a launch points at nothing but itself, so the spec it was made of may go.
  */
-#include "hooks/arena.h"
 #include "hooks/env.h"
 #include "hooks/expand.h"
 #include "hooks/part.h"
@@ -15,40 +14,35 @@ enum { USER_BYTES_MAX = 255 };
 
 struct launch {
     struct hooks_launch shown; /* what the caller has: first, so that it is the launch's address */
-    struct hooks_arena arena;  /* everything it points to */
+    struct arena arena;        /* everything it points to */
 };
 
-static const char *copy(struct hooks_arena *arena, const char *text)
-{
-    return hooks_arena_copy(arena, text, strlen(text));
-}
-
-static struct spec_pairs copy_pairs(struct hooks_arena *arena, const struct spec_pairs *from)
+static struct spec_pairs copy_pairs(struct arena *arena, const struct spec_pairs *from)
 {
     struct spec_pairs pairs = {.count = from->count};
 
     if (from->count > 0)
-        pairs.items = hooks_arena_new(arena, from->count * sizeof(*from->items));
+        pairs.items = arena_new(arena, from->count * sizeof(*from->items));
     for (size_t i = 0; i < from->count; i++) {
-        pairs.items[i].key = copy(arena, from->items[i].key);
-        pairs.items[i].value = copy(arena, from->items[i].value);
+        pairs.items[i].key = arena_text(arena, from->items[i].key);
+        pairs.items[i].value = arena_text(arena, from->items[i].value);
     }
     return pairs;
 }
 
 /* The spec's texts that nothing is interpolated in, and those that have been, made the launch's. */
-static void copy_task(struct hooks_arena *arena, const struct task_spec *from,
+static void copy_task(struct arena *arena, const struct task_spec *from,
                       const struct spec_pairs *env, struct task_spec *to)
 {
     *to = *from;
-    to->name = copy(arena, from->name);
-    to->driver = copy(arena, from->driver);
-    to->kill_signal = copy(arena, from->kill_signal);
+    to->name = arena_text(arena, from->name);
+    to->driver = arena_text(arena, from->driver);
+    to->kill_signal = arena_text(arena, from->kill_signal);
     to->meta = copy_pairs(arena, &from->meta);
     to->env = *env;
 }
 
-static int expand_user(const struct hooks_names *names, struct hooks_arena *arena, const char *user,
+static int expand_user(const struct hooks_names *names, struct arena *arena, const char *user,
                        const char **ret_user, struct err *err)
 {
     int code = hooks_expand_plain(names, arena, user, USER_BYTES_MAX, ret_user, err);
@@ -79,8 +73,8 @@ int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
         return code;
     }
     copy_task(&launch->arena, task, &env.pairs, &shown->task);
-    shown->task.user = copy(&launch->arena, user);
-    shown->task.config_json = copy(&launch->arena, config);
+    shown->task.user = arena_text(&launch->arena, user);
+    shown->task.config_json = arena_text(&launch->arena, config);
     shown->env = env.pairs;
     *ret_launch = shown;
     return 0;
@@ -92,14 +86,14 @@ void hooks_launch_free(struct hooks_launch *launch)
 
     if (whole == NULL)
         return;
-    hooks_arena_free(&whole->arena);
+    arena_free(&whole->arena);
     free(whole);
 }
 
 int hooks_user(const struct hooks *hooks, const struct hook_run *asked, char *ret_user, size_t size,
                struct err *err)
 {
-    struct hooks_arena arena = {0};
+    struct arena arena = {0};
     struct hooks_env env = {.arena = &arena};
     struct hooks_names names = {.node = hooks->node, .env = &env};
     const char *user = asked->task->user;
@@ -112,6 +106,6 @@ int hooks_user(const struct hooks *hooks, const struct hook_run *asked, char *re
         code = expand_user(&names, &arena, user, &user, err);
     if (code == 0)
         check(text_copy(ret_user, size, user)); /* the caller has room for the longest */
-    hooks_arena_free(&arena);
+    arena_free(&arena);
     return code;
 }

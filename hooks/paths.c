@@ -1,7 +1,7 @@
 /* Where things of an alloc are, and what kind of drivers there are. */
 #include "hooks/part.h"
 
-#include <string.h>
+#include "spec/names.h"
 
 /* What hooks and environment must know of a driver before it is asked: Nomad's capability
  * FSIsolation, and its default for user.checked_drivers (v1.1.2, drivers/ and
@@ -23,13 +23,6 @@ const struct hooks_driver *hooks_driver(const char *name)
     return &other;
 }
 
-/* True if NAME can be one part of a path. */
-static bool is_part(const char *name)
-{
-    return name[0] != '\0' && strchr(name, '/') == NULL && !text_equal(name, ".") &&
-           !text_equal(name, "..");
-}
-
 static bool put(char to[512], const char *directory, const char *name)
 {
     return text_format(to, 512, "%s/%s", directory, name);
@@ -40,9 +33,9 @@ int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *tas
 {
     struct hooks_paths paths = {0};
 
-    if (!is_part(alloc_id))
+    if (!uuid_is_valid(alloc_id))
         return err_set(err, ERR_INVALID, "an alloc's id cannot be a directory's name");
-    if (task != NULL && (!is_part(task) || text_equal(task, "alloc")))
+    if (task != NULL && spec_task_name_fault(task) != NULL)
         return err_set(err, ERR_INVALID, "a task's name cannot be a directory's name in its alloc");
 
     bool fits = put(paths.root, hooks->alloc_dir, alloc_id) &&

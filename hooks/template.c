@@ -1,16 +1,18 @@
 /*
- * A driver's config: JSON whose strings are templates.
+ * A driver's config: JSON whose strings are templates, the language of job files (spec/hcl.h).
  *
- * Follows nomad v1.1.2 helper/pluginutils/hclutils ParseHclInterface and client/taskenv
- * AllValues, with the words of hashicorp/hcl's diagnostics.  Of HCL's expressions only those that
- * name a variable are here; functions, operators and directives are refused with a message, never
- * passed on as if they were text.  A name is looked up whole before it is taken for an object, so
- * attr.driver.qemu can be had beside attr.driver.qemu.version.
+ * Follows nomad v1.1.2 helper/pluginutils/hclutils ParseHclInterface (and its functions) and
+ * client/taskenv AllValues.  A name is looked up whole before it is taken for an object, so
+ * attr.driver.qemu can be had beside attr.driver.qemu.version.  What is wrong with a name is told
+ * in the words of hashicorp/hcl's diagnostics.
  *
  * Invariant: what the config says never gets into a message, but for the names of variables and
- * of the config's own keys: the rest may be a password.
+ * of the config's own keys: the rest may be a password.  So of what spec/hcl finds wrong only the
+ * place is told.
  */
 #include "hooks/expand.h"
+
+#include "spec/hcl.h"
 
 #include <jansson.h>
 #include <stdarg.h>
@@ -19,11 +21,10 @@
 #include <string.h>
 
 enum {
-    DEPTH_MAX = 32, /* of the JSON */
-    NESTED_MAX = 8, /* of expressions in expressions */
-    NAME_BYTES_MAX = 1024,
-    SHOWN_SIZE = 65, /* of a name in a message */
-    PLACE_SIZE = 97, /* of where in the config, likewise */
+    DEPTH_MAX = 32,                  /* of the JSON */
+    WORK_MAX = 4 * EXPAND_BYTES_MAX, /* what all of a config's templates may cost */
+    SHOWN_SIZE = 65,                 /* of a name in a message */
+    PLACE_SIZE = 97,                 /* of where in the config, likewise */
 };
 
 /* Where in the config, for messages. */
@@ -36,14 +37,15 @@ struct place {
 struct template
 {
     const struct hooks_names *names;
+    struct arena *arena;
     const struct place *place;
+    uint64_t work;     /* left, of WORK_MAX */
     size_t bytes_left; /* of all strings together */
-    unsigned depth, nested;
+    unsigned depth;
+    bool failed; /* err is filled */
     char shown[SHOWN_SIZE];
     struct err *err;
 };
-
-#define scoped_text __attribute__((cleanup(hooks_text_close))) struct hooks_text
 
 /* --- messages --- */
 
@@ -71,13 +73,8 @@ __attribute__((format(printf, 2, 3))) static int fail(struct template *template,
     (void)vsnprintf(what, sizeof(what), format, arguments); /* what fits is enough */
     va_end(arguments);
     show_place(template->place, place, sizeof(place));
+    template->failed = true;
     return err_set(template->err, ERR_INVALID, "failed to parse config: %s: %s", place, what);
-}
-
-static int fail_unsupported(struct template *template)
-{
-    return fail(template, "Unsupported expression: ${...} takes the name of a variable, such as "
-                          "NOMAD_TASK_NAME, attr.kernel.name or env[\"PATH\"].");
 }
 
 /* Name as a message has it, cut between characters. */
@@ -85,14 +82,6 @@ static const char *show(struct template *template, const char *name)
 {
     (void)text_copy(template->shown, sizeof(template->shown), name); /* what fits is enough */
     return template->shown;
-}
-
-static int add(struct template *template, struct hooks_text *to, const char *bytes, size_t length)
-{
-    if (hooks_text_add(to, bytes, length))
-        return 0;
-    return fail(template, "Too long: an interpolated config has at most %d bytes, a name %d.",
-                EXPAND_BYTES_MAX, NAME_BYTES_MAX);
 }
 
 /* --- names --- */
@@ -125,11 +114,28 @@ static bool is_object(const struct hooks_names *names, const char *name)
     return has_below(&names->env->pairs, name);
 }
 
-/* Adds the value of the variable PATH, whose parts are joined by dots. */
-static int add_variable(struct template *template, const char *path, struct hooks_text *to)
+/* Says what is wrong with PATH, which names nothing: no word of the config's but names. */
+static int fail_unknown(struct template *template, const char *path, const char *name)
 {
-    const char *value, *name = path;
-    char root[NAME_BYTES_MAX + 1];
+    size_t length = strcspn(path, ".");
+    char *root = arena_copy(template->arena, path, length);
+
+    if (is_object(template->names, name))
+        return fail(template, "Incorrect value type: \"%s\" is an object, not a text.",
+                    show(template, path));
+    if (is_object(template->names, root) && path[length] == '.')
+        return fail(template,
+                    "Unsupported attribute: This object does not have an attribute named \"%s\".",
+                    show(template, path + length + 1));
+    return fail(template, "Unknown variable: There is no variable named \"%s\".",
+                show(template, root));
+}
+
+/* hcl_names: the value of the variable PATH, whose parts are joined by dots. */
+static int find_variable(void *ctx, const char *path, const char **ret_value)
+{
+    struct template *template = ctx;
+    const char *name = path, *value;
 
     if (text_starts_with(path, "env.")) {
         value = hooks_env_find(template->names->env, path + 4, strlen(path + 4));
@@ -138,215 +144,67 @@ static int add_variable(struct template *template, const char *path, struct hook
                         "Missing map element: This map does not have an element with the key "
                         "\"%s\".",
                         show(template, path + 4));
-        return add(template, to, value, strlen(value));
+    } else {
+        if (text_starts_with(path, "node.attr.") || text_starts_with(path, "node.meta."))
+            name = path + 5;
+        value = hooks_names_find(template->names, name, strlen(name));
+        if (value == NULL)
+            return fail_unknown(template, path, name);
     }
-    if (text_starts_with(path, "node.attr.") || text_starts_with(path, "node.meta."))
-        name = path + 5;
-    value = hooks_names_find(template->names, name, strlen(name));
-    if (value != NULL)
-        return add(template, to, value, strlen(value));
-
-    (void)text_copy(root, sizeof(root), path); /* fits: so long is a name at most */
-    root[strcspn(root, ".")] = '\0';
-    if (is_object(template->names, name))
-        return fail(template, "Incorrect value type: \"%s\" is an object, not a text.",
-                    show(template, path));
-    if (is_object(template->names, root) && path[strlen(root)] == '.')
-        return fail(template,
-                    "Unsupported attribute: This object does not have an attribute named \"%s\".",
-                    show(template, path + strlen(root) + 1));
-    return fail(template, "Unknown variable: There is no variable named \"%s\".",
-                show(template, root));
-}
-
-/* --- expressions --- */
-
-static bool starts_name(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' || (unsigned char)c >= 0x80;
-}
-
-static bool continues_name(char c)
-{
-    return starts_name(c) || (c >= '0' && c <= '9') || c == '-';
-}
-
-static const char *skip_spaces(const char *at)
-{
-    return at + strspn(at, " \t\r\n");
-}
-
-static int take_expression(struct template *template, const char **at, struct hooks_text *to);
-static int take_text(struct template *template, const char **at, char end, struct hooks_text *to);
-
-static int take_name(struct template *template, const char **at, struct hooks_text *path)
-{
-    const char *from = *at;
-
-    while (continues_name(**at))
-        (*at)++;
-    return *at == from ? fail_unsupported(template)
-                       : add(template, path, from, (size_t)(*at - from));
-}
-
-/* What stands between brackets: a part of the path, computed. */
-static int take_index(struct template *template, const char **at, struct hooks_text *path)
-{
-    int code = take_expression(template, at, path);
-
-    if (code != 0)
-        return code;
-    *at = skip_spaces(*at);
-    if (**at != ']')
-        return fail_unsupported(template);
-    (*at)++;
+    if (!text_is_utf8(value, strlen(value)))
+        return fail(template, "Invalid text: a variable's value is not UTF-8.");
+    *ret_value = value;
     return 0;
-}
-
-static int take_variable(struct template *template, const char **at, struct hooks_text *to)
-{
-    scoped_text path = {.max = NAME_BYTES_MAX};
-    int code = take_name(template, at, &path);
-
-    while (code == 0) {
-        const char *next = skip_spaces(*at);
-
-        if (*next != '.' && *next != '[')
-            break;
-        *at = skip_spaces(next + 1);
-        code = add(template, &path, ".", 1);
-        if (code == 0)
-            code = *next == '.' ? take_name(template, at, &path) : take_index(template, at, &path);
-    }
-    if (code != 0)
-        return code;
-    const char *next = skip_spaces(*at);
-    if (*next != '}' && *next != ']') /* a call, an operator: no name to look up */
-        return fail_unsupported(template);
-    return add_variable(template, path.bytes, to);
-}
-
-static int take_quoted(struct template *template, const char **at, struct hooks_text *to)
-{
-    (*at)++;
-    int code = take_text(template, at, '"', to);
-    if (code == 0)
-        (*at)++;
-    return code;
-}
-
-/* Adds the value of the expression at *AT, which is moved behind it. */
-static int take_expression(struct template *template, const char **at, struct hooks_text *to)
-{
-    int code;
-
-    if (++template->nested > NESTED_MAX)
-        return fail(template, "Too deep: expressions nest at most %d times.", NESTED_MAX);
-    *at = skip_spaces(*at);
-    if (**at == '"')
-        code = take_quoted(template, at, to);
-    else if (starts_name(**at))
-        code = take_variable(template, at, to);
-    else
-        code = fail_unsupported(template);
-    template->nested--;
-    return code;
-}
-
-static int take_interpolation(struct template *template, const char **at, struct hooks_text *to)
-{
-    if (strchr(*at, '}') == NULL)
-        return fail(template, "Unclosed template interpolation sequence: There is no closing brace "
-                              "for this interpolation sequence before the end of the template.");
-    int code = take_expression(template, at, to);
-    if (code != 0)
-        return code;
-    *at = skip_spaces(*at);
-    if (**at != '}')
-        return fail_unsupported(template);
-    (*at)++;
-    return 0;
-}
-
-/* An escape of a quoted string; JSON has taken away those outside of one. */
-static int take_escape(struct template *template, const char **at, struct hooks_text *to)
-{
-    static const char letters[] = "nrt\"\\", meant[] = "\n\r\t\"\\";
-    const char *letter = (*at)[1] == '\0' ? NULL : strchr(letters, (*at)[1]);
-
-    if (letter == NULL)
-        return fail(template, "Invalid escape sequence in a quoted string.");
-    *at += 2;
-    return add(template, to, &meant[letter - letters], 1);
-}
-
-/* Adds the template at *AT up to END, where *AT is left. */
-static int take_text(struct template *template, const char **at, char end, struct hooks_text *to)
-{
-    const char *stop = end == '"' ? "$%\"\\" : "$%";
-    int code = 0;
-
-    while (code == 0) {
-        size_t plain = strcspn(*at, stop);
-        const char *here = *at + plain;
-
-        code = add(template, to, *at, plain);
-        *at = here;
-        if (code != 0 || *here == end)
-            return code;
-        if (*here == '\0')
-            return fail(template, "Unclosed quoted string.");
-        if (*here == '\\') {
-            code = take_escape(template, at, to);
-        } else if (here[1] == here[0] && here[2] == '{') {
-            code = add(template, to, here + 1, 2);
-            *at += 3;
-        } else if (here[1] != '{') {
-            code = add(template, to, here, 1);
-            *at += 1;
-        } else if (*here == '%') {
-            return fail(template, "Unsupported template: %%{...} is not available, write %%%%{ for "
-                                  "a percent sign and a brace.");
-        } else {
-            *at += 2;
-            code = take_interpolation(template, at, to);
-        }
-    }
-    return code;
 }
 
 /* --- JSON --- */
 
-/* Interpolates LENGTH bytes of TEXT into *RET_TEXT, which the caller closes. */
-static int expand(struct template *template, const char *text, size_t length,
-                  struct hooks_text *ret_text)
+static bool holds_template(const char *text)
 {
-    *ret_text = (struct hooks_text){.max = template->bytes_left};
+    return strstr(text, "${") != NULL || strstr(text, "%{") != NULL;
+}
+
+static int fail_expression(struct template *template, const struct hcl_error *error)
+{
+    if (error->code == ERR_LIMIT)
+        return fail(template, "Too long or too deep: this template takes too much to evaluate.");
+    return fail(template,
+                "Invalid expression at %u:%u: ${...} takes the name of a variable, such as "
+                "NOMAD_TASK_NAME, attr.kernel.name or env[\"PATH\"], or an expression of such.",
+                error->place.line, error->place.column);
+}
+
+/* Interpolates LENGTH bytes of TEXT into a new value. */
+static int expand(struct template *template, const char *text, size_t length, json_t **ret_text)
+{
+    static const char *const functions[] = {
+        "abs", "coalesce", "concat",  "jsondecode", "jsonencode", "length", "lower",
+        "max", "min",      "reverse", "strlen",     "substr",     "upper",  NULL};
+    const struct hcl_names names = {.find = find_variable, .ctx = template, .functions = functions};
+    struct hcl_error error;
+    json_t *made;
+    int code = 0;
+
     if (strlen(text) != length)
         return fail(template, "Invalid text: a NUL character cannot be passed to a driver.");
-    template->nested = 0;
-    int code = take_text(template, &text, '\0', ret_text);
+    if (holds_template(text))
+        code = hcl_expand(text, length, &names, &template->work, &made, &error);
+    else
+        made = json_stringn(text, length);
     if (code != 0)
-        return code;
-    template->bytes_left -= ret_text->used;
-    if (!text_is_utf8(ret_text->bytes, ret_text->used))
-        return fail(template, "Invalid text: a variable's value is not UTF-8.");
+        return template->failed ? code : fail_expression(template, &error);
+    check(made != NULL);
+    if (json_string_length(made) > template->bytes_left) {
+        json_decref(made);
+        return fail(template, "Too long: an interpolated config has at most %d bytes.",
+                    EXPAND_BYTES_MAX);
+    }
+    template->bytes_left -= json_string_length(made);
+    *ret_text = made;
     return 0;
 }
 
 static int expand_value(struct template *template, json_t *value, json_t **ret_value);
-
-static int expand_string(struct template *template, json_t *value, json_t **ret_value)
-{
-    scoped_text text = {0};
-    int code = expand(template, json_string_value(value), json_string_length(value), &text);
-
-    if (code != 0)
-        return code;
-    *ret_value = json_stringn(text.bytes, text.used);
-    check(*ret_value != NULL);
-    return 0;
-}
 
 static int expand_array(struct template *template, json_t *array, json_t **ret_value)
 {
@@ -372,19 +230,19 @@ static int expand_array(struct template *template, json_t *array, json_t **ret_v
 /* Keys below the top are templates too, as HCL has it for objects in JSON. */
 static int expand_member(struct template *template, const char *key, json_t *value, json_t *made)
 {
-    scoped_text name = {0};
-    json_t *item = NULL;
+    json_t *name = NULL, *item = NULL;
     int code = 0;
 
     if (template->depth > 1)
         code = expand(template, key, strlen(key), &name);
-    const char *final = name.bytes != NULL ? name.bytes : key;
+    const char *final = name != NULL ? json_string_value(name) : key;
     if (code == 0 && json_object_get(made, final) != NULL)
         code = fail(template, "Duplicate object attribute.");
     if (code == 0)
         code = expand_value(template, value, &item);
     if (code == 0)
         check(json_object_set_new(made, final, item) == 0);
+    json_decref(name);
     return code;
 }
 
@@ -418,7 +276,7 @@ static int expand_value(struct template *template, json_t *value, json_t **ret_v
     if (++template->depth > DEPTH_MAX)
         return fail(template, "Too deep: a config nests at most %d times.", DEPTH_MAX);
     if (json_is_string(value)) {
-        code = expand_string(template, value, ret_value);
+        code = expand(template, json_string_value(value), json_string_length(value), ret_value);
     } else if (json_is_array(value)) {
         code = expand_array(template, value, ret_value);
     } else if (json_is_object(value)) {
@@ -435,14 +293,17 @@ static int expand_value(struct template *template, json_t *value, json_t **ret_v
  * characters of a template may be written as \u00xx. */
 static bool needs_expanding(const char *config)
 {
-    return strstr(config, "${") != NULL || strstr(config, "%{") != NULL ||
-           strstr(config, "\\u00") != NULL;
+    return holds_template(config) || strstr(config, "\\u00") != NULL;
 }
 
-int hooks_expand_config(const struct hooks_names *names, struct hooks_arena *arena,
-                        const char *config, const char **ret_config, struct err *err)
+int hooks_expand_config(const struct hooks_names *names, struct arena *arena, const char *config,
+                        const char **ret_config, struct err *err)
 {
-    struct template template = {.names = names, .bytes_left = EXPAND_BYTES_MAX, .err = err};
+    struct template template = {.names = names,
+                                .arena = arena,
+                                .work = WORK_MAX,
+                                .bytes_left = EXPAND_BYTES_MAX,
+                                .err = err};
     size_t length = strlen(config);
     json_error_t where;
     json_t *made = NULL;
@@ -468,7 +329,7 @@ int hooks_expand_config(const struct hooks_names *names, struct hooks_arena *are
     char *text = json_dumps(made, JSON_COMPACT | JSON_REAL_PRECISION(17));
     json_decref(made);
     check(text != NULL);
-    *ret_config = hooks_arena_copy(arena, text, strlen(text));
+    *ret_config = arena_text(arena, text);
     free(text);
     return 0;
 }

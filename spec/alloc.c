@@ -23,23 +23,29 @@ static json_t *job_part(const json_t *job)
     return part;
 }
 
-int jobspec_alloc_json(const json_t *job, const struct jobspec_placement *placement,
-                       char **ret_text, size_t *ret_length, struct err *err)
+/* The alloc as a new reference. */
+static int alloc_value(const json_t *job, const struct jobspec_placement *placement,
+                       json_t **ret_alloc, struct err *err)
 {
     const json_t *group = jobspec_group(job, placement->group);
 
     check(uuid_is_valid(placement->alloc_id));
     if (group == NULL)
         return err_set(err, ERR_GONE, "job has no group \"%.90s\"", placement->group);
-    json_t *alloc = json_pack(
+    *ret_alloc = json_pack(
         "{s:i, s:s, s:s, s:I, s:s, s:I, s:o, s:o}", "Schema", 1, "ID", placement->alloc_id,
         "EvalID", placement->eval_id, "Index", (json_int_t)placement->index, "Datacenter",
         placement->datacenter, "CreateTime", (json_int_t)placement->create_time_unix_ns, "Job",
         job_part(job), "Group", jobspec_arrange(&jobspec_group_schema, group, true));
-    if (alloc == NULL)
+    if (*ret_alloc == NULL)
         return err_set(err, ERR_INVALID, "alloc's placement is not UTF-8 text");
+    return 0;
+}
+
+static int alloc_text(const json_t *alloc, char **ret_text, size_t *ret_length, struct err *err)
+{
     char *text = json_dumps(alloc, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(alloc);
+
     check(text != NULL);
     size_t length = strlen(text);
     if (length > JOBSPEC_ALLOC_BYTES_MAX) {
@@ -50,6 +56,43 @@ int jobspec_alloc_json(const json_t *job, const struct jobspec_placement *placem
     *ret_text = text;
     *ret_length = length;
     return 0;
+}
+
+int jobspec_alloc_json(const json_t *job, const struct jobspec_placement *placement,
+                       char **ret_text, size_t *ret_length, struct err *err)
+{
+    json_t *alloc;
+    int code = alloc_value(job, placement, &alloc, err);
+
+    if (code != 0)
+        return code;
+    code = alloc_text(alloc, ret_text, ret_length, err);
+    json_decref(alloc);
+    return code;
+}
+
+int jobspec_make_alloc(const json_t *job, const struct jobspec_placement *placement,
+                       char **ret_text, size_t *ret_length, struct alloc_spec **ret_spec,
+                       struct err *err)
+{
+    json_t *alloc;
+    char *text = NULL;
+    size_t length = 0;
+    int code = alloc_value(job, placement, &alloc, err);
+
+    if (code != 0)
+        return code;
+    code = alloc_text(alloc, &text, &length, err);
+    if (code == 0)
+        code = jobspec_decode_value(alloc, ret_spec, err);
+    json_decref(alloc);
+    if (code == 0 && ret_length != NULL)
+        *ret_length = length;
+    if (code == 0 && ret_text != NULL)
+        *ret_text = text;
+    else
+        free(text);
+    return code;
 }
 
 /* --- comparison --- */

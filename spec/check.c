@@ -1,8 +1,9 @@
 /*
  * Defaults and rules of a job.  Defaults follow nomad v1.1.2 api/jobs.go and api/tasks.go
- * (Canonicalize), rules nomad/structs/structs.go (Validate); stricter than Nomad are names, which
- * become directories and journal keys here, and constraints, which must be known to hold.
+ * (Canonicalize), rules nomad/structs/structs.go (Validate); stricter than Nomad are names
+ * (spec/names.h) and constraints, which must be known to hold.
  */
+#include "spec/names.h"
 #include "spec/part.h"
 
 #include <stdio.h>
@@ -225,35 +226,13 @@ static const char *name(const struct jobspec_work *work, const struct jobspec_sc
     return jobspec_name_of(work, field);
 }
 
-const char *jobspec_name_fault(const char *text)
+static void check_name(struct jobspec_work *work, const json_t *object, const char *field,
+                       const char *what, const char *(*fault_of)(const char *text))
 {
-    if (*text == '\0')
-        return "must not be empty";
-    if (strlen(text) >= SPEC_NAME_SIZE)
-        return "is too long, it may have 95 bytes";
-    if (text_equal(text, ".") || text_equal(text, ".."))
-        return "must not be \".\" or \"..\"";
-    for (const char *at = text; *at != '\0'; at++) {
-        if (*at == '/' || *at == '\\')
-            return "must not contain slashes";
-        if ((unsigned char)*at < 0x20u || *at == 0x7f)
-            return "must not contain control characters";
-    }
-    return NULL;
-}
+    const char *fault = fault_of(text_of(object, field));
 
-static void check_name(struct jobspec_work *work, const json_t *object,
-                       const struct jobspec_schema *schema)
-{
-    const char *field = schema == &jobspec_job ? "ID" : "Name", *text = text_of(object, field);
-    const char *fault = jobspec_name_fault(text);
-
-    if (fault == NULL && schema == &jobspec_task && text_equal(text, "alloc"))
-        fault = "must not be \"alloc\": that is the directory all tasks share";
-    if (fault == NULL && schema == &jobspec_job && strchr(text, ' ') != NULL)
-        fault = "must not contain spaces";
     if (fault != NULL)
-        jobspec_complain(work, object, field, NULL, "the name of a %s %s", schema->name, fault);
+        jobspec_complain(work, object, field, NULL, "the name of a %s %s", what, fault);
 }
 
 static void check_length(struct jobspec_work *work, const json_t *object,
@@ -429,7 +408,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     json_int_t log_mb = whole_of(logs, "MaxFiles") * whole_of(logs, "MaxFileSizeMB");
     json_int_t disk_mb = whole_of(json_object_get(group, "EphemeralDisk"), "SizeMB");
 
-    check_name(work, task, schema);
+    check_name(work, task, "Name", "task", spec_task_name_fault);
     if (*text_of(task, "Driver") == '\0' && !jobspec_was_given(work, task, "Driver"))
         jobspec_complain(work, task, "Driver", "for example driver = \"raw_exec\"",
                          "a task needs a %s", name(work, schema, "Driver"));
@@ -459,7 +438,7 @@ static void check_group(struct jobspec_work *work, const json_t *group, bool ser
     size_t count = json_array_size(tasks), leaders = 0, i;
     json_t *task;
 
-    check_name(work, group, &jobspec_group_schema);
+    check_name(work, group, "Name", "group", spec_group_name_fault);
     check_map(work, group, &jobspec_group_schema, "Meta", false);
     check_constraints(work, group);
     check_restart(work, json_object_get(group, "RestartPolicy"));
@@ -514,12 +493,13 @@ void jobspec_check(struct jobspec_work *work, json_t *job)
     size_t i;
 
     work->part = job;
-    check_name(work, job, &jobspec_job);
+    check_name(work, job, "ID", "job", spec_job_id_fault);
     check_type(work, job);
     check_length(work, job, &jobspec_job, "Name", SPEC_NAME_SIZE);
-    check_length(work, job, &jobspec_job, "Namespace", SPEC_NAMESPACE_SIZE);
+    check_name(work, job, "Namespace", "namespace", spec_namespace_fault);
     check_length(work, job, &jobspec_job, "Region", SPEC_NAMESPACE_SIZE);
-    check_length(work, job, &jobspec_job, "ParentID", SPEC_NAME_SIZE);
+    if (*text_of(job, "ParentID") != '\0')
+        check_name(work, job, "ParentID", "parent", spec_job_id_fault);
     check_map(work, job, &jobspec_job, "Meta", false);
     check_constraints(work, job);
     json_array_foreach(jobspec_list(job, "Datacenters"), i, datacenter)

@@ -1,56 +1,21 @@
 /*
- * The journal's text of one alloc to struct alloc_spec.
+ * One alloc's JSON, fresh or as the journal kept it, to struct alloc_spec.
  *
- * The text may be damaged: every field is checked for its type and range before it is used, and
- * names again for what could lead out of a directory.  One arena holds the spec and all it points
- * to.
+ * The journal's may be damaged: every field is checked for its type and range before it is used,
+ * and names again for what could lead out of a directory.  One arena holds the spec and all it
+ * points to.
  */
+#include "spec/arena.h"
+#include "spec/names.h"
 #include "spec/part.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- arena --- */
-
-struct chunk {
-    struct chunk *next;
-    size_t used, size;
-    _Alignas(16) char bytes[];
-};
-
 struct holder {
     struct alloc_spec spec; /* first: the caller's pointer is the holder's */
-    struct chunk *chunks;
+    struct arena arena;
 };
-
-static void *allocate(struct holder *holder, size_t size)
-{
-    enum { CHUNK_SIZE = 1 << 10, CHUNK_MAX = 64 << 10, ALIGNMENT = 16 };
-    struct chunk *chunk = holder->chunks;
-
-    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (chunk == NULL || chunk->size - chunk->used < size) {
-        size_t wanted = chunk == NULL ? CHUNK_SIZE : chunk->size * 2;
-
-        wanted = wanted > CHUNK_MAX ? CHUNK_MAX : wanted;
-        wanted = wanted < size ? size : wanted;
-        chunk = calloc(1, sizeof(*chunk) + wanted);
-        check(chunk != NULL);
-        chunk->size = wanted;
-        chunk->next = holder->chunks;
-        holder->chunks = chunk;
-    }
-    void *memory = chunk->bytes + chunk->used;
-    chunk->used += size;
-    return memory;
-}
-
-static const char *keep(struct holder *holder, const char *text)
-{
-    size_t length = strlen(text);
-
-    return memcpy(allocate(holder, length + 1), text, length + 1);
-}
 
 void alloc_spec_free(struct alloc_spec *spec)
 {
@@ -58,12 +23,7 @@ void alloc_spec_free(struct alloc_spec *spec)
 
     if (holder == NULL)
         return;
-    while (holder->chunks != NULL) {
-        struct chunk *chunk = holder->chunks;
-
-        holder->chunks = chunk->next;
-        free(chunk);
-    }
+    arena_free(&holder->arena);
     free(holder);
 }
 
@@ -104,14 +64,15 @@ static const char *get_text(struct decoding *decoding, const json_t *from, const
         damaged(decoding, field, "a text of the length allowed");
         return "";
     }
-    return keep(decoding->holder, json_string_value(value));
+    return arena_text(&decoding->holder->arena, json_string_value(value));
 }
 
-static const char *get_name(struct decoding *decoding, const json_t *from, const char *field)
+static const char *get_name(struct decoding *decoding, const json_t *from, const char *field,
+                            const char *(*fault_of)(const char *text))
 {
     const char *text = get_text(decoding, from, field, SPEC_NAME_SIZE);
 
-    if (jobspec_name_fault(text) != NULL)
+    if (fault_of(text) != NULL)
         damaged(decoding, field, "a name");
     return text;
 }
@@ -175,7 +136,8 @@ static struct spec_pairs get_pairs(struct decoding *decoding, const json_t *cons
         if (!json_is_object(maps[i]) || json_object_update(merged, (json_t *)maps[i]) != 0)
             damaged(decoding, what, "a map of texts");
     }
-    pairs.items = allocate(decoding->holder, (json_object_size(merged) + 1) * sizeof(*pairs.items));
+    pairs.items =
+        arena_new(&decoding->holder->arena, (json_object_size(merged) + 1) * sizeof(*pairs.items));
     json_object_foreach(merged, key, value)
     {
         const char *text = json_string_value(value);
@@ -184,8 +146,9 @@ static struct spec_pairs get_pairs(struct decoding *decoding, const json_t *cons
             damaged(decoding, what, "a map of texts");
             continue;
         }
-        pairs.items[pairs.count++] = (struct spec_pair){.key = keep(decoding->holder, key),
-                                                        .value = keep(decoding->holder, text)};
+        pairs.items[pairs.count++] =
+            (struct spec_pair){.key = arena_text(&decoding->holder->arena, key),
+                               .value = arena_text(&decoding->holder->arena, text)};
     }
     json_decref(merged);
     qsort(pairs.items, pairs.count, sizeof(*pairs.items), compare_pairs);
@@ -241,7 +204,7 @@ static const char *decode_config(struct decoding *decoding, const json_t *from)
     }
     char *text = json_dumps(config, JSON_COMPACT | JSON_SORT_KEYS);
     check(text != NULL);
-    const char *kept = keep(decoding->holder, text);
+    const char *kept = arena_text(&decoding->holder->arena, text);
     free(text);
     return kept;
 }
@@ -254,9 +217,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     const json_t *resources = get_object(decoding, from, "Resources");
     const json_t *logs = get_object(decoding, from, "LogConfig");
 
-    task->name = get_name(decoding, from, "Name");
-    if (text_equal(task->name, "alloc"))
-        damaged(decoding, "Name", "a task's name");
+    task->name = get_name(decoding, from, "Name", spec_task_name_fault);
     task->driver = get_text(decoding, from, "Driver", SPEC_DRIVER_SIZE);
     if (*task->driver == '\0')
         damaged(decoding, "Driver", "a driver");
@@ -291,7 +252,7 @@ static void decode_job(struct decoding *decoding, const json_t *job, struct allo
 {
     const char *type = get_text(decoding, job, "Type", 16);
 
-    spec->job_id = get_name(decoding, job, "ID");
+    spec->job_id = get_name(decoding, job, "ID", spec_job_id_fault);
     spec->job_name = get_text(decoding, job, "Name", SPEC_NAME_SIZE);
     spec->job_parent_id = get_text(decoding, job, "ParentID", SPEC_NAME_SIZE);
     spec->job_type = type;
@@ -309,7 +270,7 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
     const json_t *tasks = json_object_get(group, "Tasks"), *disk, *task;
     size_t count = json_array_size(tasks), i;
 
-    spec->group = get_name(decoding, group, "Name");
+    spec->group = get_name(decoding, group, "Name", spec_group_name_fault);
     spec->group_shutdown_delay_ms = get_ms(decoding, group, "ShutdownDelay");
     disk = get_object(decoding, group, "EphemeralDisk");
     spec->ephemeral_disk_mb = get_u32(decoding, disk, "SizeMB");
@@ -317,7 +278,7 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
         damaged(decoding, "Tasks", "a list of tasks");
         return;
     }
-    spec->tasks = allocate(decoding->holder, count * sizeof(*spec->tasks));
+    spec->tasks = arena_new(&decoding->holder->arena, count * sizeof(*spec->tasks));
     spec->tasks_count = count;
     json_array_foreach(tasks, i, task)
     {
@@ -334,7 +295,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     const json_t *job = get_object(decoding, alloc, "Job");
     const json_t *group = get_object(decoding, alloc, "Group");
     const json_t *created = json_object_get(alloc, "CreateTime");
-    char name[3 * SPEC_NAME_SIZE];
+    char name[SPEC_ALLOC_NAME_SIZE];
 
     if (json_integer_value(json_object_get(alloc, "Schema")) != 1)
         damaged(decoding, "Schema", "one that this version reads");
@@ -349,8 +310,23 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     spec->create_time_unix_ns = json_integer_value(created);
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
-    (void)text_format(name, sizeof(name), "%s.%s[%u]", spec->job_id, spec->group, spec->index);
-    spec->name = keep(decoding->holder, name);
+    spec_alloc_name(name, spec->job_id, spec->group, spec->index);
+    spec->name = arena_text(&decoding->holder->arena, name);
+}
+
+int jobspec_decode_value(const json_t *alloc, struct alloc_spec **ret_spec, struct err *err)
+{
+    struct holder *holder = calloc(1, sizeof(*holder));
+    struct decoding decoding = {.holder = holder, .err = err};
+
+    check(holder != NULL);
+    decode_alloc(&decoding, alloc, &holder->spec);
+    if (decoding.code != 0) {
+        alloc_spec_free(&holder->spec);
+        return decoding.code;
+    }
+    *ret_spec = &holder->spec;
+    return 0;
 }
 
 int jobspec_decode_alloc(const char *text, size_t length, struct alloc_spec **ret_spec,
@@ -364,15 +340,7 @@ int jobspec_decode_alloc(const char *text, size_t length, struct alloc_spec **re
     if (alloc == NULL)
         return err_set(err, ERR_CORRUPT, "specification of an alloc: %s at byte %d", error.text,
                        error.position);
-    struct holder *holder = calloc(1, sizeof(*holder));
-    struct decoding decoding = {.holder = holder, .err = err};
-    check(holder != NULL);
-    decode_alloc(&decoding, alloc, &holder->spec);
+    int code = jobspec_decode_value(alloc, ret_spec, err);
     json_decref(alloc);
-    if (decoding.code != 0) {
-        alloc_spec_free(&holder->spec);
-        return decoding.code;
-    }
-    *ret_spec = &holder->spec;
-    return 0;
+    return code;
 }

@@ -150,6 +150,25 @@ int hcl_each_block(struct hcl_context *context, const struct hcl_scope *scope,
 int hcl_body_value(struct hcl_context *context, const struct hcl_scope *scope,
                    const struct hcl_body *body, json_t **ret_value, struct hcl_error *error);
 
+/* --- templates by themselves --- */
+
+/* What a template may name and call. */
+struct hcl_names {
+    /* Sets RET_VALUE, borrowed until the next call, to the value of NAME: the parts of what is
+     * written, joined by dots ("attr.kernel.name", for attr["kernel"].name as well).  Another
+     * result than 0 ends the evaluation, which returns it. */
+    int (*find)(void *ctx, const char *name, const char **ret_value);
+    void *ctx;
+    const char *const *functions; /* that may be called, by name, NULL-terminated */
+};
+
+/* The value of TEXT, read as if it stood in a heredoc (its only escapes are $${ and %%{), as text:
+ * a new reference.  *WORK is what it may cost, in units of about one name or 16 bytes; what was
+ * used is taken from it.  ERROR is filled unless FIND failed; its texts may quote TEXT and values.
+ */
+int hcl_expand(const char *text, size_t length, const struct hcl_names *names, uint64_t *work,
+               json_t **ret_text, struct hcl_error *error);
+
 enum hcl_type { HCL_STRING, HCL_NUMBER, HCL_BOOL };
 
 /* VALUE converted as HCL does it ("5" to 5, true to "true"), a new reference; NULL if it cannot

@@ -95,6 +95,14 @@ struct jobspec_placement {
 int jobspec_alloc_json(const json_t *job, const struct jobspec_placement *placement,
                        char **ret_text, size_t *ret_length, struct err *err);
 
+/* The same with what jobspec_decode_alloc would make of the text, without reading it again: for one
+ * who places an alloc and needs both.  RET_TEXT and RET_LENGTH may be NULL, to try whether one
+ * could be placed.  ERR_CORRUPT, too, if no alloc can run by it.  Text and spec are owned by the
+ * caller; after a failure there is neither. */
+int jobspec_make_alloc(const json_t *job, const struct jobspec_placement *placement,
+                       char **ret_text, size_t *ret_length, struct alloc_spec **ret_spec,
+                       struct err *err);
+
 /* Reads such a text.  ERR_CORRUPT with a sentence for anything that is not one; the spec with all
  * it points to is owned by the caller until alloc_spec_free. */
 int jobspec_decode_alloc(const char *text, size_t length, struct alloc_spec **ret_spec,

@@ -1,4 +1,4 @@
-/* Inside server/jobspec*.c only: the work of reading one job. */
+/* Inside spec only: the work of reading one job. */
 #ifndef CAIRN_SPEC_PART_H
 #define CAIRN_SPEC_PART_H
 
@@ -12,19 +12,23 @@ struct jobspec_origin {
     struct hcl_place place;
 };
 
+struct jobspec_origins {
+    struct jobspec_origin *items; /* owned */
+    size_t count, size;
+};
+
 struct jobspec_work {
     const char *name;            /* of the file */
     const struct hcl_file *file; /* NULL: the job came as JSON */
     struct hcl_context *context;
     struct jobspec_problems *problems;
-    struct jobspec_origin *origins; /* owned */
-    size_t origins_count, origins_capacity;
+    struct jobspec_origins origins;
     char where[256];    /* `group "a", task "b": ` while such a part is being read or checked */
     const json_t *part; /* what `where` names; a problem without a place is shown there */
     bool stopped;       /* a bound was met: reading on would only repeat it */
 };
 
-/* Adds a problem that io/hcl found. */
+/* Adds a problem that spec/hcl found. */
 void jobspec_add_error(struct jobspec_work *work, const struct hcl_error *error);
 
 /* Adds a problem at PLACE (line 0: no place), or about FIELD (JSON name, or "" for all of it) of
@@ -34,6 +38,9 @@ void jobspec_complain_at(struct jobspec_work *work, struct hcl_place place, cons
 void jobspec_complain(struct jobspec_work *work, const json_t *object, const char *field,
                       const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+
+/* Adds a problem that belongs to no place, as all of JSON's.  HINT may be NULL. */
+void jobspec_complain_plainly(struct jobspec_work *work, const char *hint, const char *message);
 
 /* How a user knows the field: its HCL name for job files, its JSON name for JSON. */
 const char *jobspec_name_of(const struct jobspec_work *work, const struct jobspec_field *field);
@@ -63,8 +70,9 @@ void jobspec_check(struct jobspec_work *work, json_t *job);
  * reference. */
 json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value, bool run_only);
 
-/* NULL if NAME can be that of a job, group or task, else why not. */
-const char *jobspec_name_fault(const char *name);
+/* What jobspec_decode_alloc makes of a text, from what the text says; ALLOC is borrowed for the
+ * call and only read. */
+int jobspec_decode_value(const json_t *alloc, struct alloc_spec **ret_spec, struct err *err);
 
 /* "task" objects of a group and so on: the elements of an array field, or an empty array. */
 const json_t *jobspec_list(const json_t *object, const char *field);

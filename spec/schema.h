@@ -1,5 +1,5 @@
 /*
- * Inside server/jobspec*.c only: what a job consists of, as tables.
+ * Inside spec only: what a job consists of, as tables.
  *
  * One row for each field that Nomad knows: how it is called in job files and in JSON, its type, its
  * range, and what becomes of it.  Reading, naming in messages, the alloc's JSON and the comparison

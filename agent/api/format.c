@@ -7,6 +7,7 @@
 #include "agent/api/format.h"
 
 #include "fsm/policy.h"
+#include "spec/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -316,12 +317,11 @@ static json_t *format_common(const struct api_alloc_view *view)
     const struct alloc *alloc = view->alloc;
     const struct alloc_assign *assign = &alloc->assign;
     const char *description;
-    char name[2 * SPEC_NAME_SIZE + 16];
+    char name[SPEC_ALLOC_NAME_SIZE];
     json_t *to = json_object();
 
     (void)policy_client_status(alloc, &description); /* the record has the status itself */
-    (void)text_format(name, sizeof(name), "%s.%s[%u]", assign->job_id, assign->group,
-                      assign->index); /* it fits */
+    spec_alloc_name(name, assign->job_id, assign->group, assign->index);
     set_text(to, "ID", view->id);
     set_text(to, "EvalID", view->spec != NULL ? view->spec->eval_id : "");
     set_text(to, "Name", name);

@@ -348,19 +348,16 @@ static void validate_drivers(const json_t *job, json_t *errors)
     struct jobspec_placement placement = {
         .alloc_id = "00000000-0000-0000-0000-000000000000", .eval_id = "", .datacenter = ""};
     json_t *group;
-    size_t at, length;
+    size_t at;
 
     json_array_foreach(json_object_get(job, "TaskGroups"), at, group)
     {
         struct alloc_spec *spec = NULL;
         struct err err = {0};
-        char *text = NULL;
 
         placement.group = json_string_value(json_object_get(group, "Name"));
-        if (jobspec_alloc_json(job, &placement, &text, &length, &err) != 0 ||
-            jobspec_decode_alloc(text, length, &spec, &err) != 0) {
+        if (jobspec_make_alloc(job, &placement, NULL, NULL, &spec, &err) != 0) {
             check(json_array_append_new(errors, api_text(err.text)) == 0);
-            free(text);
             continue;
         }
         for (size_t i = 0; i < spec->tasks_count; i++) {
@@ -373,7 +370,6 @@ static void validate_drivers(const json_t *job, json_t *errors)
             check(json_array_append_new(errors, api_text(line)) == 0);
         }
         alloc_spec_free(spec);
-        free(text);
     }
 }
 

@@ -9,6 +9,8 @@
 
 #include "io/log.h"
 
+#include <limits.h>
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,26 +35,15 @@ void api_stream_give(struct api *api)
 
 /* --- frames --- */
 
-static char *base64(const unsigned char *bytes, size_t length)
+static json_t *base64(const void *bytes, size_t length)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char *text = malloc((length + 2) / 3 * 4 + 1), *to = text;
+    unsigned char *text = malloc((length + 2) / 3 * 4 + 1);
 
-    check(text != NULL);
-    for (size_t i = 0; i < length; i += 3) {
-        uint32_t group = (uint32_t)bytes[i] << 16;
-
-        if (i + 1 < length)
-            group |= (uint32_t)bytes[i + 1] << 8;
-        if (i + 2 < length)
-            group |= bytes[i + 2];
-        *to++ = digits[group >> 18];
-        *to++ = digits[group >> 12 & 63];
-        *to++ = i + 1 < length ? digits[group >> 6 & 63] : '=';
-        *to++ = i + 2 < length ? digits[group & 63] : '=';
-    }
-    *to = '\0';
-    return text;
+    check(text != NULL && length <= INT_MAX);
+    int written = EVP_EncodeBlock(text, bytes, (int)length);
+    json_t *value = json_stringn((const char *)text, (size_t)written);
+    free(text);
+    return value;
 }
 
 json_t *api_format_frame(const struct api_frame *frame)
@@ -61,12 +52,8 @@ json_t *api_format_frame(const struct api_frame *frame)
 
     if (frame->offset != 0)
         check(json_object_set_new(to, "Offset", json_integer((json_int_t)frame->offset)) == 0);
-    if (frame->length > 0) {
-        char *text = base64(frame->data, frame->length);
-
-        check(json_object_set_new(to, "Data", json_string(text)) == 0);
-        free(text);
-    }
+    if (frame->length > 0)
+        check(json_object_set_new(to, "Data", base64(frame->data, frame->length)) == 0);
     if (frame->file != NULL)
         check(json_object_set_new(to, "File", api_text(frame->file)) == 0);
     if (frame->event != NULL)

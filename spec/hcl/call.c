@@ -115,6 +115,17 @@ static int run_function(struct hcl_context *context, const struct hcl_expression
     return code;
 }
 
+static bool may_call(const struct hcl_context *context, const char *name)
+{
+    if (context->names == NULL)
+        return true;
+    for (size_t i = 0; context->names->functions[i] != NULL; i++) {
+        if (text_equal(context->names->functions[i], name))
+            return true;
+    }
+    return false;
+}
+
 int hcl_evaluate_call(struct hcl_context *context, const struct hcl_scope *scope,
                       const struct hcl_expression *expression, json_t **ret_value,
                       struct hcl_error *error)
@@ -122,6 +133,9 @@ int hcl_evaluate_call(struct hcl_context *context, const struct hcl_scope *scope
     const char *name = expression->call.name;
     json_t *arguments;
 
+    if (!may_call(context, name))
+        return hcl_complain(context->file, expression->call.name_place, NULL, error,
+                            "the function %.60s() is not available here", name);
     if (text_equal(name, "try") || text_equal(name, "can"))
         return evaluate_try(context, scope, expression, ret_value, error);
     const struct hcl_function_row *row = hcl_function_find(name);

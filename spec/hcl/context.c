@@ -47,13 +47,8 @@ static struct hcl_symbol *find_symbol(const struct hcl_symbols *symbols, const c
 static struct hcl_symbol *add_symbol(struct hcl_symbols *symbols, const char *name,
                                      struct hcl_place place)
 {
-    if ((symbols->count & (symbols->count - 1)) == 0) { /* capacity is the next power of two */
-        size_t capacity = symbols->count == 0 ? 1 : symbols->count * 2;
+    struct hcl_symbol *symbol = list_more(symbols);
 
-        symbols->items = reallocarray(symbols->items, capacity, sizeof(*symbols->items));
-        check(symbols->items != NULL);
-    }
-    struct hcl_symbol *symbol = &symbols->items[symbols->count++];
     *symbol = (struct hcl_symbol){.name = name, .place = place};
     return symbol;
 }

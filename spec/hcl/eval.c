@@ -1,9 +1,7 @@
 /*
  * Expressions to values.
  *
- * Every step costs: a unit for each node evaluated, one more for each 16 bytes of text, and for a
- * list or object all that it holds, because values share their parts and what is small in memory
- * may be huge when written out.  Recursion is bounded by EVALUATE_DEPTH_MAX whatever shape the
+ * Every step is paid for (budget.c).  Recursion is bounded by EVALUATE_DEPTH_MAX whatever shape the
  * tree has; a chain of operators is as deep as it is long.
  *
  * Both branches of a conditional need not be of one type here; otherwise as the specification says.
@@ -13,66 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVALUATE_DEPTH_MAX = 512, BYTES_A_UNIT = 16 };
+enum { EVALUATE_DEPTH_MAX = 512 };
 
-int hcl_charge(struct hcl_context *context, struct hcl_place place, uint64_t units,
-               struct hcl_error *error)
-{
-    if (units <= context->budget) {
-        context->budget -= units;
-        return 0;
-    }
-    context->budget = 0;
-    (void)hcl_complain(context->file, place, "make the file's expressions simpler", error,
-                       "evaluating this file takes too much work or memory");
-    if (error != NULL)
-        error->code = ERR_LIMIT;
-    return ERR_LIMIT;
-}
-
-static int charge_value(struct hcl_context *context, struct hcl_place place, const json_t *value,
-                        int depth, struct hcl_error *error)
-{
-    uint64_t units = 1 + json_string_length(value) / BYTES_A_UNIT;
-    const char *key;
-    json_t *item;
-    size_t i;
-    int code = hcl_charge(context, place, units, error);
-
-    if (code == 0 && depth > HCL_NESTING_MAX) {
-        code = ERR_LIMIT;
-        (void)hcl_complain(context->file, place, NULL, error,
-                           "this value is nested more than %d levels deep", HCL_NESTING_MAX);
-        if (error != NULL)
-            error->code = code;
-    }
-    if (code == 0 && json_is_array(value)) {
-        json_array_foreach(value, i, item)
-        {
-            code = charge_value(context, place, item, depth + 1, error);
-            if (code != 0)
-                break;
-        }
-    } else if (code == 0 && json_is_object(value)) {
-        json_object_foreach((json_t *)value, key, item)
-        {
-            code = hcl_charge(context, place, strlen(key) / BYTES_A_UNIT, error);
-            if (code == 0)
-                code = charge_value(context, place, item, depth + 1, error);
-            if (code != 0)
-                break;
-        }
-    }
-    return code;
-}
-
-int hcl_charge_value(struct hcl_context *context, struct hcl_place place, const json_t *value,
-                     struct hcl_error *error)
-{
-    return charge_value(context, place, value, 0, error);
-}
-
-/* EXPRESSION converted to TYPE; WHAT it is for goes into the message. */
 int hcl_evaluate_as(struct hcl_context *context, const struct hcl_scope *scope,
                     const struct hcl_expression *expression, enum hcl_type type, const char *what,
                     json_t **ret_value, struct hcl_error *error)
@@ -106,150 +46,6 @@ int hcl_evaluate_bool(struct hcl_context *context, const struct hcl_scope *scope
         *ret_true = json_is_true(value);
         json_decref(value);
     }
-    return code;
-}
-
-/* --- variables, indexes --- */
-
-static int fail_no_key(struct hcl_context *context, struct hcl_place place, const json_t *object,
-                       const char *key, struct hcl_error *error)
-{
-    char hint[ERR_TEXT_SIZE] = "";
-    size_t count;
-    const char **keys = hcl_sorted_keys(object, &count);
-    const char *closest = hcl_closest(key, keys, count > 64 ? 64 : count);
-
-    if (closest != NULL)
-        (void)text_format(hint, sizeof(hint), "did you mean \"%s\"?", closest);
-    free(keys);
-    return hcl_complain(context->file, place, hint, error, "there is no \"%.60s\" in this object",
-                        key);
-}
-
-/* VALUE[KEY] as a new reference. */
-static int index_value(struct hcl_context *context, struct hcl_place place, json_t *value,
-                       json_t *key, json_t **ret_value, struct hcl_error *error)
-{
-    if (json_is_array(value)) {
-        json_t *number = hcl_convert(key, HCL_NUMBER);
-        size_t size = json_array_size(value);
-
-        if (number == NULL || !json_is_integer(number)) {
-            json_decref(number);
-            return hcl_complain(context->file, place, NULL, error,
-                                "elements of a list are chosen by a whole number");
-        }
-        json_int_t i = json_integer_value(number);
-        json_decref(number);
-        if (i < 0 || (uint64_t)i >= size)
-            return hcl_complain(context->file, place, NULL, error,
-                                "the list has %zu elements, there is no number %lld", size,
-                                (long long)i);
-        *ret_value = json_incref(json_array_get(value, (size_t)i));
-        return 0;
-    }
-    if (json_is_object(value)) {
-        json_t *name = hcl_convert(key, HCL_STRING);
-
-        if (name == NULL)
-            return hcl_complain(context->file, place, NULL, error,
-                                "attributes of an object are chosen by a string");
-        json_t *found = json_object_get(value, json_string_value(name));
-        int code =
-            found != NULL ? 0 : fail_no_key(context, place, value, json_string_value(name), error);
-        if (code == 0)
-            *ret_value = json_incref(found);
-        json_decref(name);
-        return code;
-    }
-    return hcl_complain(context->file, place, NULL, error,
-                        "%s has no elements or attributes to choose from", hcl_type_text(value));
-}
-
-/* Applies STEPS to VALUE (moved). */
-static int walk(struct hcl_context *context, const struct hcl_step *steps, json_t *value,
-                json_t **ret_value, struct hcl_error *error)
-{
-    int code = 0;
-
-    for (const struct hcl_step *step = steps; step != NULL && code == 0; step = step->next) {
-        json_t *next = NULL;
-
-        code = hcl_charge(context, step->place, 1, error);
-        if (code == 0)
-            code = index_value(context, step->place, value, step->key, &next, error);
-        json_decref(value);
-        value = next;
-    }
-    if (code == 0)
-        *ret_value = value;
-    return code;
-}
-
-/* The variable's own text, for the run time: ${name.x["y"]}. */
-static int keep_unknown(struct hcl_context *context, const struct hcl_expression *expression,
-                        json_t **ret_value, struct hcl_error *error)
-{
-    struct hcl_place place = expression->place;
-    struct hcl_buffer buffer = {0};
-    int code = hcl_charge(context, place, 1 + place.length / BYTES_A_UNIT, error);
-
-    if (code != 0)
-        return code;
-    hcl_buffer_add(&buffer, "${", 2);
-    hcl_buffer_add(&buffer, context->file->text + place.offset, place.length);
-    hcl_buffer_add(&buffer, "}", 1);
-    *ret_value = hcl_buffer_take(&buffer);
-    check(*ret_value != NULL); /* a part of the file's text */
-    return 0;
-}
-
-static int evaluate_variable(struct hcl_context *context, const struct hcl_scope *scope,
-                             const struct hcl_expression *expression, json_t **ret_value,
-                             struct hcl_error *error)
-{
-    const char *name = expression->variable.name;
-    const struct hcl_step *steps = expression->variable.steps;
-
-    for (; scope != NULL; scope = scope->outer) {
-        if (text_equal(scope->name, name))
-            return walk(context, steps, json_incref(scope->value), ret_value, error);
-    }
-    bool variable = text_equal(name, "var");
-    if (!variable && !text_equal(name, "local")) {
-        if (context->options->keep_unknown)
-            return keep_unknown(context, expression, ret_value, error);
-        return hcl_complain(context->file, expression->place,
-                            "known are var.name and local.name; text is written in double quotes",
-                            error, "unknown variable \"%.60s\"", name);
-    }
-    struct hcl_symbols *symbols = variable ? &context->variables : &context->locals;
-    json_t *value;
-    int code;
-    if (steps != NULL && json_is_string(steps->key)) {
-        code = hcl_symbol_value(context, symbols, json_string_value(steps->key), steps->place,
-                                &value, error);
-        steps = steps->next;
-    } else
-        code = hcl_symbol_value(context, symbols, NULL, expression->place, &value, error);
-    return code != 0 ? code : walk(context, steps, value, ret_value, error);
-}
-
-static int evaluate_index(struct hcl_context *context, const struct hcl_scope *scope,
-                          const struct hcl_expression *expression, json_t **ret_value,
-                          struct hcl_error *error)
-{
-    json_t *value, *key;
-    int code = hcl_evaluate(context, scope, expression->access.operand, &value, error);
-
-    if (code != 0)
-        return code;
-    code = hcl_evaluate(context, scope, expression->access.key, &key, error);
-    if (code == 0) {
-        code = index_value(context, expression->access.key->place, value, key, ret_value, error);
-        json_decref(key);
-    }
-    json_decref(value);
     return code;
 }
 
@@ -310,7 +106,7 @@ static int evaluate_template(struct hcl_context *context, const struct hcl_scope
         if (code != 0)
             break;
         size_t length = json_string_length(text);
-        code = hcl_charge(context, part->place, 1 + length / BYTES_A_UNIT, error);
+        code = hcl_charge(context, part->place, 1 + length / HCL_BYTES_A_UNIT, error);
         if (code == 0)
             hcl_buffer_add(&buffer, json_string_value(text), length);
         json_decref(text);
@@ -439,7 +235,7 @@ static int collect_element(struct hcl_context *context, const struct hcl_scope *
     if (code != 0)
         return code;
     size_t length = json_string_length(value);
-    code = hcl_charge(context, expression->place, 1 + length / BYTES_A_UNIT, error);
+    code = hcl_charge(context, expression->place, 1 + length / HCL_BYTES_A_UNIT, error);
     if (code == 0)
         hcl_buffer_add(&collected->text, json_string_value(value), length);
     json_decref(value);
@@ -526,9 +322,9 @@ static int evaluate(struct hcl_context *context, const struct hcl_scope *scope,
     case NODE_TEMPLATE:
         return evaluate_template(context, scope, expression, ret_value, error);
     case NODE_VARIABLE:
-        return evaluate_variable(context, scope, expression, ret_value, error);
+        return hcl_evaluate_variable(context, scope, expression, ret_value, error);
     case NODE_INDEX:
-        return evaluate_index(context, scope, expression, ret_value, error);
+        return hcl_evaluate_index(context, scope, expression, ret_value, error);
     case NODE_SPLAT:
         return evaluate_splat(context, scope, expression, ret_value, error);
     case NODE_CALL:
@@ -567,13 +363,9 @@ int hcl_evaluate(struct hcl_context *context, const struct hcl_scope *scope,
     json_t *value = NULL;
     int code = hcl_charge(context, expression->place, 1, error);
 
-    if (code == 0 && context->depth >= EVALUATE_DEPTH_MAX) {
-        code = ERR_LIMIT;
-        (void)hcl_complain(context->file, expression->place, NULL, error,
-                           "this expression is too deep to evaluate");
-        if (error != NULL)
-            error->code = code;
-    }
+    if (code == 0 && context->depth >= EVALUATE_DEPTH_MAX)
+        code = hcl_complain_limit(context->file, expression->place, NULL, error,
+                                  "this expression is too deep to evaluate");
     if (code != 0)
         return code;
     context->depth++;

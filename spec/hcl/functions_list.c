@@ -286,7 +286,7 @@ static json_t *run_chunklist(const struct hcl_call *call)
 static json_t *run_reverse(const struct hcl_call *call)
 {
     if (json_is_string(call->arguments[0]))
-        return hcl_function_find("strrev")->run(call);
+        return hcl_run_strrev(call);
     if (!hcl_argument_list(call, 0))
         return NULL;
     json_t *list = json_array();

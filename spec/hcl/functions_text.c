@@ -193,7 +193,7 @@ static json_t *run_strlen(const struct hcl_call *call)
     return value;
 }
 
-static json_t *run_strrev(const struct hcl_call *call)
+json_t *hcl_run_strrev(const struct hcl_call *call)
 {
     struct hcl_texts texts;
 
@@ -357,7 +357,7 @@ const struct hcl_function_row hcl_text_functions[] = {
     {"indent", 2, 2, run_indent},       {"join", 2, SIZE_MAX, run_join},
     {"lower", 1, 1, run_lower},         {"replace", 3, 3, run_replace},
     {"split", 2, 2, run_split},         {"startswith", 2, 2, run_startswith},
-    {"strlen", 1, 1, run_strlen},       {"strrev", 1, 1, run_strrev},
+    {"strlen", 1, 1, run_strlen},       {"strrev", 1, 1, hcl_run_strrev},
     {"substr", 3, 3, run_substr},       {"title", 1, 1, run_title},
     {"trim", 2, 2, run_trim},           {"trimprefix", 2, 2, run_trimprefix},
     {"trimspace", 1, 1, run_trimspace}, {"trimsuffix", 2, 2, run_trimsuffix},

@@ -4,8 +4,7 @@
  * An error copies everything it shows, so that it outlives the file.  Text from outside is shown
  * with control characters replaced, and long lines are cut around the place.
  */
-#include "spec/hcl.h"
-#include "spec/hcl/tree.h"
+#include "spec/hcl/scan.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,20 +63,20 @@ static void show_line(const struct hcl_file *file, struct hcl_place place, struc
         error->caret_length = 1;
 }
 
-int hcl_complain(const struct hcl_file *file, struct hcl_place place, const char *hint,
-                 struct hcl_error *error, const char *format, ...)
-{
-    va_list args;
+static void complain(const struct hcl_file *file, struct hcl_place place, const char *hint,
+                     struct hcl_error *error, const char *format, va_list args)
+    __attribute__((format(printf, 5, 0)));
 
+static void complain(const struct hcl_file *file, struct hcl_place place, const char *hint,
+                     struct hcl_error *error, const char *format, va_list args)
+{
     if (error == NULL)
-        return ERR_INVALID;
+        return;
 
     memset(error, 0, sizeof(*error));
     error->code = ERR_INVALID;
     error->place = place;
-    va_start(args, format);
     (void)vsnprintf(error->message, sizeof(error->message), format, args); /* cut if long */
-    va_end(args);
     for (char *byte = error->message; *byte != '\0'; byte++) {
         if ((unsigned char)*byte < 0x20u || *byte == 0x7f)
             *byte = ' ';
@@ -91,7 +90,59 @@ int hcl_complain(const struct hcl_file *file, struct hcl_place place, const char
                           file->name + name_length - (sizeof(error->file) - 4));
     if (place.line > 0)
         show_line(file, place, error);
+}
+
+int hcl_complain(const struct hcl_file *file, struct hcl_place place, const char *hint,
+                 struct hcl_error *error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    complain(file, place, hint, error, format, args);
+    va_end(args);
     return ERR_INVALID;
+}
+
+int hcl_complain_limit(const struct hcl_file *file, struct hcl_place place, const char *hint,
+                       struct hcl_error *error, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    complain(file, place, hint, error, format, args);
+    va_end(args);
+    if (error != NULL)
+        error->code = ERR_LIMIT;
+    return ERR_LIMIT;
+}
+
+void *hcl_fail(struct hcl_parser *parser, struct hcl_place place, const char *hint,
+               const char *format, ...)
+{
+    va_list args;
+
+    if (parser->failed)
+        return NULL;
+    parser->failed = true;
+    va_start(args, format);
+    complain(parser->file, place, hint, parser->error, format, args);
+    va_end(args);
+    return NULL;
+}
+
+void *hcl_fail_limit(struct hcl_parser *parser, struct hcl_place place, const char *format, ...)
+{
+    va_list args;
+
+    if (parser->failed)
+        return NULL;
+    parser->failed = true;
+    va_start(args, format);
+    complain(parser->file, place, NULL, parser->error, format, args);
+    va_end(args);
+    if (parser->error != NULL)
+        parser->error->code = ERR_LIMIT;
+    return NULL;
 }
 
 void hcl_error_text(const struct hcl_error *error, char *to, size_t size)

@@ -1,87 +1,12 @@
 /*
  * The structural half of the parser: files, bodies, blocks, attributes.
  *
- * The tree lives in an arena of the file.  Nesting is bounded by hcl_enter, the number of nodes by
- * hcl_node; both before anything is built.
+ * Nesting is bounded by hcl_enter, the number of nodes by hcl_node; both before anything is built.
  */
 #include "spec/hcl/scan.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* --- arena --- */
-
-struct hcl_chunk {
-    struct hcl_chunk *next;
-    size_t used, size;
-    _Alignas(16) char bytes[];
-};
-
-void *hcl_allocate(struct hcl_file *file, size_t size)
-{
-    enum { CHUNK_SIZE = 16 << 10, ALIGNMENT = 16 };
-    struct hcl_chunk *chunk = file->chunks;
-
-    size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-    if (chunk == NULL || chunk->size - chunk->used < size) {
-        size_t wanted = size > CHUNK_SIZE ? size : CHUNK_SIZE;
-
-        chunk = calloc(1, sizeof(*chunk) + wanted);
-        check(chunk != NULL);
-        chunk->size = wanted;
-        chunk->next = file->chunks;
-        file->chunks = chunk;
-    }
-    void *memory = chunk->bytes + chunk->used;
-    chunk->used += size;
-    return memory;
-}
-
-char *hcl_keep_text(struct hcl_file *file, const char *text, size_t length)
-{
-    char *kept = hcl_allocate(file, length + 1);
-
-    memcpy(kept, text, length);
-    return kept;
-}
-
-json_t *hcl_keep_value(struct hcl_file *file, json_t *value)
-{
-    check(value != NULL);
-    check(json_array_append_new(file->values, value) == 0);
-    return value;
-}
-
-struct hcl_expression *hcl_node(struct hcl_parser *parser, enum hcl_kind kind,
-                                struct hcl_place place)
-{
-    if (parser->failed)
-        return NULL;
-    if (parser->file->expressions >= HCL_EXPRESSIONS_MAX) {
-        (void)hcl_fail(parser, place, NULL, "the file has more than %d expressions",
-                       HCL_EXPRESSIONS_MAX);
-        if (parser->error != NULL)
-            parser->error->code = ERR_LIMIT;
-        return NULL;
-    }
-    parser->file->expressions++;
-    struct hcl_expression *node = hcl_allocate(parser->file, sizeof(*node));
-    node->kind = kind;
-    node->place = place;
-    return node;
-}
-
-/* Makes room for one more element of SIZE bytes behind COUNT in ITEMS. */
-static void *grow(struct hcl_file *file, void *items, size_t count, size_t size)
-{
-    if (count != 0 && (count & (count - 1)) != 0)
-        return items; /* capacity is the next power of two */
-
-    void *larger = hcl_allocate(file, (count == 0 ? 1 : count * 2) * size);
-    if (count > 0)
-        memcpy(larger, items, count * size);
-    return larger;
-}
 
 /* --- bodies --- */
 
@@ -146,7 +71,7 @@ static bool parse_block(struct hcl_parser *parser, struct hcl_place place, const
         const char *label = parse_label(parser);
         if (label == NULL)
             return false;
-        labels = grow(parser->file, labels, ret_block->labels_count, sizeof(*labels));
+        labels = arena_more(&parser->file->arena, labels, ret_block->labels_count, sizeof(*labels));
         labels[ret_block->labels_count++] = label;
     }
     ret_block->labels = labels;
@@ -245,16 +170,17 @@ static bool parse_item(struct hcl_parser *parser, struct hcl_body *body)
 
     hcl_next_token(parser);
     if (parser->token == '=' || parser->token == ':') {
-        struct hcl_attribute *attributes = grow(parser->file, (void *)body->attributes,
-                                                body->attributes_count, sizeof(*attributes));
+        struct hcl_attribute *attributes =
+            arena_more(&parser->file->arena, (void *)body->attributes, body->attributes_count,
+                       sizeof(*attributes));
         body->attributes = attributes;
         parsed = parse_attribute(parser, place, name, &attributes[body->attributes_count]);
         body->attributes_count += parsed;
     } else {
         if (hcl_node(parser, NODE_LITERAL, place) == NULL) /* blocks count, too */
             return false;
-        struct hcl_block *blocks =
-            grow(parser->file, (void *)body->blocks, body->blocks_count, sizeof(*blocks));
+        struct hcl_block *blocks = arena_more(&parser->file->arena, (void *)body->blocks,
+                                              body->blocks_count, sizeof(*blocks));
         body->blocks = blocks;
         parsed = parse_block(parser, place, name, &blocks[body->blocks_count]);
         body->blocks_count += parsed;
@@ -363,29 +289,32 @@ static int check_text(struct hcl_parser *parser)
     return 0;
 }
 
+struct hcl_file *hcl_file_new(const char *name, const char *text, size_t length)
+{
+    struct hcl_file *file = calloc(1, sizeof(*file));
+
+    check(file != NULL && length <= HCL_BYTES_MAX);
+    file->length = length;
+    file->name = strdup(name);
+    file->text = malloc(length + 1);
+    file->values = json_array();
+    check(file->name != NULL && file->text != NULL && file->values != NULL);
+    memcpy(file->text, text, length);
+    file->text[length] = '\0';
+    return file;
+}
+
 int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
               struct hcl_error *error)
 {
-    struct hcl_file *file = calloc(1, sizeof(*file));
     bool fits = length <= HCL_BYTES_MAX;
-
-    check(file != NULL);
-    file->length = fits ? length : 0;
-    file->name = strdup(name);
-    file->text = malloc(file->length + 1);
-    file->values = json_array();
-    check(file->name != NULL && file->text != NULL && file->values != NULL);
-    memcpy(file->text, text, file->length);
-    file->text[file->length] = '\0';
-
+    struct hcl_file *file = hcl_file_new(name, text, fits ? length : 0);
     struct hcl_parser parser = {.file = file, .error = error, .line = 1, .column = 1};
     int code = 0;
     if (!fits) {
-        (void)hcl_complain(file, (struct hcl_place){0}, NULL, error,
-                           "the file has %zu bytes; at most %d are read", length, HCL_BYTES_MAX);
-        code = ERR_LIMIT;
-        if (error != NULL)
-            error->code = code;
+        code = hcl_complain_limit(file, (struct hcl_place){0}, NULL, error,
+                                  "the file has %zu bytes; at most %d are read", length,
+                                  HCL_BYTES_MAX);
     } else {
         code = check_text(&parser);
         if (code == 0) {
@@ -406,12 +335,7 @@ void hcl_free(struct hcl_file *file)
 {
     if (file == NULL)
         return;
-    while (file->chunks != NULL) {
-        struct hcl_chunk *chunk = file->chunks;
-
-        file->chunks = chunk->next;
-        free(chunk);
-    }
+    arena_free(&file->arena);
     json_decref(file->values);
     free(file->text);
     free(file->name);

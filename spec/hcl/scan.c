@@ -3,8 +3,6 @@
  */
 #include "spec/hcl/scan.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 char hcl_peek(const struct hcl_parser *parser, uint32_t ahead)
@@ -67,29 +65,11 @@ void hcl_token_text(const struct hcl_parser *parser, char *to, size_t size)
         (void)text_format(to, size, "\"%.*s\"", shown, parser->file->text + parser->place.offset);
 }
 
-void *hcl_fail(struct hcl_parser *parser, struct hcl_place place, const char *hint,
-               const char *format, ...)
-{
-    char message[ERR_TEXT_SIZE];
-    va_list args;
-
-    if (parser->failed)
-        return NULL;
-    parser->failed = true;
-    va_start(args, format);
-    (void)vsnprintf(message, sizeof(message), format, args); /* cut if long */
-    va_end(args);
-    (void)hcl_complain(parser->file, place, hint, parser->error, "%s", message);
-    return NULL;
-}
-
 bool hcl_enter(struct hcl_parser *parser)
 {
     if (parser->depth >= HCL_NESTING_MAX) {
-        (void)hcl_fail(parser, parser->place, NULL, "nested more than %d levels deep",
-                       HCL_NESTING_MAX);
-        if (parser->error != NULL)
-            parser->error->code = ERR_LIMIT;
+        (void)hcl_fail_limit(parser, parser->place, "nested more than %d levels deep",
+                             HCL_NESTING_MAX);
         return false;
     }
     parser->depth++;

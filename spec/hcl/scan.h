@@ -1,5 +1,5 @@
 /*
- * Inside io/hcl*.c only: the parser's state and its tokens.
+ * Inside spec/hcl only: the parser's state and its tokens.
  *
  * The parser reads tokens one at a time, with one held; templates (quoted text, heredocs) are read
  * byte by byte from where the held token ends.  The first mistake is kept, everything after it
@@ -68,6 +68,10 @@ void hcl_token_text(const struct hcl_parser *parser, char *to, size_t size);
 void *hcl_fail(struct hcl_parser *parser, struct hcl_place place, const char *hint,
                const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* The same when a bound was met. */
+void *hcl_fail_limit(struct hcl_parser *parser, struct hcl_place place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* One level deeper; false with the error set when that is too deep. */
 bool hcl_enter(struct hcl_parser *parser);
 void hcl_leave(struct hcl_parser *parser);
@@ -81,5 +85,8 @@ struct hcl_expression *hcl_parse_expression(struct hcl_parser *parser);
 /* The held token is the opening quote, or the heredoc's introduction. */
 struct hcl_expression *hcl_parse_quoted(struct hcl_parser *parser);
 struct hcl_expression *hcl_parse_heredoc(struct hcl_parser *parser);
+
+/* The whole file is a template. */
+struct hcl_expression *hcl_parse_template(struct hcl_parser *parser);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Templates: quoted text and heredocs with ${...} and %{...}.
+ * Templates: quoted text, heredocs and whole files with ${...} and %{...}.
  *
  * Read byte by byte; an interpolation hands over to the expression parser and takes over again
  * behind its brace.  A heredoc's end is found first, by its marker alone, so nothing inside can
@@ -563,4 +563,14 @@ struct hcl_expression *hcl_parse_heredoc(struct hcl_parser *parser)
     hcl_next_token(parser);
     hcl_leave(parser);
     return value;
+}
+
+struct hcl_expression *hcl_parse_template(struct hcl_parser *parser)
+{
+    struct template template = {.parser = parser,
+                                .open = hcl_place_here(parser),
+                                .heredoc = true,
+                                .end = (uint32_t)parser->file->length};
+
+    return parse_all(&template);
 }

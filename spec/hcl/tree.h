@@ -1,7 +1,8 @@
-/* Inside io/hcl*.c only: nodes of the tree, the evaluator's state, the function table. */
+/* Inside spec/hcl only: nodes of the tree, the evaluator's state, the function table. */
 #ifndef CAIRN_SPEC_HCL_TREE_H
 #define CAIRN_SPEC_HCL_TREE_H
 
+#include "spec/arena.h"
 #include "spec/hcl.h"
 
 enum hcl_kind {
@@ -91,11 +92,14 @@ struct hcl_file {
     char *name;
     char *text; /* with a NUL behind it */
     size_t length;
-    struct hcl_chunk *chunks;
+    struct arena arena;
     json_t *values; /* array: keeps the literals of the tree alive */
     struct hcl_body root;
     uint32_t expressions;
 };
+
+/* A file without a tree, with copies of NAME and TEXT; for hcl_free. */
+struct hcl_file *hcl_file_new(const char *name, const char *text, size_t length);
 
 /* Zeroed memory that lives as long as FILE. */
 void *hcl_allocate(struct hcl_file *file, size_t size);
@@ -103,6 +107,11 @@ char *hcl_keep_text(struct hcl_file *file, const char *text, size_t length);
 
 /* Gives VALUE (moved) to FILE and returns it borrowed. */
 json_t *hcl_keep_value(struct hcl_file *file, json_t *value);
+
+/* As hcl_complain, when a bound was met: ERR_LIMIT. */
+int hcl_complain_limit(const struct hcl_file *file, struct hcl_place place, const char *hint,
+                       struct hcl_error *error, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 /* --- evaluator --- */
 
@@ -116,17 +125,20 @@ struct hcl_symbol {
 };
 
 struct hcl_symbols {
-    struct hcl_symbol *items;
-    size_t count;
+    struct hcl_symbol *items; /* owned */
+    size_t count, size;
 };
 
 struct hcl_context {
     const struct hcl_file *file;
     const struct hcl_options *options;
+    const struct hcl_names *names; /* a template's; NULL: names are var and local */
     struct hcl_symbols variables, locals;
     uint64_t budget; /* units of work left */
     int depth;       /* hcl_evaluate within itself */
 };
+
+enum { HCL_BYTES_A_UNIT = 16 };
 
 /* Takes UNITS from the budget; ERR_LIMIT when it is used up. */
 int hcl_charge(struct hcl_context *context, struct hcl_place place, uint64_t units,
@@ -144,12 +156,13 @@ int hcl_evaluate_bool(struct hcl_context *context, const struct hcl_scope *scope
                       const struct hcl_expression *expression, const char *what, bool *ret_true,
                       struct hcl_error *error);
 
-/* Nodes of these kinds: && ||, == !=, the other binary operators, ! and -, calls. */
+/* Nodes of these kinds: names, indexes, && ||, == !=, the other binary operators, ! and -, calls.
+ */
 typedef int hcl_evaluate_kind(struct hcl_context *context, const struct hcl_scope *scope,
                               const struct hcl_expression *expression, json_t **ret_value,
                               struct hcl_error *error);
-hcl_evaluate_kind hcl_evaluate_logic, hcl_evaluate_equality, hcl_evaluate_numbers,
-    hcl_evaluate_unary, hcl_evaluate_call;
+hcl_evaluate_kind hcl_evaluate_variable, hcl_evaluate_index, hcl_evaluate_logic,
+    hcl_evaluate_equality, hcl_evaluate_numbers, hcl_evaluate_unary, hcl_evaluate_call;
 
 /* The value of a traversal's root `var` or `local`: one member, or all for NAME NULL. */
 int hcl_symbol_value(struct hcl_context *context, struct hcl_symbols *symbols, const char *name,
@@ -191,6 +204,9 @@ struct hcl_function_row {
 extern const struct hcl_function_row hcl_text_functions[], hcl_regex_functions[],
     hcl_number_functions[], hcl_list_functions[], hcl_encoding_functions[], hcl_time_functions[];
 
+/* strrev(), which reverse() of a text is, too. */
+hcl_function hcl_run_strrev;
+
 /* The row of NAME, or NULL. */
 const struct hcl_function_row *hcl_function_find(const char *name);
 
@@ -231,7 +247,7 @@ size_t hcl_character_size(const char *at, const char *end);
 
 struct hcl_buffer {
     char *bytes;
-    size_t length, capacity;
+    size_t length, size;
     bool full; /* more was added than HCL_TEXT_MAX bytes */
 };
 

@@ -18,15 +18,7 @@ void hcl_buffer_add(struct hcl_buffer *buffer, const char *bytes, size_t length)
         buffer->full = true;
         return;
     }
-    if (buffer->capacity - buffer->length < length + 1) {
-        size_t capacity = buffer->capacity == 0 ? 64 : buffer->capacity;
-
-        while (capacity - buffer->length < length + 1)
-            capacity *= 2;
-        buffer->bytes = realloc(buffer->bytes, capacity);
-        check(buffer->bytes != NULL);
-        buffer->capacity = capacity;
-    }
+    buffer->bytes = list_room(buffer->bytes, &buffer->size, buffer->length + length + 1, 1);
     if (length > 0)
         memcpy(buffer->bytes + buffer->length, bytes, length);
     buffer->length += length;

@@ -21,7 +21,12 @@ ONLY = {'lmdb.h': {'journal'}, 'ev.h': {'io/loop/loop.c'}, 'curl/curl.h': {'io/n
         'flatbuffers/flatbuffers.h': {'journal/codec.cc'}}
 
 # Circles of files that are honest, with the reason.
-ROUND = {}
+ROUND = {
+    'spec/hcl/expression.c spec/hcl/template.c':
+        'a grammar is round: text holds expressions, and expressions hold text',
+    'spec/hcl/call.c spec/hcl/context.c spec/hcl/eval.c spec/hcl/operator.c spec/hcl/variable.c':
+        'the value of a tree is made of the values of its branches',
+}
 
 # What is not yet as it should be, a line each: "FILE knows ROOM", "FILE opens HEADER", "circle FILE
 # FILE ...".  One that is over has to go; the list goes with its last line.

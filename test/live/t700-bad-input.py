@@ -156,6 +156,42 @@ def a_bad_configuration_names_its_place():
     node.close()
 
 
+def a_task_that_no_driver_would_start_is_refused_with_its_job():
+    node = Node()
+    node.start()
+    for name in ('.web', '..', 'a/b', 'alloc', 't' * 96):
+        try:
+            node.run_job(service(sleeper(name)))
+            raise AssertionError('accepted: ' + name)
+        except Refused as refused:
+            assert refused.status == 400 and 'the name of a task' in refused.text, refused
+    end(node)
+
+
+def the_longest_name_with_slashes_runs_and_is_found_after_a_restart():
+    node = Node()
+    node.start()
+    names = {'job': 'team/sync/periodic-' + '1' * 76, 'group': 'a/' + 'g' * 93, 'task': 't' * 95}
+    assert {len(name) for name in names.values()} == {95}
+    job = service(sleeper(names['task']), Name=names['group'])
+    job['ID'] = names['job']
+    node.run_job(job)
+    wait_for('the task to run', lambda: node.running(**names))
+    node.kill()
+    node.start()
+    assert node.running(**names)
+    for path in (names['job'], names['job'].replace('/', '%2F')):
+        allocs = node.get('/v1/job/%s/allocations' % path)
+        assert [alloc['Name'] for alloc in allocs] == ['%s.%s[0]' % (names['job'], names['group'])]
+        assert node.get('/v1/job/' + path)['ID'] == names['job']
+    try:
+        node.run_job(dict(job, ID=names['job'] + '1'))
+        raise AssertionError('accepted')
+    except Refused as refused:
+        assert refused.status == 400 and 'it may have 95 bytes' in refused.text, refused
+    node.finish()
+
+
 if __name__ == '__main__':
     sys.exit(tap([
         malformed_job_names_file_line_and_column,
@@ -169,4 +205,6 @@ if __name__ == '__main__':
         a_journal_that_is_none_is_refused_and_untouched,
         a_job_too_large_to_be_stored_is_refused_and_disturbs_nobody,
         a_bad_configuration_names_its_place,
+        a_task_that_no_driver_would_start_is_refused_with_its_job,
+        the_longest_name_with_slashes_runs_and_is_found_after_a_restart,
     ]))

@@ -1,7 +1,7 @@
 /*
- * libFuzzer harness for everything that reads text from outside in io/hcl and server/jobspec:
- * files, their evaluation, job files, job JSON, and the journal's alloc text.  The first byte
- * chooses.
+ * libFuzzer harness for everything that reads text from outside in spec and spec/hcl:
+ * files, their evaluation, templates by themselves, job files, job JSON, and the journal's alloc
+ * text.  The first byte chooses.
  *
  * test/spec/fuzz_hcl.sh builds it with clang and runs it on test/spec/jobs; what it found is kept
  * as cases in test_hcl.c and test_job.c.
@@ -86,18 +86,43 @@ static void fuzz_alloc(const char *text, size_t length)
         check(err.code == ERR_CORRUPT);
 }
 
+static int find_name(void *ctx, const char *name, const char **ret_value)
+{
+    (void)ctx;
+    *ret_value = "value";
+    return name[0] == 'x' ? ERR_INVALID : 0;
+}
+
+static void fuzz_template(const char *text, size_t length)
+{
+    static const char *const functions[] = {"jsondecode", "reverse", "substr", NULL};
+    const struct hcl_names names = {.find = find_name, .functions = functions};
+    struct hcl_error error;
+    uint64_t work = 1 << 20;
+    json_t *value;
+
+    if (hcl_expand(text, length, &names, &work, &value, &error) == 0) {
+        check(json_is_string(value));
+        json_decref(value);
+    }
+    check(work <= 1 << 20);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
     const char *text = (const char *)data + 1;
 
-    switch (data[0] % 3) {
+    switch (data[0] % 4) {
     case 0:
         fuzz_file(text, size - 1);
         break;
     case 1:
         fuzz_job(text, size - 1);
+        break;
+    case 2:
+        fuzz_template(text, size - 1);
         break;
     default:
         fuzz_alloc(text, size - 1);

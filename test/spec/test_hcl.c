@@ -865,6 +865,70 @@ static void test_closest_finds_misspellings_and_nothing_far_away(void **state)
     assert_null(hcl_closest("", words, 4));
 }
 
+/* --- templates by themselves --- */
+
+static int find_name(void *ctx, const char *name, const char **ret_value)
+{
+    (void)text_append(ctx, 64, name);
+    (void)text_append(ctx, 64, " ");
+    *ret_value = "b";
+    return text_equal(name, "none") ? ERR_GONE : 0;
+}
+
+static int expand_template(const char *text, uint64_t *work, char asked[64], char made[64])
+{
+    static const char *const functions[] = {"upper", NULL};
+    const struct hcl_names names = {.find = find_name, .ctx = asked, .functions = functions};
+    struct hcl_error error = {0};
+    json_t *value = NULL;
+
+    asked[0] = made[0] = '\0';
+    int code = hcl_expand(text, strlen(text), &names, work, &value, &error);
+    assert_true((code == 0) == (value != NULL));
+    if (code == 0)
+        assert_true(text_copy(made, 64, json_string_value(value)));
+    else
+        assert_true(code == ERR_GONE || code == error.code);
+    json_decref(value);
+    return code;
+}
+
+static void test_template_asks_for_names_as_a_whole(void **state)
+{
+    char asked[64], made[64];
+    uint64_t work = 1000;
+
+    (void)state;
+    assert_int_equal(expand_template("${a.b[\"c d\"].0}", &work, asked, made), 0);
+    assert_string_equal(asked, "a.b.c d.0 ");
+    assert_string_equal(made, "b");
+    assert_int_equal(expand_template("${a[b].c}$${x}\n\"", &work, asked, made), 0);
+    assert_string_equal(asked, "b a.b.c ");
+    assert_string_equal(made, "b${x}\n\"");
+    assert_int_equal(
+        expand_template("%{ for a in [1, 2] }${a}${upper(c)}%{ endfor }", &work, asked, made), 0);
+    assert_string_equal(asked, "c c "); /* the loop's own name is nobody else's */
+    assert_string_equal(made, "1B2B");
+}
+
+static void test_template_ends_where_a_name_fails_or_work_is_used_up(void **state)
+{
+    char asked[64], made[64];
+    uint64_t work = 1000;
+
+    (void)state;
+    assert_int_equal(expand_template("${a}${none}${b}", &work, asked, made), ERR_GONE);
+    assert_string_equal(asked, "a none ");
+    assert_int_equal(expand_template("${lower(a)}", &work, asked, made), ERR_INVALID);
+    assert_int_equal(expand_template("${var.x}${local.x}", &work, asked, made), 0);
+    assert_string_equal(asked, "var.x local.x ");
+    assert_true(work > 0 && work < 1000);
+    assert_int_equal(expand_template("plain", &work, asked, made), 0);
+    work = 3;
+    assert_int_equal(expand_template("${a}${b}", &work, asked, made), ERR_LIMIT);
+    assert_int_equal(work, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -899,6 +963,8 @@ int main(void)
         cmocka_unit_test(test_body_of_unknown_shape_becomes_an_object),
         cmocka_unit_test(test_dynamic_blocks_expand_with_their_iterator),
         cmocka_unit_test(test_closest_finds_misspellings_and_nothing_far_away),
+        cmocka_unit_test(test_template_asks_for_names_as_a_whole),
+        cmocka_unit_test(test_template_ends_where_a_name_fails_or_work_is_used_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

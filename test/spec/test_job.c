@@ -532,6 +532,128 @@ static void test_alloc_of_a_missing_group_is_an_error(void **state)
     json_decref(job);
 }
 
+/* --- both at once --- */
+
+static void assert_pairs_equal(const struct spec_pairs *a, const struct spec_pairs *b)
+{
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        assert_string_equal(a->items[i].key, b->items[i].key);
+        assert_string_equal(a->items[i].value, b->items[i].value);
+    }
+}
+
+static void assert_tasks_equal(const struct task_spec *a, const struct task_spec *b)
+{
+    assert_string_equal(a->name, b->name);
+    assert_string_equal(a->driver, b->driver);
+    assert_string_equal(a->user, b->user);
+    assert_string_equal(a->config_json, b->config_json);
+    assert_pairs_equal(&a->env, &b->env);
+    assert_pairs_equal(&a->meta, &b->meta);
+    assert_int_equal(a->restart.attempts, b->restart.attempts);
+    assert_int_equal(a->restart.interval_ms, b->restart.interval_ms);
+    assert_int_equal(a->restart.delay_ms, b->restart.delay_ms);
+    assert_int_equal(a->restart.mode_delay, b->restart.mode_delay);
+    assert_memory_equal(&a->resources, &b->resources, sizeof(a->resources));
+    assert_int_equal(a->logs.max_files, b->logs.max_files);
+    assert_int_equal(a->logs.max_file_size_mb, b->logs.max_file_size_mb);
+    assert_int_equal(a->logs.disabled, b->logs.disabled);
+    assert_string_equal(a->kill_signal, b->kill_signal);
+    assert_int_equal(a->kill_timeout_ms, b->kill_timeout_ms);
+    assert_int_equal(a->shutdown_delay_ms, b->shutdown_delay_ms);
+    assert_int_equal(a->lifecycle, b->lifecycle);
+    assert_int_equal(a->sidecar, b->sidecar);
+    assert_int_equal(a->leader, b->leader);
+}
+
+static void assert_specs_equal(const struct alloc_spec *a, const struct alloc_spec *b)
+{
+    assert_string_equal(a->id, b->id);
+    assert_string_equal(a->name, b->name);
+    assert_string_equal(a->eval_id, b->eval_id);
+    assert_string_equal(a->namespace, b->namespace);
+    assert_string_equal(a->job_id, b->job_id);
+    assert_string_equal(a->job_name, b->job_name);
+    assert_string_equal(a->job_parent_id, b->job_parent_id);
+    assert_string_equal(a->job_type, b->job_type);
+    assert_int_equal(a->job_version, b->job_version);
+    assert_string_equal(a->region, b->region);
+    assert_string_equal(a->datacenter, b->datacenter);
+    assert_string_equal(a->group, b->group);
+    assert_int_equal(a->index, b->index);
+    assert_int_equal(a->group_shutdown_delay_ms, b->group_shutdown_delay_ms);
+    assert_int_equal(a->ephemeral_disk_mb, b->ephemeral_disk_mb);
+    assert_int_equal(a->create_time_unix_ns, b->create_time_unix_ns);
+    assert_int_equal(a->tasks_count, b->tasks_count);
+    for (size_t i = 0; i < a->tasks_count; i++)
+        assert_tasks_equal(&a->tasks[i], &b->tasks[i]);
+}
+
+/* What is kept and what is run by now are the same, or a restart would change a task. */
+static void test_made_alloc_is_what_its_text_decodes_to(void **state)
+{
+    static const struct {
+        const char *file, *group;
+    } groups[] = {{"full.hcl", "g"}, {"batch.hcl", "once"}, {"demo.hcl", "web"}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(groups); i++) {
+        json_t *job = must_read(groups[i].file);
+        struct jobspec_placement placement = {.group = groups[i].group,
+                                              .index = 1,
+                                              .alloc_id = ALLOC_ID,
+                                              .eval_id = EVAL_ID,
+                                              .datacenter = "dc1",
+                                              .create_time_unix_ns = 1700000000123456789};
+        struct alloc_spec *made = NULL, *decoded = NULL;
+        struct err err;
+        char *text = NULL;
+        size_t length, plain_length;
+
+        assert_int_equal(jobspec_make_alloc(job, &placement, &text, &length, &made, &err), 0);
+        char *plain = alloc_text(job, groups[i].group, &plain_length);
+        json_decref(job);
+        assert_string_equal(text, plain);
+        assert_int_equal(length, plain_length);
+        assert_int_equal(jobspec_decode_alloc(text, length, &decoded, &err), 0);
+        assert_specs_equal(made, decoded);
+        alloc_spec_free(made);
+        job = must_read(groups[i].file);
+        length = 0;
+        assert_int_equal(jobspec_make_alloc(job, &placement, NULL, &length, &made, &err), 0);
+        json_decref(job);
+        assert_int_equal(length, plain_length);
+        assert_specs_equal(made, decoded);
+        alloc_spec_free(made);
+        alloc_spec_free(decoded);
+        free(plain);
+        free(text);
+    }
+}
+
+static void test_alloc_that_cannot_run_is_not_made(void **state)
+{
+    json_t *job = must_read("batch.hcl"), *task;
+    struct jobspec_placement placement = {
+        .group = "none", .alloc_id = ALLOC_ID, .eval_id = "", .datacenter = "dc1"};
+    struct alloc_spec *spec = NULL;
+    struct err err;
+    char *text = NULL;
+    size_t length;
+
+    (void)state;
+    assert_int_equal(jobspec_make_alloc(job, &placement, &text, &length, &spec, &err), ERR_GONE);
+    placement.group = "once";
+    task = json_array_get(
+        json_object_get(json_array_get(json_object_get(job, "TaskGroups"), 0), "Tasks"), 0);
+    assert_int_equal(json_object_set_new(task, "Name", json_string("..")), 0);
+    assert_int_equal(jobspec_make_alloc(job, &placement, &text, &length, &spec, &err), ERR_CORRUPT);
+    assert_null(text);
+    assert_null(spec);
+    json_decref(job);
+}
+
 /* Every byte in turn, cut off there and changed there: an error or a whole spec, never a crash. */
 static void test_damaged_alloc_text_is_an_error_and_never_a_crash(void **state)
 {
@@ -689,6 +811,8 @@ int main(void)
         cmocka_unit_test(test_damaged_alloc_text_is_an_error_and_never_a_crash),
         cmocka_unit_test(test_alloc_text_with_dangerous_names_is_refused),
         cmocka_unit_test(test_alloc_of_a_missing_group_is_an_error),
+        cmocka_unit_test(test_made_alloc_is_what_its_text_decodes_to),
+        cmocka_unit_test(test_alloc_that_cannot_run_is_not_made),
         cmocka_unit_test(test_defaults_are_nomads_for_a_service),
         cmocka_unit_test(test_defaults_are_nomads_for_a_batch_job_with_a_lone_task),
         cmocka_unit_test(test_full_file_keeps_every_field),

@@ -1,9 +1,13 @@
 job "two words" {
+  namespace = "team/web"
   group "a/b" {
     task "alloc" {
       driver = "raw_exec"
     }
-    task ".." {
+    task ".web" {
+      driver = "raw_exec"
+    }
+    task "a/b" {
       driver = "raw_exec"
     }
     task "twice" {
@@ -15,6 +19,11 @@ job "two words" {
   }
   group "a/b" {
     task "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" {
+      driver = "raw_exec"
+    }
+  }
+  group "a\u0007b" {
+    task "a" {
       driver = "raw_exec"
     }
   }

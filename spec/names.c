@@ -1,0 +1,84 @@
+/* See spec/names.h. */
+#include "spec/names.h"
+
+#include "base/base.h"
+
+#include <string.h>
+
+_Static_assert((int)SPEC_NAME_MAX == 95 && (int)SPEC_NAMESPACE_MAX == 95, "the messages say so");
+
+/* What no name may be. */
+static const char *fault_of_any(const char *text)
+{
+    if (*text == '\0')
+        return "must not be empty";
+    if (strlen(text) > SPEC_NAME_MAX)
+        return "is too long, it may have 95 bytes";
+    for (const char *at = text; *at != '\0'; at++) {
+        if ((unsigned char)*at < 0x20u || *at == 0x7f)
+            return "must not contain control characters";
+    }
+    return NULL;
+}
+
+/* True if a part of TEXT between slashes is "." or "..". */
+static bool has_dots(const char *text)
+{
+    for (;;) {
+        size_t length = strcspn(text, "/");
+
+        if ((length == 1 || length == 2) && strspn(text, ".") >= length)
+            return true;
+        if (text[length] == '\0')
+            return false;
+        text += length + 1;
+    }
+}
+
+const char *spec_job_id_fault(const char *text)
+{
+    const char *fault = fault_of_any(text);
+
+    if (fault != NULL)
+        return fault;
+    if (strchr(text, ' ') != NULL)
+        return "must not contain spaces";
+    return has_dots(text) ? "must not be or have a part \".\" or \"..\"" : NULL;
+}
+
+const char *spec_group_name_fault(const char *text)
+{
+    return fault_of_any(text);
+}
+
+const char *spec_task_name_fault(const char *text)
+{
+    const char *fault = fault_of_any(text);
+
+    if (fault != NULL)
+        return fault;
+    if (strpbrk(text, "/\\") != NULL)
+        return "must not contain slashes";
+    if (*text == '.')
+        return "must not begin with a dot";
+    if (text_equal(text, "alloc"))
+        return "must not be \"alloc\": that is the directory all tasks share";
+    return NULL;
+}
+
+const char *spec_namespace_fault(const char *text)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
+
+    if (*text == '\0')
+        return "must not be empty";
+    if (strspn(text, allowed) != strlen(text))
+        return "may contain letters, digits and dashes only";
+    return strlen(text) > SPEC_NAMESPACE_MAX ? "is too long, it may have 95 bytes" : NULL;
+}
+
+void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
+                     uint32_t index)
+{
+    check(text_format(to, SPEC_ALLOC_NAME_SIZE, "%s.%s[%u]", job_id, group, index));
+}

@@ -1,0 +1,44 @@
+/*
+ * What a job, a group, a task and a namespace may be called, and what an alloc is: the only place
+ * that says so.
+ *
+ * Follows nomad v1.1.2 nomad/structs/structs.go (Validate), and is stricter in what Nomad leaves
+ * open: names are shown in terminals and logs, so they have no control characters; records hold
+ * them, so they have at most SPEC_NAME_MAX bytes; and a task's becomes a part of paths and of the
+ * names of cgroups.
+ */
+#ifndef CAIRN_SPEC_NAMES_H
+#define CAIRN_SPEC_NAMES_H
+
+#include "fsm/limits.h"
+
+#include <stdint.h>
+
+enum {
+    SPEC_NAME_MAX = SPEC_NAME_SIZE - 1, /* bytes of a job's id, a group's and a task's name */
+    SPEC_NAMESPACE_MAX = SPEC_NAMESPACE_SIZE - 1,
+};
+
+/* Each: NULL if TEXT is good, else why not, to be read after the name of the thing: "must not be
+ * empty".  TEXT is UTF-8, as all that came through JSON or HCL. */
+
+/* Slashes are fine, as in the ids of children ("job/periodic-1600000000"), but for parts "." and
+ * ".." between them: an address with those names another place. */
+const char *spec_job_id_fault(const char *text);
+
+/* Slashes are fine: a group's name is part of no path. */
+const char *spec_group_name_fault(const char *text);
+
+/* One part of a path that is not hidden, and not "alloc", the directory that all tasks share. */
+const char *spec_task_name_fault(const char *text);
+
+/* Letters, digits and dashes.  There is no slash in it, so that a job's key in the journal,
+ * "job/<namespace>/<id>", says where its id begins. */
+const char *spec_namespace_fault(const char *text);
+
+/* What an alloc is called: "job.group[index]". */
+enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };
+void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
+                     uint32_t index);
+
+#endif
