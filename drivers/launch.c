@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <jansson.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,4 +196,11 @@ int plan_open(struct plan *plan, int *ret_fd, struct err *err)
     }
     *ret_fd = fd;
     return 0;
+}
+
+void command_close(struct command *command)
+{
+    free(command->arguments);
+    json_decref(command->config);
+    *command = (struct command){0};
 }

@@ -21,7 +21,9 @@ ONLY = {'lmdb.h': {'journal'}, 'ev.h': {'io/loop/loop.c'}, 'curl/curl.h': {'io/n
         'flatbuffers/flatbuffers.h': {'journal/codec.cc'}}
 
 # Circles of files that are honest, with the reason.
-ROUND = {}
+ROUND = {
+    'drivers/ending.c drivers/run.c': 'a payload that ends under one shim may be found under the next',
+}
 
 # What is not yet as it should be, a line each: "FILE knows ROOM", "FILE opens HEADER", "circle FILE
 # FILE ...".  One that is over has to go; the list goes with its last line.
