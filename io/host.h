@@ -7,10 +7,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { PATH_SIZE = 4096 };
+enum { PATH_SIZE = 4096, NAME_SIZE = 256 /* NAME_MAX and the NUL */ };
 
 /* Joins two path parts with one slash; ERR_LIMIT if it does not fit PATH_SIZE. */
 int path_join(char to[PATH_SIZE], const char *directory, const char *name);
+
+/* PATH as the directory it lies in ("." if it has none) and its last part, which is not empty,
+ * "." or ".."; ERR_INVALID otherwise. */
+int path_split(const char *path, char directory[PATH_SIZE], char name[NAME_SIZE], struct err *err);
 
 /* Reads a whole file of at most BYTES_MAX into a new buffer (owned by the caller, one NUL byte
  * behind the data); ERR_LIMIT if it is longer, ERR_INVALID if it is no regular file. */

@@ -5,7 +5,7 @@
 #include "io/host/cgroup.h"
 
 #include "io/host/part.h"
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>

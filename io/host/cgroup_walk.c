@@ -8,7 +8,7 @@
 #include "io/host/cgroup.h"
 
 #include "io/host/part.h"
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <dirent.h>
 #include <errno.h>

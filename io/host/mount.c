@@ -8,7 +8,7 @@
  */
 #include "io/host.h"
 
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +121,7 @@ static bool is_at_or_below(const char *point, const char *path)
 static int read_points(const char *path, struct points *points, struct err *err)
 {
     scoped_file FILE *file = fopen("/proc/self/mountinfo", "re");
-    scoped_text char *line = NULL;
+    scoped_string char *line = NULL;
     size_t size = 0;
 
     if (file == NULL)
