@@ -33,6 +33,11 @@ int directory_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct e
 /* As mkdir -p, new parts with exactly MODE. */
 int directory_make_all(const char *path, mode_t mode, struct err *err);
 
+/* Calls CB with the name and kind (DT_* of dirent.h) of each entry of the directory FD but "." and
+ * "..", until CB returns other than 0: that is returned then, else 0 or a negative errno.  FD is
+ * read from its begin.  Takes no memory but a little of the stack. */
+int directory_each(int fd, int (*cb)(void *ctx, const char *name, unsigned char type), void *ctx);
+
 /* Deletes a tree (or one file).  Refuses (ERR_AGAIN) if anything is mounted in or on it, then
  * nothing is deleted; never crosses a mount that comes later, never follows a link; a missing
  * tree is success (I-30).  Blocks: for the pool. */
