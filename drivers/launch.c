@@ -33,10 +33,7 @@ static void add(struct plan *plan, uint16_t tag, const void *bytes, size_t lengt
         plan->failed = true;
         return;
     }
-    while (plan->capacity < needed)
-        plan->capacity = plan->capacity == 0 ? PLAN_FIRST_BYTES : plan->capacity * 2;
-    plan->bytes = realloc(plan->bytes, plan->capacity);
-    check(plan->bytes != NULL);
+    plan->bytes = list_room(plan->bytes, &plan->capacity, needed, sizeof(*plan->bytes));
     memcpy(plan->bytes + plan->length, &field, sizeof(field));
     memcpy(plan->bytes + plan->length + sizeof(field), bytes, length);
     plan->length = needed;
