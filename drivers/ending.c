@@ -13,12 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-void run_fail_all(struct run *run, const struct err *err)
-{
-    for (struct call *call; (call = calls_take(&run->calls)) != NULL;)
-        call_fail(run->drivers, call, err);
-}
-
 /* --- telling --- */
 
 static struct driver_exit exit_of(const struct exit_record *record)

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <jansson.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,10 +33,7 @@ static void add(struct plan *plan, uint16_t tag, const void *bytes, size_t lengt
         plan->failed = true;
         return;
     }
-    while (plan->capacity < needed)
-        plan->capacity = plan->capacity == 0 ? PLAN_FIRST_BYTES : plan->capacity * 2;
-    plan->bytes = realloc(plan->bytes, plan->capacity);
-    check(plan->bytes != NULL);
+    plan->bytes = list_room(plan->bytes, &plan->capacity, needed, sizeof(*plan->bytes));
     memcpy(plan->bytes + plan->length, &field, sizeof(field));
     memcpy(plan->bytes + plan->length + sizeof(field), bytes, length);
     plan->length = needed;
@@ -195,4 +193,11 @@ int plan_open(struct plan *plan, int *ret_fd, struct err *err)
     }
     *ret_fd = fd;
     return 0;
+}
+
+void command_close(struct command *command)
+{
+    free(command->arguments);
+    json_decref(command->config);
+    *command = (struct command){0};
 }

@@ -93,6 +93,8 @@ struct command {
     bool has_cgroup;
 };
 
+void command_close(struct command *command);
+
 struct plan *plan_new(const struct drivers *drivers, const struct driver_start *start,
                       const struct command *command, struct err *err);
 void plan_free(struct plan *plan);
@@ -112,7 +114,8 @@ struct driver {
 
 const struct driver *driver_named(const char *name);
 extern const struct driver raw_exec_driver;
-void command_close(struct command *command);
+
+/* --- completions.c: calls under way --- */
 
 enum call_kind { CALL_START, CALL_RECOVER, CALL_STOP, CALL_SIGNAL, CALL_DESTROY, CALL_EXIT };
 
@@ -135,6 +138,15 @@ struct call_list {
 void calls_init(struct call_list *list);
 void calls_add(struct call_list *list, struct call *call);
 struct call *calls_take(struct call_list *list); /* the first, or NULL */
+void calls_drop(struct call_list *list);         /* nobody is told */
+
+struct call *call_new(enum call_kind kind, driver_done *done, void *ctx);
+
+/* Hands the call's result over; from the loop, in order, never from inside a driver_* call. */
+void call_finish(struct drivers *drivers, struct call *call, enum driver_outcome outcome);
+void call_fail(struct drivers *drivers, struct call *call, const struct err *err);
+
+/* --- runs.c: those there are, and what each of them holds --- */
 
 enum run_phase {
     RUN_NEW,        /* waits for the look-up of its user */
@@ -191,12 +203,17 @@ struct drivers {
 struct run *run_find(const struct drivers *drivers, const struct driver_key *key);
 struct run *run_new(struct drivers *drivers, const struct driver_key *key);
 void run_free(struct run *run);
+void runs_close(struct drivers *drivers); /* drops their calls, too */
 
-struct call *call_new(enum call_kind kind, driver_done *done, void *ctx);
+void run_on_watch(struct run *run, int fd, int events,
+                  void (*cb)(struct io_watch *watch, int events));
+void run_off_watch(struct run *run); /* and closes the descriptor */
+void run_at(struct run *run, uint64_t delay_ms, void (*cb)(struct io_timer *timer));
+bool run_has(const struct run *run, enum call_kind kind);
 
-/* Hands the call's result over; from the loop, in order, never from inside a driver_* call. */
-void call_finish(struct drivers *drivers, struct call *call, enum driver_outcome outcome);
-void call_fail(struct drivers *drivers, struct call *call, const struct err *err);
+/* Fails all calls but destroys, or all. */
+void run_fail_calls(struct run *run, const struct err *err);
+void run_fail_all(struct run *run, const struct err *err);
 
 /* --- run.c --- */
 
@@ -222,17 +239,5 @@ void run_go_on(struct run *run);
 
 /* Ends the shim itself: it neither obeys nor answers. */
 void run_kill_shim(struct run *run);
-
-/* --- parts of both --- */
-
-void run_on_watch(struct run *run, int fd, int events,
-                  void (*cb)(struct io_watch *watch, int events));
-void run_off_watch(struct run *run); /* and closes the descriptor */
-void run_at(struct run *run, uint64_t delay_ms, void (*cb)(struct io_timer *timer));
-bool run_has(const struct run *run, enum call_kind kind);
-
-/* Fails all calls but destroys, or all. */
-void run_fail_calls(struct run *run, const struct err *err);
-void run_fail_all(struct run *run, const struct err *err);
 
 #endif

@@ -15,53 +15,6 @@
 
 static void on_start_bound(struct io_timer *timer);
 
-/* --- small parts --- */
-
-void run_on_watch(struct run *run, int fd, int events, void (*cb)(struct io_watch *, int))
-{
-    check(run->fd < 0);
-    run->fd = fd;
-    io_watch_start(run->drivers->config.loop, &run->watch, fd, events, cb, run);
-}
-
-void run_off_watch(struct run *run)
-{
-    if (run->fd < 0)
-        return;
-    io_watch_stop(&run->watch);
-    (void)close(run->fd); /* a connection, a pidfd, an event file: nothing to lose */
-    run->fd = -1;
-}
-
-void run_at(struct run *run, uint64_t delay_ms, void (*cb)(struct io_timer *timer))
-{
-    io_timer_start(run->drivers->config.loop, &run->timer, loop_now_ms() + delay_ms, cb, run);
-}
-
-bool run_has(const struct run *run, enum call_kind kind)
-{
-    for (const struct call *call = run->calls.first; call != NULL; call = call->next) {
-        if (call->kind == kind)
-            return true;
-    }
-    return false;
-}
-
-void run_fail_calls(struct run *run, const struct err *err)
-{
-    struct call_list calls = run->calls;
-
-    if (calls.first == NULL)
-        return;
-    calls_init(&run->calls);
-    for (struct call *call; (call = calls_take(&calls)) != NULL;) {
-        if (call->kind == CALL_DESTROY)
-            calls_add(&run->calls, call);
-        else
-            call_fail(run->drivers, call, err);
-    }
-}
-
 /* --- talking --- */
 
 /* A message that cannot be sent gets no answer: then the connection's end, or the bound of waiting

@@ -8,6 +8,7 @@
 
 struct alloc_member *member_find(struct alloc *alloc, enum alloc_member_kind kind, const char *name)
 {
+    check(alloc->assign.members_count <= ALLOC_MEMBERS_MAX);
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         struct alloc_member *member = &alloc->assign.members[i];
         if (member->kind == kind && text_equal(member->name, name))
@@ -20,6 +21,7 @@ uint32_t members_count(const struct alloc *alloc, enum alloc_member_kind kind, m
 {
     uint32_t found = 0;
 
+    check(alloc->assign.members_count <= ALLOC_MEMBERS_MAX);
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
         if (member->kind == kind && pred(alloc, member))

@@ -19,6 +19,8 @@ static void tell(const struct machine_id *self, const struct alloc_member *membe
         .event = {.kind = event, .payload = payload},
     };
 
+    check(member->kind == MEMBER_TASK || member->kind == MEMBER_VOLUME);
+    check(self->kind == MACHINE_ALLOC);
     send(ctx, &message);
 }
 
@@ -69,7 +71,7 @@ static void send_kill(const struct machine_id *self, struct alloc *alloc, fsm_se
         .fails = alloc->kill_event == TASK_EVENT_SETUP_FAILURE,
     };
 
-    (void)text_copy(order.text, sizeof(order.text), alloc->kill_text); /* same size */
+    check(text_copy(order.text, sizeof(order.text), alloc->kill_text)); /* same size */
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         struct alloc_member *member = &alloc->assign.members[i];
         if (member->kind != MEMBER_TASK || member->told == ORDER_KILL ||

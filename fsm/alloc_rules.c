@@ -29,6 +29,7 @@ static void refresh_status(struct alloc *alloc, const struct fsm_now *now)
     /* There is no way back from failed: whoever was told so may have replaced it (I-39). */
     if (alloc->client_status != CLIENT_FAILED)
         alloc->client_status = (uint8_t)policy_client_status(alloc, &description);
+    check(alloc->client_status <= CLIENT_FAILED);
     alloc->status_revision++;
     alloc->modify_unix_ns = now->unix_ns;
 }
@@ -38,6 +39,7 @@ static void absorb_assign(struct alloc *alloc, const struct fsm_event *event,
 {
     const struct alloc_assign *assign = event->payload;
 
+    check(alloc->machine.state == A_ABSENT);
     memcpy(&alloc->assign, assign, fsm_payload_size(PAYLOAD_ALLOC_ASSIGN, assign));
     alloc->may_start = assign->may_start;
     alloc->modify_unix_ns = assign->create_unix_ns;
@@ -51,6 +53,7 @@ static void explain_kill(struct alloc *alloc, enum task_event_type event, const 
 {
     if (alloc->kill_event != TASK_EVENT_NONE || alloc->kill_text[0] != '\0')
         return; /* the first reason stands */
+    check(event < TASK_EVENT_TYPE_COUNT);
     alloc->kill_event = (uint8_t)event;
     (void)text_copy(alloc->kill_text, sizeof(alloc->kill_text), text); /* cut if too long */
 }
@@ -90,6 +93,7 @@ static void absorb_task(struct alloc *alloc, const struct fsm_event *event,
     struct alloc_member *member = member_find(alloc, MEMBER_TASK, changed->name);
 
     check(member != NULL); /* tasks are made together with their alloc */
+    check(changed->run_state <= TASK_RUN_DEAD);
     member->run_state = changed->run_state;
     member->failed = changed->failed;
     member->started = changed->started;
@@ -169,6 +173,7 @@ static void absorb_stop(struct alloc *alloc, const struct fsm_event *event,
     }
     alloc->status_revision++;
     alloc->modify_unix_ns = now->unix_ns;
+    check(alloc->stop_wanted || alloc->destroy_wanted);
 }
 
 /* Each volume is looked at and says again that it is ready. */
@@ -222,6 +227,7 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
         break;
     case AE_RESTORE: {
         const struct restore *restore = event->payload;
+        check(record->state != A_ABSENT); /* only what was stored can be restored */
         alloc->may_start = restore->authority;
         forget_mounts(alloc);
         forget_orders(alloc); /* orders are repeated; who has obeyed ignores them */
@@ -244,6 +250,7 @@ void alloc_enter(struct machine *record, const struct fsm_row *row, const struct
     const char *cause;
 
     (void)event; /* everything of it has been absorbed */
+    check(record->state == row->next);
     if (row->next == row->state)
         return;
     if (row->state == A_RUNNING && row->event == AE_TASK_CHANGED) {
@@ -295,6 +302,7 @@ uint64_t alloc_deadline(const struct machine *record, const struct fsm_now *now)
 
     (void)now; /* fixed when the delay began, and outlives restarts */
     check(record->state == A_DELAYING);
+    check(alloc->delay_until_ms != 0);
     return alloc->delay_until_ms;
 }
 

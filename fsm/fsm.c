@@ -17,12 +17,14 @@ void fsm_absent(const struct fsm_def *def, struct machine *record)
         if ((def->states[state].flags & FSM_INITIAL) != 0)
             record->state = state;
     }
+    check(fsm_is_absent(record));
 }
 
 uint32_t fsm_record_size(const struct machine *record)
 {
     uint32_t size = fsm_definition((enum machine_kind)record->kind)->record_size(record);
 
+    check(size >= sizeof(struct machine));
     check(size <= FSM_RECORD_BYTES_MAX);
     return size;
 }
@@ -109,6 +111,8 @@ static const struct fsm_row *pick(const struct fsm_def *def, const struct fsm_ro
                                   const struct machine *record, const struct fsm_event *event,
                                   const struct fsm_now *now)
 {
+    check(row->state == record->state);
+    check(row->event == event->kind);
     while (row->guard != 0 && !def->guards[row->guard].holds(record, event, now)) {
         row++;
         check(row->state == record->state); /* the last row is unguarded: check 3 */
@@ -126,6 +130,7 @@ static void set_limit(const struct fsm_def *def, struct machine *record, const s
 {
     int64_t limit = def->states[record->state].limit_ms;
 
+    check(limit >= 0 || limit == FSM_LIMIT_RULES);
     if (limit == FSM_LIMIT_RULES)
         record->deadline_ms = def->deadline(record, now);
     else
@@ -143,16 +148,21 @@ static bool issue(const struct fsm_def *def, const struct machine_id *self, stru
         uint8_t effect = row->effects[i];
         uint8_t lane = def->effects[effect].lane;
 
+        check(effect < def->effects_count);
+        check(lane != LANE_COUNT);
         if (lane == LANE_SEND) {
             def->send(self, record, effect, event, send, ctx);
         } else if (lane == LANE_CLOCK) {
             record->attempt++;
-            record->deadline_ms = now->ms + def->backoff_ms(record, now);
+            uint64_t pause_ms = def->backoff_ms(record, now);
+            check(pause_ms > 0); /* nothing is tried again without a pause */
+            record->deadline_ms = now->ms + pause_ms;
             awaited = true;
         } else {
             struct fsm_issue *issued = &step->issues[step->issues_count++];
             *issued = (struct fsm_issue){.effect = effect, .lane = lane};
             if (lane < LANE_COUNT) {
+                check(def->effects[effect].completions != 0); /* or its lane would wait for ever */
                 issued->ticket = ++record->tickets;
                 record->lane_effect[lane] = effect;
                 record->lane_ticket[lane] = issued->ticket;
@@ -170,6 +180,7 @@ enum fsm_verdict fsm_step(const struct fsm_def *def, const struct machine_id *se
     check(record->kind == def->kind);
     check(record->state < def->states_count);
     check(event->kind < def->events_count);
+    check(self->kind == def->kind);
 
     const struct fsm_state *state = &def->states[record->state];
     uint8_t class = def->events[event->kind].class;
@@ -184,14 +195,17 @@ enum fsm_verdict fsm_step(const struct fsm_def *def, const struct machine_id *se
     if (row == NULL)
         return FSM_NEVER;
 
-    if (class == FSM_COMPLETION)
+    if (class == FSM_COMPLETION) {
+        check((def->effects[record->lane_effect[event->lane]].completions & bit) != 0);
         record->lane_effect[event->lane] = 0;
+    }
     if (class == FSM_CLOCK)
         record->deadline_ms = 0;
     if (class == FSM_RESTORE) {
         await_nothing(record); /* what the last incarnation awaited will not answer this one */
         record->restored = 1;
     }
+    check(implies(def->events[event->kind].payload != PAYLOAD_NONE, event->payload != NULL));
     if (def->absorb != NULL)
         def->absorb(record, event, now);
     row = pick(def, row, record, event, now);
@@ -204,6 +218,7 @@ enum fsm_verdict fsm_step(const struct fsm_def *def, const struct machine_id *se
         record->attempt = 0;
     }
     def->enter(record, row, event, now);
+    check(record->state == row->next); /* rules do not choose where to go */
     if (moved)
         set_limit(def, record, now);
 
@@ -220,6 +235,9 @@ enum fsm_verdict fsm_step(const struct fsm_def *def, const struct machine_id *se
     record->revision++;
     ret_step->row = row;
     ret_step->after = record->state;
+    check(ret_step->issues_count <= FSM_EFFECTS_MAX);
+    check(implies(class == FSM_RESTORE, record->restored));
+    check(implies((def->states[record->state].flags & FSM_FINAL) != 0, record->deadline_ms == 0));
     check((def->states[record->state].flags & FSM_INITIAL) == 0);
     check(fsm_broken(record) == NULL);
     return FSM_MOVED;

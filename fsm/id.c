@@ -17,6 +17,7 @@ struct machine_id machine_id_join(enum machine_kind kind, const char *alloc, con
 {
     struct machine_id id = {.kind = (uint8_t)kind};
 
+    check(kind == MACHINE_TASK || kind == MACHINE_VOLUME || kind == MACHINE_PLUGIN);
     bool whole = text_copy(id.text, sizeof(id.text), alloc);
     whole = text_append(id.text, sizeof(id.text), "/") && whole;
     whole = text_append(id.text, sizeof(id.text), name) && whole;
@@ -29,6 +30,7 @@ struct machine_id machine_id_owner(const struct machine_id *id)
     struct machine_id owner = {.kind = MACHINE_ALLOC};
     const char *slash = strchr(id->text, '/');
 
+    check(id->kind != MACHINE_ALLOC); /* it belongs to nobody */
     check(slash != NULL);
     memcpy(owner.text, id->text, (size_t)(slash - id->text));
     return owner;

@@ -82,82 +82,64 @@ static void duration_message(const char *before, int64_t ns, const char *after, 
     (void)text_format(to, size, "%s%s%s", before, duration, after);
 }
 
+static void restarting_message(const struct task_event *event, char *to, size_t size)
+{
+    char before[TASK_EVENT_TEXT_SIZE + 32] = "";
+
+    if (event->text[0] != '\0' && !text_equal(event->text, "Restart within policy"))
+        (void)text_format(before, sizeof(before), "%s - ", event->text);
+    (void)text_append(before, sizeof(before), "Task restarting in ");
+    duration_message(before, event->number, "", to, size);
+}
+
+static void killing_message(const struct task_event *event, char *to, size_t size)
+{
+    if (event->text[0] != '\0')
+        (void)text_copy(to, size, event->text);
+    else if (event->number > 0)
+        duration_message("Sent interrupt. Waiting ", event->number, " before force killing", to,
+                         size);
+    else
+        (void)text_copy(to, size, "Sent interrupt");
+}
+
+/* What an event says whatever its text is, or where it has none. */
+static const struct {
+    const char *always, *otherwise;
+} messages[TASK_EVENT_TYPE_COUNT] = {
+    [TASK_EVENT_RECEIVED] = {.always = "Task received by client"},
+    [TASK_EVENT_STARTED] = {.always = "Task started by client"},
+    [TASK_EVENT_LEADER_DEAD] = {.always = "Leader Task in Group dead"},
+    [TASK_EVENT_MAIN_DEAD] = {.always = "Main tasks in the group died"},
+    [TASK_EVENT_RESTORE_FAILED] = {.always = "failed to restore task; will not run until server is "
+                                             "contacted"},
+    [TASK_EVENT_SETUP_FAILURE] = {.otherwise = "Task setup failed"},
+    [TASK_EVENT_FAILED_VALIDATION] = {.otherwise = "Validation of task failed"},
+    [TASK_EVENT_DRIVER_FAILURE] = {.otherwise = "Failed to start task"},
+    [TASK_EVENT_NOT_RESTARTING] = {.otherwise = "Task exceeded restart policy"},
+    [TASK_EVENT_KILLED] = {.otherwise = "Task successfully killed"},
+    [TASK_EVENT_SIGNALING] = {.otherwise = "Task being sent a signal"},
+    [TASK_EVENT_RESTART_SIGNALED] = {.otherwise = "Task signaled to restart"},
+};
+
 void task_event_message(const struct task_event *event, char *to, size_t size)
 {
-    const char *text = event->text;
-    bool given = text[0] != '\0';
+    check(event->type < TASK_EVENT_TYPE_COUNT);
+    const char *text = messages[event->type].always;
 
-    switch ((enum task_event_type)event->type) {
-    case TASK_EVENT_RECEIVED:
-        (void)text_copy(to, size, "Task received by client");
-        return;
-    case TASK_EVENT_SETUP_FAILURE:
-        (void)text_copy(to, size, given ? text : "Task setup failed");
-        return;
-    case TASK_EVENT_FAILED_VALIDATION:
-        (void)text_copy(to, size, given ? text : "Validation of task failed");
-        return;
-    case TASK_EVENT_DRIVER_FAILURE:
-        (void)text_copy(to, size, given ? text : "Failed to start task");
-        return;
-    case TASK_EVENT_STARTED:
-        (void)text_copy(to, size, "Task started by client");
-        return;
-    case TASK_EVENT_TERMINATED:
+    if (text == NULL)
+        text = event->text[0] != '\0' ? event->text : messages[event->type].otherwise;
+    if (event->type == TASK_EVENT_TERMINATED)
         terminated_message(event, to, size);
-        return;
-    case TASK_EVENT_RESTARTING: {
-        char before[TASK_EVENT_TEXT_SIZE + 32] = "";
-        if (given && !text_equal(text, "Restart within policy"))
-            (void)text_format(before, sizeof(before), "%s - ", text);
-        (void)text_append(before, sizeof(before), "Task restarting in ");
-        duration_message(before, event->number, "", to, size);
-        return;
-    }
-    case TASK_EVENT_NOT_RESTARTING:
-        (void)text_copy(to, size, given ? text : "Task exceeded restart policy");
-        return;
-    case TASK_EVENT_KILLING:
-        if (given)
-            (void)text_copy(to, size, text);
-        else if (event->number > 0)
-            duration_message("Sent interrupt. Waiting ", event->number, " before force killing", to,
-                             size);
-        else
-            (void)text_copy(to, size, "Sent interrupt");
-        return;
-    case TASK_EVENT_KILLED:
-        (void)text_copy(to, size, given ? text : "Task successfully killed");
-        return;
-    case TASK_EVENT_SIGNALING:
-        (void)text_copy(to, size, given ? text : "Task being sent a signal");
-        return;
-    case TASK_EVENT_RESTART_SIGNALED:
-        (void)text_copy(to, size, given ? text : "Task signaled to restart");
-        return;
-    case TASK_EVENT_SIBLING_FAILED:
-        (void)text_format(to, size, "Task's sibling \"%s\" failed", text);
-        return;
-    case TASK_EVENT_LEADER_DEAD:
-        (void)text_copy(to, size, "Leader Task in Group dead");
-        return;
-    case TASK_EVENT_MAIN_DEAD:
-        (void)text_copy(to, size, "Main tasks in the group died");
-        return;
-    case TASK_EVENT_RESTORE_FAILED:
-        (void)text_copy(to, size, "failed to restore task; will not run until server is contacted");
-        return;
-    case TASK_EVENT_SHUTDOWN_DELAY:
+    else if (event->type == TASK_EVENT_RESTARTING)
+        restarting_message(event, to, size);
+    else if (event->type == TASK_EVENT_KILLING)
+        killing_message(event, to, size);
+    else if (event->type == TASK_EVENT_SIBLING_FAILED)
+        (void)text_format(to, size, "Task's sibling \"%s\" failed", event->text);
+    else if (event->type == TASK_EVENT_SHUTDOWN_DELAY)
         duration_message("Waiting for shutdown_delay of ", event->number,
                          " before killing the task.", to, size);
-        return;
-    case TASK_EVENT_TASK_SETUP:
-    case TASK_EVENT_HOOK_FAILED:
-    case TASK_EVENT_ALLOC_UNHEALTHY:
-    case TASK_EVENT_NONE:
-    case TASK_EVENT_TYPE_COUNT:
-        (void)text_copy(to, size, text);
-        return;
-    }
-    unreachable("task event type");
+    else
+        (void)text_copy(to, size, text); /* NULL counts as "" */
 }

@@ -4,6 +4,11 @@
 #include "fsm/task.h"
 #include "fsm/volume.h"
 
+#define X(name, type)                                                                              \
+    _Static_assert(sizeof(struct type) <= FSM_PAYLOAD_BYTES_MAX, #type " is within the bound");
+PAYLOAD_LIST(X)
+#undef X
+
 const char *fsm_payload_name(enum fsm_payload kind)
 {
     switch (kind) {
@@ -22,6 +27,7 @@ const char *fsm_payload_name(enum fsm_payload kind)
 
 uint32_t fsm_payload_size(enum fsm_payload kind, const void *payload)
 {
+    check(implies(kind != PAYLOAD_NONE, payload != NULL));
     switch (kind) {
     case PAYLOAD_NONE:
     case PAYLOAD_KIND_COUNT:

@@ -33,6 +33,7 @@ void plugin_absorb(struct machine *record, const struct fsm_event *event, const 
     (void)now; /* nothing here depends on time */
     switch ((enum plugin_event_kind)event->kind) {
     case PE_DEFINE:
+        check(record->state == P_ABSENT);
         plugin->define = *(const struct plugin_define *)event->payload;
         break;
     case PE_REMOVE:
@@ -79,6 +80,7 @@ void plugin_enter(struct machine *record, const struct fsm_row *row, const struc
 
     (void)event; /* everything of it has been absorbed */
     (void)now;
+    check(record->state == row->next);
     if (row->next == P_LAUNCHING)
         record->generation++;
     if (row->next == P_BACKOFF && row->state != P_BACKOFF)
@@ -113,6 +115,7 @@ void plugin_send(const struct machine_id *self, struct machine *record, uint8_t 
 
     (void)event; /* the news is the state, whatever led to it */
     check(effect == PX_SEND_UP || effect == PX_SEND_DOWN);
+    check(implies(up, plugin->identity.healthy)); /* nobody is sent to one that does not answer */
     send(ctx, &message);
 }
 

@@ -26,6 +26,7 @@ bool policy_may_start(const struct alloc *alloc, const struct alloc_member *memb
 {
     bool prestart_done = true, mains_started = true, others_dead = true;
 
+    check(is_task(member));
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *other = member_at(alloc, i);
         if (!is_task(other))
@@ -72,6 +73,7 @@ bool policy_must_kill(const struct alloc *alloc, const struct alloc_member *memb
 {
     int rank = kill_rank(member);
 
+    check(is_task(member));
     if (!is_live(member) || (rank == 3 && policy_runs_poststop(alloc)))
         return false;
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {

@@ -16,6 +16,7 @@ void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_
                       struct reconcile_group *groups, size_t groups_count)
 {
     for (size_t g = 0; g < groups_count; g++) {
+        check(implies(groups[g].count > 0, groups[g].place != NULL));
         for (uint32_t i = 0; i < groups[g].count; i++)
             groups[g].place[i] = true;
     }
@@ -35,6 +36,7 @@ void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_
 
 enum job_status policy_job_status(bool stop, size_t live, size_t pending)
 {
+    check(pending <= live);
     if (live == 0)
         return JOB_DEAD;
     return !stop && pending == live ? JOB_PENDING : JOB_RUNNING;

@@ -6,7 +6,7 @@ static void answer(struct restart_decision *decision, enum restart_answer what, 
 {
     decision->answer = what;
     decision->delay_ms = delay_ms;
-    (void)text_copy(decision->reason, sizeof(decision->reason), reason); /* constants that fit */
+    check(text_copy(decision->reason, sizeof(decision->reason), reason)); /* constants */
 }
 
 static void exceeded(struct restart_decision *decision, const struct task_define *define)
@@ -64,12 +64,14 @@ uint64_t policy_backoff_ms(uint64_t base_ms, uint64_t cap_ms, uint32_t attempt, 
 {
     check(attempt > 0);
     check(base_ms > 0);
+    check(cap_ms >= base_ms);
 
     uint64_t delay = base_ms;
     for (uint32_t i = 1; i < attempt && delay < cap_ms; i++)
         delay *= 4;
     if (delay > cap_ms)
         delay = cap_ms;
+    check(delay >= base_ms);
     struct rng rng = rng_init(seed);
     return delay + rng_below(&rng, delay / 4 + 1);
 }

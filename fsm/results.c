@@ -47,6 +47,8 @@ static int compare(const uint8_t *entry, uint8_t hook, uint8_t kind, const char 
 
 static void cut(struct results *results, uint32_t at, uint32_t count)
 {
+    check(at <= results->used);
+    check(count <= results->used - at);
     memmove(results->bytes + at, results->bytes + at + count, results->used - at - count);
     results->used -= count;
     memset(results->bytes + results->used, 0, count); /* equal results are equal bytes */
@@ -87,11 +89,14 @@ int results_set(struct results *results, uint8_t hook, enum result_kind kind, co
     memcpy(entry + HEAD_BYTES, key, key_length);
     if (length > 0)
         memcpy(entry + HEAD_BYTES + key_length, value, length);
+    check(results->used <= results->size);
+    check(entry_bytes(entry) == need);
     return 0;
 }
 
 void results_clear(struct results *results, uint8_t hook)
 {
+    check(results->used <= results->size);
     for (uint32_t at = 0; at < results->used;) {
         uint32_t bytes = entry_bytes(results->bytes + at);
         if (results->bytes[at] == hook)
@@ -131,6 +136,7 @@ bool results_next(const uint8_t *bytes, uint32_t used, uint32_t *at, struct resu
     ret_result->value = (const char *)entry + HEAD_BYTES + entry[2];
     ret_result->value_length = value_length_at(entry);
     *at += length;
+    check(*at <= used);
     return true;
 }
 

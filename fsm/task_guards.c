@@ -53,6 +53,7 @@ uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned 
 
 bool task_look_failed(const struct task *task, const struct failure *failure)
 {
+    check(failure != NULL);
     uint32_t looks = task->ran ? LOOKS_MAX : LOOKS_UNSEEN_MAX;
 
     return failure->recoverable && task->machine.attempt < looks;

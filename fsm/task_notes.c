@@ -6,6 +6,9 @@
 struct task_event *task_note(struct task *task, const struct fsm_now *now,
                              enum task_event_type type, const char *text)
 {
+    check(type > TASK_EVENT_NONE);
+    check(type < TASK_EVENT_TYPE_COUNT);
+    check(task->events_count <= TASK_EVENTS_MAX);
     if (task->events_count == TASK_EVENTS_MAX) {
         memmove(&task->events[0], &task->events[1],
                 (TASK_EVENTS_MAX - 1) * sizeof(task->events[0]));

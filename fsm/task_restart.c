@@ -30,6 +30,9 @@ static bool died_with_host(const struct task *task)
 
 void task_decide(struct task *task, const struct fsm_now *now)
 {
+    /* An attempt is over: its hooks failed, or nothing of its payload lives. */
+    check(task->machine.state == T_PRESTART || task->machine.state == T_REAPING ||
+          task->machine.state == T_EXITED);
     if (task->kill_wanted) {
         task->verdict = TASK_ENDS;
         return;
@@ -60,6 +63,8 @@ void task_decide(struct task *task, const struct fsm_now *now)
     policy_restart(&input, &decision);
     task->interval_ms = decision.interval_ms;
     task->restart_count = decision.count;
+    check(implies(input.success && decision.answer == RESTART_EXHAUSTED,
+                  task->define.restart_on_success));
     switch (decision.answer) {
     case RESTART_AGAIN:
     case RESTART_DELAYED:

@@ -83,6 +83,7 @@ static void absorb_define(struct task *task, const struct fsm_event *event,
 {
     const struct task_define *define = event->payload;
 
+    check(task->machine.state == T_ABSENT);
     task->define = *define;
     task->may_start = define->may_start;
     task->interval_ms = now->ms;
@@ -158,6 +159,7 @@ static void absorb_restore(struct task *task, const struct fsm_event *event)
 {
     const struct restore *restore = event->payload;
 
+    check(task->machine.state != T_ABSENT); /* only what was stored can be restored */
     task->may_start = restore->authority && !task->define.mounts;
     if (restore->rebooted && task_holds_work(task))
         task->rebooted = 1;
@@ -320,6 +322,7 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
     bool same = row->next == row->state;
 
     (void)event; /* everything of it has been absorbed */
+    check(record->state == row->next);
     if (row->event == TE_STARTED || row->event == TE_RECOVERED ||
         (row->event == TE_EXITED && row->state == T_STARTING))
         first_seen_running(task, now);
@@ -407,7 +410,7 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
     if (task->told_revision == task->status_revision)
         return; /* nothing that anybody sees is new: a restart of the daemon says nothing (I-39) */
     task->told_revision = task->status_revision;
-    (void)text_copy(changed.name, sizeof(changed.name), machine_id_name(self)); /* fits: bounded */
+    check(text_copy(changed.name, sizeof(changed.name), machine_id_name(self)));
     send(ctx, &message);
 }
 

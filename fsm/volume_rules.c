@@ -38,6 +38,7 @@ uint32_t volume_add_peer(uint32_t peers, const struct volume *other)
 {
     uint8_t state = other->machine.state;
 
+    check(state < V_COUNT);
     if (state == V_ABSENT)
         return peers;
     if (state == V_GONE || state == V_RELEASING)
@@ -66,9 +67,11 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
     (void)now; /* whose turn it is, is asked by guards */
     switch ((enum volume_event_kind)event->kind) {
     case VE_DEFINE:
+        check(record->state == V_ABSENT);
         volume->define = *(const struct volume_define *)event->payload;
         break;
     case VE_ADOPT: /* nothing is known, so everything may have been done (I-28) */
+        check(record->state == V_ABSENT);
         volume->define = *(const struct volume_define *)event->payload;
         volume->claimed = volume->staged = volume->published = 1;
         record->generation = 1;
@@ -125,6 +128,7 @@ void volume_enter(struct machine *record, const struct fsm_row *row, const struc
     struct volume *volume = mutable_volume(record);
 
     (void)event; /* everything of it has been absorbed */
+    check(record->state == row->next);
     if (row->next != row->state && row->next == V_CLAIMING && record->generation == 0)
         record->generation = 1;
     /* Marked when the call is about to be made, not when it has answered (I-28). */
@@ -162,7 +166,8 @@ void volume_send(const struct machine_id *self, struct machine *record, uint8_t 
     struct fsm_message message = {.audience = TO_MACHINE, .to = machine_id_owner(self)};
 
     (void)event; /* the news is the state, whatever led to it */
-    (void)text_copy(news.name, sizeof(news.name), machine_id_name(self)); /* fits: bounded */
+    check(text_copy(news.name, sizeof(news.name), machine_id_name(self)));
+    check(message.to.kind == MACHINE_ALLOC);
     message.event.payload = &news;
     switch ((enum volume_effect)effect) {
     case VX_SEND_READY:

@@ -9,9 +9,9 @@
 #define CAIRN_HOOKS_PART_H
 
 #include "hooks/hooks.h"
+#include "io/scope.h"
 
 #include <sys/types.h>
-#include <unistd.h>
 
 struct hook_request;
 struct hooks_run;
@@ -85,14 +85,5 @@ const struct hooks_driver *hooks_driver(const char *name);
 /* The user a task runs as, interpolated, in *RET_USER of SIZE bytes. */
 int hooks_user(const struct hooks *hooks, const struct hook_run *asked, char *ret_user, size_t size,
                struct err *err);
-
-static inline void hooks_close(const int *fd)
-{
-    if (*fd >= 0)
-        (void)close(*fd); /* nothing was written through it */
-}
-
-/* A local descriptor that is closed when its block ends. */
-#define scoped_fd __attribute__((cleanup(hooks_close)))
 
 #endif

@@ -7,10 +7,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { PATH_SIZE = 4096 };
+enum { PATH_SIZE = 4096, NAME_SIZE = 256 /* NAME_MAX and the NUL */ };
 
 /* Joins two path parts with one slash; ERR_LIMIT if it does not fit PATH_SIZE. */
 int path_join(char to[PATH_SIZE], const char *directory, const char *name);
+
+/* PATH as the directory it lies in ("." if it has none) and its last part, which is not empty,
+ * "." or ".."; ERR_INVALID otherwise. */
+int path_split(const char *path, char directory[PATH_SIZE], char name[NAME_SIZE], struct err *err);
 
 /* Reads a whole file of at most BYTES_MAX into a new buffer (owned by the caller, one NUL byte
  * behind the data); ERR_LIMIT if it is longer, ERR_INVALID if it is no regular file. */
@@ -28,6 +32,11 @@ int directory_make(const char *path, mode_t mode, uid_t uid, gid_t gid, struct e
 
 /* As mkdir -p, new parts with exactly MODE. */
 int directory_make_all(const char *path, mode_t mode, struct err *err);
+
+/* Calls CB with the name and kind (DT_* of dirent.h) of each entry of the directory FD but "." and
+ * "..", until CB returns other than 0: that is returned then, else 0 or a negative errno.  FD is
+ * read from its begin.  Takes no memory but a little of the stack. */
+int directory_each(int fd, int (*cb)(void *ctx, const char *name, unsigned char type), void *ctx);
 
 /* Deletes a tree (or one file).  Refuses (ERR_AGAIN) if anything is mounted in or on it, then
  * nothing is deleted; never crosses a mount that comes later, never follows a link; a missing

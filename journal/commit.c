@@ -27,6 +27,7 @@ static int put_events(struct store_txn *txn, const struct turn *turn, struct err
     for (size_t i = 0; i < batch->events_count && code == 0; i++) {
         const struct journal_event *event = &batch->events[i];
         check(event->sequence == turn->journal->next + i);
+        check(event->issues_count <= FSM_EFFECTS_MAX);
         struct key key = key_of_number(event->sequence);
         struct codec_value value = codec_encode_event(event, key_seal(STORE_LOG, key_bytes(&key)));
         code = store_cursor_append(
@@ -113,6 +114,7 @@ static int write_turn(struct store_txn *txn, void *ctx, struct err *err)
     const struct turn *turn = ctx;
     const struct journal_batch *batch = turn->batch;
 
+    check(txn->store == turn->journal->store);
     int code = put_events(txn, turn, err);
     if (code == 0)
         code = put_records(txn, STORE_STATE, batch->records, batch->records_count, err);
@@ -143,6 +145,10 @@ int journal_commit(struct journal *journal, const struct journal_batch *batch, s
     uint64_t trim_below = batch->trim_below > journal->first ? batch->trim_below : 0;
 
     check(journal->mode == JOURNAL_WRITE);
+    check(journal->first <= journal->next);
+    check(implies(batch->events_count > 0, batch->events != NULL));
+    check(implies(batch->records_count > 0, batch->records != NULL));
+    check(implies(batch->bases_count > 0, batch->bases != NULL));
     if (batch->events_count == 0 && batch->records_count == 0 && batch->specs_count == 0 &&
         batch->metas_count == 0 && batch->bases_count == 0 && trim_below == 0)
         return 0;
@@ -161,6 +167,7 @@ int journal_commit(struct journal *journal, const struct journal_batch *batch, s
     journal->next += batch->events_count;
     if (trim_below != 0)
         journal->first = trim_below < journal->next ? trim_below : journal->next;
+    check(journal->first <= journal->next);
     return 0;
 }
 

@@ -31,6 +31,7 @@ int journal_continue(struct journal *journal, uint64_t next, struct err *err)
     journal->next = next;
     if (empty)
         journal->first = next;
+    check(journal->first <= journal->next);
     return 0;
 }
 
@@ -45,6 +46,7 @@ static int write_item(struct store_txn *txn, void *ctx, struct err *err)
     memcpy(head, &item->unix_ns, used);
     const char *texts[] = {item->table, item->key, item->reason};
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        check(used + strlen(texts[i]) + 1 <= sizeof(head));
         memcpy(head + used, texts[i], strlen(texts[i]) + 1);
         used += strlen(texts[i]) + 1;
     }

@@ -24,43 +24,43 @@
 
 /* --- once per process --- */
 
-/* LMDB's locks belong to the process: opened twice, the first close drops those of both. */
-static struct {
-    pid_t owner; /* 0: free; a child's copy of its parent's entry does not count */
-    dev_t device;
-    ino_t inode;
-} opened[16];
+/* LMDB's locks belong to the process: opened twice, the first close drops those of both.  That is
+ * why this is known to the process, however many nodes live in it. */
+static struct journal *opened;
 
 static int enter(struct journal *journal, const char *path, struct err *err)
 {
     struct stat about;
-    size_t place = COUNT_OF(opened);
 
+    check(journal->owner == 0);
     if (stat(path, &about) != 0)
         return err_os(err, err_from_errno(errno), errno, "open the journal in %s", path);
-    for (size_t i = 0; i < COUNT_OF(opened); i++) {
-        bool used = opened[i].owner == getpid();
-        if (!used)
-            place = i;
-        else if (opened[i].device == about.st_dev && opened[i].inode == about.st_ino)
+    for (const struct journal *other = opened; other != NULL; other = other->next_open) {
+        if (other->owner == getpid() && other->device == about.st_dev &&
+            other->inode == about.st_ino)
             return err_set(err, ERR_EXISTS, "this process, %d, has the journal in %s open already",
                            (int)getpid(), path);
     }
-    if (place == COUNT_OF(opened))
-        return err_set(err, ERR_LIMIT, "too many journals are open");
-    opened[place].owner = getpid();
-    opened[place].device = journal->device = about.st_dev;
-    opened[place].inode = journal->inode = about.st_ino;
+    journal->owner = getpid();
+    journal->device = about.st_dev;
+    journal->inode = about.st_ino;
+    journal->next_open = opened;
+    opened = journal;
     return 0;
 }
 
-static void leave(const struct journal *journal)
+static void leave(struct journal *journal)
 {
-    for (size_t i = 0; i < COUNT_OF(opened); i++) {
-        if (opened[i].owner == getpid() && opened[i].device == journal->device &&
-            opened[i].inode == journal->inode)
-            opened[i].owner = 0;
+    struct journal **at = &opened;
+
+    if (journal->owner == 0)
+        return; /* it never came in */
+    while (*at != journal) {
+        check(*at != NULL);
+        at = &(*at)->next_open;
     }
+    *at = journal->next_open;
+    journal->owner = 0;
 }
 
 /* --- the directory --- */
@@ -264,12 +264,8 @@ int journal_open_with(const char *path, enum journal_mode mode, const struct mig
                                      : open_read(journal, path, known, err);
         if (code < 0 && code != ERR_EXISTS)
             code = err_wrap(err, "open the journal in %s", path);
-        if (code < 0)
-            leave(journal);
     }
     if (code < 0) {
-        journal->device = 0;
-        journal->inode = 0;
         journal_close(journal);
         return code;
     }

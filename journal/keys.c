@@ -85,6 +85,7 @@ static void print_raw(struct store_bytes bytes, char *to, size_t size)
     const uint8_t *at = bytes.bytes;
     char digits[3];
 
+    check(size > sizeof("raw:"));
     text_copy(to, size, "raw:");
     for (size_t i = 0; i < bytes.length; i++) {
         text_format(digits, sizeof(digits), "%02x", at[i]);
@@ -151,6 +152,8 @@ int value_put(struct store_txn *txn, enum store_table table, const struct key *k
     uint64_t digest = codec_check(bytes, length, key_seal(table, key_bytes(key)));
     void *to;
 
+    check(implies(length > 0, bytes != NULL));
+    check(table != STORE_LOG && table != STORE_STATE && table != STORE_BASE); /* codec.cc's */
     int code = store_reserve(txn, table, key_bytes(key), length + sizeof(digest), &to, err);
     if (code < 0)
         return code;
@@ -172,6 +175,7 @@ bool value_open(enum store_table table, struct store_bytes key, struct store_byt
                                 .length = value.length - sizeof(digest)};
     if (digest != codec_check(bytes.bytes, bytes.length, key_seal(table, key)))
         return false;
+    check(bytes.length + sizeof(digest) == value.length);
     *ret_bytes = bytes;
     return true;
 }

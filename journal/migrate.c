@@ -50,6 +50,8 @@ int migrate(struct store *store, uint32_t schema, const struct migrations *known
         if (row.from != schema)
             continue;
         check(row.to > row.from);
+        check(row.to <= JOURNAL_SCHEMA);
+        check(row.run != NULL);
         int code = store_write(store, run_row, &row, err);
         if (code < 0)
             return err_wrap(err, "bring the journal from schema %u to %u", row.from, row.to);

@@ -22,8 +22,10 @@ struct journal {
     uint64_t next, first; /* sequences; kept while writing */
     int lock_fd;          /* -1: reading */
     int copy_fd;          /* a private copy that is read instead, or -1 */
+    pid_t owner;          /* the process that opened it; a child's copy does not count */
     dev_t device;
     ino_t inode;
+    struct journal *next_open; /* in this process */
 };
 
 /* Names in `meta` that are the journal's own. */

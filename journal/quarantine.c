@@ -83,14 +83,16 @@ static int store_item(struct store_txn *txn, const struct move *move, const char
     int code = next_number(txn, &number, err);
     if (code < 0)
         return code;
-    char *item = malloc(sizeof(move->unix_ns) + strlen(table) + strlen(move->key) + strlen(reason) +
-                        3 + length);
+    size_t bytes_wanted =
+        sizeof(move->unix_ns) + strlen(table) + strlen(move->key) + strlen(reason) + 3 + length;
+    char *item = malloc(bytes_wanted);
     check(item != NULL);
     size_t used = append(item, &move->unix_ns, sizeof(move->unix_ns));
     used += append(item + used, table, strlen(table) + 1);
     used += append(item + used, move->key, strlen(move->key) + 1);
     used += append(item + used, reason, strlen(reason) + 1);
     used += append(item + used, bytes, length);
+    check(used == bytes_wanted);
     struct key key = key_of_number(number);
     code = value_put(txn, STORE_QUARANTINE, &key, item, used, err);
     free(item);
@@ -100,6 +102,8 @@ static int store_item(struct store_txn *txn, const struct move *move, const char
 static int write_move(struct store_txn *txn, void *ctx, struct err *err)
 {
     const struct move *move = ctx;
+
+    check(move->table != STORE_QUARANTINE); /* there is no further place */
     struct store_cursor cursor;
     struct store_bytes value;
     char *copy = NULL;

@@ -49,6 +49,7 @@ static int walk_table(struct walk *walk, struct store_bytes from, take_entry *ta
     struct store_cursor cursor;
     struct store_bytes key, value;
 
+    check(walk->table < STORE_TABLE_COUNT);
     int code = store_read_begin(walk->journal->store, &txn, err);
     if (code < 0)
         return code;
@@ -97,6 +98,7 @@ static bool take_record(struct walk *walk, struct store_bytes key, struct store_
         tell_bad(walk, key, value, reason);
         return true;
     }
+    check(records->record->kind == records->kind);
     return records->cb(walk->ctx, &id, records->record);
 }
 
@@ -107,6 +109,7 @@ static int each_record(struct journal *journal, enum store_table table, enum mac
     struct records records = {.kind = (uint8_t)kind, .cb = cb};
 
     check((unsigned)kind < MACHINE_KIND_COUNT);
+    check(cb != NULL);
     records.record = malloc(FSM_RECORD_BYTES_MAX);
     check(records.record != NULL);
     int code = walk_table(&walk, (struct store_bytes){.bytes = &records.kind, .length = 1},
@@ -191,6 +194,7 @@ int journal_each_event(struct journal *journal, uint64_t first, journal_event_cb
     struct events events = {.cb = cb};
     struct key from = key_of_number(first);
 
+    check(cb != NULL);
     events.payload = malloc(FSM_PAYLOAD_BYTES_MAX);
     check(events.payload != NULL);
     int code = walk_table(&walk, key_bytes(&from), take_event, &events, err);
@@ -228,6 +232,7 @@ static int each_blob(struct journal *journal, enum store_table table, const char
     struct walk walk = {.journal = journal, .table = table, .bad = bad, .ctx = ctx};
     struct blobs blobs = {.cb = cb, .prefix = prefix};
 
+    check(cb != NULL);
     return walk_table(&walk, (struct store_bytes){.bytes = prefix, .length = strlen(prefix)},
                       take_blob, &blobs, err);
 }

@@ -390,6 +390,7 @@ int store_write(struct store *store, store_writer *writer, void *ctx, struct err
         if (code < 0)
             return code;
         code = writer(&txn, ctx, err);
+        check(store->reads == 0); /* nothing that it began to read is left open */
         if (code == 0)
             code = commit(&txn, err);
         else
@@ -404,6 +405,7 @@ int store_write(struct store *store, store_writer *writer, void *ctx, struct err
 
 void store_inject(struct store *store, int os_error, uint32_t after, uint32_t count)
 {
+    check(os_error > 0);
     store->inject.os_error = os_error;
     store->inject.after = after;
     store->inject.count = count;
@@ -430,6 +432,7 @@ void store_read_end(struct store_txn *txn)
     struct store *store = txn->store;
 
     check(store->reads > 0);
+    check(txn->txn != NULL);
     store->reads--;
     if (txn->txn != store->frozen)
         mdb_txn_abort(txn->txn);
@@ -467,6 +470,8 @@ static struct store_bytes bytes_of(MDB_val val)
 int store_get(struct store_txn *txn, enum store_table table, struct store_bytes key,
               struct store_bytes *ret_value, struct err *err)
 {
+    check(txn->txn != NULL);
+    check(table < STORE_TABLE_COUNT);
     MDB_val at = val_of(key), value;
     int rc = mdb_get(txn->txn, txn->store->tables[table], &at, &value);
 
@@ -479,6 +484,9 @@ int store_get(struct store_txn *txn, enum store_table table, struct store_bytes 
 int store_put(struct store_txn *txn, enum store_table table, struct store_bytes key,
               struct store_bytes value, struct err *err)
 {
+    check(txn->store->can_write);
+    check(key.length > 0);
+    check(value.length > 0); /* each begins with its check */
     MDB_val at = val_of(key), to = val_of(value);
     int rc = mdb_put(txn->txn, txn->store->tables[table], &at, &to, 0);
 
@@ -488,6 +496,8 @@ int store_put(struct store_txn *txn, enum store_table table, struct store_bytes 
 int store_reserve(struct store_txn *txn, enum store_table table, struct store_bytes key,
                   size_t length, void **ret_bytes, struct err *err)
 {
+    check(txn->store->can_write);
+    check(key.length > 0);
     MDB_val at = val_of(key), to = {.mv_size = length};
     int rc = mdb_put(txn->txn, txn->store->tables[table], &at, &to, MDB_RESERVE);
 
@@ -500,6 +510,8 @@ int store_reserve(struct store_txn *txn, enum store_table table, struct store_by
 int store_delete(struct store_txn *txn, enum store_table table, struct store_bytes key,
                  struct err *err)
 {
+    check(txn->store->can_write);
+    check(key.length > 0);
     MDB_val at = val_of(key);
     int rc = mdb_del(txn->txn, txn->store->tables[table], &at, NULL);
 
@@ -509,6 +521,8 @@ int store_delete(struct store_txn *txn, enum store_table table, struct store_byt
 int store_cursor_open(struct store_txn *txn, enum store_table table,
                       struct store_cursor *ret_cursor, struct err *err)
 {
+    check(txn->txn != NULL); /* no cursor outlives its transaction */
+    check(table < STORE_TABLE_COUNT);
     MDB_cursor *cursor;
     int rc = mdb_cursor_open(txn->txn, txn->store->tables[table], &cursor);
 
@@ -520,6 +534,7 @@ int store_cursor_open(struct store_txn *txn, enum store_table table,
 
 void store_cursor_close(struct store_cursor *cursor)
 {
+    check(cursor->txn->txn != NULL);
     mdb_cursor_close(cursor->cursor);
     cursor->cursor = NULL;
 }
@@ -527,6 +542,7 @@ void store_cursor_close(struct store_cursor *cursor)
 static int cursor_get(struct store_cursor *cursor, MDB_val key, MDB_cursor_op op,
                       struct store_bytes *ret_key, struct store_bytes *ret_value, struct err *err)
 {
+    check(cursor->cursor != NULL);
     MDB_val value;
     int rc = mdb_cursor_get(cursor->cursor, &key, &value, op);
 
@@ -564,6 +580,7 @@ int store_cursor_previous(struct store_cursor *cursor, struct store_bytes *ret_k
 
 int store_cursor_delete(struct store_cursor *cursor, struct err *err)
 {
+    check(cursor->txn->store->can_write);
     int rc = mdb_cursor_del(cursor->cursor, 0);
 
     return rc == 0 ? 0 : fail_txn(cursor->txn, rc, err, "delete an entry");
@@ -572,6 +589,8 @@ int store_cursor_delete(struct store_cursor *cursor, struct err *err)
 int store_cursor_append(struct store_cursor *cursor, struct store_bytes key,
                         struct store_bytes value, struct err *err)
 {
+    check(cursor->txn->store->can_write);
+    check(key.length > 0);
     MDB_val at = val_of(key), to = val_of(value);
     int rc = mdb_cursor_put(cursor->cursor, &at, &to, MDB_APPEND);
 

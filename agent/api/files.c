@@ -2,6 +2,7 @@
 #include "agent/api/files.h"
 
 #include "agent/api/format.h"
+#include "io/scope.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,22 +14,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-static void close_fd(const int *fd)
-{
-    if (*fd >= 0)
-        (void)close(*fd); /* only read from */
-}
-
-#define scoped_fd __attribute__((cleanup(close_fd)))
-
-static int take(int *fd)
-{
-    int taken = *fd;
-
-    *fd = -1;
-    return taken;
-}
 
 /* --- opening --- */
 
@@ -66,7 +51,7 @@ static int open_beneath(const char *root, const char *path, int flags, int *ret_
     long fd = syscall(SYS_openat2, root_fd, relative(path), &how, sizeof(how));
     if (fd < 0)
         return fail_open(path, errno, err);
-    *ret_root = take(&root_fd);
+    *ret_root = take_fd(&root_fd);
     *ret_fd = (int)fd;
     return 0;
 }
@@ -113,7 +98,7 @@ int api_file_open(const char *root, const char *path, int *ret_fd, struct err *e
         return err_set(err, ERR_INVALID, "%.160s is no file that can be read", path);
     if (is_secret(root_fd, fd))
         return err_set(err, ERR_REFUSED, "Reading secret file prohibited: %.160s", path);
-    *ret_fd = take(&fd);
+    *ret_fd = take_fd(&fd);
     return 0;
 }
 
@@ -172,7 +157,7 @@ static int open_directory(const char *root, const char *path, DIR **ret_director
     *ret_directory = fdopendir(fd);
     if (*ret_directory == NULL)
         return err_os(err, ERR_IO, errno, "cannot list %.120s", path);
-    (void)take(&fd);
+    (void)take_fd(&fd);
     return 0;
 }
 

@@ -12,26 +12,20 @@
  */
 #include "drivers/shim/shim.h"
 
+#include "io/host.h"
+#include "io/scope.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { FILE_NAME_SIZE = SPEC_NAME_SIZE + 40, LINE_SCAN_BYTES = 32768 };
 
 /* Numbers above this are not ours: there is room to count on from here. */
 #define INDEX_MAX (UINT64_MAX / 4)
-
-struct entry { /* struct linux_dirent64 */
-    uint64_t inode;
-    int64_t offset;
-    unsigned short length;
-    unsigned char type;
-    char name[];
-};
 
 static void file_name(char to[FILE_NAME_SIZE], const struct log_settings *settings,
                       const struct log_stream *stream, uint64_t index)
@@ -40,37 +34,45 @@ static void file_name(char to[FILE_NAME_SIZE], const struct log_settings *settin
                       (unsigned long long)index));
 }
 
+struct scan {
+    int fd;
+    char prefix[FILE_NAME_SIZE];
+    uint64_t delete_below, newest;
+    bool found;
+};
+
+static int scan_entry(void *ctx, const char *name, unsigned char type)
+{
+    struct scan *scan = ctx;
+    uint64_t index;
+
+    (void)type; /* a file's kind is looked at when it is opened */
+    if (!text_starts_with(name, scan->prefix) ||
+        !text_to_u64(name + strlen(scan->prefix), &index) || index > INDEX_MAX)
+        return 0;
+    if (index < scan->delete_below)
+        (void)unlinkat(scan->fd, name, 0); /* an old file too many is no reason to fail */
+    if (!scan->found || index > scan->newest)
+        scan->newest = index;
+    scan->found = true;
+    return 0;
+}
+
 /* Goes through the files of STREAM.  Deletes those below DELETE_BELOW; RET_NEWEST is the highest
  * number seen; false if there is no file. */
 static bool scan(const struct log_stream *stream, const struct log_settings *settings,
                  uint64_t delete_below, uint64_t *ret_newest)
 {
-    char buffer[1024] __attribute__((aligned(8))), prefix[FILE_NAME_SIZE];
-    bool found = false;
-    long got;
-    int fd = openat(settings->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_fd int fd = openat(settings->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct scan scan = {.fd = fd, .delete_below = delete_below};
 
     if (fd < 0)
         return false;
-    check(text_format(prefix, sizeof(prefix), "%s.%s.", settings->name, stream->suffix));
-    while ((got = syscall(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0) {
-        for (long at = 0; at < got;) {
-            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
-            uint64_t index;
-
-            at += entry->length;
-            if (!text_starts_with(entry->name, prefix) ||
-                !text_to_u64(entry->name + strlen(prefix), &index) || index > INDEX_MAX)
-                continue;
-            if (index < delete_below)
-                (void)unlinkat(fd, entry->name, 0); /* an old file too many is no reason to fail */
-            if (!found || index > *ret_newest)
-                *ret_newest = index;
-            found = true;
-        }
-    }
-    (void)close(fd); /* only read from */
-    return found;
+    check(text_format(scan.prefix, sizeof(scan.prefix), "%s.%s.", settings->name, stream->suffix));
+    (void)directory_each(fd, scan_entry, &scan); /* what cannot be listed is as good as absent */
+    if (scan.found)
+        *ret_newest = scan.newest;
+    return scan.found;
 }
 
 static void delete_old(const struct log_stream *stream, const struct log_settings *settings)

@@ -9,7 +9,7 @@
 #include "io/host/cgroup.h"
 
 #include "io/host/part.h"
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -203,7 +203,7 @@ int cgroup_populated(enum cgroup_mode mode, const char *name, struct err *err)
     if (fd < 0) {
         code = -errno;
     } else if (mode == CGROUP_V1) {
-        code = cgroup_walk(fd, 0, look_for_process, &found);
+        code = cgroup_walk(fd, look_for_process, &found);
     } else {
         code = small_file_read(fd, "cgroup.events", text, sizeof(text));
         found = code > 0 && strstr(text, "populated 1") != NULL;
@@ -254,7 +254,7 @@ static int remove_path(const struct cgroup_path *path)
         return -errno;
 
     scoped_fd int fd = open(path->text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int code = fd < 0 ? -errno : cgroup_walk(fd, 0, remove_child, NULL);
+    int code = fd < 0 ? -errno : cgroup_walk(fd, remove_child, NULL);
     if (code == 0 && rmdir(path->text) != 0)
         code = -errno;
     return code == -ENOENT ? 0 : code;

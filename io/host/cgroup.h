@@ -40,8 +40,7 @@ bool cgroup_controller_path(enum cgroup_mode mode, enum cgroup_controller contro
 
 /* Calls CB with a descriptor of each directory below DIRECTORY_FD's, children before parents.
  * CB returns 0 or a negative errno, which ends the walk. */
-int cgroup_walk(int directory_fd, int depth, int (*cb)(void *ctx, int fd, const char *name),
-                void *ctx);
+int cgroup_walk(int directory_fd, int (*cb)(void *ctx, int fd, const char *name), void *ctx);
 
 /* Calls CB for each process listed in the cgroup DIRECTORY_FD, not below. */
 int cgroup_walk_processes(int directory_fd, bool (*cb)(void *ctx, pid_t pid), void *ctx);

@@ -5,7 +5,7 @@
 #include "io/host/cgroup.h"
 
 #include "io/host/part.h"
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -163,7 +163,7 @@ int cgroup_stats(enum cgroup_mode mode, const char *name, struct cgroup_stats *r
         return err_set(err, ERR_UNSUPPORTED, "there are no cgroups here");
 
     scoped_fd int fd = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    code = fd < 0 ? -errno : cgroup_walk(fd, 0, add_processes, &stats);
+    code = fd < 0 ? -errno : cgroup_walk(fd, add_processes, &stats);
     if (code != 0)
         return err_os(err, err_from_errno(-code), -code, "cannot measure the cgroup %s", name);
     if (mode != CGROUP_V1)

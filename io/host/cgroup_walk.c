@@ -7,8 +7,9 @@
  */
 #include "io/host/cgroup.h"
 
+#include "io/host.h"
 #include "io/host/part.h"
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,59 +17,45 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Looks at a freezer's state before it is called as frozen as it gets; each look also pushes the
  * v1 freezer on.  Some tens of microseconds are enough unless a process sleeps in the kernel. */
 enum { FREEZE_LOOKS_MAX = 200 };
 
-struct entry { /* struct linux_dirent64 */
-    uint64_t inode;
-    int64_t offset;
-    unsigned short length;
-    unsigned char type;
-    char name[];
+struct walk {
+    int fd, depth;
+    int (*cb)(void *ctx, int fd, const char *name);
+    void *ctx;
 };
 
-static bool is_child(const struct entry *entry)
+static int walk_named(struct walk *walk, const char *name);
+
+static int walk_child(void *ctx, const char *name, unsigned char type)
 {
-    return entry->type == DT_DIR && !text_equal(entry->name, ".") && !text_equal(entry->name, "..");
+    const struct walk *above = ctx;
+
+    if (type != DT_DIR)
+        return 0;
+    scoped_fd int fd = openat(above->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct walk walk = {fd, above->depth + 1, above->cb, above->ctx};
+    int code = fd < 0 ? -errno : walk_named(&walk, name);
+    return code == -ENOENT ? 0 : code;
 }
 
-static int walk_named(int fd, int depth, const char *name,
-                      int (*cb)(void *ctx, int fd, const char *name), void *ctx)
+static int walk_named(struct walk *walk, const char *name)
 {
-    char buffer[1024] __attribute__((aligned(8)));
-    long got;
-
-    if (depth >= CGROUP_DEPTH_MAX)
+    if (walk->depth >= CGROUP_DEPTH_MAX)
         return -ELOOP;
-    if (lseek(fd, 0, SEEK_SET) < 0)
-        return -errno;
-    while ((got = syscall(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0) {
-        for (long at = 0; at < got;) {
-            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
-
-            at += entry->length;
-            if (!is_child(entry))
-                continue;
-            scoped_fd int child =
-                openat(fd, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-            int code = child < 0 ? -errno : walk_named(child, depth + 1, entry->name, cb, ctx);
-            if (code != 0 && code != -ENOENT)
-                return code;
-        }
-    }
-    if (got < 0 && errno != ENOENT)
-        return -errno;
-    return cb(ctx, fd, name);
+    int code = directory_each(walk->fd, walk_child, walk);
+    if (code != 0 && code != -ENOENT)
+        return code;
+    return walk->cb(walk->ctx, walk->fd, name);
 }
 
-int cgroup_walk(int directory_fd, int depth, int (*cb)(void *ctx, int fd, const char *name),
-                void *ctx)
+int cgroup_walk(int directory_fd, int (*cb)(void *ctx, int fd, const char *name), void *ctx)
 {
-    return walk_named(directory_fd, depth, "", cb, ctx);
+    return walk_named(&(struct walk){directory_fd, 0, cb, ctx}, "");
 }
 
 int cgroup_walk_processes(int directory_fd, bool (*cb)(void *ctx, pid_t pid), void *ctx)
@@ -110,10 +97,23 @@ int cgroup_each_process(enum cgroup_mode mode, const char *name, bool (*cb)(void
     return 0;
 }
 
+struct children {
+    bool (*cb)(void *ctx, const char *child);
+    void *ctx;
+};
+
+/* 1: no more of them. */
+static int see_child(void *ctx, const char *name, unsigned char type)
+{
+    const struct children *children = ctx;
+
+    return type == DT_DIR && !children->cb(children->ctx, name) ? 1 : 0;
+}
+
 int cgroup_each_child(enum cgroup_mode mode, const char *name,
                       bool (*cb)(void *ctx, const char *child), void *ctx, struct err *err)
 {
-    char buffer[1024] __attribute__((aligned(8)));
+    struct children children = {cb, ctx};
     struct cgroup_path path;
     int code = cgroup_path_of(mode, name, &path, err);
 
@@ -121,18 +121,9 @@ int cgroup_each_child(enum cgroup_mode mode, const char *name,
         return code;
 
     scoped_fd int fd = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    long got = fd < 0 ? -1 : syscall(SYS_getdents64, fd, buffer, sizeof(buffer));
-    for (; got > 0; got = syscall(SYS_getdents64, fd, buffer, sizeof(buffer))) {
-        for (long at = 0; at < got;) {
-            const struct entry *entry = (const struct entry *)(const void *)(buffer + at);
-
-            at += entry->length;
-            if (is_child(entry) && !cb(ctx, entry->name))
-                return 0;
-        }
-    }
-    if (got < 0 && errno != ENOENT)
-        return err_os(err, err_from_errno(errno), errno, "cannot list the cgroup %s", name);
+    code = fd < 0 ? -errno : directory_each(fd, see_child, &children);
+    if (code < 0 && code != -ENOENT)
+        return err_os(err, err_from_errno(-code), -code, "cannot list the cgroup %s", name);
     return 0;
 }
 
@@ -211,7 +202,7 @@ int cgroup_kill_frozen(enum cgroup_mode mode, const char *name, const struct cgr
         return err_os(err, err_from_errno(errno), errno, "cannot kill the cgroup %s", name);
 
     freeze(fd, v1);
-    int code = cgroup_walk(fd, 0, kill_members, &killing);
+    int code = cgroup_walk(fd, kill_members, &killing);
     int thawed = small_file_write(fd, v1 ? "freezer.state" : "cgroup.freeze", v1 ? "THAWED" : "0");
     code = code != 0 ? code : thawed;
     if (code != 0 && code != -ENOENT && code != -ENODEV)

@@ -6,7 +6,7 @@
  */
 #include "io/host.h"
 
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ enum { CPU_MHZ_UNKNOWN = 1000, LINES_MAX = 100000 };
 static void each_line(const char *path, bool (*cb)(void *ctx, char *line), void *ctx)
 {
     scoped_file FILE *file = fopen(path, "re");
-    scoped_text char *line = NULL;
+    scoped_string char *line = NULL;
     size_t size = 0;
 
     for (size_t i = 0; file != NULL && i < LINES_MAX && getline(&line, &size, file) >= 0; i++) {

@@ -7,7 +7,7 @@
  */
 #include "io/host.h"
 
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +68,7 @@ static int read_to_end(int fd, size_t expected, size_t bytes_max, char **ret_byt
                        size_t *ret_length)
 {
     size_t capacity = expected < bytes_max ? expected : bytes_max, length = 0;
-    scoped_text char *bytes = malloc(capacity + 2); /* a byte too much shows, and the NUL */
+    scoped_string char *bytes = malloc(capacity + 2); /* a byte too much shows, and the NUL */
 
     for (;;) {
         if (bytes == NULL)

@@ -8,7 +8,7 @@
  */
 #include "io/host.h"
 
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,31 +31,24 @@ struct point {
 };
 
 struct points {
-    struct point *list; /* in the order of the table */
-    size_t count, capacity;
+    struct point *items; /* in the order of the table */
+    size_t count, size;
 };
 
 static void points_close(struct points *points)
 {
     for (size_t i = 0; i < points->count; i++)
-        free(points->list[i].path);
-    free(points->list);
+        free(points->items[i].path);
+    free(points->items);
 }
 
 static void points_add(struct points *points, const struct point *point)
 {
-    if (points->count == points->capacity) {
-        size_t capacity = points->capacity == 0 ? 16 : points->capacity * 2;
-        struct point *list = reallocarray(points->list, capacity, sizeof(struct point));
+    struct point *added = list_more(points);
 
-        check(list != NULL);
-        points->list = list;
-        points->capacity = capacity;
-    }
-    points->list[points->count] = *point;
-    points->list[points->count].path = strdup(point->path);
-    check(points->list[points->count].path != NULL);
-    points->count++;
+    *added = *point;
+    added->path = strdup(point->path);
+    check(added->path != NULL);
 }
 
 /* PATH as mountinfo would print it: ERR_GONE if its directory does not exist. */
@@ -121,7 +114,7 @@ static bool is_at_or_below(const char *point, const char *path)
 static int read_points(const char *path, struct points *points, struct err *err)
 {
     scoped_file FILE *file = fopen("/proc/self/mountinfo", "re");
-    scoped_text char *line = NULL;
+    scoped_string char *line = NULL;
     size_t size = 0;
 
     if (file == NULL)
@@ -168,10 +161,10 @@ static void hand_out(struct points *points, bool (*cb)(void *ctx, const char *po
 
     check(by_id != NULL);
     for (size_t i = 0; i < points->count; i++)
-        by_id[i] = &points->list[i];
+        by_id[i] = &points->items[i];
     qsort(by_id, points->count, sizeof(struct point *), compare_id);
     for (size_t i = 0; i < points->count; i++) {
-        struct point *parent = parent_of(&points->list[i], by_id, points->count);
+        struct point *parent = parent_of(&points->items[i], by_id, points->count);
         if (parent != NULL)
             parent->children++;
     }
@@ -179,7 +172,7 @@ static void hand_out(struct points *points, bool (*cb)(void *ctx, const char *po
     for (bool stopped = false; more && !stopped;) {
         more = false;
         for (size_t i = points->count; i > 0 && !stopped; i--) {
-            struct point *point = &points->list[i - 1];
+            struct point *point = &points->items[i - 1];
 
             if (point->handed_out || point->children > 0)
                 continue;

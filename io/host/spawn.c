@@ -10,7 +10,7 @@
 #include "io/proc.h"
 
 #include "io/host/part.h"
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <errno.h>
 #include <fcntl.h>

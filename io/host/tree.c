@@ -13,7 +13,7 @@
  */
 #include "io/host.h"
 
-#include "io/host/scope.h"
+#include "io/scope.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,9 +8,9 @@
  * Chosen over libwebsockets, which takes chunked bodies, negative lengths and malformed headers for
  * something else and listens on every address where it was given 127.0.0.1.
  */
-#include "io/host/scope.h"
 #include "io/net/connection.h"
 #include "io/net/listen.h"
+#include "io/scope.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static int hex_digit(char digit)
 static bool is_valid_target(const char *target)
 {
     size_t length = 0;
-    scoped_text char *decoded = malloc(strlen(target) + 1);
+    scoped_string char *decoded = malloc(strlen(target) + 1);
 
     if (decoded == NULL || target[0] != '/')
         return false;

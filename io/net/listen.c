@@ -5,7 +5,8 @@
  */
 #include "io/net/listen.h"
 
-#include "io/host/scope.h"
+#include "io/host.h"
+#include "io/scope.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

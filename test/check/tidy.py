@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Reports what no compiler does: banned calls, leftovers, headers that do not stand alone.
 
-Violations fail; length outliers are only told, with the reason left to the file's head comment.
+Violations fail; long files and functions are only told, with the reason left to their comments.
 """
 import os
 import re
@@ -11,7 +11,7 @@ import sys
 BANNED = r'\b(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|strtok|system|popen|usleep|tmpnam)\s*\('
 BANNED_FSM = r'\b(malloc|calloc|realloc|free|time|rand|printf|open|read|write|clock_gettime)\s*\('
 LEFTOVERS = r'\b(XXX|FIXME|TODO|HACK)\b'
-LINES_TOLD, COLUMNS_MAX = 600, 100
+LINES_TOLD, FUNCTION_LINES_TOLD, COLUMNS_MAX = 600, 70, 100
 
 
 def strip(text):
@@ -41,6 +41,24 @@ def check_text(path, text):
     return bad
 
 
+def long_functions(text):
+    """(number of the first line, name, lines between the braces) of functions that fill no one's
+    screen; clang-format puts their braces, and no others, alone at the margin."""
+    lines, begin = text.split('\n'), None
+    for number, line in enumerate(lines):
+        if line == '{':
+            begin = number
+        elif line == '}' and begin is not None:
+            length = number - begin - 1
+            if length > FUNCTION_LINES_TOLD:
+                head = begin - 1
+                while head > 0 and lines[head][:1] in (' ', '\t'):
+                    head -= 1
+                name = re.search(r'(\w+)\(', lines[head])
+                yield head + 1, name.group(1) if name else '?', length
+            begin = None
+
+
 def check_header(path):
     done = subprocess.run(['gcc', '-std=gnu11', '-D_GNU_SOURCE', '-I.', '-fsyntax-only', '-x', 'c',
                            path], capture_output=True, text=True)
@@ -60,6 +78,10 @@ def main():
         bad += check_text(path, text)
         if path.endswith('.h'):
             bad += check_header(path)
+        for number, name, length in long_functions(text):
+            if not path.startswith('test/') and '_table.c' not in path:
+                print('tidy: %s:%d: %s has %d lines: does it fit a screen?'
+                      % (path, number, name, length))
         lines = text.count('\n')
         if lines > LINES_TOLD and not path.startswith('test/'):
             print('tidy: %s has %d lines: is a second subject hiding?' % (path, lines))

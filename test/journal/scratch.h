@@ -49,6 +49,20 @@ static inline const char *in_scratch(char *to, const char *name)
     return to;
 }
 
+/* The journal of the running test. */
+static inline struct journal *open_journal(enum journal_mode mode)
+{
+    struct journal *journal;
+    struct err err;
+    char path[PATH_MAX];
+
+    int code = journal_open(in_scratch(path, "journal"), mode, &journal, &err);
+    if (code != 0)
+        fprintf(stderr, "open: %s\n", err.text);
+    check(code == 0); /* in children, too */
+    return journal;
+}
+
 /* A whole file into a new buffer; the caller frees it. */
 static inline unsigned char *file_read(const char *path, size_t *ret_length)
 {

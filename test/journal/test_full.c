@@ -14,19 +14,6 @@
 
 static struct turn_batch turn;
 
-static struct journal *open_journal(void)
-{
-    struct journal *journal;
-    struct err err;
-    char path[PATH_MAX];
-
-    int code = journal_open(in_scratch(path, "journal"), JOURNAL_WRITE, &journal, &err);
-    if (code != 0)
-        fprintf(stderr, "open: %s\n", err.text);
-    check(code == 0);
-    return journal;
-}
-
 static void commit_turn(struct journal *journal, uint64_t number)
 {
     struct err err;
@@ -48,7 +35,7 @@ static void test_injected_error_changes_nothing_and_the_batch_is_taken_later(voi
         {ENOSPC, ERR_FULL},   {EDQUOT, ERR_FULL}, {EIO, ERR_IO},
         {EROFS, ERR_REFUSED}, {ENOMEM, ERR_IO},
     };
-    struct journal *journal = open_journal();
+    struct journal *journal = open_journal(JOURNAL_WRITE);
     struct err err;
     uint64_t number = 1;
 
@@ -68,14 +55,14 @@ static void test_injected_error_changes_nothing_and_the_batch_is_taken_later(voi
         assert_int_equal(turn_verify(journal), ++number);
     }
     journal_close(journal);
-    journal = open_journal();
+    journal = open_journal(JOURNAL_WRITE);
     assert_int_equal(turn_verify(journal), number);
     journal_close(journal);
 }
 
 static void test_injected_error_stops_quarantine_too(void **state)
 {
-    struct journal *journal = open_journal();
+    struct journal *journal = open_journal(JOURNAL_WRITE);
     struct err err;
 
     (void)state;
@@ -107,7 +94,7 @@ static int find_descriptor(int mode)
 
 static void test_device_full_while_pages_are_written_changes_nothing(void **state)
 {
-    struct journal *journal = open_journal();
+    struct journal *journal = open_journal(JOURNAL_WRITE);
     struct err err;
 
     (void)state;
@@ -134,7 +121,7 @@ static void test_device_full_while_pages_are_written_changes_nothing(void **stat
 /* Where the head page cannot be written, LMDB gives the environment up (MDB_PANIC). */
 static void test_device_full_while_the_head_is_written_is_survived_by_reopening(void **state)
 {
-    struct journal *journal = open_journal();
+    struct journal *journal = open_journal(JOURNAL_WRITE);
     struct err err;
 
     (void)state;
@@ -151,7 +138,7 @@ static void test_device_full_while_the_head_is_written_is_survived_by_reopening(
         assert_int_equal(turn_verify(journal), number);
     }
     journal_close(journal);
-    journal = open_journal();
+    journal = open_journal(JOURNAL_WRITE);
     assert_int_equal(turn_verify(journal), 5);
     journal_close(journal);
 }

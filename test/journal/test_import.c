@@ -11,18 +11,6 @@
 
 #include <errno.h>
 
-static struct journal *open_journal(enum journal_mode mode)
-{
-    struct journal *journal;
-    struct err err;
-    char path[PATH_MAX];
-
-    int code = journal_open(in_scratch(path, "journal"), mode, &journal, &err);
-    if (code != 0)
-        fail_msg("open: %s", err.text);
-    return journal;
-}
-
 static void add_event(struct journal *journal, uint64_t sequence)
 {
     static unsigned char payload[FSM_PAYLOAD_BYTES_MAX];

@@ -24,18 +24,6 @@ static int try_open(const char *name, enum journal_mode mode, struct journal **r
     return journal_open(in_scratch(path, name), mode, ret_journal, err);
 }
 
-static struct journal *open_journal(enum journal_mode mode)
-{
-    struct journal *journal;
-    struct err err;
-
-    int code = try_open("journal", mode, &journal, &err);
-    if (code != 0)
-        fprintf(stderr, "open: %s\n", err.text);
-    check(code == 0);
-    return journal;
-}
-
 static void commit_turns(struct journal *journal, uint64_t first, uint64_t last)
 {
     struct err err;

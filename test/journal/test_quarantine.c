@@ -11,18 +11,6 @@
 
 static struct turn_batch turn;
 
-static struct journal *open_journal(enum journal_mode mode)
-{
-    struct journal *journal;
-    struct err err;
-    char path[PATH_MAX];
-
-    int code = journal_open(in_scratch(path, "journal"), mode, &journal, &err);
-    if (code != 0)
-        fail_msg("open: %s", err.text);
-    return journal;
-}
-
 static struct journal *make_journal(void)
 {
     struct journal *journal = open_journal(JOURNAL_WRITE);

@@ -1,6 +1,7 @@
 /* Files: whole or not at all, nothing followed, bounds kept; directories with exact modes. */
 #include "test/io/scratch.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -203,6 +204,43 @@ static void test_make_all_through_a_file_is_refused(void **state)
     assert_int_equal(directory_make_all("", 0700, &scratch->err), ERR_INVALID);
 }
 
+struct listed {
+    unsigned count, directories, stop_at;
+};
+
+static int list_entry(void *ctx, const char *name, unsigned char type)
+{
+    struct listed *listed = ctx;
+
+    assert_true(text_starts_with(name, "entry"));
+    listed->directories += type == DT_DIR;
+    return ++listed->count == listed->stop_at ? 7 : 0;
+}
+
+static void test_directory_is_listed_from_its_begin_until_told_to_stop(void **state)
+{
+    struct scratch *scratch = *state;
+    char name[32];
+
+    for (int i = 0; i < 100; i++) { /* more than one buffer holds */
+        (void)text_format(name, sizeof(name), "entry-with-a-long-name-%d", i);
+        assert_return_code(mkdir(at(scratch, name), 0700), 0);
+    }
+    int fd = open(scratch->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    for (int again = 0; again < 2; again++) {
+        struct listed listed = {0};
+        assert_int_equal(directory_each(fd, list_entry, &listed), 0);
+        assert_int_equal(listed.count, 100);
+        assert_int_equal(listed.directories, 100);
+    }
+    struct listed few = {.stop_at = 3};
+    assert_int_equal(directory_each(fd, list_entry, &few), 7);
+    assert_int_equal(few.count, 3);
+    close(fd);
+    assert_int_equal(directory_each(-1, list_entry, &few), -EBADF);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_make, scratch_remove)
@@ -220,6 +258,7 @@ int main(void)
         TEST(test_directory_given_to_another_user),
         TEST(test_make_all_makes_what_is_missing),
         TEST(test_make_all_through_a_file_is_refused),
+        TEST(test_directory_is_listed_from_its_begin_until_told_to_stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
