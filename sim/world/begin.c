@@ -381,8 +381,8 @@ static void pass_time(struct sim *sim)
     bool drawn = away == SIM_AWAY_DRAWN;
 
     if (away == SIM_AWAY_EXITS || drawn) {
-        for (size_t i = 0; i < sim->attempts_count; i++)
-            pass_payload(sim, &sim->attempts[i]);
+        for (size_t i = 0; i < sim->attempts.count; i++)
+            pass_payload(sim, &sim->attempts.items[i]);
     }
     if (drawn)
         pass_others(sim);
@@ -409,8 +409,8 @@ static void begin_store(struct sim *sim, const struct sim_start *start)
     store->server_index = start->server_index;
     if (start->known)
         store->node = (struct sim_node){sim->boot, start->clock_offset_ms};
-    if (start->server_index > sim->server_index)
-        sim->server_index = start->server_index;
+    if (start->server_index > sim->control.server_index)
+        sim->control.server_index = start->server_index;
 }
 
 /* The clocks go on from the journal's newest event.  Returns what node time it is. */

@@ -6,6 +6,7 @@
  * makes others wait.  The adapter looks at the mount table after a publish and an unpublish, so
  * that a plugin which lies is found out (I-31).
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 enum { SLOW_SERVER_MS = 3000 };
@@ -15,8 +16,8 @@ enum { SLOW_SERVER_MS = 3000 };
 /* An operation of a caller that is not there any more goes on. */
 static bool is_pending(const struct sim *sim, const struct sim_call *call)
 {
-    for (size_t i = 0; i < sim->calls_count; i++) {
-        const struct sim_call *other = &sim->calls[i];
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        const struct sim_call *other = &sim->calls.items[i];
         if (other->used && other->answered && other->apply_left && sim_is_node_call(other) &&
             sim_disk_of(sim, &other->whom) == sim_disk_of(sim, &call->whom))
             return true;
@@ -27,8 +28,8 @@ static bool is_pending(const struct sim *sim, const struct sim_call *call)
 /* The server takes the calls of one claim in the order in which they were sent. */
 static void settle_earlier(struct sim *sim, const struct sim_call *call)
 {
-    for (size_t i = 0; i < sim->calls_count; i++) {
-        struct sim_call *other = &sim->calls[i];
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        struct sim_call *other = &sim->calls.items[i];
         if (!other->used || !other->answered || !other->apply_left || other->lane != LANE_RPC ||
             sim_id(sim, &other->whom) != sim_id(sim, &call->whom))
             continue;
@@ -49,11 +50,11 @@ void sim_meet(struct sim *sim, struct sim_call *call)
     settle_earlier(sim, call);
     if (!sim->script->server)
         return;
-    if (sim->server == SIM_SERVER_DOWN)
+    if (sim->control.server == SIM_SERVER_DOWN)
         call->fault = SIM_ERR;
-    else if (sim->server == SIM_SERVER_BLACKHOLE)
+    else if (sim->control.server == SIM_SERVER_BLACKHOLE)
         call->fault = SIM_HANG;
-    else if (sim->server == SIM_SERVER_SLOW)
+    else if (sim->control.server == SIM_SERVER_SLOW)
         call->latency_ms += SLOW_SERVER_MS;
 }
 
@@ -396,8 +397,8 @@ void sim_node_reboot(struct sim *sim)
     for (int t = 0; t < sim->tasks_count; t++)
         sim->tasks[t].prestarted = 0;
     /* The plugin's operations die with it; the server's go on. */
-    for (size_t i = 0; i < sim->calls_count; i++) {
-        struct sim_call *call = &sim->calls[i];
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        struct sim_call *call = &sim->calls.items[i];
         if (call->used && call->answered && call->lane != LANE_RPC)
             sim_call_free(sim, call);
     }

@@ -7,6 +7,7 @@
  * about to do goes on when it dies.
  */
 #include "fsm/policy.h"
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 enum {
@@ -395,8 +396,8 @@ static bool is_owned(const struct sim *sim, const struct sim_attempt *attempt)
 
 void sim_sweep(struct sim *sim)
 {
-    for (size_t i = 0; i < sim->attempts_count; i++) {
-        struct sim_attempt *attempt = &sim->attempts[i];
+    for (size_t i = 0; i < sim->attempts.count; i++) {
+        struct sim_attempt *attempt = &sim->attempts.items[i];
         if (!sim_attempt_exists(attempt) || is_owned(sim, attempt))
             continue;
         sim_say(sim, "sweep: %s generation %u", sim_attempt_id(sim, attempt)->text,
@@ -454,7 +455,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
             life_swept(sim->life, true);
         return;
     }
-    struct sim_attempt *attempt = &sim->attempts[event->index];
+    struct sim_attempt *attempt = &sim->attempts.items[event->index];
     const struct sim_task *plan = sim_attempt_plan(sim, attempt);
 
     if (event->kind == SE_WATCH || event->kind == SE_SWEEP) {

@@ -11,10 +11,10 @@
 /* Everything of this host stands still while its clocks go on. */
 static void sleep_all(struct sim *sim, uint64_t ms)
 {
-    for (size_t i = 0; i < sim->heap_count; i++)
-        sim->heap[i].at_ms += ms;
+    for (size_t i = 0; i < sim->heap.count; i++)
+        sim->heap.items[i].at_ms += ms;
     sim->now_ms += ms;
-    sim->poll_at_ms += ms;
+    sim->control.poll_at_ms += ms;
 }
 
 static void boot(struct sim *sim, uint64_t ms)
@@ -40,7 +40,7 @@ static void disturb_server(struct sim *sim, enum sim_server server)
         [SIM_SERVER_SLOW] = SIM_SRV_SLOW,
     };
 
-    sim->server = (uint8_t)server;
+    sim->control.server = (uint8_t)server;
     if (server != SIM_SERVER_UP)
         sim_count_fault(sim, (enum sim_fault)faults[server]);
 }
@@ -49,7 +49,7 @@ static struct sim_attempt *newest(struct sim *sim, const struct sim_whom *whom)
 {
     int32_t at = sim_task_of(sim, whom)->newest;
 
-    return at < 0 ? NULL : &sim->attempts[at];
+    return at < 0 ? NULL : &sim->attempts.items[at];
 }
 
 static void lose_directory(struct sim_alloc_state *alloc)
@@ -162,7 +162,7 @@ void sim_heal(struct sim *sim)
         return;
     sim_say(sim, "world is healed");
     sim->healed = true;
-    sim->server = SIM_SERVER_UP;
+    sim->control.server = SIM_SERVER_UP;
     sim->commits_to_fail = 0;
     for (int p = 0; p < sim->plugins_count; p++)
         sim->plugins[p].removed = 0;
@@ -173,7 +173,7 @@ void sim_heal(struct sim *sim)
 void sim_do_step(struct sim *sim, const struct sim_step *step)
 {
     struct sim_attempt *attempt = step->whom.kind == MACHINE_TASK ? newest(sim, &step->whom) : NULL;
-    bool *did = &sim->stepped[step - sim->script->steps];
+    bool *did = &sim->told.stepped[step - sim->script->steps];
 
     if (sim->print != NULL) {
         char what[SIM_LINE_BYTES];
@@ -296,7 +296,7 @@ void sim_watch_transitions(struct sim *sim, const struct journal_event *events, 
             if (step->moment == SIM_AT || step->state != events[i].after || step->nth != nth ||
                 !is_same(&step->when, &whom))
                 continue;
-            if (step->moment == SIM_BEFORE && sim->stepped[s])
+            if (step->moment == SIM_BEFORE && sim->told.stepped[s])
                 continue; /* it kept the commit from coming, which is tried again */
             if (step->moment == (uint8_t)moment)
                 sim_do_step(sim, step);

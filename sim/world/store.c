@@ -6,6 +6,7 @@
  * what was stored before (core/replay.h), so that a journal which would not verify is found in the
  * turn that wrote it.
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 #include <stdlib.h>
@@ -153,7 +154,7 @@ static enum sim_fault fate_of(struct sim *sim)
     for (unsigned i = 0; i < sim->script->fates_count; i++) {
         const struct sim_fate *fate = &sim->script->fates[i];
         if (fate->whom.kind == MACHINE_KIND_COUNT && fate->nth == number + 1) {
-            sim->struck[i] = true;
+            sim->told.struck[i] = true;
             return (enum sim_fault)fate->fault;
         }
     }
