@@ -3,7 +3,7 @@
 #define CAIRN_SIM_SCRIPT_STARTED_H
 
 #include "core/clock.h"
-#include "sim/script/start.h"
+#include "sim/start.h"
 
 #include "fsm/alloc.h"
 #include "fsm/plugin.h"

@@ -39,7 +39,6 @@ extern const char *const sim_status_words[CLIENT_FAILED + 1];
 extern const char *const sim_server_words[SIM_SERVER_COUNT];
 extern const char *const sim_moment_words[SIM_THEN + 1];
 extern const char *const sim_lifecycle_words[LIFECYCLE_POSTSTOP + 1];
-extern const char *const sim_cut_words[3];
 extern const char *const sim_mode_words[2];
 
 /* A story as sim/SConscript makes them from sim/stories/. */

@@ -1,5 +1,5 @@
 /*
- * A world that begins from a journal (sim/script/start.h).
+ * A world that begins from a journal (sim/start.h).
  *
  * The records say what the daemon had decided and what it had heard; the world is made so that all
  * of it is true.  Where an effect was on its way when the journal ends, its work is done or not;

@@ -10,7 +10,7 @@
 #include "sim/world/check.h"
 
 #include "core/clock.h"
-#include "sim/script/start.h"
+#include "sim/start.h"
 
 #include <stdlib.h>
 
