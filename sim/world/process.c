@@ -448,6 +448,19 @@ static void spawned(struct sim *sim, struct sim_attempt *attempt)
     attempt->shim = SHIM_ENDED;
 }
 
+static void end_as_planned(struct sim *sim, struct sim_attempt *attempt)
+{
+    const struct sim_task *plan = sim_attempt_plan(sim, attempt);
+
+    if (attempt->term_sent)
+        sim_payload_end(sim, attempt, SIGNAL_BASE + SIGTERM_NUMBER, SIGTERM_NUMBER);
+    else if (sim->healed)
+        sim_payload_end(sim, attempt, 0, 0);
+    else
+        sim_payload_end(sim, attempt, plan->signal != 0 ? SIGNAL_BASE + plan->signal : plan->exits,
+                        plan->signal);
+}
+
 void sim_process_event(struct sim *sim, const struct sim_event *event)
 {
     if (event->kind == SE_SWEPT) {
@@ -456,8 +469,6 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
         return;
     }
     struct sim_attempt *attempt = &sim->attempts.items[event->index];
-    const struct sim_task *plan = sim_attempt_plan(sim, attempt);
-
     if (event->kind == SE_WATCH || event->kind == SE_SWEEP) {
         if (event->stamp != sim->incarnation || !sim->up)
             return;
@@ -476,16 +487,8 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
         spawned(sim, attempt);
         return;
     case SE_EXIT:
-        if (attempt->payload != PAYLOAD_RUNNING)
-            return;
-        if (attempt->term_sent)
-            sim_payload_end(sim, attempt, SIGNAL_BASE + SIGTERM_NUMBER, SIGTERM_NUMBER);
-        else if (sim->healed)
-            sim_payload_end(sim, attempt, 0, 0);
-        else
-            sim_payload_end(sim, attempt,
-                            plan->signal != 0 ? SIGNAL_BASE + plan->signal : plan->exits,
-                            plan->signal);
+        if (attempt->payload == PAYLOAD_RUNNING)
+            end_as_planned(sim, attempt);
         return;
     case SE_KILL:
         if (attempt->payload == PAYLOAD_RUNNING && attempt->shim == SHIM_ALIVE &&
