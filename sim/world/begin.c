@@ -396,8 +396,8 @@ static void begin_store(struct sim *sim, const struct sim_start *start)
 {
     struct sim_store *store = &sim->store;
 
-    for (size_t i = 0; i < start->kept_count; i++) {
-        const struct sim_past *kept = &start->kept[i];
+    for (size_t i = 0; i < start->kept.count; i++) {
+        const struct sim_past *kept = &start->kept.items[i];
         sim_store_put(store, &kept->id, kept->record);
         if (kept->record != NULL)
             replay_base(sim->replay, &kept->id, kept->record);

@@ -203,11 +203,11 @@ static void plan_script(struct sim *sim, const struct sim_script *script)
 
 static void count_start(struct sim *sim, const struct sim_start *start)
 {
-    sim->allocs_count = (int)start->allocs_count;
-    sim->tasks_count = (int)start->tasks_count;
-    sim->claims_count = (int)start->claims_count;
-    sim->plugins_count = (int)start->plugins_count;
-    sim->disks_count = (int)start->disks_count;
+    sim->allocs_count = (int)start->allocs.count;
+    sim->tasks_count = (int)start->tasks.count;
+    sim->claims_count = (int)start->claims.count;
+    sim->plugins_count = (int)start->plugins.count;
+    sim->disks_count = (int)start->disks.count;
 }
 
 static void plan_start_alloc(struct sim *sim, const struct sim_started_alloc *from,
@@ -228,28 +228,28 @@ static void plan_start_alloc(struct sim *sim, const struct sim_started_alloc *fr
 static void plan_start(struct sim *sim, const struct sim_start *start)
 {
     for (int a = 0; a < sim->allocs_count; a++)
-        plan_start_alloc(sim, &start->allocs[a], &sim->allocs[a]);
+        plan_start_alloc(sim, &start->allocs.items[a], &sim->allocs[a]);
     for (int t = 0; t < sim->tasks_count; t++) {
-        const struct machine *record = sim_past_record(start->tasks[t].kept);
-        sim->tasks[t].id = start->tasks[t].id;
-        sim->tasks[t].plan = &start->tasks[t].plan;
+        const struct machine *record = sim_past_record(start->tasks.items[t].kept);
+        sim->tasks[t].id = start->tasks.items[t].id;
+        sim->tasks[t].plan = &start->tasks.items[t].plan;
         sim->tasks[t].past = record == NULL ? NULL : task_of(record);
         sim->tasks[t].newest = -1;
     }
     for (int c = 0; c < sim->claims_count; c++) {
-        sim->claims[c].id = start->claims[c].id;
-        sim->claims[c].plugin = start->claims[c].plugin;
-        sim->claims[c].disk = start->claims[c].disk;
+        sim->claims[c].id = start->claims.items[c].id;
+        sim->claims[c].plugin = start->claims.items[c].plugin;
+        sim->claims[c].disk = start->claims.items[c].disk;
     }
     for (int p = 0; p < sim->plugins_count; p++) {
-        const struct machine *record = sim_past_record(start->plugins[p].kept);
-        sim->plugins[p].id = start->plugins[p].id;
-        sim->plugins[p].stages = start->plugins[p].stages;
+        const struct machine *record = sim_past_record(start->plugins.items[p].kept);
+        sim->plugins[p].id = start->plugins.items[p].id;
+        sim->plugins[p].stages = start->plugins.items[p].stages;
         sim->plugins[p].past = record == NULL ? NULL : plugin_of(record);
     }
     for (int d = 0; d < sim->disks_count; d++) {
-        sim->disks[d].plugin = start->disks[d].plugin;
-        sim->disks[d].past = &start->disks[d].define;
+        sim->disks[d].plugin = start->disks.items[d].plugin;
+        sim->disks[d].past = &start->disks.items[d].define;
     }
 }
 
