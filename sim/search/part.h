@@ -190,10 +190,11 @@ struct search_form {
 /* Byte strings, each kept once and known by its number; 0 is the empty one. */
 struct search_shelf {
     unsigned char *bytes;
-    size_t used, room;
+    size_t used, size;
     size_t *starts; /* of each number, and one more */
+    size_t starts_size;
     uint32_t *table;
-    uint32_t count, table_size, starts_room;
+    uint32_t count, table_size;
 };
 
 /* --- the search --- */

@@ -22,8 +22,11 @@ struct sim_node {
 
 struct sim_store {
     struct sim_stored **items; /* in order of kind and id */
-    struct sim_stored **spare; /* to be used again */
-    size_t count, spare_count, room;
+    size_t count, size;
+    struct {
+        struct sim_stored **items;
+        size_t count, size;
+    } spare; /* to be used again */
     uint64_t next_sequence, turn;
     uint64_t last_now_ms; /* of the newest event */
     int64_t last_unix_ns;
