@@ -2,16 +2,9 @@
 #include "sim/script/started.h"
 #include "sim/script/words.h"
 
-#include <stdio.h>
-
 enum { SIM_TASKS_LOOSE = 256 }; /* with more, a turn for each thing that happens takes too long */
 
-#define SAY(...)                                                                                   \
-    do {                                                                                           \
-        char line_[SIM_LINE_BYTES];                                                                \
-        (void)snprintf(line_, sizeof(line_), __VA_ARGS__);                                         \
-        print(ctx, line_);                                                                         \
-    } while (0)
+#define SAY(...) sim_print(print, ctx, __VA_ARGS__)
 
 static bool is_alive(const struct machine *record)
 {

@@ -47,6 +47,9 @@ struct sim_story {
 };
 extern const struct sim_story sim_stories[]; /* ends with a name that is NULL */
 
+/* A part of a line. */
+void sim_print(fsm_print *print, void *ctx, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* What a step does, "stop a". */
 void sim_step_what(const struct sim_script *script, const struct sim_step *step, char *to,
                    size_t size);

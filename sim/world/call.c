@@ -83,14 +83,6 @@ void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const 
     core_done(sim->core, id, lane, event, payload);
 }
 
-struct failure sim_failure(int code, bool recoverable, const char *text)
-{
-    struct failure failure = {.code = code, .recoverable = recoverable};
-
-    (void)text_copy(failure.text, sizeof(failure.text), text); /* constants that fit */
-    return failure;
-}
-
 void sim_call_fail(struct sim_call *call, int code, bool hard, const char *text)
 {
     call->code = code;

@@ -49,7 +49,6 @@ void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, u
 /* Nobody waits for CALL, and nothing of it is left to be done. */
 void sim_call_free(struct sim *sim, struct sim_call *call);
 void sim_call_free_if_over(struct sim *sim, struct sim_call *call);
-struct failure sim_failure(int code, bool recoverable, const char *text);
 
 /* --- perform.c: effects, and what calls meet --- */
 

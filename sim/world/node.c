@@ -6,6 +6,7 @@
  * makes others wait.  The adapter looks at the mount table after a publish and an unpublish, so
  * that a plugin which lies is found out (I-31).
  */
+#include "sim/answer.h"
 #include "sim/world/check.h"
 #include "sim/world/world.h"
 
@@ -233,32 +234,19 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
 
 static void answer_volume(struct sim *sim, struct sim_call *call)
 {
-    static const uint8_t success[VX_COUNT] = {
-        [VX_CLAIM] = VE_CLAIMED,     [VX_UNCLAIM] = VE_RELEASED,      [VX_STAGE] = VE_STAGED,
-        [VX_PUBLISH] = VE_PUBLISHED, [VX_UNPUBLISH] = VE_UNPUBLISHED, [VX_UNSTAGE] = VE_UNSTAGED,
-        [VX_LOOK] = VE_MOUNT_FOUND,
-    };
     const struct sim_claim_state *claim = sim_claim_of(sim, &call->whom);
-    uint8_t event = success[call->effect];
+    struct claim taken = {.external = "external"};
+    const void *payload = call->effect == VX_CLAIM ? &taken : NULL;
 
     /* What the plugin says is believed when the mount table says the same. */
     if (call->code == 0 && call->effect == VX_PUBLISH && !claim->mounted)
         sim_call_fail(call, ERR_IO, false, "it was published, and is not mounted");
     if (call->code == 0 && call->effect == VX_UNPUBLISH && claim->mounted)
         sim_call_fail(call, ERR_IO, false, "it was unpublished, and is still mounted");
-    if (call->code != 0) {
-        struct failure failure = sim_failure(call->code, !call->hard, call->text);
-        sim_call_done(sim, call, call->lane == LANE_RPC ? VE_RPC_FAILED : VE_NODE_FAILED, &failure);
-        return;
-    }
-    if (call->effect == VX_CLAIM) {
-        struct claim taken = {.external = "external"};
-        sim_call_done(sim, call, event, &taken);
-        return;
-    }
-    if (call->effect == VX_LOOK && !claim->mounted)
-        event = VE_MOUNT_MISSING;
-    sim_call_done(sim, call, event, NULL);
+    struct failure failure = sim_failed(call->code, !call->hard, call->text);
+    if (call->code != 0)
+        payload = &failure;
+    sim_call_done(sim, call, sim_volume_answer(call->effect, call->code, claim->mounted), payload);
 }
 
 /* --- plugins --- */
@@ -298,16 +286,7 @@ static void apply_plugin(struct sim *sim, struct sim_call *call)
 
 static void answer_plugin(struct sim *sim, struct sim_call *call)
 {
-    static const struct {
-        uint8_t success, failure;
-    } events[PX_COUNT] = {
-        [PX_LAUNCH] = {PE_LAUNCHED, PE_LAUNCH_FAILED},
-        [PX_RECOVER] = {PE_RECOVERED, PE_LOST},
-        [PX_TERMINATE] = {PE_STOPPED, PE_STOP_FAILED},
-        [PX_PROBE] = {PE_PROBED, PE_PROBE_FAILED},
-        [PX_IDENTIFY] = {PE_IDENTIFIED, PE_IDENTIFY_FAILED},
-    };
-    struct failure failure = sim_failure(call->code, !call->hard, call->text);
+    struct failure failure = sim_failed(call->code, !call->hard, call->text);
     struct started started = {.payload_pid = 77, .payload_ticks = call->generation};
     struct plugin_identity identity = {
         .staging = sim_plugin_of(sim, &call->whom)->stages,
@@ -322,9 +301,7 @@ static void answer_plugin(struct sim *sim, struct sim_call *call)
         payload = &started;
     else if (call->effect == PX_IDENTIFY)
         payload = &identity;
-    sim_call_done(sim, call,
-                  call->code == 0 ? events[call->effect].success : events[call->effect].failure,
-                  payload);
+    sim_call_done(sim, call, sim_plugin_answer(call->effect, call->code), payload);
 }
 
 void sim_plugin_die(struct sim *sim, int number)

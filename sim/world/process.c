@@ -7,6 +7,7 @@
  * about to do goes on when it dies.
  */
 #include "fsm/policy.h"
+#include "sim/answer.h"
 #include "sim/world/check.h"
 #include "sim/world/world.h"
 
@@ -163,16 +164,10 @@ static void answer_found(struct sim *sim, struct sim_call *call, struct sim_atte
 static void answer_failed(struct sim *sim, struct sim_call *call, int code, bool recoverable,
                           const char *text)
 {
-    static const uint8_t events[TX_COUNT] = {
-        [TX_DRIVER_START] = TE_START_FAILED,
-        [TX_DRIVER_RECOVER] = TE_LOST,
-        [TX_DRIVER_STOP] = TE_STOP_FAILED,
-        [TX_DRIVER_DESTROY] = TE_REAP_FAILED,
-    };
-    struct failure failure = sim_failure(code, recoverable, text);
+    struct failure failure = sim_failed(code, recoverable, text);
 
     failure.untouched = call->effect == TX_DRIVER_RECOVER && call->untouched;
-    sim_call_done(sim, call, events[call->effect], &failure);
+    sim_call_done(sim, call, sim_driver_failure(call->effect), &failure);
 }
 
 /* --- start and recover --- */
