@@ -6,7 +6,7 @@
  * the first one passes.  Of what a story expects, only what it expects always is judged.  Both
  * fates of the work under way are tried: it happens, or it does not.
  */
-#include "sim/script/start.h"
+#include "sim/start.h"
 
 struct exhaustion {
     struct sim *sim;

@@ -57,8 +57,8 @@ static void write_down(struct shrinking *shrinking)
     sim_run(sim, shrinking->best, NULL, NULL, &result);
     struct sim_script *trial = again(shrinking);
     memset(trial->rates, 0, sizeof(trial->rates));
-    memcpy(trial->fates, sim->met, sim->met_count * sizeof(*sim->met));
-    trial->fates_count = (uint8_t)sim->met_count;
+    memcpy(trial->fates, sim->told.met, sim->told.met_count * sizeof(*sim->told.met));
+    trial->fates_count = (uint8_t)sim->told.met_count;
     (void)keep(shrinking); /* if the list was cut it may not fail any more */
 }
 

@@ -47,7 +47,7 @@ struct sim_tally {
 void sim_count(struct sim_tally *tally, const struct sim_result *result);
 void sim_tally_add(struct sim_tally *tally, const struct sim_tally *other);
 
-/* A world that can be run again and again; one at a time in a process. */
+/* A world that can be run again and again. */
 struct sim;
 struct sim *sim_new(void);
 void sim_free(struct sim *sim);

@@ -8,7 +8,6 @@
  */
 #include "agent/cli/sim.h"
 #include "sim/cover.h"
-#include "sim/script/words.h"
 
 #include "journal/journal.h"
 

@@ -4,7 +4,7 @@
 
 #include "agent/cli/cli.h"
 #include "sim/pool.h"
-#include "sim/script/start.h"
+#include "sim/start.h"
 
 /* What the flags ask for, and what it came to. */
 struct laboratory {

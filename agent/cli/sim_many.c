@@ -4,7 +4,6 @@
  * Each is a pool of items (sim/pool.h).  A failure prints the one command that shows it again.
  */
 #include "agent/cli/sim.h"
-#include "sim/script/words.h"
 
 #include <string.h>
 #include <time.h>

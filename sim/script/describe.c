@@ -2,16 +2,9 @@
 #include "sim/script/started.h"
 #include "sim/script/words.h"
 
-#include <stdio.h>
-
 enum { SIM_TASKS_LOOSE = 256 }; /* with more, a turn for each thing that happens takes too long */
 
-#define SAY(...)                                                                                   \
-    do {                                                                                           \
-        char line_[SIM_LINE_BYTES];                                                                \
-        (void)snprintf(line_, sizeof(line_), __VA_ARGS__);                                         \
-        print(ctx, line_);                                                                         \
-    } while (0)
+#define SAY(...) sim_print(print, ctx, __VA_ARGS__)
 
 static bool is_alive(const struct machine *record)
 {
@@ -27,8 +20,8 @@ struct sim_start_figures sim_start_figures(const struct sim_start *start)
         .server = start->server,
     };
 
-    for (size_t i = 0; i < start->kept_count; i++) {
-        const struct sim_past *kept = &start->kept[i];
+    for (size_t i = 0; i < start->kept.count; i++) {
+        const struct sim_past *kept = &start->kept.items[i];
         if (kept->record == NULL) {
             figures.damaged++;
             continue;
@@ -47,8 +40,8 @@ static void describe_kind(const struct sim_start *start, enum machine_kind kind,
     uint64_t states[FSM_EVENTS_MAX] = {0};
     const char *join = ":";
 
-    for (size_t i = 0; i < start->kept_count; i++) {
-        const struct machine *record = start->kept[i].record;
+    for (size_t i = 0; i < start->kept.count; i++) {
+        const struct machine *record = start->kept.items[i].record;
         if (record != NULL && record->kind == kind)
             states[record->state]++;
     }
@@ -74,8 +67,8 @@ void sim_start_describe(const struct sim_start *start, fsm_print *print, void *c
     }
     SAY("%llu payload%s should be alive\n", (unsigned long long)figures.payloads,
         figures.payloads == 1 ? "" : "s");
-    for (size_t i = 0; i < start->kept_count; i++) {
-        const struct sim_past *kept = &start->kept[i];
+    for (size_t i = 0; i < start->kept.count; i++) {
+        const struct sim_past *kept = &start->kept.items[i];
         if (kept->record == NULL)
             SAY("damaged: %s %s: its alloc is brought to an end%s\n",
                 machine_kind_name((enum machine_kind)kept->id.kind), kept->id.text,
@@ -90,6 +83,6 @@ struct sim_script sim_start_script(const struct sim_start *start, enum sim_away 
     script.start = start;
     script.server = start->server;
     script.away = (uint8_t)away;
-    script.batching = start->tasks_count > SIM_TASKS_LOOSE;
+    script.batching = start->tasks.count > SIM_TASKS_LOOSE;
     return script;
 }

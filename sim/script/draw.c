@@ -146,8 +146,8 @@ static struct company company_of(const struct pen *pen, const struct sim_whom *w
 
     if (pen->cast.start == NULL)
         return pen->cast.drawn[alloc];
-    return (struct company){pen->cast.start->allocs[alloc].tasks_count,
-                            pen->cast.start->allocs[alloc].claims_count};
+    return (struct company){pen->cast.start->allocs.items[alloc].tasks_count,
+                            pen->cast.start->allocs.items[alloc].claims_count};
 }
 
 static struct sim_whom any_alloc(struct pen *pen)
@@ -401,7 +401,7 @@ void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_scr
     struct pen pen = {
         .rng = rng_init(seed),
         .script = ret_script,
-        .cast = {.allocs = start->allocs_count, .plugins = start->plugins_count, .start = start},
+        .cast = {.allocs = start->allocs.count, .plugins = start->plugins.count, .start = start},
     };
 
     *ret_script = sim_start_script(start, SIM_AWAY_DRAWN);

@@ -7,15 +7,22 @@
 #include "fsm/task.h"
 #include "fsm/volume.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SAY(...)                                                                                   \
-    do {                                                                                           \
-        char line_[SIM_LINE_BYTES];                                                                \
-        (void)snprintf(line_, sizeof(line_), __VA_ARGS__);                                         \
-        print(ctx, line_);                                                                         \
-    } while (0)
+#define SAY(...) sim_print(print, ctx, __VA_ARGS__)
+
+void sim_print(fsm_print *print, void *ctx, const char *format, ...)
+{
+    char line[SIM_LINE_BYTES];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof(line), format, arguments); /* cut if too long */
+    va_end(arguments);
+    print(ctx, line);
+}
 
 static void print_task(const struct sim_alloc *alloc, const struct sim_task *task, fsm_print *print,
                        void *ctx)

@@ -285,6 +285,10 @@ enum sim_away {
     SIM_AWAY_COUNT,
 };
 
+/* Of fate_of_cut. */
+enum { SIM_CUT_FATES = 3 };
+extern const char *const sim_cut_words[SIM_CUT_FATES];
+
 struct sim_start;
 struct sim_script {
     uint64_t seed;                   /* of latencies, jitters and drawn fates */

@@ -7,6 +7,7 @@
  */
 #include "sim/script/started.h"
 
+#include "base/list.h"
 #include "core/identity.h"
 #include "fsm/policy.h"
 #include "spec/job.h"
@@ -20,22 +21,6 @@ enum {
     RUNS_MS_RANGE = 3000,
 };
 
-/* --- growing --- */
-
-/* Room for one more item behind the COUNT items of SIZE bytes at *ITEMS, zeroed. */
-static void *add(void **items, size_t *count, size_t size)
-{
-    if ((*count & (*count - 1)) == 0) { /* at each power of two it doubles */
-        *items = realloc(*items, (*count == 0 ? 1 : 2 * *count) * size);
-        check(*items != NULL);
-    }
-    void *item = (char *)*items + (*count)++ * size;
-    memset(item, 0, size);
-    return item;
-}
-
-#define ADD(array, count) add((void **)&(array), &(count), sizeof(*(array)))
-
 static int order(const void *a, const void *b)
 {
     const struct machine_id *one = a, *other = b;
@@ -47,12 +32,12 @@ static int order(const void *a, const void *b)
 /* The ids of one kind that something names. */
 struct ids {
     struct machine_id *items;
-    size_t count;
+    size_t count, size;
 };
 
 static void name_id(struct ids *ids, struct machine_id id)
 {
-    *(struct machine_id *)ADD(ids->items, ids->count) = id;
+    *list_more(ids) = id;
 }
 
 static void sort_ids(struct ids *ids)
@@ -77,9 +62,9 @@ struct loading {
 
 static struct sim_past *keep(struct sim_start *start, const struct machine_id *id)
 {
-    struct sim_past *kept = ADD(start->kept, start->kept_count);
+    struct sim_past *kept = list_more(&start->kept);
 
-    kept->id = *id;
+    *kept = (struct sim_past){.id = *id};
     return kept;
 }
 
@@ -185,9 +170,9 @@ static void name_kept(struct loading *loading, const struct sim_past *kept)
 static const struct sim_past *find_kept(const struct sim_start *start, const struct machine_id *id)
 {
     /* The id is the first member of what is kept. */
-    return start->kept_count == 0
-               ? NULL
-               : bsearch(id, start->kept, start->kept_count, sizeof(*start->kept), order);
+    return start->kept.count == 0 ? NULL
+                                  : bsearch(id, start->kept.items, start->kept.count,
+                                            sizeof(*start->kept.items), order);
 }
 
 /* --- what there is --- */
@@ -250,19 +235,20 @@ static uint16_t disk_of(struct sim_start *start, const struct ids *plugins,
     const struct volume *volume = record == NULL ? NULL : volume_of(record);
     struct machine_id plugin = {0};
 
-    for (size_t i = 0; i < start->disks_count && volume != NULL; i++) {
-        struct volume other = {.define = start->disks[i].define};
+    for (size_t i = 0; i < start->disks.count && volume != NULL; i++) {
+        struct volume other = {.define = start->disks.items[i].define};
         if (volume_is_same(&other, volume))
             return (uint16_t)i;
     }
-    struct sim_started_disk *disk = ADD(start->disks, start->disks_count);
+    struct sim_started_disk *disk = list_more(&start->disks);
+    *disk = (struct sim_started_disk){0};
     if (volume != NULL) {
         disk->define = volume->define;
         plugin = machine_id_join(MACHINE_PLUGIN, "csi", volume->define.plugin);
     }
     size_t at = find_id(plugins, &plugin);
     disk->plugin = at == SIZE_MAX ? 0 : (uint16_t)at;
-    return (uint16_t)(start->disks_count - 1);
+    return (uint16_t)(start->disks.count - 1);
 }
 
 static bool is_of(const struct machine_id *member, const struct machine_id *alloc)
@@ -297,8 +283,8 @@ static void place_allocs(struct loading *loading)
     struct sim_start *start = loading->start;
 
     for (size_t a = 0; a < loading->allocs.count; a++) {
-        struct sim_started_alloc *alloc = ADD(start->allocs, start->allocs_count);
-        alloc->id = loading->allocs.items[a];
+        struct sim_started_alloc *alloc = list_more(&start->allocs);
+        *alloc = (struct sim_started_alloc){.id = loading->allocs.items[a]};
         alloc->kept = find_kept(start, &alloc->id);
         alloc->plan = alloc_plan(sim_past_record(alloc->kept));
         alloc->tasks = first_of(&loading->tasks, &alloc->id, &alloc->tasks_count);
@@ -318,17 +304,17 @@ static void place_members(struct loading *loading)
     struct sim_start *start = loading->start;
 
     for (size_t t = 0; t < loading->tasks.count; t++) {
-        struct sim_started_task *task = ADD(start->tasks, start->tasks_count);
-        task->id = loading->tasks.items[t];
+        struct sim_started_task *task = list_more(&start->tasks);
+        *task = (struct sim_started_task){.id = loading->tasks.items[t]};
         task->kept = find_kept(start, &task->id);
         task->plan = task_plan(&task->id, sim_past_record(task->kept));
     }
     for (size_t c = 0; c < loading->claims.count; c++) {
-        struct sim_started_claim *claim = ADD(start->claims, start->claims_count);
-        claim->id = loading->claims.items[c];
+        struct sim_started_claim *claim = list_more(&start->claims);
+        *claim = (struct sim_started_claim){.id = loading->claims.items[c]};
         claim->kept = find_kept(start, &claim->id);
         claim->disk = disk_of(start, &loading->plugins, sim_past_record(claim->kept));
-        claim->plugin = start->disks[claim->disk].plugin;
+        claim->plugin = start->disks.items[claim->disk].plugin;
     }
 }
 
@@ -337,17 +323,17 @@ static void place_plugins(struct loading *loading)
     struct sim_start *start = loading->start;
 
     for (size_t p = 0; p < loading->plugins.count; p++) {
-        struct sim_started_plugin *plugin = ADD(start->plugins, start->plugins_count);
-        plugin->id = loading->plugins.items[p];
+        struct sim_started_plugin *plugin = list_more(&start->plugins);
+        *plugin = (struct sim_started_plugin){.id = loading->plugins.items[p]};
         plugin->kept = find_kept(start, &plugin->id);
         const struct machine *record = sim_past_record(plugin->kept);
         plugin->stages = record != NULL && plugin_of(record)->identity.staging;
     }
     /* One that has not identified itself yet may have staged all the same. */
-    for (size_t c = 0; c < start->claims_count; c++) {
-        const struct machine *record = sim_past_record(start->claims[c].kept);
+    for (size_t c = 0; c < start->claims.count; c++) {
+        const struct machine *record = sim_past_record(start->claims.items[c].kept);
         if (record != NULL && volume_of(record)->staged)
-            start->plugins[start->claims[c].plugin].stages = true;
+            start->plugins.items[start->claims.items[c].plugin].stages = true;
     }
 }
 
@@ -355,10 +341,10 @@ static int place_all(struct loading *loading, struct err *err)
 {
     struct sim_start *start = loading->start;
 
-    if (start->kept_count > 0)
-        qsort(start->kept, start->kept_count, sizeof(*start->kept), order);
-    for (size_t i = 0; i < start->kept_count; i++)
-        name_kept(loading, &start->kept[i]);
+    if (start->kept.count > 0)
+        qsort(start->kept.items, start->kept.count, sizeof(*start->kept.items), order);
+    for (size_t i = 0; i < start->kept.count; i++)
+        name_kept(loading, &start->kept.items[i]);
     sort_ids(&loading->allocs);
     sort_ids(&loading->tasks);
     sort_ids(&loading->claims);
@@ -367,11 +353,11 @@ static int place_all(struct loading *loading, struct err *err)
         loading->plugins.count > INT16_MAX)
         return err_set(err, ERR_LIMIT, "more than %d allocs, volumes or plugins", INT16_MAX);
     place_allocs(loading);
-    for (size_t a = 0; a < start->allocs_count; a++) {
-        if (start->allocs[a].tasks_count > MEMBERS_MAX ||
-            start->allocs[a].claims_count > MEMBERS_MAX)
+    for (size_t a = 0; a < start->allocs.count; a++) {
+        if (start->allocs.items[a].tasks_count > MEMBERS_MAX ||
+            start->allocs.items[a].claims_count > MEMBERS_MAX)
             return err_set(err, ERR_LIMIT, "alloc %s has more than %d members",
-                           start->allocs[a].id.text, MEMBERS_MAX);
+                           start->allocs.items[a].id.text, MEMBERS_MAX);
     }
     place_members(loading);
     place_plugins(loading);
@@ -413,8 +399,8 @@ static int read_specs(struct sim_start *start, struct journal *journal, struct e
     char key[JOURNAL_KEY_SIZE];
     int code = 0;
 
-    for (size_t a = 0; a < start->allocs_count && code == 0; a++) {
-        struct sim_started_alloc *alloc = &start->allocs[a];
+    for (size_t a = 0; a < start->allocs.count && code == 0; a++) {
+        struct sim_started_alloc *alloc = &start->allocs.items[a];
         (void)text_format(key, sizeof(key), "alloc/%s", alloc->id.text); /* fits */
         code = journal_spec_read(journal, key, &alloc->spec, &alloc->spec_length, err);
         alloc->specified = code != ERR_GONE;
@@ -473,15 +459,15 @@ void sim_start_free(struct sim_start *start)
 {
     if (start == NULL)
         return;
-    for (size_t i = 0; i < start->kept_count; i++)
-        free(start->kept[i].record);
-    for (size_t a = 0; a < start->allocs_count; a++)
-        free(start->allocs[a].spec);
-    free(start->kept);
-    free(start->allocs);
-    free(start->tasks);
-    free(start->claims);
-    free(start->plugins);
-    free(start->disks);
+    for (size_t i = 0; i < start->kept.count; i++)
+        free(start->kept.items[i].record);
+    for (size_t a = 0; a < start->allocs.count; a++)
+        free(start->allocs.items[a].spec);
+    free(start->kept.items);
+    free(start->allocs.items);
+    free(start->tasks.items);
+    free(start->claims.items);
+    free(start->plugins.items);
+    free(start->disks.items);
     free(start);
 }

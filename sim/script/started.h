@@ -3,7 +3,7 @@
 #define CAIRN_SIM_SCRIPT_STARTED_H
 
 #include "core/clock.h"
-#include "sim/script/start.h"
+#include "sim/start.h"
 
 #include "fsm/alloc.h"
 #include "fsm/plugin.h"
@@ -53,14 +53,30 @@ struct sim_started_disk {
 };
 
 struct sim_start {
-    struct sim_past *kept; /* in order of kind and id */
-    size_t kept_count;
-    struct sim_started_alloc *allocs; /* in order of their ids, as all of them */
-    struct sim_started_task *tasks;
-    struct sim_started_claim *claims;
-    struct sim_started_plugin *plugins;
-    struct sim_started_disk *disks;
-    size_t allocs_count, tasks_count, claims_count, plugins_count, disks_count;
+    struct {
+        struct sim_past *items;
+        size_t count, size;
+    } kept; /* in order of kind and id */
+    struct {
+        struct sim_started_alloc *items;
+        size_t count, size;
+    } allocs; /* in order of their ids, as all of them */
+    struct {
+        struct sim_started_task *items;
+        size_t count, size;
+    } tasks;
+    struct {
+        struct sim_started_claim *items;
+        size_t count, size;
+    } claims;
+    struct {
+        struct sim_started_plugin *items;
+        size_t count, size;
+    } plugins;
+    struct {
+        struct sim_started_disk *items;
+        size_t count, size;
+    } disks;
     bool known;  /* the node's identity was stored */
     bool server; /* a server decides */
     char node_id[UUID_TEXT_SIZE], secret[UUID_TEXT_SIZE];

@@ -9,13 +9,13 @@ const struct machine_id *sim_start_id(const struct sim_start *start, const struc
 
     switch ((enum machine_kind)whom->kind) {
     case MACHINE_PLUGIN:
-        return &start->plugins[member].id;
+        return &start->plugins.items[member].id;
     case MACHINE_ALLOC:
-        return &start->allocs[(size_t)whom->alloc].id;
+        return &start->allocs.items[(size_t)whom->alloc].id;
     case MACHINE_TASK:
-        return &start->tasks[start->allocs[(size_t)whom->alloc].tasks + member].id;
+        return &start->tasks.items[start->allocs.items[(size_t)whom->alloc].tasks + member].id;
     case MACHINE_VOLUME:
-        return &start->claims[start->allocs[(size_t)whom->alloc].claims + member].id;
+        return &start->claims.items[start->allocs.items[(size_t)whom->alloc].claims + member].id;
     case MACHINE_KIND_COUNT:
         break;
     }

@@ -151,7 +151,7 @@ const char *const sim_lifecycle_words[LIFECYCLE_POSTSTOP + 1] = {
     "poststart",
     "poststop",
 };
-const char *const sim_cut_words[3] = {"drawn", "happens", "not"};
+const char *const sim_cut_words[SIM_CUT_FATES] = {"drawn", "happens", "not"};
 const char *const sim_mode_words[2] = {"alone", "server"};
 
 const char *sim_server_name(unsigned server)

@@ -39,7 +39,6 @@ extern const char *const sim_status_words[CLIENT_FAILED + 1];
 extern const char *const sim_server_words[SIM_SERVER_COUNT];
 extern const char *const sim_moment_words[SIM_THEN + 1];
 extern const char *const sim_lifecycle_words[LIFECYCLE_POSTSTOP + 1];
-extern const char *const sim_cut_words[3];
 extern const char *const sim_mode_words[2];
 
 /* A story as sim/SConscript makes them from sim/stories/. */
@@ -48,6 +47,9 @@ struct sim_story {
 };
 extern const struct sim_story sim_stories[]; /* ends with a name that is NULL */
 
+/* A part of a line. */
+void sim_print(fsm_print *print, void *ctx, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* What a step does, "stop a". */
 void sim_step_what(const struct sim_script *script, const struct sim_step *step, char *to,
                    size_t size);

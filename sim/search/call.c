@@ -158,38 +158,22 @@ static void answer_hook(struct search *search, unsigned who, const struct lane *
 
 static void answer_volume(struct search *search, const struct lane *lane, int code, bool hard)
 {
-    static const uint8_t success[VX_COUNT] = {
-        [VX_CLAIM] = VE_CLAIMED,     [VX_UNCLAIM] = VE_RELEASED,      [VX_STAGE] = VE_STAGED,
-        [VX_PUBLISH] = VE_PUBLISHED, [VX_UNPUBLISH] = VE_UNPUBLISHED, [VX_UNSTAGE] = VE_UNSTAGED,
-        [VX_LOOK] = VE_MOUNT_FOUND,
-    };
-    struct failure failure = search_failure(code, !hard, "it failed");
+    struct failure failure = sim_failed(code, !hard, "it failed");
     struct claim claim = {.external = "external"};
     bool rpc = (BIT(lane->effect) & RPC_CALLS) != 0;
-    uint8_t event = success[lane->effect];
     const void *payload = lane->effect == VX_CLAIM ? &claim : NULL;
 
-    if (lane->effect == VX_LOOK && !search->world.mounted)
-        event = VE_MOUNT_MISSING;
-    if (code != 0) {
-        event = rpc ? VE_RPC_FAILED : VE_NODE_FAILED;
+    if (code != 0)
         payload = &failure;
-    }
-    core_done(search->core, &search->ids[WHO_VOLUME], rpc ? LANE_RPC : LANE_NODE, event, payload);
+    core_done(search->core, &search->ids[WHO_VOLUME], rpc ? LANE_RPC : LANE_NODE,
+              sim_volume_answer(lane->effect, code, search->world.mounted), payload);
 }
 
 static void answer_plugin(struct search *search, const struct lane *lane, int code, bool hard)
 {
-    static const struct {
-        uint8_t success, failure, lane;
-    } events[PX_COUNT] = {
-        [PX_LAUNCH] = {PE_LAUNCHED, PE_LAUNCH_FAILED, LANE_DRIVER},
-        [PX_RECOVER] = {PE_RECOVERED, PE_LOST, LANE_DRIVER},
-        [PX_TERMINATE] = {PE_STOPPED, PE_STOP_FAILED, LANE_DRIVER},
-        [PX_PROBE] = {PE_PROBED, PE_PROBE_FAILED, LANE_NODE},
-        [PX_IDENTIFY] = {PE_IDENTIFIED, PE_IDENTIFY_FAILED, LANE_NODE},
-    };
-    struct failure failure = search_failure(code, !hard, "it failed");
+    enum fsm_lane number =
+        (enum fsm_lane)fsm_definition(MACHINE_PLUGIN)->effects[lane->effect].lane;
+    struct failure failure = sim_failed(code, !hard, "it failed");
     struct started started = {.payload_pid = 77};
     struct plugin_identity identity = {.staging = stages(search), .healthy = 1, .version = "1.0"};
     const void *payload = NULL;
@@ -200,8 +184,8 @@ static void answer_plugin(struct search *search, const struct lane *lane, int co
         payload = &started;
     else if (lane->effect == PX_IDENTIFY)
         payload = &identity;
-    core_done(search->core, &search->ids[WHO_PLUGIN], (enum fsm_lane)events[lane->effect].lane,
-              code == 0 ? events[lane->effect].success : events[lane->effect].failure, payload);
+    core_done(search->core, &search->ids[WHO_PLUGIN], number, sim_plugin_answer(lane->effect, code),
+              payload);
 }
 
 static void answer(struct search *search, unsigned who, const struct lane *lane, int code,

@@ -85,14 +85,6 @@ bool search_alloc_lives(const struct search *search)
     return false;
 }
 
-struct failure search_failure(int code, bool recoverable, const char *text)
-{
-    struct failure failure = {.code = code, .recoverable = recoverable};
-
-    (void)text_copy(failure.text, sizeof(failure.text), text); /* constants that fit */
-    return failure;
-}
-
 /* --- violations --- */
 
 void search_violate(struct search *search, enum sim_outcome outcome, unsigned invariant,

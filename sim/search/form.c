@@ -34,18 +34,11 @@ static void shelf_insert(struct search_shelf *shelf, uint32_t number, uint64_t h
 
 static void shelf_grow(struct search_shelf *shelf, size_t length)
 {
-    if (shelf->count + 2 >= shelf->starts_room) {
-        shelf->starts_room = shelf->starts_room == 0 ? 256 : shelf->starts_room * 2;
-        shelf->starts = realloc(shelf->starts, shelf->starts_room * sizeof(*shelf->starts));
-        check(shelf->starts != NULL);
-        if (shelf->count == 0)
-            shelf->starts[0] = shelf->starts[1] = 0;
-    }
-    if (shelf->used + length > shelf->room) {
-        shelf->room = (shelf->used + length) * 2;
-        shelf->bytes = realloc(shelf->bytes, shelf->room);
-        check(shelf->bytes != NULL);
-    }
+    shelf->starts = list_room(shelf->starts, &shelf->starts_size, (size_t)shelf->count + 3,
+                              sizeof(*shelf->starts));
+    if (shelf->count == 0)
+        shelf->starts[0] = shelf->starts[1] = 0;
+    shelf->bytes = list_room(shelf->bytes, &shelf->size, shelf->used + length, 1);
     if (shelf->count * 2 < shelf->table_size)
         return;
     free(shelf->table);

@@ -16,6 +16,7 @@
 #define CAIRN_SIM_SEARCH_PART_H
 
 #include "core/snapshot.h"
+#include "sim/answer.h"
 #include "sim/sim.h"
 
 #include <setjmp.h>
@@ -190,10 +191,11 @@ struct search_form {
 /* Byte strings, each kept once and known by its number; 0 is the empty one. */
 struct search_shelf {
     unsigned char *bytes;
-    size_t used, room;
+    size_t used, size;
     size_t *starts; /* of each number, and one more */
+    size_t starts_size;
     uint32_t *table;
-    uint32_t count, table_size, starts_room;
+    uint32_t count, table_size;
 };
 
 /* --- the search --- */
@@ -241,7 +243,6 @@ struct search_attempt *search_attempt(struct search *search, unsigned task, uint
 /* Anything of it is left, dead or alive. */
 bool search_exists(const struct search_attempt *attempt);
 bool search_alloc_lives(const struct search *search);
-struct failure search_failure(int code, bool recoverable, const char *text);
 /* The search is over: goes to search->failed. */
 _Noreturn void search_violate(struct search *search, enum sim_outcome outcome, unsigned invariant,
                               const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -92,16 +92,10 @@ static void done(struct search *search, unsigned who, uint8_t event, const void 
 static void answer_failed(struct search *search, unsigned who, uint8_t effect, int code,
                           bool recoverable)
 {
-    static const uint8_t events[TX_COUNT] = {
-        [TX_DRIVER_START] = TE_START_FAILED,
-        [TX_DRIVER_RECOVER] = TE_LOST,
-        [TX_DRIVER_STOP] = TE_STOP_FAILED,
-        [TX_DRIVER_DESTROY] = TE_REAP_FAILED,
-    };
-    struct failure failure = search_failure(code, recoverable, "it failed");
+    struct failure failure = sim_failed(code, recoverable, "it failed");
 
     failure.untouched = effect == TX_DRIVER_RECOVER && search->world.tasks[who_task(who)].untouched;
-    done(search, who, events[effect], &failure);
+    done(search, who, sim_driver_failure(effect), &failure);
 }
 
 static void answer_found(struct search *search, unsigned who, uint8_t effect,

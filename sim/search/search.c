@@ -11,6 +11,8 @@
  */
 #include "sim/search/part.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,17 +106,22 @@ struct node {
     struct search_form form;
     uint32_t parent; /* where it was found from */
     struct search_move move;
+    size_t edges_from;
+    uint32_t edges_count;
+    bool rests; /* a rest can be reached */
 };
 
 struct graph {
-    struct node *nodes;
-    uint32_t count, room;
+    struct {
+        struct node *items;
+        size_t count, size;
+    } nodes;
     uint32_t *table; /* number + 1 of a node, by the hash of its form */
     uint32_t table_size;
-    uint32_t *edges; /* of each node in turn: number | HEALS */
-    size_t *edges_from;
-    size_t edges_count, edges_room;
-    uint8_t *rests; /* of each node: a rest can be reached */
+    struct {
+        uint32_t *items; /* of each node in turn: number | HEALS */
+        size_t count, size;
+    } edges;
 };
 
 static uint32_t place_of(const struct graph *graph, const struct search_form *form)
@@ -123,66 +130,49 @@ static uint32_t place_of(const struct graph *graph, const struct search_form *fo
 
     for (;; at++) {
         uint32_t entry = graph->table[at & (graph->table_size - 1)];
-        if (entry == 0 || memcmp(&graph->nodes[entry - 1].form, form, sizeof(*form)) == 0)
+        if (entry == 0 || memcmp(&graph->nodes.items[entry - 1].form, form, sizeof(*form)) == 0)
             return at & (graph->table_size - 1);
     }
 }
 
-static void grow_nodes(struct graph *graph)
+static void grow_table(struct graph *graph)
 {
-    if (graph->count == graph->room) {
-        graph->room = graph->room == 0 ? TABLE_MIN : graph->room * 2;
-        graph->nodes = realloc(graph->nodes, graph->room * sizeof(*graph->nodes));
-        graph->edges_from =
-            realloc(graph->edges_from, ((size_t)graph->room + 1) * sizeof(*graph->edges_from));
-        graph->rests = realloc(graph->rests, graph->room);
-        check(graph->nodes != NULL);
-        check(graph->edges_from != NULL);
-        check(graph->rests != NULL);
-    }
-    if (graph->count * 2 < graph->table_size)
+    if (graph->nodes.count * 2 < graph->table_size)
         return;
     free(graph->table);
     graph->table_size = graph->table_size == 0 ? TABLE_MIN : graph->table_size * 2;
     graph->table = calloc(graph->table_size, sizeof(*graph->table));
     check(graph->table != NULL);
-    for (uint32_t number = 0; number < graph->count; number++)
-        graph->table[place_of(graph, &graph->nodes[number].form)] = number + 1;
+    for (uint32_t number = 0; number < graph->nodes.count; number++)
+        graph->table[place_of(graph, &graph->nodes.items[number].form)] = number + 1;
 }
 
 /* The node of FORM, made if it is new. */
 static uint32_t find_node(struct graph *graph, const struct search_form *form, uint32_t parent,
                           const struct search_move *move)
 {
-    grow_nodes(graph);
+    grow_table(graph);
     uint32_t at = place_of(graph, form);
     if (graph->table[at] != 0)
         return graph->table[at] - 1;
-    check(graph->count < HEALS);
-    uint32_t number = graph->count++;
-    graph->nodes[number] = (struct node){*form, parent, *move};
-    graph->rests[number] = 0;
+    check(graph->nodes.count < HEALS);
+    uint32_t number = (uint32_t)graph->nodes.count;
+    *list_more(&graph->nodes) = (struct node){.form = *form, .parent = parent, .move = *move};
     graph->table[at] = number + 1;
     return number;
 }
 
-static void add_edge(struct graph *graph, uint32_t to, bool heals)
+static void add_edge(struct graph *graph, uint32_t from, uint32_t to, bool heals)
 {
-    if (graph->edges_count == graph->edges_room) {
-        graph->edges_room = graph->edges_room == 0 ? TABLE_MIN : graph->edges_room * 2;
-        graph->edges = realloc(graph->edges, graph->edges_room * sizeof(*graph->edges));
-        check(graph->edges != NULL);
-    }
-    graph->edges[graph->edges_count++] = heals ? to | HEALS : to;
+    *list_more(&graph->edges) = heals ? to | HEALS : to;
+    graph->nodes.items[from].edges_count++;
 }
 
 static void graph_free(struct graph *graph)
 {
-    free(graph->nodes);
+    free(graph->nodes.items);
     free(graph->table);
-    free(graph->edges);
-    free(graph->edges_from);
-    free(graph->rests);
+    free(graph->edges.items);
 }
 
 /* --- traces --- */
@@ -202,11 +192,11 @@ static uint32_t path_to(const struct graph *graph, uint32_t number, uint32_t *pa
 {
     uint32_t length = 0;
 
-    for (uint32_t at = number; at != 0; at = graph->nodes[at].parent)
+    for (uint32_t at = number; at != 0; at = graph->nodes.items[at].parent)
         length++;
     check(length < DEPTH_MAX);
     uint32_t left = length;
-    for (uint32_t at = number; at != 0; at = graph->nodes[at].parent)
+    for (uint32_t at = number; at != 0; at = graph->nodes.items[at].parent)
         path[left--] = at;
     path[0] = 0;
     return length;
@@ -252,8 +242,8 @@ static void tell(struct search *search, const struct graph *graph, uint32_t node
         core_free(search->core);
     search->core = search_core(search);
     for (uint32_t i = 1; i <= length + (move != NULL); i++) {
-        const struct search_move *next = i <= length ? &graph->nodes[path[i]].move : move;
-        search_load(search, &graph->nodes[path[i - 1]].form);
+        const struct search_move *next = i <= length ? &graph->nodes.items[path[i]].move : move;
+        search_load(search, &graph->nodes.items[path[i - 1]].form);
         say_move(search, i, next);
         (void)make(search, next); /* the last one fails again */
     }
@@ -277,14 +267,15 @@ static bool expand(struct search *search, struct graph *graph, uint32_t number, 
     const char *why;
     unsigned invariant;
 
-    search_load(search, &graph->nodes[number].form);
-    graph->rests[number] = search_at_rest(search, &why, &invariant);
-    search->asked->ends += graph->rests[number];
-    graph->edges_from[number] = graph->edges_count;
+    search_load(search, &graph->nodes.items[number].form);
+    bool rests = search_at_rest(search, &why, &invariant);
+    search->asked->ends += rests;
+    graph->nodes.items[number].rests = rests;
+    graph->nodes.items[number].edges_from = graph->edges.count;
     size_t count = search_moves(search, moves);
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
-            search_load(search, &graph->nodes[number].form);
+            search_load(search, &graph->nodes.items[number].form);
         search->asked->transitions++;
         if (!make(search, &moves[i])) {
             tell(search, graph, number, &moves[i], print, ctx);
@@ -293,9 +284,8 @@ static bool expand(struct search *search, struct graph *graph, uint32_t number, 
         struct search_form form = search_form(search);
         uint32_t to = find_node(graph, &form, number, &moves[i]);
         if (to != number)
-            add_edge(graph, to, search_heals(search, &moves[i]));
+            add_edge(graph, number, to, search_heals(search, &moves[i]));
     }
-    graph->edges_from[number + 1] = graph->edges_count;
     return true;
 }
 
@@ -307,18 +297,18 @@ static bool explore(struct search *search, struct graph *graph, fsm_print *print
 
     struct search_form form = search_form(search);
     (void)find_node(graph, &form, 0, &nothing);
-    for (uint32_t number = 0; number < graph->count; number++) {
+    for (uint32_t number = 0; number < graph->nodes.count; number++) {
         if (number == level_end) {
             asked->depth++;
-            level_end = graph->count;
+            level_end = (uint32_t)graph->nodes.count;
         }
         if (asked->states_max != 0 && number >= asked->states_max) {
             asked->complete = false;
             break;
         }
         bool fine = expand(search, graph, number, print, ctx);
-        asked->states = graph->count;
-        asked->frontier = graph->count - number - 1;
+        asked->states = graph->nodes.count;
+        asked->frontier = graph->nodes.count - number - 1;
         if (!fine)
             return false;
         if ((number + 1) % PROGRESS_STATES == 0)
@@ -329,9 +319,11 @@ static bool explore(struct search *search, struct graph *graph, fsm_print *print
 
 static bool leads_to_rest(const struct graph *graph, uint32_t number)
 {
-    for (size_t at = graph->edges_from[number]; at < graph->edges_from[number + 1]; at++) {
-        uint32_t edge = graph->edges[at];
-        if ((edge & HEALS) != 0 && graph->rests[edge & ~HEALS])
+    const struct node *node = &graph->nodes.items[number];
+
+    for (size_t i = 0; i < node->edges_count; i++) {
+        uint32_t edge = graph->edges.items[node->edges_from + i];
+        if ((edge & HEALS) != 0 && graph->nodes.items[edge & ~HEALS].rests)
             return true;
     }
     return false;
@@ -344,10 +336,10 @@ static void spread_rest(struct graph *graph)
 
     while (more) {
         more = false;
-        for (uint32_t number = graph->count; number-- > 0;) {
-            if (graph->rests[number] || !leads_to_rest(graph, number))
+        for (uint32_t number = (uint32_t)graph->nodes.count; number-- > 0;) {
+            if (graph->nodes.items[number].rests || !leads_to_rest(graph, number))
                 continue;
-            graph->rests[number] = 1;
+            graph->nodes.items[number].rests = true;
             more = true;
         }
     }
@@ -361,11 +353,11 @@ static uint32_t first_trap(struct search *search, const struct graph *graph)
     const char *why;
     unsigned invariant;
 
-    for (uint32_t number = 0; number < graph->count; number++) {
-        if (graph->rests[number])
+    for (uint32_t number = 0; number < graph->nodes.count; number++) {
+        if (graph->nodes.items[number].rests)
             continue;
         first = first == UINT32_MAX ? number : first;
-        search_load(search, &graph->nodes[number].form);
+        search_load(search, &graph->nodes.items[number].form);
         (void)search_at_rest(search, &why, &invariant);
         if (invariant != INVARIANT_WAITS)
             return number;
@@ -383,7 +375,7 @@ static void find_traps(struct search *search, struct graph *graph, fsm_print *pr
     uint32_t number = first_trap(search, graph);
     if (number == UINT32_MAX)
         return;
-    search_load(search, &graph->nodes[number].form);
+    search_load(search, &graph->nodes.items[number].form);
     (void)search_at_rest(search, &why, &invariant);
     asked->outcome = SIM_LIVENESS;
     asked->invariant = (uint8_t)invariant;

@@ -219,6 +219,17 @@ static void change_record(struct search *search, unsigned who, uint64_t deadline
     free(changed);
 }
 
+static void done(struct search *search, const struct search_move *move)
+{
+    enum fsm_lane lane = (enum fsm_lane)search_place(move->how);
+    bool task = move->who == WHO_TASK_A || move->who == WHO_TASK_B;
+
+    if (task && lane == LANE_DRIVER)
+        search_driver_done(search, move->who);
+    else
+        search_call_done(search, move->who, lane);
+}
+
 static void fail(struct search *search, const struct search_move *move)
 {
     enum fsm_lane lane = (enum fsm_lane)search_place(move->how);
@@ -250,15 +261,24 @@ static void set_timer(struct search *search, unsigned who, uint64_t at_ms)
     change_record(search, who, at_ms, search_record(search, who)->attempt);
 }
 
-static void ask(struct search *search, unsigned who, uint8_t event)
+static void ask(struct search *search, const struct search_move *move)
 {
-    const struct fsm_def *def = fsm_definition((enum machine_kind)search->ids[who].kind);
+    static const uint8_t events[SEARCH_MOVE_COUNT] = {
+        [MOVE_STOP] = AE_STOP,    [MOVE_DESTROY] = AE_DESTROY, [MOVE_RESTART] = TE_RESTART,
+        [MOVE_VAIN] = TE_RESTART, [MOVE_SIGNAL] = TE_SIGNAL,   [MOVE_DETACH] = VE_DETACH,
+        [MOVE_UNPLUG] = PE_STOP,  [MOVE_REMOVE] = PE_REMOVE,
+    };
+    const struct machine_id *id = &search->ids[move->who];
+    bool restart = move->kind == MOVE_RESTART || move->kind == MOVE_VAIN;
+    uint8_t event = restart && move->who == WHO_ALLOC ? AE_RESTART : events[move->kind];
+    const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
     struct request why = {.text = "asked for"};
     bool empty = def->events[event].payload == PAYLOAD_NONE;
     bool request = def->events[event].class == FSM_REQUEST;
 
-    core_ask(search->core, &search->ids[who], event, empty ? NULL : &why,
-             request ? REPLY_TOKEN : 0);
+    core_ask(search->core, id, event, empty ? NULL : &why, request ? REPLY_TOKEN : 0);
+    if (move->kind == MOVE_STOP && search->asked->server && !search->world.fresh)
+        core_tell(search->core, id, AE_AUTHORIZED, NULL); /* one answer says both */
 }
 
 /* Nobody sees it before the next start. */
@@ -299,11 +319,7 @@ static void make(struct search *search, const struct search_move *move)
         reboot(search, move->how != 0);
         return;
     case MOVE_DONE:
-        if ((move->who == WHO_TASK_A || move->who == WHO_TASK_B) &&
-            search_place(move->how) == LANE_DRIVER)
-            search_driver_done(search, move->who);
-        else
-            search_call_done(search, move->who, (enum fsm_lane)search_place(move->how));
+        done(search, move);
         return;
     case MOVE_FAIL:
         fail(search, move);
@@ -343,31 +359,17 @@ static void make(struct search *search, const struct search_move *move)
         core_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
         return;
     case MOVE_STOP:
-        ask(search, WHO_ALLOC, AE_STOP);
-        if (search->asked->server && !search->world.fresh) /* one answer says both */
-            core_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
-        return;
     case MOVE_DESTROY:
-        ask(search, WHO_ALLOC, AE_DESTROY);
-        return;
     case MOVE_RESTART:
     case MOVE_VAIN:
-        ask(search, move->who, move->who == WHO_ALLOC ? AE_RESTART : TE_RESTART);
-        return;
     case MOVE_SIGNAL:
-        ask(search, move->who, TE_SIGNAL);
-        return;
+    case MOVE_DETACH:
     case MOVE_UNPLUG:
-        ask(search, WHO_PLUGIN, PE_STOP);
-        return;
     case MOVE_REMOVE:
-        ask(search, WHO_PLUGIN, PE_REMOVE);
+        ask(search, move);
         return;
     case MOVE_TEAR:
         tear(search, move->who);
-        return;
-    case MOVE_DETACH:
-        ask(search, WHO_VOLUME, VE_DETACH);
         return;
     case MOVE_TURN:
     case MOVE_NOTHING:

@@ -12,14 +12,14 @@ struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t g
 {
     int32_t at = sim->allocs[alloc].tasks[task].newest;
 
-    while (at >= 0 && sim->attempts[at].generation != generation)
-        at = sim->attempts[at].next;
-    return at < 0 ? NULL : &sim->attempts[at];
+    while (at >= 0 && sim->attempts.items[at].generation != generation)
+        at = sim->attempts.items[at].next;
+    return at < 0 ? NULL : &sim->attempts.items[at];
 }
 
 size_t sim_attempt_number(const struct sim *sim, const struct sim_attempt *attempt)
 {
-    return (size_t)(attempt - sim->attempts);
+    return (size_t)(attempt - sim->attempts.items);
 }
 
 struct sim_attempt *sim_attempt_of(struct sim *sim, const struct sim_call *call)
@@ -32,15 +32,15 @@ struct sim_attempt *sim_attempt_new(struct sim *sim, const struct sim_whom *whom
 {
     struct sim_task_state *task = sim_task_of(sim, whom);
 
-    check(sim->attempts_count < sim->attempts_max);
-    struct sim_attempt *attempt = &sim->attempts[sim->attempts_count];
+    check(sim->attempts.count < sim->attempts.max);
+    struct sim_attempt *attempt = &sim->attempts.items[sim->attempts.count];
     *attempt = (struct sim_attempt){
         .generation = generation,
         .alloc = whom->alloc,
         .task = whom->member,
         .next = task->newest,
     };
-    task->newest = (int32_t)sim->attempts_count++;
+    task->newest = (int32_t)sim->attempts.count++;
     return attempt;
 }
 
@@ -64,8 +64,8 @@ bool sim_alloc_lives(const struct sim *sim, int alloc)
 {
     for (int t = 0; t < sim->allocs[alloc].tasks_count; t++) {
         for (int32_t at = sim->allocs[alloc].tasks[t].newest; at >= 0;
-             at = sim->attempts[at].next) {
-            if (sim_attempt_lives(&sim->attempts[at]))
+             at = sim->attempts.items[at].next) {
+            if (sim_attempt_lives(&sim->attempts.items[at]))
                 return true;
         }
     }
@@ -91,8 +91,8 @@ void sim_attempt_note(struct sim *sim, enum sim_fact_kind kind, const struct sim
 
 void sim_processes_reboot(struct sim *sim)
 {
-    for (size_t i = 0; i < sim->attempts_count; i++) {
-        struct sim_attempt *attempt = &sim->attempts[i];
+    for (size_t i = 0; i < sim->attempts.count; i++) {
+        struct sim_attempt *attempt = &sim->attempts.items[i];
         attempt->epoch++;
         attempt->reported = 0;
         attempt->descendants = 0;
@@ -113,7 +113,7 @@ void sim_processes_reboot(struct sim *sim)
             attempt->starts = 0;
         }
     }
-    sim->next_pid = 1000; /* the next boot's pids are those of the last one (PIDREUSE) */
+    sim->attempts.next_pid = 1000; /* the next boot's pids are those of the last one (PIDREUSE) */
     sim_count_fault(sim, SIM_PIDREUSE);
 }
 
@@ -126,7 +126,7 @@ void sim_attempt_remove(struct sim_attempt *attempt)
 
 struct started sim_process_new(struct sim *sim)
 {
-    int32_t pid = ++sim->next_pid;
+    int32_t pid = ++sim->attempts.next_pid;
     uint64_t ticks = sim->boot << 32 | (uint32_t)pid;
 
     return (struct started){

@@ -1,5 +1,5 @@
 /*
- * A world that begins from a journal (sim/script/start.h).
+ * A world that begins from a journal (sim/start.h).
  *
  * The records say what the daemon had decided and what it had heard; the world is made so that all
  * of it is true.  Where an effect was on its way when the journal ends, its work is done or not;
@@ -381,8 +381,8 @@ static void pass_time(struct sim *sim)
     bool drawn = away == SIM_AWAY_DRAWN;
 
     if (away == SIM_AWAY_EXITS || drawn) {
-        for (size_t i = 0; i < sim->attempts_count; i++)
-            pass_payload(sim, &sim->attempts[i]);
+        for (size_t i = 0; i < sim->attempts.count; i++)
+            pass_payload(sim, &sim->attempts.items[i]);
     }
     if (drawn)
         pass_others(sim);
@@ -396,8 +396,8 @@ static void begin_store(struct sim *sim, const struct sim_start *start)
 {
     struct sim_store *store = &sim->store;
 
-    for (size_t i = 0; i < start->kept_count; i++) {
-        const struct sim_past *kept = &start->kept[i];
+    for (size_t i = 0; i < start->kept.count; i++) {
+        const struct sim_past *kept = &start->kept.items[i];
         sim_store_put(store, &kept->id, kept->record);
         if (kept->record != NULL)
             replay_base(sim->replay, &kept->id, kept->record);
@@ -409,8 +409,8 @@ static void begin_store(struct sim *sim, const struct sim_start *start)
     store->server_index = start->server_index;
     if (start->known)
         store->node = (struct sim_node){sim->boot, start->clock_offset_ms};
-    if (start->server_index > sim->server_index)
-        sim->server_index = start->server_index;
+    if (start->server_index > sim->control.server_index)
+        sim->control.server_index = start->server_index;
 }
 
 /* The clocks go on from the journal's newest event.  Returns what node time it is. */

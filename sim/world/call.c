@@ -16,18 +16,18 @@ bool sim_is_node_call(const struct sim_call *call)
 struct sim_call *sim_call_new(struct sim *sim, const struct effect *effect,
                               const struct sim_whom *whom)
 {
-    size_t at = sim->calls_free;
+    size_t at = sim->calls.free;
 
-    while (at < sim->calls_count && sim->calls[at].used)
+    while (at < sim->calls.count && sim->calls.items[at].used)
         at++;
-    check(at < sim->calls_max);
-    sim->calls_free = at + 1;
-    if (at == sim->calls_count)
-        sim->calls_count++;
-    sim->calls[at] = (struct sim_call){
+    check(at < sim->calls.max);
+    sim->calls.free = at + 1;
+    if (at == sim->calls.count)
+        sim->calls.count++;
+    sim->calls.items[at] = (struct sim_call){
         .used = 1,
         .whom = *whom,
-        .serial = ++sim->calls_made,
+        .serial = ++sim->calls.made,
         .incarnation = sim->incarnation,
         .generation = effect->generation,
         .limit_ms = sim->now_ms + (effect->timeout_ms != 0 ? effect->timeout_ms : DRIVER_BOUND_MS),
@@ -35,24 +35,24 @@ struct sim_call *sim_call_new(struct sim *sim, const struct effect *effect,
         .effect = effect->kind,
         .text = "",
     };
-    sim->calls_awaited++;
-    return &sim->calls[at];
+    sim->calls.awaited++;
+    return &sim->calls.items[at];
 }
 
 void sim_call_free(struct sim *sim, struct sim_call *call)
 {
-    size_t at = (size_t)(call - sim->calls);
+    size_t at = (size_t)(call - sim->calls.items);
 
     check(call->used && call->answered);
     call->used = 0;
-    if (at < sim->calls_free)
-        sim->calls_free = at;
+    if (at < sim->calls.free)
+        sim->calls.free = at;
 }
 
 void sim_call_end(struct sim *sim, struct sim_call *call)
 {
     call->answered = 1;
-    sim->calls_awaited--;
+    sim->calls.awaited--;
     if (sim_is_node_call(call))
         sim_disk_of(sim, &call->whom)->calls--;
 }
@@ -60,7 +60,7 @@ void sim_call_end(struct sim *sim, struct sim_call *call)
 void sim_call_again(struct sim *sim, struct sim_call *call, uint64_t delay_ms, unsigned stage)
 {
     call->stage = (uint8_t)stage;
-    sim_later(sim, delay_ms, SE_CALL, (size_t)(call - sim->calls), call->serial);
+    sim_later(sim, delay_ms, SE_CALL, (size_t)(call - sim->calls.items), call->serial);
 }
 
 void sim_call_free_if_over(struct sim *sim, struct sim_call *call)
@@ -81,14 +81,6 @@ void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const 
     sim_call_free_if_over(sim, call);
     sim_mix(sim, event);
     core_done(sim->core, id, lane, event, payload);
-}
-
-struct failure sim_failure(int code, bool recoverable, const char *text)
-{
-    struct failure failure = {.code = code, .recoverable = recoverable};
-
-    (void)text_copy(failure.text, sizeof(failure.text), text); /* constants that fit */
-    return failure;
 }
 
 void sim_call_fail(struct sim_call *call, int code, bool hard, const char *text)

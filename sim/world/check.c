@@ -5,6 +5,7 @@
  * effect as it is performed (what it is about to do to the world), and the whole after a turn and
  * at the end.  sim/invariants.c lists for each number where it is checked, or why it cannot be.
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 #include <string.h>
@@ -78,8 +79,8 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 8, "an unknown end of %s is reported as success", name);
     if (!after->exit.known && attempt->written)
         sim_violate(sim, 8, "the exit record of %s was there and was not read", name);
-    check(sim->ending_count < (size_t)sim->tasks_count);
-    sim->ending[sim->ending_count++] = attempt;
+    check(sim->attempts.ending_count < (size_t)sim->tasks_count);
+    sim->attempts.ending[sim->attempts.ending_count++] = attempt;
 }
 
 /* I-36: the two deadlines of an end are fixed when it begins. */
@@ -205,7 +206,7 @@ void sim_check_batch(struct sim *sim, const struct journal_batch *batch)
 {
     size_t restored = 0, record_at = 0;
 
-    sim->ending_count = 0;
+    sim->attempts.ending_count = 0;
     if (batch->events_count + batch->specs_count + batch->metas_count == 0)
         sim_violate(sim, 15, "a commit without any change");
     for (size_t i = 0; i < batch->events_count; i++) {
@@ -368,8 +369,8 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
     if (attempt->starts > 1)
         sim_violate(sim, 2, "%s generation %u is started twice", task->id.text,
                     attempt->generation);
-    for (int32_t at = task->newest; at >= 0; at = sim->attempts[at].next) {
-        const struct sim_attempt *other = &sim->attempts[at];
+    for (int32_t at = task->newest; at >= 0; at = sim->attempts.items[at].next) {
+        const struct sim_attempt *other = &sim->attempts.items[at];
         if (other != attempt && sim_attempt_lives(other))
             sim_violate(sim, 2, "two payloads of %s live: generations %u and %u", task->id.text,
                         other->generation, attempt->generation);
@@ -428,8 +429,8 @@ static void check_owners(struct sim *sim)
 {
     if (!sim->restored || sim->now_ms < sim->restored_at_ms + SWEEP_GRACE_MS)
         return;
-    for (size_t i = 0; i < sim->attempts_count; i++) {
-        const struct sim_attempt *attempt = &sim->attempts[i];
+    for (size_t i = 0; i < sim->attempts.count; i++) {
+        const struct sim_attempt *attempt = &sim->attempts.items[i];
         struct sim_whom whom = {MACHINE_TASK, attempt->alloc, attempt->task};
         if (!sim_attempt_lives(attempt))
             continue;

@@ -2,6 +2,7 @@
  * A batch that has been committed: what must hold of it now, and what is kept in mind for later
  * judgement.
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 static void note_task(struct sim *sim, const struct sim_whom *whom,
@@ -48,9 +49,9 @@ void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
 {
     size_t record_at = 0;
 
-    for (size_t i = 0; i < sim->ending_count; i++)
-        sim->ending[i]->told = 1;
-    sim->ending_count = 0;
+    for (size_t i = 0; i < sim->attempts.ending_count; i++)
+        sim->attempts.ending[i]->told = 1;
+    sim->attempts.ending_count = 0;
     for (size_t i = 0; i < batch->events_count; i++) {
         const struct journal_event *event = &batch->events[i];
         struct sim_whom whom = sim_find(sim, &event->id);

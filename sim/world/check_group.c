@@ -4,6 +4,7 @@
  *
  * Everything is asked of the tasks' own records; allocs with a damaged one are excused.
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 static const struct task *task_at(const struct sim *sim, const struct sim_alloc_state *alloc, int t)

@@ -6,6 +6,7 @@
  * too: what was acknowledged is done (I-14), and what has ended by itself is not begun again for no
  * reason (I-10).
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 /* One more try of TASK at NOW_MS: of this interval, or the first of the next one. */

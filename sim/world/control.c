@@ -7,6 +7,7 @@
  * complete answer, statuses are sent until they are acknowledged.  What it posts to the core is
  * what the real one will post.
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 enum {
@@ -70,8 +71,8 @@ static void answered(void *ctx, int code, const struct err *err)
 void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)whom->kind);
-    uint32_t number = sim->requests_count++;
-    struct sim_request *request = &sim->requests[number % sim->requests_max];
+    uint32_t number = sim->control.requests_count++;
+    struct sim_request *request = &sim->control.requests[number % sim->control.requests_max];
     struct request asked = {.signal = "SIGHUP", .text = "asked for"};
     bool empty = def->events[event].payload == PAYLOAD_NONE;
 
@@ -90,8 +91,8 @@ void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event)
 
 static bool is_asked(const struct sim *sim, int alloc, uint8_t event)
 {
-    for (uint32_t i = 0; i < sim->requests_max && i < sim->requests_count; i++) {
-        const struct sim_request *request = &sim->requests[i];
+    for (uint32_t i = 0; i < sim->control.requests_max && i < sim->control.requests_count; i++) {
+        const struct sim_request *request = &sim->control.requests[i];
         if (request->state == REQUEST_OPEN && request->whom.kind == MACHINE_ALLOC &&
             request->whom.alloc == alloc && request->event == event)
             return true;
@@ -106,7 +107,7 @@ static void wake_poll(struct sim *sim)
 {
     if (!sim->up || !sim->restored)
         return;
-    sim->poll_at_ms = sim->now_ms + 1;
+    sim->control.poll_at_ms = sim->now_ms + 1;
     sim_later(sim, 1, SE_POLL, 0, sim->incarnation);
 }
 
@@ -117,7 +118,7 @@ void sim_wish(struct sim *sim, int number, enum sim_wish wish)
     if (alloc->wish >= wish && !alloc->damaged)
         return;
     alloc->wish = (uint8_t)wish;
-    alloc->wished_index[wish] = ++sim->server_index;
+    alloc->wished_index[wish] = ++sim->control.server_index;
     if (!sim->script->server)
         sim_later(sim, 0, SE_USER, (size_t)number, 0);
     else
@@ -130,7 +131,7 @@ void sim_update(struct sim *sim, int number)
 
     if (!sim->script->server || alloc->wish == WISH_NONE || alloc->wish == WISH_GONE)
         return;
-    alloc->updated_index = ++sim->server_index;
+    alloc->updated_index = ++sim->control.server_index;
     wake_poll(sim);
 }
 
@@ -187,7 +188,7 @@ static bool has_its_wish(struct sim *sim, int number)
 
 static void poll_in(struct sim *sim, uint64_t delay_ms)
 {
-    sim->poll_at_ms = sim->now_ms + delay_ms;
+    sim->control.poll_at_ms = sim->now_ms + delay_ms;
     sim_later(sim, delay_ms, SE_POLL, 0, sim->incarnation);
 }
 
@@ -230,13 +231,14 @@ static void apply_one(struct sim *sim, int number, uint64_t index, bool complete
 
 static void take_answer(struct sim *sim)
 {
-    uint64_t index = sim->server_index, known = sim->store.server_index;
-    bool stale = sim->server == SIM_SERVER_STALE, partial = sim->server == SIM_SERVER_PARTIAL;
+    uint64_t index = sim->control.server_index, known = sim->store.server_index;
+    bool stale = sim->control.server == SIM_SERVER_STALE,
+         partial = sim->control.server == SIM_SERVER_PARTIAL;
     uint64_t luck = sim_chance(sim, LUCK_SPLIT, 1u << 30, sim->deliveries);
 
     if (stale)
         index -= 1 + (luck & 3);
-    if (index < known || (stale && !sim->first_answer)) {
+    if (index < known || (stale && !sim->control.first_answer)) {
         sim_say(sim, "server answers, index %llu: too old", (unsigned long long)index);
         poll_in(sim, POLL_RETRY_MS);
         return;
@@ -251,17 +253,17 @@ static void take_answer(struct sim *sim)
     if (index > known)
         core_meta(sim->core, "server_index", &index, sizeof(index));
     core_propose(sim->core, false);
-    sim->first_answer |= !partial;
+    sim->control.first_answer |= !partial;
     poll_in(sim, partial || stale ? POLL_RETRY_MS : POLL_WAIT_MS);
 }
 
 static void poll(struct sim *sim)
 {
-    uint64_t latency_ms = 1 + (sim->server == SIM_SERVER_SLOW ? SLOW_MS : 0);
+    uint64_t latency_ms = 1 + (sim->control.server == SIM_SERVER_SLOW ? SLOW_MS : 0);
 
-    if (sim->server == SIM_SERVER_DOWN)
+    if (sim->control.server == SIM_SERVER_DOWN)
         poll_in(sim, POLL_RETRY_MS);
-    else if (sim->server == SIM_SERVER_BLACKHOLE)
+    else if (sim->control.server == SIM_SERVER_BLACKHOLE)
         poll_in(sim, BLACKHOLE_MS);
     else
         sim_later(sim, latency_ms, SE_ANSWER, 0, sim->incarnation);
@@ -306,9 +308,9 @@ static bool is_unsent(const struct alloc *alloc)
 
 void sim_status_changed(struct sim *sim)
 {
-    if (!sim->script->server || sim->pushing)
+    if (!sim->script->server || sim->control.pushing)
         return;
-    sim->pushing = true;
+    sim->control.pushing = true;
     sim_later(sim, PUSH_BATCH_MS, SE_PUSH, 0, sim->incarnation);
 }
 
@@ -316,7 +318,7 @@ static void push(struct sim *sim)
 {
     bool any = false;
 
-    if (sim->server == SIM_SERVER_DOWN || sim->server == SIM_SERVER_BLACKHOLE) {
+    if (sim->control.server == SIM_SERVER_DOWN || sim->control.server == SIM_SERVER_BLACKHOLE) {
         sim_later(sim, PUSH_RETRY_MS, SE_PUSH, 0, sim->incarnation);
         return;
     }
@@ -336,7 +338,7 @@ static void push(struct sim *sim)
     if (any)
         sim_later(sim, 2, SE_ACK, 0, sim->incarnation);
     else
-        sim->pushing = false;
+        sim->control.pushing = false;
 }
 
 static void acknowledge(struct sim *sim)
@@ -350,7 +352,7 @@ static void acknowledge(struct sim *sim)
         state->confirmed_digest = state->pushed_digest;
         core_tell(sim->core, &state->id, AE_STATUS_ACKED, &ack);
     }
-    sim->pushing = false;
+    sim->control.pushing = false;
     sim_status_changed(sim); /* whatever came meanwhile goes next; nothing: it ends there */
 }
 
@@ -366,7 +368,7 @@ void sim_control_start(struct sim *sim)
 
 void sim_control_refused(struct sim *sim)
 {
-    if (sim->script->server && sim->first_answer)
+    if (sim->script->server && sim->control.first_answer)
         poll_in(sim, POLL_RETRY_MS);
 }
 
@@ -381,7 +383,7 @@ void sim_control_event(struct sim *sim, const struct sim_event *event)
         return;
     switch ((enum sim_event_kind)event->kind) {
     case SE_POLL:
-        if (sim->poll_at_ms == sim->now_ms)
+        if (sim->control.poll_at_ms == sim->now_ms)
             poll(sim);
         return;
     case SE_ANSWER:

@@ -6,6 +6,7 @@
  * world as they are.  A story whose steps or fates never came about does not tell what it says:
  * that is a failure, too.
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 #include "sim/script/words.h"
@@ -24,16 +25,16 @@ static int64_t count(const struct sim *sim, const struct sim_fact *fact, uint32_
 {
     int64_t found = 0;
 
-    for (size_t i = 0; i < sim->facts_count; i++)
-        found += sim->facts[i].incarnation >= since && is_same(&sim->facts[i].fact, fact);
+    for (size_t i = 0; i < sim->told.facts_count; i++)
+        found += sim->told.facts[i].incarnation >= since && is_same(&sim->told.facts[i].fact, fact);
     return found;
 }
 
 /* Which fact was the first of its kind; SIM_FACTS_MAX: none was. */
 static size_t first(const struct sim *sim, const struct sim_fact *fact)
 {
-    for (size_t i = 0; i < sim->facts_count; i++) {
-        if (is_same(&sim->facts[i].fact, fact))
+    for (size_t i = 0; i < sim->told.facts_count; i++) {
+        if (is_same(&sim->told.facts[i].fact, fact))
             return i;
     }
     return SIM_FACTS_MAX;
@@ -129,8 +130,8 @@ static bool is_alive(const struct sim *sim, const struct sim_whom *whom)
     int32_t at = sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].newest;
     bool alive = false;
 
-    for (; at >= 0; at = sim->attempts[at].next)
-        alive |= sim_attempt_lives(&sim->attempts[at]);
+    for (; at >= 0; at = sim->attempts.items[at].next)
+        alive |= sim_attempt_lives(&sim->attempts.items[at]);
     return alive;
 }
 
@@ -193,14 +194,14 @@ static void judge_telling(struct sim *sim)
     struct line line = {.text = ""};
 
     for (unsigned i = 0; i < sim->script->steps_count; i++) {
-        if (sim->stepped[i])
+        if (sim->told.stepped[i])
             continue;
         sim_step_print(sim->script, &sim->script->steps[i], append, &line);
         fail(sim, &line, "it never happened");
         return;
     }
     for (unsigned i = 0; i < sim->script->fates_count; i++) {
-        if (sim->struck[i])
+        if (sim->told.struck[i])
             continue;
         sim_fate_print(sim->script, &sim->script->fates[i], append, &line);
         fail(sim, &line, "it struck nothing");

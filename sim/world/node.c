@@ -6,6 +6,8 @@
  * makes others wait.  The adapter looks at the mount table after a publish and an unpublish, so
  * that a plugin which lies is found out (I-31).
  */
+#include "sim/answer.h"
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 enum { SLOW_SERVER_MS = 3000 };
@@ -15,8 +17,8 @@ enum { SLOW_SERVER_MS = 3000 };
 /* An operation of a caller that is not there any more goes on. */
 static bool is_pending(const struct sim *sim, const struct sim_call *call)
 {
-    for (size_t i = 0; i < sim->calls_count; i++) {
-        const struct sim_call *other = &sim->calls[i];
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        const struct sim_call *other = &sim->calls.items[i];
         if (other->used && other->answered && other->apply_left && sim_is_node_call(other) &&
             sim_disk_of(sim, &other->whom) == sim_disk_of(sim, &call->whom))
             return true;
@@ -27,8 +29,8 @@ static bool is_pending(const struct sim *sim, const struct sim_call *call)
 /* The server takes the calls of one claim in the order in which they were sent. */
 static void settle_earlier(struct sim *sim, const struct sim_call *call)
 {
-    for (size_t i = 0; i < sim->calls_count; i++) {
-        struct sim_call *other = &sim->calls[i];
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        struct sim_call *other = &sim->calls.items[i];
         if (!other->used || !other->answered || !other->apply_left || other->lane != LANE_RPC ||
             sim_id(sim, &other->whom) != sim_id(sim, &call->whom))
             continue;
@@ -49,11 +51,11 @@ void sim_meet(struct sim *sim, struct sim_call *call)
     settle_earlier(sim, call);
     if (!sim->script->server)
         return;
-    if (sim->server == SIM_SERVER_DOWN)
+    if (sim->control.server == SIM_SERVER_DOWN)
         call->fault = SIM_ERR;
-    else if (sim->server == SIM_SERVER_BLACKHOLE)
+    else if (sim->control.server == SIM_SERVER_BLACKHOLE)
         call->fault = SIM_HANG;
-    else if (sim->server == SIM_SERVER_SLOW)
+    else if (sim->control.server == SIM_SERVER_SLOW)
         call->latency_ms += SLOW_SERVER_MS;
 }
 
@@ -232,32 +234,19 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
 
 static void answer_volume(struct sim *sim, struct sim_call *call)
 {
-    static const uint8_t success[VX_COUNT] = {
-        [VX_CLAIM] = VE_CLAIMED,     [VX_UNCLAIM] = VE_RELEASED,      [VX_STAGE] = VE_STAGED,
-        [VX_PUBLISH] = VE_PUBLISHED, [VX_UNPUBLISH] = VE_UNPUBLISHED, [VX_UNSTAGE] = VE_UNSTAGED,
-        [VX_LOOK] = VE_MOUNT_FOUND,
-    };
     const struct sim_claim_state *claim = sim_claim_of(sim, &call->whom);
-    uint8_t event = success[call->effect];
+    struct claim taken = {.external = "external"};
+    const void *payload = call->effect == VX_CLAIM ? &taken : NULL;
 
     /* What the plugin says is believed when the mount table says the same. */
     if (call->code == 0 && call->effect == VX_PUBLISH && !claim->mounted)
         sim_call_fail(call, ERR_IO, false, "it was published, and is not mounted");
     if (call->code == 0 && call->effect == VX_UNPUBLISH && claim->mounted)
         sim_call_fail(call, ERR_IO, false, "it was unpublished, and is still mounted");
-    if (call->code != 0) {
-        struct failure failure = sim_failure(call->code, !call->hard, call->text);
-        sim_call_done(sim, call, call->lane == LANE_RPC ? VE_RPC_FAILED : VE_NODE_FAILED, &failure);
-        return;
-    }
-    if (call->effect == VX_CLAIM) {
-        struct claim taken = {.external = "external"};
-        sim_call_done(sim, call, event, &taken);
-        return;
-    }
-    if (call->effect == VX_LOOK && !claim->mounted)
-        event = VE_MOUNT_MISSING;
-    sim_call_done(sim, call, event, NULL);
+    struct failure failure = sim_failed(call->code, !call->hard, call->text);
+    if (call->code != 0)
+        payload = &failure;
+    sim_call_done(sim, call, sim_volume_answer(call->effect, call->code, claim->mounted), payload);
 }
 
 /* --- plugins --- */
@@ -297,16 +286,7 @@ static void apply_plugin(struct sim *sim, struct sim_call *call)
 
 static void answer_plugin(struct sim *sim, struct sim_call *call)
 {
-    static const struct {
-        uint8_t success, failure;
-    } events[PX_COUNT] = {
-        [PX_LAUNCH] = {PE_LAUNCHED, PE_LAUNCH_FAILED},
-        [PX_RECOVER] = {PE_RECOVERED, PE_LOST},
-        [PX_TERMINATE] = {PE_STOPPED, PE_STOP_FAILED},
-        [PX_PROBE] = {PE_PROBED, PE_PROBE_FAILED},
-        [PX_IDENTIFY] = {PE_IDENTIFIED, PE_IDENTIFY_FAILED},
-    };
-    struct failure failure = sim_failure(call->code, !call->hard, call->text);
+    struct failure failure = sim_failed(call->code, !call->hard, call->text);
     struct started started = {.payload_pid = 77, .payload_ticks = call->generation};
     struct plugin_identity identity = {
         .staging = sim_plugin_of(sim, &call->whom)->stages,
@@ -321,9 +301,7 @@ static void answer_plugin(struct sim *sim, struct sim_call *call)
         payload = &started;
     else if (call->effect == PX_IDENTIFY)
         payload = &identity;
-    sim_call_done(sim, call,
-                  call->code == 0 ? events[call->effect].success : events[call->effect].failure,
-                  payload);
+    sim_call_done(sim, call, sim_plugin_answer(call->effect, call->code), payload);
 }
 
 void sim_plugin_die(struct sim *sim, int number)
@@ -396,8 +374,8 @@ void sim_node_reboot(struct sim *sim)
     for (int t = 0; t < sim->tasks_count; t++)
         sim->tasks[t].prestarted = 0;
     /* The plugin's operations die with it; the server's go on. */
-    for (size_t i = 0; i < sim->calls_count; i++) {
-        struct sim_call *call = &sim->calls[i];
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        struct sim_call *call = &sim->calls.items[i];
         if (call->used && call->answered && call->lane != LANE_RPC)
             sim_call_free(sim, call);
     }

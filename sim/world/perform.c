@@ -5,6 +5,7 @@
  * daemon may die in between.  What a fault means is the same for all of them and decided here; what
  * the work is, is in node.c, and what starting and ending processes takes in process.c.
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 #include "sim/script/words.h"
@@ -79,7 +80,7 @@ static void draw(struct sim *sim, struct sim_call *call)
             fate->whom.member != call->whom.member || fate->effect != call->effect ||
             (fate->nth != 0 && fate->nth != nth))
             continue;
-        sim->struck[i] = true;
+        sim->told.struck[i] = true;
         call->fault = fate->fault;
         slow_ms = fate->ms != 0 ? fate->ms : slow_ms;
     }
@@ -201,7 +202,7 @@ static void apply(struct sim *sim, struct sim_call *call)
 
 void sim_call_event(struct sim *sim, const struct sim_event *event)
 {
-    struct sim_call *call = &sim->calls[event->index];
+    struct sim_call *call = &sim->calls.items[event->index];
 
     if (!call->used || call->serial != event->stamp)
         return;
@@ -234,8 +235,8 @@ static bool happens(const struct sim *sim, const struct sim_call *call)
 
 void sim_calls_cut(struct sim *sim)
 {
-    for (size_t i = 0; i < sim->calls_count; i++) {
-        struct sim_call *call = &sim->calls[i];
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        struct sim_call *call = &sim->calls.items[i];
         if (!call->used || call->answered)
             continue;
         sim_call_end(sim, call);

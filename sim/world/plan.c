@@ -43,11 +43,12 @@ static size_t lay_out(struct sim *sim, unsigned char *piece, size_t *ret_bytes)
     sim->plugins = cut(piece, &at, (size_t)sim->plugins_count, sizeof(*sim->plugins));
     sim->disks = cut(piece, &at, (size_t)sim->disks_count, sizeof(*sim->disks));
     size_t states = at;
-    sim->names = cut(piece, &at, sim->names_max, sizeof(*sim->names));
-    sim->ending = cut(piece, &at, (size_t)sim->tasks_count, sizeof(*sim->ending));
-    sim->attempts = cut(piece, &at, sim->attempts_max, sizeof(*sim->attempts));
-    sim->calls = cut(piece, &at, sim->calls_max, sizeof(*sim->calls));
-    sim->requests = cut(piece, &at, sim->requests_max, sizeof(*sim->requests));
+    sim->names.items = cut(piece, &at, sim->names.max, sizeof(*sim->names.items));
+    sim->attempts.ending = cut(piece, &at, (size_t)sim->tasks_count, sizeof(*sim->attempts.ending));
+    sim->attempts.items = cut(piece, &at, sim->attempts.max, sizeof(*sim->attempts.items));
+    sim->calls.items = cut(piece, &at, sim->calls.max, sizeof(*sim->calls.items));
+    sim->control.requests =
+        cut(piece, &at, sim->control.requests_max, sizeof(*sim->control.requests));
     *ret_bytes = at;
     return states;
 }
@@ -62,12 +63,12 @@ static void make_room(struct sim *sim)
     size_t allocs = (size_t)sim->allocs_count, tasks = (size_t)sim->tasks_count, bytes;
     size_t machines = allocs + tasks + (size_t)sim->claims_count + (size_t)sim->plugins_count;
 
-    sim->names_max = NAMES_MIN;
-    while (sim->names_max < 2 * machines)
-        sim->names_max *= 2;
-    sim->attempts_max = larger(ATTEMPTS_MIN, ATTEMPTS_OF_TASK * tasks);
-    sim->calls_max = larger(CALLS_MIN, CALLS_OF_MACHINE * machines);
-    sim->requests_max = (uint32_t)larger(REQUESTS_MIN, REQUESTS_OF_ALLOC * allocs);
+    sim->names.max = NAMES_MIN;
+    while (sim->names.max < 2 * machines)
+        sim->names.max *= 2;
+    sim->attempts.max = larger(ATTEMPTS_MIN, ATTEMPTS_OF_TASK * tasks);
+    sim->calls.max = larger(CALLS_MIN, CALLS_OF_MACHINE * machines);
+    sim->control.requests_max = (uint32_t)larger(REQUESTS_MIN, REQUESTS_OF_ALLOC * allocs);
     (void)lay_out(sim, NULL, &bytes); /* to learn how much it takes */
     if (bytes > sim->room_bytes) {
         free(sim->room);
@@ -76,7 +77,7 @@ static void make_room(struct sim *sim)
         sim->room_bytes = bytes;
     }
     memset(sim->room, 0, lay_out(sim, sim->room, &bytes));
-    memset(sim->names, NOBODY, sim->names_max * sizeof(*sim->names));
+    memset(sim->names.items, NOBODY, sim->names.max * sizeof(*sim->names.items));
 }
 
 /* --- who is who --- */
@@ -89,19 +90,19 @@ static uint64_t digest(const struct machine_id *id)
 static void enter_name(struct sim *sim, enum machine_kind kind, int alloc, int member)
 {
     struct sim_whom whom = {(uint8_t)kind, (int16_t)alloc, (int16_t)member};
-    size_t at = digest(sim_id(sim, &whom)) & (sim->names_max - 1);
+    size_t at = digest(sim_id(sim, &whom)) & (sim->names.max - 1);
 
-    while (sim->names[at].kind != NOBODY)
-        at = (at + 1) & (sim->names_max - 1);
-    sim->names[at] = whom;
+    while (sim->names.items[at].kind != NOBODY)
+        at = (at + 1) & (sim->names.max - 1);
+    sim->names.items[at] = whom;
 }
 
 struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id)
 {
-    size_t at = digest(id) & (sim->names_max - 1);
+    size_t at = digest(id) & (sim->names.max - 1);
 
-    for (; sim->names[at].kind != NOBODY; at = (at + 1) & (sim->names_max - 1)) {
-        const struct sim_whom *whom = &sim->names[at];
+    for (; sim->names.items[at].kind != NOBODY; at = (at + 1) & (sim->names.max - 1)) {
+        const struct sim_whom *whom = &sim->names.items[at];
         if (whom->kind == id->kind && text_equal(sim_id(sim, whom)->text, id->text))
             return *whom;
     }
@@ -202,11 +203,11 @@ static void plan_script(struct sim *sim, const struct sim_script *script)
 
 static void count_start(struct sim *sim, const struct sim_start *start)
 {
-    sim->allocs_count = (int)start->allocs_count;
-    sim->tasks_count = (int)start->tasks_count;
-    sim->claims_count = (int)start->claims_count;
-    sim->plugins_count = (int)start->plugins_count;
-    sim->disks_count = (int)start->disks_count;
+    sim->allocs_count = (int)start->allocs.count;
+    sim->tasks_count = (int)start->tasks.count;
+    sim->claims_count = (int)start->claims.count;
+    sim->plugins_count = (int)start->plugins.count;
+    sim->disks_count = (int)start->disks.count;
 }
 
 static void plan_start_alloc(struct sim *sim, const struct sim_started_alloc *from,
@@ -227,28 +228,28 @@ static void plan_start_alloc(struct sim *sim, const struct sim_started_alloc *fr
 static void plan_start(struct sim *sim, const struct sim_start *start)
 {
     for (int a = 0; a < sim->allocs_count; a++)
-        plan_start_alloc(sim, &start->allocs[a], &sim->allocs[a]);
+        plan_start_alloc(sim, &start->allocs.items[a], &sim->allocs[a]);
     for (int t = 0; t < sim->tasks_count; t++) {
-        const struct machine *record = sim_past_record(start->tasks[t].kept);
-        sim->tasks[t].id = start->tasks[t].id;
-        sim->tasks[t].plan = &start->tasks[t].plan;
+        const struct machine *record = sim_past_record(start->tasks.items[t].kept);
+        sim->tasks[t].id = start->tasks.items[t].id;
+        sim->tasks[t].plan = &start->tasks.items[t].plan;
         sim->tasks[t].past = record == NULL ? NULL : task_of(record);
         sim->tasks[t].newest = -1;
     }
     for (int c = 0; c < sim->claims_count; c++) {
-        sim->claims[c].id = start->claims[c].id;
-        sim->claims[c].plugin = start->claims[c].plugin;
-        sim->claims[c].disk = start->claims[c].disk;
+        sim->claims[c].id = start->claims.items[c].id;
+        sim->claims[c].plugin = start->claims.items[c].plugin;
+        sim->claims[c].disk = start->claims.items[c].disk;
     }
     for (int p = 0; p < sim->plugins_count; p++) {
-        const struct machine *record = sim_past_record(start->plugins[p].kept);
-        sim->plugins[p].id = start->plugins[p].id;
-        sim->plugins[p].stages = start->plugins[p].stages;
+        const struct machine *record = sim_past_record(start->plugins.items[p].kept);
+        sim->plugins[p].id = start->plugins.items[p].id;
+        sim->plugins[p].stages = start->plugins.items[p].stages;
         sim->plugins[p].past = record == NULL ? NULL : plugin_of(record);
     }
     for (int d = 0; d < sim->disks_count; d++) {
-        sim->disks[d].plugin = start->disks[d].plugin;
-        sim->disks[d].past = &start->disks[d].define;
+        sim->disks[d].plugin = start->disks.items[d].plugin;
+        sim->disks[d].past = &start->disks.items[d].define;
     }
 }
 

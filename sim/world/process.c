@@ -7,6 +7,8 @@
  * about to do goes on when it dies.
  */
 #include "fsm/policy.h"
+#include "sim/answer.h"
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 enum {
@@ -162,16 +164,10 @@ static void answer_found(struct sim *sim, struct sim_call *call, struct sim_atte
 static void answer_failed(struct sim *sim, struct sim_call *call, int code, bool recoverable,
                           const char *text)
 {
-    static const uint8_t events[TX_COUNT] = {
-        [TX_DRIVER_START] = TE_START_FAILED,
-        [TX_DRIVER_RECOVER] = TE_LOST,
-        [TX_DRIVER_STOP] = TE_STOP_FAILED,
-        [TX_DRIVER_DESTROY] = TE_REAP_FAILED,
-    };
-    struct failure failure = sim_failure(code, recoverable, text);
+    struct failure failure = sim_failed(code, recoverable, text);
 
     failure.untouched = call->effect == TX_DRIVER_RECOVER && call->untouched;
-    sim_call_done(sim, call, events[call->effect], &failure);
+    sim_call_done(sim, call, sim_driver_failure(call->effect), &failure);
 }
 
 /* --- start and recover --- */
@@ -395,8 +391,8 @@ static bool is_owned(const struct sim *sim, const struct sim_attempt *attempt)
 
 void sim_sweep(struct sim *sim)
 {
-    for (size_t i = 0; i < sim->attempts_count; i++) {
-        struct sim_attempt *attempt = &sim->attempts[i];
+    for (size_t i = 0; i < sim->attempts.count; i++) {
+        struct sim_attempt *attempt = &sim->attempts.items[i];
         if (!sim_attempt_exists(attempt) || is_owned(sim, attempt))
             continue;
         sim_say(sim, "sweep: %s generation %u", sim_attempt_id(sim, attempt)->text,
@@ -447,6 +443,19 @@ static void spawned(struct sim *sim, struct sim_attempt *attempt)
     attempt->shim = SHIM_ENDED;
 }
 
+static void end_as_planned(struct sim *sim, struct sim_attempt *attempt)
+{
+    const struct sim_task *plan = sim_attempt_plan(sim, attempt);
+
+    if (attempt->term_sent)
+        sim_payload_end(sim, attempt, SIGNAL_BASE + SIGTERM_NUMBER, SIGTERM_NUMBER);
+    else if (sim->healed)
+        sim_payload_end(sim, attempt, 0, 0);
+    else
+        sim_payload_end(sim, attempt, plan->signal != 0 ? SIGNAL_BASE + plan->signal : plan->exits,
+                        plan->signal);
+}
+
 void sim_process_event(struct sim *sim, const struct sim_event *event)
 {
     if (event->kind == SE_SWEPT) {
@@ -454,9 +463,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
             life_swept(sim->life, true);
         return;
     }
-    struct sim_attempt *attempt = &sim->attempts[event->index];
-    const struct sim_task *plan = sim_attempt_plan(sim, attempt);
-
+    struct sim_attempt *attempt = &sim->attempts.items[event->index];
     if (event->kind == SE_WATCH || event->kind == SE_SWEEP) {
         if (event->stamp != sim->incarnation || !sim->up)
             return;
@@ -475,16 +482,8 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
         spawned(sim, attempt);
         return;
     case SE_EXIT:
-        if (attempt->payload != PAYLOAD_RUNNING)
-            return;
-        if (attempt->term_sent)
-            sim_payload_end(sim, attempt, SIGNAL_BASE + SIGTERM_NUMBER, SIGTERM_NUMBER);
-        else if (sim->healed)
-            sim_payload_end(sim, attempt, 0, 0);
-        else
-            sim_payload_end(sim, attempt,
-                            plan->signal != 0 ? SIGNAL_BASE + plan->signal : plan->exits,
-                            plan->signal);
+        if (attempt->payload == PAYLOAD_RUNNING)
+            end_as_planned(sim, attempt);
         return;
     case SE_KILL:
         if (attempt->payload == PAYLOAD_RUNNING && attempt->shim == SHIM_ALIVE &&

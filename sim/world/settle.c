@@ -5,6 +5,7 @@
  * nothing is left of anything.  Both are asked after each thing that happens; what is missing at
  * the end of the budget is the report.
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 struct finding {
@@ -156,12 +157,12 @@ static bool is_settled(struct sim *sim, struct finding *finding)
         if (!sim->plugins[p].removed && (record == NULL || record->state != P_READY))
             return miss(finding, 32, "plugin", sim->plugins[p].id.text, state_name(record));
     }
-    for (uint32_t i = 0; i < sim->requests_max && i < sim->requests_count; i++) {
-        if (sim->requests[i].state == REQUEST_OPEN)
-            return miss(finding, 14, "a request to", sim_id(sim, &sim->requests[i].whom)->text,
-                        "is not answered");
+    for (uint32_t i = 0; i < sim->control.requests_max && i < sim->control.requests_count; i++) {
+        if (sim->control.requests[i].state == REQUEST_OPEN)
+            return miss(finding, 14, "a request to",
+                        sim_id(sim, &sim->control.requests[i].whom)->text, "is not answered");
     }
-    if (sim->calls_awaited > 0)
+    if (sim->calls.awaited > 0)
         return miss(finding, 35, "a call", "", "is not answered");
     return true;
 }
@@ -196,8 +197,8 @@ static bool machines_are_gone(struct sim *sim, struct finding *finding)
 
 static bool world_is_empty(struct sim *sim, struct finding *finding)
 {
-    for (size_t i = 0; i < sim->attempts_count; i++) {
-        const struct sim_attempt *attempt = &sim->attempts[i];
+    for (size_t i = 0; i < sim->attempts.count; i++) {
+        const struct sim_attempt *attempt = &sim->attempts.items[i];
         struct sim_whom whom = {MACHINE_TASK, attempt->alloc, attempt->task};
         if (sim_attempt_lives(attempt))
             return miss(finding, 1, "payload of", sim_id(sim, &whom)->text, "lives");

@@ -8,151 +8,79 @@
 
 #include "sim/script/words.h"
 
-/* Everything of this host stands still while its clocks go on. */
-static void sleep_all(struct sim *sim, uint64_t ms)
+/* --- what is wanted --- */
+
+static bool assign(struct sim *sim, const struct sim_step *step)
 {
-    for (size_t i = 0; i < sim->heap_count; i++)
-        sim->heap[i].at_ms += ms;
-    sim->now_ms += ms;
-    sim->poll_at_ms += ms;
+    sim_wish(sim, step->whom.alloc, WISH_RUN);
+    return true;
 }
 
-static void boot(struct sim *sim, uint64_t ms)
+static bool update(struct sim *sim, const struct sim_step *step)
 {
-    bool was_up = sim->up;
-
-    sim_say(sim, "host goes down");
-    sim->rebooting = true;
-    sim->boot++;
-    sim_processes_reboot(sim);
-    sim_node_reboot(sim);
-    sim->boot_at_ms = sim->now_ms + ms;
-    sim->uptime_ms = 0;
-    if (was_up)
-        sim_die(sim, ms + 50);
+    sim_update(sim, step->whom.alloc);
+    return true;
 }
 
-static void disturb_server(struct sim *sim, enum sim_server server)
+static bool stop(struct sim *sim, const struct sim_step *step)
 {
-    static const uint8_t faults[SIM_SERVER_COUNT] = {
-        [SIM_SERVER_DOWN] = SIM_SRV_DOWN,   [SIM_SERVER_BLACKHOLE] = SIM_SRV_BLACKHOLE,
-        [SIM_SERVER_STALE] = SIM_SRV_STALE, [SIM_SERVER_PARTIAL] = SIM_SRV_PARTIAL,
-        [SIM_SERVER_SLOW] = SIM_SRV_SLOW,
+    sim_wish(sim, step->whom.alloc, WISH_STOP);
+    return true;
+}
+
+static bool forget(struct sim *sim, const struct sim_step *step)
+{
+    if (sim->script->server)
+        sim_count_fault(sim, SIM_PURGE);
+    sim_wish(sim, step->whom.alloc, WISH_GONE);
+    return true;
+}
+
+static bool ask(struct sim *sim, const struct sim_step *step)
+{
+    static const uint8_t events[SIM_ACTION_COUNT] = {
+        [SIM_DO_RESTART] = AE_RESTART,  [SIM_DO_RESTART_TASK] = TE_RESTART,
+        [SIM_DO_SIGNAL] = TE_SIGNAL,    [SIM_DO_DETACH] = VE_DETACH,
+        [SIM_DO_STOP_PLUGIN] = PE_STOP,
     };
 
-    sim->server = (uint8_t)server;
-    if (server != SIM_SERVER_UP)
-        sim_count_fault(sim, (enum sim_fault)faults[server]);
+    sim_ask(sim, &step->whom, events[step->action]);
+    return true;
 }
+
+static bool stop_plugin(struct sim *sim, const struct sim_step *step)
+{
+    if (sim->healed)
+        return true;
+    sim_plugin_of(sim, &step->whom)->stop_asked = 1;
+    return ask(sim, step);
+}
+
+static bool want_plugin(struct sim *sim, const struct sim_step *step)
+{
+    if (sim->healed)
+        return true;
+    sim_plugin_of(sim, &step->whom)->removed = step->action == SIM_DO_REMOVE;
+    sim_define_plugins(sim);
+    return true;
+}
+
+/* --- what happens by itself --- */
 
 static struct sim_attempt *newest(struct sim *sim, const struct sim_whom *whom)
 {
     int32_t at = sim_task_of(sim, whom)->newest;
 
-    return at < 0 ? NULL : &sim->attempts[at];
+    return at < 0 ? NULL : &sim->attempts.items[at];
 }
 
-static void lose_directory(struct sim_alloc_state *alloc)
+static bool end_payload(struct sim *sim, const struct sim_step *step)
 {
-    alloc->directory = 0;
-    for (int t = 0; t < alloc->tasks_count; t++)
-        alloc->tasks[t].directory = 0;
-}
+    struct sim_attempt *attempt = newest(sim, &step->whom);
 
-/* A fault of the script, which a healed world does not know any more.  False: there was nobody whom
- * it could strike. */
-static bool do_fault(struct sim *sim, const struct sim_step *step)
-{
-    uint64_t ms = step->number > 0 ? (uint64_t)step->number : 0;
-    struct sim_attempt *attempt = step->whom.kind == MACHINE_TASK ? newest(sim, &step->whom) : NULL;
-    bool was_up = sim->up && !sim->dying;
-
-    switch ((enum sim_action)step->action) {
-    case SIM_DO_CRASH:
-        sim_count_fault(sim, SIM_DOWN);
-        sim_die(sim, ms);
-        return was_up;
-    case SIM_DO_TERM:
-        sim_count_fault(sim, SIM_TERM);
-        sim->term = true;
-        sim_die(sim, ms);
-        return was_up;
-    case SIM_DO_BOOT:
-        sim_count_fault(sim, SIM_BOOT);
-        boot(sim, ms);
-        break;
-    case SIM_DO_SHIM:
-        if (attempt == NULL || (attempt->shim != SHIM_ALIVE && attempt->shim != SHIM_STARTING))
-            return false;
-        sim_count_fault(sim, SIM_SHIM);
-        sim_count_fault(sim, SIM_LOGGER);
-        sim_shim_die(sim, attempt);
-        break;
-    case SIM_DO_RECORD_LOST:
-        if (attempt == NULL)
-            return false;
-        sim_count_fault(sim, SIM_RECORD_LOST);
-        attempt->record_lost = 1;
-        break;
-    case SIM_DO_PLUG:
-        if (!sim_plugin_of(sim, &step->whom)->alive)
-            return false;
-        sim_count_fault(sim, SIM_PLUG);
-        sim_plugin_die(sim, step->whom.member);
-        break;
-    case SIM_DO_SERVER:
-        disturb_server(sim, (enum sim_server)step->number);
-        break;
-    case SIM_DO_TORN_CUT:
-        return sim_store_damage(sim, &step->whom, SIM_TORN_CUT);
-    case SIM_DO_TORN_ZERO:
-        return sim_store_damage(sim, &step->whom, SIM_TORN_ZERO);
-    case SIM_DO_TORN_FLIP:
-        return sim_store_damage(sim, &step->whom, SIM_TORN_FLIP);
-    case SIM_DO_BUSY:
-        sim_count_fault(sim, SIM_BUSY);
-        sim_claim_of(sim, &step->whom)->busy_until_ms = sim->now_ms + ms;
-        break;
-    case SIM_DO_UNMOUNT:
-        if (!sim_claim_of(sim, &step->whom)->mounted)
-            return false;
-        sim_count_fault(sim, SIM_UNMOUNT);
-        sim_claim_of(sim, &step->whom)->mounted = 0;
-        sim_claim_of(sim, &step->whom)->snatched = 1;
-        break;
-    case SIM_DO_DIR_LOST:
-        if (!sim_alloc_of(sim, &step->whom)->directory)
-            return false;
-        sim_count_fault(sim, SIM_DIR_LOST);
-        lose_directory(sim_alloc_of(sim, &step->whom));
-        break;
-    case SIM_DO_SLEEP:
-        sim_count_fault(sim, SIM_SLEEP);
-        sleep_all(sim, ms);
-        break;
-    case SIM_DO_JUMP:
-        sim_count_fault(sim, SIM_JUMP);
-        sim->jump_ms += step->number;
-        break;
-    case SIM_DO_DISK:
-        sim->commits_to_fail = (uint32_t)ms;
-        break;
-    case SIM_DO_ASSIGN:
-    case SIM_DO_UPDATE:
-    case SIM_DO_STOP:
-    case SIM_DO_DESTROY:
-    case SIM_DO_RESTART:
-    case SIM_DO_RESTART_TASK:
-    case SIM_DO_SIGNAL:
-    case SIM_DO_DETACH:
-    case SIM_DO_STOP_PLUGIN:
-    case SIM_DO_REMOVE:
-    case SIM_DO_INSTALL:
-    case SIM_DO_EXIT:
-    case SIM_DO_HEAL:
-    case SIM_ACTION_COUNT:
-        unreachable("not a fault");
-    }
+    if (attempt == NULL || attempt->payload != PAYLOAD_RUNNING)
+        return false;
+    sim_payload_end(sim, attempt, (int32_t)step->number, 0);
     return true;
 }
 
@@ -162,7 +90,7 @@ void sim_heal(struct sim *sim)
         return;
     sim_say(sim, "world is healed");
     sim->healed = true;
-    sim->server = SIM_SERVER_UP;
+    sim->control.server = SIM_SERVER_UP;
     sim->commits_to_fail = 0;
     for (int p = 0; p < sim->plugins_count; p++)
         sim->plugins[p].removed = 0;
@@ -170,88 +98,222 @@ void sim_heal(struct sim *sim)
         sim->claims[i].busy_until_ms = 0;
 }
 
+static bool heal(struct sim *sim, const struct sim_step *step)
+{
+    (void)step; /* it says nothing more */
+    sim_heal(sim);
+    return true;
+}
+
+/* --- faults: daemon and host --- */
+
+static uint64_t length_ms(const struct sim_step *step)
+{
+    return step->number > 0 ? (uint64_t)step->number : 0;
+}
+
+static bool crash(struct sim *sim, const struct sim_step *step)
+{
+    bool was_up = sim->up && !sim->dying;
+
+    sim_count_fault(sim, step->action == SIM_DO_TERM ? SIM_TERM : SIM_DOWN);
+    if (step->action == SIM_DO_TERM)
+        sim->term = true;
+    sim_die(sim, length_ms(step));
+    return was_up;
+}
+
+static bool boot(struct sim *sim, const struct sim_step *step)
+{
+    bool was_up = sim->up;
+    uint64_t ms = length_ms(step);
+
+    sim_count_fault(sim, SIM_BOOT);
+    sim_say(sim, "host goes down");
+    sim->rebooting = true;
+    sim->boot++;
+    sim_processes_reboot(sim);
+    sim_node_reboot(sim);
+    sim->boot_at_ms = sim->now_ms + ms;
+    sim->uptime_ms = 0;
+    if (was_up)
+        sim_die(sim, ms + 50);
+    return true;
+}
+
+/* Everything of this host stands still while its clocks go on. */
+static bool sleep_all(struct sim *sim, const struct sim_step *step)
+{
+    uint64_t ms = length_ms(step);
+
+    sim_count_fault(sim, SIM_SLEEP);
+    for (size_t i = 0; i < sim->heap.count; i++)
+        sim->heap.items[i].at_ms += ms;
+    sim->now_ms += ms;
+    sim->control.poll_at_ms += ms;
+    return true;
+}
+
+static bool jump(struct sim *sim, const struct sim_step *step)
+{
+    sim_count_fault(sim, SIM_JUMP);
+    sim->jump_ms += step->number;
+    return true;
+}
+
+static bool fill_disk(struct sim *sim, const struct sim_step *step)
+{
+    sim->commits_to_fail = (uint32_t)length_ms(step);
+    return true;
+}
+
+static bool tear(struct sim *sim, const struct sim_step *step)
+{
+    static const uint8_t hows[SIM_ACTION_COUNT] = {
+        [SIM_DO_TORN_CUT] = SIM_TORN_CUT,
+        [SIM_DO_TORN_ZERO] = SIM_TORN_ZERO,
+        [SIM_DO_TORN_FLIP] = SIM_TORN_FLIP,
+    };
+
+    return sim_store_damage(sim, &step->whom, (enum sim_fault)hows[step->action]);
+}
+
+/* --- faults: processes, the server, what surrounds payloads --- */
+
+static bool kill_shim(struct sim *sim, const struct sim_step *step)
+{
+    struct sim_attempt *attempt = newest(sim, &step->whom);
+
+    if (attempt == NULL || (attempt->shim != SHIM_ALIVE && attempt->shim != SHIM_STARTING))
+        return false;
+    sim_count_fault(sim, SIM_SHIM);
+    sim_count_fault(sim, SIM_LOGGER);
+    sim_shim_die(sim, attempt);
+    return true;
+}
+
+static bool lose_record(struct sim *sim, const struct sim_step *step)
+{
+    struct sim_attempt *attempt = newest(sim, &step->whom);
+
+    if (attempt == NULL)
+        return false;
+    sim_count_fault(sim, SIM_RECORD_LOST);
+    attempt->record_lost = 1;
+    return true;
+}
+
+static bool kill_plugin(struct sim *sim, const struct sim_step *step)
+{
+    if (!sim_plugin_of(sim, &step->whom)->alive)
+        return false;
+    sim_count_fault(sim, SIM_PLUG);
+    sim_plugin_die(sim, step->whom.member);
+    return true;
+}
+
+static bool disturb_server(struct sim *sim, const struct sim_step *step)
+{
+    static const uint8_t faults[SIM_SERVER_COUNT] = {
+        [SIM_SERVER_DOWN] = SIM_SRV_DOWN,   [SIM_SERVER_BLACKHOLE] = SIM_SRV_BLACKHOLE,
+        [SIM_SERVER_STALE] = SIM_SRV_STALE, [SIM_SERVER_PARTIAL] = SIM_SRV_PARTIAL,
+        [SIM_SERVER_SLOW] = SIM_SRV_SLOW,
+    };
+
+    sim->control.server = (uint8_t)step->number;
+    if (sim->control.server != SIM_SERVER_UP)
+        sim_count_fault(sim, (enum sim_fault)faults[sim->control.server]);
+    return true;
+}
+
+static bool keep_busy(struct sim *sim, const struct sim_step *step)
+{
+    sim_count_fault(sim, SIM_BUSY);
+    sim_claim_of(sim, &step->whom)->busy_until_ms = sim->now_ms + length_ms(step);
+    return true;
+}
+
+static bool unmount(struct sim *sim, const struct sim_step *step)
+{
+    struct sim_claim_state *claim = sim_claim_of(sim, &step->whom);
+
+    if (!claim->mounted)
+        return false;
+    sim_count_fault(sim, SIM_UNMOUNT);
+    claim->mounted = 0;
+    claim->snatched = 1;
+    return true;
+}
+
+static bool lose_directory(struct sim *sim, const struct sim_step *step)
+{
+    struct sim_alloc_state *alloc = sim_alloc_of(sim, &step->whom);
+
+    if (!alloc->directory)
+        return false;
+    sim_count_fault(sim, SIM_DIR_LOST);
+    alloc->directory = 0;
+    for (int t = 0; t < alloc->tasks_count; t++)
+        alloc->tasks[t].directory = 0;
+    return true;
+}
+
+/* --- steps --- */
+
+/* Each returns false if there was nobody to whom it could happen.  A healed world does not know
+ * faults any more. */
+static const struct {
+    bool (*make)(struct sim *sim, const struct sim_step *step);
+    bool is_fault;
+} actions[SIM_ACTION_COUNT] = {
+    [SIM_DO_ASSIGN] = {assign, false},
+    [SIM_DO_UPDATE] = {update, false},
+    [SIM_DO_STOP] = {stop, false},
+    [SIM_DO_DESTROY] = {forget, false},
+    [SIM_DO_RESTART] = {ask, false},
+    [SIM_DO_RESTART_TASK] = {ask, false},
+    [SIM_DO_SIGNAL] = {ask, false},
+    [SIM_DO_DETACH] = {ask, false},
+    [SIM_DO_STOP_PLUGIN] = {stop_plugin, false},
+    [SIM_DO_REMOVE] = {want_plugin, false},
+    [SIM_DO_INSTALL] = {want_plugin, false},
+    [SIM_DO_EXIT] = {end_payload, false},
+    [SIM_DO_HEAL] = {heal, false},
+    [SIM_DO_CRASH] = {crash, true},
+    [SIM_DO_TERM] = {crash, true},
+    [SIM_DO_BOOT] = {boot, true},
+    [SIM_DO_SLEEP] = {sleep_all, true},
+    [SIM_DO_JUMP] = {jump, true},
+    [SIM_DO_DISK] = {fill_disk, true},
+    [SIM_DO_TORN_CUT] = {tear, true},
+    [SIM_DO_TORN_ZERO] = {tear, true},
+    [SIM_DO_TORN_FLIP] = {tear, true},
+    [SIM_DO_SHIM] = {kill_shim, true},
+    [SIM_DO_RECORD_LOST] = {lose_record, true},
+    [SIM_DO_PLUG] = {kill_plugin, true},
+    [SIM_DO_SERVER] = {disturb_server, true},
+    [SIM_DO_BUSY] = {keep_busy, true},
+    [SIM_DO_UNMOUNT] = {unmount, true},
+    [SIM_DO_DIR_LOST] = {lose_directory, true},
+};
+
 void sim_do_step(struct sim *sim, const struct sim_step *step)
 {
-    struct sim_attempt *attempt = step->whom.kind == MACHINE_TASK ? newest(sim, &step->whom) : NULL;
-    bool *did = &sim->stepped[step - sim->script->steps];
+    bool *did = &sim->told.stepped[step - sim->script->steps];
 
+    check(step->action < SIM_ACTION_COUNT);
+    check(actions[step->action].make != NULL);
     if (sim->print != NULL) {
         char what[SIM_LINE_BYTES];
         sim_step_what(sim->script, step, what, sizeof(what));
         sim_say(sim, "world: %s", what);
     }
     sim_mix(sim, step->action);
-    *did = true;
-    switch ((enum sim_action)step->action) {
-    case SIM_DO_ASSIGN:
-        sim_wish(sim, step->whom.alloc, WISH_RUN);
-        break;
-    case SIM_DO_UPDATE:
-        sim_update(sim, step->whom.alloc);
-        break;
-    case SIM_DO_STOP:
-        sim_wish(sim, step->whom.alloc, WISH_STOP);
-        break;
-    case SIM_DO_DESTROY:
-        if (sim->script->server)
-            sim_count_fault(sim, SIM_PURGE);
-        sim_wish(sim, step->whom.alloc, WISH_GONE);
-        break;
-    case SIM_DO_RESTART:
-        sim_ask(sim, &step->whom, AE_RESTART);
-        break;
-    case SIM_DO_RESTART_TASK:
-        sim_ask(sim, &step->whom, TE_RESTART);
-        break;
-    case SIM_DO_SIGNAL:
-        sim_ask(sim, &step->whom, TE_SIGNAL);
-        break;
-    case SIM_DO_DETACH:
-        sim_ask(sim, &step->whom, VE_DETACH);
-        break;
-    case SIM_DO_STOP_PLUGIN:
-        if (sim->healed)
-            break;
-        sim_plugin_of(sim, &step->whom)->stop_asked = 1;
-        sim_ask(sim, &step->whom, PE_STOP);
-        break;
-    case SIM_DO_REMOVE:
-    case SIM_DO_INSTALL:
-        if (sim->healed)
-            break;
-        sim_plugin_of(sim, &step->whom)->removed = step->action == SIM_DO_REMOVE;
-        sim_define_plugins(sim);
-        break;
-    case SIM_DO_EXIT:
-        *did = attempt != NULL && attempt->payload == PAYLOAD_RUNNING;
-        if (*did)
-            sim_payload_end(sim, attempt, (int32_t)step->number, 0);
-        break;
-    case SIM_DO_HEAL:
-        sim_heal(sim);
-        break;
-    case SIM_DO_CRASH:
-    case SIM_DO_TERM:
-    case SIM_DO_BOOT:
-    case SIM_DO_SHIM:
-    case SIM_DO_RECORD_LOST:
-    case SIM_DO_PLUG:
-    case SIM_DO_SERVER:
-    case SIM_DO_TORN_CUT:
-    case SIM_DO_TORN_ZERO:
-    case SIM_DO_TORN_FLIP:
-    case SIM_DO_BUSY:
-    case SIM_DO_UNMOUNT:
-    case SIM_DO_DIR_LOST:
-    case SIM_DO_SLEEP:
-    case SIM_DO_JUMP:
-    case SIM_DO_DISK:
-        *did = !sim->healed && do_fault(sim, step);
-        break;
-    case SIM_ACTION_COUNT:
-        unreachable("action");
-    }
+    bool over = actions[step->action].is_fault && sim->healed;
+    *did = !over && actions[step->action].make(sim, step);
 }
+
+/* --- steps that wait for a transition --- */
 
 static uint32_t *entered_of(struct sim *sim, const struct sim_whom *whom)
 {
@@ -296,7 +358,7 @@ void sim_watch_transitions(struct sim *sim, const struct journal_event *events, 
             if (step->moment == SIM_AT || step->state != events[i].after || step->nth != nth ||
                 !is_same(&step->when, &whom))
                 continue;
-            if (step->moment == SIM_BEFORE && sim->stepped[s])
+            if (step->moment == SIM_BEFORE && sim->told.stepped[s])
                 continue; /* it kept the commit from coming, which is tried again */
             if (step->moment == (uint8_t)moment)
                 sim_do_step(sim, step);

@@ -6,12 +6,12 @@
  * what was stored before (core/replay.h), so that a journal which would not verify is found in the
  * turn that wrote it.
  */
+#include "base/list.h"
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { ITEMS_MIN = 64 };
 
 static int compare(const struct machine_id *a, const struct machine_id *b)
 {
@@ -55,17 +55,6 @@ bool sim_store_has(const struct sim_store *store, const struct machine_id *id)
     return there;
 }
 
-/* For one more item, wherever it goes. */
-static void make_room(struct sim_store *store)
-{
-    if (store->count + store->spare_count < store->room)
-        return;
-    store->room = store->room == 0 ? ITEMS_MIN : 2 * store->room;
-    store->items = realloc(store->items, store->room * sizeof(struct sim_stored *));
-    store->spare = realloc(store->spare, store->room * sizeof(struct sim_stored *));
-    check(store->items != NULL && store->spare != NULL);
-}
-
 void sim_store_put(struct sim_store *store, const struct machine_id *id,
                    const struct machine *record)
 {
@@ -74,14 +63,13 @@ void sim_store_put(struct sim_store *store, const struct machine_id *id,
     size_t at = place(store, id, &there);
 
     if (!there) {
-        make_room(store);
-        struct sim_stored *item =
-            store->spare_count > 0 ? store->spare[--store->spare_count] : calloc(1, sizeof(*item));
+        struct sim_stored *item = store->spare.count > 0 ? store->spare.items[--store->spare.count]
+                                                         : calloc(1, sizeof(*item));
         check(item != NULL);
+        (void)list_more(store); /* the rest moves up into it */
         memmove(&store->items[at + 1], &store->items[at],
-                (store->count - at) * sizeof(*store->items));
+                (store->count - 1 - at) * sizeof(*store->items));
         store->items[at] = item;
-        store->count++;
         item->id = *id;
     }
     struct sim_stored *item = store->items[at];
@@ -105,7 +93,7 @@ void sim_store_drop(struct sim_store *store, const struct machine_id *id)
 
     if (!there)
         return;
-    store->spare[store->spare_count++] = store->items[at];
+    *list_more(&store->spare) = store->items[at];
     store->count--;
     memmove(&store->items[at], &store->items[at + 1], (store->count - at) * sizeof(*store->items));
 }
@@ -115,7 +103,7 @@ void sim_store_reset(struct sim *sim)
     struct sim_store *store = &sim->store;
 
     while (store->count > 0)
-        store->spare[store->spare_count++] = store->items[--store->count];
+        *list_more(&store->spare) = store->items[--store->count];
     store->next_sequence = sim->first_sequence = 1;
     store->turn = store->last_now_ms = 0;
     store->node = (struct sim_node){0};
@@ -126,14 +114,14 @@ void sim_store_reset(struct sim *sim)
 
 void sim_store_free(struct sim_store *store)
 {
-    for (size_t i = 0; i < store->count + store->spare_count; i++) {
+    for (size_t i = 0; i < store->count + store->spare.count; i++) {
         struct sim_stored *item =
-            i < store->count ? store->items[i] : store->spare[i - store->count];
+            i < store->count ? store->items[i] : store->spare.items[i - store->count];
         free(item->record);
         free(item);
     }
     free(store->items);
-    free(store->spare);
+    free(store->spare.items);
 }
 
 /* --- commit --- */
@@ -153,7 +141,7 @@ static enum sim_fault fate_of(struct sim *sim)
     for (unsigned i = 0; i < sim->script->fates_count; i++) {
         const struct sim_fate *fate = &sim->script->fates[i];
         if (fate->whom.kind == MACHINE_KIND_COUNT && fate->nth == number + 1) {
-            sim->struck[i] = true;
+            sim->told.struck[i] = true;
             return (enum sim_fault)fate->fault;
         }
     }

@@ -1,14 +1,12 @@
 /*
- * Chance, the story with its hash, and time.
+ * Chance and time.
  *
  * Chance is a hash of the seed and of what is drawn, never a stream: what one draw is for does not
  * hang on how many others there were.  What will happen is a heap ordered by (time, sequence).
  */
 #include "sim/world/world.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "base/list.h"
 
 /* --- chance --- */
 
@@ -22,57 +20,6 @@ uint64_t sim_chance(const struct sim *sim, uint64_t what, uint64_t which, uint64
 uint64_t sim_below(uint64_t chance, uint64_t bound)
 {
     return (uint64_t)(((__uint128_t)chance * bound) >> 64);
-}
-
-/* --- the story and the hash --- */
-
-void sim_mix(struct sim *sim, uint64_t value)
-{
-    sim->result->hash = hash_u64(sim->result->hash, value);
-}
-
-void sim_say(struct sim *sim, const char *format, ...)
-{
-    char line[640];
-    va_list arguments;
-
-    if (sim->print == NULL)
-        return;
-    int used =
-        snprintf(line, sizeof(line), "%7llu.%03llu  ", (unsigned long long)(sim->now_ms / 1000),
-                 (unsigned long long)(sim->now_ms % 1000));
-    va_start(arguments, format);
-    (void)vsnprintf(line + used, sizeof(line) - (size_t)used - 1, format, arguments); /* cut */
-    va_end(arguments);
-    (void)text_append(line, sizeof(line), "\n"); /* one byte was left for it */
-    sim->print(sim->print_ctx, line);
-}
-
-void sim_count_fault(struct sim *sim, enum sim_fault fault)
-{
-    sim->result->faults[fault]++;
-    sim_mix(sim, fault);
-}
-
-void sim_note_fate(struct sim *sim, const struct sim_fate *fate)
-{
-    if (sim->met_count < SIM_FATES_MAX)
-        sim->met[sim->met_count++] = *fate;
-}
-
-void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *whom,
-              unsigned detail)
-{
-    if (sim->script->expects_count == 0)
-        return;
-    check(sim->facts_count < SIM_FACTS_MAX);
-    struct sim_noted *kept = &sim->facts[sim->facts_count++];
-    *kept = (struct sim_noted){
-        .fact = {.kind = (uint8_t)kind, .detail = (uint8_t)detail},
-        .incarnation = sim->incarnation,
-    };
-    if (whom != NULL)
-        kept->fact.whom = *whom;
 }
 
 /* --- time --- */
@@ -102,43 +49,40 @@ void sim_later(struct sim *sim, uint64_t delay_ms, enum sim_event_kind kind, siz
 {
     struct sim_event event = {
         .at_ms = sim->now_ms + delay_ms,
-        .sequence = ++sim->heap_sequence,
+        .sequence = ++sim->heap.sequence,
         .stamp = stamp,
         .index = (uint32_t)index,
         .kind = (uint8_t)kind,
     };
 
     check(index <= UINT32_MAX);
-    if (sim->heap_count == sim->heap_room) {
-        sim->heap_room = sim->heap_room == 0 ? 256 : sim->heap_room * 2;
-        sim->heap = realloc(sim->heap, sim->heap_room * sizeof(*sim->heap));
-        check(sim->heap != NULL);
-    }
-    size_t at = sim->heap_count++;
-    while (at > 0 && is_before(&event, &sim->heap[(at - 1) / 2])) {
-        sim->heap[at] = sim->heap[(at - 1) / 2];
+    (void)list_more(&sim->heap); /* the place is found below */
+    size_t at = sim->heap.count - 1;
+    while (at > 0 && is_before(&event, &sim->heap.items[(at - 1) / 2])) {
+        sim->heap.items[at] = sim->heap.items[(at - 1) / 2];
         at = (at - 1) / 2;
     }
-    sim->heap[at] = event;
+    sim->heap.items[at] = event;
 }
 
 struct sim_event sim_next(struct sim *sim)
 {
-    check(sim->heap_count > 0);
-    struct sim_event first = sim->heap[0], last = sim->heap[--sim->heap_count];
+    check(sim->heap.count > 0);
+    struct sim_event first = sim->heap.items[0], last = sim->heap.items[--sim->heap.count];
     size_t at = 0;
 
     for (;;) {
         size_t child = 2 * at + 1;
-        if (child >= sim->heap_count)
+        if (child >= sim->heap.count)
             break;
-        if (child + 1 < sim->heap_count && is_before(&sim->heap[child + 1], &sim->heap[child]))
+        if (child + 1 < sim->heap.count &&
+            is_before(&sim->heap.items[child + 1], &sim->heap.items[child]))
             child++;
-        if (!is_before(&sim->heap[child], &last))
+        if (!is_before(&sim->heap.items[child], &last))
             break;
-        sim->heap[at] = sim->heap[child];
+        sim->heap.items[at] = sim->heap.items[child];
         at = child;
     }
-    sim->heap[at] = last;
+    sim->heap.items[at] = last;
     return first;
 }

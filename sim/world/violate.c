@@ -1,6 +1,7 @@
 /*
  * The end of a world in which something was violated: the first violation stands.
  */
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 #include <stdarg.h>

@@ -7,9 +7,10 @@
  * had in memory is gone, and journal and world stay as they are.
  */
 #include "sim/world/world.h"
+#include "sim/world/check.h"
 
 #include "core/clock.h"
-#include "sim/script/start.h"
+#include "sim/start.h"
 
 #include <stdlib.h>
 
@@ -39,11 +40,11 @@ static void bury(struct sim *sim)
     sim->life = NULL;
     sim->core = NULL;
     sim->up = sim->dying = sim->term = false;
-    sim->pushing = sim->first_answer = false;
+    sim->control.pushing = sim->control.first_answer = false;
     sim_calls_cut(sim);
-    for (uint32_t i = 0; i < sim->requests_max && i < sim->requests_count; i++) {
-        if (sim->requests[i].state == REQUEST_OPEN)
-            sim->requests[i].state = REQUEST_LOST;
+    for (uint32_t i = 0; i < sim->control.requests_max && i < sim->control.requests_count; i++) {
+        if (sim->control.requests[i].state == REQUEST_OPEN)
+            sim->control.requests[i].state = REQUEST_LOST;
     }
     sim_later(sim, sim->down_ms, SE_START, 0, sim->incarnation);
 }
@@ -269,7 +270,7 @@ static uint64_t batch_max(const struct sim *sim)
 static bool advance(struct sim *sim, uint64_t until_ms)
 {
     uint64_t daemon_ms = daemon_at_ms(sim);
-    uint64_t event_ms = sim->heap_count > 0 ? sim->heap[0].at_ms : UINT64_MAX;
+    uint64_t event_ms = sim->heap.count > 0 ? sim->heap.items[0].at_ms : UINT64_MAX;
     uint64_t next_ms = daemon_ms < event_ms ? daemon_ms : event_ms;
 
     if (next_ms > until_ms)
@@ -279,8 +280,8 @@ static bool advance(struct sim *sim, uint64_t until_ms)
     uint64_t batch = 1;
     if (sim->script->batching)
         batch += sim_below(sim_chance(sim, LUCK_BATCH, 0, sim->deliveries), batch_max(sim));
-    for (uint64_t i = 0; i < batch && sim->heap_count > 0 && !sim->dying && !sim->over &&
-                         sim->heap[0].at_ms <= sim->now_ms;
+    for (uint64_t i = 0; i < batch && sim->heap.count > 0 && !sim->dying && !sim->over &&
+                         sim->heap.items[0].at_ms <= sim->now_ms;
          i++) {
         struct sim_event event = sim_next(sim);
         deliver(sim, &event);
@@ -300,18 +301,16 @@ static void reset(struct sim *sim, const struct sim_script *script)
     *sim = (struct sim){
         .script = script,
         .start = sim->start,
+        .heap = {.items = sim->heap.items, .size = sim->heap.size},
+        .store = sim->store,
         .sink = sim->sink,
-        .sink_incarnations = sim->sink_incarnations,
-        .heap = sim->heap,
-        .heap_room = sim->heap_room,
+        .told = {.facts = sim->told.facts},
         .room = sim->room,
         .room_bytes = sim->room_bytes,
-        .facts = sim->facts,
-        .store = sim->store,
         .replay = replay_new(),
         .boot = SIM_FIRST_BOOT,
-        .next_pid = 1000,
-        .server_index = 10,
+        .attempts = {.next_pid = 1000},
+        .control = {.server_index = 10},
     };
     sim_store_reset(sim);
     sim_plan(sim);
@@ -444,8 +443,8 @@ struct sim *sim_new(void)
     struct sim *sim = calloc(1, sizeof(*sim));
 
     check(sim != NULL);
-    sim->facts = calloc(SIM_FACTS_MAX, sizeof(*sim->facts));
-    check(sim->facts != NULL);
+    sim->told.facts = calloc(SIM_FACTS_MAX, sizeof(*sim->told.facts));
+    check(sim->told.facts != NULL);
     return sim;
 }
 
@@ -457,8 +456,8 @@ void sim_free(struct sim *sim)
     replay_free(sim->replay);
     sim_store_free(&sim->store);
     free(sim->room);
-    free(sim->facts);
-    free(sim->heap);
+    free(sim->told.facts);
+    free(sim->heap.items);
     free(sim);
 }
 

@@ -6,6 +6,7 @@
  * of a user leads to them (spec/job.h).
  */
 #include "core/identity.h"
+#include "sim/world/check.h"
 #include "sim/world/world.h"
 
 #include "spec/job.h"
@@ -102,15 +103,15 @@ static char *identity_of(const struct sim *sim, const struct sim_node *stored)
 
 static bool is_written(const struct sim *sim)
 {
-    return sim->sink != NULL &&
-           (sim->sink_incarnations == 0 || sim->incarnation <= sim->sink_incarnations);
+    return sim->sink.journal != NULL &&
+           (sim->sink.incarnations == 0 || sim->incarnation <= sim->sink.incarnations);
 }
 
 static void send(struct sim *sim, const struct journal_batch *batch)
 {
     struct err err;
 
-    if (journal_commit(sim->sink, batch, &err) < 0)
+    if (journal_commit(sim->sink.journal, batch, &err) < 0)
         sim_violate(sim, 0, "the world's journal cannot be written: %s", err.text);
 }
 
@@ -200,13 +201,13 @@ void sim_write_quarantine(struct sim *sim, const struct machine_id *id)
         return;
     (void)text_format(key, sizeof(key), "%s/%s", machine_kind_name((enum machine_kind)id->kind),
                       id->text); /* fits */
-    if (journal_quarantine(sim->sink, "state", key, "damaged in the world", sim_unix_ns(sim),
-                           &err) < 0)
+    if (journal_quarantine(sim->sink.journal, "state", key, "damaged in the world",
+                           sim_unix_ns(sim), &err) < 0)
         sim_violate(sim, 0, "the world's journal cannot be written: %s", err.text);
 }
 
 void sim_set_journal(struct sim *sim, struct journal *journal, uint32_t incarnations)
 {
-    sim->sink = journal;
-    sim->sink_incarnations = incarnations;
+    sim->sink.journal = journal;
+    sim->sink.incarnations = incarnations;
 }

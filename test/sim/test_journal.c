@@ -14,7 +14,7 @@
 
 #include "inspect/inspect.h"
 #include "io/host.h"
-#include "sim/script/start.h"
+#include "sim/start.h"
 
 #include <fcntl.h>
 #include <stdio.h>

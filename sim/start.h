@@ -17,8 +17,8 @@
  *     sim_start_draw(start, seed, &script); sim_run(...);   a life with faults
  *     sim_start_free(start);
  */
-#ifndef CAIRN_SIM_SCRIPT_START_H
-#define CAIRN_SIM_SCRIPT_START_H
+#ifndef CAIRN_SIM_START_H
+#define CAIRN_SIM_START_H
 
 #include "sim/sim.h"
 

@@ -1,0 +1,50 @@
+/* The control plane: a server or the node itself, users, and the client's end of it. */
+#ifndef CAIRN_SIM_WORLD_CONTROL_H
+#define CAIRN_SIM_WORLD_CONTROL_H
+
+#include "core/core.h"
+#include "sim/script/script.h"
+#include "sim/world/things.h"
+#include "sim/world/time.h"
+
+struct sim;
+
+enum sim_request_state { REQUEST_OPEN, REQUEST_DONE, REQUEST_REFUSED, REQUEST_LOST };
+
+struct sim_request {
+    struct sim *sim;
+    struct sim_whom whom;
+    uint8_t event, state;
+    uint32_t incarnation;
+};
+
+struct sim_control {
+    struct sim_request *requests;
+    uint32_t requests_count, requests_max; /* token = number + 1, modulo the size */
+    uint8_t server;                        /* enum sim_server */
+    uint64_t server_index;
+    bool first_answer; /* the server has answered this incarnation */
+    bool pushing;
+    uint64_t poll_at_ms; /* when the client asks next */
+};
+
+/* --- control.c --- */
+
+void sim_control_event(struct sim *sim, const struct sim_event *event);
+void sim_control_start(struct sim *sim);
+void sim_control_refused(struct sim *sim); /* a commit failed, and proposals with it */
+void sim_wish(struct sim *sim, int alloc, enum sim_wish wish);
+/* There is a newer version of the alloc, in which nothing is wished anew. */
+void sim_update(struct sim *sim, int alloc);
+void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event);
+void sim_status_changed(struct sim *sim);
+
+/* --- give.c: what the core is told of allocs and plugins --- */
+
+void sim_give(struct sim *sim, int alloc);
+void sim_define_plugins(struct sim *sim);
+void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign);
+bool sim_claim_known(void *ctx, const char *alloc, const char *name,
+                     struct volume_define *ret_define);
+
+#endif

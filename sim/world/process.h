@@ -1,0 +1,85 @@
+/* Shims and payloads: what exists under the keys of tasks, and the driver's calls on it. */
+#ifndef CAIRN_SIM_WORLD_PROCESS_H
+#define CAIRN_SIM_WORLD_PROCESS_H
+
+#include "core/core.h"
+#include "sim/script/script.h"
+#include "sim/world/time.h"
+
+struct sim;
+struct sim_call;
+
+enum sim_shim { SHIM_NONE, SHIM_STARTING, SHIM_ALIVE, SHIM_ENDED };
+enum sim_payload { PAYLOAD_NOT_STARTED, PAYLOAD_RUNNING, PAYLOAD_ENDED };
+/* The task's file: made and locked by the daemon, marked by the shim before a payload can be. */
+enum sim_mark { MARK_NONE, MARK_FILE, MARK_BEGUN };
+enum sim_record { RECORD_NONE, RECORD_ENDED, RECORD_NOT_STARTED };
+
+/* What exists under one key (alloc, task, generation), and what has. */
+struct sim_attempt {
+    uint32_t generation;
+    uint32_t epoch;      /* of the payload's timers */
+    uint32_t starts;     /* of the payload: never more than one */
+    uint32_t reported;   /* incarnation that was told RUNNING and is owed the end */
+    uint32_t said;       /* incarnation that was told of the end */
+    uint64_t boot;       /* in which it was begun */
+    uint64_t kill_at_ms; /* shim: 0 is no stop asked for */
+    int64_t finished_unix_ns;
+    struct started process;
+    int32_t code, signal; /* how the payload ended, in truth */
+    int32_t next;         /* older attempt of the task, -1: none */
+    int16_t alloc, task;
+    uint8_t mark; /* enum sim_mark: how far a start under this key got */
+    uint8_t shim, payload, record;
+    uint8_t descendants; /* what the payload left in its cgroup lives */
+    uint8_t fork_fault, exec_fault, record_lost;
+    uint8_t told;    /* its end is in the journal */
+    uint8_t written; /* its exit record was there, and not removed by one who had told of it */
+    uint8_t term_sent;
+    uint8_t by_boot;  /* a reboot ended it */
+    uint8_t answered; /* the core was told that it runs, or ran */
+};
+
+struct sim_attempts {
+    struct sim_attempt *items;
+    size_t count, max;
+    int32_t next_pid;
+    /* Those whose end the batch under way reports; at most one of each task. */
+    struct sim_attempt **ending;
+    size_t ending_count;
+};
+
+/* --- attempt.c --- */
+
+struct sim_attempt *sim_attempt(struct sim *sim, int alloc, int task, uint32_t generation);
+struct sim_attempt *sim_attempt_of(struct sim *sim, const struct sim_call *call);
+struct sim_attempt *sim_attempt_new(struct sim *sim, const struct sim_whom *whom,
+                                    uint32_t generation);
+size_t sim_attempt_number(const struct sim *sim, const struct sim_attempt *attempt);
+const struct sim_task *sim_attempt_plan(const struct sim *sim, const struct sim_attempt *attempt);
+const struct machine_id *sim_attempt_id(const struct sim *sim, const struct sim_attempt *attempt);
+bool sim_attempt_lives(const struct sim_attempt *attempt);
+/* A payload may have been started, or may be yet. */
+bool sim_attempt_was_begun(const struct sim_attempt *attempt);
+/* Anything of the attempt, dead or alive, is still there. */
+bool sim_attempt_exists(const struct sim_attempt *attempt);
+bool sim_alloc_lives(const struct sim *sim, int alloc);
+void sim_processes_reboot(struct sim *sim);
+/* Nothing of it is left: its directory is removed. */
+void sim_attempt_remove(struct sim_attempt *attempt);
+/* For what a story expects. */
+void sim_attempt_note(struct sim *sim, enum sim_fact_kind kind, const struct sim_attempt *attempt);
+/* The identity of a payload and shim that are made now. */
+struct started sim_process_new(struct sim *sim);
+
+/* --- process.c --- */
+
+void sim_driver_begin(struct sim *sim, struct sim_call *call, const struct effect *effect);
+void sim_driver_event(struct sim *sim, struct sim_call *call);
+void sim_driver_signal(struct sim *sim, const struct effect *effect);
+void sim_process_event(struct sim *sim, const struct sim_event *event);
+void sim_sweep(struct sim *sim);
+void sim_shim_die(struct sim *sim, struct sim_attempt *attempt);
+void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code, int32_t signal);
+
+#endif

@@ -1,0 +1,124 @@
+/* What there is in a world: allocs, tasks, claims, plugins and disks, and who is who among them. */
+#ifndef CAIRN_SIM_WORLD_THINGS_H
+#define CAIRN_SIM_WORLD_THINGS_H
+
+#include "fsm/alloc.h"
+#include "fsm/plugin.h"
+#include "fsm/task.h"
+#include "fsm/volume.h"
+#include "sim/script/script.h"
+
+struct sim;
+
+enum { SIM_EFFECTS_MAX = 16 }; /* of one machine */
+
+/* What a task has used of its restart policy. */
+struct sim_tries {
+    uint64_t begun_ms;    /* node time: the interval */
+    uint64_t again_at_ms; /* node time: not before */
+    uint32_t used;        /* in the interval */
+    uint32_t asked;       /* generation that somebody asked to be restarted */
+    bool known;           /* since it was defined */
+};
+
+struct sim_task_state {
+    struct machine_id id;
+    const struct sim_task *plan;
+    const struct task *past; /* a world from a journal: its record there, if it can be read */
+    uint32_t past_hooks;     /* prestart hooks that had run by then */
+    int32_t newest;          /* attempt, -1: none */
+    uint8_t directory;       /* its directory is there */
+    uint8_t dead;            /* it was dead once */
+    uint8_t hooked;          /* the attempt under way has had its hooks */
+    uint32_t prestarted;     /* prestart hooks that have run since the last start */
+    uint32_t stopped;        /* stop hooks that were begun */
+    struct sim_tries tries;
+    uint64_t first_results; /* digest of the hooks' results at the first start, 0: none yet */
+    uint32_t entered[T_COUNT];
+    uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+};
+
+struct sim_claim_state {
+    struct machine_id id;
+    uint16_t plugin, disk; /* where in the world's */
+    uint8_t exclusive;     /* the server lets nobody else have it */
+    uint8_t mounted;
+    uint8_t held;     /* the server's claim */
+    uint8_t snatched; /* somebody else unmounted it */
+    uint64_t made_turn;
+    uint64_t busy_until_ms;
+    uint32_t entered[V_COUNT];
+    uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+};
+
+enum sim_wish { WISH_NONE, WISH_RUN, WISH_STOP, WISH_GONE };
+
+struct sim_alloc_state {
+    struct machine_id id;
+    const struct sim_alloc *plan; /* of the group; its members have their own */
+    struct sim_task_state *tasks; /* among the world's */
+    struct sim_claim_state *claims;
+    uint16_t tasks_count, claims_count;
+    uint16_t after;    /* alloc to wait for + 1, 0: none */
+    uint8_t specified; /* "alloc/<id>" is in the journal */
+    const char *spec;  /* a world from a journal: what it says, NULL if it cannot be read */
+    size_t spec_length;
+    uint8_t wish;     /* of the control plane: enum sim_wish */
+    uint8_t accepted; /* the node has said so: it must not be lost */
+    uint8_t directory;
+    uint8_t torn;    /* postrun hooks that have succeeded */
+    uint8_t ended;   /* it was terminal once */
+    uint8_t gone;    /* it was removed */
+    uint8_t follows; /* the alloc it waits for was there when it came */
+    uint8_t damaged; /* a record of it was, so promises about it are off */
+    uint32_t fresh;  /* incarnation that has applied a fresh desired state to it */
+    uint32_t entered[A_COUNT];
+    uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+    /* As the server knows it. */
+    uint64_t wished_index[WISH_GONE + 1]; /* at which it came to wish so, 0: never */
+    uint64_t updated_index;               /* of its newest version, 0: there is one only */
+    uint64_t offered_index, seen_index;   /* of the version the node is told, has applied */
+    uint8_t reported_status;
+    uint64_t pushed_digest, pushed_revision, confirmed_digest, acked_digest;
+};
+
+struct sim_plugin_state {
+    struct machine_id id;
+    const struct plugin *past; /* as of a task */
+    uint8_t stages;
+    uint8_t alive, removed;
+    uint8_t stop_asked;
+    uint32_t launched; /* newest generation that was, since it was defined */
+    uint32_t generation;
+    uint64_t boot;
+    uint32_t entered[P_COUNT];
+    uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+};
+
+struct sim_disk_state {
+    uint16_t plugin, number;          /* the number of it among its plugin's */
+    const struct volume_define *past; /* a world from a journal: what claims on it say */
+    uint8_t staged;
+    uint8_t calls; /* of this incarnation, under way */
+};
+
+/* Who is who, by the digest of the id. */
+struct sim_names {
+    struct sim_whom *items;
+    size_t max; /* a power of two */
+};
+
+/* --- plan.c --- */
+
+/* Makes everything that the script names, or the journal to begin from, as it is before the first
+ * start. */
+void sim_plan(struct sim *sim);
+
+/* Where ID is in this world; kind MACHINE_KIND_COUNT if it is not of it. */
+struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id);
+const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom);
+/* As scripts call it. */
+const char *sim_name(const struct sim *sim, const struct sim_whom *whom);
+const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom);
+
+#endif
