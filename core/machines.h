@@ -39,6 +39,21 @@ struct queue {
     size_t bytes_used, bytes_size;
 };
 
+struct slot_list {
+    struct slot **items;
+    size_t count, size;
+};
+
+struct step_list {
+    struct journal_event *items;
+    size_t count, size;
+};
+
+struct origin_list {
+    size_t *items;
+    size_t count, size;
+};
+
 struct flight {
     uint64_t now_ms;
     uint32_t sequence, ticket;
@@ -81,11 +96,9 @@ struct core {
     struct due_list due;
     uint64_t serials;
     struct queue queue, spare;
-    struct slot **touched;
-    size_t touched_count, touched_size;
-    struct journal_event *steps;
-    size_t *origins; /* of each step: its place in the queue */
-    size_t steps_count, steps_size, origins_size;
+    struct slot_list touched; /* by the turn under way */
+    struct step_list steps;
+    struct origin_list origins; /* of each step: its place in the queue */
     struct blobs specs, metas;
     struct machine *scratch;
     uint32_t scratch_used;
@@ -116,15 +129,30 @@ static inline const struct machine *slot_now(const struct slot *slot)
 void lane_issue(struct core *core, struct slot *slot, const struct fsm_issue *issue, uint64_t reply,
                 const struct request *request);
 
+/* --- queue.c: what waits for the turn --- */
+
+/* ROOT: it came from outside, and waits for the next turn if the commit fails. */
+void queue_add(struct core *core, const struct machine_id *id, const struct fsm_event *event,
+               bool root);
+
+/* The payload of ITEM, borrowed until QUEUE grows; NULL: none. */
+const void *queue_payload(const struct queue *queue, const struct queued *item);
+
+/* enum fsm_payload of EVENT. */
+uint8_t queue_payload_kind(const struct machine_id *id, uint8_t event);
+
+void blobs_clear(struct blobs *blobs);
+void blobs_free(struct blobs *blobs);
+
+/* The commit has failed: what belonged to a proposal goes with it, the rest waits. */
+void blobs_drop_proposed(struct blobs *blobs);
+
+/* --- flight.c --- */
+
 void flight_note(struct core *core, const struct journal_event *event);
 
 /* Logs what led to an assertion: the event, the state, the last transitions. */
 void core_complain(const struct core *core, const struct machine_id *id,
                    const struct machine *record, const struct fsm_event *event);
-
-void blobs_clear(struct blobs *blobs);
-
-/* The commit has failed: what belonged to a proposal goes with it, the rest waits. */
-void blobs_drop_proposed(struct blobs *blobs);
 
 #endif

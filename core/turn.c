@@ -17,99 +17,6 @@ enum {
     TURN_EVENTS_MAX = 1 << 20, /* more than this in one turn means that machines feed each other */
 };
 
-/* --- the queue --- */
-
-static void *grow(void *items, size_t *size, size_t need, size_t item_bytes)
-{
-    if (need <= *size)
-        return items;
-    size_t larger = *size == 0 ? 64 : *size;
-    while (larger < need)
-        larger *= 2;
-    void *moved = realloc(items, larger * item_bytes);
-    check(moved != NULL);
-    *size = larger;
-    return moved;
-}
-
-static uint8_t payload_kind(const struct machine_id *id, uint8_t event)
-{
-    const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
-
-    check(event < def->events_count);
-    return def->events[event].payload;
-}
-
-static void enqueue(struct core *core, const struct machine_id *id, const struct fsm_event *event,
-                    bool root)
-{
-    struct queue *queue = &core->queue;
-    enum fsm_payload kind = (enum fsm_payload)payload_kind(id, event->kind);
-    size_t bytes = fsm_payload_size(kind, event->payload);
-
-    check(implies(kind != PAYLOAD_NONE, event->payload != NULL));
-    queue->items = grow(queue->items, &queue->size, queue->count + 1, sizeof(*queue->items));
-    struct queued *item = &queue->items[queue->count++];
-    *item = (struct queued){
-        .id = *id,
-        .event = *event,
-        .root = root,
-        .proposal = core->proposing,
-        .payload_at = SIZE_MAX,
-    };
-    item->event.payload = NULL;
-    if (bytes > 0) {
-        size_t aligned = (bytes + 15) & ~(size_t)15;
-        queue->bytes = grow(queue->bytes, &queue->bytes_size, queue->bytes_used + aligned, 1);
-        memcpy(queue->bytes + queue->bytes_used, event->payload, bytes);
-        item->payload_at = queue->bytes_used;
-        item->payload_size = bytes;
-        queue->bytes_used += aligned;
-    }
-}
-
-static const void *payload_of(const struct queue *queue, const struct queued *item)
-{
-    return item->payload_at == SIZE_MAX ? NULL : queue->bytes + item->payload_at;
-}
-
-void core_post(struct core *core, const struct machine_id *id, const struct fsm_event *event)
-{
-    enqueue(core, id, event, true);
-}
-
-void core_propose(struct core *core, bool on)
-{
-    check(core->proposing != on);
-    core->proposing = on;
-}
-
-void core_tell(struct core *core, const struct machine_id *id, uint8_t event, const void *payload)
-{
-    core_ask(core, id, event, payload, 0);
-}
-
-void core_ask(struct core *core, const struct machine_id *id, uint8_t event, const void *payload,
-              uint64_t reply)
-{
-    struct fsm_event posted = {.kind = event, .payload = payload, .reply = reply};
-
-    core_post(core, id, &posted);
-}
-
-void core_news(struct core *core, const struct machine_id *id, uint32_t generation, uint8_t event,
-               const void *payload)
-{
-    struct fsm_event posted = {.kind = event, .payload = payload, .generation = generation};
-
-    core_post(core, id, &posted);
-}
-
-bool core_has_work(const struct core *core)
-{
-    return core->queue.count > 0 || core->specs.count > 0 || core->metas.count > 0;
-}
-
 /* --- messages between machines --- */
 
 struct sender {
@@ -123,7 +30,7 @@ static void send_to_group(struct core *core, const struct group_member *member,
     for (; member != NULL; member = member->next) {
         bool itself = machine_id_equal(&member->slot->id, &message->to);
         if (slot_now(member->slot) != NULL && !itself)
-            enqueue(core, &member->slot->id, &message->event, false);
+            queue_add(core, &member->slot->id, &message->event, false);
     }
 }
 
@@ -134,7 +41,7 @@ static void send_message(void *ctx, const struct fsm_message *message)
 
     switch ((enum fsm_audience)message->audience) {
     case TO_MACHINE:
-        enqueue(core, &message->to, &message->event, false);
+        queue_add(core, &message->to, &message->event, false);
         return;
     case TO_VOLUME_PEERS:
         send_to_group(core, index_volume(core, volume_of(sender->record)), message);
@@ -202,9 +109,7 @@ static void keep_scratch(struct core *core, struct slot *slot)
     memcpy(slot->pending, core->scratch, size);
     if (!slot->touched) {
         slot->touched = true;
-        core->touched = grow(core->touched, &core->touched_size, core->touched_count + 1,
-                             sizeof(*core->touched));
-        core->touched[core->touched_count++] = slot;
+        *list_more(&core->touched) = slot;
     }
 }
 
@@ -241,7 +146,7 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     }
     if (item.payload_at != SIZE_MAX) {
         check(item.payload_size <= sizeof(payload));
-        memcpy(payload, payload_of(&core->queue, &item), item.payload_size);
+        memcpy(payload, queue_payload(&core->queue, &item), item.payload_size);
         item.event.payload = payload;
     }
     now->seed = rng_next(rng);
@@ -264,10 +169,9 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     keep_scratch(core, slot);
     if (first)
         index_join(core, slot);
-    core->steps = grow(core->steps, &core->steps_size, core->steps_count + 1, sizeof(*core->steps));
-    struct journal_event *event = &core->steps[core->steps_count++];
+    struct journal_event *event = list_more(&core->steps);
     *event = (struct journal_event){
-        .sequence = core->figures.sequence + core->steps_count,
+        .sequence = core->figures.sequence + core->steps.count,
         .turn = core->figures.turns + 1,
         .seed = now->seed,
         .now_ms = now->ms,
@@ -284,9 +188,7 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     memcpy(event->issues, done.issues, sizeof(event->issues));
     /* Payloads live in the queue, which may still move; they are pointed to before the commit. */
     event->event.payload = NULL;
-    core->origins =
-        grow(core->origins, &core->origins_size, core->steps_count, sizeof(*core->origins));
-    core->origins[core->steps_count - 1] = number;
+    *list_more(&core->origins) = number;
 }
 
 static void post_timer(struct core *core, struct slot *slot)
@@ -294,7 +196,7 @@ static void post_timer(struct core *core, struct slot *slot)
     const struct fsm_def *def = fsm_definition((enum machine_kind)slot->id.kind);
     struct fsm_event timeout = {.kind = def->timeout_event};
 
-    enqueue(core, &slot->id, &timeout, false); /* asked for again by every turn */
+    queue_add(core, &slot->id, &timeout, false); /* asked for again by every turn */
 }
 
 uint64_t core_deadline_ms(const struct core *core)
@@ -310,8 +212,8 @@ static void drop_specs_of_gone(struct core *core)
 {
     char key[JOURNAL_KEY_SIZE];
 
-    for (size_t i = 0; i < core->touched_count; i++) {
-        const struct slot *slot = core->touched[i];
+    for (size_t i = 0; i < core->touched.count; i++) {
+        const struct slot *slot = core->touched.items[i];
         if (slot->id.kind != MACHINE_ALLOC || !fsm_is_final(slot->pending))
             continue;
         (void)text_format(key, sizeof(key), "alloc/%s", slot->id.text); /* fits */
@@ -321,22 +223,22 @@ static void drop_specs_of_gone(struct core *core)
 
 static int commit(struct core *core, struct err *err)
 {
-    size_t count = core->touched_count, specs_before = core->specs.count;
+    size_t count = core->touched.count, specs_before = core->specs.count;
     struct journal_record *records = calloc(count + 1, sizeof(*records));
 
     check(records != NULL);
     drop_specs_of_gone(core);
     for (size_t i = 0; i < count; i++) {
-        const struct slot *slot = core->touched[i];
+        const struct slot *slot = core->touched.items[i];
         records[i].id = slot->id;
         records[i].record = fsm_is_final(slot->pending) ? NULL : slot->pending;
     }
-    for (size_t i = 0; i < core->steps_count; i++)
-        core->steps[i].event.payload =
-            payload_of(&core->queue, &core->queue.items[core->origins[i]]);
+    for (size_t i = 0; i < core->steps.count; i++)
+        core->steps.items[i].event.payload =
+            queue_payload(&core->queue, &core->queue.items[core->origins.items[i]]);
     struct journal_batch batch = {
-        .events = core->steps,
-        .events_count = core->steps_count,
+        .events = core->steps.items,
+        .events_count = core->steps.count,
         .records = records,
         .records_count = count,
         .specs = core->specs.items,
@@ -357,8 +259,8 @@ static void roll_back(struct core *core, const struct err *err)
     struct queue old = core->queue;
 
     core->figures.commits_failed++;
-    for (size_t i = 0; i < core->touched_count; i++) {
-        struct slot *slot = core->touched[i];
+    for (size_t i = 0; i < core->touched.count; i++) {
+        struct slot *slot = core->touched.items[i];
         free(slot->pending);
         slot->pending = NULL;
         slot->touched = false;
@@ -374,21 +276,21 @@ static void roll_back(struct core *core, const struct err *err)
             core->world.refuse(core->world.ctx, item->event.reply, err);
             continue;
         }
-        item->event.payload = payload_of(&old, item);
-        enqueue(core, &item->id, &item->event, true);
+        item->event.payload = queue_payload(&old, item);
+        queue_add(core, &item->id, &item->event, true);
     }
     free(old.items);
     free(old.bytes);
     blobs_drop_proposed(&core->specs);
     blobs_drop_proposed(&core->metas);
-    core->touched_count = 0;
-    core->steps_count = 0;
+    core->touched.count = 0;
+    core->steps.count = core->origins.count = 0;
 }
 
 static void accept_records(struct core *core)
 {
-    for (size_t i = 0; i < core->touched_count; i++) {
-        struct slot *slot = core->touched[i];
+    for (size_t i = 0; i < core->touched.count; i++) {
+        struct slot *slot = core->touched.items[i];
         struct machine *record = slot->pending;
         slot->pending = NULL;
         slot->touched = false;
@@ -402,11 +304,11 @@ static void accept_records(struct core *core)
 
 static void perform_all(struct core *core, const struct queue *done)
 {
-    for (size_t i = 0; i < core->steps_count; i++) {
-        struct journal_event *event = &core->steps[i];
-        const struct queued *item = &done->items[core->origins[i]];
-        event->event.payload = payload_of(done, item);
-        bool asked = payload_kind(&event->id, event->event.kind) == PAYLOAD_REQUEST;
+    for (size_t i = 0; i < core->steps.count; i++) {
+        struct journal_event *event = &core->steps.items[i];
+        const struct queued *item = &done->items[core->origins.items[i]];
+        event->event.payload = queue_payload(done, item);
+        bool asked = queue_payload_kind(&event->id, event->event.kind) == PAYLOAD_REQUEST;
         const struct request *request = asked ? event->event.payload : NULL;
         flight_note(core, event);
         if (core->world.trace != NULL)
@@ -422,11 +324,11 @@ static void perform_all(struct core *core, const struct queue *done)
 
 static void remove_finished(struct core *core)
 {
-    for (size_t i = 0; i < core->touched_count; i++) {
-        if (fsm_is_final(core->touched[i]->record))
-            slot_retire(core, core->touched[i]);
+    for (size_t i = 0; i < core->touched.count; i++) {
+        if (fsm_is_final(core->touched.items[i]->record))
+            slot_retire(core, core->touched.items[i]);
     }
-    core->touched_count = 0;
+    core->touched.count = 0;
 }
 
 int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed, struct err *err)
@@ -444,7 +346,7 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
         step(core, i, &now, &rng);
         core->figures.events++;
     }
-    if (core->steps_count == 0 && core->specs.count == 0 && core->metas.count == 0) {
+    if (core->steps.count == 0 && core->specs.count == 0 && core->metas.count == 0) {
         core->queue.count = 0;
         core->queue.bytes_used = 0;
         core->in_turn = false;
@@ -458,7 +360,7 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
         return code;
     }
     core->figures.turns++;
-    core->figures.sequence += core->steps_count;
+    core->figures.sequence += core->steps.count;
     accept_records(core);
 
     /* Effects may post events: those go to a fresh queue, for the next turn. */
@@ -467,7 +369,7 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     core->spare = (struct queue){0};
     perform_all(core, &done);
     remove_finished(core);
-    core->steps_count = 0;
+    core->steps.count = core->origins.count = 0;
     done.count = 0;
     done.bytes_used = 0;
     core->spare = done;
