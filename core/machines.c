@@ -14,11 +14,16 @@ static void blob_free(struct journal_blob *blob)
     free((void *)(uintptr_t)blob->bytes); /* our own copy, const only for readers */
 }
 
+void blobs_cut(struct blobs *blobs, size_t count)
+{
+    check(count <= blobs->count);
+    while (blobs->count > count)
+        blob_free(&blobs->items[--blobs->count]);
+}
+
 void blobs_clear(struct blobs *blobs)
 {
-    for (size_t i = 0; i < blobs->count; i++)
-        blob_free(&blobs->items[i]);
-    blobs->count = 0;
+    blobs_cut(blobs, 0);
 }
 
 static void blobs_free(struct blobs *blobs)

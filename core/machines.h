@@ -73,6 +73,11 @@ struct kind_list {
     size_t count; /* of those that are there, and not only the last record of one that ended */
 };
 
+/* Where everything ended that was there before a proposal. */
+struct proposal_mark {
+    size_t events, bytes, specs, metas;
+};
+
 struct core {
     struct world world;
     struct slot *machines; /* by id; groups, kinds and deadlines find them otherwise (index.h) */
@@ -93,7 +98,8 @@ struct core {
     struct flight *flights; /* ring */
     uint64_t flights_count;
     bool in_turn, proposing;
-    bool restored, turned; /* what comes first comes once: records, RESTORE, turns */
+    struct proposal_mark before; /* of the proposal that is being made */
+    bool restored, turned;       /* what comes first comes once: records, RESTORE, turns */
 };
 
 struct slot *slot_find(const struct core *core, const struct machine_id *id);
@@ -123,6 +129,9 @@ void core_complain(const struct core *core, const struct machine_id *id,
                    const struct machine *record, const struct fsm_event *event);
 
 void blobs_clear(struct blobs *blobs);
+
+/* Only the first COUNT stay. */
+void blobs_cut(struct blobs *blobs, size_t count);
 
 /* The commit has failed: what belonged to a proposal goes with it, the rest waits. */
 void blobs_drop_proposed(struct blobs *blobs);

@@ -82,6 +82,21 @@ void core_propose(struct core *core, bool on)
 {
     check(core->proposing != on);
     core->proposing = on;
+    core->before = (struct proposal_mark){core->queue.count, core->queue.bytes_used,
+                                          core->specs.count, core->metas.count};
+}
+
+void core_abandon(struct core *core)
+{
+    const struct proposal_mark *before = &core->before;
+
+    check(core->proposing);
+    check(!core->in_turn); /* the queue is still the one that the proposal began in */
+    core->queue.count = before->events;
+    core->queue.bytes_used = before->bytes;
+    blobs_cut(&core->specs, before->specs);
+    blobs_cut(&core->metas, before->metas);
+    core->proposing = false;
 }
 
 void core_tell(struct core *core, const struct machine_id *id, uint8_t event, const void *payload)
