@@ -91,6 +91,9 @@ void core_meta(struct core *core, const char *key, const void *bytes, size_t len
  * is dropped whole if its commit fails (the caller then says that it was refused). */
 void core_propose(struct core *core, bool on);
 
+/* Instead of core_propose(false): the proposal is taken back, nothing of it was ever posted. */
+void core_abandon(struct core *core);
+
 /* --- the turn --- */
 
 /* Steps everything that is queued and every timer that is due, commits, performs.  Returns 0 or

@@ -247,9 +247,12 @@ static void settle(struct life *life, int code, const struct err *err)
     life_answer_committed(life, code, err);
 }
 
-/* Nothing is to be stepped: those who wait for a commit of nothing have it. */
+/* Nothing is to be stepped: those who wait for a commit of nothing have it.  What could not be
+ * written was refused and is gone: whether the journal can be written again will be known when
+ * somebody wants something, who must not be refused for ever. */
 static void rest(struct life *life)
 {
+    life->degraded[0] = '\0';
     sweep_once(life);
     life_answer_committed(life, 0, NULL);
     life_tell_watchers(life);

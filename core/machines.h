@@ -88,6 +88,11 @@ struct kind_list {
     size_t count; /* of those that are there, and not only the last record of one that ended */
 };
 
+/* Where everything ended that was there before a proposal. */
+struct proposal_mark {
+    size_t events, bytes, specs, metas;
+};
+
 struct core {
     struct world world;
     struct slot *machines; /* by id; groups, kinds and deadlines find them otherwise (index.h) */
@@ -106,7 +111,8 @@ struct core {
     struct flight *flights; /* ring */
     uint64_t flights_count;
     bool in_turn, proposing;
-    bool restored, turned; /* what comes first comes once: records, RESTORE, turns */
+    struct proposal_mark before; /* of the proposal that is being made */
+    bool restored, turned;       /* what comes first comes once: records, RESTORE, turns */
 };
 
 struct slot *slot_find(const struct core *core, const struct machine_id *id);
@@ -142,6 +148,9 @@ const void *queue_payload(const struct queue *queue, const struct queued *item);
 uint8_t queue_payload_kind(const struct machine_id *id, uint8_t event);
 
 void blobs_clear(struct blobs *blobs);
+
+/* Only the first COUNT stay. */
+void blobs_cut(struct blobs *blobs, size_t count);
 void blobs_free(struct blobs *blobs);
 
 /* The commit has failed: what belonged to a proposal goes with it, the rest waits. */

@@ -59,6 +59,21 @@ void core_propose(struct core *core, bool on)
 {
     check(core->proposing != on);
     core->proposing = on;
+    core->before = (struct proposal_mark){core->queue.count, core->queue.bytes_used,
+                                          core->specs.count, core->metas.count};
+}
+
+void core_abandon(struct core *core)
+{
+    const struct proposal_mark *before = &core->before;
+
+    check(core->proposing);
+    check(!core->in_turn); /* the queue is still the one that the proposal began in */
+    core->queue.count = before->events;
+    core->queue.bytes_used = before->bytes;
+    blobs_cut(&core->specs, before->specs);
+    blobs_cut(&core->metas, before->metas);
+    core->proposing = false;
 }
 
 void core_tell(struct core *core, const struct machine_id *id, uint8_t event, const void *payload)
@@ -94,11 +109,16 @@ static void blob_free(struct journal_blob *blob)
     free((void *)(uintptr_t)blob->bytes); /* our own copy, const only for readers */
 }
 
+void blobs_cut(struct blobs *blobs, size_t count)
+{
+    check(count <= blobs->count);
+    while (blobs->count > count)
+        blob_free(&blobs->items[--blobs->count]);
+}
+
 void blobs_clear(struct blobs *blobs)
 {
-    for (size_t i = 0; i < blobs->count; i++)
-        blob_free(&blobs->items[i]);
-    blobs->count = 0;
+    blobs_cut(blobs, 0);
 }
 
 void blobs_free(struct blobs *blobs)

@@ -6,6 +6,14 @@
 
 enum { EVALUATIONS_MAX = 256 };
 
+static int load(void *ctx, struct err *err)
+{
+    int code = alone_load_jobs(ctx, err);
+
+    alone_resume_tidy(ctx); /* the last incarnation may have died before it did */
+    return code;
+}
+
 struct alone *alone_new(const struct alone_config *config)
 {
     struct alone *alone = calloc(1, sizeof(*alone));
@@ -17,7 +25,7 @@ struct alone *alone_new(const struct alone_config *config)
     alone->evaluations = calloc(EVALUATIONS_MAX, sizeof(*alone->evaluations));
     check(alone->evaluations != NULL);
     life_control(config->life, &(struct life_control){.ctx = alone,
-                                                      .load = alone_load_jobs,
+                                                      .load = load,
                                                       .alloc_ended = alone_note_ended,
                                                       .tidy = alone_tidy});
     return alone;

@@ -13,7 +13,7 @@ struct ended {
 
 struct ended_list {
     struct ended *items;
-    size_t count;
+    size_t count, size;
 };
 
 static bool note_ended(void *ctx, const struct machine_id *id, const struct machine *record)
@@ -22,9 +22,7 @@ static bool note_ended(void *ctx, const struct machine_id *id, const struct mach
 
     if (record->state != A_TERMINAL)
         return true;
-    list->items = realloc(list->items, (list->count + 1) * sizeof(*list->items));
-    check(list->items != NULL);
-    list->items[list->count++] = (struct ended){*id, alloc_of(record)->ended_unix_ns};
+    *list_more(list) = (struct ended){*id, alloc_of(record)->ended_unix_ns};
     return true;
 }
 
@@ -90,6 +88,12 @@ void alone_collect(struct alone *alone)
 {
     collect(alone, 0);
     alone->forget_stopped = forget_jobs(alone, true);
+}
+
+void alone_resume_tidy(struct alone *alone)
+{
+    (void)forget_jobs(alone, false);
+    alone->tidy_wanted = true;
 }
 
 void alone_note_ended(void *ctx)

@@ -15,6 +15,7 @@ void job_free(struct alone *alone, struct job *job)
     HASH_DEL(alone->jobs, job);
     json_decref(job->json);
     json_decref(job->before);
+    free(job->posted.items);
     free(job);
 }
 
@@ -120,9 +121,8 @@ static bool adopt_job(void *ctx, const struct machine_id *id, const struct machi
     return true;
 }
 
-int alone_load_jobs(void *ctx, struct err *err)
+int alone_load_jobs(struct alone *alone, struct err *err)
 {
-    struct alone *alone = ctx;
     int code = life_each_spec(alone->config.life, "job/", load_job, alone, err);
 
     if (code == 0)
@@ -130,13 +130,23 @@ int alone_load_jobs(void *ctx, struct err *err)
     return code;
 }
 
-/* --- commits --- */
+/* --- changes --- */
 
 static void forget_undo(struct job *job)
 {
     json_decref(job->before);
     job->before = NULL;
     job->unsaved = false;
+    job->posted.count = 0;
+}
+
+/* The job as JSON (moved) says, NULL: there was none. */
+static void go_back(struct alone *alone, struct job *job, json_t *json)
+{
+    if (json == NULL)
+        job_free(alone, job);
+    else
+        set_json(job, json);
 }
 
 static void saved(void *ctx, int code, const struct err *err)
@@ -144,33 +154,53 @@ static void saved(void *ctx, int code, const struct err *err)
     struct alone *alone = ctx;
     struct job *job, *next;
 
-    (void)err; /* the caller of the registration gets it too */
+    (void)err; /* whoever asked for the change gets it too */
     HASH_ITER(hh, alone->jobs, job, next)
     {
+        json_t *before = job->before;
         if (!job->unsaved)
             continue;
-        if (code == 0) {
-            forget_undo(job);
-        } else if (job->before == NULL) {
-            job_free(alone, job);
-        } else {
-            set_json(job, json_incref(job->before));
-            forget_undo(job);
-        }
+        (void)json_incref(before);
+        forget_undo(job);
+        if (code < 0)
+            go_back(alone, job, before);
+        else
+            json_decref(before);
     }
     alone->tidy_wanted = true;
 }
 
-void job_begin_change(struct alone *alone, struct job *job, json_t *json)
+struct change change_begin(struct alone *alone, struct job *job)
 {
-    if (!job->unsaved) {
-        job->before = job->json == NULL ? NULL : json_incref(job->json);
-        job->unsaved = true;
+    core_propose(life_core(alone->config.life), true);
+    return (struct change){job, json_incref(job->json), job->posted.count};
+}
+
+void change_job(struct alone *alone, struct change *change, json_t *json)
+{
+    set_json(change->job, json);
+    save(alone, change->job);
+}
+
+int change_end(struct alone *alone, struct change *change, int code)
+{
+    struct job *job = change->job;
+
+    if (code < 0) {
+        core_abandon(life_core(alone->config.life));
+        job->posted.count = change->posted;
+        go_back(alone, job, change->before);
+        return code;
     }
-    set_json(job, json);
-    save(alone, job);
+    core_propose(life_core(alone->config.life), false);
+    if (job->unsaved)
+        json_decref(change->before); /* of a change that goes with the same commit */
+    else
+        job->before = change->before;
+    job->unsaved = true;
     life_after_commit(alone->config.life, saved, alone);
     life_changed(alone->config.life);
+    return code;
 }
 
 /* --- looking --- */

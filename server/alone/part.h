@@ -8,18 +8,33 @@
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
 
+#include "base/list.h"
 #include "fsm/policy.h"
 #include "server/alone/alone.h"
 
 #include <uthash.h>
+
+/* What changes that no commit has decided yet do to one alloc. */
+struct posted {
+    struct machine_id id;
+    char group[SPEC_NAME_SIZE];
+    uint32_t index;
+    bool stops; /* it is told to end; else it is placed */
+};
+
+struct posted_list {
+    struct posted *items;
+    size_t count, size;
+};
 
 struct job {
     char key[JOURNAL_KEY_SIZE]; /* "job/<namespace>/<id>" */
     struct alone_job public;
     char namespace[SPEC_NAMESPACE_SIZE], id[SPEC_NAME_SIZE];
     json_t *json;
-    bool unsaved;   /* registered by the turn under way */
-    json_t *before; /* what to go back to if its commit fails, NULL: nothing */
+    bool unsaved;   /* changed, and the commit is to come */
+    json_t *before; /* what to go back to if it fails, NULL: nothing */
+    struct posted_list posted;
     UT_hash_handle hh;
 };
 
@@ -34,8 +49,8 @@ struct alone {
 
 /* --- jobs (jobs.c) --- */
 
-/* life_control of a struct alone: reads the jobs of the journal. */
-int alone_load_jobs(void *ctx, struct err *err);
+/* Reads the jobs of the journal. */
+int alone_load_jobs(struct alone *alone, struct err *err);
 
 /* NULL: there is none. */
 struct job *job_find(const struct alone *alone, const char *namespace, const char *id);
@@ -45,8 +60,21 @@ void job_free(struct alone *alone, struct job *job);
 /* The number NAME of a job or a group, 0 if there is none. */
 uint64_t job_number(const json_t *object, const char *name);
 
-/* JSON (moved) is what JOB says from now on, if the next commit succeeds; else it is as before. */
-void job_begin_change(struct alone *alone, struct job *job, json_t *json);
+/* A change of one job: a proposal that the next commit makes true, or that is taken back whole. */
+struct change {
+    struct job *job;
+    json_t *before; /* what the job said, NULL: it was not there */
+    size_t posted;
+};
+
+struct change change_begin(struct alone *alone, struct job *job);
+
+/* JSON (moved) is what the job says from now on. */
+void change_job(struct alone *alone, struct change *change, json_t *json);
+
+/* CODE below 0: nothing of it was ever posted, and a job that is new is freed.  Else it is what
+ * the next commit decides.  Returns CODE. */
+int change_end(struct alone *alone, struct change *change, int code);
 
 /* --- evaluations (alone.c) --- */
 
@@ -56,17 +84,20 @@ void evaluation_keep(struct alone *alone, struct alone_evaluation *evaluation);
 
 /* --- what is over (collect.c) --- */
 
-/* life_control of a struct alone.  After each turn in which something ended, ended allocs over the
+/* life_control of a struct alone: after each turn in which something ended, ended allocs over the
  * configured bound are destroyed and jobs forgotten that were purged and have no alloc left. */
 void alone_note_ended(void *ctx);
 void alone_tidy(void *ctx);
 
+/* What was over when the daemon died, before anything ends anew. */
+void alone_resume_tidy(struct alone *alone);
+
 /* --- allocs (place.c) --- */
 
-/* The allocs of a job as they are. */
+/* The allocs of a job as they are, or will be when what is posted is committed. */
 struct gathering {
     struct alone *alone;
-    const struct job *job;
+    struct job *job;
     const json_t *wanted; /* NULL: nothing */
     struct reconcile_alloc *allocs;
     struct machine_id *ids;
@@ -77,12 +108,12 @@ struct gathering {
 void gathering_fill(struct gathering *gathering);
 void gathering_free(struct gathering *gathering);
 
-/* Tells one alloc to end, and to be removed then. */
-void alone_order_stop(struct alone *alone, const struct machine_id *id, const char *why,
-                      bool destroy);
+/* Tells one alloc of JOB to end, and to be removed then. */
+void alone_order_stop(struct alone *alone, struct job *job, const struct machine_id *id,
+                      const char *why, bool destroy);
 
 /* Brings the allocs of JOB to what its json wants; GATHERING holds them as they are. */
-int alone_reconcile(struct alone *alone, const struct job *job, struct gathering *gathering,
+int alone_reconcile(struct alone *alone, struct job *job, struct gathering *gathering,
                     struct alone_evaluation *evaluation, struct err *err);
 
 #endif

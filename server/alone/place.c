@@ -10,9 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- what is posted --- */
+
+static void note_posted(struct job *job, const struct posted *posted, const char *group)
+{
+    struct posted *noted = list_more(&job->posted);
+
+    *noted = *posted;
+    (void)text_copy(noted->group, sizeof(noted->group), group); /* bounded when decoded */
+}
+
+static bool is_told_to_end(const struct job *job, const struct machine_id *id)
+{
+    for (size_t i = 0; i < job->posted.count; i++) {
+        if (job->posted.items[i].stops && machine_id_equal(&job->posted.items[i].id, id))
+            return true;
+    }
+    return false;
+}
+
 /* --- placing --- */
 
-static int place(struct alone *alone, const struct job *job, const char *group, uint32_t index,
+static int place(struct alone *alone, struct job *job, const char *group, uint32_t index,
                  const char *eval_id, struct err *err)
 {
     char alloc_id[UUID_TEXT_SIZE], key[JOURNAL_KEY_SIZE], *text;
@@ -37,6 +56,9 @@ static int place(struct alone *alone, const struct job *job, const char *group, 
         (void)text_format(key, sizeof(key), "alloc/%s", alloc_id); /* fits */
         core_spec(core, key, text, length);
         assign_alloc(core, &alone->config.plans, spec);
+        note_posted(
+            job, &(struct posted){.id = machine_id_make(MACHINE_ALLOC, alloc_id), .index = index},
+            group);
         alloc_spec_free(spec);
     }
     free(text);
@@ -45,14 +67,27 @@ static int place(struct alone *alone, const struct job *job, const char *group, 
 
 /* --- reconciling --- */
 
-static bool is_current(const struct gathering *gathering, const struct alloc *alloc)
+static bool is_current(const struct gathering *gathering, const char *group)
 {
     const struct alone_job *before = &gathering->job->public;
 
     if (gathering->wanted == NULL || before->job == NULL)
         return false;
     /* An alloc of an older version was kept because it was as good as the version after it. */
-    return jobspec_group_equal(before->job, gathering->wanted, alloc->assign.group);
+    return jobspec_group_equal(before->job, gathering->wanted, group);
+}
+
+static void add_gathered(struct gathering *gathering, const struct machine_id *id,
+                         const struct reconcile_alloc *alloc)
+{
+    size_t room = gathering->count + 1;
+
+    gathering->allocs = realloc(gathering->allocs, room * sizeof(*gathering->allocs));
+    gathering->ids = realloc(gathering->ids, room * sizeof(*gathering->ids));
+    check(gathering->allocs != NULL);
+    check(gathering->ids != NULL);
+    gathering->ids[gathering->count] = *id;
+    gathering->allocs[gathering->count++] = *alloc;
 }
 
 static bool gather(void *ctx, const struct machine_id *id, const struct machine *record)
@@ -63,25 +98,41 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
     if (!text_equal(alloc->assign.job_id, gathering->job->id) ||
         !text_equal(alloc->assign.namespace, gathering->job->namespace))
         return true;
-    size_t room = gathering->count + 1;
-    gathering->allocs = realloc(gathering->allocs, room * sizeof(*gathering->allocs));
-    gathering->ids = realloc(gathering->ids, room * sizeof(*gathering->ids));
-    check(gathering->allocs != NULL);
-    check(gathering->ids != NULL);
-    gathering->ids[gathering->count] = *id;
-    gathering->allocs[gathering->count++] = (struct reconcile_alloc){
-        .group = alloc->assign.group,
-        .index = alloc->assign.index,
-        .live = alloc->ended_unix_ns == 0 && !alloc->stop_wanted,
-        .succeeded = alloc->client_status == CLIENT_COMPLETE && !alloc->stop_wanted,
-        .current = is_current(gathering, alloc),
-    };
+    bool stopped = alloc->stop_wanted || is_told_to_end(gathering->job, id);
+    add_gathered(gathering, id,
+                 &(struct reconcile_alloc){
+                     .group = alloc->assign.group,
+                     .index = alloc->assign.index,
+                     .live = alloc->ended_unix_ns == 0 && !stopped,
+                     .succeeded = alloc->client_status == CLIENT_COMPLETE && !stopped,
+                     .current = is_current(gathering, alloc->assign.group),
+                 });
     return true;
+}
+
+/* What another request of this turn has placed is as good as there. */
+static void gather_posted(struct gathering *gathering)
+{
+    const struct posted_list *posted = &gathering->job->posted;
+
+    for (size_t i = 0; i < posted->count; i++) {
+        const struct posted *placed = &posted->items[i];
+        if (placed->stops)
+            continue;
+        add_gathered(gathering, &placed->id,
+                     &(struct reconcile_alloc){
+                         .group = placed->group,
+                         .index = placed->index,
+                         .live = !is_told_to_end(gathering->job, &placed->id),
+                         .current = is_current(gathering, placed->group),
+                     });
+    }
 }
 
 void gathering_fill(struct gathering *gathering)
 {
     core_each(life_core(gathering->alone->config.life), MACHINE_ALLOC, gather, gathering);
+    gather_posted(gathering);
 }
 
 void gathering_free(struct gathering *gathering)
@@ -90,8 +141,8 @@ void gathering_free(struct gathering *gathering)
     free(gathering->ids);
 }
 
-void alone_order_stop(struct alone *alone, const struct machine_id *id, const char *why,
-                      bool destroy)
+void alone_order_stop(struct alone *alone, struct job *job, const struct machine_id *id,
+                      const char *why, bool destroy)
 {
     struct request request = {.signal = ""};
 
@@ -99,11 +150,11 @@ void alone_order_stop(struct alone *alone, const struct machine_id *id, const ch
     core_tell(life_core(alone->config.life), id, AE_STOP, &request);
     if (destroy)
         core_tell(life_core(alone->config.life), id, AE_DESTROY, NULL);
+    note_posted(job, &(struct posted){.id = *id, .stops = true}, "");
 }
 
-static int place_missing(struct alone *alone, const struct job *job,
-                         const struct reconcile_group *groups, size_t count,
-                         struct alone_evaluation *evaluation, struct err *err)
+static int place_missing(struct alone *alone, struct job *job, const struct reconcile_group *groups,
+                         size_t count, struct alone_evaluation *evaluation, struct err *err)
 {
     for (size_t g = 0; g < count; g++) {
         for (uint32_t i = 0; i < groups[g].count; i++) {
@@ -118,7 +169,7 @@ static int place_missing(struct alone *alone, const struct job *job,
     return 0;
 }
 
-int alone_reconcile(struct alone *alone, const struct job *job, struct gathering *gathering,
+int alone_reconcile(struct alone *alone, struct job *job, struct gathering *gathering,
                     struct alone_evaluation *evaluation, struct err *err)
 {
     const json_t *list = json_object_get(job->json, "TaskGroups");
@@ -138,7 +189,7 @@ int alone_reconcile(struct alone *alone, const struct job *job, struct gathering
     for (size_t a = 0; a < gathering->count; a++) {
         if (!gathering->allocs[a].stop)
             continue;
-        alone_order_stop(alone, &gathering->ids[a], "alloc is being updated due to job update",
+        alone_order_stop(alone, job, &gathering->ids[a], "alloc is being updated due to job update",
                          false);
         evaluation->stopped++;
     }

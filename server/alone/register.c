@@ -165,17 +165,17 @@ int alone_register(struct alone *alone, const json_t *request,
     stamp(alone, job, json, changed);
     struct gathering gathering = {alone, job, json, NULL, NULL, 0};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
-    core_propose(life_core(alone->config.life), true);
-    job_begin_change(alone, job, json);
+    struct change change = change_begin(alone, job);
+    change_job(alone, &change, json);
     *ret_evaluation = evaluation_begin(alone, job, "job-register");
     code = alone_reconcile(alone, job, &gathering, ret_evaluation, err);
-    core_propose(life_core(alone->config.life), false);
+    code = change_end(alone, &change, code);
     gathering_free(&gathering);
     if (code < 0)
         return code;
     evaluation_keep(alone, ret_evaluation);
     say(&alone->config.say, SAY_INFO, "server",
-        "job registered job=%s version=%llu placed=%u stopped=%u", text_value(id),
+        "job registered job=%s version=%llu placed=%u stopped=%u", text_value(job->id),
         (unsigned long long)job->public.version, ret_evaluation->placed, ret_evaluation->stopped);
     return 0;
 }
@@ -193,12 +193,13 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
 
     struct gathering gathering = {alone, job, NULL, NULL, NULL, 0};
     gathering_fill(&gathering);
+    struct change change = change_begin(alone, job);
     *ret_evaluation = evaluation_begin(alone, job, "job-deregister");
-    core_propose(life_core(alone->config.life), true);
     for (size_t i = 0; i < gathering.count; i++) {
         if (!gathering.allocs[i].live && !purge)
             continue;
-        alone_order_stop(alone, &gathering.ids[i], "alloc not needed due to job update", purge);
+        alone_order_stop(alone, job, &gathering.ids[i], "alloc not needed due to job update",
+                         purge);
         ret_evaluation->stopped++;
     }
     gathering_free(&gathering);
@@ -209,8 +210,8 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
         json_integer((json_int_t)(core_figures(life_core(alone->config.life)).sequence + 1)));
     if (purge)
         (void)json_object_set_new(json, "cairnPurge", json_true());
-    job_begin_change(alone, job, json);
-    core_propose(life_core(alone->config.life), false);
+    change_job(alone, &change, json);
+    (void)change_end(alone, &change, 0);
     evaluation_keep(alone, ret_evaluation);
     say(&alone->config.say, SAY_INFO, "server", "job stopped job=%s allocs=%u purge=%s",
         text_value(job_id), ret_evaluation->stopped, purge ? "yes" : "no");
@@ -234,21 +235,17 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
         return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
                        life_degraded(alone->config.life));
 
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
     struct gathering gathering = {alone, job, job->json, NULL, NULL, 0};
+    struct change change = change_begin(alone, job);
     int code = 0;
-    gathering_fill(&gathering);
     *ret_evaluation = evaluation_begin(alone, job, "alloc-stop");
-    core_propose(life_core(alone->config.life), true);
-    for (size_t i = 0; i < gathering.count; i++) {
-        if (!text_equal(gathering.ids[i].text, alloc))
-            continue;
-        alone_order_stop(alone, &gathering.ids[i], "alloc was stopped by a user", false);
-        gathering.allocs[i].live = gathering.allocs[i].succeeded = false;
-        ret_evaluation->stopped++;
-    }
+    alone_order_stop(alone, job, &id, "alloc was stopped by a user", false);
+    ret_evaluation->stopped++;
+    gathering_fill(&gathering); /* without it */
     if (!job->public.stop)
         code = alone_reconcile(alone, job, &gathering, ret_evaluation, err);
-    core_propose(life_core(alone->config.life), false);
+    code = change_end(alone, &change, code);
     gathering_free(&gathering);
     if (code == 0)
         evaluation_keep(alone, ret_evaluation);

@@ -263,6 +263,41 @@ static void test_commit_fails_blobs_alone_are_stored_by_the_next(void **state)
     assert_false(core_has_work(seam->core));
 }
 
+static void test_proposal_taken_back_was_never_posted(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_run(seam, "a", "web");
+    core_meta(seam->core, "kept", "1", 1);
+    seam_exited(seam, "a/web", 1, 1);
+    core_propose(seam->core, true);
+    seam_place(seam, "b", "web");
+    core_meta(seam->core, "proposed", "1", 1);
+    core_abandon(seam->core);
+    core_spec(seam->core, "job/default/j", "{}", 2);
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  task a/web EXITED REAPING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "  spec job/default/j\n"
+                       "  meta kept\n"
+                       "perform task a/web DRIVER_DESTROY\n"
+                       "perform alloc a TELL_STATUS\n");
+    assert_null(core_alloc(seam->core, "b"));
+}
+
+static void test_proposal_taken_back_leaves_no_work(void **state)
+{
+    struct seam *seam = *state;
+
+    core_propose(seam->core, true);
+    seam_place(seam, "a", "web");
+    core_abandon(seam->core);
+    assert_false(core_has_work(seam->core));
+    core_propose(seam->core, true); /* it has ended: another may begin */
+    core_propose(seam->core, false);
+}
+
 static void propose_twice(struct seam *seam)
 {
     core_propose(seam->core, true);
@@ -288,6 +323,8 @@ int main(void)
         SEAM_TEST(test_commit_fails_a_proposal_alone_leaves_no_work),
         SEAM_TEST(test_commit_fails_a_removal_the_alloc_and_its_specification_stay),
         SEAM_TEST(test_commit_fails_blobs_alone_are_stored_by_the_next),
+        SEAM_TEST(test_proposal_taken_back_was_never_posted),
+        SEAM_TEST(test_proposal_taken_back_leaves_no_work),
         SEAM_TEST(test_proposals_do_not_nest),
     };
 

@@ -1,0 +1,99 @@
+/* What a specification becomes on its way into the core. */
+#include "test/server/small_life.h"
+
+static const struct task *only_task(struct small_life *small, const char *job, const char *name)
+{
+    struct small_counts counts = small_count(small, job, NULL);
+    const struct task *task = core_task(life_core(small->life), counts.newest, name);
+
+    assert_non_null(task);
+    return task;
+}
+
+/* Job "j" with one task in group "a", whose FIELD is VALUE. */
+static const struct task *run_with(struct small_life *small, const char *type, const char *field,
+                                   json_t *value)
+{
+    json_t *job = small_job("j", "/bin/a", 1, 0);
+    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+    json_t *task = json_array_get(json_object_get(group, "Tasks"), 0);
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    assert_int_equal(json_object_set_new(job, "Type", json_string(type)), 0);
+    assert_int_equal(json_object_set_new(task, field, value), 0);
+    if (alone_register(small->alone, job, &evaluation, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    small_settle(small);
+    json_decref(job);
+    return only_task(small, "j", "web");
+}
+
+static void test_alloc_knows_its_job_group_index_and_members(void **state)
+{
+    struct small_life *small = *state;
+
+    small->now_ms = 7000;
+    small_run(small, "j", "/bin/a", 0, 1);
+    const struct alloc *alloc =
+        core_alloc(life_core(small->life), small_count(small, "j", NULL).newest);
+    assert_string_equal(alloc->assign.job_id, "j");
+    assert_string_equal(alloc->assign.namespace, "default");
+    assert_string_equal(alloc->assign.group, "b");
+    assert_int_equal(alloc->assign.index, 0);
+    assert_int_equal(alloc->assign.create_unix_ns, 7000000000);
+    assert_int_equal(alloc->assign.may_start, 1);
+    assert_int_equal(alloc->assign.batch, 0);
+    assert_int_equal(alloc->assign.hooks_prerun, 1); /* of the plan */
+    assert_int_equal(alloc->assign.members_count, 1);
+    assert_string_equal(alloc->assign.members[0].name, "side");
+    assert_int_equal(alloc->assign.members[0].kind, MEMBER_TASK);
+}
+
+static void test_task_has_its_policy_and_the_plan_of_others(void **state)
+{
+    struct small_life *small = *state;
+    const struct task *task =
+        run_with(small, "service", "KillSignal", json_string("SIGINT"));
+
+    assert_string_equal(task->define.driver, "raw_exec");
+    assert_string_equal(task->define.kill_signal, "SIGINT");
+    assert_int_equal(task->define.hooks_prestart, 1);
+    assert_int_equal(task->define.may_start, 1);
+    assert_int_equal(task->define.restart_attempts, 2); /* Nomad's, of a service */
+    assert_int_equal(task->define.restart_interval_ms, 30 * 60 * 1000);
+    assert_int_equal(task->define.restart_delay_ms, 15000);
+    assert_int_equal(task->define.restart_on_success, 1);
+}
+
+static void test_task_of_a_batch_job_does_not_start_again_after_success(void **state)
+{
+    struct small_life *small = *state;
+    const struct task *task = run_with(small, "batch", "Leader", json_true());
+
+    assert_int_equal(task->define.restart_on_success, 0);
+    assert_int_equal(task->define.leader, 1);
+}
+
+static void test_kill_timeout_is_cut_at_the_nodes_bound(void **state)
+{
+    struct small_life *small = *state;
+    const struct task *task =
+        run_with(small, "service", "KillTimeout", json_integer(29000000000));
+
+    assert_int_equal(task->define.kill_timeout_ms, 29000);
+    task = run_with(small, "service", "KillTimeout", json_integer(31000000000));
+    assert_int_equal(task->define.kill_timeout_ms, 30000);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        SMALL_TEST(test_alloc_knows_its_job_group_index_and_members),
+        SMALL_TEST(test_task_has_its_policy_and_the_plan_of_others),
+        SMALL_TEST(test_task_of_a_batch_job_does_not_start_again_after_success),
+        SMALL_TEST(test_kill_timeout_is_cut_at_the_nodes_bound),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

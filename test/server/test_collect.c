@@ -1,0 +1,170 @@
+/* What is over goes: ended allocs beyond the bound, dead jobs; and what comes back of jobs. */
+#include "test/server/small_life.h"
+
+static void deregister(struct small_life *small, const char *job)
+{
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    assert_int_equal(
+        alone_deregister(small->alone, "default", job, false, &evaluation, &err), 0);
+    small_settle(small);
+}
+
+/* A job of one alloc that has ended; which one it was. */
+static struct machine_id end_one(struct small_life *small, const char *job)
+{
+    small->now_ms += 1000;
+    small_run(small, job, "/bin/a", 1, 0);
+    struct small_counts counts = small_count(small, job, NULL);
+    deregister(small, job);
+    return machine_id_make(MACHINE_ALLOC, counts.newest);
+}
+
+static bool is_kept(struct small_life *small, const struct machine_id *alloc)
+{
+    return core_find(life_core(small->life), alloc) != NULL;
+}
+
+/* --- ended allocs --- */
+
+static void test_ended_allocs_beyond_the_bound_go_oldest_first(void **state)
+{
+    struct small_life *small = *state;
+    struct machine_id ids[5];
+
+    small->kept = 3;
+    small_again(small);
+    for (int i = 0; i < 5; i++) {
+        char job[] = {(char)('a' + i), '\0'};
+        ids[i] = end_one(small, job);
+    }
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 3);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(is_kept(small, &ids[i]), i >= 2);
+    assert_int_equal(small_specs_of(small, "alloc/"), 3);
+    assert_non_null(small_find(small, "a")); /* a job that is stopped stays without allocs */
+}
+
+static void test_smaller_bound_counts_from_the_next_start_on(void **state)
+{
+    struct small_life *small = *state;
+
+    for (int i = 0; i < 4; i++)
+        (void)end_one(small, "j");
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 4);
+    small->kept = 1;
+    small_again(small);
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 1);
+}
+
+static void test_collect_takes_all_that_ended_and_dead_jobs(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)end_one(small, "dead");
+    small_run(small, "alive", "/bin/a", 2, 0);
+    small_run(small, "alive", "/bin/a", 1, 0);
+    alone_collect(small->alone);
+    small_settle(small);
+    assert_null(small_find(small, "dead"));
+    assert_non_null(small_find(small, "alive"));
+    assert_int_equal(small_count(small, "alive", NULL).live, 1);
+    assert_int_equal(small_count(small, "alive", NULL).ended, 0);
+    assert_int_equal(small->specs.count, 2);
+}
+
+static void test_collect_waits_for_a_stop_that_is_not_committed(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    small_run(small, "j", "/bin/a", 0, 0);
+    small->commit_code = ERR_FULL;
+    assert_int_equal(alone_deregister(small->alone, "default", "j", false, &evaluation, &err), 0);
+    alone_collect(small->alone);
+    small_settle(small);
+    small->commit_code = 0;
+    small->now_ms += 2000;
+    small_settle(small);
+    assert_false(small_find(small, "j")->stop);
+    assert_non_null(small_spec(small, "job/default/j"));
+}
+
+/* --- what comes back --- */
+
+static void test_damaged_job_answers_for_its_allocs(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    small_run(small, "j", "/bin/a", 2, 0);
+    small_spec(small, "job/default/j")->bytes[0] = 'x';
+    small_again(small);
+    assert_non_null(strstr(small->said, "a stored job cannot be read; its allocs go on"));
+    assert_non_null(strstr(small->said, "a job is lost"));
+    assert_int_equal(small_count(small, "j", NULL).live, 2);
+    assert_true(small_find(small, "j")->stop);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", true, &evaluation, &err), 0);
+    small_settle(small);
+    assert_null(small_find(small, "j"));
+    assert_int_equal(small->specs.count, 0);
+    assert_int_equal(small->records.count, 0);
+}
+
+static void test_lost_job_is_adopted_and_registered_again(void **state)
+{
+    struct small_life *small = *state;
+
+    small_run(small, "j", "/bin/a", 2, 0);
+    small_keep_spec(small, "job/default/j", NULL, 0);
+    small_again(small);
+    assert_non_null(small_spec(small, "job/default/j"));
+    struct alone_evaluation again = small_run(small, "j", "/bin/a", 2, 0);
+    assert_int_equal(again.placed, 2); /* what the old ones were made from is not known any more */
+    assert_int_equal(again.stopped, 2);
+    assert_int_equal(small_count(small, "j", NULL).live, 2);
+    assert_false(small_find(small, "j")->stop);
+}
+
+/* --- evaluations --- */
+
+static bool count_evaluation(void *ctx, const struct alone_evaluation *evaluation)
+{
+    assert_string_equal(evaluation->job_id, "j");
+    return ++*(size_t *)ctx < 300;
+}
+
+static void test_last_evaluations_are_found_newest_first(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation first = small_run(small, "j", "/bin/a", 0, 0), last = first;
+    size_t count = 0;
+
+    for (int i = 0; i < 255; i++)
+        last = small_run(small, "j", "/bin/a", 0, 0);
+    assert_non_null(alone_evaluation(small->alone, first.id));
+    assert_string_equal(alone_evaluation(small->alone, "")->id, last.id);
+    small_run(small, "j", "/bin/a", 0, 0);
+    assert_null(alone_evaluation(small->alone, first.id));
+    assert_string_equal(alone_evaluation(small->alone, last.id)->triggered_by, "job-register");
+    alone_each_evaluation(small->alone, count_evaluation, &count);
+    assert_int_equal(count, 256);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        SMALL_TEST(test_ended_allocs_beyond_the_bound_go_oldest_first),
+        SMALL_TEST(test_smaller_bound_counts_from_the_next_start_on),
+        SMALL_TEST(test_collect_takes_all_that_ended_and_dead_jobs),
+        SMALL_TEST(test_collect_waits_for_a_stop_that_is_not_committed),
+        SMALL_TEST(test_damaged_job_answers_for_its_allocs),
+        SMALL_TEST(test_lost_job_is_adopted_and_registered_again),
+        SMALL_TEST(test_last_evaluations_are_found_newest_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
