@@ -59,10 +59,14 @@ static bool claim(void *ctx, const char *alloc, const char *name, struct volume_
     return life->world.claim != NULL && life->world.claim(life->world.ctx, alloc, name, ret_define);
 }
 
-static void alloc_ended(struct life *life)
+static void alloc_gone(struct life *life, const struct machine_id *id)
 {
-    if (life->control.alloc_ended != NULL)
-        life->control.alloc_ended(life->control.ctx);
+    const struct alloc *alloc = core_alloc(life->core, id->text);
+
+    check(alloc != NULL);
+    check(alloc->machine.state == A_GONE);
+    if (life->control.alloc_gone != NULL)
+        life->control.alloc_gone(life->control.ctx, id->text, alloc);
     life->changed = true;
 }
 
@@ -71,7 +75,7 @@ static void trace(void *ctx, const struct journal_event *event)
     struct life *life = ctx;
 
     if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
-        alloc_ended(life);
+        alloc_gone(life, &event->id);
     life->lost += event->id.kind == MACHINE_TASK && event->event.kind == TE_LOST;
     if (life->world.trace != NULL)
         life->world.trace(life->world.ctx, event);

@@ -61,8 +61,10 @@ struct life_control {
     int (*load)(void *ctx, struct err *err);
     /* A commit was made, or has failed with CODE, ERR says why, and took all proposals with it. */
     void (*settled)(void *ctx, int code, const struct err *err);
-    /* An alloc has ended or gone. */
-    void (*alloc_ended)(void *ctx);
+    /* An alloc has ended, for the first time or again after a restart; or it has gone, and ALLOC is
+     * the last record of it.  Borrowed. */
+    void (*alloc_ended)(void *ctx, const char *id, const struct alloc *alloc);
+    void (*alloc_gone)(void *ctx, const char *id, const struct alloc *alloc);
     /* A turn is over; what is posted now is work for the next one. */
     void (*tidy)(void *ctx);
 };

@@ -125,19 +125,19 @@ static void wait_for(struct life *life, const struct machine_id *id, const char 
     (void)text_copy(successor->previous, sizeof(successor->previous), previous); /* a UUID */
 }
 
-static void alloc_ended(struct life *life, const char *alloc)
+static void alloc_ended(struct life *life, const struct effect *effect)
 {
     struct successor_list *list = &life->successors;
 
     for (size_t i = list->count; i > 0; i--) {
         struct successor successor = list->items[i - 1];
-        if (!text_equal(successor.previous, alloc))
+        if (!text_equal(successor.previous, effect->id.text))
             continue;
         list->items[i - 1] = list->items[--list->count];
         core_done(life->core, &successor.id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
     }
     if (life->control.alloc_ended != NULL)
-        life->control.alloc_ended(life->control.ctx);
+        life->control.alloc_ended(life->control.ctx, effect->id.text, alloc_of(effect->record));
     life->changed = true;
 }
 
@@ -173,7 +173,7 @@ static void tell_status(struct life *life, const struct effect *effect)
 
 static void tell_ended(struct life *life, const struct effect *effect)
 {
-    alloc_ended(life, effect->id.text);
+    alloc_ended(life, effect);
 }
 
 static void watch_previous(struct life *life, const struct effect *effect)

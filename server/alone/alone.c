@@ -27,6 +27,7 @@ struct alone *alone_new(const struct alone_config *config)
     life_control(config->life, &(struct life_control){.ctx = alone,
                                                       .load = load,
                                                       .alloc_ended = alone_note_ended,
+                                                      .alloc_gone = alone_note_gone,
                                                       .tidy = alone_tidy});
     return alone;
 }
@@ -37,8 +38,13 @@ void alone_free(struct alone *alone)
 
     if (alone == NULL)
         return;
+    alone_free_over(alone);
+    free(alone->unsaved.items);
     HASH_ITER(hh, alone->jobs, job, next)
-    job_free(alone, job);
+    {
+        job->unsaved = job->looked_for = false; /* nobody asks any more */
+        job_free(alone, job);
+    }
     free(alone->evaluations);
     free(alone);
 }

@@ -70,7 +70,8 @@ struct alone_job {
 const struct alone_job *alone_find(const struct alone *alone, const char *namespace,
                                    const char *job_id);
 typedef bool alone_each_cb(void *ctx, const struct alone_job *job);
-void alone_each(const struct alone *alone, alone_each_cb *cb, void *ctx);
+/* In the order of their keys. */
+void alone_each(struct alone *alone, alone_each_cb *cb, void *ctx);
 
 /* pending, running or dead, from the job's allocs. */
 const char *alone_job_status(const struct alone *alone, const struct alone_job *job);

@@ -1,115 +1,167 @@
 /*
- * What is over: ended allocs beyond the configured bound are destroyed, jobs are forgotten that
- * were purged and have no alloc left.
+ * What is over: ended allocs beyond the configured bound are destroyed, the longest ended first;
+ * jobs are forgotten that were purged, or stopped when everything was to be collected, once they
+ * have no alloc left.
  */
 #include "server/alone/part.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-struct ended {
-    struct machine_id id;
+/* An ended alloc that was not told to go. */
+struct kept {
+    char id[UUID_TEXT_SIZE];
     int64_t ended_unix_ns;
+    UT_hash_handle hh;
 };
 
-struct ended_list {
-    struct ended *items;
-    size_t count, size;
-};
+/* --- ended allocs --- */
 
-static bool note_ended(void *ctx, const struct machine_id *id, const struct machine *record)
+static struct kept *find_kept(const struct alone *alone, const char *id)
 {
-    struct ended_list *list = ctx;
+    struct kept *kept;
 
-    if (record->state != A_TERMINAL)
-        return true;
-    *list_more(list) = (struct ended){*id, alloc_of(record)->ended_unix_ns};
-    return true;
+    HASH_FIND_STR(alone->kept, id, kept);
+    return kept;
 }
 
-static int by_age(const void *a, const void *b)
+static void drop_kept(struct alone *alone, struct kept *kept)
 {
-    int64_t left = ((const struct ended *)a)->ended_unix_ns;
-    int64_t right = ((const struct ended *)b)->ended_unix_ns;
-
-    return left < right ? -1 : left > right;
+    HASH_DEL(alone->kept, kept);
+    free(kept);
 }
 
-static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
+void alone_note_ended(void *ctx, const char *id, const struct alloc *alloc)
 {
-    struct gathering *gathering = ctx;
-    const struct alloc *alloc = alloc_of(record);
+    struct alone *alone = ctx;
 
+    if (alloc->machine.state != A_TERMINAL || find_kept(alone, id) != NULL)
+        return; /* it is going, or was told of before */
+    struct kept *kept = calloc(1, sizeof(*kept));
+    check(kept != NULL);
+    (void)text_copy(kept->id, sizeof(kept->id), id); /* a UUID */
+    kept->ended_unix_ns = alloc->ended_unix_ns;
+    HASH_ADD_STR(alone->kept, id, kept);
+    const struct kept *before = kept->hh.prev;
+    alone->kept_unsorted |= before != NULL && before->ended_unix_ns > kept->ended_unix_ns;
+}
+
+static int by_age(const struct kept *a, const struct kept *b)
+{
+    return a->ended_unix_ns < b->ended_unix_ns ? -1 : a->ended_unix_ns > b->ended_unix_ns;
+}
+
+static void collect(struct alone *alone, size_t allocs_kept)
+{
+    struct core *core = life_core(alone->config.life);
+    size_t excess = policy_collect(HASH_COUNT(alone->kept), allocs_kept);
+
+    if (excess > 0 && alone->kept_unsorted) {
+        HASH_SRT(hh, alone->kept, by_age);
+        alone->kept_unsorted = false;
+    }
+    for (; excess > 0; excess--) {
+        struct machine_id id = machine_id_make(MACHINE_ALLOC, alone->kept->id);
+        const struct alloc *alloc = core_alloc(core, id.text);
+        if (alloc != NULL && alloc->machine.state == A_TERMINAL)
+            core_tell(core, &id, AE_DESTROY, NULL);
+        drop_kept(alone, alone->kept);
+    }
+}
+
+/* --- jobs that are over --- */
+
+void alone_note_gone(void *ctx, const char *id, const struct alloc *alloc)
+{
+    struct alone *alone = ctx;
+    struct kept *kept = find_kept(alone, id);
+    struct job *job = job_find(alone, alloc->assign.namespace, alloc->assign.job_id);
+
+    if (kept != NULL)
+        drop_kept(alone, kept);
+    if (job != NULL)
+        alone_note_over(alone, job);
+}
+
+static bool stop_at_first(void *ctx, const struct machine_id *id, const struct machine *record)
+{
     (void)id;
-    if (text_equal(alloc->assign.job_id, gathering->job->id) &&
-        text_equal(alloc->assign.namespace, gathering->job->namespace))
-        gathering->count++;
-    return true;
+    (void)record;
+    *(bool *)ctx = true;
+    return false;
 }
 
-/* Forgets jobs without allocs that were purged, or are stopped if ALL_STOPPED.  True if that was
- * wanted and a stopped job still has allocs. */
-static bool forget_jobs(struct alone *alone, bool all_stopped)
+static bool has_allocs(const struct alone *alone, const struct job *job)
 {
-    struct job *job, *next;
-    bool more = false;
+    bool any = false;
 
-    HASH_ITER(hh, alone->jobs, job, next)
-    {
-        bool purged = json_is_true(json_object_get(job->json, "cairnPurge"));
-        struct gathering gathering = {.alone = alone, .job = job};
-        if (job->unsaved || !(purged || (all_stopped && job->public.stop)))
+    core_each_of_job(life_core(alone->config.life), job->namespace, job->id, stop_at_first, &any);
+    return any;
+}
+
+static bool is_over(const struct alone *alone, const struct job *job)
+{
+    bool purged = json_is_true(json_object_get(job->json, "cairnPurge"));
+
+    /* One that is unsaved is looked at again when its commit is decided. */
+    return !job->unsaved && (purged || (job->forget && job->public.stop)) &&
+           !has_allocs(alone, job);
+}
+
+static void forget_jobs(struct alone *alone)
+{
+    struct job_list over = alone->over;
+
+    alone->over = (struct job_list){0};
+    for (size_t i = 0; i < over.count; i++) {
+        struct job *job = over.items[i];
+        job->looked_for = false;
+        if (!is_over(alone, job))
             continue;
-        core_each(life_core(alone->config.life), MACHINE_ALLOC, count_alloc, &gathering);
-        if (gathering.count > 0) {
-            more = all_stopped;
-            continue;
-        }
         core_spec(life_core(alone->config.life), job->key, NULL, 0);
         job_free(alone, job);
         life_changed(alone->config.life);
     }
-    return more;
+    free(over.items);
 }
 
-static void collect(struct alone *alone, size_t kept)
-{
-    struct ended_list list = {0};
-
-    core_each(life_core(alone->config.life), MACHINE_ALLOC, note_ended, &list);
-    size_t excess = policy_collect(list.count, kept);
-    if (excess > 0)
-        qsort(list.items, list.count, sizeof(*list.items), by_age);
-    for (size_t i = 0; i < excess; i++)
-        core_tell(life_core(alone->config.life), &list.items[i].id, AE_DESTROY, NULL);
-    free(list.items);
-}
+/* --- when --- */
 
 void alone_collect(struct alone *alone)
 {
+    struct job *job, *next;
+
     collect(alone, 0);
-    alone->forget_stopped = forget_jobs(alone, true);
+    HASH_ITER(hh, alone->jobs, job, next)
+    {
+        job->forget = job->public.stop;
+        alone_note_over(alone, job);
+    }
+    forget_jobs(alone);
 }
 
 void alone_resume_tidy(struct alone *alone)
 {
-    (void)forget_jobs(alone, false);
-    alone->tidy_wanted = true;
-}
+    struct job *job, *next;
 
-void alone_note_ended(void *ctx)
-{
-    struct alone *alone = ctx;
-
-    alone->tidy_wanted = true; /* once for all that end in one turn */
+    HASH_ITER(hh, alone->jobs, job, next)
+    alone_note_over(alone, job);
+    forget_jobs(alone);
 }
 
 void alone_tidy(void *ctx)
 {
     struct alone *alone = ctx;
 
-    if (!alone->tidy_wanted)
-        return;
-    alone->tidy_wanted = false;
     collect(alone, alone->config.allocs_kept);
-    alone->forget_stopped = forget_jobs(alone, alone->forget_stopped);
+    forget_jobs(alone);
+}
+
+void alone_free_over(struct alone *alone)
+{
+    struct kept *kept, *next;
+
+    HASH_ITER(hh, alone->kept, kept, next)
+    drop_kept(alone, kept);
+    free(alone->over.items);
 }

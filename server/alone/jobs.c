@@ -10,8 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Nothing that is to be looked at later may point to what is freed. */
+static void leave(struct job_list *list, const struct job *job)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->items[i] == job)
+            list->items[i--] = list->items[--list->count];
+    }
+}
+
 void job_free(struct alone *alone, struct job *job)
 {
+    if (job->looked_for)
+        leave(&alone->over, job);
+    check(!job->unsaved);
     HASH_DEL(alone->jobs, job);
     json_decref(job->json);
     json_decref(job->before);
@@ -32,12 +44,6 @@ struct job *job_find(const struct alone *alone, const char *namespace, const cha
     return job;
 }
 
-/* Lists of jobs are the same before and after a restart. */
-static int by_key(const struct job *a, const struct job *b)
-{
-    return strcmp(a->key, b->key);
-}
-
 struct job *job_add(struct alone *alone, const char *namespace, const char *id)
 {
     struct job *job = calloc(1, sizeof(*job));
@@ -48,7 +54,8 @@ struct job *job_add(struct alone *alone, const char *namespace, const char *id)
     (void)text_copy(job->id, sizeof(job->id), id);
     job->public.namespace = job->namespace;
     job->public.id = job->id;
-    HASH_ADD_KEYPTR_INORDER(hh, alone->jobs, job->key, strlen(job->key), job, by_key);
+    HASH_ADD_KEYPTR(hh, alone->jobs, job->key, strlen(job->key), job);
+    alone->jobs_unsorted = true;
     return job;
 }
 
@@ -130,6 +137,14 @@ int alone_load_jobs(struct alone *alone, struct err *err)
     return code;
 }
 
+void alone_note_over(struct alone *alone, struct job *job)
+{
+    if (job->looked_for)
+        return;
+    job->looked_for = true;
+    *list_more(&alone->over) = job;
+}
+
 /* --- changes --- */
 
 static void forget_undo(struct job *job)
@@ -149,25 +164,29 @@ static void go_back(struct alone *alone, struct job *job, json_t *json)
         set_json(job, json);
 }
 
+static void settle(struct alone *alone, struct job *job, int code)
+{
+    json_t *before = json_incref(job->before);
+
+    forget_undo(job);
+    if (code < 0) {
+        go_back(alone, job, before);
+        return;
+    }
+    json_decref(before);
+    alone_note_over(alone, job);
+}
+
 static void saved(void *ctx, int code, const struct err *err)
 {
     struct alone *alone = ctx;
-    struct job *job, *next;
+    struct job_list unsaved = alone->unsaved;
 
     (void)err; /* whoever asked for the change gets it too */
-    HASH_ITER(hh, alone->jobs, job, next)
-    {
-        json_t *before = job->before;
-        if (!job->unsaved)
-            continue;
-        (void)json_incref(before);
-        forget_undo(job);
-        if (code < 0)
-            go_back(alone, job, before);
-        else
-            json_decref(before);
-    }
-    alone->tidy_wanted = true;
+    alone->unsaved = (struct job_list){0};
+    for (size_t i = 0; i < unsaved.count; i++)
+        settle(alone, unsaved.items[i], code);
+    free(unsaved.items);
 }
 
 struct change change_begin(struct alone *alone, struct job *job)
@@ -193,11 +212,13 @@ int change_end(struct alone *alone, struct change *change, int code)
         return code;
     }
     core_propose(life_core(alone->config.life), false);
-    if (job->unsaved)
+    if (job->unsaved) {
         json_decref(change->before); /* of a change that goes with the same commit */
-    else
+    } else {
         job->before = change->before;
-    job->unsaved = true;
+        job->unsaved = true;
+        *list_more(&alone->unsaved) = job;
+    }
     life_after_commit(alone->config.life, saved, alone);
     life_changed(alone->config.life);
     return code;
@@ -213,9 +234,19 @@ const struct alone_job *alone_find(const struct alone *alone, const char *namesp
     return job == NULL ? NULL : &job->public;
 }
 
-void alone_each(const struct alone *alone, alone_each_cb *cb, void *ctx)
+/* Lists of jobs are the same before and after a restart. */
+static int by_key(const struct job *a, const struct job *b)
+{
+    return strcmp(a->key, b->key);
+}
+
+void alone_each(struct alone *alone, alone_each_cb *cb, void *ctx)
 {
     const struct job *next;
+
+    if (alone->jobs_unsorted)
+        HASH_SRT(hh, alone->jobs, by_key);
+    alone->jobs_unsorted = false;
 
     for (const struct job *job = alone->jobs; job != NULL; job = next) {
         next = job->hh.next;
@@ -225,7 +256,6 @@ void alone_each(const struct alone *alone, alone_each_cb *cb, void *ctx)
 }
 
 struct counting {
-    const struct alone_job *job;
     size_t live, pending;
 };
 
@@ -235,9 +265,6 @@ static bool count_live(void *ctx, const struct machine_id *id, const struct mach
     const struct alloc *alloc = alloc_of(record);
 
     (void)id;
-    if (!text_equal(alloc->assign.job_id, counting->job->id) ||
-        !text_equal(alloc->assign.namespace, counting->job->namespace))
-        return true;
     bool live = alloc->client_status == CLIENT_PENDING || alloc->client_status == CLIENT_RUNNING;
     counting->live += live;
     counting->pending += alloc->client_status == CLIENT_PENDING;
@@ -246,8 +273,8 @@ static bool count_live(void *ctx, const struct machine_id *id, const struct mach
 
 const char *alone_job_status(const struct alone *alone, const struct alone_job *job)
 {
-    struct counting counting = {.job = job};
+    struct counting counting = {0};
 
-    core_each(life_core(alone->config.life), MACHINE_ALLOC, count_live, &counting);
+    core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_live, &counting);
     return job_status_name(policy_job_status(job->stop, counting.live, counting.pending));
 }

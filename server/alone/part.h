@@ -35,16 +35,26 @@ struct job {
     bool unsaved;   /* changed, and the commit is to come */
     json_t *before; /* what to go back to if it fails, NULL: nothing */
     struct posted_list posted;
+    bool forget;     /* once it is stopped and has no alloc left */
+    bool looked_for; /* among alone.over */
     UT_hash_handle hh;
+};
+
+struct job_list {
+    struct job **items;
+    size_t count, size;
 };
 
 struct alone {
     struct alone_config config;
     struct job *jobs;
+    bool jobs_unsorted;
+    struct job_list unsaved; /* changed, and the commit is to come */
+    struct job_list over;    /* may be without allocs now: to be looked at by the next tidy */
+    struct kept *kept;       /* ended allocs, the longest ended first once they are sorted */
+    bool kept_unsorted;
     struct alone_evaluation *evaluations; /* ring */
     uint64_t evaluations_count;
-    bool tidy_wanted;
-    bool forget_stopped; /* system gc was asked for, and some job still has allocs */
 };
 
 /* --- jobs (jobs.c) --- */
@@ -59,6 +69,9 @@ void job_free(struct alone *alone, struct job *job);
 
 /* The number NAME of a job or a group, 0 if there is none. */
 uint64_t job_number(const json_t *object, const char *name);
+
+/* The next tidy looks whether JOB is over. */
+void alone_note_over(struct alone *alone, struct job *job);
 
 /* A change of one job: a proposal that the next commit makes true, or that is taken back whole. */
 struct change {
@@ -86,8 +99,11 @@ void evaluation_keep(struct alone *alone, struct alone_evaluation *evaluation);
 
 /* life_control of a struct alone: after each turn in which something ended, ended allocs over the
  * configured bound are destroyed and jobs forgotten that were purged and have no alloc left. */
-void alone_note_ended(void *ctx);
+void alone_note_ended(void *ctx, const char *id, const struct alloc *alloc);
+void alone_note_gone(void *ctx, const char *id, const struct alloc *alloc);
 void alone_tidy(void *ctx);
+
+void alone_free_over(struct alone *alone);
 
 /* What was over when the daemon died, before anything ends anew. */
 void alone_resume_tidy(struct alone *alone);

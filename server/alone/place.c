@@ -48,21 +48,18 @@ static int place(struct alone *alone, struct job *job, const char *group, uint32
     size_t length;
 
     alone->config.new_id(alone->config.ctx, alloc_id);
-    int code = jobspec_alloc_json(job->json, &placement, &text, &length, err);
+    int code = jobspec_make_alloc(job->json, &placement, &text, &length, &spec, err);
     if (code < 0)
         return code;
-    code = jobspec_decode_alloc(text, length, &spec, err);
-    if (code == 0) {
-        (void)text_format(key, sizeof(key), "alloc/%s", alloc_id); /* fits */
-        core_spec(core, key, text, length);
-        assign_alloc(core, &alone->config.plans, spec);
-        note_posted(
-            job, &(struct posted){.id = machine_id_make(MACHINE_ALLOC, alloc_id), .index = index},
-            group);
-        alloc_spec_free(spec);
-    }
+    (void)text_format(key, sizeof(key), "alloc/%s", alloc_id); /* fits */
+    core_spec(core, key, text, length);
+    assign_alloc(core, &alone->config.plans, spec);
+    note_posted(job,
+                &(struct posted){.id = machine_id_make(MACHINE_ALLOC, alloc_id), .index = index},
+                group);
+    alloc_spec_free(spec);
     free(text);
-    return code;
+    return 0;
 }
 
 /* --- reconciling --- */
@@ -95,9 +92,6 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
     struct gathering *gathering = ctx;
     const struct alloc *alloc = alloc_of(record);
 
-    if (!text_equal(alloc->assign.job_id, gathering->job->id) ||
-        !text_equal(alloc->assign.namespace, gathering->job->namespace))
-        return true;
     bool stopped = alloc->stop_wanted || is_told_to_end(gathering->job, id);
     add_gathered(gathering, id,
                  &(struct reconcile_alloc){
@@ -131,7 +125,8 @@ static void gather_posted(struct gathering *gathering)
 
 void gathering_fill(struct gathering *gathering)
 {
-    core_each(life_core(gathering->alone->config.life), MACHINE_ALLOC, gather, gathering);
+    core_each_of_job(life_core(gathering->alone->config.life), gathering->job->namespace,
+                     gathering->job->id, gather, gathering);
     gather_posted(gathering);
 }
 

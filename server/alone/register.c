@@ -43,16 +43,14 @@ static int try_group(const json_t *job, const json_t *group, struct alloc_spec *
         .eval_id = "",
         .datacenter = "dc1",
     };
-    char *text;
     size_t length;
 
-    int code = jobspec_alloc_json(job, &placement, &text, &length, err);
+    int code = jobspec_make_alloc(job, &placement, NULL, &length, ret_spec, err);
     if (code < 0)
         return code;
     code = check_size(length, err);
-    if (code == 0)
-        code = jobspec_decode_alloc(text, length, ret_spec, err);
-    free(text);
+    if (code < 0)
+        alloc_spec_free(*ret_spec);
     return code;
 }
 
