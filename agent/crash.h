@@ -2,8 +2,7 @@
  * Crash points: places at which a test can let the daemon die as if it were killed.
  *
  * CAIRN_CRASH_AT=<n> in the environment makes the n-th point that is passed end the process by
- * SIGKILL; CAIRN_CRASH_COUNT=<file> makes an orderly end write how many were passed.  Without them
- * a point costs one comparison.
+ * SIGKILL.  Without it a point costs one comparison.
  */
 #ifndef CAIRN_AGENT_CRASH_H
 #define CAIRN_AGENT_CRASH_H

@@ -1,4 +1,4 @@
-/* The core's own structures.  Private to turn.c, lanes.c, restore.c, machines.c and snapshot.c. */
+/* The core's own structures.  Inside core only. */
 #ifndef CAIRN_CORE_MACHINES_H
 #define CAIRN_CORE_MACHINES_H
 

@@ -74,7 +74,7 @@ struct drivers_config {
     const char *state_dir;        /* absolute; shim/ is made below it */
     const char *node_mark;        /* 8 hex digits: our cgroups' parent */
     const char *shim_path;        /* absolute path of cairn-shim */
-    enum cgroup_mode cgroup_mode; /* of proc.h: what the machine offers */
+    enum cgroup_mode cgroup_mode; /* of io/proc.h: what the machine offers */
     bool raw_exec_enabled;
     bool raw_exec_no_cgroups;
     /* A payload that was reported running has ended.  Called once for each, on the loop. */

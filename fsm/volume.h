@@ -93,7 +93,7 @@ enum volume_effect {
 };
 
 /* What the core knows of the other claims on the same volume and of the plugin, in fsm_now.peers;
- * computed by volume_peers from the records as they are at the step. */
+ * gathered by volume_add_peer from the records as they are at the step. */
 enum {
     PEERS_USERS = 0xFFFF,           /* claims beside this one that count as users */
     PEERS_BUSY = 1 << 16,           /* one of them has a call under way */

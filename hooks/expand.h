@@ -4,7 +4,7 @@
  * Plain: ${name} with a name of A-Z a-z 0-9 _ - . is replaced, anything else and any unknown name
  * stays as it is.  There is no escape.
  *
- * Config: strings are templates of HCL, as in job files: a name is NAME, a.b.c, env["any name"] or
+ * Config: strings are templates of HCL, as in job files: a name is NAME, a.b, env["any name"] or
  * env[NAME]; $${ is ${ and %%{ is %{.  What is unknown or not understood is an error, as in Nomad.
  *
  * Two, because the first is no language of expressions: it replaces names and nothing else, and

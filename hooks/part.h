@@ -1,9 +1,9 @@
 /*
  * What the files of this room share: the hooks themselves, a run of one, and the table's rows.
  *
- * A row's step says where it runs.  ON_POOL is for everything that touches the file system: it
- * sees its request only, which therefore carries copies.  ON_LOOP is for decisions: it may look at
- * the hooks and at the run that was asked for, and must not block.
+ * A row's step says where it runs.  HOOK_ON_POOL is for everything that touches the file system: it
+ * sees its request only, which therefore carries copies.  HOOK_ON_LOOP is for decisions: it may
+ * look at the hooks and at the run that was asked for, and must not block.
  */
 #ifndef CAIRN_HOOKS_PART_H
 #define CAIRN_HOOKS_PART_H

@@ -102,7 +102,7 @@ const char *hcl_closest(const char *word, const char *const *candidates, size_t 
 /* --- evaluation --- */
 
 struct hcl_input {
-    const char *name, *value; /* a variable's value as given with -var or NOMAD_VAR_name */
+    const char *name, *value; /* a variable's value as given with -var or NOMAD_VAR_<name> */
     bool optional;            /* no mistake if the file declares no such variable */
 };
 

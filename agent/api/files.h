@@ -1,5 +1,5 @@
 /*
- * Inside agent/api*.c only: files of one alloc, as outsiders may see them.
+ * Inside agent/api/ only: files of one alloc, as outsiders may see them.
  *
  * All paths are below the alloc's directory and stay there: links that lead out, or through /proc,
  * are refused by the kernel (openat2).  What lies in a task's secrets directory is listed but never

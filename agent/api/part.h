@@ -1,5 +1,5 @@
 /*
- * Inside agent/api*.c only: one request, how it is answered, and what they share.
+ * Inside agent/api/ only: one request, how it is answered, and what they share.
  *
  * A handler answers its request exactly once, before it returns (api_reply_*, api_refuse) or later:
  * then it has taken the exchange over (api_defer, or a stream of its own).

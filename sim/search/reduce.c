@@ -4,7 +4,7 @@
  * First what is only ever reported: task events, texts, client status, wall-clock times, revisions.
  * Then what is set again before it is read, in the state the machine is in: the outcome of an
  * attempt that is over, an order that has been obeyed.  This must follow the rules of the machines;
- * test_search.c walks with and without it and compares.  Times become "set" or "not set".
+ * test/sim/test_search.c walks with and without it and compares.  Times become "set" or "not set".
  */
 #include "sim/search/part.h"
 

@@ -1,10 +1,9 @@
 /*
  * The simulated world as a whole: the life of the daemon in it, from the first start to the end.
  *
- * The daemon here does what agent/world.c does around the turn (one turn before each sleep, a
- * commit retried after a second, load, continue, restore, sweep after the first commit), over the
- * world's models instead of LMDB and the rooms.  It can die at every crash point; then all that it
- * had in memory is gone, and journal and world stay as they are.
+ * The daemon here is the life of core/life.h, run as agent/world.c runs it (one turn before each
+ * sleep), over the world's models instead of LMDB and the rooms.  It can die at every crash point;
+ * then all that it had in memory is gone, and journal and world stay as they are.
  */
 #include "sim/world/world.h"
 #include "sim/world/check.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Keeps the diagrams in README.md equal to the tables.
+"""Keeps the diagrams in fsm/README.md equal to the tables.
 
 usage: test/check/diagrams.py --check|--write CAIRN
 
@@ -10,9 +10,12 @@ import subprocess
 import sys
 
 
+README = 'fsm/README.md'
+
+
 def main():
     mode, program = sys.argv[1:]
-    text = open('README.md').read()
+    text = open(README).read()
 
     def drawn(match):
         diagram = subprocess.run([program, 'fsm', 'mermaid', match.group(1)], check=True,
@@ -21,11 +24,11 @@ def main():
 
     fresh, count = re.subn(r'<!-- diagram (\w+) -->.*?<!-- end -->', drawn, text, flags=re.S)
     if count == 0:
-        sys.exit('diagrams: README.md has no markers')
+        sys.exit('diagrams: %s has no markers' % README)
     if mode == '--write':
-        open('README.md', 'w').write(fresh)
+        open(README, 'w').write(fresh)
     elif fresh != text:
-        sys.exit('diagrams: README.md is stale; run ./dev golden')
+        sys.exit('diagrams: %s is stale; run ./dev golden' % README)
     print('diagrams: %d are up to date' % count)
 
 

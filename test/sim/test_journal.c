@@ -2,8 +2,8 @@
  * The simulator and real journals: worlds write what verify accepts, and begin from what daemons
  * and worlds wrote.
  *
- *     test_sim_journal               the tests
- *     test_sim_journal DIR [SEEDS]   restarts from the journal in DIR: crash points, drawn lives
+ *     test_journal               the tests
+ *     test_journal DIR [SEEDS]   restarts from the journal in DIR: crash points, drawn lives
  */
 #include <setjmp.h>
 #include <stdarg.h>
