@@ -19,6 +19,7 @@ struct world_loop {
     struct rng rng;
     uint64_t turns; /* made when the idle timer was started */
     struct io_timer deadline_timer, idle_timer;
+    struct io_before_sleep before_sleep;
 };
 
 /* --- the log --- */
@@ -155,7 +156,7 @@ struct world_loop *world_begin(struct parts *parts, uint64_t seed)
     life.store.commit = commit;
     parts->life = life_new(&life);
     parts->core = life_core(parts->life);
-    loop_before_sleep(parts->loop, turn, world);
+    io_before_sleep_start(parts->loop, &world->before_sleep, turn, world);
     return world;
 }
 
@@ -165,5 +166,6 @@ void world_end(struct world_loop *world)
         return;
     io_timer_stop(&world->deadline_timer);
     io_timer_stop(&world->idle_timer);
+    io_before_sleep_stop(&world->before_sleep);
     free(world);
 }
