@@ -1,6 +1,7 @@
 /*
  * Crash points: places at which a test can let the daemon die as if it were killed.
  *
+ * They are before and after each commit, and before each effect, so between any two.
  * CAIRN_CRASH_AT=<n> in the environment makes the n-th point that is passed end the process by
  * SIGKILL.  Without it a point costs one comparison.
  */
@@ -9,14 +10,15 @@
 
 #include <stdint.h>
 
-enum crash_point {
-    CRASH_BEFORE_COMMIT,
-    CRASH_AFTER_COMMIT,
-    CRASH_EFFECT, /* before each effect: between any two */
+/* Of one node. */
+struct crash {
+    uint64_t passed; /* so many points */
+    uint64_t at;     /* the one that is not survived; 0: none */
 };
 
-void crash_init(void);
-void crash_point(enum crash_point point);
-uint64_t crash_points_passed(void);
+/* What CAIRN_CRASH_AT says; 0 if it is absent or no number. */
+uint64_t crash_at_of_environment(void);
+
+void crash_point(struct crash *crash);
 
 #endif

@@ -1,20 +1,16 @@
 /*
  * The daemon: its parts, from their making to their end.
  *
- * What runs between the two is in world.c, started by the loop; a signal ends it.
+ * What runs between the two is in world.c, started by the loop.
  */
 #include "agent/daemon.h"
 
 #include "agent/api/api.h"
-#include "agent/crash.h"
 #include "agent/perform.h"
 #include "agent/world.h"
 #include "io/log.h"
 
-#include <malloc.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -23,36 +19,6 @@ struct daemon {
     struct world_loop *world;
     struct api *api;
 };
-
-/* --- signals, and the end by an assertion --- */
-
-static void on_signal(void *ctx, int signal)
-{
-    struct daemon *daemon = ctx;
-
-    if (signal == SIGHUP) {
-        int code = log_reopen();
-        log_info("agent", "log reopened result=%d", code);
-        return;
-    }
-    log_info("agent", "stopping; payloads run on signal=%d", signal);
-    loop_stop(daemon->parts.loop);
-}
-
-static void print_flight(void *ctx, const char *text)
-{
-    (void)ctx;
-    (void)fputs(text, stderr); /* the process is about to end */
-}
-
-static void on_check_failed(void *ctx, const char *file, int line, const char *text)
-{
-    struct daemon *daemon = ctx;
-
-    if (daemon->parts.core != NULL)
-        core_flight_print(daemon->parts.core, print_flight, NULL);
-    (void)fprintf(stderr, "cairn: assertion failed: %s:%d: %s\n", file, line, text);
-}
 
 /* --- parts --- */
 
@@ -156,51 +122,84 @@ static void close_parts(struct daemon *daemon)
     alone_free(parts->alone);
     drivers_free(parts->drivers);
     hooks_free(parts->hooks);
+    perform_forget(parts);
     specs_free(parts->specs);
     life_free(parts->life);
     parts->core = NULL; /* its recorder is gone, should the rest fail */
     world_end(daemon->world);
+    daemon->world = NULL;
     node_free(&parts->node);
     journal_close(parts->journal);
-    loop_free(parts->loop);
 }
 
-int daemon_run(const struct config *config)
+/* --- the whole --- */
+
+void daemon_tell(struct daemon *daemon)
 {
-    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
-    struct daemon daemon = {.parts = {.config = config}};
-    struct parts *parts = &daemon.parts;
-    struct check_guard guard;
-    struct err err = {0};
+    if (daemon->world != NULL)
+        world_tell(daemon->world);
+}
+
+static void on_check_failed(void *ctx, const char *file, int line, const char *text)
+{
+    (void)file; /* whoever is told last says where it was */
+    (void)line;
+    (void)text;
+    daemon_tell(ctx);
+}
+
+static int open_parts(struct daemon *daemon, struct err *err)
+{
     uint64_t seed = 0;
 
-    (void)mallopt(M_ARENA_MAX, 2); /* worker threads allocate little; keep the heap in one piece */
-    (void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
-    crash_init();
     if (getrandom(&seed, sizeof(seed), 0) < 0)
         seed = (uint64_t)loop_now_unix_ns();
-    parts->loop = loop_new();
-    loop_on_signals(parts->loop, signals, on_signal, &daemon);
+    int code = open_journal(&daemon->parts, err);
+    if (code == 0)
+        code = open_rooms(&daemon->parts, err);
+    if (code == 0)
+        code = start_life(daemon, seed, err);
+    if (code == 0)
+        code = api_new(&daemon->parts, &daemon->api, err);
+    return code;
+}
 
-    check_guard_push(&guard, on_check_failed, &daemon);
-    int code = open_journal(parts, &err);
-    if (code == 0)
-        code = open_rooms(parts, &err);
-    if (code == 0)
-        code = start_life(&daemon, seed, &err);
-    if (code == 0)
-        code = api_new(parts, &daemon.api, &err);
-    if (code < 0) {
-        log_error("agent", "cannot start error=%s", log_value(err.text));
-        (void)fprintf(stderr, "cairn: %s\n", err.text);
-        close_parts(&daemon);
-        check_guard_pop(&guard);
-        return 1;
-    }
-    log_info("agent", "started node=%s name=%s data_dir=%s http=%s", parts->node.identity.id,
-             log_value(config->name), log_value(config->data_dir), api_address(daemon.api));
-    loop_run(parts->loop);
-    close_parts(&daemon);
+struct daemon *daemon_new(const struct config *config, struct loop *loop, uint64_t crash_at,
+                          struct err *err)
+{
+    struct daemon *daemon = calloc(1, sizeof(*daemon));
+    struct check_guard guard;
+
+    check(daemon != NULL);
+    daemon->parts.config = config;
+    daemon->parts.loop = loop;
+    daemon->parts.crash.at = crash_at;
+    check_guard_push(&guard, on_check_failed, daemon);
+    int code = open_parts(daemon, err);
     check_guard_pop(&guard);
-    return 0;
+    if (code < 0) {
+        daemon_free(daemon);
+        return NULL;
+    }
+    log_info("agent", "started node=%s name=%s data_dir=%s http=%s", daemon->parts.node.identity.id,
+             log_value(config->name), log_value(config->data_dir), api_address(daemon->api));
+    return daemon;
+}
+
+void daemon_free(struct daemon *daemon)
+{
+    if (daemon == NULL)
+        return;
+    close_parts(daemon);
+    free(daemon);
+}
+
+struct parts *daemon_parts(struct daemon *daemon)
+{
+    return &daemon->parts;
+}
+
+const char *daemon_address(const struct daemon *daemon)
+{
+    return api_address(daemon->api);
 }

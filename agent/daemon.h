@@ -1,16 +1,35 @@
 /*
- * The daemon: a life bound to LMDB, processes, files and HTTP.
+ * The daemon: a whole node, a life bound to LMDB, processes, files and HTTP.
  *
- * Owns the loop and everything on it.  The API (api/) reads machines through the core and changes
- * them only by asking: life_ask for one machine, server/alone/alone.h for jobs.
+ * It is no process: several live on one loop, each with a configuration and directories of its own,
+ * and know nothing of each other.  The API (api/) reads machines through the core and changes them
+ * only by asking: life_ask for one machine, server/alone/alone.h for jobs.
  */
 #ifndef CAIRN_AGENT_DAEMON_H
 #define CAIRN_AGENT_DAEMON_H
 
-#include "agent/config.h"
+#include "agent/parts.h"
 
-/* Runs the daemon until it is told to stop; the exit status of the process.  Says what is wrong on
- * standard error.  Payloads live on. */
-int daemon_run(const struct config *config);
+struct daemon;
+
+/* Takes up the node of CONFIG where its journal left it, and answers requests; the rest happens as
+ * LOOP runs.  CONFIG and LOOP are borrowed for its life.  CRASH_AT is for tests (crash.h), else 0.
+ * NULL with ERR, which says what is in the way, and nothing has changed but directories that were
+ * made. */
+struct daemon *daemon_new(const struct config *config, struct loop *loop, uint64_t crash_at,
+                          struct err *err);
+
+/* Payloads live on, and the next daemon of these directories finds them.  LOOP finishes what is on
+ * its pool, for nobody.  Not from a callback of the API. */
+void daemon_free(struct daemon *daemon);
+
+/* Borrowed for its life. */
+struct parts *daemon_parts(struct daemon *daemon);
+
+/* Where its API listens, as api_address. */
+const char *daemon_address(const struct daemon *daemon);
+
+/* An assertion failed while it was at work: prints what it did last to standard error, once. */
+void daemon_tell(struct daemon *daemon);
 
 #endif

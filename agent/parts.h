@@ -7,6 +7,7 @@
 #define CAIRN_AGENT_PARTS_H
 
 #include "agent/config.h"
+#include "agent/crash.h"
 #include "agent/node.h"
 #include "agent/specs.h"
 #include "core/life.h"
@@ -25,6 +26,8 @@ struct parts {
     struct hooks *hooks;
     struct alone *alone;
     struct specs *specs;
+    struct perform_call *calls; /* under way, of perform.c */
+    struct crash crash;
     struct node node;
 };
 

@@ -6,7 +6,6 @@
  */
 #include "agent/perform.h"
 
-#include "agent/crash.h"
 #include "io/log.h"
 
 #include <stdio.h>
@@ -15,31 +14,51 @@
 #include <unistd.h>
 
 /* A call under way: where its answer goes. */
-struct call {
+struct perform_call {
     struct parts *parts;
+    struct perform_call *next, **link;
     struct machine_id id;
     uint32_t generation;
     uint64_t reply;
     bool untouched; /* nothing was there under the key when we began to look */
 };
 
-static struct call *call_new(struct parts *parts, const struct effect *effect)
+static struct perform_call *call_new(struct parts *parts, const struct effect *effect)
 {
-    struct call *call = calloc(1, sizeof(*call));
+    struct perform_call *call = calloc(1, sizeof(*call));
 
     check(call != NULL);
     call->parts = parts;
     call->id = effect->id;
     call->generation = effect->generation;
     call->reply = effect->reply;
+    call->next = parts->calls;
+    call->link = &parts->calls;
+    if (call->next != NULL)
+        call->next->link = &call->next;
+    parts->calls = call;
     return call;
+}
+
+static void call_free(struct perform_call *call)
+{
+    *call->link = call->next;
+    if (call->next != NULL)
+        call->next->link = call->link;
+    free(call);
+}
+
+void perform_forget(struct parts *parts)
+{
+    while (parts->calls != NULL)
+        call_free(parts->calls);
 }
 
 /* --- hooks --- */
 
 static void hook_answered(void *ctx, const struct hook_outcome *outcome)
 {
-    struct call *call = ctx;
+    struct perform_call *call = ctx;
     bool task = call->id.kind == MACHINE_TASK;
     uint8_t event = outcome->code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE)
                                        : (task ? TE_HOOK_FAILED : AE_HOOK_FAILED);
@@ -50,7 +69,7 @@ static void hook_answered(void *ctx, const struct hook_outcome *outcome)
                  task ? task_hook_name(outcome->hook) : alloc_hook_name(outcome->hook),
                  log_value(outcome->text));
     core_done(call->parts->core, &call->id, LANE_HOOK, event, outcome);
-    free(call);
+    call_free(call);
 }
 
 static void hook_refused(struct parts *parts, const struct effect *effect, uint8_t hook,
@@ -184,7 +203,8 @@ static struct exited exited_of(const struct driver_exit *exit)
 }
 
 /* The payload runs, or ran and has ended: EVENT, and the end as news behind it. */
-static void payload_found(struct call *call, const struct driver_result *result, uint8_t event)
+static void payload_found(struct perform_call *call, const struct driver_result *result,
+                          uint8_t event)
 {
     struct core *core = call->parts->core;
     struct started started = started_of(result);
@@ -198,7 +218,7 @@ static void payload_found(struct call *call, const struct driver_result *result,
 
 static void start_answered(void *ctx, const struct driver_result *result)
 {
-    struct call *call = ctx;
+    struct perform_call *call = ctx;
 
     if (result->outcome == DRIVER_RUNNING || result->outcome == DRIVER_EXITED) {
         payload_found(call, result, TE_STARTED);
@@ -206,7 +226,7 @@ static void start_answered(void *ctx, const struct driver_result *result)
         struct failure failure = failure_of(result);
         core_done(call->parts->core, &call->id, LANE_DRIVER, TE_START_FAILED, &failure);
     }
-    free(call);
+    call_free(call);
 }
 
 static void task_start(struct parts *parts, const struct effect *effect)
@@ -217,7 +237,7 @@ static void task_start(struct parts *parts, const struct effect *effect)
     struct hooks_launch *launch;
     struct hooks_paths paths;
     struct driver_key key = key_of(effect);
-    struct call *call = call_new(parts, effect);
+    struct perform_call *call = call_new(parts, effect);
     const struct task_spec *spec = task_spec_of(parts, &effect->id, &alloc, &failed.error);
 
     if (spec == NULL || hooks_paths(parts->hooks, key.alloc, key.task, &paths, &failed.error) < 0 ||
@@ -240,7 +260,7 @@ static void task_start(struct parts *parts, const struct effect *effect)
 
 static void recover_answered(void *ctx, const struct driver_result *result)
 {
-    struct call *call = ctx;
+    struct perform_call *call = ctx;
 
     if (result->outcome == DRIVER_RUNNING || result->outcome == DRIVER_EXITED) {
         payload_found(call, result, TE_RECOVERED);
@@ -252,13 +272,13 @@ static void recover_answered(void *ctx, const struct driver_result *result)
                             "exit unknown: neither the shim nor an exit record was found");
         core_done(call->parts->core, &call->id, LANE_DRIVER, TE_LOST, &failure);
     }
-    free(call);
+    call_free(call);
 }
 
 static void task_recover(struct parts *parts, const struct effect *effect)
 {
     struct driver_key key = key_of(effect);
-    struct call *call = call_new(parts, effect);
+    struct perform_call *call = call_new(parts, effect);
 
     call->untouched = !driver_was_begun(parts->drivers, &key);
     driver_recover(parts->drivers, &key, recover_answered, call);
@@ -266,13 +286,13 @@ static void task_recover(struct parts *parts, const struct effect *effect)
 
 static void stop_answered(void *ctx, const struct driver_result *result)
 {
-    struct call *call = ctx;
+    struct perform_call *call = ctx;
     struct failure failure = failure_of(result);
     bool done = result->outcome == DRIVER_DONE;
 
     core_done(call->parts->core, &call->id, LANE_DRIVER, done ? TE_STOP_ACCEPTED : TE_STOP_FAILED,
               done ? NULL : &failure);
-    free(call);
+    call_free(call);
 }
 
 static void task_stop(struct parts *parts, const struct effect *effect)
@@ -288,13 +308,13 @@ static void task_stop(struct parts *parts, const struct effect *effect)
 
 static void destroy_answered(void *ctx, const struct driver_result *result)
 {
-    struct call *call = ctx;
+    struct perform_call *call = ctx;
     struct failure failure = failure_of(result);
     bool done = result->outcome == DRIVER_DONE;
 
     core_done(call->parts->core, &call->id, LANE_DRIVER, done ? TE_REAPED : TE_REAP_FAILED,
               done ? NULL : &failure);
-    free(call);
+    call_free(call);
 }
 
 static void task_destroy(struct parts *parts, const struct effect *effect)
@@ -306,11 +326,11 @@ static void task_destroy(struct parts *parts, const struct effect *effect)
 
 static void signal_answered(void *ctx, const struct driver_result *result)
 {
-    struct call *call = ctx;
+    struct perform_call *call = ctx;
 
     life_reply(call->parts->life, call->reply, result->outcome == DRIVER_DONE ? 0 : ERR_REFUSED,
                &result->error);
-    free(call);
+    call_free(call);
 }
 
 static void task_signal(struct parts *parts, const struct effect *effect)
@@ -365,7 +385,7 @@ void perform_effect(void *ctx, const struct effect *effect)
     struct parts *parts = ctx;
     perform_function *function = no_adapter;
 
-    crash_point(CRASH_EFFECT);
+    crash_point(&parts->crash);
     if (life_perform(parts->life, effect))
         return;
     if (effect->id.kind == MACHINE_TASK)

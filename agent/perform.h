@@ -10,6 +10,9 @@ void perform_effect(void *ctx, const struct effect *effect);
 /* A payload has ended (drivers_config.on_exit); CTX is the struct parts. */
 void perform_exit(void *ctx, const struct driver_key *key, const struct driver_exit *exit);
 
+/* Forgets the calls under way, when drivers and hooks are gone and none is answered any more. */
+void perform_forget(struct parts *parts);
+
 /* life_world.sweep: ends what carries our mark and belongs to no machine (I-1). */
 void perform_sweep(void *ctx);
 

@@ -5,11 +5,11 @@
  */
 #include "agent/world.h"
 
-#include "agent/crash.h"
 #include "agent/perform.h"
 #include "io/log.h"
 
 #include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { IDLE_MS = 2000 }; /* after this long without a turn caches are emptied */
@@ -17,8 +17,10 @@ enum { IDLE_MS = 2000 }; /* after this long without a turn caches are emptied */
 struct world_loop {
     struct parts *parts;
     struct rng rng;
+    bool told;      /* of a failed check */
     uint64_t turns; /* made when the idle timer was started */
     struct io_timer deadline_timer, idle_timer;
+    struct io_before_sleep before_sleep;
 };
 
 /* --- the log --- */
@@ -83,14 +85,13 @@ static void arm(void *ctx, uint64_t at_ms)
                        at_ms > offset_ms ? at_ms - offset_ms : 0, deadline_reached, world);
 }
 
-/* --- the journal, effects --- */
+/* --- commits, effects --- */
 
-static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
+static void around_commit(void *ctx)
 {
-    crash_point(CRASH_BEFORE_COMMIT);
-    int code = journal_commit(ctx, batch, err);
-    crash_point(CRASH_AFTER_COMMIT);
-    return code;
+    struct world_loop *world = ctx;
+
+    crash_point(&world->parts->crash);
 }
 
 static void perform(void *ctx, const struct effect *effect)
@@ -105,6 +106,33 @@ static void sweep(void *ctx)
     struct world_loop *world = ctx;
 
     perform_sweep(world->parts);
+}
+
+/* --- a failed check --- */
+
+static void print_flight(void *ctx, const char *text)
+{
+    (void)ctx;
+    (void)fputs(text, stderr); /* the process is about to end */
+}
+
+void world_tell(struct world_loop *world)
+{
+    struct parts *parts = world->parts;
+
+    if (world->told || parts->core == NULL)
+        return;
+    world->told = true;
+    (void)fprintf(stderr, "cairn: node %s did last:\n", parts->node.identity.id);
+    core_flight_print(parts->core, print_flight, NULL);
+}
+
+static void on_check_failed(void *ctx, const char *file, int line, const char *text)
+{
+    (void)file; /* whoever is told last says where it was */
+    (void)line;
+    (void)text;
+    world_tell(ctx);
 }
 
 /* --- the loop --- */
@@ -122,7 +150,11 @@ static bool turn(void *ctx)
 {
     struct world_loop *world = ctx;
     struct parts *parts = world->parts;
+    struct check_guard guard;
+
+    check_guard_push(&guard, on_check_failed, world);
     bool more = life_turn(parts->life);
+    check_guard_pop(&guard);
     uint64_t turns = core_figures(parts->core).turns;
 
     if (turns != world->turns) {
@@ -149,13 +181,14 @@ struct world_loop *world_begin(struct parts *parts, uint64_t seed)
         .random = draw,
         .arm = arm,
         .perform = perform,
+        .around_commit = around_commit,
         .trace = trace,
         .sweep = sweep,
     };
-    life.store.commit = commit;
+
     parts->life = life_new(&life);
     parts->core = life_core(parts->life);
-    loop_before_sleep(parts->loop, turn, world);
+    io_before_sleep_start(parts->loop, &world->before_sleep, turn, world);
     return world;
 }
 
@@ -165,5 +198,6 @@ void world_end(struct world_loop *world)
         return;
     io_timer_stop(&world->deadline_timer);
     io_timer_stop(&world->idle_timer);
+    io_before_sleep_stop(&world->before_sleep);
     free(world);
 }

@@ -16,4 +16,8 @@ extern const struct say world_say;
 struct world_loop *world_begin(struct parts *parts, uint64_t seed);
 void world_end(struct world_loop *world);
 
+/* Prints to standard error what the node did last, for whom it may concern after an assertion;
+ * nothing when it has been called before. */
+void world_tell(struct world_loop *world);
+
 #endif

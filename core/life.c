@@ -18,6 +18,12 @@ enum {
 
 /* --- the seam of the core --- */
 
+static void around_commit(const struct life *life)
+{
+    if (life->world.around_commit != NULL)
+        life->world.around_commit(life->world.ctx);
+}
+
 static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
 {
     struct life *life = ctx;
@@ -25,7 +31,9 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
     struct journal_batch whole = *batch;
 
     retention_extend(life->retention, &whole);
+    around_commit(life);
     int code = store->commit(store->ctx, &whole, err);
+    around_commit(life);
     retention_settle(life->retention);
     return code;
 }

@@ -32,6 +32,8 @@ struct life_world {
     void (*arm)(void *ctx, uint64_t at_ms);
     /* Begins one effect; calls life_perform first, which sees to those that are the life's own. */
     void (*perform)(void *ctx, const struct effect *effect);
+    /* Called right before and right after each commit, whose middle it cannot see.  May be NULL. */
+    void (*around_commit)(void *ctx);
     /* A transition has been committed.  May be NULL. */
     void (*trace)(void *ctx, const struct journal_event *event);
     /* Begins to end whatever carries our mark and belongs to no machine (I-1), which ends with one

@@ -2,8 +2,8 @@
  * The event loop: descriptors, timers, signals, work for other threads.
  *
  * One loop, one thread.  Callbacks run on it, never inside the call that arms them.  Embedded
- * structs (io_watch, io_timer, io_work) belong to the caller, must stay where they are while
- * armed, and are zeroed before first use; stopping one that is not armed does nothing.
+ * structs (io_watch, io_timer, io_before_sleep, io_work) belong to the caller, must stay where they
+ * are while armed, and are zeroed before first use; stopping one that is not armed does nothing.
  * Timers run on CLOCK_BOOTTIME, which counts sleep: a deadline that passed while the host slept
  * fires at once after it wakes.  Only io/loop/loop.c knows libev.
  */
@@ -34,11 +34,6 @@ int64_t loop_now_unix_ns(void);
 
 /* The loop's own implementation handle (a struct ev_loop *), for libraries with a libev plug-in. */
 void *loop_native(struct loop *loop);
-
-/* Calls CB once an iteration, after all other callbacks and before the loop sleeps.  When CB
- * returns true there is more to do: the loop polls without sleeping and calls it again.  One CB a
- * loop: a later call replaces it, NULL removes it. */
-void loop_before_sleep(struct loop *loop, bool (*cb)(void *ctx), void *ctx);
 
 /* --- descriptors --- */
 
@@ -79,6 +74,22 @@ struct io_timer {
 void io_timer_start(struct loop *loop, struct io_timer *timer, uint64_t at_ms,
                     void (*cb)(struct io_timer *timer), void *ctx);
 void io_timer_stop(struct io_timer *timer);
+
+/* --- the end of each iteration --- */
+
+struct io_before_sleep {
+    bool (*cb)(void *ctx);
+    void *ctx;
+    struct loop *loop;                    /* private: NULL when not armed */
+    struct io_before_sleep *next, **link; /* private */
+};
+
+/* Calls CB once an iteration, after all other callbacks and before the loop sleeps, until
+ * io_before_sleep_stop; those of one loop in the order of arming.  When one returns true there is
+ * more to do: the loop polls without sleeping and calls all again. */
+void io_before_sleep_start(struct loop *loop, struct io_before_sleep *before, bool (*cb)(void *ctx),
+                           void *ctx);
+void io_before_sleep_stop(struct io_before_sleep *before);
 
 /* --- signals: delivered to the loop instead of interrupting it --- */
 

@@ -2,7 +2,7 @@
 #include "agent/cli/cli.h"
 
 #include "agent/config.h"
-#include "agent/daemon.h"
+#include "agent/process.h"
 #include "agent/version.h"
 #include "io/log.h"
 
@@ -109,7 +109,7 @@ static int run_agent(struct cli *cli)
     if (status == 0)
         status = start_log(config);
     if (status == 0)
-        status = daemon_run(config);
+        status = process_run(config);
     config_free(config);
     free(config);
     return status;

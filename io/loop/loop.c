@@ -43,8 +43,9 @@ struct loop {
     ev_prepare prepare;
     ev_idle more;
     ev_periodic never;
-    bool (*before_sleep)(void *ctx);
-    void *before_sleep_ctx;
+    struct io_before_sleep *before_sleep; /* in the order of arming */
+    struct io_before_sleep *next_before;  /* to be called now: it may go while another one is */
+    bool before_armed;                    /* one of them has not been called yet */
 
     struct timers timers;
     ev_io timer_io;
@@ -78,9 +79,16 @@ static void set_timer_descriptor(struct loop *loop)
 static void on_prepare(struct ev_loop *ev, ev_prepare *prepare, int events)
 {
     struct loop *loop = prepare->data;
+    bool more = false;
     (void)events; /* EV_PREPARE only */
 
-    if (loop->before_sleep != NULL && loop->before_sleep(loop->before_sleep_ctx))
+    loop->before_armed = false;
+    for (struct io_before_sleep *before = loop->before_sleep; before != NULL;
+         before = loop->next_before) {
+        loop->next_before = before->next;
+        more |= before->cb(before->ctx);
+    }
+    if (more || loop->before_armed)
         ev_idle_start(ev, &loop->more);
     else
         ev_idle_stop(ev, &loop->more);
@@ -102,10 +110,30 @@ static void on_never(struct ev_loop *ev, ev_periodic *periodic, int events)
     unreachable("a time that the clock cannot show has come");
 }
 
-void loop_before_sleep(struct loop *loop, bool (*cb)(void *ctx), void *ctx)
+void io_before_sleep_start(struct loop *loop, struct io_before_sleep *before, bool (*cb)(void *ctx),
+                           void *ctx)
 {
-    loop->before_sleep = cb;
-    loop->before_sleep_ctx = ctx;
+    struct io_before_sleep **end = &loop->before_sleep;
+
+    check(cb != NULL);
+    io_before_sleep_stop(before);
+    while (*end != NULL)
+        end = &(*end)->next;
+    *before = (struct io_before_sleep){.cb = cb, .ctx = ctx, .loop = loop, .link = end};
+    *end = before;
+    loop->before_armed = true;
+}
+
+void io_before_sleep_stop(struct io_before_sleep *before)
+{
+    if (before->loop == NULL)
+        return;
+    if (before->loop->next_before == before)
+        before->loop->next_before = before->next;
+    if (before->next != NULL)
+        before->next->link = before->link;
+    *before->link = before->next;
+    *before = (struct io_before_sleep){0};
 }
 
 /* --- timers --- */

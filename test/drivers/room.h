@@ -10,6 +10,7 @@
 #include "io/host.h"
 #include "io/loop.h"
 #include "io/proc.h"
+#include "test/io/beside.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -52,19 +53,6 @@ struct room {
     struct spec_pair env[8];
     struct task_spec task;
 };
-
-/* build/<out>/test/drivers/<program> -> build/<out>/<name> */
-static inline void beside_program(char to[PATH_SIZE], const char *name)
-{
-    char self[PATH_SIZE];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    assert_true(length > 0);
-    self[length] = '\0';
-    for (int i = 0; i < 3; i++)
-        *strrchr(self, '/') = '\0';
-    assert_int_equal(path_join(to, self, name), 0);
-}
 
 static inline bool room_has_enough(const struct room *room)
 {

@@ -18,6 +18,7 @@ struct fixture {
     char trace[256]; /* one letter for each callback */
     struct io_timer timers[8];
     struct io_watch watches[2];
+    struct io_before_sleep before_sleep[3];
     int sockets[2];
     unsigned rounds;
     uint64_t last_ms;
@@ -334,7 +335,7 @@ static void test_before_sleep_runs_after_callbacks_and_polls_while_there_is_more
 {
     struct fixture *fixture = *state;
 
-    loop_before_sleep(fixture->loop, count_rounds, fixture);
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[0], count_rounds, fixture);
     io_timer_start(fixture->loop, &fixture->timers[0], 0, on_timer, fixture);
     io_timer_start(fixture->loop, &fixture->timers[1], loop_now_ms() + 3600000, on_timer, fixture);
     io_timer_start(fixture->loop, &fixture->timers[2], loop_now_ms() + 20, on_timer_stop, fixture);
@@ -360,9 +361,77 @@ static void test_timer_armed_before_sleep_is_seen_by_that_sleep(void **state)
 {
     struct fixture *fixture = *state;
 
-    loop_before_sleep(fixture->loop, arm_timer_once, fixture);
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[0], arm_timer_once, fixture);
     loop_run(fixture->loop);
     assert_string_equal(fixture->trace, "a");
+}
+
+static bool say_first(void *ctx)
+{
+    struct fixture *fixture = ctx;
+
+    trace(fixture, "1");
+    return ++fixture->rounds < 3;
+}
+
+static bool say_third(void *ctx)
+{
+    trace(ctx, "3");
+    return false;
+}
+
+/* Ends itself and its neighbour, which has not been called yet. */
+static bool end_two(void *ctx)
+{
+    struct fixture *fixture = ctx;
+
+    trace(fixture, "2");
+    io_before_sleep_stop(&fixture->before_sleep[1]);
+    io_before_sleep_stop(&fixture->before_sleep[2]);
+    io_before_sleep_stop(&fixture->before_sleep[2]); /* not armed any more: nothing happens */
+    return false;
+}
+
+static void test_each_before_sleep_is_called_and_one_that_has_more_suffices(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[0], say_first, fixture);
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[2], say_third, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[2], loop_now_ms() + 20, on_timer_stop, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "131313c");
+}
+
+static void test_before_sleep_may_end_itself_and_the_next_one(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[0], say_first, fixture);
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[1], end_two, fixture);
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[2], say_third, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[2], loop_now_ms() + 20, on_timer_stop, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "1211c");
+}
+
+static bool arm_the_third(void *ctx)
+{
+    struct fixture *fixture = ctx;
+
+    if (fixture->rounds++ == 0)
+        io_before_sleep_start(fixture->loop, &fixture->before_sleep[2], say_third, fixture);
+    return false;
+}
+
+static void test_before_sleep_armed_by_another_is_called_before_the_sleep(void **state)
+{
+    struct fixture *fixture = *state;
+
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[0], arm_the_third, fixture);
+    io_timer_start(fixture->loop, &fixture->timers[2], loop_now_ms() + 20, on_timer_stop, fixture);
+    loop_run(fixture->loop);
+    assert_string_equal(fixture->trace, "3c");
 }
 
 static void on_events(struct io_watch *watch, int events)
@@ -490,7 +559,7 @@ static void test_idle_loop_does_not_wake(void **state)
     struct fixture *fixture = *state;
     uint64_t now_ms = loop_now_ms();
 
-    loop_before_sleep(fixture->loop, count_only, fixture);
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[0], count_only, fixture);
     io_watch_start(fixture->loop, &fixture->watches[0], fixture->sockets[0], IO_READABLE,
                    on_readable_stop, fixture);
     io_timer_start(fixture->loop, &fixture->timers[1], now_ms + 3600000, on_timer, fixture);
@@ -519,6 +588,9 @@ int main(void)
         TEST(test_thousand_timers_in_random_order_fire_sorted),
         TEST(test_before_sleep_runs_after_callbacks_and_polls_while_there_is_more),
         TEST(test_timer_armed_before_sleep_is_seen_by_that_sleep),
+        TEST(test_each_before_sleep_is_called_and_one_that_has_more_suffices),
+        TEST(test_before_sleep_may_end_itself_and_the_next_one),
+        TEST(test_before_sleep_armed_by_another_is_called_before_the_sleep),
         TEST(test_watch_started_again_changes_its_events),
         TEST(test_watch_stopped_by_another_in_the_same_iteration_is_silent),
         TEST(test_urgent_watch_sees_priority_data_only),

@@ -655,6 +655,7 @@ static void stop_from_timer(struct io_timer *timer)
 static void test_server_with_idle_connections_does_not_wake(void **state)
 {
     struct peer *peer = *state;
+    struct io_before_sleep counter = {0};
     unsigned iterations = 0;
     static struct raw idle;
 
@@ -669,7 +670,7 @@ static void test_server_with_idle_connections_does_not_wake(void **state)
     peer->awaited = 1;
     run_until_it_waits(peer);
 
-    loop_before_sleep(peer->loop, count_iterations, &iterations);
+    io_before_sleep_start(peer->loop, &counter, count_iterations, &iterations);
     io_timer_start(peer->loop, &peer->timer, loop_now_ms() + 300, stop_from_timer, peer);
     loop_run(peer->loop);
     assert_int_equal(iterations, 1);
@@ -677,7 +678,7 @@ static void test_server_with_idle_connections_does_not_wake(void **state)
     peer->awaited = 0;
     close(fd);
     close(idle.fd);
-    loop_before_sleep(peer->loop, NULL, NULL);
+    io_before_sleep_stop(&counter);
     run_until_closed(peer);
 }
 

@@ -409,6 +409,7 @@ static void stop_from_timer(struct io_timer *timer)
 static void test_waiting_for_an_answer_does_not_wake(void **state)
 {
     struct peer *peer = *state;
+    struct io_before_sleep counter = {0};
     unsigned iterations = 0;
 
     peer->late_wanted = 1;
@@ -417,11 +418,11 @@ static void test_waiting_for_an_answer_does_not_wake(void **state)
     /* The library looks again a few times within its first second; then it has nothing to do. */
     io_timer_start(peer->loop, &peer->timer, loop_now_ms() + 1500, stop_from_timer, peer);
     loop_run(peer->loop);
-    loop_before_sleep(peer->loop, count_iterations, &iterations);
+    io_before_sleep_start(peer->loop, &counter, count_iterations, &iterations);
     io_timer_start(peer->loop, &peer->timer, loop_now_ms() + 500, stop_from_timer, peer);
     loop_run(peer->loop);
     assert_true(iterations <= 2);
-    loop_before_sleep(peer->loop, NULL, NULL);
+    io_before_sleep_stop(&counter);
     http_respond(peer->late[0], 200, NULL, NULL, 0, NULL, 0);
     loop_run(peer->loop);
     assert_int_equal(peer->last_status, 200);

@@ -1,0 +1,69 @@
+#include "agent/process.h"
+
+#include "agent/crash.h"
+#include "agent/daemon.h"
+#include "io/log.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+
+struct process {
+    struct loop *loop;
+    struct daemon *daemon; /* NULL while it is not whole */
+};
+
+static void on_signal(void *ctx, int signal)
+{
+    struct process *process = ctx;
+
+    if (signal == SIGHUP) {
+        int code = log_reopen();
+        log_info("agent", "log reopened result=%d", code);
+        return;
+    }
+    log_info("agent", "stopping; payloads run on signal=%d", signal);
+    loop_stop(process->loop);
+}
+
+static void on_check_failed(void *ctx, const char *file, int line, const char *text)
+{
+    struct process *process = ctx;
+
+    if (process->daemon != NULL)
+        daemon_tell(process->daemon);
+    (void)fprintf(stderr, "cairn: assertion failed: %s:%d: %s\n", file, line, text);
+}
+
+static void set_heap(void)
+{
+    (void)mallopt(M_ARENA_MAX, 2); /* worker threads allocate little; keep the heap in one piece */
+    (void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
+int process_run(const struct config *config)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
+    struct process process = {0};
+    struct check_guard guard;
+    struct err err = {0};
+    int status = 0;
+
+    set_heap();
+    check_guard_push(&guard, on_check_failed, &process);
+    process.loop = loop_new();
+    loop_on_signals(process.loop, signals, on_signal, &process);
+    process.daemon = daemon_new(config, process.loop, crash_at_of_environment(), &err);
+    if (process.daemon != NULL) {
+        loop_run(process.loop);
+        daemon_free(process.daemon);
+        process.daemon = NULL;
+    } else {
+        log_error("agent", "cannot start error=%s", log_value(err.text));
+        (void)fprintf(stderr, "cairn: %s\n", err.text);
+        status = 1;
+    }
+    loop_free(process.loop);
+    check_guard_pop(&guard);
+    return status;
+}

@@ -1,0 +1,15 @@
+/*
+ * The process of one daemon: what a process has once, whatever lives in it.
+ *
+ * Signals, the heap's settings, the last words of a failed assertion, crash points by environment.
+ */
+#ifndef CAIRN_AGENT_PROCESS_H
+#define CAIRN_AGENT_PROCESS_H
+
+#include "agent/config.h"
+
+/* Runs a daemon until a signal ends it; the exit status of the process.  Says what is wrong on
+ * standard error.  Payloads live on. */
+int process_run(const struct config *config);
+
+#endif
