@@ -20,20 +20,21 @@
  * From these follows the rest:
  *
  *   one turn     callers may have posted two events for each machine when it begins (all is stopped
- *                and removed, or all is replaced), not more: then they are told to come again.
+ *                and removed, or all is replaced); who wants more is told to come again.
  *                Beside these stand completions, at most one for each lane, timers, RESTORE, and
  *                messages.  An alloc gives each member each of its few orders once and hears of
  *                each change of theirs, so the events of a turn are some for each machine: more
  *                than TURN_EVENTS_A_MACHINE means that machines feed each other, our own mistake.
  *   one commit   the specifications of a turn's new allocs, which are larger than all records.
- *   calls        a machine has one call under way on a lane, so hooks, drivers and their
- * supervisors have at most NODE_MACHINES_MAX each.  Calls wait in lists through the callers' own
+ *   calls        a machine has one call under way on a lane, so there are at most so many of hooks
+ *                and of drivers as there are machines.  Calls wait in lists of the callers' own
  *                structs, which cannot overflow: the pool (io/loop/work.h) has no bound of its own.
  *   descriptors  one for each payload (drivers/run.c), one for each connection: agent/limits.c.
  *   callers      one for each connection, times the tasks of an alloc that it may signal at once.
  *
  * What comes from outside is refused at these bounds, or waits.  A journal may hold more, written
- * by an older version or imported: nothing that reads it relies on them; no more is accepted then.
+ * by an older version or imported: nothing that reads it relies on them, what counts for each
+ * machine counts for each that there is, and no more is accepted.
  * What must fit together is asserted in limits.c here and, where other rooms come in, in
  * agent/limits.c.
  */
@@ -68,7 +69,7 @@ enum {
 
 /* One turn. */
 enum {
-    TURN_ASKED_MAX = 2 * NODE_MACHINES_MAX, /* events that wait when callers post more */
+    TURN_ASKED_A_MACHINE = 2, /* events that wait, when callers want to post more */
     TURN_EVENTS_A_MACHINE = 64,
     TURN_SPECS_BYTES_MAX = 256 << 20, /* specifications of new allocs in one commit */
 };

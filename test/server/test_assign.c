@@ -53,8 +53,7 @@ static void test_alloc_knows_its_job_group_index_and_members(void **state)
 static void test_task_has_its_policy_and_the_plan_of_others(void **state)
 {
     struct small_life *small = *state;
-    const struct task *task =
-        run_with(small, "service", "KillSignal", json_string("SIGINT"));
+    const struct task *task = run_with(small, "service", "KillSignal", json_string("SIGINT"));
 
     assert_string_equal(task->define.driver, "raw_exec");
     assert_string_equal(task->define.kill_signal, "SIGINT");
@@ -78,8 +77,7 @@ static void test_task_of_a_batch_job_does_not_start_again_after_success(void **s
 static void test_kill_timeout_is_cut_at_the_nodes_bound(void **state)
 {
     struct small_life *small = *state;
-    const struct task *task =
-        run_with(small, "service", "KillTimeout", json_integer(29000000000));
+    const struct task *task = run_with(small, "service", "KillTimeout", json_integer(29000000000));
 
     assert_int_equal(task->define.kill_timeout_ms, 29000);
     task = run_with(small, "service", "KillTimeout", json_integer(31000000000));

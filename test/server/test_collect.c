@@ -6,8 +6,7 @@ static void deregister(struct small_life *small, const char *job)
     struct alone_evaluation evaluation;
     struct err err;
 
-    assert_int_equal(
-        alone_deregister(small->alone, "default", job, false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", job, false, &evaluation, &err), 0);
     small_settle(small);
 }
 

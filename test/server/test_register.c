@@ -73,10 +73,9 @@ static void test_failed_commit_of_a_new_version_leaves_the_old_one(void **state)
     assert_int_equal(job->version, 0);
     assert_int_equal(job->modify_index, modified);
     assert_int_equal(json_array_size(json_object_get(job->job, "TaskGroups")), 2);
-    assert_int_equal(
-        json_integer_value(json_object_get(
-            json_array_get(json_object_get(job->job, "TaskGroups"), 0), "Count")),
-        2);
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_array_get(json_object_get(job->job, "TaskGroups"), 0), "Count")),
+                     2);
     assert_string_equal(small_count(small, "j", NULL).newest, before.newest);
     assert_int_equal(small_count(small, "j", NULL).ended, 0);
 }
