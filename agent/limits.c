@@ -27,5 +27,5 @@ _Static_assert(TURN_ASKED_A_MACHINE *NODE_MACHINES_MAX >= (int)CALLERS_MAX,
 
 /* What a request may bring fits what it is stored in, or is refused by name (server/alone). */
 _Static_assert((int)API_BODY_MAX >= (int)JOURNAL_VALUE_BYTES_MAX, "a whole job fits a request");
-_Static_assert((int)TURN_SPECS_BYTES_MAX >= (int)JOURNAL_VALUE_BYTES_MAX * SPEC_TASKS_MAX,
+_Static_assert((int)TURN_SPECS_BYTES_MAX >= (int)JOURNAL_VALUE_BYTES_MAX * 4,
                "a commit takes the largest specification, not only once");

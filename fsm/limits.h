@@ -71,7 +71,7 @@ enum {
 enum {
     TURN_ASKED_A_MACHINE = 2, /* events that wait, when callers want to post more */
     TURN_EVENTS_A_MACHINE = 64,
-    TURN_SPECS_BYTES_MAX = 256 << 20, /* specifications of new allocs in one commit */
+    TURN_SPECS_BYTES_MAX = 64 << 20, /* specifications of new allocs in one commit */
 };
 
 /* Who waits. */

@@ -77,6 +77,9 @@ static void collect(struct alone *alone, size_t kept)
 
     core_each(life_core(alone->config.life), MACHINE_ALLOC, note_ended, &list);
     size_t excess = policy_collect(list.count, kept);
+    size_t room = core_room(life_core(alone->config.life));
+    if (excess > room)
+        excess = room; /* the others when these have gone */
     if (excess > 0)
         qsort(list.items, list.count, sizeof(*list.items), by_age);
     for (size_t i = 0; i < excess; i++)
