@@ -73,6 +73,10 @@ void core_tell(struct core *core, const struct machine_id *id, uint8_t event, co
 void core_ask(struct core *core, const struct machine_id *id, uint8_t event, const void *payload,
               uint64_t reply);
 
+/* How many events callers may still post before the next turn: who posts for a stranger asks first,
+ * and refuses what does not fit. */
+size_t core_room(const struct core *core);
+
 /* The effect that runs on LANE of ID has ended with the completion EVENT.  Frees the lane and
  * begins what waited behind it.  Nothing happens if the machine is gone. */
 void core_done(struct core *core, const struct machine_id *id, enum fsm_lane lane, uint8_t event,

@@ -121,10 +121,12 @@ bool life_perform(struct life *life, const struct effect *effect);
 
 /* --- asking --- */
 
-/* CODE is 0, or ERR_* with ERR saying why.  Called once, after the commit. */
+/* CODE is 0, or ERR_* with ERR saying why.  Called once, after the commit that made it so; a
+ * refusal may come at once. */
 typedef void life_answer(void *ctx, int code, const struct err *err);
 
-/* Asks one machine; EVENT is a request of its kind. */
+/* Asks one machine; EVENT is a request of its kind.  If too many wait already, ANSWER is called
+ * with ERR_AGAIN before this returns. */
 void life_ask(struct life *life, const struct machine_id *id, uint8_t event,
               const struct request *request, life_answer *answer, void *ctx);
 

@@ -144,6 +144,9 @@ void queue_add(struct core *core, const struct machine_id *id, const struct fsm_
 /* The payload of ITEM, borrowed until QUEUE grows; NULL: none. */
 const void *queue_payload(const struct queue *queue, const struct queued *item);
 
+/* Events of one turn. */
+size_t queue_events_max(const struct core *core);
+
 /* enum fsm_payload of EVENT. */
 uint8_t queue_payload_kind(const struct machine_id *id, uint8_t event);
 

@@ -97,6 +97,29 @@ void core_news(struct core *core, const struct machine_id *id, uint32_t generati
     core_post(core, id, &posted);
 }
 
+/* --- how much there may be --- */
+
+/* What callers post is bounded before it is posted.  What a journal brings back is not ours to
+ * refuse, so bounds grow with the machines that there are. */
+static size_t machines_of(const struct core *core)
+{
+    size_t machines = HASH_COUNT(core->machines);
+
+    return machines < NODE_MACHINES_MAX ? NODE_MACHINES_MAX : machines;
+}
+
+size_t core_room(const struct core *core)
+{
+    size_t events = machines_of(core) * TURN_ASKED_A_MACHINE;
+
+    return core->queue.count < events ? events - core->queue.count : 0;
+}
+
+size_t queue_events_max(const struct core *core)
+{
+    return machines_of(core) * TURN_EVENTS_A_MACHINE;
+}
+
 bool core_has_work(const struct core *core)
 {
     return core->queue.count > 0 || core->specs.count > 0 || core->metas.count > 0;

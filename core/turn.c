@@ -13,10 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    TURN_EVENTS_MAX = 1 << 20, /* more than this in one turn means that machines feed each other */
-};
-
 /* --- messages between machines --- */
 
 struct sender {
@@ -342,7 +338,7 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
         index_each_due(core, now_ms, post_timer);
     core->turned = true;
     for (size_t i = 0; i < core->queue.count; i++) {
-        check(i < TURN_EVENTS_MAX);
+        check(i < queue_events_max(core)); /* else machines feed each other */
         step(core, i, &now, &rng);
         core->figures.events++;
     }

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <uthash.h>
 
-enum { WATCHERS_MAX = 1024 };
-
 struct waiting {
     uint64_t token;
     life_answer *answer;
@@ -23,8 +21,14 @@ struct waiting {
 void life_ask(struct life *life, const struct machine_id *id, uint8_t event,
               const struct request *request, life_answer *answer, void *ctx)
 {
-    struct waiting *waiting = calloc(1, sizeof(*waiting));
+    struct err err;
 
+    if (HASH_COUNT(life->waiting) >= CALLERS_MAX || core_room(life->core) == 0) {
+        int code = err_set(&err, ERR_AGAIN, "too many requests wait already: try again");
+        answer(ctx, code, &err);
+        return;
+    }
+    struct waiting *waiting = calloc(1, sizeof(*waiting));
     check(waiting != NULL);
     waiting->token = ++life->tokens;
     waiting->answer = answer;
@@ -65,7 +69,7 @@ void life_answer_committed(struct life *life, int code, const struct err *err)
 
 void life_watch(struct life *life, void (*cb)(void *ctx), void *ctx)
 {
-    check(life->watchers.count < WATCHERS_MAX); /* the API bounds its callers below this */
+    check(life->watchers.count < WATCHERS_MAX); /* parts of the program, not callers */
     *list_more(&life->watchers) = (struct watcher){cb, ctx};
 }
 

@@ -25,6 +25,50 @@ static void add_call(struct drivers *drivers, const struct driver_key *key, stru
         run_advance(run);
 }
 
+/* --- beginning --- */
+
+/* A job may start thousands of tasks in one turn, and each start makes a process.  Those that do
+ * not fit into BEGIN_MS wait for the next iteration of the loop, which between two of them hears of
+ * other things. */
+static void begin_some(struct io_timer *timer)
+{
+    struct drivers *drivers = timer->ctx;
+
+    drivers->begin_until_ms = 0;
+    if (drivers->begin_first == NULL)
+        return;
+    uint64_t until_ms = loop_now_ms() + BEGIN_MS;
+    do {
+        struct run *run = drivers->begin_first;
+
+        drivers->begin_first = run->begin_next;
+        run_attach(run);
+    } while (drivers->begin_first != NULL && loop_now_ms() < until_ms);
+    drivers->begin_until_ms = until_ms;
+    io_timer_start(drivers->config.loop, timer, 0, begin_some, drivers);
+}
+
+/* May free the run. */
+static void begin(struct run *run)
+{
+    struct drivers *drivers = run->drivers;
+    uint64_t now_ms = loop_now_ms();
+
+    check(run->phase == RUN_NEW);
+    if (drivers->begin_until_ms == 0) {
+        drivers->begin_until_ms = now_ms + BEGIN_MS;
+        io_timer_start(drivers->config.loop, &drivers->begin, 0, begin_some, drivers);
+    }
+    if (drivers->begin_first == NULL && now_ms < drivers->begin_until_ms) {
+        run_attach(run);
+        return;
+    }
+    if (drivers->begin_first == NULL)
+        drivers->begin_end = &drivers->begin_first;
+    *drivers->begin_end = run;
+    drivers->begin_end = &run->begin_next;
+}
+
 static void on_user(struct io_work *work)
 {
     struct plan *plan = work->ctx;
@@ -45,7 +89,7 @@ static void on_user(struct io_work *work)
         run->plan = NULL;
         plan_free(plan);
     }
-    run_attach(run);
+    begin(run);
 }
 
 /* What START asks for as a launch record, or the reason why it cannot be. */
@@ -86,7 +130,7 @@ void driver_start(struct drivers *drivers, const struct driver_start *start, dri
     /* A start that is not possible now may still have been done before: its reason is kept. */
     run->plan = make_plan(drivers, start, &call->result.error);
     if (run->plan == NULL || run->plan->user[0] == '\0') {
-        run_attach(run);
+        begin(run);
         return;
     }
     run->plan->run = run;

@@ -32,6 +32,8 @@ enum {
     RETRY_FIRST_MS = 5,
     RETRY_LONGEST_MS = 500,
     KILL_REPEAT_MS = 1000,
+
+    BEGIN_MS = 20, /* of each iteration of the loop go to beginning runs */
 };
 
 /* --- paths.c: what a key is called --- */
@@ -149,7 +151,7 @@ void call_fail(struct drivers *drivers, struct call *call, const struct err *err
 /* --- runs.c: those there are, and what each of them holds --- */
 
 enum run_phase {
-    RUN_NEW,        /* waits for the look-up of its user */
+    RUN_NEW,        /* waits for the look-up of its user, or for its turn to begin */
     RUN_CONNECTING, /* the lock is held, nobody answers yet */
     RUN_HELLO,
     RUN_STARTING,
@@ -159,7 +161,8 @@ enum run_phase {
 };
 
 struct run {
-    struct run *next; /* in its bucket */
+    struct run *next;       /* in its bucket */
+    struct run *begin_next; /* of those that wait for their turn to begin */
     struct drivers *drivers;
     struct driver_key key;
     uint64_t digest;
@@ -198,6 +201,10 @@ struct drivers {
 
     struct call_list due; /* completions to deliver */
     struct io_timer deliver;
+
+    struct run *begin_first, **begin_end; /* that wait for their turn to begin, oldest first */
+    uint64_t begin_until_ms;              /* of this iteration, 0: nothing has begun in it */
+    struct io_timer begin;                /* the next iteration */
 };
 
 struct run *run_find(const struct drivers *drivers, const struct driver_key *key);

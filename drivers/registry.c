@@ -112,6 +112,7 @@ void drivers_free(struct drivers *drivers)
     runs_close(drivers);
     calls_drop(&drivers->due);
     io_timer_stop(&drivers->deliver);
+    io_timer_stop(&drivers->begin);
     shims_cgroup(drivers->node_mark, shims);
     /* It stays while shims live in it. */
     (void)cgroup_remove(drivers->config.cgroup_mode, shims, NULL);

@@ -436,7 +436,7 @@ void run_advance(struct run *run)
     bool destroy = run_has(run, CALL_DESTROY);
 
     switch (run->phase) {
-    case RUN_NEW: /* a look-up comes back soon and then attaches */
+    case RUN_NEW: /* it attaches soon, when its look-up is back and its turn has come */
     case RUN_EMPTYING:
         break;
     case RUN_CONNECTING:

@@ -106,7 +106,7 @@ struct alloc_member {
     ALLOC_MEMBER_FIELDS(FIELD)
 };
 
-enum { ALLOC_MEMBERS_MAX = SPEC_TASKS_MAX + 16 };
+enum { ALLOC_MEMBERS_MAX = SPEC_TASKS_MAX + ALLOC_CLAIMS_MAX };
 enum { DESCRIPTION_SIZE = 136 };
 
 /* What an alloc is.  A tail of members_count members follows. */

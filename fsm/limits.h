@@ -1,17 +1,83 @@
 /*
- * How much there may be of what machines are made of: names, tasks of a group, and when a task of a
- * group runs.
+ * How much there may be of everything, in one place.
  *
- * Records have fixed sizes (fields.h), so these bounds hold for whatever is asked for (spec/).
+ * Records have fixed sizes (fields.h), so names, and the members of an alloc, have bounds:
+ *
+ *     SPEC_TASKS_MAX + ALLOC_CLAIMS_MAX = ALLOC_MEMBERS_MAX       tasks and claims of one alloc
+ *
+ * Then what one node may know.  An alloc counts in every state, until its record is gone; a member
+ * is a task or a claim of a volume, each a machine of its own.  Members have a bound of their own,
+ * because 16,384 allocs of 64 tasks would be a million payloads:
+ *
+ *     NODE_ALLOCS_MAX + NODE_MEMBERS_MAX = NODE_MACHINES_MAX      (plugins are few, and configured)
+ *
+ * A job is bounded so that one registration is a quarter of a node at most, which commits within
+ * about a second; a group's count and the tasks of a group are bounded by themselves, too, but
+ * their product is not what holds: the sums over all groups are (spec/check.c).  What is on the
+ * node, what the same turn has accepted already, and what is asked for must fit together
+ * (server/alone/limits.c).
+ *
+ * From these follows the rest:
+ *
+ *   one turn     callers may have posted two events for each machine when it begins (all is stopped
+ *                and removed, or all is replaced); who wants more is told to come again.
+ *                Beside these stand completions, at most one for each lane, timers, RESTORE, and
+ *                messages.  An alloc gives each member each of its few orders once and hears of
+ *                each change of theirs, so the events of a turn are some for each machine: more
+ *                than TURN_EVENTS_A_MACHINE means that machines feed each other, our own mistake.
+ *   one commit   the specifications of a turn's new allocs, which are larger than all records.
+ *   calls        a machine has one call under way on a lane, so there are at most so many of hooks
+ *                and of drivers as there are machines.  Calls wait in lists of the callers' own
+ *                structs, which cannot overflow: the pool (io/loop/work.h) has no bound of its own.
+ *   descriptors  one for each payload (drivers/run.c), one for each connection: agent/limits.c.
+ *   callers      one for each connection, times the tasks of an alloc that it may signal at once.
+ *
+ * What comes from outside is refused at these bounds, or waits.  A journal may hold more, written
+ * by an older version or imported: nothing that reads it relies on them, what counts for each
+ * machine counts for each that there is, and no more is accepted.
+ * What must fit together is asserted in limits.c here and, where other rooms come in, in
+ * agent/limits.c.
  */
 #ifndef CAIRN_FSM_LIMITS_H
 #define CAIRN_FSM_LIMITS_H
 
+/* One alloc. */
 enum {
-    SPEC_TASKS_MAX = 64, /* tasks in one group */
-    SPEC_NAME_SIZE = 96, /* job, group and task names with their NUL */
+    SPEC_TASKS_MAX = 64,   /* tasks in one group */
+    ALLOC_CLAIMS_MAX = 16, /* volumes of one alloc */
+    SPEC_NAME_SIZE = 96,   /* job, group and task names with their NUL */
     SPEC_NAMESPACE_SIZE = 96,
     SPEC_DRIVER_SIZE = 64,
+};
+
+/* One node. */
+enum {
+    NODE_ALLOCS_MAX = 16384,
+    NODE_MEMBERS_MAX = 32768,
+    NODE_MACHINES_MAX = NODE_ALLOCS_MAX + NODE_MEMBERS_MAX,
+    NODE_JOBS_MAX = 16384,
+    NODE_JOBS_BYTES_MAX = 256 << 20, /* of their JSON texts together */
+};
+
+/* One job. */
+enum {
+    JOB_GROUPS_MAX = 100,
+    JOB_COUNT_MAX = 2000,                 /* allocs of one group */
+    JOB_ALLOCS_MAX = NODE_ALLOCS_MAX / 4, /* of all groups together */
+    JOB_TASKS_MAX = NODE_MEMBERS_MAX / 4, /* of all these allocs together */
+};
+
+/* One turn. */
+enum {
+    TURN_ASKED_A_MACHINE = 2, /* events that wait, when callers want to post more */
+    TURN_EVENTS_A_MACHINE = 64,
+    TURN_SPECS_BYTES_MAX = 64 << 20, /* specifications of new allocs in one commit */
+};
+
+/* Who waits. */
+enum {
+    CALLERS_MAX = 256 * SPEC_TASKS_MAX, /* for the answer of a machine */
+    WATCHERS_MAX = 64,                  /* for any change: parts of the program, not callers */
 };
 
 /* When a task runs, relative to the main tasks of its group. */

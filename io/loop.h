@@ -108,7 +108,8 @@ struct io_work {
     struct loop *loop;    /* private */
 };
 
-/* Queues WORK (at most 65,536 at once); the struct is borrowed until its done(). */
+/* Queues WORK behind what waits already; the struct is borrowed until its done().  Any number may
+ * wait, each in its own struct. */
 void io_work_submit(struct loop *loop, struct io_work *work, void (*run)(struct io_work *work),
                     void (*done)(struct io_work *work), void *ctx);
 

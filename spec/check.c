@@ -485,6 +485,32 @@ static void check_type(struct jobspec_work *work, const json_t *job)
                          "the type of a job is \"service\" or \"batch\", not \"%.40s\"", type);
 }
 
+/* Each factor has its bound, and so have the sums of their products (fsm/limits.h). */
+static void check_sums(struct jobspec_work *work, const json_t *job, const json_t *groups)
+{
+    json_int_t allocs = 0, tasks = 0;
+    const json_t *group;
+    size_t i;
+
+    json_array_foreach(groups, i, group)
+    {
+        json_int_t count = whole_of(group, "Count");
+
+        if (count < 0 || count > JOB_COUNT_MAX)
+            continue; /* refused by its own bound */
+        allocs += count;
+        tasks += count * (json_int_t)json_array_size(jobspec_list(group, "Tasks"));
+    }
+    if (allocs > JOB_ALLOCS_MAX)
+        jobspec_complain(work, job, "", "make it several jobs",
+                         "%lld allocs, the counts of all groups together: a job may have %d",
+                         (long long)allocs, JOB_ALLOCS_MAX);
+    if (tasks > JOB_TASKS_MAX)
+        jobspec_complain(work, job, "", "make it several jobs",
+                         "%lld tasks in all its allocs together: a job may have %d",
+                         (long long)tasks, JOB_TASKS_MAX);
+}
+
 void jobspec_check(struct jobspec_work *work, json_t *job)
 {
     const json_t *groups = jobspec_list(job, "TaskGroups");
@@ -515,9 +541,9 @@ void jobspec_check(struct jobspec_work *work, json_t *job)
     if (json_array_size(groups) == 0)
         jobspec_complain(work, job, "", "add group \"name\" { task \"name\" { ... } }",
                          "the job has no groups");
-    if (json_array_size(groups) > JOBSPEC_GROUPS_MAX) {
+    if (json_array_size(groups) > JOB_GROUPS_MAX) {
         jobspec_complain(work, job, "", NULL, "%zu groups, there may be %d",
-                         json_array_size(groups), JOBSPEC_GROUPS_MAX);
+                         json_array_size(groups), JOB_GROUPS_MAX);
         return;
     }
     check_unique(work, groups, "group");
@@ -528,4 +554,6 @@ void jobspec_check(struct jobspec_work *work, json_t *job)
         check_group(work, group, service);
         work->where[0] = '\0';
     }
+    work->part = job;
+    check_sums(work, job, groups);
 }

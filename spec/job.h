@@ -29,8 +29,6 @@
 
 enum {
     JOBSPEC_PROBLEMS_MAX = 20,
-    JOBSPEC_COUNT_MAX = 2000,          /* allocs of one group */
-    JOBSPEC_GROUPS_MAX = 100,          /* groups of one job */
     JOBSPEC_ALLOC_BYTES_MAX = 8 << 20, /* one alloc's JSON text */
 };
 

@@ -256,7 +256,7 @@ SCHEMA(jobspec_task, "task", "Name", task_fields);
 
 static const struct jobspec_field group_fields[] = {
     TEXT(NULL, "Name", FATE_RUN),
-    WHOLE("count", "Count", FATE_JOB, 0, JOBSPEC_COUNT_MAX),
+    WHOLE("count", "Count", FATE_JOB, 0, JOB_COUNT_MAX),
     MAP("meta", "Meta", FATE_RUN),
     BLOCK("restart", "RestartPolicy", FATE_JOB, &jobspec_restart), /* each task has its own of it */
     BLOCK("ephemeral_disk", "EphemeralDisk", FATE_RUN, &jobspec_disk),

@@ -30,7 +30,6 @@ struct work_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     struct work_list waiting, finished;
-    size_t pending; /* submitted and not yet taken back */
     unsigned idle;
     bool stopping;
     int event_fd;
@@ -184,8 +183,6 @@ int work_pool_descriptor(const struct work_pool *pool)
 void work_pool_submit(struct work_pool *pool, struct io_work *work)
 {
     lock(pool);
-    check(pool->pending < WORK_QUEUED_MAX);
-    pool->pending++;
     list_add(&pool->waiting, work);
     /* A thread that was woken and has not run yet still counts as idle, so does its work. */
     if (pool->waiting.count > pool->idle && pool->threads_count < WORK_THREADS_MAX)
@@ -200,7 +197,6 @@ struct io_work *work_pool_take(struct work_pool *pool)
 
     lock(pool);
     struct io_work *batch = pool->finished.first;
-    pool->pending -= pool->finished.count;
     list_init(&pool->finished);
     (void)eventfd_read(pool->event_fd, &ignored); /* empty when an earlier batch took it */
     unlock(pool);

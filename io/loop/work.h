@@ -5,7 +5,7 @@
 
 #include "io/loop.h"
 
-enum { WORK_THREADS_MAX = 4, WORK_QUEUED_MAX = 65536 };
+enum { WORK_THREADS_MAX = 4 };
 
 struct work_pool;
 
@@ -19,6 +19,8 @@ struct io_work *work_pool_free(struct work_pool *pool);
 /* Readable while there is finished work to take. */
 int work_pool_descriptor(const struct work_pool *pool);
 
+/* WORK waits in a list through itself: the pool holds no memory for it and has no bound that a
+ * caller could overrun. */
 void work_pool_submit(struct work_pool *pool, struct io_work *work);
 
 /* All work finished since the last call, linked by `next` in the order in which it finished. */

@@ -55,6 +55,10 @@ static void collect(struct alone *alone, size_t allocs_kept)
 {
     struct core *core = life_core(alone->config.life);
     size_t excess = policy_collect(HASH_COUNT(alone->kept), allocs_kept);
+    size_t room = core_room(core);
+
+    if (excess > room)
+        excess = room; /* the others when these have gone */
 
     if (excess > 0 && alone->kept_unsorted) {
         HASH_SRT(hh, alone->kept, by_age);

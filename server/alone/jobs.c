@@ -25,6 +25,7 @@ void job_free(struct alone *alone, struct job *job)
         leave(&alone->over, job);
     check(!job->unsaved);
     HASH_DEL(alone->jobs, job);
+    alone->jobs_bytes -= job->bytes;
     json_decref(job->json);
     json_decref(job->before);
     free(job->posted.items);
@@ -77,12 +78,19 @@ static void set_json(struct job *job, json_t *json)
     job->public.stop = json_is_true(json_object_get(json, "Stop"));
 }
 
-static void save(struct alone *alone, const struct job *job)
+static void set_bytes(struct alone *alone, struct job *job, size_t bytes)
+{
+    alone->jobs_bytes += bytes - job->bytes;
+    job->bytes = bytes;
+}
+
+static void save(struct alone *alone, struct job *job)
 {
     char *text = json_dumps(job->json, JSON_COMPACT | JSON_SORT_KEYS);
 
     check(text != NULL);
-    core_spec(life_core(alone->config.life), job->key, text, strlen(text));
+    set_bytes(alone, job, strlen(text));
+    core_spec(life_core(alone->config.life), job->key, text, job->bytes);
     free(text);
 }
 
@@ -100,7 +108,9 @@ static bool load_job(void *ctx, const char *key, const void *bytes, size_t lengt
         json_decref(json);
         return true;
     }
-    set_json(job_add(alone, namespace, id), json);
+    struct job *job = job_add(alone, namespace, id);
+    set_json(job, json);
+    set_bytes(alone, job, length);
     return true;
 }
 
@@ -158,10 +168,12 @@ static void forget_undo(struct job *job)
 /* The job as JSON (moved) says, NULL: there was none. */
 static void go_back(struct alone *alone, struct job *job, json_t *json)
 {
-    if (json == NULL)
+    if (json == NULL) {
         job_free(alone, job);
-    else
-        set_json(job, json);
+        return;
+    }
+    set_json(job, json);
+    set_bytes(alone, job, json_dumpb(json, NULL, 0, JSON_COMPACT));
 }
 
 static void settle(struct alone *alone, struct job *job, int code)
@@ -187,12 +199,13 @@ static void saved(void *ctx, int code, const struct err *err)
     for (size_t i = 0; i < unsaved.count; i++)
         settle(alone, unsaved.items[i], code);
     free(unsaved.items);
+    alone->taken = (struct demand){0};
 }
 
 struct change change_begin(struct alone *alone, struct job *job)
 {
     core_propose(life_core(alone->config.life), true);
-    return (struct change){job, json_incref(job->json), job->posted.count};
+    return (struct change){job, json_incref(job->json), job->posted.count, alone->taken};
 }
 
 void change_job(struct alone *alone, struct change *change, json_t *json)
@@ -208,6 +221,7 @@ int change_end(struct alone *alone, struct change *change, int code)
     if (code < 0) {
         core_abandon(life_core(alone->config.life));
         job->posted.count = change->posted;
+        alone->taken = change->taken;
         go_back(alone, job, change->before);
         return code;
     }

@@ -2,8 +2,8 @@
  * Inside server/alone/ only: jobs, and what the parts of the control plane share.
  *
  * alone.c makes it and keeps evaluations; jobs.c keeps jobs and takes changes back whose commit has
- * failed; register.c is what callers ask for; place.c makes and stops allocs;
- * collect.c forgets what is over.
+ * failed; register.c is what callers ask for; limits.c says how much of it is taken; place.c makes
+ * and stops allocs; collect.c forgets what is over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -35,6 +35,7 @@ struct job {
     bool unsaved;   /* changed, and the commit is to come */
     json_t *before; /* what to go back to if it fails, NULL: nothing */
     struct posted_list posted;
+    size_t bytes;    /* of its JSON as it is stored */
     bool forget;     /* once it is stopped and has no alloc left */
     bool looked_for; /* among alone.over */
     UT_hash_handle hh;
@@ -45,6 +46,12 @@ struct job_list {
     size_t count, size;
 };
 
+/* What a change of jobs makes. */
+struct demand {
+    size_t allocs, tasks, specs_bytes; /* new ones */
+    size_t stops;
+};
+
 struct alone {
     struct alone_config config;
     struct job *jobs;
@@ -53,6 +60,8 @@ struct alone {
     struct job_list over;    /* may be without allocs now: to be looked at by the next tidy */
     struct kept *kept;       /* ended allocs, the longest ended first once they are sorted */
     bool kept_unsorted;
+    size_t jobs_bytes;
+    struct demand taken; /* by the turn under way; its core does not count it yet */
     struct alone_evaluation *evaluations; /* ring */
     uint64_t evaluations_count;
 };
@@ -78,6 +87,7 @@ struct change {
     struct job *job;
     json_t *before; /* what the job said, NULL: it was not there */
     size_t posted;
+    struct demand taken;
 };
 
 struct change change_begin(struct alone *alone, struct job *job);
@@ -88,6 +98,23 @@ void change_job(struct alone *alone, struct change *change, json_t *json);
 /* CODE below 0: nothing of it was ever posted, and a job that is new is freed.  Else it is what
  * the next commit decides.  Returns CODE. */
 int change_end(struct alone *alone, struct change *change, int code);
+
+/* --- limits (limits.c) --- */
+
+/* All return 0; ERR_LIMIT and a sentence with the limit if there is no room on this node; or
+ * ERR_AGAIN if nothing can be changed at the moment. */
+
+/* May JOB (NULL: a new one) be stored with BYTES? */
+int alone_check_job(const struct alone *alone, const struct job *job, size_t bytes,
+                    struct err *err);
+
+/* May EVENTS more be posted in this turn? */
+int alone_check_turn(const struct alone *alone, size_t events, struct err *err);
+
+/* Takes DEMAND, if there is room, out of what the rest of this turn may have; what is taken back
+ * before its commit gives it back by setting `taken` to what it was. */
+int alone_take(struct alone *alone, const struct demand *demand, struct err *err);
+int alone_take_spec(struct alone *alone, size_t bytes, struct err *err);
 
 /* --- evaluations (alone.c) --- */
 

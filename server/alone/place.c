@@ -51,15 +51,18 @@ static int place(struct alone *alone, struct job *job, const char *group, uint32
     int code = jobspec_make_alloc(job->json, &placement, &text, &length, &spec, err);
     if (code < 0)
         return code;
-    (void)text_format(key, sizeof(key), "alloc/%s", alloc_id); /* fits */
-    core_spec(core, key, text, length);
-    assign_alloc(core, &alone->config.plans, spec);
-    note_posted(job,
-                &(struct posted){.id = machine_id_make(MACHINE_ALLOC, alloc_id), .index = index},
-                group);
+    code = alone_take_spec(alone, length, err);
+    if (code == 0) {
+        (void)text_format(key, sizeof(key), "alloc/%s", alloc_id); /* fits */
+        core_spec(core, key, text, length);
+        assign_alloc(core, &alone->config.plans, spec);
+        note_posted(
+            job, &(struct posted){.id = machine_id_make(MACHINE_ALLOC, alloc_id), .index = index},
+            group);
+    }
     alloc_spec_free(spec);
     free(text);
-    return 0;
+    return code;
 }
 
 /* --- reconciling --- */
@@ -148,6 +151,36 @@ void alone_order_stop(struct alone *alone, struct job *job, const struct machine
     note_posted(job, &(struct posted){.id = *id, .stops = true}, "");
 }
 
+/* What bringing them to GROUPS makes, as policy_reconcile has answered. */
+static struct demand demand_of(const struct gathering *gathering,
+                               const struct reconcile_group *groups, const json_t *list)
+{
+    struct demand demand = {0};
+
+    for (size_t a = 0; a < gathering->count; a++)
+        demand.stops += gathering->allocs[a].stop;
+    for (size_t g = 0; g < json_array_size(list); g++) {
+        size_t tasks = json_array_size(json_object_get(json_array_get(list, g), "Tasks"));
+        for (uint32_t i = 0; i < groups[g].count; i++) {
+            demand.allocs += groups[g].place[i];
+            demand.tasks += groups[g].place[i] ? tasks : 0;
+        }
+    }
+    return demand;
+}
+
+static void stop_unwanted(struct alone *alone, struct job *job, const struct gathering *gathering,
+                          struct alone_evaluation *evaluation)
+{
+    for (size_t a = 0; a < gathering->count; a++) {
+        if (!gathering->allocs[a].stop)
+            continue;
+        alone_order_stop(alone, job, &gathering->ids[a], "alloc is being updated due to job update",
+                         false);
+        evaluation->stopped++;
+    }
+}
+
 static int place_missing(struct alone *alone, struct job *job, const struct reconcile_group *groups,
                          size_t count, struct alone_evaluation *evaluation, struct err *err)
 {
@@ -181,14 +214,12 @@ int alone_reconcile(struct alone *alone, struct job *job, struct gathering *gath
         check(groups[g].place != NULL);
     }
     policy_reconcile(batch, gathering->allocs, gathering->count, groups, count);
-    for (size_t a = 0; a < gathering->count; a++) {
-        if (!gathering->allocs[a].stop)
-            continue;
-        alone_order_stop(alone, job, &gathering->ids[a], "alloc is being updated due to job update",
-                         false);
-        evaluation->stopped++;
+    struct demand demand = demand_of(gathering, groups, list);
+    int code = alone_take(alone, &demand, err);
+    if (code == 0) {
+        stop_unwanted(alone, job, gathering, evaluation);
+        code = place_missing(alone, job, groups, count, evaluation, err);
     }
-    int code = place_missing(alone, job, groups, count, evaluation, err);
     for (size_t g = 0; g < count; g++)
         free(groups[g].place);
     free(groups);

@@ -139,24 +139,24 @@ int alone_register(struct alone *alone, const json_t *request,
     json_t *json;
     int code = parse(request, &json, problems, err);
 
-    if (code == 0 && life_degraded(alone->config.life) != NULL) {
-        json_decref(json);
-        return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       life_degraded(alone->config.life));
-    }
-    if (code == 0) {
-        code = check_size(json_dumpb(json, NULL, 0, JSON_COMPACT), err);
-        if (code == 0)
-            code = check_groups(alone, json, problems, err);
-        if (code < 0)
-            json_decref(json);
-    }
     if (code < 0)
         return code;
-
     const char *namespace = json_string_value(json_object_get(json, "Namespace"));
     const char *id = json_string_value(json_object_get(json, "ID"));
     struct job *job = job_find(alone, namespace, id);
+    size_t bytes = json_dumpb(json, NULL, 0, JSON_COMPACT);
+
+    code = alone_check_turn(alone, 0, err);
+    if (code == 0)
+        code = check_size(bytes, err);
+    if (code == 0)
+        code = alone_check_job(alone, job, bytes, err);
+    if (code == 0)
+        code = check_groups(alone, json, problems, err);
+    if (code < 0) {
+        json_decref(json);
+        return code;
+    }
     if (job == NULL)
         job = job_add(alone, namespace, id);
     bool changed = job->json == NULL || !is_same_job(job->json, json);
@@ -185,12 +185,14 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
 
     if (job == NULL)
         return err_set(err, ERR_GONE, "job \"%s\" not found", job_id);
-    if (life_degraded(alone->config.life) != NULL)
-        return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       life_degraded(alone->config.life));
 
     struct gathering gathering = {alone, job, NULL, NULL, NULL, 0};
     gathering_fill(&gathering);
+    int code = alone_check_turn(alone, gathering.count * (purge ? 2 : 1), err);
+    if (code < 0) {
+        gathering_free(&gathering);
+        return code;
+    }
     struct change change = change_begin(alone, job);
     *ret_evaluation = evaluation_begin(alone, job, "job-deregister");
     for (size_t i = 0; i < gathering.count; i++) {
@@ -229,14 +231,13 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
                        "the alloc's job \"%s\" is not known any more: stop it by "
                        "removing the alloc",
                        record->assign.job_id);
-    if (life_degraded(alone->config.life) != NULL)
-        return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       life_degraded(alone->config.life));
+    int code = alone_check_turn(alone, 1, err);
+    if (code < 0)
+        return code;
 
     struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
     struct gathering gathering = {alone, job, job->json, NULL, NULL, 0};
     struct change change = change_begin(alone, job);
-    int code = 0;
     *ret_evaluation = evaluation_begin(alone, job, "alloc-stop");
     alone_order_stop(alone, job, &id, "alloc was stopped by a user", false);
     ret_evaluation->stopped++;

@@ -31,7 +31,11 @@ struct stored_blob {
     size_t length;
 };
 
+/* Looking for what is stored already takes long when there is very much. */
+enum small_store { STORE_ALL, STORE_NEW, STORE_NOTHING };
+
 struct small_life {
+    enum small_store store;
     struct life *life;
     struct alone *alone;
     struct {
@@ -56,7 +60,7 @@ struct small_life {
 
 static inline void small_keep_record(struct small_life *small, const struct journal_record *from)
 {
-    size_t at = 0;
+    size_t at = small->store == STORE_NEW ? small->records.count : 0;
 
     while (at < small->records.count && !machine_id_equal(&small->records.items[at].id, &from->id))
         at++;
@@ -121,9 +125,9 @@ static inline int small_commit(void *ctx, const struct journal_batch *batch, str
         small->assigned += event->id.kind == MACHINE_ALLOC && event->event.kind == AE_ASSIGN;
         small->defined += event->id.kind == MACHINE_TASK && event->event.kind == TE_DEFINE;
     }
-    for (size_t i = 0; i < batch->records_count; i++)
+    for (size_t i = 0; i < batch->records_count && small->store != STORE_NOTHING; i++)
         small_keep_record(small, &batch->records[i]);
-    for (size_t i = 0; i < batch->specs_count; i++) {
+    for (size_t i = 0; i < batch->specs_count && small->store == STORE_ALL; i++) {
         const struct journal_blob *blob = &batch->specs[i];
         small_keep_spec(small, blob->key, blob->bytes, blob->length);
         small->job_was_saved |= text_starts_with(blob->key, "job/") && blob->bytes != NULL;

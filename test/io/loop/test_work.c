@@ -168,6 +168,22 @@ static void test_work_submitted_from_done_runs(void **state)
     assert_int_equal(fixture->done, 100);
 }
 
+/* The queue is made of the works themselves: there is no number at which it overflows. */
+static void test_any_number_may_wait(void **state)
+{
+    enum { VERY_MANY = (1 << 16) + 1 };
+    struct fixture *fixture = *state;
+    struct io_work *works = calloc(VERY_MANY, sizeof(*works));
+
+    assert_non_null(works);
+    for (size_t i = 0; i < VERY_MANY; i++)
+        io_work_submit(fixture->loop, &works[i], run_count, done_count, fixture);
+    loop_run(fixture->loop);
+    assert_int_equal(fixture->ran, VERY_MANY);
+    assert_int_equal(fixture->done, VERY_MANY);
+    free(works);
+}
+
 static void test_free_with_work_in_flight_finishes_it(void **state)
 {
     struct fixture *fixture = *state;
@@ -189,6 +205,7 @@ int main(void)
         TEST(test_threads_are_not_started_before_there_is_work),
         TEST(test_four_calls_block_at_the_same_time),
         TEST(test_work_submitted_from_done_runs),
+        TEST(test_any_number_may_wait),
         TEST(test_free_with_work_in_flight_finishes_it),
     };
 
