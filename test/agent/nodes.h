@@ -248,7 +248,7 @@ static inline int end_what_is_left(const char *mark)
     print_message("left behind: processes in %s\n", cgroup);
     for (int i = 0; i < 200 && cgroup_populated(mode, cgroup, &err) == 1; i++) {
         (void)cgroup_kill(mode, cgroup, &err);
-        (void)usleep(10000);
+        (void)poll(NULL, 0, 10);
     }
     (void)cgroup_remove(mode, cgroup, &err);
     return -1;
