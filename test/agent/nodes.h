@@ -12,6 +12,8 @@
 #include "test/io/beside.h"
 #include "test/io/scratch.h"
 
+#include <poll.h>
+
 enum { NODES_COUNT = 2, PATIENCE_MS = 20000 };
 
 struct whole {
