@@ -41,10 +41,12 @@ int proc_signal(const struct proc_identity *identity, int signal, struct err *er
  * pidfd, so that the group's number cannot pass to somebody else between check and kill. */
 int proc_kill_group(const struct proc_identity *leader, struct err *err);
 
-/* "SIGTERM", "TERM" or "15" to a number; 0 if unknown.  And back: "SIGTERM", or "signal 77" (valid
- * until the next call in this thread). */
+enum { SIGNAL_NAME_SIZE = 24 };
+
+/* "SIGTERM", "TERM" or "15" to a number; 0 if unknown.  And back: "SIGTERM", or "signal 77";
+ * returns TO. */
 int proc_signal_number(const char *name);
-const char *proc_signal_name(int number);
+const char *proc_signal_name(int number, char to[SIGNAL_NAME_SIZE]);
 
 /* --- making processes --- */
 

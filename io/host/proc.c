@@ -152,6 +152,7 @@ int proc_open(const struct proc_identity *identity, int *ret_fd, struct err *err
 int proc_signal(const struct proc_identity *identity, int signal, struct err *err)
 {
     scoped_fd int fd = -1;
+    char name[SIGNAL_NAME_SIZE];
     int code = proc_open(identity, &fd, err);
 
     if (code != 0)
@@ -163,7 +164,7 @@ int proc_signal(const struct proc_identity *identity, int signal, struct err *er
         return err_set(err, ERR_GONE, "process %d has ended", (int)identity->pid);
     if (code != 0)
         return err_os(err, err_from_errno(-code), -code, "cannot send %s to process %d",
-                      proc_signal_name(signal), (int)identity->pid);
+                      proc_signal_name(signal, name), (int)identity->pid);
     return 0;
 }
 
@@ -216,14 +217,17 @@ int proc_signal_number(const char *name)
     return 0;
 }
 
-const char *proc_signal_name(int number)
+const char *proc_signal_name(int number, char to[SIGNAL_NAME_SIZE])
 {
-    static _Thread_local char text[24];
+    const char *name = NULL;
 
-    for (size_t i = 0; i < COUNT_OF(signals); i++) {
+    for (size_t i = 0; i < COUNT_OF(signals) && name == NULL; i++) {
         if (signals[i].number == number)
-            return signals[i].name;
+            name = signals[i].name;
     }
-    (void)text_format(text, sizeof(text), "signal %d", number); /* fits */
-    return text;
+    if (name != NULL)
+        (void)text_copy(to, SIGNAL_NAME_SIZE, name); /* fits */
+    else
+        (void)text_format(to, SIGNAL_NAME_SIZE, "signal %d", number); /* fits */
+    return to;
 }

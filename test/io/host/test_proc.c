@@ -148,6 +148,8 @@ static void test_kill_group_takes_leader_and_children(void **state)
 
 static void test_signal_names_go_both_ways(void **state)
 {
+    char name[SIGNAL_NAME_SIZE];
+
     (void)state;
     assert_int_equal(proc_signal_number("SIGTERM"), SIGTERM);
     assert_int_equal(proc_signal_number("TERM"), SIGTERM);
@@ -159,9 +161,9 @@ static void test_signal_names_go_both_ways(void **state)
     assert_int_equal(proc_signal_number(""), 0);
     assert_int_equal(proc_signal_number("-9"), 0);
     assert_int_equal(proc_signal_number("SIGWHAT"), 0);
-    assert_string_equal(proc_signal_name(SIGABRT), "SIGABRT");
-    assert_string_equal(proc_signal_name(SIGHUP), "SIGHUP");
-    assert_string_equal(proc_signal_name(77), "signal 77");
+    assert_string_equal(proc_signal_name(SIGABRT, name), "SIGABRT");
+    assert_string_equal(proc_signal_name(SIGHUP, name), "SIGHUP");
+    assert_string_equal(proc_signal_name(77, name), "signal 77");
 }
 
 static void test_boot_id_is_an_id(void **state)
