@@ -229,7 +229,7 @@ static void on_message(struct io_watch *watch, int events)
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (size >= sizeof(*head)) {
-        const struct shim_exit *exit = (const void *)message;
+        struct exit_record exit;
 
         /* A message of a kind we do not know comes from a newer shim and is not meant for us. */
         if ((head->kind == SHIM_WELCOME || head->kind == SHIM_STARTED ||
@@ -242,9 +242,9 @@ static void on_message(struct io_watch *watch, int events)
             on_reply(run, (const void *)message);
             return;
         }
-        if (head->kind == SHIM_EXIT && size >= sizeof(*exit) &&
-            record_is_sound(&exit->record, size - sizeof(*head), RECORD_MAGIC_EXIT)) {
-            run_conclude(run, &exit->record);
+        if (head->kind == SHIM_EXIT &&
+            exit_record_take(message + sizeof(*head), size - sizeof(*head), &exit)) {
+            run_conclude(run, &exit);
         } else if (head->kind != SHIM_EXIT) {
             return;
         }
@@ -382,8 +382,7 @@ static void settle(struct run *run, int task_fd, bool begun)
     struct err err = {0};
 
     run->plan = NULL;
-    if (begun && task_file_get(task_fd, TASK_EXIT_AT, RECORD_MAGIC_EXIT, &record, sizeof(record),
-                               NULL) == 0) {
+    if (begun && exit_record_get(task_fd, &record, NULL) == 0) {
         run_conclude(run, &record);
         run_go_on(run);
     } else if (begun || !run_has(run, CALL_START)) {

@@ -95,6 +95,14 @@ int task_file_put(int fd, off_t at, const void *record, bool durable, struct err
     return 0;
 }
 
+static void copy_record(const void *bytes, void *to, size_t size)
+{
+    size_t length = ((const struct record_head *)bytes)->length;
+
+    memset(to, 0, size);
+    memcpy(to, bytes, length < size ? length : size);
+}
+
 int task_file_get(int fd, off_t at, uint32_t magic, void *to, size_t size, struct err *err)
 {
     _Alignas(8) char bytes[TASK_RECORD_SIZE];
@@ -105,10 +113,32 @@ int task_file_get(int fd, off_t at, uint32_t magic, void *to, size_t size, struc
     if (!record_is_sound(bytes, (size_t)got, magic))
         return err_set(err, ERR_GONE, "the task's file has no such record");
 
-    size_t length = ((struct record_head *)(void *)bytes)->length;
-    memset(to, 0, size);
-    memcpy(to, bytes, length < size ? length : size);
+    copy_record(bytes, to, size);
     return 0;
+}
+
+/* A shim of another version, or a disk, may have left no NUL. */
+static void end_text(struct exit_record *record)
+{
+    record->message[sizeof(record->message) - 1] = '\0';
+}
+
+int exit_record_get(int fd, struct exit_record *to, struct err *err)
+{
+    int code = task_file_get(fd, TASK_EXIT_AT, RECORD_MAGIC_EXIT, to, sizeof(*to), err);
+
+    if (code == 0)
+        end_text(to);
+    return code;
+}
+
+bool exit_record_take(const void *bytes, size_t length, struct exit_record *to)
+{
+    if (!record_is_sound(bytes, length, RECORD_MAGIC_EXIT))
+        return false;
+    copy_record(bytes, to, sizeof(*to));
+    end_text(to);
+    return true;
 }
 
 int launch_next(const void *record, size_t *at, uint16_t *ret_tag, const char **ret_bytes,

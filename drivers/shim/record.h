@@ -96,6 +96,12 @@ int task_file_put(int fd, off_t at, const void *record, bool durable, struct err
  * undamaged one. */
 int task_file_get(int fd, off_t at, uint32_t magic, void *to, size_t size, struct err *err);
 
+/* Reads the exit record of the task's file; its text has an end, whoever wrote it. */
+int exit_record_get(int fd, struct exit_record *to, struct err *err);
+
+/* The same from BYTES that begin with one; false if it is not whole and undamaged. */
+bool exit_record_take(const void *bytes, size_t length, struct exit_record *to);
+
 /* --- launch: a record whose body is a list of fields --- */
 
 /* Tags with LAUNCH_OPTIONAL may be skipped by a shim that does not know them. */

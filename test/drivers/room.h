@@ -270,9 +270,7 @@ static inline void await_exit_record(const struct room *room, uint32_t generatio
     room_task_file(room, generation, path);
     for (int i = 0; i < PATIENCE_MS; i++) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
-        int code = fd < 0 ? ERR_GONE
-                          : task_file_get(fd, TASK_EXIT_AT, RECORD_MAGIC_EXIT, &record,
-                                          sizeof(record), NULL);
+        int code = fd < 0 ? ERR_GONE : exit_record_get(fd, &record, NULL);
 
         if (fd >= 0)
             (void)close(fd);
