@@ -10,7 +10,8 @@
 
 #include "base/base.h"
 
-/* ERR_EXISTS: held by another process, which ERR names.  The lock lasts until *ret_fd is closed. */
+/* ERR_EXISTS: held by another process, which ERR names: one that lives; for one that has been
+ * killed and is still dying it waits, 5 s at most.  The lock lasts until *ret_fd is closed. */
 int lock_take(const char *directory, int *ret_fd, struct err *err);
 
 /* True if a process that could be asked holds the lock; takes nothing itself. */

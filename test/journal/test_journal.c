@@ -13,6 +13,7 @@
 #include <grp.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <time.h>
 
 static struct turn_batch turn;
 
@@ -80,6 +81,33 @@ static void test_lock_of_a_killed_daemon_does_not_block(void **state)
         child_kill(&holder);
         journal_close(open_journal(JOURNAL_WRITE));
     }
+}
+
+/* As a daemon whose last threads take their time: the lock outlives the process that took it. */
+static void hold_journal_beyond_death(int orders, int answers)
+{
+    (void)open_journal(JOURNAL_WRITE);
+    if (fork() == 0) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
+        _exit(0);
+    }
+    child_done(answers);
+    child_wait(orders);
+}
+
+static void test_lock_of_a_dying_daemon_is_waited_for(void **state)
+{
+    struct child holder = child_start(hold_journal_beyond_death);
+    struct journal *journal;
+    struct err err = {0};
+
+    (void)state;
+    child_await(&holder);
+    assert_int_equal(try_open("journal", JOURNAL_WRITE, &journal, &err), ERR_EXISTS); /* it lives */
+    assert_int_equal(kill(holder.pid, SIGKILL), 0);
+    assert_int_equal(try_open("journal", JOURNAL_WRITE, &journal, &err), 0); /* not even reaped */
+    journal_close(journal);
+    assert_true(WIFSIGNALED(child_end(&holder)));
 }
 
 static void test_same_process_cannot_open_twice(void **state)
@@ -546,6 +574,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_second_daemon_is_refused_with_the_number_of_the_first),
         TEST(test_lock_of_a_killed_daemon_does_not_block),
+        TEST(test_lock_of_a_dying_daemon_is_waited_for),
         TEST(test_same_process_cannot_open_twice),
         TEST(test_quarantine_while_reading_is_refused),
         TEST(test_missing_or_unused_journal_is_gone_and_nothing_is_made),
