@@ -59,7 +59,10 @@ static void begin(struct core *core, struct slot *slot, uint8_t number, uint8_t 
     struct lane *lane = &slot->lanes[number];
     struct effect effect = describe_effect(slot, kind, number);
 
+    check(number < LANE_COUNT);
+    check(kind != 0);
     check(lane->effect == 0);
+    check(is_wanted(slot, number, kind, ticket));
     lane->effect = kind;
     lane->ticket = ticket;
     lane->generation = slot->record->generation;
@@ -72,6 +75,7 @@ void lane_issue(struct core *core, struct slot *slot, const struct fsm_issue *is
                 const struct request *request)
 {
     check(slot->record != NULL);
+    check(issue->effect != 0);
     if (issue->lane >= LANE_COUNT) {
         struct effect effect = describe_effect(slot, issue->effect, issue->lane);
         effect.reply = reply;

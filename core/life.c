@@ -97,6 +97,9 @@ struct life *life_new(const struct life_world *from)
     struct world world = {life, commit, perform, refuse, known, trace, claim};
 
     check(life != NULL);
+    check(from->store.commit != NULL);
+    check(from->now != NULL);
+    check(from->random != NULL);
     check(from->perform != NULL);
     check(from->sweep != NULL);
     life->world = *from;
@@ -122,6 +125,7 @@ struct core *life_core(struct life *life)
 
 void life_control(struct life *life, const struct life_control *control)
 {
+    check(!life->started);
     life->control = *control;
 }
 
@@ -186,6 +190,7 @@ static void arm(struct life *life)
 
 static void sweep(struct life *life)
 {
+    check(life->started);
     life->sweep_at_ms = 0;
     life->swept_once = true;
     life->world.sweep(life->world.ctx);
@@ -201,6 +206,7 @@ static void sweep_once(struct life *life)
 
 void life_swept(struct life *life, bool done)
 {
+    check(life->swept_once); /* it was asked for */
     if (done) {
         core_swept(life->core);
         return;
@@ -213,6 +219,7 @@ void life_swept(struct life *life, bool done)
 
 static void commit_failed(struct life *life, uint64_t now_ms, const struct err *err)
 {
+    check(err->code < 0);
     if (!text_equal(life->degraded, err->text))
         say(&life->world.say, SAY_ERROR, "journal",
             "cannot be written, nothing is changed until it can; payloads run on error=%s",
@@ -294,6 +301,9 @@ bool life_turn(struct life *life)
     int64_t unix_ns;
     uint64_t now_ms = life->world.now(life->world.ctx, &unix_ns);
 
+    check(life->started);
+    check(now_ms >= life->turned_at_ms); /* node time never goes back (I-36) */
+    life->turned_at_ms = now_ms;
     if (life->sweep_at_ms != 0 && life->sweep_at_ms <= now_ms)
         sweep(life);
     if (waits(life, now_ms))

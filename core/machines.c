@@ -79,6 +79,7 @@ void slot_commit(struct core *core, struct slot *slot, struct machine *record)
     struct kind_list *kind = &core->kinds[slot->id.kind];
 
     check(slot->record != record || record == NULL);
+    check(record == NULL || record->kind == slot->id.kind);
     kind->count -= is_there(slot);
     free(slot->record);
     slot->record = record;

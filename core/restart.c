@@ -86,10 +86,12 @@ int life_each_spec(const struct life *life, const char *prefix, journal_blob_cb 
 int life_start(struct life *life, const struct life_start *how, struct err *err)
 {
     const struct store *store = &life->world.store;
+    check(!life->started);
+    life->started = true;
     int code = load_records(life, err);
-
     if (code < 0)
         return code;
+    check(store->next_sequence(store->ctx) > 0);
     core_continue(life->core, store->next_sequence(store->ctx), how->last_turn);
     life->index = core_figures(life->core).sequence;
     if (life->control.load != NULL)

@@ -100,6 +100,7 @@ void retention_extend(struct retention *retention, struct journal_batch *batch)
     uint64_t count = store->next_sequence(store->ctx) - first + batch->events_count;
     struct err err;
 
+    check(retention->replay == NULL); /* the batch before has been settled */
     if (count <= retention->limit || retention->failed)
         return;
     retention->left = count - retention->limit;
@@ -113,6 +114,8 @@ void retention_extend(struct retention *retention, struct journal_batch *batch)
     for (size_t i = 0; i < retention->bases.count; i++)
         retention->bases.items[i].record =
             replay_find(retention->replay, &retention->bases.items[i].id);
+    check(implies(retention->trim_below != 0, retention->trim_below > first));
+    check(retention->trim_below <= store->next_sequence(store->ctx));
     batch->bases = retention->bases.items;
     batch->bases_count = retention->bases.count;
     batch->trim_below = retention->trim_below;

@@ -158,6 +158,9 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     }
     if (verdict != FSM_MOVED)
         return;
+    check(done.row >= def->rows);
+    check(done.row < def->rows + def->rows_count);
+    check(done.after == core->scratch->state);
 
     if (slot == NULL)
         slot = slot_add(core, &item.id);
@@ -222,6 +225,8 @@ static int commit(struct core *core, struct err *err)
     size_t count = core->touched.count, specs_before = core->specs.count;
     struct journal_record *records = calloc(count + 1, sizeof(*records));
 
+    check(core->steps.count == core->origins.count);
+    check(implies(core->steps.count > 0, count > 0)); /* who moved has a record to be stored */
     check(records != NULL);
     drop_specs_of_gone(core);
     for (size_t i = 0; i < count; i++) {
@@ -288,6 +293,8 @@ static void accept_records(struct core *core)
     for (size_t i = 0; i < core->touched.count; i++) {
         struct slot *slot = core->touched.items[i];
         struct machine *record = slot->pending;
+        check(slot->touched);
+        check(record != NULL);
         slot->pending = NULL;
         slot->touched = false;
         slot_commit(core, slot, record);
@@ -306,6 +313,7 @@ static void perform_all(struct core *core, const struct queue *done)
         event->event.payload = queue_payload(done, item);
         bool asked = queue_payload_kind(&event->id, event->event.kind) == PAYLOAD_REQUEST;
         const struct request *request = asked ? event->event.payload : NULL;
+        check(event->sequence <= core->figures.sequence); /* it is committed */
         flight_note(core, event);
         if (core->world.trace != NULL)
             core->world.trace(core->world.ctx, event);
