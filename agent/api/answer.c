@@ -1,6 +1,6 @@
 /*
  * What a request says, and how it is answered: JSON with Nomad's headers, one line of text for
- * refusals, lists written piece by piece, and answers that wait for a commit.
+ * refusals, and answers that wait for a commit.
  */
 #include "agent/api/part.h"
 
@@ -130,6 +130,18 @@ void api_reply(struct api_request *request, json_t *body)
     respond_json(request->api, request->exchange, api_wants_pretty(request->exchange), body);
 }
 
+struct writer api_writer(const struct api_request *request)
+{
+    return (struct writer){.pretty = api_wants_pretty(request->exchange)};
+}
+
+void api_reply_written(struct api_request *request, struct writer *body)
+{
+    check(body->depth == 0);
+    respond(request->api, request->exchange, 200, "application/json", body->bytes, body->used);
+    free(body->bytes);
+}
+
 void api_reply_nothing(struct api_request *request)
 {
     respond(request->api, request->exchange, 200, "application/json", "", 0);
@@ -193,48 +205,6 @@ void api_refuse_file(struct api *api, struct http_exchange *exchange, const stru
 
     api_refuse(&request, err->code == ERR_REFUSED ? 403 : api_status_of(api, err->code), "%s",
                err->text);
-}
-
-/* --- lists --- */
-
-static int append(const char *bytes, size_t length, void *ctx)
-{
-    struct api_list *list = ctx;
-
-    if (list->used + length > list->size) {
-        list->size = 2 * list->size + length + 1024;
-        list->bytes = realloc(list->bytes, list->size);
-        check(list->bytes != NULL);
-    }
-    memcpy(list->bytes + list->used, bytes, length);
-    list->used += length;
-    return 0;
-}
-
-void api_list_begin(struct api_list *list, const struct api_request *request)
-{
-    *list = (struct api_list){.pretty = api_wants_pretty(request->exchange)};
-    (void)append("[", 1, list); /* always 0 */
-}
-
-void api_list_add(struct api_list *list, json_t *item)
-{
-    check(item != NULL);
-    if (list->used > 1)
-        (void)append(",", 1, list); /* always 0 */
-    if (list->pretty)
-        (void)append("\n", 1, list);                                              /* always 0 */
-    check(json_dump_callback(item, append, list, dump_flags(list->pretty)) == 0); /* valid UTF-8 */
-    json_decref(item);
-}
-
-void api_list_reply(struct api_list *list, struct api_request *request)
-{
-    if (list->pretty)
-        (void)append("\n", 1, list); /* always 0 */
-    (void)append("]", 1, list);      /* always 0 */
-    respond(request->api, request->exchange, 200, "application/json", list->bytes, list->used);
-    free(list->bytes);
 }
 
 /* --- answering later --- */

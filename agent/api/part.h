@@ -9,6 +9,7 @@
 
 #include "agent/api/api.h"
 #include "agent/api/files.h"
+#include "agent/api/write.h"
 #include "io/host.h"
 #include "io/http.h"
 
@@ -89,16 +90,10 @@ void api_reply(struct api_request *request, json_t *body);
 /* 200 with an empty body. */
 void api_reply_nothing(struct api_request *request);
 
-/* A list that is written piece by piece, so that it is never a whole tree in memory. */
-struct api_list {
-    char *bytes;
-    size_t used, size;
-    bool pretty;
-};
-
-void api_list_begin(struct api_list *list, const struct api_request *request);
-void api_list_add(struct api_list *list, json_t *item); /* moved */
-void api_list_reply(struct api_list *list, struct api_request *request);
+/* For a body that is written piece by piece, so that it is never a whole tree in memory; and 200
+ * with it, after which it is freed. */
+struct writer api_writer(const struct api_request *request);
+void api_reply_written(struct api_request *request, struct writer *body);
 
 /* STATUS with one line of text. */
 void api_refuse(struct api_request *request, int status, const char *format, ...)
@@ -145,14 +140,18 @@ json_t *api_make_index(struct api *api, void *ctx);
 const struct alloc *api_alloc_of(struct api_request *request, const char *id,
                                  struct machine_id *ret_id);
 
-/* ID's alloc as JSON, all of it or as a list shows it; NULL if there is no such alloc. */
+/* Which allocs a list shows: those for which KEEP holds, in NAMESPACE ("*": all); of one job, or
+ * with JOB NULL of all.  PARTS: what of each. */
 enum { API_ALLOC_FULL = 1, API_ALLOC_TASK_STATES = 2, API_ALLOC_RESOURCES = 4 };
-json_t *api_alloc_json(struct api *api, const char *id, unsigned parts);
+struct api_selection {
+    const char *namespace, *job;
+    unsigned parts;
+    bool (*keep)(void *ctx, const char *id, const struct alloc *alloc); /* NULL: all */
+    void *ctx;
+};
 
-/* Answers with the allocs for which KEEP(ctx, record) holds, newest first. */
-void api_reply_allocs(struct api_request *request, unsigned parts,
-                      bool (*keep)(void *ctx, const char *id, const struct alloc *alloc),
-                      void *ctx);
+/* Answers with those allocs, newest first. */
+void api_reply_allocs(struct api_request *request, const struct api_selection *selection);
 
 /* --- streams --- */
 
