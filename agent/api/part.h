@@ -41,20 +41,31 @@ struct api {
 struct api_request {
     struct api *api;
     struct http_exchange *exchange;
-    const char *argument;  /* what * in the route's path stood for, or "" */
-    const char *namespace; /* "default" unless given; "*": all */
-    const char *prefix;    /* "" unless given */
+    const char *argument;        /* what * in the route's path stood for, or "" */
+    const char *namespace;       /* "default" unless given; "*": all */
+    const char *prefix;          /* "" unless given */
+    struct life_subject subject; /* what the answer is about: its index is the answer's */
 };
 
 typedef void api_handler(struct api_request *request);
 
 /* PUT is POST, too. */
 enum api_method { API_GET = 1, API_PUT = 2, API_DELETE = 4, API_ANY = 7 };
-enum { API_BLOCKING = 1 }; /* the route honours index and wait */
+
+/* A route that blocks honours index and wait: it waits for a change of anything, of the job or the
+ * alloc that its argument names, or of the job that an evaluation was of. */
+enum api_blocks {
+    BLOCKS_NOT,
+    BLOCKS,
+    BLOCKS_ON_JOB,
+    BLOCKS_ON_ALLOC,
+    BLOCKS_ON_EVAL,
+};
 
 struct api_route {
     const char *path; /* with at most one *, which stands for at least one byte */
-    uint8_t methods, flags;
+    uint8_t methods;
+    enum api_blocks blocks;
     api_handler *handle;
 };
 
@@ -63,6 +74,9 @@ extern const size_t api_routes_count;
 
 /* The route for PATH, or NULL; RET_ARGUMENT is what * stands for. */
 const struct api_route *api_find_route(const char *path, char ret_argument[API_ARGUMENT_SIZE]);
+
+/* What the answer of ROUTE to REQUEST is about; borrowed from the request and the evaluation. */
+struct life_subject api_subject(const struct api_request *request, const struct api_route *route);
 
 /* --- what a request says --- */
 
@@ -83,6 +97,9 @@ bool api_namespace_matches(const struct api_request *request, const char *namesp
 
 /* The daemon's index, but never 0, which to a client means that it knows none. */
 uint64_t api_index(const struct api *api);
+
+/* The same of what REQUEST is about: the X-Nomad-Index of its answer. */
+uint64_t api_index_of(const struct api_request *request);
 
 /* 200 with BODY (moved) as JSON. */
 void api_reply(struct api_request *request, json_t *body);

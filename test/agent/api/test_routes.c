@@ -77,7 +77,7 @@ static void test_route_each_has_a_handler_and_a_method(void **state)
         if (star != NULL)
             assert_null(strchr(star + 1, '*'));
         /* Only what reads may wait. */
-        if ((api_routes[i].flags & API_BLOCKING) != 0)
+        if (api_routes[i].blocks != BLOCKS_NOT)
             assert_int_equal(api_routes[i].methods, API_GET);
     }
 }
