@@ -4,8 +4,9 @@
  *
  *     bench_lists [jobs [allocs]]
  *
- * Prints one line for each figure: name, milliseconds, milliseconds of the least.  The node runs
- * in a process of its own and is asked over HTTP, so that only its own time counts.
+ * Prints one line for each figure: name, milliseconds of the daemon's CPU, milliseconds of the
+ * least.  The node runs in a process of its own and is asked over HTTP, so that only its own time
+ * counts.
  */
 #include "test/agent/api/whole_node.h"
 
@@ -32,7 +33,7 @@ static double cpu_ms(clockid_t clock)
 
 /* --- the node --- */
 
-/* Half of the jobs run nothing; the allocs are those of the last one. */
+/* Jobs that run nothing, and others of BATCH allocs each. */
 static void fill(struct whole_node *node, int jobs, int allocs)
 {
     char id[32];
@@ -51,18 +52,35 @@ static void fill(struct whole_node *node, int jobs, int allocs)
     whole_turns(node);
 }
 
+static void stop(void *ctx, int signal)
+{
+    (void)signal;
+    loop_stop(ctx);
+}
+
 static void serve(int to, int jobs, int allocs)
 {
+    static const int signals[] = {SIGTERM, 0};
     struct whole_node node;
 
     whole_open(&node);
+    loop_on_signals(node.parts.loop, signals, stop, node.parts.loop);
     fill(&node, jobs, allocs);
     const char *port = strrchr(api_address(node.api), ':') + 1;
     check(write(to, port, strlen(port) + 1) > 0);
-    loop_run(node.parts.loop); /* until it is killed */
+    loop_run(node.parts.loop);
+    whole_close(&node);
 }
 
 /* --- asking it --- */
+
+static int number_of(const char *text)
+{
+    int64_t number = 0;
+
+    check(text_to_i64(text, &number));
+    return (int)number;
+}
 
 static int ask(int port, const char *method, const char *path, const char *body)
 {
@@ -144,10 +162,12 @@ static double changes_ms(int port, clockid_t node, int waiting)
     for (int i = 0; i < waiting; i++) {
         (void)text_format(path, sizeof(path), "/v1/job/job-%05d/summary", i); /* it fits */
         struct answer now = get(port, path);
-        const char *index = strstr(now.bytes, "X-Nomad-Index: ");
+        char *index = strstr(now.bytes, "X-Nomad-Index: ");
         check(index != NULL);
-        (void)text_format(path, sizeof(path), "/v1/job/job-%05d/summary?index=%d", i,
-                          atoi(index + 15)); /* it fits */
+        index += strlen("X-Nomad-Index: ");
+        index[strcspn(index, "\r")] = '\0';
+        (void)text_format(path, sizeof(path), "/v1/job/job-%05d/summary?index=%s", i,
+                          index); /* it fits */
         free(now.bytes);
         fds[i] = ask(port, "GET", path, "");
     }
@@ -170,9 +190,9 @@ static double changes_ms(int port, clockid_t node, int waiting)
 
 int main(int argc, char **argv)
 {
-    int jobs = argc > 1 ? atoi(argv[1]) : JOBS_DEFAULT;
-    int allocs = argc > 2 ? atoi(argv[2]) : ALLOCS_DEFAULT;
-    char port[16];
+    int jobs = argc > 1 ? number_of(argv[1]) : JOBS_DEFAULT;
+    int allocs = argc > 2 ? number_of(argv[2]) : ALLOCS_DEFAULT;
+    char text[16];
     clockid_t node;
     int ends[2];
 
@@ -183,16 +203,18 @@ int main(int argc, char **argv)
         serve(ends[1], jobs, allocs);
         _exit(0);
     }
-    check(read(ends[0], port, sizeof(port)) > 0);
+    check(read(ends[0], text, sizeof(text)) > 0);
     check(clock_getcpuclockid(child, &node) == 0);
-    measure_list(atoi(port), node, "jobs", "/v1/jobs");
-    measure_list(atoi(port), node, "allocs", "/v1/allocations?task_states=false");
-    measure_list(atoi(port), node, "allocs-states", "/v1/allocations");
-    measure_list(atoi(port), node, "job-allocs", "/v1/job/all-00000/allocations");
-    (void)changes_ms(atoi(port), node, 0); /* warms up */
-    double alone = changes_ms(atoi(port), node, 0);
-    printf("parked %.2f %.2f\n", changes_ms(atoi(port), node, jobs < PARKED ? jobs : PARKED), alone);
-    (void)kill(child, SIGKILL); /* its directory is in /tmp */
+    int port = number_of(text);
+    measure_list(port, node, "jobs", "/v1/jobs");
+    measure_list(port, node, "allocs", "/v1/allocations?task_states=false");
+    measure_list(port, node, "allocs-states", "/v1/allocations");
+    measure_list(port, node, "job-allocs", "/v1/job/all-00000/allocations");
+    (void)changes_ms(port, node, 0); /* warms up */
+    double alone = changes_ms(port, node, 0);
+    double waited = changes_ms(port, node, jobs < PARKED ? jobs : PARKED);
+    printf("parked %.2f %.2f\n", waited, alone);
+    check(kill(child, SIGTERM) == 0);
     check(waitpid(child, NULL, 0) == child);
     return 0;
 }

@@ -170,7 +170,8 @@ static inline void whole_close(struct whole_node *node)
     life_free(node->parts.life);
     journal_close(node->parts.journal);
     loop_free(node->parts.loop);
-    (void)nftw(node->directory, whole_remove, 8, FTW_DEPTH | FTW_PHYS); /* what is left is in /tmp */
+    /* What cannot be removed is left in /tmp. */
+    (void)nftw(node->directory, whole_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 /* Registers ID in the default namespace: one group "g" of COUNT with one task "t". */
@@ -178,10 +179,10 @@ static inline void whole_register(struct whole_node *node, const char *id, int c
 {
     struct alone_evaluation evaluation;
     struct err err = {0};
-    json_t *job = json_pack(
-        "{s:s, s:s, s:s, s:[s], s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]}", "ID", id, "Name", id,
-        "Type", "service", "Datacenters", "dc1", "TaskGroups", "Name", "g", "Count", count, "Tasks",
-        "Name", "t", "Driver", "raw_exec", "Config", "command", "/bin/true");
+    json_t *job = json_pack("{s:s, s:s, s:s, s:[s], s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]}", "ID",
+                            id, "Name", id, "Type", "service", "Datacenters", "dc1", "TaskGroups",
+                            "Name", "g", "Count", count, "Tasks", "Name", "t", "Driver", "raw_exec",
+                            "Config", "command", "/bin/true");
 
     check(job != NULL);
     int code = alone_register(node->parts.alone, job, &evaluation, NULL, &err);
