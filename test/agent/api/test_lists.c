@@ -68,7 +68,8 @@ static struct query *ask(struct whole_node *node, const char *path)
     query->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(query->fd >= 0);
     assert_int_equal(connect(query->fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_true(dprintf(query->fd, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+    assert_true(dprintf(query->fd,
+                        "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
                         path) > 0);
     run(node, 20);
     return query;

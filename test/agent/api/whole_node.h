@@ -18,6 +18,7 @@ struct whole_node {
     struct parts parts;
     struct small_node small; /* answers effects */
     struct api *api;
+    struct io_before_sleep before_sleep;
     uint64_t ids;
 };
 
@@ -149,7 +150,7 @@ static inline void whole_open(struct whole_node *node)
     whole_turns(node);
     code = api_new(parts, &node->api, &err);
     check(code == 0);
-    loop_before_sleep(parts->loop, whole_turn, node);
+    io_before_sleep_start(parts->loop, &node->before_sleep, whole_turn, node);
 }
 
 static inline int whole_remove(const char *path, const struct stat *stat, int type,
@@ -163,6 +164,7 @@ static inline int whole_remove(const char *path, const struct stat *stat, int ty
 
 static inline void whole_close(struct whole_node *node)
 {
+    io_before_sleep_stop(&node->before_sleep);
     api_free(node->api);
     life_forget_callers(node->parts.life);
     alone_free(node->parts.alone);
