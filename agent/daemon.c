@@ -82,6 +82,13 @@ static void new_id(void *ctx, char to[UUID_TEXT_SIZE])
     uuid_format(to, numbers[0], numbers[1]);
 }
 
+static void placed(void *ctx, struct alloc_spec *spec)
+{
+    struct parts *parts = ctx;
+
+    specs_placed(parts->specs, spec);
+}
+
 static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
 {
     struct parts *parts = &daemon->parts;
@@ -96,7 +103,9 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     struct alone_config alone = {
         .life = parts->life,
         .say = world_say,
+        .ctx = parts,
         .new_id = new_id,
+        .placed = placed,
         .datacenter = config->datacenter,
         .allocs_kept = config->gc_max_allocs,
         .plans =

@@ -1,22 +1,28 @@
 #include "agent/specs.h"
 
+#include "core/core.h"
 #include "journal/journal.h"
 #include "spec/job.h"
 
 #include <stdlib.h>
 #include <uthash.h>
+#include <utlist.h>
 
-enum { SPECS_CACHED_MAX = 2048 };
+enum { SPECS_DECODED_MAX = 2048 };
 
-struct cached {
+struct known {
     char alloc[UUID_TEXT_SIZE];
-    struct alloc_spec *spec;
+    struct alloc_stub stub;
+    struct alloc_spec *spec;   /* NULL: not decoded at the moment */
+    struct known *prev, *next; /* of those that are decoded, the oldest first */
     UT_hash_handle hh;
 };
 
 struct specs {
     struct journal *journal;
-    struct cached *cached;
+    struct known *known; /* by alloc */
+    struct known *decoded;
+    size_t decoded_count;
 };
 
 struct specs *specs_new(struct journal *journal)
@@ -28,12 +34,76 @@ struct specs *specs_new(struct journal *journal)
     return specs;
 }
 
+static void drop_spec(struct specs *specs, struct known *known)
+{
+    if (known->spec == NULL)
+        return;
+    DL_DELETE(specs->decoded, known);
+    specs->decoded_count--;
+    alloc_spec_free(known->spec);
+    known->spec = NULL;
+}
+
+static void drop(struct specs *specs, struct known *known)
+{
+    drop_spec(specs, known);
+    HASH_DEL(specs->known, known);
+    free(known);
+}
+
 void specs_free(struct specs *specs)
 {
+    struct known *known, *next;
+
     if (specs == NULL)
         return;
-    specs_forget(specs);
+    HASH_ITER(hh, specs->known, known, next)
+    drop(specs, known);
+    check(specs->decoded_count == 0);
     free(specs);
+}
+
+static struct known *find(const struct specs *specs, const char *alloc)
+{
+    struct known *known;
+
+    HASH_FIND_STR(specs->known, alloc, known);
+    return known;
+}
+
+/* Keeps SPEC (moved) under ALLOC. */
+static struct known *keep(struct specs *specs, const char *alloc, struct alloc_spec *spec)
+{
+    struct known *known = find(specs, alloc);
+
+    if (specs->decoded_count == SPECS_DECODED_MAX)
+        drop_spec(specs, specs->decoded);
+    if (known == NULL) {
+        known = calloc(1, sizeof(*known));
+        check(known != NULL);
+        (void)text_copy(known->alloc, sizeof(known->alloc), alloc); /* a UUID */
+        (void)text_copy(known->stub.eval_id, sizeof(known->stub.eval_id), spec->eval_id);
+        (void)text_copy(known->stub.job_type, sizeof(known->stub.job_type), spec->job_type);
+        HASH_ADD_STR(specs->known, alloc, known);
+    }
+    check(known->spec == NULL); /* else it would not have been decoded again */
+    known->spec = spec;
+    DL_APPEND(specs->decoded, known);
+    specs->decoded_count++;
+    return known;
+}
+
+void specs_placed(struct specs *specs, struct alloc_spec *spec)
+{
+    (void)keep(specs, spec->id, spec);
+}
+
+void specs_gone(struct specs *specs, const char *alloc)
+{
+    struct known *known = find(specs, alloc);
+
+    if (known != NULL)
+        drop(specs, known);
 }
 
 int specs_read(struct specs *specs, const char *alloc, struct alloc_spec **ret_spec,
@@ -54,36 +124,38 @@ int specs_read(struct specs *specs, const char *alloc, struct alloc_spec **ret_s
 
 const struct alloc_spec *specs_find(struct specs *specs, const char *alloc, struct err *err)
 {
-    struct cached *cached;
-
-    HASH_FIND_STR(specs->cached, alloc, cached);
-    if (cached != NULL)
-        return cached->spec;
+    struct known *known = find(specs, alloc);
     struct alloc_spec *spec;
+
+    if (known != NULL && known->spec != NULL)
+        return known->spec;
     if (specs_read(specs, alloc, &spec, err) < 0)
         return NULL;
-    if (HASH_COUNT(specs->cached) >= SPECS_CACHED_MAX) {
-        struct cached *oldest = specs->cached;
-        HASH_DEL(specs->cached, oldest);
-        alloc_spec_free(oldest->spec);
-        free(oldest);
-    }
-    cached = calloc(1, sizeof(*cached));
-    check(cached != NULL);
-    (void)text_copy(cached->alloc, sizeof(cached->alloc), alloc); /* it was found by this id */
-    cached->spec = spec;
-    HASH_ADD_STR(specs->cached, alloc, cached);
-    return spec;
+    return keep(specs, alloc, spec)->spec;
 }
 
-void specs_forget(struct specs *specs)
+struct alloc_stub *specs_stub(struct specs *specs, const char *alloc)
 {
-    struct cached *cached, *next;
+    struct known *known = find(specs, alloc);
+    struct alloc_spec *spec;
 
-    HASH_ITER(hh, specs->cached, cached, next)
-    {
-        HASH_DEL(specs->cached, cached);
-        alloc_spec_free(cached->spec);
-        free(cached);
+    if (known != NULL)
+        return &known->stub;
+    if (specs_read(specs, alloc, &spec, NULL) < 0)
+        return NULL;
+    known = keep(specs, alloc, spec);
+    drop_spec(specs, known); /* nobody sets it up at the moment */
+    return &known->stub;
+}
+
+void specs_forget(struct specs *specs, const struct core *core)
+{
+    while (specs->decoded != NULL) {
+        struct known *known = specs->decoded;
+
+        if (core_alloc(core, known->alloc) == NULL)
+            drop(specs, known);
+        else
+            drop_spec(specs, known);
     }
 }

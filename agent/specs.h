@@ -1,21 +1,43 @@
 /*
- * What allocs were asked to be: specifications from the journal, decoded, and a cache of them.
+ * What allocs were asked to be: their specifications, decoded, and what lists show of them.
  *
- * Hooks and drivers ask for the same few again and again while an alloc is set up; an idle daemon
- * keeps none.
+ * The spec of an alloc that is placed is handed over decoded (specs_placed); after a restart it is
+ * read from the journal when it is first asked for.  Hooks and drivers ask for the same few again
+ * and again while an alloc is set up; an idle daemon keeps none, but of each a stub, for the life
+ * of the alloc.
  */
 #ifndef CAIRN_AGENT_SPECS_H
 #define CAIRN_AGENT_SPECS_H
 
+#include "base/base.h"
 #include "spec/spec.h"
 
-struct err;
+struct core;
 struct journal;
 struct specs;
 
 /* JOURNAL is borrowed for its life. */
 struct specs *specs_new(struct journal *journal);
 void specs_free(struct specs *specs);
+
+/* What a list of allocs shows and their records do not say. */
+struct alloc_stub {
+    char eval_id[UUID_TEXT_SIZE];
+    char job_type[16];
+    /* The reader's, zero at first: the index of that evaluation, once it was looked up. */
+    uint64_t create_index;
+    bool looked_up;
+};
+
+/* That of ALLOC, without decoding anything if it was decoded once; NULL: its spec is lost.
+ * Borrowed until the alloc is gone. */
+struct alloc_stub *specs_stub(struct specs *specs, const char *alloc);
+
+/* SPEC (moved) is what an alloc runs by that is about to be born. */
+void specs_placed(struct specs *specs, struct alloc_spec *spec);
+
+/* ALLOC is gone: nobody will ask for it. */
+void specs_gone(struct specs *specs, const char *alloc);
 
 /* The spec of an alloc, decoded from the journal; ERR_GONE if there is none.  The caller frees it
  * with alloc_spec_free. */
@@ -25,7 +47,8 @@ int specs_read(struct specs *specs, const char *alloc, struct alloc_spec **ret_s
 /* The same from the cache, borrowed until the loop goes on; NULL with ERR. */
 const struct alloc_spec *specs_find(struct specs *specs, const char *alloc, struct err *err);
 
-/* Empties the cache. */
-void specs_forget(struct specs *specs);
+/* Empties the cache of specs; what was placed, but is no alloc of CORE because its commit has
+ * failed, is forgotten whole. */
+void specs_forget(struct specs *specs, const struct core *core);
 
 #endif

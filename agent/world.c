@@ -42,9 +42,11 @@ const struct say world_say = {line, NULL};
 
 static void trace(void *ctx, const struct journal_event *event)
 {
+    const struct world_loop *world = ctx;
     char text[LOG_LINE_SIZE];
 
-    (void)ctx;
+    if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
+        specs_gone(world->parts->specs, event->id.text);
     if (!log_wants(LOG_DEBUG))
         return;
     core_describe(event, text, sizeof(text));
@@ -141,7 +143,7 @@ static void idle_reached(struct io_timer *timer)
 {
     struct world_loop *world = timer->ctx;
 
-    specs_forget(world->parts->specs);
+    specs_forget(world->parts->specs, world->parts->core);
     journal_release_memory(world->parts->journal);
     (void)malloc_trim(0); /* whether anything could be given back does not matter */
 }

@@ -75,7 +75,7 @@ static void alloc_gone(struct life *life, const struct machine_id *id)
     check(alloc->machine.state == A_GONE);
     if (life->control.alloc_gone != NULL)
         life->control.alloc_gone(life->control.ctx, id->text, alloc);
-    life->changed = true;
+    life_alloc_gone(life, id->text, alloc);
 }
 
 static void trace(void *ctx, const struct journal_event *event)
@@ -103,6 +103,7 @@ struct life *life_new(const struct life_world *from)
     check(from->perform != NULL);
     check(from->sweep != NULL);
     life->world = *from;
+    life_begin_watchers(life);
     life->core = core_new(&world);
     life->retention = retention_new(&life->world.store, &life->world.say);
     return life;
@@ -115,6 +116,7 @@ void life_free(struct life *life)
     retention_free(life->retention);
     core_free(life->core);
     life_free_waiters(life);
+    life_free_watchers(life);
     free(life);
 }
 

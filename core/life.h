@@ -140,15 +140,33 @@ void life_after_commit(struct life *life, life_answer *answer, void *ctx);
 
 /* --- watching --- */
 
-/* Something users see has changed. */
-void life_changed(struct life *life);
+/* What a watcher wants to hear of. */
+enum life_subject_kind { LIFE_EVERYTHING, LIFE_JOB, LIFE_ALLOC };
 
-/* The sequence of the last commit that changed something users see. */
-uint64_t life_index(const struct life *life);
+struct life_subject {
+    enum life_subject_kind kind;
+    const char *namespace; /* of a job; borrowed, as ID is */
+    const char *id;        /* of a job or an alloc */
+};
 
-/* CB is called after each commit that changed something users see. */
-void life_watch(struct life *life, void (*cb)(void *ctx), void *ctx);
-void life_unwatch(struct life *life, void (*cb)(void *ctx), void *ctx);
+/* Something users see of SUBJECT has changed, and so has everything.  A job's allocs are part of
+ * it; their changes the life knows itself. */
+void life_changed(struct life *life, const struct life_subject *subject);
+
+/* SUBJECT is no more, or it is forgotten. */
+void life_gone(struct life *life, const struct life_subject *subject);
+
+/* The sequence of the last commit that changed something users see of SUBJECT, or a later one;
+ * after a restart that of the start.  It never decreases, and is never more than that of
+ * everything. */
+uint64_t life_index(const struct life *life, const struct life_subject *subject);
+
+/* CB is called after each commit that changed something users see of SUBJECT, of which there need
+ * not be one.  It may watch and unwatch. */
+void life_watch(struct life *life, const struct life_subject *subject, void (*cb)(void *ctx),
+                void *ctx);
+void life_unwatch(struct life *life, const struct life_subject *subject, void (*cb)(void *ctx),
+                  void *ctx);
 
 /* --- the end --- */
 

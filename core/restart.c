@@ -93,7 +93,7 @@ int life_start(struct life *life, const struct life_start *how, struct err *err)
         return code;
     check(store->next_sequence(store->ctx) > 0);
     core_continue(life->core, store->next_sequence(store->ctx), how->last_turn);
-    life->index = core_figures(life->core).sequence;
+    life_index_begins(life, core_figures(life->core).sequence);
     if (life->control.load != NULL)
         code = life->control.load(life->control.ctx, err);
     if (code < 0)

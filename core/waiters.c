@@ -1,5 +1,6 @@
 /*
- * Who waits in a life: callers for an answer, watchers for a change, allocs for the end of others.
+ * Who waits in a life: callers for an answer, allocs for the end of others.  Watchers of changes
+ * are in watchers.c.
  *
  * A caller that asked one machine waits under a token until an effect replies or the core refuses
  * it; one that posted a change of its own waits for the commit.  Either hears exactly once (I-14).
@@ -65,50 +66,6 @@ void life_answer_committed(struct life *life, int code, const struct err *err)
     free(list.items);
 }
 
-/* --- watchers --- */
-
-void life_watch(struct life *life, void (*cb)(void *ctx), void *ctx)
-{
-    check(life->watchers.count < WATCHERS_MAX); /* parts of the program, not callers */
-    *list_more(&life->watchers) = (struct watcher){cb, ctx};
-}
-
-void life_unwatch(struct life *life, void (*cb)(void *ctx), void *ctx)
-{
-    struct watcher_list *list = &life->watchers;
-
-    for (size_t i = 0; i < list->count; i++) {
-        if (list->items[i].cb == cb && list->items[i].ctx == ctx) {
-            list->items[i] = list->items[--list->count];
-            return;
-        }
-    }
-}
-
-void life_changed(struct life *life)
-{
-    life->changed = true;
-}
-
-uint64_t life_index(const struct life *life)
-{
-    return life->index;
-}
-
-void life_tell_watchers(struct life *life)
-{
-    if (!life->changed)
-        return;
-    life->changed = false;
-    life->index = core_figures(life->core).sequence;
-    for (size_t i = life->watchers.count; i > 0; i--) {
-        struct watcher watcher = life->watchers.items[i - 1];
-        watcher.cb(watcher.ctx);
-        if (i > life->watchers.count + 1)
-            i = life->watchers.count + 1; /* some have gone */
-    }
-}
-
 /* --- allocs that wait for others --- */
 
 static bool has_ended(struct life *life, const char *alloc)
@@ -142,7 +99,6 @@ static void alloc_ended(struct life *life, const struct effect *effect)
     }
     if (life->control.alloc_ended != NULL)
         life->control.alloc_ended(life->control.ctx, effect->id.text, alloc_of(effect->record));
-    life->changed = true;
 }
 
 /* --- effects that only tell --- */
@@ -171,13 +127,13 @@ static void reply_ok(struct life *life, const struct effect *effect)
 
 static void tell_status(struct life *life, const struct effect *effect)
 {
-    (void)effect; /* watchers read the machines */
-    life_changed(life);
+    life_alloc_changed(life, effect->id.text, alloc_of(effect->record));
 }
 
 static void tell_ended(struct life *life, const struct effect *effect)
 {
     alloc_ended(life, effect);
+    life_alloc_changed(life, effect->id.text, alloc_of(effect->record));
 }
 
 static void watch_previous(struct life *life, const struct effect *effect)
@@ -242,6 +198,5 @@ void life_free_waiters(struct life *life)
 {
     life_forget_callers(life);
     free(life->committed.items);
-    free(life->watchers.items);
     free(life->successors.items);
 }

@@ -77,7 +77,7 @@ enum {
 /* Who waits. */
 enum {
     CALLERS_MAX = 256 * SPEC_TASKS_MAX, /* for the answer of a machine */
-    WATCHERS_MAX = 64,                  /* for any change: parts of the program, not callers */
+    WATCHERS_MAX = 128,                 /* for a change: blocking queries of the API */
 };
 
 /* When a task runs, relative to the main tasks of its group. */

@@ -7,6 +7,7 @@
 #include "agent/api/format.h"
 #include "agent/api/part.h"
 
+#include "base/list.h"
 #include "server/alone/alone.h"
 #include "spec/job.h"
 
@@ -15,7 +16,7 @@
 
 /* --- one alloc as JSON --- */
 
-/* The job as it was when SPEC's alloc was placed, or NULL if it has changed since or is gone. */
+/* The job as it was when ALLOC was placed, or NULL if it has changed since or is gone. */
 static const struct alone_job *job_of(struct api *api, const struct alloc *alloc)
 {
     const struct alone_job *job =
@@ -25,76 +26,85 @@ static const struct alone_job *job_of(struct api *api, const struct alloc *alloc
 }
 
 /* The index of the commit that placed the alloc, as far as it is still known. */
-static uint64_t create_index_of(struct api *api, const struct alloc_spec *spec,
-                                const struct alone_job *job)
+static uint64_t create_index_of(struct api *api, struct alloc_stub *stub, const struct alloc *alloc)
 {
-    const struct alone_evaluation *evaluation =
-        spec != NULL && spec->eval_id[0] != '\0'
-            ? alone_evaluation(api->parts->alone, spec->eval_id)
-            : NULL;
-
-    if (evaluation != NULL)
-        return evaluation->index;
+    if (stub != NULL && !stub->looked_up) {
+        const struct alone_evaluation *evaluation =
+            stub->eval_id[0] != '\0' ? alone_evaluation(api->parts->alone, stub->eval_id) : NULL;
+        stub->looked_up = true;
+        stub->create_index = evaluation != NULL ? evaluation->index : 0;
+    }
+    if (stub != NULL && stub->create_index != 0)
+        return stub->create_index;
+    const struct alone_job *job = job_of(api, alloc);
     return job != NULL ? job->job_modify_index : 1;
 }
 
-static const char *type_of(const struct alloc *alloc, const struct alloc_spec *spec)
+static const char *type_of(const struct alloc *alloc, const struct alloc_stub *stub)
 {
-    if (spec != NULL)
-        return spec->job_type;
+    if (stub != NULL)
+        return stub->job_type;
     return alloc->assign.batch ? "batch" : "service";
 }
 
-json_t *api_alloc_json(struct api *api, const char *id, unsigned parts)
+static void find_tasks(struct core *core, const char *id, const struct alloc *alloc,
+                       const struct task *tasks[ALLOC_MEMBERS_MAX])
 {
-    struct core *core = api->parts->core;
-    const struct node *node = &api->parts->node;
-    const struct alloc *alloc = core_alloc(core, id);
-    const struct task *tasks[ALLOC_MEMBERS_MAX] = {NULL};
-    struct alloc_spec *spec = NULL;
-    json_t *job_json = NULL, *to;
-
-    if (alloc == NULL)
-        return NULL;
     check(alloc->assign.members_count <= ALLOC_MEMBERS_MAX);
     for (size_t i = 0; i < alloc->assign.members_count; i++) {
-        if (alloc->assign.members[i].kind == MEMBER_TASK)
-            tasks[i] = core_task(core, id, alloc->assign.members[i].name);
+        const struct alloc_member *member = &alloc->assign.members[i];
+        tasks[i] = member->kind == MEMBER_TASK ? core_task(core, id, member->name) : NULL;
     }
-    if (specs_read(api->parts->specs, id, &spec, NULL) != 0)
-        spec = NULL; /* lost: shown by what the record says */
-    const struct alone_job *job = job_of(api, alloc);
-    if (job != NULL && (parts & API_ALLOC_FULL) != 0)
-        job_json = api_format_job(job, alone_job_status(api->parts->alone, job));
+}
+
+/* Writes ID's alloc: all of it, or as a list shows it. */
+static void put_alloc(struct writer *to, struct api *api, const char *id, const struct alloc *alloc,
+                      unsigned parts)
+{
+    const struct node *node = &api->parts->node;
+    const struct task *tasks[ALLOC_MEMBERS_MAX];
+    struct alloc_stub *stub = specs_stub(api->parts->specs, id);
     struct api_alloc_view view = {
         .id = id,
         .alloc = alloc,
         .tasks = tasks,
-        .spec = spec,
-        .job = job_json,
-        .job_type = type_of(alloc, spec),
+        .job_type = type_of(alloc, stub),
+        .eval_id = stub != NULL ? stub->eval_id : "",
         .node_id = node->identity.id,
         .node_name = node->known.name,
-        .create_index = create_index_of(api, spec, job),
+        .create_index = create_index_of(api, stub, alloc),
         .task_states = (parts & API_ALLOC_TASK_STATES) != 0,
         .resources = (parts & API_ALLOC_RESOURCES) != 0,
     };
-    to = (parts & API_ALLOC_FULL) != 0 ? api_format_alloc(&view) : api_format_alloc_stub(&view);
-    json_decref(job_json);
+    struct alloc_spec *spec = NULL;
+
+    if ((parts & (API_ALLOC_FULL | API_ALLOC_TASK_STATES)) != 0)
+        find_tasks(api->parts->core, id, alloc, tasks);
+    if ((parts & (API_ALLOC_FULL | API_ALLOC_RESOURCES)) != 0 &&
+        specs_read(api->parts->specs, id, &spec, NULL) == 0)
+        view.spec = spec; /* if it is lost the alloc is shown by what the record says */
+    if ((parts & API_ALLOC_FULL) != 0) {
+        const struct alone_job *job = job_of(api, alloc);
+        if (job != NULL)
+            view.job = api_format_job(job, alone_job_status(api->parts->alone, job));
+        api_format_alloc(to, &view);
+        json_decref(view.job);
+    } else {
+        api_format_alloc_stub(to, &view);
+    }
     alloc_spec_free(spec);
-    return to;
 }
 
 /* --- lists --- */
 
 struct selected {
     int64_t create_unix_ns;
-    char id[UUID_TEXT_SIZE];
+    const char *id;            /* these two belong to the core: nothing turns while a list */
+    const struct alloc *alloc; /* is written */
 };
 
-struct selection {
-    bool (*keep)(void *ctx, const char *id, const struct alloc *alloc);
-    void *ctx;
+struct selected_list {
+    const struct api_selection *selection;
     struct selected *items;
     size_t count, size;
 };
@@ -112,59 +122,58 @@ static int by_age(const void *a, const void *b)
 
 static bool select_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
 {
-    struct selection *selection = ctx;
+    struct selected_list *list = ctx;
+    const struct api_selection *selection = list->selection;
+    const struct alloc *alloc = alloc_of(record);
 
-    if (!selection->keep(selection->ctx, id->text, alloc_of(record)))
-        return true;
-    if (selection->count == selection->size) {
-        selection->size = 2 * selection->size + 64;
-        selection->items = realloc(selection->items, selection->size * sizeof(*selection->items));
-        check(selection->items != NULL);
-    }
-    struct selected *item = &selection->items[selection->count++];
-    item->create_unix_ns = alloc_of(record)->assign.create_unix_ns;
-    (void)text_copy(item->id, sizeof(item->id), id->text); /* a UUID */
+    if ((text_equal(selection->namespace, "*") ||
+         text_equal(selection->namespace, alloc->assign.namespace)) &&
+        (selection->job == NULL || text_equal(selection->job, alloc->assign.job_id)) &&
+        (selection->keep == NULL || selection->keep(selection->ctx, id->text, alloc)))
+        *list_more(list) = (struct selected){alloc->assign.create_unix_ns, id->text, alloc};
     return true;
 }
 
-void api_reply_allocs(struct api_request *request, unsigned parts,
-                      bool (*keep)(void *ctx, const char *id, const struct alloc *alloc), void *ctx)
+void api_reply_allocs(struct api_request *request, const struct api_selection *selection)
 {
-    struct selection selection = {.keep = keep, .ctx = ctx};
-    struct api_list list;
+    struct core *core = request->api->parts->core;
+    struct selected_list list = {.selection = selection};
+    struct writer to = api_writer(request);
 
-    core_each(request->api->parts->core, MACHINE_ALLOC, select_alloc, &selection);
-    if (selection.count > 0)
-        qsort(selection.items, selection.count, sizeof(*selection.items), by_age);
-    api_list_begin(&list, request);
-    for (size_t i = 0; i < selection.count; i++) {
-        json_t *item = api_alloc_json(request->api, selection.items[i].id, parts);
-
-        if (item != NULL)
-            api_list_add(&list, item);
-    }
-    api_list_reply(&list, request);
-    free(selection.items);
+    if (selection->job != NULL && !text_equal(selection->namespace, "*"))
+        core_each_of_job(core, selection->namespace, selection->job, select_alloc, &list);
+    else
+        core_each(core, MACHINE_ALLOC, select_alloc, &list);
+    if (list.count > 0)
+        qsort(list.items, list.count, sizeof(*list.items), by_age);
+    put_array(&to, NULL);
+    for (size_t i = 0; i < list.count; i++)
+        put_alloc(&to, request->api, list.items[i].id, list.items[i].alloc, selection->parts);
+    put_end(&to);
+    api_reply_written(request, &to);
+    free(list.items);
 }
 
-static bool keep_listed(void *ctx, const char *id, const struct alloc *alloc)
+static bool keep_prefix(void *ctx, const char *id, const struct alloc *alloc)
 {
     const struct api_request *request = ctx;
+    (void)alloc;
 
-    return text_starts_with(id, request->prefix) &&
-           api_namespace_matches(request, alloc->assign.namespace);
+    return text_starts_with(id, request->prefix);
 }
 
 void api_allocs_list(struct api_request *request)
 {
+    struct api_selection selection = {
+        .namespace = request->namespace, .keep = keep_prefix, .ctx = request};
     bool resources = false, task_states = true;
 
     if (!api_query_bool(request, "resources", &resources) ||
         !api_query_bool(request, "task_states", &task_states))
         return;
-    api_reply_allocs(
-        request, (resources ? API_ALLOC_RESOURCES : 0) | (task_states ? API_ALLOC_TASK_STATES : 0),
-        keep_listed, request);
+    selection.parts =
+        (resources ? API_ALLOC_RESOURCES : 0) | (task_states ? API_ALLOC_TASK_STATES : 0);
+    api_reply_allocs(request, &selection);
 }
 
 /* --- one --- */
@@ -185,14 +194,17 @@ const struct alloc *api_alloc_of(struct api_request *request, const char *id,
 
 void api_alloc_get(struct api_request *request)
 {
-    json_t *body = uuid_is_valid(request->argument)
-                       ? api_alloc_json(request->api, request->argument, API_ALLOC_FULL)
-                       : NULL;
+    const struct alloc *alloc = uuid_is_valid(request->argument)
+                                    ? core_alloc(request->api->parts->core, request->argument)
+                                    : NULL;
 
-    if (body == NULL)
+    if (alloc == NULL) {
         api_refuse(request, 404, "alloc not found");
-    else
-        api_reply(request, body);
+        return;
+    }
+    struct writer to = api_writer(request);
+    put_alloc(&to, request->api, request->argument, alloc, API_ALLOC_FULL);
+    api_reply_written(request, &to);
 }
 
 static json_t *make_stopped(struct api *api, void *ctx)

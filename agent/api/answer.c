@@ -1,6 +1,6 @@
 /*
  * What a request says, and how it is answered: JSON with Nomad's headers, one line of text for
- * refusals, lists written piece by piece, and answers that wait for a commit.
+ * refusals, and answers that wait for a commit.
  */
 #include "agent/api/part.h"
 
@@ -86,19 +86,29 @@ bool api_namespace_matches(const struct api_request *request, const char *namesp
 
 /* --- answers --- */
 
-uint64_t api_index(const struct api *api)
+static uint64_t index_of(const struct api *api, const struct life_subject *subject)
 {
-    uint64_t index = life_index(api->parts->life);
+    uint64_t index = life_index(api->parts->life, subject);
 
     return index > 0 ? index : 1;
 }
 
-static void respond(struct api *api, struct http_exchange *exchange, int status, const char *type,
+uint64_t api_index(const struct api *api)
+{
+    return index_of(api, &(struct life_subject){.kind = LIFE_EVERYTHING});
+}
+
+uint64_t api_index_of(const struct api_request *request)
+{
+    return index_of(request->api, &request->subject);
+}
+
+static void respond(const struct api_request *request, int status, const char *type,
                     const void *body, size_t length)
 {
     char index[24];
 
-    (void)text_format(index, sizeof(index), "%" PRIu64, api_index(api)); /* it fits */
+    (void)text_format(index, sizeof(index), "%" PRIu64, api_index_of(request)); /* it fits */
     struct http_header_line headers[] = {
         {"X-Nomad-Index", index},
         {"X-Nomad-KnownLeader", "true"},
@@ -106,7 +116,7 @@ static void respond(struct api *api, struct http_exchange *exchange, int status,
         {"X-Content-Type-Options", "nosniff"},
     };
 
-    http_respond(exchange, status, type, headers, COUNT_OF(headers), body, length);
+    http_respond(request->exchange, status, type, headers, COUNT_OF(headers), body, length);
 }
 
 static size_t dump_flags(bool pretty)
@@ -114,25 +124,37 @@ static size_t dump_flags(bool pretty)
     return JSON_ENCODE_ANY | (pretty ? JSON_INDENT(4) : JSON_COMPACT);
 }
 
-static void respond_json(struct api *api, struct http_exchange *exchange, bool pretty, json_t *body)
+static void respond_json(const struct api_request *request, bool pretty, json_t *body)
 {
     char *text = json_dumps(body, dump_flags(pretty));
 
     check(text != NULL);
     json_decref(body);
-    respond(api, exchange, 200, "application/json", text, strlen(text));
+    respond(request, 200, "application/json", text, strlen(text));
     free(text);
 }
 
 void api_reply(struct api_request *request, json_t *body)
 {
     check(body != NULL);
-    respond_json(request->api, request->exchange, api_wants_pretty(request->exchange), body);
+    respond_json(request, api_wants_pretty(request->exchange), body);
+}
+
+struct writer api_writer(const struct api_request *request)
+{
+    return (struct writer){.pretty = api_wants_pretty(request->exchange)};
+}
+
+void api_reply_written(struct api_request *request, struct writer *body)
+{
+    check(body->depth == 0);
+    respond(request, 200, "application/json", body->bytes, body->used);
+    free(body->bytes);
 }
 
 void api_reply_nothing(struct api_request *request)
 {
-    respond(request->api, request->exchange, 200, "application/json", "", 0);
+    respond(request, 200, "application/json", "", 0);
 }
 
 void api_refuse(struct api_request *request, int status, const char *format, ...)
@@ -149,8 +171,7 @@ void api_refuse(struct api_request *request, int status, const char *format, ...
 
 void api_refuse_text(struct api_request *request, int status, const char *text)
 {
-    respond(request->api, request->exchange, status, "text/plain; charset=utf-8", text,
-            strlen(text));
+    respond(request, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 int api_status_of(const struct api *api, int code)
@@ -193,48 +214,6 @@ void api_refuse_file(struct api *api, struct http_exchange *exchange, const stru
 
     api_refuse(&request, err->code == ERR_REFUSED ? 403 : api_status_of(api, err->code), "%s",
                err->text);
-}
-
-/* --- lists --- */
-
-static int append(const char *bytes, size_t length, void *ctx)
-{
-    struct api_list *list = ctx;
-
-    if (list->used + length > list->size) {
-        list->size = 2 * list->size + length + 1024;
-        list->bytes = realloc(list->bytes, list->size);
-        check(list->bytes != NULL);
-    }
-    memcpy(list->bytes + list->used, bytes, length);
-    list->used += length;
-    return 0;
-}
-
-void api_list_begin(struct api_list *list, const struct api_request *request)
-{
-    *list = (struct api_list){.pretty = api_wants_pretty(request->exchange)};
-    (void)append("[", 1, list); /* always 0 */
-}
-
-void api_list_add(struct api_list *list, json_t *item)
-{
-    check(item != NULL);
-    if (list->used > 1)
-        (void)append(",", 1, list); /* always 0 */
-    if (list->pretty)
-        (void)append("\n", 1, list);                                              /* always 0 */
-    check(json_dump_callback(item, append, list, dump_flags(list->pretty)) == 0); /* valid UTF-8 */
-    json_decref(item);
-}
-
-void api_list_reply(struct api_list *list, struct api_request *request)
-{
-    if (list->pretty)
-        (void)append("\n", 1, list); /* always 0 */
-    (void)append("]", 1, list);      /* always 0 */
-    respond(request->api, request->exchange, 200, "application/json", list->bytes, list->used);
-    free(list->bytes);
 }
 
 /* --- answering later --- */
@@ -283,8 +262,7 @@ static void finish(struct api_deferred *deferred)
     else if (deferred->make == NULL)
         api_reply_nothing(&request);
     else
-        respond_json(deferred->api, deferred->exchange, deferred->pretty,
-                     deferred->make(deferred->api, deferred->ctx));
+        respond_json(&request, deferred->pretty, deferred->make(deferred->api, deferred->ctx));
 }
 
 void api_deferred_answer(void *ctx, int code, const struct err *err)

@@ -16,80 +16,80 @@
 
 /* clang-format off */
 const struct api_route api_routes[] = {
-    /* path                              methods              flags         handler */
-    {"/v1/jobs",                         API_GET,             API_BLOCKING, api_jobs_list},
-    {"/v1/jobs",                         API_PUT,             0,            api_jobs_register},
-    {"/v1/jobs/parse",                   API_PUT,             0,            api_jobs_parse},
-    {"/v1/validate/job",                 API_PUT,             0,            api_validate_job},
-    {"/v1/job/*/allocations",            API_GET,             API_BLOCKING, api_job_allocations},
-    {"/v1/job/*/evaluations",            API_GET,             API_BLOCKING, api_job_evaluations},
-    {"/v1/job/*/summary",                API_GET,             API_BLOCKING, api_job_summary},
-    {"/v1/job/*/versions",               API_GET,             API_BLOCKING, api_job_versions},
-    {"/v1/job/*/deployments",            API_GET,             0,            api_job_deployments},
-    {"/v1/job/*/deployment",             API_GET,             0,            api_job_deployment},
-    {"/v1/job/*/plan",                   API_PUT,             0,            api_job_plan},
-    {"/v1/job/*/evaluate",               API_ANY,             0,            api_unavailable},
-    {"/v1/job/*/dispatch",               API_ANY,             0,            api_unavailable},
-    {"/v1/job/*/revert",                 API_ANY,             0,            api_unavailable},
-    {"/v1/job/*/stable",                 API_ANY,             0,            api_unavailable},
-    {"/v1/job/*/scale",                  API_ANY,             0,            api_unavailable},
-    {"/v1/job/*/periodic/force",         API_ANY,             0,            api_unavailable},
-    {"/v1/job/*",                        API_GET,             API_BLOCKING, api_job_get},
-    {"/v1/job/*",                        API_PUT,             0,            api_job_update},
-    {"/v1/job/*",                        API_DELETE,          0,            api_job_delete},
-    {"/v1/allocations",                  API_GET,             API_BLOCKING, api_allocs_list},
-    {"/v1/allocation/*/stop",            API_PUT,             0,            api_alloc_stop},
-    {"/v1/allocation/*",                 API_GET,             API_BLOCKING, api_alloc_get},
-    {"/v1/evaluations",                  API_GET,             API_BLOCKING, api_evals_list},
-    {"/v1/evaluation/*/allocations",     API_GET,             API_BLOCKING, api_eval_allocations},
-    {"/v1/evaluation/*",                 API_GET,             API_BLOCKING, api_eval_get},
-    {"/v1/nodes",                        API_GET,             API_BLOCKING, api_nodes_list},
-    {"/v1/node/*/allocations",           API_GET,             API_BLOCKING, api_node_allocations},
-    {"/v1/node/*/drain",                 API_ANY,             0,            api_unavailable},
-    {"/v1/node/*/eligibility",           API_ANY,             0,            api_unavailable},
-    {"/v1/node/*/evaluate",              API_ANY,             0,            api_unavailable},
-    {"/v1/node/*/purge",                 API_ANY,             0,            api_unavailable},
-    {"/v1/node/*",                       API_GET,             API_BLOCKING, api_node_get},
-    {"/v1/client/stats",                 API_GET,             0,            api_client_stats},
-    {"/v1/client/gc",                    API_GET | API_PUT,   0,            api_client_gc},
-    {"/v1/client/allocation/*/stats",    API_GET,             0,            api_alloc_stats},
-    {"/v1/client/allocation/*/restart",  API_PUT,             0,            api_alloc_restart},
-    {"/v1/client/allocation/*/signal",   API_PUT,             0,            api_alloc_signal},
-    {"/v1/client/allocation/*/gc",       API_GET | API_PUT,   0,            api_alloc_gc},
-    {"/v1/client/allocation/*/exec",     API_ANY,             0,            api_unavailable},
-    {"/v1/client/allocation/*/snapshot", API_ANY,             0,            api_unavailable},
-    {"/v1/client/fs/ls/*",               API_GET,             0,            api_fs_list},
-    {"/v1/client/fs/stat/*",             API_GET,             0,            api_fs_stat},
-    {"/v1/client/fs/cat/*",              API_GET,             0,            api_fs_cat},
-    {"/v1/client/fs/readat/*",           API_GET,             0,            api_fs_readat},
-    {"/v1/client/fs/stream/*",           API_GET,             0,            api_fs_stream},
-    {"/v1/client/fs/logs/*",             API_GET,             0,            api_fs_logs},
-    {"/v1/agent/self",                   API_GET,             0,            api_agent_self},
-    {"/v1/agent/health",                 API_GET,             0,            api_agent_health},
-    {"/v1/agent/members",                API_GET,             0,            api_agent_members},
-    {"/v1/agent/servers",                API_GET,             0,            api_agent_servers},
-    {"/v1/agent/monitor",                API_GET,             0,            api_agent_monitor},
-    {"/v1/status/leader",                API_GET,             0,            api_status_leader},
-    {"/v1/status/peers",                 API_GET,             0,            api_status_peers},
-    {"/v1/regions",                      API_GET,             0,            api_regions},
-    {"/v1/namespaces",                   API_GET,             0,            api_namespaces},
-    {"/v1/namespace/*",                  API_GET,             0,            api_namespace_get},
-    {"/v1/system/gc",                    API_PUT,             0,            api_system_gc},
-    {"/v1/metrics",                      API_GET,             0,            api_metrics},
-    {"/v1/search",                       API_PUT,             0,            api_search},
-    {"/v1/deployments",                  API_GET,             0,            api_empty_list},
-    {"/v1/deployment/*",                 API_GET,             0,            api_deployment_get},
-    {"/v1/volumes",                      API_GET,             0,            api_empty_list},
-    {"/v1/plugins",                      API_GET,             0,            api_empty_list},
-    {"/v1/scaling/policies",             API_GET,             0,            api_empty_list},
-    {"/v1/volume/*",                     API_ANY,             0,            api_unavailable},
-    {"/v1/event/stream",                 API_ANY,             0,            api_unavailable},
-    {"/v1/acl/*",                        API_ANY,             0,            api_unavailable},
-    {"/v1/operator/*",                   API_ANY,             0,            api_unavailable},
-    {"/v1/search/fuzzy",                 API_ANY,             0,            api_unavailable},
-    {"/v1/agent/join",                   API_ANY,             0,            api_unavailable},
-    {"/v1/agent/force-leave",            API_ANY,             0,            api_unavailable},
-    {"/v1/agent/host",                   API_ANY,             0,            api_unavailable},
+    /* path                              methods             blocks           handler */
+    {"/v1/jobs",                         API_GET,            BLOCKS,          api_jobs_list},
+    {"/v1/jobs",                         API_PUT,            BLOCKS_NOT,      api_jobs_register},
+    {"/v1/jobs/parse",                   API_PUT,            BLOCKS_NOT,      api_jobs_parse},
+    {"/v1/validate/job",                 API_PUT,            BLOCKS_NOT,      api_validate_job},
+    {"/v1/job/*/allocations",            API_GET,            BLOCKS_ON_JOB,   api_job_allocations},
+    {"/v1/job/*/evaluations",            API_GET,            BLOCKS_ON_JOB,   api_job_evaluations},
+    {"/v1/job/*/summary",                API_GET,            BLOCKS_ON_JOB,   api_job_summary},
+    {"/v1/job/*/versions",               API_GET,            BLOCKS_ON_JOB,   api_job_versions},
+    {"/v1/job/*/deployments",            API_GET,            BLOCKS_NOT,      api_job_deployments},
+    {"/v1/job/*/deployment",             API_GET,            BLOCKS_NOT,      api_job_deployment},
+    {"/v1/job/*/plan",                   API_PUT,            BLOCKS_NOT,      api_job_plan},
+    {"/v1/job/*/evaluate",               API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/job/*/dispatch",               API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/job/*/revert",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/job/*/stable",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/job/*/scale",                  API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/job/*/periodic/force",         API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/job/*",                        API_GET,            BLOCKS_ON_JOB,   api_job_get},
+    {"/v1/job/*",                        API_PUT,            BLOCKS_NOT,      api_job_update},
+    {"/v1/job/*",                        API_DELETE,         BLOCKS_NOT,      api_job_delete},
+    {"/v1/allocations",                  API_GET,            BLOCKS,          api_allocs_list},
+    {"/v1/allocation/*/stop",            API_PUT,            BLOCKS_NOT,      api_alloc_stop},
+    {"/v1/allocation/*",                 API_GET,            BLOCKS_ON_ALLOC, api_alloc_get},
+    {"/v1/evaluations",                  API_GET,            BLOCKS,          api_evals_list},
+    {"/v1/evaluation/*/allocations",     API_GET,            BLOCKS_ON_EVAL,  api_eval_allocations},
+    {"/v1/evaluation/*",                 API_GET,            BLOCKS_ON_EVAL,  api_eval_get},
+    {"/v1/nodes",                        API_GET,            BLOCKS,          api_nodes_list},
+    {"/v1/node/*/allocations",           API_GET,            BLOCKS,          api_node_allocations},
+    {"/v1/node/*/drain",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/node/*/eligibility",           API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/node/*/evaluate",              API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/node/*/purge",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/node/*",                       API_GET,            BLOCKS,          api_node_get},
+    {"/v1/client/stats",                 API_GET,            BLOCKS_NOT,      api_client_stats},
+    {"/v1/client/gc",                    API_GET | API_PUT,  BLOCKS_NOT,      api_client_gc},
+    {"/v1/client/allocation/*/stats",    API_GET,            BLOCKS_NOT,      api_alloc_stats},
+    {"/v1/client/allocation/*/restart",  API_PUT,            BLOCKS_NOT,      api_alloc_restart},
+    {"/v1/client/allocation/*/signal",   API_PUT,            BLOCKS_NOT,      api_alloc_signal},
+    {"/v1/client/allocation/*/gc",       API_GET | API_PUT,  BLOCKS_NOT,      api_alloc_gc},
+    {"/v1/client/allocation/*/exec",     API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/client/allocation/*/snapshot", API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/client/fs/ls/*",               API_GET,            BLOCKS_NOT,      api_fs_list},
+    {"/v1/client/fs/stat/*",             API_GET,            BLOCKS_NOT,      api_fs_stat},
+    {"/v1/client/fs/cat/*",              API_GET,            BLOCKS_NOT,      api_fs_cat},
+    {"/v1/client/fs/readat/*",           API_GET,            BLOCKS_NOT,      api_fs_readat},
+    {"/v1/client/fs/stream/*",           API_GET,            BLOCKS_NOT,      api_fs_stream},
+    {"/v1/client/fs/logs/*",             API_GET,            BLOCKS_NOT,      api_fs_logs},
+    {"/v1/agent/self",                   API_GET,            BLOCKS_NOT,      api_agent_self},
+    {"/v1/agent/health",                 API_GET,            BLOCKS_NOT,      api_agent_health},
+    {"/v1/agent/members",                API_GET,            BLOCKS_NOT,      api_agent_members},
+    {"/v1/agent/servers",                API_GET,            BLOCKS_NOT,      api_agent_servers},
+    {"/v1/agent/monitor",                API_GET,            BLOCKS_NOT,      api_agent_monitor},
+    {"/v1/status/leader",                API_GET,            BLOCKS_NOT,      api_status_leader},
+    {"/v1/status/peers",                 API_GET,            BLOCKS_NOT,      api_status_peers},
+    {"/v1/regions",                      API_GET,            BLOCKS_NOT,      api_regions},
+    {"/v1/namespaces",                   API_GET,            BLOCKS_NOT,      api_namespaces},
+    {"/v1/namespace/*",                  API_GET,            BLOCKS_NOT,      api_namespace_get},
+    {"/v1/system/gc",                    API_PUT,            BLOCKS_NOT,      api_system_gc},
+    {"/v1/metrics",                      API_GET,            BLOCKS_NOT,      api_metrics},
+    {"/v1/search",                       API_PUT,            BLOCKS_NOT,      api_search},
+    {"/v1/deployments",                  API_GET,            BLOCKS_NOT,      api_empty_list},
+    {"/v1/deployment/*",                 API_GET,            BLOCKS_NOT,      api_deployment_get},
+    {"/v1/volumes",                      API_GET,            BLOCKS_NOT,      api_empty_list},
+    {"/v1/plugins",                      API_GET,            BLOCKS_NOT,      api_empty_list},
+    {"/v1/scaling/policies",             API_GET,            BLOCKS_NOT,      api_empty_list},
+    {"/v1/volume/*",                     API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/event/stream",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/acl/*",                        API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/operator/*",                   API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/search/fuzzy",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/agent/join",                   API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/agent/force-leave",            API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/agent/host",                   API_ANY,            BLOCKS_NOT,      api_unavailable},
 };
 /* clang-format on */
 
@@ -179,16 +179,54 @@ static bool is_foreign(const struct api *api, const struct http_exchange *exchan
 struct api_parked {
     struct api *api;
     struct http_exchange *exchange;
-    api_handler *handle;
+    const struct api_route *route;
     struct io_timer timer;
     struct api_parked *next, **link;
+    struct life_subject subject; /* its names are these: */
+    char namespace[SPEC_NAMESPACE_SIZE], id[SPEC_NAME_SIZE];
     char argument[API_ARGUMENT_SIZE];
 };
 
 enum { WAIT_DEFAULT_MS = 5 * 60 * 1000, WAIT_MAX_MS = 10 * 60 * 1000 };
 
-static void run_handler(struct api *api, struct http_exchange *exchange, api_handler *handle,
-                        const char *argument)
+/* A query waits as one watcher. */
+_Static_assert((int)API_PARKED_MAX <= (int)WATCHERS_MAX, "all that are parked can watch");
+
+static struct life_subject job_subject(const char *namespace, const char *id)
+{
+    if (text_equal(namespace, "*") || strlen(namespace) >= SPEC_NAMESPACE_SIZE ||
+        strlen(id) >= SPEC_NAME_SIZE)
+        return (struct life_subject){LIFE_EVERYTHING, NULL, NULL};
+    return (struct life_subject){LIFE_JOB, namespace, id};
+}
+
+struct life_subject api_subject(const struct api_request *request, const struct api_route *route)
+{
+    const struct life_subject everything = {LIFE_EVERYTHING, NULL, NULL};
+    const struct alone_evaluation *evaluation;
+
+    switch (route->blocks) {
+    case BLOCKS_NOT:
+    case BLOCKS:
+        return everything;
+    case BLOCKS_ON_JOB:
+        return job_subject(request->namespace, request->argument);
+    case BLOCKS_ON_ALLOC:
+        if (!uuid_is_valid(request->argument))
+            return everything;
+        return (struct life_subject){LIFE_ALLOC, NULL, request->argument};
+    case BLOCKS_ON_EVAL:
+        evaluation = uuid_is_valid(request->argument)
+                         ? alone_evaluation(request->api->parts->alone, request->argument)
+                         : NULL;
+        return evaluation == NULL ? everything
+                                  : job_subject(evaluation->namespace, evaluation->job_id);
+    }
+    unreachable("what a route blocks on");
+}
+
+static struct api_request request_of(struct api *api, struct http_exchange *exchange,
+                                     const struct api_route *route, const char *argument)
 {
     const char *namespace = http_query(exchange, "namespace");
     const char *prefix = http_query(exchange, "prefix");
@@ -200,12 +238,16 @@ static void run_handler(struct api *api, struct http_exchange *exchange, api_han
         .prefix = prefix != NULL ? prefix : "",
     };
 
-    handle(&request);
+    request.subject = api_subject(&request, route);
+    return request;
 }
+
+static void on_changed(void *ctx);
 
 static void unpark(struct api_parked *parked)
 {
     io_timer_stop(&parked->timer);
+    life_unwatch(parked->api->parts->life, &parked->subject, on_changed, parked);
     *parked->link = parked->next;
     if (parked->next != NULL)
         parked->next->link = parked->link;
@@ -220,9 +262,12 @@ static void on_parked_closed(void *ctx)
 
 static void resume(struct api_parked *parked)
 {
+    struct api_request request =
+        request_of(parked->api, parked->exchange, parked->route, parked->argument);
+
     unpark(parked);
     http_on_close(parked->exchange, NULL, NULL);
-    run_handler(parked->api, parked->exchange, parked->handle, parked->argument);
+    parked->route->handle(&request);
     free(parked);
 }
 
@@ -233,23 +278,21 @@ static void on_parked_timeout(struct io_timer *timer)
 
 static void on_changed(void *ctx)
 {
-    struct api *api = ctx;
-
-    while (api->parked != NULL)
-        resume(api->parked);
+    resume(ctx);
 }
 
-/* Parks the exchange until something changes, if it knows the present index.  False if it knows
- * another one (an older one, or one of before a restart), or if too many wait already: then it is
- * answered with what there is. */
-static bool park(struct api *api, struct http_exchange *exchange, api_handler *handle,
-                 const char *argument)
+/* Parks the exchange until what it asks for changes, if it knows its present index.  False if it
+ * knows another one (an older one, or one of before a restart), or if too many wait already: then
+ * it is answered with what there is. */
+static bool park(const struct api_request *request, const struct api_route *route)
 {
+    struct api *api = request->api;
+    struct http_exchange *exchange = request->exchange;
     const char *index_text = http_query(exchange, "index"), *wait = http_query(exchange, "wait");
     uint64_t index = 0, wait_ms = WAIT_DEFAULT_MS;
     int64_t wait_ns = 0;
 
-    if (index_text == NULL || !text_to_u64(index_text, &index) || index != api_index(api) ||
+    if (index_text == NULL || !text_to_u64(index_text, &index) || index != api_index_of(request) ||
         api->parked_count == API_PARKED_MAX)
         return false;
     if (wait != NULL && text_to_duration_ns(wait, &wait_ns) && wait_ns > 0)
@@ -260,8 +303,13 @@ static bool park(struct api *api, struct http_exchange *exchange, api_handler *h
     check(parked != NULL);
     parked->api = api;
     parked->exchange = exchange;
-    parked->handle = handle;
-    (void)text_copy(parked->argument, sizeof(parked->argument), argument); /* of that size */
+    parked->route = route;
+    (void)text_copy(parked->argument, sizeof(parked->argument), request->argument); /* these fit: */
+    if (request->subject.namespace != NULL) /* names of subjects are bounded */
+        (void)text_copy(parked->namespace, sizeof(parked->namespace), request->subject.namespace);
+    if (request->subject.id != NULL)
+        (void)text_copy(parked->id, sizeof(parked->id), request->subject.id);
+    parked->subject = (struct life_subject){request->subject.kind, parked->namespace, parked->id};
     parked->next = api->parked;
     parked->link = &api->parked;
     if (parked->next != NULL)
@@ -269,6 +317,7 @@ static bool park(struct api *api, struct http_exchange *exchange, api_handler *h
     api->parked = parked;
     api->parked_count++;
     http_on_close(exchange, on_parked_closed, parked);
+    life_watch(api->parts->life, &parked->subject, on_changed, parked);
     io_timer_start(api->parts->loop, &parked->timer, loop_now_ms() + wait_ms, on_parked_timeout,
                    parked);
     return true;
@@ -305,12 +354,12 @@ static void on_request(void *ctx, struct http_exchange *exchange)
         api_refuse(&request, 405, "Invalid method");
     } else if (route == NULL) {
         api_refuse(&request, 404, "There is no such path in this API");
-    } else if ((route->flags & API_BLOCKING) == 0) {
-        run_handler(api, exchange, route->handle, argument);
-    } else if (!wait_is_valid(exchange, &fault)) {
+    } else if (route->blocks != BLOCKS_NOT && !wait_is_valid(exchange, &fault)) {
         api_refuse(&request, 400, "%s", fault);
-    } else if (!park(api, exchange, route->handle, argument)) {
-        run_handler(api, exchange, route->handle, argument);
+    } else {
+        request = request_of(api, exchange, route, argument);
+        if (route->blocks == BLOCKS_NOT || !park(&request, route))
+            route->handle(&request);
     }
 }
 
@@ -340,7 +389,6 @@ int api_new(struct parts *parts, struct api **ret_api, struct err *err)
     bool v6 = strchr(config->bind_address, ':') != NULL;
     (void)text_format(api->address, sizeof(api->address), v6 ? "[%s]:%u" : "%s:%u",
                       config->bind_address, http_server_port(api->server)); /* it fits */
-    life_watch(parts->life, on_changed, api);
     *ret_api = api;
     return 0;
 }
@@ -349,7 +397,6 @@ void api_free(struct api *api)
 {
     if (api == NULL)
         return;
-    life_unwatch(api->parts->life, on_changed, api);
     api_monitors_close(api);
     http_server_free(api->server); /* closes what is parked and what streams */
     check(api->parked == NULL);

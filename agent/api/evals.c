@@ -25,7 +25,7 @@ static json_t *format(struct api *api, const struct alone_evaluation *evaluation
 
 struct listing {
     struct api_request *request;
-    struct api_list list;
+    struct writer to;
     const char *job; /* NULL: all */
 };
 
@@ -36,17 +36,18 @@ static bool list_evaluation(void *ctx, const struct alone_evaluation *evaluation
     if (text_starts_with(evaluation->id, listing->request->prefix) &&
         api_namespace_matches(listing->request, evaluation->namespace) &&
         (listing->job == NULL || text_equal(listing->job, evaluation->job_id)))
-        api_list_add(&listing->list, format(listing->request->api, evaluation));
+        put_json_new(&listing->to, NULL, format(listing->request->api, evaluation));
     return true;
 }
 
 static void reply_list(struct api_request *request, const char *job)
 {
-    struct listing listing = {.request = request, .job = job};
+    struct listing listing = {.request = request, .to = api_writer(request), .job = job};
 
-    api_list_begin(&listing.list, request);
+    put_array(&listing.to, NULL);
     alone_each_evaluation(request->api->parts->alone, list_evaluation, &listing);
-    api_list_reply(&listing.list, request);
+    put_end(&listing.to);
+    api_reply_written(request, &listing.to);
 }
 
 void api_evals_list(struct api_request *request)
@@ -82,20 +83,22 @@ void api_eval_get(struct api_request *request)
 static bool keep_of_evaluation(void *ctx, const char *id, const struct alloc *alloc)
 {
     const struct api_request *request = ctx;
-    struct alloc_spec *spec;
+    const struct alloc_stub *stub = specs_stub(request->api->parts->specs, id);
     (void)alloc;
 
-    if (specs_read(request->api->parts->specs, id, &spec, NULL) != 0)
-        return false;
-    bool keep = text_equal(spec->eval_id, request->argument);
-    alloc_spec_free(spec);
-    return keep;
+    return stub != NULL && text_equal(stub->eval_id, request->argument);
 }
 
 void api_eval_allocations(struct api_request *request)
 {
-    if (find(request) != NULL)
-        api_reply_allocs(request, API_ALLOC_TASK_STATES, keep_of_evaluation, request);
+    const struct alone_evaluation *evaluation = find(request);
+
+    if (evaluation != NULL)
+        api_reply_allocs(request, &(struct api_selection){.namespace = evaluation->namespace,
+                                                          .job = evaluation->job_id,
+                                                          .parts = API_ALLOC_TASK_STATES,
+                                                          .keep = keep_of_evaluation,
+                                                          .ctx = request});
 }
 
 /* --- what there is none of --- */

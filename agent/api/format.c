@@ -1,5 +1,5 @@
 /*
- * Values, tasks and allocs as Nomad's JSON.
+ * Tasks and allocs as Nomad's JSON.
  *
  * Follows nomad v1.1.2 api/tasks.go, api/allocations.go and nomad/structs (TaskEvent, whose old
  * fields repeat what is in Details).
@@ -10,125 +10,9 @@
 #include "spec/names.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-
-/* --- values --- */
-
-json_t *api_text(const char *text)
-{
-    json_t *value = json_string(text == NULL ? "" : text);
-
-    if (value != NULL)
-        return value;
-    char *clean = strdup(text);
-    check(clean != NULL);
-    for (unsigned char *at = (unsigned char *)clean; *at != '\0'; at++)
-        *at = *at >= 0x80 ? '?' : *at;
-    value = json_string(clean);
-    check(value != NULL);
-    free(clean);
-    return value;
-}
-
-void api_time(char to[API_TIME_SIZE], int64_t unix_ns)
-{
-    time_t seconds = (time_t)(unix_ns / 1000000000);
-    int64_t rest = unix_ns % 1000000000;
-    struct tm parts;
-    char fraction[16] = "";
-
-    if (unix_ns <= 0) {
-        (void)text_copy(to, API_TIME_SIZE, "0001-01-01T00:00:00Z"); /* it fits */
-        return;
-    }
-    (void)gmtime_r(&seconds, &parts); /* of times within our range: always succeeds */
-    if (rest > 0) {
-        (void)text_format(fraction, sizeof(fraction), ".%09" PRId64, rest); /* it fits */
-        for (size_t end = strlen(fraction); fraction[end - 1] == '0'; end--)
-            fraction[end - 1] = '\0';
-    }
-    (void)text_format(to, API_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", parts.tm_year + 1900,
-                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                      fraction); /* it fits */
-}
-
-json_t *api_pairs(const struct spec_pairs *pairs)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < pairs->count; i++)
-        (void)json_object_set_new_nocheck(object, pairs->items[i].key,
-                                          api_text(pairs->items[i].value)); /* memory only */
-    return object;
-}
-
-/* Setting fails only without memory, which ends the process inside the library's caller. */
-static void set(json_t *object, const char *name, json_t *value)
-{
-    check(json_object_set_new(object, name, value) == 0);
-}
-
-static void set_text(json_t *object, const char *name, const char *text)
-{
-    set(object, name, api_text(text));
-}
-
-static void set_number(json_t *object, const char *name, int64_t number)
-{
-    set(object, name, json_integer((json_int_t)number));
-}
-
-static void set_time(json_t *object, const char *name, int64_t unix_ns)
-{
-    char text[API_TIME_SIZE];
-
-    api_time(text, unix_ns);
-    set_text(object, name, text);
-}
-
-static void set_null(json_t *object, const char *name)
-{
-    set(object, name, json_null());
-}
 
 /* --- task events --- */
-
-/* The number of an event under its two names, in Details as text. */
-static void set_figure(json_t *event, json_t *details, const char *name, const char *detail,
-                       int64_t number)
-{
-    char text[24];
-
-    set_number(event, name, number);
-    (void)text_format(text, sizeof(text), "%" PRId64, number); /* it fits */
-    set_text(details, detail, text);
-}
-
-static void set_terminated(json_t *event, json_t *details, const struct task_event *from)
-{
-    set_figure(event, details, "ExitCode", "exit_code", from->number);
-    set_figure(event, details, "Signal", "signal", from->signal);
-    set_text(details, "oom_killed", from->oom_killed ? "true" : "false");
-    if (from->text[0] == '\0')
-        return;
-    set_text(event, "Message", from->text);
-    set_text(details, "exit_message", from->text);
-}
-
-static void set_kill_timeout(json_t *event, json_t *details, int64_t ns)
-{
-    char text[40];
-
-    if (ns <= 0)
-        return;
-    text_from_duration_ns(text, sizeof(text), ns);
-    set_number(event, "KillTimeout", ns);
-    set_text(details, "kill_timeout", text);
-}
 
 /* Where the text of each type goes: its old field and its key in Details. */
 static void text_fields(enum task_event_type type, const char **ret_field, const char **ret_detail)
@@ -137,6 +21,7 @@ static void text_fields(enum task_event_type type, const char **ret_field, const
         enum task_event_type type;
         const char *field, *detail;
     } rows[] = {
+        {TASK_EVENT_TERMINATED, "Message", "exit_message"},
         {TASK_EVENT_SETUP_FAILURE, "SetupError", "setup_error"},
         {TASK_EVENT_FAILED_VALIDATION, "ValidationError", "validation_error"},
         {TASK_EVENT_DRIVER_FAILURE, "DriverError", "driver_error"},
@@ -159,51 +44,78 @@ static void text_fields(enum task_event_type type, const char **ret_field, const
     }
 }
 
-static json_t *empty_event(void)
+static int64_t kill_timeout_of(const struct task_event *event)
+{
+    return event->type == TASK_EVENT_KILLING && event->number > 0 ? event->number : 0;
+}
+
+/* The old fields: one for each text and number that some type has, empty in all others. */
+static void put_old_fields(struct writer *to, const struct task_event *event, const char *field)
 {
     static const char *const texts[] = {
         "Message",    "RestartReason",    "SetupError",    "DriverError",     "DriverMessage",
         "KillReason", "KillError",        "DownloadError", "ValidationError", "FailedSibling",
         "VaultError", "TaskSignalReason", "TaskSignal",    "GenericSource",
     };
-    static const char *const numbers[] = {
-        "ExitCode", "Signal", "KillTimeout", "StartDelay", "DiskLimit", "DiskSize",
-    };
-    json_t *event = json_object();
+    bool ended = event->type == TASK_EVENT_TERMINATED;
 
     for (size_t i = 0; i < COUNT_OF(texts); i++)
-        set_text(event, texts[i], "");
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        set_number(event, numbers[i], 0);
-    return event;
+        put_text(to, texts[i], text_equal(texts[i], field) ? event->text : "");
+    put_number(to, "ExitCode", ended ? event->number : 0);
+    put_number(to, "Signal", ended ? event->signal : 0);
+    put_number(to, "KillTimeout", kill_timeout_of(event));
+    put_number(to, "StartDelay", event->type == TASK_EVENT_RESTARTING ? event->number : 0);
+    put_number(to, "DiskLimit", 0);
+    put_number(to, "DiskSize", 0);
 }
 
-json_t *api_format_event(const struct task_event *event)
+/* In Details all is text. */
+static void put_figure(struct writer *to, const char *name, int64_t number)
 {
-    json_t *to = empty_event(), *details = json_object();
+    char text[24];
+
+    (void)text_format(text, sizeof(text), "%" PRId64, number); /* it fits */
+    put_text(to, name, text);
+}
+
+static void put_details(struct writer *to, const struct task_event *event, const char *detail)
+{
+    char timeout[40];
+
+    put_object(to, "Details");
+    if (event->fails)
+        put_text(to, "fails_task", "true");
+    if (event->type == TASK_EVENT_TERMINATED) {
+        put_figure(to, "exit_code", event->number);
+        put_figure(to, "signal", event->signal);
+        put_text(to, "oom_killed", event->oom_killed ? "true" : "false");
+    }
+    if (event->text[0] != '\0')
+        put_text(to, detail, event->text);
+    if (event->type == TASK_EVENT_RESTARTING)
+        put_figure(to, "start_delay", event->number);
+    if (kill_timeout_of(event) > 0) {
+        text_from_duration_ns(timeout, sizeof(timeout), kill_timeout_of(event));
+        put_text(to, "kill_timeout", timeout);
+    }
+    put_end(to);
+}
+
+void api_format_event(struct writer *to, const struct task_event *event)
+{
     const char *field, *detail;
     char message[2 * TASK_EVENT_TEXT_SIZE];
 
-    task_event_message(event, message, sizeof(message));
-    set_text(to, "Type", task_event_type_name(event->type));
-    set_number(to, "Time", event->time_unix_ns);
-    set_text(to, "DisplayMessage", message);
-    set(to, "FailsTask", json_boolean(event->fails));
-    if (event->fails)
-        set_text(details, "fails_task", "true");
     text_fields((enum task_event_type)event->type, &field, &detail);
-    if (event->type == TASK_EVENT_TERMINATED) {
-        set_terminated(to, details, event);
-    } else if (event->text[0] != '\0') {
-        set_text(to, field, event->text);
-        set_text(details, detail, event->text);
-    }
-    if (event->type == TASK_EVENT_RESTARTING)
-        set_figure(to, details, "StartDelay", "start_delay", event->number);
-    if (event->type == TASK_EVENT_KILLING)
-        set_kill_timeout(to, details, event->number);
-    set(to, "Details", details);
-    return to;
+    task_event_message(event, message, sizeof(message));
+    put_object(to, NULL);
+    put_old_fields(to, event, field);
+    put_text(to, "Type", task_event_type_name(event->type));
+    put_number(to, "Time", event->time_unix_ns);
+    put_text(to, "DisplayMessage", message);
+    put_bool(to, "FailsTask", event->fails);
+    put_details(to, event, detail);
+    put_end(to);
 }
 
 static const char *run_state_name(unsigned state)
@@ -218,52 +130,45 @@ static const char *run_state_name(unsigned state)
     return names[state];
 }
 
-static json_t *format_state(unsigned run_state, bool failed)
+void api_format_task_state(struct writer *to, const char *name, const struct task *task)
 {
-    json_t *state = json_object();
-
-    set_text(state, "State", run_state_name(run_state));
-    set(state, "Failed", json_boolean(failed));
-    set_number(state, "Restarts", 0);
-    set_time(state, "LastRestart", 0);
-    set_time(state, "StartedAt", 0);
-    set_time(state, "FinishedAt", 0);
-    set(state, "Events", json_array());
-    set_null(state, "TaskHandle");
-    return state;
-}
-
-json_t *api_format_task_state(const struct task *task)
-{
-    json_t *state = format_state(task->run_state, task->failed != 0);
-
-    set_number(state, "Restarts", task->restarts);
-    set_time(state, "LastRestart", task->last_restart_unix_ns);
-    set_time(state, "StartedAt", task->started_unix_ns);
-    set_time(state, "FinishedAt", task->finished_unix_ns);
+    put_object(to, name);
+    put_text(to, "State", run_state_name(task->run_state));
+    put_bool(to, "Failed", task->failed != 0);
+    put_number(to, "Restarts", task->restarts);
+    put_time(to, "LastRestart", task->last_restart_unix_ns);
+    put_time(to, "StartedAt", task->started_unix_ns);
+    put_time(to, "FinishedAt", task->finished_unix_ns);
+    put_array(to, "Events");
     for (size_t i = 0; i < task->events_count; i++)
-        check(json_array_append_new(json_object_get(state, "Events"),
-                                    api_format_event(&task->events[i])) == 0);
-    return state;
+        api_format_event(to, &task->events[i]);
+    put_end(to);
+    put_null(to, "TaskHandle");
+    put_end(to);
 }
 
 /* --- allocs --- */
 
-static json_t *format_task_states(const struct api_alloc_view *view)
+static void put_task_states(struct writer *to, const struct api_alloc_view *view)
 {
     const struct alloc_assign *assign = &view->alloc->assign;
-    json_t *states = json_object();
 
+    put_object(to, "TaskStates");
     for (size_t i = 0; i < assign->members_count; i++) {
         const struct alloc_member *member = &assign->members[i];
+        struct task lost = {.run_state = member->run_state, .failed = member->failed};
 
-        if (member->kind != MEMBER_TASK)
-            continue;
-        set(states, member->name,
-            view->tasks[i] != NULL ? api_format_task_state(view->tasks[i])
-                                   : format_state(member->run_state, member->failed != 0));
+        if (member->kind == MEMBER_TASK)
+            api_format_task_state(to, member->name,
+                                  view->tasks[i] != NULL ? view->tasks[i] : &lost);
     }
-    return states;
+    put_end(to);
+}
+
+/* Setting fails only without memory, which ends the process inside the library's caller. */
+static void set(json_t *object, const char *name, json_t *value)
+{
+    check(json_object_set_new(object, name, value) == 0);
 }
 
 /* The form of nomad 0.9 and later. */
@@ -292,7 +197,7 @@ static json_t *format_resources(int64_t cpu, int64_t memory, int64_t memory_max,
                      (json_int_t)disk, "IOPS", (json_int_t)0, "Networks", "Devices");
 }
 
-static void set_resources(json_t *to, const struct alloc_spec *spec)
+static void put_resources(struct writer *to, const struct alloc_spec *spec)
 {
     json_t *tasks = json_object();
     int64_t cpu = 0, memory = 0, memory_max = 0;
@@ -306,57 +211,59 @@ static void set_resources(json_t *to, const struct alloc_spec *spec)
         set(tasks, spec->tasks[i].name,
             format_resources(part->cpu_mhz, part->memory_mb, part->memory_max_mb, 0));
     }
-    set(to, "Resources", format_resources(cpu, memory, memory_max, spec->ephemeral_disk_mb));
-    set(to, "TaskResources", tasks);
-    set(to, "AllocatedResources", format_allocated(spec));
+    put_json_new(to, "Resources",
+                 format_resources(cpu, memory, memory_max, spec->ephemeral_disk_mb));
+    put_json_new(to, "TaskResources", tasks);
+    put_json_new(to, "AllocatedResources", format_allocated(spec));
 }
 
 /* What an entry of a list and the whole alloc have in common. */
-static json_t *format_common(const struct api_alloc_view *view)
+static void put_common(struct writer *to, const struct api_alloc_view *view)
 {
     const struct alloc *alloc = view->alloc;
     const struct alloc_assign *assign = &alloc->assign;
     const char *description;
     char name[SPEC_ALLOC_NAME_SIZE];
-    json_t *to = json_object();
 
     (void)policy_client_status(alloc, &description); /* the record has the status itself */
     spec_alloc_name(name, assign->job_id, assign->group, assign->index);
-    set_text(to, "ID", view->id);
-    set_text(to, "EvalID", view->spec != NULL ? view->spec->eval_id : "");
-    set_text(to, "Name", name);
-    set_text(to, "Namespace", assign->namespace);
-    set_text(to, "NodeID", view->node_id);
-    set_text(to, "NodeName", view->node_name);
-    set_text(to, "JobID", assign->job_id);
-    set_text(to, "TaskGroup", assign->group);
-    set_text(to, "DesiredStatus", alloc->stop_wanted ? "stop" : "run");
-    set_text(to, "DesiredDescription", alloc->desired_description);
-    set_text(to, "ClientStatus", client_status_name((enum client_status)alloc->client_status));
-    set_text(to, "ClientDescription", description);
-    set_null(to, "DeploymentStatus");
-    set_text(to, "FollowupEvalID", "");
-    set_null(to, "RescheduleTracker");
-    set_null(to, "PreemptedAllocations");
-    set_text(to, "PreemptedByAllocation", "");
-    set_number(to, "CreateIndex", (int64_t)view->create_index);
-    set_number(to, "ModifyIndex", (int64_t)(view->create_index + alloc->status_revision));
-    set_number(to, "CreateTime", assign->create_unix_ns);
-    set_number(to, "ModifyTime",
+    put_text(to, "ID", view->id);
+    put_text(to, "EvalID", view->eval_id);
+    put_text(to, "Name", name);
+    put_text(to, "Namespace", assign->namespace);
+    put_text(to, "NodeID", view->node_id);
+    put_text(to, "NodeName", view->node_name);
+    put_text(to, "JobID", assign->job_id);
+    put_text(to, "TaskGroup", assign->group);
+    put_text(to, "DesiredStatus", alloc->stop_wanted ? "stop" : "run");
+    put_text(to, "DesiredDescription", alloc->desired_description);
+    put_text(to, "ClientStatus", client_status_name((enum client_status)alloc->client_status));
+    put_text(to, "ClientDescription", description);
+    put_null(to, "DeploymentStatus");
+    put_text(to, "FollowupEvalID", "");
+    put_null(to, "RescheduleTracker");
+    put_null(to, "PreemptedAllocations");
+    put_text(to, "PreemptedByAllocation", "");
+    put_number(to, "CreateIndex", (int64_t)view->create_index);
+    put_number(to, "ModifyIndex", (int64_t)(view->create_index + alloc->status_revision));
+    put_number(to, "CreateTime", assign->create_unix_ns);
+    put_number(to, "ModifyTime",
                alloc->modify_unix_ns > 0 ? alloc->modify_unix_ns : assign->create_unix_ns);
-    return to;
 }
 
-json_t *api_format_alloc_stub(const struct api_alloc_view *view)
+void api_format_alloc_stub(struct writer *to, const struct api_alloc_view *view)
 {
-    json_t *to = format_common(view);
-
-    set_text(to, "JobType", view->job_type);
-    set_number(to, "JobVersion", (int64_t)view->alloc->assign.job_version);
-    set(to, "TaskStates", view->task_states ? format_task_states(view) : json_null());
+    put_object(to, NULL);
+    put_common(to, view);
+    put_text(to, "JobType", view->job_type);
+    put_number(to, "JobVersion", (int64_t)view->alloc->assign.job_version);
+    if (view->task_states)
+        put_task_states(to, view);
+    else
+        put_null(to, "TaskStates");
     if (view->resources && view->spec != NULL)
-        set(to, "AllocatedResources", format_allocated(view->spec));
-    return to;
+        put_json_new(to, "AllocatedResources", format_allocated(view->spec));
+    put_end(to);
 }
 
 /* Why the only node was chosen. */
@@ -386,30 +293,33 @@ static json_t *format_record_job(const struct api_alloc_view *view)
                      assign->group, "Tasks", tasks);
 }
 
-static json_t *job_of(const struct api_alloc_view *view)
+static void put_job(struct writer *to, const struct api_alloc_view *view)
 {
     if (view->job != NULL)
-        return json_deep_copy(view->job);
-    return view->spec != NULL ? api_format_spec_job(view->spec) : format_record_job(view);
+        put_json(to, "Job", view->job);
+    else
+        put_json_new(to, "Job",
+                     view->spec != NULL ? api_format_spec_job(view->spec)
+                                        : format_record_job(view));
 }
 
-json_t *api_format_alloc(const struct api_alloc_view *view)
+void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
 {
-    json_t *to = format_common(view);
-
-    set(to, "Job", job_of(view));
-    set(to, "TaskStates", format_task_states(view));
+    put_object(to, NULL);
+    put_common(to, view);
+    put_job(to, view);
+    put_task_states(to, view);
     if (view->spec != NULL)
-        set_resources(to, view->spec);
-    set_null(to, "Services");
-    set(to, "Metrics", format_metrics());
-    set(to, "DesiredTransition", json_pack("{s:n, s:n}", "Migrate", "Reschedule"));
-    set_text(to, "DeploymentID", "");
-    set_text(to, "PreviousAllocation", view->alloc->assign.previous);
-    set_text(to, "NextAllocation", "");
-    set_null(to, "NetworkStatus");
-    set_number(to, "AllocModifyIndex", (int64_t)view->create_index);
-    return to;
+        put_resources(to, view->spec);
+    put_null(to, "Services");
+    put_json_new(to, "Metrics", format_metrics());
+    put_json_new(to, "DesiredTransition", json_pack("{s:n, s:n}", "Migrate", "Reschedule"));
+    put_text(to, "DeploymentID", "");
+    put_text(to, "PreviousAllocation", view->alloc->assign.previous);
+    put_text(to, "NextAllocation", "");
+    put_null(to, "NetworkStatus");
+    put_number(to, "AllocModifyIndex", (int64_t)view->create_index);
+    put_end(to);
 }
 
 /* --- usage --- */

@@ -8,6 +8,8 @@
 #ifndef CAIRN_AGENT_API_FORMAT_H
 #define CAIRN_AGENT_API_FORMAT_H
 
+#include "agent/api/values.h"
+#include "agent/api/write.h"
 #include "agent/node.h"
 #include "drivers/drivers.h"
 #include "io/host.h"
@@ -15,21 +17,10 @@
 
 #include <jansson.h>
 
-/* --- values --- */
-
-/* TEXT (NULL counts as "") as JSON; bytes that are no UTF-8 become question marks. */
-json_t *api_text(const char *text);
-
-/* Wall clock time as Go prints it: RFC 3339 with nanoseconds, UTC; 0 is Go's zero time. */
-enum { API_TIME_SIZE = 40 };
-void api_time(char to[API_TIME_SIZE], int64_t unix_ns);
-
-json_t *api_pairs(const struct spec_pairs *pairs);
-
 /* --- tasks --- */
 
-json_t *api_format_event(const struct task_event *event);
-json_t *api_format_task_state(const struct task *task);
+void api_format_event(struct writer *to, const struct task_event *event);
+void api_format_task_state(struct writer *to, const char *name, const struct task *task);
 
 /* --- allocs --- */
 
@@ -38,22 +29,23 @@ struct api_alloc_view {
     const struct alloc *alloc;
     const struct task *const *tasks; /* of each member; NULL for volumes and what is lost */
     const struct alloc_spec *spec;   /* NULL: lost, or not needed */
-    const json_t *job;               /* as it was when the alloc was placed; NULL: from spec */
-    const char *job_type;
+    json_t *job;                     /* as it was when the alloc was placed; NULL: from spec */
+    const char *job_type, *eval_id;
     const char *node_id, *node_name;
     uint64_t create_index;
     bool task_states, resources; /* of a list's entry */
 };
 
 /* An entry of a list. */
-json_t *api_format_alloc_stub(const struct api_alloc_view *view);
+void api_format_alloc_stub(struct writer *to, const struct api_alloc_view *view);
 
 /* All of it. */
-json_t *api_format_alloc(const struct api_alloc_view *view);
+void api_format_alloc(struct writer *to, const struct api_alloc_view *view);
 
 /* --- jobs and evaluations --- */
 
 struct api_job_counts {
+    const char *group; /* of the job's JSON */
     uint32_t starting, running, complete, failed, queued;
 };
 
@@ -63,11 +55,13 @@ json_t *api_format_job(const struct alone_job *job, const char *status);
 /* A job of which only one alloc's spec is left. */
 json_t *api_format_spec_job(const struct alloc_spec *spec);
 
-/* Entry of a list; SUMMARY (moved) is what api_format_summary made. */
-json_t *api_format_job_stub(const struct alone_job *job, const char *status, json_t *summary);
+/* Entry of a list.  COUNTS has one entry for each of the job's GROUPS, in their order. */
+void api_format_job_stub(struct writer *to, const struct alone_job *job, const char *status,
+                         const struct api_job_counts *counts, size_t groups);
 
-/* COUNTS has one entry for each of the job's groups, in their order. */
-json_t *api_format_summary(const struct alone_job *job, const struct api_job_counts *counts);
+/* NAME as put_object has it. */
+void api_format_summary(struct writer *to, const char *name, const struct alone_job *job,
+                        const struct api_job_counts *counts, size_t groups);
 
 json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority);
 

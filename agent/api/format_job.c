@@ -118,52 +118,78 @@ json_t *api_format_spec_job(const struct alloc_spec *spec)
     return to;
 }
 
-json_t *api_format_job_stub(const struct alone_job *job, const char *status, json_t *summary)
+/* Field NAME of JOB as it is; false if there is none. */
+static bool put_own(struct writer *to, const struct alone_job *job, const char *name)
 {
-    json_t *to = json_object();
+    json_t *value = json_object_get(job->job, name);
 
-    set_text(to, "ID", job->id);
-    carry(to, job->job, "ParentID", api_text(""));
-    carry(to, job->job, "Name", api_text(job->id));
-    set_text(to, "Namespace", job->namespace);
-    carry(to, job->job, "Datacenters", json_array());
-    carry(to, job->job, "Type", api_text("service"));
-    carry(to, job->job, "Priority", json_integer(50));
-    set(to, "Periodic", json_false());
-    set(to, "ParameterizedJob", json_false());
-    set(to, "Stop", json_boolean(job->stop));
-    set_text(to, "Status", status);
-    set_text(to, "StatusDescription", "");
-    set(to, "JobSummary", summary);
-    set_number(to, "CreateIndex", job->create_index);
-    set_number(to, "ModifyIndex", job->modify_index);
-    set_number(to, "JobModifyIndex", job->job_modify_index);
-    set(to, "SubmitTime", json_integer((json_int_t)job->submit_unix_ns));
-    return to;
+    if (value == NULL || json_is_null(value))
+        return false;
+    put_json(to, name, value);
+    return true;
 }
 
-json_t *api_format_summary(const struct alone_job *job, const struct api_job_counts *counts)
+static void put_own_text(struct writer *to, const struct alone_job *job, const char *name,
+                         const char *otherwise)
 {
-    json_t *groups = json_object(), *group, *to = json_object();
-    size_t at;
+    if (!put_own(to, job, name))
+        put_text(to, name, otherwise);
+}
 
-    json_array_foreach(json_object_get(job->job, "TaskGroups"), at, group)
-    {
-        const char *name = json_string_value(json_object_get(group, "Name"));
-
-        set(groups, name == NULL ? "" : name,
-            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "Queued", (json_int_t)counts[at].queued,
-                      "Complete", (json_int_t)counts[at].complete, "Failed",
-                      (json_int_t)counts[at].failed, "Running", (json_int_t)counts[at].running,
-                      "Starting", (json_int_t)counts[at].starting, "Lost", (json_int_t)0));
+void api_format_job_stub(struct writer *to, const struct alone_job *job, const char *status,
+                         const struct api_job_counts *counts, size_t groups)
+{
+    put_object(to, NULL);
+    put_text(to, "ID", job->id);
+    put_own_text(to, job, "ParentID", "");
+    put_own_text(to, job, "Name", job->id);
+    put_text(to, "Namespace", job->namespace);
+    if (!put_own(to, job, "Datacenters")) {
+        put_array(to, "Datacenters");
+        put_end(to);
     }
-    set_text(to, "JobID", job->id);
-    set_text(to, "Namespace", job->namespace);
-    set(to, "Summary", groups);
-    set(to, "Children", json_pack("{s:i, s:i, s:i}", "Pending", 0, "Running", 0, "Dead", 0));
-    set_number(to, "CreateIndex", job->create_index);
-    set_number(to, "ModifyIndex", job->modify_index);
-    return to;
+    put_own_text(to, job, "Type", "service");
+    if (!put_own(to, job, "Priority"))
+        put_number(to, "Priority", 50);
+    put_bool(to, "Periodic", false);
+    put_bool(to, "ParameterizedJob", false);
+    put_bool(to, "Stop", job->stop);
+    put_text(to, "Status", status);
+    put_text(to, "StatusDescription", "");
+    api_format_summary(to, "JobSummary", job, counts, groups);
+    put_number(to, "CreateIndex", (int64_t)job->create_index);
+    put_number(to, "ModifyIndex", (int64_t)job->modify_index);
+    put_number(to, "JobModifyIndex", (int64_t)job->job_modify_index);
+    put_number(to, "SubmitTime", job->submit_unix_ns);
+    put_end(to);
+}
+
+void api_format_summary(struct writer *to, const char *name, const struct alone_job *job,
+                        const struct api_job_counts *counts, size_t groups)
+{
+    put_object(to, name);
+    put_text(to, "JobID", job->id);
+    put_text(to, "Namespace", job->namespace);
+    put_object(to, "Summary");
+    for (size_t i = 0; i < groups; i++) {
+        put_object(to, counts[i].group);
+        put_number(to, "Queued", counts[i].queued);
+        put_number(to, "Complete", counts[i].complete);
+        put_number(to, "Failed", counts[i].failed);
+        put_number(to, "Running", counts[i].running);
+        put_number(to, "Starting", counts[i].starting);
+        put_number(to, "Lost", 0);
+        put_end(to);
+    }
+    put_end(to);
+    put_object(to, "Children");
+    put_number(to, "Pending", 0);
+    put_number(to, "Running", 0);
+    put_number(to, "Dead", 0);
+    put_end(to);
+    put_number(to, "CreateIndex", (int64_t)job->create_index);
+    put_number(to, "ModifyIndex", (int64_t)job->modify_index);
+    put_end(to);
 }
 
 /* --- evaluations --- */

@@ -7,6 +7,7 @@
 #include "agent/api/format.h"
 #include "agent/api/part.h"
 
+#include "base/list.h"
 #include "server/alone/alone.h"
 #include "spec/job.h"
 
@@ -32,68 +33,70 @@ static const struct alone_job *find_job(struct api_request *request)
 
 /* --- counts --- */
 
-struct count {
-    const struct alone_job *job;
+/* How a job's allocs are, group by group. */
+struct counting {
     struct api_job_counts *groups;
+    size_t count, size;
 };
 
-static bool is_of_job(const struct alloc *alloc, const struct alone_job *job)
+static struct api_job_counts *group_of(struct counting *counting, const char *name)
 {
-    return text_equal(alloc->assign.job_id, job->id) &&
-           text_equal(alloc->assign.namespace, job->namespace);
+    for (size_t i = 0; i < counting->count; i++) {
+        if (text_equal(counting->groups[i].group, name))
+            return &counting->groups[i];
+    }
+    return NULL;
 }
 
 static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
 {
-    struct count *count = ctx;
     const struct alloc *alloc = alloc_of(record);
-    json_t *group;
-    size_t at;
+    struct api_job_counts *group = group_of(ctx, alloc->assign.group);
     (void)id;
 
-    if (!is_of_job(alloc, count->job))
-        return true;
-    json_array_foreach(json_object_get(count->job->job, "TaskGroups"), at, group)
-    {
-        const char *name = json_string_value(json_object_get(group, "Name"));
-
-        if (name == NULL || !text_equal(name, alloc->assign.group))
-            continue;
-        switch ((enum client_status)alloc->client_status) {
-        case CLIENT_PENDING:
-            count->groups[at].starting++;
-            break;
-        case CLIENT_RUNNING:
-            count->groups[at].running++;
-            break;
-        case CLIENT_COMPLETE:
-            count->groups[at].complete++;
-            break;
-        case CLIENT_FAILED:
-            count->groups[at].failed++;
-            break;
-        }
+    if (group == NULL)
+        return true; /* of an older version of the job */
+    switch ((enum client_status)alloc->client_status) {
+    case CLIENT_PENDING:
+        group->starting++;
+        break;
+    case CLIENT_RUNNING:
+        group->running++;
+        break;
+    case CLIENT_COMPLETE:
+        group->complete++;
+        break;
+    case CLIENT_FAILED:
+        group->failed++;
+        break;
     }
     return true;
 }
 
-static json_t *summary_of(struct api *api, const struct alone_job *job)
+/* Counts anew into COUNTING, whose list is used again. */
+static void count_job(struct api *api, const struct alone_job *job, struct counting *counting)
 {
-    size_t groups = json_array_size(json_object_get(job->job, "TaskGroups"));
-    struct count count = {.job = job, .groups = calloc(groups + 1, sizeof(*count.groups))};
+    json_t *groups = json_object_get(job->job, "TaskGroups"), *group;
+    size_t at;
 
-    check(count.groups != NULL);
-    core_each(api->parts->core, MACHINE_ALLOC, count_alloc, &count);
-    json_t *summary = api_format_summary(job, count.groups);
-    free(count.groups);
-    return summary;
+    counting->count = 0;
+    counting->groups = list_room(counting->groups, &counting->size, json_array_size(groups),
+                                 sizeof(*counting->groups));
+    json_array_foreach(groups, at, group)
+    {
+        const char *name = json_string_value(json_object_get(group, "Name"));
+        counting->groups[counting->count++] =
+            (struct api_job_counts){.group = name == NULL ? "" : name};
+    }
+    core_each_of_job(api->parts->core, job->namespace, job->id, count_alloc, counting);
 }
 
 /* --- reading --- */
 
 struct listing {
     struct api_request *request;
-    struct api_list list;
+    struct writer to;
+    struct counting counting;
 };
 
 static bool list_job(void *ctx, const struct alone_job *job)
@@ -101,20 +104,24 @@ static bool list_job(void *ctx, const struct alone_job *job)
     struct listing *listing = ctx;
     struct api *api = listing->request->api;
 
-    if (text_starts_with(job->id, listing->request->prefix) &&
-        api_namespace_matches(listing->request, job->namespace))
-        api_list_add(&listing->list,
-                     api_format_job_stub(job, status_of(api, job), summary_of(api, job)));
+    if (!text_starts_with(job->id, listing->request->prefix) ||
+        !api_namespace_matches(listing->request, job->namespace))
+        return true;
+    count_job(api, job, &listing->counting);
+    api_format_job_stub(&listing->to, job, status_of(api, job), listing->counting.groups,
+                        listing->counting.count);
     return true;
 }
 
 void api_jobs_list(struct api_request *request)
 {
-    struct listing listing = {.request = request};
+    struct listing listing = {.request = request, .to = api_writer(request)};
 
-    api_list_begin(&listing.list, request);
+    put_array(&listing.to, NULL);
     alone_each(request->api->parts->alone, list_job, &listing);
-    api_list_reply(&listing.list, request);
+    put_end(&listing.to);
+    api_reply_written(request, &listing.to);
+    free(listing.counting.groups);
 }
 
 void api_job_get(struct api_request *request)
@@ -125,26 +132,25 @@ void api_job_get(struct api_request *request)
         api_reply(request, api_format_job(job, status_of(request->api, job)));
 }
 
-static bool keep_of_job(void *ctx, const char *id, const struct alloc *alloc)
-{
-    const struct api_request *request = ctx;
-    (void)id;
-
-    return text_equal(alloc->assign.job_id, request->argument) &&
-           api_namespace_matches(request, alloc->assign.namespace);
-}
-
 void api_job_allocations(struct api_request *request)
 {
-    api_reply_allocs(request, API_ALLOC_TASK_STATES, keep_of_job, request);
+    api_reply_allocs(request, &(struct api_selection){.namespace = request->namespace,
+                                                      .job = request->argument,
+                                                      .parts = API_ALLOC_TASK_STATES});
 }
 
 void api_job_summary(struct api_request *request)
 {
     const struct alone_job *job = find_job(request);
+    struct counting counting = {0};
 
-    if (job != NULL)
-        api_reply(request, summary_of(request->api, job));
+    if (job == NULL)
+        return;
+    struct writer to = api_writer(request);
+    count_job(request->api, job, &counting);
+    api_format_summary(&to, NULL, job, counting.groups, counting.count);
+    api_reply_written(request, &to);
+    free(counting.groups);
 }
 
 /* Only the present version is kept. */

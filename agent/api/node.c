@@ -72,18 +72,11 @@ void api_node_get(struct api_request *request)
         api_reply(request, format(request->api, true, true));
 }
 
-static bool keep_all(void *ctx, const char *id, const struct alloc *alloc)
-{
-    (void)ctx;
-    (void)id;
-    (void)alloc;
-    return true;
-}
-
 void api_node_allocations(struct api_request *request)
 {
     if (is_this_node(request, request->argument))
-        api_reply_allocs(request, API_ALLOC_FULL, keep_all, NULL);
+        api_reply_allocs(request,
+                         &(struct api_selection){.namespace = "*", .parts = API_ALLOC_FULL});
 }
 
 void api_client_stats(struct api_request *request)

@@ -9,6 +9,7 @@
 
 #include "agent/api/api.h"
 #include "agent/api/files.h"
+#include "agent/api/write.h"
 #include "io/host.h"
 #include "io/http.h"
 
@@ -40,20 +41,31 @@ struct api {
 struct api_request {
     struct api *api;
     struct http_exchange *exchange;
-    const char *argument;  /* what * in the route's path stood for, or "" */
-    const char *namespace; /* "default" unless given; "*": all */
-    const char *prefix;    /* "" unless given */
+    const char *argument;        /* what * in the route's path stood for, or "" */
+    const char *namespace;       /* "default" unless given; "*": all */
+    const char *prefix;          /* "" unless given */
+    struct life_subject subject; /* what the answer is about: its index is the answer's */
 };
 
 typedef void api_handler(struct api_request *request);
 
 /* PUT is POST, too. */
 enum api_method { API_GET = 1, API_PUT = 2, API_DELETE = 4, API_ANY = 7 };
-enum { API_BLOCKING = 1 }; /* the route honours index and wait */
+
+/* A route that blocks honours index and wait: it waits for a change of anything, of the job or the
+ * alloc that its argument names, or of the job that an evaluation was of. */
+enum api_blocks {
+    BLOCKS_NOT,
+    BLOCKS,
+    BLOCKS_ON_JOB,
+    BLOCKS_ON_ALLOC,
+    BLOCKS_ON_EVAL,
+};
 
 struct api_route {
     const char *path; /* with at most one *, which stands for at least one byte */
-    uint8_t methods, flags;
+    uint8_t methods;
+    enum api_blocks blocks;
     api_handler *handle;
 };
 
@@ -62,6 +74,9 @@ extern const size_t api_routes_count;
 
 /* The route for PATH, or NULL; RET_ARGUMENT is what * stands for. */
 const struct api_route *api_find_route(const char *path, char ret_argument[API_ARGUMENT_SIZE]);
+
+/* What the answer of ROUTE to REQUEST is about; borrowed from the request and the evaluation. */
+struct life_subject api_subject(const struct api_request *request, const struct api_route *route);
 
 /* --- what a request says --- */
 
@@ -83,22 +98,19 @@ bool api_namespace_matches(const struct api_request *request, const char *namesp
 /* The daemon's index, but never 0, which to a client means that it knows none. */
 uint64_t api_index(const struct api *api);
 
+/* The same of what REQUEST is about: the X-Nomad-Index of its answer. */
+uint64_t api_index_of(const struct api_request *request);
+
 /* 200 with BODY (moved) as JSON. */
 void api_reply(struct api_request *request, json_t *body);
 
 /* 200 with an empty body. */
 void api_reply_nothing(struct api_request *request);
 
-/* A list that is written piece by piece, so that it is never a whole tree in memory. */
-struct api_list {
-    char *bytes;
-    size_t used, size;
-    bool pretty;
-};
-
-void api_list_begin(struct api_list *list, const struct api_request *request);
-void api_list_add(struct api_list *list, json_t *item); /* moved */
-void api_list_reply(struct api_list *list, struct api_request *request);
+/* For a body that is written piece by piece, so that it is never a whole tree in memory; and 200
+ * with it, after which it is freed. */
+struct writer api_writer(const struct api_request *request);
+void api_reply_written(struct api_request *request, struct writer *body);
 
 /* STATUS with one line of text. */
 void api_refuse(struct api_request *request, int status, const char *format, ...)
@@ -145,14 +157,18 @@ json_t *api_make_index(struct api *api, void *ctx);
 const struct alloc *api_alloc_of(struct api_request *request, const char *id,
                                  struct machine_id *ret_id);
 
-/* ID's alloc as JSON, all of it or as a list shows it; NULL if there is no such alloc. */
+/* Which allocs a list shows: those for which KEEP holds, in NAMESPACE ("*": all); of one job, or
+ * with JOB NULL of all.  PARTS: what of each. */
 enum { API_ALLOC_FULL = 1, API_ALLOC_TASK_STATES = 2, API_ALLOC_RESOURCES = 4 };
-json_t *api_alloc_json(struct api *api, const char *id, unsigned parts);
+struct api_selection {
+    const char *namespace, *job;
+    unsigned parts;
+    bool (*keep)(void *ctx, const char *id, const struct alloc *alloc); /* NULL: all */
+    void *ctx;
+};
 
-/* Answers with the allocs for which KEEP(ctx, record) holds, newest first. */
-void api_reply_allocs(struct api_request *request, unsigned parts,
-                      bool (*keep)(void *ctx, const char *id, const struct alloc *alloc),
-                      void *ctx);
+/* Answers with those allocs, newest first. */
+void api_reply_allocs(struct api_request *request, const struct api_selection *selection);
 
 /* --- streams --- */
 

@@ -21,6 +21,8 @@ struct alone_config {
     void *ctx;
     /* A fresh random UUID, of an alloc or an evaluation. */
     void (*new_id)(void *ctx, char to[UUID_TEXT_SIZE]);
+    /* SPEC (moved) is what an alloc runs by that is about to be committed.  May be NULL. */
+    void (*placed)(void *ctx, struct alloc_spec *spec);
     const char *datacenter; /* of this node; borrowed */
     size_t allocs_kept;     /* ended ones; beyond them the oldest are destroyed */
     struct assign_plans plans;

@@ -123,8 +123,7 @@ static void forget_jobs(struct alone *alone)
         if (!is_over(alone, job))
             continue;
         core_spec(life_core(alone->config.life), job->key, NULL, 0);
-        job_free(alone, job);
-        life_changed(alone->config.life);
+        job_forget(alone, job);
     }
     free(over.items);
 }

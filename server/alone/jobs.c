@@ -19,6 +19,19 @@ static void leave(struct job_list *list, const struct job *job)
     }
 }
 
+struct life_subject job_subject(const struct job *job)
+{
+    return (struct life_subject){LIFE_JOB, job->namespace, job->id};
+}
+
+void job_forget(struct alone *alone, struct job *job)
+{
+    struct life_subject subject = job_subject(job);
+
+    life_gone(alone->config.life, &subject);
+    job_free(alone, job);
+}
+
 void job_free(struct alone *alone, struct job *job)
 {
     if (job->looked_for)
@@ -181,6 +194,10 @@ static void settle(struct alone *alone, struct job *job, int code)
     json_t *before = json_incref(job->before);
 
     forget_undo(job);
+    if (code < 0 && before == NULL) {
+        job_forget(alone, job);
+        return;
+    }
     if (code < 0) {
         go_back(alone, job, before);
         return;
@@ -234,7 +251,8 @@ int change_end(struct alone *alone, struct change *change, int code)
         *list_more(&alone->unsaved) = job;
     }
     life_after_commit(alone->config.life, saved, alone);
-    life_changed(alone->config.life);
+    struct life_subject subject = job_subject(job);
+    life_changed(alone->config.life, &subject);
     return code;
 }
 

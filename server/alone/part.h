@@ -76,6 +76,12 @@ struct job *job_find(const struct alone *alone, const char *namespace, const cha
 struct job *job_add(struct alone *alone, const char *namespace, const char *id);
 void job_free(struct alone *alone, struct job *job);
 
+/* Frees it, and tells those who watch it. */
+void job_forget(struct alone *alone, struct job *job);
+
+/* What those watch who watch JOB; borrowed from it. */
+struct life_subject job_subject(const struct job *job);
+
 /* The number NAME of a job or a group, 0 if there is none. */
 uint64_t job_number(const json_t *object, const char *name);
 

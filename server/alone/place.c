@@ -60,8 +60,11 @@ static int place(struct alone *alone, struct job *job, const char *group, uint32
             job, &(struct posted){.id = machine_id_make(MACHINE_ALLOC, alloc_id), .index = index},
             group);
     }
-    alloc_spec_free(spec);
     free(text);
+    if (code == 0 && alone->config.placed != NULL)
+        alone->config.placed(alone->config.ctx, spec);
+    else
+        alloc_spec_free(spec);
     return code;
 }
 

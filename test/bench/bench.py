@@ -201,6 +201,25 @@ def laboratory_rows(events):
     ]
 
 
+def list_rows():
+    """Lists of the API against printing the same JSON out of a tree that is there already, and
+    changes against the same ones while queries wait for others."""
+    done = subprocess.run([os.path.join(BUILD, 'test/agent/api/bench_lists')], check=True,
+                          capture_output=True, text=True)
+    figures = {}
+    for line in done.stdout.splitlines():
+        name, ours, least = line.split()[:3]
+        figures[name] = float(ours), float(least)
+
+    def row(what, name, least, budget):
+        ours, raw = figures[name]
+        return (what, '%.1f ms' % ours, '%s %.1f ms' % (least, raw), '%.2f x' % (ours / raw),
+                budget)
+    return [row('list 2,000 jobs', 'jobs', 'print a ready tree', '10 ms'),
+            row('list 2,000 allocs', 'allocs-states', 'print a ready tree', '15 ms'),
+            row('100 changes, 100 queries wait', 'parked', 'nobody waits', '1.2 x')]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--count', type=int, default=300)
@@ -227,6 +246,7 @@ def main():
         ('restart to all reattached', '%.0f ms' % middle['restart'], '', '', '50 ms'),
         ('stop all', '%.0f ms' % middle['stop'], '', '', '300 ms'),
     ]
+    rows += list_rows()
     rows += laboratory_rows(options.events)
     print('%-30s %12s  %-24s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))
     for row in rows:

@@ -134,10 +134,24 @@ static void test_frame_leaves_out_what_is_empty(void **state)
 
 /* --- task events --- */
 
+/* What was written, read again. */
+static json_t *read_back(struct writer *written)
+{
+    json_t *json = json_loadb(written->bytes, written->used, JSON_REJECT_DUPLICATES, NULL);
+
+    assert_non_null(json);
+    assert_int_equal(written->depth, 0);
+    free(written->bytes);
+    return json;
+}
+
 static json_t *format_event(struct task_event event, const char *text)
 {
+    struct writer to = {0};
+
     assert_true(text_copy(event.text, sizeof(event.text), text));
-    return api_format_event(&event);
+    api_format_event(&to, &event);
+    return read_back(&to);
 }
 
 static void test_event_terminated_keeps_old_fields_and_details(void **state)
@@ -288,6 +302,7 @@ static int make_sample(void **state)
                                            .tasks = sample->tasks,
                                            .spec = &sample->spec,
                                            .job_type = "service",
+                                           .eval_id = "e",
                                            .node_id = "n",
                                            .node_name = "node",
                                            .create_index = 11,
@@ -306,10 +321,26 @@ static int free_sample(void **state)
     return 0;
 }
 
+static json_t *format_stub(const struct sample *sample)
+{
+    struct writer to = {0};
+
+    api_format_alloc_stub(&to, &sample->view);
+    return read_back(&to);
+}
+
+static json_t *format_alloc(const struct sample *sample)
+{
+    struct writer to = {0};
+
+    api_format_alloc(&to, &sample->view);
+    return read_back(&to);
+}
+
 static void test_alloc_stub_says_what_the_record_says(void **state)
 {
     struct sample *sample = *state;
-    json_t *stub = api_format_alloc_stub(&sample->view);
+    json_t *stub = format_stub(sample);
 
     assert_text(stub, "Name", "web.g[3]");
     assert_text(stub, "EvalID", "e");
@@ -333,7 +364,7 @@ static void test_alloc_stub_says_what_the_record_says(void **state)
 static void test_alloc_task_without_record_is_shown_by_what_the_alloc_knows(void **state)
 {
     struct sample *sample = *state;
-    json_t *stub = api_format_alloc_stub(&sample->view);
+    json_t *stub = format_stub(sample);
 
     assert_text(stub, "TaskStates.lost.State", "dead");
     assert_true(json_is_true(look_up(stub, "TaskStates.lost.Failed")));
@@ -348,7 +379,7 @@ static void test_alloc_stub_leaves_out_what_was_not_asked_for(void **state)
     sample->view.task_states = false;
     sample->view.resources = true;
     sample->alloc->stop_wanted = 1;
-    json_t *stub = api_format_alloc_stub(&sample->view);
+    json_t *stub = format_stub(sample);
     assert_null_at(stub, "TaskStates");
     assert_text(stub, "DesiredStatus", "stop");
     assert_number(stub, "AllocatedResources.Tasks.main.Memory.MemoryMB", 64);
@@ -360,7 +391,7 @@ static void test_alloc_stub_leaves_out_what_was_not_asked_for(void **state)
 static void test_alloc_of_an_older_version_brings_its_own_job(void **state)
 {
     struct sample *sample = *state;
-    json_t *alloc = api_format_alloc(&sample->view);
+    json_t *alloc = format_alloc(sample);
 
     assert_text(alloc, "Job.ID", "web");
     assert_number(alloc, "Job.Version", 7);
@@ -380,7 +411,8 @@ static void test_alloc_whose_spec_is_lost_is_still_an_alloc(void **state)
     struct sample *sample = *state;
 
     sample->view.spec = NULL;
-    json_t *alloc = api_format_alloc(&sample->view);
+    sample->view.eval_id = "";
+    json_t *alloc = format_alloc(sample);
     assert_text(alloc, "EvalID", "");
     assert_text(alloc, "Job.Type", "service");
     assert_text(alloc, "Job.TaskGroups.0.Tasks.1.Name", "lost");
@@ -403,7 +435,7 @@ static void test_job_shows_what_a_server_adds_and_keeps_its_own(void **state)
                             .job_modify_index = 8,
                             .submit_unix_ns = 77,
                             .stop = true};
-    struct api_job_counts counts[1] = {{.running = 2, .failed = 1}};
+    struct api_job_counts counts[1] = {{.group = "g", .running = 2, .failed = 1}};
     (void)state;
 
     json_t *to = api_format_job(&job, "dead");
@@ -418,7 +450,9 @@ static void test_job_shows_what_a_server_adds_and_keeps_its_own(void **state)
     json_decref(to);
     assert_null(json_object_get(own, "Status")); /* the job itself is not touched */
 
-    to = api_format_job_stub(&job, "dead", api_format_summary(&job, counts));
+    struct writer stub = {0};
+    api_format_job_stub(&stub, &job, "dead", counts, COUNT_OF(counts));
+    to = read_back(&stub);
     assert_text(to, "JobSummary.Namespace", "default");
     assert_number(to, "JobSummary.Summary.g.Running", 2);
     assert_number(to, "JobSummary.Summary.g.Failed", 1);

@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -77,7 +78,7 @@ static void test_route_each_has_a_handler_and_a_method(void **state)
         if (star != NULL)
             assert_null(strchr(star + 1, '*'));
         /* Only what reads may wait. */
-        if ((api_routes[i].flags & API_BLOCKING) != 0)
+        if (api_routes[i].blocks != BLOCKS_NOT)
             assert_int_equal(api_routes[i].methods, API_GET);
     }
 }
@@ -99,6 +100,42 @@ static void test_route_each_can_be_reached(void **state)
     }
 }
 
+static void assert_subject(const char *path, const char *namespace, enum life_subject_kind kind,
+                           const char *id)
+{
+    char argument[API_ARGUMENT_SIZE];
+    const struct api_route *route = api_find_route(path, argument);
+    struct api_request request = {.argument = argument, .namespace = namespace};
+
+    assert_non_null(route);
+    struct life_subject subject = api_subject(&request, route);
+    assert_int_equal(subject.kind, kind);
+    if (kind == LIFE_EVERYTHING)
+        return;
+    assert_string_equal(subject.id, id);
+    if (kind == LIFE_JOB)
+        assert_string_equal(subject.namespace, namespace);
+}
+
+static void test_route_waits_for_what_its_argument_names(void **state)
+{
+    static const char alloc[] = "a1000001-0000-4000-8000-000000000001";
+    char long_job[2 * SPEC_NAME_SIZE] = "/v1/job/", path[64];
+    (void)state;
+
+    assert_subject("/v1/jobs", "default", LIFE_EVERYTHING, NULL);
+    assert_subject("/v1/allocations", "default", LIFE_EVERYTHING, NULL);
+    assert_subject("/v1/job/a/b/summary", "default", LIFE_JOB, "a/b");
+    assert_subject("/v1/job/web", "team", LIFE_JOB, "web");
+    assert_subject("/v1/job/web/allocations", "*", LIFE_EVERYTHING, NULL);
+    (void)snprintf(path, sizeof(path), "/v1/allocation/%s", alloc); /* it fits */
+    assert_subject(path, "default", LIFE_ALLOC, alloc);
+    assert_subject("/v1/allocation/web", "default", LIFE_EVERYTHING, NULL);
+    assert_subject("/v1/evaluation/none", "default", LIFE_EVERYTHING, NULL);
+    memset(long_job + strlen(long_job), 'x', SPEC_NAME_SIZE); /* no job is called so */
+    assert_subject(long_job, "default", LIFE_EVERYTHING, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -107,6 +144,7 @@ int main(void)
         cmocka_unit_test(test_route_job_ids_may_contain_slashes),
         cmocka_unit_test(test_route_each_has_a_handler_and_a_method),
         cmocka_unit_test(test_route_each_can_be_reached),
+        cmocka_unit_test(test_route_waits_for_what_its_argument_names),
     };
 
     return cmocka_run_group_tests_name("api_routes", tests, NULL, NULL);

@@ -1,0 +1,56 @@
+#include "agent/api/values.h"
+
+#include "base/base.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+json_t *api_text(const char *text)
+{
+    json_t *value = json_string(text == NULL ? "" : text);
+
+    if (value != NULL)
+        return value;
+    char *clean = strdup(text);
+    check(clean != NULL);
+    for (unsigned char *at = (unsigned char *)clean; *at != '\0'; at++)
+        *at = *at >= 0x80 ? '?' : *at;
+    value = json_string(clean);
+    check(value != NULL);
+    free(clean);
+    return value;
+}
+
+void api_time(char to[API_TIME_SIZE], int64_t unix_ns)
+{
+    time_t seconds = (time_t)(unix_ns / 1000000000);
+    int64_t rest = unix_ns % 1000000000;
+    struct tm parts;
+    char fraction[16] = "";
+
+    if (unix_ns <= 0) {
+        (void)text_copy(to, API_TIME_SIZE, "0001-01-01T00:00:00Z"); /* it fits */
+        return;
+    }
+    (void)gmtime_r(&seconds, &parts); /* of times within our range: always succeeds */
+    if (rest > 0) {
+        (void)text_format(fraction, sizeof(fraction), ".%09" PRId64, rest); /* it fits */
+        for (size_t end = strlen(fraction); fraction[end - 1] == '0'; end--)
+            fraction[end - 1] = '\0';
+    }
+    (void)text_format(to, API_TIME_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", parts.tm_year + 1900,
+                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                      fraction); /* it fits */
+}
+
+json_t *api_pairs(const struct spec_pairs *pairs)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < pairs->count; i++)
+        (void)json_object_set_new_nocheck(object, pairs->items[i].key,
+                                          api_text(pairs->items[i].value)); /* memory only */
+    return object;
+}

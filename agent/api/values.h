@@ -1,0 +1,18 @@
+/* Values as Nomad's JSON has them: text, times, pairs. */
+#ifndef CAIRN_AGENT_API_VALUES_H
+#define CAIRN_AGENT_API_VALUES_H
+
+#include "spec/spec.h"
+
+#include <jansson.h>
+
+/* TEXT (NULL counts as "") as JSON; bytes that are no UTF-8 become question marks. */
+json_t *api_text(const char *text);
+
+/* Wall clock time as Go prints it: RFC 3339 with nanoseconds, UTC; 0 is Go's zero time. */
+enum { API_TIME_SIZE = 40 };
+void api_time(char to[API_TIME_SIZE], int64_t unix_ns);
+
+json_t *api_pairs(const struct spec_pairs *pairs);
+
+#endif

@@ -1,0 +1,230 @@
+#include "agent/api/write.h"
+
+#include "agent/api/values.h"
+#include "base/base.h"
+#include "base/list.h"
+
+#include <string.h>
+
+/* --- bytes --- */
+
+/* Room for LENGTH more bytes; what is written there is counted by the caller. */
+static char *room(struct writer *to, size_t length)
+{
+    to->bytes = list_room(to->bytes, &to->size, to->used + length, 1);
+    return to->bytes + to->used;
+}
+
+static void bytes(struct writer *to, const char *from, size_t length)
+{
+    memcpy(room(to, length), from, length);
+    to->used += length;
+}
+
+static void new_line(struct writer *to)
+{
+    enum { INDENT = 4 };
+    size_t length = 1 + (size_t)INDENT * to->depth;
+    char *at = room(to, length);
+
+    at[0] = '\n';
+    memset(at + 1, ' ', length - 1);
+    to->used += length;
+}
+
+/* --- strings --- */
+
+/* The letter behind the backslash, 0 if BYTE stands for itself, 'u' if only its number can. */
+static char escape_of(unsigned char byte)
+{
+    switch (byte) {
+    case '"':
+    case '\\':
+        return (char)byte;
+    case '\b':
+        return 'b';
+    case '\f':
+        return 'f';
+    case '\n':
+        return 'n';
+    case '\r':
+        return 'r';
+    case '\t':
+        return 't';
+    default:
+        return byte < 0x20 ? 'u' : '\0';
+    }
+}
+
+static char *put_escape(char *at, unsigned char byte, char escape)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    *at++ = '\\';
+    *at++ = escape;
+    if (escape != 'u')
+        return at;
+    *at++ = '0';
+    *at++ = '0';
+    *at++ = digits[byte >> 4];
+    *at++ = digits[byte & 15];
+    return at;
+}
+
+static bool is_ascii(const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if ((unsigned char)text[i] >= 0x80)
+            return false;
+    }
+    return true;
+}
+
+static void put_string(struct writer *to, const char *text)
+{
+    enum { ESCAPE_BYTES_MAX = 6 };
+    size_t length = strlen(text);
+    bool sound = is_ascii(text, length) || text_is_utf8(text, length);
+    char *begin = room(to, ESCAPE_BYTES_MAX * length + 2), *at = begin;
+
+    *at++ = '"';
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        char escape = escape_of(byte);
+
+        if (escape != '\0')
+            at = put_escape(at, byte, escape);
+        else
+            *at++ = byte >= 0x80 && !sound ? '?' : (char)byte;
+    }
+    *at++ = '"';
+    to->used += (size_t)(at - begin);
+}
+
+/* --- values in their place --- */
+
+/* Everything in front of a value. */
+static void begin_value(struct writer *to, const char *name)
+{
+    check((name != NULL) == (to->depth > 0 && (to->arrays >> (to->depth - 1) & 1) == 0));
+    if (to->filled)
+        bytes(to, ",", 1);
+    if (to->pretty && to->depth > 0)
+        new_line(to);
+    to->filled = true;
+    if (name == NULL)
+        return;
+    put_string(to, name);
+    bytes(to, ": ", to->pretty ? 2 : 1);
+}
+
+static void begin_inner(struct writer *to, const char *name, bool array)
+{
+    begin_value(to, name);
+    check(to->depth < WRITE_DEPTH_MAX);
+    bytes(to, array ? "[" : "{", 1);
+    to->arrays = (to->arrays & ~(1ull << to->depth)) | (uint64_t)array << to->depth;
+    to->depth++;
+    to->filled = false;
+}
+
+void put_object(struct writer *to, const char *name)
+{
+    begin_inner(to, name, false);
+}
+
+void put_array(struct writer *to, const char *name)
+{
+    begin_inner(to, name, true);
+}
+
+void put_end(struct writer *to)
+{
+    check(to->depth > 0);
+    to->depth--;
+    if (to->pretty && to->filled)
+        new_line(to);
+    bytes(to, (to->arrays >> to->depth & 1) != 0 ? "]" : "}", 1);
+    to->filled = true;
+}
+
+void put_text(struct writer *to, const char *name, const char *text)
+{
+    begin_value(to, name);
+    put_string(to, text == NULL ? "" : text);
+}
+
+void put_number(struct writer *to, const char *name, int64_t number)
+{
+    char digits[24];
+    size_t at = sizeof(digits);
+    uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+
+    begin_value(to, name);
+    do {
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    if (number < 0)
+        digits[--at] = '-';
+    bytes(to, digits + at, sizeof(digits) - at);
+}
+
+void put_bool(struct writer *to, const char *name, bool value)
+{
+    begin_value(to, name);
+    bytes(to, value ? "true" : "false", value ? 4 : 5);
+}
+
+void put_null(struct writer *to, const char *name)
+{
+    begin_value(to, name);
+    bytes(to, "null", 4);
+}
+
+void put_time(struct writer *to, const char *name, int64_t unix_ns)
+{
+    char text[API_TIME_SIZE];
+
+    api_time(text, unix_ns);
+    put_text(to, name, text);
+}
+
+/* --- trees --- */
+
+static int append(const char *from, size_t length, void *ctx)
+{
+    struct writer *to = ctx;
+
+    for (size_t i = 0; to->pretty && i < length; i++) {
+        /* Of the indentation: those of strings are escaped. */
+        if (from[i] == '\n')
+            new_line(to);
+        else
+            bytes(to, from + i, 1);
+    }
+    if (!to->pretty)
+        bytes(to, from, length);
+    return 0;
+}
+
+void put_json(struct writer *to, const char *name, json_t *value)
+{
+    size_t flags = JSON_ENCODE_ANY | (to->pretty ? JSON_INDENT(4) : JSON_COMPACT);
+
+    if (json_is_string(value)) {
+        put_text(to, name, json_string_value(value));
+    } else if (json_is_integer(value)) {
+        put_number(to, name, json_integer_value(value));
+    } else {
+        begin_value(to, name);
+        check(json_dump_callback(value, append, to, flags) == 0); /* trees hold valid UTF-8 */
+    }
+}
+
+void put_json_new(struct writer *to, const char *name, json_t *value)
+{
+    check(value != NULL);
+    put_json(to, name, value);
+    json_decref(value);
+}

@@ -1,0 +1,197 @@
+/*
+ * A node with everything that the API reads, and none of the outside world: a real life, control
+ * plane and journal, effects that are answered at once (test/core/small_node.h), the API on a port
+ * of its own.
+ */
+#ifndef CAIRN_TEST_AGENT_API_WHOLE_NODE_H
+#define CAIRN_TEST_AGENT_API_WHOLE_NODE_H
+
+#include "agent/api/api.h"
+#include "test/core/small_node.h"
+
+#include <ftw.h>
+#include <unistd.h>
+
+struct whole_node {
+    char directory[64];
+    struct config config;
+    struct parts parts;
+    struct small_node small; /* answers effects */
+    struct api *api;
+    struct io_before_sleep before_sleep;
+    uint64_t ids;
+};
+
+static inline uint64_t whole_now(void *ctx, int64_t *ret_unix_ns)
+{
+    (void)ctx;
+    *ret_unix_ns = loop_now_unix_ns();
+    return loop_now_ms();
+}
+
+static inline uint64_t whole_random(void *ctx)
+{
+    (void)ctx;
+    return 1;
+}
+
+static inline void whole_perform(void *ctx, const struct effect *effect)
+{
+    struct whole_node *node = ctx;
+
+    if (!life_perform(node->parts.life, effect))
+        small_perform(&node->small, effect);
+}
+
+static inline void whole_trace(void *ctx, const struct journal_event *event)
+{
+    struct whole_node *node = ctx;
+
+    if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
+        specs_gone(node->parts.specs, event->id.text);
+}
+
+static inline void whole_sweep(void *ctx)
+{
+    (void)ctx; /* nothing of ours is outside */
+}
+
+static inline void whole_new_id(void *ctx, char to[UUID_TEXT_SIZE])
+{
+    struct whole_node *node = ctx;
+
+    uuid_format(to, 0xa1000000, ++node->ids);
+}
+
+static inline void whole_placed(void *ctx, struct alloc_spec *spec)
+{
+    struct whole_node *node = ctx;
+
+    specs_placed(node->parts.specs, spec);
+}
+
+static inline void whole_plan_alloc(const struct alloc_spec *spec, struct alloc_assign *assign)
+{
+    (void)spec;
+    assign->hooks_prerun = assign->hooks_destroy = 1u << ALLOC_HOOK_ALLOC_DIR;
+}
+
+static inline void whole_plan_task(const struct alloc_spec *spec, const struct task_spec *task,
+                                   struct task_define *define)
+{
+    (void)spec;
+    (void)task;
+    define->hooks_prestart = 1u << TASK_HOOK_VALIDATE | 1u << TASK_HOOK_TASK_DIR;
+}
+
+static inline int whole_validate(const struct task_spec *task, struct err *err)
+{
+    (void)task;
+    (void)err;
+    return 0;
+}
+
+/* Turns until there is nothing more to do. */
+static inline void whole_turns(struct whole_node *node)
+{
+    while (life_has_work(node->parts.life))
+        (void)life_turn(node->parts.life); /* asked again in the condition */
+    (void)life_turn(node->parts.life);     /* answers what waits for nothing */
+}
+
+static inline bool whole_turn(void *ctx)
+{
+    struct whole_node *node = ctx;
+
+    return life_turn(node->parts.life);
+}
+
+/* Everything but the loop runs: whole_turns, or loop_run(node->parts.loop). */
+static inline void whole_open(struct whole_node *node)
+{
+    struct parts *parts = &node->parts;
+    struct err err = {0};
+
+    *node = (struct whole_node){.directory = "/tmp/whole-node-XXXXXX"};
+    check(mkdtemp(node->directory) != NULL);
+    (void)text_copy(node->config.bind_address, sizeof(node->config.bind_address), "127.0.0.1");
+    (void)text_copy(node->config.datacenter, sizeof(node->config.datacenter), "dc1");
+    parts->config = &node->config;
+    parts->loop = loop_new();
+    int code = journal_open(node->directory, JOURNAL_WRITE, &parts->journal, &err);
+    check(code == 0);
+    parts->specs = specs_new(parts->journal);
+    struct life_world world = {
+        .ctx = node,
+        .store = store_of_journal(parts->journal),
+        .now = whole_now,
+        .random = whole_random,
+        .perform = whole_perform,
+        .trace = whole_trace,
+        .sweep = whole_sweep,
+    };
+    parts->life = life_new(&world);
+    parts->core = node->small.core = life_core(parts->life);
+    struct alone_config alone = {
+        .life = parts->life,
+        .ctx = node,
+        .new_id = whole_new_id,
+        .placed = whole_placed,
+        .datacenter = "dc1",
+        .allocs_kept = 50,
+        .plans = {.kill_timeout_max_ms = 30000,
+                  .alloc = whole_plan_alloc,
+                  .task = whole_plan_task,
+                  .validate = whole_validate},
+    };
+    parts->alone = alone_new(&alone);
+    code = life_start(parts->life, &(struct life_start){.authority = true}, &err);
+    check(code == 0);
+    whole_turns(node);
+    code = api_new(parts, &node->api, &err);
+    check(code == 0);
+    io_before_sleep_start(parts->loop, &node->before_sleep, whole_turn, node);
+}
+
+static inline int whole_remove(const char *path, const struct stat *stat, int type,
+                               struct FTW *where)
+{
+    (void)stat;
+    (void)type;
+    (void)where;
+    return remove(path);
+}
+
+static inline void whole_close(struct whole_node *node)
+{
+    io_before_sleep_stop(&node->before_sleep);
+    api_free(node->api);
+    life_forget_callers(node->parts.life);
+    alone_free(node->parts.alone);
+    specs_free(node->parts.specs);
+    life_free(node->parts.life);
+    journal_close(node->parts.journal);
+    loop_free(node->parts.loop);
+    /* What cannot be removed is left in /tmp. */
+    (void)nftw(node->directory, whole_remove, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* Registers ID in the default namespace: one group "g" of COUNT with one task "t". */
+static inline void whole_register(struct whole_node *node, const char *id, int count)
+{
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+    json_t *job = json_pack("{s:s, s:s, s:s, s:[s], s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]}", "ID",
+                            id, "Name", id, "Type", "service", "Datacenters", "dc1", "TaskGroups",
+                            "Name", "g", "Count", count, "Tasks", "Name", "t", "Driver", "raw_exec",
+                            "Config", "command", "/bin/true");
+
+    check(job != NULL);
+    int code = alone_register(node->parts.alone, job, &evaluation, NULL, &err);
+    if (code != 0)
+        (void)fprintf(stderr, "whole node: %s\n", err.text);
+    check(code == 0);
+    json_decref(job);
+}
+
+#endif
