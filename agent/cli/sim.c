@@ -346,6 +346,7 @@ const struct cli_verb cli_sim = {
         "    $ cairn sim -seed 4711 -shrink > found.story\n"
         "    $ cairn sim -story found.story\n"
         "    $ cairn sim -exhaustive all\n"
+        "    $ cairn sim -seeds 20000 -control\n"
         "\n"
         "  -search lets one alloc with two tasks, a volume and a plugin do whatever can happen\n"
         "  next, as often as the bounds allow, and judges each state that can be reached.\n"
