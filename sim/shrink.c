@@ -229,7 +229,7 @@ static bool is_plugin_used(const struct sim_script *script, int plugin)
 static void leave_out_things(struct shrinking *shrinking)
 {
     for (int a = shrinking->best->allocs_count - 1; a >= 0; a--) {
-        if (shrinking->best->allocs_count > 1) {
+        if (shrinking->best->allocs_count > 1 && shrinking->best->jobs_count == 0) {
             drop_alloc(again(shrinking), a);
             if (keep(shrinking))
                 continue;

@@ -62,6 +62,10 @@ void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print,
 struct journal;
 void sim_set_journal(struct sim *sim, struct journal *journal, uint32_t incarnations);
 
+/* What runs in worlds whose script has jobs; borrowed. */
+struct sim_plane;
+void sim_set_plane(struct sim *sim, const struct sim_plane *plane);
+
 /* --- stories --- */
 
 /* Number NUMBER's name, or NULL behind the last; the named story's text, what it is about in one

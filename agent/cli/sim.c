@@ -7,6 +7,8 @@
  * assertion, 128 something that never happens, 129 a broken invariant.
  */
 #include "agent/cli/sim.h"
+
+#include "agent/laboratory.h"
 #include "sim/cover.h"
 
 #include "journal/journal.h"
@@ -55,7 +57,10 @@ static int read_flags(struct laboratory *lab)
         return cli_fail(CLI_USAGE, "-fate is happens, not or drawn; not \"%.60s\"", fate);
     lab->base = (uint64_t)base;
     lab->cores = (unsigned)cores;
-    lab->large = cli_switch(lab->cli, "large");
+    if (cli_switch(lab->cli, "control"))
+        lab->profile = SIM_CONTROL;
+    else if (cli_switch(lab->cli, "large"))
+        lab->profile = SIM_LARGE;
     lab->shrink = cli_switch(lab->cli, "shrink");
     return die == NULL ? 0 : read_cuts(lab, die);
 }
@@ -130,6 +135,7 @@ static int tell(const struct laboratory *lab, struct sim_script *script)
     int status = CLI_OK;
 
     apply_cuts(lab, script);
+    sim_set_plane(sim, &laboratory_plane);
     sim_set_start(sim, lab->start);
     if (cli_switch(lab->cli, "script"))
         sim_script_print(script, cli_sim_print_to, stdout);
@@ -149,7 +155,7 @@ static int tell_seed(struct laboratory *lab)
     if (lab->start != NULL)
         sim_start_draw(lab->start, (uint64_t)seed, &script);
     else
-        sim_draw((uint64_t)seed, lab->large ? SIM_LARGE : SIM_SMALL, &script);
+        sim_draw((uint64_t)seed, lab->profile, &script);
     return tell(lab, &script);
 }
 
@@ -305,6 +311,7 @@ static const struct cli_flag flags[] = {
     {"seeds", FLAG_NUMBER, "N", "run N worlds, each drawn from a seed of its own"},
     {"base", FLAG_NUMBER, "SEED", "the first of these seeds; default: the time"},
     {"large", FLAG_SWITCH, NULL, "draw larger worlds: more allocs, more time, more trouble"},
+    {"control", FLAG_SWITCH, NULL, "draw worlds with jobs, run by the stand-alone control plane"},
     {"exhaustive", FLAG_TEXT, "STORY", "run a story with a crash at every crash point; or all"},
     {"search", FLAG_TEXT, "SEARCH", "visit all reachable states within bounds; or all searches"},
     {"from", FLAG_TEXT, "JOURNAL", "begin from a node's journal, live, stopped or copied"},
@@ -339,6 +346,7 @@ const struct cli_verb cli_sim = {
         "    $ cairn sim -seed 4711 -shrink > found.story\n"
         "    $ cairn sim -story found.story\n"
         "    $ cairn sim -exhaustive all\n"
+        "    $ cairn sim -seeds 20000 -control\n"
         "\n"
         "  -search lets one alloc with two tasks, a volume and a plugin do whatever can happen\n"
         "  next, as often as the bounds allow, and judges each state that can be reached.\n"

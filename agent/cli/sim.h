@@ -9,7 +9,8 @@
 /* What the flags ask for, and what it came to. */
 struct laboratory {
     struct cli *cli;
-    bool large, shrink;
+    enum sim_profile profile; /* of worlds from seeds */
+    bool shrink;
     uint64_t base;
     unsigned cores;
     uint8_t fate;                /* of work under way at a crash: 0 drawn, 1 happens, 2 does not */

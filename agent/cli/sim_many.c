@@ -5,6 +5,8 @@
  */
 #include "agent/cli/sim.h"
 
+#include "agent/laboratory.h"
+
 #include <string.h>
 #include <time.h>
 
@@ -74,6 +76,7 @@ static int report(const struct laboratory *lab, const struct sim_failure *failur
         struct sim *sim = sim_new();
         struct sim_script script = failure->script;
         struct sim_result result = failure->result;
+        sim_set_plane(sim, &laboratory_plane);
         sim_set_start(sim, lab->start);
         cli_sim_shrink_and_print(sim, &script, &result);
         sim_free(sim);
@@ -110,12 +113,25 @@ static bool run_seed(void *ctx, struct sim *sim, uint64_t item, struct sim_tally
     if (lab->start != NULL)
         sim_start_draw(lab->start, lab->base + item, &ret_failure->script);
     else
-        sim_draw(lab->base + item, lab->large ? SIM_LARGE : SIM_SMALL, &ret_failure->script);
+        sim_draw(lab->base + item, lab->profile, &ret_failure->script);
+    sim_set_plane(sim, &laboratory_plane);
     sim_set_start(sim, lab->start);
     sim_run(sim, &ret_failure->script, NULL, NULL, &ret_failure->result);
     sim_count(tally, &ret_failure->result);
     return ret_failure->result.outcome == SIM_FINE;
 }
+
+static const char *const profile_flags[] = {
+    [SIM_SMALL] = "",
+    [SIM_LARGE] = " -large",
+    [SIM_CONTROL] = " -control",
+};
+
+static const char *const profile_names[] = {
+    [SIM_SMALL] = "",
+    [SIM_LARGE] = " (large)",
+    [SIM_CONTROL] = " (control)",
+};
 
 int cli_sim_run_seeds(struct laboratory *lab)
 {
@@ -132,7 +148,7 @@ int cli_sim_run_seeds(struct laboratory *lab)
     (void)printf("seeds: %llu worlds from base %llu%s in %.1f s, %.0f a second on %u cores; "
                  "%llu events, %llu starts of the daemon, %.1f days of their time; hash %016llx\n",
                  (unsigned long long)tally.runs, (unsigned long long)lab->base,
-                 lab->large ? " (large)" : "", seconds, (double)tally.runs / seconds, lab->cores,
+                 profile_names[lab->profile], seconds, (double)tally.runs / seconds, lab->cores,
                  (unsigned long long)tally.events, (unsigned long long)tally.incarnations,
                  (double)tally.simulated_ms / 86400000, (unsigned long long)tally.hash);
     if (fine)
@@ -140,7 +156,7 @@ int cli_sim_run_seeds(struct laboratory *lab)
     (void)text_format(command, sizeof(command), "%s%s%s-seed %llu%s",
                       lab->from != NULL ? "-from " : "", lab->from != NULL ? lab->from : "",
                       lab->from != NULL ? " " : "", (unsigned long long)(lab->base + failure.item),
-                      lab->large ? " -large" : ""); /* cut only for a very long path */
+                      profile_flags[lab->profile]); /* cut only for a very long path */
     return report(lab, &failure, command);
 }
 
@@ -168,6 +184,7 @@ static bool exhaust_story(void *ctx, struct sim *sim, uint64_t item, struct sim_
     struct sim_script *script = &ret_failure->script;
     struct err err;
 
+    sim_set_plane(sim, &laboratory_plane);
     *script = stories->lone;
     if (stories->lone_name == NULL &&
         sim_script_read(sim_story_text(sim_story_name(item)), script, &err) < 0) {
@@ -226,6 +243,7 @@ static bool exhaust_start(void *ctx, struct sim *sim, uint64_t item, struct sim_
     if (points_max < START_POINTS_MIN)
         points_max = START_POINTS_MIN;
     ret_failure->script = sim_start_script(lab->start, (enum sim_away)item);
+    sim_set_plane(sim, &laboratory_plane);
     sim_set_start(sim, lab->start);
     bool fine = sim_exhaust_start(sim, &ret_failure->script, points_max, tally, &reach,
                                   &ret_failure->result);

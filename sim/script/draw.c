@@ -9,6 +9,7 @@
  * compiler, and a seed has to be the same world for all of them.
  */
 #include "sim/script/started.h"
+#include "sim/script/words.h"
 
 #include "fsm/alloc.h"
 #include "fsm/task.h"
@@ -129,7 +130,9 @@ static void add(struct pen *pen, enum sim_action action, struct sim_whom whom, u
 {
     struct sim_script *script = pen->script;
 
-    if (script->steps_count == SIM_STEPS_MAX || whom.kind == MACHINE_KIND_COUNT)
+    bool to_nobody = whom.kind == MACHINE_KIND_COUNT && sim_action_takes(action) != TAKES_JOB;
+
+    if (script->steps_count == SIM_STEPS_MAX || to_nobody)
         return; /* there are enough, or there is nobody to whom it could happen */
     script->steps[script->steps_count++] = (struct sim_step){
         .moment = SIM_AT,
@@ -356,6 +359,83 @@ static void draw_troubles(struct pen *pen)
     }
 }
 
+/* --- jobs --- */
+
+static struct sim_whom job_whom(uint64_t job)
+{
+    return (struct sim_whom){.kind = MACHINE_KIND_COUNT, .alloc = -1, .member = (int16_t)job};
+}
+
+/* A group whose restart policy a job may have. */
+static void draw_group(struct pen *pen, unsigned number, bool batch)
+{
+    draw_alloc(pen, number);
+    struct sim_alloc *alloc = &pen->script->allocs[number];
+    alloc->after = 0;
+    alloc->batch = batch;
+    alloc->claims_count = 0;
+    for (unsigned t = 0; t < alloc->tasks_count; t++) {
+        struct sim_task *task = &alloc->tasks[t];
+        struct sim_task usual = sim_task_default("");
+        task->leader = t == 0 && task->leader;
+        task->lifecycle = t == 0 ? LIFECYCLE_MAIN : task->lifecycle;
+        task->sidecar = t > 0 && task->sidecar;
+        task->interval_ms = usual.interval_ms;
+        task->backoff_ms = 1 + below(pen, 5000);
+        task->attempts = 1 + (uint32_t)below(pen, 3);
+    }
+    pen->cast.drawn[number].tasks = alloc->tasks_count;
+    pen->cast.drawn[number].claims = 0;
+}
+
+static void draw_job(struct pen *pen, uint64_t number)
+{
+    static const struct {
+        uint8_t action;
+        uint64_t range; /* of its number */
+    } wishes[] = {
+        {SIM_DO_REGISTER, 3}, {SIM_DO_REGISTER, 3},   {SIM_DO_COUNT, SIM_COUNT_MAX + 1},
+        {SIM_DO_PURGE, 1},    {SIM_DO_DEREGISTER, 1}, {SIM_DO_REPLACE, 3},
+        {SIM_DO_REPLACE, 3},  {SIM_DO_GC, 1},         {SIM_DO_TORN_JOB, 1},
+    };
+    uint64_t at_ms = chance(pen, 1, 2) ? 0 : below(pen, pen->horizon_ms / 3);
+
+    add(pen, SIM_DO_REGISTER, job_whom(number), at_ms, 0);
+    for (uint64_t n = below(pen, 7); n > 0; n--) {
+        uint64_t which = below(pen, COUNT_OF(wishes));
+        at_ms = chance(pen, 1, 3) ? at_ms + below(pen, 30) : below(pen, pen->horizon_ms);
+        if (pen->calm && wishes[which].action == SIM_DO_TORN_JOB)
+            continue;
+        add(pen, (enum sim_action)wishes[which].action, job_whom(number), at_ms,
+            (int64_t)below(pen, wishes[which].range));
+    }
+}
+
+/* Few allocs: each is there as often as a job wants it. */
+static void draw_control(struct pen *pen)
+{
+    struct sim_script *script = pen->script;
+    unsigned jobs = 1 + (unsigned)below(pen, SIM_JOBS_MAX), groups = 0;
+
+    for (unsigned j = 0; j < jobs; j++) {
+        struct sim_job *job = &script->jobs[script->jobs_count++];
+        bool batch = chance(pen, 1, 4);
+        name(job->name, "j", j);
+        job->count = (uint8_t)below(pen, 4);
+        for (uint64_t n = 1 + below(pen, 2); n > 0; n--) {
+            draw_group(pen, groups, batch);
+            job->groups |= (uint8_t)(1u << groups++);
+        }
+    }
+    pen->cast.allocs = groups;
+    script->kept = (uint8_t)below(pen, 5);
+    for (unsigned j = 0; j < jobs; j++)
+        draw_job(pen, j);
+    draw_crashes(pen);
+    if (!pen->calm)
+        draw_troubles(pen);
+}
+
 void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_script)
 {
     struct pen pen = {
@@ -373,6 +453,11 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
     pen.calm = chance(&pen, 1, 3);
     pen.horizon_ms = pen.large ? 5000 + below(&pen, 60000) : 500 + below(&pen, 12000);
     script->heal_ms = pen.horizon_ms + below(&pen, 3000);
+    if (profile == SIM_CONTROL) {
+        script->server = 0;
+        draw_control(&pen);
+        return;
+    }
 
     unsigned allocs = 1 + (unsigned)below(&pen, pen.large ? SIM_ALLOCS_MAX : 2);
     unsigned plugins = (unsigned)below(&pen, pen.large ? SIM_PLUGINS_MAX + 1 : 2);

@@ -211,6 +211,11 @@ static void print_answer(const struct sim_expect *expect, fsm_print *print, void
     case SIM_ASKS_CLAIMED:
         SAY(" %s", number != 0 ? "yes" : "no");
         return;
+    case SIM_ASKS_LIVE:
+    case SIM_ASKS_KEPT:
+    case SIM_ASKS_JOB:
+        SAY(" %lld", number);
+        return;
     case SIM_QUESTION_COUNT:
         break;
     }
@@ -235,6 +240,17 @@ void sim_expect_print(const struct sim_script *script, const struct sim_expect *
     }
     print_answer(expect, print, ctx);
     SAY("\n");
+}
+
+static void print_job(const struct sim_script *script, const struct sim_job *job, fsm_print *print,
+                      void *ctx)
+{
+    SAY("job %s", job->name);
+    for (unsigned i = 0; i < script->allocs_count; i++) {
+        if ((job->groups >> i & 1u) != 0)
+            SAY(" %s", script->allocs[i].name);
+    }
+    SAY(" count %u\n", job->count);
 }
 
 void sim_script_print(const struct sim_script *script, fsm_print *print, void *ctx)
@@ -265,6 +281,10 @@ void sim_script_print(const struct sim_script *script, fsm_print *print, void *c
         SAY("plugin %s%s\n", script->plugins[i].name, script->plugins[i].stages ? " stages" : "");
     for (unsigned i = 0; i < script->allocs_count; i++)
         print_alloc(script, &script->allocs[i], print, ctx);
+    if (script->kept != 0)
+        SAY("kept %u\n", script->kept);
+    for (unsigned i = 0; i < script->jobs_count; i++)
+        print_job(script, &script->jobs[i], print, ctx);
     for (unsigned i = 0; i < script->steps_count; i++)
         sim_step_print(script, &script->steps[i], print, ctx);
     for (unsigned i = 0; i < script->fates_count; i++)

@@ -268,6 +268,31 @@ static void read_claim(struct reader *reader)
         alloc->claims[alloc->claims_count++] = claim;
 }
 
+/* "job j a b count 2": the groups are allocs that come before it. */
+static void read_job(struct reader *reader)
+{
+    struct sim_script *script = reader->script;
+    struct sim_job job = {.count = 1};
+
+    reader->failed |= !text_copy(job.name, sizeof(job.name), next_word(reader));
+    while (reader->at < reader->count && !reader->failed) {
+        if (accept(reader, "count"))
+            job.count = (uint8_t)next_count(reader);
+        else
+            job.groups |= (uint8_t)(1u << (unsigned)find_alloc(reader, next_word(reader)));
+    }
+    for (unsigned i = 0, first = 0; i < script->allocs_count; i++) {
+        if ((job.groups >> i & 1u) == 0)
+            continue;
+        first = first == 0 ? i + 1 : first;
+        reader->failed |= script->allocs[i].batch != script->allocs[first - 1].batch;
+    }
+    reader->failed |=
+        script->jobs_count == SIM_JOBS_MAX || job.groups == 0 || job.count > SIM_COUNT_MAX;
+    if (!reader->failed)
+        script->jobs[script->jobs_count++] = job;
+}
+
 static void read_plugin(struct reader *reader)
 {
     struct sim_script *script = reader->script;
@@ -278,6 +303,18 @@ static void read_plugin(struct reader *reader)
     reader->failed |= script->plugins_count == SIM_PLUGINS_MAX;
     if (!reader->failed)
         script->plugins[script->plugins_count++] = plugin;
+}
+
+static struct sim_whom find_job(struct reader *reader, const char *name)
+{
+    struct sim_whom whom = {.kind = MACHINE_KIND_COUNT, .alloc = -1, .member = -1};
+
+    for (int8_t i = 0; i < reader->script->jobs_count; i++) {
+        if (text_equal(reader->script->jobs[i].name, name))
+            whom.member = i;
+    }
+    reader->failed |= whom.member < 0;
+    return whom;
 }
 
 static struct sim_whom next_whom(struct reader *reader, enum sim_takes takes)
@@ -295,6 +332,8 @@ static struct sim_whom next_whom(struct reader *reader, enum sim_takes takes)
         return whom_of(reader, MACHINE_PLUGIN, next_word(reader));
     case TAKES_RECORD:
         return next_machine(reader);
+    case TAKES_JOB:
+        return find_job(reader, next_word(reader));
     }
     return (struct sim_whom){0};
 }
@@ -480,6 +519,11 @@ static void read_answer(struct reader *reader, struct sim_expect *expect)
         expect->number = accept(reader, "yes");
         reader->failed |= expect->number == 0 && !accept(reader, "no");
         return;
+    case SIM_ASKS_LIVE:
+    case SIM_ASKS_KEPT:
+    case SIM_ASKS_JOB:
+        expect->number = next_number(reader);
+        return;
     case SIM_QUESTION_COUNT:
         break;
     }
@@ -544,6 +588,10 @@ static void read_line(struct reader *reader)
         read_claim(reader);
     else if (accept(reader, "plugin"))
         read_plugin(reader);
+    else if (accept(reader, "job"))
+        read_job(reader);
+    else if (accept(reader, "kept"))
+        script->kept = (uint8_t)next_count(reader);
     else if (accept(reader, "at"))
         read_at(reader);
     else if (accept(reader, "when"))

@@ -27,6 +27,8 @@ enum {
     SIM_TASKS_MAX = 4,   /* of one alloc */
     SIM_VOLUMES_MAX = 2, /* claims of one alloc */
     SIM_PLUGINS_MAX = 2,
+    SIM_JOBS_MAX = 2,
+    SIM_COUNT_MAX = 4, /* of one group */
     SIM_DISKS_MAX = 4, /* what claims are on */
     SIM_STEPS_MAX = 96,
     SIM_FATES_MAX = 96,
@@ -135,6 +137,13 @@ struct sim_plugin {
     uint8_t stages;
 };
 
+/* Registered with the stand-alone control plane; its groups are what the script's allocs say. */
+struct sim_job {
+    char name[SIM_NAME_SIZE];
+    uint8_t groups; /* mask of allocs */
+    uint8_t count;  /* of each group, to begin with */
+};
+
 /* --- what happens --- */
 
 /*    name        takes                         what */
@@ -163,11 +172,18 @@ struct sim_plugin {
     X(BUSY, CLAIM, "busy") /* for number ms */                                                     \
     X(UNMOUNT, CLAIM, "unmount")                                                                   \
     X(DIR_LOST, ALLOC, "dir_lost")                                                                 \
-    X(SLEEP, NONE, "sleep")    /* number ms */                                                     \
-    X(JUMP, NONE, "jump")      /* the wall clock moves by number ms, forth or back */              \
-    X(DISK, NONE, "disk")      /* the next number commits fail (0: none) with ENOSPC */            \
-    X(HEAL, NONE, "heal")      /* no fault from here on */                                         \
-    X(UPDATE, ALLOC, "update") /* the server has a newer version of it and wants the same */
+    X(SLEEP, NONE, "sleep")          /* number ms */                                               \
+    X(JUMP, NONE, "jump")            /* the wall clock moves by number ms, forth or back */        \
+    X(DISK, NONE, "disk")            /* the next number commits fail (0: none) with ENOSPC */      \
+    X(HEAL, NONE, "heal")            /* no fault from here on */                                   \
+    X(UPDATE, ALLOC, "update")       /* the server has a newer version of it and wants the same */ \
+    X(REGISTER, JOB, "register")     /* a user wants the job, as version number */                 \
+    X(COUNT, JOB, "count")           /* wants number allocs of each group */                       \
+    X(DEREGISTER, JOB, "deregister") /* wants it stopped */                                        \
+    X(PURGE, JOB, "purge")           /* wants it forgotten */                                      \
+    X(REPLACE, JOB, "replace")       /* stops its alloc of index number */                         \
+    X(GC, NONE, "gc")                /* wants all removed that is over */                          \
+    X(TORN_JOB, JOB, "torn_job")     /* the job as stored is zeroed */
 enum sim_action {
 #define X(name, takes, text) SIM_DO_##name,
     SIM_ACTIONS(X)
@@ -257,7 +273,10 @@ struct sim_fact {
     X(ALIVE, TASK, "alive")      /* yes, no: processes of it */                                    \
     X(MOUNTED, CLAIM, "mounted") /* yes, no */                                                     \
     X(STAGED, CLAIM, "staged")   /* yes, no */                                                     \
-    X(CLAIMED, CLAIM, "claimed") /* yes, no: at the server */
+    X(CLAIMED, CLAIM, "claimed") /* yes, no: at the server */                                      \
+    X(LIVE, JOB, "live")         /* allocs of it that have not ended and are not told to */        \
+    X(KEPT, JOB, "kept")         /* allocs of it that have ended */                                \
+    X(JOB, JOB, "job")           /* the version that is stored, -1: none */
 enum sim_question {
 #define X(name, about, text) SIM_ASKS_##name,
     SIM_QUESTIONS(X)
@@ -304,6 +323,9 @@ struct sim_script {
     uint8_t varied;                  /* crashes were added: only what is `always` so is judged */
     uint32_t cuts[SIM_CUTS_MAX];     /* crash point at which the n-th incarnation dies, 0: none */
     uint8_t allocs_count, plugins_count, steps_count, fates_count, expects_count;
+    uint8_t jobs_count; /* 0: allocs are given to the core by hand */
+    uint8_t kept;       /* ended allocs, by the control plane */
+    struct sim_job jobs[SIM_JOBS_MAX];
     struct sim_alloc allocs[SIM_ALLOCS_MAX];
     struct sim_plugin plugins[SIM_PLUGINS_MAX];
     struct sim_step steps[SIM_STEPS_MAX];
@@ -317,7 +339,7 @@ struct sim_script {
 int sim_script_read(const char *text, struct sim_script *ret_script, struct err *err);
 void sim_script_print(const struct sim_script *script, fsm_print *print, void *ctx);
 
-/* The name of a machine, "a/main". */
+/* The name of a machine or job, "a/main". */
 void sim_whom_name(const struct sim_script *script, const struct sim_whom *whom, char *to,
                    size_t size);
 struct machine_id sim_whom_id(const struct sim_script *script, const struct sim_whom *whom);
@@ -328,7 +350,7 @@ struct sim_alloc sim_alloc_default(const char *name);
 
 /* --- from a seed --- */
 
-enum sim_profile { SIM_SMALL, SIM_LARGE };
+enum sim_profile { SIM_SMALL, SIM_LARGE, SIM_CONTROL };
 void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_script);
 
 #endif

@@ -40,8 +40,11 @@ struct machine_id sim_whom_id(const struct sim_script *script, const struct sim_
 void sim_whom_name(const struct sim_script *script, const struct sim_whom *whom, char *to,
                    size_t size)
 {
+    if (whom->kind == MACHINE_KIND_COUNT) {
+        (void)text_copy(to, size, script->jobs[(unsigned)whom->member].name); /* bounded */
+        return;
+    }
     struct machine_id id = sim_whom_id(script, whom);
-
     (void)text_format(to, size, "%s",
                       whom->kind == MACHINE_PLUGIN ? machine_id_name(&id) : id.text); /* bounded */
 }

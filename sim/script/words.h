@@ -15,6 +15,7 @@ enum sim_takes {
     TAKES_CLAIM,
     TAKES_PLUGIN,
     TAKES_RECORD, /* any machine */
+    TAKES_JOB,    /* whom.kind is MACHINE_KIND_COUNT, member the job */
 };
 enum sim_takes sim_action_takes(unsigned action);
 

@@ -40,6 +40,8 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
     if (event->after != A_TERMINAL || event->before == A_TERMINAL || record == NULL)
         return;
     alloc->ended = 1;
+    alloc->unasked = !alloc_of(record)->stop_wanted;
+    alloc->ended_turn = event->turn;
     if ((alloc_of(record)->assign.hooks_postrun & ~(uint32_t)alloc->torn) != 0)
         sim_violate(sim, 24, "%s has ended, and not all of its last hooks ran", event->id.text);
     sim_check_outcome(sim, whom, alloc_of(record));

@@ -374,6 +374,11 @@ void sim_control_refused(struct sim *sim)
 
 void sim_control_event(struct sim *sim, const struct sim_event *event)
 {
+    if (event->kind == SE_USER && event->index >= (uint32_t)sim->allocs_count) {
+        if (!sim_job_has_its_wish(sim, event->index - (size_t)sim->allocs_count))
+            sim_later(sim, USER_RETRY_MS, SE_USER, event->index, 0);
+        return;
+    }
     if (event->kind == SE_USER) {
         if (!sim->up || sim->dying || !sim->restored || !has_its_wish(sim, (int)event->index))
             sim_later(sim, USER_RETRY_MS, SE_USER, event->index, 0);

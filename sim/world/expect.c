@@ -152,6 +152,18 @@ static void judge_yes(struct sim *sim, const struct sim_expect *expect, char *re
         (void)text_format(ret_why, size, "it is %s", is ? "yes" : "no"); /* fits */
 }
 
+static void judge_job(const struct sim *sim, const struct sim_expect *expect, char *ret_why,
+                      size_t size)
+{
+    int job = expect->fact.whom.member;
+    int64_t found = expect->question == SIM_ASKS_LIVE   ? (int64_t)sim_job_live(sim, job)
+                    : expect->question == SIM_ASKS_KEPT ? (int64_t)sim_job_kept(sim, job)
+                                                        : sim_job_version(sim, job);
+
+    if (found != expect->number)
+        (void)text_format(ret_why, size, "it is %lld", (long long)found); /* fits */
+}
+
 static void judge(struct sim *sim, const struct sim_expect *expect)
 {
     struct line line = {.text = ""};
@@ -178,6 +190,11 @@ static void judge(struct sim *sim, const struct sim_expect *expect)
     case SIM_ASKS_STAGED:
     case SIM_ASKS_CLAIMED:
         judge_yes(sim, expect, why, sizeof(why));
+        break;
+    case SIM_ASKS_LIVE:
+    case SIM_ASKS_KEPT:
+    case SIM_ASKS_JOB:
+        judge_job(sim, expect, why, sizeof(why));
         break;
     case SIM_QUESTION_COUNT:
         unreachable("question");

@@ -11,15 +11,22 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
 
     if (sim->dying)
         return err_set(err, ERR_CANCELED, "the daemon is dead");
+    sim_jobs_bind(sim, batch);
     sim_check_batch(sim, batch);
     sim_watch_transitions(sim, batch->events, batch->events_count, SIM_BEFORE);
-    if (sim_point(sim, SIM_KILL_BEFORE))
+    if (sim_point(sim, SIM_KILL_BEFORE)) {
+        sim_jobs_unbind(sim);
         return err_set(err, ERR_CANCELED, "the daemon is dead");
+    }
     int code = sim_store_commit(sim, batch, err);
     sim->commit_failed = code < 0;
-    if (code < 0)
+    if (code < 0) {
+        sim_jobs_unbind(sim);
         return code;
+    }
     sim_check_committed(sim, batch);
+    sim_jobs_committed(sim, batch);
+    sim_check_jobs_committed(sim, batch);
     sim_watch_transitions(sim, batch->events, batch->events_count, SIM_AFTER);
     (void)sim_point(sim, SIM_KILL_AFTER); /* what follows sees that it is dying */
     return 0;
@@ -69,10 +76,13 @@ static int quarantine(void *ctx, const char *table, const char *key, const char 
     char name[JOURNAL_KEY_SIZE];
     size_t at = 0;
 
-    (void)table;
     (void)reason;
     (void)unix_ns;
     (void)err;
+    if (text_equal(table, "spec")) {
+        sim_jobs_quarantine(sim, key);
+        return 0;
+    }
     for (name_of(&store->items[at]->id, name); !text_equal(name, key);
          name_of(&store->items[at]->id, name))
         check(++at < store->count); /* it was named by each_record */
@@ -96,6 +106,10 @@ static int each_spec(void *ctx, const char *prefix, journal_blob_cb *cb, void *c
     char key[JOURNAL_KEY_SIZE];
 
     (void)err;
+    if (text_equal(prefix, "job/")) {
+        sim_jobs_each(sim, cb, cb_ctx);
+        return 0;
+    }
     check(text_equal(prefix, "alloc/"));
     for (int a = 0; a < sim->allocs_count; a++) {
         struct sim_alloc_state *alloc = &sim->allocs[a];
@@ -115,10 +129,8 @@ static int each_spec(void *ctx, const char *prefix, journal_blob_cb *cb, void *c
 
 static int each_bad_spec(void *ctx, journal_bad *bad, void *cb_ctx, struct err *err)
 {
-    (void)ctx; /* all can be read */
-    (void)bad;
-    (void)cb_ctx;
     (void)err;
+    sim_jobs_each_bad(ctx, bad, cb_ctx);
     return 0;
 }
 

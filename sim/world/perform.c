@@ -64,7 +64,8 @@ static enum sim_fault drawn_fate(const struct sim *sim, const struct sim_call *c
 
 static void draw(struct sim *sim, struct sim_call *call)
 {
-    uint16_t nth = ++calls_of(sim, &call->whom)[call->effect];
+    struct sim_whom role = sim_role(sim, &call->whom);
+    uint16_t nth = ++calls_of(sim, &role)[call->effect];
     uint64_t luck = sim_chance(sim, LUCK_LATENCY, which(call), nth);
 
     call->latency_ms = 1;
@@ -76,8 +77,8 @@ static void draw(struct sim *sim, struct sim_call *call)
     uint32_t slow_ms = 100 + (uint32_t)sim_below(luck << 8, SLOW_MS_MAX);
     for (unsigned i = 0; i < sim->script->fates_count; i++) {
         const struct sim_fate *fate = &sim->script->fates[i];
-        if (fate->whom.kind != call->whom.kind || fate->whom.alloc != call->whom.alloc ||
-            fate->whom.member != call->whom.member || fate->effect != call->effect ||
+        if (fate->whom.kind != role.kind || fate->whom.alloc != role.alloc ||
+            fate->whom.member != role.member || fate->effect != call->effect ||
             (fate->nth != 0 && fate->nth != nth))
             continue;
         sim->told.struck[i] = true;
@@ -85,7 +86,7 @@ static void draw(struct sim *sim, struct sim_call *call)
         slow_ms = fate->ms != 0 ? fate->ms : slow_ms;
     }
     if (call->fault != SIM_FAULT_NONE) {
-        struct sim_fate met = {call->whom, call->effect, call->fault, nth, slow_ms};
+        struct sim_fate met = {role, call->effect, call->fault, nth, slow_ms};
         sim_note_fate(sim, &met);
         sim_count_fault(sim, (enum sim_fault)call->fault);
     }

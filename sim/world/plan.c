@@ -152,20 +152,25 @@ static void count_script(struct sim *sim, const struct sim_script *script)
         sim->tasks_count += script->allocs[a].tasks_count;
         sim->claims_count += script->allocs[a].claims_count;
     }
+    if (script->jobs_count == 0)
+        return;
+    sim->allocs_count += SIM_PLACED_MAX;
+    sim->tasks_count += SIM_PLACED_MAX * SIM_TASKS_MAX;
 }
 
-static void plan_members(struct sim_alloc_state *alloc, const struct sim_alloc *plan)
+static void plan_members(struct sim_alloc_state *alloc, const char *name,
+                         const struct sim_alloc *plan)
 {
     for (int t = 0; t < plan->tasks_count; t++) {
         struct sim_task_state *task = &alloc->tasks[t];
-        task->id = machine_id_join(MACHINE_TASK, plan->name, plan->tasks[t].name);
+        task->id = machine_id_join(MACHINE_TASK, name, plan->tasks[t].name);
         task->plan = &plan->tasks[t];
         task->newest = -1;
     }
     for (int c = 0; c < plan->claims_count; c++) {
         const struct sim_claim *from = &plan->claims[c];
         struct sim_claim_state *claim = &alloc->claims[c];
-        claim->id = machine_id_join(MACHINE_VOLUME, plan->name, from->name);
+        claim->id = machine_id_join(MACHINE_VOLUME, name, from->name);
         claim->plugin = from->plugin;
         claim->disk = (uint16_t)(from->plugin * SIM_DISKS_MAX + from->disk);
         claim->exclusive = from->exclusive;
@@ -177,17 +182,24 @@ static void plan_script(struct sim *sim, const struct sim_script *script)
     struct sim_task_state *tasks = sim->tasks;
     struct sim_claim_state *claims = sim->claims;
 
-    for (int a = 0; a < sim->allocs_count; a++) {
+    for (int a = 0; a < script->allocs_count; a++) {
         const struct sim_alloc *plan = &script->allocs[a];
         struct sim_alloc_state *alloc = &sim->allocs[a];
         alloc->id = machine_id_make(MACHINE_ALLOC, plan->name);
         alloc->plan = plan;
         alloc->after = plan->after;
+        alloc->job = alloc->group = -1;
         alloc->tasks = tasks;
         alloc->claims = claims;
         tasks += alloc->tasks_count = plan->tasks_count;
         claims += alloc->claims_count = plan->claims_count;
-        plan_members(alloc, plan);
+        plan_members(alloc, plan->name, plan);
+    }
+    for (int a = script->allocs_count; a < sim->allocs_count; a++) {
+        sim->allocs[a].plan = &script->allocs[0];
+        sim->allocs[a].job = sim->allocs[a].group = -1;
+        sim->allocs[a].tasks = tasks;
+        tasks += SIM_TASKS_MAX;
     }
     for (int p = 0; p < sim->plugins_count; p++) {
         sim->plugins[p].id = machine_id_join(MACHINE_PLUGIN, "csi", script->plugins[p].name);
@@ -253,9 +265,12 @@ static void plan_start(struct sim *sim, const struct sim_start *start)
     }
 }
 
+/* A place for what the control plane may still place has no name. */
 static void enter_names(struct sim *sim)
 {
     for (int a = 0; a < sim->allocs_count; a++) {
+        if (sim->allocs[a].id.text[0] == '\0')
+            continue;
         enter_name(sim, MACHINE_ALLOC, a, -1);
         for (int t = 0; t < sim->allocs[a].tasks_count; t++)
             enter_name(sim, MACHINE_TASK, a, t);
@@ -278,4 +293,68 @@ void sim_plan(struct sim *sim)
     else
         plan_script(sim, sim->script);
     enter_names(sim);
+}
+
+/* --- by the control plane --- */
+
+struct sim_alloc_state *sim_plan_placed(struct sim *sim, const char *id, int group)
+{
+    const struct sim_script *script = sim->script;
+    int a = script->allocs_count;
+
+    while (a < sim->allocs_count && sim->allocs[a].id.text[0] != '\0')
+        a++;
+    check(a < sim->allocs_count); /* a world in which so many are placed does not come to rest */
+    struct sim_alloc_state *alloc = &sim->allocs[a];
+    alloc->id = machine_id_make(MACHINE_ALLOC, id);
+    alloc->plan = &script->allocs[group];
+    alloc->group = (int16_t)group;
+    alloc->tasks_count = alloc->plan->tasks_count;
+    plan_members(alloc, id, alloc->plan);
+    enter_name(sim, MACHINE_ALLOC, a, -1);
+    for (int t = 0; t < alloc->tasks_count; t++)
+        enter_name(sim, MACHINE_TASK, a, t);
+    return alloc;
+}
+
+void sim_plan_forget(struct sim *sim, struct sim_alloc_state *alloc)
+{
+    struct sim_task_state *tasks = alloc->tasks;
+
+    memset(tasks, 0, SIM_TASKS_MAX * sizeof(*tasks));
+    *alloc = (struct sim_alloc_state){
+        .plan = &sim->script->allocs[0],
+        .tasks = tasks,
+        .job = -1,
+        .group = -1,
+    };
+    memset(sim->names.items, NOBODY, sim->names.max * sizeof(*sim->names.items));
+    enter_names(sim);
+}
+
+struct sim_whom sim_role(const struct sim *sim, const struct sim_whom *whom)
+{
+    struct sim_whom role = *whom;
+
+    if (whom->kind != MACHINE_KIND_COUNT && whom->alloc >= 0 && sim->script->jobs_count > 0 &&
+        sim->allocs[whom->alloc].group >= 0)
+        role.alloc = sim->allocs[whom->alloc].group;
+    return role;
+}
+
+struct sim_whom sim_actor(const struct sim *sim, const struct sim_whom *role)
+{
+    struct sim_whom actor = *role;
+
+    if (role->kind == MACHINE_KIND_COUNT || role->alloc < 0 || sim->script->jobs_count == 0)
+        return actor;
+    for (int a = sim->script->allocs_count; a < sim->allocs_count; a++) {
+        if (sim->allocs[a].group != role->alloc || !sim->allocs[a].specified ||
+            sim->allocs[a].ended)
+            continue;
+        actor.alloc = (int16_t)a;
+        return actor;
+    }
+    actor.kind = MACHINE_KIND_COUNT;
+    return actor;
 }

@@ -152,6 +152,9 @@ static bool is_settled(struct sim *sim, struct finding *finding)
             return false;
         }
     }
+    const char *name, *what = sim_jobs_unsettled(sim, &name);
+    if (what != NULL)
+        return miss(finding, 14, "job", name, what);
     for (int p = 0; p < sim->plugins_count; p++) {
         const struct machine *record = core_find(sim->core, &sim->plugins[p].id);
         if (!sim->plugins[p].removed && (record == NULL || record->state != P_READY))
@@ -217,6 +220,10 @@ static bool world_is_empty(struct sim *sim, struct finding *finding)
             if (alloc->claims[c].held)
                 return miss(finding, 26, "claim of", alloc->claims[c].id.text, "is left");
         }
+    }
+    for (size_t j = 0; j < sim->script->jobs_count; j++) {
+        if (sim->jobs.states[j].stored != NULL)
+            return miss(finding, 19, "job", sim->script->jobs[j].name, "is left");
     }
     for (int p = 0; p < sim->plugins_count; p++) {
         if (sim->plugins[p].alive)

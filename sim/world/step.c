@@ -266,6 +266,13 @@ static const struct {
     bool (*make)(struct sim *sim, const struct sim_step *step);
     bool is_fault;
 } actions[SIM_ACTION_COUNT] = {
+    [SIM_DO_REGISTER] = {sim_jobs_step, false},
+    [SIM_DO_COUNT] = {sim_jobs_step, false},
+    [SIM_DO_DEREGISTER] = {sim_jobs_step, false},
+    [SIM_DO_PURGE] = {sim_jobs_step, false},
+    [SIM_DO_REPLACE] = {sim_jobs_step, false},
+    [SIM_DO_GC] = {sim_jobs_step, false},
+    [SIM_DO_TORN_JOB] = {sim_jobs_step, true},
     [SIM_DO_ASSIGN] = {assign, false},
     [SIM_DO_UPDATE] = {update, false},
     [SIM_DO_STOP] = {stop, false},
@@ -310,7 +317,12 @@ void sim_do_step(struct sim *sim, const struct sim_step *step)
     }
     sim_mix(sim, step->action);
     bool over = actions[step->action].is_fault && sim->healed;
-    *did = !over && actions[step->action].make(sim, step);
+    struct sim_step meant = *step;
+    if (sim_action_names_one(step->action) && step->whom.kind != MACHINE_KIND_COUNT) {
+        meant.whom = sim_actor(sim, &step->whom);
+        over |= meant.whom.kind == MACHINE_KIND_COUNT;
+    }
+    *did = !over && actions[step->action].make(sim, &meant);
 }
 
 /* --- steps that wait for a transition --- */
@@ -347,6 +359,7 @@ void sim_watch_transitions(struct sim *sim, const struct journal_event *events, 
         struct sim_whom whom = sim_find(sim, &events[i].id);
         if (whom.kind == MACHINE_KIND_COUNT)
             continue;
+        whom = sim_role(sim, &whom);
         uint32_t *entered = entered_of(sim, &whom);
         if (moment == SIM_AFTER) {
             entered[events[i].after]++;

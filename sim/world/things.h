@@ -10,7 +10,10 @@
 
 struct sim;
 
-enum { SIM_EFFECTS_MAX = 16 }; /* of one machine */
+enum {
+    SIM_EFFECTS_MAX = 16, /* of one machine */
+    SIM_PLACED_MAX = 96,  /* allocs, by the control plane of one world */
+};
 
 /* What a task has used of its restart policy. */
 struct sim_tries {
@@ -63,11 +66,16 @@ struct sim_alloc_state {
     uint8_t specified; /* "alloc/<id>" is in the journal */
     const char *spec;  /* a world from a journal: what it says, NULL if it cannot be read */
     size_t spec_length;
-    uint8_t wish;     /* of the control plane: enum sim_wish */
-    uint8_t accepted; /* the node has said so: it must not be lost */
+    int16_t job,
+        group; /* placed by the control plane: of which job, by which alloc of the script */
+    uint16_t index;
+    uint64_t ended_turn; /* of the commit that ended it, 0: it has not */
+    uint8_t wish;        /* of the control plane: enum sim_wish */
+    uint8_t accepted;    /* the node has said so: it must not be lost */
     uint8_t directory;
     uint8_t torn;    /* postrun hooks that have succeeded */
     uint8_t ended;   /* it was terminal once */
+    uint8_t unasked; /* and nobody had told it to end */
     uint8_t gone;    /* it was removed */
     uint8_t follows; /* the alloc it waits for was there when it came */
     uint8_t damaged; /* a record of it was, so promises about it are off */
@@ -114,11 +122,21 @@ struct sim_names {
  * start. */
 void sim_plan(struct sim *sim);
 
+/* The control plane places an alloc under ID as the script's alloc GROUP says. */
+struct sim_alloc_state *sim_plan_placed(struct sim *sim, const char *id, int group);
+/* It was not committed. */
+void sim_plan_forget(struct sim *sim, struct sim_alloc_state *alloc);
+
 /* Where ID is in this world; kind MACHINE_KIND_COUNT if it is not of it. */
 struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id);
 const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom);
 /* As scripts call it. */
 const char *sim_name(const struct sim *sim, const struct sim_whom *whom);
+/* What the script says of WHOM: itself, or what it was placed as by the control plane. */
+struct sim_whom sim_role(const struct sim *sim, const struct sim_whom *whom);
+/* The other way round: the first one that lives of what the script names; kind MACHINE_KIND_COUNT
+ * if there is none. */
+struct sim_whom sim_actor(const struct sim *sim, const struct sim_whom *role);
 const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom);
 
 #endif

@@ -69,7 +69,9 @@ enum {
     LUCK_SPLIT,
     LUCK_SEED,
     LUCK_MARK,
-    LUCK_BEGIN
+    LUCK_BEGIN,
+    LUCK_ID,
+    LUCK_TWICE
 };
 
 /* A number that depends on the seed and on what it is drawn for. */

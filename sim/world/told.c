@@ -53,5 +53,5 @@ void sim_fact(struct sim *sim, enum sim_fact_kind kind, const struct sim_whom *w
         .incarnation = sim->incarnation,
     };
     if (whom != NULL)
-        kept->fact.whom = *whom;
+        kept->fact.whom = sim_role(sim, whom);
 }

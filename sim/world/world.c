@@ -35,6 +35,7 @@ static void bury(struct sim *sim)
     if (number < SIM_CUTS_MAX)
         sim->result->points[number] = sim->points;
     sim_check_memory(sim);
+    sim_jobs_end(sim);
     life_free(sim->life);
     sim->life = NULL;
     sim->core = NULL;
@@ -127,7 +128,11 @@ static void begin_life(struct sim *sim)
 
     sim->life = life_new(&world);
     sim->core = life_core(sim->life);
-    life_control(sim->life, &(struct life_control){.ctx = sim, .load = loaded, .settled = settled});
+    if (sim->script->jobs_count > 0)
+        sim_jobs_begin(sim);
+    else
+        life_control(sim->life,
+                     &(struct life_control){.ctx = sim, .load = loaded, .settled = settled});
 }
 
 /* Node time goes on where the journal was written last. */
@@ -174,6 +179,8 @@ static void start(struct sim *sim)
         core_meta(sim->core, "node", &node, sizeof(node));
     int code = life_start(sim->life, &how, &err);
     check(code == 0); /* reading what is in memory cannot fail */
+    if (sim->script->jobs_count > 0)
+        sim_check_loaded(sim);
     sim_define_plugins(sim);
 }
 
@@ -295,6 +302,7 @@ static bool advance(struct sim *sim, uint64_t until_ms)
 /* What an earlier world has left is its memory only. */
 static void reset(struct sim *sim, const struct sim_script *script)
 {
+    sim_jobs_end(sim);
     life_free(sim->life);
     replay_free(sim->replay);
     *sim = (struct sim){
@@ -302,6 +310,7 @@ static void reset(struct sim *sim, const struct sim_script *script)
         .start = sim->start,
         .heap = {.items = sim->heap.items, .size = sim->heap.size},
         .store = sim->store,
+        .jobs = sim->jobs,
         .sink = sim->sink,
         .told = {.facts = sim->told.facts},
         .room = sim->room,
@@ -312,6 +321,7 @@ static void reset(struct sim *sim, const struct sim_script *script)
         .control = {.server_index = 10},
     };
     sim_store_reset(sim);
+    sim_jobs_reset(sim);
     sim_plan(sim);
     sim->deliveries_max =
         DELIVERIES_MIN + DELIVERIES_OF_MACHINE *
@@ -355,7 +365,8 @@ static void wish_all_gone(struct sim *sim)
 {
     sim_say(sim, "all is to be gone");
     sim->draining = true;
-    for (int a = 0; a < sim->allocs_count; a++) {
+    sim_jobs_wish_all_gone(sim);
+    for (int a = 0; a < sim->allocs_count && sim->script->jobs_count == 0; a++) {
         if (sim->allocs[a].wish != WISH_NONE)
             sim_wish(sim, a, WISH_GONE);
     }
@@ -451,13 +462,20 @@ void sim_free(struct sim *sim)
 {
     if (sim == NULL)
         return;
+    sim_jobs_end(sim);
     life_free(sim->life);
+    sim_jobs_free(sim);
     replay_free(sim->replay);
     sim_store_free(&sim->store);
     free(sim->room);
     free(sim->told.facts);
     free(sim->heap.items);
     free(sim);
+}
+
+void sim_set_plane(struct sim *sim, const struct sim_plane *plane)
+{
+    sim->jobs.plane = plane;
 }
 
 void sim_set_start(struct sim *sim, const struct sim_start *start)
@@ -481,6 +499,7 @@ void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print,
     check_guard_pop(&guard);
     if (ret_result->outcome == SIM_ASSERTION) {
         sim_say(sim, "%s", ret_result->text);
+        sim->jobs.now = NULL;
         sim->life = NULL; /* in an unknown state: left alone, the process is about to end */
         sim->core = NULL;
     }

@@ -13,6 +13,7 @@
 #include "sim/sim.h"
 #include "sim/world/call.h"
 #include "sim/world/control.h"
+#include "sim/world/jobs.h"
 #include "sim/world/process.h"
 #include "sim/world/store.h"
 #include "sim/world/things.h"
@@ -43,6 +44,7 @@ struct sim {
     struct sim_attempts attempts;
     struct sim_calls calls;
     struct sim_control control;
+    struct sim_jobs jobs;
 
     uint64_t first_sequence, first_turn; /* what the world's own events begin at */
     struct replay *replay;

@@ -7,7 +7,8 @@ import re
 import subprocess
 import sys
 
-WORLDS = {'small': ['-seeds', '400', '-base', '1'], 'large': ['-seeds', '40', '-base', '1', '-large']}
+WORLDS = {'small': ['-seeds', '400', '-base', '1'], 'large': ['-seeds', '40', '-base', '1', '-large'],
+          'control': ['-seeds', '100', '-base', '1', '-control']}
 
 
 def hash_of(program, flags):

@@ -48,7 +48,8 @@ FINDERS = [
     ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
                  for path in sorted(glob.glob(os.path.join(ROOT, 'sim/stories/*.story')))], 20),
     ('seeds', [[CAIRN, 'sim', '-base', '1', '-seeds', '20000'],
-               [CAIRN, 'sim', '-base', '1', '-seeds', '2000', '-large']], 120),
+               [CAIRN, 'sim', '-base', '1', '-seeds', '2000', '-large'],
+               [CAIRN, 'sim', '-base', '1', '-seeds', '2000', '-control']], 120),
     ('crashes', [[CAIRN, 'sim', '-exhaustive', 'all']], 900),
     ('search', [[CAIRN, 'sim', '-search', 'mains,faults=1,crashes=1']], 900),
 ]

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "agent/laboratory.h"
 #include "sim/sim.h"
 
 #include <dirent.h>
@@ -44,6 +45,15 @@ static void collect(void *ctx, const char *text)
     trace->used += length;
 }
 
+/* Stories may have jobs. */
+static struct sim *new_sim(void)
+{
+    struct sim *sim = sim_new();
+
+    sim_set_plane(sim, &laboratory_plane);
+    return sim;
+}
+
 static void read_story(const char *name)
 {
     if (sim_script_read(sim_story_text(name), &script, &err) < 0)
@@ -74,7 +84,7 @@ static const char plain[] = "alloc a batch\n"
 static const char *outcome_of(const char *line)
 {
     static char text[1024];
-    struct sim *sim = sim_new();
+    struct sim *sim = new_sim();
 
     (void)snprintf(text, sizeof(text), "%s%s\n", plain, line);
     assert_int_equal(sim_script_read(text, &script, &err), 0);
@@ -212,7 +222,7 @@ static void test_each_story_is_found_by_name(void **state)
 /* What is read again is printed in the same way, and is the same world. */
 static void test_each_story_reads_as_it_is_printed(void **state)
 {
-    struct sim *sim = sim_new();
+    struct sim *sim = new_sim();
 
     (void)state;
     for (size_t i = 0; sim_story_name(i) != NULL; i++) {
@@ -265,7 +275,7 @@ static void write_down(const char *path)
 
 static void test_each_story_is_told_as_its_trace_tells_it(void **state)
 {
-    struct sim *sim = sim_new();
+    struct sim *sim = new_sim();
     bool write = getenv("CAIRN_GOLDEN") != NULL;
     char path[256];
 
@@ -313,7 +323,7 @@ static uint64_t work(void)
 /* Long stories are left to `cairn sim --exhaustive` with the release build. */
 static void test_each_short_story_holds_at_each_crash_point(void **state)
 {
-    struct sim *sim = sim_new();
+    struct sim *sim = new_sim();
     struct sim_tally tally = {0};
     uint64_t tried = 0, left = 0;
 
@@ -340,7 +350,7 @@ static void test_each_short_story_holds_at_each_crash_point(void **state)
 
 static void test_each_fault_is_in_a_story(void **state)
 {
-    struct sim *sim = sim_new();
+    struct sim *sim = new_sim();
     uint32_t faults[SIM_FAULT_COUNT] = {0};
 
     (void)state;
