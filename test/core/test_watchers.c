@@ -20,6 +20,20 @@ static uint64_t now(void *ctx, int64_t *ret_unix_ns)
     return *(uint64_t *)ctx;
 }
 
+static uint64_t draw(void *ctx)
+{
+    (void)ctx;
+    return 1;
+}
+
+static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
+{
+    (void)ctx;
+    (void)batch;
+    (void)err;
+    return 0;
+}
+
 static void perform(void *ctx, const struct effect *effect)
 {
     (void)ctx;
@@ -36,7 +50,12 @@ static uint64_t clock_ms = 1;
 /* A life whose journal ends with the event INDEX. */
 static struct life *life_at(uint64_t index)
 {
-    struct life_world world = {.ctx = &clock_ms, .now = now, .perform = perform, .sweep = sweep};
+    struct life_world world = {.ctx = &clock_ms,
+                               .store = {.commit = commit},
+                               .now = now,
+                               .random = draw,
+                               .perform = perform,
+                               .sweep = sweep};
     struct life *life = life_new(&world);
 
     core_continue(life_core(life), index + 1, 1);
