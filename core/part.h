@@ -60,7 +60,7 @@ struct life {
     struct watched watched;
     uint64_t retry_at_ms, sweep_at_ms; /* node time, 0: not to be tried again */
     uint64_t lost;                     /* tasks whose payload was not found after the restart */
-    uint64_t turned_at_ms; /* node time of the last turn */
+    uint64_t turned_at_ms;             /* node time of the last turn */
     bool started, swept_once, reported;
     char degraded[ERR_TEXT_SIZE];
 };
