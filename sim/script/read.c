@@ -282,7 +282,7 @@ static void read_job(struct reader *reader)
             job.groups |= (uint8_t)(1u << (unsigned)find_alloc(reader, next_word(reader)));
     }
     for (unsigned i = 0, first = 0; i < script->allocs_count; i++) {
-        if ((job.groups >> i & 1u) == 0)
+        if (((unsigned)job.groups >> i & 1u) == 0)
             continue;
         first = first == 0 ? i + 1 : first;
         reader->failed |= script->allocs[i].batch != script->allocs[first - 1].batch;

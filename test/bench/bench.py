@@ -220,6 +220,15 @@ def list_rows():
             row('100 changes, 100 queries wait', 'parked', 'nobody waits', '1.2 x')]
 
 
+def turn_row():
+    """A turn that concerns one machine, beside 16,000 idle ones against beside 16."""
+    done = subprocess.run([os.path.join(BUILD, 'test/core/bench_turn')], check=True,
+                          capture_output=True, text=True)
+    few, many = (float(line.split()[1]) for line in done.stdout.splitlines())
+    return [('a turn beside 16,000 machines', '%.2f us' % (many / 1e3),
+             'beside 16 %.2f us' % (few / 1e3), '%.2f x' % (many / few), '1.5 x')]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--count', type=int, default=300)
@@ -246,6 +255,7 @@ def main():
         ('restart to all reattached', '%.0f ms' % middle['restart'], '', '', '50 ms'),
         ('stop all', '%.0f ms' % middle['stop'], '', '', '300 ms'),
     ]
+    rows += turn_row()
     rows += list_rows()
     rows += laboratory_rows(options.events)
     print('%-30s %12s  %-24s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))
