@@ -308,8 +308,10 @@ bool life_turn(struct life *life)
     life->turned_at_ms = now_ms;
     if (life->sweep_at_ms != 0 && life->sweep_at_ms <= now_ms)
         sweep(life);
-    if (waits(life, now_ms))
+    if (waits(life, now_ms)) {
+        arm(life); /* a sweep may have used up what the second try was armed by */
         return false;
+    }
     life->retry_at_ms = 0;
     if (is_due(life, now_ms))
         step(life, now_ms, unix_ns);
