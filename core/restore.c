@@ -7,7 +7,7 @@
  * a lost alloc is made again from its members and its specification, condemned, and brought to an
  * end the same way (I-25).
  */
-#include "core/machines.h"
+#include "core/machines/part.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * never begun.
  */
 #include "core/core.h"
-#include "core/machines.h"
+#include "core/machines/part.h"
 
 #include <stdio.h>
 #include <stdlib.h>

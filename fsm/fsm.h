@@ -188,7 +188,7 @@ struct fsm_def {
     uint8_t timeout_event, restore_event;
     uint32_t record_bytes; /* of a record without its tail */
 
-    /* Rules, pure like everything here; see <machine>_rules.c. */
+    /* Rules, pure like everything here; see <machine>/rules.c. */
     void (*absorb)(struct machine *record, const struct fsm_event *event,
                    const struct fsm_now *now);
     void (*enter)(struct machine *record, const struct fsm_row *row, const struct fsm_event *event,

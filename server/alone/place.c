@@ -1,7 +1,7 @@
 /*
  * Allocs of a job: made, and told to end, until they are what the job wants.
  *
- * What is placed and stopped is fsm/policy_reconcile.c's answer.
+ * What is placed and stopped is fsm/policy/reconcile.c's answer.
  */
 #include "server/alone/part.h"
 

@@ -1,8 +1,8 @@
 /*
  * The invariants of restore-failures.md section 3, in each state of the search.
  *
- * As in sim/world/check.c there are three places to look from: a batch before it is stored, an
- * effect as it is performed, and the state that a move has led to.  What only time could show
+ * As in sim/world/check/check.c there are three places to look from: a batch before it is stored,
+ * an effect as it is performed, and the state that a move has led to.  What only time could show
  * (I-36, I-38), what only an adapter does (I-4, I-6) and what takes more than one alloc is left to
  * the seeded worlds.
  */

@@ -7,7 +7,7 @@
  * complete answer, statuses are sent until they are acknowledged.  What it posts to the core is
  * what the real one will post.
  */
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
 enum {

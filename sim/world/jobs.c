@@ -2,11 +2,11 @@
  * Users of the stand-alone control plane.
  *
  * A user wants a job to run, to stop, or to be forgotten, asks for it, and asks again until the
- * request was granted; what they were told is looked up in the journal (check_jobs.c).
+ * request was granted; what they were told is looked up in the journal (check/jobs.c).
  */
 #include "sim/world/jobs.h"
 
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
 #include <jansson.h>

@@ -75,7 +75,7 @@ void sim_jobs_quarantine(struct sim *sim, const char *key);
 /* The job that an alloc was placed for has it among what should run. */
 bool sim_placed_lives(const struct sim *sim, const struct sim_alloc_state *alloc);
 
-/* --- check_jobs.c --- */
+/* --- check/jobs.c --- */
 
 /* BATCH has been committed. */
 void sim_check_jobs_committed(struct sim *sim, const struct journal_batch *batch);

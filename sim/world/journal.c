@@ -2,7 +2,7 @@
  * The journal in memory (store.c) as a life sees it: with crash points before and after each
  * commit, looked at by the checkers.
  */
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
 static int commit(void *ctx, const struct journal_batch *batch, struct err *err)

@@ -7,7 +7,7 @@
  * that a plugin which lies is found out (I-31).
  */
 #include "sim/answer.h"
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
 enum { SLOW_SERVER_MS = 3000 };

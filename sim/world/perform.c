@@ -5,7 +5,7 @@
  * daemon may die in between.  What a fault means is the same for all of them and decided here; what
  * the work is, is in node.c, and what starting and ending processes takes in process.c.
  */
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
 #include "sim/script/words.h"

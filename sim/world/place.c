@@ -5,7 +5,7 @@
  * the script each of them is like.
  */
 #include "base/list.h"
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 #include "sim/world/jobs.h"
 #include "sim/world/world.h"
 #include "spec/job.h"

@@ -8,7 +8,7 @@
  */
 #include "fsm/policy.h"
 #include "sim/answer.h"
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
 enum {

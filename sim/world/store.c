@@ -7,7 +7,7 @@
  * turn that wrote it.
  */
 #include "base/list.h"
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
 #include <stdlib.h>

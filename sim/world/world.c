@@ -6,7 +6,7 @@
  * then all that it had in memory is gone, and journal and world stay as they are.
  */
 #include "sim/world/world.h"
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 
 #include "core/clock.h"
 #include "sim/start.h"

@@ -6,7 +6,7 @@
  * of a user leads to them (spec/job.h).
  */
 #include "core/identity.h"
-#include "sim/world/check.h"
+#include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
 #include "spec/job.h"

@@ -1,6 +1,6 @@
 /*
- * Lanes (core/lanes.c): effects of one machine on one lane run one at a time, in the order of
- * issue.
+ * Lanes (core/machines/lanes.c): effects of one machine on one lane run one at a time, in the order
+ * of issue.
  *
  * First ends that nobody waits for, then work whose machine has gone, then what waits, what is the
  * same work, and what runs side by side.

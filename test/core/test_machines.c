@@ -1,6 +1,6 @@
 /*
- * The machines of a node and the flight recorder (core/machines.c): who is there, and what the
- * last transitions were.
+ * The machines of a node and the flight recorder (core/machines/machines.c): who is there, and what
+ * the last transitions were.
  */
 #include "test/core/seam.h"
 

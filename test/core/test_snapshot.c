@@ -1,6 +1,6 @@
 /*
- * Snapshots (core/snapshot.c): a core that is put back goes on as if nothing had happened, and one
- * that is put back changed goes on from there.
+ * Snapshots (core/machines/snapshot.c): a core that is put back goes on as if nothing had happened,
+ * and one that is put back changed goes on from there.
  */
 #include "test/core/seam.h"
 

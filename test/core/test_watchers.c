@@ -1,5 +1,5 @@
 /* Watchers: who is told of which change, and which index a subject has. */
-#include "core/part.h"
+#include "core/life/part.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "fsm/task_rules.h"
-#include "fsm/volume_rules.h"
+#include "fsm/task/rules.h"
+#include "fsm/volume/rules.h"
 #include "sim/search/part.h"
 
 #include <stdio.h>

@@ -1,0 +1,108 @@
+/*
+ * What a life does with the store it finds: every record as it was stored, those that cannot be
+ * read into quarantine, then RESTORE to each (restore.c), then allocs of which nothing but the
+ * specification is left.
+ */
+#include "core/life/part.h"
+#include "core/lost.h"
+
+#include <stdlib.h>
+
+/* --- records --- */
+
+/* One that could not be read. */
+struct damaged {
+    char table[16], key[JOURNAL_KEY_SIZE], reason[ERR_TEXT_SIZE];
+};
+
+struct loading {
+    struct core *core;
+    struct damaged *items;
+    size_t count, size;
+};
+
+static bool load(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct loading *loading = ctx;
+
+    core_load(loading->core, id, record);
+    return true;
+}
+
+/* Noted during the walk, moved afterwards: the walk's read transaction must have ended. */
+static void note_damaged(void *ctx, const char *table, const char *key, const void *bytes,
+                         size_t length, const char *reason)
+{
+    struct damaged *damaged = list_more((struct loading *)ctx);
+
+    (void)bytes; /* the quarantine reads them itself */
+    (void)length;
+    (void)text_copy(damaged->table, sizeof(damaged->table), table);    /* a short name */
+    (void)text_copy(damaged->key, sizeof(damaged->key), key);          /* same size */
+    (void)text_copy(damaged->reason, sizeof(damaged->reason), reason); /* cut if too long */
+}
+
+static int set_aside(struct life *life, const struct damaged *damaged, struct err *err)
+{
+    const struct store *store = &life->world.store;
+
+    say(&life->world.say, SAY_ERROR, "journal",
+        "entry is damaged, put into quarantine table=%s key=%s reason=%s", damaged->table,
+        text_value(damaged->key), text_value(damaged->reason));
+    if (store->quarantine == NULL)
+        return 0;
+    return store->quarantine(store->ctx, damaged->table, damaged->key, damaged->reason,
+                             life_unix_ns(life), err);
+}
+
+/* A damaged specification costs what needs it: a running payload does not. */
+static int load_records(struct life *life, struct err *err)
+{
+    const struct store *store = &life->world.store;
+    struct loading loading = {.core = life->core};
+    int code = 0;
+
+    for (int kind = 0; kind < MACHINE_KIND_COUNT && code == 0; kind++)
+        code = store->each_record(store->ctx, (enum machine_kind)kind, load, note_damaged, &loading,
+                                  err);
+    if (code == 0)
+        code = store->each_bad_spec(store->ctx, note_damaged, &loading, err);
+    for (size_t i = 0; i < loading.count && code == 0; i++)
+        code = set_aside(life, &loading.items[i], err);
+    free(loading.items);
+    return code;
+}
+
+/* --- restore --- */
+
+int life_each_spec(const struct life *life, const char *prefix, journal_blob_cb *cb, void *ctx,
+                   struct err *err)
+{
+    const struct store *store = &life->world.store;
+
+    return store->each_spec(store->ctx, prefix, cb, ctx, err);
+}
+
+int life_start(struct life *life, const struct life_start *how, struct err *err)
+{
+    const struct store *store = &life->world.store;
+    check(!life->started);
+    life->started = true;
+    int code = load_records(life, err);
+    if (code < 0)
+        return code;
+    check(store->next_sequence(store->ctx) > 0);
+    core_continue(life->core, store->next_sequence(store->ctx), how->last_turn);
+    life_index_begins(life, core_figures(life->core).sequence);
+    if (life->control.load != NULL)
+        code = life->control.load(life->control.ctx, err);
+    if (code < 0)
+        return code;
+    size_t allocs = core_count(life->core, MACHINE_ALLOC);
+    life->reported = core_count(life->core, MACHINE_TASK) == 0;
+    if (allocs > 0)
+        say(&life->world.say, SAY_INFO, "agent", "restoring allocs=%zu tasks=%zu rebooted=%s",
+            allocs, core_count(life->core, MACHINE_TASK), how->rebooted ? "yes" : "no");
+    core_restore(life->core, how->authority, how->rebooted);
+    return lost_adopt(store, life->core, err);
+}

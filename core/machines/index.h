@@ -1,0 +1,59 @@
+/*
+ * What a core finds without looking at every machine: who is of a kind, what is due next, the
+ * allocs of a job, the claims of a volume, who uses a plugin.  Inside core only.
+ *
+ * Groups keep the order in which their members came; a machine is in its groups from its first
+ * record, committed or not, until it has gone.
+ */
+#ifndef CAIRN_CORE_MACHINES_INDEX_H
+#define CAIRN_CORE_MACHINES_INDEX_H
+
+#include "fsm/fsm.h"
+
+#include <stddef.h>
+
+#include <uthash.h>
+
+struct core;
+struct slot;
+struct volume;
+
+enum { INDEX_GROUPS_MAX = 2, INDEX_NONE = SIZE_MAX };
+
+/* A slot's place in one group. */
+struct group_member {
+    struct slot *slot;
+    struct group *group; /* NULL: in none */
+    struct group_member *prev, *next;
+};
+
+struct group {
+    struct group_member *members; /* prev of the first is the last (utlist) */
+    UT_hash_handle hh;
+    char key[];
+};
+
+/* --- groups --- */
+
+/* SLOT has its first record (slot_now): joins the groups that its kind and record name. */
+void index_join(struct core *core, struct slot *slot);
+
+/* It has gone. */
+void index_leave(struct core *core, struct slot *slot);
+
+/* The members of a group, or NULL. */
+const struct group_member *index_job(const struct core *core, const char *namespace,
+                                     const char *job);
+const struct group_member *index_volume(const struct core *core, const struct volume *volume);
+const struct group_member *index_plugin(const struct core *core, const char *plugin);
+const struct group_member *index_plugin_users(const struct core *core, const char *plugin);
+
+/* --- deadlines --- */
+
+/* The committed record of SLOT is another one: what is due of it is. */
+void index_deadline(struct core *core, struct slot *slot);
+
+/* Calls CB for each slot that is due at NOW_MS, in the order in which machines came. */
+void index_each_due(struct core *core, uint64_t now_ms, void (*cb)(struct core *, struct slot *));
+
+#endif

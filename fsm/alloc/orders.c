@@ -1,0 +1,134 @@
+/*
+ * The orders an alloc gives to its tasks and volumes.
+ *
+ * To start and to kill go to each task once, when its turn has come, and are remembered; after a
+ * restart of the daemon they are repeated, and who has obeyed ignores them.  Pure.
+ */
+#include "fsm/alloc/part.h"
+
+#include "fsm/policy.h"
+#include "fsm/volume.h"
+
+static void tell(const struct machine_id *self, const struct alloc_member *member, uint8_t event,
+                 const void *payload, fsm_send *send, void *ctx)
+{
+    enum machine_kind kind = member->kind == MEMBER_TASK ? MACHINE_TASK : MACHINE_VOLUME;
+    struct fsm_message message = {
+        .audience = TO_MACHINE,
+        .to = machine_id_join(kind, self->text, member->name),
+        .event = {.kind = event, .payload = payload},
+    };
+
+    check(member->kind == MEMBER_TASK || member->kind == MEMBER_VOLUME);
+    check(self->kind == MACHINE_ALLOC);
+    send(ctx, &message);
+}
+
+static void send_to_all(const struct machine_id *self, const struct alloc *alloc,
+                        enum alloc_member_kind kind, uint8_t event, fsm_send *send, void *ctx)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        if (alloc->assign.members[i].kind == kind)
+            tell(self, &alloc->assign.members[i], event, NULL, send, ctx);
+    }
+}
+
+static void send_start(const struct machine_id *self, struct alloc *alloc, fsm_send *send,
+                       void *ctx)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        struct alloc_member *member = &alloc->assign.members[i];
+        bool wanted = alloc->machine.state == A_POSTSTOP || member->lifecycle != LIFECYCLE_POSTSTOP;
+        if (member->kind != MEMBER_TASK || member->told != ORDER_NONE || !wanted ||
+            member->run_state == TASK_RUN_DEAD || !policy_may_start(alloc, member))
+            continue;
+        member->told = ORDER_START;
+        tell(self, member, TE_START, NULL, send, ctx);
+    }
+}
+
+/* The desired state is fresh and the volumes are mounted (I-12, I-31).  An alloc that is to end
+ * starts its poststop tasks only. */
+static void send_authorized(const struct machine_id *self, const struct alloc *alloc,
+                            fsm_send *send, void *ctx)
+{
+    bool ends = alloc->stop_wanted || alloc->destroy_wanted || alloc->machine.state > A_RUNNING;
+
+    if (!alloc->may_start || members_count(alloc, MEMBER_VOLUME, member_is_unready) > 0)
+        return;
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind == MEMBER_TASK && member->run_state != TASK_RUN_DEAD &&
+            (!ends || member->lifecycle == LIFECYCLE_POSTSTOP))
+            tell(self, member, TE_AUTHORIZED, NULL, send, ctx);
+    }
+}
+
+static void send_kill(const struct machine_id *self, struct alloc *alloc, fsm_send *send, void *ctx)
+{
+    struct kill_order order = {
+        .event = alloc->kill_event,
+        .fails = alloc->kill_event == TASK_EVENT_SETUP_FAILURE,
+    };
+
+    check(text_copy(order.text, sizeof(order.text), alloc->kill_text)); /* same size */
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind != MEMBER_TASK || member->told == ORDER_KILL ||
+            !policy_must_kill(alloc, member))
+            continue;
+        member->told = ORDER_KILL;
+        tell(self, member, TE_KILL, &order, send, ctx);
+    }
+}
+
+static void send_restart(const struct machine_id *self, const struct alloc *alloc,
+                         const struct fsm_event *event, fsm_send *send, void *ctx)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind == MEMBER_TASK && member->run_state == TASK_RUN_RUNNING)
+            tell(self, member, TE_RESTART, event->payload, send, ctx);
+    }
+}
+
+void alloc_send(const struct machine_id *self, struct machine *record, uint8_t effect,
+                const struct fsm_event *event, fsm_send *send, void *ctx)
+{
+    struct alloc *alloc = alloc_mutable(record);
+
+    switch ((enum alloc_effect)effect) {
+    case AX_SEND_START:
+        send_start(self, alloc, send, ctx);
+        return;
+    case AX_SEND_KILL:
+        send_kill(self, alloc, send, ctx);
+        return;
+    case AX_SEND_RESTART:
+        send_restart(self, alloc, event, send, ctx);
+        return;
+    case AX_SEND_AUTHORIZED:
+        send_authorized(self, alloc, send, ctx);
+        return;
+    case AX_SEND_REMOVE:
+        send_to_all(self, alloc, MEMBER_TASK, TE_REMOVE, send, ctx);
+        return;
+    case AX_SEND_WANT:
+        send_to_all(self, alloc, MEMBER_VOLUME, VE_WANT, send, ctx);
+        return;
+    case AX_SEND_RELEASE:
+        send_to_all(self, alloc, MEMBER_VOLUME, VE_RELEASE, send, ctx);
+        return;
+    case AX_NONE:
+    case AX_HOOK:
+    case AX_WATCH_PREVIOUS:
+    case AX_BACKOFF:
+    case AX_TELL_STATUS:
+    case AX_TELL_ENDED:
+    case AX_REPLY_OK:
+    case AX_REPLY_NOT_RUNNING:
+    case AX_COUNT:
+        break;
+    }
+    unreachable("not a message");
+}

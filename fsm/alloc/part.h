@@ -1,0 +1,38 @@
+/* Inside fsm/alloc/ only: what the rules of the alloc machine share. */
+#ifndef CAIRN_FSM_ALLOC_PART_H
+#define CAIRN_FSM_ALLOC_PART_H
+
+#include "fsm/alloc/rules.h"
+#include "fsm/task.h"
+
+static inline struct alloc *alloc_mutable(struct machine *record)
+{
+    check(record->kind == MACHINE_ALLOC);
+    return (struct alloc *)(void *)record;
+}
+
+/* --- members, as their alloc was told of them (members.c) --- */
+
+/* NULL: there is none. */
+struct alloc_member *member_find(struct alloc *alloc, enum alloc_member_kind kind,
+                                 const char *name);
+
+typedef bool member_pred(const struct alloc *alloc, const struct alloc_member *member);
+member_pred member_is_live_poststop, member_is_unready;
+
+/* Counts the members of KIND for which PRED holds. */
+uint32_t members_count(const struct alloc *alloc, enum alloc_member_kind kind, member_pred *pred);
+
+bool members_any_running(const struct alloc *alloc);
+bool members_hold_volumes(const struct alloc *alloc);
+
+/* Of tasks: all but poststop ones that will run, and these, too. */
+bool members_all_dead(const struct alloc *alloc);
+bool members_every_dead(const struct alloc *alloc);
+
+/* --- hooks (guards.c) --- */
+
+/* The first hook of PHASE from FIRST on, ALLOC_HOOK_COUNT: none. */
+uint8_t alloc_hook_from(const struct alloc *alloc, enum hook_phase phase, unsigned first);
+
+#endif

@@ -1,0 +1,302 @@
+/*
+ * The alloc machine's table.  Only rows here; what events mean is in rules.c, what guards
+ * ask in guards.c.
+ *
+ * Set-up runs forward WAITING, PREPARING, MOUNTING, RUNNING.  Every way to an end (a stop, a failed
+ * set-up, a failed task, all tasks done) goes backward through the same states, so that whatever
+ * was begun in any incarnation is undone (I-24, I-25): KILLING, POSTSTOP, RELEASING, POSTRUN.
+ */
+#include "fsm/alloc.h"
+#include "fsm/alloc/rules.h"
+
+#define M(event) ((uint64_t)1 << AE_##event)
+#define ALL (((uint64_t)1 << AE_COUNT) - 1)
+#define STATE(name, flags, limit_ms, ignored, never)                                               \
+    [A_##name] = {#name, limit_ms, ignored, never, flags}
+#define ROW(state, event, guard, next, ...)                                                        \
+    {A_##state, AE_##event, AG_##guard, A_##next, {__VA_ARGS__}}
+
+_Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
+
+/* clang-format off */
+
+#define HOOKS   (M(HOOK_DONE) | M(HOOK_FAILED))
+#define VOLUMES (M(VOLUME_READY) | M(VOLUME_FAILED) | M(VOLUME_GONE))
+
+/* An end begins while tasks may live. */
+#define BEGIN_KILL(s, e, ...)                                                                      \
+    ROW(s, e, HAS_PREKILL,  PREKILL,  AX_HOOK, AX_TELL_STATUS, ##__VA_ARGS__),                     \
+    ROW(s, e, HAS_DELAY,    DELAYING, AX_TELL_STATUS, ##__VA_ARGS__),                              \
+    ROW(s, e, ALWAYS,       KILLING,  AX_SEND_KILL, AX_TELL_STATUS, ##__VA_ARGS__)
+
+/* The same before any task was started: there is nothing to warn and nothing to wait for. */
+#define BEGIN_KILL_EARLY(s, e, ...)                                                                \
+    ROW(s, e, ALWAYS,       KILLING,  AX_SEND_KILL, AX_TELL_STATUS, ##__VA_ARGS__)
+
+/* No task but poststop ones is left. */
+#define BEGIN_END(s, e, guard)                                                                     \
+    ROW(s, e, guard##_POSTSTOP, POSTSTOP,  AX_SEND_START, AX_TELL_STATUS),                         \
+    ROW(s, e, guard##_VOLUMES,  RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS),                       \
+    ROW(s, e, guard,            POSTRUN,   AX_HOOK, AX_TELL_STATUS)
+
+/* A member's record could not be read: the group ends, with whoever is left. */
+#define LOSE(s)                                                                                    \
+    BEGIN_END(s, MEMBER_LOST, ALL_DEAD),                                                           \
+    BEGIN_KILL(s, MEMBER_LOST)
+
+/* The same before any task was started: poststop tasks follow only what has begun. */
+#define LOSE_EARLY(s)                                                                              \
+    ROW(s, MEMBER_LOST, ALL_DEAD_VOLUMES, RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS),             \
+    ROW(s, MEMBER_LOST, ALL_DEAD,         POSTRUN,   AX_HOOK, AX_TELL_STATUS),                     \
+    BEGIN_KILL_EARLY(s, MEMBER_LOST)
+
+/* Nothing of the alloc's set-up is left. */
+#define END(s, e)                                                                                  \
+    ROW(s, e, DESTROY_WANTED, DESTROYING, AX_HOOK, AX_TELL_STATUS, AX_TELL_ENDED),                 \
+    ROW(s, e, ALWAYS,         TERMINAL,   AX_TELL_STATUS, AX_TELL_ENDED)
+
+/* What every state takes note of. */
+#define NOTED(s, e)     ROW(s, e, ALWAYS, s)
+#define REFUSED(s, e)   ROW(s, e, ALWAYS, s, AX_REPLY_NOT_RUNNING)
+/* A volume is there (again): tasks may start that waited for it. */
+#define MOUNTED(s)      ROW(s, VOLUME_READY, ALWAYS, s, AX_SEND_AUTHORIZED)
+#define AGREED(s, e)    ROW(s, e, ALWAYS, s, AX_REPLY_OK, AX_TELL_STATUS)
+
+static const struct fsm_state alloc_states[A_COUNT] = {
+/*    state       flags         limit_ms         ignored: late or repeated            never: our own mistake */
+STATE(ABSENT,     FSM_INITIAL,  0,               0,                                   ALL & ~M(ASSIGN)),
+STATE(WAITING,    0,            0,               M(ASSIGN)|HOOKS|VOLUMES|M(STATUS_ACKED), M(TIMEOUT)),
+STATE(PREPARING,  0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES|M(STATUS_ACKED), M(TIMEOUT)),
+STATE(MOUNTING,   FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS|M(STATUS_ACKED), M(TIMEOUT)),
+STATE(RUNNING,    FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS, M(TIMEOUT)),
+STATE(PREKILL,    0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED),         M(TIMEOUT)),
+STATE(DELAYING,   0,            FSM_LIMIT_RULES, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   0),
+STATE(KILLING,    FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   M(TIMEOUT)),
+STATE(POSTSTOP,   FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   M(TIMEOUT)),
+STATE(RELEASING,  FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS|M(VOLUME_READY)|M(VOLUME_FAILED), M(TIMEOUT)),
+STATE(POSTRUN,    0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES, 0),
+STATE(TERMINAL,   FSM_RESTING,  0,               M(ASSIGN)|M(AUTHORIZED)|M(PREVIOUS_ENDED)|HOOKS|VOLUMES, M(TIMEOUT)),
+STATE(DESTROYING, 0,            0,               M(ASSIGN)|M(AUTHORIZED)|M(PREVIOUS_ENDED)|VOLUMES, 0),
+STATE(GONE,       FSM_FINAL,    0,               0,                                   ALL),
+};
+
+static const struct fsm_row alloc_rows[] = {
+/*  state       event           guard            next        effects, in order, after the commit */
+ROW(ABSENT,     ASSIGN,         CONDEMNED_LIVE,  KILLING,    AX_SEND_KILL, AX_TELL_STATUS),
+ROW(ABSENT,     ASSIGN,         CONDEMNED_VOLUMES, RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS),
+ROW(ABSENT,     ASSIGN,         CONDEMNED,       POSTRUN,    AX_HOOK, AX_TELL_STATUS),
+ROW(ABSENT,     ASSIGN,         HAS_PREVIOUS,    WAITING,    AX_WATCH_PREVIOUS),
+ROW(ABSENT,     ASSIGN,         ALWAYS,          PREPARING,  AX_HOOK),
+
+ROW(WAITING,    AUTHORIZED,     ALWAYS,          WAITING,    AX_SEND_AUTHORIZED),
+NOTED(WAITING,  TASK_CHANGED),
+LOSE_EARLY(WAITING),
+BEGIN_KILL_EARLY(WAITING, STOP, AX_REPLY_OK),
+REFUSED(WAITING, RESTART),
+BEGIN_KILL_EARLY(WAITING, DESTROY, AX_REPLY_OK),
+ROW(WAITING,    PREVIOUS_ENDED, ALWAYS,          PREPARING,  AX_HOOK),
+ROW(WAITING,    RESTORE,        ALWAYS,          WAITING,    AX_WATCH_PREVIOUS),
+
+ROW(PREPARING,  AUTHORIZED,     ALWAYS,          PREPARING,  AX_SEND_AUTHORIZED),
+NOTED(PREPARING, TASK_CHANGED),
+LOSE_EARLY(PREPARING),
+BEGIN_KILL_EARLY(PREPARING, STOP, AX_REPLY_OK),
+REFUSED(PREPARING, RESTART),
+BEGIN_KILL_EARLY(PREPARING, DESTROY, AX_REPLY_OK),
+ROW(PREPARING,  HOOK_DONE,      HOOKS_LEFT,      PREPARING,  AX_HOOK),
+ROW(PREPARING,  HOOK_DONE,      HAS_VOLUMES,     MOUNTING,   AX_SEND_WANT),
+ROW(PREPARING,  HOOK_DONE,      ALWAYS,          RUNNING,    AX_SEND_START),
+BEGIN_KILL_EARLY(PREPARING, HOOK_FAILED),
+ROW(PREPARING,  RESTORE,        ALWAYS,          PREPARING,  AX_HOOK),
+
+ROW(MOUNTING,   AUTHORIZED,     ALWAYS,          MOUNTING,   AX_SEND_AUTHORIZED),
+NOTED(MOUNTING, TASK_CHANGED),
+LOSE_EARLY(MOUNTING),
+ROW(MOUNTING,   VOLUME_READY,   VOLUMES_READY,   RUNNING,    AX_SEND_AUTHORIZED, AX_SEND_START),
+NOTED(MOUNTING, VOLUME_READY),
+BEGIN_KILL_EARLY(MOUNTING, VOLUME_FAILED),
+BEGIN_KILL_EARLY(MOUNTING, VOLUME_GONE),
+BEGIN_KILL_EARLY(MOUNTING, STOP, AX_REPLY_OK),
+REFUSED(MOUNTING, RESTART),
+BEGIN_KILL_EARLY(MOUNTING, DESTROY, AX_REPLY_OK),
+ROW(MOUNTING,   RESTORE,        ALWAYS,          MOUNTING,   AX_SEND_WANT),
+
+ROW(RUNNING,    AUTHORIZED,     ALWAYS,          RUNNING,    AX_SEND_AUTHORIZED),
+BEGIN_END(RUNNING, TASK_CHANGED, ALL_DEAD),
+ROW(RUNNING,    TASK_CHANGED,   FAILING_PREKILL, PREKILL,    AX_HOOK, AX_TELL_STATUS),
+ROW(RUNNING,    TASK_CHANGED,   FAILING_DELAY,   DELAYING,   AX_TELL_STATUS),
+ROW(RUNNING,    TASK_CHANGED,   FAILING,         KILLING,    AX_SEND_KILL, AX_TELL_STATUS),
+ROW(RUNNING,    TASK_CHANGED,   ALWAYS,          RUNNING,    AX_SEND_START, AX_TELL_STATUS),
+LOSE(RUNNING),
+MOUNTED(RUNNING),
+ROW(RUNNING,    VOLUME_FAILED,  ANY_RUNNING,     RUNNING),
+ROW(RUNNING,    VOLUME_FAILED,  ALWAYS,          KILLING,    AX_SEND_KILL, AX_TELL_STATUS),
+NOTED(RUNNING,  VOLUME_GONE),
+NOTED(RUNNING,  STATUS_ACKED),
+BEGIN_KILL(RUNNING, STOP, AX_REPLY_OK),
+ROW(RUNNING,    RESTART,        ANY_RUNNING,     RUNNING,    AX_SEND_RESTART, AX_REPLY_OK),
+REFUSED(RUNNING, RESTART),
+BEGIN_KILL(RUNNING, DESTROY, AX_REPLY_OK),
+ROW(RUNNING,    RESTORE,        ALWAYS,          RUNNING,    AX_SEND_START),
+
+ROW(PREKILL,    AUTHORIZED,     ALWAYS,          PREKILL,    AX_SEND_AUTHORIZED),
+ROW(PREKILL,    TASK_CHANGED,   ALWAYS,          PREKILL,    AX_TELL_STATUS),
+NOTED(PREKILL,  MEMBER_LOST),
+MOUNTED(PREKILL),
+NOTED(PREKILL,  VOLUME_FAILED),
+NOTED(PREKILL,  VOLUME_GONE),
+NOTED(PREKILL,  STATUS_ACKED),
+AGREED(PREKILL, STOP),
+REFUSED(PREKILL, RESTART),
+AGREED(PREKILL, DESTROY),
+ROW(PREKILL,    HOOK_DONE,      HOOKS_LEFT,      PREKILL,    AX_HOOK),
+ROW(PREKILL,    HOOK_DONE,      HAS_DELAY,       DELAYING),
+BEGIN_END(PREKILL, HOOK_DONE, ALL_DEAD),
+ROW(PREKILL,    HOOK_DONE,      ALWAYS,          KILLING,    AX_SEND_KILL),
+ROW(PREKILL,    HOOK_FAILED,    HOOKS_LEFT,      PREKILL,    AX_HOOK),
+ROW(PREKILL,    HOOK_FAILED,    HAS_DELAY,       DELAYING),
+BEGIN_END(PREKILL, HOOK_FAILED, ALL_DEAD),
+ROW(PREKILL,    HOOK_FAILED,    ALWAYS,          KILLING,    AX_SEND_KILL),
+ROW(PREKILL,    RESTORE,        ALWAYS,          PREKILL,    AX_HOOK),
+
+ROW(DELAYING,   AUTHORIZED,     ALWAYS,          DELAYING,   AX_SEND_AUTHORIZED),
+ROW(DELAYING,   TASK_CHANGED,   ALWAYS,          DELAYING,   AX_TELL_STATUS),
+NOTED(DELAYING, MEMBER_LOST),
+MOUNTED(DELAYING),
+NOTED(DELAYING, VOLUME_FAILED),
+NOTED(DELAYING, VOLUME_GONE),
+NOTED(DELAYING, STATUS_ACKED),
+AGREED(DELAYING, STOP),
+REFUSED(DELAYING, RESTART),
+AGREED(DELAYING, DESTROY),
+BEGIN_END(DELAYING, TIMEOUT, ALL_DEAD),
+ROW(DELAYING,   TIMEOUT,        ALWAYS,          KILLING,    AX_SEND_KILL),
+NOTED(DELAYING, RESTORE),
+
+ROW(KILLING,    AUTHORIZED,     ALWAYS,          KILLING,    AX_SEND_AUTHORIZED),
+BEGIN_END(KILLING, TASK_CHANGED, ALL_DEAD),
+ROW(KILLING,    TASK_CHANGED,   ALWAYS,          KILLING,    AX_SEND_KILL, AX_TELL_STATUS),
+BEGIN_END(KILLING, MEMBER_LOST, ALL_DEAD),
+ROW(KILLING,    MEMBER_LOST,    ALWAYS,          KILLING,    AX_SEND_KILL, AX_TELL_STATUS),
+MOUNTED(KILLING),
+NOTED(KILLING,  VOLUME_FAILED),
+NOTED(KILLING,  VOLUME_GONE),
+NOTED(KILLING,  STATUS_ACKED),
+AGREED(KILLING, STOP),
+REFUSED(KILLING, RESTART),
+AGREED(KILLING, DESTROY),
+BEGIN_END(KILLING, RESTORE, ALL_DEAD),
+ROW(KILLING,    RESTORE,        ALWAYS,          KILLING,    AX_SEND_KILL),
+
+ROW(POSTSTOP,   AUTHORIZED,     ALWAYS,          POSTSTOP,   AX_SEND_AUTHORIZED),
+ROW(POSTSTOP,   TASK_CHANGED,   EVERY_DEAD_VOLUMES, RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS),
+ROW(POSTSTOP,   TASK_CHANGED,   EVERY_DEAD,      POSTRUN,    AX_HOOK, AX_TELL_STATUS),
+ROW(POSTSTOP,   TASK_CHANGED,   SETUP_FAILED,    KILLING,    AX_SEND_KILL, AX_TELL_STATUS),
+ROW(POSTSTOP,   TASK_CHANGED,   ALWAYS,          POSTSTOP,   AX_SEND_START, AX_TELL_STATUS),
+ROW(POSTSTOP,   MEMBER_LOST,    EVERY_DEAD_VOLUMES, RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS),
+ROW(POSTSTOP,   MEMBER_LOST,    EVERY_DEAD,      POSTRUN,    AX_HOOK, AX_TELL_STATUS),
+ROW(POSTSTOP,   MEMBER_LOST,    SETUP_FAILED,    KILLING,    AX_SEND_KILL, AX_TELL_STATUS),
+NOTED(POSTSTOP, MEMBER_LOST),
+MOUNTED(POSTSTOP),
+ROW(POSTSTOP,   VOLUME_FAILED,  ANY_RUNNING,     POSTSTOP),
+ROW(POSTSTOP,   VOLUME_FAILED,  ALWAYS,          KILLING,    AX_SEND_KILL, AX_TELL_STATUS),
+NOTED(POSTSTOP, VOLUME_GONE),
+NOTED(POSTSTOP, STATUS_ACKED),
+AGREED(POSTSTOP, STOP),
+REFUSED(POSTSTOP, RESTART),
+ROW(POSTSTOP,   DESTROY,        ALWAYS,          KILLING,    AX_SEND_KILL, AX_REPLY_OK, AX_TELL_STATUS),
+ROW(POSTSTOP,   RESTORE,        ALWAYS,          POSTSTOP,   AX_SEND_START),
+
+ROW(RELEASING,  AUTHORIZED,     ALWAYS,          RELEASING,  AX_SEND_AUTHORIZED),
+NOTED(RELEASING, TASK_CHANGED),
+NOTED(RELEASING, MEMBER_LOST),
+ROW(RELEASING,  VOLUME_GONE,    VOLUMES_GONE,    POSTRUN,    AX_HOOK),
+NOTED(RELEASING, VOLUME_GONE),
+NOTED(RELEASING, STATUS_ACKED),
+AGREED(RELEASING, STOP),
+REFUSED(RELEASING, RESTART),
+AGREED(RELEASING, DESTROY),
+ROW(RELEASING,  RESTORE,        VOLUMES_GONE,    POSTRUN,    AX_HOOK),
+ROW(RELEASING,  RESTORE,        ALWAYS,          RELEASING,  AX_SEND_RELEASE),
+
+ROW(POSTRUN,    AUTHORIZED,     ALWAYS,          POSTRUN,    AX_SEND_AUTHORIZED),
+NOTED(POSTRUN,  TASK_CHANGED),
+NOTED(POSTRUN,  MEMBER_LOST),
+NOTED(POSTRUN,  STATUS_ACKED),
+AGREED(POSTRUN, STOP),
+REFUSED(POSTRUN, RESTART),
+AGREED(POSTRUN, DESTROY),
+ROW(POSTRUN,    HOOK_DONE,      HOOKS_LEFT,      POSTRUN,    AX_HOOK),
+END(POSTRUN,    HOOK_DONE),
+ROW(POSTRUN,    HOOK_FAILED,    ALWAYS,          POSTRUN,    AX_BACKOFF),
+ROW(POSTRUN,    TIMEOUT,        ALWAYS,          POSTRUN,    AX_HOOK),
+ROW(POSTRUN,    RESTORE,        ALWAYS,          POSTRUN,    AX_HOOK),
+
+NOTED(TERMINAL, TASK_CHANGED),
+NOTED(TERMINAL, MEMBER_LOST),
+NOTED(TERMINAL, STATUS_ACKED),
+AGREED(TERMINAL, STOP),
+REFUSED(TERMINAL, RESTART),
+ROW(TERMINAL,   DESTROY,        ALWAYS,          DESTROYING, AX_HOOK, AX_REPLY_OK, AX_TELL_STATUS),
+ROW(TERMINAL,   RESTORE,        ALWAYS,          POSTRUN,    AX_HOOK),
+
+NOTED(DESTROYING, TASK_CHANGED),
+NOTED(DESTROYING, MEMBER_LOST),
+NOTED(DESTROYING, STATUS_ACKED),
+AGREED(DESTROYING, STOP),
+REFUSED(DESTROYING, RESTART),
+AGREED(DESTROYING, DESTROY),
+ROW(DESTROYING, HOOK_DONE,      HOOKS_LEFT,      DESTROYING, AX_HOOK),
+ROW(DESTROYING, HOOK_DONE,      ALWAYS,          GONE,       AX_SEND_REMOVE),
+ROW(DESTROYING, HOOK_FAILED,    ALWAYS,          DESTROYING, AX_BACKOFF),
+ROW(DESTROYING, TIMEOUT,        ALWAYS,          DESTROYING, AX_HOOK),
+ROW(DESTROYING, RESTORE,        ALWAYS,          DESTROYING, AX_HOOK),
+};
+
+/* clang-format on */
+
+static const struct fsm_event_def alloc_events[AE_COUNT] = {
+#define X(name, class, payload) [AE_##name] = {#name, FSM_##class, PAYLOAD_##payload},
+    ALLOC_EVENTS(X)
+#undef X
+};
+
+static const struct fsm_effect_def alloc_effects[AX_COUNT] = {
+    [AX_NONE] = {"NONE", LANE_TELL, 0, 0},
+#define X(name, lane, completions, timeout_ms)                                                     \
+    [AX_##name] = {#name, LANE_##lane, completions, timeout_ms},
+    ALLOC_EFFECTS(X)
+#undef X
+};
+
+static const struct fsm_guard_def alloc_guards[AG_COUNT] = {
+    [AG_ALWAYS] = {"ALWAYS", NULL},
+#define X(name, function) [AG_##name] = {#name, function},
+    ALLOC_GUARDS(X)
+#undef X
+};
+
+const struct fsm_def alloc_def = {
+    .name = "alloc",
+    .kind = MACHINE_ALLOC,
+    .states = alloc_states,
+    .states_count = A_COUNT,
+    .rows = alloc_rows,
+    .rows_count = COUNT_OF(alloc_rows),
+    .events = alloc_events,
+    .events_count = AE_COUNT,
+    .effects = alloc_effects,
+    .effects_count = AX_COUNT,
+    .guards = alloc_guards,
+    .guards_count = AG_COUNT,
+    .timeout_event = AE_TIMEOUT,
+    .restore_event = AE_RESTORE,
+    .record_bytes = sizeof(struct alloc),
+    .absorb = alloc_absorb,
+    .enter = alloc_enter,
+    .deadline = alloc_deadline,
+    .backoff_ms = alloc_backoff_ms,
+    .send = alloc_send,
+    .record_size = alloc_record_size,
+    .broken = alloc_broken,
+};

@@ -1,0 +1,31 @@
+/* Inside fsm/task/ only: what the rules of the task machine share. */
+#ifndef CAIRN_FSM_TASK_PART_H
+#define CAIRN_FSM_TASK_PART_H
+
+#include "fsm/task/rules.h"
+
+/* --- what users read of it (notes.c) --- */
+
+/* Adds a task event; the oldest goes when there are too many. */
+struct task_event *task_note(struct task *task, const struct fsm_now *now,
+                             enum task_event_type type, const char *text);
+
+/* One that makes the task fail. */
+void task_note_failing(struct task *task, const struct fsm_now *now, enum task_event_type type,
+                       const char *text);
+
+/* --- what is asked in more than one place (guards.c) --- */
+
+/* The first hook of PHASE from FIRST on, TASK_HOOK_COUNT: none. */
+uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned first);
+
+/* The driver could not look, which is no reason to touch what may run well (I-23).  Bounded, since
+ * a payload that can never be looked at is lost to us. */
+bool task_look_failed(const struct task *task, const struct failure *failure);
+
+/* --- the decision after an attempt (restart.c) --- */
+
+/* Sets the verdict: start again, later, or never. */
+void task_decide(struct task *task, const struct fsm_now *now);
+
+#endif

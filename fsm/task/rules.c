@@ -1,0 +1,422 @@
+/*
+ * The task machine's rules: what events and transitions do to the record.
+ *
+ * absorb() takes an event's payload into the record and, where an attempt is over, lets it be
+ * decided what follows (restart.c); guards then only read (guards.c).  enter() does what
+ * a transition means to users: states, times, task events (notes.c).  Everything here is pure.
+ */
+#include "fsm/task/part.h"
+
+#include "fsm/alloc.h"
+
+#include <string.h>
+
+static struct task *mutable_task(struct machine *record)
+{
+    check(record->kind == MACHINE_TASK);
+    return (struct task *)(void *)record;
+}
+
+static void note_terminated(struct task *task, const struct fsm_now *now)
+{
+    struct task_event *event = task_note(task, now, TASK_EVENT_TERMINATED, task->exit.message);
+
+    event->number = task->exit.code;
+    event->signal = task->exit.signal;
+    event->oom_killed = task->exit.oom_killed;
+    event->unknown = !task->exit.known;
+}
+
+/* --- hooks --- */
+
+static void begin_phase(struct task *task, enum hook_phase phase)
+{
+    task->phase = (uint8_t)phase;
+    task->hook = task_hook_from(task, phase, 0);
+}
+
+static void next_hook(struct task *task)
+{
+    task->hook = task_hook_from(task, (enum hook_phase)task->phase, (unsigned)task->hook + 1);
+}
+
+static void absorb_hook_done(struct task *task, const struct fsm_event *event,
+                             const struct fsm_now *now)
+{
+    const struct hook_outcome *outcome = event->payload;
+
+    if (outcome->hook < TASK_HOOK_COUNT) {
+        struct results results = {task->results, task->results_bytes, RESULTS_BYTES_MAX};
+        int code = results_take(&results, outcome->hook, outcome->results, outcome->results_bytes);
+        check(code == 0); /* one hook's results fit, and the router refuses more than the bound */
+        task->results_bytes = results.used;
+    }
+    next_hook(task);
+    if (task->machine.state == T_EXITED && task->hook == TASK_HOOK_COUNT)
+        task_decide(task, now);
+}
+
+static void absorb_hook_failed(struct task *task, const struct fsm_event *event,
+                               const struct fsm_now *now)
+{
+    const struct hook_outcome *outcome = event->payload;
+    bool starting = task->machine.state == T_PRESTART;
+
+    if (starting) {
+        char text[TASK_EVENT_TEXT_SIZE];
+
+        (void)text_format(text, sizeof(text), "%s: %s", task_hook_name(outcome->hook),
+                          outcome->text); /* cut if too long */
+        task_note(task, now, TASK_EVENT_HOOK_FAILED, text);
+        task->start_failed = 1;
+        task->unrecoverable = !outcome->recoverable;
+    }
+    next_hook(task);
+    if (starting || (task->machine.state == T_EXITED && task->hook == TASK_HOOK_COUNT))
+        task_decide(task, now);
+}
+
+/* --- absorb --- */
+
+static void absorb_define(struct task *task, const struct fsm_event *event,
+                          const struct fsm_now *now)
+{
+    const struct task_define *define = event->payload;
+
+    check(task->machine.state == T_ABSENT);
+    task->define = *define;
+    task->may_start = define->may_start;
+    task->interval_ms = now->ms;
+    task_note(task, now, TASK_EVENT_RECEIVED, "");
+}
+
+static void absorb_kill(struct task *task, const struct fsm_event *event, const struct fsm_now *now)
+{
+    const struct kill_order *order = event->payload;
+
+    if (task->kill_wanted)
+        return; /* repeated after a restart of the daemon */
+    task->kill_wanted = 1;
+    task->restart_wanted = 0;
+    if (order->event != TASK_EVENT_NONE && order->fails)
+        task_note_failing(task, now, (enum task_event_type)order->event, order->text);
+    else if (order->event != TASK_EVENT_NONE)
+        task_note(task, now, (enum task_event_type)order->event, order->text);
+    if (!order->fails)
+        task_note(task, now, TASK_EVENT_KILLING, "")->number =
+            (int64_t)task->define.kill_timeout_ms * 1000000;
+}
+
+static void absorb_restart_order(struct task *task, const struct request *request,
+                                 const struct fsm_now *now)
+{
+    if (task->machine.state != T_RUNNING)
+        return; /* its row refuses it */
+    task->restart_wanted = 1;
+    task_note(task, now, TASK_EVENT_RESTART_SIGNALED, request->text);
+}
+
+static void absorb_start_failed(struct task *task, const struct failure *failure,
+                                const struct fsm_now *now)
+{
+    task->start_failed = 1;
+    task->unrecoverable = !failure->recoverable;
+    task_note(task, now, TASK_EVENT_DRIVER_FAILURE, failure->text);
+}
+
+static void absorb_exit(struct task *task, const struct exited *exit, const struct fsm_now *now)
+{
+    if (task->exit_seen)
+        return;
+    task->exit = *exit;
+    task->exit_seen = 1;
+    note_terminated(task, now);
+}
+
+static void absorb_unknown_exit(struct task *task, const char *why, const struct fsm_now *now)
+{
+    struct exited exit = {.code = -1, .known = 0};
+
+    (void)text_copy(exit.message, sizeof(exit.message), why); /* cut if too long */
+    absorb_exit(task, &exit, now);
+}
+
+static void absorb_lost(struct task *task, const struct fsm_event *event, const struct fsm_now *now)
+{
+    const struct failure *failure = event->payload;
+
+    if (task_look_failed(task, failure))
+        return;
+    if (failure->untouched && !task->ran) {
+        task->start_failed = 0;
+        return;
+    }
+    task->ran = 1;
+    absorb_unknown_exit(task, failure->text[0] != '\0' ? failure->text : "exit unknown", now);
+}
+
+static void absorb_restore(struct task *task, const struct fsm_event *event)
+{
+    const struct restore *restore = event->payload;
+
+    check(task->machine.state != T_ABSENT); /* only what was stored can be restored */
+    task->may_start = restore->authority && !task->define.mounts;
+    if (restore->rebooted && task_holds_work(task))
+        task->rebooted = 1;
+    if (restore->rebooted && task->machine.state == T_PRESTART)
+        begin_phase(task, PHASE_PRESTART); /* "done" holds for one boot (I-22) */
+    switch ((enum task_state)task->machine.state) {
+    case T_PREKILL:
+        task->resume = RESUME_PREKILL;
+        break;
+    case T_DELAYING:
+        task->resume = RESUME_DELAYING;
+        break;
+    case T_STOPPING:
+    case T_REAPING:
+        task->resume = RESUME_STOPPING;
+        break;
+    case T_RECOVERING:
+        break; /* as it was noted when RECOVERING began */
+    case T_ABSENT:
+    case T_WAITING:
+    case T_PRESTART:
+    case T_STARTING:
+    case T_RUNNING:
+    case T_HELD:
+    case T_EXITED:
+    case T_BACKOFF:
+    case T_CLEANUP:
+    case T_DEAD:
+    case T_GONE:
+    case T_COUNT:
+        task->resume = RESUME_NOTHING;
+        break;
+    }
+}
+
+void task_absorb(struct machine *record, const struct fsm_event *event, const struct fsm_now *now)
+{
+    struct task *task = mutable_task(record);
+
+    switch ((enum task_event_kind)event->kind) {
+    case TE_DEFINE:
+        absorb_define(task, event, now);
+        break;
+    case TE_KILL:
+        absorb_kill(task, event, now);
+        break;
+    case TE_AUTHORIZED:
+        task->may_start = 1;
+        break;
+    case TE_REMOVE:
+        task->remove_wanted = 1;
+        break;
+    case TE_RESTART:
+        absorb_restart_order(task, event->payload, now);
+        break;
+    case TE_SIGNAL:
+        if (record->state == T_RUNNING || record->state == T_PREKILL ||
+            record->state == T_DELAYING || record->state == T_STOPPING)
+            task_note(task, now, TASK_EVENT_SIGNALING, "");
+        break;
+    case TE_HOOK_DONE:
+        absorb_hook_done(task, event, now);
+        break;
+    case TE_HOOK_FAILED:
+        absorb_hook_failed(task, event, now);
+        break;
+    case TE_STARTED:
+    case TE_RECOVERED:
+        task->process = *(const struct started *)event->payload;
+        break;
+    case TE_START_FAILED:
+        absorb_start_failed(task, event->payload, now);
+        break;
+    case TE_LOST:
+        absorb_lost(task, event, now);
+        break;
+    case TE_REAPED:
+        if (task->ran && !task->exit_seen)
+            absorb_unknown_exit(task, "exit unknown: killed, and nobody saw the end", now);
+        if (task_hook_from(task, PHASE_EXITED, 0) == TASK_HOOK_COUNT)
+            task_decide(task, now);
+        break;
+    case TE_EXITED:
+        absorb_exit(task, event->payload, now);
+        break;
+    case TE_RESTORE:
+        absorb_restore(task, event);
+        break;
+    case TE_START:
+    case TE_STOP_ACCEPTED:
+    case TE_STOP_FAILED:
+    case TE_REAP_FAILED:
+    case TE_TIMEOUT:
+    case TE_COUNT:
+        break;
+    }
+}
+
+/* --- enter --- */
+
+static void enter_starting(struct task *task)
+{
+    task->machine.generation++;
+    task->ran = 0;
+    task->exit_seen = 0;
+    task->start_failed = 0;
+    task->unrecoverable = 0;
+    task->restart_wanted = 0;
+    task->rebooted = 0;
+    task->delay_until_ms = 0;
+    task->kill_at_ms = 0;
+    task->resume = RESUME_NOTHING;
+    task->verdict = TASK_UNDECIDED;
+    memset(&task->process, 0, sizeof(task->process));
+    memset(&task->exit, 0, sizeof(task->exit));
+}
+
+/* The payload of this generation is seen alive for the first time. */
+static void first_seen_running(struct task *task, const struct fsm_now *now)
+{
+    if (task->ran)
+        return;
+    task->ran = 1;
+    task->run_state = TASK_RUN_RUNNING;
+    task->started_unix_ns = now->unix_ns;
+    task_note(task, now, TASK_EVENT_STARTED, "");
+}
+
+static void enter_pending(struct task *task)
+{
+    if (task->run_state == TASK_RUN_RUNNING) {
+        task->run_state = TASK_RUN_PENDING;
+        task->status_revision++;
+    }
+}
+
+static void enter_dead(struct task *task, const struct fsm_now *now)
+{
+    if (task->run_state == TASK_RUN_DEAD)
+        return; /* again after a restart of the daemon */
+    task->run_state = TASK_RUN_DEAD;
+    if (task->finished_unix_ns == 0)
+        task->finished_unix_ns = task->exit_seen && task->exit.finished_unix_ns != 0
+                                     ? task->exit.finished_unix_ns
+                                     : now->unix_ns;
+    task->status_revision++;
+}
+
+static void enter_cleanup(struct task *task, const struct fsm_row *row, const struct fsm_now *now)
+{
+    begin_phase(task, PHASE_STOP);
+    if (row->event != TE_RESTORE && task->kill_wanted && !task->failed)
+        task_note(task, now, TASK_EVENT_KILLED, "");
+}
+
+void task_enter(struct machine *record, const struct fsm_row *row, const struct fsm_event *event,
+                const struct fsm_now *now)
+{
+    struct task *task = mutable_task(record);
+    bool same = row->next == row->state;
+
+    (void)event; /* everything of it has been absorbed */
+    check(record->state == row->next);
+    if (row->event == TE_STARTED || row->event == TE_RECOVERED ||
+        (row->event == TE_EXITED && row->state == T_STARTING))
+        first_seen_running(task, now);
+
+    switch ((enum task_state)row->next) {
+    case T_PRESTART:
+        if (same && row->event != TE_HOOK_FAILED)
+            break; /* the next hook, or the same one after a restart */
+        if (task->started_unix_ns == 0 && row->state == T_WAITING)
+            task_note(task, now, TASK_EVENT_TASK_SETUP, "Building Task Directory");
+        if (row->state == T_RECOVERING || row->state == T_HELD)
+            task->rebooted = 0; /* nothing had run that the reboot could end */
+        begin_phase(task, PHASE_PRESTART);
+        enter_pending(task);
+        break;
+    case T_STARTING:
+        if (row->state == T_PRESTART)
+            enter_starting(task); /* from RECOVERING it is the same attempt, never begun */
+        break;
+    case T_RUNNING:
+        if (!same)
+            begin_phase(task, PHASE_POSTSTART);
+        task->resume = RESUME_NOTHING;
+        break;
+    case T_PREKILL:
+        if (!same)
+            begin_phase(task, PHASE_PREKILL);
+        break;
+    case T_DELAYING:
+        if (task->delay_until_ms == 0) {
+            task->delay_until_ms = now->ms + task->define.shutdown_delay_ms;
+            task_note(task, now, TASK_EVENT_SHUTDOWN_DELAY, "")->number =
+                (int64_t)task->define.shutdown_delay_ms * 1000000;
+        }
+        break;
+    case T_STOPPING:
+        if (task->kill_at_ms == 0)
+            task->kill_at_ms = now->ms + task->define.kill_timeout_ms;
+        break;
+    case T_EXITED:
+        if (!same)
+            begin_phase(task, PHASE_EXITED);
+        break;
+    case T_BACKOFF:
+    case T_HELD:
+        enter_pending(task);
+        break;
+    case T_CLEANUP:
+        if (!same || row->event == TE_RESTORE)
+            enter_cleanup(task, row, now);
+        break;
+    case T_DEAD:
+    case T_GONE:
+        enter_dead(task, now);
+        break;
+    case T_ABSENT:
+    case T_WAITING:
+    case T_RECOVERING:
+    case T_REAPING:
+    case T_COUNT:
+        break;
+    }
+}
+
+/* --- messages --- */
+
+void task_send(const struct machine_id *self, struct machine *record, uint8_t effect,
+               const struct fsm_event *event, fsm_send *send, void *ctx)
+{
+    struct task *task = mutable_task(record);
+    struct machine_id alloc = machine_id_owner(self);
+    struct task_changed changed = {
+        .run_state = task->run_state,
+        .failed = task->failed,
+        .started = task->started_unix_ns != 0,
+    };
+    struct fsm_message message = {
+        .audience = TO_MACHINE,
+        .to = alloc,
+        .event = {.kind = AE_TASK_CHANGED, .payload = &changed},
+    };
+
+    (void)event; /* the news is the state, whatever led to it */
+    check(effect == TX_SEND_CHANGED);
+    if (task->told_revision == task->status_revision)
+        return; /* nothing that anybody sees is new: a restart of the daemon says nothing (I-39) */
+    task->told_revision = task->status_revision;
+    check(text_copy(changed.name, sizeof(changed.name), machine_id_name(self)));
+    send(ctx, &message);
+}
+
+uint32_t task_record_size(const struct machine *record)
+{
+    const struct task *task = task_of(record);
+
+    return (uint32_t)sizeof(*task) + task->results_bytes;
+}

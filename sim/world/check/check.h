@@ -1,0 +1,68 @@
+/* What must never happen in a world, what must come about, and what a story expects. */
+#ifndef CAIRN_SIM_WORLD_CHECK_CHECK_H
+#define CAIRN_SIM_WORLD_CHECK_CHECK_H
+
+#include "core/core.h"
+#include "sim/script/script.h"
+#include "sim/world/process.h"
+
+struct sim;
+
+/* --- violate.c --- */
+
+/* The first violation stands and ends the world.  INVARIANT 0: by the words of TEXT alone. */
+void sim_violate(struct sim *sim, unsigned invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void sim_stuck(struct sim *sim, unsigned invariant, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* --- check.c: the invariants --- */
+
+void sim_check_batch(struct sim *sim, const struct journal_batch *batch); /* not yet stored */
+void sim_check_turn(struct sim *sim);
+void sim_check_loaded(struct sim *sim);
+void sim_check_memory(struct sim *sim); /* journal, replay and memory are the same */
+void sim_check_start(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
+void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);
+void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
+void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct exited *exited);
+void sim_check_push(struct sim *sim, int alloc, uint64_t digest, uint8_t status);
+
+/* The record of ID that BATCH stores, NULL if it stores none.  Records are stored in the order of
+ * their first events, so the next one is mostly wanted next; AT is where the last one was. */
+const struct machine *sim_new_record(const struct journal_batch *batch, const struct machine_id *id,
+                                     size_t *at);
+
+/* --- commit.c: a batch that has been committed --- */
+
+void sim_check_committed(struct sim *sim, const struct journal_batch *batch);
+
+/* --- tries.c: the restart policy --- */
+
+/* EVENT has been committed, and with it TASK. */
+void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
+                     const struct journal_event *event, const struct task *task);
+/* A start is performed. */
+void sim_check_again(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
+
+/* --- group.c: between the tasks of an alloc --- */
+
+void sim_check_order(struct sim *sim, const struct sim_attempt *attempt); /* a payload begins */
+void sim_check_stop(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
+/* Why the group of alloc A has to end, or NULL. */
+const char *sim_group_over(const struct sim *sim, int a);
+/* It has ended: what it looks like from outside. */
+void sim_check_outcome(struct sim *sim, const struct sim_whom *whom, const struct alloc *alloc);
+
+/* --- expect.c: what a story expects --- */
+
+void sim_judge(struct sim *sim);
+
+/* --- settle.c: liveness --- */
+
+bool sim_is_settled(struct sim *sim);
+void sim_check_settled(struct sim *sim);
+bool sim_is_empty(struct sim *sim);
+void sim_check_empty(struct sim *sim);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * A batch that has been committed: what must hold of it now, and what is kept in mind for later
+ * judgement.
+ */
+#include "sim/world/check/check.h"
+#include "sim/world/world.h"
+
+static void note_task(struct sim *sim, const struct sim_whom *whom,
+                      const struct journal_event *event, const struct machine *record)
+{
+    struct sim_task_state *task = sim_task_of(sim, whom);
+
+    if (event->after == T_STARTING && event->before == T_PRESTART)
+        task->hooked = 0;
+    if (record != NULL)
+        sim_check_tries(sim, whom, event, task_of(record));
+    if (event->after != T_DEAD)
+        return;
+    task->dead = 1;
+    if (record != NULL && (task_of(record)->define.hooks_stop & ~task->stopped) != 0)
+        sim_violate(sim, 24, "%s is dead, and not all of its stop hooks ran", event->id.text);
+}
+
+static void note_alloc(struct sim *sim, const struct sim_whom *whom,
+                       const struct journal_event *event, const struct machine *record)
+{
+    struct sim_alloc_state *alloc = sim_alloc_of(sim, whom);
+    uint8_t kind = event->event.kind;
+
+    if (kind == AE_ASSIGN || kind == AE_AUTHORIZED || kind == AE_STOP)
+        alloc->fresh = sim->incarnation;
+    if (kind == AE_AUTHORIZED)
+        alloc->seen_index = alloc->offered_index;
+    if (kind == AE_STATUS_ACKED)
+        alloc->acked_digest = alloc->confirmed_digest;
+    if (event->before == A_ABSENT && !alloc->specified && !alloc->damaged)
+        sim_violate(sim, 15, "%s is stored without its specification", event->id.text);
+    if (event->after == A_GONE)
+        alloc->gone = 1;
+    if (event->after != A_TERMINAL || event->before == A_TERMINAL || record == NULL)
+        return;
+    alloc->ended = 1;
+    alloc->unasked = !alloc_of(record)->stop_wanted;
+    alloc->ended_turn = event->turn;
+    if ((alloc_of(record)->assign.hooks_postrun & ~(uint32_t)alloc->torn) != 0)
+        sim_violate(sim, 24, "%s has ended, and not all of its last hooks ran", event->id.text);
+    sim_check_outcome(sim, whom, alloc_of(record));
+}
+
+void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
+{
+    size_t record_at = 0;
+
+    for (size_t i = 0; i < sim->attempts.ending_count; i++)
+        sim->attempts.ending[i]->told = 1;
+    sim->attempts.ending_count = 0;
+    for (size_t i = 0; i < batch->events_count; i++) {
+        const struct journal_event *event = &batch->events[i];
+        struct sim_whom whom = sim_find(sim, &event->id);
+        const struct machine *record = sim_new_record(batch, &event->id, &record_at);
+        if (whom.kind == MACHINE_TASK)
+            note_task(sim, &whom, event, record);
+        if (whom.kind == MACHINE_ALLOC)
+            note_alloc(sim, &whom, event, record);
+        if (whom.kind == MACHINE_VOLUME && event->before == V_ABSENT)
+            sim_claim_of(sim, &whom)->made_turn = event->turn;
+        if (whom.kind == MACHINE_PLUGIN && event->before == P_ABSENT)
+            sim_plugin_of(sim, &whom)->launched = 0;
+    }
+    for (int a = 0; a < sim->allocs_count && batch->specs_count > 0; a++) {
+        const struct sim_alloc_state *alloc = &sim->allocs[a];
+        if (!alloc->specified && !alloc->damaged && sim_store_has(&sim->store, &alloc->id))
+            sim_violate(sim, 15, "the specification of %s is gone before it", alloc->id.text);
+    }
+}

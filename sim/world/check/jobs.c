@@ -1,0 +1,248 @@
+/*
+ * What the stand-alone control plane promises: a job is stored with all its allocs or not at all
+ * (I-14, I-15), nothing is placed twice, a stopped job has nothing that should run, what is over is
+ * kept as far as configured, and in a healed world each job comes to what its users want.
+ */
+#include "sim/world/jobs.h"
+#include "sim/world/check/check.h"
+#include "sim/world/world.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static bool is_kept(const struct sim *sim, const struct sim_alloc_state *alloc)
+{
+    const struct machine *record = sim_store_find(&sim->store, &alloc->id);
+
+    return record != NULL && record->state == A_TERMINAL;
+}
+
+size_t sim_job_live(const struct sim *sim, int job)
+{
+    size_t live = 0;
+
+    for (int a = 0; a < sim->allocs_count; a++)
+        live += sim->allocs[a].job == job && sim_placed_lives(sim, &sim->allocs[a]);
+    return live;
+}
+
+size_t sim_job_kept(const struct sim *sim, int job)
+{
+    size_t kept = 0;
+
+    for (int a = 0; a < sim->allocs_count; a++)
+        kept += sim->allocs[a].job == job && is_kept(sim, &sim->allocs[a]);
+    return kept;
+}
+
+static json_t *stored(const struct sim_job_state *job)
+{
+    return job->stored == NULL ? NULL : json_loadb(job->stored, job->stored_length, 0, NULL);
+}
+
+int64_t sim_job_version(const struct sim *sim, int job)
+{
+    json_t *json = stored(&sim->jobs.states[job]);
+    int64_t version = json == NULL ? -1 : json_integer_value(json_object_get(json, "Version"));
+
+    json_decref(json);
+    return version;
+}
+
+/* Records that cannot be read take promises with them. */
+static bool is_damaged(const struct sim *sim, int job)
+{
+    for (int a = 0; a < sim->allocs_count; a++) {
+        const struct sim_alloc_state *alloc = &sim->allocs[a];
+        if (alloc->job == job &&
+            (alloc->damaged || (sim_store_has(&sim->store, &alloc->id) &&
+                                sim_store_find(&sim->store, &alloc->id) == NULL)))
+            return true;
+    }
+    return false;
+}
+
+/* --- places: a job, a group and an index --- */
+
+struct placed {
+    size_t live;
+    bool ended;      /* one ended by itself */
+    bool just_ended; /* by the newest commit */
+};
+
+static struct placed look(const struct sim *sim, int job, int group, unsigned index)
+{
+    struct placed placed = {0};
+
+    for (int a = 0; a < sim->allocs_count; a++) {
+        const struct sim_alloc_state *alloc = &sim->allocs[a];
+        if (alloc->job != job || alloc->group != group || alloc->index != index)
+            continue;
+        placed.live += sim_placed_lives(sim, alloc);
+        placed.ended |= alloc->unasked;
+        placed.just_ended |= alloc->ended && alloc->ended_turn == sim->store.turn;
+    }
+    return placed;
+}
+
+static bool has_group(const struct sim *sim, int job, int group)
+{
+    return (sim->script->jobs[job].groups >> group & 1u) != 0;
+}
+
+static unsigned wanted_count(const json_t *json, const char *group_name)
+{
+    const json_t *group;
+    size_t g;
+
+    json_array_foreach(json_object_get(json, "TaskGroups"), g, group)
+    {
+        if (text_equal(json_string_value(json_object_get(group, "Name")), group_name))
+            return (unsigned)json_integer_value(json_object_get(group, "Count"));
+    }
+    return 0;
+}
+
+/* --- a batch that has been committed --- */
+
+/* A registration goes with all that it places, a stop with all that it stops. */
+static void check_whole(struct sim *sim, int job, const json_t *json)
+{
+    bool stop = json_is_true(json_object_get(json, "Stop"));
+    const char *name = sim->script->jobs[job].name;
+
+    for (int group = 0; group < sim->script->allocs_count; group++) {
+        unsigned count = stop ? 0 : wanted_count(json, sim->script->allocs[group].name);
+        bool batch = sim->script->allocs[group].batch;
+        for (unsigned index = 0; index < SIM_COUNT_MAX && has_group(sim, job, group); index++) {
+            struct placed placed = look(sim, job, group, index);
+            bool there = placed.live == 1 || placed.just_ended || (batch && placed.ended);
+            if (index < count && !there)
+                sim_violate(sim, 15, "job %s is stored without alloc %s[%u]", name,
+                            sim->script->allocs[group].name, index);
+            if (index >= count && placed.live > 0)
+                sim_violate(sim, 15, "job %s is stored, and alloc %s[%u] is not told to end", name,
+                            sim->script->allocs[group].name, index);
+        }
+    }
+}
+
+static void check_nothing_twice(struct sim *sim, int job)
+{
+    for (int group = 0; group < sim->script->allocs_count; group++) {
+        for (unsigned index = 0; index < SIM_COUNT_MAX; index++) {
+            if (look(sim, job, group, index).live > 1)
+                sim_violate(sim, 14, "alloc %s[%u] of job %s is placed twice",
+                            sim->script->allocs[group].name, index, sim->script->jobs[job].name);
+        }
+    }
+}
+
+/* An alloc that should run has a job that says so. */
+static void check_owned(struct sim *sim, int job)
+{
+    const struct sim_job_state *state = &sim->jobs.states[job];
+
+    if (state->stored == NULL && !state->lost && sim_job_live(sim, job) > 0)
+        sim_violate(sim, 15, "allocs of job %s are to run, and it is not stored",
+                    sim->script->jobs[job].name);
+}
+
+static bool stores_job(const struct journal_batch *batch, const char *name)
+{
+    for (size_t i = 0; i < batch->specs_count; i++) {
+        if (text_starts_with(batch->specs[i].key, "job/default/") &&
+            text_equal(batch->specs[i].key + strlen("job/default/"), name))
+            return batch->specs[i].bytes != NULL;
+    }
+    return false;
+}
+
+void sim_check_jobs_committed(struct sim *sim, const struct journal_batch *batch)
+{
+    for (int job = 0; job < sim->script->jobs_count; job++) {
+        const struct sim_job_state *state = &sim->jobs.states[job];
+        if (is_damaged(sim, job))
+            continue;
+        check_nothing_twice(sim, job);
+        check_owned(sim, job);
+        if (!stores_job(batch, sim->script->jobs[job].name) || state->lost)
+            continue;
+        json_t *json = stored(state);
+        check_whole(sim, job, json);
+        json_decref(json);
+    }
+}
+
+/* --- what users are told --- */
+
+void sim_check_job_granted(struct sim *sim, const struct sim_job_state *job)
+{
+    json_t *json = stored(job);
+    bool stop = json_is_true(json_object_get(json, "Stop"));
+    const char *name = sim->script->jobs[job - sim->jobs.states].name;
+    bool newest = job->asked == job->wished;
+
+    if (newest && job->wish == JOB_WISH_RUN && (json == NULL || stop))
+        sim_violate(sim, 14, "the registration of job %s was granted and is not in the journal",
+                    name);
+    if (newest && job->wish != JOB_WISH_RUN && json != NULL && !stop)
+        sim_violate(sim, 14, "the stop of job %s was granted and is not in the journal", name);
+    json_decref(json);
+}
+
+/* --- a world at rest --- */
+
+static const char *unsettled_run(const struct sim *sim, int job)
+{
+    const struct sim_job_state *state = &sim->jobs.states[job];
+
+    for (int group = 0; group < sim->script->allocs_count; group++) {
+        for (unsigned index = 0; index < SIM_COUNT_MAX && has_group(sim, job, group); index++) {
+            struct placed placed = look(sim, job, group, index);
+            if (index < state->count && placed.live != 1 && !placed.ended)
+                return "has fewer allocs than it is to have";
+            if (index >= state->count && placed.live > 0)
+                return "has more allocs than it is to have";
+        }
+    }
+    return state->stored == NULL ? "is not stored" : NULL;
+}
+
+static const char *unsettled_job(const struct sim *sim, int job)
+{
+    const struct sim_job_state *state = &sim->jobs.states[job];
+
+    switch ((enum sim_job_wish)state->wish) {
+    case JOB_WISH_NONE:
+        return NULL;
+    case JOB_WISH_RUN:
+        return is_damaged(sim, job) ? NULL : unsettled_run(sim, job);
+    case JOB_WISH_STOP:
+        return sim_job_live(sim, job) > 0 ? "is stopped and has an alloc that runs" : NULL;
+    case JOB_WISH_GONE:
+        if (is_damaged(sim, job))
+            return NULL; /* one that was made again only ends, until it is collected */
+        return state->stored != NULL                                 ? "was purged and is stored"
+               : sim_job_live(sim, job) + sim_job_kept(sim, job) > 0 ? "was purged and has allocs"
+                                                                     : NULL;
+    }
+    unreachable("wish");
+}
+
+const char *sim_jobs_unsettled(struct sim *sim, const char **ret_name)
+{
+    size_t kept = 0;
+
+    for (int job = 0; job < sim->script->jobs_count; job++) {
+        const struct sim_job_state *state = &sim->jobs.states[job];
+        *ret_name = sim->script->jobs[job].name;
+        if (state->wish != JOB_WISH_NONE && (state->acknowledged != state->wished || state->lost))
+            return "is not as its users were told";
+        const char *what = unsettled_job(sim, job);
+        if (what != NULL)
+            return what;
+        kept += sim_job_kept(sim, job);
+    }
+    return kept > sim->script->kept ? "ended, and more allocs are kept than configured" : NULL;
+}

@@ -1,0 +1,96 @@
+/*
+ * How often and when a task is tried again, as the author of its job expects it.
+ *
+ * A count of the simulator's own follows what is committed, over all incarnations of the daemon, so
+ * that a count or a delay that a restart has lost shows (I-36).  Who asked for a restart is noted,
+ * too: what was acknowledged is done (I-14), and what has ended by itself is not begun again for no
+ * reason (I-10).
+ */
+#include "sim/world/check/check.h"
+#include "sim/world/world.h"
+
+/* One more try of TASK at NOW_MS: of this interval, or the first of the next one. */
+static void count_try(struct sim_tries *tries, const struct task *task, uint64_t now_ms)
+{
+    if (now_ms > tries->begun_ms + task->define.restart_interval_ms) {
+        tries->begun_ms = now_ms;
+        tries->used = 0;
+    }
+    tries->used++;
+}
+
+static void check_later(struct sim *sim, const struct journal_event *event, const struct task *task,
+                        struct sim_tries *tries)
+{
+    const struct task_define *define = &task->define;
+    uint64_t least_ms = event->now_ms + define->restart_delay_ms;
+    uint64_t most_ms = least_ms + define->restart_delay_ms / 4;
+
+    count_try(tries, task, event->now_ms);
+    bool beyond = tries->used > define->restart_attempts;
+    if (beyond && (!define->restart_mode_delay || define->restart_attempts == 0))
+        sim_violate(sim, 36, "%s is tried again, %u times in an interval that allows %u",
+                    event->id.text, tries->used, define->restart_attempts);
+    if (beyond)
+        least_ms = most_ms = tries->begun_ms + define->restart_interval_ms;
+    if (task->machine.state != T_BACKOFF)
+        return; /* it was told to end in the same turn */
+    tries->again_at_ms = task->restart_at_ms;
+    if (task->restart_at_ms < least_ms || task->restart_at_ms > most_ms)
+        sim_violate(sim, 36, "%s is tried again at %llu, and should be from %llu to %llu",
+                    event->id.text, (unsigned long long)task->restart_at_ms,
+                    (unsigned long long)least_ms, (unsigned long long)most_ms);
+}
+
+static void check_never(struct sim *sim, const struct journal_event *event, const struct task *task,
+                        struct sim_tries *tries)
+{
+    const struct task_define *define = &task->define;
+    bool success = task->exit_seen && task->exit.known && task->exit.code == 0 &&
+                   task->exit.signal == 0 && !task->start_failed;
+    bool hopeless = task->start_failed && task->unrecoverable;
+
+    if (task->kill_wanted || hopeless || (success && !define->restart_on_success))
+        return;
+    count_try(tries, task, event->now_ms);
+    if (define->restart_attempts > 0 &&
+        (define->restart_mode_delay || tries->used <= define->restart_attempts))
+        sim_violate(sim, 36, "%s is given up after %u tries in an interval that allows %u",
+                    event->id.text, tries->used - 1, define->restart_attempts);
+}
+
+void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
+                     const struct journal_event *event, const struct task *task)
+{
+    struct sim_tries *tries = &sim_task_of(sim, whom)->tries;
+    bool over = event->before == T_REAPING || event->before == T_EXITED ||
+                (event->before == T_PRESTART && event->event.kind == TE_HOOK_FAILED);
+
+    if (event->before == T_ABSENT)
+        *tries = (struct sim_tries){.known = true, .begun_ms = event->now_ms};
+    if (!tries->known || event->before == event->after)
+        return;
+    if (event->event.kind == TE_RESTART)
+        tries->asked = task->machine.generation;
+    if (!over || event->after == T_EXITED || event->after == T_RECOVERING)
+        return;
+    bool asked = tries->asked == task->machine.generation && tries->asked != 0;
+    tries->asked = 0;
+    bool at_once = event->after == T_PRESTART || event->after == T_HELD;
+    if (asked && !at_once && !task->kill_wanted)
+        sim_violate(sim, 14, "the restart of %s was acknowledged and is not done", event->id.text);
+    if (at_once && !asked && task->exit_seen && task->exit.known)
+        sim_violate(sim, 10, "%s has ended by itself and is begun again at once", event->id.text);
+    if (event->after == T_BACKOFF)
+        check_later(sim, event, task, tries);
+    if (event->after == T_CLEANUP)
+        check_never(sim, event, task, tries);
+}
+
+void sim_check_again(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
+{
+    struct sim_tries *tries = &sim_task_of(sim, whom)->tries;
+
+    if (tries->again_at_ms > sim_node_ms(sim))
+        sim_violate(sim, 36, "%s is started before its restart delay is over", effect->id.text);
+}
