@@ -1,10 +1,12 @@
 /*
  * Looks over the pages of a data file (pages.h).
  *
- * Every page is read once: its head is what its place says, nodes lie inside it, keys ascend
- * through the whole tree, each page has one owner (a tree, a long value or the list of free pages),
- * and the trees have as many pages and entries as they claim.  What then remains unseen are flipped
- * bits inside keys and values; those have checks of their own (codec.h).
+ * Every page is read once: its head is what its place says, nodes fill it from `upper` to its end
+ * without gap or overlap, keys ascend through the whole tree, each page has one owner (a tree, a
+ * long value or the list of free pages), and the trees have the flags they were made with and as
+ * many pages and entries as they claim.  That much has to hold for LMDB to write: it moves nodes by
+ * their lengths and frees pages by what refers to them.  What then remains unseen are flipped bits
+ * inside keys and values; those have checks of their own (codec.h).
  *
  * The format is that of LMDB 0.9, data version 1, as mdb.c describes it (struct MDB_page, MDB_node,
  * MDB_meta, MDB_db), for machines of this byte order and 64 bits.
@@ -20,6 +22,7 @@
 
 enum {
     HEADS = 2,
+    HEAD_TRIES = 5,  /* while somebody writes */
     HEAD_BYTES = 16, /* of a page, before its contents */
     NODE_BYTES = 8,  /* of a node, before its key */
     KEY_BYTES_MAX = 511,
@@ -31,10 +34,13 @@ enum {
 
 static const uint32_t MAGIC = 0xBEEFC0DE;
 static const uint64_t NO_PAGE = UINT64_MAX;
-static const uint64_t FILE_BYTES_MAX = (uint64_t)1 << 40;
+/* At the end of a file pages may be missing that one transaction took and gave back unwritten. */
+static const uint64_t UNWRITTEN_BYTES_MAX = (uint64_t)256 << 20;
 
 enum page_flags { PAGE_BRANCH = 1, PAGE_LEAF = 2, PAGE_LONG = 4, PAGE_HEAD = 8 };
 enum node_flags { NODE_LONG = 1, NODE_TREE = 2 };
+/* The tree of free pages has the flags of the environment, too: a private copy is no directory. */
+enum tree_flags { TREE_NUMBERS = 8, TREE_NO_DIRECTORY = 0x4000 };
 
 struct page {
     uint64_t number;
@@ -126,11 +132,22 @@ static bool is_head(const struct page *page, const struct head *head)
 
     return (page->flags & PAGE_HEAD) != 0 && head->magic == MAGIC &&
            head->version == DATA_VERSION && size >= PAGE_BYTES_MIN && size <= PAGE_BYTES_MAX &&
-           (size & (size - 1)) == 0 && head->map_bytes <= FILE_BYTES_MAX &&
-           head->last_page >= HEADS - 1 && head->last_page < FILE_BYTES_MAX / size;
+           (size & (size - 1)) == 0 && head->map_bytes <= PAGES_BYTES_MAX &&
+           head->last_page >= HEADS - 1 && head->last_page < PAGES_BYTES_MAX / size &&
+           (head->free.flags & ~TREE_NO_DIRECTORY) == TREE_NUMBERS && head->main.flags == 0;
 }
 
-static int read_heads(int fd, struct head heads[HEADS], struct err *err)
+/* Transactions write the two heads in turn, even numbers the first one. */
+static bool in_turn(const struct head heads[HEADS])
+{
+    uint64_t even = heads[0].transaction, odd = heads[1].transaction;
+
+    if (odd == 0)
+        return even == 0; /* a new file */
+    return even % 2 == 0 && odd % 2 == 1 && (even == odd + 1 || odd == even + 1);
+}
+
+static int read_each_head(int fd, struct head heads[HEADS], struct err *err)
 {
     struct {
         struct page page;
@@ -155,7 +172,22 @@ static int read_heads(int fd, struct head heads[HEADS], struct err *err)
     }
     if (heads[0].free.page_bytes != heads[1].free.page_bytes)
         return err_set(err, ERR_CORRUPT, "the data file is damaged: its heads disagree");
-    return 0;
+    return in_turn(heads) ? 0
+                          : err_set(err, ERR_CORRUPT,
+                                    "the data file is damaged: its heads are of transactions "
+                                    "%" PRIu64 " and %" PRIu64,
+                                    heads[0].transaction, heads[1].transaction);
+}
+
+/* Between the two reads a writer may have made commits: then they do not fit each other now, and
+ * do so the next time. */
+static int read_heads(int fd, struct head heads[HEADS], struct err *err)
+{
+    int code = read_each_head(fd, heads, err);
+
+    for (int i = 1; i < HEAD_TRIES && code == ERR_CORRUPT; i++)
+        code = read_each_head(fd, heads, err);
+    return code;
 }
 
 static const struct head *newer(const struct head heads[HEADS])
@@ -180,16 +212,24 @@ int pages_head(int fd, struct pages_head *ret_head, struct err *err)
 
 /* --- pages --- */
 
+/* False if it was set already. */
+static bool take_bit(uint8_t *bits, uint64_t number)
+{
+    uint8_t bit = (uint8_t)(1u << number % 8);
+    bool was_set = (bits[number / 8] & bit) != 0;
+
+    bits[number / 8] |= bit;
+    return !was_set;
+}
+
 static int own(struct look *look, uint64_t page, uint64_t count)
 {
     if (page < HEADS || count == 0 || page > look->head.last_page ||
         count - 1 > look->head.last_page - page)
         return DAMAGED(look, "a reference to page %" PRIu64 ", which does not exist", page);
     for (uint64_t i = page; i < page + count; i++) {
-        uint8_t bit = (uint8_t)(1u << i % 8);
-        if ((look->owned[i / 8] & bit) != 0)
+        if (!take_bit(look->owned, i))
             return DAMAGED(look, "page %" PRIu64 " is used twice", i);
-        look->owned[i / 8] |= bit;
     }
     return 0;
 }
@@ -221,6 +261,46 @@ static const struct node *node_at(const struct look *look, const struct page *pa
     return node;
 }
 
+static uint64_t value_length(const struct node *node)
+{
+    return node->low | (uint64_t)node->high << 16;
+}
+
+/* How many bytes NODE takes, whose flags may be anything; LMDB keeps all of them even. */
+static uint64_t node_bytes(const struct node *node, bool is_leaf)
+{
+    uint64_t bytes = NODE_BYTES + (uint64_t)node->key_length;
+
+    if (is_leaf)
+        bytes += (node->flags & NODE_LONG) != 0 ? sizeof(uint64_t) : value_length(node);
+    return bytes + bytes % 2;
+}
+
+/* COUNT nodes fill the page from `upper` to its end: LMDB takes that for granted when it moves
+ * them, and that two fit on a page when it splits one. */
+static int check_places(struct look *look, const struct page *page, unsigned count, bool is_leaf)
+{
+    uint64_t node_bytes_max = ((look->page_bytes - HEAD_BYTES) / 2 & ~1u) - sizeof(uint16_t);
+    uint8_t taken[PAGE_BYTES_MAX / 2 / 8] = {0};
+    uint64_t used = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        const struct node *node = node_at(look, page, i);
+        uint64_t bytes = node == NULL ? 0 : node_bytes(node, is_leaf);
+        uint64_t place = node == NULL ? 0 : (uint64_t)((const char *)node - (const char *)page);
+        if (node == NULL || bytes > node_bytes_max || place + bytes > look->page_bytes)
+            return DAMAGED(look, "an entry of page %" PRIu64 " leaves it", page->number);
+        for (uint64_t at = place; at < place + bytes; at += 2) {
+            if (!take_bit(taken, at / 2))
+                return DAMAGED(look, "entries of page %" PRIu64 " overlap", page->number);
+        }
+        used += bytes;
+    }
+    if (used != look->page_bytes - (uint64_t)page->upper)
+        return DAMAGED(look, "there is a gap between the entries of page %" PRIu64, page->number);
+    return 0;
+}
+
 static int compare(const struct walk *walk, const struct node *node)
 {
     if (walk->of_free) {
@@ -234,11 +314,22 @@ static int compare(const struct walk *walk, const struct node *node)
     return order != 0 ? order : (int)walk->key_length - (int)node->key_length;
 }
 
+/* A list of free pages is kept under the transaction that freed them. */
+static bool is_past(const struct walk *walk, const struct node *node)
+{
+    uint64_t transaction;
+
+    memcpy(&transaction, node->key, sizeof(transaction));
+    return transaction != 0 && transaction <= walk->look->head.transaction;
+}
+
 /* Keys ascend through the tree, and a branch's key parts what is below it. */
 static int follow_key(struct walk *walk, const struct node *node, uint64_t page, bool of_branch)
 {
     if (node->key_length == 0 || (walk->of_free && node->key_length != sizeof(uint64_t)))
         return DAMAGED(walk->look, "page %" PRIu64 " has a key of a wrong length", page);
+    if (walk->of_free && !is_past(walk, node))
+        return DAMAGED(walk->look, "page %" PRIu64 " has free pages of no transaction", page);
     int order = walk->has_key ? compare(walk, node) : -1;
     if (order > 0 || (order == 0 && !walk->may_equal))
         return DAMAGED(walk->look, "the keys of page %" PRIu64 " are out of order", page);
@@ -256,7 +347,7 @@ static int check_free_list(struct look *look, const uint8_t *bytes, uint64_t len
 {
     uint64_t count, page, previous = NO_PAGE;
 
-    if (length < sizeof(count))
+    if (length < sizeof(count) || length % sizeof(count) != 0)
         return DAMAGED(look, "a list of free pages is too short");
     memcpy(&count, bytes, sizeof(count));
     if (count > length / sizeof(count) - 1)
@@ -315,15 +406,13 @@ static int check_tree(struct look *look, const struct tree *tree, bool of_free, 
 static int check_leaf_node(struct walk *walk, const struct page *page, const struct node *node)
 {
     struct look *look = walk->look;
-    uint64_t length = node->low | (uint64_t)node->high << 16;
-    uint64_t place = (uint64_t)((const uint8_t *)node - (const uint8_t *)page);
-    uint64_t room = look->page_bytes - place - NODE_BYTES - node->key_length;
+    uint64_t length = value_length(node);
     bool is_long = node->flags == NODE_LONG, is_tree = node->flags == NODE_TREE;
 
     if ((node->flags != 0 && !is_long && !is_tree) || (is_tree && !walk->of_main))
         return DAMAGED(look, "page %" PRIu64 " has an entry of an unknown kind", page->number);
-    if ((is_long ? sizeof(uint64_t) : length) > room || (is_tree && length != sizeof(struct tree)))
-        return DAMAGED(look, "an entry of page %" PRIu64 " leaves it", page->number);
+    if (is_tree && length != sizeof(struct tree))
+        return DAMAGED(look, "page %" PRIu64 " has a tree of a wrong length", page->number);
     walk->counted.entries++;
     if (is_long)
         return check_long_value(walk, node, length);
@@ -361,11 +450,10 @@ static int check_page(struct walk *walk, uint64_t number, uint16_t level, uint8_
         walk->counted.leaves++;
     else
         walk->counted.branches++;
+    code = check_places(look, page, count, is_leaf);
 
     for (unsigned i = 0; i < count && code == 0; i++) {
         const struct node *node = node_at(look, page, i);
-        if (node == NULL)
-            return DAMAGED(look, "an entry of page %" PRIu64 " leaves it", number);
         if (is_leaf || i > 0) /* the first key of a branch stands for "less than the next" */
             code = follow_key(walk, node, number, !is_leaf);
         if (code < 0)
@@ -384,8 +472,11 @@ static int check_tree(struct look *look, const struct tree *tree, bool of_free, 
 {
     struct walk walk = {.look = look, .of_free = of_free, .of_main = of_main, .depth = tree->depth};
 
+    if (!of_free && tree->flags != 0)
+        return DAMAGED(look, "a tree has the flags %x", tree->flags);
     if (tree->root == NO_PAGE) {
-        if (tree->entries != 0 || tree->depth != 0)
+        if (tree->entries != 0 || tree->depth != 0 || tree->branches != 0 || tree->leaves != 0 ||
+            tree->longs != 0)
             return DAMAGED(look, "a tree without a root has entries");
         return 0;
     }
@@ -404,6 +495,7 @@ int pages_check(int fd, uint64_t transaction, struct err *err)
 {
     struct look look = {.fd = fd, .err = err};
     struct head heads[HEADS];
+    struct stat about;
     int code = read_heads(fd, heads, err);
 
     if (code < 0)
@@ -414,6 +506,11 @@ int pages_check(int fd, uint64_t transaction, struct err *err)
     if (transaction != 0 && transaction != look.head.transaction)
         return err_set(err, ERR_AGAIN, "the journal has moved on");
     look.page_bytes = look.head.free.page_bytes;
+    if (fstat(fd, &about) != 0)
+        return err_os(err, ERR_IO, errno, "read the data file");
+    if (look.head.last_page * look.page_bytes > (uint64_t)about.st_size + UNWRITTEN_BYTES_MAX)
+        return err_set(err, ERR_CORRUPT, "the data file is damaged: it claims %" PRIu64 " pages",
+                       look.head.last_page + 1);
 
     look.owned = calloc(1, look.head.last_page / 8 + 1);
     look.buffers = malloc((size_t)2 * DEPTH_MAX * look.page_bytes);

@@ -2,13 +2,16 @@
  * The data file as pages, looked at without LMDB.
  *
  * LMDB believes what it maps: a head that points behind the end of the file, or a node that points
- * behind its page, kills the process that reads it.  So each journal is looked over once before it
+ * behind its page, kills the process that reads it, and a node that is longer than its place the
+ * one that writes, after it has spoilt the page.  So each journal is looked over once before it
  * is used, through read(2), which can fail but not kill.
  */
 #ifndef CAIRN_JOURNAL_PAGES_H
 #define CAIRN_JOURNAL_PAGES_H
 
 #include "base/base.h"
+
+#define PAGES_BYTES_MAX ((uint64_t)64 << 30) /* of a data file, and of its map */
 
 struct pages_head {
     uint64_t transaction; /* the last one committed */

@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 static const size_t MAP_BYTES_FIRST = (size_t)64 << 20;
-static const size_t MAP_BYTES_MAX = (size_t)64 << 30;
+static const size_t MAP_BYTES_MAX = PAGES_BYTES_MAX;
 
 enum {
     SNAPSHOT_TRIES = 50,

@@ -1,4 +1,8 @@
-/* Damaged data files: one clear error, or a journal that still reads; never a crash. */
+/*
+ * Damaged data files: one clear error, or a journal that still reads and can be written for ever;
+ * never a crash.  `test_pages all` flips every bit of a small journal, each in its turn, and draws
+ * 20,000 larger damages; it says what came of them and takes minutes.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,24 +14,28 @@
 #include "journal/store.h"
 #include "test/journal/scratch.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 static struct turn_batch turn;
 
+static bool exhaustive;
+
 enum { PAGE = 4096 };
 
-/* A journal in which every kind of page occurs: branches, leaves, long values, free pages. */
-static unsigned char *make_rich(size_t *ret_length)
+/* A journal of TURNS turns in which every kind of page occurs: branches, leaves, long values, free
+ * pages. */
+static unsigned char *make_journal(uint64_t turns, size_t long_bytes, size_t *ret_length)
 {
     struct journal *journal;
     struct err err;
-    char path[PATH_MAX], *large = malloc(20000);
-    struct journal_blob spec = {.bytes = large, .length = 20000};
+    char path[PATH_MAX], *large = malloc(long_bytes);
+    struct journal_blob spec = {.bytes = large, .length = long_bytes};
     struct journal_batch batch = {.specs = &spec, .specs_count = 1};
 
-    memset(large, 'x', 20000);
+    memset(large, 'x', long_bytes);
     assert_int_equal(journal_open(in_scratch(path, "journal"), JOURNAL_WRITE, &journal, &err), 0);
-    for (uint64_t number = 1; number <= 60; number++) {
+    for (uint64_t number = 1; number <= turns; number++) {
         turn_make(&turn, number);
         assert_int_equal(journal_commit(journal, &turn.batch, &err), 0);
     }
@@ -41,6 +49,11 @@ static unsigned char *make_rich(size_t *ret_length)
     journal_close(journal);
     free(large);
     return file_read(in_scratch(path, "journal/data.mdb"), ret_length);
+}
+
+static unsigned char *make_rich(size_t *ret_length)
+{
+    return make_journal(60, 20000, ret_length);
 }
 
 /* --- using a journal that may be damaged, in a child that must not die --- */
@@ -275,6 +288,209 @@ static void test_pages_of_garbage_are_survived(void **state)
     free(bytes);
 }
 
+/* --- a writer that goes on with what was not refused --- */
+
+/* What a child tells while it lives, and what is known of it when it has died. */
+struct tally {
+    uint64_t next; /* the damage that is being tried */
+    uint64_t refused, written;
+    uint64_t crashed, refused_later; /* of these there may be none */
+};
+
+struct damaging {
+    const unsigned char *whole;
+    unsigned char *bytes;
+    size_t length;
+    /* Spoils BYTES, which are WHOLE, as NUMBER says. */
+    void (*spoil)(struct damaging *damaging, uint64_t number);
+    uint64_t count;
+    uint64_t step; /* of the numbers, every so many are tried */
+};
+
+struct set_aside {
+    char table[16], key[JOURNAL_KEY_SIZE];
+};
+
+struct bad_list {
+    struct set_aside items[64];
+    size_t count;
+};
+
+static void note_bad(void *ctx, const char *table, const char *key, const void *bytes,
+                     size_t length, const char *reason)
+{
+    struct bad_list *list = ctx;
+
+    (void)bytes, (void)length, (void)reason;
+    if (list->count == COUNT_OF(list->items))
+        return; /* the next start finds the rest */
+    text_copy(list->items[list->count].table, sizeof(list->items[0].table), table);
+    text_copy(list->items[list->count].key, sizeof(list->items[0].key), key);
+    list->count++;
+}
+
+/* As a daemon that starts: what cannot be read goes into quarantine. */
+static void quarantine_bad(struct journal *journal)
+{
+    static struct bad_list bad;
+    struct err err;
+
+    bad.count = 0;
+    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
+        check(journal_each_record(journal, (enum machine_kind)kind, any_record, note_bad, &bad,
+                                  &err) == 0);
+    check(journal_each_bad_spec(journal, note_bad, &bad, &err) == 0);
+    for (size_t i = 0; i < bad.count; i++)
+        check(journal_quarantine(journal, bad.items[i].table, bad.items[i].key, "damaged", 1,
+                                 &err) == 0);
+}
+
+/* Commits that touch every table, add, replace, delete and trim, and use pages again. */
+static void write_on(struct journal *journal)
+{
+    static const char large[9000] = "large";
+    struct journal_batch removal = {.specs_count = 1};
+    struct journal_blob spec = {.key = "large/0"};
+    struct err err;
+
+    for (uint64_t number = 100; number < 104; number++) {
+        turn_make(&turn, number);
+        for (size_t i = 0; i < TURN_EVENTS; i++)
+            turn.events[i].sequence = journal_next_sequence(journal) + i;
+        turn.batch.trim_below = journal_first_sequence(journal) + 4;
+        check(journal_commit(journal, &turn.batch, &err) == 0);
+        spec.bytes = number % 2 == 0 ? large : NULL;
+        spec.length = spec.bytes == NULL ? 0 : sizeof(large);
+        removal.specs = &spec;
+        check(journal_commit(journal, &removal, &err) == 0);
+    }
+}
+
+/* Tries damages in this process, which may die of one. */
+static void try_on(struct damaging *damaging, struct tally *tally)
+{
+    char path[PATH_MAX], file[PATH_MAX];
+    struct journal *journal;
+    struct rlimit none = {0};
+    struct err err;
+
+    setrlimit(RLIMIT_CORE, &none);
+    (void)mkdir(in_scratch(path, "damaged"), 0700); /* from the second time on it is there */
+    in_scratch(file, "damaged/data.mdb");
+    for (; tally->next < damaging->count; tally->next += damaging->step) {
+        memcpy(damaging->bytes, damaging->whole, damaging->length);
+        damaging->spoil(damaging, tally->next);
+        file_write(file, damaging->bytes, damaging->length);
+        if (journal_open(path, JOURNAL_WRITE, &journal, &err) != 0) {
+            tally->refused++;
+            continue;
+        }
+        quarantine_bad(journal);
+        write_on(journal);
+        journal_close(journal);
+        if (journal_open(path, JOURNAL_WRITE, &journal, &err) != 0) {
+            fprintf(stderr, "damage %llu: %s\n", (unsigned long long)tally->next, err.text);
+            tally->refused_later++;
+            continue;
+        }
+        write_on(journal);
+        journal_close(journal);
+        tally->written++;
+    }
+    _exit(0);
+}
+
+static struct tally try_all(struct damaging *damaging)
+{
+    struct tally *tally =
+        mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status = -1;
+
+    assert_true(tally != MAP_FAILED);
+    damaging->bytes = malloc(damaging->length);
+    while (status != 0) {
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0)
+            try_on(damaging, tally);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (status != 0) {
+            fprintf(stderr, "damage %llu: the writer died, status %x\n",
+                    (unsigned long long)tally->next, (unsigned)status);
+            tally->crashed++;
+            tally->next += damaging->step;
+        }
+    }
+    struct tally result = *tally;
+    munmap(tally, sizeof(*tally));
+    free(damaging->bytes);
+    return result;
+}
+
+static void flip_bit(struct damaging *damaging, uint64_t number)
+{
+    damaging->bytes[number / 8] ^= (unsigned char)(1u << number % 8);
+}
+
+/* Some bytes anywhere become others, a piece moves, or a page becomes what another one is. */
+static void spoil_more(struct damaging *damaging, uint64_t number)
+{
+    struct rng rng = rng_init(number + 1);
+    size_t pages = damaging->length / PAGE, page = rng_below(&rng, pages);
+    unsigned char *at = damaging->bytes + page * PAGE;
+    size_t from = rng_below(&rng, PAGE), length = 1 + rng_below(&rng, PAGE - from);
+
+    switch (rng_below(&rng, 5)) {
+    case 0:
+        for (uint64_t i = 0, count = 2 + rng_below(&rng, 6); i < count; i++)
+            at[rng_below(&rng, rng_chance(&rng, 1, 2) ? 64 : PAGE)] = (unsigned char)rng_next(&rng);
+        return;
+    case 1:
+        memset(at + from, rng_chance(&rng, 1, 2) ? 0 : 0xFF, length);
+        return;
+    case 2: /* shifted within its page */
+        memmove(at + from, at + rng_below(&rng, PAGE - length + 1), length);
+        return;
+    case 3: /* another page's contents, under its own number or this one's */
+        length = rng_chance(&rng, 1, 2) ? 0 : 8;
+        memcpy(at + length, damaging->whole + rng_below(&rng, pages) * PAGE + length,
+               PAGE - length);
+        return;
+    default: /* an even number in the structure is another small one */
+        at[10 + 2 * rng_below(&rng, 40)] = (unsigned char)(2 * rng_below(&rng, 128));
+    }
+}
+
+static struct tally try_damages(const unsigned char *bytes, size_t length, bool flips,
+                                uint64_t count, uint64_t step)
+{
+    struct damaging damaging = {.whole = bytes, .length = length, .count = count, .step = step};
+
+    damaging.spoil = flips ? flip_bit : spoil_more;
+    struct tally tally = try_all(&damaging);
+    printf("%s: %llu refused, %llu written on, %llu crashed, %llu refused later\n",
+           flips ? "flipped bits" : "larger damages", (unsigned long long)tally.refused,
+           (unsigned long long)tally.written, (unsigned long long)tally.crashed,
+           (unsigned long long)tally.refused_later);
+    return tally;
+}
+
+/* What is not refused at once can be written for ever: nothing passes that breaks later. */
+static void test_what_passes_can_be_written_on(void **state)
+{
+    size_t length;
+    unsigned char *bytes = make_journal(3, 5000, &length);
+
+    (void)state;
+    struct tally flips = try_damages(bytes, length, true, length * 8, exhaustive ? 1 : 211);
+    struct tally larger = try_damages(bytes, length, false, exhaustive ? 20000 : 500, 1);
+    assert_int_equal(flips.crashed + flips.refused_later, 0);
+    assert_int_equal(larger.crashed + larger.refused_later, 0);
+    assert_true(flips.refused > 0 && flips.written > 0);
+    assert_true(larger.refused > 0 && larger.written > 0);
+    free(bytes);
+}
+
 static void test_check_names_the_page(void **state)
 {
     char path[PATH_MAX];
@@ -299,14 +515,16 @@ static void test_check_names_the_page(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
-int main(void)
+int main(int argc, char **argv)
 {
+    exhaustive = argc > 1 && text_equal(argv[1], "all");
     const struct CMUnitTest tests[] = {
         TEST(test_file_of_something_else_is_refused),
         TEST(test_truncated_file_is_refused),
         TEST(test_zeroed_head_is_refused),
         TEST(test_flipped_bits_in_every_kind_of_page_are_survived),
         TEST(test_pages_of_garbage_are_survived),
+        TEST(test_what_passes_can_be_written_on),
         TEST(test_check_names_the_page),
         TEST(test_sound_journal_passes),
     };
