@@ -264,6 +264,9 @@ static void recover_answered(void *ctx, const struct driver_result *result)
 
     if (result->outcome == DRIVER_RUNNING || result->outcome == DRIVER_EXITED) {
         payload_found(call, result, TE_RECOVERED);
+    } else if (result->outcome == DRIVER_NOT_STARTED) {
+        struct failure failure = failure_of(result);
+        core_done(call->parts->core, &call->id, LANE_DRIVER, TE_START_FAILED, &failure);
     } else {
         struct failure failure = failure_of(result);
         failure.untouched = call->untouched;

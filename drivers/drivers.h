@@ -53,11 +53,12 @@ struct driver_exit {
 };
 
 enum driver_outcome {
-    DRIVER_RUNNING, /* start, recover: the payload runs; identity is set */
-    DRIVER_EXITED,  /* start, recover: it ran and ended; exit is set */
-    DRIVER_LOST,    /* recover: no shim, no exit record, cgroup emptied (or none) */
-    DRIVER_DONE,    /* stop, signal, destroy: done, also if there was nothing to do */
-    DRIVER_FAILED,  /* error says why; error.recoverable: trying again may help */
+    DRIVER_RUNNING,     /* start, recover: the payload runs; identity is set */
+    DRIVER_EXITED,      /* start, recover: it ran and ended; exit is set */
+    DRIVER_NOT_STARTED, /* recover: its start is known to have failed; error is that of the start */
+    DRIVER_LOST,        /* recover: no shim, no exit record, cgroup emptied (or none) */
+    DRIVER_DONE,        /* stop, signal, destroy: done, also if there was nothing to do */
+    DRIVER_FAILED,      /* error says why; error.recoverable: trying again may help */
 };
 
 struct driver_result {
@@ -119,7 +120,8 @@ void driver_start(struct drivers *drivers, const struct driver_start *start, dri
  * traces. */
 bool driver_was_begun(const struct drivers *drivers, const struct driver_key *key);
 
-/* Only looks.  RUNNING (and on_exit will follow), EXITED, or LOST after emptying the cgroup.
+/* Only looks.  RUNNING (and on_exit will follow), EXITED, NOT_STARTED, or LOST after emptying the
+ * cgroup; FAILED: it could not look.
  * A journaled pid or socket counts only if its boot id is this boot's (I-5); an exit record always
  * does. */
 void driver_recover(struct drivers *drivers, const struct driver_key *key, driver_done *done,

@@ -51,7 +51,9 @@ static void tell_call(struct run *run, struct call *call, const struct exit_reco
                           record->message);
             err.os = record->error_os;
             err.recoverable = record->error_recoverable != 0;
-            call_fail(run->drivers, call, &err);
+            call->result.error = err;
+            call_finish(run->drivers, call,
+                        call->kind == CALL_RECOVER ? DRIVER_NOT_STARTED : DRIVER_FAILED);
         } else {
             call_finish(run->drivers, call,
                         record == NULL && call->kind == CALL_RECOVER ? DRIVER_LOST : DRIVER_EXITED);

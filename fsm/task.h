@@ -53,7 +53,7 @@ enum task_state {
     X(HOOK_DONE, COMPLETION, HOOK)                                                                 \
     X(HOOK_FAILED, COMPLETION, HOOK)                                                               \
     X(STARTED, COMPLETION, STARTED)                                                                \
-    X(START_FAILED, COMPLETION, FAILURE)                                                           \
+    X(START_FAILED, COMPLETION, FAILURE)   /* now, or as a look finds it recorded */               \
     X(RECOVERED, COMPLETION, STARTED)                                                              \
     X(LOST, COMPLETION, FAILURE)           /* neither payload nor exit record */                   \
     X(STOP_ACCEPTED, COMPLETION, NONE)                                                             \
@@ -74,7 +74,7 @@ enum task_event_kind {
 #define TASK_EFFECTS(X)                                                                            \
     X(HOOK, HOOK, M(HOOK_DONE) | M(HOOK_FAILED), 300000)    /* the hook of record.phase, .hook */  \
     X(DRIVER_START, DRIVER, M(STARTED) | M(START_FAILED), 0)                                       \
-    X(DRIVER_RECOVER, DRIVER, M(RECOVERED) | M(LOST), 0)                                           \
+    X(DRIVER_RECOVER, DRIVER, M(RECOVERED) | M(LOST) | M(START_FAILED), 0)                         \
     X(DRIVER_STOP, DRIVER, M(STOP_ACCEPTED) | M(STOP_FAILED), 0)                                   \
     X(DRIVER_DESTROY, DRIVER, M(REAPED) | M(REAP_FAILED), 0)                                       \
     X(BACKOFF, CLOCK, 0, 0)                                                                        \

@@ -22,10 +22,10 @@ static void note_restarting(struct task *task, const struct fsm_now *now, uint64
 }
 
 /* The payload did not end by its own doing.  One whose end is known did, reboot or not: finished
- * work does not run again (R-01). */
+ * work does not run again (R-01).  One that could not be started never was. */
 static bool died_with_host(const struct task *task)
 {
-    return task->rebooted && !(task->exit_seen && task->exit.known);
+    return task->rebooted && !task->start_failed && !(task->exit_seen && task->exit.known);
 }
 
 void task_decide(struct task *task, const struct fsm_now *now)

@@ -174,6 +174,9 @@ static void print_fact(const struct sim_script *script, const struct sim_fact *f
     case DETAIL_STATUS:
         SAY(" %s", sim_status_words[fact->detail]);
         return;
+    case DETAIL_NOTE:
+        SAY(" %s", sim_note_words[fact->detail]);
+        return;
     }
 }
 

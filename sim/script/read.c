@@ -475,6 +475,9 @@ static struct sim_fact next_fact(struct reader *reader)
     case DETAIL_STATUS:
         fact.detail = (uint8_t)next_of(reader, sim_status_words, COUNT_OF(sim_status_words));
         break;
+    case DETAIL_NOTE:
+        fact.detail = (uint8_t)next_of(reader, sim_note_words, COUNT_OF(sim_note_words));
+        break;
     }
     return fact;
 }

@@ -244,6 +244,7 @@ struct sim_fate {
     X(ENDS, TASK, NONE, "ends")                 /* a payload ends */                               \
     X(ENTERS, RECORD, STATE, "enters")          /* a commit brings it into the state */            \
     X(PERFORMS, RECORD, EFFECT, "performs")     /* the daemon begins the effect */                 \
+    X(NOTES, TASK, NOTE, "notes")               /* users are shown the task event */               \
     X(TOLD, ALLOC, STATUS, "told")              /* the server is told the client status */         \
     X(DONE, RECORD, EVENT, "done")              /* a request was granted */                        \
     X(REFUSED, RECORD, EVENT, "refused")        /* a request was refused */                        \

@@ -141,6 +141,11 @@ const char *const sim_status_words[CLIENT_FAILED + 1] = {
     "complete",
     "failed",
 };
+const char *const sim_note_words[TASK_EVENT_TYPE_COUNT] = {"none",
+#define X(name, text) #name,
+                                                           TASK_EVENT_TYPES(X)
+#undef X
+};
 const char *const sim_server_words[SIM_SERVER_COUNT] = {
     "up", "down", "blackhole", "stale", "partial", "slow",
 };

@@ -3,6 +3,7 @@
 #define CAIRN_SIM_SCRIPT_WORDS_H
 
 #include "fsm/alloc.h"
+#include "fsm/task.h"
 #include "sim/script/script.h"
 
 enum { SIM_LINE_BYTES = 256 };
@@ -20,7 +21,14 @@ enum sim_takes {
 enum sim_takes sim_action_takes(unsigned action);
 
 /* What a fact says about whom. */
-enum sim_detail { DETAIL_NONE, DETAIL_STATE, DETAIL_EFFECT, DETAIL_EVENT, DETAIL_STATUS };
+enum sim_detail {
+    DETAIL_NONE,
+    DETAIL_STATE,
+    DETAIL_EFFECT,
+    DETAIL_EVENT,
+    DETAIL_STATUS,
+    DETAIL_NOTE
+};
 
 struct sim_fact_word {
     const char *word;
@@ -37,6 +45,7 @@ extern const struct sim_question_word sim_question_words[SIM_QUESTION_COUNT];
 
 extern const char *const sim_relation_words[SIM_AT_LEAST + 1];
 extern const char *const sim_status_words[CLIENT_FAILED + 1];
+extern const char *const sim_note_words[TASK_EVENT_TYPE_COUNT]; /* of task events */
 extern const char *const sim_server_words[SIM_SERVER_COUNT];
 extern const char *const sim_moment_words[SIM_THEN + 1];
 extern const char *const sim_lifecycle_words[LIFECYCLE_POSTSTOP + 1];

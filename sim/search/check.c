@@ -63,6 +63,8 @@ static void check_exit(struct search *search, unsigned who, const struct task *b
         search_attempt(search, who_task(who), after->machine.generation);
     if (attempt == NULL)
         VIOLATE(8, "%s reports an end of what never was", name);
+    if (attempt->unfit && !search->world.tasks[who_task(who)].unseen)
+        VIOLATE(8, "%s could not be started and is reported with an end", name);
     if (attempt->told)
         VIOLATE(8, "the end of %s is reported twice", name);
     if (after->exit.known && after->exit.code != codes[attempt->end])

@@ -55,7 +55,7 @@ struct search_attempt {
     uint8_t answered; /* some incarnation was told so */
     uint8_t told;     /* its end is in the journal */
     uint8_t by_boot;  /* a reboot ended it */
-    uint8_t pad;
+    uint8_t unfit;    /* its record said that it could not be started */
 };
 
 struct search_task {

@@ -98,6 +98,14 @@ static void answer_failed(struct search *search, unsigned who, uint8_t effect, i
     done(search, who, sim_driver_failure(effect), &failure);
 }
 
+/* The record says so, whoever asks. */
+static void answer_not_started(struct search *search, unsigned who)
+{
+    struct failure failure = sim_failed(ERR_INVALID, false, "the program cannot be executed");
+
+    done(search, who, TE_START_FAILED, &failure);
+}
+
 static void answer_found(struct search *search, unsigned who, uint8_t effect,
                          struct search_attempt *attempt)
 {
@@ -141,7 +149,7 @@ static void look_done(struct search *search, unsigned who, uint8_t effect,
     } else if (attempt->shim == SHIM_IS_ALIVE || attempt->record == RECORD_OF_END) {
         answer_found(search, who, effect, attempt);
     } else if (attempt->record == RECORD_OF_FAILURE) {
-        answer_failed(search, who, effect, ERR_INVALID, false);
+        answer_not_started(search, who);
     } else {
         kill_cgroup(attempt);
         if (effect == TX_DRIVER_START)
@@ -284,6 +292,7 @@ void search_process(struct search *search, const struct search_move *move,
         return;
     case MOVE_UNFIT:
         attempt->record = RECORD_OF_FAILURE;
+        attempt->unfit = 1;
         attempt->shim = SHIM_HAS_ENDED;
         return;
     case MOVE_EXIT:

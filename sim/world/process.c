@@ -170,6 +170,14 @@ static void answer_failed(struct sim *sim, struct sim_call *call, int code, bool
     sim_call_done(sim, call, sim_driver_failure(call->effect), &failure);
 }
 
+/* The record says so, whoever asks. */
+static void answer_not_started(struct sim *sim, struct sim_call *call)
+{
+    struct failure failure = sim_failed(ERR_INVALID, false, "the program cannot be executed");
+
+    sim_call_done(sim, call, TE_START_FAILED, &failure);
+}
+
 /* --- start and recover --- */
 
 /* Somebody may still write under the key: wait.  Nobody will: the record decides, or nothing. */
@@ -187,7 +195,7 @@ static void look_for_payload(struct sim *sim, struct sim_call *call, struct sim_
     } else if (attempt->record == RECORD_ENDED) {
         answer_found(sim, call, attempt, true);
     } else if (attempt->record == RECORD_NOT_STARTED) {
-        answer_failed(sim, call, ERR_INVALID, false, "the program cannot be executed");
+        answer_not_started(sim, call);
     } else {
         kill_cgroup(sim, attempt);
         sim_call_again(sim, call, EMPTY_MS, DRIVER_EMPTY);
@@ -439,6 +447,7 @@ static void spawned(struct sim *sim, struct sim_attempt *attempt)
         return;
     }
     attempt->record = RECORD_NOT_STARTED;
+    attempt->unfit = 1;
     attempt->code = EXEC_FAILED;
     attempt->shim = SHIM_ENDED;
 }

@@ -120,6 +120,29 @@ static void test_exit_while_nobody_watches_keeps_its_code(void **state)
     }
 }
 
+static void test_start_that_failed_while_nobody_watched_tells_its_reason(void **state)
+{
+    struct room *room = *state;
+
+    room_need_root();
+    room->task.config_json = "{\"command\": \"/etc/passwd\"}";
+    in_crashing_daemon(room, start_and_hear_nothing);
+    await_exit_record(room, 1);
+
+    for (int i = 0; i < 2; i++) { /* and again, until destroyed */
+        room_open(room);
+        assert_int_equal(room_recover(room, 1), DRIVER_NOT_STARTED);
+        assert_non_null(strstr(room->result.error.text, "Permission denied"));
+        assert_false(room->result.error.recoverable);
+        room_close(room);
+    }
+    room_open(room);
+    assert_int_equal(room_start(room, 1), DRIVER_FAILED);
+    assert_non_null(strstr(room->result.error.text, "Permission denied"));
+    room_destroy(room, 1);
+    assert_int_equal(room->exits, 0); /* what never ran has no end */
+}
+
 static void test_start_issued_again_after_a_crash_finds_the_first(void **state)
 {
     struct room *room = *state;
@@ -636,6 +659,7 @@ static void test_sweep_ends_what_is_unknown_and_keeps_the_rest(void **state)
 /* These depend on the kind of cgroups. */
 #define ON_CGROUPS                                                                                 \
     TEST(test_payload_survives_the_daemon_and_is_found_again),                                     \
+        TEST(test_start_that_failed_while_nobody_watched_tells_its_reason),                        \
         TEST(test_start_issued_again_after_a_crash_finds_the_first),                               \
         TEST(test_kill_timeout_is_kept_when_the_daemon_dies),                                      \
         TEST(test_payload_survives_the_death_of_the_daemons_cgroup),                               \

@@ -271,7 +271,7 @@ static void test_restore_tells_rows_effects_and_waits(void **state)
     assert_has(inspecting->out, "task a1000002/sum  raw_exec pid 102\n"
                                 "  takes    RUNNING -RESTORE-> RECOVERING\n"
                                 "  performs DRIVER_RECOVER for generation 1\n"
-                                "  waits    RECOVERED or LOST of DRIVER_RECOVER\n");
+                                "  waits    START_FAILED or RECOVERED or LOST of DRIVER_RECOVER\n");
     assert_has(inspecting->out, "  takes    BACKOFF -RESTORE-> BACKOFF\n");
     assert_has(inspecting->out, "  waits    TIMEOUT in ");
     assert_has(inspecting->out, "the restart delay\n");

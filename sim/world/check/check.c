@@ -68,6 +68,8 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 8, "%s reports an end of what never was", name);
         return;
     }
+    if (attempt->unfit)
+        sim_violate(sim, 8, "%s could not be started and is reported with an end", name);
     if (attempt->told)
         sim_violate(sim, 8, "the end of %s generation %u is reported twice", name,
                     attempt->generation);

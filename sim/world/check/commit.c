@@ -5,6 +5,34 @@
 #include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
+#include <string.h>
+
+/* How many of BEFORE's task events AFTER has still; the oldest go first. */
+static unsigned notes_kept(const struct task *before, const struct task *after)
+{
+    unsigned kept = before->events_count;
+
+    while (kept > 0 && (kept > after->events_count ||
+                        memcmp(&before->events[before->events_count - kept], after->events,
+                               kept * sizeof(after->events[0])) != 0))
+        kept--;
+    return kept;
+}
+
+/* What users are shown from now on. */
+static void note_shown(struct sim *sim, const struct journal_record *item)
+{
+    struct sim_whom whom = sim_find(sim, &item->id);
+    const struct machine *record = core_find(sim->core, &item->id);
+
+    if (whom.kind != MACHINE_TASK || item->record == NULL)
+        return;
+    const struct task *task = task_of(item->record);
+    unsigned from = record == NULL ? 0 : notes_kept(task_of(record), task);
+    for (unsigned i = from; i < task->events_count; i++)
+        sim_fact(sim, SIM_FACT_NOTES, &whom, task->events[i].type);
+}
+
 static void note_task(struct sim *sim, const struct sim_whom *whom,
                       const struct journal_event *event, const struct machine *record)
 {
@@ -67,6 +95,8 @@ void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
         if (whom.kind == MACHINE_PLUGIN && event->before == P_ABSENT)
             sim_plugin_of(sim, &whom)->launched = 0;
     }
+    for (size_t i = 0; i < batch->records_count; i++)
+        note_shown(sim, &batch->records[i]);
     for (int a = 0; a < sim->allocs_count && batch->specs_count > 0; a++) {
         const struct sim_alloc_state *alloc = &sim->allocs[a];
         if (!alloc->specified && !alloc->damaged && sim_store_has(&sim->store, &alloc->id))
