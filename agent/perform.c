@@ -465,7 +465,7 @@ static void swept(void *ctx, const struct driver_result *result)
 
     if (result->outcome == DRIVER_DONE) {
         life_swept(parts->life, true);
-        if (mount_each_below(parts->config->alloc_dir, strip_stray, parts, &err) != 0)
+        if (mount_each_below(AT_FDCWD, parts->config->alloc_dir, strip_stray, parts, &err) != 0)
             log_error("agent", "cannot look for secrets of unknown allocs error=%s",
                       log_value(err.text));
         return;

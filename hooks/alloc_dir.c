@@ -10,10 +10,6 @@
 
 #include "io/host.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-
 enum { ROOT_MODE = 0755, SHARED_MODE = 0777 };
 
 int hooks_alloc_dir_build(const struct hook_request *request, struct err *err)
@@ -38,8 +34,8 @@ int hooks_alloc_dir_build(const struct hook_request *request, struct err *err)
 }
 
 struct removal {
-    const char *root;
-    int code; /* of the first failure */
+    int parent; /* the directory of all allocs */
+    int code;   /* of the first failure */
     struct err err;
 };
 
@@ -47,33 +43,29 @@ static bool unmount(void *ctx, const char *point)
 {
     struct removal *removal = ctx;
     struct err err = {0};
-    int code = mount_remove(point, &err);
+    int code = mount_remove(removal->parent, point, &err);
 
-    if (code != 0 && removal->code == 0) {
-        const char *end = strrchr(removal->root, '/'); /* a link above the root may be resolved */
-        const char *shown = strstr(point, end);
-
-        removal->code = err_os(&removal->err, code, err.os, "cannot unmount %s",
-                               shown == NULL ? point : shown + 1);
-    }
+    if (code != 0 && removal->code == 0)
+        removal->code = err_os(&removal->err, code, err.os, "cannot unmount %s", point);
     return true; /* the others all the same (I-24) */
 }
 
 int hooks_alloc_dir_destroy(const struct hook_request *request, struct err *err)
 {
-    char root[PATH_SIZE];
-    struct removal removal = {.root = root};
+    scoped_fd int parent = -1;
+    int code = hooks_open_parent(request, &parent, err);
 
-    if (path_join(root, request->alloc_dir, request->alloc) != 0)
-        return err_set(err, ERR_LIMIT, "the path of the alloc directory is too long");
-
-    int code = mount_each_below(root, unmount, &removal, err);
+    if (code == ERR_GONE)
+        return 0;
+    struct removal removal = {.parent = parent};
+    if (code == 0)
+        code = mount_each_below(parent, request->alloc, unmount, &removal, err);
     if (code == 0 && removal.code != 0) {
         *err = removal.err;
         code = removal.code;
     }
     if (code == 0)
-        code = tree_remove(root, err);
+        code = tree_remove(parent, request->alloc, err);
     if (code != 0)
         err->recoverable = true; /* nothing here may be given up */
     return code;

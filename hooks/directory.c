@@ -11,12 +11,14 @@
  */
 #include "hooks/directory.h"
 
+#include "io/host.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { PLACE = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+enum { PLACE = O_PATH | O_DIRECTORY };
 
 /* Space, memory and descriptors come back; what else can go wrong here stays wrong. */
 static int fail(struct err *err, int number, const char *doing, const char *shown)
@@ -30,7 +32,7 @@ static int fail(struct err *err, int number, const char *doing, const char *show
 
 int hooks_open_parent(const struct hook_request *request, int *ret_fd, struct err *err)
 {
-    int fd = open(request->alloc_dir, PLACE & ~O_NOFOLLOW); /* the operator may have linked it */
+    int fd = open(request->alloc_dir, PLACE | O_CLOEXEC); /* the operator may have linked it */
 
     if (fd < 0)
         return fail(err, errno, "open", request->alloc_dir);
@@ -45,13 +47,13 @@ int hooks_open_root(const struct hook_request *request, int *ret_fd, struct err 
 
     if (code != 0 && err->os != ENOENT)
         return code;
-    int fd = parent < 0 ? -1 : openat(parent, request->alloc, PLACE);
+    int fd = parent < 0 ? -ENOENT : beneath_open(parent, request->alloc, PLACE, 0);
     if (fd >= 0) {
         *ret_fd = fd;
         return 0;
     }
-    if (errno != ENOENT)
-        return fail(err, errno, "open", "the alloc directory");
+    if (fd != -ENOENT)
+        return fail(err, -fd, "open", "the alloc directory");
     return err_set(err, ERR_GONE, "alloc directory is gone: %s/%s", request->alloc_dir,
                    request->alloc);
 }
@@ -59,25 +61,21 @@ int hooks_open_root(const struct hook_request *request, int *ret_fd, struct err 
 int hooks_directory_open(int parent_fd, const char *name, const char *shown, int *ret_fd,
                          struct err *err)
 {
-    int fd = openat(parent_fd, name, PLACE);
+    int fd = beneath_open(parent_fd, name, PLACE, 0);
 
-    if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+    if (fd == -ENOTDIR || fd == -ELOOP)
         return err_set(err, ERR_EXISTS, "%s is not a directory", shown);
     if (fd < 0)
-        return fail(err, errno, "open", shown);
+        return fail(err, -fd, "open", shown);
     *ret_fd = fd;
     return 0;
 }
 
 static int finish(int fd, mode_t mode, uid_t uid, gid_t gid)
 {
-    char link[64];
-
     if (uid != (uid_t)-1 && fchownat(fd, "", uid, gid, AT_EMPTY_PATH) != 0)
         return -errno;
-    /* fchmod refuses a descriptor that is only a place; its link in /proc leads to the same. */
-    (void)text_format(link, sizeof(link), "/proc/self/fd/%d", fd); /* fits */
-    return chmod(link, mode) == 0 ? 0 : -errno;
+    return place_chmod(fd, mode);
 }
 
 int hooks_directory_make(int parent_fd, const char *name, mode_t mode, uid_t uid, gid_t gid,
@@ -99,9 +97,7 @@ int hooks_directory_make(int parent_fd, const char *name, mode_t mode, uid_t uid
         if (failed != 0)
             return fail(err, -failed, "set owner and mode of", shown);
     }
-    if (ret_fd != NULL) {
-        *ret_fd = fd;
-        fd = -1;
-    }
+    if (ret_fd != NULL)
+        *ret_fd = take_fd(&fd);
     return 0;
 }

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 enum { TASK_MODE = 0777, TMP_MODE = 01777, SECRETS_BYTES = 1024 * 1024 };
 
@@ -29,31 +30,28 @@ static int make(const struct hook_request *request, int task_fd, const char *nam
                                 NULL, err);
 }
 
-static int secrets_path(const struct hook_request *request, char to[PATH_SIZE], struct err *err)
-{
-    if (text_format(to, PATH_SIZE, "%s/%s/%s/secrets", request->alloc_dir, request->alloc,
-                    request->task))
-        return 0;
-    return err_set(err, ERR_LIMIT, "the path of the task directory is too long");
-}
-
-/* Mounted with no mode bits, for the tmpfs to be finished like any directory that was just made:
- * a crash in between leaves one that the next run knows to be half made. */
+/* A tmpfs of the task's own.  What lies below it would be readable whenever it is not there, and
+ * its name is the payload's to exchange: so whatever has that name goes first, on the disk, with
+ * all that is in it, and an empty directory that only root can enter carries the mount. */
 static int mount_secrets(const struct hook_request *request, int task_fd, struct err *err)
 {
-    char path[PATH_SIZE];
+    const struct mount_tmpfs wanted = {SECRETS_BYTES, TASK_MODE, request->owner_uid,
+                                       request->owner_gid};
     struct err cause = {0};
-    int code = secrets_path(request, path, err);
+    int mounted = mount_is_point(task_fd, "secrets", &cause);
+    int code = mounted < 0 ? mounted : 0;
 
+    if (mounted == 0)
+        code = tree_remove(task_fd, "secrets", &cause);
+    if (mounted == 0 && code == 0 && mkdirat(task_fd, "secrets", 0) != 0)
+        code = err_os(&cause, err_from_errno(errno), errno, "cannot make it");
+    if (code == 0)
+        code = mount_tmpfs(task_fd, "secrets", &wanted, &cause);
+    if (code == ERR_EXISTS && cause.os == 0)
+        return err_set(err, code, "something else is mounted on %s/secrets", request->task);
     if (code != 0)
-        return code;
-    code = mount_tmpfs(path, SECRETS_BYTES, 0, &cause);
-    if (code != 0) {
-        if (cause.os == 0)
-            return err_set(err, code, "something else is mounted on %s/secrets", request->task);
         return err_os(err, code, cause.os, "cannot mount a tmpfs on %s/secrets", request->task);
-    }
-    return make(request, task_fd, "secrets", TASK_MODE, err);
+    return 0;
 }
 
 int hooks_task_dir_build(const struct hook_request *request, struct err *err)
@@ -68,32 +66,43 @@ int hooks_task_dir_build(const struct hook_request *request, struct err *err)
         code = make(request, task, "local", TASK_MODE, err);
     if (code == 0)
         code = make(request, task, "tmp", TMP_MODE, err);
-    if (code == 0)
-        code = make(request, task, "secrets", TASK_MODE, err);
     if (code == 0 && request->privileged)
         code = mount_secrets(request, task, err);
+    if (code == 0)
+        code = make(request, task, "secrets", TASK_MODE, err);
     return code;
 }
 
+/* The task's directory; -1 if there is none, and so nothing of ours in it. */
+static int open_task(const struct hook_request *request, int *ret_fd, struct err *err)
+{
+    scoped_fd int root = -1;
+    int code = hooks_open_root(request, &root, err);
+
+    if (code == 0)
+        code = hooks_directory_open(root, request->task, request->task, ret_fd, err);
+    return code == ERR_GONE || code == ERR_EXISTS ? 0 : code;
+}
+
 /* No secret outlives its task: not in memory and, where nothing could be mounted, not on disk. */
+static int strip(const struct hook_request *request, int task_fd, struct err *err)
+{
+    struct err cause = {0};
+
+    if (request->privileged && mount_remove(task_fd, "secrets", &cause) != 0)
+        return err_os(err, cause.code, cause.os, "cannot unmount %s/secrets", request->task);
+    if (unlinkat(task_fd, "secrets", AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return 0; /* as it always is after a tmpfs: no need to read the mount table again */
+    return tree_remove(task_fd, "secrets", err);
+}
+
 int hooks_task_dir_strip(const struct hook_request *request, struct err *err)
 {
-    char path[PATH_SIZE];
-    struct err cause = {0};
-    int code = secrets_path(request, path, err);
+    scoped_fd int task = -1;
+    int code = open_task(request, &task, err);
 
-    if (code != 0)
-        return code;
-    if (request->privileged)
-        code = mount_remove(path, &cause);
-    if (code != 0) {
-        code = err_os(err, code, cause.os, "cannot unmount %s/secrets", request->task);
-        err->recoverable = true;
-        return code;
-    }
-    if (unlinkat(AT_FDCWD, path, AT_REMOVEDIR) == 0 || errno == ENOENT)
-        return 0; /* as it always is after a tmpfs: no need to read the mount table again */
-    code = tree_remove(path, err);
+    if (code == 0 && task >= 0)
+        code = strip(request, task, err);
     if (code != 0)
         err->recoverable = true;
     return code;

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 
+#include <fcntl.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -38,27 +39,62 @@ int directory_make_all(const char *path, mode_t mode, struct err *err);
  * read from its begin.  Takes no memory but a little of the stack. */
 int directory_each(int fd, int (*cb)(void *ctx, const char *name, unsigned char type), void *ctx);
 
+/* --- beneath a directory that payloads write to ---
+ *
+ * There every name may become a link between two looks at it.  PATH is walked from ROOT_FD, any
+ * descriptor of a directory, without links, without "..", never out of it; mounts in it are
+ * entered.  A leading slash is the root's.  All results are a descriptor of the caller's own,
+ * close-on-exec, or a negative errno: ELOOP for a link, EXDEV for a way out. */
+
+/* FLAGS as in open; MODE for what O_CREAT makes. */
+int beneath_open(int root_fd, const char *path, int flags, mode_t mode);
+
+/* For reading on behalf of somebody: links and ".." are followed as long as they stay beneath the
+ * root, where the kernel can promise that, and are refused elsewhere. */
+int beneath_follow(int root_fd, const char *path, int flags);
+
+enum { PLACE_PATH_SIZE = 40 };
+
+/* A place is a descriptor opened with O_PATH, which has touched nothing yet.  Its path leads to
+ * exactly that, whatever has its name by now; opens it for more; gives it exactly MODE. */
+void place_path(int fd, char to[PLACE_PATH_SIZE]);
+int place_open(int fd, int flags);
+int place_chmod(int fd, mode_t mode);
+
+/* --- trees and mounts ---
+ *
+ * PATH lies beneath DIRECTORY_FD as above, and no part of it is followed.  With AT_FDCWD it is an
+ * ordinary path, for directories that payloads cannot write to: then links are followed but for
+ * its last part.  Mounts are those of this namespace. */
+
 /* Deletes a tree (or one file).  Refuses (ERR_AGAIN) if anything is mounted in or on it, then
  * nothing is deleted; never crosses a mount that comes later, never follows a link; a missing
  * tree is success (I-30).  Blocks: for the pool. */
-int tree_remove(const char *path, struct err *err);
-
-/* --- mounts: of this namespace; links in a path are followed except in its last part --- */
+int tree_remove(int directory_fd, const char *path, struct err *err);
 
 /* 1 if PATH is a mount point, 0 if not or missing, ERR_* otherwise. */
-int mount_is_point(const char *path, struct err *err);
+int mount_is_point(int directory_fd, const char *path, struct err *err);
 
 /* Calls CB for each mount at or below PATH, in an order in which they can be unmounted (a point
- * that carries two comes twice); CB returns false to stop. */
-int mount_each_below(const char *path, bool (*cb)(void *ctx, const char *point), void *ctx,
-                     struct err *err);
+ * that carries two comes twice); CB returns false to stop.  POINT begins with PATH as given. */
+int mount_each_below(int directory_fd, const char *path, bool (*cb)(void *ctx, const char *point),
+                     void *ctx, struct err *err);
 
-/* A tmpfs of its own with SIZE_BYTES, nosuid, nodev, noexec, never swapped where the kernel can
- * promise that.  A tmpfs already mounted there is success, another file system ERR_EXISTS. */
-int mount_tmpfs(const char *path, uint64_t size_bytes, mode_t mode, struct err *err);
+struct mount_tmpfs {
+    uint64_t size_bytes;
+    mode_t mode; /* of its root, and its owner */
+    uid_t uid;
+    gid_t gid;
+};
+
+/* A tmpfs of its own, nosuid, nodev, noexec, never swapped where the kernel can promise that; it is
+ * whole when it appears.  A tmpfs already mounted there is success, another file system
+ * ERR_EXISTS. */
+int mount_tmpfs(int directory_fd, const char *path, const struct mount_tmpfs *wanted,
+                struct err *err);
 
 /* Unmounts all that is mounted on PATH; not mounted is success; ERR_AGAIN when busy. */
-int mount_remove(const char *path, struct err *err);
+int mount_remove(int directory_fd, const char *path, struct err *err);
 
 /* --- facts --- */
 

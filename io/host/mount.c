@@ -3,11 +3,13 @@
  *
  * Read by hand rather than with libmount: one field of a line is wanted, and the library brings
  * more resident memory than the daemon has to give.  Invariant: what is said about a path is said
- * about the path itself, with the links in its directory resolved and its last part untouched,
- * as the kernel prints it.
+ * about the path itself, with the links in its directory resolved (or refused, beneath a
+ * directory) and its last part untouched, as the kernel prints it; and what is mounted or unmounted
+ * is what has that name in that directory at that moment, wherever links lead by then.
  */
 #include "io/host.h"
 
+#include "io/host/part.h"
 #include "io/scope.h"
 
 #include <errno.h>
@@ -51,22 +53,25 @@ static void points_add(struct points *points, const struct point *point)
     check(added->path != NULL);
 }
 
-/* PATH as mountinfo would print it: ERR_GONE if its directory does not exist. */
-static int resolve(const char *path, char to[PATH_SIZE], struct err *err)
+/* PATH as mountinfo prints it: ERR_GONE if its directory does not exist. */
+static int resolve(int directory_fd, const char *path, char to[PATH_SIZE], struct err *err)
 {
-    char directory[PATH_SIZE], name[NAME_SIZE], resolved[PATH_SIZE];
-    int code;
+    char name[NAME_SIZE], link[PLACE_PATH_SIZE], resolved[PATH_SIZE];
+    scoped_fd int fd = -1;
 
-    if (path[0] == '/' && path[strspn(path, "/")] == '\0') {
+    if (directory_fd == AT_FDCWD && path[0] == '/' && path[strspn(path, "/")] == '\0') {
         (void)text_copy(to, PATH_SIZE, "/"); /* fits */
         return 0;
     }
-    code = path_split(path, directory, name, err);
+    int code = place_find(directory_fd, path, name, &fd, err);
     if (code != 0)
         return code;
-    if (realpath(directory, resolved) == NULL)
-        return err_os(err, errno == ENOTDIR ? ERR_GONE : err_from_errno(errno), errno,
-                      "cannot resolve %s", directory);
+    place_path(fd, link);
+    ssize_t length = readlink(link, resolved, sizeof(resolved) - 1);
+    if (length < 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot resolve the directory of %s",
+                      path);
+    resolved[length] = '\0';
     if (path_join(to, resolved, name) != 0)
         return err_set(err, ERR_LIMIT, "path is too long");
     return 0;
@@ -151,10 +156,31 @@ static struct point *parent_of(const struct point *point, struct point **by_id, 
     return found == NULL || *found == point ? NULL : *found;
 }
 
+/* How the caller calls what is at RESOLVED: by PATH, and what lies below it by that and the rest.
+ */
+struct naming {
+    const char *path;
+    size_t path_length, resolved_length; /* without the last slash */
+    bool (*cb)(void *ctx, const char *point);
+    void *ctx;
+};
+
+static bool tell(const struct naming *naming, const char *point)
+{
+    char name[PATH_SIZE];
+    const char *rest = point + naming->resolved_length;
+
+    if (naming->path_length == 0)
+        return naming->cb(naming->ctx, point);
+    if (!text_format(name, sizeof(name), "%.*s%s", (int)naming->path_length, naming->path, rest))
+        return true; /* longer than a path can be: nobody could do anything with it */
+    return naming->cb(naming->ctx, name);
+}
+
 /* Calls CB for each point, none before those mounted on it.  Backwards through the table, which
  * is in the order of mounting, takes the mount on top of a point before what it hides; only a
  * mount that was moved onto a younger one needs another pass. */
-static void hand_out(struct points *points, bool (*cb)(void *ctx, const char *point), void *ctx)
+static void hand_out(struct points *points, const struct naming *naming)
 {
     struct point **by_id = reallocarray(NULL, points->count + 1, sizeof(struct point *));
     bool more = points->count > 0;
@@ -181,30 +207,48 @@ static void hand_out(struct points *points, bool (*cb)(void *ctx, const char *po
                 parent->children--;
             point->handed_out = true;
             more = true;
-            stopped = !cb(ctx, point->path);
+            stopped = !tell(naming, point->path);
         }
     }
     free(by_id);
 }
 
-int mount_each_below(const char *path, bool (*cb)(void *ctx, const char *point), void *ctx,
-                     struct err *err)
+static size_t length_without_slash(const char *path)
+{
+    size_t length = strlen(path);
+
+    while (length > 0 && path[length - 1] == '/')
+        length--;
+    return length;
+}
+
+int mount_each_below(int directory_fd, const char *path, bool (*cb)(void *ctx, const char *point),
+                     void *ctx, struct err *err)
 {
     __attribute__((cleanup(points_close))) struct points points = {0};
     char resolved[PATH_SIZE];
-    int code = resolve(path, resolved, err);
+    int code = resolve(directory_fd, path, resolved, err);
 
     if (code == ERR_GONE)
         return 0;
     if (code == 0)
         code = read_points(resolved, &points, err);
-    if (code == 0)
-        hand_out(&points, cb, ctx);
-    return code;
+    if (code != 0)
+        return code;
+    const struct naming naming = {
+        .path = path,
+        .path_length = length_without_slash(path),
+        .resolved_length = length_without_slash(resolved),
+        .cb = cb,
+        .ctx = ctx,
+    };
+    hand_out(&points, &naming);
+    return 0;
 }
 
 struct search {
     const char *path;
+    size_t length;
     bool found;
 };
 
@@ -212,78 +256,155 @@ static bool find_path(void *ctx, const char *point)
 {
     struct search *search = ctx;
 
-    search->found = text_equal(point, search->path);
+    search->found =
+        strlen(point) == search->length && memcmp(point, search->path, search->length) == 0;
     return !search->found;
 }
 
-static int search_table(const char *path, struct err *err)
+static int search_table(int directory_fd, const char *path, struct err *err)
 {
-    char resolved[PATH_SIZE];
-    struct search search = {.path = resolved};
-    int code = resolve(path, resolved, err);
+    struct search search = {.path = path, .length = length_without_slash(path)};
+    int code = mount_each_below(directory_fd, path, find_path, &search, err);
 
-    if (code == ERR_GONE)
-        return 0;
-    if (code == 0)
-        code = mount_each_below(resolved, find_path, &search, err);
     return code != 0 ? code : search.found ? 1 : 0;
 }
 
-int mount_is_point(const char *path, struct err *err)
+int mount_is_point(int directory_fd, const char *path, struct err *err)
 {
+    scoped_fd int fd = -1;
+    char name[NAME_SIZE];
     struct statx status;
+    bool beneath = directory_fd != AT_FDCWD;
+    int code = beneath ? place_find(directory_fd, path, name, &fd, err) : 0;
 
+    if (code != 0)
+        return code == ERR_GONE ? 0 : code;
     /* The kernel can tell at once since Linux 5.8.  A mount whose server is gone fails here and
      * is still in the table. */
-    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0,
-              &status) != 0) {
+    if (statx(beneath ? fd : AT_FDCWD, beneath ? name : path,
+              AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &status) != 0) {
         if (errno == ENOENT || errno == ENOTDIR)
             return 0;
     } else if ((status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
         return (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 ? 1 : 0;
     }
-    return search_table(path, err);
+    return search_table(directory_fd, path, err);
 }
 
-static bool is_tmpfs(const char *path)
+static bool is_tmpfs(int directory_fd, const char *name)
 {
+    scoped_fd int fd = openat(directory_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct statfs status;
 
-    return statfs(path, &status) == 0 && status.f_type == TMPFS_MAGIC;
+    return fd >= 0 && fstatfs(fd, &status) == 0 && status.f_type == TMPFS_MAGIC;
 }
 
-int mount_tmpfs(const char *path, uint64_t size_bytes, mode_t mode, struct err *err)
-{
-    const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    char options[96];
-    int mounted = mount_is_point(path, err);
+/* --- mounting --- */
 
+enum { NUMBER_SIZE = 24 };
+
+/* A tmpfs as WANTED that is mounted nowhere: its descriptor, or a negative errno. */
+static int make_tmpfs(const struct mount_tmpfs *wanted)
+{
+    char size[NUMBER_SIZE], mode[NUMBER_SIZE], uid[NUMBER_SIZE], gid[NUMBER_SIZE];
+    const char *const options[][2] = {
+        {"source", "tmpfs"}, {"size", size}, {"mode", mode}, {"uid", uid}, {"gid", gid},
+    };
+    scoped_fd int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
+
+    if (fs < 0)
+        return -errno;
+    (void)text_format(size, sizeof(size), "%llu", (unsigned long long)wanted->size_bytes); /* all */
+    (void)text_format(mode, sizeof(mode), "%04o", (unsigned)wanted->mode & 07777u); /* of them */
+    (void)text_format(uid, sizeof(uid), "%u", (unsigned)wanted->uid);               /* fit */
+    (void)text_format(gid, sizeof(gid), "%u", (unsigned)wanted->gid);
+    for (size_t i = 0; i < COUNT_OF(options); i++) {
+        if (fsconfig(fs, FSCONFIG_SET_STRING, options[i][0], options[i][1], 0) != 0)
+            return -errno;
+    }
+    (void)fsconfig(fs, FSCONFIG_SET_FLAG, "noswap", NULL, 0); /* came with Linux 6.4 */
+    if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
+        return -errno;
+    int fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The same before Linux 5.2, where a mount has a target from its birth: the very directory that was
+ * opened, wherever it is by then.  If that is not NAME any more, the mount goes again, through the
+ * directory below it. */
+static int mount_on_place(int directory_fd, const char *name, const struct mount_tmpfs *wanted)
+{
+    scoped_fd int place = openat(directory_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    char options[128], path[PLACE_PATH_SIZE];
+
+    if (place < 0)
+        return -errno;
+    (void)text_format(options, sizeof(options), "size=%llu,mode=%04o,uid=%u,gid=%u", /* fits */
+                      (unsigned long long)wanted->size_bytes, (unsigned)wanted->mode & 07777u,
+                      (unsigned)wanted->uid, (unsigned)wanted->gid);
+    place_path(place, path);
+    if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) != 0)
+        return -errno;
+    if (is_tmpfs(directory_fd, name) && mount_is_point(directory_fd, name, NULL) == 1)
+        return 0;
+    (void)umount2(path, MNT_DETACH); /* what is mounted on it, which is ours */
+    return -EBUSY;
+}
+
+/* A mount appears under NAME or not at all: the kernel looks the name up, follows no link, and
+ * attaches in one step. */
+static int attach_tmpfs(int directory_fd, const char *name, const struct mount_tmpfs *wanted)
+{
+    int made = make_tmpfs(wanted);
+
+    if (made == -ENOSYS || made == -EPERM) /* a filter that is older than the call */
+        return mount_on_place(directory_fd, name, wanted);
+    if (made < 0)
+        return made;
+    int code = move_mount(made, "", directory_fd, name, MOVE_MOUNT_F_EMPTY_PATH) == 0 ? 0 : -errno;
+    (void)close(made); /* if it is mounted nowhere it ends here */
+    return code;
+}
+
+int mount_tmpfs(int directory_fd, const char *path, const struct mount_tmpfs *wanted,
+                struct err *err)
+{
+    scoped_fd int fd = -1;
+    char name[NAME_SIZE];
+    int code = place_find(directory_fd, path, name, &fd, err);
+
+    if (code != 0)
+        return code;
+    int mounted = mount_is_point(fd, name, err);
     if (mounted < 0)
         return mounted;
     if (mounted == 1)
-        return is_tmpfs(path) ? 0 : err_set(err, ERR_EXISTS, "another file system is on %s", path);
-
-    (void)text_format(options, sizeof(options), "size=%llu,mode=%04o,noswap", /* fits */
-                      (unsigned long long)size_bytes, (unsigned)mode & 07777u);
-    if (mount("tmpfs", path, "tmpfs", flags, options) == 0)
-        return 0;
-    if (errno == EINVAL) { /* noswap came with Linux 6.4 */
-        *strrchr(options, ',') = '\0';
-        if (mount("tmpfs", path, "tmpfs", flags, options) == 0)
-            return 0;
-    }
-    return err_os(err, err_from_errno(errno), errno, "cannot mount a tmpfs on %s", path);
+        return is_tmpfs(fd, name) ? 0
+                                  : err_set(err, ERR_EXISTS, "another file system is on %s", path);
+    int failed = attach_tmpfs(fd, name, wanted);
+    return failed == 0
+               ? 0
+               : err_os(err, err_from_errno(-failed), -failed, "cannot mount a tmpfs on %s", path);
 }
 
-int mount_remove(const char *path, struct err *err)
+/* By its name in its directory, whose descriptor does not make it busy as one of its own would. */
+int mount_remove(int directory_fd, const char *path, struct err *err)
 {
+    scoped_fd int fd = -1;
+    char name[NAME_SIZE], link[PLACE_PATH_SIZE], point[PLACE_PATH_SIZE + NAME_SIZE];
+    int code = place_find(directory_fd, path, name, &fd, err);
+
+    if (code != 0)
+        return code == ERR_GONE ? 0 : code;
+    place_path(fd, link);
+    (void)text_format(point, sizeof(point), "%s/%s", link, name); /* fits */
     for (int i = 0; i < STACKED_MAX; i++) {
-        if (umount2(path, UMOUNT_NOFOLLOW) == 0)
+        if (umount2(point, UMOUNT_NOFOLLOW) == 0)
             continue;
         if (errno == ENOENT || errno == ENOTDIR)
             return 0;
         /* EINVAL says "not a mount point", among other things: the table decides. */
-        if (errno == EINVAL && mount_is_point(path, NULL) == 0)
+        if (errno == EINVAL && mount_is_point(fd, name, NULL) == 0)
             return 0;
         return err_os(err, err_from_errno(errno), errno, "cannot unmount %s", path);
     }

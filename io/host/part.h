@@ -1,10 +1,17 @@
-/* What proc.c, spawn.c and the cgroup files share.  No allocation: buffers are the caller's. */
+/* What the files of this room share.  No allocation: buffers are the caller's. */
 #ifndef CAIRN_IO_HOST_PART_H
 #define CAIRN_IO_HOST_PART_H
 
+#include "io/host.h"
 #include "io/proc.h"
 
 #include <stddef.h>
+
+/* Where PATH lies: its directory, opened as a place and owned by the caller, and its last part,
+ * which is not looked at.  PATH is beneath DIRECTORY_FD, or an ordinary one with AT_FDCWD.
+ * ERR_GONE: there is no such directory. */
+int place_find(int directory_fd, const char *path, char name[NAME_SIZE], int *ret_fd,
+               struct err *err);
 
 /* Reads the start of a small kernel file, NUL-terminated, relative to DIRECTORY_FD or absolute.
  * Returns the length or a negative errno. */

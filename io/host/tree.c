@@ -13,6 +13,7 @@
  */
 #include "io/host.h"
 
+#include "io/host/part.h"
 #include "io/scope.h"
 
 #include <dirent.h>
@@ -72,12 +73,9 @@ static uint64_t mount_id_of(const struct statx *status)
 /* A directory without its owner's bits can be neither read nor emptied, except by root. */
 static int make_accessible(int fd, const struct statx *status)
 {
-    char link[64];
-
     if ((status->stx_mode & S_IRWXU) == S_IRWXU || geteuid() == 0)
         return 0;
-    (void)text_format(link, sizeof(link), "/proc/self/fd/%d", fd); /* fits */
-    return chmod(link, (status->stx_mode & 07777u) | S_IRWXU) == 0 ? 0 : -errno;
+    return place_chmod(fd, (status->stx_mode & 07777u) | S_IRWXU);
 }
 
 /* Opens directory NAME at the next level and puts it on the stack. */
@@ -188,33 +186,30 @@ static bool found_mount(void *ctx, const char *point)
     return !text_copy(ctx, PATH_SIZE, point); /* one is enough */
 }
 
-static int refuse_if_mounted(const char *path, struct err *err)
+static int refuse_if_mounted(const struct walk *walk, const char *name)
 {
     char point[PATH_SIZE] = "";
-    int code = mount_each_below(path, found_mount, point, err);
+    int code = mount_each_below(walk->parent_fd, name, found_mount, point, walk->err);
 
-    if (code == 0 && point[0] != '\0')
-        code = err_set(err, ERR_AGAIN, "cannot delete %s: something is mounted on %s", path, point);
-    return code;
+    return code == 0 && point[0] != '\0' ? refuse_mount(walk, point) : code;
 }
 
-int tree_remove(const char *path, struct err *err)
+int tree_remove(int directory_fd, const char *path, struct err *err)
 {
-    char directory[PATH_SIZE], name[NAME_SIZE];
+    char name[NAME_SIZE];
     struct walk walk = {.path = path, .err = err};
     struct statx status;
-    int code = path_split(path, directory, name, err);
+    scoped_fd int parent_fd = -1;
+    int code = place_find(directory_fd, path, name, &parent_fd, err);
 
-    if (code == 0)
-        code = refuse_if_mounted(path, err);
+    if (code != 0)
+        return code == ERR_GONE ? 0 : code;
+    walk.parent_fd = parent_fd;
+    code = refuse_if_mounted(&walk, name);
     if (code != 0)
         return code;
-    scoped_fd int parent_fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent_fd < 0)
-        return errno == ENOENT ? 0 : fail(&walk, errno, "opening", directory);
-    walk.parent_fd = parent_fd;
     if (statx(parent_fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) != 0)
-        return fail(&walk, errno, "looking at", directory);
+        return fail(&walk, errno, "looking at the directory of", name);
     walk.mount_id = mount_id_of(&status);
 
     code = delete_entry(&walk, name);

@@ -267,7 +267,7 @@ static inline int nodes_remove(void **state)
         config_free(&nodes->node[i].config);
     }
     loop_free(nodes->loop);
-    if (tree_remove(nodes->scratch.path, &nodes->scratch.err) != 0) {
+    if (tree_remove(AT_FDCWD, nodes->scratch.path, &nodes->scratch.err) != 0) {
         print_message("left behind: %s\n", nodes->scratch.err.text);
         left = -1;
     }

@@ -68,7 +68,7 @@ static int unmake(void **state)
 {
     struct place *place = *state;
     struct err err = {0};
-    int code = tree_remove(place->path, &err);
+    int code = tree_remove(AT_FDCWD, place->path, &err);
 
     sim_free(place->sim);
     free(place->story);

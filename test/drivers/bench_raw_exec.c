@@ -327,5 +327,5 @@ int main(int argc, char **argv)
     drivers_free(bench.drivers);
     loop_free(bench.loop);
     free(bench.shims);
-    return tree_remove(bench.path, &err) == 0 ? 0 : 1;
+    return tree_remove(AT_FDCWD, bench.path, &err) == 0 ? 0 : 1;
 }

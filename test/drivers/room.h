@@ -406,7 +406,7 @@ static inline int room_remove(void **state)
         print_message("left behind: files in %s\n", shim_dir);
         left = -1;
     }
-    if (tree_remove(room->path, &err) != 0) {
+    if (tree_remove(AT_FDCWD, room->path, &err) != 0) {
         print_message("left behind: %s\n", err.text);
         left = -1;
     }

@@ -135,11 +135,12 @@ static void test_disabled_logs_go_nowhere(void **state)
 static void test_full_disk_loses_output_but_not_the_task(void **state)
 {
     struct room *room = *state;
+    const struct mount_tmpfs wanted = {.size_bytes = 65536, .mode = 0755};
     struct err err = {0};
 
     room_need_root();
     room_open(room);
-    if (mount_tmpfs(room->logs, 65536, 0755, &err) != 0) {
+    if (mount_tmpfs(AT_FDCWD, room->logs, &wanted, &err) != 0) {
         print_message("skipped: %s\n", err.text);
         skip();
     }
@@ -148,7 +149,7 @@ static void test_full_disk_loses_output_but_not_the_task(void **state)
     assert_non_null(strstr(room->exit.message, "could not be written"));
     assert_in_range(size_of_log(room, "web.stdout.0"), 1, 65536);
     room_destroy(room, 1);
-    assert_int_equal(mount_remove(room->logs, &err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, room->logs, &err), 0);
 }
 
 static void test_missing_log_directory_is_no_reason_to_fail(void **state)

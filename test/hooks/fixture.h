@@ -106,9 +106,10 @@ static inline int fixture_remove(void **state)
 
     hooks_free(fixture->hooks);
     loop_free(fixture->loop);
-    assert_int_equal(
-        mount_each_below(fixture->scratch.path, unmount_left, &mounts, &fixture->scratch.err), 0);
-    int code = tree_remove(fixture->scratch.path, &fixture->scratch.err);
+    assert_int_equal(mount_each_below(AT_FDCWD, fixture->scratch.path, unmount_left, &mounts,
+                                      &fixture->scratch.err),
+                     0);
+    int code = tree_remove(AT_FDCWD, fixture->scratch.path, &fixture->scratch.err);
     free(fixture);
     return code != 0 || mounts != 0;
 }

@@ -23,7 +23,7 @@ static void be_root(void)
 
 static bool secrets_mounted(struct fixture *fixture)
 {
-    int mounted = mount_is_point(in_alloc(fixture, "web/secrets"), &fixture->scratch.err);
+    int mounted = mount_is_point(AT_FDCWD, in_alloc(fixture, "web/secrets"), &fixture->scratch.err);
 
     assert_true(mounted >= 0);
     return mounted == 1;
@@ -80,11 +80,42 @@ static void test_build_does_not_follow_links_of_the_payload(void **state)
     assert_return_code(mkdir(outside, 0), 0);
     assert_int_equal(build_alloc(fixture), 0);
     assert_return_code(mkdir(in_alloc(fixture, "web"), 0777), 0);
-    assert_return_code(symlink(outside, in_alloc(fixture, "web/secrets")), 0);
+    assert_return_code(symlink(outside, in_alloc(fixture, "web/local")), 0);
     assert_int_equal(build_task(fixture), ERR_EXISTS);
-    assert_outcome(fixture, ERR_EXISTS, false, "web/secrets is not a directory");
+    assert_outcome(fixture, ERR_EXISTS, false, "web/local is not a directory");
     assert_int_equal(mode_of(outside), 0);
-    assert_int_equal(mount_is_point(outside, &fixture->scratch.err), 0);
+}
+
+/* Its name is the payload's to exchange, and what lies below it would be read without it. */
+static void test_secrets_are_mounted_on_an_empty_directory_and_nothing_else(void **state)
+{
+    struct fixture *fixture = *state;
+    char outside[PATH_SIZE], below[PATH_SIZE];
+
+    need_root();
+    assert_int_equal(path_join(outside, fixture->scratch.path, "outside"), 0);
+    assert_return_code(mkdir(outside, 0), 0);
+    assert_int_equal(build_alloc(fixture), 0);
+    assert_return_code(mkdir(in_alloc(fixture, "web"), 0777), 0);
+    assert_return_code(symlink(outside, in_alloc(fixture, "web/secrets")), 0);
+    assert_int_equal(build_task(fixture), 0);
+    assert_true(secrets_mounted(fixture));
+    assert_int_equal(mode_of(outside), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, outside, &fixture->scratch.err), 0);
+
+    /* After a boot, or an unmount by hand. */
+    assert_return_code(umount(in_alloc(fixture, "web/secrets")), 0);
+    assert_int_equal(mode_of(in_alloc(fixture, "web/secrets")), 0);
+    assert_return_code(mkdir(in_alloc(fixture, "web/secrets/deep"), 0777), 0);
+    put_file(in_alloc(fixture, "web/secrets/deep/token"), "old");
+    assert_int_equal(build_task(fixture), 0);
+    assert_int_equal(path_join(below, fixture->scratch.path, "below"), 0);
+    assert_return_code(mkdir(below, 0700), 0);
+    assert_return_code(mount(in_alloc(fixture, "web"), below, NULL, MS_BIND, NULL), 0);
+    assert_int_equal(path_join(outside, below, "secrets/deep"), 0);
+    assert_false(exists(outside));
+    assert_return_code(umount(below), 0);
+    assert_int_equal(destroy_alloc(fixture), 0);
 }
 
 static void test_build_makes_all_directories_with_their_modes(void **state)
@@ -170,7 +201,7 @@ static void test_build_finishes_a_mount_that_was_left_half_made(void **state)
     assert_int_equal(build_task(fixture), 0);
     assert_return_code(umount(in_alloc(fixture, "web/secrets")), 0);
     assert_int_equal(
-        mount_tmpfs(in_alloc(fixture, "web/secrets"), 1 << 20, 0, &fixture->scratch.err), 0);
+        mount_small(in_alloc(fixture, "web/secrets"), 1 << 20, 0, &fixture->scratch.err), 0);
     assert_int_equal(build_task(fixture), 0);
     assert_directory(in_alloc(fixture, "web/secrets"), 0777, "nobody");
     assert_int_equal(destroy_alloc(fixture), 0);
@@ -276,6 +307,7 @@ int main(void)
         TEST(test_build_on_a_read_only_file_system_fails),
         TEST(test_build_with_something_else_on_secrets_fails),
         TEST(test_build_does_not_follow_links_of_the_payload),
+        TEST(test_secrets_are_mounted_on_an_empty_directory_and_nothing_else),
         TEST(test_build_makes_all_directories_with_their_modes),
         TEST(test_build_without_root_has_a_plain_secrets_directory),
         TEST(test_build_twice_keeps_files_modes_and_the_mount),

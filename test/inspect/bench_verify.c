@@ -128,7 +128,7 @@ int main(int argc, char **argv)
         (void)printf("made in %.1f s\n", now_s() - start);
     }
     int status = verify(path);
-    if (argc <= 2 && tree_remove(made, &err) < 0)
+    if (argc <= 2 && tree_remove(AT_FDCWD, made, &err) < 0)
         (void)fprintf(stderr, "bench_verify: left behind: %s\n", err.text);
     return status;
 }

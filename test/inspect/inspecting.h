@@ -41,7 +41,7 @@ static inline int inspecting_remove(void **state)
 {
     struct inspecting *inspecting = *state;
     struct err err = {0};
-    int code = tree_remove(inspecting->path, &err);
+    int code = tree_remove(AT_FDCWD, inspecting->path, &err);
 
     free(inspecting->out);
     free(inspecting->complain);

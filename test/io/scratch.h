@@ -37,7 +37,7 @@ static inline int scratch_make(void **state)
 static inline int scratch_remove(void **state)
 {
     struct scratch *scratch = *state;
-    int code = tree_remove(scratch->path, &scratch->err);
+    int code = tree_remove(AT_FDCWD, scratch->path, &scratch->err);
 
     if (code != 0)
         print_message("left behind: %s\n", scratch->err.text);
@@ -58,6 +58,13 @@ static inline void put_file(const char *path, const char *content)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, content, strlen(content)), strlen(content));
     assert_return_code(close(fd), 0);
+}
+
+static inline int mount_small(const char *path, uint64_t size_bytes, mode_t mode, struct err *err)
+{
+    const struct mount_tmpfs wanted = {.size_bytes = size_bytes, .mode = mode};
+
+    return mount_tmpfs(AT_FDCWD, path, &wanted, err);
 }
 
 static inline bool exists(const char *path)

@@ -16,20 +16,20 @@ static void test_what_is_not_mounted_is_no_point(void **state)
 {
     struct scratch *scratch = *state;
 
-    assert_int_equal(mount_is_point(scratch->path, &scratch->err), 0);
-    assert_int_equal(mount_is_point(at(scratch, "none"), &scratch->err), 0);
-    assert_int_equal(mount_is_point(at(scratch, "no/where"), &scratch->err), 0);
-    assert_int_equal(mount_is_point("/", &scratch->err), 1);
-    assert_int_equal(mount_is_point("/proc", &scratch->err), 1);
+    assert_int_equal(mount_is_point(AT_FDCWD, scratch->path, &scratch->err), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, at(scratch, "none"), &scratch->err), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, at(scratch, "no/where"), &scratch->err), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, "/", &scratch->err), 1);
+    assert_int_equal(mount_is_point(AT_FDCWD, "/proc", &scratch->err), 1);
 }
 
 static void test_remove_of_what_is_not_mounted_is_success(void **state)
 {
     struct scratch *scratch = *state;
 
-    assert_int_equal(mount_remove(at(scratch, "none"), &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "none"), &scratch->err), 0);
     need_root();
-    assert_int_equal(mount_remove(scratch->path, &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, scratch->path, &scratch->err), 0);
 }
 
 static void test_tmpfs_has_its_size_mode_and_flags(void **state)
@@ -38,10 +38,10 @@ static void test_tmpfs_has_its_size_mode_and_flags(void **state)
     struct statvfs status;
 
     need_root();
-    assert_int_equal(mount_tmpfs(at(scratch, "none"), 1 << 20, 0700, &scratch->err), ERR_GONE);
+    assert_int_equal(mount_small(at(scratch, "none"), 1 << 20, 0700, &scratch->err), ERR_GONE);
     assert_return_code(mkdir(at(scratch, "t"), 0755), 0);
-    assert_int_equal(mount_tmpfs(at(scratch, "t"), 1 << 20, 0711, &scratch->err), 0);
-    assert_int_equal(mount_is_point(at(scratch, "t"), &scratch->err), 1);
+    assert_int_equal(mount_small(at(scratch, "t"), 1 << 20, 0711, &scratch->err), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, at(scratch, "t"), &scratch->err), 1);
     assert_int_equal(mode_of(at(scratch, "t")), 0711);
     assert_return_code(statvfs(at(scratch, "t"), &status), 0);
     assert_int_equal(status.f_blocks * status.f_frsize, 1 << 20);
@@ -51,11 +51,11 @@ static void test_tmpfs_has_its_size_mode_and_flags(void **state)
 
     /* Again is success and does not stack a second one that would hide the first. */
     put_file(at(scratch, "t/secret"), "kept");
-    assert_int_equal(mount_tmpfs(at(scratch, "t"), 1 << 20, 0711, &scratch->err), 0);
+    assert_int_equal(mount_small(at(scratch, "t"), 1 << 20, 0711, &scratch->err), 0);
     assert_file_is(at(scratch, "t/secret"), "kept");
-    assert_int_equal(mount_remove(at(scratch, "t"), &scratch->err), 0);
-    assert_int_equal(mount_is_point(at(scratch, "t"), &scratch->err), 0);
-    assert_int_equal(mount_remove(at(scratch, "t"), &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
 }
 
 static void test_tmpfs_on_another_file_system_is_refused(void **state)
@@ -65,8 +65,8 @@ static void test_tmpfs_on_another_file_system_is_refused(void **state)
     need_root();
     assert_return_code(mkdir(at(scratch, "t"), 0755), 0);
     assert_return_code(mount("proc", at(scratch, "t"), "proc", 0, NULL), 0);
-    assert_int_equal(mount_tmpfs(at(scratch, "t"), 1 << 20, 0700, &scratch->err), ERR_EXISTS);
-    assert_int_equal(mount_remove(at(scratch, "t"), &scratch->err), 0);
+    assert_int_equal(mount_small(at(scratch, "t"), 1 << 20, 0700, &scratch->err), ERR_EXISTS);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
 }
 
 static void test_busy_mount_is_said_to_be_busy(void **state)
@@ -75,13 +75,13 @@ static void test_busy_mount_is_said_to_be_busy(void **state)
 
     need_root();
     assert_return_code(mkdir(at(scratch, "t"), 0755), 0);
-    assert_int_equal(mount_tmpfs(at(scratch, "t"), 1 << 20, 0700, &scratch->err), 0);
+    assert_int_equal(mount_small(at(scratch, "t"), 1 << 20, 0700, &scratch->err), 0);
     int fd = open(at(scratch, "t"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(mount_remove(at(scratch, "t"), &scratch->err), ERR_AGAIN);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "t"), &scratch->err), ERR_AGAIN);
     assert_int_equal(scratch->err.os, EBUSY);
     assert_return_code(close(fd), 0);
-    assert_int_equal(mount_remove(at(scratch, "t"), &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
 }
 
 static void test_remove_does_not_follow_a_link_to_a_mount(void **state)
@@ -93,11 +93,11 @@ static void test_remove_does_not_follow_a_link_to_a_mount(void **state)
     assert_return_code(mkdir(at(scratch, "t"), 0755), 0);
     (void)text_copy(target, sizeof(target), scratch->text);
     assert_return_code(symlink(target, at(scratch, "link")), 0);
-    assert_int_equal(mount_tmpfs(target, 1 << 20, 0700, &scratch->err), 0);
-    assert_int_equal(mount_is_point(at(scratch, "link"), &scratch->err), 0);
-    assert_int_equal(mount_remove(at(scratch, "link"), &scratch->err), 0);
-    assert_int_equal(mount_is_point(target, &scratch->err), 1);
-    assert_int_equal(mount_remove(target, &scratch->err), 0);
+    assert_int_equal(mount_small(target, 1 << 20, 0700, &scratch->err), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, at(scratch, "link"), &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "link"), &scratch->err), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, target, &scratch->err), 1);
+    assert_int_equal(mount_remove(AT_FDCWD, target, &scratch->err), 0);
 }
 
 struct seen {
@@ -133,16 +133,16 @@ static void test_each_below_finds_odd_names_and_no_neighbours(void **state)
     assert_return_code(mkdir(at(scratch, "ab"), 0755), 0);
     for (size_t i = COUNT_OF(names); i > 0; i--) {
         (void)mkdir(at(scratch, names[i - 1]), 0755); /* a and ab are there */
-        assert_int_equal(mount_tmpfs(scratch->text, 1 << 20, 0755, &scratch->err), 0);
+        assert_int_equal(mount_small(scratch->text, 1 << 20, 0755, &scratch->err), 0);
     }
     seen = (struct seen){0};
-    assert_int_equal(mount_each_below(at(scratch, "a/"), see, &seen, &scratch->err), 0);
+    assert_int_equal(mount_each_below(AT_FDCWD, at(scratch, "a/"), see, &seen, &scratch->err), 0);
     assert_points(scratch, &seen, 3, names); /* children first; "ab" is not below "a" */
     seen = (struct seen){.stop_after = 1};
-    assert_int_equal(mount_each_below(at(scratch, "a"), see, &seen, &scratch->err), 0);
+    assert_int_equal(mount_each_below(AT_FDCWD, at(scratch, "a"), see, &seen, &scratch->err), 0);
     assert_int_equal(seen.count, 1);
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        assert_int_equal(mount_remove(at(scratch, names[i]), &scratch->err), 0);
+        assert_int_equal(mount_remove(AT_FDCWD, at(scratch, names[i]), &scratch->err), 0);
 }
 
 static void test_each_below_gives_an_order_to_unmount_in(void **state)
@@ -155,27 +155,27 @@ static void test_each_below_gives_an_order_to_unmount_in(void **state)
     /* An old mount moved into a younger one, and a third one that hides both. */
     assert_return_code(mkdir(at(scratch, "old"), 0755), 0);
     assert_return_code(mkdir(at(scratch, "top"), 0755), 0);
-    assert_int_equal(mount_tmpfs(at(scratch, "old"), 1 << 20, 0755, &scratch->err), 0);
+    assert_int_equal(mount_small(at(scratch, "old"), 1 << 20, 0755, &scratch->err), 0);
     assert_return_code(mount(NULL, scratch->text, NULL, MS_PRIVATE, NULL), 0);
     (void)text_copy(old, sizeof(old), scratch->text);
-    assert_int_equal(mount_tmpfs(at(scratch, "top"), 1 << 20, 0755, &scratch->err), 0);
+    assert_int_equal(mount_small(at(scratch, "top"), 1 << 20, 0755, &scratch->err), 0);
     assert_return_code(mkdir(at(scratch, "top/in"), 0755), 0);
     int moved = mount(old, at(scratch, "top/in"), NULL, MS_MOVE, NULL);
     if (moved != 0) /* a shared parent forbids moving */
-        assert_int_equal(mount_remove(old, &scratch->err), 0);
+        assert_int_equal(mount_remove(AT_FDCWD, old, &scratch->err), 0);
     assert_return_code(mount("tmpfs", at(scratch, "top"), "tmpfs", 0, NULL), 0);
 
     seen = (struct seen){0};
-    assert_int_equal(mount_each_below(at(scratch, "top"), see, &seen, &scratch->err), 0);
+    assert_int_equal(mount_each_below(AT_FDCWD, at(scratch, "top"), see, &seen, &scratch->err), 0);
     assert_points(scratch, &seen, moved == 0 ? 3 : 2,
                   moved == 0 ? (const char *[]){"top", "top/in", "top"}
                              : (const char *[]){"top", "top"});
     for (size_t i = 0; i < seen.count; i++)
         assert_return_code(umount2(seen.points[i], UMOUNT_NOFOLLOW), 0);
-    assert_int_equal(mount_is_point(at(scratch, "top"), &scratch->err), 0);
+    assert_int_equal(mount_is_point(AT_FDCWD, at(scratch, "top"), &scratch->err), 0);
 }
 
-static void test_each_below_follows_links_in_the_directory(void **state)
+static void test_each_below_follows_links_in_the_directory_and_keeps_its_name(void **state)
 {
     struct scratch *scratch = *state;
     static struct seen seen;
@@ -185,12 +185,13 @@ static void test_each_below_follows_links_in_the_directory(void **state)
     assert_int_equal(directory_make_all(at(scratch, "real/t"), 0755, &scratch->err), 0);
     (void)text_copy(real, sizeof(real), at(scratch, "real"));
     assert_return_code(symlink(real, at(scratch, "data")), 0);
-    assert_int_equal(mount_tmpfs(at(scratch, "data/t"), 1 << 20, 0755, &scratch->err), 0);
+    assert_int_equal(mount_small(at(scratch, "data/t"), 1 << 20, 0755, &scratch->err), 0);
     seen = (struct seen){0};
-    assert_int_equal(mount_each_below(at(scratch, "data/t"), see, &seen, &scratch->err), 0);
-    assert_points(scratch, &seen, 1, (const char *[]){"real/t"});
-    assert_int_equal(tree_remove(at(scratch, "data/t"), &scratch->err), ERR_AGAIN);
-    assert_int_equal(mount_remove(at(scratch, "data/t"), &scratch->err), 0);
+    assert_int_equal(mount_each_below(AT_FDCWD, at(scratch, "data/t"), see, &seen, &scratch->err),
+                     0);
+    assert_points(scratch, &seen, 1, (const char *[]){"data/t"});
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "data/t"), &scratch->err), ERR_AGAIN);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "data/t"), &scratch->err), 0);
 }
 
 static void test_facts_agree_with_the_machine(void **state)
@@ -245,7 +246,7 @@ int main(void)
         TEST(test_remove_does_not_follow_a_link_to_a_mount),
         TEST(test_each_below_finds_odd_names_and_no_neighbours),
         TEST(test_each_below_gives_an_order_to_unmount_in),
-        TEST(test_each_below_follows_links_in_the_directory),
+        TEST(test_each_below_follows_links_in_the_directory_and_keeps_its_name),
         TEST(test_facts_agree_with_the_machine),
         TEST(test_stats_add_up),
     };

@@ -4,10 +4,10 @@
 /* The file under test, with a moment between its look at the mount table and its walk. */
 static void (*after_look)(void);
 
-static int look_then_wait(const char *path, bool (*cb)(void *ctx, const char *point), void *ctx,
-                          struct err *err)
+static int look_then_wait(int directory_fd, const char *path,
+                          bool (*cb)(void *ctx, const char *point), void *ctx, struct err *err)
 {
-    int code = mount_each_below(path, cb, ctx, err);
+    int code = mount_each_below(directory_fd, path, cb, ctx, err);
 
     if (after_look != NULL)
         after_look();
@@ -35,19 +35,19 @@ static void test_missing_tree_is_success(void **state)
 {
     struct scratch *scratch = *state;
 
-    assert_int_equal(tree_remove(at(scratch, "none"), &scratch->err), 0);
-    assert_int_equal(tree_remove(at(scratch, "no/where"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "none"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "no/where"), &scratch->err), 0);
 }
 
 static void test_paths_without_a_name_are_refused(void **state)
 {
     struct scratch *scratch = *state;
 
-    assert_int_equal(tree_remove("/", &scratch->err), ERR_INVALID);
-    assert_int_equal(tree_remove("", &scratch->err), ERR_INVALID);
-    assert_int_equal(tree_remove("..", &scratch->err), ERR_INVALID);
-    assert_int_equal(tree_remove(at(scratch, ".."), &scratch->err), ERR_INVALID);
-    assert_int_equal(tree_remove(at(scratch, "."), &scratch->err), ERR_INVALID);
+    assert_int_equal(tree_remove(AT_FDCWD, "/", &scratch->err), ERR_INVALID);
+    assert_int_equal(tree_remove(AT_FDCWD, "", &scratch->err), ERR_INVALID);
+    assert_int_equal(tree_remove(AT_FDCWD, "..", &scratch->err), ERR_INVALID);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, ".."), &scratch->err), ERR_INVALID);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "."), &scratch->err), ERR_INVALID);
     assert_true(exists(scratch->path));
 }
 
@@ -63,13 +63,13 @@ static void test_links_are_deleted_and_not_followed(void **state)
     assert_return_code(symlink(outside, at(scratch, "tree/link")), 0);
     assert_return_code(symlink("../../outside/canary", at(scratch, "tree/sub/link")), 0);
     assert_return_code(symlink("/", at(scratch, "tree/sub/root")), 0);
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), 0);
     assert_false(exists(at(scratch, "tree")));
     assert_file_is(at(scratch, "outside/canary"), "alive");
 
     /* The tree itself being a link: the link goes, its target stays. */
     assert_return_code(symlink(outside, at(scratch, "tree")), 0);
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), 0);
     assert_false(exists(at(scratch, "tree")));
     assert_file_is(at(scratch, "outside/canary"), "alive");
     assert_true(exists(at(scratch, "outside/deep")));
@@ -80,7 +80,7 @@ static void test_one_file_is_a_tree(void **state)
     struct scratch *scratch = *state;
 
     put_file(at(scratch, "f"), "x");
-    assert_int_equal(tree_remove(at(scratch, "f"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "f"), &scratch->err), 0);
     assert_false(exists(at(scratch, "f")));
 }
 
@@ -117,7 +117,7 @@ static void test_nesting_deeper_than_any_path_is_deleted(void **state)
     few = before;
     few.rlim_cur = 64;
     assert_return_code(setrlimit(RLIMIT_NOFILE, &few), 0);
-    int code = tree_remove(at(scratch, "tree"), &scratch->err);
+    int code = tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err);
     assert_return_code(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(code, 0);
     assert_false(exists(at(scratch, "tree")));
@@ -137,7 +137,7 @@ static void test_directory_of_many_files_is_deleted(void **state)
         assert_return_code(mknodat(fd, name, S_IFREG | 0600, 0), 0);
     }
     assert_return_code(close(fd), 0);
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), 0);
     assert_false(exists(at(scratch, "tree")));
 }
 
@@ -155,7 +155,7 @@ static void test_closed_directories_are_opened_by_their_owner(void **state)
     put_file(at(scratch, "tree/a/b/f"), "x");
     assert_return_code(chmod(at(scratch, "tree/a/b"), 0555), 0);
     assert_return_code(chmod(at(scratch, "tree/a"), 0000), 0);
-    int code = tree_remove(at(scratch, "tree"), &scratch->err);
+    int code = tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err);
     if (root)
         assert_return_code(seteuid(0), 0);
     assert_int_equal(code, 0);
@@ -169,18 +169,18 @@ static void test_mount_in_the_tree_refuses_and_deletes_nothing(void **state)
     need_root();
     assert_int_equal(directory_make_all(at(scratch, "tree/a/mnt"), 0755, &scratch->err), 0);
     put_file(at(scratch, "tree/file"), "x");
-    assert_int_equal(mount_tmpfs(at(scratch, "tree/a/mnt"), 1 << 20, 0755, &scratch->err), 0);
+    assert_int_equal(mount_small(at(scratch, "tree/a/mnt"), 1 << 20, 0755, &scratch->err), 0);
     put_file(at(scratch, "tree/a/mnt/canary"), "alive");
 
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), ERR_AGAIN);
-    assert_non_null(strstr(scratch->err.text, "/tree/a/mnt"));
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), ERR_AGAIN);
+    assert_non_null(strstr(scratch->err.text, "tree/a/mnt"));
     assert_true(exists(at(scratch, "tree/file")));
     assert_file_is(at(scratch, "tree/a/mnt/canary"), "alive");
-    assert_int_equal(tree_remove(at(scratch, "tree/a/mnt"), &scratch->err), ERR_AGAIN);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree/a/mnt"), &scratch->err), ERR_AGAIN);
     assert_file_is(at(scratch, "tree/a/mnt/canary"), "alive");
 
-    assert_int_equal(mount_remove(at(scratch, "tree/a/mnt"), &scratch->err), 0);
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "tree/a/mnt"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), 0);
     assert_false(exists(at(scratch, "tree")));
 }
 
@@ -196,16 +196,16 @@ static void test_bind_mount_of_a_file_or_directory_refuses(void **state)
     (void)text_copy(outside, sizeof(outside), at(scratch, "outside"));
     assert_int_equal(directory_make_all(at(scratch, "tree/with space"), 0755, &scratch->err), 0);
     assert_return_code(mount(outside, at(scratch, "tree/with space"), NULL, MS_BIND, NULL), 0);
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), ERR_AGAIN);
-    assert_int_equal(mount_remove(at(scratch, "tree/with space"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), ERR_AGAIN);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "tree/with space"), &scratch->err), 0);
 
     put_file(at(scratch, "tree/file"), "");
     (void)text_append(outside, sizeof(outside), "/canary");
     assert_return_code(mount(outside, at(scratch, "tree/file"), NULL, MS_BIND, NULL), 0);
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), ERR_AGAIN);
-    assert_int_equal(mount_remove(at(scratch, "tree/file"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), ERR_AGAIN);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "tree/file"), &scratch->err), 0);
     assert_file_is(at(scratch, "outside/canary"), "alive");
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), 0);
 }
 
 /* What a payload or an operator does between the look at the table and the walk. */
@@ -227,9 +227,9 @@ static void test_mount_that_comes_after_the_look_is_not_entered(void **state)
     (void)text_copy(mount_source, sizeof(mount_source), at(scratch, "outside"));
     (void)text_copy(mount_target, sizeof(mount_target), at(scratch, "tree/a/b/c"));
     after_look = mount_now;
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), ERR_AGAIN);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), ERR_AGAIN);
     after_look = NULL;
-    assert_int_equal(mount_remove(mount_target, &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, mount_target, &scratch->err), 0);
     assert_file_is(at(scratch, "outside/sub/canary"), "alive");
 
     assert_int_equal(directory_make_all(at(scratch, "tree"), 0755, &scratch->err), 0);
@@ -237,11 +237,11 @@ static void test_mount_that_comes_after_the_look_is_not_entered(void **state)
     (void)text_append(mount_source, sizeof(mount_source), "/sub/canary");
     (void)text_copy(mount_target, sizeof(mount_target), at(scratch, "tree/file"));
     after_look = mount_now;
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), ERR_AGAIN);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), ERR_AGAIN);
     after_look = NULL;
-    assert_int_equal(mount_remove(mount_target, &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, mount_target, &scratch->err), 0);
     assert_file_is(at(scratch, "outside/sub/canary"), "alive");
-    assert_int_equal(tree_remove(at(scratch, "tree"), &scratch->err), 0);
+    assert_int_equal(tree_remove(AT_FDCWD, at(scratch, "tree"), &scratch->err), 0);
 }
 
 int main(void)
