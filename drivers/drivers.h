@@ -105,7 +105,7 @@ int driver_validate(const struct task_spec *task, struct err *err);
 struct driver_start {
     struct driver_key key;
     const struct task_spec *task; /* config already interpolated; all of it borrowed for the call */
-    const char *alloc_dir;        /* <alloc root>, absolute */
+    const char *alloc_dir;        /* <alloc root>, absolute; what is below it, payloads change */
     const char *task_dir;         /* <alloc root>/<task>; the payload's working directory */
     const char *log_dir;          /* <alloc root>/alloc/logs */
     struct spec_pairs env;        /* the payload's whole environment */

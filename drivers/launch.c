@@ -111,6 +111,7 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
     add_text(plan, LAUNCH_COMMAND, command->program);
     for (size_t i = 0; i < command->arguments_count; i++)
         add_text(plan, LAUNCH_ARGUMENT, command->arguments[i]);
+    add_text(plan, LAUNCH_ALLOC_DIR, start->alloc_dir);
     add_text(plan, LAUNCH_TASK_DIR, start->task_dir);
     add_logs(plan, start);
     add_environment(plan, &start->env);

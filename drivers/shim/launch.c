@@ -35,6 +35,8 @@ static const char **text_of(struct launch *launch, uint16_t tag)
         return &launch->shim_cgroup;
     case LAUNCH_COMMAND:
         return &launch->command;
+    case LAUNCH_ALLOC_DIR:
+        return &launch->alloc_dir;
     case LAUNCH_TASK_DIR:
         return &launch->task_dir;
     case LAUNCH_LOG_DIR:
@@ -121,6 +123,17 @@ static int map_record(struct launch *launch, struct err *err)
     return 0;
 }
 
+/* PATH as seen from the alloc's directory; NULL if it does not lie in it. */
+static const char *in_alloc(const struct launch *launch, const char *path)
+{
+    size_t length = launch->alloc_dir == NULL ? 0 : strlen(launch->alloc_dir);
+
+    if (length == 0 || path == NULL || strncmp(path, launch->alloc_dir, length) != 0 ||
+        path[length] != '/')
+        return NULL;
+    return path + length + 1;
+}
+
 /* One mapping for the program's path, argv, envp and groups, in this order. */
 static int build_arrays(struct launch *launch, const struct counts *counts, struct err *err)
 {
@@ -181,9 +194,12 @@ int launch_open(struct launch *launch, struct err *err)
         if (code != 0)
             break;
     }
-    if (code != 0 || launch->command == NULL || launch->task_dir == NULL || launch->key == NULL ||
-        launch->shim_cgroup == NULL || launch->cgroup_mode > CGROUP_V1 ||
-        (launch->log_name != NULL && launch->log_dir == NULL) || counts.groups > LAUNCH_GROUPS_MAX)
+    launch->task_in_alloc = in_alloc(launch, launch->task_dir);
+    launch->logs_in_alloc = in_alloc(launch, launch->log_dir);
+    if (code != 0 || launch->command == NULL || launch->task_in_alloc == NULL ||
+        launch->key == NULL || launch->shim_cgroup == NULL || launch->cgroup_mode > CGROUP_V1 ||
+        (launch->log_name != NULL && launch->logs_in_alloc == NULL) ||
+        counts.groups > LAUNCH_GROUPS_MAX)
         return err_set(err, ERR_CORRUPT, "the launch record is damaged");
     return build_arrays(launch, &counts, err);
 }

@@ -7,8 +7,9 @@
  * payload can tell.  What the disk does not take is counted and forgotten, and the next chunk is
  * tried again.
  *
- * The directory belongs to the payload as much as to us, and we may be root: links and pipes that
- * lie where a log file should be are not followed.
+ * The directory belongs to the payload as much as to us, and we may be root: each file is opened in
+ * what is the log directory at that moment, reached from the alloc's own without a link, and what
+ * lies there and is no file, or has another name elsewhere, is not written to.
  */
 #include "drivers/shim/shim.h"
 
@@ -63,7 +64,8 @@ static int scan_entry(void *ctx, const char *name, unsigned char type)
 static bool scan(const struct log_stream *stream, const struct log_settings *settings,
                  uint64_t delete_below, uint64_t *ret_newest)
 {
-    scoped_fd int fd = openat(settings->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_fd int fd =
+        beneath_open(settings->alloc_fd, settings->directory, O_RDONLY | O_DIRECTORY, 0);
     struct scan scan = {.fd = fd, .delete_below = delete_below};
 
     if (fd < 0)
@@ -90,18 +92,19 @@ static void open_file(struct log_stream *stream, const struct log_settings *sett
     struct stat status;
 
     file_name(name, settings, stream, stream->index);
-    int fd = openat(settings->directory_fd, name,
-                    O_RDWR | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
-    if (fd < 0)
+    scoped_fd int directory =
+        beneath_open(settings->alloc_fd, settings->directory, O_PATH | O_DIRECTORY, 0);
+    if (directory < 0)
         return;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        (void)close(fd); /* not a log file: nothing of ours in it */
+    scoped_fd int fd =
+        beneath_open(directory, name, O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1)
         return;
-    }
-    stream->file_fd = fd;
+    stream->file_fd = take_fd(&fd);
     stream->size = (uint64_t)status.st_size;
-    stream->at_line_start =
-        status.st_size == 0 || pread(fd, &last, 1, status.st_size - 1) != 1 || last == '\n';
+    stream->at_line_start = status.st_size == 0 ||
+                            pread(stream->file_fd, &last, 1, status.st_size - 1) != 1 ||
+                            last == '\n';
 }
 
 static void rotate(struct log_stream *stream, const struct log_settings *settings)

@@ -328,7 +328,8 @@ static void take_settings(struct shim *shim, const struct launch *launch)
     shim->log.bytes_max = launch->log_bytes_max > 0 ? launch->log_bytes_max : 1;
     if (launch->log_name != NULL) {
         (void)text_copy(shim->log.name, sizeof(shim->log.name), launch->log_name);
-        shim->log.directory_fd = open(launch->log_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        (void)text_copy(shim->log.directory, sizeof(shim->log.directory), launch->logs_in_alloc);
+        shim->log.alloc_fd = open(launch->alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     }
 }
 
@@ -364,7 +365,7 @@ int main(int argc, char **argv)
         .listen_fd = -1,
         .exec_fd = -1,
         .phase = SHIM_STARTING,
-        .log = {.directory_fd = -1},
+        .log = {.alloc_fd = -1},
         .streams = {{.pipe_fd = -1, .file_fd = -1}, {.pipe_fd = -1, .file_fd = -1}}};
     struct launch launch = {0};
     struct err err = {0};

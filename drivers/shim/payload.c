@@ -4,17 +4,21 @@
  * Follows nomad v1.1.2 drivers/shared/executor/executor.go: the command is looked up in local/, the
  * task's directory, as an absolute path and in PATH; the payload leads a process group of its own
  * and works in the task's directory.  Unlike there, a file is only made executable if it lies
- * below the task's directory: a job must not change the modes of the host's files.
+ * below the task's directory: a job must not change the modes of the host's files.  What lies there
+ * is looked at beneath it, for the payload may have put links there; they are the exec's to follow,
+ * as the task's user.
  *
  * Invariant: whoever sees the lock free knows that every process of the payload is in its cgroup.
  * The child holds the lock until it has entered, and the shim until it ends.
  */
 #include "drivers/shim/shim.h"
 
+#include "io/host.h"
+#include "io/scope.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/openat2.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,13 +43,39 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* DIRECTORY/[MIDDLE/]NAME into TO; false if that is no file. */
+/* DIRECTORY/NAME into TO; false if that is no file. */
 static bool try_path(char to[PATH_MAX], const char *directory, size_t directory_length,
-                     const char *middle, const char *name)
+                     const char *name)
 {
     return directory_length > 0 && directory_length < PATH_MAX &&
-           text_format(to, PATH_MAX, "%.*s/%s%s", (int)directory_length, directory, middle, name) &&
+           text_format(to, PATH_MAX, "%.*s/%s", (int)directory_length, directory, name) &&
            is_file(to);
+}
+
+/* Adds r-x for everyone, unless the file has another name, which may be somebody else's. */
+static void make_executable(int place, const struct stat *status)
+{
+    if ((status->st_mode & 0555) != 0555 && status->st_nlink == 1)
+        (void)place_chmod(place, (status->st_mode & 07777) | 0555); /* else the exec says why */
+}
+
+/* MIDDLE and the command in the task's directory, by its path into TO; false if that is no file.
+ * Where a link leads out of it we do not look: the exec will, as the task's user. */
+static bool try_task(char to[PATH_MAX], const struct launch *launch, int task_fd,
+                     const char *middle)
+{
+    size_t length = strlen(launch->task_dir) + 1;
+    struct stat status;
+
+    if (!text_format(to, PATH_MAX, "%s/%s%s", launch->task_dir, middle, launch->command))
+        return false;
+    scoped_fd int place = beneath_follow(task_fd, to + length, O_PATH);
+    if (place < 0)
+        return place == -EXDEV || place == -ELOOP;
+    if (fstat(place, &status) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    make_executable(place, &status);
+    return true;
 }
 
 static bool find_in_path(char to[PATH_MAX], const struct launch *launch)
@@ -59,8 +89,7 @@ static bool find_in_path(char to[PATH_MAX], const struct launch *launch)
     while (*path != '\0') {
         size_t length = strcspn(path, ":");
 
-        if (*path == '/' && try_path(to, path, length, "", launch->command) &&
-            access(to, X_OK) == 0)
+        if (*path == '/' && try_path(to, path, length, launch->command) && access(to, X_OK) == 0)
             return true;
         path += length;
         path += *path == ':';
@@ -68,38 +97,15 @@ static bool find_in_path(char to[PATH_MAX], const struct launch *launch)
     return false;
 }
 
-/* Adds r-x for everyone to TASK_DIR/RELATIVE, never through a link, never outside.  If that does
- * not work out, the exec will say why. */
-static void make_executable(const char *task_dir, const char *relative)
+static int find_program(struct launch *launch, int task_fd, struct err *err)
 {
-    struct open_how how = {.flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
-    struct stat status;
-    int directory = open(task_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int fd = (int)syscall(SYS_openat2, directory, relative, &how, sizeof(how));
-
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-        (status.st_mode & 0555) != 0555)
-        (void)fchmod(fd, (status.st_mode & 07777) | 0555); /* see above */
-    if (fd >= 0)
-        (void)close(fd); /* only looked at */
-    if (directory >= 0)
-        (void)close(directory);
-}
-
-static int find_program(struct launch *launch, struct err *err)
-{
-    const char *task_dir = launch->task_dir, *command = launch->command;
+    const char *command = launch->command;
     char *to = launch->program;
-    size_t length = strlen(task_dir);
 
     if (*command == '\0')
         return err_set(err, ERR_INVALID, "there is no command");
-    if (try_path(to, task_dir, length, "local/", command) ||
-        try_path(to, task_dir, length, "", command)) {
-        make_executable(task_dir, to + length + 1);
+    if (try_task(to, launch, task_fd, "local/") || try_task(to, launch, task_fd, ""))
         return 0;
-    }
     if (*command == '/' && text_copy(to, PATH_MAX, command) && is_file(to))
         return 0;
     if (*command != '/' && find_in_path(to, launch))
@@ -130,7 +136,8 @@ static void set_oom_score(void)
     }
 }
 
-static enum step become(const struct shim *shim, const struct launch *launch, const int streams[2])
+static enum step become(const struct shim *shim, const struct launch *launch, int task_fd,
+                        const int streams[2])
 {
     int null;
 
@@ -147,7 +154,7 @@ static enum step become(const struct shim *shim, const struct launch *launch, co
         return STEP_STREAMS;
     if (switch_user(launch) != 0)
         return STEP_USER;
-    if (chdir(launch->task_dir) != 0)
+    if (fchdir(task_fd) != 0)
         return STEP_DIRECTORY;
     /* Everything is close-on-exec at birth; this costs nothing and makes it certain. */
     (void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
@@ -155,10 +162,10 @@ static enum step become(const struct shim *shim, const struct launch *launch, co
     return STEP_RUN;
 }
 
-static _Noreturn void run_child(const struct shim *shim, const struct launch *launch,
+static _Noreturn void run_child(const struct shim *shim, const struct launch *launch, int task_fd,
                                 const int streams[2], int report_fd)
 {
-    struct failure failure = {.step = (int32_t)become(shim, launch, streams)};
+    struct failure failure = {.step = (int32_t)become(shim, launch, task_fd, streams)};
 
     failure.os = errno;
     (void)!write(report_fd, &failure, sizeof(failure)); /* a pipe of ours: fits, one reader */
@@ -186,8 +193,8 @@ static int open_streams(struct shim *shim, int ret_write_fds[2], struct err *err
     return 0;
 }
 
-static int fork_payload(struct shim *shim, const struct launch *launch, const int streams[2],
-                        struct err *err)
+static int fork_payload(struct shim *shim, const struct launch *launch, int task_fd,
+                        const int streams[2], struct err *err)
 {
     char directory[CGROUP_NAME_SIZE + 64] = "";
     int report[2];
@@ -199,7 +206,7 @@ static int fork_payload(struct shim *shim, const struct launch *launch, const in
         cgroup_directory(shim->cgroup_mode, shim->cgroup, directory, sizeof(directory));
     int code = proc_fork(directory[0] == '\0' ? NULL : directory, &pid, err);
     if (code == 0 && pid == 0)
-        run_child(shim, launch, streams, report[1]);
+        run_child(shim, launch, task_fd, streams, report[1]);
     (void)close(report[1]); /* the child's copy is what counts */
     if (code != 0) {
         (void)close(report[0]);
@@ -213,11 +220,27 @@ static int fork_payload(struct shim *shim, const struct launch *launch, const in
     return 0;
 }
 
+/* The task's directory as a place, reached from the alloc's without a link. */
+static int open_task(const struct launch *launch, int *ret_fd, struct err *err)
+{
+    scoped_fd int alloc_fd = open(launch->alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = alloc_fd < 0 ? -errno
+                          : beneath_open(alloc_fd, launch->task_in_alloc, O_PATH | O_DIRECTORY, 0);
+
+    if (fd < 0)
+        return err_os(err, err_from_errno(-fd), -fd, "cannot open the task's directory");
+    *ret_fd = fd;
+    return 0;
+}
+
 int payload_start(struct shim *shim, struct launch *launch, struct err *err)
 {
+    scoped_fd int task_fd = -1;
     int streams[2];
-    int code = find_program(launch, err);
+    int code = open_task(launch, &task_fd, err);
 
+    if (code == 0)
+        code = find_program(launch, task_fd, err);
     (void)text_copy(shim->command, sizeof(shim->command), launch->command); /* for messages */
     (void)text_copy(shim->user_name, sizeof(shim->user_name), launch->user_name);
     if (code == 0 && shim->cgroup[0] != '\0')
@@ -230,7 +253,7 @@ int payload_start(struct shim *shim, struct launch *launch, struct err *err)
     if (code == 0)
         code = task_file_begin(shim->task_fd, err);
     if (code == 0)
-        code = fork_payload(shim, launch, streams, err);
+        code = fork_payload(shim, launch, task_fd, streams, err);
     for (int i = 0; i < 2; i++) {
         if (streams[i] >= 0)
             (void)close(streams[i]); /* the payload's ends */

@@ -114,8 +114,8 @@ enum launch_tag {
     LAUNCH_COMMAND = 6,        /* text: still to be looked up */
     LAUNCH_ARGUMENT = 7,       /* text, many: those behind the command */
     LAUNCH_ENVIRONMENT = 8,    /* text, many: "KEY=value"; may be secret */
-    LAUNCH_TASK_DIR = 9,       /* text: working directory */
-    LAUNCH_LOG_DIR = 10,       /* text */
+    LAUNCH_TASK_DIR = 9,       /* text: working directory, below the alloc's */
+    LAUNCH_LOG_DIR = 10,       /* text: below the alloc's */
     LAUNCH_LOG_NAME = 11,      /* text: <name>.stdout.<n>; missing: output goes nowhere */
     LAUNCH_LOG_FILES_MAX = 12, /* number */
     LAUNCH_LOG_BYTES_MAX = 13, /* number: of one file */
@@ -123,6 +123,7 @@ enum launch_tag {
     LAUNCH_GROUP_ID = 15,      /* number */
     LAUNCH_USER_GROUP = 16,    /* number, many: supplementary groups */
     LAUNCH_USER_NAME = 17,     /* text, for messages */
+    LAUNCH_ALLOC_DIR = 18,     /* text: payloads change what is below it, and not its own name */
     LAUNCH_OPTIONAL = 0x8000,
 };
 

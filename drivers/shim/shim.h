@@ -30,7 +30,9 @@ struct launch {
     void *arrays; /* argv, envp, groups and paths being built */
     size_t arrays_bytes;
 
-    const char *key, *cgroup, *shim_cgroup, *command, *task_dir, *log_dir, *log_name, *user_name;
+    const char *key, *cgroup, *shim_cgroup, *command, *alloc_dir, *task_dir, *log_dir, *log_name,
+        *user_name;
+    const char *task_in_alloc, *logs_in_alloc; /* parts of task_dir and log_dir */
     uint64_t key_digest, cgroup_mode, log_files_max, log_bytes_max;
     bool switch_user;
     uint32_t user_id, group_id;
@@ -47,7 +49,8 @@ void launch_close(struct launch *launch);
 /* --- log.c: one stream into rotated files --- */
 
 struct log_settings {
-    int directory_fd; /* -1: not there, everything is lost */
+    int alloc_fd;       /* a place; -1: not there, everything is lost */
+    char directory[64]; /* below it; looked up each time, for payloads may exchange it */
     char name[SPEC_NAME_SIZE];
     uint64_t files_max, bytes_max;
 };
