@@ -2,27 +2,19 @@
 #include "agent/api/files.h"
 
 #include "agent/api/format.h"
+#include "io/host.h"
 #include "io/scope.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* --- opening --- */
-
-/* PATH as users write it, relative to the alloc's directory. */
-static const char *relative(const char *path)
-{
-    path += strspn(path, "/");
-    return path[0] == '\0' ? "." : path;
-}
 
 static int fail_open(const char *path, int number, struct err *err)
 {
@@ -33,34 +25,26 @@ static int fail_open(const char *path, int number, struct err *err)
     return err_os(err, err_from_errno(number), number, "cannot open %.120s", path);
 }
 
-/* Opens PATH below ROOT and both their real names, for comparison. */
-static int open_beneath(const char *root, const char *path, int flags, int *ret_root, int *ret_fd,
-                        struct err *err)
+/* PATH below ROOT as a place, and ROOT as one, to compare their real names with. */
+static int find(const char *root, const char *path, int *ret_root, int *ret_place, struct err *err)
 {
-    /* The kernel takes hardly any flag together with O_PATH, which opens nothing that could block.
-     */
-    bool looks_only = (flags & O_PATH) != 0;
-    struct open_how how = {
-        .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC | (looks_only ? 0 : O_NONBLOCK | O_NOCTTY)),
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
-    };
-    scoped_fd int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    scoped_fd int root_fd = open(root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (root_fd < 0)
         return err_set(err, ERR_GONE, "the alloc has no directory");
-    long fd = syscall(SYS_openat2, root_fd, relative(path), &how, sizeof(how));
-    if (fd < 0)
-        return fail_open(path, errno, err);
+    int place = beneath_follow(root_fd, path, O_PATH);
+    if (place < 0)
+        return fail_open(path, -place, err);
     *ret_root = take_fd(&root_fd);
-    *ret_fd = (int)fd;
+    *ret_place = place;
     return 0;
 }
 
 static bool real_name(int fd, char to[PATH_SIZE])
 {
-    char link[40];
+    char link[PLACE_PATH_SIZE];
 
-    (void)text_format(link, sizeof(link), "/proc/self/fd/%d", fd); /* it fits */
+    place_path(fd, link);
     ssize_t length = readlink(link, to, PATH_SIZE - 1);
     if (length <= 0)
         return false;
@@ -86,19 +70,22 @@ static bool is_secret(int root_fd, int fd)
 
 int api_file_open(const char *root, const char *path, int *ret_fd, struct err *err)
 {
-    scoped_fd int root_fd = -1, fd = -1;
+    scoped_fd int root_fd = -1, place = -1;
     struct stat found;
-    int code = open_beneath(root, path, O_RDONLY, &root_fd, &fd, err);
+    int code = find(root, path, &root_fd, &place, err);
 
     if (code != 0)
         return code;
-    if (fstat(fd, &found) != 0)
+    if (fstat(place, &found) != 0)
         return err_os(err, ERR_IO, errno, "cannot look at %.120s", path);
     if (!S_ISREG(found.st_mode))
         return err_set(err, ERR_INVALID, "%.160s is no file that can be read", path);
-    if (is_secret(root_fd, fd))
+    if (is_secret(root_fd, place))
         return err_set(err, ERR_REFUSED, "Reading secret file prohibited: %.160s", path);
-    *ret_fd = take_fd(&fd);
+    int fd = place_open(place, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return fail_open(path, -fd, err);
+    *ret_fd = fd;
     return 0;
 }
 
@@ -132,28 +119,32 @@ static const char *content_type_of(const char *root, const char *path)
 
 int api_file_stat(const char *root, const char *path, json_t **ret_info, struct err *err)
 {
-    scoped_fd int root_fd = -1, fd = -1;
+    scoped_fd int root_fd = -1, place = -1;
     struct stat found;
-    const char *last = strrchr(relative(path), '/');
-    int code = open_beneath(root, path, O_PATH, &root_fd, &fd, err);
+    const char *name = path + strspn(path, "/"), *last = strrchr(name, '/');
+    int code = find(root, path, &root_fd, &place, err);
 
     if (code != 0)
         return code;
-    if (fstat(fd, &found) != 0)
+    if (fstat(place, &found) != 0)
         return err_os(err, ERR_IO, errno, "cannot look at %.120s", path);
-    *ret_info = format_info(last != NULL && last[1] != '\0' ? last + 1 : relative(path), &found,
-                            S_ISREG(found.st_mode) ? content_type_of(root, path) : "");
+    name = last != NULL && last[1] != '\0' ? last + 1 : name[0] == '\0' ? "." : name;
+    *ret_info =
+        format_info(name, &found, S_ISREG(found.st_mode) ? content_type_of(root, path) : "");
     return 0;
 }
 
 /* The directory PATH below ROOT; it owns the descriptor. */
 static int open_directory(const char *root, const char *path, DIR **ret_directory, struct err *err)
 {
-    scoped_fd int root_fd = -1, fd = -1;
-    int code = open_beneath(root, path, O_RDONLY | O_DIRECTORY, &root_fd, &fd, err);
+    scoped_fd int root_fd = -1, place = -1;
+    int code = find(root, path, &root_fd, &place, err);
 
     if (code != 0)
         return code;
+    scoped_fd int fd = openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_open(path, errno, err);
     *ret_directory = fdopendir(fd);
     if (*ret_directory == NULL)
         return err_os(err, ERR_IO, errno, "cannot list %.120s", path);

@@ -2,7 +2,8 @@
  * Inside agent/api/ only: files of one alloc, as outsiders may see them.
  *
  * All paths are below the alloc's directory and stay there: links that lead out, or through /proc,
- * are refused by the kernel (openat2).  What lies in a task's secrets directory is listed but never
+ * are refused (beneath_follow of io/host.h), and nothing is opened before it is known to be a file
+ * or a directory.  What lies in a task's secrets directory is listed but never
  * read, by whatever name it is reached.  Everything here may block: for the pool.
  */
 #ifndef CAIRN_AGENT_API_FILES_H
