@@ -101,6 +101,13 @@ static json_t *default_migrate(void)
                      "MinHealthyTime", SECONDS(10), "HealthyDeadline", SECONDS(300));
 }
 
+json_t *jobspec_default_block(const struct jobspec_schema *schema)
+{
+    return schema == &jobspec_update    ? default_update()
+           : schema == &jobspec_migrate ? default_migrate()
+                                        : NULL;
+}
+
 static json_t *default_restart(bool service)
 {
     return json_pack("{s:i, s:I, s:I, s:s}", "Attempts", service ? 2 : 3, "Interval",

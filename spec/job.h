@@ -10,9 +10,9 @@
  * (Canonicalize), nomad/structs (Validate).  Where later versions differ they were taken for:
  * datacenters ["*"] when none are given (1.5), logs.disabled (1.5.4).
  *
- * What cairn does not act on is either kept with the job, when one node alone cannot be wrong about
- * it (priority, update, affinity, ...), or refused by name: spec/schema.c is the one
- * table of both.  Run-time interpolations (${NOMAD_...}, ${env[...]}, ${attr...}, ${meta...},
+ * What cairn does not act on is either kept with the job and named in its warnings (update,
+ * affinity, ...), or refused by name: spec/schema.c is the one table of both.  Run-time
+ * interpolations (${NOMAD_...}, ${env[...]}, ${attr...}, ${meta...},
  * ${node...}) pass through as text; the hooks resolve them.
  */
 #ifndef CAIRN_SPEC_JOB_H
@@ -69,6 +69,10 @@ int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
                       struct jobspec_problems *ret_problems);
 
 /* --- jobs --- */
+
+/* What JOB says and nobody acts on, as text of several lines, which is owned by the caller; "" if
+ * there is nothing. */
+char *jobspec_warnings(const json_t *job);
 
 /* The group NAME of JOB, borrowed, or NULL. */
 const json_t *jobspec_group(const json_t *job, const char *name);

@@ -63,6 +63,10 @@ json_t *jobspec_read_json(struct jobspec_work *work, const json_t *value);
 /* Fills in what is not given. */
 void jobspec_set_defaults(struct jobspec_work *work, json_t *job);
 
+/* What a block of SCHEMA says that is not given, for those that only some jobs have: a new
+ * reference, or NULL. */
+json_t *jobspec_default_block(const struct jobspec_schema *schema);
+
 /* Finds what is wrong beyond types. */
 void jobspec_check(struct jobspec_work *work, json_t *job);
 

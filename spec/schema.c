@@ -49,11 +49,16 @@ enum { WHOLE_MAX = INT32_MAX };
     }
 #define OPERAND(hcl)                                                                               \
     {                                                                                              \
-        hcl, NULL, KIND_OPERAND, FATE_JOB, 0, 0, NULL, NULL                                        \
+        hcl, NULL, KIND_OPERAND, FATE_PLACE, 0, 0, NULL, NULL                                      \
     }
 #define SERVER(json)                                                                               \
     {                                                                                              \
         NULL, json, KIND_ANY, FATE_SERVER, 0, 0, NULL, NULL                                        \
+    }
+/* Kept and not acted on, unless it is empty; ADVICE says what happens instead. */
+#define KEPT(hcl, json, kind, max, schema, advice)                                                 \
+    {                                                                                              \
+        hcl, json, KIND_##kind, FATE_KEPT, 0, max, schema, advice                                  \
     }
 #define REFUSED(hcl, json, advice)                                                                 \
     {                                                                                              \
@@ -65,12 +70,16 @@ enum { WHOLE_MAX = INT32_MAX };
 
 /* clang-format off */
 
-/* --- blocks of placement and roll-out: kept, one node has no choice to make --- */
+#define ONE_NODE "this node is the only one"
+#define AT_ONCE "all allocs of a group are replaced at once, and none is waited for"
+#define NO_SERVER "this node has no server to lose"
+
+/* --- blocks of placement and roll-out --- */
 
 static const struct jobspec_field constraint_fields[] = {
-    TEXT("attribute", "LTarget", FATE_JOB),
-    TEXT("operator", "Operand", FATE_JOB),
-    TEXT("value", "RTarget", FATE_JOB),
+    TEXT("attribute", "LTarget", FATE_PLACE),
+    TEXT("operator", "Operand", FATE_PLACE),
+    TEXT("value", "RTarget", FATE_PLACE),
     OPERAND("distinct_hosts"),
     OPERAND("distinct_property"),
     OPERAND("regexp"),
@@ -83,10 +92,10 @@ static const struct jobspec_field constraint_fields[] = {
 SCHEMA(jobspec_constraint, "constraint", NULL, constraint_fields);
 
 static const struct jobspec_field affinity_fields[] = {
-    TEXT("attribute", "LTarget", FATE_JOB),
-    TEXT("operator", "Operand", FATE_JOB),
-    TEXT("value", "RTarget", FATE_JOB),
-    WHOLE("weight", "Weight", FATE_JOB, -100, 100),
+    TEXT("attribute", "LTarget", FATE_KEPT),
+    TEXT("operator", "Operand", FATE_KEPT),
+    TEXT("value", "RTarget", FATE_KEPT),
+    WHOLE("weight", "Weight", FATE_KEPT, -100, 100),
     OPERAND("regexp"),
     OPERAND("semver"),
     OPERAND("set_contains"),
@@ -97,73 +106,73 @@ static const struct jobspec_field affinity_fields[] = {
 SCHEMA(jobspec_affinity, "affinity", NULL, affinity_fields);
 
 static const struct jobspec_field spread_target_fields[] = {
-    TEXT(NULL, "Value", FATE_JOB),
-    WHOLE("percent", "Percent", FATE_JOB, 0, 100),
+    TEXT(NULL, "Value", FATE_KEPT),
+    WHOLE("percent", "Percent", FATE_KEPT, 0, 100),
 };
 static SCHEMA(spread_target, "target", "Value", spread_target_fields);
 
 static const struct jobspec_field spread_fields[] = {
-    TEXT("attribute", "Attribute", FATE_JOB),
-    WHOLE("weight", "Weight", FATE_JOB, 0, 100),
-    BLOCKS("target", "SpreadTarget", FATE_JOB, &spread_target),
+    TEXT("attribute", "Attribute", FATE_KEPT),
+    WHOLE("weight", "Weight", FATE_KEPT, 0, 100),
+    BLOCKS("target", "SpreadTarget", FATE_KEPT, &spread_target),
 };
 SCHEMA(jobspec_spread, "spread", NULL, spread_fields);
 
 static const struct jobspec_field update_fields[] = {
-    DURATION("stagger", "Stagger", FATE_JOB),
-    WHOLE("max_parallel", "MaxParallel", FATE_JOB, 0, WHOLE_MAX),
-    TEXT("health_check", "HealthCheck", FATE_JOB),
-    DURATION("min_healthy_time", "MinHealthyTime", FATE_JOB),
-    DURATION("healthy_deadline", "HealthyDeadline", FATE_JOB),
-    DURATION("progress_deadline", "ProgressDeadline", FATE_JOB),
-    BOOL("auto_revert", "AutoRevert", FATE_JOB),
-    BOOL("auto_promote", "AutoPromote", FATE_JOB),
-    WHOLE("canary", "Canary", FATE_JOB, 0, WHOLE_MAX),
+    DURATION("stagger", "Stagger", FATE_KEPT),
+    WHOLE("max_parallel", "MaxParallel", FATE_KEPT, 0, WHOLE_MAX),
+    TEXT("health_check", "HealthCheck", FATE_KEPT),
+    DURATION("min_healthy_time", "MinHealthyTime", FATE_KEPT),
+    DURATION("healthy_deadline", "HealthyDeadline", FATE_KEPT),
+    DURATION("progress_deadline", "ProgressDeadline", FATE_KEPT),
+    BOOL("auto_revert", "AutoRevert", FATE_KEPT),
+    BOOL("auto_promote", "AutoPromote", FATE_KEPT),
+    WHOLE("canary", "Canary", FATE_KEPT, 0, WHOLE_MAX),
 };
 SCHEMA(jobspec_update, "update", NULL, update_fields);
 
 static const struct jobspec_field reschedule_fields[] = {
-    WHOLE("attempts", "Attempts", FATE_JOB, 0, WHOLE_MAX),
-    DURATION("interval", "Interval", FATE_JOB),
-    DURATION("delay", "Delay", FATE_JOB),
-    TEXT("delay_function", "DelayFunction", FATE_JOB),
-    DURATION("max_delay", "MaxDelay", FATE_JOB),
-    BOOL("unlimited", "Unlimited", FATE_JOB),
+    WHOLE("attempts", "Attempts", FATE_PLACE, 0, WHOLE_MAX),
+    DURATION("interval", "Interval", FATE_PLACE),
+    DURATION("delay", "Delay", FATE_PLACE),
+    TEXT("delay_function", "DelayFunction", FATE_PLACE),
+    DURATION("max_delay", "MaxDelay", FATE_PLACE),
+    BOOL("unlimited", "Unlimited", FATE_PLACE),
 };
 SCHEMA(jobspec_reschedule, "reschedule", NULL, reschedule_fields);
 
 static const struct jobspec_field migrate_fields[] = {
-    WHOLE("max_parallel", "MaxParallel", FATE_JOB, 0, WHOLE_MAX),
-    TEXT("health_check", "HealthCheck", FATE_JOB),
-    DURATION("min_healthy_time", "MinHealthyTime", FATE_JOB),
-    DURATION("healthy_deadline", "HealthyDeadline", FATE_JOB),
+    WHOLE("max_parallel", "MaxParallel", FATE_KEPT, 0, WHOLE_MAX),
+    TEXT("health_check", "HealthCheck", FATE_KEPT),
+    DURATION("min_healthy_time", "MinHealthyTime", FATE_KEPT),
+    DURATION("healthy_deadline", "HealthyDeadline", FATE_KEPT),
 };
 SCHEMA(jobspec_migrate, "migrate", NULL, migrate_fields);
 
 static const struct jobspec_field disconnect_fields[] = {
-    DURATION("lost_after", "LostAfter", FATE_JOB),
-    DURATION("stop_on_client_after", "StopOnClientAfter", FATE_JOB),
-    BOOL("replace", "Replace", FATE_JOB),
-    TEXT("reconcile", "Reconcile", FATE_JOB),
+    DURATION("lost_after", "LostAfter", FATE_KEPT),
+    DURATION("stop_on_client_after", "StopOnClientAfter", FATE_KEPT),
+    BOOL("replace", "Replace", FATE_KEPT),
+    TEXT("reconcile", "Reconcile", FATE_KEPT),
 };
 static SCHEMA(disconnect, "disconnect", NULL, disconnect_fields);
 
 static const struct jobspec_field link_fields[] = {
-    TEXT("label", "Label", FATE_JOB),
-    TEXT("url", "URL", FATE_JOB),
+    TEXT("label", "Label", FATE_KEPT),
+    TEXT("url", "URL", FATE_KEPT),
 };
 static SCHEMA(ui_link, "link", NULL, link_fields);
 
 static const struct jobspec_field ui_fields[] = {
-    TEXT("description", "Description", FATE_JOB),
-    BLOCKS("link", "Links", FATE_JOB, &ui_link),
+    TEXT("description", "Description", FATE_KEPT),
+    BLOCKS("link", "Links", FATE_KEPT, &ui_link),
 };
 static SCHEMA(ui, "ui", NULL, ui_fields);
 
 static const struct jobspec_field action_fields[] = {
-    TEXT(NULL, "Name", FATE_JOB),
-    TEXT("command", "Command", FATE_JOB),
-    TEXTS("args", "Args", FATE_JOB),
+    TEXT(NULL, "Name", FATE_KEPT),
+    TEXT("command", "Command", FATE_KEPT),
+    TEXTS("args", "Args", FATE_KEPT),
 };
 static SCHEMA(action, "action", "Name", action_fields);
 
@@ -174,18 +183,19 @@ static const struct jobspec_field restart_fields[] = {
     DURATION("interval", "Interval", FATE_RUN),
     DURATION("delay", "Delay", FATE_RUN),
     TEXT("mode", "Mode", FATE_RUN),
-    BOOL("render_templates", "RenderTemplates", FATE_JOB), /* there are no templates yet */
+    KEPT("render_templates", "RenderTemplates", BOOL, 0, NULL, "there are no templates yet"),
 };
 SCHEMA(jobspec_restart, "restart", NULL, restart_fields);
 
 static const struct jobspec_field resources_fields[] = {
     WHOLE("cpu", "CPU", FATE_RUN, 0, WHOLE_MAX),
-    WHOLE("cores", "Cores", FATE_RUN, 0, 4096),
+    {"cores", "Cores", KIND_WHOLE, FATE_RUN, 0, 4096, NULL,
+     "they are counted, and the task may use others as well"},
     WHOLE("memory", "MemoryMB", FATE_RUN, 0, WHOLE_MAX),
     WHOLE("memory_max", "MemoryMaxMB", FATE_RUN, 0, WHOLE_MAX),
     REFUSED("device", "Devices", "remove it: cairn hands out no devices yet"),
     REFUSED("disk", "DiskMB", "disk space is asked for by the group: ephemeral_disk { size = MB }"),
-    WHOLE("iops", "IOPS", FATE_JOB, 0, WHOLE_MAX), /* without meaning since Nomad 0.9 */
+    KEPT("iops", "IOPS", WHOLE, WHOLE_MAX, NULL, "it has no meaning since Nomad 0.9"),
     REFUSED("network", "Networks",
             "remove it: tasks use the host's network and choose their ports"),
     REFUSED("numa", "NUMA", "remove it: cairn places no tasks on NUMA nodes yet"),
@@ -232,9 +242,9 @@ static const struct jobspec_field task_fields[] = {
     DURATION("kill_timeout", "KillTimeout", FATE_RUN),
     TEXT("kill_signal", "KillSignal", FATE_RUN),
     DURATION("shutdown_delay", "ShutdownDelay", FATE_RUN),
-    BLOCKS("action", "Actions", FATE_JOB, &action),
-    BLOCKS("affinity", "Affinities", FATE_JOB, &jobspec_affinity),
-    BLOCKS("constraint", "Constraints", FATE_JOB, &jobspec_constraint),
+    KEPT("action", "Actions", BLOCKS, 0, &action, "nothing runs it yet"),
+    KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
+    BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
     REFUSED("artifact", "Artifacts", "put the files in place before the task starts, "
                                      "for example in a prestart task, and remove it"),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
@@ -256,22 +266,23 @@ SCHEMA(jobspec_task, "task", "Name", task_fields);
 
 static const struct jobspec_field group_fields[] = {
     TEXT(NULL, "Name", FATE_RUN),
-    WHOLE("count", "Count", FATE_JOB, 0, JOB_COUNT_MAX),
+    WHOLE("count", "Count", FATE_PLACE, 0, JOB_COUNT_MAX),
     MAP("meta", "Meta", FATE_RUN),
-    BLOCK("restart", "RestartPolicy", FATE_JOB, &jobspec_restart), /* each task has its own of it */
+    BLOCK("restart", "RestartPolicy", FATE_PLACE, &jobspec_restart), /* each task has its own */
     BLOCK("ephemeral_disk", "EphemeralDisk", FATE_RUN, &jobspec_disk),
     DURATION("shutdown_delay", "ShutdownDelay", FATE_RUN),
     BLOCKS("task", "Tasks", FATE_RUN, &jobspec_task),
-    BLOCKS("affinity", "Affinities", FATE_JOB, &jobspec_affinity),
-    BLOCKS("constraint", "Constraints", FATE_JOB, &jobspec_constraint),
-    BLOCKS("spread", "Spreads", FATE_JOB, &jobspec_spread),
-    BLOCK("update", "Update", FATE_JOB, &jobspec_update),
-    BLOCK("reschedule", "ReschedulePolicy", FATE_JOB, &jobspec_reschedule),
-    BLOCK("migrate", "Migrate", FATE_JOB, &jobspec_migrate),
-    BLOCK("disconnect", "Disconnect", FATE_JOB, &disconnect),
-    DURATION("max_client_disconnect", "MaxClientDisconnect", FATE_JOB),
-    DURATION("stop_after_client_disconnect", "StopAfterClientDisconnect", FATE_JOB),
-    BOOL("prevent_reschedule_on_lost", "PreventRescheduleOnLost", FATE_JOB),
+    KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
+    BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
+    KEPT("spread", "Spreads", BLOCKS, 0, &jobspec_spread, ONE_NODE),
+    KEPT("update", "Update", BLOCK, 0, &jobspec_update, AT_ONCE),
+    BLOCK("reschedule", "ReschedulePolicy", FATE_PLACE, &jobspec_reschedule),
+    KEPT("migrate", "Migrate", BLOCK, 0, &jobspec_migrate, ONE_NODE),
+    KEPT("disconnect", "Disconnect", BLOCK, 0, &disconnect, NO_SERVER),
+    KEPT("max_client_disconnect", "MaxClientDisconnect", DURATION, DURATION_MAX, NULL, NO_SERVER),
+    KEPT("stop_after_client_disconnect", "StopAfterClientDisconnect", DURATION, DURATION_MAX, NULL,
+         NO_SERVER),
+    KEPT("prevent_reschedule_on_lost", "PreventRescheduleOnLost", BOOL, 0, NULL, NO_SERVER),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
     REFUSED("max_run_duration", "MaxRunDuration",
             "limit the command itself, for example with timeout(1), and remove it"),
@@ -291,20 +302,20 @@ static const struct jobspec_field job_fields[] = {
     TEXT("region", "Region", FATE_RUN),
     TEXT("type", "Type", FATE_RUN),
     TEXT(NULL, "ParentID", FATE_RUN),
-    WHOLE("priority", "Priority", FATE_JOB, 1, 100),
-    BOOL("all_at_once", "AllAtOnce", FATE_JOB),
-    TEXTS("datacenters", "Datacenters", FATE_JOB),
-    TEXT("node_pool", "NodePool", FATE_JOB),
+    WHOLE("priority", "Priority", FATE_PLACE, 1, 100),
+    KEPT("all_at_once", "AllAtOnce", BOOL, 0, NULL, "what fits is placed, and the rest waits"),
+    TEXTS("datacenters", "Datacenters", FATE_PLACE),
+    TEXT("node_pool", "NodePool", FATE_PLACE),
     MAP("meta", "Meta", FATE_RUN),
     BLOCKS("group", "TaskGroups", FATE_RUN, &jobspec_group_schema),
     {"task", NULL, KIND_TASK, FATE_RUN, 0, 0, &jobspec_task, NULL},
-    BLOCKS("affinity", "Affinities", FATE_JOB, &jobspec_affinity),
-    BLOCKS("constraint", "Constraints", FATE_JOB, &jobspec_constraint),
-    BLOCKS("spread", "Spreads", FATE_JOB, &jobspec_spread),
-    BLOCK("update", "Update", FATE_JOB, &jobspec_update),
-    BLOCK("reschedule", "Reschedule", FATE_JOB, &jobspec_reschedule),
-    BLOCK("migrate", "Migrate", FATE_JOB, &jobspec_migrate),
-    BLOCK("ui", "UI", FATE_JOB, &ui),
+    KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
+    BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
+    KEPT("spread", "Spreads", BLOCKS, 0, &jobspec_spread, ONE_NODE),
+    KEPT("update", "Update", BLOCK, 0, &jobspec_update, AT_ONCE),
+    BLOCK("reschedule", "Reschedule", FATE_PLACE, &jobspec_reschedule),
+    KEPT("migrate", "Migrate", BLOCK, 0, &jobspec_migrate, ONE_NODE),
+    KEPT("ui", "UI", BLOCK, 0, &ui, "there is no web UI yet"),
     REFUSED("consul_token", "ConsulToken", "remove it: cairn does not talk to Consul yet"),
     REFUSED(NULL, "ConsulNamespace", "remove it: cairn does not talk to Consul yet"),
     REFUSED(NULL, "Dispatched", "jobs cannot be dispatched yet"),
@@ -328,6 +339,7 @@ static const struct jobspec_field job_fields[] = {
     SERVER("SubmitTime"),
     SERVER("Version"),
     SERVER("VersionTag"),
+    SERVER("Warnings"), /* cairn's own: what it answers can be submitted again */
 };
 SCHEMA(jobspec_job, "job", "ID", job_fields);
 

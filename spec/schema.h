@@ -2,8 +2,8 @@
  * Inside spec only: what a job consists of, as tables.
  *
  * One row for each field that Nomad knows: how it is called in job files and in JSON, its type, its
- * range, and what becomes of it.  Reading, naming in messages, the alloc's JSON and the comparison
- * of two jobs all go by these rows.
+ * range, and what becomes of it.  Reading, naming in messages, warnings, the alloc's JSON and the
+ * comparison of two jobs all go by these rows.
  */
 #ifndef CAIRN_SPEC_SCHEMA_H
 #define CAIRN_SPEC_SCHEMA_H
@@ -29,7 +29,8 @@ enum jobspec_kind {
 
 enum jobspec_fate {
     FATE_RUN,     /* an alloc runs by it: in its JSON, and a change replaces the alloc */
-    FATE_JOB,     /* kept with the job: places allocs, or harmless on one node alone */
+    FATE_PLACE,   /* the control plane acts on it: whether, when and how often it places allocs */
+    FATE_KEPT,    /* kept with the job and not acted on: a warning says so */
     FATE_SERVER,  /* JSON only: set by a server, dropped on input */
     FATE_REFUSED, /* not made yet: an error unless empty */
 };
@@ -43,7 +44,9 @@ struct jobspec_field {
     enum jobspec_fate fate;
     int64_t min, max;
     const struct jobspec_schema *block;
-    const char *advice; /* refused: what to do about it */
+    /* Refused: what to do about it.  Kept: what happens instead; NULL in blocks that are kept
+     * whole. Else NULL, or what of it is not acted on: a warning, too. */
+    const char *advice;
 };
 
 struct jobspec_schema {

@@ -6,6 +6,8 @@
  */
 #include "agent/api/format.h"
 
+#include "spec/job.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +63,9 @@ json_t *api_format_job(const struct alone_job *job, const char *status)
     set_number(to, "CreateIndex", job->create_index);
     set_number(to, "ModifyIndex", job->modify_index);
     set_number(to, "JobModifyIndex", job->job_modify_index);
+    char *warnings = jobspec_warnings(job->job);
+    set_text(to, "Warnings", warnings);
+    free(warnings);
     return to;
 }
 

@@ -189,10 +189,14 @@ static json_t *make_registered(struct api *api, void *ctx)
     const struct alone_job *job = alone_find(alone, asked->namespace, asked->job_id);
     const struct alone_evaluation *now = alone_evaluation(alone, asked->id);
     json_int_t index = (json_int_t)(now != NULL ? now->index : api_index(api));
+    char *warnings = job != NULL && !job->stop ? jobspec_warnings(job->job) : NULL;
 
-    return json_pack("{s:s, s:I, s:I, s:s, s:I}", "EvalID", asked->id, "EvalCreateIndex", index,
-                     "JobModifyIndex", job != NULL ? (json_int_t)job->job_modify_index : index,
-                     "Warnings", "", "Index", (json_int_t)api_index(api));
+    json_t *answer = json_pack(
+        "{s:s, s:I, s:I, s:s, s:I}", "EvalID", asked->id, "EvalCreateIndex", index,
+        "JobModifyIndex", job != NULL ? (json_int_t)job->job_modify_index : index, "Warnings",
+        warnings != NULL ? warnings : "", "Index", (json_int_t)api_index(api));
+    free(warnings);
+    return answer;
 }
 
 static void reply_evaluation(struct api_request *request, const struct alone_evaluation *evaluation)
@@ -383,6 +387,7 @@ void api_validate_job(struct api_request *request)
 {
     json_t *body = api_body(request, false), *job = NULL, *errors = json_array();
     struct jobspec_problems *problems = calloc(1, sizeof(*problems));
+    char *warnings = NULL;
 
     check(problems != NULL);
     if (body != NULL) {
@@ -391,12 +396,15 @@ void api_validate_job(struct api_request *request)
                 check(json_array_append_new(errors, api_text(problems->items[i])) == 0);
         } else {
             validate_drivers(job, errors);
+            warnings = jobspec_warnings(job);
             json_decref(job);
         }
         const char *first = json_string_value(json_array_get(errors, 0));
         api_reply(request,
                   json_pack("{s:b, s:O, s:s, s:s}", "DriverConfigValidated", 1, "ValidationErrors",
-                            errors, "Error", first != NULL ? first : "", "Warnings", ""));
+                            errors, "Error", first != NULL ? first : "", "Warnings",
+                            warnings != NULL ? warnings : ""));
+        free(warnings);
     }
     free(problems);
     json_decref(errors);

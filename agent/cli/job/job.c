@@ -174,6 +174,15 @@ static int submit(struct cli *cli, json_t *job, json_t **ret_answer)
     return status;
 }
 
+static void print_warnings(const json_t *answer)
+{
+    const char *warnings = cli_value(answer, "Warnings");
+
+    if (warnings[0] != '\0')
+        (void)printf("Job Warnings:\n%s\n\n", warnings);
+    (void)fflush(stdout); /* what follows may take a while */
+}
+
 static int run_job(struct cli *cli)
 {
     json_t *job, *answer = NULL;
@@ -191,6 +200,8 @@ static int run_job(struct cli *cli)
         return CLI_OK;
     }
     status = submit(cli, job, &answer);
+    if (status == 0 && !cli->json)
+        print_warnings(answer);
     if (status == 0 && cli->json) {
         cli_print_json(answer);
     } else if (status == 0 && cli_switch(cli, "detach")) {
@@ -251,8 +262,10 @@ static int run_validate(struct cli *cli)
     {
         status = cli_fail(CLI_FAILED, "%s", json_string_value(error));
     }
-    if (status == 0 && !cli->json)
+    if (status == 0 && !cli->json) {
+        print_warnings(answer);
         (void)puts("Job validation successful");
+    }
     json_decref(answer);
     return status;
 }

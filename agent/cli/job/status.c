@@ -104,6 +104,16 @@ static void print_job(const json_t *job)
     cli_table_print_pairs(&table, stdout);
 }
 
+static void print_warnings(const struct cli *cli, const json_t *job)
+{
+    const char *warnings = cli_value(job, "Warnings");
+
+    if (warnings[0] == '\0')
+        return;
+    cli_heading(cli, "Warnings");
+    (void)puts(warnings);
+}
+
 int cli_show_job(struct cli *cli, const json_t *job)
 {
     char path[CLI_URL_SIZE];
@@ -113,6 +123,7 @@ int cli_show_job(struct cli *cli, const json_t *job)
 
     cli->namespace = cli_value(job, "Namespace");
     print_job(job);
+    print_warnings(cli, job);
     int status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/summary", id), &summary, NULL);
     if (status == 0)
         status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/allocations", id), &allocs, NULL);

@@ -1,0 +1,145 @@
+/*
+ * What a job asks for and does not get: rows of schema.c that are kept and not acted on, where a
+ * job says something else than their defaults.
+ *
+ * The form is Nomad's (v1.1.2 helper MergeMultierrorWarnings), so that its tool prints it as its
+ * own.
+ */
+#include "spec/part.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARNINGS_MAX = 20, WARNING_SIZE = 640 };
+
+struct warnings {
+    char where[256];   /* `group "a", task "b": ` */
+    const json_t *job; /* whose blocks its groups inherit */
+    size_t count;      /* found; more than WARNINGS_MAX are only counted */
+    char text[WARNINGS_MAX * WARNING_SIZE];
+};
+
+static void warn(struct warnings *warnings, const struct jobspec_field *field, const char *parts,
+                 const char *format)
+{
+    const char *name = field->hcl != NULL ? field->hcl : field->json;
+    char said[WARNING_SIZE / 2], line[WARNING_SIZE];
+
+    if (warnings->count++ >= WARNINGS_MAX)
+        return;
+    (void)text_format(said, sizeof(said), "%s%s", name, parts); /* cut if long */
+    (void)text_format(line, sizeof(line), "%s* %s%s %s: %s", warnings->count > 1 ? "\n" : "",
+                      warnings->where, said, format, field->advice);
+    check(text_append(warnings->text, sizeof(warnings->text), line));
+}
+
+/* What VALUE says that neither the block's default nor the job's block for its groups does, as
+ * " (canary, stagger)"; "" if there is nothing. */
+static void say_parts(const struct jobspec_field *field, const json_t *value,
+                      const json_t *inherited, char *to, size_t size)
+{
+    json_t *defaults = jobspec_default_block(field->block);
+
+    (void)text_copy(to, size, "");
+    for (size_t i = 0; i < field->block->count; i++) {
+        const struct jobspec_field *part = &field->block->fields[i];
+        const json_t *said = json_object_get(value, part->json);
+
+        if (said == NULL || json_equal(said, json_object_get(defaults, part->json)) ||
+            json_equal(said, json_object_get(inherited, part->json)))
+            continue;
+        (void)text_append(to, size, to[0] == '\0' ? " (" : ", ");
+        (void)text_append(to, size, part->hcl); /* all of them fit */
+    }
+    if (to[0] != '\0')
+        (void)text_append(to, size, ")");
+    json_decref(defaults);
+}
+
+static void warn_kept(struct warnings *warnings, const struct jobspec_field *field,
+                      const json_t *value, const json_t *inherited)
+{
+    static const char kept[] = "is kept and not acted on";
+    char parts[WARNING_SIZE / 4] = "";
+
+    if (jobspec_is_empty(value))
+        return;
+    if (field->kind == KIND_BLOCK) {
+        say_parts(field, value, inherited, parts, sizeof(parts));
+        if (parts[0] == '\0')
+            return;
+    }
+    warn(warnings, field, parts, kept);
+}
+
+static void look(struct warnings *warnings, const struct jobspec_schema *schema,
+                 const json_t *value);
+
+static void look_into(struct warnings *warnings, const struct jobspec_schema *schema,
+                      const json_t *value)
+{
+    char saved[sizeof(warnings->where)], part[120];
+    const char *name =
+        schema->label == NULL ? NULL : json_string_value(json_object_get(value, schema->label));
+
+    (void)text_copy(saved, sizeof(saved), warnings->where);
+    size_t length = strlen(saved);
+    if (name == NULL)
+        (void)text_format(part, sizeof(part), "%s%s: ", length > 2 ? ", " : "", schema->name);
+    else
+        (void)text_format(part, sizeof(part), "%s%s \"%.90s\": ", length > 2 ? ", " : "",
+                          schema->name, name);
+    warnings->where[length > 2 ? length - 2 : 0] = '\0'; /* without its colon */
+    (void)text_append(warnings->where, sizeof(warnings->where), part);
+    look(warnings, schema, value);
+    (void)text_copy(warnings->where, sizeof(warnings->where), saved);
+}
+
+/* The recursion follows the tables. */
+static void look(struct warnings *warnings, const struct jobspec_schema *schema,
+                 const json_t *value)
+{
+    size_t at;
+    json_t *item;
+
+    for (size_t i = 0; i < schema->count; i++) {
+        const struct jobspec_field *field = &schema->fields[i];
+        const json_t *said = field->json == NULL ? NULL : json_object_get(value, field->json);
+
+        if (said == NULL)
+            continue;
+        if (field->fate == FATE_KEPT) {
+            warn_kept(warnings, field, said,
+                      schema == &jobspec_group_schema ? json_object_get(warnings->job, field->json)
+                                                      : NULL);
+        } else if (field->fate != FATE_SERVER && field->fate != FATE_REFUSED) {
+            if (field->advice != NULL && !jobspec_is_empty(said))
+                warn(warnings, field, "", "is not acted on in full");
+            if (field->kind == KIND_BLOCK)
+                look_into(warnings, field->block, said);
+            json_array_foreach(field->kind == KIND_BLOCKS ? said : NULL, at, item)
+                look_into(warnings, field->block, item);
+        }
+    }
+}
+
+char *jobspec_warnings(const json_t *job)
+{
+    struct warnings *warnings = calloc(1, sizeof(*warnings));
+    char *text, head[64] = "", rest[64] = "";
+
+    check(warnings != NULL);
+    warnings->job = job;
+    look(warnings, &jobspec_job, job);
+    if (warnings->count > 0)
+        (void)text_format(head, sizeof(head), "%zu warning(s):\n\n", warnings->count);
+    if (warnings->count > WARNINGS_MAX)
+        (void)text_format(rest, sizeof(rest), "\n* and %zu more", warnings->count - WARNINGS_MAX);
+    size_t size = strlen(head) + strlen(warnings->text) + strlen(rest) + 1;
+    text = malloc(size);
+    check(text != NULL);
+    (void)text_format(text, size, "%s%s%s", head, warnings->text, rest); /* it fits */
+    free(warnings);
+    return text;
+}

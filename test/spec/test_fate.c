@@ -1,0 +1,351 @@
+/*
+ * Nothing that a job says is read and then forgotten: each row of the tables is tried in a job, and
+ * an alloc must run by it, the control plane place by it, a warning name it, or a problem refuse
+ * it.
+ */
+#include "spec/part.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct jobspec_problems problems;
+
+/* What the control plane acts on, and where; a row of FATE_PLACE that is not here is a promise that
+ * nobody keeps. */
+static const struct {
+    const char *block, *field, *where;
+} placed_by[] = {
+    {"job", "Priority", "server/alone/: who waits for room, the first is placed first"},
+    {"job", "Datacenters", "fsm/policy: is this node's among them"},
+    {"job", "NodePool", "server/alone/register.c: there is one pool"},
+    {"job", "Constraints", "spec/check.c"},
+    {"job", "Reschedule", "spec/check.c: each group has its own of it"},
+    {"group", "Count", "fsm/policy_reconcile.c"},
+    {"group", "RestartPolicy", "spec/check.c: each task has its own of it"},
+    {"group", "Constraints", "spec/check.c"},
+    {"group", "ReschedulePolicy", "fsm/policy_reschedule.c"},
+    {"task", "Constraints", "spec/check.c"},
+    {"constraint", "LTarget", "spec/check.c"},
+    {"constraint", "Operand", "spec/check.c"},
+    {"constraint", "RTarget", "spec/check.c"},
+    {"reschedule", "Attempts", "fsm/policy_reschedule.c"},
+    {"reschedule", "Interval", "fsm/policy_reschedule.c"},
+    {"reschedule", "Delay", "fsm/policy_reschedule.c"},
+    {"reschedule", "DelayFunction", "fsm/policy_reschedule.c"},
+    {"reschedule", "MaxDelay", "fsm/policy_reschedule.c"},
+    {"reschedule", "Unlimited", "fsm/policy_reschedule.c"},
+};
+
+static bool is_placed_by(const char *block, const char *field)
+{
+    for (size_t i = 0; i < COUNT_OF(placed_by); i++) {
+        if (text_equal(placed_by[i].block, block) && text_equal(placed_by[i].field, field))
+            return true;
+    }
+    return false;
+}
+
+/* --- a job that says one thing more --- */
+
+static json_t *plain_job(void)
+{
+    json_t *job = json_pack("{s:s, s:[{s:s, s:[{s:s, s:s}]}]}", "ID", "j", "TaskGroups", "Name",
+                            "g", "Tasks", "Name", "t", "Driver", "raw_exec");
+
+    assert_non_null(job);
+    return job;
+}
+
+/* Values other than defaults, where not any will do. */
+static json_t *sample_of(const struct jobspec_schema *schema, const struct jobspec_field *field)
+{
+    static const struct {
+        const char *field, *value;
+    } texts[] = {
+        {"KillSignal", "SIGHUP"},
+        {"Mode", "delay"},
+        {"Hook", "poststop"},
+        {"Type", "batch"},
+        {"Operand", "not"},
+        {"LTarget", "${attr.cpu.arch}"},
+        {"DelayFunction", "fibonacci"},
+    };
+
+    switch (field->kind) {
+    case KIND_TEXT:
+        for (size_t i = 0; i < COUNT_OF(texts); i++) {
+            if (text_equal(texts[i].field, field->json))
+                return json_string(texts[i].value);
+        }
+        return json_string("sample");
+    case KIND_WHOLE:
+        return json_integer(schema == &jobspec_disk || schema == &jobspec_resources ? 777 : 7);
+    case KIND_DURATION:
+        return json_integer(text_equal(field->json, "Interval") ? INT64_C(777777000000000)
+                                                                : INT64_C(7000000000));
+    case KIND_BOOL:
+        return json_boolean(!text_equal(field->json, "Unlimited"));
+    case KIND_TEXTS:
+        return json_pack("[s]", "sample");
+    case KIND_MAP:
+    case KIND_CONFIG:
+        return json_pack("{s:s}", "sample", "value");
+    case KIND_ANY:
+        return json_string("sample");
+    case KIND_BLOCK:
+    case KIND_BLOCKS:
+    case KIND_OPERAND:
+    case KIND_TASK:
+        break;
+    }
+    fail_msg("no value of its own");
+    return NULL;
+}
+
+/* What else must be said beside FIELD. */
+static void complete(const struct jobspec_schema *schema, const struct jobspec_field *field,
+                     json_t *object)
+{
+    json_t *rest = NULL;
+
+    if (schema == &jobspec_constraint)
+        rest = json_pack("{s:s, s:s, s:s}", "LTarget", "${attr.kernel.name}", "Operand",
+                         "!=", "RTarget", "plan9");
+    if (schema == &jobspec_lifecycle)
+        rest = json_pack("{s:s}", "Hook", "prestart");
+    if (schema == &jobspec_resources && text_equal(field->json, "Cores"))
+        rest = json_pack("{s:i}", "CPU", 0);
+    if (rest != NULL)
+        assert_int_equal(json_object_update_missing(object, rest), 0);
+    json_decref(rest);
+}
+
+struct path {
+    const struct jobspec_field *blocks[8];
+    size_t length;
+};
+
+/* The object that PATH leads to in JOB, made on the way. */
+static json_t *reach(json_t *job, const struct path *path)
+{
+    json_t *object = job;
+
+    for (size_t i = 0; i < path->length; i++) {
+        const struct jobspec_field *block = path->blocks[i];
+        json_t *next = json_object_get(object, block->json);
+
+        if (next == NULL) {
+            next = block->kind == KIND_BLOCKS ? json_pack("[{}]") : json_object();
+            assert_int_equal(json_object_set_new(object, block->json, next), 0);
+        }
+        object = block->kind == KIND_BLOCKS ? json_array_get(next, 0) : next;
+    }
+    return object;
+}
+
+/* --- what becomes of it --- */
+
+static const char *known_as(const struct jobspec_field *field)
+{
+    return field->hcl != NULL ? field->hcl : field->json;
+}
+
+static void assert_warned(const struct path *path, const struct jobspec_field *field,
+                          const json_t *job)
+{
+    char *warnings = jobspec_warnings(job);
+    const struct jobspec_field *told = field;
+
+    for (size_t i = path->length; i > 0; i--) {
+        if (path->blocks[i - 1]->fate == FATE_KEPT)
+            told = path->blocks[i - 1];
+    }
+    assert_non_null(told->advice);
+    if (strstr(warnings, known_as(told)) == NULL || strstr(warnings, told->advice) == NULL)
+        fail_msg("no warning names %s (%s): %s", known_as(told), field->json, warnings);
+    free(warnings);
+}
+
+static void assert_fate(const struct path *path, const struct jobspec_schema *schema,
+                        const struct jobspec_field *field, json_t *base, json_t *job)
+{
+    char *warnings = job == NULL ? NULL : jobspec_warnings(job);
+
+    if (field->fate == FATE_REFUSED) {
+        if (job != NULL || strstr(problems.items[0], field->json) == NULL)
+            fail_msg("%s of a %s is not refused by name", field->json, schema->name);
+        return;
+    }
+    if (job == NULL)
+        fail_msg("%s of a %s: %s", field->json, schema->name, problems.items[0]);
+    if (field->fate == FATE_SERVER && !json_equal(base, job))
+        fail_msg("%s of a %s is taken from outside", field->json, schema->name);
+    if (field->fate == FATE_RUN && jobspec_group_equal(base, job, "g"))
+        fail_msg("no alloc runs by %s of a %s", field->json, schema->name);
+    if (field->fate == FATE_PLACE && json_equal(base, job))
+        fail_msg("%s of a %s is dropped", field->json, schema->name);
+    if (field->fate == FATE_PLACE && !is_placed_by(schema->name, field->json))
+        fail_msg("nobody says where %s of a %s is acted on", field->json, schema->name);
+    if (field->fate == FATE_KEPT || field->advice != NULL)
+        assert_warned(path, field, job);
+    else if (warnings[0] != '\0')
+        fail_msg("%s of a %s is acted on, and yet warned of: %s", field->json, schema->name,
+                 warnings);
+    free(warnings);
+}
+
+static json_t *read_job(json_t *raw)
+{
+    json_t *job = NULL;
+
+    (void)jobspec_from_json("job", raw, &job, &problems); /* NULL says so */
+    return job;
+}
+
+static void try_field(const struct path *path, const struct jobspec_schema *schema,
+                      const struct jobspec_field *field)
+{
+    json_t *raw = plain_job(), *base_raw = plain_job();
+    json_t *base = read_job(base_raw);
+    json_t *object = reach(raw, path);
+
+    assert_non_null(base);
+    assert_int_equal(json_object_set_new(object, field->json, sample_of(schema, field)), 0);
+    complete(schema, field, object);
+    json_t *job = read_job(raw);
+    assert_fate(path, schema, field, base, job);
+    json_decref(job);
+    json_decref(base);
+    json_decref(raw);
+    json_decref(base_raw);
+}
+
+static size_t try_schema(struct path *path, const struct jobspec_schema *schema)
+{
+    size_t tried = 0;
+
+    for (size_t i = 0; i < schema->count; i++) {
+        const struct jobspec_field *field = &schema->fields[i];
+
+        if (field->json == NULL)
+            continue; /* an HCL word for one of the others */
+        if (field->block == NULL) {
+            try_field(path, schema, field);
+            tried++;
+            continue;
+        }
+        assert_true(path->length < COUNT_OF(path->blocks));
+        if (field->fate == FATE_PLACE && !is_placed_by(schema->name, field->json))
+            fail_msg("nobody says where %s of a %s is acted on", field->json, schema->name);
+        path->blocks[path->length++] = field;
+        tried += try_schema(path, field->block);
+        path->length--;
+    }
+    return tried;
+}
+
+static void test_each_field_is_acted_on_warned_of_or_refused(void **state)
+{
+    struct path path = {.length = 0};
+
+    (void)state;
+    assert_in_range(try_schema(&path, &jobspec_job), 150, 1000);
+}
+
+/* --- warnings --- */
+
+static void assert_warnings(const char *text, const char *expected)
+{
+    struct jobspec_source source = {.name = "job.hcl", .text = text, .length = strlen(text)};
+    json_t *job;
+
+    if (jobspec_parse(&source, &job, &problems) != 0)
+        fail_msg("%s", problems.items[0]);
+    char *warnings = jobspec_warnings(job);
+    assert_string_equal(warnings, expected);
+    free(warnings);
+    json_decref(job);
+}
+
+#define GROUP_OF(text) "group \"g\" { " text "\n task \"t\" {\n driver = \"raw_exec\"\n}\n}\n"
+
+static void test_plain_job_has_no_warnings(void **state)
+{
+    (void)state;
+    assert_warnings("job \"j\" {\n" GROUP_OF("\n count = 3\n") "}", "");
+}
+
+static void test_defaults_as_nomads_own_tool_sends_them_have_no_warnings(void **state)
+{
+    (void)state;
+    assert_warnings("job \"j\" {\n update {\n max_parallel = 1\n stagger = \"30s\"\n}\n" GROUP_OF(
+                        "\n migrate {\n max_parallel = 1\n}\n") "}",
+                    "");
+}
+
+static void test_update_names_what_of_it_is_not_acted_on_once(void **state)
+{
+    (void)state;
+    assert_warnings(
+        "job \"j\" {\n update {\n canary = 1\n auto_revert = true\n}\n" GROUP_OF("") "}",
+        "1 warning(s):\n\n"
+        "* update (auto_revert, canary) is kept and not acted on: all allocs of a group "
+        "are replaced at once, and none is waited for");
+}
+
+static void test_warnings_say_where(void **state)
+{
+    (void)state;
+    assert_warnings("job \"j\" {\n all_at_once = true\n" GROUP_OF(
+                        "\n affinity {\n attribute = \"${node.class}\"\n value = \"x\"\n}\n") "}",
+                    "2 warning(s):\n\n"
+                    "* all_at_once is kept and not acted on: what fits is placed, and the rest "
+                    "waits\n"
+                    "* group \"g\": affinity is kept and not acted on: this node is the only one");
+}
+
+static void test_many_warnings_are_counted(void **state)
+{
+    char text[8192] = "job \"j\" {\n", line[200];
+
+    (void)state;
+    for (int i = 0; i < 25; i++) {
+        (void)snprintf(line, sizeof(line),
+                       "group \"g%d\" {\n max_client_disconnect = \"1h\"\n task \"t\" {\n driver = "
+                       "\"raw_exec\"\n}\n}\n",
+                       i);
+        assert_true(text_append(text, sizeof(text), line));
+    }
+    assert_true(text_append(text, sizeof(text), "}\n"));
+    struct jobspec_source source = {.name = "job.hcl", .text = text, .length = strlen(text)};
+    json_t *job;
+    assert_int_equal(jobspec_parse(&source, &job, &problems), 0);
+    char *warnings = jobspec_warnings(job);
+    assert_true(text_starts_with(warnings, "25 warning(s):\n\n* group \"g0\": "));
+    assert_non_null(strstr(warnings, "group \"g19\""));
+    assert_null(strstr(warnings, "group \"g20\""));
+    assert_non_null(strstr(warnings, "\n* and 5 more"));
+    free(warnings);
+    json_decref(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_field_is_acted_on_warned_of_or_refused),
+        cmocka_unit_test(test_plain_job_has_no_warnings),
+        cmocka_unit_test(test_defaults_as_nomads_own_tool_sends_them_have_no_warnings),
+        cmocka_unit_test(test_update_names_what_of_it_is_not_acted_on_once),
+        cmocka_unit_test(test_warnings_say_where),
+        cmocka_unit_test(test_many_warnings_are_counted),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
