@@ -61,18 +61,47 @@ static void add_number(struct spec_pairs *pairs, const char *name, uint64_t valu
     add(pairs, name, text);
 }
 
+/* Nomad shows the names that Go has for a processor and a system, not the kernel's. */
+static const char *go_arch(const char *machine)
+{
+    static const struct {
+        const char *machine, *arch;
+    } names[] = {
+        {"x86_64", "amd64"}, {"aarch64", "arm64"}, {"i386", "386"},    {"i486", "386"},
+        {"i586", "386"},     {"i686", "386"},      {"armv6l", "arm"},  {"armv7l", "arm"},
+        {"armv8l", "arm"},   {"mips64", "mips64"}, {"ppc64", "ppc64"}, {"loongarch64", "loong64"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (text_equal(names[i].machine, machine))
+            return names[i].arch;
+    }
+    return machine; /* ppc64le, riscv64, s390x */
+}
+
+static const char *go_system(const char *kernel_name)
+{
+    return text_equal(kernel_name, "Linux") ? "linux" : kernel_name;
+}
+
+/* nomad v1.1.2 client/fingerprint/signal.go */
+static const char signals[] =
+    "SIGABRT,SIGALRM,SIGBUS,SIGCHLD,SIGCONT,SIGFPE,SIGHUP,SIGILL,SIGINT,SIGIO,SIGIOT,SIGKILL,"
+    "SIGPIPE,SIGPROF,SIGQUIT,SIGSEGV,SIGSTOP,SIGSYS,SIGTERM,SIGTRAP,SIGTSTP,SIGTTIN,SIGTTOU,SIGURG,"
+    "SIGUSR1,SIGUSR2,SIGWINCH,SIGXCPU,SIGXFSZ";
+
 static void collect_attributes(struct node *node, const struct config *config)
 {
     struct spec_pairs *to = &node->known.attributes;
     const struct host_facts *facts = &node->facts;
 
-    add(to, "arch", facts->arch);
-    add(to, "cpu.arch", facts->arch);
+    add(to, "arch", go_arch(facts->arch));
+    add(to, "cpu.arch", go_arch(facts->arch));
     add(to, "cpu.modelname", facts->cpu_model);
     add_number(to, "cpu.frequency", facts->cpu_mhz);
     add_number(to, "cpu.numcores", facts->cpu_cores);
     add_number(to, "cpu.totalcompute", (uint64_t)facts->cpu_mhz * facts->cpu_cores);
-    add(to, "kernel.name", facts->kernel_name);
+    add(to, "kernel.name", go_system(facts->kernel_name));
     add(to, "kernel.version", facts->kernel_version);
     add_number(to, "memory.totalbytes", facts->memory_bytes);
     add(to, "nomad.version", CAIRN_NOMAD_VERSION);
@@ -80,6 +109,7 @@ static void collect_attributes(struct node *node, const struct config *config)
     add(to, "os.name", facts->os_name);
     add(to, "os.version", facts->os_version);
     add(to, "os.cgroups", cgroup_mode_name(cgroup_mode()));
+    add(to, "os.signals", signals);
     add(to, "unique.hostname", facts->hostname);
     add(to, "unique.network.ip-address", facts->ip_address);
     add_number(to, "unique.storage.bytestotal", facts->disk_bytes);

@@ -69,6 +69,15 @@ static bool read_os_line(void *ctx, char *line)
     return true;
 }
 
+static bool read_debian_line(void *ctx, char *line)
+{
+    struct host_facts *facts = ctx;
+
+    if (*line != '\0')
+        (void)text_copy(facts->os_version, sizeof(facts->os_version), line); /* cut is as good */
+    return false;
+}
+
 static bool read_cpu_line(void *ctx, char *line)
 {
     struct host_facts *facts = ctx;
@@ -118,6 +127,8 @@ static void read_system(struct host_facts *facts)
         (void)text_copy(facts->arch, sizeof(facts->arch), names.machine);
     }
     each_line("/etc/os-release", read_os_line, facts);
+    if (text_equal(facts->os_name, "debian")) /* its os-release lacks the point release */
+        each_line("/etc/debian_version", read_debian_line, facts);
 }
 
 /* --- network --- */
