@@ -3,8 +3,8 @@
  *
  * Follows the HCL native syntax specification (hashicorp/hcl, hclsyntax/spec.md) and, where a file
  * is a job file, the way nomad v1.1.2 jobspec2 evaluates it.  Values are jansson values: null,
- * bool, string, number (integer while it is one), array for lists, tuples and sets, object for maps
- * and objects.
+ * bool, string, integer, array for lists, tuples and sets, object for maps and objects; and
+ * numbers that are no integers have a shape of their own (see hcl_plain).
  *
  * Everything from outside has a bound: the file, its nesting, its number of expressions, and the
  * work and memory that evaluating it may take.  A mistake is one `struct hcl_error` with the place,
@@ -103,6 +103,7 @@ const char *hcl_closest(const char *word, const char *const *candidates, size_t 
 
 struct hcl_input {
     const char *name, *value; /* a variable's value as given with -var or NOMAD_VAR_<name> */
+    json_t *given;            /* NULL, or the value itself, as a file of values has it; borrowed */
     bool optional;            /* no mistake if the file declares no such variable */
 };
 
@@ -174,6 +175,10 @@ enum hcl_type { HCL_STRING, HCL_NUMBER, HCL_BOOL };
 /* VALUE converted as HCL does it ("5" to 5, true to "true"), a new reference; NULL if it cannot
  * be. */
 json_t *hcl_convert(json_t *value, enum hcl_type type);
+
+/* VALUE with plain JSON numbers in it, which may be less exact: what leaves the language.  A new
+ * reference. */
+json_t *hcl_plain(json_t *value);
 
 /* "a string", "a number", ...: VALUE's type in words. */
 const char *hcl_type_text(const json_t *value);

@@ -115,7 +115,7 @@ static json_t *convert(const struct jobspec_field *field, json_t *value,
         return convert_map(value, ret_mismatch);
     case KIND_CONFIG:
         ret_mismatch->wanted = "an object";
-        return json_is_object(value) ? json_incref(value) : NULL;
+        return json_is_object(value) ? hcl_plain(value) : NULL;
     case KIND_BLOCK:
     case KIND_BLOCKS:
     case KIND_TASK:
@@ -129,13 +129,17 @@ static void complain_mismatch(struct jobspec_work *work, const struct jobspec_fi
                               const struct mismatch *mismatch, struct hcl_place place)
 {
     char found[80], key[80] = "";
+    json_t *number = text_equal(hcl_type_text(mismatch->found), "a number")
+                         ? hcl_convert((json_t *)mismatch->found, HCL_STRING)
+                         : NULL;
 
     if (json_is_string(mismatch->found))
         (void)text_format(found, sizeof(found), "\"%.60s\"", json_string_value(mismatch->found));
-    else if (json_is_real(mismatch->found))
-        (void)text_format(found, sizeof(found), "%g", json_real_value(mismatch->found));
+    else if (number != NULL)
+        (void)text_format(found, sizeof(found), "%.60s", json_string_value(number));
     else
         (void)text_copy(found, sizeof(found), hcl_type_text(mismatch->found));
+    json_decref(number);
     if (mismatch->key != NULL)
         (void)text_format(key, sizeof(key), "\"%.60s\" in ", mismatch->key);
     jobspec_complain_at(work, place, NULL, "%s%s must be %s, but is %s", key,

@@ -9,6 +9,8 @@
 
 #include "agent/cli/verb.h"
 
+#include "spec/hcl.h"
+
 #include <jansson.h>
 #include <stdio.h>
 
@@ -136,5 +138,18 @@ int cli_show_alloc(struct cli *cli, const json_t *alloc);
 /* Follows an evaluation until its allocs run, have ended well, or one has failed. */
 int cli_follow(struct cli *cli, const char *evaluation, const char *job, const char *namespace,
                bool stopping);
+
+/* --- variables of job files (variables.c) --- */
+
+struct cli_variables {
+    struct hcl_input items[128];
+    size_t count;
+    json_t *values; /* array: what items point to */
+};
+
+/* What the environment and the flags -var and -var-file give.  A result other than 0 is an exit
+ * status; RET_VARIABLES is owned by the caller in any case. */
+int cli_read_variables(const struct cli *cli, struct cli_variables **ret_variables);
+void cli_free_variables(struct cli_variables *variables);
 
 #endif

@@ -1,5 +1,5 @@
 /* What all functions use: their arguments as they need them, and how they fail. */
-#include "spec/hcl/tree.h"
+#include "spec/hcl/number.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ bool hcl_argument_number(const struct hcl_call *call, size_t i, double *ret_numb
 bool hcl_argument_integer(const struct hcl_call *call, size_t i, int64_t *ret_integer)
 {
     json_t *number = hcl_convert(call->arguments[i], HCL_NUMBER);
-    bool whole = number != NULL && json_is_integer(number);
+    bool whole = json_is_integer(number); /* one that is larger chooses or counts nothing */
 
     if (whole)
         *ret_integer = json_integer_value(number);
@@ -63,7 +63,7 @@ bool hcl_argument_list(const struct hcl_call *call, size_t i)
 
 bool hcl_argument_object(const struct hcl_call *call, size_t i)
 {
-    return json_is_object(call->arguments[i]) || fail_argument(call, i, "an object");
+    return hcl_is_object(call->arguments[i]) || fail_argument(call, i, "an object");
 }
 
 /* --- texts --- */

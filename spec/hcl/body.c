@@ -2,7 +2,7 @@
  * Bodies: dynamic blocks expanded, and bodies of unknown shape as values.  Follows nomad v1.1.2
  * jobspec2/hclutil/blockattrs.go and hashicorp/hcl's ext/dynblock.
  */
-#include "spec/hcl/tree.h"
+#include "spec/hcl/number.h"
 
 #include <stdlib.h>
 
@@ -46,6 +46,7 @@ static int expand_one(struct hcl_context *context, const struct hcl_scope *scope
                       struct hcl_error *error)
 {
     const char *labels[8];
+    json_t *texts[COUNT_OF(labels)] = {0};
     struct hcl_block block = {.type = dynamic->block->labels[0],
                               .labels = labels,
                               .body = dynamic->content->body,
@@ -63,14 +64,17 @@ static int expand_one(struct hcl_context *context, const struct hcl_scope *scope
         else
             json_array_foreach(names, i, name)
             {
-                if (!json_is_string(name))
+                texts[i] = hcl_convert(name, HCL_STRING);
+                if (texts[i] == NULL)
                     code = hcl_complain(context->file, dynamic->labels->place, NULL, error,
                                         "labels must be a list of strings");
-                labels[block.labels_count++] = json_string_value(name);
+                labels[block.labels_count++] = json_string_value(texts[i]);
             }
     }
     if (code == 0)
         code = cb(ctx, &block, scope, error);
+    for (i = 0; i < COUNT_OF(texts); i++)
+        json_decref(texts[i]);
     json_decref(names);
     return code;
 }
@@ -88,7 +92,7 @@ static int expand(struct hcl_context *context, const struct hcl_scope *scope,
     code = hcl_evaluate(context, scope, each, &collection, error);
     if (code != 0)
         return code;
-    bool object = json_is_object(collection);
+    bool object = hcl_is_object(collection);
     if (!object && !json_is_array(collection))
         code = hcl_complain(context->file, each->place, NULL, error,
                             "for_each needs a list or an object, but this is %s",
@@ -184,6 +188,10 @@ int hcl_body_value(struct hcl_context *context, const struct hcl_scope *scope,
         code = hcl_evaluate(context, scope, attribute->value, &value, error);
         if (code != 0)
             break;
+        if (json_is_null(value)) { /* as if it were not there */
+            json_decref(value);
+            continue;
+        }
         if (attribute->value->kind == NODE_OBJECT) {
             json_t *wrapped = json_array();
 

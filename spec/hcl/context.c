@@ -5,7 +5,7 @@
  * is evaluated when it is first needed, so locals may refer to each other in any order and a cycle
  * is named.
  */
-#include "spec/hcl/tree.h"
+#include "spec/hcl/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -124,43 +124,52 @@ int hcl_symbol_value(struct hcl_context *context, struct hcl_symbols *symbols, c
 
 /* --- variables --- */
 
-/* The value given from outside for the variable NAME, or NULL. */
-static const char *input_of(const struct hcl_options *options, const char *name)
+/* What is given from outside for the variable NAME, or NULL. */
+static const struct hcl_input *input_of(const struct hcl_options *options, const char *name)
 {
-    const char *found = NULL;
+    const struct hcl_input *found = NULL;
 
     for (size_t i = 0; i < options->inputs_count; i++) {
         if (text_equal(options->inputs[i].name, name))
-            found = options->inputs[i].value;
+            found = &options->inputs[i];
     }
     return found;
 }
 
-/* A value given from outside: text for string, number and untyped variables, else an expression. */
-static int input_value(struct hcl_context *context, const struct hcl_block *block,
-                       const struct hcl_expression *type, const char *text, json_t **ret_value,
-                       struct hcl_error *error)
+/* A declared variable: what is known of its type. */
+struct declared {
+    const char *name;
+    struct hcl_place place;
+    const struct hcl_expression *type; /* NULL: that of its default */
+    json_t *fallback;                  /* its default, converted to its type; NULL: it has none */
+};
+
+/* Text that stands for itself, without quotes: for strings, numbers, and what has no type at all,
+ * as in Nomad. */
+static bool is_plain(const struct declared *variable)
+{
+    const struct hcl_expression *type = variable->type;
+
+    if (type != NULL)
+        return type->kind == NODE_VARIABLE && (text_equal(type->variable.name, "string") ||
+                                               text_equal(type->variable.name, "number"));
+    return variable->fallback == NULL || json_is_string(variable->fallback) ||
+           hcl_is_number(variable->fallback);
+}
+
+/* TEXT, given from outside, as an expression. */
+static int evaluate_input(struct hcl_context *context, const struct declared *variable,
+                          const char *text, json_t **ret_value, struct hcl_error *error)
 {
     static const char start[] = "value = ";
     char name[128];
     struct hcl_file *file;
-    bool plain = type == NULL ||
-                 (type->kind == NODE_VARIABLE && (text_equal(type->variable.name, "string") ||
-                                                  text_equal(type->variable.name, "number")));
 
-    (void)text_format(name, sizeof(name), "<value for var.%.60s>", block->labels[0]);
-    if (plain) {
-        *ret_value = json_string(text);
-        if (*ret_value == NULL)
-            return hcl_complain(context->file, block->place, NULL, error,
-                                "the value given for variable \"%.60s\" is not UTF-8 text",
-                                block->labels[0]);
-        return 0;
-    }
+    (void)text_format(name, sizeof(name), "<value for var.%.60s>", variable->name);
     size_t length = strlen(text) + sizeof(start);
     if (length > HCL_BYTES_MAX)
-        return hcl_complain(context->file, block->place, NULL, error,
-                            "the value given for variable \"%.60s\" is too long", block->labels[0]);
+        return hcl_complain(context->file, variable->place, NULL, error,
+                            "the value given for variable \"%.60s\" is too long", variable->name);
     char *source = malloc(length);
     check(source != NULL);
     (void)text_format(source, length, "%s%s", start, text);
@@ -172,9 +181,9 @@ static int input_value(struct hcl_context *context, const struct hcl_block *bloc
     const struct hcl_file *outer = context->file;
     context->file = file; /* for messages and the text of unknown variables */
     if (value == NULL || file->root.attributes_count != 1 || file->root.blocks_count != 0)
-        code = hcl_complain(outer, block->place, NULL, error,
+        code = hcl_complain(outer, variable->place, NULL, error,
                             "the value given for variable \"%.60s\" is not one expression",
-                            block->labels[0]);
+                            variable->name);
     else
         code = hcl_evaluate(context, NULL, value->value, ret_value, error);
     context->file = outer;
@@ -182,38 +191,150 @@ static int input_value(struct hcl_context *context, const struct hcl_block *bloc
     return code;
 }
 
-/* The value of the variable in BLOCK before its validation. */
-static int variable_value(struct hcl_context *context, const struct hcl_block *block,
+static int input_value(struct hcl_context *context, const struct declared *variable,
+                       const struct hcl_input *input, json_t **ret_value, struct hcl_error *error)
+{
+    if (input->given != NULL) {
+        int code = hcl_charge_value(context, variable->place, input->given, error);
+
+        if (code == 0)
+            *ret_value = json_incref(input->given);
+        return code;
+    }
+    if (!is_plain(variable))
+        return evaluate_input(context, variable, input->value, ret_value, error);
+    *ret_value = json_string(input->value);
+    if (*ret_value == NULL)
+        return hcl_complain(context->file, variable->place, NULL, error,
+                            "the value given for variable \"%.60s\" is not UTF-8 text",
+                            variable->name);
+    return 0;
+}
+
+/* VALUE as the default EXAMPLE is, where that says what it is; NULL if it cannot be.  As deep as
+ * both, which are bounded. */
+static json_t *fit(const json_t *example, json_t *value)
+{
+    size_t size = json_array_size(example), i;
+    json_t *fitted, *item;
+    const char *key;
+
+    if (json_is_null(example) || json_is_null(value))
+        return json_incref(value);
+    if (json_is_string(example))
+        return hcl_convert(value, HCL_STRING);
+    if (json_is_boolean(example))
+        return hcl_convert(value, HCL_BOOL);
+    if (hcl_is_number(example))
+        return hcl_convert(value, HCL_NUMBER);
+    if (json_typeof(example) != json_typeof(value) || hcl_is_number(value))
+        return NULL;
+    fitted = json_copy(value);
+    json_array_foreach(json_is_array(value) ? value : NULL, i, item)
+    {
+        /* A longer list goes on as it began. */
+        json_t *shape = size == 0 ? NULL : json_array_get(example, i < size ? i : 0);
+        json_t *made = shape == NULL ? json_incref(item) : fit(shape, item);
+
+        if (made == NULL || json_array_set_new(fitted, i, made) != 0) {
+            json_decref(fitted);
+            return NULL;
+        }
+    }
+    json_object_foreach(value, key, item)
+    {
+        json_t *shape = json_object_get(example, key);
+        json_t *made = shape == NULL ? json_incref(item) : fit(shape, item);
+
+        if (made == NULL || json_object_set_new(fitted, key, made) != 0) {
+            json_decref(fitted);
+            return NULL;
+        }
+    }
+    return fitted;
+}
+
+/* VALUE (moved), given from outside, as VARIABLE's type or default says. */
+static int convert_input(struct hcl_context *context, const struct declared *variable,
+                         json_t *value, json_t **ret_value, struct hcl_error *error)
+{
+    int code = 0;
+
+    if (variable->type != NULL) {
+        code = hcl_convert_to(context, variable->type, value, ret_value, error);
+    } else if (variable->fallback == NULL) {
+        *ret_value = json_incref(value);
+    } else {
+        *ret_value = fit(variable->fallback, value);
+        if (*ret_value == NULL)
+            code = hcl_complain(
+                context->file, variable->place, "a default says what type it has", error,
+                "the value given for variable \"%.60s\" is %s, its default is %s", variable->name,
+                hcl_type_text(value), hcl_type_text(variable->fallback));
+    }
+    json_decref(value);
+    return code;
+}
+
+/* The value of VARIABLE before its validation. */
+static int variable_value(struct hcl_context *context, const struct declared *variable,
                           json_t **ret_value, struct hcl_error *error)
+{
+    const struct hcl_input *input = input_of(context->options, variable->name);
+    char hint[ERR_TEXT_SIZE];
+    json_t *value;
+
+    if (input != NULL) {
+        int code = input_value(context, variable, input, &value, error);
+        return code != 0 ? code : convert_input(context, variable, value, ret_value, error);
+    }
+    if (variable->fallback != NULL) {
+        *ret_value = json_incref(variable->fallback);
+        return 0;
+    }
+    (void)text_format(hint, sizeof(hint),
+                      "give one with -var %.40s=VALUE or NOMAD_VAR_%.40s, or add a default",
+                      variable->name, variable->name);
+    return hcl_complain(context->file, variable->place, hint, error,
+                        "variable \"%.60s\" has no value", variable->name);
+}
+
+/* The value of the one that BLOCK declares. */
+static int block_value(struct hcl_context *context, const struct hcl_block *block,
+                       json_t **ret_value, struct hcl_error *error)
 {
     const struct hcl_attribute *type = hcl_find(&block->body, "type");
     const struct hcl_attribute *fallback = hcl_find(&block->body, "default");
-    const char *input = input_of(context->options, block->labels[0]);
-    json_t *value, *converted;
-    int code;
+    struct declared variable = {.name = block->labels[0], .place = block->place};
+    json_t *value;
+    int code = 0;
 
-    if (input != NULL)
-        code = input_value(context, block, type == NULL ? NULL : type->value, input, &value, error);
-    else if (fallback != NULL)
-        code = hcl_evaluate(context, NULL, fallback->value, &value, error);
-    else {
-        char hint[ERR_TEXT_SIZE];
-
-        (void)text_format(hint, sizeof(hint),
-                          "give one with -var %.40s=VALUE or NOMAD_VAR_%.40s, or add a default",
-                          block->labels[0], block->labels[0]);
-        return hcl_complain(context->file, block->place, hint, error,
-                            "variable \"%.60s\" has no value", block->labels[0]);
+    if (fallback != NULL)
+        code = hcl_evaluate(context, NULL, fallback->value, &variable.fallback, error);
+    if (code == 0 && type != NULL) {
+        variable.type = type->value;
+        value = variable.fallback;
+        variable.fallback = NULL;
+        if (value != NULL)
+            code = hcl_convert_to(context, type->value, value, &variable.fallback, error);
+        json_decref(value);
     }
-    if (code != 0 || type == NULL) {
-        if (code == 0)
-            *ret_value = value;
-        return code;
-    }
-    code = hcl_convert_to(context, type->value, value, &converted, error);
-    json_decref(value);
     if (code == 0)
-        *ret_value = converted;
+        code = variable_value(context, &variable, ret_value, error);
+    json_decref(variable.fallback);
+    return code;
+}
+
+/* The same for one of a `variables` block. */
+static int attribute_value(struct hcl_context *context, const struct hcl_attribute *attribute,
+                           json_t **ret_value, struct hcl_error *error)
+{
+    struct declared variable = {.name = attribute->name, .place = attribute->place};
+    int code = hcl_evaluate(context, NULL, attribute->value, &variable.fallback, error);
+
+    if (code == 0)
+        code = variable_value(context, &variable, ret_value, error);
+    json_decref(variable.fallback);
     return code;
 }
 
@@ -324,19 +445,14 @@ static int make_variables(struct hcl_context *context, struct hcl_error *error)
         if (text_equal(block->type, "variable")) {
             code = check_variable_block(context, block, error);
             if (code == 0)
-                code = variable_value(context, block, &value, error);
+                code = block_value(context, block, &value, error);
             if (code == 0)
                 add_symbol(&made, block->labels[0], block->place)->value = value;
         } else if (text_equal(block->type, "variables")) {
             for (size_t j = 0; j < block->body.attributes_count && code == 0; j++) {
                 const struct hcl_attribute *attribute = &block->body.attributes[j];
-                const char *input = input_of(context->options, attribute->name);
 
-                if (input == NULL)
-                    code = hcl_evaluate(context, NULL, attribute->value, &value, error);
-                else if ((value = json_string(input)) == NULL)
-                    code = hcl_complain(context->file, attribute->place, NULL, error,
-                                        "the value given for it is not UTF-8 text");
+                code = attribute_value(context, attribute, &value, error);
                 if (code == 0)
                     add_symbol(&made, attribute->name, attribute->place)->value = value;
             }

@@ -6,7 +6,7 @@
  *
  * Both branches of a conditional need not be of one type here; otherwise as the specification says.
  */
-#include "spec/hcl/tree.h"
+#include "spec/hcl/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -247,7 +247,7 @@ static int for_each(struct hcl_context *context, const struct hcl_scope *scope,
                     struct collected *collected, struct hcl_error *error)
 {
     const struct hcl_for *loop = expression->loop;
-    bool object = json_is_object(collection);
+    bool object = hcl_is_object(collection);
     size_t count = object ? 0 : json_array_size(collection);
     const char **keys = object ? hcl_sorted_keys(collection, &count) : NULL;
     int code = 0;
@@ -279,7 +279,7 @@ static int evaluate_for(struct hcl_context *context, const struct hcl_scope *sco
     json_t *collection, *result = NULL;
     int code = hcl_evaluate(context, scope, loop->collection, &collection, error);
 
-    if (code == 0 && !json_is_array(collection) && !json_is_object(collection))
+    if (code == 0 && !json_is_array(collection) && !hcl_is_object(collection))
         code = hcl_complain(context->file, loop->collection->place, NULL, error,
                             "a for expression needs a list or an object, but this is %s",
                             hcl_type_text(collection));

@@ -5,10 +5,10 @@
  * Newlines are space between ( ) and [ ], and inside ${ }; between { } of an object they separate
  * items.  Whoever changes that restores it before reading past the closing token.
  */
+#include "spec/hcl/number.h"
 #include "spec/hcl/scan.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,19 +32,13 @@ static struct hcl_expression *parse_number(struct hcl_parser *parser)
 {
     const char *text = hcl_place_text(parser, parser->place);
     struct hcl_expression *node = hcl_node(parser, NODE_LITERAL, parser->place);
-    int64_t whole;
 
     if (node == NULL)
         return NULL;
-    if (text_to_i64(text, &whole)) {
-        node->value = hcl_keep_value(parser->file, json_integer(whole));
-    } else {
-        double number = strtod(text, NULL);
-
-        if (!isfinite(number))
-            return hcl_fail(parser, parser->place, NULL, "this number is too large");
-        node->value = hcl_keep_value(parser->file, hcl_number(number));
-    }
+    json_t *number = hcl_number_parse(text);
+    if (number == NULL)
+        return hcl_fail(parser, parser->place, NULL, "this number is too large");
+    node->value = hcl_keep_value(parser->file, number);
     hcl_next_token(parser);
     return node;
 }
@@ -181,11 +175,14 @@ static struct hcl_expression *parse_list(struct hcl_parser *parser)
     return list;
 }
 
-/* The key of an object item: a bare name stands for itself. */
+/* The key of an object item: a bare name stands for itself, and so does a bare null. */
 static struct hcl_expression *parse_key(struct hcl_parser *parser)
 {
+    bool is_null = hcl_token_is(parser, "null");
     struct hcl_expression *key = hcl_parse_expression(parser);
 
+    if (key != NULL && is_null && key->kind == NODE_LITERAL)
+        key->value = hcl_keep_value(parser->file, json_string("null"));
     if (key == NULL || key->kind != NODE_VARIABLE || key->flag || key->variable.steps != NULL)
         return key;
     key->kind = NODE_LITERAL;

@@ -1,75 +1,14 @@
 /*
  * Operators: logic, equality, comparison, arithmetic.
  *
- * Whole numbers are counted exactly and become real numbers only when they must.  && and || do not
- * evaluate a right side that cannot matter.
+ * && and || do not evaluate a right side that cannot matter.
  */
-#include "spec/hcl/tree.h"
-
-#include <math.h>
-
-static json_t *whole_result(enum hcl_operator op, int64_t a, int64_t b)
-{
-    int64_t result;
-    bool overflow;
-
-    switch ((int)op) {
-    case OP_ADD:
-        overflow = __builtin_add_overflow(a, b, &result);
-        break;
-    case OP_SUBTRACT:
-        overflow = __builtin_sub_overflow(a, b, &result);
-        break;
-    case OP_MULTIPLY:
-        overflow = __builtin_mul_overflow(a, b, &result);
-        break;
-    case OP_DIVIDE:
-        overflow = (a == INT64_MIN && b == -1) || a % b != 0;
-        result = overflow ? 0 : a / b;
-        break;
-    default:
-        overflow = false;
-        result = b == -1 ? 0 : a % b; /* INT64_MIN % -1 would trap */
-        break;
-    }
-    return overflow ? NULL : json_integer(result);
-}
-
-/* NULL if the result is not a finite number; a divisor is not zero. */
-static json_t *arithmetic(enum hcl_operator op, const json_t *left, const json_t *right)
-{
-    if (json_is_integer(left) && json_is_integer(right)) {
-        json_t *whole = whole_result(op, json_integer_value(left), json_integer_value(right));
-
-        if (whole != NULL)
-            return whole;
-    }
-    double a = hcl_number_of(left), b = hcl_number_of(right);
-    switch ((int)op) {
-    case OP_ADD:
-        return hcl_number(a + b);
-    case OP_SUBTRACT:
-        return hcl_number(a - b);
-    case OP_MULTIPLY:
-        return hcl_number(a * b);
-    case OP_DIVIDE:
-        return hcl_number(a / b);
-    default:
-        return hcl_number(fmod(a, b));
-    }
-}
+#include "spec/hcl/number.h"
 
 static bool compare(enum hcl_operator op, const json_t *left, const json_t *right)
 {
-    int order;
+    int order = hcl_number_compare(left, right);
 
-    if (json_is_integer(left) && json_is_integer(right)) {
-        json_int_t a = json_integer_value(left), b = json_integer_value(right);
-        order = (a > b) - (a < b);
-    } else {
-        double a = hcl_number_of(left), b = hcl_number_of(right);
-        order = (a > b) - (a < b);
-    }
     switch ((int)op) {
     case OP_LESS:
         return order < 0;
@@ -139,14 +78,15 @@ int hcl_evaluate_numbers(struct hcl_context *context, const struct hcl_scope *sc
     }
     if (op < OP_ADD)
         result = json_boolean(compare(op, left, right));
-    else if ((op == OP_DIVIDE || op == OP_MODULO) && hcl_number_of(right) == 0.0)
+    else if (op == OP_DIVIDE && hcl_number_is_zero(right))
         result = NULL;
     else
-        result = arithmetic(op, left, right);
+        result = hcl_number_combine(op, left, right);
     if (result == NULL)
-        code = hcl_complain(context->file, expression->operation.other->place, NULL, error,
-                            op == OP_DIVIDE || op == OP_MODULO ? "division by zero"
-                                                               : "the result is too large");
+        code =
+            hcl_complain(context->file, expression->operation.other->place, NULL, error,
+                         op == OP_DIVIDE && hcl_number_is_zero(right) ? "division by zero"
+                                                                      : "the result is too large");
     else
         *ret_value = result;
     json_decref(left);
@@ -174,8 +114,8 @@ int hcl_evaluate_unary(struct hcl_context *context, const struct hcl_scope *scop
     if (code != 0)
         return code;
     zero = json_integer(0);
-    *ret_value = arithmetic(OP_SUBTRACT, zero, value);
-    check(*ret_value != NULL); /* the negative of a finite number is finite */
+    *ret_value = hcl_number_combine(OP_SUBTRACT, zero, value);
+    check(*ret_value != NULL); /* as large as it was */
     json_decref(zero);
     json_decref(value);
     return 0;

@@ -3,8 +3,9 @@
  *
  * Read byte by byte; an interpolation hands over to the expression parser and takes over again
  * behind its brace.  A heredoc's end is found first, by its marker alone, so nothing inside can
- * hide it.  Literals of a heredoc are one part for each line: `<<-` takes the common indentation
- * off those that begin a line, and strip markers (~) reach to the line's end only, as in
+ * hide it.  Literals of a heredoc are one part for each line, as strip markers (~) reach to the
+ * line's end only.  `<<-` takes the common indentation off those that begin a line when the markers
+ * have done their work: what follows a newline that was stripped begins none.  All as in
  * hashicorp/hcl's parser_template.go.
  */
 #include "spec/hcl/scan.h"
@@ -12,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A literal that begins a line of a heredoc. */
-struct line {
-    struct line *next;
-    struct hcl_expression *literal;
+/* A part of a heredoc in the order of its text, whatever it is nested in. */
+struct piece {
+    struct piece *next;
+    struct hcl_expression *literal; /* NULL: the beginning of ${ or %{ */
 };
 
 struct template
@@ -23,12 +24,11 @@ struct template
     struct hcl_parser *parser;
     struct hcl_place open; /* for messages: where the template begins */
     bool heredoc;
-    uint32_t end;       /* heredoc: offset of the line with the marker */
-    bool at_line_start; /* heredoc */
-    bool trim_next;     /* the literal that follows loses its leading space */
-    struct line *lines; /* those that have an indentation to lose */
-    size_t indentation; /* the smallest found */
-    char stop[8];       /* the directive that ended a list of parts: else, endif, endfor */
+    uint32_t end;   /* heredoc: offset of the line with the marker */
+    bool flush;     /* a heredoc that loses its indentation */
+    bool trim_next; /* the literal that follows loses its leading space */
+    struct piece *pieces, *last_piece;
+    char stop[8]; /* the directive that ended a list of parts: else, endif, endfor */
     struct hcl_place stop_place;
 };
 
@@ -50,6 +50,27 @@ static void add_part(struct parts *parts, struct hcl_expression *part)
 static bool is_space(char byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+/* Bytes of the space character (Unicode's, as Go has it) that TEXT begins with; 0: none. */
+static size_t space_size(const char *text, size_t length)
+{
+    static const char *const wide[] = {
+        "\xc2\x85",     "\xc2\xa0",     "\xe1\x9a\x80", "\xe2\x80\x80", "\xe2\x80\x81",
+        "\xe2\x80\x82", "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86",
+        "\xe2\x80\x87", "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8",
+        "\xe2\x80\xa9", "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80",
+    };
+
+    if (length > 0 && (is_space(*text) || *text == '\v' || *text == '\f'))
+        return 1;
+    for (size_t i = 0; i < COUNT_OF(wide); i++) {
+        size_t size = strlen(wide[i]);
+
+        if (length >= size && memcmp(text, wide[i], size) == 0)
+            return size;
+    }
+    return 0;
 }
 
 static bool is_at_end(const struct template *template)
@@ -177,30 +198,25 @@ static bool read_literal(struct template *template, struct hcl_buffer *buffer)
         }
         hcl_buffer_add(buffer, &byte, 1);
         hcl_step_byte(parser);
-        if (template->heredoc && byte == '\n') {
-            template->at_line_start = true;
+        if (template->heredoc && byte == '\n')
             return true;
-        }
     }
     return true;
 }
 
-/* Looks at the indentation of the line that begins here; true if it counts. */
-static bool measure_line(struct template *template)
+static void add_piece(struct template *template, struct hcl_expression *literal)
 {
-    const struct hcl_parser *parser = template->parser;
-    uint32_t count = 0;
+    struct piece *piece;
 
-    template->at_line_start = false;
-    while (parser->at + count < template->end &&
-           (hcl_peek(parser, count) == ' ' || hcl_peek(parser, count) == '\t'))
-        count++;
-    char next = hcl_peek(parser, count);
-    if (next == '\n' || (next == '\r' && hcl_peek(parser, count + 1) == '\n'))
-        return false; /* blank lines do not count */
-    if (count < template->indentation)
-        template->indentation = count;
-    return count > 0;
+    if (!template->flush)
+        return;
+    piece = hcl_allocate(template->parser->file, sizeof(*piece));
+    piece->literal = literal;
+    if (template->last_piece == NULL)
+        template->pieces = piece;
+    else
+        template->last_piece->next = piece;
+    template->last_piece = piece;
 }
 
 static bool parse_literal(struct template *template, struct parts *parts)
@@ -208,7 +224,6 @@ static bool parse_literal(struct template *template, struct parts *parts)
     struct hcl_parser *parser = template->parser;
     struct hcl_place place = hcl_place_here(parser);
     struct hcl_buffer buffer = {0};
-    bool indented = template->heredoc && template->at_line_start && measure_line(template);
 
     if (!read_literal(template, &buffer)) {
         hcl_buffer_free(&buffer);
@@ -216,8 +231,10 @@ static bool parse_literal(struct template *template, struct parts *parts)
     }
     size_t skipped = 0;
     if (template->trim_next) {
-        while (skipped < buffer.length && is_space(buffer.bytes[skipped]))
-            skipped++;
+        size_t size;
+
+        while ((size = space_size(buffer.bytes + skipped, buffer.length - skipped)) > 0)
+            skipped += size;
         template->trim_next = false;
     }
     struct hcl_expression *node = hcl_node(parser, NODE_LITERAL, place);
@@ -227,13 +244,8 @@ static bool parse_literal(struct template *template, struct parts *parts)
         node->value = hcl_keep_value(parser->file, text);
         add_part(parts, node);
     }
-    if (node != NULL && indented) {
-        struct line *line = hcl_allocate(parser->file, sizeof(*line));
-
-        line->literal = node;
-        line->next = template->lines;
-        template->lines = line;
-    }
+    if (node != NULL)
+        add_piece(template, node);
     hcl_buffer_free(&buffer);
     return node != NULL;
 }
@@ -252,17 +264,59 @@ static void trim_last(struct template *template, struct parts *parts)
     last->value = hcl_keep_value(template->parser->file, json_stringn(text, length));
 }
 
+/* Characters of space that LITERAL begins with, SIZE_MAX if it is a blank line, which has no
+ * indentation. */
+static size_t indentation_of(const struct hcl_expression *literal)
+{
+    const char *text = json_string_value(literal->value);
+    size_t length = json_string_length(literal->value), at = 0, count = 0, size;
+
+    while ((size = space_size(text + at, length - at)) > 0) {
+        at += size;
+        count++;
+    }
+    return at == length && length > 0 && text[length - 1] == '\n' ? SIZE_MAX : count;
+}
+
+static void cut_spaces(struct hcl_parser *parser, struct hcl_expression *literal, size_t count)
+{
+    const char *text = json_string_value(literal->value);
+    size_t length = json_string_length(literal->value), at = 0;
+
+    for (size_t i = 0; i < count; i++)
+        at += space_size(text + at, length - at);
+    literal->value = hcl_keep_value(parser->file, json_stringn(text + at, length - at));
+}
+
+static bool ends_line(const struct piece *piece)
+{
+    const char *text = piece->literal == NULL ? "" : json_string_value(piece->literal->value);
+    size_t length = strlen(text);
+
+    return length > 0 && text[length - 1] == '\n';
+}
+
 static void take_indentation(struct template *template)
 {
-    for (struct line *line = template->lines; line != NULL; line = line->next) {
-        const char *text = json_string_value(line->literal->value);
-        size_t length = json_string_length(line->literal->value), cut = 0;
+    size_t least = SIZE_MAX;
+    bool begins = true;
 
-        while (cut < template->indentation && cut < length &&
-               (text[cut] == ' ' || text[cut] == '\t'))
-            cut++;
-        line->literal->value =
-            hcl_keep_value(template->parser->file, json_stringn(text + cut, length - cut));
+    for (const struct piece *piece = template->pieces; piece != NULL; piece = piece->next) {
+        size_t own = !begins                  ? SIZE_MAX
+                     : piece->literal == NULL ? 0
+                                              : indentation_of(piece->literal);
+
+        least = own < least ? own : least;
+        begins = ends_line(piece);
+    }
+    begins = true;
+    for (const struct piece *piece = template->pieces; piece != NULL; piece = piece->next) {
+        bool indented = begins && piece->literal != NULL && least != SIZE_MAX &&
+                        indentation_of(piece->literal) != SIZE_MAX;
+
+        begins = ends_line(piece);
+        if (indented)
+            cut_spaces(template->parser, piece->literal, least);
     }
 }
 
@@ -275,7 +329,7 @@ static struct hcl_expression *join_parts(struct template *template, struct parts
                                          struct hcl_place place, bool unwrap)
 {
     struct hcl_parser *parser = template->parser;
-    bool constant = true;
+    bool constant = unwrap || !template->flush; /* else it may still lose its indentation */
 
     for (struct hcl_expression *part = parts->first; part != NULL; part = part->next)
         constant = constant && part->kind == NODE_LITERAL && json_is_string(part->value);
@@ -433,8 +487,7 @@ static bool parse_sequence(struct template *template, struct parts *parts)
     struct hcl_place open = hcl_place_here(parser);
     bool directive = hcl_peek(parser, 0) == '%', outer = parser->skip_newlines;
 
-    if (template->heredoc && template->at_line_start)
-        (void)measure_line(template);
+    add_piece(template, NULL);
     open.length = 2;
     hcl_step_byte(parser);
     hcl_step_byte(parser);
@@ -479,8 +532,7 @@ static struct hcl_expression *parse_all(struct template *template)
     if (template->stop[0] != '\0')
         return hcl_fail(template->parser, template->stop_place, NULL, "this %%{ %s } ends nothing",
                         template->stop);
-    if (template->heredoc && template->lines != NULL && template->indentation > 0)
-        take_indentation(template);
+    take_indentation(template);
     return join_parts(template, &parts, template->open, true);
 }
 
@@ -546,12 +598,8 @@ struct hcl_expression *hcl_parse_heredoc(struct hcl_parser *parser)
     }
     if (!hcl_enter(parser))
         return NULL;
-    struct template template = {.parser = parser,
-                                .open = open,
-                                .heredoc = true,
-                                .end = end,
-                                .at_line_start = true,
-                                .indentation = flush ? SIZE_MAX : 0};
+    struct template template = {
+        .parser = parser, .open = open, .heredoc = true, .end = end, .flush = flush};
     struct hcl_expression *value = parse_all(&template);
     if (value == NULL)
         return NULL;

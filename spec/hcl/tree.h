@@ -172,8 +172,22 @@ int hcl_symbol_value(struct hcl_context *context, struct hcl_symbols *symbols, c
 int hcl_convert_to(struct hcl_context *context, const struct hcl_expression *type, json_t *value,
                    json_t **ret_value, struct hcl_error *error);
 
-/* A number as HCL has it: an integer where the value is one. */
+/* The distinct elements of LIST in order: a set. */
+json_t *hcl_set(const json_t *list);
+
+/* A text that equal values share, owned by the caller; the elements of LIST by it; and such an
+ * object as a set. */
+char *hcl_identity(const json_t *value);
+json_t *hcl_elements(const json_t *list);
+json_t *hcl_set_of(const json_t *elements);
+
+/* VALUE as compact JSON with its keys in order, as Go writes it: exact numbers, and < > & as
+ * escapes.  Owned by the caller. */
+char *hcl_json(json_t *value);
+
+/* What VALUE looks like in decimals as a number (number.h); NULL if it is not finite. */
 json_t *hcl_number(double value);
+/* The nearest to VALUE, which is a number. */
 double hcl_number_of(const json_t *value);
 
 /* The keys of OBJECT, sorted by bytes; the array is owned by the caller, the texts borrowed. */

@@ -1,5 +1,5 @@
 /* Names, and what is chosen from what they stand for. */
-#include "spec/hcl/tree.h"
+#include "spec/hcl/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int index_value(struct hcl_context *context, struct hcl_place place, json
         *ret_value = json_incref(json_array_get(value, (size_t)i));
         return 0;
     }
-    if (json_is_object(value)) {
+    if (hcl_is_object(value)) {
         json_t *name = hcl_convert(key, HCL_STRING);
 
         if (name == NULL)

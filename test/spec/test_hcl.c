@@ -40,7 +40,10 @@ static char *value_of(const char *text, const struct hcl_options *options)
         code = hcl_evaluate(context, NULL, attribute->value, &value, &error);
     }
     if (code == 0) {
-        result = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+        json_t *plain = hcl_plain(value);
+
+        result = json_dumps(plain, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+        json_decref(plain);
     } else {
         assert_true(error.code == ERR_INVALID || error.code == ERR_LIMIT);
         assert_int_equal(code, error.code);
@@ -200,7 +203,14 @@ static void test_heredocs_keep_lines_and_lose_indentation(void **state)
         {"<<EOF\nno \\n escape \"quotes\" $${x}\nEOF",
          "\"no \\\\n escape \\\"quotes\\\" ${x}\\n\""},
         {"<<EOF\nEOF", "\"\""},
-        {"<<-EOF\n  %{ for x in [1, 2] ~}\n  n${x}\n  %{ endfor ~}\n  EOF", "\"n1\\nn2\\n\""},
+        /* What follows a newline that ~ took away begins no line. */
+        {"<<-EOF\n  %{ for x in [1, 2] ~}\n  n${x}\n  %{ endfor ~}\n  EOF", "\"  n1\\n  n2\\n\""},
+        {"<<-EOF\n  %{ for x in [1, 2] }\n  n\n  %{ endfor }\n  EOF", "\"\\nn\\n\\nn\\n\\n\""},
+        {"<<-EOF\n  %{if true~}\n%{endif~}\nEOF", "\"\""},
+        {"<<-EOF\n  a\n%{if true}b%{endif}\nEOF", "\"  a\\nb\\n\""},
+        {"<<-EOF\n\xe2\x80\x83\xe2\x80\x83"
+         "a\n  b\nEOF",
+         "\"a\\nb\\n\""},
         {"[<<A\n1\nA\n, <<B\n2\nB\n]", "[\"1\\n\",\"2\\n\"]"},
         {"upper(<<E\nx\nE\n)", "\"X\\n\""},
         {"<<EOF\r\na\r\nEOF\r", "\"a\\r\\n\""},
@@ -306,6 +316,86 @@ static void test_number_and_conversion_functions(void **state)
 
     (void)state;
     check_values(rows, COUNT_OF(rows));
+}
+
+/* As Nomad 1.1.2 prints them. */
+static void test_numbers_are_exact(void **state)
+{
+    static const struct row rows[] = {
+        {"100 * 1.1", "110"},
+        {"tostring(0.1 + 0.2)", "\"0.3\""},
+        {"0.1 + 0.2 == 0.3", "true"},
+        {"1 / 3 * 3 == 1", "true"},
+        {"tostring(18446744073709551616)", "\"18446744073709551616\""},
+        {"tostring(9223372036854775807 + 1)", "\"9223372036854775808\""},
+        {"tostring(-9223372036854775808 - 1)", "\"-9223372036854775809\""},
+        {"9223372036854775808 - 1", "9223372036854775807"},
+        {"tostring(1 - 1e20)", "\"-99999999999999999999\""},
+        {"tostring(1 / 1.5e1)",
+         "\"0.066666666666666666666666666666666666666666666666666666666666666666666666666666666666"
+         "66666666666666666666666666666666666666666666666666666666666666666666667\""},
+        {"tostring(1 % 0.1)", "\"0\""},
+        {"-7 % 3", "-1"},
+        {"1 % 0", "1"},
+        {"jsonencode(0.1)", "\"0.1\""},
+        {"jsonencode(1e21)", "\"1000000000000000000000\""},
+        {"jsonencode([\"<>&\", { b = 1.50, a = null }])",
+         "\"[\\\"\\\\u003c\\\\u003e\\\\u0026\\\",{\\\"a\\\":null,\\\"b\\\":1.5}]\""},
+        {"tostring(jsondecode(\"[1.10, 18446744073709551617, \\\"1.10\\\"]\")[1])",
+         "\"18446744073709551617\""},
+        {"jsonencode(jsondecode(\"{\\\"a\\\":[-0.1e-2,2]}\"))", "\"{\\\"a\\\":[-0.001,2]}\""},
+        {"floor(-1.5) + ceil(-1.5) + floor(2) + ceil(1e21) - 1e21", "-1"},
+        {"max(0.1, 0.30, 0.3) == 0.3", "true"},
+        {"abs(-1.5) > 1.4999999999999999999999", "true"},
+        {"sum([0.1, 0.2, 0.3]) == 0.6", "true"},
+        {"length(range(0, 1, 0.1))", "10"},
+        {"format(\"%d %x\", 1e29, 255)", "\"100000000000000000000000000000 ff\""},
+        {"format(\"%v %v %v\", 100000000, 0.1, 42)", "\"1e+08 0.1 42\""},
+        {"format(\"%.2f %.1e %g %G\", 2.345, 12345, 1e-7, 0.30000000000000004)",
+         "\"2.34 1.2e+04 1e-07 0.30000000000000004\""},
+        {"format(\"%08.3f|%+d|%-5d|\", -1.5, 7, 7)", "\"-001.500|+7|7    |\""},
+        {"parseint(\"ffffffffffffffffffff\", 16) == 1208925819614629174706175", "true"},
+        {"tonumber(\"1e2\") == 100", "true"},
+        {"tostring(1e-300 * 1e300)", "\"1\""},
+        {"[for x in [1.5]: x + 0.5]", "[2]"},
+        {"length({}) == 0 && !can({ a = 1 } + 1)", "true"},
+    };
+
+    (void)state;
+    check_values(rows, COUNT_OF(rows));
+}
+
+static void test_numbers_beyond_the_bound_are_refused(void **state)
+{
+    static const char *const texts[] = {
+        "v = 1e1300\n",         "v = 1e999999999999\n",    "v = 1e1200 * 1e1200\n",
+        "v = 1e-2000\n",        "v = tonumber(\"1e\")\n",  "v = tonumber(\"0x10\")\n",
+        "v = tonumber(\"\")\n", "v = tonumber(\"--1\")\n", "v = tonumber(\"Inf\")\n",
+        "v = 1 / 0\n",          "v = 1 / 0.0\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        char *value = value_of(texts[i], &keeping);
+
+        if (!text_starts_with(value, "t.hcl:1:"))
+            fail_msg("%s gives %s", texts[i], value);
+        free(value);
+    }
+}
+
+static void test_sets_are_distinct_and_in_order(void **state)
+{
+    char *value =
+        value_of("variable \"s\" {\n  type = set(string)\n"
+                 "  default = [\"z\", \"a b\", \"a\", \"z\"]\n}\n"
+                 "variable \"n\" {\n  type = set(number)\n  default = [10, \"2\", 0.5]\n}\n"
+                 "v = [var.s, var.n, toset([true, false, true])]\n",
+                 &keeping);
+
+    (void)state;
+    assert_string_equal(value, "[[\"a\",\"a b\",\"z\"],[0.5,2,10],[false,true]]");
+    free(value);
 }
 
 static void test_list_and_object_functions(void **state)
@@ -429,6 +519,70 @@ static void test_variables_take_inputs_defaults_and_types(void **state)
     (void)state;
     assert_string_equal(value, "[\"web-3!\",3,{\"http\":80},true,[\"a\",\"b\"]]");
     free(value);
+}
+
+/* Without a type a default says it, for -var, NOMAD_VAR_ and files of values alike. */
+static void test_inputs_take_the_type_of_the_default(void **state)
+{
+    static const char text[] =
+        "variable \"list\" {\n  default = [\"dc1\"]\n}\n"
+        "variable \"number\" {\n  default = 1\n}\n"
+        "variable \"bool\" {\n  default = true\n}\n"
+        "variable \"text\" {\n  default = \"x\"\n}\n"
+        "variable \"object\" {\n  default = { a = 1, b = [true] }\n}\n"
+        "variable \"null\" {\n  default = null\n}\n"
+        "variable \"none\" {}\n"
+        "variable \"typed\" {\n  type = list(number)\n}\n"
+        "variables {\n  more = 2\n}\n"
+        "v = [var.list, var.number == 3 ? 7 : 8, var.bool == false ? 7 : 8, var.text, var.object,\n"
+        "  var.null, var.none, var.typed, var.more == 5]\n";
+    json_t *given = json_pack("[s, i]", "1", 2);
+    const struct hcl_input inputs[] = {
+        {.name = "list", .value = "[\"dc2\", 3]"},
+        {.name = "number", .value = "3"},
+        {.name = "bool", .value = "false"},
+        {.name = "text", .value = "[1]"},
+        {.name = "object", .value = "{ a = \"2\", b = [\"false\"] }"},
+        {.name = "null", .value = "[1]"},
+        {.name = "none", .value = "[1]"},
+        {.name = "typed", .given = given},
+        {.name = "more", .value = "5"},
+    };
+    struct hcl_options options = {.inputs = inputs, .inputs_count = COUNT_OF(inputs)};
+    char *value = value_of(text, &options);
+
+    (void)state;
+    assert_string_equal(value, "[[\"dc2\",\"3\"],7,7,\"[1]\",{\"a\":2,\"b\":[false]},[1],\"[1]\","
+                               "[1,2],true]");
+    free(value);
+    json_decref(given);
+}
+
+static void test_input_that_is_not_of_its_defaults_type_is_refused(void **state)
+{
+    static const struct {
+        const char *fallback, *given, *says;
+    } rows[] = {
+        {"[1]", "\"x\"", "the value given for variable \"x\" is a string, its default is a list"},
+        {"[1]", "[\"a\"]", "is a list, its default is a list"},
+        {"1", "one", "is a string, its default is a number"},
+        {"{}", "1.5", "is a number, its default is an object"},
+        {"true", "\"maybe\"", "its default is a bool"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct hcl_input input = {.name = "x", .value = rows[i].given};
+        struct hcl_options options = {.inputs = &input, .inputs_count = 1};
+        char text[200];
+
+        (void)snprintf(text, sizeof(text), "variable \"x\" {\n  default = %s\n}\nv = var.x\n",
+                       rows[i].fallback);
+        char *value = value_of(text, &options);
+        if (strstr(value, rows[i].says) == NULL)
+            fail_msg("%s for %s gives %s", rows[i].given, rows[i].fallback, value);
+        free(value);
+    }
 }
 
 /* Each local is evaluated when its turn comes, so a long chain in the file's order is not deep. */
@@ -954,10 +1108,15 @@ int main(void)
         cmocka_unit_test(test_unknown_variable_kept_stays_as_text),
         cmocka_unit_test(test_text_functions),
         cmocka_unit_test(test_number_and_conversion_functions),
+        cmocka_unit_test(test_sets_are_distinct_and_in_order),
+        cmocka_unit_test(test_numbers_beyond_the_bound_are_refused),
+        cmocka_unit_test(test_numbers_are_exact),
         cmocka_unit_test(test_list_and_object_functions),
         cmocka_unit_test(test_encoding_and_time_functions),
         cmocka_unit_test(test_file_function_reads_below_its_base_directory_only_when_allowed),
         cmocka_unit_test(test_variables_take_inputs_defaults_and_types),
+        cmocka_unit_test(test_input_that_is_not_of_its_defaults_type_is_refused),
+        cmocka_unit_test(test_inputs_take_the_type_of_the_default),
         cmocka_unit_test(test_long_chain_of_locals_is_evaluated),
         cmocka_unit_test(test_blocks_keep_labels_order_and_places),
         cmocka_unit_test(test_body_of_unknown_shape_becomes_an_object),

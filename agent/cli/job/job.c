@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { JOB_FILE_MAX = HCL_BYTES_MAX, READ_BYTES = 4096, VARIABLES_MAX = 128 };
+enum { JOB_FILE_MAX = HCL_BYTES_MAX, READ_BYTES = 4096 };
 
 /* --- job files --- */
 
@@ -38,65 +38,25 @@ static char *read_stdin(size_t *ret_length)
     return NULL;
 }
 
-static bool add_variable(const char *name, const char *equals, bool optional,
-                         struct hcl_input *inputs, size_t *count)
-{
-    char *copy;
-
-    if (*count == VARIABLES_MAX)
-        return false;
-    copy = strndup(name, (size_t)(equals - name));
-    check(copy != NULL);
-    inputs[(*count)++] =
-        (struct hcl_input){.name = copy, .value = equals + 1, .optional = optional};
-    return true;
-}
-
-/* What NOMAD_VAR_<name> and -var NAME=VALUE say, in this order, as the later wins; the names are
- * owned by the caller. */
-static int read_variables(const struct cli *cli, struct hcl_input *inputs, size_t *ret_count)
-{
-    static const char prefix[] = "NOMAD_VAR_";
-    const char *text;
-
-    for (char **at = environ; *at != NULL; at++) {
-        const char *equals = strchr(*at, '=');
-
-        if (text_starts_with(*at, prefix) && equals != NULL &&
-            !add_variable(*at + strlen(prefix), equals, true, inputs, ret_count))
-            return cli_fail(CLI_USAGE, "more than %d variables", VARIABLES_MAX);
-    }
-    for (size_t i = 0; (text = cli_text_again(cli, "var", i)) != NULL; i++) {
-        const char *equals = strchr(text, '=');
-
-        if (equals == NULL || equals == text)
-            return cli_fail(CLI_USAGE, "-var takes NAME=VALUE, not \"%.60s\"", text);
-        if (!add_variable(text, equals, false, inputs, ret_count))
-            return cli_fail(CLI_USAGE, "more than %d variables", VARIABLES_MAX);
-    }
-    return 0;
-}
-
 static int parse_text(const struct cli *cli, const char *name, const char *text, size_t length,
                       json_t **ret_job)
 {
-    struct hcl_input inputs[VARIABLES_MAX];
+    struct cli_variables *variables;
     struct jobspec_problems *problems = calloc(1, sizeof(*problems));
     char directory[PATH_SIZE] = ".";
-    size_t count = 0;
 
     check(problems != NULL);
     const char *slash = strrchr(name, '/');
     if (slash != NULL)
         (void)text_format(directory, sizeof(directory), "%.*s", (int)(slash - name) + 1,
                           name); /* it was opened, so it fits */
-    int status = read_variables(cli, inputs, &count);
+    int status = cli_read_variables(cli, &variables);
     struct jobspec_source source = {
         .name = name,
         .text = text,
         .length = length,
-        .inputs = inputs,
-        .inputs_count = count,
+        .inputs = variables->items,
+        .inputs_count = variables->count,
         .base_directory = directory,
     };
     if (status == 0 && jobspec_parse(&source, ret_job, problems) != 0) {
@@ -107,8 +67,7 @@ static int parse_text(const struct cli *cli, const char *name, const char *text,
         status = cli_fail(CLI_FAILED, "%s", all);
         free(all);
     }
-    for (size_t i = 0; i < count; i++)
-        free((char *)inputs[i].name);
+    cli_free_variables(variables);
     free(problems);
     return status;
 }
@@ -152,6 +111,7 @@ static const struct cli_flag run_flags[] = {
     {"output", FLAG_SWITCH, NULL, "print the job as JSON, submit nothing"},
     {"check-index", FLAG_NUMBER, "N", "only if the job is at this modify index; 0: only if new"},
     {"var", FLAG_TEXT, "NAME=VALUE", "a variable of the job file; may be repeated"},
+    {"var-file", FLAG_TEXT, "FILE", "variables, as name = value in HCL or JSON; may be repeated"},
     {"verbose", FLAG_SWITCH, NULL, "whole ids"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
@@ -237,6 +197,7 @@ const struct cli_verb cli_job_run = {
 
 static const struct cli_flag validate_flags[] = {
     {"var", FLAG_TEXT, "NAME=VALUE", "a variable of the job file; may be repeated"},
+    {"var-file", FLAG_TEXT, "FILE", "variables, as name = value in HCL or JSON; may be repeated"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 

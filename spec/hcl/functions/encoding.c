@@ -4,7 +4,7 @@
  * Files are read only when the caller named a directory they may be relative to; a daemon that
  * parses what came over the network does not.  Only regular files, only UTF-8 text, only so much.
  */
-#include "spec/hcl/tree.h"
+#include "spec/hcl/number.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,25 +17,156 @@
 
 /* --- JSON, base64, URLs --- */
 
-static json_t *run_jsonencode(const struct hcl_call *call)
+static void put_json(struct hcl_buffer *to, json_t *value);
+
+/* What Go escapes besides, so that JSON can stand in HTML. */
+static void put_json_text(struct hcl_buffer *to, const json_t *value)
 {
-    char *text = json_dumps(call->arguments[0], JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+    char *text = json_dumps(value, JSON_ENCODE_ANY);
 
     check(text != NULL);
-    json_t *value = json_string(text);
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '<' || *at == '>' || *at == '&')
+            hcl_buffer_add(to, *at == '<' ? "\\u003c" : *at == '>' ? "\\u003e" : "\\u0026", 6);
+        else if (strncmp(at, "\xe2\x80\xa8", 3) == 0 || strncmp(at, "\xe2\x80\xa9", 3) == 0) {
+            hcl_buffer_add(to, at[2] == '\xa8' ? "\\u2028" : "\\u2029", 6);
+            at += 2;
+        } else
+            hcl_buffer_add(to, at, 1);
+    }
     free(text);
-    return value;
+}
+
+static void put_json_object(struct hcl_buffer *to, const json_t *value)
+{
+    size_t count;
+    const char **keys = hcl_sorted_keys(value, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        json_t *key = json_string(keys[i]);
+
+        hcl_buffer_add(to, i == 0 ? "{" : ",", 1);
+        put_json_text(to, key);
+        json_decref(key);
+        hcl_buffer_add(to, ":", 1);
+        put_json(to, json_object_get(value, keys[i]));
+    }
+    hcl_buffer_add(to, count == 0 ? "{}" : "}", count == 0 ? 2 : 1);
+    free(keys);
+}
+
+/* As deep as the value, which hcl_charge_value has bounded. */
+static void put_json(struct hcl_buffer *to, json_t *value)
+{
+    json_t *item;
+    size_t i;
+
+    if (json_is_array(value)) {
+        hcl_buffer_add(to, "[", 1);
+        json_array_foreach(value, i, item)
+        {
+            hcl_buffer_add(to, ",", i > 0);
+            put_json(to, item);
+        }
+        hcl_buffer_add(to, "]", 1);
+    } else if (hcl_is_object(value)) {
+        put_json_object(to, value);
+    } else if (hcl_is_number(value)) {
+        json_t *text = hcl_number_text(value);
+
+        hcl_buffer_add(to, json_string_value(text), json_string_length(text));
+        json_decref(text);
+    } else {
+        put_json_text(to, value);
+    }
+}
+
+char *hcl_json(json_t *value)
+{
+    struct hcl_buffer buffer = {0};
+
+    put_json(&buffer, value);
+    char *text = strdup(buffer.full || buffer.bytes == NULL ? "" : buffer.bytes);
+    check(text != NULL);
+    hcl_buffer_free(&buffer);
+    return text;
+}
+
+static json_t *run_jsonencode(const struct hcl_call *call)
+{
+    struct hcl_buffer buffer = {0};
+
+    put_json(&buffer, call->arguments[0]);
+    return hcl_call_text(call, &buffer);
+}
+
+/* The end of the number at AT, which follows JSON's grammar; AT if it does not. */
+static const char *number_end(const char *at)
+{
+    const char *end = at + (*at == '-');
+    size_t digits = strspn(end, "0123456789");
+
+    if (digits == 0 || (*end == '0' && digits > 1))
+        return at;
+    end += digits;
+    if (*end == '.' && strspn(end + 1, "0123456789") > 0)
+        end += 1 + strspn(end + 1, "0123456789");
+    if (*end == 'e' || *end == 'E') {
+        size_t sign = end[1] == '-' || end[1] == '+' ? 1 : 0;
+
+        digits = strspn(end + 1 + sign, "0123456789");
+        end += digits > 0 ? 1 + sign + digits : 0;
+    }
+    return strchr(",]} \t\r\n", *end) != NULL ? end : at; /* also the text's end */
+}
+
+/* TEXT with each number that the parser would take apart in the shape that numbers have as values,
+ * on the same line. */
+static bool keep_numbers(const char *text, struct hcl_buffer *to)
+{
+    bool quoted = false;
+
+    while (*text != '\0') {
+        const char *end =
+            quoted || !(*text == '-' || (*text >= '0' && *text <= '9')) ? text : number_end(text);
+        if (end > text) {
+            char *number = strndup(text, (size_t)(end - text)), *kept;
+
+            check(number != NULL);
+            json_t *value = hcl_number_parse(number);
+            free(number);
+            if (value == NULL)
+                return false;
+            kept = json_dumps(value, JSON_ENCODE_ANY);
+            check(kept != NULL);
+            hcl_buffer_add(to, kept, strlen(kept));
+            free(kept);
+            json_decref(value);
+            text = end;
+            continue;
+        }
+        if (*text == '"')
+            quoted = !quoted;
+        hcl_buffer_add(to, text, 1);
+        if (quoted && *text == '\\' && text[1] != '\0')
+            hcl_buffer_add(to, ++text, 1);
+        text++;
+    }
+    return true;
 }
 
 static json_t *run_jsondecode(const struct hcl_call *call)
 {
-    json_error_t error;
-    json_t *keep;
+    struct hcl_buffer buffer = {0};
+    json_t *keep, *value = NULL;
+    json_error_t error = {.text = "a number is too large", .line = 1};
 
     if (!hcl_argument_text(call, 0, &keep))
         return NULL;
-    json_t *value = json_loadb(json_string_value(keep), json_string_length(keep),
-                               JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    if (keep_numbers(json_string_value(keep), &buffer) && !buffer.full)
+        value = json_loadb(buffer.bytes == NULL ? "" : buffer.bytes, buffer.length,
+                           JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    hcl_buffer_free(&buffer);
     json_decref(keep);
     return value != NULL ? value
                          : hcl_call_failed(call, "cannot read this JSON: %s at line %d", error.text,

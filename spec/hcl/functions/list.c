@@ -2,7 +2,7 @@
  * Functions on lists, sets and objects.  A set is a list whose elements are distinct; functions
  * that make one sort it, so that equal sets are equal values.
  */
-#include "spec/hcl/tree.h"
+#include "spec/hcl/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static json_t *run_length(const struct hcl_call *call)
 
     if (json_is_array(value))
         count = json_array_size(value);
-    else if (json_is_object(value))
+    else if (hcl_is_object(value))
         count = json_object_size(value);
     else if (json_is_string(value)) {
         for (const char *at = json_string_value(value); *at != '\0'; at++)
@@ -127,7 +127,7 @@ static json_t *run_index(const struct hcl_call *call)
     json_t *collection = call->arguments[0], *found = NULL, *key;
     int64_t i;
 
-    if (json_is_object(collection)) {
+    if (hcl_is_object(collection)) {
         if (!hcl_argument_text(call, 1, &key))
             return NULL;
         found = json_object_get(collection, json_string_value(key));
@@ -295,33 +295,64 @@ static json_t *run_reverse(const struct hcl_call *call)
     return list;
 }
 
-/* range(end), range(start, end), range(start, end, step): at most 1024 numbers, as in cty. */
+/* The numbers from START towards END. */
+static json_t *count_up(const struct hcl_call *call, json_t *start, const json_t *end,
+                        const json_t *step)
+{
+    enum { NUMBERS_MAX = 1024 }; /* as in cty */
+    json_t *list = json_array(), *zero = json_integer(0);
+    int direction = hcl_number_compare(step, zero);
+
+    json_decref(zero);
+    for (json_t *number = json_incref(start); number != NULL;) {
+        json_t *next = NULL;
+
+        if (hcl_number_compare(end, number) == direction) {
+            if (json_array_size(list) == NUMBERS_MAX) {
+                json_decref(number);
+                json_decref(list);
+                return hcl_call_failed(call, "makes at most %d numbers", NUMBERS_MAX);
+            }
+            check(json_array_append(list, number) == 0);
+            next = hcl_number_combine(OP_ADD, number, step);
+        }
+        json_decref(number);
+        number = next;
+    }
+    return list;
+}
+
+/* range(end), range(start, end), range(start, end, step) */
 static json_t *run_range(const struct hcl_call *call)
 {
-    enum { NUMBERS_MAX = 1024 };
-    double limits[3] = {0, 0, 0};
-    json_t *list;
+    json_t *given[3] = {0}, *zero = json_integer(0), *list = NULL;
+    bool good = true;
 
-    for (size_t i = 0; i < call->count; i++) {
-        if (!hcl_argument_number(call, i, &limits[i]))
-            return NULL;
+    for (size_t i = 0; i < call->count && good; i++) {
+        given[i] = hcl_convert(call->arguments[i], HCL_NUMBER);
+        good = given[i] != NULL;
+        if (!good)
+            (void)hcl_call_failed(call, "needs a number as argument %zu, but got %s", i + 1,
+                                  hcl_type_text(call->arguments[i]));
     }
-    double start = call->count == 1 ? 0 : limits[0], end = call->count == 1 ? limits[0] : limits[1];
-    double step = call->count == 3 ? limits[2] : end < start ? -1 : 1;
-    if (step == 0 || (end > start) != (step > 0))
-        return end == start
-                   ? json_array()
-                   : hcl_call_failed(call, "needs a step that leads from %g to %g", start, end);
-    list = json_array();
-    for (int i = 0; step > 0 ? start + i * step < end : start + i * step > end; i++) {
-        json_t *number = i < NUMBERS_MAX ? hcl_number(start + i * step) : NULL;
+    if (good) {
+        json_t *start = call->count == 1 ? zero : given[0];
+        json_t *end = call->count == 1 ? given[0] : given[1];
+        int order = hcl_number_compare(end, start);
+        json_t *step = call->count == 3 ? json_incref(given[2]) : json_integer(order < 0 ? -1 : 1);
 
-        if (number == NULL) {
-            json_decref(list);
-            return hcl_call_failed(call, "makes at most %d numbers", NUMBERS_MAX);
-        }
-        check(json_array_append_new(list, number) == 0);
+        if (order == 0)
+            list = json_array();
+        else if (hcl_number_compare(step, zero) != order)
+            (void)hcl_call_failed(call, "needs a step that leads from %g to %g",
+                                  hcl_number_of(start), hcl_number_of(end));
+        else
+            list = count_up(call, start, end, step);
+        json_decref(step);
     }
+    for (size_t i = 0; i < COUNT_OF(given); i++)
+        json_decref(given[i]);
+    json_decref(zero);
     return list;
 }
 
@@ -363,15 +394,6 @@ static json_t *run_sort(const struct hcl_call *call)
     return list;
 }
 
-/* A text that equal values share. */
-static char *identity(const json_t *value)
-{
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
-
-    check(text != NULL);
-    return text;
-}
-
 /* Appends the elements of FROM that SEEN does not have yet; WANTED, if given, must have them. */
 static void add_distinct(json_t *list, json_t *seen, const json_t *from, const json_t *wanted)
 {
@@ -380,7 +402,7 @@ static void add_distinct(json_t *list, json_t *seen, const json_t *from, const j
 
     json_array_foreach(from, i, item)
     {
-        char *text = identity(item);
+        char *text = hcl_identity(item);
 
         if (json_object_get(seen, text) == NULL &&
             (wanted == NULL || json_object_get(wanted, text) != NULL)) {
@@ -401,34 +423,6 @@ static json_t *run_distinct(const struct hcl_call *call)
     return list;
 }
 
-/* The elements of OBJECT (identity to value) in the order of their identities: a set. */
-static json_t *set_of(const json_t *object)
-{
-    size_t count;
-    const char **keys = hcl_sorted_keys(object, &count);
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < count; i++)
-        check(json_array_append(list, json_object_get(object, keys[i])) == 0);
-    free(keys);
-    return list;
-}
-
-static json_t *elements_by_identity(const json_t *list)
-{
-    json_t *object = json_object(), *item;
-    size_t i;
-
-    json_array_foreach(list, i, item)
-    {
-        char *text = identity(item);
-
-        check(json_object_set(object, text, item) == 0);
-        free(text);
-    }
-    return object;
-}
-
 static json_t *run_setunion(const struct hcl_call *call)
 {
     json_t *all = json_object();
@@ -438,11 +432,11 @@ static json_t *run_setunion(const struct hcl_call *call)
             json_decref(all);
             return NULL;
         }
-        json_t *elements = elements_by_identity(call->arguments[i]);
+        json_t *elements = hcl_elements(call->arguments[i]);
         check(json_object_update(all, elements) == 0);
         json_decref(elements);
     }
-    json_t *set = set_of(all);
+    json_t *set = hcl_set_of(all);
     json_decref(all);
     return set;
 }
@@ -456,7 +450,7 @@ static json_t *run_setintersection(const struct hcl_call *call)
             json_decref(common);
             return NULL;
         }
-        json_t *elements = elements_by_identity(call->arguments[i]), *both = json_object(), *item;
+        json_t *elements = hcl_elements(call->arguments[i]), *both = json_object(), *item;
         const char *key;
         json_object_foreach(elements, key, item)
         {
@@ -467,7 +461,7 @@ static json_t *run_setintersection(const struct hcl_call *call)
         json_decref(common);
         common = both;
     }
-    set = set_of(common);
+    set = hcl_set_of(common);
     json_decref(common);
     return set;
 }
@@ -525,7 +519,7 @@ const struct hcl_function_row hcl_list_functions[] = {
     {"keys", 1, 1, run_keys},
     {"length", 1, 1, run_length},
     {"lookup", 2, 3, run_lookup},
-    {"merge", 1, SIZE_MAX, run_merge},
+    {"merge", 0, SIZE_MAX, run_merge},
     {"range", 1, 3, run_range},
     {"reverse", 1, 1, run_reverse},
     {"setintersection", 1, SIZE_MAX, run_setintersection},

@@ -2,10 +2,9 @@
  * Functions on numbers, conversions, and format(), whose verbs follow cty's FormatFunc:
  * %v %s %q %d %f %e %g %x %X %o %b %t %% with flags, width, precision and argument numbers.
  */
-#include "spec/hcl/tree.h"
+#include "spec/hcl/number.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,35 +15,48 @@ static json_t *number_result(const struct hcl_call *call, double value)
     return number != NULL ? number : hcl_call_failed(call, "has no finite result here");
 }
 
+static bool take_number(const struct hcl_call *call, size_t i, json_t **ret_number)
+{
+    *ret_number = hcl_convert(call->arguments[i], HCL_NUMBER);
+    if (*ret_number == NULL)
+        (void)hcl_call_failed(call, "needs a number as argument %zu, but got %s", i + 1,
+                              hcl_type_text(call->arguments[i]));
+    return *ret_number != NULL;
+}
+
 static json_t *run_abs(const struct hcl_call *call)
 {
-    double number;
-    int64_t whole;
+    json_t *number, *zero = json_integer(0), *result = NULL;
 
-    if (json_is_integer(call->arguments[0])) {
-        whole = json_integer_value(call->arguments[0]);
-        if (whole != INT64_MIN)
-            return json_integer(whole < 0 ? -whole : whole);
+    if (take_number(call, 0, &number)) {
+        result = hcl_number_compare(number, zero) >= 0
+                     ? json_incref(number)
+                     : hcl_number_combine(OP_SUBTRACT, zero, number);
+        json_decref(number);
     }
-    return hcl_argument_number(call, 0, &number) ? number_result(call, fabs(number)) : NULL;
+    json_decref(zero);
+    return result;
+}
+
+static json_t *run_rounded(const struct hcl_call *call, bool up)
+{
+    json_t *number;
+
+    if (!take_number(call, 0, &number))
+        return NULL;
+    json_t *result = hcl_number_round(number, up);
+    json_decref(number);
+    return result;
 }
 
 static json_t *run_ceil(const struct hcl_call *call)
 {
-    double number;
-
-    if (json_is_integer(call->arguments[0]))
-        return json_incref(call->arguments[0]);
-    return hcl_argument_number(call, 0, &number) ? number_result(call, ceil(number)) : NULL;
+    return run_rounded(call, true);
 }
 
 static json_t *run_floor(const struct hcl_call *call)
 {
-    double number;
-
-    if (json_is_integer(call->arguments[0]))
-        return json_incref(call->arguments[0]);
-    return hcl_argument_number(call, 0, &number) ? number_result(call, floor(number)) : NULL;
+    return run_rounded(call, false);
 }
 
 static json_t *run_log(const struct hcl_call *call)
@@ -73,20 +85,23 @@ static json_t *run_signum(const struct hcl_call *call)
 }
 
 /* The largest (SIGN 1) or smallest (SIGN -1) argument. */
-static json_t *extreme(const struct hcl_call *call, double sign)
+static json_t *extreme(const struct hcl_call *call, int sign)
 {
-    double best = 0, number;
-    size_t chosen = 0;
+    json_t *best = NULL, *number;
 
     for (size_t i = 0; i < call->count; i++) {
-        if (!hcl_argument_number(call, i, &number))
+        if (!take_number(call, i, &number)) {
+            json_decref(best);
             return NULL;
-        if (i == 0 || number * sign > best * sign) {
+        }
+        if (best == NULL || hcl_number_compare(number, best) * sign > 0) {
+            json_decref(best);
             best = number;
-            chosen = i;
+        } else {
+            json_decref(number);
         }
     }
-    return hcl_convert(call->arguments[chosen], HCL_NUMBER);
+    return best;
 }
 
 static json_t *run_max(const struct hcl_call *call)
@@ -101,8 +116,7 @@ static json_t *run_min(const struct hcl_call *call)
 
 static json_t *run_sum(const struct hcl_call *call)
 {
-    double total = 0;
-    json_t *item;
+    json_t *total = json_integer(0), *item;
     size_t i;
 
     if (!hcl_argument_list(call, 0))
@@ -111,19 +125,25 @@ static json_t *run_sum(const struct hcl_call *call)
     {
         json_t *number = hcl_convert(item, HCL_NUMBER);
 
-        if (number == NULL)
+        if (number == NULL) {
+            json_decref(total);
             return hcl_call_failed(call, "adds numbers, but element %zu is %s", i,
                                    hcl_type_text(item));
-        total += hcl_number_of(number);
+        }
+        json_t *more = hcl_number_combine(OP_ADD, total, number);
         json_decref(number);
+        json_decref(total);
+        total = more;
+        if (total == NULL)
+            return hcl_call_failed(call, "has no finite result here");
     }
-    return number_result(call, total);
+    return total;
 }
 
 /* parseint("ff", 16): no prefix, no space. */
 static json_t *run_parseint(const struct hcl_call *call)
 {
-    json_t *keep, *value = NULL;
+    json_t *keep;
     int64_t base;
 
     if (!hcl_argument_integer(call, 1, &base))
@@ -132,22 +152,10 @@ static json_t *run_parseint(const struct hcl_call *call)
         return hcl_call_failed(call, "takes a base from 2 to 36");
     if (!hcl_argument_text(call, 0, &keep))
         return NULL;
-    const char *text = json_string_value(keep);
-    const char *at = text + (*text == '-');
-    int64_t number = 0;
-    bool valid = *at != '\0';
-    for (; *at != '\0' && valid; at++) {
-        int64_t digit = *at >= '0' && *at <= '9'   ? *at - '0'
-                        : *at >= 'a' && *at <= 'z' ? *at - 'a' + 10
-                        : *at >= 'A' && *at <= 'Z' ? *at - 'A' + 10
-                                                   : 36;
-        valid = digit < base && !__builtin_mul_overflow(number, base, &number) &&
-                !__builtin_add_overflow(number, digit, &number);
-    }
-    if (valid)
-        value = json_integer(*text == '-' ? -number : number);
-    else
-        (void)hcl_call_failed(call, "cannot read \"%.40s\" in base %lld", text, (long long)base);
+    json_t *value = hcl_number_from_base(json_string_value(keep), (unsigned)base);
+    if (value == NULL)
+        (void)hcl_call_failed(call, "cannot read \"%.40s\" in base %lld", json_string_value(keep),
+                              (long long)base);
     json_decref(keep);
     return value;
 }
@@ -253,7 +261,7 @@ static void pad(struct hcl_buffer *buffer, const struct verb *verb, const char *
     for (size_t i = 0; i < length; i++)
         characters += ((unsigned char)text[i] & 0xC0u) != 0x80u;
     size_t missing = width > characters ? width - characters : 0;
-    bool zeros = verb->zero && !verb->left && strchr("dfegxXob", verb->letter) != NULL;
+    bool zeros = verb->zero && !verb->left && strchr("dfegxXobv", verb->letter) != NULL;
     if (zeros && (*text == '-' || *text == '+')) {
         hcl_buffer_add(buffer, text, 1);
         sign = 1;
@@ -265,55 +273,50 @@ static void pad(struct hcl_buffer *buffer, const struct verb *verb, const char *
         hcl_buffer_add(buffer, " ", 1);
 }
 
-/* VALUE in BASE; SIGN goes before it. */
-static void whole_text(char *to, size_t size, int64_t value, unsigned base, bool capitals,
-                       const char *sign)
+/* NUMBER as VERB wants it, without its sign; NULL if it wants a whole one. */
+static char *number_text(const json_t *number, const struct verb *verb)
 {
-    const char *digits = capitals ? "0123456789ABCDEF" : "0123456789abcdef";
-    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    char reversed[72];
-    size_t count = 0, length = 0;
+    unsigned base = verb->letter == 'd'   ? 10
+                    : verb->letter == 'o' ? 8
+                    : verb->letter == 'b' ? 2
+                                          : 16;
 
-    do
-        reversed[count++] = digits[rest % base];
-    while ((rest /= base) > 0);
-    const char *prefix = value < 0 ? "-" : sign;
-    for (; *prefix != '\0'; prefix++)
-        to[length++] = *prefix;
-    check(length + count < size);
-    while (count > 0)
-        to[length++] = reversed[--count];
-    to[length] = '\0';
+    if (verb->letter == 'v')
+        return hcl_number_format(number, 'g', verb->precision);
+    if (strchr("dxXob", verb->letter) == NULL)
+        return hcl_number_format(
+            number, verb->letter,
+            verb->precision >= 0 || strchr("gG", verb->letter) != NULL ? verb->precision : 6);
+    if (!hcl_number_is_whole(number))
+        return NULL;
+    char *text = hcl_number_in_base(number, base);
+    for (char *at = text; verb->letter == 'X' && *at != '\0'; at++)
+        *at = *at >= 'a' && *at <= 'f' ? (char)(*at - 'a' + 'A') : *at;
+    return text;
 }
 
 static bool format_number(const struct hcl_call *call, struct hcl_buffer *buffer,
                           const struct verb *verb, size_t i)
 {
     const char *sign = verb->plus ? "+" : verb->space ? " " : "";
-    char text[512], shape[16];
-    double number;
-    int64_t whole;
+    json_t *number;
 
-    if (strchr("dxXob", verb->letter) != NULL) {
-        unsigned base = verb->letter == 'd'   ? 10
-                        : verb->letter == 'o' ? 8
-                        : verb->letter == 'b' ? 2
-                                              : 16;
-        if (!hcl_argument_integer(call, i, &whole))
-            return false;
-        whole_text(text, sizeof(text), whole, base, verb->letter == 'X', sign);
-    } else {
-        if (!hcl_argument_number(call, i, &number))
-            return false;
-        (void)text_format(shape, sizeof(shape), "%%%s.*%c", sign, verb->letter);
-        int precision = verb->precision < 0 ? 6 : verb->precision;
-        /* The shape is made of our own parts only. */
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        (void)snprintf(text, sizeof(text), shape, precision, number);
-#pragma GCC diagnostic pop
+    if (!take_number(call, i, &number))
+        return false;
+    char *text = number_text(number, verb);
+    json_decref(number);
+    if (text == NULL) {
+        (void)hcl_call_failed(call, "needs a whole number as argument %zu, but got %s", i + 1,
+                              hcl_type_text(call->arguments[i]));
+        return false;
     }
-    pad(buffer, verb, text);
+    size_t size = strlen(text) + 2;
+    char *whole = malloc(size);
+    check(whole != NULL);
+    (void)text_format(whole, size, "%s%s", *text == '-' ? "" : sign, text); /* it fits */
+    pad(buffer, verb, whole);
+    free(whole);
+    free(text);
     return true;
 }
 
@@ -325,9 +328,9 @@ static bool format_text(const struct hcl_call *call, struct hcl_buffer *buffer,
     char *dumped = NULL;
 
     if (verb->letter == 'q' && text != NULL)
-        dumped = json_dumps(text, JSON_ENCODE_ANY);
+        dumped = hcl_json(text);
     else if (verb->letter == 'v' && (text == NULL || (verb->hash && json_is_string(value))))
-        dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS);
+        dumped = hcl_json(value);
     if (text == NULL && dumped == NULL) {
         (void)hcl_call_failed(call, "needs a string for %%%c as argument %zu, but got %s",
                               verb->letter, i + 1, hcl_type_text(value));
@@ -373,7 +376,8 @@ static bool format_one(const struct hcl_call *call, struct hcl_buffer *buffer,
         (void)hcl_call_failed(call, "has no argument for %%%c", verb->letter);
         return false;
     }
-    if (strchr("dxXobfeEgG", verb->letter) != NULL)
+    if (strchr("dxXobfeEgG", verb->letter) != NULL ||
+        (verb->letter == 'v' && hcl_is_number(call->arguments[i])))
         return format_number(call, buffer, verb, i);
     if (strchr("vsq", verb->letter) != NULL)
         return format_text(call, buffer, verb, i);
