@@ -42,7 +42,9 @@ using flatbuffers::Vector;
 
 static const size_t arena_bytes = 2 * CODEC_BYTES_MAX;
 
-/* FlatBuffers' own allocator and the destructors are never used, but its code refers to them. */
+/* FlatBuffers' own allocator and the destructors are never used, but its code refers to them.  A
+ * fuzzer is itself written in C++, and needs them. */
+#ifndef CODEC_BESIDE_CXX
 void *operator new(size_t)
 {
     unreachable("the codec has its own memory");
@@ -63,6 +65,7 @@ void operator delete[](void *) noexcept
 void operator delete[](void *, size_t) noexcept
 {
 }
+#endif
 
 /* A builder writes downwards from the end, so that only the pages in use become resident. */
 alignas(16) static uint8_t arena[arena_bytes];

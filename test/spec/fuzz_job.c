@@ -1,0 +1,44 @@
+/* Job files in both languages: what is accepted is a job that allocs can be made of. */
+#include "test/fuzz.h"
+
+#include "spec/job.h"
+
+/* An alloc of its first group gives a text that reads again. */
+static void place(const json_t *job)
+{
+    const json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+    struct jobspec_placement placement = {
+        .group = json_string_value(json_object_get(group, "Name")),
+        .alloc_id = "0f3a3e5c-5f31-4a52-9f0e-0123456789ab",
+        .eval_id = "",
+        .datacenter = "dc1",
+    };
+    struct alloc_spec *spec;
+    struct err err;
+    char *text;
+    size_t length;
+
+    check(jobspec_group_equal(job, job, placement.group));
+    check(jobspec_alloc_json(job, &placement, &text, &length, &err) == 0);
+    check(jobspec_decode_alloc(text, length, &spec, &err) == 0);
+    alloc_spec_free(spec);
+    free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct jobspec_problems problems;
+    struct jobspec_source source = {.name = "fuzz", .text = (const char *)data, .length = size};
+    json_t *job, *again;
+
+    if (jobspec_parse(&source, &job, &problems) != 0) {
+        check(problems.count > 0);
+        return 0;
+    }
+    check(jobspec_from_json("again", job, &again, &problems) == 0);
+    check(json_equal(job, again));
+    json_decref(again);
+    place(job);
+    json_decref(job);
+    return 0;
+}
