@@ -27,7 +27,10 @@ static int open_journal(struct parts *parts, struct err *err)
     const struct config *config = parts->config;
     char path[PATH_SIZE];
 
-    int code = directory_make_all(config->state_dir, 0700, err);
+    /* Tasks of any user walk through it to their own; it does not list. */
+    int code = directory_make_all(config->data_dir, 0711, err);
+    if (code == 0)
+        code = directory_make_all(config->state_dir, 0700, err);
     if (code == 0)
         code = path_join(path, config->state_dir, "journal");
     if (code == 0)
@@ -37,6 +40,18 @@ static int open_journal(struct parts *parts, struct err *err)
     journal_clear_readers(parts->journal);
     struct store store = store_of_journal(parts->journal);
     return node_init(&parts->node, &store, &world_say, config, err);
+}
+
+/* What an operator closed stays closed: but then it should be known what for. */
+static void warn_of_closed(const struct config *config)
+{
+    char closed[PATH_SIZE];
+
+    if (geteuid() == 0 && !directory_is_open(config->alloc_dir, closed))
+        log_warn("agent",
+                 "tasks that run as a user of their own cannot reach their directories: let others "
+                 "enter (chmod o+x) directory=%s",
+                 log_value(closed));
 }
 
 static int open_rooms(struct parts *parts, struct err *err)
@@ -68,6 +83,7 @@ static int open_rooms(struct parts *parts, struct err *err)
     parts->hooks = hooks_new(&hooks, err);
     if (parts->hooks == NULL)
         return err->code;
+    warn_of_closed(config);
     parts->specs = specs_new(parts->journal);
     return 0;
 }

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <jansson.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
-enum { USER_RECORD_BYTES = 16384, PLAN_FIRST_BYTES = 2048, LOG_FILES_MAX = 10, LOG_FILE_MB = 10 };
+enum { PLAN_FIRST_BYTES = 2048, LOG_FILES_MAX = 10, LOG_FILE_MB = 10 };
 
 static void add(struct plan *plan, uint16_t tag, const void *bytes, size_t length)
 {
@@ -137,27 +136,19 @@ void plan_free(struct plan *plan)
 void plan_look_up_user(struct io_work *work)
 {
     struct plan *plan = work->ctx;
-    struct passwd user, *found = NULL;
-    char *text = malloc(USER_RECORD_BYTES);
+    struct host_user user;
+    gid_t groups[LAUNCH_GROUPS_MAX];
 
-    check(text != NULL);
-    int os = getpwnam_r(plan->user, &user, text, USER_RECORD_BYTES, &found);
-    if (found == NULL) {
-        (void)err_set(&plan->error, ERR_GONE, "there is no user \"%s\"", plan->user);
-        plan->error.recoverable = os != 0; /* the directory did not answer */
-    } else {
-        gid_t groups[LAUNCH_GROUPS_MAX];
-
-        plan->user_id = user.pw_uid;
-        plan->group_id = user.pw_gid;
-        plan->groups_count = LAUNCH_GROUPS_MAX;
-        if (getgrouplist(plan->user, user.pw_gid, groups, &plan->groups_count) < 0)
-            (void)err_set(&plan->error, ERR_LIMIT, "user \"%s\" is in more than %d groups",
-                          plan->user, LAUNCH_GROUPS_MAX);
-        for (int i = 0; plan->error.code == 0 && i < plan->groups_count; i++)
-            plan->groups[i] = groups[i];
-    }
-    free(text);
+    if (host_user_find(plan->user, &user, &plan->error) != 0)
+        return;
+    plan->user_id = user.uid;
+    plan->group_id = user.gid;
+    plan->groups_count = LAUNCH_GROUPS_MAX;
+    if (getgrouplist(plan->user, user.gid, groups, &plan->groups_count) < 0)
+        (void)err_set(&plan->error, ERR_LIMIT, "user \"%s\" is in more than %d groups", plan->user,
+                      LAUNCH_GROUPS_MAX);
+    for (int i = 0; plan->error.code == 0 && i < plan->groups_count; i++)
+        plan->groups[i] = groups[i];
 }
 
 void plan_add_user(struct plan *plan)

@@ -1,7 +1,12 @@
 /*
  * Hook alloc_dir: the directory of an alloc, <alloc_dir>/<id>, from its making to its removal.
  *
- * Modes and owners follow nomad v1.1.2 client/allocdir/alloc_dir.go Build.  The removal does not:
+ * What tasks share is everybody's to write, as in nomad v1.1.2 client/allocdir/alloc_dir.go Build;
+ * but the directory above it is root's alone, and each task lets its own user in (task_dir.c), so
+ * that "everybody" are the users of this alloc.  Nomad relies on ids that are hard to guess, and
+ * every user reads them in /proc/self/mountinfo.
+ *
+ * The removal does not follow Nomad either:
  * Nomad deletes the tree even when something is still mounted in it, and so deletes what is on the
  * volume (R-46).  Here everything in it is unmounted first, each whatever became of the others,
  * and while one mount is left nothing at all is deleted (I-30); the machine insists until it works.
@@ -10,7 +15,7 @@
 
 #include "io/host.h"
 
-enum { ROOT_MODE = 0755, SHARED_MODE = 0777 };
+enum { ROOT_MODE = 0700, SHARED_MODE = 0777 };
 
 int hooks_alloc_dir_build(const struct hook_request *request, struct err *err)
 {
@@ -20,15 +25,13 @@ int hooks_alloc_dir_build(const struct hook_request *request, struct err *err)
 
     int code = hooks_open_parent(request, &parent, err);
     if (code == 0)
-        code = hooks_directory_make(parent, request->alloc, ROOT_MODE, (uid_t)-1, (gid_t)-1,
-                                    "the alloc directory", &root, err);
+        code = hooks_directory_make(parent, request->alloc, ROOT_MODE, NULL, "the alloc directory",
+                                    &root, err);
     if (code == 0)
-        code = hooks_directory_make(root, "alloc", SHARED_MODE, request->owner_uid,
-                                    request->owner_gid, "alloc", &shared, err);
+        code = hooks_directory_make(root, "alloc", SHARED_MODE, NULL, "alloc", &shared, err);
     for (size_t i = 0; code == 0 && i < COUNT_OF(parts); i++) {
         (void)text_format(shown, sizeof(shown), "alloc/%s", parts[i]); /* fits */
-        code = hooks_directory_make(shared, parts[i], SHARED_MODE, request->owner_uid,
-                                    request->owner_gid, shown, NULL, err);
+        code = hooks_directory_make(shared, parts[i], SHARED_MODE, NULL, shown, NULL, err);
     }
     return code;
 }

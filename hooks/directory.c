@@ -11,8 +11,6 @@
  */
 #include "hooks/directory.h"
 
-#include "io/host.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -71,15 +69,16 @@ int hooks_directory_open(int parent_fd, const char *name, const char *shown, int
     return 0;
 }
 
-static int finish(int fd, mode_t mode, uid_t uid, gid_t gid)
+static int finish(int fd, mode_t mode, const struct host_user *owner)
 {
-    if (uid != (uid_t)-1 && fchownat(fd, "", uid, gid, AT_EMPTY_PATH) != 0)
+    if (owner != NULL && fchownat(fd, "", owner->uid, owner->gid, AT_EMPTY_PATH) != 0)
         return -errno;
     return place_chmod(fd, mode);
 }
 
-int hooks_directory_make(int parent_fd, const char *name, mode_t mode, uid_t uid, gid_t gid,
-                         const char *shown, int *ret_fd, struct err *err)
+int hooks_directory_make(int parent_fd, const char *name, mode_t mode,
+                         const struct host_user *owner, const char *shown, int *ret_fd,
+                         struct err *err)
 {
     bool made = mkdirat(parent_fd, name, 0) == 0;
     struct stat status;
@@ -93,7 +92,7 @@ int hooks_directory_make(int parent_fd, const char *name, mode_t mode, uid_t uid
     if (!made && fstat(fd, &status) != 0)
         return fail(err, errno, "look at", shown);
     if (made || (status.st_mode & 0777) == 0) {
-        int failed = finish(fd, mode, uid, gid);
+        int failed = finish(fd, mode, owner);
         if (failed != 0)
             return fail(err, -failed, "set owner and mode of", shown);
     }

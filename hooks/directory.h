@@ -4,6 +4,7 @@
 #define CAIRN_HOOKS_DIRECTORY_H
 
 #include "hooks/part.h"
+#include "io/host.h"
 
 /* Opens the directory that holds all allocs. */
 int hooks_open_parent(const struct hook_request *request, int *ret_fd, struct err *err);
@@ -17,10 +18,11 @@ int hooks_open_root(const struct hook_request *request, int *ret_fd, struct err 
 int hooks_directory_open(int parent_fd, const char *name, const char *shown, int *ret_fd,
                          struct err *err);
 
-/* Makes directory NAME in PARENT_FD with exactly MODE and the owner (-1: unchanged), or finishes
- * one that was left half made; one that is whole keeps what its payload made of it.  RET_FD may
- * be NULL. */
-int hooks_directory_make(int parent_fd, const char *name, mode_t mode, uid_t uid, gid_t gid,
-                         const char *shown, int *ret_fd, struct err *err);
+/* Makes directory NAME in PARENT_FD with exactly MODE and OWNER (NULL: the daemon's user), or
+ * finishes one that was left half made; one that is whole keeps what its payload made of it.
+ * RET_FD may be NULL. */
+int hooks_directory_make(int parent_fd, const char *name, mode_t mode,
+                         const struct host_user *owner, const char *shown, int *ret_fd,
+                         struct err *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { USER_BYTES_MAX = 255 };
+enum { USER_BYTES_MAX = HOOKS_USER_SIZE - 1 };
 
 struct launch {
     struct hooks_launch shown; /* what the caller has: first, so that it is the launch's address */
@@ -90,8 +90,8 @@ void hooks_launch_free(struct hooks_launch *launch)
     free(whole);
 }
 
-int hooks_user(const struct hooks *hooks, const struct hook_run *asked, char *ret_user, size_t size,
-               struct err *err)
+int hooks_user(const struct hooks *hooks, const struct hook_run *asked,
+               char ret_user[HOOKS_USER_SIZE], struct err *err)
 {
     struct arena arena = {0};
     struct hooks_env env = {.arena = &arena};
@@ -105,7 +105,7 @@ int hooks_user(const struct hooks *hooks, const struct hook_run *asked, char *re
     if (code == 0)
         code = expand_user(&names, &arena, user, &user, err);
     if (code == 0)
-        check(text_copy(ret_user, size, user)); /* the caller has room for the longest */
+        check(text_copy(ret_user, HOOKS_USER_SIZE, user));
     arena_free(&arena);
     return code;
 }

@@ -21,8 +21,7 @@ int hooks_logs_prepare(const struct hook_request *request, struct err *err)
     if (code == 0)
         code = hooks_directory_open(root, "alloc", "alloc", &shared, err);
     if (code == 0)
-        code = hooks_directory_make(shared, "logs", LOGS_MODE, request->owner_uid,
-                                    request->owner_gid, "alloc/logs", NULL, err);
+        code = hooks_directory_make(shared, "logs", LOGS_MODE, NULL, "alloc/logs", NULL, err);
     if (code == 0 && faccessat(shared, "logs", W_OK | X_OK, AT_EACCESS) != 0)
         code = err_os(err, err_from_errno(errno), errno, "cannot write to alloc/logs");
     return code;

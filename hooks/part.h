@@ -16,23 +16,22 @@
 struct hook_request;
 struct hooks_run;
 
+enum { HOOKS_USER_SIZE = 256 }; /* a user's name, with its NUL */
+
 struct hooks {
     struct loop *loop;
     const struct hooks_node *node;
     const char *const *environment;   /* NULL: none */
     const char *const *user_denylist; /* never NULL */
-    uid_t owner_uid;                  /* of directories for payloads; -1: do not change it */
-    gid_t owner_gid;
-    bool privileged;        /* may mount and give away */
-    struct hooks_run *runs; /* under way */
+    bool privileged;                  /* may mount and give away */
+    struct hooks_run *runs;           /* under way */
     char alloc_dir[];
 };
 
 /* One run.  What is behind `alloc_dir` is in the same block of memory. */
 struct hook_request {
     const char *alloc_dir, *alloc, *task; /* copies; task is "" for a hook of an alloc */
-    uid_t owner_uid;
-    gid_t owner_gid;
+    const char *user;                     /* a copy, interpolated; "": the daemon's own */
     bool privileged;
 
     const struct hooks *hooks;    /* on the loop only */
@@ -82,8 +81,8 @@ const struct hooks_driver *hooks_driver(const char *name);
 
 /* --- for all --- */
 
-/* The user a task runs as, interpolated, in *RET_USER of SIZE bytes. */
-int hooks_user(const struct hooks *hooks, const struct hook_run *asked, char *ret_user, size_t size,
-               struct err *err);
+/* The user a task runs as, interpolated. */
+int hooks_user(const struct hooks *hooks, const struct hook_run *asked,
+               char ret_user[HOOKS_USER_SIZE], struct err *err);
 
 #endif

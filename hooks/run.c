@@ -9,13 +9,10 @@
 
 #include "io/host.h"
 
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    NOBODY = 65534,
-    PASSWD_BYTES = 4096,
     ALLOC_DIR_MAX = 360, /* an id, a task's name and "/secrets" fit behind it in hooks_paths */
 };
 
@@ -38,21 +35,6 @@ struct hooks_run {
 };
 
 /* --- the hooks --- */
-
-/* Payloads without a user of their own run as nobody; Nomad gives them their directories. */
-static void find_owner(struct hooks *hooks)
-{
-    char buffer[PASSWD_BYTES];
-    struct passwd entry, *found = NULL;
-
-    hooks->owner_uid = (uid_t)-1;
-    hooks->owner_gid = (gid_t)-1;
-    if (!hooks->privileged)
-        return;
-    bool known = getpwnam_r("nobody", &entry, buffer, sizeof(buffer), &found) == 0 && found != NULL;
-    hooks->owner_uid = known ? entry.pw_uid : NOBODY;
-    hooks->owner_gid = known ? entry.pw_gid : NOBODY;
-}
 
 struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
 {
@@ -80,7 +62,6 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
         config->user_denylist != NULL ? config->user_denylist : default_user_denylist;
     hooks->privileged = geteuid() == 0;
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
-    find_owner(hooks);
     return hooks;
 }
 
@@ -161,10 +142,12 @@ static char *add_text(char **at, const char *text)
     return copy;
 }
 
-static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *asked)
+static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *asked,
+                                 const char *user)
 {
     const char *task = asked->task != NULL ? asked->task->name : "";
-    size_t bytes = strlen(hooks->alloc_dir) + strlen(asked->alloc->id) + strlen(task) + 3;
+    size_t bytes =
+        strlen(hooks->alloc_dir) + strlen(asked->alloc->id) + strlen(task) + strlen(user) + 4;
     struct hooks_run *run = calloc(1, sizeof(*run) + bytes);
 
     check(run != NULL);
@@ -173,8 +156,7 @@ static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *ask
         .alloc_dir = add_text(&at, hooks->alloc_dir),
         .alloc = add_text(&at, asked->alloc->id),
         .task = add_text(&at, task),
-        .owner_uid = hooks->owner_uid,
-        .owner_gid = hooks->owner_gid,
+        .user = add_text(&at, user),
         .privileged = hooks->privileged,
     };
     run->hooks = hooks;
@@ -203,13 +185,18 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
 {
     const struct hook_step *step = step_of(asked);
     const char *task = asked->task != NULL ? asked->task->name : NULL;
-    struct hooks_run *run = new_run(hooks, asked);
+    char user[HOOKS_USER_SIZE] = "";
     struct hooks_paths paths;
+    struct err err = {0};
 
+    /* The steps build paths of these names, as root: a bad one must not get that far. */
+    bool valid = step == NULL || hooks_paths(hooks, asked->alloc->id, task, &paths, &err) == 0;
+    if (valid && step != NULL && task != NULL && asked->phase == PHASE_PRESTART)
+        valid = hooks_user(hooks, asked, user, &err) == 0;
+    struct hooks_run *run = new_run(hooks, asked, user);
+    run->err = err;
     run->done = done;
     run->ctx = ctx;
-    /* The steps build paths of these names, as root: a bad one must not get that far. */
-    bool valid = step == NULL || hooks_paths(hooks, asked->alloc->id, task, &paths, &run->err) == 0;
     if (!valid && (asked->phase == PHASE_STOP || asked->phase == PHASE_DESTROY))
         run->err = (struct err){0}; /* nothing was ever made under such a name */
     if (valid && step != NULL && step->where == HOOK_ON_POOL) {

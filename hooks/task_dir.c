@@ -6,37 +6,65 @@
  * and did not until 2.0.5), and what is on disk stays as it is.  What must never happen is the
  * root of the alloc coming back empty, as if it had always been so (R-35).
  *
- * Modes, owners and the size of `secrets` follow nomad v1.1.2 client/allocdir/task_dir.go Build.
+ * All of it belongs to the user that the task runs as: others may look but not change anything, and
+ * `tmp` and `secrets` are closed to them.  So is the alloc's whole directory to users of none of
+ * its tasks.  Nomad gives all of it to nobody, for everybody to write, secrets too (v1.1.2
+ * client/allocdir/task_dir.go Build); the names and the size of `secrets` are from there.
  * `secrets` is also nosuid and nodev here, and ends with its task instead of with its alloc.
  */
 #include "hooks/directory.h"
-
-#include "io/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-enum { TASK_MODE = 0777, TMP_MODE = 01777, SECRETS_BYTES = 1024 * 1024 };
+enum {
+    TASK_MODE = 0755,
+    OWN_MODE = 0700,
+    ROOT_MODE_WITHOUT_LISTS = 0711,
+    SECRETS_BYTES = 1024 * 1024,
+};
+
+/* The user of the task; the daemon's own if it names none, or cannot be given anything anyway. */
+static int find_owner(const struct hook_request *request, struct host_user *ret_owner,
+                      struct err *err)
+{
+    *ret_owner = (struct host_user){.uid = geteuid(), .gid = getegid()};
+    if (!request->privileged || request->user[0] == '\0')
+        return 0;
+    return host_user_find(request->user, ret_owner, err);
+}
+
+/* Lets the owner into the alloc's directory.  Where the file system cannot let in one user, it is
+ * everybody who knows the alloc's id, as in Nomad. */
+static int admit(int root_fd, const struct host_user *owner, struct err *err)
+{
+    if (owner->uid == geteuid())
+        return 0;
+    int code = directory_admit(root_fd, owner->uid, err);
+    if (code == ERR_UNSUPPORTED && place_chmod(root_fd, ROOT_MODE_WITHOUT_LISTS) == 0)
+        return 0;
+    return code == 0 ? 0 : err_wrap(err, "the alloc directory");
+}
 
 static int make(const struct hook_request *request, int task_fd, const char *name, mode_t mode,
-                struct err *err)
+                const struct host_user *owner, struct err *err)
 {
     char shown[SPEC_NAME_SIZE + 16];
 
     (void)text_format(shown, sizeof(shown), "%s/%s", request->task, name); /* only shown */
-    return hooks_directory_make(task_fd, name, mode, request->owner_uid, request->owner_gid, shown,
-                                NULL, err);
+    return hooks_directory_make(task_fd, name, mode, owner, shown, NULL, err);
 }
 
 /* A tmpfs of the task's own.  What lies below it would be readable whenever it is not there, and
  * its name is the payload's to exchange: so whatever has that name goes first, on the disk, with
  * all that is in it, and an empty directory that only root can enter carries the mount. */
-static int mount_secrets(const struct hook_request *request, int task_fd, struct err *err)
+static int mount_secrets(const struct hook_request *request, int task_fd,
+                         const struct host_user *owner, struct err *err)
 {
-    const struct mount_tmpfs wanted = {SECRETS_BYTES, TASK_MODE, request->owner_uid,
-                                       request->owner_gid};
+    const struct mount_tmpfs wanted = {SECRETS_BYTES, OWN_MODE, owner->uid, owner->gid};
     struct err cause = {0};
     int mounted = mount_is_point(task_fd, "secrets", &cause);
     int code = mounted < 0 ? mounted : 0;
@@ -57,19 +85,24 @@ static int mount_secrets(const struct hook_request *request, int task_fd, struct
 int hooks_task_dir_build(const struct hook_request *request, struct err *err)
 {
     scoped_fd int root = -1, task = -1;
+    struct host_user owner;
     int code = hooks_open_root(request, &root, err);
 
     if (code == 0)
-        code = hooks_directory_make(root, request->task, TASK_MODE, request->owner_uid,
-                                    request->owner_gid, request->task, &task, err);
+        code = find_owner(request, &owner, err);
     if (code == 0)
-        code = make(request, task, "local", TASK_MODE, err);
+        code = admit(root, &owner, err);
     if (code == 0)
-        code = make(request, task, "tmp", TMP_MODE, err);
+        code =
+            hooks_directory_make(root, request->task, TASK_MODE, &owner, request->task, &task, err);
+    if (code == 0)
+        code = make(request, task, "local", TASK_MODE, &owner, err);
+    if (code == 0)
+        code = make(request, task, "tmp", OWN_MODE, &owner, err);
     if (code == 0 && request->privileged)
-        code = mount_secrets(request, task, err);
+        code = mount_secrets(request, task, &owner, err);
     if (code == 0)
-        code = make(request, task, "secrets", TASK_MODE, err);
+        code = make(request, task, "secrets", OWN_MODE, &owner, err);
     return code;
 }
 

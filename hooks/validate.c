@@ -8,16 +8,13 @@
  */
 #include "hooks/part.h"
 
-enum { USER_SIZE = 256 };
-
 int hooks_validate(const struct hook_request *request, struct err *err)
 {
-    char user[USER_SIZE];
-    int code = hooks_user(request->hooks, request->asked, user, sizeof(user), err);
+    const char *const *denied = request->hooks->user_denylist;
 
-    for (size_t i = 0; code == 0 && request->hooks->user_denylist[i] != NULL; i++) {
-        if (text_equal(user, request->hooks->user_denylist[i]))
-            code = err_set(err, ERR_REFUSED, "running as user \"%s\" is disallowed", user);
+    for (; *denied != NULL; denied++) {
+        if (text_equal(request->user, *denied))
+            return err_set(err, ERR_REFUSED, "running as user \"%s\" is disallowed", *denied);
     }
-    return code;
+    return 0;
 }

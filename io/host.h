@@ -96,6 +96,25 @@ int mount_tmpfs(int directory_fd, const char *path, const struct mount_tmpfs *wa
 /* Unmounts all that is mounted on PATH; not mounted is success; ERR_AGAIN when busy. */
 int mount_remove(int directory_fd, const char *path, struct err *err);
 
+/* --- users --- */
+
+struct host_user {
+    uid_t uid;
+    gid_t gid; /* its first group */
+};
+
+/* ERR_GONE if there is no such user, recoverable when that could not be found out.  May ask the
+ * network: for the pool. */
+int host_user_find(const char *name, struct host_user *ret_user, struct err *err);
+
+/* True if every user may walk to PATH; else RET_CLOSED is the first directory on the way that lets
+ * others not in, or is not there. */
+bool directory_is_open(const char *path, char ret_closed[PATH_SIZE]);
+
+/* Lets a user enter the directory FD (and neither list nor change it), whatever its mode says of
+ * others.  ERR_UNSUPPORTED where the file system keeps no access lists. */
+int directory_admit(int fd, uid_t uid, struct err *err);
+
 /* --- facts --- */
 
 struct host_facts {

@@ -294,6 +294,10 @@ bool payload_failed(struct shim *shim, struct err *err)
         if (failure.os == ENOENT)
             (void)err_os(err, ERR_GONE, failure.os,
                          "cannot run command \"%s\": the interpreter it names is missing", command);
+        else if (failure.os == EACCES && shim->user_name[0] != '\0')
+            (void)err_os(err, ERR_REFUSED, failure.os,
+                         "cannot run command \"%s\" as user \"%s\", who may not read or reach it",
+                         command, shim->user_name);
         else
             (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot run command \"%s\"",
                          command);

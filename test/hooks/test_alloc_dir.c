@@ -53,11 +53,11 @@ static void test_build_makes_all_directories_with_their_modes(void **state)
     assert_int_equal(build_alloc(fixture), 0);
     (void)umask(before);
     assert_int_equal(mode_of(fixture->alloc_dir), 0711);
-    assert_directory(fixture->root, 0755, "root");
-    assert_directory(in_alloc(fixture, "alloc"), 0777, "nobody");
-    assert_directory(in_alloc(fixture, "alloc/logs"), 0777, "nobody");
-    assert_directory(in_alloc(fixture, "alloc/tmp"), 0777, "nobody");
-    assert_directory(in_alloc(fixture, "alloc/data"), 0777, "nobody");
+    assert_directory(fixture->root, 0700, "root");
+    assert_directory(in_alloc(fixture, "alloc"), 0777, "root");
+    assert_directory(in_alloc(fixture, "alloc/logs"), 0777, "root");
+    assert_directory(in_alloc(fixture, "alloc/tmp"), 0777, "root");
+    assert_directory(in_alloc(fixture, "alloc/data"), 0777, "root");
 }
 
 static void test_build_twice_keeps_what_is_there(void **state)
@@ -79,11 +79,11 @@ static void test_build_finishes_what_a_crash_left_half_made(void **state)
 
     assert_return_code(mkdir(fixture->root, 0), 0);
     assert_int_equal(build_alloc(fixture), 0);
-    assert_directory(fixture->root, 0755, "root");
+    assert_directory(fixture->root, 0700, "root");
     assert_return_code(rmdir(in_alloc(fixture, "alloc/tmp")), 0);
     assert_return_code(mkdir(in_alloc(fixture, "alloc/tmp"), 0), 0);
     assert_int_equal(build_alloc(fixture), 0);
-    assert_directory(in_alloc(fixture, "alloc/tmp"), 0777, "nobody");
+    assert_directory(in_alloc(fixture, "alloc/tmp"), 0777, "root");
 }
 
 static void test_build_does_not_follow_a_link_in_its_place(void **state)

@@ -51,7 +51,7 @@ static void test_prepare_makes_logs_again_and_keeps_old_ones(void **state)
     assert_int_equal(build_alloc(fixture), 0);
     assert_return_code(rmdir(in_alloc(fixture, "alloc/logs")), 0);
     assert_int_equal(prepare_logs(fixture), 0);
-    assert_directory(in_alloc(fixture, "alloc/logs"), 0777, "nobody");
+    assert_directory(in_alloc(fixture, "alloc/logs"), 0777, "root");
     put_file(in_alloc(fixture, "alloc/logs/web.stdout.0"), "said before");
     assert_int_equal(prepare_logs(fixture), 0);
     assert_file_is(in_alloc(fixture, "alloc/logs/web.stdout.0"), "said before");

@@ -127,10 +127,10 @@ static void test_build_makes_all_directories_with_their_modes(void **state)
     assert_int_equal(build_alloc(fixture), 0);
     assert_int_equal(build_task(fixture), 0);
     (void)umask(before);
-    assert_directory(in_alloc(fixture, "web"), 0777, "nobody");
-    assert_directory(in_alloc(fixture, "web/local"), 0777, "nobody");
-    assert_directory(in_alloc(fixture, "web/tmp"), 01777, "nobody");
-    assert_directory(in_alloc(fixture, "web/secrets"), 0777, "nobody");
+    assert_directory(in_alloc(fixture, "web"), 0755, "root");
+    assert_directory(in_alloc(fixture, "web/local"), 0755, "root");
+    assert_directory(in_alloc(fixture, "web/tmp"), 0700, "root");
+    assert_directory(in_alloc(fixture, "web/secrets"), 0700, "root");
     if (geteuid() != 0)
         return;
     assert_true(secrets_mounted(fixture));
@@ -150,8 +150,8 @@ static void test_build_without_root_has_a_plain_secrets_directory(void **state)
     be_root();
     assert_int_equal(alloc_code, 0);
     assert_int_equal(task_code, 0);
-    assert_int_equal(mode_of(in_alloc(fixture, "web/secrets")), 0777);
-    assert_int_equal(mode_of(in_alloc(fixture, "web/tmp")), 01777);
+    assert_int_equal(mode_of(in_alloc(fixture, "web/secrets")), 0700);
+    assert_int_equal(mode_of(in_alloc(fixture, "web/tmp")), 0700);
     assert_false(secrets_mounted(fixture));
 }
 
@@ -185,7 +185,7 @@ static void test_build_after_a_reboot_mounts_secrets_again(void **state)
 
     assert_int_equal(build_task(fixture), 0);
     assert_true(secrets_mounted(fixture));
-    assert_directory(in_alloc(fixture, "web/secrets"), 0777, "nobody");
+    assert_directory(in_alloc(fixture, "web/secrets"), 0700, "root");
     assert_file_is(in_alloc(fixture, "web/local/file"), "kept");
     assert_file_is(in_alloc(fixture, "alloc/data/file"), "kept too");
     assert_int_equal(destroy_alloc(fixture), 0);
@@ -203,7 +203,7 @@ static void test_build_finishes_a_mount_that_was_left_half_made(void **state)
     assert_int_equal(
         mount_small(in_alloc(fixture, "web/secrets"), 1 << 20, 0, &fixture->scratch.err), 0);
     assert_int_equal(build_task(fixture), 0);
-    assert_directory(in_alloc(fixture, "web/secrets"), 0777, "nobody");
+    assert_directory(in_alloc(fixture, "web/secrets"), 0700, "root");
     assert_int_equal(destroy_alloc(fixture), 0);
 }
 
@@ -237,7 +237,7 @@ static void test_strip_takes_secrets_and_nothing_else(void **state)
     assert_int_equal(strip_task(fixture), 0); /* again, and after a crash in between */
 
     assert_int_equal(build_task(fixture), 0); /* and the task can come back */
-    assert_directory(in_alloc(fixture, "web/secrets"), 0777, "nobody");
+    assert_directory(in_alloc(fixture, "web/secrets"), 0700, "root");
     assert_int_equal(destroy_alloc(fixture), 0);
 }
 

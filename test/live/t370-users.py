@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Tasks of several users on one node: each runs, and reaches what is its own and nothing else."""
+import json
+import os
+import stat
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import Node, raw_exec, service, sleeper, tap, wait_for  # noqa: E402
+
+# Tries what can be tried with every alloc's directory that the mount table names, and reports.
+SPY = r'''
+own=$(dirname "$NOMAD_ALLOC_DIR")
+{
+    for secrets in $(grep -o '@DATA@/alloc/[^ ]*/secrets' /proc/self/mountinfo); do
+        task=$(dirname "$secrets"); root=$(dirname "$task")
+        case $root in "$own") continue;; esac
+        echo "looked at $root"
+        for file in "$secrets/token" "$task/local/file" "$root/alloc/data/file" "$root"; do
+            ls "$file" >/dev/null 2>&1 && echo "saw $file"
+        done
+        cat "$secrets/token" 2>/dev/null && echo "read $secrets"
+        for directory in "$secrets" "$task" "$task/local" "$root" "$root/alloc" "$root/alloc/logs"; do
+            touch "$directory/made" 2>/dev/null && echo "wrote $directory"
+        done
+        mv "$task/local" "$task/moved" 2>/dev/null && echo "moved $task/local"
+    done
+    ls @DATA@ @DATA@/alloc >/dev/null 2>&1 && echo "listed"
+    echo end
+} > "$NOMAD_TASK_DIR/report.new"
+mv "$NOMAD_TASK_DIR/report.new" "$NOMAD_TASK_DIR/report"
+exec sleep 1000
+'''
+
+KEEPER = ('echo token > "$NOMAD_SECRETS_DIR/token"; echo x > "$NOMAD_TASK_DIR/file"; '
+          'echo x > "$NOMAD_ALLOC_DIR/data/file"; touch cwd; exec sleep 1000')
+
+def open_node():
+    node = Node()
+    os.chmod(node.dir, 0o711)
+    return node
+
+
+def job_of(name, task):
+    return dict(service(task), ID=name, Name=name)
+
+
+def directory(node, job, *below):
+    return os.path.join(node.data, 'alloc', node.alloc(job, 'g')['ID'], *below)
+
+
+def mode_and_owner(path):
+    found = os.stat(path)
+    return stat.S_IMODE(found.st_mode), found.st_uid
+
+
+def users_of_one_machine_are_separated():
+    node = open_node()
+    node.start()
+    for job, user in (('kept', 'daemon'), ('root', '')):
+        node.run_job(job_of(job, raw_exec('t', KEEPER, User=user)))
+        wait_for(job, lambda: node.running(job=job)
+                 and os.path.exists(directory(node, job, 't', 'cwd')))
+    node.run_job(job_of('spy', raw_exec('t', SPY.replace('@DATA@', node.data), User='nobody')))
+    report = wait_for('the report', lambda: node.running(job='spy')
+                      and directory(node, 'spy', 't', 'local', 'report'))
+    wait_for('its end', lambda: os.path.exists(report))
+    with open(report) as file:
+        lines = file.read().splitlines()
+    looked = [line for line in lines if line.startswith('looked')]
+    assert len(looked) == 2, lines
+    assert [line for line in lines if line not in looked] == ['end'], lines
+
+    nobody, daemon = 65534, os.stat(directory(node, 'kept', 't')).st_uid
+    assert daemon not in (0, nobody)
+    assert mode_and_owner(node.data) == (0o711, 0)
+    assert mode_and_owner(os.path.join(node.data, 'alloc')) == (0o711, 0)
+    assert mode_and_owner(directory(node, 'kept', 't', 'secrets')) == (0o700, daemon)
+    assert mode_and_owner(directory(node, 'root', 't', 'secrets')) == (0o700, 0)
+    assert mode_and_owner(directory(node, 'spy', 't', 'local')) == (0o755, nobody)
+    assert mode_and_owner(directory(node, 'spy', 'alloc')) == (0o777, 0)
+    node.finish()
+
+
+def a_closed_data_directory_is_told_at_the_start():
+    node = Node()  # in a directory that is closed to others
+    node.start()
+    assert 'cannot reach their directories' in node.log() and node.dir in node.log(), node.log()
+    node.run_job(service(sleeper(Config={'command': 'sleep', 'args': ['1000']}, User='nobody')))
+    wait_for('the task, which needs no more than its working directory', node.running)
+    node.finish()
+
+
+def a_user_that_does_not_exist_is_said():
+    node = open_node()
+    node.start()
+    node.run_job(service(sleeper(User='no-such-user')))
+    wait_for('the reason', lambda: 'there is no user \\"no-such-user\\"' in
+             json.dumps(node.task('job', 'g', 't')))
+    node.finish()
+
+
+if __name__ == '__main__':
+    if os.getuid() != 0:
+        print('needs root: it runs tasks as several users')
+        sys.exit(77)
+    sys.exit(tap([
+        users_of_one_machine_are_separated,
+        a_closed_data_directory_is_told_at_the_start,
+        a_user_that_does_not_exist_is_said,
+    ]))
