@@ -68,6 +68,11 @@ static void hook_answered(void *ctx, const struct hook_outcome *outcome)
                  machine_kind_name((enum machine_kind)call->id.kind), call->id.text,
                  task ? task_hook_name(outcome->hook) : alloc_hook_name(outcome->hook),
                  log_value(outcome->text));
+    else if (outcome->text[0] != '\0')
+        log_warn("hooks", "%s=%s hook=%s: %s", machine_kind_name((enum machine_kind)call->id.kind),
+                 call->id.text,
+                 task ? task_hook_name(outcome->hook) : alloc_hook_name(outcome->hook),
+                 outcome->text);
     core_done(call->parts->core, &call->id, LANE_HOOK, event, outcome);
     call_free(call);
 }

@@ -53,7 +53,8 @@ void hooks_plan_task(const struct alloc_spec *alloc, const struct task_spec *tas
 
 /* --- running one --- */
 
-/* OUTCOME (code 0: done) is borrowed for the call; its text is one sentence without a secret. */
+/* OUTCOME is borrowed for the call; its text is one sentence without a secret: why it failed, or,
+ * with code 0, what went on without. */
 typedef void hook_done(void *ctx, const struct hook_outcome *outcome);
 
 struct hook_run {

@@ -40,7 +40,10 @@ struct hook_request {
 
 enum hook_where { HOOK_ABSENT, HOOK_ON_LOOP, HOOK_ON_POOL };
 
-/* 0, or ERR_* with ERR filled, which also says whether trying again may help. */
+/* Done, and ERR's text is what somebody should know of it all the same. */
+enum { HOOK_REMARK = 1 };
+
+/* 0, HOOK_REMARK, or ERR_* with ERR filled, which also says whether trying again may help. */
 typedef int hook_function(const struct hook_request *request, struct err *err);
 
 struct hook_step {

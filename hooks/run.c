@@ -108,12 +108,14 @@ static void finish(struct hooks_run *run)
     free(run);
 }
 
-/* What a step met and got over is nobody's business. */
+/* What a step met and got over is nobody's business, unless it says so. */
 static void settle(struct hooks_run *run, int code)
 {
-    check(code == 0 || code == run->err.code);
+    check(code >= 0 || code == run->err.code);
     if (code == 0)
         run->err = (struct err){0};
+    if (code == HOOK_REMARK)
+        run->err.code = 0;
 }
 
 static void on_timer(struct io_timer *timer)

@@ -6,7 +6,7 @@ import stat
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, raw_exec, service, sleeper, tap, wait_for  # noqa: E402
+from lib import Node, raw_exec, restart_policy, service, sleeper, tap, wait_for  # noqa: E402
 
 # Tries what can be tried with every alloc's directory that the mount table names, and reports.
 SPY = r'''
@@ -34,6 +34,20 @@ exec sleep 1000
 
 KEEPER = ('echo token > "$NOMAD_SECRETS_DIR/token"; echo x > "$NOMAD_TASK_DIR/file"; '
           'echo x > "$NOMAD_ALLOC_DIR/data/file"; touch cwd; exec sleep 1000')
+
+# Exchanges the log directory for a link to where only root may write, all the time.
+SWAPPER = r'''
+cd "$NOMAD_ALLOC_DIR"
+i=0
+while [ $i -lt 400 ]; do
+    mv -T logs away$i && ln -s @VICTIM@ logs; rm -f logs; mv -T away$i logs
+    i=$((i + 1))
+done 2>/dev/null
+rm -f logs
+ln -s @VICTIM@ logs
+touch data/done
+exec sleep 1000
+'''
 
 def open_node():
     node = Node()
@@ -100,6 +114,25 @@ def a_user_that_does_not_exist_is_said():
     node.finish()
 
 
+def links_swapped_in_by_a_payload_lead_root_nowhere():
+    node = open_node()
+    victim = os.path.join(node.dir, 'victim')
+    os.mkdir(victim, 0o700)
+    node.start()
+    node.run_job(service(
+        raw_exec('t', 'for i in 1 2 3 4 5 6 7 8 9; do echo said; done; exit 1', User='nobody'),
+        raw_exec('swapper', SWAPPER.replace('@VICTIM@', victim), User='nobody'),
+        restart=restart_policy(10000, 50, 'delay')))
+    wait_for('the swapper', lambda: node.running('swapper')
+             and os.path.exists(directory(node, 'job', 'alloc', 'data', 'done')), limit_s=60)
+    count = node.task('job', 'g', 't')['Restarts']
+    wait_for('starts without a place for logs, which are starts all the same',
+             lambda: node.task('job', 'g', 't')['Restarts'] > count + 2)
+    assert 'output is lost until this is mended' in node.log()
+    assert os.listdir(victim) == [], os.listdir(victim)
+    node.finish()
+
+
 if __name__ == '__main__':
     if os.getuid() != 0:
         print('needs root: it runs tasks as several users')
@@ -108,4 +141,5 @@ if __name__ == '__main__':
         users_of_one_machine_are_separated,
         a_closed_data_directory_is_told_at_the_start,
         a_user_that_does_not_exist_is_said,
+        links_swapped_in_by_a_payload_lead_root_nowhere,
     ]))
