@@ -31,6 +31,7 @@ struct config {
     uint32_t gc_max_allocs;       /* terminal allocs kept, client.gc_max_allocs, default 50 */
     uint64_t max_kill_timeout_ms; /* client.max_kill_timeout, default 30 s */
     struct spec_pairs meta;       /* client.meta; owned */
+    bool take_over, new_node;     /* flags only: what a copied directory is to be (home.h) */
 };
 
 void config_defaults(struct config *config);

@@ -6,6 +6,7 @@
 #include "agent/daemon.h"
 
 #include "agent/api/api.h"
+#include "agent/home.h"
 #include "agent/perform.h"
 #include "agent/world.h"
 #include "io/log.h"
@@ -16,14 +17,16 @@
 
 struct daemon {
     struct parts parts;
+    struct home home;
     struct world_loop *world;
     struct api *api;
 };
 
 /* --- parts --- */
 
-static int open_journal(struct parts *parts, struct err *err)
+static int open_journal(struct daemon *daemon, struct err *err)
 {
+    struct parts *parts = &daemon->parts;
     const struct config *config = parts->config;
     char path[PATH_SIZE];
 
@@ -32,6 +35,8 @@ static int open_journal(struct parts *parts, struct err *err)
     if (code == 0)
         code = directory_make_all(config->state_dir, 0700, err);
     if (code == 0)
+        code = home_open(&daemon->home, config, err);
+    if (code == 0)
         code = path_join(path, config->state_dir, "journal");
     if (code == 0)
         code = journal_open(path, JOURNAL_WRITE, &parts->journal, err);
@@ -39,7 +44,8 @@ static int open_journal(struct parts *parts, struct err *err)
         return code;
     journal_clear_readers(parts->journal);
     struct store store = store_of_journal(parts->journal);
-    return node_init(&parts->node, &store, &world_say, config, err);
+    code = node_init(&parts->node, &store, &world_say, config, err);
+    return code == 0 ? home_take(&daemon->home, config, &parts->node, err) : code;
 }
 
 /* What an operator closed stays closed: but then it should be known what for. */
@@ -79,6 +85,8 @@ static int open_rooms(struct parts *parts, struct err *err)
 
     parts->drivers = drivers_new(&drivers, err);
     if (parts->drivers == NULL)
+        return err->code;
+    if (!config->take_over && drivers_foreign(parts->drivers, err) != 0)
         return err->code;
     parts->hooks = hooks_new(&hooks, err);
     if (parts->hooks == NULL)
@@ -155,6 +163,7 @@ static void close_parts(struct daemon *daemon)
     daemon->world = NULL;
     node_free(&parts->node);
     journal_close(parts->journal);
+    home_close(&daemon->home);
 }
 
 /* --- the whole --- */
@@ -179,11 +188,13 @@ static int open_parts(struct daemon *daemon, struct err *err)
 
     if (getrandom(&seed, sizeof(seed), 0) < 0)
         seed = (uint64_t)loop_now_unix_ns();
-    int code = open_journal(&daemon->parts, err);
+    int code = open_journal(daemon, err);
     if (code == 0)
         code = open_rooms(&daemon->parts, err);
-    if (code == 0)
+    if (code == 0) {
+        home_note(&daemon->home, daemon->parts.config);
         code = start_life(daemon, seed, err);
+    }
     if (code == 0)
         code = api_new(&daemon->parts, &daemon->api, err);
     return code;
@@ -196,6 +207,7 @@ struct daemon *daemon_new(const struct config *config, struct loop *loop, uint64
     struct check_guard guard;
 
     check(daemon != NULL);
+    daemon->home.lock_fd = -1;
     daemon->parts.config = config;
     daemon->parts.loop = loop;
     daemon->parts.crash.at = crash_at;

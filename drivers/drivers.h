@@ -152,6 +152,11 @@ struct driver_stats {
 int driver_stats(struct drivers *drivers, const struct driver_key *key,
                  struct driver_stats *ret_stats, struct err *err);
 
+/* ERR_REFUSED if tasks run under our mark whose files lie in another directory that is still there:
+ * then this one is a copy, and a sweep would end what is not ours.  Ask before anything else.  What
+ * was moved by copying and deleting is told by nothing here. */
+int drivers_foreign(const struct drivers *drivers, struct err *err);
+
 /* Ends whatever carries our mark but is not in the list of KEEP(ctx, key): cgroups, shims and
  * shim directories of finished or unknown work (I-1).  Call once, after every machine has been
  * restored.  DONE when nothing unknown is left. */

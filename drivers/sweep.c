@@ -9,10 +9,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct sweep {
@@ -104,26 +106,77 @@ static bool sweep_cgroup(void *ctx, const char *name)
 
 /* --- shims --- */
 
+/* The name of the task's file that the shim PID holds, and the file itself; false if it has ended
+ * meanwhile, or is no shim. */
+static bool file_of_shim(pid_t pid, char to[PATH_SIZE], struct stat *ret_file)
+{
+    char link[48];
+
+    check(text_format(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, SHIM_FD_TASK));
+    ssize_t length = readlink(link, to, PATH_SIZE - 1);
+    if (length < 0 || stat(link, ret_file) != 0)
+        return false;
+    to[length] = '\0';
+    return true;
+}
+
 /* Kills a shim whose file is gone: nobody can find it any more, nor be found by it. */
 static bool sweep_shim(void *ctx, pid_t pid)
 {
     struct sweep *sweep = ctx;
-    char link[48], target[PATH_SIZE];
+    char target[PATH_SIZE];
+    struct stat file;
     struct proc_identity identity;
     struct err err = {0};
 
-    check(text_format(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, SHIM_FD_TASK));
-    if (proc_identify(pid, &identity, NULL) != 0)
+    if (proc_identify(pid, &identity, NULL) != 0 || !file_of_shim(pid, target, &file))
         return true;
-    ssize_t length = readlink(link, target, sizeof(target) - 1);
-    if (length < 0)
-        return true; /* ended meanwhile, or not a shim */
-    target[length] = '\0';
     if (text_starts_with(target, sweep->drivers->shim_dir) &&
         text_ends_with(target, " (deleted)") && proc_signal(&identity, SIGKILL, &err) != 0 &&
         err.code != ERR_GONE)
         failed(sweep, &err);
     return true;
+}
+
+struct foreign {
+    const struct drivers *drivers;
+    unsigned count;
+    char directory[PATH_SIZE]; /* of the last one */
+};
+
+static bool find_foreign(void *ctx, pid_t pid)
+{
+    struct foreign *foreign = ctx;
+    char target[PATH_SIZE];
+    struct stat file, ours;
+
+    if (!file_of_shim(pid, target, &file) || file.st_nlink == 0)
+        return true;
+    char *slash = strrchr(target, '/');
+    if (slash == NULL ||
+        (fstatat(foreign->drivers->shim_fd, slash + 1, &ours, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ours.st_ino == file.st_ino && ours.st_dev == file.st_dev))
+        return true;
+    *slash = '\0';
+    foreign->count++;
+    (void)text_copy(foreign->directory, sizeof(foreign->directory), target); /* of the same size */
+    return true;
+}
+
+int drivers_foreign(const struct drivers *drivers, struct err *err)
+{
+    struct foreign foreign = {.drivers = drivers};
+    char shims[CGROUP_NAME_SIZE];
+
+    shims_cgroup(drivers->node_mark, shims);
+    int code = cgroup_each_process(drivers->config.cgroup_mode, shims, find_foreign, &foreign, err);
+    if (code == 0 && foreign.count > 0)
+        code = err_set(err, ERR_REFUSED,
+                       "%u tasks of this node run from %.60s: this directory is a copy. Start it "
+                       "once with -take-over to end them and go on here, or move its state "
+                       "directory away to make it another node",
+                       foreign.count, foreign.directory);
+    return code;
 }
 
 void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct driver_key *key),

@@ -26,6 +26,8 @@ static const struct cli_flag agent_flags[] = {
     {"log-file", FLAG_TEXT, "PATH", "default: standard error"},
     {"log-json", FLAG_SWITCH, NULL, "one JSON object a line"},
     {"shim", FLAG_TEXT, "PATH", "the cairn-shim program; default: beside this one"},
+    {"take-over", FLAG_SWITCH, NULL, "a moved or restored directory: go on as its node"},
+    {"new-node", FLAG_SWITCH, NULL, "a copied directory: put aside what it holds, be another"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
@@ -67,6 +69,10 @@ static int apply_flags(const struct cli *cli, struct config *config)
         return cli_fail(CLI_USAGE, "-http-port %lld is no port", (long long)port);
     config->http_port = (uint16_t)port;
     config->log_json |= cli_switch(cli, "log-json");
+    config->take_over = cli_switch(cli, "take-over");
+    config->new_node = cli_switch(cli, "new-node");
+    if (config->take_over && config->new_node)
+        return cli_fail(CLI_USAGE, "-take-over and -new-node: it can be only one of them");
     return 0;
 }
 
@@ -127,7 +133,15 @@ const struct cli_verb cli_agent = {
             "  Start one with everything in a directory of its own:\n\n"
             "    $ cairn agent -data-dir /var/lib/cairn\n\n"
             "  With configuration files, the later one winning, and one value by flag:\n\n"
-            "    $ cairn agent -config /etc/cairn.d -log-level DEBUG",
+            "    $ cairn agent -config /etc/cairn.d -log-level DEBUG\n\n"
+            "  A data directory that was copied, restored, or moved from another disk is not\n"
+            "  taken for the node that it came from: the agent refuses to start on it, and says\n"
+            "  where that node was. Renaming it on its disk is fine. Start it once with\n\n"
+            "    -take-over   to go on as that node here; what still runs of it elsewhere on this\n"
+            "                 machine is ended and started again, and never while its agent runs\n"
+            "    -new-node    to be a node of its own with nothing to run; what was copied is put\n"
+            "                 aside in <state-dir>/copied.1, directories of allocs stay\n\n"
+            "  Where the directory is the node's own, both do nothing.",
     .flags = agent_flags,
     .run = run_agent,
 };

@@ -292,6 +292,8 @@ class Node:
             for root, _, _ in os.walk('/sys/fs/cgroup'):
                 if root.endswith('/cairn/' + mark):
                     self._remove_empty_cgroup(root)
+            if os.path.exists('/run/cairn/' + mark):  # the lock of a killed daemon
+                os.unlink('/run/cairn/' + mark)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     @staticmethod
