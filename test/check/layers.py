@@ -97,27 +97,31 @@ def objects(plan, build):
                     yield source + ending, path
 
 
-def symbols(path):
-    defined, needed = set(), set()
-    for line in subprocess.run(['nm', path], check=True, capture_output=True,
+def symbols(paths):
+    """{object: (names it defines, names it needs)}; one nm for all of them."""
+    found = {}
+    for line in subprocess.run(['nm', '--print-file-name', *paths], check=True, capture_output=True,
                                text=True).stdout.splitlines():
-        parts = line.split()
+        path, _, rest = line.rpartition(':')
+        defined, needed = found.setdefault(path, (set(), set()))
+        parts = rest.split()
         if parts[-2] == 'U':
             needed.add(parts[-1])
         elif parts[-2] in 'TDBRVWC':
             defined.add(parts[-1])
-    return defined, needed
+    return found
 
 
 def read_arrows(plan, build):
     """{file: {file it needs: by which function}}."""
     home, needs = {}, {}
-    for source, path in objects(plan, build):
-        defined, needed = symbols(path)
+    sources = {path: source for source, path in objects(plan, build)}
+    if not sources:
+        sys.exit('layers: no objects in %s' % build)
+    for path, (defined, needed) in symbols(sources).items():
+        source = sources[path]
         home.update({name: source for name in defined if name != 'main'})
         needs.setdefault(source, set()).update(needed)
-    if not needs:
-        sys.exit('layers: no objects in %s' % build)
     return {source: {home[name]: name for name in sorted(needed)
                      if name in home and home[name] != source}
             for source, needed in needs.items()}
