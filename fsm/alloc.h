@@ -109,13 +109,13 @@ const char *client_status_name(enum client_status status);
     X(I64, ended_unix_ns, 0, "when it became terminal")                                            \
     X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \
     X(U8, hook, 0, "enum alloc_hook, ALLOC_HOOK_COUNT: none left")                                 \
-    X(U8, stop_wanted, 0, "desired status is stop")                                                \
-    X(U8, destroy_wanted, 0, "remove it once it has ended")                                        \
-    X(U8, may_start, 0, "this incarnation has a fresh desired state")                              \
-    X(U8, setup_failed, 0, "a hook or volume before the tasks failed")                             \
+    X(FLAG, stop_wanted, 0, "desired status is stop")                                              \
+    X(FLAG, destroy_wanted, 0, "remove it once it has ended")                                      \
+    X(FLAG, may_start, 0, "this incarnation has a fresh desired state")                            \
+    X(FLAG, setup_failed, 0, "a hook or volume before the tasks failed")                           \
     X(U8, client_status, 0, "enum client_status")                                                  \
     X(U8, kill_event, 0, "enum task_event_type that explains the kill to the tasks, 0: none")      \
-    X(U8, prepared, 0, "its set-up was complete once: its tasks may have run")                     \
+    X(FLAG, prepared, 0, "its set-up was complete once: its tasks may have run")                   \
     X(PAD, pad, 7, "")                                                                             \
     X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
     X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \

@@ -6,8 +6,9 @@
  * X(kind, name, size, what it is).  Lists are ordered so that no padding arises (-Wpadded is an
  * error below): equal values are equal bytes.
  *
- * Texts are NUL-terminated and zero-filled to their size.  Times: _ms is node time or a length,
- * _unix_ns the wall clock.
+ * Texts are NUL-terminated and zero-filled to their size; a NAME is one that others go by, UTF-8
+ * without control characters.  A FLAG is 0 or 1, a U8 an enum or a small count.  Times: _ms is node
+ * time or a length, _unix_ns the wall clock.
  */
 #ifndef CAIRN_FSM_FIELDS_H
 #define CAIRN_FSM_FIELDS_H
@@ -24,7 +25,9 @@
 #define FIELD_U32(name, size) uint32_t name;
 #define FIELD_I32(name, size) int32_t name;
 #define FIELD_U8(name, size) uint8_t name;
+#define FIELD_FLAG(name, size) uint8_t name;
 #define FIELD_TEXT(name, size) char name[size];
+#define FIELD_NAME(name, size) char name[size];
 #define FIELD_PAD(name, size) uint8_t name[size]; /* always zero, never stored */
 
 #pragma GCC diagnostic push
@@ -71,16 +74,16 @@ enum fsm_payload {
     X(U32, hooks_prekill, 0, "")                                                                   \
     X(U32, hooks_exited, 0, "")                                                                    \
     X(U32, hooks_stop, 0, "")                                                                      \
-    X(U8, restart_mode_delay, 0, "1: mode delay, 0: mode fail")                                    \
-    X(U8, restart_on_success, 0, "1: an exit with code 0 is restarted too")                        \
+    X(FLAG, restart_mode_delay, 0, "1: mode delay, 0: mode fail")                                  \
+    X(FLAG, restart_on_success, 0, "1: an exit with code 0 is restarted too")                      \
     X(U8, lifecycle, 0, "enum spec_lifecycle")                                                     \
-    X(U8, sidecar, 0, "")                                                                          \
-    X(U8, leader, 0, "")                                                                           \
-    X(U8, may_start, 0, "the desired state is fresh: nothing has to be asked first")               \
-    X(U8, mounts, 0, "its alloc has volumes: after a restart they are looked at first")            \
+    X(FLAG, sidecar, 0, "")                                                                        \
+    X(FLAG, leader, 0, "")                                                                         \
+    X(FLAG, may_start, 0, "the desired state is fresh: nothing has to be asked first")             \
+    X(FLAG, mounts, 0, "its alloc has volumes: after a restart they are looked at first")          \
     X(PAD, pad, 1, "")                                                                             \
-    X(TEXT, driver, SPEC_DRIVER_SIZE, "")                                                          \
-    X(TEXT, kill_signal, 32, "empty: the driver's default")
+    X(NAME, driver, SPEC_DRIVER_SIZE, "")                                                          \
+    X(NAME, kill_signal, 32, "empty: the driver's default")
 struct task_define {
     TASK_DEFINE_FIELDS(FIELD)
 };
@@ -92,16 +95,16 @@ enum task_run_state { TASK_RUN_PENDING, TASK_RUN_RUNNING, TASK_RUN_DEAD };
 #define ALLOC_MEMBER_FIELDS(X)                                                                     \
     X(U8, kind, 0, "enum alloc_member_kind")                                                       \
     X(U8, lifecycle, 0, "task: enum spec_lifecycle")                                               \
-    X(U8, sidecar, 0, "task")                                                                      \
-    X(U8, leader, 0, "task")                                                                       \
+    X(FLAG, sidecar, 0, "task")                                                                    \
+    X(FLAG, leader, 0, "task")                                                                     \
     X(U8, run_state, 0, "task: enum task_run_state")                                               \
-    X(U8, failed, 0, "task or volume")                                                             \
-    X(U8, started, 0, "task: has ever run")                                                        \
+    X(FLAG, failed, 0, "task or volume")                                                           \
+    X(FLAG, started, 0, "task: has ever run")                                                      \
     X(U8, told, 0, "last order sent: enum member_order")                                           \
-    X(U8, ready, 0, "volume: published")                                                           \
-    X(U8, gone, 0, "volume: released")                                                             \
+    X(FLAG, ready, 0, "volume: published")                                                         \
+    X(FLAG, gone, 0, "volume: released")                                                           \
     X(PAD, pad, 6, "")                                                                             \
-    X(TEXT, name, SPEC_NAME_SIZE, "")
+    X(NAME, name, SPEC_NAME_SIZE, "")
 struct alloc_member {
     ALLOC_MEMBER_FIELDS(FIELD)
 };
@@ -120,14 +123,14 @@ enum { DESCRIPTION_SIZE = 136 };
     X(U32, hooks_postrun, 0, "")                                                                   \
     X(U32, hooks_destroy, 0, "")                                                                   \
     X(U32, members_count, 0, "")                                                                   \
-    X(U8, may_start, 0, "the desired state is fresh: nothing has to be asked first")               \
-    X(U8, condemned, 0, "1: its record was damaged; it is only brought to an end")                 \
-    X(U8, batch, 0, "job type batch or sysbatch")                                                  \
+    X(FLAG, may_start, 0, "the desired state is fresh: nothing has to be asked first")             \
+    X(FLAG, condemned, 0, "1: its record was damaged; it is only brought to an end")               \
+    X(FLAG, batch, 0, "job type batch or sysbatch")                                                \
     X(PAD, pad, 5, "")                                                                             \
-    X(TEXT, previous, 40, "alloc to wait for, or empty")                                           \
-    X(TEXT, namespace, SPEC_NAMESPACE_SIZE, "")                                                    \
-    X(TEXT, job_id, SPEC_NAME_SIZE, "")                                                            \
-    X(TEXT, group, SPEC_NAME_SIZE, "")                                                             \
+    X(NAME, previous, 40, "alloc to wait for, or empty")                                           \
+    X(NAME, namespace, SPEC_NAMESPACE_SIZE, "")                                                    \
+    X(NAME, job_id, SPEC_NAME_SIZE, "")                                                            \
+    X(NAME, group, SPEC_NAME_SIZE, "")                                                             \
     X(TEXT, description, DESCRIPTION_SIZE, "why it was condemned")
 struct alloc_assign {
     ALLOC_ASSIGN_FIELDS(FIELD)
@@ -138,13 +141,13 @@ enum { PLUGIN_NAME_SIZE = 128, VOLUME_NAME_SIZE = 128 };
 
 /* A volume that an alloc wants: one claim on it. */
 #define VOLUME_DEFINE_FIELDS(X)                                                                    \
-    X(U8, read_only, 0, "")                                                                        \
+    X(FLAG, read_only, 0, "")                                                                      \
     X(U8, access_mode, 0, "as CSI numbers them")                                                   \
     X(U8, attachment_mode, 0, "")                                                                  \
     X(PAD, pad, 5, "")                                                                             \
-    X(TEXT, plugin, PLUGIN_NAME_SIZE, "plugin id")                                                 \
-    X(TEXT, namespace, SPEC_NAMESPACE_SIZE, "")                                                    \
-    X(TEXT, volume, VOLUME_NAME_SIZE, "volume id")
+    X(NAME, plugin, PLUGIN_NAME_SIZE, "plugin id")                                                 \
+    X(NAME, namespace, SPEC_NAMESPACE_SIZE, "")                                                    \
+    X(NAME, volume, VOLUME_NAME_SIZE, "volume id")
 struct volume_define {
     VOLUME_DEFINE_FIELDS(FIELD)
 };
@@ -153,9 +156,9 @@ enum plugin_type { PLUGIN_DRIVER, PLUGIN_DEVICE, PLUGIN_CSI_NODE, PLUGIN_CSI_CON
 
 #define PLUGIN_DEFINE_FIELDS(X)                                                                    \
     X(U8, type, 0, "enum plugin_type")                                                             \
-    X(U8, supervised, 0, "1: its process belongs to a task, 0: to this machine")                   \
+    X(FLAG, supervised, 0, "1: its process belongs to a task, 0: to this machine")                 \
     X(PAD, pad, 6, "")                                                                             \
-    X(TEXT, plugin, PLUGIN_NAME_SIZE, "plugin id")
+    X(NAME, plugin, PLUGIN_NAME_SIZE, "plugin id")
 struct plugin_define {
     PLUGIN_DEFINE_FIELDS(FIELD)
 };
@@ -165,7 +168,7 @@ struct plugin_define {
     X(I32, code, 0, "0, or ERR_* of the failure")                                                  \
     X(U32, results_bytes, 0, "")                                                                   \
     X(U8, hook, 0, "number of the hook")                                                           \
-    X(U8, recoverable, 0, "the restart policy may try again")                                      \
+    X(FLAG, recoverable, 0, "the restart policy may try again")                                    \
     X(PAD, pad, 6, "")                                                                             \
     X(TEXT, text, DESCRIPTION_SIZE, "why it failed")
 struct hook_outcome {
@@ -188,8 +191,8 @@ struct started {
     X(I64, finished_unix_ns, 0, "0: unknown")                                                      \
     X(I32, code, 0, "exit status, or 128 + signal")                                                \
     X(I32, signal, 0, "0: exited by itself")                                                       \
-    X(U8, known, 0, "0: neither shim nor exit record; counts as failure")                          \
-    X(U8, oom_killed, 0, "")                                                                       \
+    X(FLAG, known, 0, "0: neither shim nor exit record; counts as failure")                        \
+    X(FLAG, oom_killed, 0, "")                                                                     \
     X(PAD, pad, 6, "")                                                                             \
     X(TEXT, message, DESCRIPTION_SIZE, "")
 struct exited {
@@ -198,8 +201,8 @@ struct exited {
 
 #define FAILURE_FIELDS(X)                                                                          \
     X(I32, code, 0, "ERR_*")                                                                       \
-    X(U8, recoverable, 0, "trying again may help")                                                 \
-    X(U8, untouched, 0, "the world is as it was: nothing was begun under this key")                \
+    X(FLAG, recoverable, 0, "trying again may help")                                               \
+    X(FLAG, untouched, 0, "the world is as it was: nothing was begun under this key")              \
     X(PAD, pad, 2, "")                                                                             \
     X(TEXT, text, DESCRIPTION_SIZE, "")
 struct failure {
@@ -209,7 +212,7 @@ struct failure {
 /* An order to end a task. */
 #define KILL_ORDER_FIELDS(X)                                                                       \
     X(U8, event, 0, "enum task_event_type to append first, 0: none")                               \
-    X(U8, fails, 0, "the task counts as failed")                                                   \
+    X(FLAG, fails, 0, "the task counts as failed")                                                 \
     X(PAD, pad, 6, "")                                                                             \
     X(TEXT, text, DESCRIPTION_SIZE, "")
 struct kill_order {
@@ -225,8 +228,8 @@ struct request {
 };
 
 #define RESTORE_FIELDS(X)                                                                          \
-    X(U8, authority, 0, "1: the journal decides what should run (no server to be asked)")          \
-    X(U8, rebooted, 0, "1: another boot id than when the record was last written")                 \
+    X(FLAG, authority, 0, "1: the journal decides what should run (no server to be asked)")        \
+    X(FLAG, rebooted, 0, "1: another boot id than when the record was last written")               \
     X(PAD, pad, 6, "")
 struct restore {
     RESTORE_FIELDS(FIELD)
@@ -234,16 +237,16 @@ struct restore {
 
 #define TASK_CHANGED_FIELDS(X)                                                                     \
     X(U8, run_state, 0, "enum task_run_state")                                                     \
-    X(U8, failed, 0, "")                                                                           \
-    X(U8, started, 0, "has ever run")                                                              \
+    X(FLAG, failed, 0, "")                                                                         \
+    X(FLAG, started, 0, "has ever run")                                                            \
     X(PAD, pad, 5, "")                                                                             \
-    X(TEXT, name, SPEC_NAME_SIZE, "")
+    X(NAME, name, SPEC_NAME_SIZE, "")
 struct task_changed {
     TASK_CHANGED_FIELDS(FIELD)
 };
 
 #define MEMBER_NEWS_FIELDS(X)                                                                      \
-    X(TEXT, name, SPEC_NAME_SIZE, "of the volume or task")                                         \
+    X(NAME, name, SPEC_NAME_SIZE, "of the volume or task")                                         \
     X(TEXT, text, DESCRIPTION_SIZE, "what is wrong with it, or empty")
 struct member_news {
     MEMBER_NEWS_FIELDS(FIELD)
@@ -256,8 +259,8 @@ struct claim {
 };
 
 #define PLUGIN_IDENTITY_FIELDS(X)                                                                  \
-    X(U8, staging, 0, "volumes are staged before they are published")                              \
-    X(U8, healthy, 0, "")                                                                          \
+    X(FLAG, staging, 0, "volumes are staged before they are published")                            \
+    X(FLAG, healthy, 0, "")                                                                        \
     X(PAD, pad, 6, "")                                                                             \
     X(TEXT, version, 64, "")                                                                       \
     X(TEXT, node, 128, "the plugin's own id of this node")

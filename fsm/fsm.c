@@ -62,6 +62,12 @@ const char *fsm_broken(const struct machine *record)
         if (record->lane_ticket[lane] > record->tickets)
             return "a lane awaits a ticket that was never issued";
     }
+    const struct fsm_state *state = &def->states[record->state];
+    bool decides = ((state->never | state->ignored) >> def->timeout_event & 1u) == 0;
+    if (!implies(record->deadline_ms != 0, decides))
+        return "a timer in a state that waits for no time";
+    if (!implies(state->limit_ms > 0, record->deadline_ms != 0))
+        return "a wait with a limit, and no timer";
     return def->broken(record);
 }
 

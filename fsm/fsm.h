@@ -52,6 +52,10 @@ struct machine_id machine_id_owner(const struct machine_id *id);
 const char *machine_id_name(const struct machine_id *id);
 
 bool machine_id_equal(const struct machine_id *a, const struct machine_id *b);
+
+/* True if a machine may have the id ID, which is from outside: it says whose it is, and what it
+ * names in the file system stays there. */
+bool machine_id_is_sound(const struct machine_id *id);
 const char *machine_kind_name(enum machine_kind kind);
 
 /* --- lanes --- */
@@ -199,6 +203,8 @@ struct fsm_def {
                  const struct fsm_event *event, fsm_send *send, void *ctx);
     uint32_t (*record_size)(const struct machine *record);
     const char *(*broken)(const struct machine *record); /* the violated invariant, or NULL */
+    /* Of a record that was read: the wait that nobody has asked for, or NULL.  May be NULL. */
+    const char *(*mistimed)(const struct machine *record);
 };
 
 /* The definition of a kind; never NULL. */
@@ -249,9 +255,14 @@ uint64_t fsm_digest(const struct machine *record);
 bool fsm_is_final(const struct machine *record);
 bool fsm_is_absent(const struct machine *record);
 
-/* The violated invariant of RECORD, or NULL.  Also the validator for records read from disk:
- * counts and enums in range, texts terminated, tail inside bounds. */
+/* The violated invariant of RECORD, or NULL: what holds after each step, counts and enums in range,
+ * the tail inside bounds. */
 const char *fsm_broken(const struct machine *record);
+
+/* Why RECORD, read as that of ID, was written by nobody who went by these tables, or NULL: its
+ * invariant is violated, or it has what no step checks since none makes it.  What is not senseless
+ * can be stepped.  For each record from outside, before anything is done with it (sense.c). */
+const char *fsm_senseless(const struct machine_id *id, const struct machine *record);
 
 /* Name of the state, event, effect or guard NUMBER; "?" when out of range. */
 const char *fsm_state_name(const struct fsm_def *def, unsigned number);

@@ -50,6 +50,10 @@ enum {
     SPEC_DRIVER_SIZE = 64,
 };
 
+/* The longest time that anything may ask for, 100 years: as nanoseconds it still fits 63 bits, and
+ * so does the sum of two. */
+#define DURATION_MS_MAX (100ull * 365 * 24 * 3600 * 1000)
+
 /* One node. */
 enum {
     NODE_ALLOCS_MAX = 16384,

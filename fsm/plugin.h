@@ -83,8 +83,8 @@ enum plugin_effect {
 
 #define PLUGIN_FIELDS(X)                                                                           \
     X(U32, failures, 0, "launches that did not lead to READY, in a row")                           \
-    X(U8, remove_wanted, 0, "")                                                                    \
-    X(U8, permanent, 0, "the last failure will not go away by itself")                             \
+    X(FLAG, remove_wanted, 0, "")                                                                  \
+    X(FLAG, permanent, 0, "the last failure will not go away by itself")                           \
     X(PAD, pad, 2, "")                                                                             \
     X(TEXT, failure, DESCRIPTION_SIZE, "the last one")
 struct plugin {

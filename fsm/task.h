@@ -158,9 +158,9 @@ enum { TASK_EVENTS_MAX = 10, TASK_EVENT_TEXT_SIZE = 164 };
     X(I64, number, 0, "exit code, start delay (ns) or kill timeout (ns), by type")                 \
     X(I32, signal, 0, "of a terminated payload")                                                   \
     X(U8, type, 0, "enum task_event_type")                                                         \
-    X(U8, fails, 0, "the event that made the task fail")                                           \
-    X(U8, oom_killed, 0, "")                                                                       \
-    X(U8, unknown, 0, "terminated: the exit code could not be known")                              \
+    X(FLAG, fails, 0, "the event that made the task fail")                                         \
+    X(FLAG, oom_killed, 0, "")                                                                     \
+    X(FLAG, unknown, 0, "terminated: the exit code could not be known")                            \
     X(TEXT, text, TASK_EVENT_TEXT_SIZE, "reason, error or message, by type")
 struct task_event {
     TASK_EVENT_FIELDS(FIELD)
@@ -189,18 +189,18 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \
     X(U8, hook, 0, "enum task_hook, TASK_HOOK_COUNT: none left")                                   \
     X(U8, run_state, 0, "enum task_run_state, as users see it")                                    \
-    X(U8, failed, 0, "")                                                                           \
-    X(U8, kill_wanted, 0, "latched: nothing is started any more")                                  \
-    X(U8, restart_wanted, 0, "the end under way was asked for in order to start again")            \
-    X(U8, may_start, 0, "this incarnation has a fresh desired state")                              \
-    X(U8, ran, 0, "the payload of this generation was seen running")                               \
-    X(U8, start_failed, 0, "this attempt did not get as far as a payload")                         \
-    X(U8, unrecoverable, 0, "and trying again will not help")                                      \
-    X(U8, exit_seen, 0, "exit below is that of this generation")                                   \
+    X(FLAG, failed, 0, "")                                                                         \
+    X(FLAG, kill_wanted, 0, "latched: nothing is started any more")                                \
+    X(FLAG, restart_wanted, 0, "the end under way was asked for in order to start again")          \
+    X(FLAG, may_start, 0, "this incarnation has a fresh desired state")                            \
+    X(FLAG, ran, 0, "the payload of this generation was seen running")                             \
+    X(FLAG, start_failed, 0, "this attempt did not get as far as a payload")                       \
+    X(FLAG, unrecoverable, 0, "and trying again will not help")                                    \
+    X(FLAG, exit_seen, 0, "exit below is that of this generation")                                 \
     X(U8, verdict, 0, "enum task_verdict of the last decision")                                    \
     X(U8, resume, 0, "enum task_resume: where the kill path stood at the restart")                 \
-    X(U8, rebooted, 0, "the payload died with the host, not by its own doing")                     \
-    X(U8, remove_wanted, 0, "its alloc is gone: forget the task when the stop hooks have run")     \
+    X(FLAG, rebooted, 0, "the payload died with the host, not by its own doing")                   \
+    X(FLAG, remove_wanted, 0, "its alloc is gone: forget the task when the stop hooks have run")   \
     X(U8, events_count, 0, "")
 struct task {
     struct machine machine;

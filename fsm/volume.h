@@ -104,11 +104,11 @@ enum {
 };
 
 #define VOLUME_FIELDS(X)                                                                           \
-    X(U8, staged, 0, "this claim has staged it, or may have (I-28)")                               \
-    X(U8, published, 0, "published for this alloc, or may be")                                     \
-    X(U8, claimed, 0, "the server holds a claim, or may")                                          \
-    X(U8, release_wanted, 0, "its alloc has let go")                                               \
-    X(U8, recoverable, 0, "the last failure may go away by itself")                                \
+    X(FLAG, staged, 0, "this claim has staged it, or may have (I-28)")                             \
+    X(FLAG, published, 0, "published for this alloc, or may be")                                   \
+    X(FLAG, claimed, 0, "the server holds a claim, or may")                                        \
+    X(FLAG, release_wanted, 0, "its alloc has let go")                                             \
+    X(FLAG, recoverable, 0, "the last failure may go away by itself")                              \
     X(PAD, pad, 3, "")                                                                             \
     X(TEXT, external, VOLUME_NAME_SIZE, "the storage provider's id")                               \
     X(TEXT, failure, DESCRIPTION_SIZE, "the last one")

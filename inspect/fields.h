@@ -12,7 +12,17 @@
 #include <jansson.h>
 #include <stdio.h>
 
-enum value_kind { VALUE_U64, VALUE_I64, VALUE_U32, VALUE_I32, VALUE_U8, VALUE_TEXT, VALUE_PAD };
+enum value_kind {
+    VALUE_U64,
+    VALUE_I64,
+    VALUE_U32,
+    VALUE_I32,
+    VALUE_U8,
+    VALUE_TEXT,
+    VALUE_PAD,
+    VALUE_FLAG = VALUE_U8, /* these are shown and read alike; fsm_senseless tells them apart */
+    VALUE_NAME = VALUE_TEXT,
+};
 
 struct field {
     const char *name;

@@ -2,7 +2,7 @@
  * Records and events back from JSON (json.c).
  *
  * Strict: a member that no list knows, a number out of its range, a name of no table is an error
- * that says which.  What comes out has still to pass fsm_broken, as anything from outside.
+ * that says which.  What comes out has still to pass fsm_senseless, as anything from outside.
  */
 #include "inspect/fields.h"
 
@@ -325,9 +325,9 @@ int inspect_read_record(const json_t *json, struct machine_id *ret_id, struct ma
                           json_object_get(json, "record"), record, err);
     if (code < 0)
         return code;
-    const char *broken = fsm_broken(record);
-    if (broken != NULL)
-        return bad(err, id.text, broken);
+    const char *why = fsm_senseless(&id, record);
+    if (why != NULL)
+        return bad(err, id.text, why);
     *ret_id = id;
     return 0;
 }

@@ -171,8 +171,10 @@ template <typename T> static size_t count_of(const Vector<T> *list)
 #define BUILD_U32(name)
 #define BUILD_I32(name)
 #define BUILD_U8(name)
+#define BUILD_FLAG(name)
 #define BUILD_TEXT(name)                                                                           \
     const Offset<String> JOIN(name, _at) = put_text(to, from.name, sizeof(from.name));
+#define BUILD_NAME(name) BUILD_TEXT(name)
 #define BUILD_PAD(name) check(is_zero(from.name, sizeof(from.name)));
 
 #define ADD(kind, name, size, doc) ADD_##kind(name)
@@ -181,7 +183,9 @@ template <typename T> static size_t count_of(const Vector<T> *list)
 #define ADD_U32(name) ADD_U64(name)
 #define ADD_I32(name) ADD_U64(name)
 #define ADD_U8(name) ADD_U64(name)
+#define ADD_FLAG(name) ADD_U64(name)
 #define ADD_TEXT(name) JOIN(table.add_, name)(JOIN(name, _at));
+#define ADD_NAME(name) ADD_TEXT(name)
 #define ADD_PAD(name)
 
 #define TAKE(kind, name, size, doc) TAKE_##kind(name)
@@ -190,7 +194,9 @@ template <typename T> static size_t count_of(const Vector<T> *list)
 #define TAKE_U32(name) TAKE_U64(name)
 #define TAKE_I32(name) TAKE_U64(name)
 #define TAKE_U8(name) TAKE_U64(name)
+#define TAKE_FLAG(name) TAKE_U64(name)
 #define TAKE_TEXT(name) whole = take_text(from->name(), to.name, sizeof(to.name)) && whole;
+#define TAKE_NAME(name) TAKE_TEXT(name)
 #define TAKE_PAD(name)
 
 /* put() and take() of a struct that is its list and nothing else.  A table that is absent, since
@@ -344,7 +350,9 @@ static bool take(const stored::machine_table *from, struct machine &to)
 #define BYTES_U32(size) 4
 #define BYTES_I32(size) 4
 #define BYTES_U8(size) 1
+#define BYTES_FLAG(size) 1
 #define BYTES_TEXT(size) size
+#define BYTES_NAME(size) size
 #define BYTES_PAD(size) size
 
 static_assert(sizeof(struct plugin) == sizeof(struct machine) + (0 PLUGIN_FIELDS(BYTES)) +

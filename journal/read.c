@@ -92,8 +92,8 @@ static bool take_record(struct walk *walk, struct store_bytes key, struct store_
     }
     const char *reason =
         codec_decode_record(value.bytes, value.length, key_seal(walk->table, key), records->record);
-    if (reason == NULL && records->record->kind != id.kind)
-        reason = "a record of another kind than its key says";
+    if (reason == NULL)
+        reason = fsm_senseless(&id, records->record);
     if (reason != NULL) {
         tell_bad(walk, key, value, reason);
         return true;
@@ -146,6 +146,8 @@ int journal_base_read(struct journal *journal, const struct machine_id *id,
     if (code == 0) {
         const char *reason = codec_decode_record(value.bytes, value.length,
                                                  key_seal(STORE_BASE, key_bytes(&key)), record);
+        if (reason == NULL)
+            reason = fsm_senseless(id, record);
         if (reason != NULL)
             code = err_set(err, ERR_CORRUPT, "base of %s: %s", id->text, reason);
     }

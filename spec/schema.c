@@ -13,7 +13,7 @@
 #define SECONDS(n) ((int64_t)(n)*1000000000)
 
 enum { WHOLE_MAX = INT32_MAX };
-#define DURATION_MAX SECONDS(100LL * 365 * 24 * 3600)
+#define DURATION_MAX ((int64_t)DURATION_MS_MAX * 1000000)
 
 #define TEXT(hcl, json, fate)                                                                      \
     {                                                                                              \

@@ -12,25 +12,17 @@ struct bereft {
     size_t count, size;
 };
 
-/* True of what is no path: the id names a directory. */
-static bool may_name_alloc(const char *id)
-{
-    size_t length = strlen(id);
-
-    return length > 0 && length < UUID_TEXT_SIZE &&
-           strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz-") == length;
-}
-
 static bool note_bereft(void *ctx, const char *key, const void *bytes, size_t length)
 {
     struct bereft *bereft = ctx;
-    const char *id = key + strlen("alloc/");
+    struct machine_id id = {.kind = MACHINE_ALLOC};
 
     (void)bytes; /* read when it is adopted */
     (void)length;
-    if (!may_name_alloc(id) || core_alloc(bereft->core, id) != NULL)
+    if (!text_copy(id.text, sizeof(id.text), key + strlen("alloc/")) || !machine_id_is_sound(&id) ||
+        core_find(bereft->core, &id) != NULL)
         return true;
-    (void)text_copy(*list_more(bereft), UUID_TEXT_SIZE, id); /* it fits, see above */
+    (void)text_copy(*list_more(bereft), UUID_TEXT_SIZE, id.text); /* fits: its id is sound */
     return true;
 }
 

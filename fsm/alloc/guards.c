@@ -6,8 +6,6 @@
 
 #include "fsm/policy.h"
 
-#include <string.h>
-
 /* --- hooks --- */
 
 static uint32_t hooks_of(const struct alloc *alloc, enum hook_phase phase)
@@ -100,44 +98,116 @@ GUARD(alloc_destroy_wanted, alloc->destroy_wanted)
 
 /* --- the invariant, and the validator for records from disk --- */
 
-static bool is_text(const char *text, size_t size)
+#define IN(state) ((uint32_t)1 << A_##state)
+
+static bool is_in(const struct alloc *alloc, uint32_t states)
 {
-    return memchr(text, 0, size) != NULL;
+    return (states >> alloc->machine.state & 1u) != 0;
 }
 
-const char *alloc_broken(const struct machine *record)
+static const char *broken_members(const struct alloc *alloc)
 {
-    const struct alloc *alloc = alloc_of(record);
-
     if (alloc->assign.members_count > ALLOC_MEMBERS_MAX)
         return "too many members";
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
         if (member->kind > MEMBER_VOLUME || member->lifecycle > LIFECYCLE_POSTSTOP ||
             member->run_state > TASK_RUN_DEAD || member->told > ORDER_KILL ||
-            !is_text(member->name, sizeof(member->name)) || member->name[0] == '\0')
+            member->name[0] == '\0')
             return "malformed member";
     }
-    if (!is_text(alloc->assign.previous, sizeof(alloc->assign.previous)) ||
-        !is_text(alloc->assign.namespace, sizeof(alloc->assign.namespace)) ||
-        !is_text(alloc->assign.job_id, sizeof(alloc->assign.job_id)) ||
-        !is_text(alloc->assign.group, sizeof(alloc->assign.group)) ||
-        !is_text(alloc->kill_text, sizeof(alloc->kill_text)) ||
-        !is_text(alloc->desired_description, sizeof(alloc->desired_description)) ||
-        !is_text(alloc->failure, sizeof(alloc->failure)))
-        return "unterminated text";
+    return NULL;
+}
+
+static const char *broken_names(const struct alloc *alloc)
+{
+    static const uint8_t phases[A_COUNT] = {
+        [A_PREPARING] = 1 + PHASE_PRERUN,
+        [A_PREKILL] = 1 + PHASE_PREKILL,
+        [A_POSTRUN] = 1 + PHASE_POSTRUN,
+        [A_DESTROYING] = 1 + PHASE_DESTROY,
+    };
+    uint8_t phase = phases[alloc->machine.state];
+
     if (alloc->phase >= PHASE_COUNT || alloc->hook > ALLOC_HOOK_COUNT ||
         alloc->client_status > CLIENT_FAILED || alloc->kill_event >= TASK_EVENT_TYPE_COUNT)
         return "unknown phase, hook, status or event";
-    if (!implies(record->state == A_DELAYING, alloc->delay_until_ms != 0))
-        return "delaying without a deadline";
-    if (!implies(record->state == A_RELEASING || record->state == A_POSTRUN ||
-                     record->state == A_TERMINAL || record->state == A_DESTROYING,
-                 members_every_dead(alloc)))
+    if (phase != 0 && alloc->phase != phase - 1)
+        return "running hooks of another phase than its state's";
+    if (phase != 0 && alloc->hook < ALLOC_HOOK_COUNT &&
+        (hooks_of(alloc, (enum hook_phase)alloc->phase) >> alloc->hook & 1u) == 0)
+        return "running a hook that it does not have";
+    if (alloc->assign.shutdown_delay_ms > DURATION_MS_MAX)
+        return "a length of time that no job may ask for";
+    return NULL;
+}
+
+/* What its state says of its members. */
+static const char *broken_group(const struct alloc *alloc)
+{
+    const uint32_t torn_down = IN(RELEASING) | IN(POSTRUN) | IN(TERMINAL) | IN(DESTROYING);
+
+    if (!implies(is_in(alloc, torn_down), members_every_dead(alloc)))
         return "being torn down while a task lives";
-    if (!implies(record->state == A_POSTSTOP, members_all_dead(alloc)))
+    if (!implies(is_in(alloc, IN(POSTSTOP)), members_all_dead(alloc)))
         return "running poststop tasks while another task lives";
+    if (!implies(is_in(alloc, IN(POSTSTOP)), !members_every_dead(alloc)))
+        return "running poststop tasks where there are none";
+    if (!implies(is_in(alloc, IN(MOUNTING)), members_hold_volumes(alloc)))
+        return "mounting where there is nothing to be mounted";
+    if (!implies(is_in(alloc, IN(RUNNING) | IN(POSTSTOP)), alloc->prepared))
+        return "running without having been set up";
+    return NULL;
+}
+
+/* What others are told of it. */
+static const char *broken_status(const struct alloc *alloc)
+{
+    const uint32_t ended = IN(POSTRUN) | IN(TERMINAL) | IN(DESTROYING) | IN(GONE);
+
+    if (!implies(alloc->client_status == CLIENT_COMPLETE, members_every_dead(alloc)))
+        return "complete while a task lives";
+    if (!implies(alloc->ended_unix_ns != 0, is_in(alloc, ended)))
+        return "ended before its end";
     if (alloc->acked_revision > alloc->status_revision)
         return "a status was confirmed that was never reported";
+    return NULL;
+}
+
+static const char *broken_waits(const struct alloc *alloc)
+{
+    if (!implies(is_in(alloc, IN(DELAYING)),
+                 alloc->delay_until_ms != 0 && alloc->machine.deadline_ms != 0))
+        return "delaying without a deadline";
+    if (!implies(is_in(alloc, IN(WAITING)), alloc->assign.previous[0] != '\0'))
+        return "waiting for nobody";
+    return NULL;
+}
+
+const char *alloc_broken(const struct machine *record)
+{
+    static const char *(*const looks[])(const struct alloc *) = {
+        broken_members, broken_names, broken_group, broken_status, broken_waits,
+    };
+    const struct alloc *alloc = alloc_of(record);
+    const char *why = NULL;
+
+    for (size_t i = 0; i < COUNT_OF(looks) && why == NULL; i++)
+        why = looks[i](alloc);
+    return why;
+}
+
+/* --- times that were read --- */
+
+/* The delay was fixed when it began, at the latest when its state was entered. */
+const char *alloc_mistimed(const struct machine *record)
+{
+    const struct alloc *alloc = alloc_of(record);
+    uint64_t at_ms = alloc->delay_until_ms;
+
+    if (at_ms > record->entered_ms && at_ms - record->entered_ms > alloc->assign.shutdown_delay_ms)
+        return "a wait is longer than was asked for";
+    if (is_in(alloc, IN(DELAYING)) && record->deadline_ms != at_ms)
+        return "its timer is set to another time than it waits for";
     return NULL;
 }

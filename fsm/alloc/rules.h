@@ -50,5 +50,6 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
                 const struct fsm_event *event, fsm_send *send, void *ctx);
 uint32_t alloc_record_size(const struct machine *record);
 const char *alloc_broken(const struct machine *record);
+const char *alloc_mistimed(const struct machine *record);
 
 #endif

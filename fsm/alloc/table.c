@@ -299,4 +299,5 @@ const struct fsm_def alloc_def = {
     .send = alloc_send,
     .record_size = alloc_record_size,
     .broken = alloc_broken,
+    .mistimed = alloc_mistimed,
 };

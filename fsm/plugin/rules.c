@@ -149,11 +149,6 @@ const char *plugin_broken(const struct machine *record)
 
     if (plugin->define.type > PLUGIN_CSI_CONTROLLER)
         return "unknown plugin type";
-    if (memchr(plugin->define.plugin, 0, sizeof(plugin->define.plugin)) == NULL ||
-        memchr(plugin->failure, 0, sizeof(plugin->failure)) == NULL ||
-        memchr(plugin->identity.version, 0, sizeof(plugin->identity.version)) == NULL ||
-        memchr(plugin->identity.node, 0, sizeof(plugin->identity.node)) == NULL)
-        return "unterminated text";
     if (!implies(record->state != P_ABSENT, record->generation > 0))
         return "a plugin without a generation";
     if (!implies(record->state == P_BACKOFF, record->deadline_ms != 0))

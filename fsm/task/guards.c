@@ -6,8 +6,6 @@
 
 #include "fsm/policy.h"
 
-#include <string.h>
-
 enum {
     LOOKS_MAX = 20,        /* about ten minutes */
     LOOKS_UNSEEN_MAX = 4,  /* of a payload that was never seen running */
@@ -59,13 +57,17 @@ bool task_look_failed(const struct task *task, const struct failure *failure)
     return failure->recoverable && task->machine.attempt < looks;
 }
 
+#define IN(state) ((uint32_t)1 << T_##state)
+
+static bool is_in(const struct task *task, uint32_t states)
+{
+    return (states >> task->machine.state & 1u) != 0;
+}
+
 bool task_holds_work(const struct task *task)
 {
-    static const uint32_t holding = 1u << T_STARTING | 1u << T_RUNNING | 1u << T_RECOVERING |
-                                    1u << T_PREKILL | 1u << T_DELAYING | 1u << T_STOPPING |
-                                    1u << T_REAPING;
-
-    return (holding >> task->machine.state & 1u) != 0;
+    return is_in(task, IN(STARTING) | IN(RUNNING) | IN(RECOVERING) | IN(PREKILL) | IN(DELAYING) |
+                           IN(STOPPING) | IN(REAPING));
 }
 
 /* --- guards --- */
@@ -156,17 +158,8 @@ uint64_t task_backoff_ms(const struct machine *record, const struct fsm_now *now
 
 /* --- the invariant, and the validator for records from disk --- */
 
-static bool is_text(const char *text, size_t size)
+static const char *broken_lists(const struct task *task)
 {
-    return memchr(text, 0, size) != NULL;
-}
-
-const char *task_broken(const struct machine *record)
-{
-    const struct task *task = task_of(record);
-    bool alive = record->state == T_RUNNING || record->state == T_PREKILL ||
-                 record->state == T_DELAYING || record->state == T_STOPPING;
-
     if (task->results_bytes > RESULTS_BYTES_MAX)
         return "hook results are too long";
     if (!results_valid(task->results, task->results_bytes))
@@ -175,26 +168,123 @@ const char *task_broken(const struct machine *record)
         return "too many task events";
     for (int i = 0; i < task->events_count; i++) {
         if (task->events[i].type == TASK_EVENT_NONE ||
-            task->events[i].type >= TASK_EVENT_TYPE_COUNT ||
-            !is_text(task->events[i].text, sizeof(task->events[i].text)))
+            task->events[i].type >= TASK_EVENT_TYPE_COUNT)
             return "malformed task event";
     }
-    if (!is_text(task->define.driver, sizeof(task->define.driver)) ||
-        !is_text(task->define.kill_signal, sizeof(task->define.kill_signal)) ||
-        !is_text(task->exit.message, sizeof(task->exit.message)))
-        return "unterminated text";
-    if (task->define.lifecycle > LIFECYCLE_POSTSTOP || task->run_state > TASK_RUN_DEAD ||
-        task->phase >= PHASE_COUNT || task->hook > TASK_HOOK_COUNT)
-        return "unknown lifecycle, state, phase or hook";
-    if (!implies(alive, task->ran))
+    return NULL;
+}
+
+static const char *broken_names(const struct task *task)
+{
+    const struct task_define *define = &task->define;
+
+    if (define->lifecycle > LIFECYCLE_POSTSTOP || task->run_state > TASK_RUN_DEAD ||
+        task->phase > PHASE_STOP || task->hook > TASK_HOOK_COUNT || task->verdict > TASK_ENDS ||
+        task->resume > RESUME_STOPPING)
+        return "unknown lifecycle, state, phase, hook, verdict or way to resume";
+    if (define->restart_interval_ms > DURATION_MS_MAX ||
+        define->restart_delay_ms > DURATION_MS_MAX || define->kill_timeout_ms > DURATION_MS_MAX ||
+        define->shutdown_delay_ms > DURATION_MS_MAX)
+        return "a length of time that no job may ask for";
+    return NULL;
+}
+
+/* What runs, and what may: nothing is alive that was not begun. */
+static const char *broken_life(const struct task *task)
+{
+    const uint32_t alive = IN(RUNNING) | IN(PREKILL) | IN(DELAYING) | IN(STOPPING);
+    const uint32_t begun = alive | IN(STARTING) | IN(RECOVERING) | IN(REAPING);
+    const uint32_t pending = IN(WAITING) | IN(PRESTART) | IN(STARTING) | IN(HELD) | IN(BACKOFF);
+    const uint32_t over = IN(CLEANUP) | IN(DEAD) | IN(GONE);
+
+    if (!implies(is_in(task, alive), task->ran))
         return "alive, but was never seen running";
-    if (!implies(alive, task->machine.generation > 0))
+    if (!implies(is_in(task, begun) || task->ran || task->exit_seen, task->machine.generation > 0))
         return "alive without a generation";
-    if (!implies(record->state == T_BACKOFF, record->deadline_ms != 0))
-        return "backing off without a timer";
-    if (!implies(record->state == T_DEAD, task->run_state == TASK_RUN_DEAD))
+    if (!implies(is_in(task, alive), task->run_state == TASK_RUN_RUNNING))
+        return "alive, but not shown running";
+    if (!implies(is_in(task, pending), task->run_state == TASK_RUN_PENDING))
+        return "about to start, but not shown pending";
+    if (!implies(is_in(task, IN(DEAD)), task->run_state == TASK_RUN_DEAD))
         return "dead, but shown alive";
-    if (!implies(record->state == T_STOPPING, task->kill_at_ms != 0))
+    if (!implies(task->run_state == TASK_RUN_DEAD, is_in(task, over)))
+        return "shown dead, but not over";
+    if (!implies(task->remove_wanted, is_in(task, over)))
+        return "to be forgotten before it is over";
+    if (task->told_revision > task->status_revision)
+        return "its alloc was told what never was";
+    return NULL;
+}
+
+/* The hook under way is of the phase that its state is there for. */
+static const char *broken_phase(const struct task *task)
+{
+    static const uint8_t phases[T_COUNT] = {
+        [T_PRESTART] = 1 + PHASE_PRESTART, [T_RUNNING] = 1 + PHASE_POSTSTART,
+        [T_PREKILL] = 1 + PHASE_PREKILL,   [T_EXITED] = 1 + PHASE_EXITED,
+        [T_CLEANUP] = 1 + PHASE_STOP,
+    };
+    uint8_t phase = phases[task->machine.state];
+
+    if (phase != 0 && task->phase != phase - 1)
+        return "running hooks of another phase than its state's";
+    if (phase != 0 && task->hook < TASK_HOOK_COUNT &&
+        (hooks_of(task, (enum hook_phase)task->phase) >> task->hook & 1u) == 0)
+        return "running a hook that it does not have";
+    return NULL;
+}
+
+/* Who waits for a time has one. */
+static const char *broken_times(const struct task *task)
+{
+    bool waits = task->machine.deadline_ms != 0;
+
+    if (!implies(is_in(task, IN(BACKOFF)), waits && task->restart_at_ms != 0))
+        return "backing off without a timer";
+    if (!implies(is_in(task, IN(DELAYING)), waits && task->delay_until_ms != 0))
+        return "delaying without a deadline";
+    if (!implies(is_in(task, IN(STOPPING)), waits && task->kill_at_ms != 0))
         return "stopping without a deadline";
+    return NULL;
+}
+
+const char *task_broken(const struct machine *record)
+{
+    static const char *(*const looks[])(const struct task *) = {
+        broken_lists, broken_names, broken_life, broken_phase, broken_times,
+    };
+    const struct task *task = task_of(record);
+    const char *why = NULL;
+
+    for (size_t i = 0; i < COUNT_OF(looks) && why == NULL; i++)
+        why = looks[i](task);
+    return why;
+}
+
+/* --- times that were read --- */
+
+/* AT is not later than LENGTH_MS after FROM. */
+static bool is_within(uint64_t at, uint64_t from, uint64_t length_ms)
+{
+    return at <= from || at - from <= length_ms;
+}
+
+/* Each wait was fixed when it began, at the latest when its state was entered. */
+const char *task_mistimed(const struct machine *record)
+{
+    const struct task *task = task_of(record);
+    const struct task_define *define = &task->define;
+    uint64_t pause_ms =
+        define->restart_interval_ms + define->restart_delay_ms + define->restart_delay_ms / 4;
+
+    if (task->interval_ms > record->entered_ms)
+        return "its restart interval has not begun yet";
+    if (!is_within(task->restart_at_ms, record->entered_ms, pause_ms) ||
+        !is_within(task->delay_until_ms, record->entered_ms, define->shutdown_delay_ms) ||
+        !is_within(task->kill_at_ms, record->entered_ms, define->kill_timeout_ms))
+        return "a wait is longer than was asked for";
+    if (is_in(task, IN(BACKOFF) | IN(DELAYING) | IN(STOPPING)) &&
+        record->deadline_ms != task_deadline(record, NULL))
+        return "its timer is set to another time than it waits for";
     return NULL;
 }

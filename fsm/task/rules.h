@@ -51,5 +51,6 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
                const struct fsm_event *event, fsm_send *send, void *ctx);
 uint32_t task_record_size(const struct machine *record);
 const char *task_broken(const struct machine *record);
+const char *task_mistimed(const struct machine *record);
 
 #endif

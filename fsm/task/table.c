@@ -266,4 +266,5 @@ const struct fsm_def task_def = {
     .send = task_send,
     .record_size = task_record_size,
     .broken = task_broken,
+    .mistimed = task_mistimed,
 };

@@ -273,17 +273,17 @@ const char *volume_broken(const struct machine *record)
 {
     const struct volume *volume = volume_of(record);
 
-    if (memchr(volume->define.plugin, 0, sizeof(volume->define.plugin)) == NULL ||
-        memchr(volume->define.namespace, 0, sizeof(volume->define.namespace)) == NULL ||
-        memchr(volume->define.volume, 0, sizeof(volume->define.volume)) == NULL ||
-        memchr(volume->external, 0, sizeof(volume->external)) == NULL ||
-        memchr(volume->failure, 0, sizeof(volume->failure)) == NULL)
-        return "unterminated text";
     if (!implies(record->state >= V_CLAIMING && record->state <= V_BROKEN, volume->claimed))
         return "wanted, but not claimed";
     if (!implies(record->state >= V_PUBLISHING && record->state <= V_VERIFYING, volume->published))
         return "in use, but not published";
     if (!implies(record->state == V_RELEASING, !volume->published && volume->release_wanted))
         return "being released while still published or wanted";
+    if (!implies(record->state == V_DRAINING || record->state == V_UNPUBLISHING ||
+                     record->state == V_UNSTAGING,
+                 volume->release_wanted))
+        return "on the way back, but nobody has let go";
+    if (!implies(record->state == V_DRAINING, record->deadline_ms != 0))
+        return "draining without a timer";
     return NULL;
 }

@@ -60,12 +60,21 @@ static int each_record(void *ctx, enum machine_kind kind, journal_record_cb *cb,
         if (item->id.kind != kind)
             continue;
         name_of(&item->id, key);
-        if (!sim_store_is_sound(item))
-            bad(cb_ctx, "state", key, item->record, item->size, "it is damaged");
+        const char *why =
+            sim_store_is_sound(item) ? fsm_senseless(&item->id, item->record) : "it is damaged";
+        if (why != NULL)
+            bad(cb_ctx, "state", key, item->record, item->size, why);
         else if (!cb(cb_ctx, &item->id, item->record))
             break;
     }
     return 0;
+}
+
+/* Whatever the world wrote before can be read again. */
+static void check_damaged(struct sim *sim, const struct sim_stored *item, const char *reason)
+{
+    if (sim_store_is_sound(item))
+        sim_violate(sim, 17, "%s is put aside: %s", item->id.text, reason);
 }
 
 static int quarantine(void *ctx, const char *table, const char *key, const char *reason,
@@ -76,7 +85,6 @@ static int quarantine(void *ctx, const char *table, const char *key, const char 
     char name[JOURNAL_KEY_SIZE];
     size_t at = 0;
 
-    (void)reason;
     (void)unix_ns;
     (void)err;
     if (text_equal(table, "spec")) {
@@ -86,6 +94,7 @@ static int quarantine(void *ctx, const char *table, const char *key, const char 
     for (name_of(&store->items[at]->id, name); !text_equal(name, key);
          name_of(&store->items[at]->id, name))
         check(++at < store->count); /* it was named by each_record */
+    check_damaged(sim, store->items[at], reason);
     struct machine_id id = store->items[at]->id;
     struct sim_whom whom = sim_find(sim, &id);
     sim_say(sim, "quarantine: %s %s", machine_kind_name((enum machine_kind)id.kind), id.text);

@@ -60,7 +60,8 @@ static void test_record_comes_back_from_json_as_it_was(void **state)
 
     (void)state;
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
-        struct machine_id id = machine_id_make((enum machine_kind)kind, "some/\"thing\" <else>");
+        struct machine_id id = machine_id_make(
+            (enum machine_kind)kind, kind == MACHINE_ALLOC ? "some" : "some/\"thing\" <else>");
         for (int i = 0; i < RECORDS_A_KIND; i++) {
             make_record(&rng, (enum machine_kind)kind, record);
             expect_record(&id, record);

@@ -1,6 +1,6 @@
 /*
  * Records and events made from a seed: every field of every list filled, every invariant of fsm/
- * kept.  Each test program includes this once.
+ * kept, all of it sensible (fsm_senseless).  Each test program includes this once.
  */
 #ifndef CAIRN_TEST_JOURNAL_MAKE_H
 #define CAIRN_TEST_JOURNAL_MAKE_H
@@ -29,12 +29,14 @@ static inline void make_text(struct rng *rng, char *to, size_t size)
 }
 
 #define MAKE(kind, name, size, doc) MAKE_##kind(to->name)
-#define MAKE_U64(field) field = rng_chance(rng, 1, 4) ? 0 : rng_next(rng);
+#define MAKE_U64(field) field = rng_chance(rng, 1, 4) ? 0 : rng_next(rng) >> 12;
 #define MAKE_I64(field) field = rng_chance(rng, 1, 4) ? 0 : (int64_t)rng_next(rng);
-#define MAKE_U32(field) field = rng_chance(rng, 1, 4) ? 0 : (uint32_t)rng_next(rng);
+#define MAKE_U32(field) field = rng_chance(rng, 1, 4) ? 0 : (uint32_t)rng_next(rng) >> 1;
 #define MAKE_I32(field) field = rng_chance(rng, 1, 4) ? 0 : (int32_t)rng_next(rng);
 #define MAKE_U8(field) field = (uint8_t)rng_below(rng, 3);
+#define MAKE_FLAG(field) field = (uint8_t)rng_below(rng, 2);
 #define MAKE_TEXT(field) make_text(rng, field, sizeof(field));
+#define MAKE_NAME(field) MAKE_TEXT(field)
 #define MAKE_PAD(field) memset(field, 0, sizeof(field));
 
 /* make_<struct>: the fields of its list, not what stands beside it. */
@@ -93,8 +95,8 @@ static inline void make_members(struct rng *rng, struct alloc_assign *assign)
         struct alloc_member *member = &assign->members[i];
         make_alloc_member(rng, member);
         member->kind = (uint8_t)rng_below(rng, 2);
-        if (member->name[0] == '\0')
-            member->name[0] = 'x';
+        member->name[0] = (char)('A' + i % 26); /* no two are of one name */
+        member->name[1] = (char)('A' + i / 26);
     }
 }
 
@@ -141,8 +143,7 @@ static inline void make_payload(struct rng *rng, enum fsm_payload kind, void *by
 static inline void make_machine(struct rng *rng, const struct fsm_def *def, struct machine *to)
 {
     MAKE_U64(to->revision)
-    MAKE_U64(to->entered_ms)
-    to->deadline_ms = 1 + rng_below(rng, 1u << 30);
+    to->entered_ms = 1 + rng_below(rng, 1u << 30);
     to->generation = 1 + (uint32_t)rng_below(rng, 1000);
     to->tickets = 1 + (uint32_t)rng_below(rng, 1u << 20);
     MAKE_U32(to->attempt)
@@ -153,8 +154,90 @@ static inline void make_machine(struct rng *rng, const struct fsm_def *def, stru
         to->lane_ticket[lane] = (uint32_t)rng_below(rng, to->tickets);
     }
     to->kind = def->kind;
-    to->state = (uint8_t)rng_below(rng, def->states_count);
+    do
+        to->state = (uint8_t)rng_below(rng, def->states_count);
+    while ((def->states[to->state].flags & (FSM_INITIAL | FSM_FINAL)) != 0);
+    const struct fsm_state *state = &def->states[to->state];
+    bool waits = ((state->never | state->ignored) >> def->timeout_event & 1u) == 0;
+    if (waits && (state->limit_ms != 0 || rng_chance(rng, 1, 2)))
+        to->deadline_ms = 1 + rng_below(rng, 1u << 30);
     to->restored = (uint8_t)rng_below(rng, 2);
+}
+
+/* What waits for its time waits for the time that it was asked for. */
+static inline void make_task_times(struct rng *rng, struct task *task)
+{
+    struct machine *machine = &task->machine;
+    uint64_t *lengths[] = {&task->define.restart_interval_ms, &task->define.restart_delay_ms,
+                           &task->define.kill_timeout_ms, &task->define.shutdown_delay_ms};
+
+    for (size_t i = 0; i < COUNT_OF(lengths); i++)
+        *lengths[i] = rng_below(rng, 100000);
+    task->interval_ms = rng_below(rng, machine->entered_ms + 1);
+    task->restart_at_ms = machine->entered_ms + rng_below(rng, *lengths[1] + 1);
+    task->kill_at_ms = machine->entered_ms + rng_below(rng, *lengths[2] + 1);
+    task->delay_until_ms = machine->entered_ms + rng_below(rng, *lengths[3] + 1);
+    if (machine->state == T_BACKOFF)
+        machine->deadline_ms = task->restart_at_ms;
+    if (machine->state == T_DELAYING)
+        machine->deadline_ms = task->delay_until_ms;
+    if (machine->state == T_STOPPING)
+        machine->deadline_ms = task->kill_at_ms + 10000; /* the grace of fsm/task/guards.c */
+}
+
+/* Hooks of the phase that the state is there for, all of them. */
+static inline void make_task_state(struct rng *rng, struct task *task)
+{
+    static const uint8_t phases[T_COUNT] = {
+        [T_RUNNING] = PHASE_POSTSTART,
+        [T_PREKILL] = PHASE_PREKILL,
+        [T_EXITED] = PHASE_EXITED,
+        [T_CLEANUP] = PHASE_STOP,
+    };
+    uint8_t state = task->machine.state;
+    bool over = state == T_CLEANUP || state == T_DEAD,
+         alive =
+             state == T_RUNNING || state == T_PREKILL || state == T_DELAYING || state == T_STOPPING;
+    bool either = state == T_RECOVERING || state == T_REAPING || state == T_EXITED;
+
+    task->phase = phases[state];
+    task->define.hooks_prestart = task->define.hooks_poststart = 7;
+    task->define.hooks_prekill = task->define.hooks_exited = task->define.hooks_stop = 7;
+    task->hook = (uint8_t)rng_below(rng, TASK_HOOK_COUNT + 1);
+    task->run_state = over                                 ? TASK_RUN_DEAD
+                      : alive || (either && task->ran > 0) ? TASK_RUN_RUNNING
+                                                           : TASK_RUN_PENDING;
+    task->ran = task->ran > 0 || alive;
+    task->remove_wanted = state == T_CLEANUP && task->remove_wanted;
+    task->told_revision = rng_below(rng, task->status_revision + 1);
+}
+
+static inline void make_alloc_state(struct rng *rng, struct alloc *alloc)
+{
+    static const uint8_t phases[A_COUNT] = {
+        [A_PREPARING] = PHASE_PRERUN,
+        [A_PREKILL] = PHASE_PREKILL,
+        [A_POSTRUN] = PHASE_POSTRUN,
+        [A_DESTROYING] = PHASE_DESTROY,
+    };
+    struct machine *machine = &alloc->machine;
+
+    alloc->phase = phases[machine->state];
+    alloc->assign.hooks_prerun = alloc->assign.hooks_prekill = 1;
+    alloc->assign.hooks_postrun = alloc->assign.hooks_destroy = 1;
+    alloc->hook = (uint8_t)rng_below(rng, ALLOC_HOOK_COUNT + 1);
+    alloc->status_revision = rng_below(rng, 1000);
+    alloc->acked_revision = rng_below(rng, alloc->status_revision + 1);
+    alloc->assign.shutdown_delay_ms = rng_below(rng, 100000);
+    alloc->delay_until_ms =
+        machine->entered_ms + rng_below(rng, alloc->assign.shutdown_delay_ms + 1);
+    if (machine->state == A_DELAYING)
+        machine->deadline_ms = alloc->delay_until_ms;
+    alloc->prepared = alloc->prepared || machine->state == A_RUNNING;
+    if (machine->state < A_POSTRUN)
+        alloc->ended_unix_ns = 0;
+    for (uint32_t i = 0; machine->state >= A_RELEASING && i < alloc->assign.members_count; i++)
+        alloc->assign.members[i].run_state = TASK_RUN_DEAD;
 }
 
 static inline void make_fields(struct rng *rng, enum machine_kind kind, struct machine *record)
@@ -185,16 +268,15 @@ static inline void make_fields(struct rng *rng, enum machine_kind kind, struct m
             make_task_event(rng, &task->events[i]);
             task->events[i].type = (uint8_t)(1 + rng_below(rng, TASK_EVENT_TYPE_COUNT - 1));
         }
-        task->hook = (uint8_t)rng_below(rng, TASK_HOOK_COUNT + 1);
         task->results_bytes = make_results(rng, task->results, RESULTS_BYTES_MAX);
+        make_task_times(rng, task);
+        make_task_state(rng, task);
         return;
     case MACHINE_ALLOC:
         make_alloc(rng, alloc);
-        alloc->hook = (uint8_t)rng_below(rng, ALLOC_HOOK_COUNT + 1);
-        alloc->status_revision = rng_below(rng, 1000);
-        alloc->acked_revision = rng_below(rng, alloc->status_revision + 1);
         make_alloc_assign(rng, &alloc->assign);
         make_members(rng, &alloc->assign);
+        make_alloc_state(rng, alloc);
         return;
     case MACHINE_KIND_COUNT:
         return;
@@ -202,14 +284,17 @@ static inline void make_fields(struct rng *rng, enum machine_kind kind, struct m
 }
 
 /* A valid record of KIND into RECORD, which has room for FSM_RECORD_BYTES_MAX bytes.  Draws until
- * the invariant holds; most draws do. */
+ * it makes sense; most draws do. */
 static inline void make_record(struct rng *rng, enum machine_kind kind, struct machine *record)
 {
+    struct machine_id id =
+        machine_id_make(kind, kind == MACHINE_ALLOC ? "3f2a91c4" : "3f2a91c4/web");
+
     for (int i = 0; i < 1000; i++) {
         memset(record, 0, FSM_RECORD_BYTES_MAX);
-        make_fields(rng, kind, record);
         make_machine(rng, fsm_definition(kind), record);
-        if (fsm_broken(record) == NULL)
+        make_fields(rng, kind, record);
+        if (fsm_senseless(&id, record) == NULL)
             return;
     }
     unreachable("no valid record in 1000 draws");
