@@ -9,6 +9,7 @@
 #include "agent/home.h"
 #include "agent/perform.h"
 #include "agent/world.h"
+#include "inspect/inspect.h"
 #include "io/log.h"
 
 #include <stdlib.h>
@@ -23,6 +24,38 @@ struct daemon {
 };
 
 /* --- parts --- */
+
+static void say_salvaged(void *ctx, const char *text)
+{
+    (void)ctx; /* a process has one log */
+    log_error("journal", "salvaging: %s", text);
+}
+
+/* The journal at PATH is refused, as ERR says: what can be read of it is brought over into a new
+ * one.  Where nothing can be, ERR stays as it was, and says what else there is to do: an empty
+ * journal would end all that runs. */
+static int salvage(const char *path, struct journal **ret_journal, struct err *err)
+{
+    struct inspect_salvaged salvaged;
+    char kept[JOURNAL_PATH_SIZE];
+    struct err why;
+
+    log_error("journal", "refused, what can be read of it is brought over error=%s",
+              log_value(err->text));
+    int code = inspect_salvage_in_place(path, loop_now_unix_ns(), say_salvaged, NULL, kept,
+                                        &salvaged, &why);
+    if (code < 0) {
+        log_error("journal", "cannot be salvaged error=%s", log_value(why.text));
+        return err_wrap(err, "put back a copy of the journal, or take it away, which ends all that "
+                             "runs");
+    }
+    log_error("journal",
+              "salvaged machines=%llu events=%llu texts=%llu lost=%llu left_behind=%llu kept=%s",
+              (unsigned long long)salvaged.machines, (unsigned long long)salvaged.events,
+              (unsigned long long)salvaged.texts, (unsigned long long)salvaged.lost,
+              (unsigned long long)salvaged.doubtful, log_value(kept));
+    return journal_open(path, JOURNAL_WRITE, ret_journal, err);
+}
 
 static int open_journal(struct daemon *daemon, struct err *err)
 {
@@ -40,6 +73,8 @@ static int open_journal(struct daemon *daemon, struct err *err)
         code = path_join(path, config->state_dir, "journal");
     if (code == 0)
         code = journal_open(path, JOURNAL_WRITE, &parts->journal, err);
+    if (code == ERR_CORRUPT)
+        code = salvage(path, &parts->journal, err);
     if (code < 0)
         return code;
     journal_clear_readers(parts->journal);

@@ -34,6 +34,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_journal_stats,
     &cli_journal_export,
     &cli_journal_import,
+    &cli_journal_salvage,
     &cli_journal_compact,
     &cli_journal_quarantine,
     &cli_sim,

@@ -1,4 +1,5 @@
-/* One journal record, "node", holds id, secret, boot id and clock offset. */
+/* One journal record, "node", holds id, secret, boot id and clock offset; another, "clock", the
+ * time of the last event where the log has been lost. */
 #include "core/identity.h"
 
 #include <jansson.h>
@@ -38,6 +39,24 @@ static void tell_damage(void *ctx, const char *table, const char *name, const vo
         text_value(name), text_value(reason));
 }
 
+/* A log that could not be brought over has left when it ended. */
+static int read_lost(struct last *last, const struct store *store, struct err *err)
+{
+    char *text;
+    size_t length;
+    int code = store->meta_read(store->ctx, IDENTITY_CLOCK, &text, &length, err);
+
+    if (code < 0)
+        return code == ERR_GONE || code == ERR_CORRUPT ? 0 : code;
+    json_t *stored = json_loadb(text, length, 0, NULL);
+    free(text);
+    last->turn = (uint64_t)json_integer_value(json_object_get(stored, "turn"));
+    last->clock.now_ms = (uint64_t)json_integer_value(json_object_get(stored, "now_ms"));
+    last->clock.unix_ns = json_integer_value(json_object_get(stored, "unix_ns"));
+    json_decref(stored);
+    return 0;
+}
+
 static int read_last(struct last *last, const struct store *store, struct err *err)
 {
     uint64_t next = store->next_sequence(store->ctx), first = store->first_sequence(store->ctx);
@@ -47,7 +66,7 @@ static int read_last(struct last *last, const struct store *store, struct err *e
     for (uint64_t at = next - 1, tries = 0;
          code == 0 && at >= first && at > 0 && last->turn == 0 && tries < LAST_TRIES; at--, tries++)
         code = store->each_event(store->ctx, at, note_last, tell_damage, last, err);
-    return code;
+    return code == 0 && last->turn == 0 ? read_lost(last, store, err) : code;
 }
 
 /* --- ids --- */

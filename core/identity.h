@@ -13,6 +13,10 @@
 #include "core/say.h"
 #include "core/store.h"
 
+/* The name in the store of {turn, now_ms, unix_ns}: of the last event, where the log itself is lost
+ * and something else of the journal is not. */
+#define IDENTITY_CLOCK "clock"
+
 struct identity {
     char id[UUID_TEXT_SIZE];
     char secret[UUID_TEXT_SIZE];

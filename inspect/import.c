@@ -7,9 +7,7 @@
  */
 #include "inspect/part.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,34 +326,6 @@ static int import_lines(struct importing *importing, struct err *err)
 
 /* --- places --- */
 
-static void remove_files(const char *path)
-{
-    static const char *const names[] = {"data.mdb", "lock.mdb", "lock"};
-    char file[JOURNAL_PATH_SIZE];
-
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (text_format(file, sizeof(file), "%s/%s", path, names[i]))
-            (void)unlink(file); /* the directory's own removal tells */
-    }
-    (void)rmdir(path); /* what is left in it is not ours */
-}
-
-/* TO may be an empty directory: rename puts the journal in its place. */
-static int move_there(const char *from, const char *to, struct err *err)
-{
-    char parent[JOURNAL_PATH_SIZE];
-
-    if (rename(from, to) != 0)
-        return err_os(err, err_from_errno(errno), errno, "move the journal to %s", to);
-    (void)text_format(parent, sizeof(parent), "%s/..", to); /* shorter than the one used before */
-    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool synced = fd >= 0 && fsync(fd) == 0;
-    int number = errno;
-    if (fd >= 0)
-        (void)close(fd); /* only read from */
-    return synced ? 0 : err_os(err, ERR_IO, number, "sync the directory of %s", to);
-}
-
 static int make_journal(struct importing *importing, const char *to, struct err *err)
 {
     if (!text_format(importing->path, sizeof(importing->path) - 16, "%s.importing", to))
@@ -368,33 +338,16 @@ static int make_journal(struct importing *importing, const char *to, struct err 
     forget_batch(importing);
     journal_close(importing->journal);
     if (code == 0)
-        code = move_there(importing->path, to, err);
+        code = place_move(importing->path, to, err);
     if (code < 0)
-        remove_files(importing->path);
+        place_remove(importing->path);
     return code;
-}
-
-/* Only nothing, or an empty directory, may make room for a journal. */
-static bool is_taken(const char *path)
-{
-    struct stat about;
-    bool taken = false;
-
-    if (lstat(path, &about) != 0)
-        return false;
-    DIR *directory = S_ISDIR(about.st_mode) ? opendir(path) : NULL;
-    if (directory == NULL)
-        return true;
-    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
-        taken = taken || (!text_equal(entry->d_name, ".") && !text_equal(entry->d_name, ".."));
-    (void)closedir(directory); /* only read from */
-    return taken;
 }
 
 static int import_from(struct importing *importing, const char *name, const char *to,
                        struct err *err)
 {
-    if (is_taken(to))
+    if (place_is_taken(to))
         return err_set(err, ERR_EXISTS, "%s exists and is not an empty directory", to);
     importing->from = name == NULL ? stdin : fopen(name, "re");
     if (importing->from == NULL)

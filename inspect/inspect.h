@@ -106,6 +106,26 @@ int inspect_export(struct inspect *inspect, const char *path, bool redact, struc
  * file FROM, NULL: standard input.  On failure nothing is left of it. */
 int inspect_import(const char *from, const char *to, uint64_t *ret_entries, struct err *err);
 
+/* --- salvage --- */
+
+struct inspect_salvaged {
+    uint64_t machines, events, texts; /* brought over */
+    uint64_t lost;                    /* machines that were there and cannot be read */
+    uint64_t doubtful;                /* left behind: what may be old, or was deleted */
+};
+
+/* Makes the journal TO, which must not be there or be an empty directory, of what the one that FROM
+ * names still holds though it is refused; SAY is told what is lost, a line each.  FROM is only
+ * read, and nobody may be using it.  ERR_GONE: nothing in it can be read. */
+int inspect_salvage(const char *from, const char *to, int64_t now_unix_ns, inspect_say_cb *say,
+                    void *say_ctx, struct inspect_salvaged *ret_salvaged, struct err *err);
+
+/* The same for the journal in the directory PATH, in whose place the new one is put; the old data
+ * file is kept beside it, as RET_KEPT says.  Where this fails, the old one is untouched. */
+int inspect_salvage_in_place(const char *path, int64_t now_unix_ns, inspect_say_cb *say,
+                             void *say_ctx, char ret_kept[JOURNAL_PATH_SIZE],
+                             struct inspect_salvaged *ret_salvaged, struct err *err);
+
 /* --- verify --- */
 
 /*    finding, bad, what it is, what it costs, what to do */

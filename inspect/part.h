@@ -59,6 +59,17 @@ bool inspect_wants(const struct inspect *inspect, const struct machine_id *id);
 int inspect_find(struct inspect *inspect, const char *text, struct machine_id *ret_id,
                  struct err *err);
 
+/* --- the place of a new journal (place.c) --- */
+
+/* Only nothing, or an empty directory, may make room for a journal. */
+bool place_is_taken(const char *path);
+
+/* Moves the journal in FROM to TO, which may be an empty directory. */
+int place_move(const char *from, const char *to, struct err *err);
+
+/* Removes what a journal has in the directory PATH, and that if nothing else is in it. */
+void place_remove(const char *path);
+
 /* --- in words (words.c) --- */
 
 /* "1.234s", "3m5s", "2h10m", "5d3h". */

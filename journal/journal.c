@@ -65,7 +65,7 @@ static void leave(struct journal *journal)
 
 /* --- the directory --- */
 
-static int sync_directory(const char *path, struct err *err)
+int directory_sync(const char *path, struct err *err)
 {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -90,7 +90,7 @@ static int make_directory(const char *path, struct err *err)
     }
     if (!text_format(parent, sizeof(parent), "%s/..", path))
         return err_set(err, ERR_LIMIT, "the path is too long");
-    return sync_directory(parent, err);
+    return directory_sync(parent, err);
 }
 
 static int refuse_network(const char *path, struct err *err)
@@ -177,7 +177,7 @@ static int open_write(struct journal *journal, const char *path, const struct mi
     else if (code == 0 && schema < JOURNAL_SCHEMA)
         code = migrate(journal->store, schema, known, err);
     if (code == 0)
-        code = sync_directory(path, err);
+        code = directory_sync(path, err);
     if (code == 0)
         code = store_read_begin(journal->store, &txn, err);
     if (code < 0)
@@ -368,5 +368,5 @@ int journal_copy(struct journal *journal, const char *path, struct err *err)
     if (!is_empty_directory(path))
         return err_set(err, ERR_EXISTS, "%s is not an empty directory", path);
     code = store_copy(journal->store, path, err);
-    return code < 0 ? code : sync_directory(path, err);
+    return code < 0 ? code : directory_sync(path, err);
 }

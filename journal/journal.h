@@ -187,6 +187,55 @@ int journal_continue(struct journal *journal, uint64_t next, struct err *err);
 int journal_quarantine_put(struct journal *journal, const struct journal_quarantined *item,
                            struct err *err);
 
+/* --- salvage: what a data file that is refused still holds --- */
+
+/* How an entry was found. */
+enum journal_trust {
+    JOURNAL_DOUBTFUL, /* somewhere: it may be an older one, or deleted since */
+    JOURNAL_REACHED,  /* where it belongs, but perhaps not in the last commit */
+    JOURNAL_CURRENT,  /* in the last commit */
+};
+
+/* Who is told of each entry that is whole, in no order and perhaps twice; all is borrowed. */
+struct journal_salvaging {
+    void *ctx;
+    void (*event)(void *ctx, enum journal_trust trust, const struct journal_event *event);
+    void (*record)(void *ctx, enum journal_trust trust, bool base, const struct machine_id *id,
+                   const struct machine *record);
+    void (*blob)(void *ctx, enum journal_trust trust, bool meta, const char *key, const void *bytes,
+                 size_t length);
+    void (*quarantined)(void *ctx, enum journal_trust trust,
+                        const struct journal_quarantined *item);
+};
+
+struct journal_salvaged {
+    uint64_t entries;                        /* that are whole, each time they were found */
+    uint64_t damaged_pages, damaged_entries; /* that trees led to, and more pages */
+    uint64_t next;                           /* sequence: no event of it or behind it was found */
+    uint32_t schema;                         /* 0: not found */
+    bool certain;                            /* the last commit is known */
+    bool has_tail;                           /* no event is missing behind the newest one */
+};
+
+/* Reads the data file in the directory PATH without LMDB, whatever is wrong with it; nobody may be
+ * writing.  ERR_GONE: there is none, or nothing in it can be read; ERR_UNSUPPORTED: it is of a
+ * newer schema. */
+int journal_salvage(const char *path, const struct journal_salvaging *to,
+                    struct journal_salvaged *ret_result, struct err *err);
+
+/* Holds the lock of the journal in PATH without opening it, until *RET_FD is closed.  ERR_EXISTS:
+ * somebody else does. */
+int journal_hold(const char *path, int *ret_fd, struct err *err);
+
+/* True if somebody does, or has it open for writing. */
+bool journal_is_held(const char *path);
+
+/* Puts the data file of the journal in FROM in the place of that of PATH, which somebody who calls
+ * this holds.  The old one stays beside it, as RET_KEPT says.  At each moment one of them is in
+ * its place. */
+int journal_replace(const char *path, const char *from, char ret_kept[JOURNAL_PATH_SIZE],
+                    struct err *err);
+
 /* --- figures, and upkeep --- */
 
 struct journal_figures {

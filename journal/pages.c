@@ -7,11 +7,8 @@
  * many pages and entries as they claim.  That much has to hold for LMDB to write: it moves nodes by
  * their lengths and frees pages by what refers to them.  What then remains unseen are flipped bits
  * inside keys and values; those have checks of their own (codec.h).
- *
- * The format is that of LMDB 0.9, data version 1, as mdb.c describes it (struct MDB_page, MDB_node,
- * MDB_meta, MDB_db), for machines of this byte order and 64 bits.
  */
-#include "journal/pages.h"
+#include "journal/format.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -20,66 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    HEADS = 2,
-    HEAD_TRIES = 5,  /* while somebody writes */
-    HEAD_BYTES = 16, /* of a page, before its contents */
-    NODE_BYTES = 8,  /* of a node, before its key */
-    KEY_BYTES_MAX = 511,
-    DEPTH_MAX = 32, /* CURSOR_STACK */
-    PAGE_BYTES_MIN = 512,
-    PAGE_BYTES_MAX = 65536,
-    DATA_VERSION = 1,
-};
+enum { HEAD_TRIES = 5 }; /* while somebody writes */
 
-static const uint32_t MAGIC = 0xBEEFC0DE;
-static const uint64_t NO_PAGE = UINT64_MAX;
 /* At the end of a file pages may be missing that one transaction took and gave back unwritten. */
 static const uint64_t UNWRITTEN_BYTES_MAX = (uint64_t)256 << 20;
-
-enum page_flags { PAGE_BRANCH = 1, PAGE_LEAF = 2, PAGE_LONG = 4, PAGE_HEAD = 8 };
-enum node_flags { NODE_LONG = 1, NODE_TREE = 2 };
-/* The tree of free pages has the flags of the environment, too: a private copy is no directory. */
-enum tree_flags { TREE_NUMBERS = 8, TREE_NO_DIRECTORY = 0x4000 };
-
-struct page {
-    uint64_t number;
-    uint16_t pad;
-    uint16_t flags;
-    union {
-        struct {
-            uint16_t lower, upper; /* free space */
-        };
-        uint32_t count; /* of a long value: its pages */
-    };
-};
-
-struct node {
-    uint16_t low, high; /* of the data's length, or of the child's page */
-    uint16_t flags;     /* a branch: more of the child's page */
-    uint16_t key_length;
-    uint8_t key[];
-};
-
-struct tree {
-    uint32_t page_bytes; /* of the file; only in the tree of free pages */
-    uint16_t flags, depth;
-    uint64_t branches, leaves, longs, entries;
-    uint64_t root;
-};
-
-struct head {
-    uint32_t magic, version;
-    uint64_t address, map_bytes;
-    struct tree free, main;
-    uint64_t last_page;
-    uint64_t transaction;
-};
-
-_Static_assert(sizeof(struct page) == HEAD_BYTES, "struct MDB_page");
-_Static_assert(sizeof(struct node) == NODE_BYTES, "struct MDB_node");
-_Static_assert(sizeof(struct tree) == 48, "struct MDB_db");
-_Static_assert(sizeof(struct head) == 136, "struct MDB_meta");
 
 /* One tree being walked. */
 struct walk {
@@ -126,43 +67,19 @@ static int read_at(int fd, void *to, size_t length, uint64_t at, struct err *err
 
 /* --- heads --- */
 
-static bool is_head(const struct page *page, const struct head *head)
-{
-    uint32_t size = head->free.page_bytes;
-
-    return (page->flags & PAGE_HEAD) != 0 && head->magic == MAGIC &&
-           head->version == DATA_VERSION && size >= PAGE_BYTES_MIN && size <= PAGE_BYTES_MAX &&
-           (size & (size - 1)) == 0 && head->map_bytes <= PAGES_BYTES_MAX &&
-           head->last_page >= HEADS - 1 && head->last_page < PAGES_BYTES_MAX / size &&
-           (head->free.flags & ~TREE_NO_DIRECTORY) == TREE_NUMBERS && head->main.flags == 0;
-}
-
-/* Transactions write the two heads in turn, even numbers the first one. */
-static bool in_turn(const struct head heads[HEADS])
-{
-    uint64_t even = heads[0].transaction, odd = heads[1].transaction;
-
-    if (odd == 0)
-        return even == 0; /* a new file */
-    return even % 2 == 0 && odd % 2 == 1 && (even == odd + 1 || odd == even + 1);
-}
-
 static int read_each_head(int fd, struct head heads[HEADS], struct err *err)
 {
-    struct {
-        struct page page;
-        struct head head;
-    } at;
+    struct head_page at;
     uint64_t offset = 0;
 
     for (int i = 0; i < HEADS; i++) {
         int code = read_at(fd, &at, sizeof(at), offset, err);
         if (code < 0)
             return code;
-        if (i == 0 && at.head.magic == MAGIC && at.head.version != DATA_VERSION)
+        if (i == 0 && at.head.magic == (uint32_t)DATA_MAGIC && at.head.version != DATA_VERSION)
             return err_set(err, ERR_CORRUPT, "a data file of LMDB, but of its format %u, not %d",
                            at.head.version, DATA_VERSION);
-        if (!is_head(&at.page, &at.head) || at.page.number != (uint64_t)i)
+        if (!format_is_head(&at, (uint64_t)i))
             return err_set(err, ERR_CORRUPT,
                            "not a data file of LMDB, or damaged: head page %d "
                            "does not hold what it should",
@@ -172,11 +89,12 @@ static int read_each_head(int fd, struct head heads[HEADS], struct err *err)
     }
     if (heads[0].free.page_bytes != heads[1].free.page_bytes)
         return err_set(err, ERR_CORRUPT, "the data file is damaged: its heads disagree");
-    return in_turn(heads) ? 0
-                          : err_set(err, ERR_CORRUPT,
-                                    "the data file is damaged: its heads are of transactions "
-                                    "%" PRIu64 " and %" PRIu64,
-                                    heads[0].transaction, heads[1].transaction);
+    return format_in_turn(&heads[0], &heads[1])
+               ? 0
+               : err_set(err, ERR_CORRUPT,
+                         "the data file is damaged: its heads are of transactions "
+                         "%" PRIu64 " and %" PRIu64,
+                         heads[0].transaction, heads[1].transaction);
 }
 
 /* Between the two reads a writer may have made commits: then they do not fit each other now, and
@@ -212,23 +130,13 @@ int pages_head(int fd, struct pages_head *ret_head, struct err *err)
 
 /* --- pages --- */
 
-/* False if it was set already. */
-static bool take_bit(uint8_t *bits, uint64_t number)
-{
-    uint8_t bit = (uint8_t)(1u << number % 8);
-    bool was_set = (bits[number / 8] & bit) != 0;
-
-    bits[number / 8] |= bit;
-    return !was_set;
-}
-
 static int own(struct look *look, uint64_t page, uint64_t count)
 {
     if (page < HEADS || count == 0 || page > look->head.last_page ||
         count - 1 > look->head.last_page - page)
         return DAMAGED(look, "a reference to page %" PRIu64 ", which does not exist", page);
     for (uint64_t i = page; i < page + count; i++) {
-        if (!take_bit(look->owned, i))
+        if (!format_take(look->owned, i))
             return DAMAGED(look, "page %" PRIu64 " is used twice", i);
     }
     return 0;
@@ -249,31 +157,9 @@ static int read_page(struct look *look, uint64_t number, void *to, size_t length
 /* The node at INDEX, which lies inside the page with its key; NULL if it does not. */
 static const struct node *node_at(const struct look *look, const struct page *page, unsigned index)
 {
-    const uint16_t *places = (const uint16_t *)(const void *)(page + 1);
-    uint32_t place = places[index];
+    uint32_t place = format_place(page, index);
 
-    if (place % 2 != 0 || place < page->upper || place + NODE_BYTES > look->page_bytes)
-        return NULL;
-    const struct node *node = (const void *)((const uint8_t *)page + place);
-    if (node->key_length > KEY_BYTES_MAX ||
-        place + NODE_BYTES + node->key_length > look->page_bytes)
-        return NULL;
-    return node;
-}
-
-static uint64_t value_length(const struct node *node)
-{
-    return node->low | (uint64_t)node->high << 16;
-}
-
-/* How many bytes NODE takes, whose flags may be anything; LMDB keeps all of them even. */
-static uint64_t node_bytes(const struct node *node, bool is_leaf)
-{
-    uint64_t bytes = NODE_BYTES + (uint64_t)node->key_length;
-
-    if (is_leaf)
-        bytes += (node->flags & NODE_LONG) != 0 ? sizeof(uint64_t) : value_length(node);
-    return bytes + bytes % 2;
+    return place < page->upper ? NULL : format_node(page, look->page_bytes, place);
 }
 
 /* COUNT nodes fill the page from `upper` to its end: LMDB takes that for granted when it moves
@@ -286,12 +172,12 @@ static int check_places(struct look *look, const struct page *page, unsigned cou
 
     for (unsigned i = 0; i < count; i++) {
         const struct node *node = node_at(look, page, i);
-        uint64_t bytes = node == NULL ? 0 : node_bytes(node, is_leaf);
+        uint64_t bytes = node == NULL ? 0 : format_bytes(node, is_leaf);
         uint64_t place = node == NULL ? 0 : (uint64_t)((const char *)node - (const char *)page);
         if (node == NULL || bytes > node_bytes_max || place + bytes > look->page_bytes)
             return DAMAGED(look, "an entry of page %" PRIu64 " leaves it", page->number);
         for (uint64_t at = place; at < place + bytes; at += 2) {
-            if (!take_bit(taken, at / 2))
+            if (!format_take(taken, at / 2))
                 return DAMAGED(look, "entries of page %" PRIu64 " overlap", page->number);
         }
         used += bytes;
@@ -376,7 +262,7 @@ static int check_long_value(struct walk *walk, const struct node *node, uint64_t
         code = read_page(look, first, &page, sizeof(page));
     if (code < 0)
         return code;
-    uint64_t need = (HEAD_BYTES - 1 + length) / look->page_bytes + 1;
+    uint64_t need = format_pages(length, look->page_bytes);
     if (page.flags != PAGE_LONG || page.count < need)
         return DAMAGED(look, "page %" PRIu64 " does not hold the long value it should", first);
     if (page.count > 1)
@@ -406,7 +292,7 @@ static int check_tree(struct look *look, const struct tree *tree, bool of_free, 
 static int check_leaf_node(struct walk *walk, const struct page *page, const struct node *node)
 {
     struct look *look = walk->look;
-    uint64_t length = value_length(node);
+    uint64_t length = format_length(node);
     bool is_long = node->flags == NODE_LONG, is_tree = node->flags == NODE_TREE;
 
     if ((node->flags != 0 && !is_long && !is_tree) || (is_tree && !walk->of_main))
@@ -432,6 +318,7 @@ static int check_page(struct walk *walk, uint64_t number, uint16_t level, uint8_
     struct look *look = walk->look;
     struct page *page = (void *)(buffers + (size_t)level * look->page_bytes);
     bool is_leaf = level + 1 == walk->depth;
+    unsigned count;
     int code = own(look, number, 1);
 
     if (code == 0)
@@ -440,10 +327,8 @@ static int check_page(struct walk *walk, uint64_t number, uint16_t level, uint8_
         return code;
     if (page->flags != (is_leaf ? PAGE_LEAF : PAGE_BRANCH))
         return DAMAGED(look, "page %" PRIu64 " is not of the kind its place wants", number);
-    if (page->lower < HEAD_BYTES || page->lower % 2 != 0 || page->lower > page->upper ||
-        page->upper > look->page_bytes)
+    if (!format_counts(page, look->page_bytes, &count))
         return DAMAGED(look, "the free space of page %" PRIu64 " is impossible", number);
-    unsigned count = (page->lower - (unsigned)HEAD_BYTES) / 2;
     if (count < (is_leaf || walk->of_free ? 1 : 2))
         return DAMAGED(look, "page %" PRIu64 " has too few entries", number);
     if (is_leaf)
@@ -458,11 +343,8 @@ static int check_page(struct walk *walk, uint64_t number, uint16_t level, uint8_
             code = follow_key(walk, node, number, !is_leaf);
         if (code < 0)
             break;
-        code = is_leaf
-                   ? check_leaf_node(walk, page, node)
-                   : check_page(
-                         walk, node->low | (uint64_t)node->high << 16 | (uint64_t)node->flags << 32,
-                         (uint16_t)(level + 1), buffers);
+        code = is_leaf ? check_leaf_node(walk, page, node)
+                       : check_page(walk, format_child(node), (uint16_t)(level + 1), buffers);
     }
     return code;
 }

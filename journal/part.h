@@ -64,6 +64,13 @@ int value_put(struct store_txn *txn, enum store_table table, const struct key *k
 bool value_open(enum store_table table, struct store_bytes key, struct store_bytes value,
                 struct store_bytes *ret_bytes);
 
+/* An entry of the quarantine, borrowed from VALUE; false if it is none (quarantine.c). */
+bool quarantine_unpack(struct store_bytes key, struct store_bytes value,
+                       struct journal_quarantined *item);
+
+/* What was renamed or made in the directory PATH survives a loss of power (journal.c). */
+int directory_sync(const char *path, struct err *err);
+
 /* --- the log's ends (commit.c) --- */
 
 /* The sequence of the first stored event and of the next new one. */

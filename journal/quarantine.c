@@ -156,8 +156,8 @@ static bool take_text(struct store_bytes item, size_t *at, char *to, size_t size
     return true;
 }
 
-static bool unpack(struct store_bytes key, struct store_bytes value,
-                   struct journal_quarantined *item)
+bool quarantine_unpack(struct store_bytes key, struct store_bytes value,
+                       struct journal_quarantined *item)
 {
     struct store_bytes bytes;
     size_t at = sizeof(item->unix_ns);
@@ -191,7 +191,8 @@ int journal_each_quarantined(struct journal *journal, journal_quarantined_cb *cb
         code = store_cursor_seek(&cursor, (struct store_bytes){0}, &key, &value, err);
         while (code == 0 && more) {
             struct journal_quarantined item = {0};
-            if (!unpack(key, value, &item)) { /* shown as it is: there is no further place for it */
+            if (!quarantine_unpack(key, value,
+                                   &item)) { /* shown as it is: there is no further place for it */
                 text_copy(item.table, sizeof(item.table), "quarantine");
                 key_print(STORE_QUARANTINE, key, item.key, sizeof(item.key));
                 text_copy(item.reason, sizeof(item.reason), "damaged after it was set aside");

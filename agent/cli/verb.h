@@ -57,6 +57,6 @@ extern const struct cli_verb cli_fsm_list, cli_fsm_show, cli_fsm_dot, cli_fsm_me
 extern const struct cli_verb cli_journal_list, cli_journal_show, cli_journal_log, cli_journal_at,
     cli_journal_diff, cli_journal_verify, cli_journal_timeline, cli_journal_restore,
     cli_journal_stats, cli_journal_export, cli_journal_import, cli_journal_compact,
-    cli_journal_quarantine;
+    cli_journal_salvage, cli_journal_quarantine;
 
 #endif

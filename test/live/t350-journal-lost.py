@@ -84,13 +84,62 @@ def a_journal_that_is_gone_beside_living_payloads_doubles_nothing():
         node.close()
 
 
-def a_journal_cut_off_is_refused_and_payloads_live():
+def a_journal_that_is_refused_is_salvaged():
+    """R-23: what can be read of it is brought over, and what was refused is kept."""
+    node = running_node()
+    pid, data = node.await_pid('sleep 1000'), data_of(node)
+    batch = raw_exec('t', 'echo x >> %s' % os.path.join(node.dir, 'batch'))
+    node.run_job(dict(service(batch), ID='batch', Name='batch', Type='batch'))
+    wait_for('the batch', lambda: node.dead(job='batch'))
+    for number, head in enumerate((b'\0' * 8192, b'\0' * 4096, b'x' * 8192), 1):
+        node.kill()
+        refused = head + read(data)[len(head):]
+        write(data, refused)
+        copy = os.path.join(node.dir, 'salvaged-%d' % number)
+        said = node.cli('journal', 'salvage', '-dir', node.data, copy)
+        assert said.returncode == 0 and ' 0 machines lost' in said.stdout, said
+        node.start()
+        state = wait_for('the task', node.running)
+        assert node.pid_of('sleep 1000') == pid and events(state).count('Started') == 1, state
+        assert 'salvaged machines=' in node.log(), node.log()
+        kept = os.path.join(journal_of(node), 'refused-%d.mdb' % number)
+        assert read(kept) == refused, 'what was refused is not kept as it was'
+        done = node.cli('journal', 'verify', '-dir', node.data)
+        assert done.returncode == 0, done
+    assert read(os.path.join(node.dir, 'batch')) == b'x\n', 'finished work ran again'
+    node.finish()
+
+
+def a_journal_cut_off_costs_what_is_gone():
+    """R-23: a payload is found again or ended, and no other one beside it."""
+    for part in (2, 3, 4):
+        node = running_node(STUBBORN)
+        wait_for('the payload', lambda: node.pid_of('sleep 3000') and shells(node))
+        mark = node.node_mark()
+        node.kill()
+        whole = read(data_of(node))
+        write(data_of(node), whole[:len(whole) * part // 5])
+        node.start()
+
+        def settled():
+            live = [alloc for alloc in node.allocs() if alloc['ClientStatus'] == 'running']
+            return len(shells(node)) == len(live) <= 1
+        wait_for('as many payloads as are said to run', settled)
+        for known in node.get('/v1/jobs'):
+            node.call('DELETE', '/v1/job/%s?purge=true' % known['ID'])
+        wait_for('the allocs to be gone', lambda: not node.allocs())
+        node.audit(mark)
+        node.terminate()
+        node.close()
+
+
+def a_journal_of_which_nothing_can_be_read_is_refused_and_payloads_live():
     """R-23: the node says what is wrong and touches nothing; with a copy put back all is found."""
     node = running_node()
     pid, data = node.await_pid('sleep 1000'), data_of(node)
     node.kill()
     whole = read(data)
-    for spoilt in (whole[:len(whole) // 2], b'\0' * 8192 + whole[8192:]):
+    for spoilt in (whole[:8192], b'x' * len(whole)):
         write(data, spoilt)
         node.start(wait=False)
         assert node.process.wait(timeout=20) == 1
@@ -116,7 +165,7 @@ def an_empty_data_file_is_as_good_as_none():
     node.finish()
 
 
-def a_bit_flipped_anywhere_costs_one_alloc_or_is_refused():
+def a_bit_flipped_anywhere_costs_one_alloc():
     """R-21, R-23: the daemon never dies of it, and what it does not cost does not notice."""
     node, pids = Node(), {}
     data = data_of(node)
@@ -152,14 +201,8 @@ def a_bit_flipped_anywhere_costs_one_alloc_or_is_refused():
         spoilt[at] ^= 1 << chance.randrange(8)
         write(data, spoilt)
         node.start(wait=False)
-        try:
-            wait_for('the daemon to answer', node.answers)
-        except AssertionError:
-            assert node.process.poll() == 1, (at, node.log())
-            assert 'cannot start' in node.log().splitlines()[-2], (at, node.log())
-            assert all(start_ticks(pid) is not None for pid in pids.values()), (at, node.log())
-            write(data, whole)
-            node.start()
+        wait_for('the daemon to answer', node.answers)
+        assert start_ticks(pids['job']) or start_ticks(pids['other']), (at, node.log())
         wait_for('things to be as they are said to be', settled)
     node.finish()
 
@@ -290,9 +333,11 @@ if __name__ == '__main__':
         sys.exit(77)
     sys.exit(tap([
         a_journal_that_is_gone_beside_living_payloads_doubles_nothing,
-        a_journal_cut_off_is_refused_and_payloads_live,
+        a_journal_that_is_refused_is_salvaged,
+        a_journal_cut_off_costs_what_is_gone,
+        a_journal_of_which_nothing_can_be_read_is_refused_and_payloads_live,
         an_empty_data_file_is_as_good_as_none,
-        a_bit_flipped_anywhere_costs_one_alloc_or_is_refused,
+        a_bit_flipped_anywhere_costs_one_alloc,
         allocs_of_a_lost_job_can_be_seen_and_ended,
         a_second_daemon_on_the_directory_is_refused_at_once,
         the_nodes_identity_survives_a_crash_at_any_point_of_its_first_start,

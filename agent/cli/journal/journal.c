@@ -7,6 +7,8 @@
  */
 #include "agent/cli/journal/journal.h"
 
+#include "io/loop.h"
+
 #include <inttypes.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -427,6 +429,42 @@ const struct cli_verb cli_journal_import = {
     .summary = "Make the journal DIR from an export; - is standard input",
     .help = "",
     .run = run_import,
+};
+
+/* --- salvage --- */
+
+static int run_salvage(struct cli *cli)
+{
+    const char *to = cli_argument(cli, 0);
+    struct inspect_salvaged salvaged;
+    struct err err = {0};
+
+    if (inspect_salvage(cli_journal_path(cli), to, loop_now_unix_ns(), cli_journal_say, NULL,
+                        &salvaged, &err) < 0)
+        return cli_journal_fail(&err);
+    (void)printf("%s: %" PRIu64 " machines, %" PRIu64 " events, %" PRIu64
+                 " specifications and other texts; %" PRIu64 " machines lost\n",
+                 to, salvaged.machines, salvaged.events, salvaged.texts, salvaged.lost);
+    return salvaged.lost > 0 ? CLI_FAILED : CLI_OK;
+}
+
+static const struct cli_flag salvage_flags[] = {DIR, END};
+
+const struct cli_verb cli_journal_salvage = {
+    .group = "journal",
+    .name = "salvage",
+    .arguments = "DIR",
+    .min = 1,
+    .max = 1,
+    .is_local = true,
+    .summary = "Make a journal in the new directory DIR of what a refused one still holds",
+    .help =
+        "  The refused journal is only read.  Each entry is checked by itself; what cannot be\n"
+        "  read, or may be old, is left behind and said.  The daemon does the same by itself at\n"
+        "  its start, and keeps the refused data file beside the new one, as refused-N.mdb.\n"
+        "  The exit status is 1 if a machine is lost.",
+    .flags = salvage_flags,
+    .run = run_salvage,
 };
 
 /* --- quarantine --- */

@@ -20,6 +20,9 @@ int cli_journal_begin(const struct cli *cli, struct session *session);
 /* The exit status for CODE, which the inspector returned with the session's err; closes. */
 int cli_journal_end(struct session *session, int code);
 
+/* An inspect_say_cb: "cairn journal: ..." on standard error. */
+void cli_journal_say(void *ctx, const char *text);
+
 /* Says "cairn journal: ..."; CLI_FAILED. */
 int cli_journal_fail(struct err *err);
 

@@ -10,7 +10,7 @@ static const char default_path[] = "/var/lib/cairn";
 
 /* --- what went wrong --- */
 
-static void say(void *ctx, const char *text)
+void cli_journal_say(void *ctx, const char *text)
 {
     (void)ctx;
     (void)fflush(stdout); /* so that both come in their order */
@@ -20,7 +20,7 @@ static void say(void *ctx, const char *text)
 int cli_journal_fail(struct err *err)
 {
     text_clean(err->text);
-    say(NULL, err->text);
+    cli_journal_say(NULL, err->text);
     return CLI_FAILED;
 }
 
@@ -56,7 +56,7 @@ static int read_options(const struct cli *cli, struct inspect_options *ret_optio
 {
     struct inspect_options options = {
         .out = stdout,
-        .say = say,
+        .say = cli_journal_say,
         .now_unix_ns = loop_now_unix_ns(),
         .json = cli_is_on(cli, "json"),
         .reveal = cli_is_on(cli, "reveal"),
@@ -117,7 +117,7 @@ int cli_journal_end(struct session *session, int code)
         (void)text_format(line, sizeof(line),
                           "%" PRIu64 " damaged entries were skipped; see: cairn journal verify",
                           inspect_damaged(session->inspect)); /* fits */
-        say(NULL, line);
+        cli_journal_say(NULL, line);
         status = CLI_FAILED;
     }
     inspect_close(session->inspect);
