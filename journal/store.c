@@ -696,6 +696,7 @@ void store_release_memory(struct store *store)
         (void)madvise(map, length, MADV_DONTNEED); /* a hint */
 }
 
+/* LMDB would make the file readable by others, where the directory lets them in. */
 int store_copy(struct store *store, const char *path, struct err *err)
 {
     char name[PATH_MAX];
@@ -705,14 +706,16 @@ int store_copy(struct store *store, const char *path, struct err *err)
         return code;
     if (!text_format(name, sizeof(name), "%s/data.mdb", path))
         return err_set(err, ERR_LIMIT, "the path is too long");
-    int rc = mdb_env_copy2(store->env, path, MDB_CP_COMPACT);
-    if (rc != 0)
-        return fail(store, rc, err, "copy the data file");
-
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fsync(fd) != 0)
-        code = err_os(err, err_from_errno(errno), errno, "sync the copy");
-    if (fd >= 0)
-        (void)close(fd); /* synced already */
-    return code;
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return err_os(err, err_from_errno(errno), errno, "make the copy %s", name);
+    int rc = mdb_env_copyfd2(store->env, fd, MDB_CP_COMPACT);
+    if (rc == 0 && fsync(fd) != 0)
+        rc = errno;
+    if (close(fd) != 0 && rc == 0)
+        rc = errno;
+    if (rc == 0)
+        return 0;
+    (void)unlink(name); /* half a copy is none */
+    return fail(store, rc, err, "copy the data file");
 }

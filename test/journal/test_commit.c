@@ -405,6 +405,34 @@ static void test_copy_is_a_journal_with_the_same_contents(void **state)
     journal_close(copy);
 }
 
+/* Whatever the directory lets others do, and whoever's mask it is. */
+static void test_copy_is_for_its_owner_only(void **state)
+{
+    struct journal *journal = open_journal(JOURNAL_WRITE);
+    char directory[PATH_MAX], file[PATH_MAX];
+    mode_t mask = umask(0);
+    struct stat about;
+    struct err err;
+
+    (void)state;
+    commit_turn(journal, 1);
+    assert_int_equal(mkdir(in_scratch(directory, "open"), 0755), 0);
+    assert_int_equal(journal_copy(journal, directory, &err), 0);
+    assert_int_equal(stat(in_scratch(file, "open/data.mdb"), &about), 0);
+    assert_int_equal(about.st_mode & 07777, 0600);
+    (void)umask(mask);
+
+    file_write(in_scratch(file, "file"), "mine", 4);
+    assert_int_equal(journal_copy(journal, file, &err), ERR_EXISTS);
+    assert_int_equal(mkdir(in_scratch(directory, "used"), 0755), 0);
+    file_write(in_scratch(file, "used/data.mdb"), "mine", 4);
+    assert_int_equal(journal_copy(journal, directory, &err), ERR_EXISTS);
+    assert_non_null(strstr(err.text, "is not an empty directory"));
+    assert_int_equal(stat(file, &about), 0);
+    assert_int_equal(about.st_size, 4);
+    journal_close(journal);
+}
+
 /* Resident kB of the maps of data.mdb. */
 static unsigned long resident_map_kb(void)
 {
@@ -476,6 +504,7 @@ int main(void)
         TEST(test_committed_turn_reads_back_after_reopening),
         TEST(test_specs_are_walked_by_prefix),
         TEST(test_copy_is_a_journal_with_the_same_contents),
+        TEST(test_copy_is_for_its_owner_only),
         TEST(test_released_memory_is_not_resident_and_still_reads),
         TEST(test_every_descriptor_is_close_on_exec),
     };
