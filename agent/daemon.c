@@ -12,6 +12,7 @@
 #include "inspect/inspect.h"
 #include "io/log.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -57,6 +58,17 @@ static int salvage(const char *path, struct journal **ret_journal, struct err *e
     return journal_open(path, JOURNAL_WRITE, ret_journal, err);
 }
 
+/* On a read-only file system: nothing can be kept, but what runs can be watched and stopped. */
+static int watch_only(struct parts *parts, const char *path, struct err *err)
+{
+    log_error("journal",
+              "cannot be written: nothing is started, and what happens now is forgotten with this "
+              "daemon; what runs is watched and can be stopped error=%s",
+              log_value(err->text));
+    parts->is_volatile = true;
+    return journal_open(path, JOURNAL_VOLATILE, &parts->journal, err);
+}
+
 static int open_journal(struct daemon *daemon, struct err *err)
 {
     struct parts *parts = &daemon->parts;
@@ -75,6 +87,8 @@ static int open_journal(struct daemon *daemon, struct err *err)
         code = journal_open(path, JOURNAL_WRITE, &parts->journal, err);
     if (code == ERR_CORRUPT)
         code = salvage(path, &parts->journal, err);
+    if (code == ERR_REFUSED && err->os == EROFS)
+        code = watch_only(parts, path, err);
     if (code < 0)
         return code;
     journal_clear_readers(parts->journal);

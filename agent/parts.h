@@ -20,6 +20,7 @@ struct parts {
     const struct config *config;
     struct loop *loop;
     struct journal *journal;
+    bool is_volatile; /* the journal is a copy in memory: its file system is read-only */
     struct life *life;
     struct core *core; /* of the life */
     struct drivers *drivers;

@@ -245,6 +245,12 @@ static void task_start(struct parts *parts, const struct effect *effect)
     struct perform_call *call = call_new(parts, effect);
     const struct task_spec *spec = task_spec_of(parts, &effect->id, &alloc, &failed.error);
 
+    if (parts->is_volatile) { /* nobody would know of it after this process */
+        (void)err_set(&failed.error, ERR_REFUSED, "nothing is started: %s",
+                      life_restriction(parts->life));
+        start_answered(call, &failed);
+        return;
+    }
     if (spec == NULL || hooks_paths(parts->hooks, key.alloc, key.task, &paths, &failed.error) < 0 ||
         hooks_prepare(parts->hooks, alloc, spec, task->results, task->results_bytes, &launch,
                       &failed.error) < 0) {

@@ -110,6 +110,18 @@ static void sweep(void *ctx)
     perform_sweep(world->parts);
 }
 
+/* --- trouble --- */
+
+static const char *restriction(void *ctx)
+{
+    const struct world_loop *world = ctx;
+
+    if (world->parts->is_volatile)
+        return "the journal's file system is read-only; what runs is watched and can be stopped, "
+               "but that is forgotten with this daemon: make it writable and restart the daemon";
+    return NULL;
+}
+
 /* --- a failed check --- */
 
 static void print_flight(void *ctx, const char *text)
@@ -186,6 +198,7 @@ struct world_loop *world_begin(struct parts *parts, uint64_t seed)
         .around_commit = around_commit,
         .trace = trace,
         .sweep = sweep,
+        .restriction = restriction,
     };
 
     parts->life = life_new(&life);

@@ -41,6 +41,9 @@ struct life_world {
     void (*sweep)(void *ctx);
     /* As in struct world; NULL: what the store's specification of the alloc says. */
     void (*known)(void *ctx, const char *alloc, struct alloc_assign *assign);
+    /* Why nothing new may be started at the moment though the journal takes what there is to write,
+     * or NULL.  May be NULL. */
+    const char *(*restriction)(void *ctx);
     /* As in struct world; may be NULL. */
     bool (*claim)(void *ctx, const char *alloc, const char *name, struct volume_define *ret_define);
 };
@@ -108,6 +111,12 @@ void life_swept(struct life *life, bool done);
 
 /* Why the journal cannot be written at the moment, or NULL: the node is degraded (I-18). */
 const char *life_degraded(const struct life *life);
+
+/* Why nothing new is started at the moment, or NULL: what runs is watched, and can be stopped. */
+const char *life_restriction(const struct life *life);
+
+/* Either of the two, for those who are told how the node is. */
+const char *life_trouble(const struct life *life);
 
 /* --- time --- */
 

@@ -85,6 +85,8 @@ int key_lock_take(int shim_fd, const struct driver_key *key, bool create,
     if (code != 0)
         return code;
     int fd = openat(shim_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT : 0), 0600);
+    if (fd < 0 && errno == EROFS && !create) /* to find and stop what runs it need not be written */
+        fd = openat(shim_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 && errno == ENOENT && !create) {
         *ret_state = LOCK_ABSENT;
         return 0;
@@ -209,9 +211,10 @@ int key_remove_files(int shim_fd, const struct driver_key *key, struct err *err)
         return code;
     check(text_format(socket_name, sizeof(socket_name), TASK_SOCKET_FORMAT,
                       (unsigned long long)key_digest(key)));
-    /* The file last: as long as it is there, somebody will come to delete the socket. */
-    if ((unlinkat(shim_fd, socket_name, 0) != 0 && errno != ENOENT) ||
-        (unlinkat(shim_fd, name, 0) != 0 && errno != ENOENT))
+    /* The file last: as long as it is there, somebody will come to delete the socket.  Where
+     * nothing can be deleted it stays, for the sweep of a daemon that can. */
+    if ((unlinkat(shim_fd, socket_name, 0) != 0 && errno != ENOENT && errno != EROFS) ||
+        (unlinkat(shim_fd, name, 0) != 0 && errno != ENOENT && errno != EROFS))
         return err_os(err, err_from_errno(errno), errno, "cannot delete the files of %s", name);
     return 0;
 }

@@ -112,8 +112,8 @@ static inline const struct node *format_node(const struct page *page, uint32_t p
     if (place % 2 != 0 || place + NODE_BYTES > page_bytes)
         return NULL;
     const struct node *node = (const void *)((const uint8_t *)page + place);
-    bool inside = node->key_length <= KEY_BYTES_MAX &&
-                  place + NODE_BYTES + node->key_length <= page_bytes;
+    bool inside =
+        node->key_length <= KEY_BYTES_MAX && place + NODE_BYTES + node->key_length <= page_bytes;
     return inside ? node : NULL;
 }
 

@@ -208,6 +208,30 @@ static void close_store(struct journal *journal)
     journal->store = NULL;
 }
 
+/* A copy that is written to like the journal itself, and gone with the process. */
+static int open_volatile(struct journal *journal, const char *path, struct err *err)
+{
+    struct store_txn txn;
+    uint32_t schema;
+
+    int code = lock_share(path, &journal->lock_fd, err);
+    if (code == 0)
+        code = open_copy(journal, path, true, err);
+    if (code == 0)
+        code = read_schema(journal->store, &schema, err);
+    if (code == 0 && schema != JOURNAL_SCHEMA)
+        code = err_set(err, ERR_UNSUPPORTED, "it has schema %u, this cairn writes %d", schema,
+                       JOURNAL_SCHEMA);
+    if (code == 0)
+        code = store_read_begin(journal->store, &txn, err);
+    if (code < 0)
+        return code;
+    code = log_ends(&txn, &journal->first, &journal->next, err);
+    store_read_end(&txn);
+    journal->mode = JOURNAL_WRITE;
+    return code;
+}
+
 static int read_through_migration(struct journal *journal, const char *path, uint32_t schema,
                                   const struct migrations *known, struct err *err)
 {
@@ -221,18 +245,31 @@ static int read_through_migration(struct journal *journal, const char *path, uin
     return open_copy(journal, path, false, err);
 }
 
-static int open_read(struct journal *journal, const char *path, const struct migrations *known,
-                     struct err *err)
+/* With LMDB's locks where they can be had.  That they may be written to does not say so: an error
+ * makes a file system read-only without a word, and a full one may have no room for them. */
+static int open_any_way(struct journal *journal, const char *path, struct err *err)
 {
     struct store_options options = {.path = path};
     char locks[PATH_MAX];
-    uint32_t schema;
 
     if (!text_format(locks, sizeof(locks), "%s/lock.mdb", path))
         return err_set(err, ERR_LIMIT, "the path is too long");
-    options.no_lock = access(locks, R_OK | W_OK) != 0;
-    int code = options.no_lock && lock_is_held(path) ? open_copy(journal, path, false, err)
-                                                     : store_open(&options, &journal->store, err);
+    if (access(locks, R_OK | W_OK) == 0) {
+        int code = store_open(&options, &journal->store, err);
+        if (code != ERR_REFUSED && code != ERR_FULL && code != ERR_IO)
+            return code;
+    }
+    options.no_lock = true;
+    return lock_is_held(path) ? open_copy(journal, path, false, err)
+                              : store_open(&options, &journal->store, err);
+}
+
+static int open_read(struct journal *journal, const char *path, const struct migrations *known,
+                     struct err *err)
+{
+    uint32_t schema;
+    int code = open_any_way(journal, path, err);
+
     if (code == 0)
         code = read_schema(journal->store, &schema, err);
     if (code == ERR_GONE)
@@ -260,8 +297,9 @@ int journal_open_with(const char *path, enum journal_mode mode, const struct mig
     if (code == 0)
         code = enter(journal, path, err);
     if (code == 0) {
-        code = mode == JOURNAL_WRITE ? open_write(journal, path, known, err)
-                                     : open_read(journal, path, known, err);
+        code = mode == JOURNAL_WRITE      ? open_write(journal, path, known, err)
+               : mode == JOURNAL_VOLATILE ? open_volatile(journal, path, err)
+                                          : open_read(journal, path, known, err);
         if (code < 0 && code != ERR_EXISTS)
             code = err_wrap(err, "open the journal in %s", path);
     }

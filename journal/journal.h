@@ -34,6 +34,8 @@ struct journal;
 enum journal_mode {
     JOURNAL_WRITE, /* the daemon: creates what is missing, holds the lock */
     JOURNAL_READ,  /* tools: live, stopped or copied journal; changes nothing */
+    /* The daemon, where the file system is read-only: what it writes stays in memory. */
+    JOURNAL_VOLATILE,
 };
 
 /* Opens the journal in the directory PATH.  ERR_EXISTS: another daemon holds it, ERR names its pid;

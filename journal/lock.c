@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -183,8 +184,27 @@ int lock_take(const char *directory, int *ret_fd, struct err *err)
     return err_os(err, ERR_IO, os, "lock the journal in %s", directory);
 }
 
+int lock_share(const char *directory, int *ret_fd, struct err *err)
+{
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    int fd = open_lock(directory, O_RDONLY);
+
+    if (fd < 0)
+        return err_os(err, err_from_errno(errno), errno, "open the lock file in %s", directory);
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fcntl(fd, F_OFD_SETLK, &lock) == 0) {
+        *ret_fd = fd;
+        return 0;
+    }
+    int os = errno;
+    (void)close(fd); /* only read from */
+    if (os == EAGAIN || os == EACCES)
+        return err_set(err, ERR_EXISTS, "the journal in %s is in use", directory);
+    return err_os(err, ERR_IO, os, "lock the journal in %s", directory);
+}
+
 bool lock_is_held(const char *directory)
 {
+    /* Who shares it only watches, in memory, and keeps nobody from reading. */
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     int fd = open_lock(directory, O_RDONLY);
 

@@ -14,6 +14,10 @@
  * killed and is still dying it waits, 5 s at most.  The lock lasts until *ret_fd is closed. */
 int lock_take(const char *directory, int *ret_fd, struct err *err);
 
+/* The same where the file system is read-only: whoever could write there is kept out, and so is
+ * another one that shares.  ERR_GONE: no daemon ever ran there. */
+int lock_share(const char *directory, int *ret_fd, struct err *err);
+
 /* True if a process that could be asked holds the lock; takes nothing itself. */
 bool lock_is_held(const char *directory);
 

@@ -159,14 +159,14 @@ static bool take_quarantined(struct salvage *salvage, enum journal_trust trust,
 static bool take_entry(struct salvage *salvage, enum journal_trust trust, struct store_bytes key,
                        struct store_bytes value)
 {
-    bool taken = key.length > 0 && key.length < JOURNAL_KEY_SIZE &&
-                 value.length <= JOURNAL_VALUE_BYTES_MAX + CODEC_BYTES_MAX &&
-                 (take_event(salvage, trust, key, value) ||
-                  take_record(salvage, trust, false, key, value) ||
-                  take_record(salvage, trust, true, key, value) ||
-                  take_blob(salvage, trust, false, key, value) ||
-                  take_blob(salvage, trust, true, key, value) ||
-                  take_quarantined(salvage, trust, key, value));
+    bool taken =
+        key.length > 0 && key.length < JOURNAL_KEY_SIZE &&
+        value.length <= JOURNAL_VALUE_BYTES_MAX + CODEC_BYTES_MAX &&
+        (take_event(salvage, trust, key, value) || take_record(salvage, trust, false, key, value) ||
+         take_record(salvage, trust, true, key, value) ||
+         take_blob(salvage, trust, false, key, value) ||
+         take_blob(salvage, trust, true, key, value) ||
+         take_quarantined(salvage, trust, key, value));
 
     salvage->result->entries += taken;
     return taken;
@@ -182,8 +182,8 @@ static void *read_long(struct salvage *salvage, const struct node *node, bool re
     if (first < HEADS || first >= salvage->pages || count > salvage->pages - first)
         return NULL;
     void *bytes = malloc(length + 1);
-    if (bytes == NULL || !read_bytes(salvage, bytes, length,
-                                     first * salvage->page_bytes + HEAD_BYTES)) {
+    if (bytes == NULL ||
+        !read_bytes(salvage, bytes, length, first * salvage->page_bytes + HEAD_BYTES)) {
         free(bytes);
         return NULL;
     }

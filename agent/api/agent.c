@@ -84,7 +84,7 @@ void api_agent_self(struct api_request *request)
 /* Not well is said with the status, too, as probes look at nothing else. */
 void api_agent_health(struct api_request *request)
 {
-    const char *degraded = life_degraded(request->api->parts->life);
+    const char *degraded = life_trouble(request->api->parts->life);
     json_t *client = json_pack("{s:b, s:o}", "ok", degraded == NULL, "message",
                                api_text(degraded == NULL ? "ok" : degraded));
     json_t *body = json_pack("{s:o}", "client", client);
@@ -261,7 +261,7 @@ static size_t read_gauges(struct api *api, struct gauge gauges[GAUGES_MAX])
         {"cairn.journal.events", (double)journal.events},
         {"cairn.journal.bytes_used", (double)journal.bytes_used},
         {"cairn.journal.quarantined", (double)journal.quarantined},
-        {"cairn.degraded", life_degraded(api->parts->life) != NULL ? 1 : 0},
+        {"cairn.degraded", life_trouble(api->parts->life) != NULL ? 1 : 0},
         {"cairn.cpu_cores", facts->cpu_cores},
     };
 

@@ -27,7 +27,7 @@ static json_t *format(struct api *api, bool whole, bool resources)
 {
     struct driver_info drivers[DRIVERS_MAX];
     char address[API_ADDRESS_SIZE];
-    const char *degraded = life_degraded(api->parts->life);
+    const char *degraded = life_trouble(api->parts->life);
     struct api_node_view view = {
         .node = &api->parts->node,
         .http_address = address,

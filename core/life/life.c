@@ -136,6 +136,18 @@ const char *life_degraded(const struct life *life)
     return life->degraded[0] == '\0' ? NULL : life->degraded;
 }
 
+const char *life_restriction(const struct life *life)
+{
+    return life->world.restriction == NULL ? NULL : life->world.restriction(life->world.ctx);
+}
+
+const char *life_trouble(const struct life *life)
+{
+    const char *degraded = life_degraded(life);
+
+    return degraded != NULL ? degraded : life_restriction(life);
+}
+
 uint64_t life_now_ms(const struct life *life)
 {
     int64_t unix_ns;

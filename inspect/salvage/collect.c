@@ -127,8 +127,8 @@ static void order_events(struct salvage *salvage)
     for (size_t at = 0, next; at < count; at = next) {
         bool clear = true;
         for (next = at + 1; next < count && items[next].sequence == items[at].sequence; next++) {
-            clear = clear && (items[next].trust < items[at].trust ||
-                              same_event(&items[next], &items[at]));
+            clear = clear &&
+                    (items[next].trust < items[at].trust || same_event(&items[next], &items[at]));
             free(items[next].bytes);
         }
         if (clear)

@@ -1,6 +1,6 @@
 /* Makes a journal of what was decided, and puts it in its place (inspect.h). */
-#include "inspect/salvage/salvage.h"
 #include "core/identity.h"
+#include "inspect/salvage/salvage.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -212,9 +212,8 @@ static void report(struct salvage *salvage)
         salvage_say(salvage,
                     "history before event %" PRIu64 " is left behind: it has a hole, or does not "
                     "lead to the records as they are",
-                    salvage->result.events == 0
-                        ? salvage->file.next
-                        : salvage->events.items[salvage->history].sequence);
+                    salvage->result.events == 0 ? salvage->file.next
+                                                : salvage->events.items[salvage->history].sequence);
     if (salvage->result.doubtful > 0)
         salvage_say(salvage, "%" PRIu64 " entries are left behind: they may be old, or deleted",
                     salvage->result.doubtful);

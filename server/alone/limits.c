@@ -19,12 +19,21 @@ static int check_bound(const char *what, const char *with, size_t has, size_t wa
         what, has, max, with);
 }
 
+static int check_restriction(const struct alone *alone, struct err *err)
+{
+    const char *why = life_restriction(alone->config.life);
+
+    return why == NULL ? 0 : err_set(err, ERR_AGAIN, "nothing new is started: %s", why);
+}
+
 int alone_check_job(const struct alone *alone, const struct job *job, size_t bytes, struct err *err)
 {
     size_t jobs = HASH_COUNT(alone->jobs), more = job == NULL ? 1 : 0;
     size_t others_bytes = alone->jobs_bytes - (job == NULL ? 0 : job->bytes);
-    int code = check_bound("jobs", "stopped ones", jobs, more, NODE_JOBS_MAX, err);
+    int code = job == NULL ? check_restriction(alone, err) : 0;
 
+    if (code == 0)
+        code = check_bound("jobs", "stopped ones", jobs, more, NODE_JOBS_MAX, err);
     if (code == 0)
         code = check_bound("bytes of jobs", "those of stopped ones", others_bytes, bytes,
                            NODE_JOBS_BYTES_MAX, err);
@@ -47,8 +56,10 @@ int alone_take(struct alone *alone, const struct demand *demand, struct err *err
     struct demand *taken = &alone->taken;
     size_t allocs = core_count(core, MACHINE_ALLOC) + taken->allocs;
     size_t tasks = core_count(core, MACHINE_TASK) + core_count(core, MACHINE_VOLUME) + taken->tasks;
-    int code = check_bound("allocs", "ended ones", allocs, demand->allocs, NODE_ALLOCS_MAX, err);
+    int code = demand->allocs > 0 ? check_restriction(alone, err) : 0;
 
+    if (code == 0)
+        code = check_bound("allocs", "ended ones", allocs, demand->allocs, NODE_ALLOCS_MAX, err);
     if (code == 0)
         code = check_bound("tasks", "those of ended allocs", tasks, demand->tasks, NODE_MEMBERS_MAX,
                            err);

@@ -119,9 +119,8 @@ static void verify_salvaged(const char *path, const char *what)
     struct err err;
 
     assert_int_equal(journal_open(path, JOURNAL_WRITE, &journal, &err), 0);
-    assert_int_equal(inspect_verify(journal, forgive_losses, (void *)(uintptr_t)what, &verdict,
-                                    &err),
-                     0);
+    assert_int_equal(
+        inspect_verify(journal, forgive_losses, (void *)(uintptr_t)what, &verdict, &err), 0);
     journal_close(journal);
 }
 
@@ -287,9 +286,9 @@ static void test_nothing_readable_leaves_everything_as_it_is(void **state)
 
     memset(file.bytes, 'x', file.length);
     write_data(&file, file.length);
-    assert_int_equal(inspect_salvage_in_place(inspecting->journal, 1, note_line, &lines, kept,
-                                              &salvaged, &err),
-                     ERR_GONE);
+    assert_int_equal(
+        inspect_salvage_in_place(inspecting->journal, 1, note_line, &lines, kept, &salvaged, &err),
+        ERR_GONE);
     assert_int_equal(file_read(file.path, 64 << 20, &bytes, &length, &err), 0);
     assert_int_equal(length, file.length);
     assert_memory_equal(bytes, file.bytes, length);

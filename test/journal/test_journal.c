@@ -388,6 +388,28 @@ static void test_reader_without_rights_to_the_lock_reads_a_stopped_journal(void 
     assert_int_equal(child_end(&reader), 0);
 }
 
+/* What is written stays in memory, by one process at a time. */
+static void write_in_memory(void)
+{
+    struct journal *journal, *other;
+    struct err err;
+
+    child_check(try_open("journal", JOURNAL_VOLATILE, &journal, &err) == 0);
+    commit_turns(journal, 4, 5);
+    child_check(turn_verify(journal) == 5);
+    pid_t pid = fork();
+    child_check(pid >= 0);
+    if (pid == 0)
+        _exit(try_open("journal", JOURNAL_VOLATILE, &other, &err) == ERR_EXISTS ? 0 : 1);
+    int status;
+    child_check(waitpid(pid, &status, 0) == pid);
+    child_check(status == 0);
+    journal_close(journal);
+    child_check(try_open("journal", JOURNAL_READ, &journal, &err) == 0);
+    child_check(turn_verify(journal) == 3);
+    journal_close(journal);
+}
+
 /* In a mount namespace of its own, so that nothing is left whatever happens. */
 static void use_read_only(int orders, int answers)
 {
@@ -407,6 +429,7 @@ static void use_read_only(int orders, int answers)
     child_check(try_open("journal", JOURNAL_READ, &journal, &err) == 0);
     child_check(turn_verify(journal) == 3);
     journal_close(journal);
+    write_in_memory();
     directory_names(path, names_after, sizeof(names_after));
     child_check(text_equal(names_before, names_after));
     child_check(mount(NULL, path, NULL, MS_BIND | MS_REMOUNT, NULL) == 0);

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
+from lib import (Node, Refused, exit_codes, free_port, milliseconds, raw_exec, restart_policy,  # noqa: E402
                  start_ticks, tap, wait_for)
 
 
@@ -38,6 +38,30 @@ class SmallNode(Node):
 
     def free(self):
         os.unlink(os.path.join(self.journal, 'ballast'))
+
+
+class BreakableNode(Node):
+    """A node whose data is on an ext4 of its own, which can be made to find an error in itself."""
+
+    def __init__(self):
+        super().__init__()
+        self.image = os.path.join(self.dir, 'image')
+        os.makedirs(self.data, mode=0o700, exist_ok=True)
+        with open(self.image, 'wb') as image:
+            image.truncate(64 << 20)
+        subprocess.run(['mkfs.ext4', '-q', '-F', self.image], check=True)
+        subprocess.run(['mount', '-o', 'loop,errors=remount-ro', self.image, self.data],
+                       check=True)
+        device = subprocess.run(['findmnt', '-no', 'SOURCE', self.data], check=True, text=True,
+                                stdout=subprocess.PIPE).stdout.strip()
+        self.trigger = '/sys/fs/ext4/%s/trigger_fs_error' % os.path.basename(device)
+
+    def make_read_only(self):
+        with open(self.trigger, 'w') as trigger:
+            trigger.write('1')
+
+    def unmount(self):
+        subprocess.run(['umount', '-l', self.data], check=True)
 
 
 def running(node, name):
@@ -103,6 +127,51 @@ def a_full_disk_and_a_crash_lose_nothing():
     finish(node)
 
 
+def a_file_system_made_read_only_is_watched_from():
+    """Whoever asks the journal is answered, and a daemon that starts there watches, stops and says
+    so."""
+    if not shutil.which('mkfs.ext4') or not os.path.exists('/sys/fs/ext4'):
+        return 'needs ext4'
+    node = BreakableNode()
+    node.start()
+    for name in ('kept', 'stopped'):
+        node.run_job(job(name, 'exec sleep %d' % (1000 + len(name))))
+        wait_for('the task', lambda: running(node, name))
+    kept, stopped = node.await_pid('sleep 1004'), node.await_pid('sleep 1007')
+    mark = node.node_mark()
+    node.make_read_only()
+    for _ in range(2):  # beside the daemon, and without it
+        for verb in ('verify', 'list', 'log', 'stats', 'timeline'):
+            done = node.cli('journal', verb, '-dir', node.data)
+            assert done.returncode == 0, done
+        node.kill()
+    node.start()
+    wait_for('the task', lambda: running(node, 'kept'))
+    assert node.pid_of('sleep 1004') == kept and node.pid_of('sleep 1007') == stopped
+    assert 'cannot be written' in node.log(), node.log()
+    assert 'read-only' in node.get('/v1/nodes')[0]['StatusDescription'], node.get('/v1/nodes')
+    answer = refused(node, 'late')
+    assert answer.status == 503 and 'read-only' in answer.text, (answer.status, answer.text)
+    node.call('DELETE', '/v1/job/stopped')
+    wait_for('its end', lambda: start_ticks(stopped) is None)
+    os.kill(kept, 9)
+    wait_for('the end of the other', lambda: not running(node, 'kept'))
+    second = node.command()
+    second[second.index('-http-port') + 1] = str(free_port())
+    done = subprocess.run(second, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=20)
+    assert done.returncode == 1 and 'in use' in done.stdout, done
+    for name in ('kept', 'stopped'):
+        node.call('DELETE', '/v1/job/%s' % name)
+    wait_for('no payload', lambda: not node.payloads())
+    node.terminate()
+    wait_for('no cgroup of a task', lambda: not [path for path in node.cgroups(mark)
+                                                 if not path.endswith('/shims')])
+    node.unmount()
+    node.close()
+    return None
+
+
 if __name__ == '__main__':
     if os.getuid() != 0 or not shutil.which('mount'):
         print('needs root: it mounts small file systems')
@@ -110,4 +179,5 @@ if __name__ == '__main__':
     sys.exit(tap([
         a_full_disk_refuses_commands_and_keeps_payloads,
         a_full_disk_and_a_crash_lose_nothing,
+        a_file_system_made_read_only_is_watched_from,
     ]))
