@@ -101,8 +101,14 @@ void core_abandon(struct core *core);
 /* --- the turn --- */
 
 /* Steps everything that is queued and every timer that is due, commits, performs.  Returns 0 or
- * the commit's error, whose events then wait for the next turn.  Times as in struct fsm_now. */
+ * the commit's error, whose events then wait for the next turn.  After ERR_LIMIT the next turns
+ * begin with half as many, and an event that is too large by itself is given up, as ERR says: it
+ * would keep all others waiting.  Times as in struct fsm_now. */
 int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed, struct err *err);
+
+/* True while a turn that was too large for one commit is made in parts: what was queued before it
+ * is not all durable yet. */
+bool core_in_parts(const struct core *core);
 
 /* True if a turn would find something to do without any timer. */
 bool core_has_work(const struct core *core);

@@ -335,6 +335,40 @@ static void remove_finished(struct core *core)
     core->touched.count = 0;
 }
 
+bool core_in_parts(const struct core *core)
+{
+    return core->part != 0;
+}
+
+/* What was held back comes before whatever is posted now. */
+static void part_done(struct core *core)
+{
+    if (core->held.count == 0)
+        core->part = 0;
+    queue_resume(core);
+}
+
+/* The commit of a turn that began with BEGUN events was too large; what is queued now is what it
+ * is to be tried with again. */
+static void divide(struct core *core, size_t begun, struct err *err)
+{
+    bool whole = core->held.count == 0;
+
+    if (begun > 1) {
+        core->part = begun / 2;
+    } else if (core->queue.count == 1) {
+        const struct queued *item = &core->queue.items[0];
+        const struct fsm_def *def = fsm_definition((enum machine_kind)item->id.kind);
+        (void)err_wrap(err, "%s of %s %s is too large to be stored and is given up",
+                       fsm_event_name(def, item->event.kind), def->name, item->id.text);
+        core->queue.count = 0;
+        core->queue.bytes_used = 0;
+        core->part = whole ? 0 : 1;
+    } else {
+        core->part = 0; /* a timer, which comes again, or nothing but a proposal, which is gone */
+    }
+}
+
 int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed, struct err *err)
 {
     struct fsm_now now = {.ms = now_ms, .unix_ns = unix_ns};
@@ -345,6 +379,9 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     if (core->turned) /* the first is RESTORE's: what came due meanwhile comes after it */
         index_each_due(core, now_ms, post_timer);
     core->turned = true;
+    if (core->part != 0)
+        queue_hold(core, core->part);
+    size_t begun = queue_begun(core);
     for (size_t i = 0; i < core->queue.count; i++) {
         check(i < queue_events_max(core)); /* else machines feed each other */
         step(core, i, &now, &rng);
@@ -353,6 +390,7 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     if (core->steps.count == 0 && core->specs.count == 0 && core->metas.count == 0) {
         core->queue.count = 0;
         core->queue.bytes_used = 0;
+        part_done(core);
         core->in_turn = false;
         return 0; /* unchanged state commits nothing (I-15) */
     }
@@ -360,6 +398,9 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     int code = commit(core, err);
     if (code < 0) {
         roll_back(core, err);
+        if (code == ERR_LIMIT)
+            divide(core, begun, err);
+        queue_resume(core);
         core->in_turn = false;
         return code;
     }
@@ -371,6 +412,7 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     struct queue done = core->queue;
     core->queue = core->spare;
     core->spare = (struct queue){0};
+    part_done(core);
     perform_all(core, &done);
     remove_finished(core);
     core->steps.count = core->origins.count = 0;

@@ -299,6 +299,13 @@ static void step(struct life *life, uint64_t now_ms, int64_t unix_ns)
     if (code < 0) {
         commit_failed(life, now_ms, &err);
         settle(life, code, &err);
+        if (code == ERR_LIMIT && core_in_parts(life->core))
+            life->retry_at_ms = 0; /* a smaller one is tried at once */
+        return;
+    }
+    if (core_in_parts(life->core)) { /* what waits for a commit waits for the last of them */
+        if (life->control.settled != NULL)
+            life->control.settled(life->control.ctx, 0, NULL);
         return;
     }
     commit_made(life);

@@ -101,6 +101,8 @@ struct core {
     struct due_list due;
     uint64_t serials;
     struct queue queue, spare;
+    struct queue held;        /* of a turn that was too large: what follows the part under way */
+    size_t part;              /* how many events a part begins with; 0: turns are made whole */
     struct slot_list touched; /* by the turn under way */
     struct step_list steps;
     struct origin_list origins; /* of each step: its place in the queue */
@@ -136,6 +138,14 @@ void lane_issue(struct core *core, struct slot *slot, const struct fsm_issue *is
                 const struct request *request);
 
 /* --- queue.c: what waits for the turn --- */
+
+/* How many events the turn begins with that no proposal is made of: those stay whole. */
+size_t queue_begun(const struct core *core);
+
+/* Keeps PART of them for this turn, and holds the others back until queue_resume, which puts them
+ * behind what is queued then.  Timers beyond it are dropped: every turn asks for them. */
+void queue_hold(struct core *core, size_t part);
+void queue_resume(struct core *core);
 
 /* ROOT: it came from outside, and waits for the next turn if the commit fails. */
 void queue_add(struct core *core, const struct machine_id *id, const struct fsm_event *event,

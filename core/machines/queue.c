@@ -45,6 +45,70 @@ void queue_add(struct core *core, const struct machine_id *id, const struct fsm_
     }
 }
 
+/* --- parts of a turn --- */
+
+size_t queue_begun(const struct core *core)
+{
+    size_t begun = 0;
+
+    for (size_t i = 0; i < core->queue.count; i++)
+        begun += !core->queue.items[i].proposal;
+    return begun;
+}
+
+static void add_again(struct core *core, const struct queue *from, const struct queued *item)
+{
+    struct fsm_event event = item->event;
+
+    event.payload = queue_payload(from, item);
+    queue_add(core, &item->id, &event, item->root);
+    core->queue.items[core->queue.count - 1].proposal = item->proposal;
+}
+
+static void queue_free(struct queue *queue)
+{
+    free(queue->items);
+    free(queue->bytes);
+    *queue = (struct queue){0};
+}
+
+/* Those of FROM whose place among what is no proposal is below PART, or the others. */
+static void add_part(struct core *core, const struct queue *from, size_t part, bool below)
+{
+    for (size_t i = 0, place = 0; i < from->count; i++) {
+        const struct queued *item = &from->items[i];
+        bool stays = item->proposal || place < part;
+        place += !item->proposal;
+        if (stays == below && (below || item->root))
+            add_again(core, from, item);
+    }
+}
+
+void queue_hold(struct core *core, size_t part)
+{
+    struct queue all = core->queue;
+
+    check(core->held.count == 0);
+    core->queue = core->held;
+    add_part(core, &all, part, false);
+    core->held = core->queue;
+    core->queue = (struct queue){0};
+    add_part(core, &all, part, true);
+    queue_free(&all);
+}
+
+void queue_resume(struct core *core)
+{
+    struct queue held = core->held;
+
+    core->held = (struct queue){0};
+    for (size_t i = 0; i < held.count; i++)
+        add_again(core, &held, &held.items[i]);
+    queue_free(&held);
+}
+
+/* --- events and their payloads --- */
+
 const void *queue_payload(const struct queue *queue, const struct queued *item)
 {
     return item->payload_at == SIZE_MAX ? NULL : queue->bytes + item->payload_at;

@@ -47,9 +47,10 @@ struct seam {
     void (*looks)(struct seam *seam, const struct journal_batch *batch); /* at each commit */
     void (*performs)(struct seam *seam, const struct effect *effect);    /* at each effect */
     int commit_code;                                                     /* ERR_*: commits fail */
-    bool answers; /* hooks and drivers do at once what they are told */
-    bool traces;  /* transitions are written down, too */
-    bool claims;  /* specifications tell of claims */
+    size_t commit_max; /* commits of more events are too large; 0: none is */
+    bool answers;      /* hooks and drivers do at once what they are told */
+    bool traces;       /* transitions are written down, too */
+    bool claims;       /* specifications tell of claims */
 };
 
 /* --- the world --- */
@@ -117,7 +118,8 @@ static inline int seam_commit(void *ctx, const struct journal_batch *batch, stru
 {
     struct seam *seam = ctx;
 
-    seam_write(seam, seam->commit_code < 0 ? "commit fails\n" : "commit\n");
+    bool too_large = seam->commit_max != 0 && batch->events_count > seam->commit_max;
+    seam_write(seam, seam->commit_code < 0 || too_large ? "commit fails\n" : "commit\n");
     for (size_t i = 0; i < batch->events_count; i++) {
         const struct journal_event *event = &batch->events[i];
         const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
@@ -139,6 +141,8 @@ static inline int seam_commit(void *ctx, const struct journal_batch *batch, stru
         seam->looks(seam, batch);
     if (seam->commit_code < 0)
         return err_set(err, seam->commit_code, "the disk is full");
+    if (too_large)
+        return err_set(err, ERR_LIMIT, "too large");
 
     for (size_t i = 0; i < batch->records_count; i++)
         seam_store(seam, &batch->records[i]);

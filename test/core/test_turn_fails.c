@@ -309,6 +309,106 @@ static void test_proposals_do_not_nest(void **state)
     assert_true(seam_asserts(*state, propose_twice));
 }
 
+/* --- a turn that is too large for one commit --- */
+
+static void run_tasks(struct seam *seam, const char *const *allocs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        seam_run(seam, allocs[i], "web");
+    seam_forget(seam);
+}
+
+static void turn_too_large(struct seam *seam, const char *expected)
+{
+    struct err err;
+
+    assert_int_equal(core_turn(seam->core, ++seam->now_ms, 1, 1, &err), ERR_LIMIT);
+    assert_non_null(strstr(err.text, expected));
+    seam_forget(seam);
+}
+
+static void test_turn_too_large_is_made_in_parts_in_order(void **state)
+{
+    static const char *const allocs[] = {"a", "b", "c", "d", "e"};
+    struct seam *seam = *state;
+
+    run_tasks(seam, allocs, COUNT_OF(allocs));
+    seam->commit_max = 4;
+    for (size_t i = 0; i < COUNT_OF(allocs); i++) {
+        char task[16];
+        (void)text_format(task, sizeof(task), "%s/web", allocs[i]);
+        seam_exited(seam, task, 1, 1);
+    }
+    turn_too_large(seam, "too large");
+    assert_true(core_in_parts(seam->core));
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  task a/web EXITED REAPING\n"
+                       "  task b/web EXITED REAPING\n"
+                       "  alloc a TASK_CHANGED RUNNING\n"
+                       "  alloc b TASK_CHANGED RUNNING\n"
+                       "perform task a/web DRIVER_DESTROY\n"
+                       "perform task b/web DRIVER_DESTROY\n"
+                       "perform alloc a TELL_STATUS\n"
+                       "perform alloc b TELL_STATUS\n");
+    assert_true(core_in_parts(seam->core));
+    seam_exited(seam, "a/web", 1, 1); /* comes behind what is held back, and says nothing new */
+    seam_turn(seam);
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "d/web"), T_REAPING);
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "e/web"), T_RUNNING);
+    seam_turn(seam);
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "e/web"), T_REAPING);
+    assert_false(core_in_parts(seam->core));
+    assert_false(core_has_work(seam->core));
+}
+
+/* Nothing waits for ever behind an event that no commit takes. */
+static void test_event_too_large_by_itself_is_given_up(void **state)
+{
+    static const char *const allocs[] = {"a", "b"};
+    struct seam *seam = *state;
+
+    run_tasks(seam, allocs, COUNT_OF(allocs));
+    seam->commit_max = 1; /* an exit takes two */
+    seam_exited(seam, "a/web", 1, 1);
+    seam_ask(seam, MACHINE_TASK, "b/web", TE_SIGNAL, 0);
+    turn_too_large(seam, "too large");
+    turn_too_large(seam, "EXITED of task a/web is too large to be stored");
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_RUNNING);
+    seam->commit_max = 2;
+    seam_turn(seam);
+    assert_non_null(strstr(seam->crossed, "perform task b/web DRIVER_SIGNAL\n"));
+    assert_false(core_in_parts(seam->core));
+    assert_false(core_has_work(seam->core));
+}
+
+/* A proposal stays whole, also among parts. */
+static void test_proposal_among_parts_is_taken_whole(void **state)
+{
+    static const char *const allocs[] = {"a", "b", "c", "d"};
+    struct seam *seam = *state;
+
+    run_tasks(seam, allocs, COUNT_OF(allocs));
+    seam->commit_max = 6;
+    for (size_t i = 0; i < COUNT_OF(allocs); i++) {
+        char task[16];
+        (void)text_format(task, sizeof(task), "%s/web", allocs[i]);
+        seam_exited(seam, task, 1, 1);
+    }
+    turn_too_large(seam, "too large");
+    core_propose(seam->core, true);
+    seam_place(seam, "p", "web");
+    core_propose(seam->core, false);
+    seam_turn(seam);
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "b/web"), T_REAPING);
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "c/web"), T_RUNNING);
+    assert_non_null(core_alloc(seam->core, "p"));
+    assert_non_null(core_task(seam->core, "p", "web"));
+    seam_turn(seam);
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "d/web"), T_REAPING);
+    assert_false(core_in_parts(seam->core));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -326,6 +426,9 @@ int main(void)
         SEAM_TEST(test_proposal_taken_back_was_never_posted),
         SEAM_TEST(test_proposal_taken_back_leaves_no_work),
         SEAM_TEST(test_proposals_do_not_nest),
+        SEAM_TEST(test_turn_too_large_is_made_in_parts_in_order),
+        SEAM_TEST(test_event_too_large_by_itself_is_given_up),
+        SEAM_TEST(test_proposal_among_parts_is_taken_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
