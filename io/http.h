@@ -63,14 +63,21 @@ bool http_reply_header(const struct http_reply *reply, const char *name, char *t
 struct http_server;
 struct http_exchange; /* one request being answered */
 
+enum { HTTP_SHORT_BYTES = 64 << 10 }; /* for so much of each there is room at any time */
+
 struct http_listen {
-    const char *address;      /* numeric address, or NULL with unix_socket */
-    uint16_t port;            /* 0: the system chooses; see http_server_port */
-    const char *unix_socket;  /* path to listen on (mode 0600), or NULL */
-    size_t body_bytes_max;    /* larger requests get 413 */
-    uint32_t connections_max; /* more wait in the kernel's queue */
-    uint64_t arrive_ms;       /* for a request to arrive whole; 0: 10 s */
-    uint64_t idle_ms;         /* of a connection; to take what is queued; 0: 5 min */
+    const char *address;     /* numeric address, or NULL with unix_socket */
+    uint16_t port;           /* 0: the system chooses; see http_server_port */
+    const char *unix_socket; /* path to listen on (mode 0600), or NULL */
+    size_t body_bytes_max;   /* larger requests get 413 */
+    size_t
+        bodies_bytes_max; /* of all requests that are longer than HTTP_SHORT_BYTES: 503; 0: any */
+    size_t answers_bytes_max; /* of all answers likewise: 503 instead of them; 0: any */
+    /* Some are kept free: who uses his least is closed for others.  If all are in use, more wait in
+     * the kernel's queue. */
+    uint32_t connections_max;
+    uint64_t arrive_ms; /* for a request to arrive whole; 0: 10 s */
+    uint64_t idle_ms;   /* of a connection; to take what is queued; 0: 5 min */
     /* A whole request has come.  The handler answers now or later, exactly once, with
      * http_respond or http_stream_begin. */
     void (*handle)(void *ctx, struct http_exchange *exchange);
@@ -91,6 +98,10 @@ const char *http_path(const struct http_exchange *exchange); /* decoded UTF-8, w
 const char *http_query(const struct http_exchange *exchange, const char *name);  /* NULL: absent */
 const char *http_header(const struct http_exchange *exchange, const char *name); /* any case */
 const char *http_body(const struct http_exchange *exchange, size_t *ret_length); /* NUL behind */
+
+/* Hands the body over (free), NULL if there is none; it is gone from the exchange, and does not
+ * count any more among those of all requests. */
+char *http_take_body(struct http_exchange *exchange, size_t *ret_length);
 
 /* CB is called when the peer goes away before the answer is complete (http_respond called or
  * http_stream_end); the exchange is freed then and nothing may be answered after it.  An exchange
@@ -115,5 +126,8 @@ void http_stream_begin(struct http_exchange *exchange, int status, const char *c
                        void (*on_drain)(void *ctx), void *ctx);
 size_t http_stream_write(struct http_exchange *exchange, const void *bytes, size_t length);
 void http_stream_end(struct http_exchange *exchange);
+
+/* Lets the peer go in the next iteration, who does not take what is queued; on_close comes then. */
+void http_disconnect(struct http_exchange *exchange);
 
 #endif

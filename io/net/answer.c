@@ -52,6 +52,18 @@ const char *http_body(const struct http_exchange *exchange, size_t *ret_length)
     return buffer_text(&exchange->body);
 }
 
+char *http_take_body(struct http_exchange *exchange, size_t *ret_length)
+{
+    struct buffer body = exchange->body;
+
+    check(exchange->state == EXCHANGE_WAITING);
+    check(body.start == 0);
+    exchange->body = (struct buffer){0};
+    exchange_give_body(exchange);
+    *ret_length = body.end;
+    return body.bytes;
+}
+
 void http_on_close(struct http_exchange *exchange, void (*cb)(void *ctx), void *ctx)
 {
     exchange->on_close = cb;
@@ -84,6 +96,14 @@ void http_respond(struct http_exchange *exchange, int status, const char *conten
                   const struct http_header_line *headers, size_t headers_count, const void *body,
                   size_t length)
 {
+    static const char no_room[] = "too many large answers are on their way: try again\n";
+
+    if (!exchange_take_answer(exchange, length)) {
+        status = MHD_HTTP_SERVICE_UNAVAILABLE;
+        content_type = "text/plain";
+        body = no_room;
+        length = strlen(no_room);
+    }
     struct MHD_Response *response = MHD_create_response_from_buffer(
         length, (void *)(uintptr_t)(body == NULL ? "" : body), MHD_RESPMEM_MUST_COPY);
 
@@ -103,9 +123,10 @@ static ssize_t on_stream_read(void *ctx, uint64_t position, char *to, size_t siz
     struct http_exchange *exchange = connection->exchange;
     (void)position;
 
-    if (exchange == NULL || connection->doomed || connection->overflown)
+    if (exchange == NULL || connection->doomed || connection->condemned)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     size_t taken = buffer_take(&exchange->body, to, size);
+    connection->since_ms = loop_now_ms();
     if (buffer_length(&exchange->body) > 0 || exchange->state == EXCHANGE_ANSWERED)
         connection_set_deadline(connection, connection->server->idle_ms);
     else
@@ -129,7 +150,7 @@ void http_stream_begin(struct http_exchange *exchange, int status, const char *c
     exchange->state = EXCHANGE_STREAMING;
     exchange->on_drain = on_drain;
     exchange->on_drain_ctx = ctx;
-    buffer_close(&exchange->body); /* of the request; the stream's queue from now on */
+    exchange_give_body(exchange); /* the stream's queue from now on */
     if (exchange->connection != NULL)
         connection_resume(exchange->connection);
 }
@@ -139,21 +160,28 @@ size_t http_stream_write(struct http_exchange *exchange, const void *bytes, size
     struct connection *connection = exchange->connection;
 
     check(exchange->state == EXCHANGE_STREAMING);
-    if (connection == NULL || connection->overflown || length == 0)
+    if (connection == NULL || connection->condemned || length == 0)
         return buffer_length(&exchange->body);
     bool first = buffer_length(&exchange->body) == 0;
     if (!buffer_append(&exchange->body, bytes, length, QUEUE_MAX)) {
         /* Not from in here: the producer still holds the exchange.  Its on_close comes from the
          * loop. */
         buffer_close(&exchange->body);
-        connection->overflown = true;
-        connection_set_deadline(connection, 0);
+        http_disconnect(exchange);
         return 0;
     }
     if (first)
         connection_set_deadline(connection, connection->server->idle_ms);
     connection_resume(connection);
     return buffer_length(&exchange->body);
+}
+
+void http_disconnect(struct http_exchange *exchange)
+{
+    if (exchange->connection == NULL)
+        return;
+    exchange->connection->condemned = true;
+    connection_set_deadline(exchange->connection, 0);
 }
 
 void http_stream_end(struct http_exchange *exchange)

@@ -30,6 +30,7 @@ void connection_finish_exchange(struct connection *connection)
     connection->exchange = NULL;
     if (exchange == NULL)
         return;
+    exchange_give_all(exchange);
     bool open = exchange->state == EXCHANGE_WAITING || exchange->state == EXCHANGE_STREAMING;
     if (open && exchange->on_close == NULL) {
         exchange->connection = NULL;
@@ -55,6 +56,7 @@ void connection_doom(struct connection *connection)
     if (connection->doomed)
         return;
     connection->doomed = true;
+    connection->server->doomed_count++;
     io_timer_stop(&connection->deadline);
     io_watch_stop(&connection->watch);
     (void)shutdown(connection->fd, SHUT_RDWR); /* fails if the peer was faster */
@@ -72,7 +74,7 @@ void connection_set_deadline(struct connection *connection, uint64_t delay_ms)
     if (connection->doomed)
         return;
     io_timer_start(connection->server->loop, &connection->deadline,
-                   connection->overflown ? 0 : loop_now_ms() + delay_ms, on_deadline, connection);
+                   connection->condemned ? 0 : loop_now_ms() + delay_ms, on_deadline, connection);
 }
 
 void connection_begin_request(struct connection *connection)
@@ -80,6 +82,7 @@ void connection_begin_request(struct connection *connection)
     if (!connection->idle)
         return;
     connection->idle = false;
+    connection->since_ms = loop_now_ms();
     io_watch_stop(&connection->watch);
     connection_set_deadline(connection, connection->server->arrive_ms);
 }
@@ -145,10 +148,18 @@ static void connection_start(struct http_server *server, struct MHD_Connection *
     /* A stream to a machine that was switched off ends some day; UNIX sockets do not know it. */
     (void)setsockopt(connection->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
     connection_set_deadline(connection, connection->server->arrive_ms);
+    connection->since_ms = loop_now_ms();
+    server->connections_count++;
+    server_make_room(server);
 }
 
 static void connection_free(struct connection *connection)
 {
+    struct http_server *server = connection->server;
+
+    server->connections_count--;
+    if (connection->doomed)
+        server->doomed_count--;
     connection->doomed = true;
     connection_finish_exchange(connection);
     io_timer_stop(&connection->deadline);
@@ -156,7 +167,7 @@ static void connection_free(struct connection *connection)
     *connection->link = connection->next;
     if (connection->next != NULL)
         connection->next->link = connection->link;
-    server_run_soon(connection->server); /* a place is free: it may accept again */
+    server_run_soon(server); /* a place is free: it may accept again */
     free(connection);
 }
 
@@ -183,6 +194,8 @@ void connection_on_completed(void *ctx, struct MHD_Connection *mhd, void **reque
     if (connection->doomed)
         return;
     connection->idle = true;
+    connection->since_ms = loop_now_ms();
     connection_set_deadline(connection, connection->server->idle_ms);
     watch_peer(connection);
+    server_make_room(connection->server);
 }

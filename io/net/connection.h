@@ -22,6 +22,7 @@ struct http_exchange {
     char method[16];
     char *path;                    /* owned */
     struct buffer body;            /* of the request; then of a stream what is queued */
+    size_t body_held, answer_held; /* of what all have together (room.c) */
     struct MHD_Response *response; /* owned until it is queued */
     int status;
     void (*on_drain)(void *ctx);
@@ -36,11 +37,17 @@ struct connection {
     struct MHD_Connection *mhd;
     int fd; /* the library's */
     bool idle, suspended, doomed;
-    bool overflown; /* to be doomed at the next iteration */
+    bool condemned;    /* to be doomed at the next iteration */
+    uint64_t since_ms; /* it is new, idle, has a request that arrives, an answer; or moved last */
     struct io_timer deadline;
     struct io_watch watch; /* while idle or suspended */
     struct http_exchange *exchange;
     struct connection *next, **link;
+};
+
+/* Memory that all connections have together, beyond the little that each may have. */
+struct http_share {
+    size_t used, max;
 };
 
 struct http_server {
@@ -49,6 +56,7 @@ struct http_server {
     char *unix_socket; /* owned */
     uint16_t port;
     size_t body_bytes_max;
+    struct http_share bodies, answers;
     uint64_t arrive_ms, idle_ms;
     void (*handle)(void *ctx, struct http_exchange *exchange);
     void *ctx;
@@ -57,6 +65,9 @@ struct http_server {
     bool running;
     bool more; /* the library has something to do that none of its descriptors will tell */
     struct connection *connections;
+    unsigned connections_count, connections_max;
+    unsigned doomed_count; /* of them */
+    struct io_timer room;  /* the next may be closed for others */
 };
 
 /* The connection that the library's MHD belongs to; NULL before its start. */
@@ -87,6 +98,19 @@ void connection_on_completed(void *ctx, struct MHD_Connection *mhd, void **reque
 
 /* Adds a line to RESPONSE unless HTTP cannot carry it. */
 void response_add_header(struct MHD_Response *response, const char *name, const char *value);
+
+/* --- room.c --- */
+
+/* Closes connections until there is room for others, now or as soon as one may be closed. */
+void server_make_room(struct http_server *server);
+
+/* Memory for a body or an answer of LENGTH bytes; false: there is none, nothing has changed. */
+bool exchange_take_body(struct http_exchange *exchange, size_t length);
+bool exchange_take_answer(struct http_exchange *exchange, size_t length);
+
+/* Forgets the body.  Gives back what is held; before the connection is gone. */
+void exchange_give_body(struct http_exchange *exchange);
+void exchange_give_all(struct http_exchange *exchange);
 
 /* --- http_turn.c --- */
 

@@ -111,10 +111,20 @@ static void inspect_head(struct http_exchange *exchange, struct MHD_Connection *
         exchange->refusal = MHD_HTTP_CONTENT_TOO_LARGE;
 }
 
+/* From now on it is for the peer to take the answer. */
+static void answered(struct connection *connection)
+{
+    connection->since_ms = loop_now_ms();
+    connection_set_deadline(connection, connection->server->idle_ms);
+    server_make_room(connection->server);
+}
+
 static enum MHD_Result refuse(struct http_exchange *exchange)
 {
     const char *text = exchange->refusal == MHD_HTTP_BAD_REQUEST ? "malformed request\n"
-                                                                 : "request body is too large\n";
+                       : exchange->refusal == MHD_HTTP_CONTENT_TOO_LARGE
+                           ? "request body is too large\n"
+                           : "too many large requests arrive at once: try again\n";
     struct MHD_Response *response = MHD_create_response_from_buffer(
         strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
 
@@ -126,7 +136,7 @@ static enum MHD_Result refuse(struct http_exchange *exchange)
     enum MHD_Result result =
         MHD_queue_response(exchange->connection->mhd, (unsigned)exchange->refusal, response);
     MHD_destroy_response(response);
-    connection_set_deadline(exchange->connection, exchange->connection->server->idle_ms);
+    answered(exchange->connection);
     return result;
 }
 
@@ -137,7 +147,7 @@ static enum MHD_Result queue_answer(struct http_exchange *exchange)
 
     MHD_destroy_response(exchange->response);
     exchange->response = NULL;
-    connection_set_deadline(exchange->connection, exchange->connection->server->idle_ms);
+    answered(exchange->connection);
     return result;
 }
 
@@ -154,6 +164,21 @@ static enum MHD_Result on_whole(struct http_exchange *exchange)
         return queue_answer(exchange);
     connection_suspend(connection);
     return MHD_YES;
+}
+
+/* A piece of the body.  Of one that is refused nothing is kept. */
+static void take_piece(struct http_exchange *exchange, const char *bytes, size_t length)
+{
+    size_t bytes_max = exchange->connection->server->body_bytes_max;
+
+    if (exchange->refusal != 0)
+        return;
+    if (!exchange_take_body(exchange, buffer_length(&exchange->body) + length))
+        exchange->refusal = MHD_HTTP_SERVICE_UNAVAILABLE;
+    else if (!buffer_append(&exchange->body, bytes, length, bytes_max))
+        exchange->refusal = MHD_HTTP_CONTENT_TOO_LARGE;
+    if (exchange->refusal != 0)
+        exchange_give_body(exchange);
 }
 
 /* Called with the head of a request, with each piece of its body, when all is there, and again
@@ -181,9 +206,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *mhd, const c
         return exchange->refusal != 0 && at_once ? refuse(exchange) : MHD_YES;
     }
     if (*length > 0) {
-        if (exchange->refusal == 0 &&
-            !buffer_append(&exchange->body, bytes, *length, connection->server->body_bytes_max))
-            exchange->refusal = MHD_HTTP_CONTENT_TOO_LARGE;
+        take_piece(exchange, bytes, *length);
         *length = 0;
         return MHD_YES;
     }
@@ -240,6 +263,9 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
     check(listen->connections_max > 0);
     server->loop = loop;
     server->body_bytes_max = listen->body_bytes_max;
+    server->bodies.max = listen->bodies_bytes_max == 0 ? SIZE_MAX : listen->bodies_bytes_max;
+    server->answers.max = listen->answers_bytes_max == 0 ? SIZE_MAX : listen->answers_bytes_max;
+    server->connections_max = listen->connections_max;
     server->arrive_ms = listen->arrive_ms == 0 ? ARRIVE_DEFAULT_MS : listen->arrive_ms;
     server->idle_ms = listen->idle_ms == 0 ? IDLE_DEFAULT_MS : listen->idle_ms;
     server->handle = listen->handle;
@@ -272,6 +298,7 @@ void http_server_free(struct http_server *server)
         connection_doom(at);
     io_watch_stop(&server->watch);
     MHD_stop_daemon(server->daemon); /* closes the listening socket, too */
+    io_timer_stop(&server->room);
     server_turns_end(server);
     check(server->connections == NULL);
     server_free(server);

@@ -1,0 +1,268 @@
+/* Room for those who come: whoever does nothing with a connection, and whoever sends or is sent much,
+ * keeps nobody from a short request. */
+#include "io/net/connection.h"
+#include "test/io/net/http_peer.h"
+
+enum { LARGE = 150000, SHORT = 60000, PLACES = 8 };
+
+static char large[LARGE];
+
+/* /large gets a large answer, /rest is told how long its body was; the others as in http_peer.h. */
+static void handle(void *ctx, struct http_exchange *exchange)
+{
+    char text[32];
+    size_t length;
+
+    if (text_equal(http_path(exchange), "/large")) {
+        http_respond(exchange, 200, NULL, NULL, 0, large, sizeof(large));
+    } else if (text_equal(http_path(exchange), "/length")) {
+        (void)http_body(exchange, &length); /* only its length is asked for */
+        (void)text_format(text, sizeof(text), "%zu", length);
+        http_respond(exchange, 200, NULL, NULL, 0, text, strlen(text));
+    } else {
+        peer_handle(ctx, exchange);
+    }
+}
+
+static void start(struct peer *peer, size_t bytes_max)
+{
+    struct http_listen listen = peer_listen(peer);
+
+    memset(large, 'x', sizeof(large));
+    listen.connections_max = PLACES;
+    listen.body_bytes_max = 1 << 20;
+    listen.bodies_bytes_max = listen.answers_bytes_max = bytes_max;
+    listen.handle = handle;
+    peer_start(peer, &listen);
+}
+
+/* True if COUNT connections are there, with a request whose head has come if BEGUN. */
+static bool has_connections(struct peer *peer, unsigned count, bool begun)
+{
+    unsigned found = 0;
+
+    for (struct connection *at = peer->server->connections; at != NULL; at = at->next)
+        found += !begun || (at->exchange != NULL && at->exchange->begun);
+    return found >= count;
+}
+
+struct until {
+    struct io_before_sleep before;
+    struct peer *peer;
+    unsigned count;
+    bool begun;
+};
+
+static bool look(void *ctx)
+{
+    struct until *until = ctx;
+
+    if (has_connections(until->peer, until->count, until->begun))
+        loop_stop(until->peer->loop);
+    return false;
+}
+
+static void run_until(struct peer *peer, unsigned count, bool begun)
+{
+    struct until until = {.peer = peer, .count = count, .begun = begun};
+
+    io_before_sleep_start(peer->loop, &until.before, look, &until);
+    loop_run(peer->loop);
+    io_before_sleep_stop(&until.before);
+}
+
+static void send_all(int fd, const char *text)
+{
+    assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
+}
+
+static void fill(struct peer *peer, int fds[PLACES], unsigned from, unsigned to, const char *bytes)
+{
+    for (unsigned i = from; i < to; i++) {
+        fds[i] = raw_connect(peer);
+        send_all(fds[i], bytes);
+    }
+    run_until(peer, to < PLACES - 1 ? to : PLACES - 1, strstr(bytes, "\r\n\r\n") != NULL);
+}
+
+static void close_all(int fds[PLACES], unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        close(fds[i]);
+}
+
+/* Their time is over, without waiting for it. */
+static void let_pass(struct peer *peer)
+{
+    for (struct connection *at = peer->server->connections; at != NULL; at = at->next)
+        at->since_ms -= 60000;
+}
+
+static void assert_answered(struct peer *peer)
+{
+    ask_and_wait(peer, (struct http_call){.url = "/e"});
+    assert_int_equal(peer->last_status, 200);
+}
+
+static void test_who_does_nothing_makes_room(void **state)
+{
+    static const char *const beginnings[] = {"", "GET / HT",
+                                             "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhell"};
+    struct peer *peer = *state;
+    int fds[PLACES];
+
+    for (size_t i = 0; i < COUNT_OF(beginnings); i++) {
+        start(peer, 0);
+        peer->server->arrive_ms = 3600000; /* that is not what ends them */
+        fill(peer, fds, 0, PLACES, beginnings[i]);
+        let_pass(peer);
+        assert_answered(peer);
+        close_all(fds, PLACES);
+    }
+}
+
+static void test_idle_connections_make_room_by_themselves(void **state)
+{
+    struct peer *peer = *state;
+    int fds[PLACES];
+
+    start(peer, 0);
+    fill(peer, fds, 0, PLACES, "");
+    assert_answered(peer); /* without anybody's help, in about a second */
+    close_all(fds, PLACES);
+}
+
+static void test_who_does_not_take_his_answer_makes_room(void **state)
+{
+    struct peer *peer = *state;
+    const int little = 4096;
+    int fds[PLACES];
+
+    start(peer, 0);
+    for (unsigned i = 0; i < PLACES; i++) {
+        fds[i] = raw_connect(peer);
+        assert_return_code(setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
+        for (int more = 0; more < 40; more++) /* six megabytes do not fit between the two */
+            send_all(fds[i], "GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    run_until(peer, PLACES - 1, true);
+    let_pass(peer);
+    assert_answered(peer);
+    close_all(fds, PLACES);
+}
+
+static void test_who_waits_for_an_answer_is_left_alone(void **state)
+{
+    struct peer *peer = *state;
+    int fds[PLACES];
+    char got[256] = "";
+
+    start(peer, 0);
+    fill(peer, fds, 0, 1, "GET /late HTTP/1.1\r\nHost: a\r\n\r\n");
+    peer->late_wanted = 1;
+    if (peer->late_count < 1)
+        loop_run(peer->loop);
+    fill(peer, fds, 1, PLACES, "");
+    let_pass(peer);
+    assert_answered(peer);
+    http_respond(peer->late[0], 200, NULL, NULL, 0, "late", 4);
+    assert_answered(peer); /* the loop has had its turn */
+    assert_true(recv(fds[0], got, sizeof(got) - 1, 0) > 0);
+    assert_true(text_ends_with(got, "late"));
+    close_all(fds, PLACES);
+}
+
+/* --- memory --- */
+
+static const struct http_call put_large = {
+    .method = "PUT", .url = "/length", .body = large, .body_length = LARGE};
+static const struct http_call put_short = {
+    .method = "PUT", .url = "/length", .body = large, .body_length = SHORT};
+
+static void test_large_bodies_share_what_there_is(void **state)
+{
+    struct peer *peer = *state;
+    char head[128];
+
+    start(peer, 100000);
+    ask_and_wait(peer, put_large); /* alone it has all */
+    assert_string_equal(peer->last_body, "150000");
+
+    int fd = raw_connect(peer);
+    (void)text_format(head, sizeof(head), "PUT /length HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
+                      LARGE);
+    send_all(fd, head);
+    assert_int_equal(send(fd, large, LARGE - 1, MSG_NOSIGNAL), LARGE - 1);
+    while (peer->server->bodies.used == 0)
+        assert_answered(peer);
+    ask_and_wait(peer, put_large);
+    assert_int_equal(peer->last_status, 503);
+    ask_and_wait(peer, put_short); /* what is short has room of its own */
+    assert_string_equal(peer->last_body, "60000");
+    close(fd);
+    while (peer->server->bodies.used != 0)
+        assert_answered(peer);
+    ask_and_wait(peer, put_large);
+    assert_string_equal(peer->last_body, "150000");
+    assert_int_equal(peer->server->bodies.used, 0);
+}
+
+static void test_body_that_was_taken_counts_no_more(void **state)
+{
+    struct peer *peer = *state;
+    size_t length;
+
+    start(peer, 100000);
+    peer->late_wanted = 1;
+    (void)ask(peer, (struct http_call){
+                        .method = "PUT", .url = "/late", .body = large, .body_length = LARGE});
+    loop_run(peer->loop);
+    assert_true(peer->server->bodies.used > 0);
+    char *body = http_take_body(peer->late[0], &length);
+    assert_int_equal(length, LARGE);
+    assert_memory_equal(body, large, LARGE);
+    assert_int_equal(peer->server->bodies.used, 0);
+    free(body);
+    http_respond(peer->late[0], 200, NULL, NULL, 0, NULL, 0);
+    loop_run(peer->loop);
+    assert_int_equal(peer->last_status, 200);
+}
+
+static void test_large_answers_share_what_there_is(void **state)
+{
+    struct peer *peer = *state;
+    const int little = 4096;
+
+    start(peer, 100000);
+    int fd = raw_connect(peer);
+    assert_return_code(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
+    for (int more = 0; more < 40; more++)
+        send_all(fd, "GET /large HTTP/1.1\r\nHost: a\r\n\r\n");
+    while (peer->server->answers.used == 0)
+        assert_answered(peer);
+    while (peer->last_status == 200)
+        ask_and_wait(peer, (struct http_call){.url = "/large"});
+    assert_int_equal(peer->last_status, 503);
+    assert_answered(peer);
+    close(fd);
+    while (peer->server->answers.used != 0)
+        assert_answered(peer);
+    ask_and_wait(peer, (struct http_call){.url = "/large"});
+    assert_int_equal(peer->last_status, 200);
+}
+
+#define WITH_PEER(test) cmocka_unit_test_setup_teardown(test, peer_set_up, peer_tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH_PEER(test_who_does_nothing_makes_room),
+        WITH_PEER(test_idle_connections_make_room_by_themselves),
+        WITH_PEER(test_who_does_not_take_his_answer_makes_room),
+        WITH_PEER(test_who_waits_for_an_answer_is_left_alone),
+        WITH_PEER(test_large_bodies_share_what_there_is),
+        WITH_PEER(test_body_that_was_taken_counts_no_more),
+        WITH_PEER(test_large_answers_share_what_there_is),
+    };
+    return cmocka_run_group_tests_name("io_net_room", tests, NULL, NULL);
+}
