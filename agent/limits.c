@@ -15,9 +15,24 @@ enum {
 _Static_assert(NODE_MEMBERS_MAX + 2 * API_CONNECTIONS_MAX + FILES_OTHERS <= FILES_MAX,
                "a full node has descriptors left");
 
-/* Those who wait long leave connections for those who do not. */
-_Static_assert(API_PARKED_MAX + API_STREAMS_MAX <= API_CONNECTIONS_MAX * 3 / 4,
-               "a quarter of the connections answers at once");
+/* Those who wait long leave connections for those who do not.  Only these are never closed for
+ * others (io/net/room.c), but for those that wait for a commit, which is decided soon. */
+_Static_assert(API_PARKED_MAX + API_FOLLOWERS_MAX + API_READS_MAX + API_ASIDES_MAX <=
+                   API_CONNECTIONS_MAX * 7 / 8,
+               "an eighth of the connections answers at once");
+
+/* What requests, and what is made of one of them, take of memory at most (README, Limits): each
+ * connection a short body, all a share of long ones, which double as they grow, and as much again
+ * that waits to be read. */
+enum {
+    PARSED_A_BYTE = 32, /* jansson, for the shortest values there are */
+    BODIES_MAX =
+        2 * (API_CONNECTIONS_MAX * HTTP_SHORT_BYTES + API_BODIES_BYTES_MAX) + API_BODIES_BYTES_MAX,
+};
+_Static_assert(BODIES_MAX + PARSED_A_BYTE * API_BODY_MAX <= 512 << 20,
+               "no more than half a GiB, whatever is sent");
+_Static_assert((int)API_SHORT_BODY_MAX <= (int)HTTP_SHORT_BYTES,
+               "short ones have room at any time");
 
 /* Each connection has one request, which asks at most every task of one alloc. */
 _Static_assert(CALLERS_MAX >= API_CONNECTIONS_MAX * SPEC_TASKS_MAX,

@@ -37,7 +37,9 @@ static void on_check_failed(void *ctx, const char *file, int line, const char *t
 
 static void set_heap(void)
 {
-    (void)mallopt(M_ARENA_MAX, 2); /* worker threads allocate little; keep the heap in one piece */
+    /* One for the loop, which never waits for a thread that reads a large job, one for each of the
+     * pool, whose memory is given back when it has done (api/aside.c). */
+    (void)mallopt(M_ARENA_MAX, 5);
     (void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 

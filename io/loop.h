@@ -113,4 +113,10 @@ struct io_work {
 void io_work_submit(struct loop *loop, struct io_work *work, void (*run)(struct io_work *work),
                     void (*done)(struct io_work *work), void *ctx);
 
+/* The same, ahead of all that was not submitted so: for what is short and somebody waits for.  Who
+ * uses it bounds how much of it there is. */
+void io_work_submit_ahead(struct loop *loop, struct io_work *work,
+                          void (*run)(struct io_work *work), void (*done)(struct io_work *work),
+                          void *ctx);
+
 #endif

@@ -48,34 +48,44 @@ bool api_query_number(struct api_request *request, const char *name, int64_t *re
     return false;
 }
 
-json_t *api_body(struct api_request *request, bool may_be_empty)
+json_t *api_decode_object(const char *bytes, size_t length, struct err *err)
 {
-    size_t length;
-    const char *bytes = http_body(request->exchange, &length);
     json_error_t error;
 
-    if (length == 0 && may_be_empty)
-        return json_object();
     if (length == 0) {
-        api_refuse(request, 400, "Request body is empty");
+        (void)err_set(err, ERR_INVALID, "Request body is empty"); /* told by what is returned */
         return NULL;
     }
     json_t *body = json_loadb(bytes, length, 0, &error);
     if (body == NULL) {
-        api_refuse(request, 400, "Failed to decode body: line %d, column %d: %s", error.line,
-                   error.column, error.text);
+        (void)err_set(err, ERR_INVALID, "Failed to decode body: line %d, column %d: %s", error.line,
+                      error.column, error.text);
+    } else if (!json_is_object(body)) {
+        json_decref(body);
+        body = NULL;
+        (void)err_set(err, ERR_INVALID, "Failed to decode body: it is no JSON object");
+    }
+    return body;
+}
+
+json_t *api_body(struct api_request *request, bool may_be_empty)
+{
+    size_t length;
+    const char *bytes = http_body(request->exchange, &length);
+    struct err err = {0};
+
+    if (length > API_SHORT_BODY_MAX) {
+        api_refuse(request, 413, "This request may have a body of %d bytes, it has %zu",
+                   API_SHORT_BODY_MAX, length);
         return NULL;
     }
     /* Go's client sends "null" where it has nothing to say. */
-    if (json_is_null(body) && may_be_empty) {
-        json_decref(body);
+    bool nothing = length == 0 || (text_starts_with(bytes, "null") && length <= strlen("null\n"));
+    if (may_be_empty && nothing)
         return json_object();
-    }
-    if (!json_is_object(body)) {
-        json_decref(body);
-        api_refuse(request, 400, "Failed to decode body: it is no JSON object");
-        return NULL;
-    }
+    json_t *body = api_decode_object(bytes, length, &err);
+    if (body == NULL)
+        api_refuse(request, 400, "%s", err.text);
     return body;
 }
 
@@ -150,6 +160,7 @@ void api_reply_written(struct api_request *request, struct writer *body)
     check(body->depth == 0);
     respond(request, 200, "application/json", body->bytes, body->used);
     free(body->bytes);
+    body->bytes = NULL;
 }
 
 void api_reply_nothing(struct api_request *request)
@@ -218,6 +229,14 @@ void api_refuse_file(struct api *api, struct http_exchange *exchange, const stru
 
 /* --- answering later --- */
 
+/* Whoever asked has gone; what was asked for goes on. */
+static void on_deferred_closed(void *ctx)
+{
+    struct api_deferred *deferred = ctx;
+
+    deferred->exchange = NULL;
+}
+
 struct api_deferred *api_defer(struct api_request *request,
                                json_t *(*make)(struct api *api, void *ctx), void *ctx)
 {
@@ -235,6 +254,7 @@ struct api_deferred *api_defer(struct api_request *request,
     if (deferred->next != NULL)
         deferred->next->link = &deferred->next;
     request->api->deferred = deferred;
+    http_on_close(deferred->exchange, on_deferred_closed, deferred);
     return deferred;
 }
 
@@ -277,8 +297,8 @@ void api_deferred_answer(void *ctx, int code, const struct err *err)
     }
     if (--deferred->waiting > 0)
         return;
-    /* Nobody may have waited for it any more; then the answer goes nowhere. */
-    finish(deferred);
+    if (deferred->exchange != NULL)
+        finish(deferred);
     forget(deferred);
 }
 

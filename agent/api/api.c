@@ -225,14 +225,15 @@ struct life_subject api_subject(const struct api_request *request, const struct 
     unreachable("what a route blocks on");
 }
 
-static struct api_request request_of(struct api *api, struct http_exchange *exchange,
-                                     const struct api_route *route, const char *argument)
+struct api_request api_request_of(struct api *api, struct http_exchange *exchange,
+                                  const struct api_route *route, const char *argument)
 {
     const char *namespace = http_query(exchange, "namespace");
     const char *prefix = http_query(exchange, "prefix");
     struct api_request request = {
         .api = api,
         .exchange = exchange,
+        .route = route,
         .argument = argument,
         .namespace = namespace != NULL && namespace[0] != '\0' ? namespace : "default",
         .prefix = prefix != NULL ? prefix : "",
@@ -263,7 +264,7 @@ static void on_parked_closed(void *ctx)
 static void resume(struct api_parked *parked)
 {
     struct api_request request =
-        request_of(parked->api, parked->exchange, parked->route, parked->argument);
+        api_request_of(parked->api, parked->exchange, parked->route, parked->argument);
 
     unpark(parked);
     http_on_close(parked->exchange, NULL, NULL);
@@ -282,9 +283,9 @@ static void on_changed(void *ctx)
 }
 
 /* Parks the exchange until what it asks for changes, if it knows its present index.  False if it
- * knows another one (an older one, or one of before a restart), or if too many wait already: then
- * it is answered with what there is. */
-static bool park(const struct api_request *request, const struct api_route *route)
+ * knows another one (an older one, or one of before a restart): then it is answered with what there
+ * is.  If too many wait already it is refused; an answer would have it ask again at once. */
+static bool park(struct api_request *request)
 {
     struct api *api = request->api;
     struct http_exchange *exchange = request->exchange;
@@ -292,9 +293,14 @@ static bool park(const struct api_request *request, const struct api_route *rout
     uint64_t index = 0, wait_ms = WAIT_DEFAULT_MS;
     int64_t wait_ns = 0;
 
-    if (index_text == NULL || !text_to_u64(index_text, &index) || index != api_index_of(request) ||
-        api->parked_count == API_PARKED_MAX)
+    if (index_text == NULL || !text_to_u64(index_text, &index) || index != api_index_of(request))
         return false;
+    if (api->parked_count == API_PARKED_MAX) {
+        api_refuse(request, 503,
+                   "%d requests wait for changes already: try again, or without index",
+                   API_PARKED_MAX);
+        return true;
+    }
     if (wait != NULL && text_to_duration_ns(wait, &wait_ns) && wait_ns > 0)
         wait_ms = (uint64_t)wait_ns / 1000000;
     if (wait_ms > WAIT_MAX_MS)
@@ -303,7 +309,7 @@ static bool park(const struct api_request *request, const struct api_route *rout
     check(parked != NULL);
     parked->api = api;
     parked->exchange = exchange;
-    parked->route = route;
+    parked->route = request->route;
     (void)text_copy(parked->argument, sizeof(parked->argument), request->argument); /* these fit: */
     if (request->subject.namespace != NULL) /* names of subjects are bounded */
         (void)text_copy(parked->namespace, sizeof(parked->namespace), request->subject.namespace);
@@ -357,8 +363,8 @@ static void on_request(void *ctx, struct http_exchange *exchange)
     } else if (route->blocks != BLOCKS_NOT && !wait_is_valid(exchange, &fault)) {
         api_refuse(&request, 400, "%s", fault);
     } else {
-        request = request_of(api, exchange, route, argument);
-        if (route->blocks == BLOCKS_NOT || !park(&request, route))
+        request = api_request_of(api, exchange, route, argument);
+        if (route->blocks == BLOCKS_NOT || !park(&request))
             route->handle(&request);
     }
 }
@@ -377,6 +383,8 @@ int api_new(struct parts *parts, struct api **ret_api, struct err *err)
         .address = config->bind_address,
         .port = config->http_port,
         .body_bytes_max = API_BODY_MAX,
+        .bodies_bytes_max = API_BODIES_BYTES_MAX,
+        .answers_bytes_max = API_ANSWERS_BYTES_MAX,
         .connections_max = API_CONNECTIONS_MAX,
         .handle = on_request,
         .ctx = api,
@@ -399,7 +407,8 @@ void api_free(struct api *api)
         return;
     api_monitors_close(api);
     http_server_free(api->server); /* closes what is parked and what streams */
-    check(api->parked == NULL);
+    check(api->parked == NULL && api->streams == NULL);
+    api_asides_close(api);
     api_deferred_close(api);
     free(api);
 }

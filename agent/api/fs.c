@@ -54,44 +54,36 @@ static bool find_path(struct api_request *request, const char *otherwise, char p
 /* --- listing and looking --- */
 
 struct look {
-    struct io_work work;
-    struct api *api;
-    struct http_exchange *exchange; /* NULL: the peer is gone */
+    struct api_aside aside;
     int (*run)(const char *root, const char *path, json_t **ret_json, struct err *err);
     char root[API_ROOT_SIZE], path[API_PATH_SIZE];
     json_t *json;
     struct err err;
 };
 
-static void run_look(struct io_work *work)
+static void run_look(struct api_aside *aside)
 {
-    struct look *look = work->ctx;
+    struct look *look = (struct look *)aside;
 
     (void)look->run(look->root, look->path, &look->json, &look->err); /* its error is kept */
 }
 
-static void look_done(struct io_work *work)
+static void answer_look(struct api_request *request, struct api_aside *aside)
 {
-    struct look *look = work->ctx;
-    struct api_request request = {.api = look->api, .exchange = look->exchange};
+    struct look *look = (struct look *)aside;
 
-    if (look->exchange == NULL) {
-        json_decref(look->json);
-    } else {
-        http_on_close(look->exchange, NULL, NULL);
-        if (look->json != NULL)
-            api_reply(&request, look->json);
-        else
-            api_refuse_file(look->api, look->exchange, &look->err);
-    }
-    free(look);
+    if (look->json != NULL)
+        api_reply(request, json_incref(look->json));
+    else
+        api_refuse_file(request->api, request->exchange, &look->err);
 }
 
-static void on_look_closed(void *ctx)
+static void free_look(struct api_aside *aside)
 {
-    struct look *look = ctx;
+    struct look *look = (struct look *)aside;
 
-    look->exchange = NULL;
+    json_decref(look->json);
+    free(look);
 }
 
 static void look_at(struct api_request *request, const char *otherwise,
@@ -105,11 +97,9 @@ static void look_at(struct api_request *request, const char *otherwise,
         free(look);
         return;
     }
-    look->api = request->api;
-    look->exchange = request->exchange;
+    look->aside = (struct api_aside){.run = run_look, .answer = answer_look, .free = free_look};
     look->run = run;
-    http_on_close(look->exchange, on_look_closed, look);
-    io_work_submit(look->api->parts->loop, &look->work, run_look, look_done, look);
+    api_aside_start(request, &look->aside);
 }
 
 void api_fs_list(struct api_request *request)

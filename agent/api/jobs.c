@@ -209,18 +209,54 @@ static void reply_evaluation(struct api_request *request, const struct alone_eva
                       api_defer(request, make_registered, copy));
 }
 
-/* True unless the request wants another job to be there than is. */
-static bool index_is_expected(struct api_request *request, const json_t *body, const json_t *job)
-{
-    const char *id = json_string_value(json_object_get(job, "ID"));
-    const char *namespace = json_string_value(json_object_get(job, "Namespace"));
-    json_int_t expected = json_integer_value(json_object_get(body, "JobModifyIndex"));
+/* What registering a job reads of its request. */
+struct registration {
+    struct api_aside aside;
+    const struct assign_plans *plans;
+    struct alone_wanted wanted; /* its job is NULL if there is none: */
+    json_t *problems;
+    struct err err;
+    bool enforce_index;
+    json_int_t expected_index;
+};
 
-    if (!json_is_true(json_object_get(body, "EnforceIndex")) || id == NULL)
+static void run_registration(struct api_aside *aside)
+{
+    struct registration *to = (struct registration *)aside;
+    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err);
+    const json_t *job = json_object_get(body, "Job");
+
+    if (body == NULL)
+        return; /* err says why */
+    to->enforce_index = json_is_true(json_object_get(body, "EnforceIndex"));
+    to->expected_index = json_integer_value(json_object_get(body, "JobModifyIndex"));
+    if (json_is_object(job))
+        (void)alone_read_job(to->plans, job, &to->wanted, to->problems, &to->err); /* kept there */
+    else
+        (void)err_set(&to->err, ERR_INVALID, "Job must be specified"); /* kept likewise */
+    json_decref(body);
+}
+
+static void free_registration(struct api_aside *aside)
+{
+    struct registration *registration = (struct registration *)aside;
+
+    alone_wanted_free(&registration->wanted);
+    json_decref(registration->problems);
+    free(registration);
+}
+
+/* True unless the request wants another job to be there than is. */
+static bool index_is_expected(struct api_request *request, const struct registration *registration)
+{
+    const json_t *job = registration->wanted.job;
+    json_int_t expected = registration->expected_index;
+
+    if (!registration->enforce_index)
         return true;
     const struct alone_job *old =
-        alone_find(request->api->parts->alone,
-                   namespace != NULL && namespace[0] != '\0' ? namespace : "default", id);
+        alone_find(request->api->parts->alone, json_string_value(json_object_get(job, "Namespace")),
+                   json_string_value(json_object_get(job, "ID")));
     if (old == NULL && expected == 0)
         return true;
     if (old != NULL && expected > 0 && old->job_modify_index == (uint64_t)expected)
@@ -259,48 +295,44 @@ static void refuse_problems(struct api_request *request, const json_t *problems,
     free(text);
 }
 
-static void register_job(struct api_request *request, json_t *body)
+static void answer_registration(struct api_request *request, struct api_aside *aside)
 {
-    const json_t *job = json_object_get(body, "Job");
+    struct registration *registration = (struct registration *)aside;
+    const char *id = json_string_value(json_object_get(registration->wanted.job, "ID"));
     struct alone_evaluation evaluation = {0};
-    struct err err = {0};
 
-    if (!json_is_object(job)) {
-        api_refuse(request, 400, "Job must be specified");
+    if (registration->wanted.job == NULL) {
+        refuse_problems(request, registration->problems, &registration->err);
         return;
     }
-    if (!index_is_expected(request, body, job))
+    if (request->argument[0] != '\0' && !text_equal(id, request->argument)) {
+        api_refuse(request, 400, "Job ID does not match name");
         return;
-    json_t *problems = json_array();
-    if (alone_register(request->api->parts->alone, job, &evaluation, problems, &err) != 0)
-        refuse_problems(request, problems, &err);
+    }
+    if (!index_is_expected(request, registration))
+        return;
+    if (alone_register_read(request->api->parts->alone, &registration->wanted, &evaluation,
+                            &registration->err) != 0)
+        api_refuse_err(request, &registration->err);
     else
         reply_evaluation(request, &evaluation);
-    json_decref(problems);
 }
 
 void api_jobs_register(struct api_request *request)
 {
-    json_t *body = api_body(request, false);
+    struct registration *registration = calloc(1, sizeof(*registration));
 
-    if (body == NULL)
-        return;
-    register_job(request, body);
-    json_decref(body);
+    check(registration != NULL);
+    registration->aside = (struct api_aside){
+        .run = run_registration, .answer = answer_registration, .free = free_registration};
+    registration->plans = alone_plans(request->api->parts->alone);
+    registration->problems = json_array();
+    api_aside_read(request, &registration->aside);
 }
 
 void api_job_update(struct api_request *request)
 {
-    json_t *body = api_body(request, false);
-
-    if (body == NULL)
-        return;
-    const char *id = json_string_value(json_object_get(json_object_get(body, "Job"), "ID"));
-    if (id == NULL || !text_equal(id, request->argument))
-        api_refuse(request, 400, "Job ID does not match name");
-    else
-        register_job(request, body);
-    json_decref(body);
+    api_jobs_register(request); /* which compares the names */
 }
 
 void api_job_delete(struct api_request *request)
@@ -320,36 +352,81 @@ void api_job_delete(struct api_request *request)
 
 /* --- job files --- */
 
-static void refuse_file(struct api_request *request, const struct jobspec_problems *problems)
+/* What is read to be told what is in it; nothing is changed. */
+struct inspection {
+    struct api_aside aside;
+    struct writer answer; /* of 200 */
+    char *refusal;        /* what is wrong with the file */
+    struct err err;       /* else */
+};
+
+static void free_inspection(struct api_aside *aside)
+{
+    struct inspection *inspection = (struct inspection *)aside;
+
+    free(inspection->answer.bytes);
+    free(inspection->refusal);
+    free(inspection);
+}
+
+static void answer_inspection(struct api_request *request, struct api_aside *aside)
+{
+    struct inspection *inspection = (struct inspection *)aside;
+
+    if (inspection->answer.bytes != NULL)
+        api_reply_written(request, &inspection->answer);
+    else if (inspection->refusal != NULL)
+        api_refuse_text(request, 400, inspection->refusal);
+    else
+        api_refuse_err(request, &inspection->err);
+}
+
+static void inspect(struct api_request *request, void (*run)(struct api_aside *aside))
+{
+    struct inspection *inspection = calloc(1, sizeof(*inspection));
+
+    check(inspection != NULL);
+    inspection->aside =
+        (struct api_aside){.run = run, .answer = answer_inspection, .free = free_inspection};
+    inspection->answer = api_writer(request);
+    api_aside_read(request, &inspection->aside);
+}
+
+static char *problems_text(const struct jobspec_problems *problems)
 {
     enum { TEXT_SIZE = JOBSPEC_PROBLEMS_MAX * HCL_ERROR_SIZE };
     char *text = malloc(TEXT_SIZE);
 
     check(text != NULL);
     jobspec_problems_text(problems, text, TEXT_SIZE);
-    api_refuse_text(request, 400, text);
-    free(text);
+    return text;
+}
+
+static void run_parse(struct api_aside *aside)
+{
+    struct inspection *to = (struct inspection *)aside;
+    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err), *job = NULL;
+    const char *text = json_string_value(json_object_get(body, "JobHCL"));
+    struct jobspec_problems *problems = calloc(1, sizeof(*problems));
+
+    check(problems != NULL);
+    if (body != NULL && text == NULL) {
+        (void)err_set(&to->err, ERR_INVALID, "Job spec is empty"); /* kept */
+    } else if (body != NULL) {
+        struct jobspec_source source = {.name = "input.hcl", .text = text, .length = strlen(text)};
+
+        if (jobspec_parse(&source, &job, problems) == 0)
+            put_json_new(&to->answer, NULL, job);
+        else
+            to->refusal = problems_text(problems);
+    }
+    free(problems);
+    json_decref(body);
 }
 
 void api_jobs_parse(struct api_request *request)
 {
-    json_t *body = api_body(request, false), *job = NULL;
-    struct jobspec_problems *problems = calloc(1, sizeof(*problems));
-
-    check(problems != NULL);
-    const char *text = json_string_value(json_object_get(body, "JobHCL"));
-    if (body != NULL && text == NULL) {
-        api_refuse(request, 400, "Job spec is empty");
-    } else if (body != NULL) {
-        struct jobspec_source source = {.name = "input.hcl", .text = text, .length = strlen(text)};
-
-        if (jobspec_parse(&source, &job, problems) != 0)
-            refuse_file(request, problems);
-        else
-            api_reply(request, job);
-    }
-    free(problems);
-    json_decref(body);
+    inspect(request, run_parse);
 }
 
 /* Asks the drivers what they think of each task of JOB; adds to ERRORS. */
@@ -383,9 +460,11 @@ static void validate_drivers(const json_t *job, json_t *errors)
     }
 }
 
-void api_validate_job(struct api_request *request)
+static void run_validate(struct api_aside *aside)
 {
-    json_t *body = api_body(request, false), *job = NULL, *errors = json_array();
+    struct inspection *to = (struct inspection *)aside;
+    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err), *job = NULL;
+    json_t *errors = json_array();
     struct jobspec_problems *problems = calloc(1, sizeof(*problems));
     char *warnings = NULL;
 
@@ -400,13 +479,18 @@ void api_validate_job(struct api_request *request)
             json_decref(job);
         }
         const char *first = json_string_value(json_array_get(errors, 0));
-        api_reply(request,
-                  json_pack("{s:b, s:O, s:s, s:s}", "DriverConfigValidated", 1, "ValidationErrors",
-                            errors, "Error", first != NULL ? first : "", "Warnings",
-                            warnings != NULL ? warnings : ""));
+        put_json_new(&to->answer, NULL,
+                     json_pack("{s:b, s:O, s:s, s:s}", "DriverConfigValidated", 1,
+                               "ValidationErrors", errors, "Error", first != NULL ? first : "",
+                               "Warnings", warnings != NULL ? warnings : ""));
         free(warnings);
     }
     free(problems);
     json_decref(errors);
     json_decref(body);
+}
+
+void api_validate_job(struct api_request *request)
+{
+    inspect(request, run_validate);
 }

@@ -16,21 +16,73 @@
 
 /* --- how many --- */
 
-bool api_stream_take(struct api_request *request)
+enum { STALLED_MS = 10 * 1000 }; /* somebody may be reading what came, page by page */
+
+static size_t *count_of(struct api *api, bool follows)
 {
-    if (request->api->streams_count == API_STREAMS_MAX) {
-        api_refuse(request, 503, "There are %d streams open already: close one, then try again",
-                   API_STREAMS_MAX);
-        return false;
+    return follows ? &api->followers_count : &api->reads_count;
+}
+
+void api_stream_give(struct api_stream *stream)
+{
+    if (!stream->taken)
+        return;
+    size_t *count = count_of(stream->api, stream->follows);
+
+    check(*count > 0);
+    --*count;
+    stream->taken = false;
+    *stream->link = stream->next;
+    if (stream->next != NULL)
+        stream->next->link = stream->link;
+}
+
+/* Lets the one go whose peer has taken nothing for longest; false: all take what they get. */
+static bool end_stalled(struct api *api, bool follows)
+{
+    struct api_stream *longest = NULL;
+
+    for (struct api_stream *at = api->streams; at != NULL; at = at->next) {
+        if (at->follows == follows && at->stalled_ms != 0 &&
+            (longest == NULL || at->stalled_ms < longest->stalled_ms))
+            longest = at;
     }
-    request->api->streams_count++;
+    if (longest == NULL || loop_now_ms() - longest->stalled_ms < STALLED_MS)
+        return false;
+    api_stream_give(longest);
+    http_disconnect(longest->exchange);
     return true;
 }
 
-void api_stream_give(struct api *api)
+bool api_stream_take(struct api_request *request, struct api_stream *stream, bool follows)
 {
-    check(api->streams_count > 0);
-    api->streams_count--;
+    struct api *api = request->api;
+    size_t max = follows ? API_FOLLOWERS_MAX : API_READS_MAX;
+
+    if (*count_of(api, follows) == max && !end_stalled(api, follows)) {
+        api_refuse(request, 503, "%zu clients %s files or logs already: %s", max,
+                   follows ? "follow" : "read",
+                   follows ? "end one, or read without following" : "try again");
+        return false;
+    }
+    *stream = (struct api_stream){
+        .api = api,
+        .exchange = request->exchange,
+        .taken = true,
+        .follows = follows,
+        .next = api->streams,
+        .link = &api->streams,
+    };
+    if (stream->next != NULL)
+        stream->next->link = &stream->next;
+    api->streams = stream;
+    ++*count_of(api, follows);
+    return true;
+}
+
+void api_stream_stalls(struct api_stream *stream, bool stalls)
+{
+    stream->stalled_ms = stalls ? loop_now_ms() : 0;
 }
 
 /* --- frames --- */
@@ -78,6 +130,7 @@ size_t api_frame_write(struct http_exchange *exchange, const struct api_frame *f
 enum { HEARTBEAT_MS = 1000 };
 
 struct api_monitor {
+    struct api_stream stream;
     struct api *api;
     struct http_exchange *exchange;
     struct io_timer heartbeat;
@@ -108,18 +161,17 @@ static void on_entry(void *ctx, const struct log_entry *entry)
     size_t length = log_format(line, entry, monitor->json);
     line[length++] = '\n';
     monitor->full = write_text(monitor, line, length) > API_STREAM_QUEUE_MAX;
+    api_stream_stalls(&monitor->stream, monitor->full);
 }
 
 static void forget(struct api_monitor *monitor)
 {
-    struct api *api = monitor->api;
-
     io_timer_stop(&monitor->heartbeat);
     log_listen_end(&monitor->listener);
     *monitor->link = monitor->next;
     if (monitor->next != NULL)
         monitor->next->link = monitor->link;
-    api_stream_give(api);
+    api_stream_give(&monitor->stream);
     free(monitor);
 }
 
@@ -136,6 +188,7 @@ static void on_monitor_drain(void *ctx)
     if (!monitor->full)
         return;
     monitor->full = false;
+    api_stream_stalls(&monitor->stream, false);
     if (monitor->lost == 0)
         return;
     (void)text_format(line, sizeof(line), "[WARN] agent: the reader was too slow: lost=%llu\n",
@@ -165,20 +218,21 @@ void api_agent_monitor(struct api_request *request)
         api_refuse(request, 400, "Unknown log level: %.40s", text);
         return;
     }
-    if (!api_query_bool(request, "plain", &plain) || !api_query_bool(request, "log_json", &json) ||
-        !api_stream_take(request))
+    if (!api_query_bool(request, "plain", &plain) || !api_query_bool(request, "log_json", &json))
         return;
     struct api *api = request->api;
     struct api_monitor *monitor = calloc(1, sizeof(*monitor));
     check(monitor != NULL);
-    *monitor = (struct api_monitor){
-        .api = api,
-        .exchange = request->exchange,
-        .plain = plain,
-        .json = json,
-        .next = api->monitors,
-        .link = &api->monitors,
-    };
+    if (!api_stream_take(request, &monitor->stream, true)) {
+        free(monitor);
+        return;
+    }
+    monitor->api = api;
+    monitor->exchange = request->exchange;
+    monitor->plain = plain;
+    monitor->json = json;
+    monitor->next = api->monitors;
+    monitor->link = &api->monitors;
     if (monitor->next != NULL)
         monitor->next->link = &monitor->next;
     api->monitors = monitor;

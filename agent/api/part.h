@@ -16,10 +16,15 @@
 #include <jansson.h>
 
 enum {
-    API_BODY_MAX = 8 << 20,
+    API_BODY_MAX = 8 << 20,            /* of a job */
+    API_SHORT_BODY_MAX = 16 << 10,     /* read at once, and all that other requests may bring */
+    API_BODIES_BYTES_MAX = 32 << 20,   /* that arrive; and as much that waits to be read */
+    API_ANSWERS_BYTES_MAX = 128 << 20, /* on their way */
     API_CONNECTIONS_MAX = 256,
-    API_PARKED_MAX = 128,             /* blocking queries that wait at once */
-    API_STREAMS_MAX = 64,             /* files, logs and monitors together */
+    API_PARKED_MAX = 112,             /* blocking queries that wait at once */
+    API_FOLLOWERS_MAX = 64,           /* of files, logs and the agent's own log */
+    API_READS_MAX = 24,               /* of files and logs, to their present end */
+    API_ASIDES_MAX = 24,              /* requests that threads of the pool work for */
     API_STREAM_QUEUE_MAX = 128 << 10, /* bytes a reader may lag behind */
     API_ARGUMENT_SIZE = 1024,
     API_ADDRESS_SIZE = 80,
@@ -33,14 +38,19 @@ struct api {
     struct api_parked *parked; /* blocking queries */
     size_t parked_count;
     struct api_deferred *deferred; /* answers that wait for the daemon */
-    size_t streams_count;
+    struct api_stream *streams;
+    size_t followers_count, reads_count; /* of them */
     struct api_monitor *monitors;
-    struct host_cpu_times cpu; /* when statistics were last asked for */
+    struct api_aside *asides;          /* in the order in which they came */
+    size_t asides_count, asides_bytes; /* the bytes of their bodies */
+    bool reading;                      /* one of these bodies is being read */
+    struct host_cpu_times cpu;         /* when statistics were last asked for */
 };
 
 struct api_request {
     struct api *api;
     struct http_exchange *exchange;
+    const struct api_route *route;
     const char *argument;        /* what * in the route's path stood for, or "" */
     const char *namespace;       /* "default" unless given; "*": all */
     const char *prefix;          /* "" unless given */
@@ -75,6 +85,10 @@ extern const size_t api_routes_count;
 /* The route for PATH, or NULL; RET_ARGUMENT is what * stands for. */
 const struct api_route *api_find_route(const char *path, char ret_argument[API_ARGUMENT_SIZE]);
 
+/* The request that EXCHANGE is, to ROUTE; it borrows from both, and from ARGUMENT. */
+struct api_request api_request_of(struct api *api, struct http_exchange *exchange,
+                                  const struct api_route *route, const char *argument);
+
 /* What the answer of ROUTE to REQUEST is about; borrowed from the request and the evaluation. */
 struct life_subject api_subject(const struct api_request *request, const struct api_route *route);
 
@@ -88,8 +102,11 @@ bool api_query_bool(struct api_request *request, const char *name, bool *ret_val
 bool api_query_number(struct api_request *request, const char *name, int64_t *ret_value);
 
 /* The body as JSON object, a new reference; NULL after refusing the request.  With MAY_BE_EMPTY no
- * body is an empty object. */
+ * body is an empty object.  For requests that are short: others have API_SHORT_BODY_MAX to obey. */
 json_t *api_body(struct api_request *request, bool may_be_empty);
+
+/* LENGTH bytes as JSON object, a new reference; NULL with ERR, for a status of 400. */
+json_t *api_decode_object(const char *bytes, size_t length, struct err *err);
 
 bool api_namespace_matches(const struct api_request *request, const char *namespace);
 
@@ -128,7 +145,7 @@ void api_refuse_err(struct api_request *request, const struct err *err);
 /* A request whose answer waits for the daemon. */
 struct api_deferred {
     struct api *api;
-    struct http_exchange *exchange;
+    struct http_exchange *exchange; /* NULL: the peer is gone */
     bool pretty;
     size_t waiting; /* answers of the daemon still to come */
     struct err err; /* the first that was a refusal */
@@ -151,6 +168,36 @@ void api_deferred_close(struct api *api);
 /* The body {"Index": n} of writes without another result. */
 json_t *api_make_index(struct api *api, void *ctx);
 
+/* --- answering from another thread (aside.c) --- */
+
+/* A request that a thread of the pool works for.  The first member of what RUN works on; zeroed but
+ * for the three functions when it is started. */
+struct api_aside {
+    void (*run)(struct api_aside *aside); /* on the pool: sees nothing but what it is part of */
+    /* On the loop, unless the peer has gone meanwhile: answers as a handler does. */
+    void (*answer)(struct api_request *request, struct api_aside *aside);
+    void (*free)(struct api_aside *aside);
+
+    char *body; /* of the request, while RUN reads it */
+    size_t body_length;
+
+    struct api *api;                /* private, as all that follows; NULL: it is gone */
+    struct http_exchange *exchange; /* NULL: the peer is gone */
+    const struct api_route *route;
+    char argument[API_ARGUMENT_SIZE];
+    struct io_work work;
+    bool running;
+    struct api_aside *next, **link;
+};
+
+/* Takes REQUEST over, and refuses it if too many are under way already.  The second is for those
+ * whose body is to be read: at once if it is short. */
+void api_aside_start(struct api_request *request, struct api_aside *aside);
+void api_aside_read(struct api_request *request, struct api_aside *aside);
+
+/* After the server: nobody is there to be answered. */
+void api_asides_close(struct api *api);
+
 /* --- allocs, common to several files --- */
 
 /* The alloc that the request's argument names, or NULL after refusing the request. */
@@ -172,9 +219,22 @@ void api_reply_allocs(struct api_request *request, const struct api_selection *s
 
 /* --- streams --- */
 
-/* Counts a stream; false, and the request refused, if there are too many. */
-bool api_stream_take(struct api_request *request);
-void api_stream_give(struct api *api);
+/* Its place among those that there may be; part of what streams. */
+struct api_stream {
+    struct api *api;
+    struct http_exchange *exchange;
+    bool taken, follows;
+    uint64_t stalled_ms; /* since then its peer has not taken what is queued; 0: it has */
+    struct api_stream *next, **link;
+};
+
+/* Takes a place for REQUEST; false, and the request refused, if there is none: not even that of one
+ * whose peer has long not taken anything. */
+bool api_stream_take(struct api_request *request, struct api_stream *stream, bool follows);
+void api_stream_give(struct api_stream *stream);
+
+/* The peer takes what is queued, or not. */
+void api_stream_stalls(struct api_stream *stream, bool stalls);
 
 /* What to read, and how. */
 struct api_reading {

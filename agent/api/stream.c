@@ -30,6 +30,7 @@ enum read_outcome {
 };
 
 struct stream {
+    struct api_stream place;
     struct api *api;
     struct http_exchange *exchange; /* NULL: the peer is gone */
     struct io_work work;
@@ -209,7 +210,7 @@ static void on_stream_closed(void *ctx)
     struct stream *stream = ctx;
 
     stream->exchange = NULL;
-    api_stream_give(stream->api);
+    api_stream_give(&stream->place);
     if (!stream->working)
         destroy(stream);
 }
@@ -221,6 +222,7 @@ static void on_drain(void *ctx)
     if (!stream->paused)
         return;
     stream->paused = false;
+    api_stream_stalls(&stream->place, false);
     go_on(stream);
 }
 
@@ -247,7 +249,7 @@ static size_t write_block(struct stream *stream)
 static void finish(struct stream *stream)
 {
     http_on_close(stream->exchange, NULL, NULL);
-    api_stream_give(stream->api);
+    api_stream_give(&stream->place);
     if (stream->begun)
         http_stream_end(stream->exchange);
     else
@@ -264,6 +266,13 @@ static void idle(struct stream *stream)
         (void)api_frame_write(stream->exchange, &heartbeat); /* few bytes, seldom */
     io_timer_start(stream->api->parts->loop, &stream->timer, loop_now_ms() + LOOK_AGAIN_MS,
                    on_look_again, stream);
+}
+
+/* Until the peer has taken what is queued. */
+static void pause_reading(struct stream *stream)
+{
+    stream->paused = true;
+    api_stream_stalls(&stream->place, true);
 }
 
 static void read_done(struct io_work *work)
@@ -292,7 +301,7 @@ static void read_done(struct io_work *work)
     else if (stream->outcome == READ_IDLE)
         idle(stream);
     else if (queued > API_STREAM_QUEUE_MAX)
-        stream->paused = true;
+        pause_reading(stream);
     else
         go_on(stream);
 }
@@ -300,20 +309,21 @@ static void read_done(struct io_work *work)
 static void go_on(struct stream *stream)
 {
     stream->working = true;
-    io_work_submit(stream->api->parts->loop, &stream->work, run_read, read_done, stream);
+    io_work_submit_ahead(stream->api->parts->loop, &stream->work, run_read, read_done, stream);
 }
 
 /* --- the door --- */
 
 void api_stream_start(struct api_request *request, const struct api_reading *reading)
 {
-    struct stream *stream;
+    struct stream *stream = malloc(sizeof(*stream));
 
-    if (!api_stream_take(request))
-        return;
-    stream = malloc(sizeof(*stream));
     check(stream != NULL);
     memset(stream, 0, offsetof(struct stream, data)); /* a block is touched when it is read */
+    if (!api_stream_take(request, &stream->place, reading->follow)) {
+        free(stream);
+        return;
+    }
     stream->api = request->api;
     stream->exchange = request->exchange;
     stream->what = *reading;

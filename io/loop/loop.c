@@ -349,8 +349,8 @@ static void start_uncounted(struct loop *loop, ev_io *io)
     ev_unref(loop->ev);
 }
 
-void io_work_submit(struct loop *loop, struct io_work *work, void (*run)(struct io_work *work),
-                    void (*done)(struct io_work *work), void *ctx)
+static void submit(struct loop *loop, struct io_work *work, void (*run)(struct io_work *work),
+                   void (*done)(struct io_work *work), void *ctx, bool ahead)
 {
     check(run != NULL);
     check(done != NULL);
@@ -365,7 +365,20 @@ void io_work_submit(struct loop *loop, struct io_work *work, void (*run)(struct 
     work->ctx = ctx;
     work->loop = loop;
     ev_ref(loop->ev);
-    work_pool_submit(loop->pool, work);
+    work_pool_submit(loop->pool, work, ahead);
+}
+
+void io_work_submit(struct loop *loop, struct io_work *work, void (*run)(struct io_work *work),
+                    void (*done)(struct io_work *work), void *ctx)
+{
+    submit(loop, work, run, done, ctx, false);
+}
+
+void io_work_submit_ahead(struct loop *loop, struct io_work *work,
+                          void (*run)(struct io_work *work), void (*done)(struct io_work *work),
+                          void *ctx)
+{
+    submit(loop, work, run, done, ctx, true);
 }
 
 static void work_free(struct loop *loop)

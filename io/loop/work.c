@@ -17,9 +17,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Enough for name resolution and libarchive; the default of 8 MiB would be charged as locked
- * memory under mlockall and makes the address space hard to read. */
-enum { STACK_BYTES = 256 * 1024 };
+/* Enough for a job file and for JSON nested as deep as they may be, for name resolution and
+ * libarchive; the default of 8 MiB would be charged as locked memory under mlockall and makes the
+ * address space hard to read. */
+enum { STACK_BYTES = 1 << 20, AHEAD_IN_A_ROW = 8 };
 
 struct work_list {
     struct io_work *first, **end;
@@ -29,7 +30,8 @@ struct work_list {
 struct work_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    struct work_list waiting, finished;
+    struct work_list ahead, waiting, finished;
+    unsigned ahead_in_a_row; /* taken while others waited */
     unsigned idle;
     bool stopping;
     int event_fd;
@@ -62,6 +64,21 @@ static struct io_work *list_take_first(struct work_list *list)
     list->count--;
     work->next = NULL;
     return work;
+}
+
+static size_t waiting_count(const struct work_pool *pool)
+{
+    return pool->ahead.count + pool->waiting.count;
+}
+
+/* What is ahead, but now and then one of those that wait behind: they come to an end, too. */
+static struct io_work *take_next(struct work_pool *pool)
+{
+    bool behind = pool->ahead.first == NULL ||
+                  (pool->waiting.first != NULL && pool->ahead_in_a_row >= AHEAD_IN_A_ROW);
+
+    pool->ahead_in_a_row = behind ? 0 : pool->ahead_in_a_row + 1;
+    return list_take_first(behind ? &pool->waiting : &pool->ahead);
 }
 
 static void lock(struct work_pool *pool)
@@ -100,15 +117,15 @@ static void *thread_main(void *ctx)
     check_guard_push(&guard, on_check_failed, NULL);
     lock(pool);
     for (;;) {
-        while (pool->waiting.first == NULL && !pool->stopping) {
+        while (waiting_count(pool) == 0 && !pool->stopping) {
             pool->idle++;
             check(pthread_cond_wait(&pool->wake, &pool->lock) == 0);
             pool->idle--;
         }
-        if (pool->waiting.first == NULL)
+        if (waiting_count(pool) == 0)
             break;
 
-        struct io_work *work = list_take_first(&pool->waiting);
+        struct io_work *work = take_next(pool);
         unlock(pool);
         work->run(work);
         lock(pool);
@@ -147,6 +164,7 @@ struct work_pool *work_pool_new(void)
     check(pool != NULL);
     check(pthread_mutex_init(&pool->lock, NULL) == 0);
     check(pthread_cond_init(&pool->wake, NULL) == 0);
+    list_init(&pool->ahead);
     list_init(&pool->waiting);
     list_init(&pool->finished);
     pool->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -167,7 +185,7 @@ struct io_work *work_pool_free(struct work_pool *pool)
         check(pthread_join(pool->threads[i], NULL) == 0);
 
     struct io_work *left = pool->finished.first;
-    check(pool->waiting.first == NULL);
+    check(waiting_count(pool) == 0);
     check(close(pool->event_fd) == 0);
     check(pthread_cond_destroy(&pool->wake) == 0);
     check(pthread_mutex_destroy(&pool->lock) == 0);
@@ -180,12 +198,12 @@ int work_pool_descriptor(const struct work_pool *pool)
     return pool->event_fd;
 }
 
-void work_pool_submit(struct work_pool *pool, struct io_work *work)
+void work_pool_submit(struct work_pool *pool, struct io_work *work, bool ahead)
 {
     lock(pool);
-    list_add(&pool->waiting, work);
+    list_add(ahead ? &pool->ahead : &pool->waiting, work);
     /* A thread that was woken and has not run yet still counts as idle, so does its work. */
-    if (pool->waiting.count > pool->idle && pool->threads_count < WORK_THREADS_MAX)
+    if (waiting_count(pool) > pool->idle && pool->threads_count < WORK_THREADS_MAX)
         start_thread(pool);
     check(pthread_cond_signal(&pool->wake) == 0);
     unlock(pool);

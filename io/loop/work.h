@@ -20,8 +20,8 @@ struct io_work *work_pool_free(struct work_pool *pool);
 int work_pool_descriptor(const struct work_pool *pool);
 
 /* WORK waits in a list through itself: the pool holds no memory for it and has no bound that a
- * caller could overrun. */
-void work_pool_submit(struct work_pool *pool, struct io_work *work);
+ * caller could overrun.  AHEAD: before all that waits without it. */
+void work_pool_submit(struct work_pool *pool, struct io_work *work, bool ahead);
 
 /* All work finished since the last call, linked by `next` in the order in which it finished. */
 struct io_work *work_pool_take(struct work_pool *pool);

@@ -43,6 +43,26 @@ struct alone_evaluation {
     uint32_t placed, stopped;
 };
 
+/* A job that was read and found sound by itself; what is on the node has had no part in that. */
+struct alone_wanted {
+    json_t *job;  /* owned, canonical */
+    size_t bytes; /* of its JSON text */
+};
+
+/* What the drivers of ALONE say about tasks; good for all its life. */
+const struct assign_plans *alone_plans(const struct alone *alone);
+
+/* Reads REQUEST (Nomad API JSON, borrowed); on any thread, as PLANS can be asked on any.  The time
+ * it takes grows with the request.  ERR_INVALID: PROBLEMS (may be NULL) gets one string for each
+ * thing that is wrong with the job.  The caller owns RET_WANTED. */
+int alone_read_job(const struct assign_plans *plans, const json_t *request,
+                   struct alone_wanted *ret_wanted, json_t *problems, struct err *err);
+void alone_wanted_free(struct alone_wanted *wanted);
+
+/* As alone_register, of a job that was read; WANTED is moved. */
+int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
+                        struct alone_evaluation *ret_evaluation, struct err *err);
+
 /* Registers JOB (Nomad API JSON, borrowed) or a new version of it: places what is missing, stops
  * what is not wanted any more.  On success the job and its allocs are posted and RET_EVALUATION
  * filled; they are durable when life_after_commit says so.  ERR_INVALID: PROBLEMS (may be NULL)

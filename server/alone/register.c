@@ -55,7 +55,7 @@ static int try_group(const json_t *job, const json_t *group, struct alloc_spec *
 }
 
 /* Asks each task's driver about its config block. */
-static int check_groups(const struct alone *alone, const json_t *job, json_t *problems,
+static int check_groups(const struct assign_plans *plans, const json_t *job, json_t *problems,
                         struct err *err)
 {
     const json_t *group;
@@ -72,7 +72,7 @@ static int check_groups(const struct alone *alone, const json_t *job, json_t *pr
             return code;
         for (size_t t = 0; t < spec->tasks_count; t++) {
             struct err wrong = {0};
-            if (alone->config.plans.validate(&spec->tasks[t], &wrong) == 0)
+            if (plans->validate(&spec->tasks[t], &wrong) == 0)
                 continue;
             (void)text_format(line, sizeof(line), "group \"%s\", task \"%s\": %s", spec->group,
                               spec->tasks[t].name, wrong.text);
@@ -133,26 +133,48 @@ static int parse(const json_t *request, json_t **ret_job, json_t *problems, stru
     return code;
 }
 
-int alone_register(struct alone *alone, const json_t *request,
-                   struct alone_evaluation *ret_evaluation, json_t *problems, struct err *err)
+const struct assign_plans *alone_plans(const struct alone *alone)
 {
-    json_t *json;
-    int code = parse(request, &json, problems, err);
+    return &alone->config.plans;
+}
+
+void alone_wanted_free(struct alone_wanted *wanted)
+{
+    json_decref(wanted->job);
+    *wanted = (struct alone_wanted){0};
+}
+
+int alone_read_job(const struct assign_plans *plans, const json_t *request,
+                   struct alone_wanted *ret_wanted, json_t *problems, struct err *err)
+{
+    struct alone_wanted wanted = {0};
+    int code = parse(request, &wanted.job, problems, err);
 
     if (code < 0)
         return code;
+    wanted.bytes = json_dumpb(wanted.job, NULL, 0, JSON_COMPACT);
+    code = check_size(wanted.bytes, err);
+    if (code == 0)
+        code = check_groups(plans, wanted.job, problems, err);
+    if (code < 0)
+        alone_wanted_free(&wanted);
+    else
+        *ret_wanted = wanted;
+    return code;
+}
+
+int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
+                        struct alone_evaluation *ret_evaluation, struct err *err)
+{
+    json_t *json = wanted->job;
     const char *namespace = json_string_value(json_object_get(json, "Namespace"));
     const char *id = json_string_value(json_object_get(json, "ID"));
     struct job *job = job_find(alone, namespace, id);
-    size_t bytes = json_dumpb(json, NULL, 0, JSON_COMPACT);
 
-    code = alone_check_turn(alone, 0, err);
+    *wanted = (struct alone_wanted){.bytes = wanted->bytes};
+    int code = alone_check_turn(alone, 0, err);
     if (code == 0)
-        code = check_size(bytes, err);
-    if (code == 0)
-        code = alone_check_job(alone, job, bytes, err);
-    if (code == 0)
-        code = check_groups(alone, json, problems, err);
+        code = alone_check_job(alone, job, wanted->bytes, err);
     if (code < 0) {
         json_decref(json);
         return code;
@@ -176,6 +198,15 @@ int alone_register(struct alone *alone, const json_t *request,
         "job registered job=%s version=%llu placed=%u stopped=%u", text_value(job->id),
         (unsigned long long)job->public.version, ret_evaluation->placed, ret_evaluation->stopped);
     return 0;
+}
+
+int alone_register(struct alone *alone, const json_t *request,
+                   struct alone_evaluation *ret_evaluation, json_t *problems, struct err *err)
+{
+    struct alone_wanted wanted;
+    int code = alone_read_job(&alone->config.plans, request, &wanted, problems, err);
+
+    return code < 0 ? code : alone_register_read(alone, &wanted, ret_evaluation, err);
 }
 
 int alone_deregister(struct alone *alone, const char *namespace, const char *job_id, bool purge,

@@ -184,6 +184,78 @@ static void test_any_number_may_wait(void **state)
     free(works);
 }
 
+static void stop_loop(struct io_timer *timer)
+{
+    loop_stop(timer->loop);
+}
+
+/* One of the pool's threads, held until the test lets go. */
+struct hold {
+    struct io_work work;
+    struct fixture *fixture;
+    pthread_mutex_t *gate;
+};
+
+static void run_hold(struct io_work *work)
+{
+    struct hold *hold = work->ctx;
+
+    atomic_fetch_add(&hold->fixture->running, 1);
+    if (pthread_mutex_lock(hold->gate) == 0)
+        (void)pthread_mutex_unlock(hold->gate); /* it was locked */
+}
+
+static void done_hold(struct io_work *work)
+{
+    (void)work; /* they hold the threads, no more */
+}
+
+static char order[32];
+static unsigned order_count;
+
+static void run_behind(struct io_work *work)
+{
+    (void)work;
+    order[order_count++] = 'b';
+}
+
+static void run_ahead(struct io_work *work)
+{
+    (void)work;
+    order[order_count++] = 'a';
+}
+
+static void test_what_is_ahead_goes_first_and_starves_nobody(void **state)
+{
+    enum { HELD = 4, BEHIND = 2, AHEAD = 20 };
+    struct fixture *fixture = *state;
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, last_gate = PTHREAD_MUTEX_INITIALIZER;
+    struct hold holds[HELD] = {0};
+
+    assert_int_equal(pthread_mutex_lock(&gate), 0);
+    assert_int_equal(pthread_mutex_lock(&last_gate), 0);
+    for (size_t i = 0; i < HELD; i++) {
+        holds[i] = (struct hold){.fixture = fixture, .gate = i == 0 ? &last_gate : &gate};
+        io_work_submit(fixture->loop, &holds[i].work, run_hold, done_hold, &holds[i]);
+    }
+    while (atomic_load(&fixture->running) < HELD)
+        (void)poll(NULL, 0, 1);
+    for (size_t i = 0; i < BEHIND; i++)
+        io_work_submit(fixture->loop, &fixture->works[i], run_behind, done_count, fixture);
+    for (size_t i = BEHIND; i < BEHIND + AHEAD; i++)
+        io_work_submit_ahead(fixture->loop, &fixture->works[i], run_ahead, done_count, fixture);
+    assert_int_equal(pthread_mutex_unlock(&last_gate), 0); /* one thread does all of it, in order */
+    while (fixture->done < BEHIND + AHEAD) {
+        struct io_timer timer = {0};
+
+        io_timer_start(fixture->loop, &timer, loop_now_ms() + 5, stop_loop, NULL);
+        loop_run(fixture->loop);
+    }
+    assert_int_equal(pthread_mutex_unlock(&gate), 0);
+    loop_run(fixture->loop);
+    assert_string_equal(order, "aaaaaaaabaaaaaaaabaaaa");
+}
+
 static void test_free_with_work_in_flight_finishes_it(void **state)
 {
     struct fixture *fixture = *state;
@@ -206,6 +278,7 @@ int main(void)
         TEST(test_four_calls_block_at_the_same_time),
         TEST(test_work_submitted_from_done_runs),
         TEST(test_any_number_may_wait),
+        TEST(test_what_is_ahead_goes_first_and_starves_nobody),
         TEST(test_free_with_work_in_flight_finishes_it),
     };
 

@@ -1,5 +1,5 @@
-/* Room for those who come: whoever does nothing with a connection, and whoever sends or is sent much,
- * keeps nobody from a short request. */
+/* Room for those who come: whoever does nothing with a connection, and whoever sends or is sent
+ * much, keeps nobody from a short request. */
 #include "io/net/connection.h"
 #include "test/io/net/http_peer.h"
 
@@ -106,8 +106,8 @@ static void assert_answered(struct peer *peer)
 
 static void test_who_does_nothing_makes_room(void **state)
 {
-    static const char *const beginnings[] = {"", "GET / HT",
-                                             "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhell"};
+    static const char *const beginnings[] = {
+        "", "GET / HT", "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhell"};
     struct peer *peer = *state;
     int fds[PLACES];
 
@@ -189,8 +189,8 @@ static void test_large_bodies_share_what_there_is(void **state)
     assert_string_equal(peer->last_body, "150000");
 
     int fd = raw_connect(peer);
-    (void)text_format(head, sizeof(head), "PUT /length HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n",
-                      LARGE);
+    (void)text_format(head, sizeof(head),
+                      "PUT /length HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", LARGE);
     send_all(fd, head);
     assert_int_equal(send(fd, large, LARGE - 1, MSG_NOSIGNAL), LARGE - 1);
     while (peer->server->bodies.used == 0)
