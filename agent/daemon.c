@@ -7,6 +7,7 @@
 
 #include "agent/api/api.h"
 #include "agent/home.h"
+#include "agent/limits.h"
 #include "agent/perform.h"
 #include "agent/world.h"
 #include "inspect/inspect.h"
@@ -15,11 +16,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct daemon {
     struct parts parts;
     struct home home;
+    struct daemon_process process;
     struct world_loop *world;
     struct api *api;
 };
@@ -109,9 +112,10 @@ static void warn_of_closed(const struct config *config)
                  log_value(closed));
 }
 
-static int open_rooms(struct parts *parts, struct err *err)
+static int open_rooms(struct daemon *daemon, struct err *err)
 {
     static const char *const denied[] = {"root", "Administrator", NULL};
+    struct parts *parts = &daemon->parts;
     const struct config *config = parts->config;
     struct drivers_config drivers = {
         .loop = parts->loop,
@@ -121,6 +125,7 @@ static int open_rooms(struct parts *parts, struct err *err)
         .raw_exec_enabled = config->raw_exec_enabled,
         .cgroup_mode = cgroup_mode(),
         .raw_exec_no_cgroups = config->raw_exec_no_cgroups,
+        .files_soft = daemon->process.files_soft,
         .on_exit = perform_exit,
         .ctx = parts,
     };
@@ -194,6 +199,28 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     return life_start(parts->life, &start, err);
 }
 
+static bool count_wanted(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    (void)id;
+    *(size_t *)ctx += record->state != T_DEAD;
+    return true;
+}
+
+/* Too few descriptors are no reason not to start: what has one is looked after. */
+static void count_files(const struct daemon *daemon)
+{
+    struct rlimit files;
+    size_t tasks = 0;
+
+    core_each(daemon->parts.core, MACHINE_TASK, count_wanted, &tasks);
+    size_t wanted = limits_files(tasks);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted)
+        log_warn("agent",
+                 "too few descriptors: raise the hard limit (ulimit -Hn, LimitNOFILE=) "
+                 "limit=%llu wanted=%zu tasks=%zu",
+                 (unsigned long long)files.rlim_cur, wanted, tasks);
+}
+
 static void close_parts(struct daemon *daemon)
 {
     struct parts *parts = &daemon->parts;
@@ -239,18 +266,20 @@ static int open_parts(struct daemon *daemon, struct err *err)
         seed = (uint64_t)loop_now_unix_ns();
     int code = open_journal(daemon, err);
     if (code == 0)
-        code = open_rooms(&daemon->parts, err);
+        code = open_rooms(daemon, err);
     if (code == 0) {
         home_note(&daemon->home, daemon->parts.config);
         code = start_life(daemon, seed, err);
     }
     if (code == 0)
         code = api_new(&daemon->parts, &daemon->api, err);
+    if (code == 0)
+        count_files(daemon);
     return code;
 }
 
-struct daemon *daemon_new(const struct config *config, struct loop *loop, uint64_t crash_at,
-                          struct err *err)
+struct daemon *daemon_new(const struct config *config, struct loop *loop,
+                          const struct daemon_process *process, struct err *err)
 {
     struct daemon *daemon = calloc(1, sizeof(*daemon));
     struct check_guard guard;
@@ -259,7 +288,9 @@ struct daemon *daemon_new(const struct config *config, struct loop *loop, uint64
     daemon->home.lock_fd = -1;
     daemon->parts.config = config;
     daemon->parts.loop = loop;
-    daemon->parts.crash.at = crash_at;
+    if (process != NULL)
+        daemon->process = *process;
+    daemon->parts.crash.at = daemon->process.crash_at;
     check_guard_push(&guard, on_check_failed, daemon);
     int code = open_parts(daemon, err);
     check_guard_pop(&guard);

@@ -12,12 +12,17 @@
 
 struct daemon;
 
+/* What the process adds that the daemon lives in. */
+struct daemon_process {
+    uint64_t crash_at;   /* for tests (crash.h), else 0 */
+    uint64_t files_soft; /* soft limit of descriptors that payloads get, 0: the process' own */
+};
+
 /* Takes up the node of CONFIG where its journal left it, and answers requests; the rest happens as
- * LOOP runs.  CONFIG and LOOP are borrowed for its life.  CRASH_AT is for tests (crash.h), else 0.
- * NULL with ERR, which says what is in the way, and nothing has changed but directories that were
- * made. */
-struct daemon *daemon_new(const struct config *config, struct loop *loop, uint64_t crash_at,
-                          struct err *err);
+ * LOOP runs.  CONFIG and LOOP are borrowed for its life.  PROCESS may be NULL.  NULL with ERR,
+ * which says what is in the way, and nothing has changed but directories that were made. */
+struct daemon *daemon_new(const struct config *config, struct loop *loop,
+                          const struct daemon_process *process, struct err *err);
 
 /* Payloads live on, and the next daemon of these directories finds them.  LOOP finishes what is on
  * its pool, for nobody.  Not from a callback of the API. */

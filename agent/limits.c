@@ -2,6 +2,8 @@
  * Bounds of different rooms that must fit together; those that follow from each other within one
  * room are asserted there (fsm/limits.h begins the derivation).
  */
+#include "agent/limits.h"
+
 #include "agent/api/part.h"
 #include "journal/journal.h"
 #include "spec/job.h"
@@ -12,6 +14,11 @@ enum {
 };
 
 /* Every payload has one descriptor, every connection two: its own and a file that it reads. */
+size_t limits_files(size_t payloads)
+{
+    return payloads + 2 * API_CONNECTIONS_MAX + FILES_OTHERS;
+}
+
 _Static_assert(NODE_MEMBERS_MAX + 2 * API_CONNECTIONS_MAX + FILES_OTHERS <= FILES_MAX,
                "a full node has descriptors left");
 

@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 
 struct process {
     struct loop *loop;
@@ -43,6 +44,20 @@ static void set_heap(void)
     (void)mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
+/* All that this process may have: a payload costs one, a client two.  What the soft limit was is
+ * what payloads get: programs that use select(2) rely on a low one. */
+static uint64_t raise_files(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return 0;
+    uint64_t soft = files.rlim_cur;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files); /* else it stays as it is; the daemon counts */
+    return soft;
+}
+
 int process_run(const struct config *config)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
@@ -51,11 +66,13 @@ int process_run(const struct config *config)
     struct err err = {0};
     int status = 0;
 
+    struct daemon_process facts = {.crash_at = crash_at_of_environment(),
+                                   .files_soft = raise_files()};
     set_heap();
     check_guard_push(&guard, on_check_failed, &process);
     process.loop = loop_new();
     loop_on_signals(process.loop, signals, on_signal, &process);
-    process.daemon = daemon_new(config, process.loop, crash_at_of_environment(), &err);
+    process.daemon = daemon_new(config, process.loop, &facts, &err);
     if (process.daemon != NULL) {
         loop_run(process.loop);
         daemon_free(process.daemon);

@@ -1,7 +1,8 @@
 /*
  * The process of one daemon: what a process has once, whatever lives in it.
  *
- * Signals, the heap's settings, the last words of a failed assertion, crash points by environment.
+ * Signals, the limit of descriptors, the heap's settings, the last words of a failed assertion,
+ * crash points by environment.
  */
 #ifndef CAIRN_AGENT_PROCESS_H
 #define CAIRN_AGENT_PROCESS_H

@@ -78,6 +78,7 @@ struct drivers_config {
     enum cgroup_mode cgroup_mode; /* of io/proc.h: what the machine offers */
     bool raw_exec_enabled;
     bool raw_exec_no_cgroups;
+    uint64_t files_soft; /* soft limit of descriptors that shims and payloads get, 0: ours */
     /* A payload that was reported running has ended.  Called once for each, on the loop. */
     void (*on_exit)(void *ctx, const struct driver_key *key, const struct driver_exit *exit);
     void *ctx;

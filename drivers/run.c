@@ -320,7 +320,8 @@ static int spawn_shim(struct run *run, const int fds[3], struct err *err)
                                .directory = drivers->shim_dir,
                                .fds = fds,
                                .fds_count = 3,
-                               .cgroup = cgroup[0] == '\0' ? NULL : cgroup};
+                               .cgroup = cgroup[0] == '\0' ? NULL : cgroup,
+                               .files_soft = drivers->config.files_soft};
     int code = proc_spawn(&spawn, &pid, NULL, err);
     if (code == ERR_GONE && cgroup_create(run->drivers->config.cgroup_mode, shims, NULL) == 0)
         code = proc_spawn(&spawn, &pid, NULL, err); /* somebody tidied up our cgroup */

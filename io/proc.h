@@ -60,6 +60,7 @@ struct proc_spawn {
     const int *fds;        /* inherited as 3, 4, ... in this order; 0, 1, 2 are /dev/null */
     size_t fds_count;      /* at most PROC_SPAWN_FDS_MAX */
     const char *cgroup;    /* v2 directory to be born in (CLONE_INTO_CGROUP), NULL: ours */
+    uint64_t files_soft;   /* its soft limit of descriptors, 0: ours */
 };
 
 /* Starts a process in a session of its own, all signals at their defaults, no other descriptor

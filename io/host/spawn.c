@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +33,7 @@ struct plan {
     const char *volatile failed_at; /* written by the child, NULL if all went well */
     volatile int failed_os;
     bool enter_cgroup; /* not born there */
+    struct rlimit files;
 };
 
 /* By hand, because the library refuses its two internal signals, which we might inherit ignored. */
@@ -97,6 +99,9 @@ IN_CHILD static const char *become(const struct plan *plan)
         failed = "make a session";
     if (failed == NULL)
         failed = arrange_fds(spawn);
+    if (failed == NULL && spawn->files_soft != 0 &&
+        syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &plan->files, NULL) != 0)
+        failed = "limit its descriptors";
     if (failed == NULL && spawn->directory != NULL && chdir(spawn->directory) != 0)
         failed = "change to its directory";
     if (failed == NULL) {
@@ -186,6 +191,9 @@ int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, s
     }
 
     struct plan plan = {.spawn = spawn};
+    check(getrlimit(RLIMIT_NOFILE, &plan.files) == 0);
+    if (spawn->files_soft != 0 && spawn->files_soft < plan.files.rlim_max)
+        plan.files.rlim_cur = spawn->files_soft;
     struct clone_args args = {
         .flags = CLONE_VM | CLONE_VFORK | (ret_pidfd == NULL ? 0 : CLONE_PIDFD) |
                  (spawn->cgroup == NULL ? 0 : CLONE_INTO_CGROUP),

@@ -60,6 +60,11 @@ struct http_server {
     uint64_t arrive_ms, idle_ms;
     void (*handle)(void *ctx, struct http_exchange *exchange);
     void *ctx;
+    int listen_fd;             /* owned */
+    int reserve_fd;            /* owned; -1: used up */
+    bool short_of_descriptors; /* and somebody was told */
+    struct io_watch listening;
+    struct io_timer accept_again;
     struct io_watch watch;
     struct io_timer again;
     bool running;
@@ -99,10 +104,23 @@ void connection_on_completed(void *ctx, struct MHD_Connection *mhd, void **reque
 /* Adds a line to RESPONSE unless HTTP cannot carry it. */
 void response_add_header(struct MHD_Response *response, const char *name, const char *value);
 
+/* --- accept.c --- */
+
+/* Takes connections from now on, with the listening socket that the server has; false if there is
+ * no descriptor to begin with.  The end closes the socket. */
+bool server_accept_begin(struct http_server *server);
+void server_accept_end(struct http_server *server);
+
+/* A connection was closed: there are a place and a descriptor. */
+void server_accept_again(struct http_server *server);
+
 /* --- room.c --- */
 
 /* Closes connections until there is room for others, now or as soon as one may be closed. */
 void server_make_room(struct http_server *server);
+
+/* Closes the one that has had its time for longest, however many there are. */
+void server_close_longest(struct http_server *server);
 
 /* Memory for a body or an answer of LENGTH bytes; false: there is none, nothing has changed. */
 bool exchange_take_body(struct http_exchange *exchange, size_t length);

@@ -223,29 +223,31 @@ static void on_panic(void *ctx, const char *file, unsigned line, const char *rea
     check_failed(file, (int)line, reason == NULL ? "libmicrohttpd" : reason);
 }
 
-static int start(struct http_server *server, const struct http_listen *listen, int fd,
-                 struct err *err)
+static int start(struct http_server *server, const struct http_listen *listen, struct err *err)
 {
     MHD_set_panic_func(on_panic, NULL);
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, listen->connections_max,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
+        on_request, server, MHD_OPTION_CONNECTION_LIMIT, listen->connections_max,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_NOTIFY_CONNECTION, connection_on_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
         connection_on_completed, server, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
         MHD_OPTION_END);
-    if (server->daemon == NULL) {
-        int code = err_os(err, ERR_LIMIT, errno, "cannot start the HTTP server");
-        (void)close(fd); /* nothing was written to it */
-        return code;
-    }
+    if (server->daemon == NULL)
+        return err_os(err, ERR_LIMIT, errno, "cannot start the HTTP server");
     server_turns_begin(server);
-    return 0;
+    if (server_accept_begin(server))
+        return 0;
+    int code = err_os(err, ERR_LIMIT, errno, "cannot start the HTTP server");
+    MHD_stop_daemon(server->daemon);
+    server_turns_end(server);
+    return code;
 }
 
 /* What is left when the library does not run, or not any more. */
 static void server_free(struct http_server *server)
 {
+    server_accept_end(server);
     if (server->unix_socket != NULL)
         (void)unlink(server->unix_socket); /* somebody else may have done it */
     free(server->unix_socket);
@@ -256,9 +258,10 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
                                     struct err *err)
 {
     struct http_server *server = calloc(1, sizeof(*server));
-    int fd, code;
+    int code;
 
     check(server != NULL);
+    server->listen_fd = server->reserve_fd = -1;
     check(listen->handle != NULL);
     check(listen->connections_max > 0);
     server->loop = loop;
@@ -272,15 +275,15 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
     server->ctx = listen->ctx;
 
     if (listen->unix_socket != NULL)
-        code = listen_unix(listen->unix_socket, &fd, err);
+        code = listen_unix(listen->unix_socket, &server->listen_fd, err);
     else
-        code = listen_tcp(listen->address, listen->port, &fd, &server->port, err);
+        code = listen_tcp(listen->address, listen->port, &server->listen_fd, &server->port, err);
     if (code == 0 && listen->unix_socket != NULL) {
         server->unix_socket = strdup(listen->unix_socket);
         check(server->unix_socket != NULL);
     }
     if (code == 0)
-        code = start(server, listen, fd, err);
+        code = start(server, listen, err);
     if (code != 0) {
         server_free(server);
         return NULL;
@@ -294,10 +297,11 @@ void http_server_free(struct http_server *server)
         return;
     check(!server->running);
 
+    server_accept_end(server);
     for (struct connection *at = server->connections; at != NULL; at = at->next)
         connection_doom(at);
     io_watch_stop(&server->watch);
-    MHD_stop_daemon(server->daemon); /* closes the listening socket, too */
+    MHD_stop_daemon(server->daemon);
     io_timer_stop(&server->room);
     server_turns_end(server);
     check(server->connections == NULL);

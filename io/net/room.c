@@ -43,6 +43,30 @@ static bool may_go(const struct connection *connection, uint64_t *ret_at_ms)
     return true;
 }
 
+/* The one that may be closed before all others, NULL: none. */
+static struct connection *find_longest(const struct http_server *server, uint64_t *ret_at_ms)
+{
+    struct connection *first = NULL;
+    uint64_t at_ms;
+
+    for (struct connection *at = server->connections; at != NULL; at = at->next) {
+        if (!may_go(at, &at_ms) || (first != NULL && at_ms >= *ret_at_ms))
+            continue;
+        first = at;
+        *ret_at_ms = at_ms;
+    }
+    return first;
+}
+
+void server_close_longest(struct http_server *server)
+{
+    uint64_t at_ms;
+    struct connection *longest = find_longest(server, &at_ms);
+
+    if (longest != NULL && at_ms <= loop_now_ms())
+        connection_doom(longest);
+}
+
 static void on_room(struct io_timer *timer)
 {
     server_make_room(timer->ctx);
@@ -55,15 +79,9 @@ void server_make_room(struct http_server *server)
 
     io_timer_stop(&server->room);
     while (server->connections_count - server->doomed_count > max - kept_free) {
-        struct connection *first = NULL;
-        uint64_t first_ms = UINT64_MAX, at_ms;
+        uint64_t first_ms;
+        struct connection *first = find_longest(server, &first_ms);
 
-        for (struct connection *at = server->connections; at != NULL; at = at->next) {
-            if (may_go(at, &at_ms) && at_ms < first_ms) {
-                first = at;
-                first_ms = at_ms;
-            }
-        }
         if (first == NULL)
             return; /* all wait for us; asked again as soon as one does not */
         if (first_ms > loop_now_ms()) {

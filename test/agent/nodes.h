@@ -77,7 +77,7 @@ static inline void node_up(struct nodes *nodes, unsigned number)
     struct err err = {0};
 
     assert_null(node->daemon);
-    node->daemon = daemon_new(&node->config, nodes->loop, 0, &err);
+    node->daemon = daemon_new(&node->config, nodes->loop, NULL, &err);
     if (node->daemon == NULL)
         fail_msg("%s", err.text);
     node->parts = daemon_parts(node->daemon);

@@ -96,7 +96,7 @@ static void test_second_node_on_the_same_directory_is_refused(void **state)
 
     nodes_need_root();
     node_up(nodes, 0);
-    assert_null(daemon_new(&nodes->node[0].config, nodes->loop, 0, &err));
+    assert_null(daemon_new(&nodes->node[0].config, nodes->loop, NULL, &err));
     assert_int_equal(err.code, ERR_EXISTS);
     assert_non_null(strstr(err.text, "open already"));
     ask_api(nodes, 0, "GET", "/v1/agent/self", ""); /* the first goes on */

@@ -14,9 +14,9 @@ struct query {
     struct http_request *request;
     bool answered;
     int status;
-    char *body;          /* with a NUL behind it */
+    char *body; /* with a NUL behind it */
     char headers[2048];
-    size_t came;         /* bytes of the body so far, if it is listened to */
+    size_t came; /* bytes of the body so far, if it is listened to */
     struct err error;
 };
 

@@ -204,7 +204,10 @@ static void test_deep_bodies_do_no_harm(void **state)
     for (const char *kind = open; *kind != '\0'; kind++) {
         size_t at = (size_t)sprintf(hcl, "{\"JobHCL\":\"job \\\"deep\\\" {\\n meta { a = ");
         for (int i = 0; i < DEPTH; i++)
-            at += (size_t)sprintf(hcl + at, *kind == '"' ? "\\\"${" : *kind == '{' ? "{a=" : "%c",
+            at += (size_t)sprintf(hcl + at,
+                                  *kind == '"'   ? "\\\"${"
+                                  : *kind == '{' ? "{a="
+                                                 : "%c",
                                   *kind);
         (void)sprintf(hcl + at, "\\n}}\"}%20000s", "");
         struct query *query = put(node, "/v1/jobs/parse", hcl);

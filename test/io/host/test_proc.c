@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -287,6 +288,37 @@ static void test_spawn_resets_session_signals_and_directory(void **state)
     assert_string_equal(session, own); /* pid and session are one number */
 }
 
+static void test_spawn_lowers_only_the_soft_limit_of_descriptors(void **state)
+{
+    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"},
+                          (char[]){"echo $(ulimit -Sn) $(ulimit -Hn) >&3"}, NULL};
+    char text[64] = "", expected[64];
+    struct rlimit own;
+    int pipes[2];
+    struct err err = {0};
+    pid_t pid;
+
+    (void)state;
+    assert_return_code(getrlimit(RLIMIT_NOFILE, &own), 0);
+    assert_return_code(pipe2(pipes, O_CLOEXEC), 0);
+    struct proc_spawn spawn = {.path = "/bin/sh",
+                               .argv = argv,
+                               .envp = no_environment,
+                               .fds = &pipes[1],
+                               .fds_count = 1,
+                               .files_soft = 77};
+    assert_int_equal(proc_spawn(&spawn, &pid, NULL, &err), 0);
+    assert_int_equal(reap(pid), 0);
+    assert_true(read(pipes[0], text, sizeof(text) - 1) > 0);
+    (void)text_format(expected, sizeof(expected), "77 %llu\n", (unsigned long long)own.rlim_max);
+    assert_string_equal(text, expected);
+    struct rlimit after;
+    assert_return_code(getrlimit(RLIMIT_NOFILE, &after), 0);
+    assert_int_equal(after.rlim_cur, own.rlim_cur);
+    assert_return_code(close(pipes[0]), 0);
+    assert_return_code(close(pipes[1]), 0);
+}
+
 static void test_spawn_of_missing_program_says_so_and_leaves_nothing(void **state)
 {
     struct proc_spawn spawn = {
@@ -339,6 +371,7 @@ int main(void)
         cmocka_unit_test(test_spawn_gives_only_the_descriptors_named),
         cmocka_unit_test(test_spawn_orders_descriptors_that_overlap_their_places),
         cmocka_unit_test(test_spawn_resets_session_signals_and_directory),
+        cmocka_unit_test(test_spawn_lowers_only_the_soft_limit_of_descriptors),
         cmocka_unit_test(test_spawn_of_missing_program_says_so_and_leaves_nothing),
         cmocka_unit_test(test_spawn_returns_a_pidfd_of_the_child),
     };

@@ -3,6 +3,8 @@
 #include "io/net/connection.h"
 #include "test/io/net/http_peer.h"
 
+#include <sys/resource.h>
+
 enum { LARGE = 150000, SHORT = 60000, PLACES = 8 };
 
 static char large[LARGE];
@@ -172,6 +174,83 @@ static void test_who_waits_for_an_answer_is_left_alone(void **state)
     close_all(fds, PLACES);
 }
 
+/* --- descriptors --- */
+
+enum { FILLERS_MAX = 64 };
+
+/* Opens all that may be opened. */
+static unsigned use_up(int fillers[FILLERS_MAX], struct rlimit *ret_before)
+{
+    unsigned count = 0;
+
+    assert_return_code(getrlimit(RLIMIT_NOFILE, ret_before), 0);
+    const struct rlimit few = {.rlim_cur = count_descriptors() + FILLERS_MAX / 2,
+                               .rlim_max = ret_before->rlim_max};
+    assert_return_code(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while (count < FILLERS_MAX && (fillers[count] = dup(STDERR_FILENO)) >= 0)
+        count++;
+    assert_true(count < FILLERS_MAX);
+    assert_int_equal(errno, EMFILE);
+    return count;
+}
+
+static void give_back(const int fillers[FILLERS_MAX], unsigned count, const struct rlimit *before)
+{
+    for (unsigned i = 0; i < count; i++)
+        close(fillers[i]);
+    assert_return_code(setrlimit(RLIMIT_NOFILE, before), 0);
+}
+
+static bool count_turns(void *ctx)
+{
+    ++*(unsigned *)ctx;
+    return false;
+}
+
+static void stop_loop(struct io_timer *timer)
+{
+    loop_stop(timer->loop);
+}
+
+static void run_for(struct peer *peer, uint64_t ms)
+{
+    struct io_timer timer = {0};
+
+    io_timer_start(peer->loop, &timer, loop_now_ms() + ms, stop_loop, NULL);
+    loop_run(peer->loop);
+}
+
+static void test_without_descriptors_one_gets_in_at_a_time_and_nothing_spins(void **state)
+{
+    static const char request[] = "GET /e HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct peer *peer = *state;
+    struct io_before_sleep counter = {0};
+    int fillers[FILLERS_MAX], fds[2];
+    struct rlimit before;
+    unsigned turns = 0;
+    char got[1024];
+
+    start(peer, 0);
+    run_for(peer, 1); /* what the loop needs it has */
+    for (size_t i = 0; i < 2; i++) {
+        fds[i] = raw_connect(peer);
+        send_all(fds[i], request);
+    }
+    unsigned count = use_up(fillers, &before);
+    io_before_sleep_start(peer->loop, &counter, count_turns, &turns);
+    run_for(peer, 500);
+    io_before_sleep_stop(&counter);
+    assert_true(turns < 100);
+    assert_true(recv(fds[0], got, sizeof(got), MSG_DONTWAIT) > 0);
+    assert_int_equal(recv(fds[1], got, sizeof(got), MSG_DONTWAIT), -1);
+    close(fds[0]);
+    while (recv(fds[1], got, sizeof(got), MSG_DONTWAIT) <= 0)
+        run_for(peer, 50);
+    close(fds[1]);
+    give_back(fillers, count, &before);
+    assert_answered(peer);
+}
+
 /* --- memory --- */
 
 static const struct http_call put_large = {
@@ -260,6 +339,7 @@ int main(void)
         WITH_PEER(test_idle_connections_make_room_by_themselves),
         WITH_PEER(test_who_does_not_take_his_answer_makes_room),
         WITH_PEER(test_who_waits_for_an_answer_is_left_alone),
+        WITH_PEER(test_without_descriptors_one_gets_in_at_a_time_and_nothing_spins),
         WITH_PEER(test_large_bodies_share_what_there_is),
         WITH_PEER(test_body_that_was_taken_counts_no_more),
         WITH_PEER(test_large_answers_share_what_there_is),
