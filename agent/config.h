@@ -18,6 +18,7 @@ struct config {
     char shim_path[PATH_SIZE]; /* default: cairn-shim beside this program */
     char bind_address[64];     /* default 127.0.0.1 */
     uint16_t http_port;        /* default 4646 */
+    char allowed_hosts[512];   /* names that requests may call us, with spaces between */
     char name[256];            /* default: host name */
     char region[64];           /* default global */
     char datacenter[64];       /* default dc1 */

@@ -73,6 +73,7 @@ static const struct key keys[] = {
     {IN_ROOT, "datacenter", KEY_TEXT, FIELD_OF(datacenter), NULL},
     {IN_ROOT, "data_dir", KEY_TEXT, FIELD_OF(data_dir), NULL},
     {IN_ROOT, "bind_addr", KEY_TEXT, FIELD_OF(bind_address), NULL},
+    {IN_ROOT, "allowed_hosts", KEY_TEXT, FIELD_OF(allowed_hosts), NULL},
     {IN_ROOT, "log_level", KEY_TEXT, FIELD_OF(log_level), NULL},
     {IN_ROOT, "log_file", KEY_TEXT, FIELD_OF(log_file), NULL},
     {IN_ROOT, "log_json", KEY_BOOL, FIELD_OF(log_json), NULL},

@@ -206,6 +206,15 @@ static bool count_wanted(void *ctx, const struct machine_id *id, const struct ma
     return true;
 }
 
+static void look_at_address(const struct config *config)
+{
+    if (!api_is_loopback(config->bind_address))
+        log_warn("agent",
+                 "the API is open to the network, without tokens: whoever reaches it can run "
+                 "programs here bind=%s",
+                 log_value(config->bind_address));
+}
+
 /* Too few descriptors are no reason not to start: what has one is looked after. */
 static void count_files(const struct daemon *daemon)
 {
@@ -273,9 +282,11 @@ static int open_parts(struct daemon *daemon, struct err *err)
     }
     if (code == 0)
         code = api_new(&daemon->parts, &daemon->api, err);
-    if (code == 0)
-        count_files(daemon);
-    return code;
+    if (code < 0)
+        return code;
+    count_files(daemon);
+    look_at_address(daemon->parts.config);
+    return 0;
 }
 
 struct daemon *daemon_new(const struct config *config, struct loop *loop,

@@ -123,6 +123,7 @@ void http_respond(struct http_exchange *exchange, int status, const char *conten
  * again).  A peer that lets 16 MiB pile up is disconnected.  After the end the exchange is gone
  * for the caller. */
 void http_stream_begin(struct http_exchange *exchange, int status, const char *content_type,
+                       const struct http_header_line *headers, size_t headers_count,
                        void (*on_drain)(void *ctx), void *ctx);
 size_t http_stream_write(struct http_exchange *exchange, const void *bytes, size_t length);
 void http_stream_end(struct http_exchange *exchange);

@@ -284,9 +284,8 @@ static void reply_prometheus(struct api_request *request, const struct gauge *ga
                           name, request->api->parts->node.identity.id, gauges[i].value);
         (void)text_append(text, sizeof(text), line); /* 24 lines fit */
     }
-    struct http_header_line headers[1] = {{"X-Content-Type-Options", "nosniff"}};
-    http_respond(request->exchange, 200, "text/plain; version=0.0.4; charset=utf-8", headers,
-                 COUNT_OF(headers), text, strlen(text));
+    http_respond(request->exchange, 200, "text/plain; version=0.0.4; charset=utf-8",
+                 api_safe_headers, API_SAFE_HEADERS, text, strlen(text));
 }
 
 void api_metrics(struct api_request *request)

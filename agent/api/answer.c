@@ -96,6 +96,11 @@ bool api_namespace_matches(const struct api_request *request, const char *namesp
 
 /* --- answers --- */
 
+const struct http_header_line api_safe_headers[API_SAFE_HEADERS] = {
+    {"X-Content-Type-Options", "nosniff"},
+    {"Content-Security-Policy", "default-src 'none'; sandbox; frame-ancestors 'none'"},
+};
+
 static uint64_t index_of(const struct api *api, const struct life_subject *subject)
 {
     uint64_t index = life_index(api->parts->life, subject);
@@ -120,10 +125,9 @@ static void respond(const struct api_request *request, int status, const char *t
 
     (void)text_format(index, sizeof(index), "%" PRIu64, api_index_of(request)); /* it fits */
     struct http_header_line headers[] = {
-        {"X-Nomad-Index", index},
-        {"X-Nomad-KnownLeader", "true"},
-        {"X-Nomad-LastContact", "0"},
-        {"X-Content-Type-Options", "nosniff"},
+        {"X-Nomad-Index", index},     {"X-Nomad-KnownLeader", "true"},
+        {"X-Nomad-LastContact", "0"}, api_safe_headers[0],
+        api_safe_headers[1],
     };
 
     http_respond(request->exchange, status, type, headers, COUNT_OF(headers), body, length);

@@ -9,10 +9,8 @@
 #include "io/log.h"
 #include "server/alone/alone.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* clang-format off */
 const struct api_route api_routes[] = {
@@ -51,11 +49,11 @@ const struct api_route api_routes[] = {
     {"/v1/node/*/purge",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
     {"/v1/node/*",                       API_GET,            BLOCKS,          api_node_get},
     {"/v1/client/stats",                 API_GET,            BLOCKS_NOT,      api_client_stats},
-    {"/v1/client/gc",                    API_GET | API_PUT,  BLOCKS_NOT,      api_client_gc},
+    {"/v1/client/gc",                    API_PUT_OR_TOKEN,   BLOCKS_NOT,      api_client_gc},
     {"/v1/client/allocation/*/stats",    API_GET,            BLOCKS_NOT,      api_alloc_stats},
     {"/v1/client/allocation/*/restart",  API_PUT,            BLOCKS_NOT,      api_alloc_restart},
     {"/v1/client/allocation/*/signal",   API_PUT,            BLOCKS_NOT,      api_alloc_signal},
-    {"/v1/client/allocation/*/gc",       API_GET | API_PUT,  BLOCKS_NOT,      api_alloc_gc},
+    {"/v1/client/allocation/*/gc",       API_PUT_OR_TOKEN,   BLOCKS_NOT,      api_alloc_gc},
     {"/v1/client/allocation/*/exec",     API_ANY,            BLOCKS_NOT,      api_unavailable},
     {"/v1/client/allocation/*/snapshot", API_ANY,            BLOCKS_NOT,      api_unavailable},
     {"/v1/client/fs/ls/*",               API_GET,            BLOCKS_NOT,      api_fs_list},
@@ -136,42 +134,10 @@ static uint8_t method_of(const struct http_exchange *exchange)
     const char *method = http_method(exchange);
 
     if (text_equal(method, "GET"))
-        return API_GET;
+        return http_header(exchange, "x-nomad-token") != NULL ? API_GET | API_GET_TOKEN : API_GET;
     if (text_equal(method, "PUT") || text_equal(method, "POST"))
         return API_PUT;
     return text_equal(method, "DELETE") ? API_DELETE : 0;
-}
-
-/* --- pages in a browser --- */
-
-/* True if AUTHORITY ("host", "host:port", "[v6]:port") names this machine by address or as
- * localhost, and not by a name that somebody else's DNS may have pointed here. */
-static bool is_own_name(const struct api *api, const char *authority)
-{
-    char host[256];
-    struct in6_addr address;
-
-    if (!text_copy(host, sizeof(host), authority[0] == '[' ? authority + 1 : authority))
-        return false;
-    char *end = authority[0] == '[' ? strchr(host, ']') : strrchr(host, ':');
-    if (end != NULL)
-        *end = '\0';
-    return strcasecmp(host, "localhost") == 0 || inet_pton(AF_INET, host, &address) == 1 ||
-           inet_pton(AF_INET6, host, &address) == 1 ||
-           strcasecmp(host, api->parts->config->name) == 0;
-}
-
-/* True if the request comes from a web page that this agent has not served: it has served none.
- * Without this every page an operator looks at could start programs here (there are no tokens). */
-static bool is_foreign(const struct api *api, const struct http_exchange *exchange)
-{
-    const char *host = http_header(exchange, "host");
-    const char *origin = http_header(exchange, "origin");
-
-    if (origin != NULL)
-        return true;
-    return text_starts_with(api->parts->config->bind_address, "127.") && host != NULL &&
-           !is_own_name(api, host);
 }
 
 /* --- blocking queries --- */
@@ -354,10 +320,16 @@ static void on_request(void *ctx, struct http_exchange *exchange)
     const struct api_route *route = find_route(path, method_of(exchange), argument);
 
     log_debug("api", "request method=%s path=%s", http_method(exchange), log_value(path));
-    if (is_foreign(api, exchange)) {
-        api_refuse(&request, 403, "Requests of web pages from elsewhere are refused");
+    if (api_is_foreign(api, exchange)) {
+        api_refuse(&request, 403,
+                   "Requests of web pages from elsewhere are refused, and those that call this "
+                   "agent by a name it does not know (allowed_hosts in its configuration)");
     } else if (route == NULL && api_find_route(path, argument) != NULL) {
-        api_refuse(&request, 405, "Invalid method");
+        bool token = (api_find_route(path, argument)->methods & API_GET_TOKEN) != 0;
+        api_refuse(&request, 405,
+                   token ? "Invalid method: use PUT, or GET with an X-Nomad-Token; without one any "
+                           "web page could ask for this"
+                         : "Invalid method");
     } else if (route == NULL) {
         api_refuse(&request, 404, "There is no such path in this API");
     } else if (route->blocks != BLOCKS_NOT && !wait_is_valid(exchange, &fault)) {

@@ -19,6 +19,9 @@ int api_new(struct parts *parts, struct api **ret_api, struct err *err);
  * afterwards. */
 void api_free(struct api *api);
 
+/* True if only this machine reaches the numeric ADDRESS. */
+bool api_is_loopback(const char *address);
+
 /* Where it listens, with the port that port 0 became: "127.0.0.1:4646". */
 const char *api_address(const struct api *api);
 

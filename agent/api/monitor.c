@@ -80,6 +80,13 @@ bool api_stream_take(struct api_request *request, struct api_stream *stream, boo
     return true;
 }
 
+void api_stream_begin(struct http_exchange *exchange, bool plain, void (*on_drain)(void *ctx),
+                      void *ctx)
+{
+    http_stream_begin(exchange, 200, plain ? "text/plain; charset=utf-8" : "application/json",
+                      api_safe_headers, API_SAFE_HEADERS, on_drain, ctx);
+}
+
 void api_stream_stalls(struct api_stream *stream, bool stalls)
 {
     stream->stalled_ms = stalls ? loop_now_ms() : 0;
@@ -237,8 +244,7 @@ void api_agent_monitor(struct api_request *request)
         monitor->next->link = &monitor->next;
     api->monitors = monitor;
     http_on_close(monitor->exchange, on_monitor_closed, monitor);
-    http_stream_begin(monitor->exchange, 200, plain ? "text/plain" : "application/json",
-                      on_monitor_drain, monitor);
+    api_stream_begin(monitor->exchange, plain, on_monitor_drain, monitor);
     log_listen(&monitor->listener, level, on_entry, monitor);
     if (!plain)
         io_timer_start(api->parts->loop, &monitor->heartbeat, loop_now_ms() + HEARTBEAT_MS,

@@ -28,6 +28,7 @@ enum {
     API_STREAM_QUEUE_MAX = 128 << 10, /* bytes a reader may lag behind */
     API_ARGUMENT_SIZE = 1024,
     API_ADDRESS_SIZE = 80,
+    API_SAFE_HEADERS = 2,
 };
 
 struct api {
@@ -59,8 +60,16 @@ struct api_request {
 
 typedef void api_handler(struct api_request *request);
 
-/* PUT is POST, too. */
-enum api_method { API_GET = 1, API_PUT = 2, API_DELETE = 4, API_ANY = 7 };
+/* PUT is POST, too.  What changes something has no GET, though Go's client of Nomad uses it here
+ * and there: only with the header of its token, whatever that says (origin.c). */
+enum api_method {
+    API_GET = 1,
+    API_PUT = 2,
+    API_DELETE = 4,
+    API_GET_TOKEN = 8,
+    API_ANY = API_GET | API_PUT | API_DELETE,
+    API_PUT_OR_TOKEN = API_PUT | API_GET_TOKEN,
+};
 
 /* A route that blocks honours index and wait: it waits for a change of anything, of the job or the
  * alloc that its argument names, or of the job that an evaluation was of. */
@@ -92,6 +101,15 @@ struct api_request api_request_of(struct api *api, struct http_exchange *exchang
 /* What the answer of ROUTE to REQUEST is about; borrowed from the request and the evaluation. */
 struct life_subject api_subject(const struct api_request *request, const struct api_route *route);
 
+/* --- whom it is from (origin.c) --- */
+
+/* True if the request comes from a web page, or to a name that is not ours: somebody else's DNS may
+ * have pointed it here. */
+bool api_is_foreign(const struct api *api, const struct http_exchange *exchange);
+
+/* True if AUTHORITY ("host", "host:port", "[v6]:port") may stand for the agent of CONFIG. */
+bool api_is_own_name(const struct config *config, const char *authority);
+
 /* --- what a request says --- */
 
 bool api_wants_pretty(const struct http_exchange *exchange);
@@ -111,6 +129,9 @@ json_t *api_decode_object(const char *bytes, size_t length, struct err *err);
 bool api_namespace_matches(const struct api_request *request, const char *namespace);
 
 /* --- answers --- */
+
+/* On all of them: no browser takes one for something else, or runs what is in it. */
+extern const struct http_header_line api_safe_headers[API_SAFE_HEADERS];
 
 /* The daemon's index, but never 0, which to a client means that it knows none. */
 uint64_t api_index(const struct api *api);
@@ -232,6 +253,10 @@ struct api_stream {
  * whose peer has long not taken anything. */
 bool api_stream_take(struct api_request *request, struct api_stream *stream, bool follows);
 void api_stream_give(struct api_stream *stream);
+
+/* Begins the answer, as text or as frames. */
+void api_stream_begin(struct http_exchange *exchange, bool plain, void (*on_drain)(void *ctx),
+                      void *ctx);
 
 /* The peer takes what is queued, or not. */
 void api_stream_stalls(struct api_stream *stream, bool stalls);

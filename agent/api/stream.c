@@ -291,8 +291,7 @@ static void read_done(struct io_work *work)
     }
     if (!stream->begun) {
         stream->begun = true;
-        http_stream_begin(stream->exchange, 200,
-                          stream->what.plain ? "text/plain" : "application/json", on_drain, stream);
+        api_stream_begin(stream->exchange, stream->what.plain, on_drain, stream);
     }
     if (stream->length > 0 || (stream->event != NULL && !stream->what.plain))
         queued = write_block(stream);

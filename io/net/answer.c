@@ -92,6 +92,13 @@ static void answer(struct http_exchange *exchange, int status, const char *conte
     exchange->response = response;
 }
 
+static void add_headers(struct http_exchange *exchange, const struct http_header_line *headers,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        response_add_header(exchange->response, headers[i].name, headers[i].value);
+}
+
 void http_respond(struct http_exchange *exchange, int status, const char *content_type,
                   const struct http_header_line *headers, size_t headers_count, const void *body,
                   size_t length)
@@ -108,8 +115,7 @@ void http_respond(struct http_exchange *exchange, int status, const char *conten
         length, (void *)(uintptr_t)(body == NULL ? "" : body), MHD_RESPMEM_MUST_COPY);
 
     answer(exchange, status, content_type, response);
-    for (size_t i = 0; i < headers_count; i++)
-        response_add_header(response, headers[i].name, headers[i].value);
+    add_headers(exchange, headers, headers_count);
     exchange->state = EXCHANGE_ANSWERED;
     if (exchange->connection == NULL)
         exchange_free(exchange);
@@ -142,11 +148,13 @@ static ssize_t on_stream_read(void *ctx, uint64_t position, char *to, size_t siz
 }
 
 void http_stream_begin(struct http_exchange *exchange, int status, const char *content_type,
+                       const struct http_header_line *headers, size_t headers_count,
                        void (*on_drain)(void *ctx), void *ctx)
 {
     answer(exchange, status, content_type,
            MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, on_stream_read,
                                              exchange->connection, NULL));
+    add_headers(exchange, headers, headers_count);
     exchange->state = EXCHANGE_STREAMING;
     exchange->on_drain = on_drain;
     exchange->on_drain_ctx = ctx;

@@ -80,7 +80,7 @@ static inline void peer_handle(void *ctx, struct http_exchange *exchange)
         if (peer->watch_close)
             http_on_close(exchange, on_peer_close, peer);
         if (http_path(exchange)[1] == 's')
-            http_stream_begin(exchange, 200, "text/plain", NULL, NULL);
+            http_stream_begin(exchange, 200, "text/plain", NULL, 0, NULL, NULL);
         if (peer->on_late != NULL)
             peer->on_late(peer);
         if (peer->late_wanted > 0 && peer->late_count == peer->late_wanted)

@@ -486,7 +486,7 @@ static void flood_handle(void *ctx, struct http_exchange *exchange)
     struct flood *flood = ctx;
 
     flood->exchange = exchange;
-    http_stream_begin(exchange, 200, NULL, flood_drained, flood);
+    http_stream_begin(exchange, 200, NULL, NULL, 0, flood_drained, flood);
     flood_write(flood);
 }
 
@@ -529,7 +529,7 @@ static void pile_up(void *ctx, struct http_exchange *exchange)
     struct flood *flood = ctx;
 
     http_on_close(exchange, flood_closed, flood);
-    http_stream_begin(exchange, 200, NULL, NULL, NULL);
+    http_stream_begin(exchange, 200, NULL, NULL, 0, NULL, NULL);
     for (int i = 0; i < 40; i++) {
         size_t queued = http_stream_write(exchange, block, sizeof(block));
         if (queued > flood->queued_max)
