@@ -186,32 +186,62 @@ void driver_destroy(struct drivers *drivers, const struct driver_key *key, drive
     add_call(drivers, key, call_new(CALL_DESTROY, done, ctx));
 }
 
-int driver_stats(struct drivers *drivers, const struct driver_key *key,
-                 struct driver_stats *ret_stats, struct err *err)
+int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
+                      struct driver_look *ret_look, struct err *err)
 {
-    struct run *run = run_find(drivers, key);
-    struct driver_stats stats = {.timestamp_unix_ns = loop_now_unix_ns()};
-    uint64_t now_ms = loop_now_ms();
-    char cgroup[CGROUP_NAME_SIZE];
+    const struct run *run = run_find(drivers, key);
 
     if (run == NULL || run->phase != RUN_RUNNING)
         return err_set(err, ERR_GONE, "the task is not running");
+    *ret_look = (struct driver_look){
+        .key = *key, .cgroup_mode = drivers->config.cgroup_mode, .payload = run->payload};
+    key_cgroup(drivers->node_mark, key, ret_look->cgroup);
+    return 0;
+}
 
-    key_cgroup(drivers->node_mark, key, cgroup);
-    int code = cgroup_stats(drivers->config.cgroup_mode, cgroup, &stats.usage, err);
-    if (code == ERR_GONE || code == ERR_UNSUPPORTED)
-        code = proc_stats(&run->payload, &stats.usage, err);
+void driver_look_read(struct driver_look *look)
+{
+    struct cgroup_stats *usage = &look->stats.usage;
+    int code = cgroup_stats(look->cgroup_mode, look->cgroup, usage, &look->err);
+
+    if (code == ERR_GONE || code == ERR_UNSUPPORTED) {
+        look->err = (struct err){0};
+        (void)proc_stats(&look->payload, usage, &look->err); /* its error is kept */
+    }
+    look->at_ms = loop_now_ms();
+    look->stats.timestamp_unix_ns = loop_now_unix_ns();
+}
+
+int driver_look_end(struct drivers *drivers, const struct driver_look *look,
+                    struct driver_stats *ret_stats, struct err *err)
+{
+    struct run *run = run_find(drivers, &look->key);
+    const struct driver_stats *stats = &look->stats;
+    uint64_t cpu_us = stats->usage.cpu_user_us + stats->usage.cpu_system_us;
+
+    if (run == NULL || run->phase != RUN_RUNNING)
+        return err_set(err, ERR_GONE, "the task is not running");
+    if (look->err.code != 0)
+        return err_set(err, look->err.code, "%s", look->err.text);
+    *ret_stats = *stats;
+    if (run->stats_at_ms != 0 && look->at_ms > run->stats_at_ms && cpu_us > run->stats_cpu_us)
+        ret_stats->cpu_percent = (double)(cpu_us - run->stats_cpu_us) /
+                                 ((double)(look->at_ms - run->stats_at_ms) * 1000.0) * 100.0;
+    run->stats_at_ms = look->at_ms;
+    run->stats_cpu_us = cpu_us;
+    return 0;
+}
+
+int driver_stats(struct drivers *drivers, const struct driver_key *key,
+                 struct driver_stats *ret_stats, struct err *err)
+{
+    struct driver_look look;
+    int code = driver_look_begin(drivers, key, &look, err);
+
     if (code != 0)
         return code;
-
-    uint64_t cpu_us = stats.usage.cpu_user_us + stats.usage.cpu_system_us;
-    if (run->stats_at_ms != 0 && now_ms > run->stats_at_ms && cpu_us > run->stats_cpu_us)
-        stats.cpu_percent = (double)(cpu_us - run->stats_cpu_us) /
-                            ((double)(now_ms - run->stats_at_ms) * 1000.0) * 100.0;
-    run->stats_at_ms = now_ms;
-    run->stats_cpu_us = cpu_us;
-    *ret_stats = stats;
-    return 0;
+    driver_look_read(&look);
+    return driver_look_end(drivers, &look, ret_stats, err);
 }
 
 bool driver_was_begun(const struct drivers *drivers, const struct driver_key *key)

@@ -153,6 +153,23 @@ struct driver_stats {
 int driver_stats(struct drivers *drivers, const struct driver_key *key,
                  struct driver_stats *ret_stats, struct err *err);
 
+/* The same in three steps, for who must not wait for the kernel: begin and end belong to the loop,
+ * reading may be done by any thread.  ERR_GONE: the task is not running, or not any more. */
+struct driver_look {
+    struct driver_key key;
+    enum cgroup_mode cgroup_mode;
+    char cgroup[CGROUP_NAME_SIZE];
+    struct proc_identity payload;
+    struct driver_stats stats;
+    uint64_t at_ms;
+    struct err err; /* of reading */
+};
+int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
+                      struct driver_look *ret_look, struct err *err);
+void driver_look_read(struct driver_look *look);
+int driver_look_end(struct drivers *drivers, const struct driver_look *look,
+                    struct driver_stats *ret_stats, struct err *err);
+
 /* ERR_REFUSED if tasks run under our mark whose files lie in another directory that is still there:
  * then this one is a copy, and a sweep would end what is not ours.  Ask before anything else.  What
  * was moved by copying and deleting is told by nothing here. */

@@ -227,19 +227,19 @@ static uint64_t resident_bytes(void)
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static size_t read_gauges(struct api *api, struct gauge gauges[GAUGES_MAX])
+static size_t read_gauges(struct api *api, const struct api_host_view *view,
+                          struct gauge gauges[GAUGES_MAX])
 {
     struct core *core = api->parts->core;
     struct core_figures figures = core_figures(core);
     const struct host_facts *facts = &api->parts->node.facts;
     struct journal_figures journal = {0};
-    struct host_stats host = {0};
+    const struct host_stats host = view->stats != NULL ? *view->stats : (struct host_stats){0};
     uint32_t counts[3] = {0};
     size_t count = 0;
 
     core_each(core, MACHINE_ALLOC, count_status, counts);
-    (void)journal_figures(api->parts->journal, &journal, NULL);                  /* else 0 */
-    (void)host_read_stats(api->parts->config->data_dir, &api->cpu, &host, NULL); /* else 0 */
+    (void)journal_figures(api->parts->journal, &journal, NULL); /* else 0 */
     struct gauge found[] = {
         {"nomad.client.allocations.pending", counts[0]},
         {"nomad.client.allocations.running", counts[1]},
@@ -251,6 +251,7 @@ static size_t read_gauges(struct api *api, struct gauge gauges[GAUGES_MAX])
         {"nomad.client.host.disk.size", (double)host.disk_size},
         {"nomad.client.host.disk.available", (double)host.disk_available},
         {"nomad.client.uptime", (double)host.uptime_s},
+        {"cairn.host.age_seconds", (double)view->age_ms / 1000},
         {"nomad.runtime.resident_bytes", (double)resident_bytes()},
         {"cairn.machines.allocs", (double)core_count(core, MACHINE_ALLOC)},
         {"cairn.machines.tasks", (double)core_count(core, MACHINE_TASK)},
@@ -288,11 +289,11 @@ static void reply_prometheus(struct api_request *request, const struct gauge *ga
                  api_safe_headers, API_SAFE_HEADERS, text, strlen(text));
 }
 
-void api_metrics(struct api_request *request)
+static void give_metrics(struct api_request *request, const struct api_host_view *view)
 {
     const char *form = http_query(request->exchange, "format");
     struct gauge gauges[GAUGES_MAX];
-    size_t count = read_gauges(request->api, gauges);
+    size_t count = read_gauges(request->api, view, gauges);
     json_t *list;
     char now[API_TIME_SIZE];
 
@@ -308,4 +309,9 @@ void api_metrics(struct api_request *request)
     api_time(now, loop_now_unix_ns());
     api_reply(request, json_pack("{s:s, s:o, s:[], s:[], s:[]}", "Timestamp", now, "Gauges", list,
                                  "Points", "Counters", "Samples"));
+}
+
+void api_metrics(struct api_request *request)
+{
+    api_host_ask(request, give_metrics);
 }

@@ -347,49 +347,46 @@ void api_system_gc(struct api_request *request)
 
 /* --- usage --- */
 
-/* False if TASK does not run: it uses nothing. */
-static bool read_usage(struct api *api, const char *alloc, const char *name,
-                       const struct task *task, struct api_usage *ret_usage)
-{
-    struct driver_key key = {.generation = task->machine.generation};
-    struct driver_stats stats;
+/* What the tasks of an alloc use, read by a thread of the pool. */
+struct usage_look {
+    struct api_aside aside;
+    size_t count;
+    struct driver_look looks[ALLOC_MEMBERS_MAX];
+};
 
-    (void)text_copy(key.alloc, sizeof(key.alloc), alloc);                 /* these fit: they */
-    (void)text_copy(key.task, sizeof(key.task), name);                    /* come from fields */
-    (void)text_copy(key.driver, sizeof(key.driver), task->define.driver); /* of these sizes */
-    if (task->run_state != TASK_RUN_RUNNING ||
-        driver_stats(api->parts->drivers, &key, &stats, NULL) != 0)
-        return false;
-    *ret_usage = (struct api_usage){
-        .stats = stats.usage,
-        .cpu_percent = stats.cpu_percent,
-        .unix_ns = stats.timestamp_unix_ns,
-    };
-    return true;
+static void run_usage(struct api_aside *aside)
+{
+    struct usage_look *usage = (struct usage_look *)aside;
+
+    for (size_t i = 0; i < usage->count; i++)
+        driver_look_read(&usage->looks[i]);
 }
 
-void api_alloc_stats(struct api_request *request)
+static void free_usage(struct api_aside *aside)
 {
-    struct api *api = request->api;
-    uint32_t mhz = api->parts->node.facts.cpu_mhz;
-    const char *only = http_query(request->exchange, "task");
-    struct machine_id id;
-    const struct alloc *alloc = api_alloc_of(request, request->argument, &id);
-    struct api_usage sum = {0}, part;
+    free(aside); /* the first member of what was allocated */
+}
 
-    if (alloc == NULL)
-        return;
+static void answer_usage(struct api_request *request, struct api_aside *aside)
+{
+    const struct usage_look *usage = (const struct usage_look *)aside;
+    uint32_t mhz = request->api->parts->node.facts.cpu_mhz;
+    struct api_usage sum = {0};
     json_t *tasks = json_object();
-    for (size_t i = 0; i < alloc->assign.members_count; i++) {
-        const struct alloc_member *member = &alloc->assign.members[i];
-        const struct task *task = core_task(api->parts->core, id.text, member->name);
 
-        if (member->kind != MEMBER_TASK || task == NULL ||
-            (only != NULL && only[0] != '\0' && !text_equal(only, member->name)) ||
-            !read_usage(api, id.text, member->name, task, &part))
+    for (size_t i = 0; i < usage->count; i++) {
+        struct driver_stats stats;
+
+        /* One that has ended meanwhile uses nothing. */
+        if (driver_look_end(request->api->parts->drivers, &usage->looks[i], &stats, NULL) != 0)
             continue;
+        struct api_usage part = {
+            .stats = stats.usage,
+            .cpu_percent = stats.cpu_percent,
+            .unix_ns = stats.timestamp_unix_ns,
+        };
         api_usage_add(&sum, &part);
-        check(json_object_set_new(tasks, member->name,
+        check(json_object_set_new(tasks, usage->looks[i].key.task,
                                   json_pack("{s:o, s:I, s:n}", "ResourceUsage",
                                             api_format_usage(&part, mhz), "Timestamp",
                                             (json_int_t)part.unix_ns, "Pids")) == 0);
@@ -398,4 +395,40 @@ void api_alloc_stats(struct api_request *request)
         sum.unix_ns = loop_now_unix_ns();
     api_reply(request, json_pack("{s:o, s:o, s:I}", "ResourceUsage", api_format_usage(&sum, mhz),
                                  "Tasks", tasks, "Timestamp", (json_int_t)sum.unix_ns));
+}
+
+/* Adds TASK, if it runs. */
+static void look_at_task(struct api *api, struct usage_look *usage, const char *alloc,
+                         const char *name, const struct task *task)
+{
+    struct driver_key key = {.generation = task->machine.generation};
+
+    (void)text_copy(key.alloc, sizeof(key.alloc), alloc);                 /* these fit: they */
+    (void)text_copy(key.task, sizeof(key.task), name);                    /* come from fields */
+    (void)text_copy(key.driver, sizeof(key.driver), task->define.driver); /* of these sizes */
+    if (task->run_state == TASK_RUN_RUNNING &&
+        driver_look_begin(api->parts->drivers, &key, &usage->looks[usage->count], NULL) == 0)
+        usage->count++;
+}
+
+void api_alloc_stats(struct api_request *request)
+{
+    const char *only = http_query(request->exchange, "task");
+    struct machine_id id;
+    const struct alloc *alloc = api_alloc_of(request, request->argument, &id);
+
+    if (alloc == NULL)
+        return;
+    struct usage_look *usage = calloc(1, sizeof(*usage));
+    check(usage != NULL);
+    usage->aside = (struct api_aside){.run = run_usage, .answer = answer_usage, .free = free_usage};
+    for (size_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        const struct task *task = core_task(request->api->parts->core, id.text, member->name);
+
+        if (member->kind == MEMBER_TASK && task != NULL &&
+            (only == NULL || only[0] == '\0' || text_equal(only, member->name)))
+            look_at_task(request->api, usage, id.text, member->name, task);
+    }
+    api_aside_start(request, &usage->aside);
 }

@@ -351,6 +351,7 @@ int api_new(struct parts *parts, struct api **ret_api, struct err *err)
     check(api != NULL);
     api->parts = parts;
     api->started_unix_ns = loop_now_unix_ns();
+    api->host.read = host_read_stats;
     struct http_listen listen = {
         .address = config->bind_address,
         .port = config->http_port,
@@ -381,6 +382,7 @@ void api_free(struct api *api)
     http_server_free(api->server); /* closes what is parked and what streams */
     check(api->parked == NULL && api->streams == NULL);
     api_asides_close(api);
+    api_host_close(api);
     api_deferred_close(api);
     free(api);
 }

@@ -79,23 +79,29 @@ void api_node_allocations(struct api_request *request)
                          &(struct api_selection){.namespace = "*", .parts = API_ALLOC_FULL});
 }
 
-void api_client_stats(struct api_request *request)
+static void give_stats(struct api_request *request, const struct api_host_view *view)
 {
     struct api *api = request->api;
     const struct node *node = &api->parts->node;
-    const char *asked = http_query(request->exchange, "node_id"), *device = "";
-    struct host_stats stats;
-    struct err err = {0};
+    const char *device = "";
 
-    if (asked != NULL && asked[0] != '\0' && !is_this_node(request, asked))
-        return;
-    if (host_read_stats(api->parts->config->data_dir, &api->cpu, &stats, &err) != 0) {
-        api_refuse_err(request, &err);
+    if (view->stats == NULL) {
+        api_refuse_err(request, view->err);
         return;
     }
     for (size_t i = 0; i < node->known.attributes.count; i++) {
         if (text_equal(node->known.attributes.items[i].key, "unique.storage.volume"))
             device = node->known.attributes.items[i].value;
     }
-    api_reply(request, api_format_host_stats(&stats, &node->facts, device, loop_now_unix_ns()));
+    /* Its Timestamp says when it was so: the present, but for a file system that does not answer.
+     */
+    api_reply(request, api_format_host_stats(view->stats, &node->facts, device, view->unix_ns));
+}
+
+void api_client_stats(struct api_request *request)
+{
+    const char *asked = http_query(request->exchange, "node_id");
+
+    if (asked == NULL || asked[0] == '\0' || is_this_node(request, asked))
+        api_host_ask(request, give_stats);
 }

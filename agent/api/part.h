@@ -31,6 +31,25 @@ enum {
     API_SAFE_HEADERS = 2,
 };
 
+/* host_read_stats, or what a test puts in its place. */
+typedef int api_host_reader(const char *data_dir, struct host_cpu_times *since,
+                            struct host_stats *ret_stats, struct err *err);
+
+/* What was seen of the host last (host.c). */
+struct api_host {
+    api_host_reader *read;
+    struct host_stats stats; /* if KNOWN */
+    bool known;
+    bool hangs; /* the look that is under way takes long */
+    int64_t unix_ns;
+    uint64_t seen_ms;
+    struct host_cpu_times cpu;
+    struct err err;             /* of the last look */
+    struct api_host_look *look; /* under way */
+    struct api_host_waiter *waiters;
+    size_t waiters_count;
+};
+
 struct api {
     struct parts *parts;
     struct http_server *server;
@@ -45,7 +64,7 @@ struct api {
     struct api_aside *asides;          /* in the order in which they came */
     size_t asides_count, asides_bytes; /* the bytes of their bodies */
     bool reading;                      /* one of these bodies is being read */
-    struct host_cpu_times cpu;         /* when statistics were last asked for */
+    struct api_host host;
 };
 
 struct api_request {
@@ -218,6 +237,23 @@ void api_aside_read(struct api_request *request, struct api_aside *aside);
 
 /* After the server: nobody is there to be answered. */
 void api_asides_close(struct api *api);
+
+/* --- what the host uses (host.c) --- */
+
+struct api_host_view {
+    const struct host_stats *stats; /* NULL: it was never seen; then: */
+    const struct err *err;
+    int64_t unix_ns; /* when it was seen, and how long ago that is */
+    uint64_t age_ms;
+};
+
+/* Takes REQUEST over; GIVE answers it with what is seen now, or, if that takes long, with what was
+ * seen last. */
+void api_host_ask(struct api_request *request,
+                  void (*give)(struct api_request *request, const struct api_host_view *view));
+
+/* After the server. */
+void api_host_close(struct api *api);
 
 /* --- allocs, common to several files --- */
 

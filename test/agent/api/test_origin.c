@@ -17,8 +17,8 @@ static int status_with(struct whole_node *node, const char *method, const char *
 static void test_loopback_is_known_in_all_its_forms(void **state)
 {
     static const char *const loopback[] = {"127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"};
-    static const char *const others[] = {"0.0.0.0", "::", "192.0.2.1", "::ffff:192.0.2.1",
-                                         "2001:db8::127", "localhost", ""};
+    static const char *const others[] = {
+        "0.0.0.0", "::", "192.0.2.1", "::ffff:192.0.2.1", "2001:db8::127", "localhost", ""};
     (void)state;
 
     for (size_t i = 0; i < COUNT_OF(loopback); i++)
@@ -33,9 +33,9 @@ static void test_names_of_others_are_not_ours_on_any_loopback_address(void **sta
     static const char *const ours[] = {"localhost",      "LocalHost:4646", "127.0.0.1:4646",
                                        "[::1]:4646",     "192.0.2.7",      "node-1",
                                        "a.example:4646", "B.example"};
-    static const char *const theirs[] = {"evil.example", "evil.example:4646", "example",
-                                         "xa.example",   "a.example.evil",    "127.0.0.1.evil.example",
-                                         "",             "[evil]:4646"};
+    static const char *const theirs[] = {
+        "evil.example",   "evil.example:4646",      "example", "xa.example",
+        "a.example.evil", "127.0.0.1.evil.example", "",        "[evil]:4646"};
     struct config config = {.name = "node-1", .allowed_hosts = "a.example, b.example"};
     (void)state;
 
