@@ -59,8 +59,7 @@ static void forget(struct api_host_waiter *waiter)
 
 static void answer(struct api_host_waiter *waiter)
 {
-    struct api_request request =
-        api_request_of(waiter->api, waiter->exchange, waiter->route, "");
+    struct api_request request = api_request_of(waiter->api, waiter->exchange, waiter->route, "");
     struct api_host_view view = view_of(waiter->api);
 
     http_on_close(waiter->exchange, NULL, NULL);
@@ -133,7 +132,8 @@ static void start_look(struct api *api)
     look->api = api;
     look->read = api->host.read;
     look->cpu = api->host.cpu;
-    (void)text_copy(look->data_dir, sizeof(look->data_dir), api->parts->config->data_dir); /* fits */
+    (void)text_copy(look->data_dir, sizeof(look->data_dir),
+                    api->parts->config->data_dir); /* fits */
     api->host.look = look;
     io_work_submit_ahead(api->parts->loop, &look->work, run, done, look);
 }

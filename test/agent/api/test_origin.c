@@ -63,7 +63,6 @@ static void test_requests_of_pages_are_refused(void **state)
 {
     struct whole_node *node = *state;
 
-    (void)text_copy(node->config.name, sizeof(node->config.name), "node-1"); /* fits */
     assert_int_equal(status_with(node, "GET", "/v1/jobs", evil_host), 403);
     assert_int_equal(status_with(node, "GET", "/v1/jobs", own_host), 200);
     assert_int_equal(status_with(node, "PUT", "/v1/system/gc", origin), 403);

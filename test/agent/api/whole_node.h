@@ -12,6 +12,8 @@
 #include <ftw.h>
 #include <unistd.h>
 
+#define WHOLE_NODE_ID "b1000001-0000-4000-8000-000000000001"
+
 struct whole_node {
     char directory[64];
     struct config config;
@@ -91,6 +93,37 @@ static inline int whole_validate(const struct task_spec *task, struct err *err)
     return 0;
 }
 
+static inline void whole_exit(void *ctx, const struct driver_key *key,
+                              const struct driver_exit *exit)
+{
+    (void)ctx; /* nothing is ever started */
+    (void)key;
+    (void)exit;
+}
+
+/* Directories of allocs, which nobody fills but tests, and drivers that start nothing. */
+static inline void whole_open_rooms(struct whole_node *node)
+{
+    struct parts *parts = &node->parts;
+    struct err err = {0};
+    struct hooks_config hooks = {
+        .loop = parts->loop, .alloc_dir = node->config.alloc_dir, .node = &parts->node.known};
+    struct drivers_config drivers = {
+        .loop = parts->loop,
+        .state_dir = node->directory,
+        .node_mark = "00000000",
+        .shim_path = "/nowhere",
+        .cgroup_mode = CGROUP_NONE,
+        .raw_exec_enabled = true,
+        .on_exit = whole_exit,
+    };
+
+    parts->hooks = hooks_new(&hooks, &err);
+    check(parts->hooks != NULL);
+    parts->drivers = drivers_new(&drivers, &err);
+    check(parts->drivers != NULL);
+}
+
 /* Turns until there is nothing more to do. */
 static inline void whole_turns(struct whole_node *node)
 {
@@ -116,11 +149,18 @@ static inline void whole_open(struct whole_node *node)
     check(mkdtemp(node->directory) != NULL);
     (void)text_copy(node->config.bind_address, sizeof(node->config.bind_address), "127.0.0.1");
     (void)text_copy(node->config.datacenter, sizeof(node->config.datacenter), "dc1");
+    (void)text_copy(node->config.name, sizeof(node->config.name), "node-1");
+    (void)text_copy(node->config.region, sizeof(node->config.region), "global");
+    (void)text_format(node->config.alloc_dir, sizeof(node->config.alloc_dir), "%s/allocs",
+                      node->directory);
+    (void)text_copy(node->config.data_dir, sizeof(node->config.data_dir), node->directory);
+    (void)text_copy(parts->node.identity.id, sizeof(parts->node.identity.id), WHOLE_NODE_ID);
     parts->config = &node->config;
     parts->loop = loop_new();
     int code = journal_open(node->directory, JOURNAL_WRITE, &parts->journal, &err);
     check(code == 0);
     parts->specs = specs_new(parts->journal);
+    whole_open_rooms(node);
     struct life_world world = {
         .ctx = node,
         .store = store_of_journal(parts->journal),
@@ -168,6 +208,8 @@ static inline void whole_close(struct whole_node *node)
     api_free(node->api);
     life_forget_callers(node->parts.life);
     alone_free(node->parts.alone);
+    drivers_free(node->parts.drivers);
+    hooks_free(node->parts.hooks);
     specs_free(node->parts.specs);
     life_free(node->parts.life);
     journal_close(node->parts.journal);
