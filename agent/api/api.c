@@ -191,8 +191,8 @@ struct life_subject api_subject(const struct api_request *request, const struct 
     unreachable("what a route blocks on");
 }
 
-struct api_request api_request_of(struct api *api, struct http_exchange *exchange,
-                                  const struct api_route *route, const char *argument)
+static struct api_request request_of(struct api *api, struct http_exchange *exchange,
+                                     const struct api_route *route, const char *argument)
 {
     const char *namespace = http_query(exchange, "namespace");
     const char *prefix = http_query(exchange, "prefix");
@@ -230,7 +230,7 @@ static void on_parked_closed(void *ctx)
 static void resume(struct api_parked *parked)
 {
     struct api_request request =
-        api_request_of(parked->api, parked->exchange, parked->route, parked->argument);
+        request_of(parked->api, parked->exchange, parked->route, parked->argument);
 
     unpark(parked);
     http_on_close(parked->exchange, NULL, NULL);
@@ -335,7 +335,7 @@ static void on_request(void *ctx, struct http_exchange *exchange)
     } else if (route->blocks != BLOCKS_NOT && !wait_is_valid(exchange, &fault)) {
         api_refuse(&request, 400, "%s", fault);
     } else {
-        request = api_request_of(api, exchange, route, argument);
+        request = request_of(api, exchange, route, argument);
         if (route->blocks == BLOCKS_NOT || !park(&request))
             route->handle(&request);
     }

@@ -71,11 +71,8 @@ static void start_next(struct api *api);
 
 static void answer(struct api_aside *aside)
 {
-    struct api_request request =
-        api_request_of(aside->api, aside->exchange, aside->route, aside->argument);
-
-    http_on_close(aside->exchange, NULL, NULL);
-    aside->answer(&request, aside);
+    http_on_close(aside->request.exchange, NULL, NULL);
+    aside->answer(&aside->request, aside);
 }
 
 static void done(struct io_work *work)
@@ -86,7 +83,7 @@ static void done(struct io_work *work)
 
     if (api != NULL)
         unlink_aside(aside);
-    if (api != NULL && aside->exchange != NULL)
+    if (api != NULL && !aside->left)
         answer(aside);
     aside_free(aside);
     if (api == NULL)
@@ -126,7 +123,7 @@ static void on_aside_closed(void *ctx)
 {
     struct api_aside *aside = ctx;
 
-    aside->exchange = NULL;
+    aside->left = true;
     if (aside->running)
         return;
     unlink_aside(aside);
@@ -150,11 +147,12 @@ static bool has_room(struct api_request *request, size_t length)
 static void begin(struct api_request *request, struct api_aside *aside)
 {
     aside->api = request->api;
-    aside->exchange = request->exchange;
-    aside->route = request->route;
+    aside->request = *request; /* what it borrows lives as long as the exchange, but for: */
+    aside->request.argument = aside->argument;
+    check(request->subject.kind == LIFE_EVERYTHING);
     (void)text_copy(aside->argument, sizeof(aside->argument), request->argument); /* of that size */
     link_aside(request->api, aside);
-    http_on_close(aside->exchange, on_aside_closed, aside);
+    http_on_close(request->exchange, on_aside_closed, aside);
 }
 
 void api_aside_start(struct api_request *request, struct api_aside *aside)
@@ -191,7 +189,7 @@ void api_asides_close(struct api *api)
 {
     /* Their peers are gone; what runs ends by itself and answers nobody. */
     for (struct api_aside *at = api->asides; at != NULL; at = at->next) {
-        check(at->running && at->exchange == NULL);
+        check(at->running && at->left);
         at->api = NULL;
     }
     api->asides = NULL;

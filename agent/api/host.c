@@ -26,8 +26,7 @@ struct api_host_look {
 
 struct api_host_waiter {
     struct api *api;
-    struct http_exchange *exchange;
-    const struct api_route *route;
+    struct api_request request;
     void (*answer)(struct api_request *request, const struct api_host_view *view);
     struct io_timer timer;
     struct api_host_waiter *next, **link;
@@ -59,11 +58,10 @@ static void forget(struct api_host_waiter *waiter)
 
 static void answer(struct api_host_waiter *waiter)
 {
-    struct api_request request = api_request_of(waiter->api, waiter->exchange, waiter->route, "");
     struct api_host_view view = view_of(waiter->api);
 
-    http_on_close(waiter->exchange, NULL, NULL);
-    waiter->answer(&request, &view);
+    http_on_close(waiter->request.exchange, NULL, NULL);
+    waiter->answer(&waiter->request, &view);
     forget(waiter);
 }
 
@@ -157,17 +155,17 @@ void api_host_ask(struct api_request *request,
     check(waiter != NULL);
     *waiter = (struct api_host_waiter){
         .api = api,
-        .exchange = request->exchange,
-        .route = request->route,
+        .request = *request,
         .answer = give,
         .next = api->host.waiters,
         .link = &api->host.waiters,
     };
     if (waiter->next != NULL)
         waiter->next->link = &waiter->next;
+    waiter->request.argument = ""; /* the rest it borrows lives as long as the exchange */
     api->host.waiters = waiter;
     api->host.waiters_count++;
-    http_on_close(waiter->exchange, on_waiter_closed, waiter);
+    http_on_close(request->exchange, on_waiter_closed, waiter);
     io_timer_start(api->parts->loop, &waiter->timer, loop_now_ms() + PATIENCE_MS,
                    on_out_of_patience, waiter);
 }

@@ -113,10 +113,6 @@ extern const size_t api_routes_count;
 /* The route for PATH, or NULL; RET_ARGUMENT is what * stands for. */
 const struct api_route *api_find_route(const char *path, char ret_argument[API_ARGUMENT_SIZE]);
 
-/* The request that EXCHANGE is, to ROUTE; it borrows from both, and from ARGUMENT. */
-struct api_request api_request_of(struct api *api, struct http_exchange *exchange,
-                                  const struct api_route *route, const char *argument);
-
 /* What the answer of ROUTE to REQUEST is about; borrowed from the request and the evaluation. */
 struct life_subject api_subject(const struct api_request *request, const struct api_route *route);
 
@@ -221,9 +217,9 @@ struct api_aside {
     char *body; /* of the request, while RUN reads it */
     size_t body_length;
 
-    struct api *api;                /* private, as all that follows; NULL: it is gone */
-    struct http_exchange *exchange; /* NULL: the peer is gone */
-    const struct api_route *route;
+    struct api *api; /* private, as all that follows; NULL: it is gone */
+    bool left;       /* the peer is gone, and the exchange with him */
+    struct api_request request;
     char argument[API_ARGUMENT_SIZE];
     struct io_work work;
     bool running;

@@ -103,9 +103,19 @@ static void on_connections(struct io_watch *watch, int events)
     }
 }
 
+/* Connections may have been closed: there are places and descriptors. */
+static void accept_again(struct http_server *server)
+{
+    if (server->reserve_fd < 0)
+        server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* or later */
+    if (server->listening.events == 0 && server->accept_again.slot == 0)
+        listen_on(server);
+}
+
 bool server_accept_begin(struct http_server *server)
 {
     server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    server->after_turn = accept_again;
     listen_on(server);
     return server->reserve_fd >= 0;
 }
@@ -119,12 +129,4 @@ void server_accept_end(struct http_server *server)
     if (server->reserve_fd >= 0)
         (void)close(server->reserve_fd);
     server->listen_fd = server->reserve_fd = -1;
-}
-
-void server_accept_again(struct http_server *server)
-{
-    if (server->reserve_fd < 0)
-        server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* or later */
-    if (server->listening.events == 0 && server->accept_again.slot == 0)
-        listen_on(server);
 }

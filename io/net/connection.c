@@ -4,6 +4,11 @@
  * While an answer is awaited, or a stream has nothing to send, the connection is suspended: the
  * library does not look at it, a watch of ours does, and so notices a peer that leaves.
  *
+ * Some places stay free.  When they run short, the connection is closed that has had its time for
+ * longest: idle, or without a request though it was made for one, or with one that does not come to
+ * its end, or with an answer that its peer does not take.  Who waits for an answer is never closed:
+ * how many may is for those to bound who let them wait.
+ *
  * Invariants: an exchange belongs to its connection until the peer is gone, then on_close ends it
  * or, without one, the answer that comes too late.  A connection of which we have had enough is
  * doomed: its socket is shut down, and the library takes it apart at its next turn.
@@ -13,6 +18,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+
+enum {
+    FREE_ONE_IN = 16, /* places that are kept free */
+    IDLE_MS = 1000,   /* one that answers come from quickly may be about to be used again */
+    NEW_MS = 1000,
+    ARRIVING_MS = 3000,
+    TAKING_MS = 10 * 1000,
+};
 
 void exchange_free(struct http_exchange *exchange)
 {
@@ -117,6 +130,77 @@ void connection_suspend(struct connection *connection)
     connection->suspended = true;
     MHD_suspend_connection(connection->mhd);
     watch_peer(connection);
+}
+
+/* --- room for others --- */
+
+/* True if CONNECTION may be closed for another, from RET_AT_MS on. */
+static bool may_go(const struct connection *connection, uint64_t *ret_at_ms)
+{
+    const struct http_exchange *exchange = connection->exchange;
+    uint64_t time_ms = 0;
+
+    if (connection->doomed || connection->condemned)
+        return false;
+    if (connection->idle || exchange == NULL)
+        time_ms = connection->idle ? IDLE_MS : NEW_MS;
+    else if (exchange->state == EXCHANGE_ARRIVING)
+        time_ms = ARRIVING_MS;
+    else if (exchange->state == EXCHANGE_ANSWERED)
+        time_ms = TAKING_MS;
+    else
+        return false;
+    *ret_at_ms = connection->since_ms + time_ms;
+    return true;
+}
+
+/* The one that may be closed before all others, NULL: none. */
+static struct connection *find_longest(const struct http_server *server, uint64_t *ret_at_ms)
+{
+    struct connection *first = NULL;
+    uint64_t at_ms;
+
+    for (struct connection *at = server->connections; at != NULL; at = at->next) {
+        if (!may_go(at, &at_ms) || (first != NULL && at_ms >= *ret_at_ms))
+            continue;
+        first = at;
+        *ret_at_ms = at_ms;
+    }
+    return first;
+}
+
+void server_close_longest(struct http_server *server)
+{
+    uint64_t at_ms;
+    struct connection *longest = find_longest(server, &at_ms);
+
+    if (longest != NULL && at_ms <= loop_now_ms())
+        connection_doom(longest);
+}
+
+static void on_room(struct io_timer *timer)
+{
+    server_make_room(timer->ctx);
+}
+
+void server_make_room(struct http_server *server)
+{
+    unsigned max = server->connections_max;
+    unsigned kept_free = max > 1 ? (max + FREE_ONE_IN - 1) / FREE_ONE_IN : 0;
+
+    io_timer_stop(&server->room);
+    while (server->connections_count - server->doomed_count > max - kept_free) {
+        uint64_t first_ms;
+        struct connection *first = find_longest(server, &first_ms);
+
+        if (first == NULL)
+            return; /* all wait for us; asked again as soon as one does not */
+        if (first_ms > loop_now_ms()) {
+            io_timer_start(server->loop, &server->room, first_ms, on_room, server);
+            return;
+        }
+        connection_doom(first);
+    }
 }
 
 struct connection *connection_of(struct MHD_Connection *mhd)

@@ -22,7 +22,7 @@ struct http_exchange {
     char method[16];
     char *path;                    /* owned */
     struct buffer body;            /* of the request; then of a stream what is queued */
-    size_t body_held, answer_held; /* of what all have together (room.c) */
+    size_t body_held, answer_held; /* of what all have together (share.c) */
     struct MHD_Response *response; /* owned until it is queued */
     int status;
     void (*on_drain)(void *ctx);
@@ -67,6 +67,7 @@ struct http_server {
     struct io_timer accept_again;
     struct io_watch watch;
     struct io_timer again;
+    void (*after_turn)(struct http_server *server); /* of the library */
     bool running;
     bool more; /* the library has something to do that none of its descriptors will tell */
     struct connection *connections;
@@ -95,6 +96,12 @@ void connection_set_deadline(struct connection *connection, uint64_t delay_ms);
 /* The first byte of a request has come on what may have been an idle connection. */
 void connection_begin_request(struct connection *connection);
 
+/* Closes connections until there is room for others, now or as soon as one may be closed. */
+void server_make_room(struct http_server *server);
+
+/* Closes the one that has had its time for longest, however many there are. */
+void server_close_longest(struct http_server *server);
+
 /* Callbacks of the library: a connection was made or closed, an exchange is over. */
 void connection_on_notify(void *ctx, struct MHD_Connection *mhd, void **context,
                           enum MHD_ConnectionNotificationCode code);
@@ -111,16 +118,7 @@ void response_add_header(struct MHD_Response *response, const char *name, const 
 bool server_accept_begin(struct http_server *server);
 void server_accept_end(struct http_server *server);
 
-/* A connection was closed: there are a place and a descriptor. */
-void server_accept_again(struct http_server *server);
-
-/* --- room.c --- */
-
-/* Closes connections until there is room for others, now or as soon as one may be closed. */
-void server_make_room(struct http_server *server);
-
-/* Closes the one that has had its time for longest, however many there are. */
-void server_close_longest(struct http_server *server);
+/* --- share.c --- */
 
 /* Memory for a body or an answer of LENGTH bytes; false: there is none, nothing has changed. */
 bool exchange_take_body(struct http_exchange *exchange, size_t length);

@@ -32,7 +32,7 @@ static void run(struct http_server *server)
     (void)MHD_run(server->daemon); /* fails only for a daemon that polls by itself */
     call_on_drain(server);
     server->running = false;
-    server_accept_again(server);
+    server->after_turn(server);
     if (server->more)
         io_timer_start(server->loop, &server->again, 0, on_again, server);
     else if (MHD_get_timeout(server->daemon, &delay_ms) == MHD_YES)

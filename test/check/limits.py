@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The table of limits in README.md says what fsm/limits.h says.
+"""The table of limits in README.md says what fsm/limits.h and agent/api/part.h say.
 
 usage: test/check/limits.py [ROOT]
 
-A row of the table is `| what | number | NAME |`, where NAME is a constant of fsm/limits.h; numbers
-have commas, bytes may be in MiB.
+A row of the table is `| what | number | NAME |`, where NAME is a constant of one of them; numbers
+have commas, bytes may be in KiB or MiB.
 """
 import os
 import re
@@ -12,7 +12,7 @@ import sys
 
 ROOT = sys.argv[1] if len(sys.argv) > 1 else '.'
 ENTRY = re.compile(r'^    ([A-Z_]+) = ([^,]+),', re.M)
-ROW = re.compile(r'^\| [^|]+ \| ([0-9,]+)( MiB)? \| `([A-Z_]+)` \|$', re.M)
+ROW = re.compile(r'^\| [^|]+ \| ([0-9,]+)( KiB| MiB)? \| `([A-Z_]+)` \|$', re.M)
 
 
 def read(path):
@@ -25,23 +25,23 @@ def constants(text):
     found = {}
     for name, value in ENTRY.findall(text):
         value = re.sub(r'[A-Z_]+', lambda used: str(found[used.group()]), value)
-        assert re.fullmatch(r'[0-9 +*/<]+', value), (name, value)
+        assert re.fullmatch(r'[0-9 +*/<|]+', value), (name, value)
         found[name] = eval(value.replace('/', '//'))  # of digits and operators only
     return found
 
 
 def main():
-    known = constants(read('fsm/limits.h'))
+    known = constants(read('fsm/limits.h') + read('agent/api/part.h'))
     rows = ROW.findall(read('README.md'))
     wrong = [] if rows else ['README.md has no table of limits']
     for number, unit, name in rows:
-        value = int(number.replace(',', '')) << (20 if unit else 0)
+        value = int(number.replace(',', '')) << {'': 0, ' KiB': 10, ' MiB': 20}[unit]
         if known.get(name) != value:
-            wrong.append('README.md: %s is %s in fsm/limits.h' % (name, known.get(name, 'nothing')))
+            wrong.append('README.md: %s is %s in the headers' % (name, known.get(name, 'nothing')))
     for line in wrong:
         print(line)
     if not wrong:
-        print('limits: %d as in fsm/limits.h' % len(rows))
+        print('limits: %d as in the headers' % len(rows))
     return 1 if wrong else 0
 
 

@@ -32,8 +32,9 @@ static void test_agent_describes_itself(void **state)
 
     assert_string_equal(text_at(config, "Name"), "node-1");
     assert_string_equal(text_at(config, "Datacenter"), "dc1");
-    assert_string_equal(text_at(json_object_get(json_object_get(self, "stats"), "client"), "node_id"),
-                        WHOLE_NODE_ID);
+    assert_string_equal(
+        text_at(json_object_get(json_object_get(self, "stats"), "client"), "node_id"),
+        WHOLE_NODE_ID);
     assert_string_equal(text_at(member, "Name"), "node-1.global");
     assert_string_equal(text_at(json_object_get(member, "Tags"), "port"),
                         strrchr(api_address(node->api), ':') + 1);
@@ -110,9 +111,9 @@ static void test_metrics_count_what_there_is_in_both_forms(void **state)
 
     const struct question prometheus = {.path = "/v1/metrics?format=prometheus"};
     assert_int_equal(talk(node, &prometheus, &text), 200);
-    assert_non_null(strstr(text, "# TYPE nomad_client_allocations_running gauge\n"
-                                 "nomad_client_allocations_running{node_id=\"" WHOLE_NODE_ID
-                                 "\"} 3\n"));
+    assert_non_null(strstr(text,
+                           "# TYPE nomad_client_allocations_running gauge\n"
+                           "nomad_client_allocations_running{node_id=\"" WHOLE_NODE_ID "\"} 3\n"));
     free(text);
 }
 

@@ -7,18 +7,43 @@ static const char short_job[] =
     "{\"Job\":{\"ID\":\"little\",\"Type\":\"batch\",\"TaskGroups\":[{\"Name\":\"g\",\"Tasks\":["
     "{\"Name\":\"t\",\"Driver\":\"raw_exec\",\"Config\":{\"command\":\"/bin/true\"}}]}]}}";
 
+/* A text as it grows. */
+struct text {
+    char *bytes;
+    size_t used, size;
+};
+
+static void add(struct text *text, const char *more)
+{
+    size_t length = strlen(more);
+
+    assert_true(text->used + length < text->size);
+    memcpy(text->bytes + text->used, more, length + 1);
+    text->used += length;
+}
+
+static struct text new_text(size_t size)
+{
+    struct text text = {.bytes = malloc(size), .size = size};
+
+    assert_non_null(text.bytes);
+    return text;
+}
+
 /* A job with so many fields that nobody knows that it takes a while to say so. */
 static char *large_job(void)
 {
     enum { FIELDS = 200000, FIELD_SIZE = 16 };
-    char *text = malloc((size_t)FIELDS * FIELD_SIZE + 64), *at = text;
+    struct text text = new_text(FIELDS * FIELD_SIZE + 64);
+    char field[FIELD_SIZE];
 
-    assert_non_null(text);
-    at += sprintf(at, "{\"Job\":{\"ID\":\"large\"");
-    for (int i = 0; i < FIELDS; i++)
-        at += sprintf(at, ",\"k%06d\":1", i);
-    (void)sprintf(at, "}}");
-    return text;
+    add(&text, "{\"Job\":{\"ID\":\"large\"");
+    for (int i = 0; i < FIELDS; i++) {
+        (void)text_format(field, sizeof(field), ",\"k%06d\":1", i); /* it fits */
+        add(&text, field);
+    }
+    add(&text, "}}");
+    return text.bytes;
 }
 
 static bool is_one_aside(void *ctx)
@@ -178,45 +203,45 @@ static void test_body_that_is_no_job_is_short(void **state)
     free(body);
 }
 
+/* BEFORE, then OPEN again and again, then BEHIND, and so many spaces that it is read aside. */
+static char *deep(const char *before, const char *open, const char *behind)
+{
+    enum { DEPTH = 2040, SIZE = 64 << 10 };
+    struct text text = new_text(SIZE);
+
+    add(&text, before);
+    for (int i = 0; i < DEPTH; i++)
+        add(&text, open);
+    add(&text, behind);
+    while (text.used <= API_SHORT_BODY_MAX)
+        add(&text, "                ");
+    return text.bytes;
+}
+
 /* The threads of the pool have small stacks. */
 static void test_deep_bodies_do_no_harm(void **state)
 {
-    enum { DEPTH = 2040, SIZE = 64 << 10 };
-    static const char open[] = "[({\"";
+    static const struct {
+        const char *path, *before, *open, *behind;
+    } deeps[] = {
+        {"/v1/jobs", "{\"Job\":{\"ID\":", "[", "1"},
+        {"/v1/jobs", "{\"Job\":{\"ID\":", "{\"a\":", "1"},
+        {"/v1/jobs/parse", "{\"JobHCL\":\"job \\\"a\\\" {\\n meta { a = ", "[", "\\n}}\"}"},
+        {"/v1/jobs/parse", "{\"JobHCL\":\"job \\\"a\\\" {\\n meta { a = ", "(", "\\n}}\"}"},
+        {"/v1/jobs/parse", "{\"JobHCL\":\"job \\\"a\\\" {\\n meta { a = ", "{a=", "\\n}}\"}"},
+        {"/v1/jobs/parse", "{\"JobHCL\":\"job \\\"a\\\" {\\n meta { a = ", "\\\"${", "\\n}}\"}"},
+    };
     struct whole_node *node = *state;
-    char *body = malloc(SIZE), *hcl = malloc(SIZE);
 
-    assert_non_null(body);
-    assert_non_null(hcl);
-    for (size_t kind = 0; kind < 2; kind++) {
-        size_t at = (size_t)sprintf(body, "{\"Job\":{\"ID\":\"deep\",\"Meta\":");
-        for (int i = 0; i < DEPTH; i++)
-            at += (size_t)sprintf(body + at, kind == 0 ? "[" : "{\"a\":");
-        at += (size_t)sprintf(body + at, "1");
-        for (int i = 0; i < DEPTH; i++)
-            body[at++] = kind == 0 ? ']' : '}';
-        (void)sprintf(body + at, "}}%20000s", ""); /* too long to be read at once */
-        struct query *query = put(node, "/v1/jobs", body);
+    for (size_t i = 0; i < COUNT_OF(deeps); i++) {
+        char *body = deep(deeps[i].before, deeps[i].open, deeps[i].behind);
+        struct query *query = put(node, deeps[i].path, body);
+
         hear(node, query);
         assert_int_equal(query->status, 400);
         query_end(query);
+        free(body);
     }
-    for (const char *kind = open; *kind != '\0'; kind++) {
-        size_t at = (size_t)sprintf(hcl, "{\"JobHCL\":\"job \\\"deep\\\" {\\n meta { a = ");
-        for (int i = 0; i < DEPTH; i++)
-            at += (size_t)sprintf(hcl + at,
-                                  *kind == '"'   ? "\\\"${"
-                                  : *kind == '{' ? "{a="
-                                                 : "%c",
-                                  *kind);
-        (void)sprintf(hcl + at, "\\n}}\"}%20000s", "");
-        struct query *query = put(node, "/v1/jobs/parse", hcl);
-        hear(node, query);
-        assert_int_equal(query->status, 400);
-        query_end(query);
-    }
-    free(body);
-    free(hcl);
 }
 
 /* --- who waits for long --- */

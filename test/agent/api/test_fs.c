@@ -66,7 +66,8 @@ static struct question about(const char *what, const char *query, bool listen)
     static unsigned next;
     char *path = paths[next++ % COUNT_OF(paths)];
 
-    assert_true(text_format(path, sizeof(paths[0]), "/v1/client/fs/%s/%s?%s", what, alloc_id, query));
+    assert_true(
+        text_format(path, sizeof(paths[0]), "/v1/client/fs/%s/%s?%s", what, alloc_id, query));
     return (struct question){.path = path, .listen = listen};
 }
 
