@@ -286,7 +286,7 @@ int home_take(struct home *home, const struct config *config, const struct node 
     if (home->lock_fd < 0) {
         home->lock_path[0] = '\0';
         log_warn("agent", "no lock by mark: a copy of this node could start beside it error=%s",
-                 log_value(cause.text));
+                 log_value(cause.code != 0 ? cause.text : strerror(-home->lock_fd)));
     } else if (text_format(holder, sizeof(holder), "pid %d in %s", (int)getpid(),
                            config->data_dir)) {
         (void)!ftruncate(home->lock_fd, 0); /* only told to people */

@@ -75,11 +75,18 @@ static int mount_secrets(const struct hook_request *request, int task_fd,
         code = err_os(&cause, err_from_errno(errno), errno, "cannot make it");
     if (code == 0)
         code = mount_tmpfs(task_fd, "secrets", &wanted, &cause);
+    if (code == 0)
+        return 0;
     if (code == ERR_EXISTS && cause.os == 0)
         return err_set(err, code, "something else is mounted on %s/secrets", request->task);
-    if (code != 0)
-        return err_os(err, code, cause.os, "cannot mount a tmpfs on %s/secrets", request->task);
-    return 0;
+    if (cause.os == 0)
+        code =
+            err_set(err, code, "cannot mount a tmpfs on %s/secrets: %s", request->task, cause.text);
+    else
+        code = err_os(err, code, cause.os, "cannot mount a tmpfs on %s/secrets", request->task);
+    /* Somebody of the task's user is at work there: not for ever. */
+    err->recoverable = code == ERR_AGAIN || code == ERR_EXISTS || code == ERR_FULL;
+    return code;
 }
 
 int hooks_task_dir_build(const struct hook_request *request, struct err *err)

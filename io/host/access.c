@@ -103,8 +103,9 @@ static int read_list(int fd, struct list *list)
                : (int)count;
 }
 
-/* Puts ENTRY in its place, tags and ids ascending, or widens the one that is there. */
-static void put_entry(struct list *list, size_t *count, struct posix_acl_xattr_entry entry)
+/* Puts ENTRY in its place, tags and ids ascending, or widens the one that is there; false if that
+ * allows it already. */
+static bool put_entry(struct list *list, size_t *count, struct posix_acl_xattr_entry entry)
 {
     struct posix_acl_xattr_entry *entries = list->entries;
     size_t at = 0;
@@ -113,30 +114,33 @@ static void put_entry(struct list *list, size_t *count, struct posix_acl_xattr_e
                            (entries[at].e_tag == entry.e_tag && entries[at].e_id < entry.e_id)))
         at++;
     if (at < *count && entries[at].e_tag == entry.e_tag && entries[at].e_id == entry.e_id) {
+        bool allowed = (entries[at].e_perm & entry.e_perm) == entry.e_perm;
+
         entries[at].e_perm |= entry.e_perm;
-        return;
+        return !allowed;
     }
     memmove(&entries[at + 1], &entries[at], (*count - at) * sizeof(entries[0]));
     entries[at] = entry;
     ++*count;
+    return true;
 }
 
-/* Adds that UID may enter; false if there is no room.  The mask bounds what all but the owner and
- * others get: it has to allow what was allowed before, and this. */
-static bool admit(struct list *list, size_t *count, uid_t uid)
+/* Adds that UID may enter: 1, 0 if it may already, or -E2BIG if there is no room.  The mask bounds
+ * what all but the owner and others get: it has to allow what was allowed before, and this. */
+static int admit(struct list *list, size_t *count, uid_t uid)
 {
     struct posix_acl_xattr_entry mask = {ACL_MASK, ACL_EXECUTE, (__le32)ACL_UNDEFINED_ID};
     bool has_mask = false;
 
     if (*count + 2 > ENTRIES_MAX)
-        return false;
+        return -E2BIG;
     for (size_t i = 0; i < *count; i++)
         has_mask |= list->entries[i].e_tag == ACL_MASK;
     for (size_t i = 0; i < *count && !has_mask; i++)
         mask.e_perm |= list->entries[i].e_tag == ACL_GROUP_OBJ ? list->entries[i].e_perm : 0;
-    put_entry(list, count, (struct posix_acl_xattr_entry){ACL_USER, ACL_EXECUTE, uid});
-    put_entry(list, count, mask);
-    return true;
+    bool added = put_entry(list, count, (struct posix_acl_xattr_entry){ACL_USER, ACL_EXECUTE, uid});
+    bool widened = put_entry(list, count, mask);
+    return added || widened ? 1 : 0;
 }
 
 int directory_admit(int fd, uid_t uid, struct err *err)
@@ -153,9 +157,9 @@ int directory_admit(int fd, uid_t uid, struct err *err)
     if (got == -ENOTSUP)
         return err_set(err, ERR_UNSUPPORTED, "the file system keeps no access lists");
     size_t count = got < 0 ? 0 : (size_t)got;
-    if (got >= 0 && !admit(&list, &count, uid))
-        got = -E2BIG;
-    if (got >= 0 && fsetxattr(locked, list_name, &list, list_bytes(count), 0) != 0)
+    if (got >= 0)
+        got = admit(&list, &count, uid);
+    if (got > 0 && fsetxattr(locked, list_name, &list, list_bytes(count), 0) != 0)
         got = -errno;
     return got >= 0 ? 0
                     : err_os(err, err_from_errno(-got), -got, "cannot let user %u into it",
