@@ -37,14 +37,19 @@ static void drop(struct replay *replay, struct replayed *machine)
     free(machine);
 }
 
-void replay_free(struct replay *replay)
+void replay_clear(struct replay *replay)
 {
     struct replayed *machine, *next;
 
-    if (replay == NULL)
-        return;
     HASH_ITER(hh, replay->machines, machine, next)
     drop(replay, machine);
+}
+
+void replay_free(struct replay *replay)
+{
+    if (replay == NULL)
+        return;
+    replay_clear(replay);
     free(replay->scratch);
     free(replay);
 }
@@ -55,7 +60,7 @@ static struct replayed *find(const struct replay *replay, const struct machine_i
 
     if (replay->last != NULL && machine_id_equal(&replay->last->id, id))
         return replay->last;
-    HASH_FIND(hh, replay->machines, id, sizeof(*id), machine);
+    HASH_FIND_BYHASHVALUE(hh, replay->machines, id, sizeof(*id), machine_id_hash(id), machine);
     return machine;
 }
 
@@ -68,7 +73,8 @@ static void keep(struct replay *replay, const struct machine_id *id, const struc
         machine = calloc(1, sizeof(*machine));
         check(machine != NULL);
         machine->id = *id;
-        HASH_ADD(hh, replay->machines, id, sizeof(machine->id), machine);
+        HASH_ADD_BYHASHVALUE(hh, replay->machines, id, sizeof(machine->id), machine_id_hash(id),
+                             machine);
     }
     if (machine->size < size) {
         machine->record = realloc(machine->record, size);

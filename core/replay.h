@@ -14,6 +14,8 @@ struct replay;
 
 struct replay *replay_new(void);
 void replay_free(struct replay *replay);
+/* Forgets every machine. */
+void replay_clear(struct replay *replay);
 
 /* Takes a record as the machine's state before the first event of it that follows. */
 void replay_base(struct replay *replay, const struct machine_id *id, const struct machine *record);

@@ -52,6 +52,10 @@ struct machine_id machine_id_owner(const struct machine_id *id);
 const char *machine_id_name(const struct machine_id *id);
 
 bool machine_id_equal(const struct machine_id *a, const struct machine_id *b);
+/* Below, at or above 0: by kind, then by text. */
+int machine_id_order(const struct machine_id *a, const struct machine_id *b);
+/* Of what an id says, and not of the zeros behind it: for tables in memory. */
+unsigned machine_id_hash(const struct machine_id *id);
 
 /* True if a machine may have the id ID, which is from outside: it says whose it is, and what it
  * names in the file system stays there. */

@@ -48,3 +48,13 @@ bool machine_id_equal(const struct machine_id *a, const struct machine_id *b)
 {
     return a->kind == b->kind && text_equal(a->text, b->text);
 }
+
+int machine_id_order(const struct machine_id *a, const struct machine_id *b)
+{
+    return a->kind != b->kind ? a->kind - b->kind : strcmp(a->text, b->text);
+}
+
+unsigned machine_id_hash(const struct machine_id *id)
+{
+    return (unsigned)hash_bytes(id->kind, id->text, strlen(id->text));
+}

@@ -122,6 +122,26 @@ void index_join(struct core *core, struct slot *slot)
     unreachable("machine kind");
 }
 
+bool index_is_same(const struct machine *one, const struct machine *other)
+{
+    check(one->kind == other->kind);
+    switch ((enum machine_kind)one->kind) {
+    case MACHINE_ALLOC: {
+        const struct alloc_assign *a = &alloc_of(one)->assign, *b = &alloc_of(other)->assign;
+        return text_equal(a->namespace, b->namespace) && text_equal(a->job_id, b->job_id);
+    }
+    case MACHINE_VOLUME:
+        return volume_is_same(volume_of(one), volume_of(other));
+    case MACHINE_PLUGIN:
+        return text_equal(plugin_of(one)->define.plugin, plugin_of(other)->define.plugin);
+    case MACHINE_TASK:
+        return true; /* in none */
+    case MACHINE_KIND_COUNT:
+        break;
+    }
+    unreachable("machine kind");
+}
+
 void index_leave(struct core *core, struct slot *slot)
 {
     for (int i = 0; i < INDEX_GROUPS_MAX; i++) {

@@ -38,6 +38,9 @@ struct group {
 /* SLOT has its first record (slot_now): joins the groups that its kind and record name. */
 void index_join(struct core *core, struct slot *slot);
 
+/* Records that name the same groups. */
+bool index_is_same(const struct machine *one, const struct machine *other);
+
 /* It has gone. */
 void index_leave(struct core *core, struct slot *slot);
 

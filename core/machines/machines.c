@@ -13,7 +13,7 @@ struct core *core_new(const struct world *world)
     check(core != NULL);
     core->world = *world;
     core->scratch = calloc(1, FSM_RECORD_BYTES_MAX);
-    core->flights = calloc(FLIGHT_SIZE, sizeof(*core->flights));
+    core->flights = malloc(FLIGHT_SIZE * sizeof(*core->flights)); /* none is read unwritten */
     check(core->scratch != NULL);
     check(core->flights != NULL);
     return core;
@@ -36,22 +36,17 @@ void core_free(struct core *core)
     free(core->touched.items);
     free(core->steps.items);
     free(core->origins.items);
+    free(core->replaced.items);
     free(core->scratch);
     free(core->flights);
     free(core);
-}
-
-/* Of what an id says, and not of the zeros behind it. */
-static unsigned hash_of(const struct machine_id *id)
-{
-    return (unsigned)hash_bytes(id->kind, id->text, strlen(id->text));
 }
 
 struct slot *slot_find(const struct core *core, const struct machine_id *id)
 {
     struct slot *slot;
 
-    HASH_FIND_BYHASHVALUE(hh, core->machines, id, sizeof(*id), hash_of(id), slot);
+    HASH_FIND_BYHASHVALUE(hh, core->machines, id, sizeof(*id), machine_id_hash(id), slot);
     return slot;
 }
 
@@ -63,7 +58,7 @@ struct slot *slot_add(struct core *core, const struct machine_id *id)
     slot->id = *id;
     slot->serial = ++core->serials;
     slot->due_at = INDEX_NONE;
-    HASH_ADD_BYHASHVALUE(hh, core->machines, id, sizeof(slot->id), hash_of(id), slot);
+    HASH_ADD_BYHASHVALUE(hh, core->machines, id, sizeof(slot->id), machine_id_hash(id), slot);
     DL_APPEND2(core->kinds[id->kind].first, slot, kind_prev, kind_next);
     return slot;
 }
@@ -74,17 +69,23 @@ static bool is_there(const struct slot *slot)
     return slot->record != NULL && !fsm_is_final(slot->record);
 }
 
-void slot_commit(struct core *core, struct slot *slot, struct machine *record)
+struct machine *slot_exchange(struct core *core, struct slot *slot, struct machine *record)
 {
     struct kind_list *kind = &core->kinds[slot->id.kind];
+    struct machine *old = slot->record;
 
     check(slot->record != record || record == NULL);
     check(record == NULL || record->kind == slot->id.kind);
     kind->count -= is_there(slot);
-    free(slot->record);
     slot->record = record;
     kind->count += is_there(slot);
     index_deadline(core, slot);
+    return old;
+}
+
+void slot_commit(struct core *core, struct slot *slot, struct machine *record)
+{
+    free(slot_exchange(core, slot, record));
 }
 
 void slot_remove(struct core *core, struct slot *slot)

@@ -107,6 +107,10 @@ struct core {
     struct step_list steps;
     struct origin_list origins; /* of each step: its place in the queue */
     struct blobs specs, metas;
+    struct {
+        struct machine **items; /* by core_put, which frees them last */
+        size_t count, size;
+    } replaced;
     struct machine *scratch;
     uint32_t scratch_used;
     struct core_figures figures;
@@ -123,6 +127,9 @@ void slot_remove(struct core *core, struct slot *slot);
 
 /* RECORD (moved, NULL: none) is the committed one from now on. */
 void slot_commit(struct core *core, struct slot *slot, struct machine *record);
+
+/* The same, and the one before is the caller's. */
+struct machine *slot_exchange(struct core *core, struct slot *slot, struct machine *record);
 
 /* The machine has gone: removes the slot as soon as nothing of it is under way. */
 void slot_retire(struct core *core, struct slot *slot);

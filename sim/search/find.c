@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 /* --- the core --- */
 
@@ -21,7 +22,12 @@ unsigned search_who(const struct search *search, const struct machine_id *id)
 
 void search_see(struct search *search)
 {
+    const struct core_snapshot *seen = &search->seen;
+
     core_save(search->core, &search->seen);
+    memset(search->places, 0, sizeof(search->places));
+    for (size_t i = 0; i < seen->machines.count; i++)
+        search->places[search_who(search, &seen->machines.items[i].id)] = (uint8_t)(i + 1);
 }
 
 void search_put(struct search *search)
@@ -30,15 +36,11 @@ void search_put(struct search *search)
     search_see(search);
 }
 
-/* There are few: to look at each is quicker than to hash an id. */
 struct core_machine *search_machine(const struct search *search, unsigned who)
 {
-    for (size_t i = 0; i < search->seen.machines.count; i++) {
-        struct core_machine *machine = &search->seen.machines.items[i];
-        if (machine_id_equal(&machine->id, &search->ids[who]))
-            return machine;
-    }
-    return NULL;
+    unsigned place = search->places[who];
+
+    return place == 0 ? NULL : &search->seen.machines.items[place - 1];
 }
 
 const struct machine *search_record(const struct search *search, unsigned who)

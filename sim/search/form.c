@@ -151,16 +151,20 @@ static void number_add(struct numbers *numbers, uint32_t *at)
 /* Replaces each number by its rank; returns how many different ones there are. */
 static uint32_t rank(struct numbers *numbers)
 {
-    uint32_t ranks[NUMBERS_MAX], highest = 0;
+    uint32_t ranks[NUMBERS_MAX], different[NUMBERS_MAX], highest = 0;
+    size_t count = 0;
 
     for (size_t i = 0; i < numbers->count; i++) {
+        size_t k = 0;
+        while (k < count && different[k] != *numbers->at[i])
+            k++;
+        if (k == count)
+            different[count++] = *numbers->at[i];
+    }
+    for (size_t i = 0; i < numbers->count; i++) {
         ranks[i] = 1;
-        for (size_t k = 0; k < numbers->count; k++) {
-            bool first = true; /* each smaller number counts once */
-            for (size_t j = 0; j < k; j++)
-                first = first && *numbers->at[j] != *numbers->at[k];
-            ranks[i] += first && *numbers->at[k] < *numbers->at[i];
-        }
+        for (size_t k = 0; k < count; k++)
+            ranks[i] += different[k] < *numbers->at[i];
         highest = ranks[i] > highest ? ranks[i] : highest;
     }
     for (size_t i = 0; i < numbers->count; i++)
@@ -307,6 +311,19 @@ static uint32_t cut_events(unsigned char *record, uint32_t size)
     return size - (behind - from);
 }
 
+/* Most of a state is as in the one that it came from: looked at first, since hashing is dearer. */
+static uint32_t put_part(struct search *search, unsigned part, const void *bytes, size_t length)
+{
+    struct search_shelf *shelf = &search->shelves[part];
+    uint32_t loaded = search->loaded.parts[part];
+    size_t loaded_length;
+    const unsigned char *before = shelf_get(shelf, loaded, &loaded_length);
+
+    if (length > 0 && length == loaded_length && memcmp(before, bytes, length) == 0)
+        return loaded;
+    return shelf_put(shelf, bytes, length);
+}
+
 struct search_form search_form(struct search *search)
 {
     struct search_draft *draft = search->draft;
@@ -327,18 +344,16 @@ struct search_form search_form(struct search *search)
         rank_generations(draft, who);
     }
     for (unsigned who = 0; who < WHO_COUNT; who++) {
-        struct search_shelf *shelf = &search->shelves[PART_RECORDS + who];
         uint32_t size = draft->sizes[who];
         if (size > 0 && (who == WHO_TASK_A || who == WHO_TASK_B))
             size = cut_events(draft->records[who], size);
-        form.parts[PART_RECORDS + who] = shelf_put(shelf, draft->records[who], size);
+        form.parts[PART_RECORDS + who] =
+            put_part(search, PART_RECORDS + who, draft->records[who], size);
     }
-    form.parts[PART_LANES] = shelf_put(&search->shelves[PART_LANES], draft->lanes,
-                                       draft->lanes_count * sizeof(draft->lanes[0]));
-    form.parts[PART_QUEUE] =
-        shelf_put(&search->shelves[PART_QUEUE], draft->queue, draft->queue_bytes);
-    form.parts[PART_WORLD] =
-        shelf_put(&search->shelves[PART_WORLD], &draft->world, sizeof(draft->world));
+    form.parts[PART_LANES] =
+        put_part(search, PART_LANES, draft->lanes, draft->lanes_count * sizeof(draft->lanes[0]));
+    form.parts[PART_QUEUE] = put_part(search, PART_QUEUE, draft->queue, draft->queue_bytes);
+    form.parts[PART_WORLD] = put_part(search, PART_WORLD, &draft->world, sizeof(draft->world));
     return form;
 }
 
@@ -351,6 +366,7 @@ static struct core_machine *machine_for(struct search *search, unsigned who)
     if (machine == NULL) {
         machine = list_more(&search->seen.machines);
         *machine = (struct core_machine){.id = search->ids[who]};
+        search->places[who] = (uint8_t)search->seen.machines.count;
     }
     return machine;
 }
@@ -418,7 +434,9 @@ void search_load(struct search *search, const struct search_form *form)
     const unsigned char *bytes;
     size_t length;
 
+    search->loaded = *form;
     search->seen.machines.count = search->seen.events.count = 0;
+    memset(search->places, 0, sizeof(search->places));
     for (unsigned who = 0; who < WHO_COUNT; who++) {
         bytes = shelf_get(&search->shelves[PART_RECORDS + who], form->parts[PART_RECORDS + who],
                           &length);

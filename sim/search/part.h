@@ -204,10 +204,12 @@ struct search {
     struct sim_search *asked;
     struct core *core;
     struct core_snapshot seen; /* of the core; its records are borrowed until something happens */
+    uint8_t places[WHO_COUNT]; /* of each in what was seen, counted from 1; 0: it is not there */
     struct search_world world;
     struct machine_id ids[WHO_COUNT];
     struct search_shelf shelves[PART_COUNT];
     struct search_draft *draft; /* while a form is made, or made use of */
+    struct search_form loaded;  /* last */
 
     fsm_print *print; /* while a trace is told */
     void *print_ctx;

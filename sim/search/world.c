@@ -152,17 +152,17 @@ static void start(struct search *search)
 static void forget_memory(struct search *search)
 {
     struct core_snapshot *seen = &search->seen;
-    size_t kept = 0;
+    struct core_machine left[WHO_COUNT];
+    size_t count = 0;
 
     for (unsigned who = 0; who < WHO_COUNT; who++) { /* what is left is read in this order */
-        struct core_machine *machine = search_machine(search, who);
-        if (machine == NULL || machine->record == NULL)
-            continue;
-        struct core_machine left = {.id = machine->id, .record = machine->record};
-        *machine = seen->machines.items[kept];
-        seen->machines.items[kept++] = left;
+        const struct core_machine *machine = search_machine(search, who);
+        if (machine != NULL && machine->record != NULL)
+            left[count++] = (struct core_machine){.id = machine->id, .record = machine->record};
     }
-    seen->machines.count = kept;
+    if (count > 0)
+        memcpy(seen->machines.items, left, count * sizeof(*left));
+    seen->machines.count = count;
     seen->events.count = 0;
     seen->begun = false;
     search_put(search);

@@ -4,6 +4,7 @@
  */
 #include "test/core/seam.h"
 
+#include "base/list.h"
 #include "core/snapshot.h"
 
 /* A task whose driver has been told to start it. */
@@ -104,6 +105,79 @@ static void test_core_that_is_put_back_has_nothing_to_store(void **state)
     core_snapshot_free(&snapshot);
 }
 
+static bool note_id(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    (void)record; /* only the order counts */
+    (void)text_append(ctx, 64, id->text);
+    (void)text_append(ctx, 64, " ");
+    return true;
+}
+
+static void assert_order(const struct seam *seam, const char *tasks, const char *allocs)
+{
+    char kind[64] = "", job[64] = "";
+
+    core_each(seam->core, MACHINE_TASK, note_id, kind);
+    assert_string_equal(kind, tasks);
+    core_each_of_job(seam->core, "default", "job", note_id, job);
+    assert_string_equal(job, allocs);
+}
+
+static void swap(struct core_snapshot *snapshot, size_t one, size_t other)
+{
+    struct core_machine kept = snapshot->machines.items[one];
+
+    snapshot->machines.items[one] = snapshot->machines.items[other];
+    snapshot->machines.items[other] = kept;
+}
+
+/* Slots that can stay do: what is found through them is in the order of the snapshot all the same,
+ * whatever came, went or changed places. */
+static void test_core_that_is_put_back_is_in_the_order_of_the_snapshot(void **state)
+{
+    unsigned char room[sizeof(struct alloc) + 4096] __attribute__((aligned(16)));
+    struct alloc *alloc = (struct alloc *)(void *)room;
+    struct core_snapshot snapshot = {0};
+    struct seam *seam = *state;
+
+    begin_start(seam);
+    core_save(seam->core, &snapshot);
+    struct core_machine task = *machine_of(&snapshot, MACHINE_TASK);
+    struct core_machine first = *machine_of(&snapshot, MACHINE_ALLOC);
+    memcpy(room, first.record, fsm_record_size(first.record));
+    (void)text_copy(alloc->assign.namespace, sizeof(alloc->assign.namespace), "default");
+    (void)text_copy(alloc->assign.job_id, sizeof(alloc->assign.job_id), "job");
+    first.record = &alloc->machine;
+    struct core_machine second = first, other = task;
+    second.id = machine_id_make(MACHINE_ALLOC, "b");
+    other.id = machine_id_make(MACHINE_TASK, "b/web");
+    snapshot.machines.count = 0;
+    *list_more(&snapshot.machines) = task;
+    *list_more(&snapshot.machines) = other;
+    *list_more(&snapshot.machines) = first;
+    *list_more(&snapshot.machines) = second;
+    core_put(seam->core, &snapshot);
+    assert_order(seam, "a/web b/web ", "a b ");
+
+    core_save(seam->core, &snapshot);
+    swap(&snapshot, 2, 3); /* the allocs */
+    core_put(seam->core, &snapshot);
+    assert_order(seam, "a/web b/web ", "b a ");
+
+    core_save(seam->core, &snapshot);
+    swap(&snapshot, 0, 1); /* the tasks, and one alloc goes */
+    snapshot.machines.count--;
+    core_put(seam->core, &snapshot);
+    assert_order(seam, "b/web a/web ", "b ");
+
+    core_save(seam->core, &snapshot);
+    (void)text_copy(alloc->assign.job_id, sizeof(alloc->assign.job_id), "another");
+    snapshot.machines.items[2].record = &alloc->machine;
+    core_put(seam->core, &snapshot);
+    assert_order(seam, "b/web a/web ", "");
+    core_snapshot_free(&snapshot);
+}
+
 /* As after a death: records only, and RESTORE may come. */
 static void test_core_of_another_daemon_is_restored(void **state)
 {
@@ -128,6 +202,7 @@ int main(void)
         SEAM_TEST(test_core_that_is_put_back_goes_on),
         SEAM_TEST(test_core_remembers_what_is_under_way),
         SEAM_TEST(test_core_that_is_put_back_changed_goes_on_from_there),
+        SEAM_TEST(test_core_that_is_put_back_is_in_the_order_of_the_snapshot),
         SEAM_TEST(test_core_that_is_put_back_has_nothing_to_store),
         SEAM_TEST(test_core_of_another_daemon_is_restored),
     };
