@@ -23,6 +23,7 @@ struct life_world {
     void *ctx;
     struct store store;
     struct say say;
+    uint64_t events_max; /* that the log keeps; 0: RETENTION_EVENTS_MAX */
     /* Node time, as fsm_now.ms, and the wall clock. */
     uint64_t (*now)(void *ctx, int64_t *ret_unix_ns);
     /* Random bits for the turn that begins. */

@@ -23,7 +23,8 @@ void retention_free(struct retention *retention);
 /* For tests and small disks: keep EVENTS entries. */
 void retention_limit(struct retention *retention, uint64_t events);
 
-/* Adds what is to be trimmed with BATCH to it; borrowed until retention_settle. */
+/* Adds what is to be trimmed with BATCH to it, bases in order of their ids; borrowed until
+ * retention_settle. */
 void retention_extend(struct retention *retention, struct journal_batch *batch);
 
 /* The batch has been committed, or not: then what was not trimmed is found again by the next. */

@@ -52,7 +52,8 @@ static const struct sim_invariant invariants[] = {
     {"Deletion is final",
      "before each commit: no record of what was removed; nothing is left at the end", NULL},
     {"A restored object equals a fresh one",
-     "one replay of the journal from its base, byte for byte, by the code that restores", NULL},
+     "one replay of the journal from its base, byte for byte, by the code that restores; what the "
+     "log loses is in its bases, and it stays bounded", NULL},
     {"One daemon for each data directory",
      NULL, "real processes: test/live/t310-journal-trouble.py, test/journal/test_journal.c"},
     {"Results of hooks that a later start needs are durable or made again",

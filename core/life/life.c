@@ -106,6 +106,8 @@ struct life *life_new(const struct life_world *from)
     life_begin_watchers(life);
     life->core = core_new(&world);
     life->retention = retention_new(&life->world.store, &life->world.say);
+    if (from->events_max != 0)
+        retention_limit(life->retention, from->events_max);
     return life;
 }
 

@@ -271,6 +271,8 @@ void sim_script_print(const struct sim_script *script, fsm_print *print, void *c
         SAY("varied\n");
     if (script->cut_down_ms != 100)
         SAY("down %u\n", script->cut_down_ms);
+    if (script->log_max != 0)
+        SAY("log %u\n", script->log_max);
     int cuts = SIM_CUTS_MAX;
     while (cuts > 0 && script->cuts[cuts - 1] == 0)
         cuts--;

@@ -595,6 +595,8 @@ static void read_line(struct reader *reader)
         read_job(reader);
     else if (accept(reader, "kept"))
         script->kept = (uint8_t)next_count(reader);
+    else if (accept(reader, "log"))
+        script->log_max = (uint16_t)next_count(reader);
     else if (accept(reader, "at"))
         read_at(reader);
     else if (accept(reader, "when"))

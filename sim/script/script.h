@@ -7,6 +7,7 @@
  * kept as a story:
  *
  *     mode server
+ *     log 20
  *     alloc a batch
  *     task a/main runs 500 exits 3 attempts 2
  *     at 0 assign a
@@ -326,6 +327,7 @@ struct sim_script {
     uint8_t allocs_count, plugins_count, steps_count, fates_count, expects_count;
     uint8_t jobs_count; /* 0: allocs are given to the core by hand */
     uint8_t kept;       /* ended allocs, by the control plane */
+    uint16_t log_max;   /* events that the journal's log keeps, 0: drawn */
     struct sim_job jobs[SIM_JOBS_MAX];
     struct sim_alloc allocs[SIM_ALLOCS_MAX];
     struct sim_plugin plugins[SIM_PLUGINS_MAX];

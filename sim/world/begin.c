@@ -396,11 +396,14 @@ static void begin_store(struct sim *sim, const struct sim_start *start)
 {
     struct sim_store *store = &sim->store;
 
+    sim_history_reset(sim, start->next_sequence);
     for (size_t i = 0; i < start->kept.count; i++) {
         const struct sim_past *kept = &start->kept.items[i];
         sim_store_put(store, &kept->id, kept->record);
         if (kept->record != NULL)
             replay_base(sim->replay, &kept->id, kept->record);
+        if (kept->record != NULL)
+            sim_history_base(sim, &kept->id, kept->record);
     }
     store->next_sequence = sim->first_sequence = start->next_sequence;
     store->turn = sim->first_turn = start->turn;

@@ -5,14 +5,20 @@
 #include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
 {
     struct sim *sim = ctx;
+    const struct sim_history *history = &sim->store.history;
+    uint64_t events = history->next - history->first;
 
     if (sim->dying)
         return err_set(err, ERR_CANCELED, "the daemon is dead");
     sim_jobs_bind(sim, batch);
     sim_check_batch(sim, batch);
+    sim_check_trim(sim, batch);
     sim_watch_transitions(sim, batch->events, batch->events_count, SIM_BEFORE);
     if (sim_point(sim, SIM_KILL_BEFORE)) {
         sim_jobs_unbind(sim);
@@ -24,6 +30,7 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
         sim_jobs_unbind(sim);
         return code;
     }
+    sim_check_bound(sim, events, batch);
     sim_check_committed(sim, batch);
     sim_jobs_committed(sim, batch);
     sim_check_jobs_committed(sim, batch);
@@ -34,7 +41,7 @@ static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
 
 static uint64_t first_sequence(void *ctx)
 {
-    return ((struct sim *)ctx)->first_sequence;
+    return ((struct sim *)ctx)->store.history.first;
 }
 
 static uint64_t next_sequence(void *ctx)
@@ -77,6 +84,33 @@ static void check_damaged(struct sim *sim, const struct sim_stored *item, const 
         sim_violate(sim, 17, "%s is put aside: %s", item->id.text, reason);
 }
 
+static int each_event(void *ctx, uint64_t first, journal_event_cb *cb, journal_bad *bad,
+                      void *cb_ctx, struct err *err)
+{
+    const struct sim_history *history = &((struct sim *)ctx)->store.history;
+
+    (void)bad; /* worlds damage records, and those are what a restart reads */
+    (void)err;
+    for (uint64_t at = first > history->first ? first : history->first; at < history->next; at++) {
+        if (!cb(cb_ctx, sim_history_at(history, at)))
+            break;
+    }
+    return 0;
+}
+
+static int base_read(void *ctx, const struct machine_id *id, struct machine **ret_base,
+                     struct err *err)
+{
+    const struct machine *base = replay_find(((struct sim *)ctx)->store.history.bases, id);
+
+    if (base == NULL)
+        return err_set(err, ERR_GONE, "%s has no base", id->text);
+    *ret_base = malloc(fsm_record_size(base));
+    check(*ret_base != NULL);
+    memcpy(*ret_base, base, fsm_record_size(base));
+    return 0;
+}
+
 static int quarantine(void *ctx, const char *table, const char *key, const char *reason,
                       int64_t unix_ns, struct err *err)
 {
@@ -103,6 +137,7 @@ static int quarantine(void *ctx, const char *table, const char *key, const char 
         sim_alloc_of(sim, &whom)->damaged = 1;
     sim_store_drop(store, &id);
     replay_forget(sim->replay, &id);
+    sim_history_aside(sim, &id);
     sim_write_quarantine(sim, &id);
     return 0;
 }
@@ -151,6 +186,8 @@ struct store sim_store_of(struct sim *sim)
         .first_sequence = first_sequence,
         .next_sequence = next_sequence,
         .each_record = each_record,
+        .each_event = each_event,
+        .base_read = base_read,
         .each_spec = each_spec,
         .each_bad_spec = each_bad_spec,
         .quarantine = quarantine,

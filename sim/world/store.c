@@ -13,11 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare(const struct machine_id *a, const struct machine_id *b)
-{
-    return a->kind != b->kind ? (a->kind < b->kind ? -1 : 1) : strcmp(a->text, b->text);
-}
-
 /* Where ID is, or would be. */
 static size_t place(const struct sim_store *store, const struct machine_id *id, bool *ret_there)
 {
@@ -26,7 +21,7 @@ static size_t place(const struct sim_store *store, const struct machine_id *id, 
     *ret_there = false;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        int order = compare(&store->items[middle]->id, id);
+        int order = machine_id_order(&store->items[middle]->id, id);
         if (order == 0) {
             *ret_there = true;
             return middle;
@@ -83,7 +78,6 @@ void sim_store_put(struct sim_store *store, const struct machine_id *id,
     if (record == NULL)
         return;
     memcpy(item->record, record, size);
-    item->digest = fsm_digest(record);
 }
 
 void sim_store_drop(struct sim_store *store, const struct machine_id *id)
@@ -110,6 +104,7 @@ void sim_store_reset(struct sim *sim)
     store->last_unix_ns = store->last_jump_ms = 0;
     store->last_at_ms = 0;
     store->server_index = 0;
+    sim_history_reset(sim, store->next_sequence);
 }
 
 void sim_store_free(struct sim_store *store)
@@ -122,6 +117,7 @@ void sim_store_free(struct sim_store *store)
     }
     free(store->items);
     free(store->spare.items);
+    sim_history_free(&store->history);
 }
 
 /* --- commit --- */
@@ -222,6 +218,7 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
     }
     store_blobs(sim, batch);
     step_again(sim, batch);
+    sim_history_commit(sim, batch);
     sim_write(sim, batch);
     store->turn++;
     if (batch->events_count > 0) {
@@ -251,6 +248,8 @@ bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fau
         return false;
     struct sim_stored *item = store->items[at];
     sim_count_fault(sim, how);
+    if (!item->damaged)
+        item->digest = fsm_digest(item->record);
     item->damaged = true;
     if (how == SIM_TORN_CUT)
         item->size /= 2;
@@ -265,6 +264,8 @@ bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fau
 
 bool sim_store_is_sound(const struct sim_stored *item)
 {
+    if (!item->damaged)
+        return true;
     return item->size >= sizeof(struct machine) && item->record->kind == item->id.kind &&
            item->record->state < fsm_definition((enum machine_kind)item->id.kind)->states_count &&
            hash_bytes(item->id.kind, item->record, item->size) == item->digest;

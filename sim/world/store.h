@@ -5,6 +5,7 @@
 #include "core/store.h"
 #include "journal/journal.h"
 #include "sim/script/script.h"
+#include "sim/world/history.h"
 
 struct sim;
 
@@ -12,8 +13,8 @@ struct sim_stored {
     struct machine_id id;
     struct machine *record; /* its bytes, as committed */
     uint32_t size, room;
-    uint64_t digest; /* of the bytes, to see damage */
     bool damaged;    /* since it was stored */
+    uint64_t digest; /* of the bytes before that: the same damage twice is none */
 };
 
 struct sim_node {
@@ -34,6 +35,7 @@ struct sim_store {
     int64_t last_jump_ms;
     struct sim_node node;  /* meta: as the node stored it, boot 0: never */
     uint64_t server_index; /* meta: of the newest desired state that was applied */
+    struct sim_history history;
 };
 
 /* Commits go there, too. */

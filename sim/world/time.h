@@ -71,7 +71,8 @@ enum {
     LUCK_MARK,
     LUCK_BEGIN,
     LUCK_ID,
-    LUCK_TWICE
+    LUCK_TWICE,
+    LUCK_RETENTION,
 };
 
 /* A number that depends on the seed and on what it is drawn for. */

@@ -117,6 +117,7 @@ static void begin_life(struct sim *sim)
     struct life_world world = {
         .ctx = sim,
         .store = sim_store_of(sim),
+        .events_max = sim->store.history.limit,
         .now = now,
         .random = draw,
         .perform = sim_perform,

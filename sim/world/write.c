@@ -173,6 +173,10 @@ void sim_write(struct sim *sim, const struct journal_batch *batch)
         write_meta(sim, &metas[i]);
     whole.specs = specs;
     whole.metas = metas;
+    if (sim->script->log_max == 0) { /* a world's whole history is wanted, unless it says so */
+        whole.bases_count = 0;
+        whole.trim_below = 0;
+    }
     send(sim, &whole);
     free_blobs(specs, batch->specs_count);
     free_blobs(metas, batch->metas_count);

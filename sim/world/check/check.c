@@ -493,6 +493,7 @@ void sim_check_memory(struct sim *sim)
         return;
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
         core_each(sim->core, (enum machine_kind)kind, compare, &comparison);
+    sim_check_history(sim);
     if (comparison.count != sim->store.count)
         sim_violate(sim, 15, "%zu machines in memory, %zu in the journal", comparison.count,
                     sim->store.count);

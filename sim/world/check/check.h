@@ -54,6 +54,15 @@ const char *sim_group_over(const struct sim *sim, int a);
 /* It has ended: what it looks like from outside. */
 void sim_check_outcome(struct sim *sim, const struct sim_whom *whom, const struct alloc *alloc);
 
+/* --- history.c: the log stays bounded and loses nothing --- */
+
+/* BATCH is about to be stored. */
+void sim_check_trim(struct sim *sim, const struct journal_batch *batch);
+/* It was, and the log had EVENTS_BEFORE. */
+void sim_check_bound(struct sim *sim, uint64_t events_before, const struct journal_batch *batch);
+/* Bases and log give what is stored: from these alone. */
+void sim_check_history(struct sim *sim);
+
 /* --- expect.c: what a story expects --- */
 
 void sim_judge(struct sim *sim);
