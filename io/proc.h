@@ -37,9 +37,21 @@ int proc_open(const struct proc_identity *identity, int *ret_fd, struct err *err
  * pid of 1 or less. */
 int proc_signal(const struct proc_identity *identity, int signal, struct err *err);
 
-/* Kills the process group that this process leads.  The leader is stopped first, through its
- * pidfd, so that the group's number cannot pass to somebody else between check and kill. */
-int proc_kill_group(const struct proc_identity *leader, struct err *err);
+/* Calls CB for each child that PARENT has now, zombies too; for none where the kernel keeps no
+ * lists of children in /proc.  A number stays its child's as long as the caller is the parent and
+ * reaps none. */
+void proc_each_child(pid_t parent, void (*cb)(void *ctx, pid_t pid), void *ctx);
+
+/* Kills every descendant of ANCESTOR that there is now, whatever group, session or cgroup it went
+ * to; each is stopped before those below it are looked for.  If ANCESTOR takes in orphans, calling
+ * again until it has no children misses nobody.  Returns how many lived, of those that IS_COUNTED
+ * says yes to (NULL: all). */
+size_t proc_kill_descendants(const struct proc_identity *ancestor,
+                             bool (*is_counted)(void *ctx, pid_t pid), void *ctx);
+
+/* Kills this process and its whole session, unless that is the caller's own.  The process is
+ * stopped first and ended last, so that the session's number cannot pass to somebody else. */
+int proc_kill_session(const struct proc_identity *member, struct err *err);
 
 enum { SIGNAL_NAME_SIZE = 24 };
 
@@ -118,6 +130,10 @@ int cgroup_populated(enum cgroup_mode mode, const char *name, struct err *err);
  * before asking cgroup_populated.  ERR_UNSUPPORTED on v1 (ask again instead), ERR_GONE without
  * the cgroup.  The caller owns it. */
 int cgroup_events_open(enum cgroup_mode mode, const char *name, int *ret_fd, struct err *err);
+
+/* True if the process that has PID now is in it or below.  PID must not pass to another meanwhile:
+ * it is a child not reaped, or compared again by its start time. */
+bool cgroup_has(enum cgroup_mode mode, const char *name, pid_t pid);
 
 /* SIGKILLs every process in it and below, forks in flight included.  Does not wait.  On v1 a
  * process may escape a busy machine's freezer: repeat until cgroup_populated says 0. */

@@ -183,9 +183,8 @@ static bool stop_at_first(void *ctx, pid_t pid)
     return false;
 }
 
-static int look_for_process(void *ctx, int fd, const char *name)
+static int look_for_process(void *ctx, int fd)
 {
-    (void)name;
     return *(bool *)ctx ? 0 : cgroup_walk_processes(fd, stop_at_first, ctx);
 }
 
@@ -234,18 +233,6 @@ int cgroup_kill(enum cgroup_mode mode, const char *name, struct err *err)
     return 0;
 }
 
-static int remove_child(void *ctx, int fd, const char *name)
-{
-    (void)ctx;
-    if (*name == '\0')
-        return 0; /* the top goes by its path */
-
-    scoped_fd int parent = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (parent < 0 || unlinkat(parent, name, AT_REMOVEDIR) != 0)
-        return errno == ENOENT ? 0 : -errno;
-    return 0;
-}
-
 static int remove_path(const struct cgroup_path *path)
 {
     if (rmdir(path->text) == 0 || errno == ENOENT)
@@ -254,7 +241,7 @@ static int remove_path(const struct cgroup_path *path)
         return -errno;
 
     scoped_fd int fd = open(path->text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int code = fd < 0 ? -errno : cgroup_walk(fd, remove_child, NULL);
+    int code = fd < 0 ? -errno : cgroup_remove_below(fd);
     if (code == 0 && rmdir(path->text) != 0)
         code = -errno;
     return code == -ENOENT ? 0 : code;

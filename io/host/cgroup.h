@@ -9,10 +9,7 @@
 
 #include "io/proc.h"
 
-enum {
-    CGROUP_PATH_SIZE = CGROUP_NAME_SIZE + 64,
-    CGROUP_DEPTH_MAX = 16, /* children of a payload's cgroup that we follow down */
-};
+enum { CGROUP_PATH_SIZE = CGROUP_NAME_SIZE + 64 };
 
 struct cgroup_path {
     char text[CGROUP_PATH_SIZE];
@@ -38,9 +35,13 @@ enum cgroup_controller { CONTROLLER_MEMORY, CONTROLLER_CPU, CONTROLLER_CPUACCT, 
 bool cgroup_controller_path(enum cgroup_mode mode, enum cgroup_controller controller,
                             const char *name, struct cgroup_path *ret_path);
 
-/* Calls CB with a descriptor of each directory below DIRECTORY_FD's, children before parents.
- * CB returns 0 or a negative errno, which ends the walk. */
-int cgroup_walk(int directory_fd, int (*cb)(void *ctx, int fd, const char *name), void *ctx);
+/* Calls CB with a descriptor of the directory and of each below it, however deep they lie: it takes
+ * two descriptors and a little of the stack.  One that is made or removed meanwhile may be missed,
+ * or its neighbours be seen twice.  CB returns 0 or a negative errno, which ends the walk. */
+int cgroup_walk(int directory_fd, int (*cb)(void *ctx, int fd), void *ctx);
+
+/* Removes all below the directory, in the same way; -EBUSY when something lives there. */
+int cgroup_remove_below(int directory_fd);
 
 /* Calls CB for each process listed in the cgroup DIRECTORY_FD, not below. */
 int cgroup_walk_processes(int directory_fd, bool (*cb)(void *ctx, pid_t pid), void *ctx);

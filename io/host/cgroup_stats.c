@@ -90,9 +90,8 @@ static bool add_process(void *ctx, pid_t pid)
     return true;
 }
 
-static int add_processes(void *ctx, int fd, const char *name)
+static int add_processes(void *ctx, int fd)
 {
-    (void)name;
     return cgroup_walk_processes(fd, add_process, ctx);
 }
 

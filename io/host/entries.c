@@ -4,6 +4,8 @@
  */
 #include "io/host.h"
 
+#include "io/host/part.h"
+
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,7 +18,8 @@ struct entry { /* struct linux_dirent64 */
     char name[];
 };
 
-int directory_each(int fd, int (*cb)(void *ctx, const char *name, unsigned char type), void *ctx)
+int entries_each(int fd, int (*cb)(void *ctx, const char *name, unsigned char type, uint64_t inode),
+                 void *ctx)
 {
     char buffer[1024] __attribute__((aligned(8)));
     long got;
@@ -31,10 +34,28 @@ int directory_each(int fd, int (*cb)(void *ctx, const char *name, unsigned char 
             at += entry->length;
             if (text_equal(entry->name, ".") || text_equal(entry->name, ".."))
                 continue;
-            int code = cb(ctx, entry->name, entry->type);
+            int code = cb(ctx, entry->name, entry->type, entry->inode);
             if (code != 0)
                 return code;
         }
     }
     return got < 0 ? -errno : 0;
+}
+
+struct named {
+    int (*cb)(void *ctx, const char *name, unsigned char type);
+    void *ctx;
+};
+
+static int see_named(void *ctx, const char *name, unsigned char type, uint64_t inode)
+{
+    const struct named *named = ctx;
+
+    (void)inode;
+    return named->cb(named->ctx, name, type);
+}
+
+int directory_each(int fd, int (*cb)(void *ctx, const char *name, unsigned char type), void *ctx)
+{
+    return entries_each(fd, see_named, &(struct named){cb, ctx});
 }

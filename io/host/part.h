@@ -17,12 +17,17 @@ int place_find(int directory_fd, const char *path, char name[NAME_SIZE], int *re
  * Returns the length or a negative errno. */
 int small_file_read(int directory_fd, const char *path, char *to, size_t size);
 
+/* As directory_each (io/host.h), with the inode that the entry names. */
+int entries_each(int fd, int (*cb)(void *ctx, const char *name, unsigned char type, uint64_t inode),
+                 void *ctx);
+
 /* Writes TEXT into an existing kernel file in one call; 0 or a negative errno. */
 int small_file_write(int directory_fd, const char *path, const char *text);
 
 /* The parts of /proc/<pid>/stat that we use. */
 struct proc_stat {
     char state; /* 'Z': a zombie, 'X': being reaped */
+    int32_t parent, session;
     uint64_t user_ticks, system_ticks, start_ticks, rss_pages;
 };
 

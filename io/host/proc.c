@@ -91,6 +91,8 @@ int proc_read_stat(pid_t pid, struct proc_stat *ret_stat)
         return ERR_GONE;
     at += 2; /* field 3 */
     *ret_stat = (struct proc_stat){.state = *at,
+                                   .parent = (int32_t)number_at(at, 1),
+                                   .session = (int32_t)number_at(at, 3),
                                    .user_ticks = number_at(at, 11),
                                    .system_ticks = number_at(at, 12),
                                    .start_ticks = number_at(at, 19),
@@ -165,20 +167,6 @@ int proc_signal(const struct proc_identity *identity, int signal, struct err *er
     if (code != 0)
         return err_os(err, err_from_errno(-code), -code, "cannot send %s to process %d",
                       proc_signal_name(signal, name), (int)identity->pid);
-    return 0;
-}
-
-int proc_kill_group(const struct proc_identity *leader, struct err *err)
-{
-    int code = proc_signal(leader, SIGSTOP, err);
-
-    if (code != 0)
-        return code;
-    if (getpgid(leader->pid) != leader->pid)
-        return proc_signal(leader, SIGKILL, err);
-    if (kill(-leader->pid, SIGKILL) != 0 && errno != ESRCH)
-        return err_os(err, err_from_errno(errno), errno, "cannot kill process group %d",
-                      (int)leader->pid);
     return 0;
 }
 

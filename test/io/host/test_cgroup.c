@@ -181,6 +181,74 @@ static void test_cgroup_kill_and_remove_go_below(void **state)
     assert_int_equal(cgroup_populated(tested, below, &err), 0);
 }
 
+/* Makes LEVELS cgroups below NAME, each in the one before and each with an empty one beside it,
+ * with a process in every EACH-th and in the last; all hold the write end of RET_READ_FD. */
+static void nest(const char *name, int name_length, int levels, int each, int *ret_read_fd)
+{
+    char directory[CGROUP_NAME_SIZE + 64], child[256];
+    int pipe_fds[2];
+
+    cgroup_directory(tested == CGROUP_V1 ? CGROUP_HYBRID : tested, name, directory,
+                     sizeof(directory));
+    if (tested == CGROUP_V1)
+        (void)text_format(directory, sizeof(directory), "/sys/fs/cgroup/freezer/%s", name);
+    memset(child, 'n', (size_t)name_length);
+    child[name_length] = '\0';
+    assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int i = 1; i <= levels; i++) {
+        assert_return_code(mkdirat(fd, "beside", 0755), 0);
+        assert_return_code(mkdirat(fd, child, 0755), 0);
+        int below = openat(fd, child, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_return_code(below, 0);
+        assert_return_code(close(fd), 0);
+        fd = below;
+        if (i % each != 0 && i != levels)
+            continue;
+        pid_t pid = fork();
+        if (pid == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            for (;;)
+                (void)pause();
+        }
+        int procs = openat(fd, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+        assert_true(dprintf(procs, "%d", (int)pid) > 0);
+        assert_return_code(close(procs), 0);
+    }
+    assert_return_code(close(fd), 0);
+    assert_return_code(close(pipe_fds[1]), 0);
+    *ret_read_fd = pipe_fds[0];
+}
+
+/* NAME_LENGTH and LEVELS decide whether the path of the deepest is one that the kernel can say. */
+static void assert_nest_goes(int name_length, int levels, int each)
+{
+    const char *name = name_of("nest");
+    struct err err = {0};
+    struct cgroup_stats stats;
+    int fd;
+
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
+    nest(name, name_length, levels, each, &fd);
+    assert_int_equal(cgroup_populated(tested, name, &err), 1);
+    assert_int_equal(cgroup_stats(tested, name, &stats, &err), 0);
+    assert_int_equal(stats.processes, (levels + each - 1) / each);
+    assert_int_equal(cgroup_remove(tested, name, &err), ERR_AGAIN);
+    empty(name);
+    assert_family_dead(fd);
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
+    assert_int_equal(cgroup_events_open(CGROUP_HYBRID, name, &fd, &err), ERR_GONE);
+}
+
+static void test_cgroup_goes_however_deep_it_is_nested(void **state)
+{
+    (void)state;
+    need_cgroups();
+    assert_nest_goes(1, 17, 17);
+    assert_nest_goes(1, 400, 50);
+    assert_nest_goes(200, 40, 7); /* longer than a path may be */
+}
+
 static void test_cgroup_kill_beats_a_process_that_keeps_forking(void **state)
 {
     struct err err = {0};
@@ -369,6 +437,7 @@ static void test_mode_none_finds_nothing_and_succeeds(void **state)
         cmocka_unit_test(test_cgroup_names_that_leave_the_hierarchy_are_refused),                  \
         cmocka_unit_test(test_cgroup_kill_reaches_grandchildren_in_other_sessions),                \
         cmocka_unit_test(test_cgroup_kill_and_remove_go_below),                                    \
+        cmocka_unit_test(test_cgroup_goes_however_deep_it_is_nested),                              \
         cmocka_unit_test(test_cgroup_kill_beats_a_process_that_keeps_forking),                     \
         cmocka_unit_test(test_cgroup_lists_children_and_processes),                                \
         cmocka_unit_test(test_cgroup_stats_sum_the_processes),                                     \

@@ -55,7 +55,7 @@ static void test_identity_of_wrong_start_time_is_never_signalled(void **state)
     identity.start_ticks += 1; /* the same number, another process */
     assert_false(proc_is_alive(&identity));
     assert_int_equal(proc_signal(&identity, SIGKILL, &err), ERR_GONE);
-    assert_int_equal(proc_kill_group(&identity, &err), ERR_GONE);
+    assert_int_equal(proc_kill_session(&identity, &err), ERR_GONE);
     assert_int_equal(proc_open(&identity, &fd, &err), ERR_GONE);
     assert_int_equal(fd, -1);
     assert_int_equal(waitpid(pid, NULL, WNOHANG), 0); /* it lives */
@@ -76,7 +76,7 @@ static void test_signal_to_pids_of_one_and_less_is_refused(void **state)
         int fd = -1;
 
         assert_int_equal(proc_signal(&identity, SIGTERM, &err), ERR_INVALID);
-        assert_int_equal(proc_kill_group(&identity, &err), ERR_INVALID);
+        assert_int_equal(proc_kill_session(&identity, &err), ERR_INVALID);
         assert_int_equal(proc_open(&identity, &fd, &err), ERR_INVALID);
     }
 }
@@ -118,33 +118,150 @@ static void test_open_gives_a_descriptor_that_tells_of_the_end(void **state)
     (void)reap(pid);
 }
 
-static void test_kill_group_takes_leader_and_children(void **state)
+/* A process that leads a session, with what DESCEND makes of it, which all hold the write end;
+ * returns when DESCEND has written a byte through each. */
+static pid_t make_family(void (*descend)(int fd), int writers, int *ret_read_fd)
 {
-    struct proc_identity leader;
-    struct err err = {0};
     int pipe_fds[2];
     char byte;
 
-    (void)state;
     assert_return_code(pipe2(pipe_fds, O_CLOEXEC), 0);
     pid_t pid = fork();
     if (pid == 0) {
-        (void)setpgid(0, 0);
-        if (fork() == 0) {
-            (void)signal(SIGTERM, SIG_IGN);
-            if (write(pipe_fds[1], "x", 1) < 0)
-                _exit(1);
-        }
+        (void)setsid();
+        (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+        descend(pipe_fds[1]);
         for (;;)
             (void)pause();
     }
-    assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
+    for (int i = 0; i < writers; i++)
+        assert_int_equal(read(pipe_fds[0], &byte, 1), 1);
     assert_return_code(close(pipe_fds[1]), 0);
+    *ret_read_fd = pipe_fds[0];
+    return pid;
+}
+
+static void linger(int fd)
+{
+    if (write(fd, "x", 1) < 0)
+        _exit(1);
+    for (;;)
+        (void)pause();
+}
+
+static void assert_closed(int fd)
+{
+    char byte;
+
+    assert_int_equal(read(fd, &byte, 1), 0); /* the last of them is gone */
+    assert_return_code(close(fd), 0);
+}
+
+/* The ancestor itself was spared, and is the last that holds it. */
+static void assert_closed_but_for(int fd, pid_t ancestor)
+{
+    struct proc_identity identity;
+
+    assert_int_equal(proc_identify(ancestor, &identity, NULL), 0);
+    assert_true(proc_is_alive(&identity));
+    assert_return_code(kill(ancestor, SIGKILL), 0);
+    (void)reap(ancestor);
+    assert_closed(fd);
+}
+
+static void other_groups(int fd)
+{
+    for (int i = 0; i < 3; i++) {
+        if (fork() == 0) {
+            (void)setpgid(0, 0);
+            (void)signal(SIGTERM, SIG_IGN);
+            linger(fd);
+        }
+    }
+}
+
+static void test_kill_session_takes_every_group(void **state)
+{
+    struct proc_identity leader;
+    struct err err = {0};
+    int fd;
+    pid_t pid = make_family(other_groups, 3, &fd), bystander = make_sleeper();
+
+    (void)state;
     assert_int_equal(proc_identify(pid, &leader, &err), 0);
-    assert_int_equal(proc_kill_group(&leader, &err), 0);
-    (void)reap(pid);
-    assert_int_equal(read(pipe_fds[0], &byte, 1), 0); /* the grandchild's end closed, too */
-    assert_return_code(close(pipe_fds[0]), 0);
+    assert_int_equal(proc_kill_session(&leader, &err), 0);
+    assert_int_equal(WTERMSIG(reap(pid)), SIGKILL);
+    assert_closed(fd);
+    assert_int_equal(waitpid(bystander, NULL, WNOHANG), 0);
+    assert_return_code(kill(bystander, SIGKILL), 0);
+    (void)reap(bystander);
+}
+
+static void test_kill_session_spares_our_own(void **state)
+{
+    struct proc_identity identity;
+    struct err err = {0};
+    pid_t pid = make_sleeper(), bystander = make_sleeper();
+
+    (void)state;
+    assert_int_equal(proc_identify(pid, &identity, &err), 0);
+    assert_int_equal(proc_kill_session(&identity, &err), 0);
+    assert_int_equal(WTERMSIG(reap(pid)), SIGKILL);
+    assert_int_equal(waitpid(bystander, NULL, WNOHANG), 0);
+    assert_return_code(kill(bystander, SIGKILL), 0);
+    (void)reap(bystander);
+}
+
+/* Each generation leaves the session of the one before; some of them have ended. */
+static void scattered(int fd)
+{
+    for (int i = 0; i < 6; i++) {
+        if (fork() != 0) {
+            if (i == 3)
+                _exit(0); /* an orphan's parent */
+            if (i > 0)
+                linger(fd);
+            return;
+        }
+        (void)setsid();
+    }
+    linger(fd);
+}
+
+static bool count_all(void *ctx, pid_t pid)
+{
+    *(int *)ctx += pid > 1;
+    return true;
+}
+
+static void test_kill_descendants_takes_every_session_and_orphans(void **state)
+{
+    struct proc_identity ancestor;
+    struct err err = {0};
+    int fd, asked = 0;
+    pid_t pid = make_family(scattered, 5, &fd);
+
+    (void)state;
+    assert_int_equal(proc_identify(pid, &ancestor, &err), 0);
+    assert_int_equal(proc_kill_descendants(&ancestor, count_all, &asked), 5);
+    assert_int_equal(asked, 5);
+    assert_closed_but_for(fd, pid);
+}
+
+static void test_kill_descendants_of_a_number_passed_on_touches_nobody(void **state)
+{
+    struct proc_identity ancestor;
+    struct err err = {0};
+    int fd;
+    pid_t pid = make_family(other_groups, 3, &fd);
+
+    (void)state;
+    assert_int_equal(proc_identify(pid, &ancestor, &err), 0);
+    ancestor.start_ticks++;
+    assert_int_equal(proc_kill_descendants(&ancestor, NULL, NULL), 0);
+    ancestor.start_ticks--;
+    assert_int_equal(proc_kill_descendants(&ancestor, NULL, NULL), 3);
+    assert_closed_but_for(fd, pid);
 }
 
 static void test_signal_names_go_both_ways(void **state)
@@ -365,7 +482,10 @@ int main(void)
         cmocka_unit_test(test_signal_to_pids_of_one_and_less_is_refused),
         cmocka_unit_test(test_zombie_is_not_alive_but_can_be_identified),
         cmocka_unit_test(test_open_gives_a_descriptor_that_tells_of_the_end),
-        cmocka_unit_test(test_kill_group_takes_leader_and_children),
+        cmocka_unit_test(test_kill_session_takes_every_group),
+        cmocka_unit_test(test_kill_session_spares_our_own),
+        cmocka_unit_test(test_kill_descendants_takes_every_session_and_orphans),
+        cmocka_unit_test(test_kill_descendants_of_a_number_passed_on_touches_nobody),
         cmocka_unit_test(test_signal_names_go_both_ways),
         cmocka_unit_test(test_boot_id_is_an_id),
         cmocka_unit_test(test_spawn_gives_only_the_descriptors_named),
