@@ -21,6 +21,11 @@
  * With the lock free, nobody will write for this key any more, and every process of the payload is
  * in its cgroup: an exit record is the truth, an empty file means that nothing was ever started,
  * and anything else that the end cannot be known.  drivers/shim/record.h has the formats.
+ *
+ * A payload with the right to may leave its cgroup.  Its shim finds it all the same, since orphans
+ * become the shim's children: before it ends, it ends them, and says so in the exit record.  Who
+ * kills a shim does that first; and after one that somebody else killed, what is left is looked for
+ * in the main process's session.
  */
 #ifndef CAIRN_DRIVERS_DRIVERS_H
 #define CAIRN_DRIVERS_DRIVERS_H

@@ -32,8 +32,9 @@ static struct driver_exit exit_of(const struct exit_record *record)
         .finished_unix_ns = record->finished_unix_ns,
     };
     (void)text_copy(exit.message, sizeof(exit.message), record->message);
-    if (exit.oom_killed && exit.message[0] == '\0')
-        (void)text_copy(exit.message, sizeof(exit.message), "OOM Killed");
+    if (exit.oom_killed)
+        (void)text_format(exit.message, sizeof(exit.message), "OOM Killed%s%s",
+                          record->message[0] == '\0' ? "" : "; ", record->message); /* fits */
     return exit;
 }
 
@@ -199,6 +200,8 @@ void run_kill_shim(struct run *run)
             run_free(run);
         return;
     }
+    /* What left the cgroup can be found as long as the shim lives, which takes in orphans. */
+    (void)proc_kill_descendants(&shim, NULL, NULL);
     (void)proc_signal(&shim, SIGKILL, NULL); /* gone is what we want, and is seen next */
     run->shim = shim;
     run->shim_killed = true;
@@ -307,10 +310,11 @@ static void look(struct run *run)
     key_cgroup(run->drivers->node_mark, &run->key, cgroup);
     int alive = is_alive(run, cgroup, &err);
     if (alive == 1) {
+        /* By the living main process first: its session is known for as long as it lives. */
+        if (run->payload.pid != 0)
+            (void)proc_kill_session(&run->payload, NULL); /* gone is what we want */
         int code = cgroup_kill(run->drivers->config.cgroup_mode, cgroup, &err);
 
-        if (run->payload.pid != 0)
-            (void)proc_kill_group(&run->payload, NULL); /* gone is what we want */
         alive = code != 0 ? code : is_alive(run, cgroup, &err);
     }
     if (alive == 0) {

@@ -10,7 +10,8 @@
  *
  * Invariants: it lives in a session and cgroup that is neither the daemon's nor the payload's
  * (I-6); asleep it has no timer and needs no memory but a few pages; it ends only after the
- * payload's main process.
+ * payload's main process and all that came of it, wherever that went: what does not die even then
+ * is put back into the cgroup.
  */
 #include "drivers/shim/shim.h"
 
@@ -73,12 +74,21 @@ static void main_process_ended(struct shim *shim, const siginfo_t *info)
         .finished_unix_ns = (int64_t)clock_ns(CLOCK_REALTIME),
     };
     /* Without a cgroup now is the last moment at which the group's number is surely its own.  After
-     * a stop nothing of it may stay anyway.  Else the rest lives until the daemon destroys it. */
+     * a stop nothing of it may stay anyway.  Else the rest has time to say its last words. */
     if (shim->cgroup[0] == '\0' || shim->stop_asked)
         payload_kill_all(shim);
     shim->kill_at_ms = 0;
     shim->phase = SHIM_ENDING;
     shim->drain_at_ms = shim_now_ms() + DRAIN_MS;
+}
+
+/* Adds to what is told beside the code. */
+static void remark(struct exit_record *record, const char *what, uint64_t count)
+{
+    size_t length = strlen(record->message);
+
+    (void)text_format(record->message + length, sizeof(record->message) - length, "%s%llu %s",
+                      length > 0 ? "; " : "", (unsigned long long)count, what); /* fits */
 }
 
 /* The last steps, in the order that restore relies on. */
@@ -93,9 +103,11 @@ static _Noreturn void finish(struct shim *shim)
     }
     record->log_bytes_lost = lost;
     if (record->kind == EXIT_ENDED && lost > 0)
-        (void)text_format(record->message, sizeof(record->message),
-                          "%llu bytes of its output could not be written",
-                          (unsigned long long)lost); /* fits */
+        remark(record, "bytes of its output could not be written", lost);
+    if (record->kind == EXIT_ENDED && shim->strays > 0)
+        remark(record, "processes had left its cgroup and were killed", shim->strays);
+    if (shim->rest_at_ms != 0 && !shim->childless)
+        payload_leave_rest(shim);
     if (shim->listen_fd >= 0)
         (void)close(shim->listen_fd); /* before the record: a fast restart binds anew */
     if (shim->socket[0] != '\0')
@@ -153,7 +165,11 @@ static void reap(struct shim *shim)
     for (;;) {
         siginfo_t info = {0};
 
-        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+            shim->childless = errno == ECHILD;
+            return;
+        }
+        if (info.si_pid == 0)
             return;
         if (info.si_pid == shim->payload_pid) {
             if (shim->exec_fd >= 0)
@@ -197,12 +213,39 @@ static void pass_output(struct shim *shim, struct log_stream *stream)
         shim->trim_at_ms = shim_now_ms() + TRIM_AFTER_MS;
 }
 
+static bool has_output(const struct shim *shim)
+{
+    return shim->streams[0].pipe_fd >= 0 || shim->streams[1].pipe_fd >= 0;
+}
+
+/* The main process has ended.  What it leaves behind ends, too, once there is no output any more to
+ * wait for: in its cgroup a daemon would find it, outside only we do, and only while we live. */
+static void end_rest(struct shim *shim, uint64_t now_ms)
+{
+    if (!has_output(shim) || now_ms >= shim->drain_at_ms)
+        shim->drain_at_ms = 0;
+    if (shim->childless || (shim->drain_at_ms != 0 && !shim->stop_asked))
+        return;
+    if (shim->rest_at_ms == 0) {
+        shim->rest_at_ms = now_ms + REST_MS;
+        shim->rest_again_ms = REST_AGAIN_MS;
+        shim->kill_at_ms = now_ms;
+    }
+    if (now_ms < shim->kill_at_ms)
+        return;
+    payload_kill_rest(shim);
+    shim->kill_at_ms = now_ms + shim->rest_again_ms;
+    shim->rest_again_ms *= 2;
+}
+
 /* What has come due. */
 static void look_at_clock(struct shim *shim)
 {
     uint64_t now_ms = shim_now_ms();
 
-    if (shim->kill_at_ms != 0 && now_ms >= shim->kill_at_ms) {
+    if (shim->phase == SHIM_ENDING) {
+        end_rest(shim, now_ms);
+    } else if (shim->kill_at_ms != 0 && now_ms >= shim->kill_at_ms) {
         payload_kill_all(shim);
         shim->kill_at_ms = now_ms + KILL_AGAIN_MS; /* until the main process is gone */
     }
@@ -214,7 +257,8 @@ static void look_at_clock(struct shim *shim)
 
 static void set_timer(struct shim *shim)
 {
-    const uint64_t deadlines[] = {shim->kill_at_ms, shim->drain_at_ms, shim->trim_at_ms};
+    const uint64_t deadlines[] = {shim->kill_at_ms, shim->drain_at_ms, shim->rest_at_ms,
+                                  shim->trim_at_ms};
     struct itimerspec spec = {0};
     uint64_t first_ms = 0;
 
@@ -232,10 +276,10 @@ static void set_timer(struct shim *shim)
 
 static bool is_finished(struct shim *shim)
 {
-    bool open = shim->streams[0].pipe_fd >= 0 || shim->streams[1].pipe_fd >= 0;
-
-    return shim->finished ||
-           (shim->phase == SHIM_ENDING && (!open || shim_now_ms() >= shim->drain_at_ms));
+    if (shim->finished || shim->phase != SHIM_ENDING)
+        return shim->finished;
+    return (shim->childless && shim->drain_at_ms == 0) ||
+           (shim->rest_at_ms != 0 && shim_now_ms() >= shim->rest_at_ms);
 }
 
 enum { AT_SIGNAL, AT_EXEC, AT_TIMER, AT_OUT, AT_ERR, AT_LISTEN, AT_CLIENTS };
@@ -266,11 +310,11 @@ static void turn(struct shim *shim)
         (void)!read(shim->timer_fd, &expirations, sizeof(expirations)); /* the clock says more */
         shim->timer_set_ms = 0;
     }
-    look_at_clock(shim);
     for (int i = 0; i < 2; i++) {
         if (fds[AT_OUT + i].revents != 0 && shim->streams[i].pipe_fd >= 0)
             pass_output(shim, &shim->streams[i]);
     }
+    look_at_clock(shim);
     for (int i = 0; i < CLIENTS_MAX; i++) {
         if (fds[AT_CLIENTS + i].revents != 0 && shim->clients[i].fd == fds[AT_CLIENTS + i].fd)
             clients_receive(shim, &shim->clients[i]);

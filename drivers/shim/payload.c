@@ -318,8 +318,40 @@ int payload_signal(struct shim *shim, int signal)
 
 void payload_kill_all(struct shim *shim)
 {
-    if (shim->cgroup[0] != '\0' && cgroup_kill(shim->cgroup_mode, shim->cgroup, NULL) == 0)
-        return;
-    if (shim->payload_pid > 1 && kill(-shim->payload_pid, SIGKILL) != 0)
-        (void)payload_signal(shim, SIGKILL); /* it had not made its group yet */
+    if (shim->cgroup[0] != '\0')
+        (void)cgroup_kill(shim->cgroup_mode, shim->cgroup, NULL); /* done again if it failed */
+    /* It may have left the cgroup, the group, or not have made its group yet. */
+    if (shim->payload_pid > 1) {
+        (void)kill(-shim->payload_pid, SIGKILL);
+        (void)payload_signal(shim, SIGKILL);
+    }
+}
+
+static bool is_stray(void *ctx, pid_t pid)
+{
+    const struct shim *shim = ctx;
+
+    return shim->cgroup[0] != '\0' && !cgroup_has(shim->cgroup_mode, shim->cgroup, pid);
+}
+
+void payload_kill_rest(struct shim *shim)
+{
+    if (shim->cgroup[0] != '\0')
+        (void)cgroup_kill(shim->cgroup_mode, shim->cgroup, NULL); /* done again if it failed */
+    size_t strays = proc_kill_descendants(&shim->self, is_stray, shim);
+    if (strays > shim->strays)
+        shim->strays = strays; /* those of the last time may still be dying */
+}
+
+static void leave_child(void *ctx, pid_t pid)
+{
+    const struct shim *shim = ctx;
+
+    (void)cgroup_enter(shim->cgroup_mode, shim->cgroup, pid, NULL); /* a zombie does not */
+}
+
+void payload_leave_rest(struct shim *shim)
+{
+    if (shim->cgroup[0] != '\0' && cgroup_create(shim->cgroup_mode, shim->cgroup, NULL) == 0)
+        proc_each_child(shim->self.pid, leave_child, shim);
 }

@@ -19,6 +19,8 @@ enum {
     LOG_BUFFER_BYTES = 65536, /* one read: a pipe's whole content */
     DRAIN_MS = 2000,          /* how long grandchildren may hold the pipes after the end */
     KILL_AGAIN_MS = 1000,     /* between two kills of what does not die */
+    REST_AGAIN_MS = 20,       /* and of what outlives the main process, at first */
+    REST_MS = 2000,           /* how long that may take, less than a daemon waits for us */
 };
 
 /* --- launch.c: what to do --- */
@@ -95,11 +97,15 @@ struct shim {
     char user_name[32];
 
     uint64_t kill_at_ms;  /* 0: no stop was asked for */
-    uint64_t drain_at_ms; /* 0: still running */
-    uint64_t trim_at_ms;  /* 0: the log buffer is not in memory */
+    uint64_t drain_at_ms; /* 0: still running, or no more output is waited for */
+    uint64_t rest_at_ms; /* when what outlives the main process is left to the daemon; 0: no rest */
+    uint64_t trim_at_ms; /* 0: the log buffer is not in memory */
     uint64_t timer_set_ms;
-    bool stop_asked, killing;
+    bool stop_asked;
     int stop_signal;
+    bool childless; /* nothing of the payload is alive: its orphans would be our children */
+    uint32_t rest_again_ms;
+    uint64_t strays; /* that were found outside the cgroup */
 
     struct log_settings log;
     struct log_stream streams[2];
@@ -119,8 +125,14 @@ bool payload_failed(struct shim *shim, struct err *err);
 /* Sends SIGNAL to the main process; ERR_GONE if it has ended. */
 int payload_signal(struct shim *shim, int signal);
 
-/* Kills all there is of the payload. */
+/* Kills the main process, its group, and what is in the cgroup. */
 void payload_kill_all(struct shim *shim);
+
+/* Kills whatever else came of the main process, wherever it went; the main process has ended. */
+void payload_kill_rest(struct shim *shim);
+
+/* Puts what does not die where a daemon will look for it. */
+void payload_leave_rest(struct shim *shim);
 
 /* clients.c */
 

@@ -391,26 +391,6 @@ static void test_signal_reaches_the_main_process(void **state)
     room_destroy(room, 1);
 }
 
-static void test_destroy_kills_a_grandchild_that_left_the_session(void **state)
-{
-    struct room *room = *state;
-    char cgroup[CGROUP_NAME_SIZE];
-    struct err err = {0};
-
-    room_need_root();
-    room_open(room);
-    room_script(room, "(trap '' TERM HUP INT; setsid sleep 100 > /dev/null 2>&1 & echo $! > "
-                      "orphan); exit 5");
-    room_start_running(room, 1);
-    room_await_exit(room);
-    assert_int_equal(room->exit.code, 5);
-    room_cgroup(room, 1, cgroup);
-    assert_int_equal(cgroup_populated(room->cgroup_mode, cgroup, &err),
-                     1); /* lives on until destroyed */
-    room_destroy(room, 1);
-    assert_int_equal(cgroup_populated(room->cgroup_mode, cgroup, &err), 0);
-}
-
 static void test_destroy_of_what_never_was_is_done(void **state)
 {
     struct room *room = *state;
@@ -522,7 +502,6 @@ int main(void)
         TEST(test_stop_ignored_kills_everything_at_the_timeout),
         TEST(test_stop_racing_with_the_natural_end_gives_the_true_code),
         TEST(test_signal_reaches_the_main_process),
-        TEST(test_destroy_kills_a_grandchild_that_left_the_session),
         TEST(test_destroy_of_what_never_was_is_done),
         TEST(test_without_cgroups_the_process_group_is_killed),
         TEST(test_stats_count_the_payload),
