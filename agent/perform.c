@@ -326,6 +326,11 @@ static void destroy_answered(void *ctx, const struct driver_result *result)
     struct failure failure = failure_of(result);
     bool done = result->outcome == DRIVER_DONE;
 
+    if (!done)
+        log_warn(
+            "drivers",
+            "could not end what is left of a task, trying again task=%s generation=%u error=%s",
+            call->id.text, call->generation, log_value(failure.text));
     core_done(call->parts->core, &call->id, LANE_DRIVER, done ? TE_REAPED : TE_REAP_FAILED,
               done ? NULL : &failure);
     call_free(call);

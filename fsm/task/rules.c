@@ -124,6 +124,21 @@ static void absorb_start_failed(struct task *task, const struct failure *failure
     task_note(task, now, TASK_EVENT_DRIVER_FAILURE, failure->text);
 }
 
+/* Tried again until it works; told when it begins, and when the reason is another one. */
+static void absorb_reap_failed(struct task *task, const struct failure *failure,
+                               const struct fsm_now *now)
+{
+    const struct task_event *last =
+        task->events_count > 0 ? &task->events[task->events_count - 1] : NULL;
+    char text[TASK_EVENT_TEXT_SIZE];
+
+    (void)text_format(text, sizeof(text),
+                      "Failed to end what is left of the task, trying again: %s",
+                      failure->text); /* cut if too long */
+    if (last == NULL || last->type != TASK_EVENT_DRIVER_FAILURE || !text_equal(last->text, text))
+        task_note(task, now, TASK_EVENT_DRIVER_FAILURE, text);
+}
+
 static void absorb_exit(struct task *task, const struct exited *exit, const struct fsm_now *now)
 {
     if (task->exit_seen)
@@ -242,6 +257,9 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
         if (task_hook_from(task, PHASE_EXITED, 0) == TASK_HOOK_COUNT)
             task_decide(task, now);
         break;
+    case TE_REAP_FAILED:
+        absorb_reap_failed(task, event->payload, now);
+        break;
     case TE_EXITED:
         absorb_exit(task, event->payload, now);
         break;
@@ -251,7 +269,6 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_START:
     case TE_STOP_ACCEPTED:
     case TE_STOP_FAILED:
-    case TE_REAP_FAILED:
     case TE_TIMEOUT:
     case TE_COUNT:
         break;

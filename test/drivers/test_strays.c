@@ -26,8 +26,8 @@ static void room_leaver(struct room *room, const char *script)
     assert_non_null(leave);
     *leave = '\0';
     char with_path[2048];
-    assert_true(text_format(with_path, sizeof(with_path), "%secho 0 > /sys/fs/cgroup%s/cgroup.procs%s",
-                            whole,
+    assert_true(text_format(with_path, sizeof(with_path),
+                            "%secho 0 > /sys/fs/cgroup%s/cgroup.procs%s", whole,
                             tested == CGROUP_V2   ? ""
                             : tested == CGROUP_V1 ? "/freezer"
                                                   : "/unified",
@@ -125,8 +125,9 @@ static void test_descendants_that_left_are_ended_and_told_of(void **state)
 
     room_need_root();
     room_open(room);
-    room_leaver(room, "(LEAVE; trap '' INT TERM HUP; (setsid sleep 100 > /dev/null 2>&1 & echo $! > "
-                      "first); setsid sleep 200 > /dev/null 2>&1 & echo $! > second); exit 5");
+    room_leaver(room,
+                "(LEAVE; trap '' INT TERM HUP; (setsid sleep 100 > /dev/null 2>&1 & echo $! > "
+                "first); setsid sleep 200 > /dev/null 2>&1 & echo $! > second); exit 5");
     room_start_running(room, 1);
     struct proc_identity first = {0}, second = {0};
     room_await_exit(room);

@@ -233,6 +233,89 @@ def what_left_its_session_is_ended_with_its_task():
     node.finish()
 
 
+def what_left_its_cgroup_is_ended_with_its_task():
+    """R-18: main process and descendants, within the kill timeout, daemon or not, true code."""
+    if unified() is None:
+        return 'needs cgroups of version 2'
+    leave = 'echo 0 > %s/cgroup.procs; trap "" INT TERM HUP; setsid sleep 3000 & ' % unified()
+    node = Node()
+    node.start()
+    for job in ('watched', 'unwatched'):
+        leaver = service(raw_exec('t', leave + 'exec sleep 1000', KillTimeout=milliseconds(1500)))
+        leaver['ID'] = leaver['Name'] = job
+        node.run_job(leaver)
+        wait_for('the task', lambda: node.running(job=job))
+        pids = [node.await_pid('sleep 1000'), node.await_pid('sleep 3000')]
+        node.call('DELETE', '/v1/job/' + job)
+        if job == 'unwatched':
+            wait_for('the signal', lambda: 'Killing' in events(node.task(job, 'g', 't')))
+            node.kill()
+            wait_for('the end', lambda: not node.payloads())
+            node.start()
+        state = wait_for('the end', lambda: node.dead(job=job))
+        assert exit_codes(state) == [137], exit_codes(state)
+        assert not any(map(start_ticks, pids)), node.payloads()
+        told = [event['DisplayMessage'] for event in state['Events'] if event['Type'] == 'Terminated']
+        assert '1 processes had left its cgroup' in told[0], told
+    node.finish()
+    return None
+
+
+def cgroups_in_cgroups_go_with_their_task():
+    """R-18: deeper than anybody needs."""
+    if unified() is None:
+        return 'needs cgroups of version 2'
+    nest = ('d=%s$(sed -n s/^0:://p /proc/self/cgroup); i=0; '
+            'while [ $i -lt 60 ]; do d=$d/n; mkdir $d $d.beside; i=$((i + 1)); done; '
+            'echo 0 > $d/cgroup.procs; ' % unified())
+    node = Node()
+    node.start()
+    node.run_job(groups({'stops': nest + 'exec sleep 1000', 'ends': nest + 'exit 4'},
+                        KillTimeout=milliseconds(2000)))
+    wait_for('the end', lambda: node.dead(group='ends'))
+    node.await_pid('sleep 1000')
+    node.call('DELETE', '/v1/job/job')
+    wait_for('the end', lambda: node.dead(group='stops'))
+    assert exit_codes(node.dead(group='ends')) == [4], node.dead(group='ends')
+    left = [path for path in node.cgroups(node.node_mark()) if not path.endswith('/shims')]
+    assert not left, left
+    node.finish()
+    return None
+
+
+def what_does_not_end_is_told_and_tried_again():
+    """I-2: a process that no signal reaches keeps its task where it is, and says so."""
+    freezer = '/sys/fs/cgroup/freezer'
+    if unified() is None or not os.path.exists(freezer + '/cgroup.procs'):
+        return 'needs cgroups of version 2 and the freezer of version 1'
+    node = Node()
+    frozen = os.path.join(freezer, os.path.basename(node.dir))
+    os.mkdir(frozen)
+    try:
+        node.start()
+        node.run_job(service(raw_exec('t', 'exec sleep 1000', KillTimeout=milliseconds(100))))
+        wait_for('the task', node.running)
+        for name, text in (('cgroup.procs', str(node.await_pid('sleep 1000'))),
+                           ('freezer.state', 'FROZEN')):
+            with open(os.path.join(frozen, name), 'w') as file:
+                file.write(text)
+        node.call('DELETE', '/v1/job/job')
+        wait_for('word of it', lambda: 'Failed to end what is left of the task' in str(
+            (node.task('job', 'g', 't') or {}).get('Events')), 90)
+        assert 'could not end what is left of a task' in node.log(100000), node.log()
+        assert 'Failed to end what is left of the task' in node.cli(
+            'alloc', 'status', node.alloc('job', 'g')['ID']).stdout
+        assert not node.dead()
+    finally:
+        with open(frozen + '/freezer.state', 'w') as state:
+            state.write('THAWED')
+        wait_for('nobody in the freezer', lambda: not text_of(frozen + '/cgroup.procs'))
+        os.rmdir(frozen)
+    wait_for('the end', node.dead, 60)
+    node.finish()
+    return None
+
+
 def a_shim_that_does_not_answer_is_ended_within_its_bound():
     """R-69: a frozen shim delays its own task only, and only for so long."""
     node = Node()
@@ -398,6 +481,9 @@ if __name__ == '__main__':
         finished_work_does_not_run_again_and_cannot_be_restarted,
         stop_racing_with_the_natural_end_tells_the_true_code,
         what_left_its_session_is_ended_with_its_task,
+        what_left_its_cgroup_is_ended_with_its_task,
+        cgroups_in_cgroups_go_with_their_task,
+        what_does_not_end_is_told_and_tried_again,
         a_shim_that_does_not_answer_is_ended_within_its_bound,
         a_foreign_process_at_the_journaled_pid_is_left_alone,
         a_restored_task_obeys_like_a_fresh_one,
