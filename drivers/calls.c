@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds CALL to the run of KEY, which is made if there is none. */
-static void add_call(struct drivers *drivers, const struct driver_key *key, struct call *call)
+void call_add(struct drivers *drivers, const struct driver_key *key, struct call *call)
 {
     struct run *run = run_find(drivers, key);
     bool fresh = run == NULL;
@@ -25,123 +24,10 @@ static void add_call(struct drivers *drivers, const struct driver_key *key, stru
         run_advance(run);
 }
 
-/* --- beginning --- */
-
-/* A job may start thousands of tasks in one turn, and each start makes a process.  Those that do
- * not fit into BEGIN_MS wait for the next iteration of the loop, which between two of them hears of
- * other things. */
-static void begin_some(struct io_timer *timer)
-{
-    struct drivers *drivers = timer->ctx;
-
-    drivers->begin_until_ms = 0;
-    if (drivers->begin_first == NULL)
-        return;
-    uint64_t until_ms = loop_now_ms() + BEGIN_MS;
-    do {
-        struct run *run = drivers->begin_first;
-
-        drivers->begin_first = run->begin_next;
-        run_attach(run);
-    } while (drivers->begin_first != NULL && loop_now_ms() < until_ms);
-    drivers->begin_until_ms = until_ms;
-    io_timer_start(drivers->config.loop, timer, 0, begin_some, drivers);
-}
-
-/* May free the run. */
-static void begin(struct run *run)
-{
-    struct drivers *drivers = run->drivers;
-    uint64_t now_ms = loop_now_ms();
-
-    check(run->phase == RUN_NEW);
-    if (drivers->begin_until_ms == 0) {
-        drivers->begin_until_ms = now_ms + BEGIN_MS;
-        io_timer_start(drivers->config.loop, &drivers->begin, 0, begin_some, drivers);
-    }
-    if (drivers->begin_first == NULL && now_ms < drivers->begin_until_ms) {
-        run_attach(run);
-        return;
-    }
-    if (drivers->begin_first == NULL)
-        drivers->begin_end = &drivers->begin_first;
-    *drivers->begin_end = run;
-    drivers->begin_end = &run->begin_next;
-}
-
-static void on_user(struct io_work *work)
-{
-    struct plan *plan = work->ctx;
-    struct run *run = plan->run;
-
-    plan->looking = false;
-    if (run == NULL) {
-        plan_free(plan);
-        return;
-    }
-    if (plan->error.code == 0) {
-        plan_add_user(plan);
-    } else {
-        for (struct call *call = run->calls.first; call != NULL; call = call->next) {
-            if (call->kind == CALL_START)
-                call->result.error = plan->error;
-        }
-        run->plan = NULL;
-        plan_free(plan);
-    }
-    begin(run);
-}
-
-/* What START asks for as a launch record, or the reason why it cannot be. */
-static struct plan *make_plan(const struct drivers *drivers, const struct driver_start *start,
-                              struct err *err)
-{
-    const struct driver *driver = driver_named(start->key.driver);
-    struct command command;
-
-    if (driver == NULL) {
-        (void)err_set(err, ERR_INVALID, "unknown driver \"%s\"", start->key.driver);
-        return NULL;
-    }
-    if (!driver->is_enabled(&drivers->config)) {
-        (void)err_set(err, ERR_REFUSED, "driver %s is disabled on this node", driver->name);
-        return NULL;
-    }
-    if (driver->read_config(start->task, &command, err) != 0)
-        return NULL;
-    command.has_cgroup = driver->has_cgroup(&drivers->config);
-    struct plan *plan = plan_new(drivers, start, &command, err);
-    command_close(&command);
-    return plan;
-}
-
-void driver_start(struct drivers *drivers, const struct driver_start *start, driver_done *done,
-                  void *ctx)
-{
-    struct call *call = call_new(CALL_START, done, ctx);
-    char name[KEY_NAME_SIZE];
-
-    if (run_find(drivers, &start->key) != NULL || key_name(&start->key, name, NULL) != 0) {
-        add_call(drivers, &start->key, call);
-        return;
-    }
-    struct run *run = run_new(drivers, &start->key);
-    calls_add(&run->calls, call);
-    /* A start that is not possible now may still have been done before: its reason is kept. */
-    run->plan = make_plan(drivers, start, &call->result.error);
-    if (run->plan == NULL || run->plan->user[0] == '\0') {
-        begin(run);
-        return;
-    }
-    run->plan->run = run;
-    run->plan->looking = true;
-    io_work_submit(drivers->config.loop, &run->plan->work, plan_look_up_user, on_user, run->plan);
-}
-
 void driver_recover(struct drivers *drivers, const struct driver_key *key, driver_done *done,
                     void *ctx)
 {
-    add_call(drivers, key, call_new(CALL_RECOVER, done, ctx));
+    call_add(drivers, key, call_new(CALL_RECOVER, done, ctx));
 }
 
 void driver_stop(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
@@ -162,7 +48,7 @@ void driver_stop(struct drivers *drivers, const struct driver_key *key, const ch
         return;
     }
     call->at_ms = timeout_ms < UINT64_MAX - now_ms ? now_ms + timeout_ms : UINT64_MAX;
-    add_call(drivers, key, call);
+    call_add(drivers, key, call);
 }
 
 void driver_signal(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
@@ -177,13 +63,13 @@ void driver_signal(struct drivers *drivers, const struct driver_key *key, const 
         call_fail(drivers, call, &err);
         return;
     }
-    add_call(drivers, key, call);
+    call_add(drivers, key, call);
 }
 
 void driver_destroy(struct drivers *drivers, const struct driver_key *key, driver_done *done,
                     void *ctx)
 {
-    add_call(drivers, key, call_new(CALL_DESTROY, done, ctx));
+    call_add(drivers, key, call_new(CALL_DESTROY, done, ctx));
 }
 
 int driver_look_begin(struct drivers *drivers, const struct driver_key *key,

@@ -117,7 +117,9 @@ struct driver_start {
     struct spec_pairs env;        /* the payload's whole environment */
 };
 
-/* Finds the shim of this key, or its exit record, else starts one.  RUNNING, EXITED or FAILED. */
+/* Finds the shim of this key, or its exit record, else starts one.  RUNNING, EXITED or FAILED.
+ * Whatever an earlier life of the daemon left of other generations of the task is ended first, and
+ * seen to be gone: an older copy of the journal may name a generation while a later one runs. */
 void driver_start(struct drivers *drivers, const struct driver_start *start, driver_done *done,
                   void *ctx);
 

@@ -188,6 +188,18 @@ struct run {
     uint64_t stats_cpu_us, stats_at_ms; /* of the previous driver_stats */
 };
 
+/* One that an earlier life of the daemon left. */
+struct generation {
+    uint64_t task; /* digest of alloc and task */
+    uint32_t number;
+    bool there; /* not yet seen to be gone */
+};
+
+struct generations {
+    struct generation *items; /* by task */
+    size_t count, size;
+};
+
 struct drivers {
     struct drivers_config config;
     char *shim_dir;  /* <state>/shim */
@@ -198,6 +210,9 @@ struct drivers {
 
     struct run **buckets;
     size_t buckets_count, runs_count;
+
+    struct generations found;
+    struct waiting_start *waiting; /* starts, for other generations to be gone */
 
     struct call_list due; /* completions to deliver */
     struct io_timer deliver;
@@ -210,7 +225,7 @@ struct drivers {
 struct run *run_find(const struct drivers *drivers, const struct driver_key *key);
 struct run *run_new(struct drivers *drivers, const struct driver_key *key);
 void run_free(struct run *run);
-void runs_close(struct drivers *drivers); /* drops their calls, too */
+void runs_close(struct drivers *drivers); /* drops their calls, and starts that wait, too */
 
 void run_on_watch(struct run *run, int fd, int events,
                   void (*cb)(struct io_watch *watch, int events));
@@ -221,6 +236,37 @@ bool run_has(const struct run *run, enum call_kind kind);
 /* Fails all calls but destroys, or all. */
 void run_fail_calls(struct run *run, const struct err *err);
 void run_fail_all(struct run *run, const struct err *err);
+
+struct waiting_start {
+    struct waiting_start *next, **link;
+    struct drivers *drivers;
+    struct driver_key key;
+    struct call *call; /* owned, as is the plan */
+    struct plan *plan;
+    size_t blockers;
+    struct err error; /* of one that could not be ended */
+};
+
+struct waiting_start *waiting_new(struct drivers *drivers, const struct driver_key *key,
+                                  struct call *call, struct plan *plan);
+void waiting_free(struct waiting_start *waiting); /* and the call and plan that it still has */
+
+/* --- generations.c: what an earlier life left --- */
+
+int generations_open(struct drivers *drivers, struct err *err);
+void generations_close(struct drivers *drivers);
+
+/* Steps through the other generations of KEY's task that are there; *AT is 0 first. */
+bool generations_other(const struct drivers *drivers, const struct driver_key *key, size_t *at,
+                       struct driver_key *ret_key);
+
+/* Nothing is left of KEY. */
+void generations_gone(struct drivers *drivers, const struct driver_key *key);
+
+/* --- calls.c --- */
+
+/* Adds CALL to the run of KEY, which is made if there is none. */
+void call_add(struct drivers *drivers, const struct driver_key *key, struct call *call);
 
 /* --- run.c --- */
 

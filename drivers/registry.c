@@ -78,7 +78,8 @@ static int open_state(struct drivers *drivers, const char *state_dir, struct err
     if (code != 0)
         return code;
     shims_cgroup(drivers->node_mark, shims);
-    return cgroup_create(drivers->config.cgroup_mode, shims, err);
+    code = cgroup_create(drivers->config.cgroup_mode, shims, err);
+    return code != 0 ? code : generations_open(drivers, err);
 }
 
 struct drivers *drivers_new(const struct drivers_config *config, struct err *err)
@@ -109,6 +110,7 @@ void drivers_free(struct drivers *drivers)
 
     if (drivers == NULL)
         return;
+    generations_close(drivers);
     runs_close(drivers);
     calls_drop(&drivers->due);
     io_timer_stop(&drivers->deliver);

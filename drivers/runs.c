@@ -135,6 +135,36 @@ void run_free(struct run *run)
     free(run);
 }
 
+/* --- starts that have no run yet --- */
+
+struct waiting_start *waiting_new(struct drivers *drivers, const struct driver_key *key,
+                                  struct call *call, struct plan *plan)
+{
+    struct waiting_start *waiting = calloc(1, sizeof(*waiting));
+
+    check(waiting != NULL);
+    *waiting = (struct waiting_start){.next = drivers->waiting,
+                                      .link = &drivers->waiting,
+                                      .drivers = drivers,
+                                      .key = *key,
+                                      .call = call,
+                                      .plan = plan};
+    if (waiting->next != NULL)
+        waiting->next->link = &waiting->next;
+    drivers->waiting = waiting;
+    return waiting;
+}
+
+void waiting_free(struct waiting_start *waiting)
+{
+    *waiting->link = waiting->next;
+    if (waiting->next != NULL)
+        waiting->next->link = waiting->link;
+    plan_free(waiting->plan);
+    free(waiting->call);
+    free(waiting);
+}
+
 void runs_close(struct drivers *drivers)
 {
     for (size_t i = 0; i < drivers->buckets_count; i++) {
@@ -144,4 +174,6 @@ void runs_close(struct drivers *drivers)
         }
     }
     free(drivers->buckets);
+    while (drivers->waiting != NULL)
+        waiting_free(drivers->waiting);
 }

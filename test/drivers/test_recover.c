@@ -427,6 +427,68 @@ static void test_destroy_ends_a_shim_that_does_not_answer(void **state)
     assert_false(room->exit.known);
 }
 
+/* --- other generations --- */
+
+static void start_the_third(struct room *room)
+{
+    room_start_running(room, 3);
+    await_task_file(room, "ready");
+}
+
+/* As with an older copy of the journal, which knows of no third generation. */
+static void test_start_ends_other_generations_first(void **state)
+{
+    struct room *room = *state;
+    struct proc_identity shim, payload;
+    char path[PATH_SIZE];
+
+    room_need_root();
+    for (int deleted = 0; deleted < 2; deleted++) {
+        room_script(room, stubborn);
+        in_crashing_daemon(room, start_the_third);
+        assert_int_equal(proc_identify(number_in(task_file(room, "ready")), &payload, NULL), 0);
+        shim = find_shim(room, 3);
+        assert_int_equal(proc_signal(&shim, SIGSTOP, NULL), 0);
+        room_task_file(room, 3, path);
+        if (deleted) /* found by its cgroup alone */
+            assert_return_code(unlink(path), 0);
+        room_open(room);
+        room_script(room, "exec sleep 100");
+        room_start_running(room, 2);
+        assert_false(proc_is_alive(&payload));
+        if (deleted)
+            (void)proc_signal(&shim, SIGKILL, NULL); /* of no file any more: the sweep's affair */
+        await_dead(&shim);
+        assert_return_code(access(path, F_OK) + 1, 0);
+        room_destroy(room, 2);
+        room_run(room, 0, 1);
+        room_close(room);
+        assert_int_equal(path_join(path, room->task_dir, "ready"), 0);
+        assert_return_code(unlink(path), 0);
+    }
+}
+
+static void test_start_waits_for_the_destroy_before_it(void **state)
+{
+    struct room *room = *state;
+    struct driver_key key = room_key(1);
+
+    room_need_root();
+    room_open(room);
+    room_script(room, "exec sleep 100");
+    room_start_running(room, 1);
+    struct proc_identity first = room->result.payload;
+    struct driver_start start = room_start_of(room, 1);
+    driver_destroy(room->drivers, &key, room_on_done, room);
+    driver_start(room->drivers, &start, room_on_done, room);
+    room_run(room, room->completions + 2, 1);
+    assert_int_equal(room->result.outcome, DRIVER_RUNNING);
+    assert_int_not_equal(room->result.payload.pid, first.pid);
+    assert_false(proc_is_alive(&first));
+    room_destroy(room, 1);
+    room_run(room, 0, 2);
+}
+
 /* --- files that lie --- */
 
 static void test_torn_exit_record_counts_as_none(void **state)
@@ -677,6 +739,8 @@ int main(void)
         TEST(test_restarts_do_not_leak_descriptors),
         TEST(test_port_of_a_lost_payload_is_free_when_the_loss_is_told),
         TEST(test_destroy_ends_a_shim_that_does_not_answer),
+        TEST(test_start_ends_other_generations_first),
+        TEST(test_start_waits_for_the_destroy_before_it),
         TEST(test_torn_exit_record_counts_as_none),
         TEST(test_reused_pid_is_never_signalled),
         TEST(test_start_after_an_attempt_that_began_nothing_is_a_first_start),

@@ -84,6 +84,43 @@ def a_journal_that_is_gone_beside_living_payloads_doubles_nothing():
         node.close()
 
 
+def an_older_copy_beside_a_later_generation_doubles_nothing():
+    """R-67: the journal knows of one start, and there were three; the third one's shim hangs."""
+    node = Node()
+    copy, log = os.path.join(node.dir, 'older'), os.path.join(node.dir, 'log')
+
+    def words():
+        return [line.split() for line in read(log).decode().splitlines()]
+
+    def starts():
+        return [pid for word, pid in words() if word == 'start'] if os.path.exists(log) else []
+
+    node.start()
+    node.run_job(service(raw_exec('t', 'echo start $$ >> {0}; trap "" TERM INT; while :; do '
+                                  'sleep 0.05; echo alive $$ >> {0}; done'.format(log))))
+    wait_for('the task', node.running)
+    node.kill()
+    shutil.copytree(journal_of(node), copy)
+    node.start()
+    for number in (1, 2):
+        wait_for('the task', node.running)
+        os.kill(int(starts()[-1]), signal.SIGKILL)
+        wait_for('a restart', lambda: (node.running() or {}).get('Restarts') == number
+                 and len(starts()) == number + 1)
+    for shim in node.shims():
+        os.kill(shim, signal.SIGSTOP)
+    node.kill()
+    shutil.rmtree(journal_of(node))
+    shutil.copytree(copy, journal_of(node))
+    node.start()
+    wait_for('a start after it', lambda: len(starts()) == 4, 60)
+    fourth = words().index(['start', starts()[-1]])
+    wait_for('its life', lambda: len(words()) > fourth + 30)
+    assert {pid for _, pid in words()[fourth:]} == {starts()[-1]}, 'two at a time'
+    wait_for('the task', node.running)
+    node.finish()
+
+
 def a_journal_that_is_refused_is_salvaged():
     """R-23: what can be read of it is brought over, and what was refused is kept."""
     node = running_node()
@@ -334,6 +371,7 @@ if __name__ == '__main__':
     sys.exit(tap([
         a_journal_that_is_gone_beside_living_payloads_doubles_nothing,
         a_journal_that_is_refused_is_salvaged,
+        an_older_copy_beside_a_later_generation_doubles_nothing,
         a_journal_cut_off_costs_what_is_gone,
         a_journal_of_which_nothing_can_be_read_is_refused_and_payloads_live,
         an_empty_data_file_is_as_good_as_none,
