@@ -15,6 +15,7 @@ fate DONE+ERR task a/main HOOK 8
 fate HANG alloc a HOOK 3
 at 1500000 restart_task a/main
 at 2000000 stop a
+expect notes a/main DRIVER_FAILURE 1
 expect status a complete
 always state alloc a TERMINAL
 always alive a/main no
