@@ -4,8 +4,15 @@
  * Follows nomad v1.1.2 client/lib/../logging/rotator.go: <task>.<stdout|stderr>.<n>, counted from
  * 0, mode 0644; a restart goes on with the newest; the oldest are deleted beyond max_files; a file
  * is changed at the end of a line if there is one.  Invariant: writing never fails as far as the
- * payload can tell.  What the disk does not take is counted and forgotten, and the next chunk is
- * tried again.
+ * payload can tell.  What cannot be written is counted and forgotten, by lines where there are any;
+ * each chunk is tried anew, and the first one that goes is preceded by a line that says how much is
+ * missing there, and why.
+ *
+ * As root we could fill a disk to its last block, and a node whose disk is full cannot even be told
+ * to stop the task that filled it: a part of every disk is left free.
+ *
+ * Somebody may remove a log file, or the whole directory, under us.  Where the file should be is
+ * looked at beside the writing, and what went to a file that is gone counts as missing.
  *
  * The directory belongs to the payload as much as to us, and we may be root: each file is opened in
  * what is the log directory at that moment, reached from the alloc's own without a link, and what
@@ -21,9 +28,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { FILE_NAME_SIZE = SPEC_NAME_SIZE + 40, LINE_SCAN_BYTES = 32768 };
+enum {
+    FILE_NAME_SIZE = SPEC_NAME_SIZE + 40,
+    LINE_SCAN_BYTES = 32768,
+    LOOK_AGAIN_MS = 1000, /* at where the file should be */
+
+    /* What is left of a disk: a part of it, at most so much. */
+    RESERVE_PART = 50,
+    RESERVE_BYTES_MAX = 64 * 1024 * 1024,
+
+    DIRECTORY_MODE = 0777, /* as hooks/logs.c makes it */
+};
+
+static const char disk_is_full[] = "the disk is nearly full";
+static const char file_was_removed[] = "the log file was removed";
+static const char no_file[] = "the log file could not be opened";
+static const char write_failed[] = "it could not be written";
 
 /* Numbers above this are not ours: there is room to count on from here. */
 #define INDEX_MAX (UINT64_MAX / 4)
@@ -85,6 +108,31 @@ static void delete_old(const struct log_stream *stream, const struct log_setting
         (void)scan(stream, settings, stream->index - settings->files_max + 1, &newest);
 }
 
+/* The log directory as a place, or a negative errno. */
+static int open_directory(const struct log_settings *settings)
+{
+    return beneath_open(settings->alloc_fd, settings->directory, O_PATH | O_DIRECTORY, 0);
+}
+
+/* Somebody has removed it.  It is open to every task of the alloc, as it was. */
+static void make_directory(const struct log_settings *settings)
+{
+    char parent[sizeof(settings->directory)];
+
+    check(text_copy(parent, sizeof(parent), settings->directory));
+    char *slash = strrchr(parent, '/');
+    if (slash == NULL)
+        return;
+    *slash = '\0';
+    scoped_fd int fd = beneath_open(settings->alloc_fd, parent, O_PATH | O_DIRECTORY, 0);
+    if (fd < 0)
+        return;
+    mode_t mask = umask(0);
+    (void)mkdirat(fd, slash + 1,
+                  DIRECTORY_MODE); /* the open that follows says whether it is there */
+    (void)umask(mask);             /* cannot fail */
+}
+
 /* Opens the file of the present number; leaves file_fd at -1 if that is not possible now. */
 static void open_file(struct log_stream *stream, const struct log_settings *settings)
 {
@@ -92,8 +140,11 @@ static void open_file(struct log_stream *stream, const struct log_settings *sett
     struct stat status;
 
     file_name(name, settings, stream, stream->index);
-    scoped_fd int directory =
-        beneath_open(settings->alloc_fd, settings->directory, O_PATH | O_DIRECTORY, 0);
+    scoped_fd int directory = open_directory(settings);
+    if (directory == -ENOENT) {
+        make_directory(settings);
+        directory = open_directory(settings);
+    }
     if (directory < 0)
         return;
     scoped_fd int fd =
@@ -101,6 +152,7 @@ static void open_file(struct log_stream *stream, const struct log_settings *sett
     if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_nlink > 1)
         return;
     stream->file_fd = take_fd(&fd);
+    stream->unproven = 0;
     stream->size = (uint64_t)status.st_size;
     stream->at_line_start = status.st_size == 0 ||
                             pread(stream->file_fd, &last, 1, status.st_size - 1) != 1 ||
@@ -148,9 +200,110 @@ static size_t share(const struct log_stream *stream, const struct log_settings *
     return fits;
 }
 
-/* Writes what the disk takes of it; the rest is lost. */
+/* --- what is missing --- */
+
+static void lose(struct log_stream *stream, const char *bytes, size_t length, const char *why)
+{
+    if (length == 0)
+        return;
+    stream->why_missing = why;
+    stream->bytes_lost += length;
+    stream->missing_bytes += length;
+    stream->missing_end = bytes[length - 1] != '\n';
+    for (const char *at = bytes; (at = memchr(at, '\n', (size_t)(bytes + length - at))) != NULL;
+         at++)
+        stream->missing_lines++;
+}
+
+/* How much of BYTES is the rest of a line whose beginning is missing, and goes with it.  A line
+ * without an end in sight is cut. */
+static size_t rest_of_line(const struct log_stream *stream, const char *bytes, size_t length)
+{
+    const char *end = stream->missing_end ? memchr(bytes, '\n', length) : NULL;
+
+    if (end != NULL)
+        return (size_t)(end - bytes) + 1;
+    return stream->missing_end && length < LINE_SCAN_BYTES ? length : 0;
+}
+
+/* A line of ours in the payload's output.  If even that does not go, it is said later. */
+static void tell_missing(struct log_stream *stream)
+{
+    char text[256];
+
+    check(text_format(text, sizeof(text),
+                      "%scairn: %llu bytes of output (%llu lines) are missing here: %s\n",
+                      stream->at_line_start ? "" : "\n", (unsigned long long)stream->missing_bytes,
+                      (unsigned long long)stream->missing_lines, stream->why_missing));
+    ssize_t put = write(stream->file_fd, text, strlen(text));
+    if (put <= 0)
+        return;
+    stream->size += (uint64_t)put;
+    stream->at_line_start = text[put - 1] == '\n';
+    stream->missing_bytes = stream->missing_lines = 0;
+    stream->missing_end = false;
+}
+
+/* Whether the disk has LENGTH bytes for us.  After it had not, a little more must be free, or each
+ * line would be followed by one about the next. */
+static bool has_room(const struct log_stream *stream, size_t length)
+{
+    struct statvfs disk;
+
+    if (fstatvfs(stream->file_fd, &disk) != 0 || disk.f_blocks == 0)
+        return true; /* it does not tell: the write will */
+    uint64_t reserve = disk.f_blocks / RESERVE_PART * disk.f_frsize;
+    if (reserve > RESERVE_BYTES_MAX)
+        reserve = RESERVE_BYTES_MAX;
+    if (stream->missing_bytes > 0)
+        reserve += reserve / 4;
+    return disk.f_bavail * disk.f_frsize >= reserve + length;
+}
+
+/* --- writing --- */
+
+/* True if our file is still the one that bears its name. */
+static bool is_in_place(const struct log_stream *stream, const struct log_settings *settings,
+                        const struct stat *ours)
+{
+    char name[FILE_NAME_SIZE];
+    struct stat there;
+
+    file_name(name, settings, stream, stream->index);
+    scoped_fd int directory = open_directory(settings);
+    return directory >= 0 && fstatat(directory, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           there.st_dev == ours->st_dev && there.st_ino == ours->st_ino;
+}
+
+void log_look(struct log_stream *stream, const struct log_settings *settings, uint64_t now_ms)
+{
+    struct stat ours;
+
+    stream->look_at_ms = now_ms + LOOK_AGAIN_MS;
+    if (stream->file_fd >= 0 && fstat(stream->file_fd, &ours) == 0) {
+        if (is_in_place(stream, settings, &ours)) {
+            stream->unproven = 0;
+            return;
+        }
+        if (ours.st_nlink == 0 && stream->unproven > 0) { /* else it was moved, with all of it */
+            stream->bytes_lost += stream->unproven;
+            stream->bytes_written -= stream->unproven;
+            stream->missing_bytes += stream->unproven;
+            stream->why_missing = file_was_removed;
+        }
+        (void)close(stream->file_fd); /* nobody would find what is in it */
+        stream->file_fd = -1;
+    }
+    open_file(stream, settings);
+    if (stream->file_fd >= 0 && stream->missing_bytes > 0 && !stream->missing_end &&
+        has_room(stream, 0))
+        tell_missing(stream);
+}
+
+/* Writes what the disk takes of it; the rest is missing. */
 static void put(struct log_stream *stream, const char *bytes, size_t length)
 {
+    const char *why = no_file;
     size_t done = 0;
 
     while (stream->file_fd >= 0 && done < length) {
@@ -158,22 +311,23 @@ static void put(struct log_stream *stream, const char *bytes, size_t length)
 
         if (put < 0 && errno == EINTR)
             continue;
-        if (put <= 0)
-            break; /* full or broken: tried again with the next chunk */
+        if (put <= 0) {
+            why = put < 0 && errno != ENOSPC ? write_failed : disk_is_full;
+            break;
+        }
         done += (size_t)put;
     }
     if (done > 0)
         stream->at_line_start = bytes[done - 1] == '\n';
     stream->size += done;
+    stream->unproven += done;
     stream->bytes_written += done;
-    stream->bytes_lost += length - done;
+    lose(stream, bytes + done, length - done, why);
 }
 
-void log_write(struct log_stream *stream, const struct log_settings *settings, const char *bytes,
-               size_t length)
+static void write_files(struct log_stream *stream, const struct log_settings *settings,
+                        const char *bytes, size_t length)
 {
-    if (stream->file_fd < 0)
-        open_file(stream, settings); /* the directory may be back, the disk have room again */
     while (length > 0) {
         uint64_t space =
             stream->size < settings->bytes_max ? settings->bytes_max - stream->size : 0;
@@ -188,8 +342,35 @@ void log_write(struct log_stream *stream, const struct log_settings *settings, c
     }
 }
 
+void log_write(struct log_stream *stream, const struct log_settings *settings, const char *bytes,
+               size_t length, uint64_t now_ms)
+{
+    if (stream->file_fd < 0 || now_ms >= stream->look_at_ms)
+        log_look(stream, settings, now_ms);
+    if (stream->file_fd < 0) {
+        lose(stream, bytes, length, no_file);
+        return;
+    }
+    if (!has_room(stream, length)) {
+        lose(stream, bytes, length, disk_is_full);
+        return;
+    }
+    if (stream->missing_bytes > 0) {
+        size_t rest = rest_of_line(stream, bytes, length);
+
+        lose(stream, bytes, rest, stream->why_missing);
+        bytes += rest;
+        length -= rest;
+        if (length > 0)
+            tell_missing(stream);
+    }
+    write_files(stream, settings, bytes, length);
+}
+
 void log_close(struct log_stream *stream)
 {
+    if (stream->file_fd >= 0 && stream->missing_bytes > 0 && has_room(stream, 0))
+        tell_missing(stream); /* there is no next line that could be preceded */
     if (stream->pipe_fd >= 0)
         (void)close(stream->pipe_fd); /* only read from */
     if (stream->file_fd >= 0)

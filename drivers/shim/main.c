@@ -208,7 +208,7 @@ static void pass_output(struct shim *shim, struct log_stream *stream)
         log_close(stream);
         return;
     }
-    log_write(stream, &shim->log, shim->log_buffer, (size_t)got);
+    log_write(stream, &shim->log, shim->log_buffer, (size_t)got, shim_now_ms());
     if (shim->trim_at_ms == 0)
         shim->trim_at_ms = shim_now_ms() + TRIM_AFTER_MS;
 }
@@ -252,6 +252,10 @@ static void look_at_clock(struct shim *shim)
     if (shim->trim_at_ms != 0 && now_ms >= shim->trim_at_ms) {
         (void)madvise(shim->log_buffer, LOG_BUFFER_BYTES, MADV_DONTNEED); /* only a saving */
         shim->trim_at_ms = 0;
+        for (int i = 0; i < 2; i++) {
+            if (shim->streams[i].pipe_fd >= 0)
+                log_look(&shim->streams[i], &shim->log, now_ms);
+        }
     }
 }
 

@@ -64,12 +64,23 @@ struct log_stream {
     uint64_t index, size;
     bool at_line_start;
     uint64_t bytes_written, bytes_lost;
+
+    uint64_t look_at_ms; /* when the file is looked for under its name again */
+    uint64_t unproven;   /* bytes written to it since it was seen there */
+
+    /* What is missing at this place and has not been told yet. */
+    uint64_t missing_bytes, missing_lines;
+    const char *why_missing;
+    bool missing_end; /* the last of it is half a line */
 };
 
 /* Goes on with the newest file there is, as nomad v1.1.2 client/lib/../logging/rotator.go. */
 void log_open(struct log_stream *stream, const struct log_settings *settings, const char *suffix);
 void log_write(struct log_stream *stream, const struct log_settings *settings, const char *bytes,
-               size_t length);
+               size_t length, uint64_t now_ms);
+
+/* Makes sure that the file is where it should be. */
+void log_look(struct log_stream *stream, const struct log_settings *settings, uint64_t now_ms);
 void log_close(struct log_stream *stream);
 
 /* --- the shim --- */

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/statvfs.h>
 
 static void run_script(struct room *room, uint32_t generation, const char *script)
 {
@@ -152,6 +153,29 @@ static void test_full_disk_loses_output_but_not_the_task(void **state)
     assert_int_equal(mount_remove(AT_FDCWD, room->logs, &err), 0);
 }
 
+/* As root, who could have it all. */
+static void test_disk_is_not_filled_to_its_last_block(void **state)
+{
+    struct room *room = *state;
+    const struct mount_tmpfs wanted = {.size_bytes = 8 << 20, .mode = 0755};
+    struct statvfs disk;
+    struct err err = {0};
+
+    room_need_root();
+    room_open(room);
+    if (mount_tmpfs(AT_FDCWD, room->logs, &wanted, &err) != 0) {
+        print_message("skipped: %s\n", err.text);
+        skip();
+    }
+    run_script(room, 1, "seq 1 3000000 && exit 8");
+    assert_int_equal(room->exit.code, 8);
+    assert_non_null(strstr(room->exit.message, "could not be written"));
+    assert_return_code(statvfs(room->logs, &disk), 0);
+    assert_in_range(disk.f_bavail, disk.f_blocks / 50, disk.f_blocks / 25);
+    room_destroy(room, 1);
+    assert_int_equal(mount_remove(AT_FDCWD, room->logs, &err), 0);
+}
+
 static void test_missing_log_directory_is_no_reason_to_fail(void **state)
 {
     struct room *room = *state;
@@ -161,7 +185,25 @@ static void test_missing_log_directory_is_no_reason_to_fail(void **state)
     assert_return_code(rmdir(room->logs), 0);
     run_script(room, 1, "seq 1 100000 && exit 8");
     assert_int_equal(room->exit.code, 8);
+    assert_string_equal(room->exit.message, "");
+    assert_int_equal(size_of_log(room, "web.stdout.0"), 588895); /* it was made again */
+    room_destroy(room, 1);
+}
+
+static void test_log_directory_that_cannot_be_made_is_no_reason_to_fail(void **state)
+{
+    struct room *room = *state;
+    struct err err = {0};
+
+    room_need_root();
+    room_open(room);
+    assert_return_code(rmdir(room->logs), 0);
+    assert_int_equal(file_write_durable(room->logs, "x", 1, 0644, &err), 0); /* in the way */
+    run_script(room, 1, "seq 1 100000 && exit 8");
+    assert_int_equal(room->exit.code, 8);
     assert_non_null(strstr(room->exit.message, "588895 bytes"));
+    assert_return_code(unlink(room->logs), 0);
+    assert_return_code(mkdir(room->logs, 0755), 0);
     room_destroy(room, 1);
 }
 
@@ -414,7 +456,9 @@ int main(void)
         TEST(test_output_is_kept_while_no_daemon_is_there),
         TEST(test_disabled_logs_go_nowhere),
         TEST(test_full_disk_loses_output_but_not_the_task),
+        TEST(test_disk_is_not_filled_to_its_last_block),
         TEST(test_missing_log_directory_is_no_reason_to_fail),
+        TEST(test_log_directory_that_cannot_be_made_is_no_reason_to_fail),
         TEST(test_links_and_pipes_in_the_log_directory_are_not_followed),
         TEST(test_grandchild_that_holds_the_pipe_delays_the_exit_only_so_long),
         TEST(test_shim_is_out_of_reach_of_ordinary_signals),

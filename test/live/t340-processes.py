@@ -3,6 +3,7 @@
 import ctypes
 import os
 import platform
+import shutil
 import signal
 import sys
 
@@ -115,6 +116,22 @@ def output_goes_on_when_nobody_reads_the_daemons_any_more():
     assert state['Restarts'] == 0 and events(state).count('Started') == 1, events(state)
     logs = os.path.join(node.data, 'alloc', node.alloc('job', 'g')['ID'], 'alloc/logs/t.stdout.0')
     wait_for('the output', lambda: os.path.getsize(logs) == 300000)
+    node.finish()
+
+
+def output_goes_on_when_its_file_is_removed():
+    """R-52: the file, then its directory; it is made again, and says that something is missing."""
+    node = Node()
+    node.start()
+    node.run_job(service(raw_exec('t', 'while :; do echo a line; sleep 0.01; done')))
+    wait_for('the task', node.running)
+    logs = os.path.join(node.data, 'alloc', node.alloc('job', 'g')['ID'], 'alloc/logs')
+    path = logs + '/t.stdout.0'
+    for remove in (lambda: os.unlink(path), lambda: shutil.rmtree(logs)):
+        wait_for('output', lambda: text_of(path).endswith('a line\n'))
+        remove()
+        wait_for('word of it', lambda: 'are missing here: the log file was removed' in text_of(path))
+    assert node.running()['Restarts'] == 0
     node.finish()
 
 
@@ -477,6 +494,7 @@ if __name__ == '__main__':
     sys.exit(tap([
         death_of_the_daemons_whole_cgroup_touches_no_payload,
         output_goes_on_when_nobody_reads_the_daemons_any_more,
+        output_goes_on_when_its_file_is_removed,
         exits_while_nobody_watches_are_told_once_and_true,
         finished_work_does_not_run_again_and_cannot_be_restarted,
         stop_racing_with_the_natural_end_tells_the_true_code,
