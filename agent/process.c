@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
 struct process {
@@ -58,6 +59,12 @@ static uint64_t raise_files(void)
     return soft;
 }
 
+/* No core file with the environments of tasks in it.  Not by a limit, which tasks would inherit. */
+static void hide_memory(void)
+{
+    (void)prctl(PR_SET_DUMPABLE, 0); /* cannot fail */
+}
+
 int process_run(const struct config *config)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
@@ -69,6 +76,7 @@ int process_run(const struct config *config)
     struct daemon_process facts = {.crash_at = crash_at_of_environment(),
                                    .files_soft = raise_files()};
     set_heap();
+    hide_memory();
     check_guard_push(&guard, on_check_failed, &process);
     process.loop = loop_new();
     loop_on_signals(process.loop, signals, on_signal, &process);

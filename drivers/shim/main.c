@@ -341,6 +341,12 @@ static void withdraw(void)
     (void)umask(022);
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* the payload's orphans are ours to reap */
 
+    /* No core file with a payload's output or environment in it.  Not by a limit, which the payload
+     * would inherit; and not as another user, since then the daemon could not look at our
+     * descriptors, by which it finds us (shim_find). */
+    if (geteuid() == 0)
+        (void)prctl(PR_SET_DUMPABLE, 0); /* cannot fail */
+
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
         (void)!write(fd, "-999", 4); /* when permitted */
@@ -397,6 +403,7 @@ static int begin(struct shim *shim, struct launch *launch, struct err *err)
         code = clients_listen(shim, err);
     if (code == 0)
         code = payload_start(shim, launch, err);
+    shim_confine();
     if (code == 0)
         shim->started_unix_ns = (int64_t)clock_ns(CLOCK_REALTIME);
     else if (code == ERR_LIMIT || code == ERR_FULL || code == ERR_AGAIN)

@@ -145,6 +145,9 @@ void payload_kill_rest(struct shim *shim);
 /* Puts what does not die where a daemon will look for it. */
 void payload_leave_rest(struct shim *shim);
 
+/* confine.c: the calls that nothing after the payload's fork needs are taken from the shim. */
+void shim_confine(void);
+
 /* clients.c */
 
 int clients_listen(struct shim *shim, struct err *err);

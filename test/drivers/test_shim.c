@@ -1,6 +1,7 @@
 /* cairn-shim: the payload's output in rotated files, its own seclusion, and its socket. */
 #include "test/drivers/room.h"
 
+#include <elf.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -277,6 +278,62 @@ static void test_shim_is_out_of_reach_of_ordinary_signals(void **state)
     room_destroy(room, 1);
 }
 
+/* VALUE of the line NAME in /proc/<pid>/status. */
+static int status_of(pid_t pid, const char *name)
+{
+    char path[64];
+
+    (void)text_format(path, sizeof(path), "/proc/%d/status", (int)pid);
+    const char *at = strstr(content_of(path), name);
+    assert_non_null(at);
+    return number_in(at + strlen(name));
+}
+
+static void test_shim_confines_itself_and_not_its_payload(void **state)
+{
+    struct room *room = *state;
+
+    room_need_root();
+    room_open(room);
+    room_script(room, "ulimit -c unlimited; ulimit -c > cores; exec sleep 100");
+    room_start_running(room, 1);
+    await_task_file(room, "cores");
+    assert_string_equal(task_file(room, "cores"), "unlimited\n");
+    assert_int_equal(status_of(room->result.shim.pid, "\nSeccomp:"), 2);
+    assert_int_equal(status_of(room->result.shim.pid, "\nNoNewPrivs:"), 1);
+    assert_int_equal(status_of(room->result.payload.pid, "\nSeccomp:"),
+                     status_of(getpid(), "\nSeccomp:"));
+    assert_int_equal(status_of(room->result.payload.pid, "\nNoNewPrivs:"), 0);
+    room_destroy(room, 1);
+}
+
+/* Position independent, and with nothing that the loader filled in left to write to. */
+static void test_programs_are_linked_to_lie_anywhere(void **state)
+{
+    static const char *const names[] = {"cairn", "cairn-shim"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char path[PATH_SIZE];
+        Elf64_Ehdr head;
+        bool relro = false;
+
+        beside_program(path, names[i]);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        assert_int_equal(read(fd, &head, sizeof(head)), sizeof(head));
+        assert_int_equal(head.e_type, ET_DYN);
+        for (int j = 0; j < head.e_phnum; j++) {
+            Elf64_Phdr part;
+            off_t at = (off_t)(head.e_phoff + (Elf64_Off)j * sizeof(part));
+
+            assert_int_equal(pread(fd, &part, sizeof(part), at), sizeof(part));
+            relro |= part.p_type == PT_GNU_RELRO;
+        }
+        assert_true(relro);
+        assert_return_code(close(fd), 0);
+    }
+}
+
 static void test_secrets_are_gone_once_the_payload_runs(void **state)
 {
     struct room *room = *state;
@@ -462,6 +519,8 @@ int main(void)
         TEST(test_links_and_pipes_in_the_log_directory_are_not_followed),
         TEST(test_grandchild_that_holds_the_pipe_delays_the_exit_only_so_long),
         TEST(test_shim_is_out_of_reach_of_ordinary_signals),
+        TEST(test_shim_confines_itself_and_not_its_payload),
+        TEST(test_programs_are_linked_to_lie_anywhere),
         TEST(test_secrets_are_gone_once_the_payload_runs),
         TEST(test_shim_started_by_hand_explains_itself),
         TEST(test_client_that_breaks_the_protocol_is_hung_up_on),
