@@ -27,6 +27,9 @@ struct daemon {
     struct api *api;
 };
 
+/* Room for some ten thousand events when the disk is full. */
+enum { RESERVE_BYTES = 8 << 20 };
+
 /* --- parts --- */
 
 static void say_salvaged(void *ctx, const char *text)
@@ -94,6 +97,8 @@ static int open_journal(struct daemon *daemon, struct err *err)
         code = watch_only(parts, path, err);
     if (code < 0)
         return code;
+    if (!parts->is_volatile)
+        journal_reserve(parts->journal, RESERVE_BYTES);
     journal_clear_readers(parts->journal);
     struct store store = store_of_journal(parts->journal);
     code = node_init(&parts->node, &store, &world_say, config, err);

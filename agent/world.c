@@ -18,6 +18,7 @@ struct world_loop {
     struct parts *parts;
     struct rng rng;
     bool told;      /* of a failed check */
+    bool tight;     /* it was said that the disk is full */
     uint64_t turns; /* made when the idle timer was started */
     struct io_timer deadline_timer, idle_timer;
     struct io_before_sleep before_sleep;
@@ -119,6 +120,9 @@ static const char *restriction(void *ctx)
     if (world->parts->is_volatile)
         return "the journal's file system is read-only; what runs is watched and can be stopped, "
                "but that is forgotten with this daemon: make it writable and restart the daemon";
+    if (journal_is_tight(world->parts->journal))
+        return "no space is left on the journal's disk, and what is kept in reserve is for stops "
+               "and exits: free some";
     return NULL;
 }
 
@@ -160,6 +164,20 @@ static void idle_reached(struct io_timer *timer)
     (void)malloc_trim(0); /* whether anything could be given back does not matter */
 }
 
+static void tell_tight(struct world_loop *world)
+{
+    bool tight = !world->parts->is_volatile && journal_is_tight(world->parts->journal);
+
+    if (tight == world->tight)
+        return;
+    world->tight = tight;
+    if (tight)
+        log_error("journal", "no space is left on its disk: nothing new is started, stops and "
+                             "exits go on in what is kept in reserve");
+    else
+        log_info("journal", "there is space on its disk again");
+}
+
 static bool turn(void *ctx)
 {
     struct world_loop *world = ctx;
@@ -171,6 +189,7 @@ static bool turn(void *ctx)
     check_guard_pop(&guard);
     uint64_t turns = core_figures(parts->core).turns;
 
+    tell_tight(world);
     if (turns != world->turns) {
         world->turns = turns;
         io_timer_start(parts->loop, &world->idle_timer, loop_now_ms() + IDLE_MS, idle_reached,

@@ -367,6 +367,17 @@ void journal_release_memory(struct journal *journal)
     store_release_memory(journal->store);
 }
 
+void journal_reserve(struct journal *journal, uint64_t bytes)
+{
+    check(journal->mode == JOURNAL_WRITE);
+    store_reserve_room(journal->store, bytes);
+}
+
+bool journal_is_tight(struct journal *journal)
+{
+    return store_is_tight(journal->store);
+}
+
 void journal_inject(struct journal *journal, int os_error, uint32_t after_commits, uint32_t count)
 {
     store_inject(journal->store, os_error, after_commits, count);

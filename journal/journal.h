@@ -249,6 +249,14 @@ struct journal_figures {
 
 int journal_figures(struct journal *journal, struct journal_figures *ret_figures, struct err *err);
 
+/* Keeps BYTES of room behind what is written, in blocks that the data file has already, or less on
+ * a small file system: so a disk that others have filled to the last block still takes the commits
+ * that end things.  Nothing where the file system cannot give blocks in advance. */
+void journal_reserve(struct journal *journal, uint64_t bytes);
+
+/* True while that room is being used up since the disk is full; looks whether it still is. */
+bool journal_is_tight(struct journal *journal);
+
 /* Clears the slots of readers that died; at start.  Commits do so every now and then. */
 void journal_clear_readers(struct journal *journal);
 

@@ -46,6 +46,11 @@ struct store {
     uint32_t writes; /* since it was opened */
     MDB_txn *frozen;
     struct {
+        uint64_t bytes; /* wanted behind the last page; 0: none */
+        uint64_t until; /* the data file has all its blocks up to here */
+        bool tight;     /* and gets no more */
+    } reserve;
+    struct {
         int os_error;
         uint32_t after, count;
     } inject;
@@ -363,6 +368,56 @@ static int grow(struct store *store, struct err *err)
     return err_os(err, ERR_FULL, rc, "grow the map");
 }
 
+/* --- room in reserve ---
+ *
+ * A file put by, to be deleted when the disk is full, would not do: whoever fills the disk takes
+ * what it leaves.  Blocks of the data file itself, behind its end, are nobody else's, and LMDB goes
+ * on into them. */
+
+static void keep_reserve(struct store *store)
+{
+    uint64_t bytes = store->reserve.bytes;
+    MDB_envinfo about;
+    MDB_stat stat;
+    int fd;
+
+    if (bytes == 0 || store->env == NULL || mdb_env_info(store->env, &about) != 0 ||
+        mdb_env_stat(store->env, &stat) != 0 || mdb_env_get_fd(store->env, &fd) != 0)
+        return;
+    uint64_t end = ((uint64_t)about.me_last_pgno + 1) * stat.ms_psize;
+    if (!store->reserve.tight && store->reserve.until >= end + bytes - bytes / 8)
+        return;
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)(end + bytes)) == 0) {
+        store->reserve.until = end + bytes;
+        store->reserve.tight = false;
+    } else if (errno == ENOSPC || errno == EDQUOT) {
+        store->reserve.tight = true;
+    } else if (errno != EINTR) {
+        store->reserve.bytes = 0; /* this file system gives none in advance */
+        store->reserve.tight = false;
+    }
+}
+
+void store_reserve_room(struct store *store, uint64_t bytes)
+{
+    enum { SHARE = 16 }; /* of a small file system */
+    struct statvfs about;
+
+    if (statvfs(store->path, &about) == 0 &&
+        (uint64_t)about.f_blocks * about.f_frsize / SHARE < bytes)
+        bytes = (uint64_t)about.f_blocks * about.f_frsize / SHARE;
+    store->reserve.bytes = bytes;
+    store->reserve.until = 0;
+    keep_reserve(store);
+}
+
+bool store_is_tight(struct store *store)
+{
+    if (store->reserve.tight)
+        keep_reserve(store);
+    return store->reserve.tight;
+}
+
 static int commit(struct store_txn *txn, struct err *err)
 {
     struct store *store = txn->store;
@@ -395,6 +450,7 @@ int store_write(struct store *store, store_writer *writer, void *ctx, struct err
             code = commit(&txn, err);
         else
             mdb_txn_abort(txn.txn);
+        keep_reserve(store);
         if (code == 0 || !txn.map_full)
             return code;
         code = grow(store, err);

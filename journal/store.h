@@ -113,6 +113,10 @@ struct store_figures {
 
 int store_figures(struct store *store, struct store_figures *ret_figures, struct err *err);
 void store_clear_readers(struct store *store);
+
+/* As journal_reserve and journal_is_tight. */
+void store_reserve_room(struct store *store, uint64_t bytes);
+bool store_is_tight(struct store *store);
 void store_release_memory(struct store *store);
 int store_copy(struct store *store, const char *path, struct err *err);
 

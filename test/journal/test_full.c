@@ -221,11 +221,61 @@ static void test_full_file_system_refuses_and_goes_on_when_there_is_room(void **
     assert_int_equal(child_end(&child), 0);
 }
 
+/* --- room in reserve --- */
+
+enum { MIB = 1 << 20 };
+
+/* Full to the last block by somebody else, who would take whatever was given back. */
+static void use_reserve(int orders, int answers)
+{
+    char path[PATH_MAX], other[PATH_MAX];
+    struct journal *journal;
+    struct err err;
+
+    (void)orders, (void)answers; /* runs to its end */
+    child_check(mkdir(in_scratch(path, "small"), 0700) == 0);
+    child_check(unshare(CLONE_NEWNS) == 0);
+    child_check(mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
+    child_check(mount("none", path, "tmpfs", 0, "size=48m") == 0);
+    child_check(journal_open(in_scratch(path, "small/journal"), JOURNAL_WRITE, &journal, &err) ==
+                0);
+    journal_reserve(journal, 100 * (uint64_t)MIB); /* 3 MiB of so small a one */
+    commit_turn(journal, 1);
+    child_check(!journal_is_tight(journal));
+    fill(in_scratch(other, "small/filler"));
+    uint64_t number = 1;
+    while (number < 200)
+        commit_turn(journal, ++number);
+    child_check(journal_is_tight(journal));
+    child_check(turn_verify(journal) == number);
+    journal_close(journal);
+
+    child_check(journal_open(path, JOURNAL_WRITE, &journal, &err) == 0); /* it is still there */
+    journal_reserve(journal, 100 * (uint64_t)MIB);
+    while (number < 250)
+        commit_turn(journal, ++number);
+    child_check(journal_is_tight(journal));
+    child_check(unlink(other) == 0);
+    child_check(!journal_is_tight(journal));
+    child_check(turn_verify(journal) == number);
+    journal_close(journal);
+}
+
+static void test_disk_full_to_the_last_block_takes_commits_in_reserve(void **state)
+{
+    (void)state;
+    if (getuid() != 0)
+        skip();
+    struct child child = child_start(use_reserve);
+    assert_int_equal(child_end(&child), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_disk_full_to_the_last_block_takes_commits_in_reserve),
         TEST(test_injected_error_changes_nothing_and_the_batch_is_taken_later),
         TEST(test_injected_error_stops_quarantine_too),
         TEST(test_device_full_while_pages_are_written_changes_nothing),

@@ -28,7 +28,13 @@ class SmallNode(Node):
         subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24m,mode=0700', 'none', self.journal],
                        check=True)
 
-    def fill(self):
+    def fill(self, reserve=False):
+        """To the last block; without RESERVE what the journal had put by is taken, too."""
+        data = os.path.join(self.journal, 'data.mdb')
+        if not reserve:
+            subprocess.run(['fallocate', '--punch-hole', '--offset',
+                            str(os.path.getsize(data)), '--length', str(64 << 20), data],
+                           check=True)
         with open(os.path.join(self.journal, 'ballast'), 'wb', buffering=0) as ballast:
             try:
                 while True:
@@ -40,7 +46,7 @@ class SmallNode(Node):
         os.unlink(os.path.join(self.journal, 'ballast'))
 
 
-class BreakableNode(Node):
+class OwnDiskNode(Node):
     """A node whose data is on an ext4 of its own, which can be made to find an error in itself."""
 
     def __init__(self):
@@ -110,6 +116,75 @@ def a_full_disk_refuses_commands_and_keeps_payloads():
     finish(node)
 
 
+def a_full_disk_takes_what_ends_things():
+    """Stops, exits and restarts go on in reserve, nothing new is started."""
+    node = SmallNode()
+    node.start()
+    for name in ('kept', 'stopped'):
+        node.run_job(job(name, 'exec sleep %d' % (1000 + len(name))))
+        wait_for('the task', lambda: running(node, name))
+    kept, stopped = node.await_pid('sleep 1004'), node.await_pid('sleep 1007')
+    node.fill(reserve=True)
+    os.kill(kept, 9)
+    wait_for('the restart', lambda: (running(node, 'kept') or {}).get('Restarts'))
+    node.call('DELETE', '/v1/job/stopped')
+    wait_for('its end', lambda: start_ticks(stopped) is None and node.allocs('stopped')[0]
+             ['ClientStatus'] == 'complete')
+    for number in range(30):  # into the reserve, if it was not needed yet
+        answer = refused(node, 'late%d' % number)
+        if answer:
+            break
+    assert answer and answer.status == 503 and 'space' in answer.text, answer
+    assert 'cannot be written' not in node.log(), node.log()
+    node.kill()  # and a crash does not lose the reserve
+    node.start()
+    wait_for('the task', lambda: running(node, 'kept'))
+    node.call('DELETE', '/v1/job/kept')
+    wait_for('its end', lambda: not running(node, 'kept'))
+    node.free()
+    wait_for('commands to be taken again', lambda: refused(node, 'late') is None)
+    finish(node)
+
+
+def a_task_that_fills_the_nodes_disk_can_be_stopped():
+    """With everything of the node on it, logs and directories, and as root, to the last block."""
+    if not shutil.which('mkfs.ext4') or not os.path.exists('/sys/fs/ext4'):
+        return 'needs ext4'
+    node = OwnDiskNode()
+    node.start()
+    mark = node.node_mark()
+    node.run_job(job('greedy', 'trap "" TERM; while :; do cat /dev/zero >> filler; sleep 0.1; done'))
+    wait_for('the task', lambda: running(node, 'greedy'))
+
+    def is_full():
+        """Not a block is left, not even to root."""
+        probe = os.path.join(node.data, 'probe')
+        try:
+            with open(probe, 'wb') as file:
+                file.write(b'x')
+        except OSError:
+            return True
+        finally:
+            if os.path.exists(probe):
+                os.unlink(probe)
+        return False
+    wait_for('a full disk', is_full)
+    node.call('DELETE', '/v1/job/greedy')
+    wait_for('its end', lambda: not running(node, 'greedy') and not node.payloads())
+    assert 'cannot be written' not in node.log(), node.log()
+    node.call('DELETE', '/v1/job/greedy?purge=true')
+    wait_for('the allocs to be gone', lambda: not node.allocs())
+    wait_for('commands to be taken again', lambda: refused(node, 'late') is None)
+    wait_for('the late task', lambda: running(node, 'late'))
+    node.call('DELETE', '/v1/job/late?purge=true')
+    wait_for('the allocs to be gone', lambda: not node.allocs())
+    node.terminate()
+    node.unmount()
+    node.audit(mark)
+    node.close()
+    return None
+
+
 def a_full_disk_and_a_crash_lose_nothing():
     """R-26: what could not be journaled is found again by key."""
     node = SmallNode()
@@ -132,7 +207,7 @@ def a_file_system_made_read_only_is_watched_from():
     so."""
     if not shutil.which('mkfs.ext4') or not os.path.exists('/sys/fs/ext4'):
         return 'needs ext4'
-    node = BreakableNode()
+    node = OwnDiskNode()
     node.start()
     for name in ('kept', 'stopped'):
         node.run_job(job(name, 'exec sleep %d' % (1000 + len(name))))
@@ -178,6 +253,8 @@ if __name__ == '__main__':
         sys.exit(77)
     sys.exit(tap([
         a_full_disk_refuses_commands_and_keeps_payloads,
+        a_full_disk_takes_what_ends_things,
+        a_task_that_fills_the_nodes_disk_can_be_stopped,
         a_full_disk_and_a_crash_lose_nothing,
         a_file_system_made_read_only_is_watched_from,
     ]))
