@@ -15,10 +15,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 enum {
     MOUNTS_MAX = 100000, /* the kernel's own default, fs.mount-max */
@@ -116,17 +119,97 @@ static bool is_at_or_below(const char *point, const char *path)
     return strncmp(point, path, length) == 0 && (point[length] == '\0' || point[length] == '/');
 }
 
-static int read_points(const char *path, struct points *points, struct err *err)
-{
-    scoped_file FILE *file = fopen("/proc/self/mountinfo", "re");
-    scoped_string char *line = NULL;
-    size_t size = 0;
+/* --- the table --- */
 
-    if (file == NULL)
+/* What was read last, good until the kernel says that the table has changed: it tells who has it
+ * open.  Without this, removing many directories on a machine with many mounts is the product of
+ * the two, as each has to be seen to hold none. */
+static struct {
+    pthread_mutex_t lock;
+    int fd;       /* of mountinfo, -1: not open yet */
+    ino_t of;     /* the namespace that it is about */
+    pid_t owner;  /* a child would hear of changes in our stead */
+    char *text;   /* owned; with a NUL behind it; NULL: not read */
+    size_t bytes; /* room for it */
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+static void forget_table(void)
+{
+    free(table.text);
+    table.text = NULL;
+    table.bytes = 0;
+}
+
+/* Opens the table of the namespace that we are in. */
+static int open_table(struct err *err)
+{
+    struct stat namespace;
+
+    if (stat("/proc/self/ns/mnt", &namespace) != 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot look at the mount namespace");
+    if (table.fd >= 0 && table.of == namespace.st_ino && table.owner == getpid())
+        return 0;
+    if (table.fd >= 0)
+        (void)close(table.fd); /* only read from */
+    forget_table();
+    table.of = namespace.st_ino;
+    table.owner = getpid();
+    table.fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    if (table.fd < 0)
         return err_os(err, err_from_errno(errno), errno, "cannot read the mount table");
-    for (size_t lines = 0; getline(&line, &size, file) >= 0; lines++) {
+    return 0;
+}
+
+static int read_table(struct err *err)
+{
+    enum { LINE_ESTIMATE = 4096 };
+    size_t used = 0;
+
+    for (;;) {
+        table.text = list_room(table.text, &table.bytes, used + LINE_ESTIMATE, 1);
+        ssize_t got = pread(table.fd, table.text + used, table.bytes - used - 1, (off_t)used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            int number = errno;
+
+            forget_table();
+            return err_os(err, err_from_errno(number), number, "cannot read the mount table");
+        }
+        used += (size_t)got;
+        table.text[used] = '\0';
+        if (got == 0)
+            return 0;
+    }
+}
+
+/* Makes the table's text that of now.  The question comes before the reading: what changes while
+ * it is read is asked about the next time. */
+static int refresh_table(struct err *err)
+{
+    int code = open_table(err);
+    struct pollfd changed = {.fd = table.fd, .events = POLLPRI};
+
+    if (code != 0)
+        return code;
+    if (poll(&changed, 1, 0) != 0) /* also if it cannot be asked */
+        forget_table();
+    return table.text == NULL ? read_table(err) : 0;
+}
+
+static int take_points(const char *path, struct points *points, struct err *err)
+{
+    char line[PATH_SIZE * 2];
+    size_t lines = 0;
+
+    for (const char *at = table.text; *at != '\0'; lines++) {
+        size_t length = strcspn(at, "\n");
         struct point point;
 
+        if (length >= sizeof(line))
+            length = sizeof(line) - 1; /* options; the point comes before them */
+        memcpy(line, at, length);
+        line[length] = '\0';
         if (!parse_line(line, &point))
             return err_set(err, ERR_CORRUPT, "cannot understand line %zu of the mount table",
                            lines + 1);
@@ -134,10 +217,20 @@ static int read_points(const char *path, struct points *points, struct err *err)
             return err_set(err, ERR_LIMIT, "the mount table has more than %d lines", MOUNTS_MAX);
         if (is_at_or_below(point.path, path))
             points_add(points, &point);
+        at += strcspn(at, "\n");
+        at += *at == '\n';
     }
-    if (ferror(file))
-        return err_set(err, ERR_IO, "cannot read the mount table");
     return 0;
+}
+
+static int read_points(const char *path, struct points *points, struct err *err)
+{
+    check(pthread_mutex_lock(&table.lock) == 0);
+    int code = refresh_table(err);
+    if (code == 0)
+        code = take_points(path, points, err);
+    check(pthread_mutex_unlock(&table.lock) == 0);
+    return code;
 }
 
 static int compare_id(const void *a, const void *b)

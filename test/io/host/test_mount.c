@@ -1,8 +1,10 @@
 /* Mounts as the kernel's table shows them, with every character a path can have; host facts. */
 #include "test/io/scratch.h"
 
+#include <sched.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 
 static void need_root(void)
 {
@@ -145,6 +147,49 @@ static void test_each_below_finds_odd_names_and_no_neighbours(void **state)
         assert_int_equal(mount_remove(AT_FDCWD, at(scratch, names[i]), &scratch->err), 0);
 }
 
+static size_t count_below(struct scratch *scratch, const char *name)
+{
+    static struct seen seen;
+
+    seen = (struct seen){0};
+    assert_int_equal(mount_each_below(AT_FDCWD, at(scratch, name), see, &seen, &scratch->err), 0);
+    return seen.count;
+}
+
+/* The table is not read again unless it has changed, whoever changed it, and in what namespace. */
+static void test_each_below_sees_every_change(void **state)
+{
+    struct scratch *scratch = *state;
+
+    need_root();
+    assert_return_code(mkdir(at(scratch, "a"), 0755), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(count_below(scratch, "a"), 0);
+        assert_return_code(mount("none", at(scratch, "a"), "tmpfs", 0, NULL), 0);
+        assert_int_equal(count_below(scratch, "a"), 1);
+        assert_int_equal(count_below(scratch, "a"), 1);
+        pid_t other = fork();
+        if (other == 0)
+            _exit(umount(at(scratch, "a")) == 0 ? 0 : 1);
+        int status;
+        assert_int_equal(waitpid(other, &status, 0), other);
+        assert_int_equal(status, 0);
+        assert_int_equal(count_below(scratch, "a"), 0);
+    }
+    pid_t apart = fork();
+    if (apart == 0) {
+        bool sees = unshare(CLONE_NEWNS) == 0 &&
+                    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+                    mount("none", at(scratch, "a"), "tmpfs", 0, NULL) == 0 &&
+                    count_below(scratch, "a") == 1;
+        _exit(sees ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(apart, &status, 0), apart);
+    assert_int_equal(status, 0);
+    assert_int_equal(count_below(scratch, "a"), 0);
+}
+
 static void test_each_below_gives_an_order_to_unmount_in(void **state)
 {
     struct scratch *scratch = *state;
@@ -245,6 +290,7 @@ int main(void)
         TEST(test_busy_mount_is_said_to_be_busy),
         TEST(test_remove_does_not_follow_a_link_to_a_mount),
         TEST(test_each_below_finds_odd_names_and_no_neighbours),
+        TEST(test_each_below_sees_every_change),
         TEST(test_each_below_gives_an_order_to_unmount_in),
         TEST(test_each_below_follows_links_in_the_directory_and_keeps_its_name),
         TEST(test_facts_agree_with_the_machine),
