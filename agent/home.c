@@ -140,6 +140,18 @@ static void write_note(const struct config *config)
 
 /* --- a copy --- */
 
+/* Directories of allocs go along, for with a copy their secrets came to lie on a disk.  Where they
+ * are on another one they stay. */
+static void put_allocs_aside(const struct config *config, int directory_fd, const char *aside)
+{
+    char to[64];
+
+    (void)text_format(to, sizeof(to), "%s/alloc", aside); /* fits */
+    if (renameat(AT_FDCWD, config->alloc_dir, directory_fd, to) != 0 && errno != ENOENT)
+        log_warn("agent", "directories of copied allocs stay where they are path=%s error=%s",
+                 log_value(config->alloc_dir), strerror(errno));
+}
+
 /* Moves what makes the copy the other node into a directory beside it. */
 static int put_aside(const struct config *config, struct err *err)
 {
@@ -156,6 +168,7 @@ static int put_aside(const struct config *config, struct err *err)
     if (mkdirat(fd, aside, 0700) != 0)
         return err_os(err, err_from_errno(errno), errno, "cannot make %s/%s", config->state_dir,
                       aside);
+    put_allocs_aside(config, fd, aside);
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         (void)text_format(to, sizeof(to), "%s/%s", aside, parts[i]); /* fits */
         if (renameat(fd, parts[i], fd, to) != 0 && errno != ENOENT)

@@ -140,7 +140,7 @@ const struct cli_verb cli_agent = {
             "    -take-over   to go on as that node here; what still runs of it elsewhere on this\n"
             "                 machine is ended and started again, and never while its agent runs\n"
             "    -new-node    to be a node of its own with nothing to run; what was copied is put\n"
-            "                 aside in <state-dir>/copied.1, directories of allocs stay\n\n"
+            "                 aside in <state-dir>/copied.1, with the directories of its allocs\n\n"
             "  Where the directory is the node's own, both do nothing.",
     .flags = agent_flags,
     .run = run_agent,

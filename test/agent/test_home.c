@@ -14,6 +14,7 @@ static int set_up(void **state)
     config = (struct config){.log_level = "INFO"};
     (void)text_copy(config.data_dir, sizeof(config.data_dir), at(scratch, "data"));
     (void)text_copy(config.state_dir, sizeof(config.state_dir), at(scratch, "data/client"));
+    (void)text_copy(config.alloc_dir, sizeof(config.alloc_dir), at(scratch, "data/alloc"));
     assert_int_equal(directory_make_all(config.state_dir, 0700, &scratch->err), 0);
     home = (struct home){.lock_fd = -1};
     return code;
@@ -83,6 +84,7 @@ static void test_copy_is_put_aside_with_the_note_last(void **state)
     put_file(at(scratch, "data/client/mark"), "0123abcd");
     assert_return_code(mkdir(at(scratch, "data/client/journal"), 0700), 0);
     assert_return_code(mkdir(at(scratch, "data/client/copied.1"), 0700), 0); /* cut off */
+    assert_int_equal(directory_make_all(at(scratch, "data/alloc/id"), 0711, &scratch->err), 0);
     config.new_node = true;
     assert_int_equal(home_open(&home, &config, &scratch->err), 0);
     assert_false(home.is_known);
@@ -90,6 +92,8 @@ static void test_copy_is_put_aside_with_the_note_last(void **state)
     assert_false(exists(at(scratch, "data/client/journal")));
     assert_file_is(at(scratch, "data/client/copied.2/mark"), "0123abcd");
     assert_true(exists(at(scratch, "data/client/copied.2/home")));
+    assert_true(exists(at(scratch, "data/client/copied.2/alloc/id")));
+    assert_false(exists(at(scratch, "data/alloc")));
     assert_int_equal(home_open(&home, &config, &scratch->err), 0); /* again: nothing to do */
     assert_false(exists(at(scratch, "data/client/copied.3")));
 }

@@ -91,7 +91,8 @@ def a_copy_becomes_a_node_of_its_own():
         assert copy.terminate() == 0
     assert marks[0] != mark and marks[1] == marks[0], (mark, marks)
     assert sorted(os.listdir(os.path.join(copy.data, 'client', 'copied.1'))) == \
-        ['home', 'journal', 'mark', 'shim']
+        ['alloc', 'home', 'journal', 'mark', 'shim']
+    assert os.listdir(os.path.join(copy.data, 'alloc')) == []
     assert not os.path.exists(os.path.join(copy.data, 'client', 'copied.2'))
     assert start_ticks(pid) is not None and node.running()['Restarts'] == 0
     copy.close()
