@@ -208,7 +208,7 @@ def a_bit_flipped_anywhere_costs_one_alloc():
     data = data_of(node)
 
     def run_missing():
-        """Both jobs run, each with its payload."""
+        """Both jobs run, each with its payload: also one that the last restart is still ending."""
         for number, name in enumerate(('job', 'other')):
             if start_ticks(pids.get(name, 0)) is None:
                 job = service(raw_exec('t', 'exec sleep %d' % (1000 + number)))
@@ -218,7 +218,7 @@ def a_bit_flipped_anywhere_costs_one_alloc():
                     wait_for('the old one to be gone', lambda: not node.allocs(name))
                 node.run_job(job)
                 pids[name] = node.await_pid('sleep %d' % (1000 + number))
-        wait_for('both jobs', lambda: all(node.running(job=name) for name in pids))
+        return all(node.running(job=name) for name in pids)
 
     def settled():
         """As many payloads as allocs that are said to run."""
@@ -229,7 +229,7 @@ def a_bit_flipped_anywhere_costs_one_alloc():
     node.start()
     chance = random.Random(21)
     for _ in range(50):
-        run_missing()
+        wait_for('both jobs', run_missing)
         node.kill()
         whole = read(data)
         used = [at for at, byte in enumerate(whole) if byte != 0]
