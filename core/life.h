@@ -73,6 +73,8 @@ struct life_control {
     void (*alloc_gone)(void *ctx, const char *id, const struct alloc *alloc);
     /* A turn is over; what is posted now is work for the next one. */
     void (*tidy)(void *ctx);
+    /* Node time at which tidy wants to be called though nothing has happened; 0: it does not. */
+    uint64_t (*deadline_ms)(void *ctx);
 };
 
 /* Before life_start. */
@@ -93,6 +95,10 @@ int life_start(struct life *life, const struct life_start *how, struct err *err)
 
 /* Each stored specification whose key begins with PREFIX; as journal_each_spec. */
 int life_each_spec(const struct life *life, const char *prefix, journal_blob_cb *cb, void *ctx,
+                   struct err *err);
+
+/* One of them; both owned by the caller.  ERR_GONE: there is none. */
+int life_read_spec(const struct life *life, const char *key, char **ret_bytes, size_t *ret_length,
                    struct err *err);
 
 /* --- turns --- */

@@ -167,6 +167,18 @@ int64_t life_unix_ns(const struct life *life)
 
 /* --- when --- */
 
+static uint64_t control_deadline_ms(const struct life *life)
+{
+    return life->control.deadline_ms == NULL ? 0 : life->control.deadline_ms(life->control.ctx);
+}
+
+static bool control_is_due(const struct life *life, uint64_t now_ms)
+{
+    uint64_t at_ms = control_deadline_ms(life);
+
+    return at_ms != 0 && at_ms <= now_ms;
+}
+
 static bool is_due(const struct life *life, uint64_t now_ms)
 {
     uint64_t deadline_ms = core_deadline_ms(life->core);
@@ -184,7 +196,7 @@ bool life_has_work(struct life *life)
 {
     uint64_t now_ms = life_now_ms(life);
 
-    return !waits(life, now_ms) && is_due(life, now_ms);
+    return !waits(life, now_ms) && (is_due(life, now_ms) || control_is_due(life, now_ms));
 }
 
 uint64_t life_deadline_ms(const struct life *life)
@@ -193,7 +205,8 @@ uint64_t life_deadline_ms(const struct life *life)
 
     if (life->sweep_at_ms != 0 && (at_ms == 0 || life->sweep_at_ms < at_ms))
         at_ms = life->sweep_at_ms;
-    return at_ms;
+    uint64_t control_ms = life->retry_at_ms != 0 ? 0 : control_deadline_ms(life);
+    return control_ms != 0 && (at_ms == 0 || control_ms < at_ms) ? control_ms : at_ms;
 }
 
 static void arm(struct life *life)
@@ -334,6 +347,8 @@ bool life_turn(struct life *life)
         return false;
     }
     life->retry_at_ms = 0;
+    if (control_is_due(life, now_ms))
+        life->control.tidy(life->control.ctx); /* what it posts is stepped at once */
     if (is_due(life, now_ms))
         step(life, now_ms, unix_ns);
     else

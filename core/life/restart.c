@@ -83,6 +83,14 @@ int life_each_spec(const struct life *life, const char *prefix, journal_blob_cb 
     return store->each_spec(store->ctx, prefix, cb, ctx, err);
 }
 
+int life_read_spec(const struct life *life, const char *key, char **ret_bytes, size_t *ret_length,
+                   struct err *err)
+{
+    const struct store *store = &life->world.store;
+
+    return store->spec_read(store->ctx, key, ret_bytes, ret_length, err);
+}
+
 int life_start(struct life *life, const struct life_start *how, struct err *err)
 {
     const struct store *store = &life->world.store;
