@@ -31,8 +31,10 @@ struct config {
     uint64_t gc_interval_ms;      /* client.gc_interval */
     uint32_t gc_max_allocs;       /* terminal allocs kept, client.gc_max_allocs, default 50 */
     uint64_t max_kill_timeout_ms; /* client.max_kill_timeout, default 30 s */
-    struct spec_pairs meta;       /* client.meta; owned */
-    bool take_over, new_node;     /* flags only: what a copied directory is to be (home.h) */
+    uint32_t cpu_total_compute;   /* client: MHz in place of what was found, 0: that */
+    uint32_t memory_total_mb, disk_total_mb; /* the same */
+    struct spec_pairs meta;                  /* client.meta; owned */
+    bool take_over, new_node; /* flags only: what a copied directory is to be (home.h) */
 };
 
 void config_defaults(struct config *config);

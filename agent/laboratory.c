@@ -21,7 +21,10 @@ static void *begin(const struct sim_plane_world *world)
         .life = world->life,
         .ctx = world->ctx,
         .new_id = world->new_id,
-        .datacenter = "dc1",
+        .node = {.datacenter = "dc1",
+                 .region = "global",
+                 .room = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
+                 .core_mhz = 1000},
         .allocs_kept = world->allocs_kept,
         .plans =
             {

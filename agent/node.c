@@ -143,6 +143,13 @@ int node_init(struct node *node, const struct store *store, const struct say *sa
     code = host_read_facts(config->data_dir, &node->facts, err);
     if (code < 0)
         return code;
+    if (config->memory_total_mb > 0)
+        node->facts.memory_bytes = (uint64_t)config->memory_total_mb << 20;
+    if (config->disk_total_mb > 0)
+        node->facts.disk_free_bytes = (uint64_t)config->disk_total_mb << 20;
+    if (config->cpu_total_compute > 0)
+        node->facts.cpu_mhz = (config->cpu_total_compute + node->facts.cpu_cores - 1) /
+                              node->facts.cpu_cores; /* of each core, at least its part */
 
     node->known.id = node->identity.id;
     node->known.name = config->name;

@@ -84,6 +84,9 @@ static struct known *keep(struct specs *specs, const char *alloc, struct alloc_s
         (void)text_copy(known->alloc, sizeof(known->alloc), alloc); /* a UUID */
         (void)text_copy(known->stub.eval_id, sizeof(known->stub.eval_id), spec->eval_id);
         (void)text_copy(known->stub.job_type, sizeof(known->stub.job_type), spec->job_type);
+        (void)text_copy(known->stub.previous_id, sizeof(known->stub.previous_id),
+                        spec->previous_id);
+        known->stub.rescheduled = spec->rescheduled_count > 0;
         HASH_ADD_STR(specs->known, alloc, known);
     }
     check(known->spec == NULL); /* else it would not have been decoded again */

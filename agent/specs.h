@@ -24,6 +24,8 @@ void specs_free(struct specs *specs);
 struct alloc_stub {
     char eval_id[UUID_TEXT_SIZE];
     char job_type[16];
+    char previous_id[UUID_TEXT_SIZE]; /* whose place it took, or "" */
+    bool rescheduled;                 /* some before it had failed */
     /* The reader's, zero at first: the index of that evaluation, once it was looked up. */
     uint64_t create_index;
     bool looked_up;

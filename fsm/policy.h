@@ -81,12 +81,82 @@ struct reconcile_group {
 void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_count,
                       struct reconcile_group *groups, size_t groups_count);
 
-/* Client status "pending", "running" or "dead" of a job, from its allocs. */
+/* Client status "pending", "running" or "dead" of a job, from its allocs; WAITS: another one is to
+ * be placed when there is room, or when it is time. */
 enum job_status { JOB_PENDING, JOB_RUNNING, JOB_DEAD };
-enum job_status policy_job_status(bool stop, size_t live, size_t pending);
+enum job_status policy_job_status(bool stop, size_t live, size_t pending, bool waits);
 const char *job_status_name(enum job_status status);
 
 /* How many of ENDED allocs, oldest first, are to be destroyed so that at most KEPT stay. */
 size_t policy_collect(size_t ended, size_t kept);
+
+/* --- rescheduling: another alloc for one that has failed (nomad v1.1.2 nomad/structs) --- */
+
+enum reschedule_function { RESCHEDULE_CONSTANT, RESCHEDULE_EXPONENTIAL, RESCHEDULE_FIBONACCI };
+
+/* The group's reschedule block.  Neither attempts nor unlimited: never. */
+struct reschedule_policy {
+    uint32_t attempts;    /* within interval_ns */
+    bool unlimited;       /* then attempts do not count */
+    uint64_t interval_ns; /* all below 2^63 */
+    uint64_t delay_ns;
+    uint64_t max_delay_ns; /* 0: none */
+    enum reschedule_function function;
+};
+
+/* One that was made, by the wall clock. */
+struct reschedule_event {
+    int64_t unix_ns;
+    uint64_t delay_ns; /* that it had waited */
+};
+
+enum { RESCHEDULE_EVENTS_KEPT = 5 }; /* of one that has no limit */
+
+struct reschedule_input {
+    const struct reschedule_policy *policy;
+    const struct reschedule_event *events; /* of the failed alloc, the oldest first */
+    size_t events_count;
+    int64_t failed_unix_ns;
+};
+
+struct reschedule_decision {
+    bool again;
+    uint64_t delay_ns; /* after it has failed; also if there is none */
+    uint32_t attempted;
+};
+
+void policy_reschedule(const struct reschedule_input *input,
+                       struct reschedule_decision *ret_decision);
+
+/* How many of the newest EVENTS the next alloc, which is made now, goes on to count. */
+size_t policy_reschedule_kept(const struct reschedule_policy *policy,
+                              const struct reschedule_event *events, size_t count,
+                              int64_t now_unix_ns);
+
+/* --- placement: what one node has room for (nomad v1.1.2 nomad/structs/funcs.go) --- */
+
+struct room {
+    uint64_t cpu_mhz, memory_mb, disk_mb;
+};
+
+/* What the tasks of one group ask for, added up one by one from zero. */
+struct room_sum {
+    struct room mains, sidecars;
+    struct room before, after; /* what runs before and after the mains, and not beside them */
+};
+
+void policy_ask_task(struct room_sum *sum, enum spec_lifecycle lifecycle, bool sidecar,
+                     const struct room *task);
+
+/* What one alloc of such a group asks for at most, at any time of its life. */
+struct room policy_ask(const struct room_sum *sum, uint64_t disk_mb);
+
+/* What of TOTAL is not there for ASK besides what is USED, in Nomad's words: cpu, memory, disk;
+ * NULL: all of it is there. */
+const char *policy_exhausted(const struct room *total, const struct room *used,
+                             const struct room *ask);
+
+/* True if NAME is what PATTERN says, in which * is any text: names of datacenters. */
+bool policy_matches(const char *pattern, const char *name);
 
 #endif

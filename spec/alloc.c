@@ -23,6 +23,28 @@ static json_t *job_part(const json_t *job)
     return part;
 }
 
+/* What leads to an alloc that takes another's place; only then, so that others are as they were. */
+static void add_history(json_t *alloc, const struct jobspec_placement *placement)
+{
+    json_t *events = json_array();
+
+    check(placement->rescheduled_count <= SPEC_RESCHEDULED_MAX);
+    for (size_t i = 0; i < placement->rescheduled_count; i++) {
+        const struct spec_rescheduled *one = &placement->rescheduled[i];
+        json_t *event = json_pack("{s:I, s:I, s:s}", "RescheduleTime", (json_int_t)one->unix_ns,
+                                  "Delay", (json_int_t)one->delay_ns, "PrevAllocID", one->alloc_id);
+
+        check(json_array_append_new(events, event) == 0);
+    }
+    if (placement->previous_id != NULL && placement->previous_id[0] != '\0')
+        check(json_object_set_new(alloc, "PreviousAllocation",
+                                  json_string(placement->previous_id)) == 0);
+    if (placement->rescheduled_count > 0)
+        check(json_object_set_new(alloc, "RescheduleTracker",
+                                  json_pack("{s:O}", "Events", events)) == 0);
+    json_decref(events);
+}
+
 /* The alloc as a new reference. */
 static int alloc_value(const json_t *job, const struct jobspec_placement *placement,
                        json_t **ret_alloc, struct err *err)
@@ -39,6 +61,7 @@ static int alloc_value(const json_t *job, const struct jobspec_placement *placem
         job_part(job), "Group", jobspec_arrange(&jobspec_group_schema, group, true));
     if (*ret_alloc == NULL)
         return err_set(err, ERR_INVALID, "alloc's placement is not UTF-8 text");
+    add_history(*ret_alloc, placement);
     return 0;
 }
 

@@ -357,6 +357,60 @@ static void check_restart(struct jobspec_work *work, const json_t *restart)
     }
 }
 
+/* What waiting for each of ATTEMPTS takes, as far as it is not more than LIMIT. */
+static json_int_t all_delays(const json_t *reschedule, json_int_t limit)
+{
+    bool fibonacci = text_equal(text_of(reschedule, "DelayFunction"), "fibonacci");
+    bool constant = text_equal(text_of(reschedule, "DelayFunction"), "constant");
+    json_int_t delay = whole_of(reschedule, "Delay"), last = 0, sum = 0;
+    json_int_t most = whole_of(reschedule, "MaxDelay");
+
+    for (json_int_t i = whole_of(reschedule, "Attempts"); i > 0 && sum <= limit; i--) {
+        json_int_t next = constant    ? delay
+                          : fibonacci ? (last == 0 ? delay : delay + last)
+                                      : 2 * delay;
+
+        sum += delay;
+        last = delay;
+        delay = most > 0 && next > most ? most : next;
+    }
+    return sum;
+}
+
+static void check_reschedule(struct jobspec_work *work, const json_t *reschedule)
+{
+    json_int_t attempts = whole_of(reschedule, "Attempts"), delay = whole_of(reschedule, "Delay");
+    json_int_t interval = whole_of(reschedule, "Interval");
+    const char *function = text_of(reschedule, "DelayFunction");
+    bool unlimited = json_is_true(json_object_get(reschedule, "Unlimited"));
+    bool constant = text_equal(function, "constant");
+    char text[40];
+
+    if (attempts == 0 && !unlimited)
+        return; /* never */
+    if (!constant && !text_equal(function, "exponential") && !text_equal(function, "fibonacci"))
+        jobspec_complain(work, reschedule, "DelayFunction", NULL,
+                         "the delay function of reschedule must be \"constant\", \"exponential\" "
+                         "or \"fibonacci\", but is \"%.40s\"",
+                         function);
+    if (delay < SECONDS(5))
+        jobspec_complain(work, reschedule, "Delay", NULL,
+                         "the delay of reschedule must be at least 5s");
+    else if (!constant && whole_of(reschedule, "MaxDelay") < delay)
+        jobspec_complain(work, reschedule, "MaxDelay", NULL,
+                         "the longest delay of reschedule must not be less than its delay");
+    else if (!unlimited && interval < SECONDS(15))
+        jobspec_complain(work, reschedule, "Interval", NULL,
+                         "the interval of reschedule must be at least 15s");
+    else if (!unlimited && all_delays(reschedule, interval) > interval) {
+        text_from_duration_ns(text, sizeof(text), interval);
+        jobspec_complain(work, reschedule, "Interval",
+                         "make the interval longer, or attempts or delay smaller",
+                         "%lld times of rescheduling do not fit into an interval of %s",
+                         (long long)attempts, text);
+    }
+}
+
 static void check_resources(struct jobspec_work *work, const json_t *resources)
 {
     const struct jobspec_schema *schema = &jobspec_resources;
@@ -449,6 +503,7 @@ static void check_group(struct jobspec_work *work, const json_t *group, bool ser
     check_map(work, group, &jobspec_group_schema, "Meta", false);
     check_constraints(work, group);
     check_restart(work, json_object_get(group, "RestartPolicy"));
+    check_reschedule(work, json_object_get(group, "ReschedulePolicy"));
     if (!service && json_object_get(group, "Update") != NULL)
         jobspec_complain(work, group, "Update", "remove it", "a batch job is not updated in steps");
     if (!service && json_object_get(group, "Migrate") != NULL)

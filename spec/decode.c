@@ -290,6 +290,36 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
     }
 }
 
+static void decode_history(struct decoding *decoding, const json_t *alloc, struct alloc_spec *spec)
+{
+    const json_t *tracker = json_object_get(alloc, "RescheduleTracker"), *event;
+    const json_t *events = json_object_get(tracker, "Events");
+    size_t count = json_array_size(events), i;
+
+    spec->previous_id = get_text(decoding, alloc, "PreviousAllocation", UUID_TEXT_SIZE);
+    if (*spec->previous_id != '\0' && !uuid_is_valid(spec->previous_id))
+        damaged(decoding, "PreviousAllocation", "an id");
+    if (count > SPEC_RESCHEDULED_MAX) {
+        damaged(decoding, "RescheduleTracker", "a list of bounded length");
+        return;
+    }
+    if (count == 0)
+        return;
+    spec->rescheduled = arena_new(&decoding->holder->arena, count * sizeof(*spec->rescheduled));
+    spec->rescheduled_count = count;
+    json_array_foreach(events, i, event)
+    {
+        struct spec_rescheduled *one = &spec->rescheduled[i];
+        const json_t *time = json_object_get(event, "RescheduleTime");
+
+        if (!json_is_integer(time))
+            damaged(decoding, "RescheduleTime", "a time");
+        one->unix_ns = json_integer_value(time);
+        one->delay_ns = get_whole(decoding, event, "Delay", INT64_MAX);
+        one->alloc_id = get_text(decoding, event, "PrevAllocID", UUID_TEXT_SIZE);
+    }
+}
+
 static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct alloc_spec *spec)
 {
     const json_t *job = get_object(decoding, alloc, "Job");
@@ -308,6 +338,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     if (!json_is_integer(created))
         damaged(decoding, "CreateTime", "a time");
     spec->create_time_unix_ns = json_integer_value(created);
+    decode_history(decoding, alloc, spec);
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
     spec_alloc_name(name, spec->job_id, spec->group, spec->index);

@@ -29,6 +29,7 @@
 
 enum {
     JOBSPEC_PROBLEMS_MAX = 20,
+    SPEC_RESCHEDULED_MAX = 1000,       /* times that an alloc knows of */
     JOBSPEC_ALLOC_BYTES_MAX = 8 << 20, /* one alloc's JSON text */
 };
 
@@ -90,6 +91,9 @@ struct jobspec_placement {
     const char *alloc_id, *eval_id; /* UUIDs; eval_id may be "" */
     const char *datacenter;         /* of the node */
     int64_t create_time_unix_ns;
+    const char *previous_id; /* the alloc whose place it takes; NULL: none */
+    const struct spec_rescheduled *rescheduled;
+    size_t rescheduled_count; /* at most SPEC_RESCHEDULED_MAX */
 };
 
 /* What one alloc of JOB runs by, as compact JSON that needs nothing else to be understood.  The

@@ -132,7 +132,7 @@ static const struct jobspec_field update_fields[] = {
 SCHEMA(jobspec_update, "update", NULL, update_fields);
 
 static const struct jobspec_field reschedule_fields[] = {
-    WHOLE("attempts", "Attempts", FATE_PLACE, 0, WHOLE_MAX),
+    WHOLE("attempts", "Attempts", FATE_PLACE, 0, SPEC_RESCHEDULED_MAX),
     DURATION("interval", "Interval", FATE_PLACE),
     DURATION("delay", "Delay", FATE_PLACE),
     TEXT("delay_function", "DelayFunction", FATE_PLACE),

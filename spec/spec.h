@@ -48,6 +48,13 @@ struct spec_logs {
     bool disabled;
 };
 
+/* One time that an alloc before this one had failed and another was made for it. */
+struct spec_rescheduled {
+    int64_t unix_ns;
+    uint64_t delay_ns;    /* that was waited */
+    const char *alloc_id; /* which had failed */
+};
+
 struct task_spec {
     const char *name;
     const char *driver;
@@ -83,6 +90,9 @@ struct alloc_spec {
     uint64_t group_shutdown_delay_ms;
     uint32_t ephemeral_disk_mb;
     int64_t create_time_unix_ns;
+    const char *previous_id;              /* of the alloc whose place it takes, or "" */
+    struct spec_rescheduled *rescheduled; /* the newest of them, the oldest first */
+    size_t rescheduled_count;
     struct task_spec *tasks;
     size_t tasks_count;
 };

@@ -57,6 +57,29 @@ static void find_tasks(struct core *core, const char *id, const struct alloc *al
     }
 }
 
+/* Who took the place of an alloc. */
+struct following {
+    struct api *api;
+    const char *id;
+    const struct alloc_assign *assign;
+    char next_id[UUID_TEXT_SIZE];
+};
+
+static bool find_next(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct following *following = ctx;
+    const struct alloc_assign *assign = &alloc_of(record)->assign;
+
+    if (assign->index != following->assign->index ||
+        !text_equal(assign->group, following->assign->group))
+        return true;
+    const struct alloc_stub *stub = specs_stub(following->api->parts->specs, id->text);
+    if (stub == NULL || !text_equal(stub->previous_id, following->id))
+        return true;
+    (void)text_copy(following->next_id, sizeof(following->next_id), id->text); /* a UUID */
+    return false;
+}
+
 /* Writes ID's alloc: all of it, or as a list shows it. */
 static void put_alloc(struct writer *to, struct api *api, const char *id, const struct alloc *alloc,
                       unsigned parts)
@@ -64,12 +87,18 @@ static void put_alloc(struct writer *to, struct api *api, const char *id, const 
     const struct node *node = &api->parts->node;
     const struct task *tasks[ALLOC_MEMBERS_MAX];
     struct alloc_stub *stub = specs_stub(api->parts->specs, id);
+    struct following following = {.api = api, .id = id, .assign = &alloc->assign};
+    struct alone_evaluation follow_up;
+    bool followed = alone_follow_up(api->parts->alone, id, &follow_up);
     struct api_alloc_view view = {
         .id = id,
         .alloc = alloc,
         .tasks = tasks,
         .job_type = type_of(alloc, stub),
         .eval_id = stub != NULL ? stub->eval_id : "",
+        .previous_id = stub != NULL ? stub->previous_id : "",
+        .next_id = following.next_id,
+        .follow_up_id = followed ? follow_up.id : "",
         .node_id = node->identity.id,
         .node_name = node->known.name,
         .create_index = create_index_of(api, stub, alloc),
@@ -80,7 +109,11 @@ static void put_alloc(struct writer *to, struct api *api, const char *id, const 
 
     if ((parts & (API_ALLOC_FULL | API_ALLOC_TASK_STATES)) != 0)
         find_tasks(api->parts->core, id, alloc, tasks);
-    if ((parts & (API_ALLOC_FULL | API_ALLOC_RESOURCES)) != 0 &&
+    if ((parts & API_ALLOC_FULL) != 0)
+        core_each_of_job(api->parts->core, alloc->assign.namespace, alloc->assign.job_id, find_next,
+                         &following);
+    if (((parts & (API_ALLOC_FULL | API_ALLOC_RESOURCES)) != 0 ||
+         (stub != NULL && stub->rescheduled)) &&
         specs_read(api->parts->specs, id, &spec, NULL) == 0)
         view.spec = spec; /* if it is lost the alloc is shown by what the record says */
     if ((parts & API_ALLOC_FULL) != 0) {

@@ -311,6 +311,13 @@ static bool wait_is_valid(const struct http_exchange *exchange, const char **ret
 
 /* --- one request --- */
 
+static bool is_of_other_region(const struct api *api, const struct http_exchange *exchange)
+{
+    const char *region = http_query(exchange, "region");
+
+    return region != NULL && region[0] != '\0' && !text_equal(region, api->parts->config->region);
+}
+
 static void on_request(void *ctx, struct http_exchange *exchange)
 {
     struct api *api = ctx;
@@ -336,7 +343,9 @@ static void on_request(void *ctx, struct http_exchange *exchange)
         api_refuse(&request, 400, "%s", fault);
     } else {
         request = request_of(api, exchange, route, argument);
-        if (route->blocks == BLOCKS_NOT || !park(&request))
+        if (is_of_other_region(api, exchange))
+            api_refuse(&request, 404, "No path to region");
+        else if (route->blocks == BLOCKS_NOT || !park(&request))
             route->handle(&request);
     }
 }

@@ -1,7 +1,8 @@
 /*
  * Evaluations (what the control plane decided when), searches, and what this node has none of.
  *
- * Evaluations are decided at once, so each is complete when it is seen.
+ * An evaluation is decided at once, and complete when it is seen, but for those that wait: for
+ * room ("blocked"), or for the time to make another alloc ("pending").
  */
 #include "agent/api/format.h"
 #include "agent/api/part.h"
@@ -20,7 +21,8 @@ static json_t *format(struct api *api, const struct alone_evaluation *evaluation
     const json_t *priority = job != NULL ? json_object_get(job->job, "Priority") : NULL;
 
     return api_format_evaluation(evaluation,
-                                 json_is_integer(priority) ? json_integer_value(priority) : 50);
+                                 json_is_integer(priority) ? json_integer_value(priority) : 50,
+                                 api->parts->config->datacenter);
 }
 
 struct listing {

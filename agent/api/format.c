@@ -217,6 +217,29 @@ static void put_resources(struct writer *to, const struct alloc_spec *spec)
     put_json_new(to, "AllocatedResources", format_allocated(spec));
 }
 
+/* All times before, on this very node. */
+static void put_rescheduled(struct writer *to, const struct api_alloc_view *view)
+{
+    if (view->spec == NULL || view->spec->rescheduled_count == 0) {
+        put_null(to, "RescheduleTracker");
+        return;
+    }
+    put_object(to, "RescheduleTracker");
+    put_array(to, "Events");
+    for (size_t i = 0; i < view->spec->rescheduled_count; i++) {
+        const struct spec_rescheduled *one = &view->spec->rescheduled[i];
+
+        put_object(to, NULL);
+        put_number(to, "RescheduleTime", one->unix_ns);
+        put_text(to, "PrevAllocID", one->alloc_id);
+        put_text(to, "PrevNodeID", view->node_id);
+        put_number(to, "Delay", (int64_t)one->delay_ns);
+        put_end(to);
+    }
+    put_end(to);
+    put_end(to);
+}
+
 /* What an entry of a list and the whole alloc have in common. */
 static void put_common(struct writer *to, const struct api_alloc_view *view)
 {
@@ -240,8 +263,8 @@ static void put_common(struct writer *to, const struct api_alloc_view *view)
     put_text(to, "ClientStatus", client_status_name((enum client_status)alloc->client_status));
     put_text(to, "ClientDescription", description);
     put_null(to, "DeploymentStatus");
-    put_text(to, "FollowupEvalID", "");
-    put_null(to, "RescheduleTracker");
+    put_text(to, "FollowupEvalID", view->follow_up_id);
+    put_rescheduled(to, view);
     put_null(to, "PreemptedAllocations");
     put_text(to, "PreemptedByAllocation", "");
     put_number(to, "CreateIndex", (int64_t)view->create_index);
@@ -315,8 +338,8 @@ void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
     put_json_new(to, "Metrics", format_metrics());
     put_json_new(to, "DesiredTransition", json_pack("{s:n, s:n}", "Migrate", "Reschedule"));
     put_text(to, "DeploymentID", "");
-    put_text(to, "PreviousAllocation", view->alloc->assign.previous);
-    put_text(to, "NextAllocation", "");
+    put_text(to, "PreviousAllocation", view->previous_id);
+    put_text(to, "NextAllocation", view->next_id);
     put_null(to, "NetworkStatus");
     put_number(to, "AllocModifyIndex", (int64_t)view->create_index);
     put_end(to);

@@ -31,6 +31,8 @@ struct api_alloc_view {
     const struct alloc_spec *spec;   /* NULL: lost, or not needed */
     json_t *job;                     /* as it was when the alloc was placed; NULL: from spec */
     const char *job_type, *eval_id;
+    const char *previous_id, *next_id; /* whose place it took, and who took its; or "" */
+    const char *follow_up_id;          /* the evaluation that will make another, or "" */
     const char *node_id, *node_name;
     uint64_t create_index;
     bool task_states, resources; /* of a list's entry */
@@ -63,7 +65,9 @@ void api_format_job_stub(struct writer *to, const struct alone_job *job, const c
 void api_format_summary(struct writer *to, const char *name, const struct alone_job *job,
                         const struct api_job_counts *counts, size_t groups);
 
-json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority);
+/* DATACENTER is this node's. */
+json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority,
+                              const char *datacenter);
 
 /* --- the node --- */
 

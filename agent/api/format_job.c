@@ -63,6 +63,8 @@ json_t *api_format_job(const struct alone_job *job, const char *status)
     set_number(to, "CreateIndex", job->create_index);
     set_number(to, "ModifyIndex", job->modify_index);
     set_number(to, "JobModifyIndex", job->job_modify_index);
+    (void)json_object_del(to, "cairnQueued"); /* our own, and mostly missing, as is the other */
+    (void)json_object_del(to, "cairnPurge");
     char *warnings = jobspec_warnings(job->job);
     set_text(to, "Warnings", warnings);
     free(warnings);
@@ -199,12 +201,60 @@ void api_format_summary(struct writer *to, const char *name, const struct alone_
 
 /* --- evaluations --- */
 
-json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority)
+/* What Nomad counts about one group that could not be placed. */
+static json_t *format_failed(const json_t *failed, const char *datacenter)
+{
+    const json_t *what = json_object_get(failed, "What");
+    bool here = text_equal(json_string_value(json_object_get(failed, "Why")), "exhausted");
+    json_t *available = json_object(), *exhausted = here ? json_object() : json_null(), *name;
+    json_int_t count = json_integer_value(json_object_get(failed, "Count"));
+    size_t i;
+
+    if (here) {
+        set(available, datacenter, json_integer(1));
+        set(exhausted, json_string_value(what), json_integer(1));
+    }
+    json_array_foreach(here ? NULL : what, i, name)
+        set(available, json_string_value(name), json_integer(0));
+    return json_pack("{s:i, s:i, s:o, s:n, s:n, s:i, s:n, s:o, s:n, s:n, s:n, s:n, s:i, s:I}",
+                     "NodesEvaluated", here, "NodesFiltered", 0, "NodesAvailable", available,
+                     "ClassFiltered", "ConstraintFiltered", "NodesExhausted", here,
+                     "ClassExhausted", "DimensionExhausted", exhausted, "QuotaExhausted",
+                     "ResourcesExhausted", "Scores", "ScoreMetaData", "AllocationTime", 0,
+                     "CoalescedFailures", count - 1);
+}
+
+static void set_failed(json_t *to, const struct alone_evaluation *evaluation,
+                       const char *datacenter)
+{
+    json_t *groups = json_object(), *queued = json_object(), *failed;
+    size_t i;
+
+    json_array_foreach(evaluation->failed, i, failed)
+    {
+        const char *group = json_string_value(json_object_get(failed, "Group"));
+
+        set(groups, group, format_failed(failed, datacenter));
+        check(json_object_set(queued, group, json_object_get(failed, "Count")) == 0);
+    }
+    set(to, "FailedTGAllocs", json_object_size(groups) > 0 ? json_incref(groups) : json_null());
+    set(to, "QueuedAllocations", queued);
+    json_decref(groups);
+}
+
+json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority,
+                              const char *datacenter)
 {
     static const char *const empty[] = {
-        "NodeID", "DeploymentID", "StatusDescription", "NextEval", "PreviousEval", "BlockedEval",
+        "NodeID", "DeploymentID", "StatusDescription", "NextEval", "PreviousEval",
     };
     json_t *to = json_object();
+    char until[API_TIME_SIZE];
+
+    api_time(until, evaluation->wait_until_unix_ns);
+    set_text(to, "WaitUntil", until);
+    set_text(to, "BlockedEval", evaluation->blocked_id);
+    set_failed(to, evaluation, datacenter);
 
     for (size_t i = 0; i < COUNT_OF(empty); i++)
         set_text(to, empty[i], "");
@@ -215,10 +265,8 @@ json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t
     set_text(to, "Namespace", evaluation->namespace);
     set_text(to, "JobID", evaluation->job_id);
     set_number(to, "JobModifyIndex", evaluation->index);
-    set_text(to, "Status", "complete");
+    set_text(to, "Status", evaluation->status);
     set_number(to, "Wait", 0);
-    set_null(to, "FailedTGAllocs");
-    set(to, "QueuedAllocations", json_object());
     set_number(to, "CreateIndex", evaluation->index);
     set_number(to, "ModifyIndex", evaluation->index);
     set(to, "CreateTime", json_integer((json_int_t)evaluation->create_unix_ns));

@@ -85,8 +85,8 @@ static void count_job(struct api *api, const struct alone_job *job, struct count
     json_array_foreach(groups, at, group)
     {
         const char *name = json_string_value(json_object_get(group, "Name"));
-        counting->groups[counting->count++] =
-            (struct api_job_counts){.group = name == NULL ? "" : name};
+        counting->groups[counting->count++] = (struct api_job_counts){
+            .group = name == NULL ? "" : name, .queued = (uint32_t)alone_queued(job, at)};
     }
     core_each_of_job(api->parts->core, job->namespace, job->id, count_alloc, counting);
 }
@@ -216,7 +216,7 @@ struct registration {
     struct alone_wanted wanted; /* its job is NULL if there is none: */
     json_t *problems;
     struct err err;
-    bool enforce_index;
+    bool enforce_index, preserve_counts;
     json_int_t expected_index;
 };
 
@@ -229,6 +229,7 @@ static void run_registration(struct api_aside *aside)
     if (body == NULL)
         return; /* err says why */
     to->enforce_index = json_is_true(json_object_get(body, "EnforceIndex"));
+    to->preserve_counts = json_is_true(json_object_get(body, "PreserveCounts"));
     to->expected_index = json_integer_value(json_object_get(body, "JobModifyIndex"));
     if (json_is_object(job))
         (void)alone_read_job(to->plans, job, &to->wanted, to->problems, &to->err); /* kept there */
@@ -295,6 +296,28 @@ static void refuse_problems(struct api_request *request, const json_t *problems,
     free(text);
 }
 
+/* PreserveCounts: groups that are there keep their counts. */
+static void keep_counts(struct api_request *request, const struct registration *registration)
+{
+    const json_t *job = registration->wanted.job;
+    const struct alone_job *old =
+        alone_find(request->api->parts->alone, json_string_value(json_object_get(job, "Namespace")),
+                   json_string_value(json_object_get(job, "ID")));
+    json_t *group;
+    size_t at;
+
+    json_array_foreach(
+        old == NULL || !registration->preserve_counts ? NULL : json_object_get(job, "TaskGroups"),
+        at, group)
+    {
+        const char *name = json_string_value(json_object_get(group, "Name"));
+        const json_t *before = jobspec_group(old->job, name);
+
+        if (before != NULL)
+            check(json_object_set(group, "Count", json_object_get(before, "Count")) == 0);
+    }
+}
+
 static void answer_registration(struct api_request *request, struct api_aside *aside)
 {
     struct registration *registration = (struct registration *)aside;
@@ -311,6 +334,7 @@ static void answer_registration(struct api_request *request, struct api_aside *a
     }
     if (!index_is_expected(request, registration))
         return;
+    keep_counts(request, registration);
     if (alone_register_read(request->api->parts->alone, &registration->wanted, &evaluation,
                             &registration->err) != 0)
         api_refuse_err(request, &registration->err);

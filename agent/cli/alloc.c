@@ -103,6 +103,8 @@ static void print_alloc(const struct cli *cli, const json_t *alloc)
     int64_t created = json_integer_value(json_object_get(alloc, "CreateTime"));
     int64_t modified = json_integer_value(json_object_get(alloc, "ModifyTime"));
     bool verbose = cli_switch(cli, "verbose");
+    size_t tries =
+        json_array_size(json_object_get(json_object_get(alloc, "RescheduleTracker"), "Events"));
 
     cli_row(&table, "ID", cli_value(alloc, "ID"));
     cli_row(&table, "Eval ID", cli_short(cli, cli_value(alloc, "EvalID")));
@@ -115,6 +117,15 @@ static void print_alloc(const struct cli *cli, const json_t *alloc)
     cli_row(&table, "Client Description", cli_value(alloc, "ClientDescription"));
     cli_row(&table, "Desired Status", cli_value(alloc, "DesiredStatus"));
     cli_row(&table, "Desired Description", cli_value(alloc, "DesiredDescription"));
+    if (tries > 0)
+        cli_row(&table, "Reschedule Attempts", cli_format("%zu", tries));
+    if (*cli_value(alloc, "PreviousAllocation") != '\0')
+        cli_row(&table, "Previous Alloc ID",
+                cli_short(cli, cli_value(alloc, "PreviousAllocation")));
+    if (*cli_value(alloc, "NextAllocation") != '\0')
+        cli_row(&table, "Replacement Alloc ID", cli_short(cli, cli_value(alloc, "NextAllocation")));
+    if (*cli_value(alloc, "FollowupEvalID") != '\0')
+        cli_row(&table, "Reschedule Eval ID", cli_short(cli, cli_value(alloc, "FollowupEvalID")));
     cli_row(&table, "Created", verbose ? cli_time(created) : cli_ago(created, now));
     cli_row(&table, "Modified", verbose ? cli_time(modified) : cli_ago(modified, now));
     cli_table_print_pairs(&table, stdout);

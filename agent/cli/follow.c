@@ -129,6 +129,19 @@ static int look(struct follow *follow, uint64_t *index)
     return 0;
 }
 
+/* True if some of what EVALUATION was to place waits. */
+static bool has_blocked(struct cli *cli, const char *evaluation)
+{
+    char path[CLI_URL_SIZE];
+    json_t *answer = NULL;
+
+    if (cli_get(cli, cli_path(cli, path, "/v1/evaluation/%s", evaluation), &answer, NULL) != 0)
+        return false;
+    bool blocked = *cli_value(answer, "BlockedEval") != '\0';
+    json_decref(answer);
+    return blocked;
+}
+
 int cli_follow(struct cli *cli, const char *evaluation, const char *job, const char *namespace,
                bool stopping)
 {
@@ -148,6 +161,12 @@ int cli_follow(struct cli *cli, const char *evaluation, const char *job, const c
     if (follow.failed > 0 && !stopping) {
         say("==> ", cli_format("Evaluation \"%s\" finished, %zu of its allocations failed",
                                cli_short(cli, evaluation), follow.failed));
+        return CLI_UNHEALTHY;
+    }
+    if (!stopping && has_blocked(cli, evaluation)) {
+        say("==> ", cli_format("Evaluation \"%s\" failed to place all allocations; the rest waits "
+                               "for room: cairn job status %s",
+                               cli_short(cli, evaluation), job));
         return CLI_UNHEALTHY;
     }
     say("==> ", cli_format("Evaluation \"%s\" finished with status \"complete\"",

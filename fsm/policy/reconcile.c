@@ -34,11 +34,11 @@ void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_
     }
 }
 
-enum job_status policy_job_status(bool stop, size_t live, size_t pending)
+enum job_status policy_job_status(bool stop, size_t live, size_t pending, bool waits)
 {
     check(pending <= live);
     if (live == 0)
-        return JOB_DEAD;
+        return !stop && waits ? JOB_PENDING : JOB_DEAD;
     return !stop && pending == live ? JOB_PENDING : JOB_RUNNING;
 }
 

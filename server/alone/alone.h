@@ -4,16 +4,28 @@
  * Another source of the same ASSIGN and STOP events that a server would send; nothing else in the
  * program knows which of the two it is.  Jobs are kept as Nomad's JSON in the journal's `spec`
  * table under "job/<namespace>/<id>", their allocs under "alloc/<id>".
+ *
+ * What does not fit this node waits, and is placed when there is room; what has failed is placed
+ * again when its group's reschedule block says so.  Both follow from what the journal holds: the
+ * job says what is queued, a record when an alloc failed, a specification what was before it.
  */
 #ifndef CAIRN_SERVER_ALONE_ALONE_H
 #define CAIRN_SERVER_ALONE_ALONE_H
 
 #include "core/life.h"
+#include "fsm/policy.h"
 #include "server/assign.h"
 
 #include <jansson.h>
 
 struct alone;
+
+/* What this node is and has, for jobs that ask for something else or for more. */
+struct alone_node {
+    const char *datacenter, *region; /* borrowed */
+    struct room room;                /* what it has for allocs */
+    uint64_t core_mhz;               /* of one core, for tasks that ask for cores */
+};
 
 struct alone_config {
     struct life *life; /* borrowed; it tells what ends and when to tidy from now on */
@@ -23,8 +35,8 @@ struct alone_config {
     void (*new_id)(void *ctx, char to[UUID_TEXT_SIZE]);
     /* SPEC (moved) is what an alloc runs by that is about to be committed.  May be NULL. */
     void (*placed)(void *ctx, struct alloc_spec *spec);
-    const char *datacenter; /* of this node; borrowed */
-    size_t allocs_kept;     /* ended ones; beyond them the oldest are destroyed */
+    struct alone_node node;
+    size_t allocs_kept; /* ended ones; beyond them the oldest are destroyed */
     struct assign_plans plans;
 };
 
@@ -37,10 +49,17 @@ struct alone_evaluation {
     char job_id[SPEC_NAME_SIZE];
     char namespace[SPEC_NAMESPACE_SIZE];
     char type[16];         /* of the job */
-    char triggered_by[32]; /* job-register, job-deregister */
-    uint64_t index;        /* life_index of its commit */
+    char triggered_by[32]; /* job-register, job-deregister, alloc-failure, queued-allocs */
+    char status[12];       /* complete; blocked: waits for room; pending: waits for its time */
+    char blocked_id[UUID_TEXT_SIZE]; /* of the one that waits to place the rest, or "" */
+    uint64_t index;                  /* life_index of its commit */
     int64_t create_unix_ns;
+    int64_t wait_until_unix_ns; /* pending: its time */
     uint32_t placed, stopped;
+    /* What could not be placed, NULL: nothing; an array of {"Group", "Count", "Why", "What"}, where
+     * Why is "datacenter" (What: the job's datacenters) or "exhausted" (What: of what there is too
+     * little, in Nomad's words).  Borrowed until the next change. */
+    const json_t *failed;
 };
 
 /* A job that was read and found sound by itself; what is on the node has had no part in that. */
@@ -95,12 +114,21 @@ typedef bool alone_each_cb(void *ctx, const struct alone_job *job);
 /* In the order of their keys. */
 void alone_each(struct alone *alone, alone_each_cb *cb, void *ctx);
 
+/* How many allocs of the group that is number GROUP of JOB wait to be placed. */
+size_t alone_queued(const struct alone_job *job, size_t group);
+
+/* True if another is to be made for ALLOC, which has failed; that evaluation into RET_EVALUATION.
+ */
+bool alone_follow_up(const struct alone *alone, const char *alloc,
+                     struct alone_evaluation *ret_evaluation);
+
 /* pending, running or dead, from the job's allocs. */
 const char *alone_job_status(const struct alone *alone, const struct alone_job *job);
 
-/* The last 256 evaluations of this incarnation, newest first; NULL if unknown. */
-const struct alone_evaluation *alone_evaluation(const struct alone *alone, const char *id_prefix);
+/* Those that wait, and then the last 256 of this incarnation, newest first; NULL if unknown.
+ * Borrowed until the next call. */
+const struct alone_evaluation *alone_evaluation(struct alone *alone, const char *id_prefix);
 typedef bool alone_evaluation_cb(void *ctx, const struct alone_evaluation *evaluation);
-void alone_each_evaluation(const struct alone *alone, alone_evaluation_cb *cb, void *ctx);
+void alone_each_evaluation(struct alone *alone, alone_evaluation_cb *cb, void *ctx);
 
 #endif

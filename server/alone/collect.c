@@ -8,43 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An ended alloc that was not told to go. */
-struct kept {
-    char id[UUID_TEXT_SIZE];
-    int64_t ended_unix_ns;
-    UT_hash_handle hh;
-};
-
 /* --- ended allocs --- */
-
-static struct kept *find_kept(const struct alone *alone, const char *id)
-{
-    struct kept *kept;
-
-    HASH_FIND_STR(alone->kept, id, kept);
-    return kept;
-}
-
-static void drop_kept(struct alone *alone, struct kept *kept)
-{
-    HASH_DEL(alone->kept, kept);
-    free(kept);
-}
-
-void alone_note_ended(void *ctx, const char *id, const struct alloc *alloc)
-{
-    struct alone *alone = ctx;
-
-    if (alloc->machine.state != A_TERMINAL || find_kept(alone, id) != NULL)
-        return; /* it is going, or was told of before */
-    struct kept *kept = calloc(1, sizeof(*kept));
-    check(kept != NULL);
-    (void)text_copy(kept->id, sizeof(kept->id), id); /* a UUID */
-    kept->ended_unix_ns = alloc->ended_unix_ns;
-    HASH_ADD_STR(alone->kept, id, kept);
-    const struct kept *before = kept->hh.prev;
-    alone->kept_unsorted |= before != NULL && before->ended_unix_ns > kept->ended_unix_ns;
-}
 
 static int by_age(const struct kept *a, const struct kept *b)
 {
@@ -64,12 +28,16 @@ static void collect(struct alone *alone, size_t allocs_kept)
         HASH_SRT(hh, alone->kept, by_age);
         alone->kept_unsorted = false;
     }
-    for (; excess > 0; excess--) {
-        struct machine_id id = machine_id_make(MACHINE_ALLOC, alone->kept->id);
+    for (struct kept *kept = alone->kept, *next; excess > 0 && kept != NULL; kept = next) {
+        struct machine_id id = machine_id_make(MACHINE_ALLOC, kept->id);
         const struct alloc *alloc = core_alloc(core, id.text);
+        next = kept->hh.next;
+        if (kept->waits)
+            continue; /* what is made for it knows what was before from it */
         if (alloc != NULL && alloc->machine.state == A_TERMINAL)
             core_tell(core, &id, AE_DESTROY, NULL);
-        drop_kept(alone, alone->kept);
+        kept_drop(alone, kept);
+        excess--;
     }
 }
 
@@ -78,11 +46,12 @@ static void collect(struct alone *alone, size_t allocs_kept)
 void alone_note_gone(void *ctx, const char *id, const struct alloc *alloc)
 {
     struct alone *alone = ctx;
-    struct kept *kept = find_kept(alone, id);
+    struct kept *kept = kept_find(alone, id);
     struct job *job = job_find(alone, alloc->assign.namespace, alloc->assign.job_id);
 
+    alone_release(alone, id);
     if (kept != NULL)
-        drop_kept(alone, kept);
+        kept_drop(alone, kept);
     if (job != NULL)
         alone_note_over(alone, job);
 }
@@ -156,6 +125,7 @@ void alone_tidy(void *ctx)
 {
     struct alone *alone = ctx;
 
+    alone_look(alone);
     collect(alone, alone->config.allocs_kept);
     forget_jobs(alone);
 }
@@ -165,6 +135,6 @@ void alone_free_over(struct alone *alone)
     struct kept *kept, *next;
 
     HASH_ITER(hh, alone->kept, kept, next)
-    drop_kept(alone, kept);
+    kept_drop(alone, kept);
     free(alone->over.items);
 }

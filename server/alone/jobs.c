@@ -1,9 +1,5 @@
 /*
- * Jobs: as they are stored, and what becomes of a change.
- *
- * A registration writes the job, the specs of its new allocs, and the ASSIGN and DEFINE events of
- * their machines in one commit: there is no moment at which a job is accepted and its allocs are
- * not (I-14, I-15).  If that commit fails the job is what it was before.
+ * Jobs: as they are stored, and found.
  */
 #include "server/alone/part.h"
 
@@ -41,6 +37,7 @@ void job_free(struct alone *alone, struct job *job)
     alone->jobs_bytes -= job->bytes;
     json_decref(job->json);
     json_decref(job->before);
+    json_decref((json_t *)(uintptr_t)job->blocked.failed);
     free(job->posted.items);
     free(job);
 }
@@ -78,7 +75,38 @@ uint64_t job_number(const json_t *object, const char *name)
     return (uint64_t)json_integer_value(json_object_get(object, name));
 }
 
-static void set_json(struct job *job, json_t *json)
+const json_t *job_queue(const struct job *job)
+{
+    const json_t *queue = json_object_get(job->json, "cairnQueued");
+
+    return json_array_size(queue) == 0 ? NULL : queue;
+}
+
+size_t alone_queued(const struct alone_job *job, size_t group)
+{
+    const json_t *place;
+    size_t i, count = 0;
+
+    json_array_foreach(json_object_get(job->job, "cairnQueued"), i, place) count +=
+        (size_t)json_integer_value(place) / JOB_COUNT_MAX == group;
+    return count;
+}
+
+const json_t *job_group(const struct job *job, const char *name, size_t *ret_number)
+{
+    const json_t *groups = json_object_get(job->json, "TaskGroups");
+
+    for (size_t g = 0; g < json_array_size(groups); g++) {
+        const json_t *group = json_array_get(groups, g);
+
+        *ret_number = g;
+        if (text_equal(json_string_value(json_object_get(group, "Name")), name))
+            return group;
+    }
+    return NULL;
+}
+
+void job_set(struct job *job, json_t *json)
 {
     json_decref(job->json);
     job->json = json;
@@ -91,18 +119,18 @@ static void set_json(struct job *job, json_t *json)
     job->public.stop = json_is_true(json_object_get(json, "Stop"));
 }
 
-static void set_bytes(struct alone *alone, struct job *job, size_t bytes)
+void job_set_bytes(struct alone *alone, struct job *job, size_t bytes)
 {
     alone->jobs_bytes += bytes - job->bytes;
     job->bytes = bytes;
 }
 
-static void save(struct alone *alone, struct job *job)
+void job_save(struct alone *alone, struct job *job)
 {
     char *text = json_dumps(job->json, JSON_COMPACT | JSON_SORT_KEYS);
 
     check(text != NULL);
-    set_bytes(alone, job, strlen(text));
+    job_set_bytes(alone, job, strlen(text));
     core_spec(life_core(alone->config.life), job->key, text, job->bytes);
     free(text);
 }
@@ -122,8 +150,9 @@ static bool load_job(void *ctx, const char *key, const void *bytes, size_t lengt
         return true;
     }
     struct job *job = job_add(alone, namespace, id);
-    set_json(job, json);
-    set_bytes(alone, job, length);
+    job_set(job, json);
+    job_set_bytes(alone, job, length);
+    alone_note_look(alone, job);
     return true;
 }
 
@@ -146,8 +175,8 @@ static bool adopt_job(void *ctx, const struct machine_id *id, const struct machi
                              (json_int_t)assign->job_version, "Datacenters", "TaskGroups");
     check(json != NULL);
     struct job *job = job_add(alone, assign->namespace, assign->job_id);
-    set_json(job, json);
-    save(alone, job);
+    job_set(job, json);
+    job_save(alone, job);
     return true;
 }
 
@@ -168,92 +197,18 @@ void alone_note_over(struct alone *alone, struct job *job)
     *list_more(&alone->over) = job;
 }
 
-/* --- changes --- */
-
-static void forget_undo(struct job *job)
+void alone_note_look(struct alone *alone, struct job *job)
 {
-    json_decref(job->before);
-    job->before = NULL;
-    job->unsaved = false;
-    job->posted.count = 0;
+    job->look = true;
+    alone->look = true;
 }
 
-/* The job as JSON (moved) says, NULL: there was none. */
-static void go_back(struct alone *alone, struct job *job, json_t *json)
+void alone_look_later(struct alone *alone, struct job *job, uint64_t at_ms)
 {
-    if (json == NULL) {
-        job_free(alone, job);
-        return;
-    }
-    set_json(job, json);
-    set_bytes(alone, job, json_dumpb(json, NULL, 0, JSON_COMPACT));
-}
-
-static void settle(struct alone *alone, struct job *job, int code)
-{
-    json_t *before = json_incref(job->before);
-
-    forget_undo(job);
-    if (code < 0 && before == NULL) {
-        job_forget(alone, job);
-        return;
-    }
-    if (code < 0) {
-        go_back(alone, job, before);
-        return;
-    }
-    json_decref(before);
-    alone_note_over(alone, job);
-}
-
-static void saved(void *ctx, int code, const struct err *err)
-{
-    struct alone *alone = ctx;
-    struct job_list unsaved = alone->unsaved;
-
-    (void)err; /* whoever asked for the change gets it too */
-    alone->unsaved = (struct job_list){0};
-    for (size_t i = 0; i < unsaved.count; i++)
-        settle(alone, unsaved.items[i], code);
-    free(unsaved.items);
-    alone->taken = (struct demand){0};
-}
-
-struct change change_begin(struct alone *alone, struct job *job)
-{
-    core_propose(life_core(alone->config.life), true);
-    return (struct change){job, json_incref(job->json), job->posted.count, alone->taken};
-}
-
-void change_job(struct alone *alone, struct change *change, json_t *json)
-{
-    set_json(change->job, json);
-    save(alone, change->job);
-}
-
-int change_end(struct alone *alone, struct change *change, int code)
-{
-    struct job *job = change->job;
-
-    if (code < 0) {
-        core_abandon(life_core(alone->config.life));
-        job->posted.count = change->posted;
-        alone->taken = change->taken;
-        go_back(alone, job, change->before);
-        return code;
-    }
-    core_propose(life_core(alone->config.life), false);
-    if (job->unsaved) {
-        json_decref(change->before); /* of a change that goes with the same commit */
-    } else {
-        job->before = change->before;
-        job->unsaved = true;
-        *list_more(&alone->unsaved) = job;
-    }
-    life_after_commit(alone->config.life, saved, alone);
-    struct life_subject subject = job_subject(job);
-    life_changed(alone->config.life, &subject);
-    return code;
+    if (job->look_at_ms == 0 || at_ms < job->look_at_ms)
+        job->look_at_ms = at_ms;
+    if (alone->look_at_ms == 0 || at_ms < alone->look_at_ms)
+        alone->look_at_ms = at_ms;
 }
 
 /* --- looking --- */
@@ -307,6 +262,8 @@ const char *alone_job_status(const struct alone *alone, const struct alone_job *
 {
     struct counting counting = {0};
 
+    const struct job *own = job_find(alone, job->namespace, job->id);
+    bool waits = own != NULL && (own->waiting > 0 || job_queue(own) != NULL);
     core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_live, &counting);
-    return job_status_name(policy_job_status(job->stop, counting.live, counting.pending));
+    return job_status_name(policy_job_status(job->stop, counting.live, counting.pending, waits));
 }

@@ -1,9 +1,11 @@
 /*
  * Inside server/alone/ only: jobs, and what the parts of the control plane share.
  *
- * alone.c makes it and keeps evaluations; jobs.c keeps jobs and takes changes back whose commit has
- * failed; register.c is what callers ask for; limits.c says how much of it is taken; place.c makes
- * and stops allocs; collect.c forgets what is over.
+ * alone.c makes it; jobs.c keeps jobs, kept.c what has ended, evaluations.c what was decided;
+ * change.c takes changes back whose commit has failed; register.c is what callers ask for; limits.c
+ * says how much of it is taken; place.c makes and stops allocs; room.c counts what they hold of the
+ * node; wait.c looks again at jobs that miss one, for which reschedule.c says when; collect.c
+ * forgets what is over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -38,6 +40,10 @@ struct job {
     size_t bytes;    /* of its JSON as it is stored */
     bool forget;     /* once it is stopped and has no alloc left */
     bool looked_for; /* among alone.over */
+    bool look;       /* is to be looked at by the next tidy, or at look_at_ms, 0: never */
+    uint64_t look_at_ms;
+    size_t waiting;                  /* failed allocs whose time has not come */
+    struct alone_evaluation blocked; /* while something is queued; id "": nothing is */
     UT_hash_handle hh;
 };
 
@@ -55,6 +61,11 @@ struct demand {
 struct alone {
     struct alone_config config;
     struct job *jobs;
+    struct hold *holds;  /* what each alloc that runs has of the node */
+    struct room used;    /* all of that */
+    bool room_freed;     /* what waits for room is to be looked at */
+    bool look;           /* some job is to be looked at */
+    uint64_t look_at_ms; /* the first time that one is, 0: never */
     bool jobs_unsorted;
     struct job_list unsaved; /* changed, and the commit is to come */
     struct job_list over;    /* may be without allocs now: to be looked at by the next tidy */
@@ -62,11 +73,12 @@ struct alone {
     bool kept_unsorted;
     size_t jobs_bytes;
     struct demand taken; /* by the turn under way; its core does not count it yet */
-    struct alone_evaluation *evaluations; /* ring */
+    struct alone_evaluation *evaluations; /* ring; owns what has failed in each */
     uint64_t evaluations_count;
+    struct alone_evaluation shown; /* the last that was asked for and is in no ring */
 };
 
-/* --- jobs (jobs.c) --- */
+/* --- jobs (jobs.c, change.c) --- */
 
 /* Reads the jobs of the journal. */
 int alone_load_jobs(struct alone *alone, struct err *err);
@@ -82,8 +94,19 @@ void job_forget(struct alone *alone, struct job *job);
 /* What those watch who watch JOB; borrowed from it. */
 struct life_subject job_subject(const struct job *job);
 
+/* What it says from now on, JSON (moved); how long that is; and both written down. */
+void job_set(struct job *job, json_t *json);
+void job_set_bytes(struct alone *alone, struct job *job, size_t bytes);
+void job_save(struct alone *alone, struct job *job);
+
 /* The number NAME of a job or a group, 0 if there is none. */
 uint64_t job_number(const json_t *object, const char *name);
+
+/* What of JOB waits to be placed: JSON numbers, group * JOB_COUNT_MAX + index; NULL: nothing. */
+const json_t *job_queue(const struct job *job);
+
+/* The group NAME of JOB, NULL: it has none; RET_NUMBER is which. */
+const json_t *job_group(const struct job *job, const char *name, size_t *ret_number);
 
 /* The next tidy looks whether JOB is over. */
 void alone_note_over(struct alone *alone, struct job *job);
@@ -100,6 +123,10 @@ struct change change_begin(struct alone *alone, struct job *job);
 
 /* JSON (moved) is what the job says from now on. */
 void change_job(struct alone *alone, struct change *change, json_t *json);
+
+/* QUEUE (moved, an array) waits from now on; EVALUATION, which left it so, names who waits. */
+void change_queue(struct alone *alone, struct change *change, json_t *queue, json_t *failed,
+                  struct alone_evaluation *evaluation);
 
 /* CODE below 0: nothing of it was ever posted, and a job that is new is freed.  Else it is what
  * the next commit decides.  Returns CODE. */
@@ -122,16 +149,38 @@ int alone_check_turn(const struct alone *alone, size_t events, struct err *err);
 int alone_take(struct alone *alone, const struct demand *demand, struct err *err);
 int alone_take_spec(struct alone *alone, size_t bytes, struct err *err);
 
-/* --- evaluations (alone.c) --- */
+/* --- evaluations (evaluations.c) --- */
 
 struct alone_evaluation evaluation_begin(const struct alone *alone, const struct job *job,
                                          const char *why);
 void evaluation_keep(struct alone *alone, struct alone_evaluation *evaluation);
+void alone_begin_evaluations(struct alone *alone);
+void alone_free_evaluations(struct alone *alone);
 
-/* --- what is over (collect.c) --- */
+/* --- what is over (kept.c, collect.c) --- */
 
 /* life_control of a struct alone: after each turn in which something ended, ended allocs over the
  * configured bound are destroyed and jobs forgotten that were purged and have no alloc left. */
+
+/* An ended alloc that was not told to go. */
+struct kept {
+    char id[UUID_TEXT_SIZE];
+    int64_t ended_unix_ns;
+    int64_t ended_ms; /* node time; below 0 if it was before there was any */
+    /* Of one that has failed, by the policy that the job had at this index, 0: not decided. */
+    uint64_t decided_index;
+    bool again;        /* another is to be made for it, if nothing else takes its place */
+    uint64_t delay_ms; /* after it has ended */
+    uint64_t delay_ns;
+    bool waits;                         /* for that time: it is not collected before */
+    char evaluation_id[UUID_TEXT_SIZE]; /* which will make it */
+    UT_hash_handle hh;
+};
+
+/* NULL: ALLOC has not ended, or is going. */
+struct kept *kept_find(const struct alone *alone, const char *alloc);
+void kept_drop(struct alone *alone, struct kept *kept);
+
 void alone_note_ended(void *ctx, const char *id, const struct alloc *alloc);
 void alone_note_gone(void *ctx, const char *id, const struct alloc *alloc);
 void alone_tidy(void *ctx);
@@ -143,6 +192,28 @@ void alone_resume_tidy(struct alone *alone);
 
 /* --- allocs (place.c) --- */
 
+/* What the node has for one alloc of GROUP, a group of a job as JSON. */
+struct room alone_ask(const struct alone *alone, const json_t *group);
+
+/* ALLOC holds ASK of the node; or no more, which is as soon as it is told to end. */
+void alone_hold(struct alone *alone, const char *alloc, const struct room *ask);
+void alone_release(struct alone *alone, const char *alloc);
+const struct room *alone_held(const struct alone *alone, const char *alloc);
+
+/* All of it anew: what was posted was taken back, or the journal was read. */
+void alone_count_room(struct alone *alone);
+void alone_free_room(struct alone *alone);
+
+/* JOB misses an alloc, or may have got room: the next tidy looks; or that at this node time. */
+void alone_note_look(struct alone *alone, struct job *job);
+void alone_look_later(struct alone *alone, struct job *job, uint64_t at_ms);
+enum { LOOK_AGAIN_MS = 1000 }; /* after a commit that has failed */
+
+/* Places what is due: whatever waits for room and has it, and what failed and waited long enough.
+ */
+void alone_look(struct alone *alone);
+uint64_t alone_look_deadline_ms(void *ctx);
+
 /* The allocs of a job as they are, or will be when what is posted is committed. */
 struct gathering {
     struct alone *alone;
@@ -150,6 +221,7 @@ struct gathering {
     const json_t *wanted; /* NULL: nothing */
     struct reconcile_alloc *allocs;
     struct machine_id *ids;
+    int64_t *created_unix_ns;
     size_t count;
 };
 
@@ -162,7 +234,39 @@ void alone_order_stop(struct alone *alone, struct job *job, const struct machine
                       const char *why, bool destroy);
 
 /* Brings the allocs of JOB to what its json wants; GATHERING holds them as they are. */
-int alone_reconcile(struct alone *alone, struct job *job, struct gathering *gathering,
+int alone_reconcile(struct alone *alone, struct change *change, struct gathering *gathering,
                     struct alone_evaluation *evaluation, struct err *err);
+
+/* What a job is to have, group by group as its JSON has them, and which of the gathered allocs was
+ * the last in each place. */
+struct places {
+    struct reconcile_group *groups;
+    int **last; /* for each group and index, -1: there was none */
+    size_t count;
+};
+
+void places_begin(struct places *places, const struct gathering *gathering);
+void places_end(struct places *places);
+
+/* Places what PLACES wants as far as there is room; the rest is queued.  PARTLY: what one commit
+ * cannot take is left for the next, and true is returned there. */
+int alone_place(struct alone *alone, struct change *change, const struct gathering *gathering,
+                struct places *places, struct alone_evaluation *evaluation, bool *partly,
+                struct err *err);
+
+/* Decides about KEPT, which has failed, once, and again when the job has changed. */
+void alone_decide(struct alone *alone, const struct job *job, const json_t *group,
+                  struct kept *kept);
+
+/* What the alloc that takes the place of failed ALLOC knows of those before it. */
+struct rescheduled {
+    struct spec_rescheduled *items;
+    size_t count;
+    struct alloc_spec *before; /* holds their texts */
+};
+
+void alone_history(struct alone *alone, const json_t *group, const char *alloc,
+                   struct rescheduled *ret_rescheduled);
+void rescheduled_free(struct rescheduled *rescheduled);
 
 #endif

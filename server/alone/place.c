@@ -1,7 +1,8 @@
 /*
  * Allocs of a job: made, and told to end, until they are what the job wants.
  *
- * What is placed and stopped is fsm/policy/reconcile.c's answer.
+ * What is placed and stopped is fsm/policy/reconcile.c's answer, and what there is room for
+ * fsm/policy/room.c's: the rest is queued with the job, in the same commit.
  */
 #include "server/alone/part.h"
 
@@ -31,40 +32,71 @@ static bool is_told_to_end(const struct job *job, const struct machine_id *id)
 
 /* --- placing --- */
 
-static int place(struct alone *alone, struct job *job, const char *group, uint32_t index,
-                 const char *eval_id, struct err *err)
+/* One alloc to be made. */
+struct placing {
+    const json_t *group;
+    uint32_t index;
+    const char *previous;     /* in whose place, or NULL */
+    int64_t previous_unix_ns; /* when that one was made */
+    bool rescheduled;         /* that one has failed, and this is the next try */
+};
+
+static int make(struct alone *alone, struct job *job, const struct placing *placing,
+                const struct jobspec_placement *placement, struct err *err)
 {
-    char alloc_id[UUID_TEXT_SIZE], key[JOURNAL_KEY_SIZE], *text;
-    struct jobspec_placement placement = {
-        .group = group,
-        .index = index,
-        .alloc_id = alloc_id,
-        .eval_id = eval_id,
-        .datacenter = alone->config.datacenter,
-        .create_time_unix_ns = life_unix_ns(alone->config.life),
-    };
     struct core *core = life_core(alone->config.life);
+    struct room ask = alone_ask(alone, placing->group);
     struct alloc_spec *spec;
+    char key[JOURNAL_KEY_SIZE], *text;
     size_t length;
 
-    alone->config.new_id(alone->config.ctx, alloc_id);
-    int code = jobspec_make_alloc(job->json, &placement, &text, &length, &spec, err);
+    int code = jobspec_make_alloc(job->json, placement, &text, &length, &spec, err);
     if (code < 0)
         return code;
     code = alone_take_spec(alone, length, err);
     if (code == 0) {
-        (void)text_format(key, sizeof(key), "alloc/%s", alloc_id); /* fits */
+        (void)text_format(key, sizeof(key), "alloc/%s", placement->alloc_id); /* fits */
         core_spec(core, key, text, length);
         assign_alloc(core, &alone->config.plans, spec);
-        note_posted(
-            job, &(struct posted){.id = machine_id_make(MACHINE_ALLOC, alloc_id), .index = index},
-            group);
+        note_posted(job,
+                    &(struct posted){.id = machine_id_make(MACHINE_ALLOC, placement->alloc_id),
+                                     .index = placement->index},
+                    placement->group);
+        alone_hold(alone, placement->alloc_id, &ask);
     }
     free(text);
     if (code == 0 && alone->config.placed != NULL)
         alone->config.placed(alone->config.ctx, spec);
     else
         alloc_spec_free(spec);
+    return code;
+}
+
+static int place(struct alone *alone, struct job *job, const struct placing *placing,
+                 const char *eval_id, struct err *err)
+{
+    char alloc_id[UUID_TEXT_SIZE];
+    int64_t now_unix_ns = life_unix_ns(alone->config.life);
+    struct rescheduled rescheduled = {0};
+    struct jobspec_placement placement = {
+        .group = json_string_value(json_object_get(placing->group, "Name")),
+        .index = placing->index,
+        .alloc_id = alloc_id,
+        .eval_id = eval_id,
+        .datacenter = alone->config.node.datacenter,
+        /* Later than the one before, whatever the clock says: that is what tells the last one. */
+        .create_time_unix_ns =
+            now_unix_ns > placing->previous_unix_ns ? now_unix_ns : placing->previous_unix_ns + 1,
+        .previous_id = placing->previous,
+    };
+
+    if (placing->rescheduled)
+        alone_history(alone, placing->group, placing->previous, &rescheduled);
+    placement.rescheduled = rescheduled.items;
+    placement.rescheduled_count = rescheduled.count;
+    alone->config.new_id(alone->config.ctx, alloc_id);
+    int code = make(alone, job, placing, &placement, err);
+    rescheduled_free(&rescheduled);
     return code;
 }
 
@@ -81,14 +113,18 @@ static bool is_current(const struct gathering *gathering, const char *group)
 }
 
 static void add_gathered(struct gathering *gathering, const struct machine_id *id,
-                         const struct reconcile_alloc *alloc)
+                         const struct reconcile_alloc *alloc, int64_t created_unix_ns)
 {
     size_t room = gathering->count + 1;
 
     gathering->allocs = realloc(gathering->allocs, room * sizeof(*gathering->allocs));
     gathering->ids = realloc(gathering->ids, room * sizeof(*gathering->ids));
+    gathering->created_unix_ns =
+        realloc(gathering->created_unix_ns, room * sizeof(*gathering->created_unix_ns));
     check(gathering->allocs != NULL);
     check(gathering->ids != NULL);
+    check(gathering->created_unix_ns != NULL);
+    gathering->created_unix_ns[gathering->count] = created_unix_ns;
     gathering->ids[gathering->count] = *id;
     gathering->allocs[gathering->count++] = *alloc;
 }
@@ -106,7 +142,8 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
                      .live = alloc->ended_unix_ns == 0 && !stopped,
                      .succeeded = alloc->client_status == CLIENT_COMPLETE && !stopped,
                      .current = is_current(gathering, alloc->assign.group),
-                 });
+                 },
+                 alloc->assign.create_unix_ns);
     return true;
 }
 
@@ -125,7 +162,8 @@ static void gather_posted(struct gathering *gathering)
                          .index = placed->index,
                          .live = !is_told_to_end(gathering->job, &placed->id),
                          .current = is_current(gathering, placed->group),
-                     });
+                     },
+                     life_unix_ns(gathering->alone->config.life));
     }
 }
 
@@ -140,6 +178,7 @@ void gathering_free(struct gathering *gathering)
 {
     free(gathering->allocs);
     free(gathering->ids);
+    free(gathering->created_unix_ns);
 }
 
 void alone_order_stop(struct alone *alone, struct job *job, const struct machine_id *id,
@@ -152,21 +191,160 @@ void alone_order_stop(struct alone *alone, struct job *job, const struct machine
     if (destroy)
         core_tell(life_core(alone->config.life), id, AE_DESTROY, NULL);
     note_posted(job, &(struct posted){.id = *id, .stops = true}, "");
+    alone_release(alone, id->text);
 }
 
-/* What bringing them to GROUPS makes, as policy_reconcile has answered. */
-static struct demand demand_of(const struct gathering *gathering,
-                               const struct reconcile_group *groups, const json_t *list)
+/* --- places --- */
+
+void places_begin(struct places *places, const struct gathering *gathering)
 {
+    const json_t *list = json_object_get(gathering->job->json, "TaskGroups");
+    size_t count = json_array_size(list);
+
+    *places = (struct places){.groups = calloc(count + 1, sizeof(*places->groups)),
+                              .last = calloc(count + 1, sizeof(*places->last)),
+                              .count = count};
+    check(places->groups != NULL);
+    check(places->last != NULL);
+    for (size_t g = 0; g < count; g++) {
+        struct reconcile_group *group = &places->groups[g];
+        group->name = json_string_value(json_object_get(json_array_get(list, g), "Name"));
+        group->count = (uint32_t)job_number(json_array_get(list, g), "Count");
+        group->place = calloc(group->count + 1, sizeof(*group->place));
+        places->last[g] = malloc((group->count + 1) * sizeof(**places->last));
+        check(group->place != NULL);
+        check(places->last[g] != NULL);
+        for (uint32_t i = 0; i < group->count; i++)
+            places->last[g][i] = -1;
+    }
+    for (size_t a = 0; a < gathering->count; a++) {
+        const struct reconcile_alloc *alloc = &gathering->allocs[a];
+        size_t g = 0;
+
+        while (g < count && !text_equal(places->groups[g].name, alloc->group))
+            g++;
+        if (g == count || alloc->index >= places->groups[g].count)
+            continue;
+        int *last = &places->last[g][alloc->index];
+        if (*last < 0 || gathering->created_unix_ns[a] > gathering->created_unix_ns[*last] ||
+            (alloc->live && !gathering->allocs[*last].live))
+            *last = (int)a;
+    }
+}
+
+void places_end(struct places *places)
+{
+    for (size_t g = 0; g < places->count; g++) {
+        free(places->groups[g].place);
+        free(places->last[g]);
+    }
+    free(places->groups);
+    free(places->last);
+}
+
+/* --- what there is room for --- */
+
+/* What is not placed, and why. */
+struct refusal {
+    json_t *queue, *failed; /* new references */
+};
+
+/* Adds one alloc of the group that is number G, whose lack is WHY. */
+static void refuse(struct refusal *refusal, const struct reconcile_group *group, size_t g,
+                   uint32_t index, const char *why, json_t *what)
+{
+    json_t *last = json_array_get(refusal->failed, json_array_size(refusal->failed) - 1);
+    json_int_t place = (json_int_t)(g * JOB_COUNT_MAX + index);
+
+    check(json_array_append_new(refusal->queue, json_integer(place)) == 0);
+    if (last == NULL ||
+        !text_equal(json_string_value(json_object_get(last, "Group")), group->name)) {
+        last = json_pack("{s:s, s:i, s:s, s:O}", "Group", group->name, "Count", 0, "Why", why,
+                         "What", what);
+        check(json_array_append_new(refusal->failed, last) == 0);
+    }
+    json_t *count = json_object_get(last, "Count");
+    check(json_integer_set(count, json_integer_value(count) + 1) == 0);
+}
+
+static bool is_in_datacenter(const struct alone *alone, const json_t *datacenters)
+{
+    json_t *name;
+    size_t i;
+
+    json_array_foreach(datacenters, i, name)
+    {
+        if (policy_matches(json_string_value(name), alone->config.node.datacenter))
+            return true;
+    }
+    return json_array_size(datacenters) == 0;
+}
+
+static void add_room(struct room *to, const struct room *more)
+{
+    to->cpu_mhz += more->cpu_mhz;
+    to->memory_mb += more->memory_mb;
+    to->disk_mb += more->disk_mb;
+}
+
+/* Without what is told to end by this very change. */
+static struct room used_then(const struct alone *alone, const struct gathering *gathering)
+{
+    struct room used = alone->used;
+
+    for (size_t a = 0; a < gathering->count; a++) {
+        const struct room *held =
+            gathering->allocs[a].stop ? alone_held(alone, gathering->ids[a].text) : NULL;
+        if (held == NULL)
+            continue;
+        used.cpu_mhz -= held->cpu_mhz;
+        used.memory_mb -= held->memory_mb;
+        used.disk_mb -= held->disk_mb;
+    }
+    return used;
+}
+
+/* Takes what does not fit out of PLACES. */
+static void choose(const struct alone *alone, const struct gathering *gathering,
+                   struct places *places, struct refusal *ret_refusal)
+{
+    const json_t *job = gathering->job->json, *list = json_object_get(job, "TaskGroups");
+    json_t *datacenters = json_object_get(job, "Datacenters"), *what;
+    bool here = is_in_datacenter(alone, datacenters);
+    struct room used = used_then(alone, gathering);
+
+    *ret_refusal = (struct refusal){json_array(), json_array()};
+    for (size_t g = 0; g < places->count; g++) {
+        struct room ask = alone_ask(alone, json_array_get(list, g));
+        for (uint32_t i = 0; i < places->groups[g].count; i++) {
+            if (!places->groups[g].place[i])
+                continue;
+            const char *lack = policy_exhausted(&alone->config.node.room, &used, &ask);
+            if (here && lack == NULL) {
+                add_room(&used, &ask);
+                continue;
+            }
+            places->groups[g].place[i] = false;
+            what = here ? json_string(lack) : json_incref(datacenters);
+            refuse(ret_refusal, &places->groups[g], g, i, here ? "exhausted" : "datacenter", what);
+            json_decref(what);
+        }
+    }
+}
+
+/* What bringing them to PLACES makes. */
+static struct demand demand_of(const struct gathering *gathering, const struct places *places)
+{
+    const json_t *list = json_object_get(gathering->job->json, "TaskGroups");
     struct demand demand = {0};
 
     for (size_t a = 0; a < gathering->count; a++)
         demand.stops += gathering->allocs[a].stop;
-    for (size_t g = 0; g < json_array_size(list); g++) {
+    for (size_t g = 0; g < places->count; g++) {
         size_t tasks = json_array_size(json_object_get(json_array_get(list, g), "Tasks"));
-        for (uint32_t i = 0; i < groups[g].count; i++) {
-            demand.allocs += groups[g].place[i];
-            demand.tasks += groups[g].place[i] ? tasks : 0;
+        for (uint32_t i = 0; i < places->groups[g].count; i++) {
+            demand.allocs += places->groups[g].place[i];
+            demand.tasks += places->groups[g].place[i] ? tasks : 0;
         }
     }
     return demand;
@@ -184,47 +362,78 @@ static void stop_unwanted(struct alone *alone, struct job *job, const struct gat
     }
 }
 
-static int place_missing(struct alone *alone, struct job *job, const struct reconcile_group *groups,
-                         size_t count, struct alone_evaluation *evaluation, struct err *err)
+static int place_missing(struct alone *alone, const struct gathering *gathering,
+                         const struct places *places, struct alone_evaluation *evaluation,
+                         struct err *err)
 {
-    for (size_t g = 0; g < count; g++) {
-        for (uint32_t i = 0; i < groups[g].count; i++) {
-            if (!groups[g].place[i])
+    struct job *job = gathering->job;
+    const json_t *list = json_object_get(job->json, "TaskGroups");
+
+    for (size_t g = 0; g < places->count; g++) {
+        for (uint32_t i = 0; i < places->groups[g].count; i++) {
+            int last = places->last[g][i];
+            struct placing placing = {.group = json_array_get(list, g), .index = i};
+            if (!places->groups[g].place[i])
                 continue;
-            int code = place(alone, job, groups[g].name, i, evaluation->id, err);
+            if (last >= 0) {
+                const struct kept *kept = kept_find(alone, gathering->ids[last].text);
+                placing.previous = gathering->ids[last].text;
+                placing.previous_unix_ns = gathering->created_unix_ns[last];
+                placing.rescheduled = gathering->wanted == NULL && kept != NULL && kept->again;
+            }
+            int code = place(alone, job, &placing, evaluation->id, err);
             if (code < 0)
                 return code;
+            places->groups[g].place[i] = false;
             evaluation->placed++;
         }
     }
     return 0;
 }
 
-int alone_reconcile(struct alone *alone, struct job *job, struct gathering *gathering,
-                    struct alone_evaluation *evaluation, struct err *err)
+int alone_place(struct alone *alone, struct change *change, const struct gathering *gathering,
+                struct places *places, struct alone_evaluation *evaluation, bool *partly,
+                struct err *err)
 {
-    const json_t *list = json_object_get(job->json, "TaskGroups");
-    size_t count = json_array_size(list);
-    struct reconcile_group *groups = calloc(count + 1, sizeof(*groups));
-    bool batch = text_equal(json_string_value(json_object_get(job->json, "Type")), "batch");
+    struct refusal refusal;
 
-    check(groups != NULL);
-    for (size_t g = 0; g < count; g++) {
-        const json_t *group = json_array_get(list, g);
-        groups[g].name = json_string_value(json_object_get(group, "Name"));
-        groups[g].count = (uint32_t)job_number(group, "Count");
-        groups[g].place = calloc(groups[g].count + 1, sizeof(*groups[g].place));
-        check(groups[g].place != NULL);
-    }
-    policy_reconcile(batch, gathering->allocs, gathering->count, groups, count);
-    struct demand demand = demand_of(gathering, groups, list);
+    choose(alone, gathering, places, &refusal);
+    struct demand demand = demand_of(gathering, places);
     int code = alone_take(alone, &demand, err);
     if (code == 0) {
-        stop_unwanted(alone, job, gathering, evaluation);
-        code = place_missing(alone, job, groups, count, evaluation, err);
+        stop_unwanted(alone, change->job, gathering, evaluation);
+        code = place_missing(alone, gathering, places, evaluation, err);
     }
-    for (size_t g = 0; g < count; g++)
-        free(groups[g].place);
-    free(groups);
+    if (code == ERR_LIMIT && partly != NULL && evaluation->placed > 0) {
+        *partly = true;
+        code = 0;
+    }
+    if (code < 0) {
+        json_decref(refusal.queue);
+        json_decref(refusal.failed);
+        return code;
+    }
+    for (size_t g = 0; partly != NULL && *partly && g < places->count; g++) {
+        for (uint32_t i = 0; i < places->groups[g].count; i++) {
+            if (places->groups[g].place[i])
+                check(json_array_append_new(
+                          refusal.queue, json_integer((json_int_t)(g * JOB_COUNT_MAX + i))) == 0);
+        }
+    }
+    change_queue(alone, change, refusal.queue, refusal.failed, evaluation);
+    return 0;
+}
+
+int alone_reconcile(struct alone *alone, struct change *change, struct gathering *gathering,
+                    struct alone_evaluation *evaluation, struct err *err)
+{
+    const char *type = json_string_value(json_object_get(change->job->json, "Type"));
+    struct places places;
+
+    places_begin(&places, gathering);
+    policy_reconcile(text_equal(type, "batch"), gathering->allocs, gathering->count, places.groups,
+                     places.count);
+    int code = alone_place(alone, change, gathering, &places, evaluation, NULL, err);
+    places_end(&places);
     return code;
 }

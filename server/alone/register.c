@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STAMPS_BYTES_MAX = 4096 }; /* what stamping and placing add to what callers send */
+enum {
+    STAMPS_BYTES_MAX = 64 << 10
+}; /* what stamping, placing and queueing add to what callers send */
 
 /* --- registering --- */
 
@@ -105,8 +107,9 @@ static void stamp(struct alone *alone, const struct job *job, json_t *json, bool
 /* True if the two say the same, apart from the fields that registering stamps. */
 static bool is_same_job(const json_t *a, const json_t *b)
 {
-    static const char *const stamped[] = {
-        "Version", "CreateIndex", "ModifyIndex", "JobModifyIndex", "SubmitTime", "Stop", "Status"};
+    static const char *const stamped[] = {"Version",        "CreateIndex", "ModifyIndex",
+                                          "JobModifyIndex", "SubmitTime",  "Stop",
+                                          "Status",         "cairnQueued"};
     json_t *left = json_copy((json_t *)(uintptr_t)a), *right = json_copy((json_t *)(uintptr_t)b);
 
     for (size_t i = 0; i < COUNT_OF(stamped); i++) {
@@ -130,6 +133,38 @@ static int parse(const json_t *request, json_t **ret_job, json_t *problems, stru
     if (code < 0)
         (void)err_set(err, code, "%s", found->items[0]);
     free(found);
+    return code;
+}
+
+static bool note_namespace(void *ctx, const struct alone_job *job)
+{
+    const char **namespace = ctx;
+
+    if (text_equal(job->namespace, *namespace))
+        *namespace = NULL;
+    return *namespace != NULL;
+}
+
+/* What the job names is there: there is one region, one pool of nodes, and one namespace, besides
+ * those that jobs of older versions brought along. */
+static int check_names(struct alone *alone, const json_t *job, struct err *err)
+{
+    const char *namespace = json_string_value(json_object_get(job, "Namespace")), *missing;
+    const char *region = json_string_value(json_object_get(job, "Region"));
+    const char *pool = json_string_value(json_object_get(job, "NodePool"));
+    int code = 0;
+
+    missing = text_equal(namespace, "default") ? NULL : namespace;
+    if (missing != NULL)
+        alone_each(alone, note_namespace, &missing);
+    if (missing != NULL)
+        code = err_set(err, ERR_INVALID, "nonexistent namespace \"%s\"", missing);
+    else if (!text_equal(region, alone->config.node.region))
+        code = err_set(err, ERR_INVALID, "No path to region: this is \"%s\", not \"%s\"",
+                       alone->config.node.region, region);
+    else if (pool != NULL && pool[0] != '\0' && !text_equal(pool, "default") &&
+             !text_equal(pool, "all"))
+        code = err_set(err, ERR_INVALID, "nonexistent node pool \"%.60s\"", pool);
     return code;
 }
 
@@ -172,7 +207,9 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
     struct job *job = job_find(alone, namespace, id);
 
     *wanted = (struct alone_wanted){.bytes = wanted->bytes};
-    int code = alone_check_turn(alone, 0, err);
+    int code = check_names(alone, json, err);
+    if (code == 0)
+        code = alone_check_turn(alone, 0, err);
     if (code == 0)
         code = alone_check_job(alone, job, wanted->bytes, err);
     if (code < 0) {
@@ -183,12 +220,12 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
         job = job_add(alone, namespace, id);
     bool changed = job->json == NULL || !is_same_job(job->json, json);
     stamp(alone, job, json, changed);
-    struct gathering gathering = {alone, job, json, NULL, NULL, 0};
+    struct gathering gathering = {.alone = alone, .job = job, .wanted = json};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
     struct change change = change_begin(alone, job);
     change_job(alone, &change, json);
     *ret_evaluation = evaluation_begin(alone, job, "job-register");
-    code = alone_reconcile(alone, job, &gathering, ret_evaluation, err);
+    code = alone_reconcile(alone, &change, &gathering, ret_evaluation, err);
     code = change_end(alone, &change, code);
     gathering_free(&gathering);
     if (code < 0)
@@ -217,7 +254,7 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
     if (job == NULL)
         return err_set(err, ERR_GONE, "job \"%s\" not found", job_id);
 
-    struct gathering gathering = {alone, job, NULL, NULL, NULL, 0};
+    struct gathering gathering = {.alone = alone, .job = job};
     gathering_fill(&gathering);
     int code = alone_check_turn(alone, gathering.count * (purge ? 2 : 1), err);
     if (code < 0) {
@@ -236,6 +273,7 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
     gathering_free(&gathering);
     json_t *json = json_copy(job->json);
     (void)json_object_set_new(json, "Stop", json_true());
+    (void)json_object_del(json, "cairnQueued"); /* missing is fine */
     (void)json_object_set_new(
         json, "ModifyIndex",
         json_integer((json_int_t)(core_figures(life_core(alone->config.life)).sequence + 1)));
@@ -267,14 +305,14 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
         return code;
 
     struct machine_id id = machine_id_make(MACHINE_ALLOC, alloc);
-    struct gathering gathering = {alone, job, job->json, NULL, NULL, 0};
+    struct gathering gathering = {.alone = alone, .job = job, .wanted = job->json};
     struct change change = change_begin(alone, job);
     *ret_evaluation = evaluation_begin(alone, job, "alloc-stop");
     alone_order_stop(alone, job, &id, "alloc was stopped by a user", false);
     ret_evaluation->stopped++;
     gathering_fill(&gathering); /* without it */
     if (!job->public.stop)
-        code = alone_reconcile(alone, job, &gathering, ret_evaluation, err);
+        code = alone_reconcile(alone, &change, &gathering, ret_evaluation, err);
     code = change_end(alone, &change, code);
     gathering_free(&gathering);
     if (code == 0)

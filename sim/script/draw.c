@@ -422,6 +422,7 @@ static void draw_control(struct pen *pen)
         bool batch = chance(pen, 1, 4);
         name(job->name, "j", j);
         job->count = (uint8_t)below(pen, 4);
+        job->again = (uint8_t)(chance(pen, 1, 2) ? below(pen, 4) : 0);
         for (uint64_t n = 1 + below(pen, 2); n > 0; n--) {
             draw_group(pen, groups, batch);
             job->groups |= (uint8_t)(1u << groups++);

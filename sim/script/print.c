@@ -253,7 +253,10 @@ static void print_job(const struct sim_script *script, const struct sim_job *job
         if ((job->groups >> i & 1u) != 0)
             SAY(" %s", script->allocs[i].name);
     }
-    SAY(" count %u\n", job->count);
+    SAY(" count %u", job->count);
+    if (job->again > 0)
+        SAY(" again %u", job->again);
+    SAY("\n");
 }
 
 void sim_script_print(const struct sim_script *script, fsm_print *print, void *ctx)

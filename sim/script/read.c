@@ -268,7 +268,7 @@ static void read_claim(struct reader *reader)
         alloc->claims[alloc->claims_count++] = claim;
 }
 
-/* "job j a b count 2": the groups are allocs that come before it. */
+/* "job j a b count 2 again 1": the groups are allocs that come before it. */
 static void read_job(struct reader *reader)
 {
     struct sim_script *script = reader->script;
@@ -278,6 +278,8 @@ static void read_job(struct reader *reader)
     while (reader->at < reader->count && !reader->failed) {
         if (accept(reader, "count"))
             job.count = (uint8_t)next_count(reader);
+        else if (accept(reader, "again"))
+            job.again = (uint8_t)next_count(reader);
         else
             job.groups |= (uint8_t)(1u << (unsigned)find_alloc(reader, next_word(reader)));
     }

@@ -143,6 +143,7 @@ struct sim_job {
     char name[SIM_NAME_SIZE];
     uint8_t groups; /* mask of allocs */
     uint8_t count;  /* of each group, to begin with */
+    uint8_t again;  /* times that another alloc is made for one that has failed */
 };
 
 /* --- what happens --- */

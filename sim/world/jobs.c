@@ -59,14 +59,24 @@ static json_t *task_json(const struct sim_alloc *alloc, const struct sim_task *t
     return json;
 }
 
-static json_t *group_json(const struct sim_alloc *alloc, const struct sim_job_state *job)
+/* Few times, each soon, within longer than any world lives. */
+static json_t *reschedule_json(uint8_t again)
+{
+    return json_pack("{s:i, s:b, s:I, s:I, s:s}", "Attempts", again, "Unlimited", 0, "Interval",
+                     (json_int_t)365 * 24 * 3600 * 1000000000, "Delay", (json_int_t)5000000000,
+                     "DelayFunction", "constant");
+}
+
+static json_t *group_json(const struct sim_alloc *alloc, const struct sim_job_state *job,
+                          uint8_t again)
 {
     json_t *tasks = json_array();
 
     for (int t = 0; t < alloc->tasks_count; t++)
         (void)json_array_append_new(tasks, task_json(alloc, &alloc->tasks[t], job->version));
-    return json_pack("{s:s, s:I, s:I, s:o}", "Name", alloc->name, "Count", (json_int_t)job->count,
-                     "ShutdownDelay", (json_int_t)alloc->delay_ms * 1000000, "Tasks", tasks);
+    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "Name", alloc->name, "Count",
+                     (json_int_t)job->count, "ShutdownDelay", (json_int_t)alloc->delay_ms * 1000000,
+                     "ReschedulePolicy", reschedule_json(again), "Tasks", tasks);
 }
 
 /* Versions differ in what their tasks are called with. */
@@ -80,8 +90,8 @@ static char *job_text(const struct sim *sim, size_t number)
         if ((plan->groups >> a & 1u) == 0)
             continue;
         batch |= sim->script->allocs[a].batch;
-        (void)json_array_append_new(groups,
-                                    group_json(&sim->script->allocs[a], &sim->jobs.states[number]));
+        (void)json_array_append_new(
+            groups, group_json(&sim->script->allocs[a], &sim->jobs.states[number], plan->again));
     }
     json_t *json =
         json_pack("{s:s, s:s, s:[s], s:o}", "ID", plan->name, "Type", batch ? "batch" : "service",

@@ -171,6 +171,26 @@ static int each_spec(void *ctx, const char *prefix, journal_blob_cb *cb, void *c
     return 0;
 }
 
+/* What was placed, for what decides about it again. */
+static int spec_read(void *ctx, const char *key, char **ret_bytes, size_t *ret_length,
+                     struct err *err)
+{
+    struct sim *sim = ctx;
+
+    for (int a = 0; a < sim->allocs_count && text_starts_with(key, "alloc/"); a++) {
+        const struct sim_alloc_state *alloc = &sim->allocs[a];
+        if (alloc->spec == NULL || !text_equal(alloc->id.text, key + strlen("alloc/")))
+            continue;
+        *ret_bytes = malloc(alloc->spec_length + 1);
+        check(*ret_bytes != NULL);
+        memcpy(*ret_bytes, alloc->spec, alloc->spec_length);
+        (*ret_bytes)[alloc->spec_length] = '\0';
+        *ret_length = alloc->spec_length;
+        return 0;
+    }
+    return err_set(err, ERR_GONE, "no %s", key);
+}
+
 static int each_bad_spec(void *ctx, journal_bad *bad, void *cb_ctx, struct err *err)
 {
     (void)err;
@@ -190,6 +210,7 @@ struct store sim_store_of(struct sim *sim)
         .base_read = base_read,
         .each_spec = each_spec,
         .each_bad_spec = each_bad_spec,
+        .spec_read = spec_read,
         .quarantine = quarantine,
     };
 }

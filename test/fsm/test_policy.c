@@ -287,6 +287,189 @@ static void test_reconcile_does_not_run_finished_batch_work_again(void **state)
     assert_true(place[0]);
 }
 
+static void test_job_that_waits_is_pending_and_a_stopped_one_dead(void **state)
+{
+    (void)state;
+    assert_int_equal(policy_job_status(false, 0, 0, true), JOB_PENDING);
+    assert_int_equal(policy_job_status(false, 0, 0, false), JOB_DEAD);
+    assert_int_equal(policy_job_status(true, 0, 0, true), JOB_DEAD);
+    assert_int_equal(policy_job_status(false, 2, 1, true), JOB_RUNNING);
+    assert_int_equal(policy_job_status(false, 2, 2, false), JOB_PENDING);
+}
+
+/* --- rescheduling --- */
+
+#define SECOND UINT64_C(1000000000)
+#define AT(s) ((int64_t)(1000000 + (s)) * (int64_t)SECOND)
+
+/* Of one that failed at the second FAILED after those of EVENTS (second, delay). */
+static struct reschedule_decision reschedule(const struct reschedule_policy *policy,
+                                             const int (*events)[2], size_t count, int failed)
+{
+    struct reschedule_event made[16];
+    struct reschedule_decision decision;
+
+    assert_in_range(count, 0, COUNT_OF(made));
+    for (size_t i = 0; i < count; i++)
+        made[i] = (struct reschedule_event){AT(events[i][0]), (uint64_t)events[i][1] * SECOND};
+    policy_reschedule(
+        &(struct reschedule_input){
+            .policy = policy, .events = made, .events_count = count, .failed_unix_ns = AT(failed)},
+        &decision);
+    return decision;
+}
+
+static const struct reschedule_policy service_default = {.unlimited = true,
+                                                         .delay_ns = 30 * SECOND,
+                                                         .max_delay_ns = 3600 * SECOND,
+                                                         .function = RESCHEDULE_EXPONENTIAL};
+static const struct reschedule_policy batch_default = {
+    .attempts = 1, .interval_ns = 24 * 3600 * SECOND, .delay_ns = 5 * SECOND};
+
+static void test_reschedule_of_a_batch_job_is_made_once_a_day(void **state)
+{
+    static const int before[][2] = {{0, 5}};
+
+    (void)state;
+    assert_true(reschedule(&batch_default, NULL, 0, 0).again);
+    assert_int_equal(reschedule(&batch_default, NULL, 0, 0).delay_ns, 5 * SECOND);
+    assert_false(reschedule(&batch_default, before, 1, 60).again);
+    assert_int_equal(reschedule(&batch_default, before, 1, 60).attempted, 1);
+    assert_true(reschedule(&batch_default, before, 1, 24 * 3600).again);
+}
+
+static void test_reschedule_of_a_service_waits_twice_as_long_up_to_an_hour(void **state)
+{
+    static const int one[][2] = {{0, 30}}, late[][2] = {{0, 1920}}, most[][2] = {{0, 3600}};
+
+    (void)state;
+    assert_true(reschedule(&service_default, NULL, 0, 0).again);
+    assert_int_equal(reschedule(&service_default, NULL, 0, 0).delay_ns, 30 * SECOND);
+    assert_int_equal(reschedule(&service_default, one, 1, 10).delay_ns, 60 * SECOND);
+    assert_int_equal(reschedule(&service_default, late, 1, 10).delay_ns, 3600 * SECOND);
+    assert_int_equal(reschedule(&service_default, most, 1, 10).delay_ns, 3600 * SECOND);
+    assert_true(reschedule(&service_default, most, 1, 10).again);
+    /* It ran for longer than it would wait: from the beginning. */
+    assert_int_equal(reschedule(&service_default, most, 1, 3600).delay_ns, 3600 * SECOND);
+    assert_int_equal(reschedule(&service_default, most, 1, 3601).delay_ns, 30 * SECOND);
+}
+
+static void test_reschedule_by_fibonacci_adds_the_last_two(void **state)
+{
+    static const int events[][2] = {{0, 30}, {60, 30}, {200, 60}};
+    static const int met[][2] = {{0, 100}, {500, 30}};
+    const struct reschedule_policy policy = {.unlimited = true,
+                                             .delay_ns = 30 * SECOND,
+                                             .max_delay_ns = 100 * SECOND,
+                                             .function = RESCHEDULE_FIBONACCI};
+
+    (void)state;
+    assert_int_equal(reschedule(&policy, events, 1, 10).delay_ns, 30 * SECOND);
+    assert_int_equal(reschedule(&policy, events, 2, 70).delay_ns, 60 * SECOND);
+    assert_int_equal(reschedule(&policy, events, 3, 210).delay_ns, 90 * SECOND);
+    assert_int_equal(reschedule(&policy, met, 2, 510).delay_ns, 30 * SECOND); /* a new series */
+}
+
+static void test_reschedule_whose_delay_exceeds_the_interval_is_not_made(void **state)
+{
+    static const int events[][2] = {{0, 30}};
+    const struct reschedule_policy policy = {.attempts = 9,
+                                             .interval_ns = 45 * SECOND,
+                                             .delay_ns = 30 * SECOND,
+                                             .max_delay_ns = 3600 * SECOND,
+                                             .function = RESCHEDULE_EXPONENTIAL};
+    const struct reschedule_policy off = {.delay_ns = 5 * SECOND};
+
+    (void)state;
+    assert_true(reschedule(&policy, NULL, 0, 0).again);
+    assert_false(reschedule(&policy, events, 1, 10).again);
+    assert_false(reschedule(&off, NULL, 0, 0).again);
+}
+
+/* A clock that was set back makes no attempt forgotten. */
+static void test_reschedule_counts_attempts_of_the_future(void **state)
+{
+    static const int events[][2] = {{1000, 5}};
+
+    (void)state;
+    assert_false(reschedule(&batch_default, events, 1, 0).again);
+}
+
+static void test_reschedule_goes_on_to_count_what_is_within_the_interval(void **state)
+{
+    struct reschedule_event events[7];
+
+    (void)state;
+    for (int i = 0; i < 7; i++)
+        events[i] = (struct reschedule_event){AT(i * 3600), 5 * SECOND};
+    assert_int_equal(policy_reschedule_kept(&service_default, events, 7, AT(0)), 5);
+    assert_int_equal(policy_reschedule_kept(&service_default, events, 3, AT(0)), 3);
+    assert_int_equal(policy_reschedule_kept(&batch_default, events, 7, AT(26 * 3600)), 5);
+    assert_int_equal(policy_reschedule_kept(&batch_default, events, 7, AT(40 * 3600)), 0);
+}
+
+/* --- room --- */
+
+static void test_ask_is_what_runs_at_once_at_most(void **state)
+{
+    static const struct room small = {100, 64, 0}, large = {500, 128, 0};
+    struct room_sum sum = {0};
+
+    (void)state;
+    policy_ask_task(&sum, LIFECYCLE_MAIN, false, &small);
+    policy_ask_task(&sum, LIFECYCLE_POSTSTART, false, &small);
+    struct room ask = policy_ask(&sum, 300);
+    assert_int_equal(ask.cpu_mhz, 200);
+    assert_int_equal(ask.memory_mb, 128);
+    assert_int_equal(ask.disk_mb, 300);
+    policy_ask_task(&sum, LIFECYCLE_PRESTART, false, &large);
+    policy_ask_task(&sum, LIFECYCLE_POSTSTOP, false, &small);
+    ask = policy_ask(&sum, 300);
+    assert_int_equal(ask.cpu_mhz, 500);
+    assert_int_equal(ask.memory_mb, 128);
+    policy_ask_task(&sum, LIFECYCLE_PRESTART, true, &small);
+    ask = policy_ask(&sum, 300);
+    assert_int_equal(ask.cpu_mhz, 600);
+    assert_int_equal(ask.memory_mb, 192);
+}
+
+static void test_room_is_exhausted_by_the_first_thing_that_lacks(void **state)
+{
+    static const struct room total = {1000, 1000, 1000}, used = {900, 900, 900};
+
+    (void)state;
+    assert_null(policy_exhausted(&total, &used, &(struct room){100, 100, 100}));
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){101, 101, 101}), "cpu");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 101, 101}), "memory");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 100, 101}), "disk");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){UINT64_MAX, 0, 0}), "cpu");
+    /* More is used than there is: a node that has shrunk. */
+    assert_string_equal(policy_exhausted(&used, &total, &(struct room){1, 0, 0}), "cpu");
+}
+
+static void test_names_match_patterns_as_nomad_has_them(void **state)
+{
+    static const struct {
+        const char *pattern, *name;
+        bool matches;
+    } rows[] = {
+        {"dc1", "dc1", true},     {"dc1", "dc2", false},
+        {"*", "dc1", true},       {"*", "", true},
+        {"", "", true},           {"", "dc1", false},
+        {"dc*", "dc1", true},     {"dc*", "dc", true},
+        {"*1", "dc1", true},      {"d*1", "dc11", true},
+        {"d*1", "dc12", false},   {"*a*b", "xaayab", true},
+        {"*a*b", "xaaya", false}, {"us-*-1", "us-east-1", true},
+        {"dc1", "dc", false},     {"d?1", "dc1", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        if (policy_matches(rows[i].pattern, rows[i].name) != rows[i].matches)
+            fail_msg("%s and %s", rows[i].pattern, rows[i].name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +488,16 @@ int main(void)
         cmocka_unit_test(test_client_status_follows_the_members_in_nomads_order),
         cmocka_unit_test(test_reconcile_places_what_is_missing_and_stops_what_is_too_much),
         cmocka_unit_test(test_reconcile_does_not_run_finished_batch_work_again),
+        cmocka_unit_test(test_job_that_waits_is_pending_and_a_stopped_one_dead),
+        cmocka_unit_test(test_reschedule_of_a_batch_job_is_made_once_a_day),
+        cmocka_unit_test(test_reschedule_of_a_service_waits_twice_as_long_up_to_an_hour),
+        cmocka_unit_test(test_reschedule_by_fibonacci_adds_the_last_two),
+        cmocka_unit_test(test_reschedule_whose_delay_exceeds_the_interval_is_not_made),
+        cmocka_unit_test(test_reschedule_counts_attempts_of_the_future),
+        cmocka_unit_test(test_reschedule_goes_on_to_count_what_is_within_the_interval),
+        cmocka_unit_test(test_ask_is_what_runs_at_once_at_most),
+        cmocka_unit_test(test_room_is_exhausted_by_the_first_thing_that_lacks),
+        cmocka_unit_test(test_names_match_patterns_as_nomad_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

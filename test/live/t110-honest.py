@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a node says of itself and of jobs is true: attributes, warnings."""
+"""What a node says of itself and of jobs is true: attributes, warnings, what waits and why."""
 import json
 import os
 import platform
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, raw_exec, service, sleeper, tap, wait_for  # noqa: E402
+from lib import Node, Refused, raw_exec, restart_policy, service, sleeper, tap, wait_for  # noqa: E402
 
 ARCH = {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(platform.machine(), platform.machine())
 
@@ -50,8 +50,117 @@ def what_is_kept_and_not_acted_on_is_named_where_users_look():
     node.finish()
 
 
+SMALL = 'client {\n  memory_total_mb = 1000\n  cpu_total_compute = 1000\n  disk_total_mb = 10000\n}\n'
+
+
+def what_does_not_fit_waits_says_why_and_is_placed_when_there_is_room():
+    node = Node(config=SMALL)
+    node.start()
+    first = service(sleeper(Resources={'CPU': 100, 'MemoryMB': 900}))
+    node.run_job(first)
+    second = service(sleeper(Resources={'CPU': 100, 'MemoryMB': 300}), Count=2)
+    second['ID'] = 'second'
+    answer = node.run_job(second)
+    evaluation = node.get('/v1/evaluation/' + answer['EvalID'])
+    failed = evaluation['FailedTGAllocs']['g']
+    assert failed['DimensionExhausted'] == {'memory': 1} and failed['CoalescedFailures'] == 1, failed
+    assert evaluation['QueuedAllocations'] == {'g': 2}
+    assert node.get('/v1/evaluation/' + evaluation['BlockedEval'])['Status'] == 'blocked'
+    assert node.get('/v1/job/second/summary')['Summary']['g']['Queued'] == 2
+    assert node.get('/v1/job/second')['Status'] == 'pending'
+    shown = node.cli('job', 'status', 'second').stdout
+    assert 'Dimension "memory" exhausted on 1 nodes' in shown, shown
+    assert 'failed to place 2 allocations' in shown, shown
+    node.kill()
+    node.start()
+    assert 'Dimension "memory" exhausted' in wait_for(
+        'the reason', lambda: (lambda text: text if 'Dimension' in text else None)(
+            node.cli('job', 'status', 'second').stdout))
+    node.call('DELETE', '/v1/job/job')
+    wait_for('both to run', lambda: [alloc['ClientStatus'] for alloc in node.allocs('second')]
+             == ['running', 'running'])
+    assert node.get('/v1/job/second/summary')['Summary']['g']['Queued'] == 0
+    node.finish()
+
+
+def other_datacenters_wait_and_other_regions_and_namespaces_are_refused():
+    node = Node()
+    node.start()
+    job = service(sleeper())
+    job['Datacenters'] = ['dc9', 'x*']
+    node.run_job(job)
+    shown = node.cli('job', 'status', 'job').stdout
+    assert 'No nodes are available in datacenter "dc9"' in shown, shown
+    assert node.allocs() == []
+    job['Datacenters'] = ['d*1']
+    node.run_job(job)
+    wait_for('it to run', node.running)
+    for field, value, text in (('Region', 'eu', 'No path to region'),
+                               ('Namespace', 'foo', 'nonexistent namespace "foo"'),
+                               ('NodePool', 'gpu', 'nonexistent node pool "gpu"')):
+        try:
+            node.run_job(dict(job, ID='other', **{field: value}))
+            raise AssertionError('accepted: ' + field)
+        except Refused as answer:
+            assert text in answer.text, answer
+    try:
+        node.get('/v1/jobs?region=eu')
+        raise AssertionError('answered for another region')
+    except Refused as answer:
+        assert 'No path to region' in answer.text, answer
+    assert len(node.get('/v1/jobs?region=global')) == 1
+    node.finish()
+
+
+def what_has_failed_is_rescheduled_also_by_the_next_daemon():
+    node = Node()
+    node.start()
+    job = service(raw_exec('t', 'exit 1'), restart=restart_policy(0, 10),
+                  ReschedulePolicy={'Attempts': 2, 'Unlimited': False, 'Interval': 3600 * 10**9,
+                                    'Delay': 5 * 10**9, 'DelayFunction': 'constant'})
+    node.run_job(job)
+
+    def failed(count):
+        allocs = [alloc for alloc in node.allocs('job') if alloc['ClientStatus'] == 'failed']
+        return sorted(allocs, key=lambda alloc: alloc['CreateTime']) if len(allocs) == count else None
+
+    first = wait_for('the first to fail', lambda: failed(1))[0]
+    follow = wait_for('the next try', lambda: node.allocs('job')[0]['FollowupEvalID'])
+    evaluation = node.get('/v1/evaluation/' + follow)
+    assert evaluation['Status'] == 'pending' and evaluation['TriggeredBy'] == 'alloc-failure'
+    assert 'Future Rescheduling Attempts' in node.cli('job', 'status', 'job').stdout
+    assert node.get('/v1/job/job')['Status'] == 'pending'
+    node.kill()
+    node.start()
+    second = wait_for('the second to fail', lambda: failed(2))[1]
+    assert node.get('/v1/allocation/' + first['ID'])['NextAllocation'] == second['ID']
+    whole = node.get('/v1/allocation/' + second['ID'])
+    assert whole['PreviousAllocation'] == first['ID']
+    assert [event['PrevAllocID'] for event in whole['RescheduleTracker']['Events']] == [first['ID']]
+    assert 5 * 10**9 <= second['CreateTime'] - first['ModifyTime']
+    assert 'Reschedule Attempts = 1' in ' '.join(
+        node.cli('alloc', 'status', second['ID']).stdout.split())
+    third = wait_for('the third to fail', lambda: failed(3))[2]
+    assert len(third['RescheduleTracker']['Events']) == 2 and third['FollowupEvalID'] == ''
+    assert node.get('/v1/job/job')['Status'] == 'dead'
+    node.finish()
+
+
+def counts_are_preserved_where_that_is_asked_for():
+    node = Node()
+    node.start()
+    node.run_job(service(sleeper(), Count=2))
+    node.put('/v1/jobs', {'Job': service(sleeper(), Count=1), 'PreserveCounts': True})
+    assert node.get('/v1/job/job')['TaskGroups'][0]['Count'] == 2
+    node.finish()
+
+
 if __name__ == '__main__':
     sys.exit(tap([
         attributes_have_the_values_that_nomad_gives_them,
         what_is_kept_and_not_acted_on_is_named_where_users_look,
+        what_does_not_fit_waits_says_why_and_is_placed_when_there_is_room,
+        other_datacenters_wait_and_other_regions_and_namespaces_are_refused,
+        what_has_failed_is_rescheduled_also_by_the_next_daemon,
+        counts_are_preserved_where_that_is_asked_for,
     ]))

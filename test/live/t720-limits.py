@@ -15,7 +15,8 @@ def job(name, groups, count, tasks=1):
     parts = [{'Name': 't%d' % t, 'Driver': 'raw_exec', 'Config': {'command': '/bin/true'}}
              for t in range(tasks)]
     return {'ID': name, 'Type': 'batch', 'TaskGroups': [
-        {'Name': 'g%d' % g, 'Count': count, 'Tasks': parts, 'EphemeralDisk': {'SizeMB': 100000}}
+        {'Name': 'g%d' % g, 'Count': count, 'Tasks': parts, 'EphemeralDisk': {'SizeMB': 100000},
+         'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False}}
         for g in range(groups)]}
 
 
@@ -46,7 +47,8 @@ def products_of_what_is_allowed_are_refused_by_their_sums():
 
 
 def many_jobs_fill_a_node_which_answers_restarts_and_is_emptied():
-    node = Node(config='client { gc_max_allocs = 100000 }')
+    node = Node(config='client {\n  gc_max_allocs = 100000\n  cpu_total_compute = 2000000000\n'
+                '  memory_total_mb = 2000000000\n  disk_total_mb = 2000000000\n}\n')
     node.start()
     # Directories cannot be made: allocs fail at once, and ended ones count like any other.
     place = os.path.join(node.data, 'alloc')

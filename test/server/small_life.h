@@ -49,7 +49,8 @@ struct small_life {
     uint64_t sequence, turn, now_ms, drawn;
     size_t kept;            /* ended allocs */
     const char *datacenter; /* of the node */
-    int commit_code;        /* ERR_*: commits fail */
+    struct room room;
+    int commit_code; /* ERR_*: commits fail */
     size_t commits;
     size_t assigned, defined; /* by the last commit */
     bool job_was_saved;       /* by the last commit */
@@ -340,7 +341,7 @@ static inline void small_begin(struct small_life *small)
         .say = {small_line, small},
         .ctx = small,
         .new_id = small_new_id,
-        .datacenter = small->datacenter,
+        .node = {.datacenter = small->datacenter, .region = "global", .room = small->room},
         .allocs_kept = small->kept,
         .plans =
             {
@@ -368,6 +369,7 @@ static inline int small_open(void **state)
     small->now_ms = 1000;
     small->kept = 50;
     small->datacenter = "dc1";
+    small->room = (struct room){UINT64_MAX, UINT64_MAX, UINT64_MAX};
     small_begin(small);
     small_settle(small);
     *state = small;
@@ -398,10 +400,10 @@ static inline json_t *small_job(const char *name, const char *command, int a, in
 {
     json_t *job = json_pack("{s:s, s:s, s:[s], s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]},"
                             " {s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]}",
-                            "ID", name, "Type", "service", "Datacenters", "dc1", "TaskGroups",
-                            "Name", "a", "Count", a, "Tasks", "Name", "web", "Driver", "raw_exec",
-                            "Config", "command", command, "Name", "b", "Count", b, "Tasks", "Name",
-                            "side", "Driver", "raw_exec", "Config", "command", "/bin/b");
+                            "ID", name, "Type", "service", "Datacenters", "*", "TaskGroups", "Name",
+                            "a", "Count", a, "Tasks", "Name", "web", "Driver", "raw_exec", "Config",
+                            "command", command, "Name", "b", "Count", b, "Tasks", "Name", "side",
+                            "Driver", "raw_exec", "Config", "command", "/bin/b");
 
     assert_non_null(job);
     return job;

@@ -27,20 +27,20 @@ static const struct {
     {"job", "NodePool", "server/alone/register.c: there is one pool"},
     {"job", "Constraints", "spec/check.c"},
     {"job", "Reschedule", "spec/check.c: each group has its own of it"},
-    {"group", "Count", "fsm/policy_reconcile.c"},
+    {"group", "Count", "fsm/policy/reconcile.c"},
     {"group", "RestartPolicy", "spec/check.c: each task has its own of it"},
     {"group", "Constraints", "spec/check.c"},
-    {"group", "ReschedulePolicy", "fsm/policy_reschedule.c"},
+    {"group", "ReschedulePolicy", "fsm/policy/reschedule.c"},
     {"task", "Constraints", "spec/check.c"},
     {"constraint", "LTarget", "spec/check.c"},
     {"constraint", "Operand", "spec/check.c"},
     {"constraint", "RTarget", "spec/check.c"},
-    {"reschedule", "Attempts", "fsm/policy_reschedule.c"},
-    {"reschedule", "Interval", "fsm/policy_reschedule.c"},
-    {"reschedule", "Delay", "fsm/policy_reschedule.c"},
-    {"reschedule", "DelayFunction", "fsm/policy_reschedule.c"},
-    {"reschedule", "MaxDelay", "fsm/policy_reschedule.c"},
-    {"reschedule", "Unlimited", "fsm/policy_reschedule.c"},
+    {"reschedule", "Attempts", "fsm/policy/reschedule.c"},
+    {"reschedule", "Interval", "fsm/policy/reschedule.c"},
+    {"reschedule", "Delay", "fsm/policy/reschedule.c"},
+    {"reschedule", "DelayFunction", "fsm/policy/reschedule.c"},
+    {"reschedule", "MaxDelay", "fsm/policy/reschedule.c"},
+    {"reschedule", "Unlimited", "fsm/policy/reschedule.c"},
 };
 
 static bool is_placed_by(const char *block, const char *field)
@@ -88,6 +88,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
     case KIND_WHOLE:
         return json_integer(schema == &jobspec_disk || schema == &jobspec_resources ? 777 : 7);
     case KIND_DURATION:
+        if (text_equal(field->json, "MaxDelay"))
+            return json_integer(INT64_C(7777000000000));
         return json_integer(text_equal(field->json, "Interval") ? INT64_C(777777000000000)
                                                                 : INT64_C(7000000000));
     case KIND_BOOL:
@@ -120,6 +122,8 @@ static void complete(const struct jobspec_schema *schema, const struct jobspec_f
                          "!=", "RTarget", "plan9");
     if (schema == &jobspec_lifecycle)
         rest = json_pack("{s:s}", "Hook", "prestart");
+    if (schema == &jobspec_reschedule)
+        rest = json_pack("{s:i, s:I}", "Attempts", 3, "Interval", (json_int_t)36000000000000);
     if (schema == &jobspec_resources && text_equal(field->json, "Cores"))
         rest = json_pack("{s:i}", "CPU", 0);
     if (rest != NULL)

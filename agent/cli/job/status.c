@@ -114,6 +114,77 @@ static void print_warnings(const struct cli *cli, const json_t *job)
     (void)puts(warnings);
 }
 
+/* In Nomad's words (v1.1.2 command/monitor.go formatAllocMetrics). */
+static void print_failed(const char *group, const json_t *failed)
+{
+    static const struct {
+        const char *field, *before, *behind;
+    } parts[] = {
+        {"ClassExhausted", "Class", "exhausted on 1 nodes"},
+        {"DimensionExhausted", "Dimension", "exhausted on 1 nodes"},
+    };
+    json_int_t count = 1 + json_integer_value(json_object_get(failed, "CoalescedFailures"));
+    const char *name;
+    json_t *value;
+
+    (void)printf("Task Group \"%s\" (failed to place %lld allocation%s):\n", group,
+                 (long long)count, count == 1 ? "" : "s");
+    json_object_foreach(json_object_get(failed, "NodesAvailable"), name, value)
+    {
+        if (json_integer_value(value) == 0)
+            (void)printf("    * No nodes are available in datacenter \"%s\"\n", name);
+    }
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        json_object_foreach(json_object_get(failed, parts[i].field), name, value)(void)
+            printf("    * %s \"%s\" %s\n", parts[i].before, name, parts[i].behind);
+    }
+}
+
+/* True if an evaluation says more: why, or until when. */
+static bool something_waits(const json_t *summary, const json_t *allocs)
+{
+    const json_t *alloc;
+    json_t *group;
+    const char *name;
+    bool waits = false;
+    size_t at;
+
+    json_object_foreach(json_object_get(summary, "Summary"), name, group) waits |=
+        json_integer_value(json_object_get(group, "Queued")) > 0;
+    json_array_foreach(allocs, at, alloc) waits |= *cli_value(alloc, "FollowupEvalID") != '\0';
+    return waits;
+}
+
+/* Why something waits, or until when. */
+static void print_waiting(const struct cli *cli, const json_t *evaluations)
+{
+    struct cli_table table = {0};
+    const char *group;
+    json_t *evaluation, *failed;
+    size_t at;
+
+    json_array_foreach(evaluations, at, evaluation)
+    {
+        const char *status = cli_value(evaluation, "Status");
+
+        if (text_equal(status, "blocked")) {
+            cli_heading(cli, "Placement Failure");
+            json_object_foreach(json_object_get(evaluation, "FailedTGAllocs"), group, failed)
+                print_failed(group, failed);
+        }
+        if (!text_equal(status, "pending"))
+            continue;
+        if (table.count == 0)
+            cli_row(&table, "Eval ID", "Triggered By", "Eval Time");
+        cli_row(&table, cli_short(cli, cli_value(evaluation, "ID")),
+                cli_value(evaluation, "TriggeredBy"), cli_value(evaluation, "WaitUntil"));
+    }
+    if (table.count == 0)
+        return;
+    cli_heading(cli, "Future Rescheduling Attempts");
+    cli_table_print(&table, stdout);
+}
+
 int cli_show_job(struct cli *cli, const json_t *job)
 {
     char path[CLI_URL_SIZE];
@@ -127,11 +198,12 @@ int cli_show_job(struct cli *cli, const json_t *job)
     int status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/summary", id), &summary, NULL);
     if (status == 0)
         status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/allocations", id), &allocs, NULL);
-    if (status == 0 && verbose)
+    if (status == 0 && (verbose || something_waits(summary, allocs)))
         status =
             cli_get(cli, cli_path(cli, path, "/v1/job/%s/evaluations", id), &evaluations, NULL);
     if (status == 0) {
         print_summary(cli, summary);
+        print_waiting(cli, evaluations);
         if (verbose)
             print_evaluations(cli, evaluations);
         cli_heading(cli, "Allocations");

@@ -78,6 +78,7 @@ static void test_start_is_followed_until_it_runs(void **state)
                         "\"TaskGroup\":\"front\",\"DesiredStatus\":\"run\","
                         "\"ClientStatus\":\"running\","
                         "\"ClientDescription\":\"Tasks are running\"}]"},
+               {.path = "/v1/evaluation/eval-1", .body = "{\"BlockedEval\":\"\"}"},
                {.path = NULL},
            },
            false);
@@ -90,7 +91,23 @@ static void test_start_is_followed_until_it_runs(void **state)
                               "Evaluation \"eval-1\" finished with status \"complete\"\n");
     /* The second look waits for what comes behind the first. */
     assert_string_equal(followed->asked, "GET " PATH "?index=0&wait=60s&namespace=default \n"
-                                         "GET " PATH "?index=7&wait=60s&namespace=default \n");
+                                         "GET " PATH "?index=7&wait=60s&namespace=default \n"
+                                         "GET /v1/evaluation/eval-1?namespace=default \n");
+}
+
+static void test_what_waits_for_room_is_said_and_is_the_exit_status(void **state)
+{
+    struct followed *followed = *state;
+
+    follow(followed,
+           (struct answer[]){
+               {.path = PATH, .body = "[]"},
+               {.path = "/v1/evaluation/eval-1", .body = "{\"BlockedEval\":\"eval-2\"}"},
+               {.path = NULL},
+           },
+           false);
+    assert_int_equal(followed->status, CLI_UNHEALTHY);
+    assert_non_null(strstr(followed->out, "failed to place all allocations"));
 }
 
 static void test_failure_says_why_and_is_the_exit_status(void **state)
@@ -203,6 +220,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_start_is_followed_until_it_runs),
+        TEST(test_what_waits_for_room_is_said_and_is_the_exit_status),
         TEST(test_failure_says_why_and_is_the_exit_status),
         TEST(test_replaced_allocs_are_waited_for),
         TEST(test_allocs_of_others_are_left_alone),

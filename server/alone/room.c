@@ -1,0 +1,159 @@
+/*
+ * What allocs hold of this node: cpu, memory, disk.
+ *
+ * Kept while things are posted, so that two requests of one turn do not get the same room; counted
+ * anew from the records when what was posted was taken back.  As in Nomad an alloc holds what its
+ * group asks for until it has ended or is told to.
+ */
+#include "server/alone/part.h"
+
+#include "spec/job.h"
+
+#include <stdlib.h>
+
+struct hold {
+    char id[UUID_TEXT_SIZE];
+    struct room ask;
+    UT_hash_handle hh;
+};
+
+static struct hold *find(const struct alone *alone, const char *alloc)
+{
+    struct hold *hold;
+
+    HASH_FIND_STR(alone->holds, alloc, hold);
+    return hold;
+}
+
+const struct room *alone_held(const struct alone *alone, const char *alloc)
+{
+    const struct hold *hold = find(alone, alloc);
+
+    return hold == NULL ? NULL : &hold->ask;
+}
+
+void alone_hold(struct alone *alone, const char *alloc, const struct room *ask)
+{
+    struct hold *hold = calloc(1, sizeof(*hold));
+
+    check(hold != NULL);
+    check(find(alone, alloc) == NULL);
+    (void)text_copy(hold->id, sizeof(hold->id), alloc); /* a UUID */
+    hold->ask = *ask;
+    HASH_ADD_STR(alone->holds, id, hold);
+    alone->used.cpu_mhz += ask->cpu_mhz;
+    alone->used.memory_mb += ask->memory_mb;
+    alone->used.disk_mb += ask->disk_mb;
+}
+
+static void drop(struct alone *alone, struct hold *hold)
+{
+    alone->used.cpu_mhz -= hold->ask.cpu_mhz;
+    alone->used.memory_mb -= hold->ask.memory_mb;
+    alone->used.disk_mb -= hold->ask.disk_mb;
+    HASH_DEL(alone->holds, hold);
+    free(hold);
+}
+
+void alone_release(struct alone *alone, const char *alloc)
+{
+    struct hold *hold = find(alone, alloc);
+
+    if (hold == NULL)
+        return;
+    drop(alone, hold);
+    alone->room_freed = true;
+}
+
+void alone_free_room(struct alone *alone)
+{
+    struct hold *hold, *next;
+
+    HASH_ITER(hh, alone->holds, hold, next)
+    drop(alone, hold);
+}
+
+/* --- what is asked for --- */
+
+struct room alone_ask(const struct alone *alone, const json_t *group)
+{
+    static const char *const hooks[] = {
+        [LIFECYCLE_MAIN] = "",
+        [LIFECYCLE_PRESTART] = "prestart",
+        [LIFECYCLE_POSTSTART] = "poststart",
+        [LIFECYCLE_POSTSTOP] = "poststop",
+    };
+    struct room_sum sum = {0};
+    const json_t *task;
+    size_t t;
+
+    json_array_foreach(json_object_get(group, "Tasks"), t, task)
+    {
+        const json_t *resources = json_object_get(task, "Resources");
+        const json_t *lifecycle = json_object_get(task, "Lifecycle");
+        const char *hook = json_string_value(json_object_get(lifecycle, "Hook"));
+        struct room room = {
+            .cpu_mhz = job_number(resources, "CPU") +
+                       job_number(resources, "Cores") * alone->config.node.core_mhz,
+            .memory_mb = job_number(resources, "MemoryMB"),
+        };
+        unsigned kind = LIFECYCLE_MAIN;
+        for (unsigned i = 0; i < COUNT_OF(hooks) && hook != NULL; i++)
+            kind = text_equal(hooks[i], hook) ? i : kind;
+        policy_ask_task(&sum, (enum spec_lifecycle)kind,
+                        json_is_true(json_object_get(lifecycle, "Sidecar")), &room);
+    }
+    return policy_ask(&sum, job_number(json_object_get(group, "EphemeralDisk"), "SizeMB"));
+}
+
+/* Of an alloc whose job is lost, or has no such group any more: nothing is known in a hurry. */
+static struct room ask_of(const struct alone *alone, const struct alloc *alloc)
+{
+    const struct job *job = job_find(alone, alloc->assign.namespace, alloc->assign.job_id);
+    size_t number;
+    const json_t *group = job == NULL ? NULL : job_group(job, alloc->assign.group, &number);
+
+    return group == NULL ? (struct room){0} : alone_ask(alone, group);
+}
+
+/* --- counting --- */
+
+static bool is_told_to_end(const struct job *job, const struct machine_id *id)
+{
+    for (size_t i = 0; job != NULL && i < job->posted.count; i++) {
+        if (job->posted.items[i].stops && machine_id_equal(&job->posted.items[i].id, id))
+            return true;
+    }
+    return false;
+}
+
+static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct alone *alone = ctx;
+    const struct alloc *alloc = alloc_of(record);
+    const struct job *job = job_find(alone, alloc->assign.namespace, alloc->assign.job_id);
+
+    if (alloc->ended_unix_ns != 0 || alloc->stop_wanted || is_told_to_end(job, id))
+        return true;
+    struct room ask = ask_of(alone, alloc);
+    alone_hold(alone, id->text, &ask);
+    return true;
+}
+
+void alone_count_room(struct alone *alone)
+{
+    alone_free_room(alone);
+    core_each(life_core(alone->config.life), MACHINE_ALLOC, count_alloc, alone);
+    for (const struct job *job = alone->jobs; job != NULL; job = job->hh.next) {
+        for (size_t i = 0; i < job->posted.count; i++) {
+            const struct posted *posted = &job->posted.items[i];
+            size_t number;
+            const json_t *group = job_group(job, posted->group, &number);
+            if (posted->stops || group == NULL || is_told_to_end(job, &posted->id))
+                continue;
+            struct room ask = alone_ask(alone, group);
+            alone_hold(alone, posted->id.text, &ask);
+        }
+    }
+    alone->room_freed = true;
+}

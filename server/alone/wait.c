@@ -1,0 +1,191 @@
+/*
+ * What is placed later: allocs for which there was no room, and those that take the place of failed
+ * ones when it is time.
+ *
+ * A job that may miss something is looked at after the turn in which that was seen, and when the
+ * next time comes.  A look compares what the job's JSON and the records say, which is all that a
+ * crash leaves, and posts what is due as one proposal; if that cannot be committed it looks again.
+ */
+#include "server/alone/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t alone_look_deadline_ms(void *ctx)
+{
+    return ((struct alone *)ctx)->look_at_ms;
+}
+
+/* --- looking at one job --- */
+
+/* When another is due for the last alloc of a place, which has failed. */
+static bool is_due(struct alone *alone, struct job *job, struct kept *kept)
+{
+    int64_t now_ms = (int64_t)life_now_ms(alone->config.life);
+    int64_t due_ms =
+        kept->delay_ms > INT64_MAX / 2 ? INT64_MAX : kept->ended_ms + (int64_t)kept->delay_ms;
+
+    if (due_ms <= now_ms)
+        return true;
+    if (kept->evaluation_id[0] == '\0')
+        alone->config.new_id(alone->config.ctx, kept->evaluation_id);
+    kept->waits = true;
+    job->waiting++;
+    alone_look_later(alone, job, (uint64_t)due_ms);
+    return false;
+}
+
+/* True if something of JOB is to be placed now: then PLACES says what. */
+static bool want(struct alone *alone, struct job *job, const struct gathering *gathering,
+                 struct places *places)
+{
+    const json_t *list = json_object_get(job->json, "TaskGroups"), *place;
+    bool any = false;
+    size_t i;
+
+    json_array_foreach(job_queue(job), i, place)
+    {
+        size_t number = (size_t)json_integer_value(place);
+        size_t g = number / JOB_COUNT_MAX, index = number % JOB_COUNT_MAX;
+
+        if (g >= places->count || index >= places->groups[g].count)
+            continue;
+        int last = places->last[g][index];
+        places->groups[g].place[index] = last < 0 || !gathering->allocs[last].live;
+        any = true;
+    }
+    for (size_t g = 0; g < places->count; g++) {
+        for (uint32_t index = 0; index < places->groups[g].count; index++) {
+            int last = places->last[g][index];
+            struct kept *kept = last < 0 ? NULL : kept_find(alone, gathering->ids[last].text);
+            const struct alloc *alloc =
+                kept == NULL ? NULL : core_alloc(life_core(alone->config.life), kept->id);
+            if (alloc == NULL || alloc->client_status != CLIENT_FAILED || alloc->stop_wanted)
+                continue;
+            alone_decide(alone, job, json_array_get(list, g), kept);
+            if (places->groups[g].place[index] || !kept->again || !is_due(alone, job, kept))
+                continue;
+            places->groups[g].place[index] = any = true;
+        }
+    }
+    return any;
+}
+
+static void stop_waiting(struct alone *alone, struct job *job, const struct gathering *gathering)
+{
+    job->waiting = 0;
+    job->look_at_ms = 0;
+    for (size_t a = 0; a < gathering->count; a++) {
+        struct kept *kept = kept_find(alone, gathering->ids[a].text);
+        if (kept != NULL)
+            kept->waits = false;
+    }
+}
+
+/* Nothing is queued any more. */
+static void end_blocked(struct alone *alone, struct job *job)
+{
+    if (job->blocked.id[0] == '\0' || job_queue(job) != NULL)
+        return;
+    (void)text_copy(job->blocked.status, sizeof(job->blocked.status), "complete");
+    evaluation_keep(alone, &job->blocked);
+    json_decref((json_t *)(uintptr_t)job->blocked.failed);
+    job->blocked = (struct alone_evaluation){.id = ""};
+}
+
+static void place_due(struct alone *alone, struct job *job, const struct gathering *gathering,
+                      struct places *places)
+{
+    const char *why = job_queue(job) != NULL ? "queued-allocs" : "alloc-failure";
+    struct alone_evaluation evaluation = evaluation_begin(alone, job, why);
+    struct change change = change_begin(alone, job);
+    struct err err = {0};
+    bool partly = false;
+    int code = alone_place(alone, &change, gathering, places, &evaluation, &partly, &err);
+
+    if (code == 0 && evaluation.placed == 0 && !job->unsaved &&
+        json_equal(change.before, job->json) != 0)
+        code = ERR_AGAIN; /* nothing has changed: there is nothing to commit */
+    if (change_end(alone, &change, code) < 0) {
+        if (err.code != 0)
+            alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
+        return;
+    }
+    if (partly)
+        alone_look_later(alone, job, life_now_ms(alone->config.life) + 1);
+    if (evaluation.placed == 0)
+        return;
+    evaluation_keep(alone, &evaluation);
+    say(&alone->config.say, SAY_INFO, "server", "job placed again job=%s placed=%u queued=%zu",
+        text_value(job->id), evaluation.placed, json_array_size(job_queue(job)));
+}
+
+static void look(struct alone *alone, struct job *job)
+{
+    struct gathering gathering = {.alone = alone, .job = job};
+    struct places places;
+
+    if (job->unsaved) {
+        alone_note_look(alone, job); /* when that is decided */
+        return;
+    }
+    job->look = false;
+    gathering_fill(&gathering);
+    stop_waiting(alone, job, &gathering);
+    places_begin(&places, &gathering);
+    if (!job->public.stop && want(alone, job, &gathering, &places)) {
+        if (alone_check_turn(alone, 0, NULL) == 0)
+            place_due(alone, job, &gathering, &places);
+        else
+            alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
+    }
+    end_blocked(alone, job);
+    places_end(&places);
+    gathering_free(&gathering);
+}
+
+/* --- looking at all --- */
+
+static int by_priority(const void *a, const void *b)
+{
+    const struct job *left = *(const struct job *const *)a, *right = *(const struct job *const *)b;
+    uint64_t first = job_number(left->json, "Priority"),
+             second = job_number(right->json, "Priority");
+
+    if (first != second)
+        return first > second ? -1 : 1;
+    return left->public.create_index != right->public.create_index
+               ? (left->public.create_index < right->public.create_index ? -1 : 1)
+               : strcmp(left->key, right->key);
+}
+
+static bool is_to_be_looked_at(const struct alone *alone, const struct job *job, uint64_t now_ms)
+{
+    return job->look || (job->look_at_ms != 0 && job->look_at_ms <= now_ms) ||
+           (alone->room_freed && job_queue(job) != NULL);
+}
+
+void alone_look(struct alone *alone)
+{
+    uint64_t now_ms = life_now_ms(alone->config.life);
+    struct job_list jobs = {0};
+    bool timely = alone->look_at_ms != 0 && alone->look_at_ms <= now_ms;
+
+    if (!alone->look && !alone->room_freed && !timely)
+        return;
+    for (struct job *job = alone->jobs; job != NULL; job = job->hh.next) {
+        if (is_to_be_looked_at(alone, job, now_ms))
+            *list_more(&jobs) = job;
+    }
+    alone->look = alone->room_freed = false;
+    alone->look_at_ms = 0;
+    if (jobs.count > 0)
+        qsort(jobs.items, jobs.count, sizeof(struct job *), by_priority);
+    for (size_t i = 0; i < jobs.count; i++)
+        look(alone, jobs.items[i]);
+    free(jobs.items);
+    for (const struct job *job = alone->jobs; job != NULL; job = job->hh.next) {
+        if (job->look_at_ms != 0 && (alone->look_at_ms == 0 || job->look_at_ms < alone->look_at_ms))
+            alone->look_at_ms = job->look_at_ms;
+    }
+}

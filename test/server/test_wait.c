@@ -1,0 +1,384 @@
+/*
+ * What is placed later: what did not fit this node, and what takes the place of what has failed.
+ * The daemon may die at any moment in between; nothing of it is in its memory only.
+ */
+#include "test/server/small_life.h"
+
+#define DELAY_MS 10000
+
+/* A service "j" with one group of so many allocs, each of MEMORY_MB. */
+static int post(struct small_life *small, const char *name, const char *datacenter, int count,
+                int memory_mb, int priority, json_t *reschedule,
+                struct alone_evaluation *ret_evaluation)
+{
+    json_t *job =
+        json_pack("{s:s, s:s, s:i, s:[s], s:[{s:s, s:i, s:{s:i, s:s}, s:o, s:[{s:s, s:s, s:{s:s}, "
+                  "s:{s:i}}]}]}",
+                  "ID", name, "Type", "service", "Priority", priority, "Datacenters", datacenter,
+                  "TaskGroups", "Name", "g", "Count", count, "RestartPolicy", "Attempts", 0, "Mode",
+                  "fail", "ReschedulePolicy", reschedule, "Tasks", "Name", "t", "Driver",
+                  "raw_exec", "Config", "command", "/bin/a", "Resources", "MemoryMB", memory_mb);
+    struct err err = {0};
+
+    assert_non_null(job);
+    int code = alone_register(small->alone, job, ret_evaluation, NULL, &err);
+    if (code < 0)
+        fail_msg("%s", err.text);
+    json_decref(job);
+    return code;
+}
+
+static json_t *never(void)
+{
+    return json_pack("{s:i, s:b}", "Attempts", 0, "Unlimited", 0);
+}
+
+static json_t *limited(int attempts)
+{
+    return json_pack("{s:i, s:b, s:I, s:I, s:s}", "Attempts", attempts, "Unlimited", 0, "Interval",
+                     (json_int_t)3600000000000, "Delay", (json_int_t)DELAY_MS * 1000000,
+                     "DelayFunction", "constant");
+}
+
+static struct alone_evaluation run(struct small_life *small, const char *name, int count,
+                                   int memory_mb, int priority, json_t *reschedule)
+{
+    struct alone_evaluation evaluation;
+
+    assert_int_equal(post(small, name, "dc1", count, memory_mb, priority, reschedule, &evaluation),
+                     0);
+    small_settle(small);
+    return evaluation;
+}
+
+/* The newest live alloc of JOB fails. */
+static void fail_one(struct small_life *small, const char *job)
+{
+    struct small_counts counts = small_count(small, job, NULL);
+    const struct task *task = core_task(life_core(small->life), counts.newest, "t");
+    struct machine_id id = machine_id_join(MACHINE_TASK, counts.newest, "t");
+    struct exited ended = {.known = 1, .code = 1};
+
+    assert_non_null(task);
+    core_news(life_core(small->life), &id, task->machine.generation, TE_EXITED, &ended);
+    small_settle(small);
+}
+
+static void pass(struct small_life *small, uint64_t ms)
+{
+    small->now_ms += ms;
+    small_settle(small);
+}
+
+static const char *status_of(struct small_life *small, const char *job)
+{
+    return alone_job_status(small->alone, small_find(small, job));
+}
+
+/* --- room --- */
+
+static void have_memory(struct small_life *small, uint64_t memory_mb)
+{
+    small->room.memory_mb = memory_mb;
+    small_again(small);
+}
+
+static void test_what_does_not_fit_waits_and_says_why(void **state)
+{
+    struct small_life *small = *state;
+
+    have_memory(small, 1000);
+    struct alone_evaluation evaluation = run(small, "j", 5, 300, 50, never());
+    assert_int_equal(small_count(small, "j", NULL).live, 3);
+    assert_int_equal(evaluation.placed, 3);
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 2);
+    const struct alone_evaluation *blocked = alone_evaluation(small->alone, evaluation.blocked_id);
+    assert_non_null(blocked);
+    assert_string_equal(blocked->status, "blocked");
+    const json_t *failed = json_array_get(blocked->failed, 0);
+    assert_string_equal(json_string_value(json_object_get(failed, "What")), "memory");
+    assert_int_equal(json_integer_value(json_object_get(failed, "Count")), 2);
+    assert_string_equal(status_of(small, "j"), "running");
+}
+
+static void test_what_waits_is_placed_when_room_appears(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    have_memory(small, 1000);
+    (void)run(small, "a", 1, 900, 50, never());
+    (void)run(small, "b", 2, 400, 50, never());
+    assert_int_equal(small_count(small, "b", NULL).live, 0);
+    assert_string_equal(status_of(small, "b"), "pending");
+    assert_int_equal(alone_deregister(small->alone, "default", "a", false, &evaluation, &err), 0);
+    small_settle(small);
+    assert_int_equal(small_count(small, "b", NULL).live, 2);
+    assert_int_equal(alone_queued(small_find(small, "b"), 0), 0);
+    assert_string_equal(status_of(small, "b"), "running");
+}
+
+static void test_what_waits_survives_the_daemon(void **state)
+{
+    struct small_life *small = *state;
+
+    have_memory(small, 1000);
+    (void)run(small, "j", 4, 300, 50, never());
+    small_again(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 3);
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 1);
+    have_memory(small, 2000);
+    assert_int_equal(small_count(small, "j", NULL).live, 4);
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 0);
+}
+
+static void test_more_important_jobs_are_placed_first(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    have_memory(small, 1000);
+    (void)run(small, "full", 1, 1000, 50, never());
+    (void)run(small, "low", 1, 800, 20, never());
+    (void)run(small, "high", 1, 800, 80, never());
+    assert_int_equal(alone_deregister(small->alone, "default", "full", false, &evaluation, &err),
+                     0);
+    small_settle(small);
+    assert_int_equal(small_count(small, "high", NULL).live, 1);
+    assert_int_equal(small_count(small, "low", NULL).live, 0);
+}
+
+static void test_new_version_has_the_room_of_the_old_one(void **state)
+{
+    struct small_life *small = *state;
+
+    have_memory(small, 1000);
+    (void)run(small, "j", 2, 500, 50, never());
+    (void)run(small, "j", 2, 450, 50, never());
+    assert_int_equal(small_count(small, "j", NULL).live, 2);
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 0);
+}
+
+static void test_two_requests_of_one_turn_do_not_get_the_same_room(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+
+    have_memory(small, 1000);
+    (void)post(small, "a", "dc1", 1, 600, 50, never(), &evaluation);
+    (void)post(small, "b", "dc1", 1, 600, 50, never(), &evaluation);
+    small_settle(small);
+    assert_int_equal(small_count(small, "a", NULL).live, 1);
+    assert_int_equal(small_count(small, "b", NULL).live, 0);
+}
+
+static void test_failed_commit_gives_the_room_back(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+
+    have_memory(small, 1000);
+    small->commit_code = ERR_FULL;
+    (void)post(small, "a", "dc1", 1, 900, 50, never(), &evaluation);
+    small_settle(small);
+    small->commit_code = 0;
+    pass(small, 2000);
+    (void)run(small, "b", 1, 900, 50, never());
+    assert_int_equal(small_count(small, "b", NULL).live, 1);
+}
+
+static void test_stopped_job_waits_for_nothing(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    have_memory(small, 100);
+    (void)run(small, "j", 1, 300, 50, never());
+    assert_int_equal(alone_deregister(small->alone, "default", "j", false, &evaluation, &err), 0);
+    small_settle(small);
+    assert_string_equal(status_of(small, "j"), "dead");
+    have_memory(small, 1000);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+}
+
+static void test_other_datacenter_waits(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+
+    (void)post(small, "j", "dc9", 1, 300, 50, never(), &evaluation);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    const json_t *failed = json_array_get(evaluation.failed, 0);
+    assert_string_equal(json_string_value(json_object_get(failed, "Why")), "datacenter");
+    (void)post(small, "k", "d*1", 1, 300, 50, never(), &evaluation);
+    small_settle(small);
+    assert_int_equal(small_count(small, "k", NULL).live, 1);
+    small_kill(small);
+    small->datacenter = "dc9"; /* the node moves */
+    small_begin(small);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+}
+
+/* --- rescheduling --- */
+
+static void test_failed_alloc_is_replaced_after_its_delay(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation followed;
+
+    (void)run(small, "j", 1, 300, 50, limited(2));
+    struct small_counts first = small_count(small, "j", NULL);
+    fail_one(small, "j");
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    assert_string_equal(status_of(small, "j"), "pending");
+    assert_true(alone_follow_up(small->alone, first.newest, &followed));
+    assert_string_equal(followed.status, "pending");
+    assert_int_equal(followed.wait_until_unix_ns, ((int64_t)small->now_ms + DELAY_MS) * 1000000);
+    pass(small, DELAY_MS - 1);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    assert_int_equal(life_deadline_ms(small->life), small->now_ms + 1);
+    pass(small, 1);
+    struct small_counts second = small_count(small, "j", NULL);
+    assert_int_equal(second.live, 1);
+    assert_false(alone_follow_up(small->alone, first.newest, &followed));
+
+    char key[JOURNAL_KEY_SIZE], *text;
+    (void)snprintf(key, sizeof(key), "alloc/%s", second.newest);
+    size_t length;
+    struct err err;
+    assert_int_equal(life_read_spec(small->life, key, &text, &length, &err), 0);
+    assert_non_null(strstr(text, first.newest));
+    free(text);
+}
+
+static void test_attempts_within_the_interval_are_counted_over_lives(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, "j", 1, 300, 50, limited(2));
+    for (int tries = 0; tries < 2; tries++) {
+        fail_one(small, "j");
+        small_again(small);
+        pass(small, DELAY_MS);
+        assert_int_equal(small_count(small, "j", NULL).live, 1);
+        small_again(small);
+    }
+    fail_one(small, "j");
+    small_again(small);
+    pass(small, 100 * DELAY_MS);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    assert_int_equal(small_count(small, "j", NULL).ended, 3);
+    assert_string_equal(status_of(small, "j"), "dead");
+}
+
+static void test_deadline_is_that_of_the_failure_not_of_the_restart(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, "j", 1, 300, 50, limited(1));
+    fail_one(small, "j");
+    small->now_ms += DELAY_MS - 1000;
+    small_again(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    pass(small, 1000);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+}
+
+static void test_replacement_whose_commit_fails_is_tried_again(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, "j", 1, 300, 50, limited(1));
+    fail_one(small, "j");
+    small->commit_code = ERR_FULL;
+    pass(small, DELAY_MS);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    pass(small, 2000);
+    small->commit_code = 0;
+    pass(small, 2000);
+    pass(small, 2000);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+}
+
+static void test_stopped_or_replaced_alloc_is_not_rescheduled(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, "j", 1, 300, 50, limited(1));
+    fail_one(small, "j");
+    (void)run(small, "j", 1, 300, 50, limited(1)); /* a user wants it at once */
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    pass(small, 2 * DELAY_MS);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    assert_int_equal(small_count(small, "j", NULL).ended, 1);
+}
+
+static void test_failed_alloc_is_not_collected_before_it_is_replaced(void **state)
+{
+    struct small_life *small = *state;
+
+    small->kept = 0;
+    small_again(small);
+    (void)run(small, "j", 1, 300, 50, limited(1));
+    fail_one(small, "j");
+    assert_int_equal(small_count(small, "j", NULL).ended, 1);
+    alone_collect(small->alone);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).ended, 1);
+    pass(small, DELAY_MS);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    assert_int_equal(small_count(small, "j", NULL).ended, 0);
+}
+
+static void test_replacement_waits_for_room_too(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    have_memory(small, 1000);
+    (void)run(small, "j", 1, 600, 50, limited(1));
+    fail_one(small, "j");
+    (void)run(small, "other", 1, 600, 50, never());
+    pass(small, DELAY_MS);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 1);
+    small_again(small);
+    assert_int_equal(alone_deregister(small->alone, "default", "other", false, &evaluation, &err),
+                     0);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    fail_one(small, "j");
+    pass(small, 10 * DELAY_MS);
+    assert_int_equal(small_count(small, "j", NULL).live, 0); /* that was its one attempt */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SMALL_TEST(test_what_does_not_fit_waits_and_says_why),
+        SMALL_TEST(test_what_waits_is_placed_when_room_appears),
+        SMALL_TEST(test_what_waits_survives_the_daemon),
+        SMALL_TEST(test_more_important_jobs_are_placed_first),
+        SMALL_TEST(test_new_version_has_the_room_of_the_old_one),
+        SMALL_TEST(test_two_requests_of_one_turn_do_not_get_the_same_room),
+        SMALL_TEST(test_failed_commit_gives_the_room_back),
+        SMALL_TEST(test_stopped_job_waits_for_nothing),
+        SMALL_TEST(test_other_datacenter_waits),
+        SMALL_TEST(test_failed_alloc_is_replaced_after_its_delay),
+        SMALL_TEST(test_attempts_within_the_interval_are_counted_over_lives),
+        SMALL_TEST(test_deadline_is_that_of_the_failure_not_of_the_restart),
+        SMALL_TEST(test_replacement_whose_commit_fails_is_tried_again),
+        SMALL_TEST(test_stopped_or_replaced_alloc_is_not_rescheduled),
+        SMALL_TEST(test_failed_alloc_is_not_collected_before_it_is_replaced),
+        SMALL_TEST(test_replacement_waits_for_room_too),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
