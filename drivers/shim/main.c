@@ -224,6 +224,8 @@ static void end_rest(struct shim *shim, uint64_t now_ms)
 {
     if (!has_output(shim) || now_ms >= shim->drain_at_ms)
         shim->drain_at_ms = 0;
+    if (shim->childless)
+        shim->kill_at_ms = shim->rest_at_ms = 0; /* else they would wake us for nothing */
     if (shim->childless || (shim->drain_at_ms != 0 && !shim->stop_asked))
         return;
     if (shim->rest_at_ms == 0) {

@@ -239,6 +239,36 @@ static void test_grandchild_that_holds_the_pipe_delays_the_exit_only_so_long(voi
     room_destroy(room, 1);
 }
 
+/* Somebody who came by the pipe in another way than by birth, and keeps it. */
+static void test_shim_waits_for_a_strangers_end_of_the_pipe_asleep(void **state)
+{
+    struct room *room = *state;
+    struct driver_key key = room_key(1);
+    struct cgroup_stats usage = {0}, last;
+    char path[64];
+
+    room_need_root();
+    room_open(room);
+    room_script(room, "sleep 100 & echo x > ready; while :; do sleep 100; done");
+    room_start_running(room, 1);
+    await_task_file(room, "ready");
+    struct proc_identity shim = room->result.shim;
+    (void)text_format(path, sizeof(path), "/proc/%d/fd/1", room->result.payload.pid);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_return_code(fd, 0);
+    driver_stop(room->drivers, &key, "SIGKILL", 60000, room_on_done, room);
+    room_run(room, room->completions + 1, 0);
+    while (proc_is_alive(&shim) && proc_stats(&shim, &last, NULL) == 0) {
+        usage = last;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    assert_in_range(usage.cpu_user_us + usage.cpu_system_us, 0, 50000);
+    assert_return_code(close(fd), 0);
+    room_run(room, 0, 1);
+    assert_int_equal(room->exit.signal, SIGKILL);
+    room_destroy(room, 1);
+}
+
 /* --- seclusion --- */
 
 /* Lowering it takes a capability that root may lack in a container. */
@@ -518,6 +548,7 @@ int main(void)
         TEST(test_log_directory_that_cannot_be_made_is_no_reason_to_fail),
         TEST(test_links_and_pipes_in_the_log_directory_are_not_followed),
         TEST(test_grandchild_that_holds_the_pipe_delays_the_exit_only_so_long),
+        TEST(test_shim_waits_for_a_strangers_end_of_the_pipe_asleep),
         TEST(test_shim_is_out_of_reach_of_ordinary_signals),
         TEST(test_shim_confines_itself_and_not_its_payload),
         TEST(test_programs_are_linked_to_lie_anywhere),
