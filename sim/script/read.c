@@ -8,18 +8,40 @@
 
 #include "fsm/fsm.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORDS_MAX = 32 };
+enum {
+    WORDS_MAX = 32,
+    HOUR_MS = 3600 * 1000, /* a world is given four of them to come to rest */
+    DAY_MS = 24 * HOUR_MS,
+};
+#define JUMP_MAX_MS (INT64_C(20) * 365 * DAY_MS)
 
 struct reader {
     struct sim_script *script;
     char line[SIM_LINE_BYTES];
     char *words[WORDS_MAX];
-    int count, at;
+    int count, at, number; /* words of the line, the next one, which line it is */
+    struct sim_lines lines;
     bool failed;
+    char why[ERR_TEXT_SIZE]; /* it failed, "": only that it is not understood */
 };
+
+__attribute__((format(printf, 2, 3))) static void refuse(struct reader *reader, const char *format,
+                                                         ...)
+{
+    va_list arguments;
+
+    if (!reader->failed) {
+        va_start(arguments, format);
+        (void)vsnprintf(reader->why, sizeof(reader->why), format, arguments); /* cut if too long */
+        va_end(arguments);
+    }
+    reader->failed = true;
+}
 
 static const char *next_word(struct reader *reader)
 {
@@ -46,12 +68,38 @@ static int64_t next_number(struct reader *reader)
     return value;
 }
 
-static uint64_t next_count(struct reader *reader)
+/* What a world can count with, and an hour is more than its end is put off for. */
+static int64_t next_within(struct reader *reader, int64_t least, int64_t most)
 {
     int64_t value = next_number(reader);
 
-    reader->failed |= value < 0;
-    return value < 0 ? 0 : (uint64_t)value;
+    if (value < least || value > most)
+        refuse(reader, "%lld is not from %lld to %lld", (long long)value, (long long)least,
+               (long long)most);
+    return value < least || value > most ? least : value;
+}
+
+static uint64_t next_count(struct reader *reader, uint64_t most)
+{
+    return (uint64_t)next_within(reader, 0, (int64_t)most);
+}
+
+/* Names become ids of machines and names of files. */
+static void next_name(struct reader *reader, const char *word, char *ret_name)
+{
+    size_t length = strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                 "0123456789-_");
+
+    if (length == 0 || word[length] != '\0' || !text_copy(ret_name, SIM_NAME_SIZE, word))
+        refuse(reader, "\"%.64s\" is no name: up to %d letters, digits, - and _", word,
+               SIM_NAME_SIZE - 1);
+}
+
+static void is_new(struct reader *reader, const char *what, const char *name, const char *other,
+                   int line)
+{
+    if (text_equal(name, other))
+        refuse(reader, "%s \"%s\" is there already, of line %d", what, name, line);
 }
 
 /* The place of the next word in a list of names. */
@@ -157,54 +205,62 @@ static uint8_t next_effect(struct reader *reader, uint8_t kind)
     return 0;
 }
 
-static void read_masks(struct reader *reader, uint32_t *masks, int count)
+/* A bit for each of HOOKS. */
+static void read_masks(struct reader *reader, uint32_t *masks, int count, unsigned hooks)
 {
     for (int i = 0; i < count; i++)
-        masks[i] = (uint32_t)next_count(reader);
+        masks[i] = (uint32_t)next_count(reader, (1u << hooks) - 1);
 }
 
 static void read_alloc(struct reader *reader)
 {
     struct sim_script *script = reader->script;
-    struct sim_alloc alloc = sim_alloc_default(next_word(reader));
+    char name[SIM_NAME_SIZE] = "";
 
+    next_name(reader, next_word(reader), name);
+    for (unsigned i = 0; i < script->allocs_count; i++)
+        is_new(reader, "alloc", name, script->allocs[i].name, reader->lines.allocs[i]);
+    struct sim_alloc alloc = sim_alloc_default(name);
     while (reader->at < reader->count && !reader->failed) {
         if (accept(reader, "batch"))
             alloc.batch = 1;
         else if (accept(reader, "after"))
             alloc.after = (uint8_t)(find_alloc(reader, next_word(reader)) + 1);
         else if (accept(reader, "delay"))
-            alloc.delay_ms = next_count(reader);
+            alloc.delay_ms = next_count(reader, HOUR_MS);
         else if (accept(reader, "hooks"))
-            read_masks(reader, alloc.hooks, COUNT_OF(alloc.hooks));
+            read_masks(reader, alloc.hooks, COUNT_OF(alloc.hooks), ALLOC_HOOK_COUNT);
         else
             reader->failed = true;
     }
-    reader->failed |= script->allocs_count == SIM_ALLOCS_MAX;
-    if (!reader->failed)
-        script->allocs[script->allocs_count++] = alloc;
+    if (script->allocs_count == SIM_ALLOCS_MAX)
+        refuse(reader, "there are %d allocs already", SIM_ALLOCS_MAX);
+    if (reader->failed)
+        return;
+    reader->lines.allocs[script->allocs_count] = reader->number;
+    script->allocs[script->allocs_count++] = alloc;
 }
 
 static void read_task_word(struct reader *reader, struct sim_task *task)
 {
     if (accept(reader, "runs"))
-        task->runs_ms = next_count(reader);
+        task->runs_ms = next_count(reader, DAY_MS);
     else if (accept(reader, "dies"))
-        task->dies_ms = next_count(reader);
+        task->dies_ms = next_count(reader, HOUR_MS);
     else if (accept(reader, "exits"))
-        task->exits = (int32_t)next_number(reader);
+        task->exits = (int32_t)next_within(reader, 0, 255);
     else if (accept(reader, "signal"))
-        task->signal = (int32_t)next_number(reader);
+        task->signal = (int32_t)next_within(reader, 0, 64);
     else if (accept(reader, "attempts"))
-        task->attempts = (uint32_t)next_count(reader);
+        task->attempts = (uint32_t)next_count(reader, UINT16_MAX);
     else if (accept(reader, "interval"))
-        task->interval_ms = next_count(reader);
+        task->interval_ms = next_count(reader, HOUR_MS);
     else if (accept(reader, "backoff"))
-        task->backoff_ms = next_count(reader);
+        task->backoff_ms = next_count(reader, HOUR_MS);
     else if (accept(reader, "kill"))
-        task->kill_ms = next_count(reader);
+        task->kill_ms = next_count(reader, HOUR_MS);
     else if (accept(reader, "delay"))
-        task->delay_ms = next_count(reader);
+        task->delay_ms = next_count(reader, HOUR_MS);
     else if (accept(reader, "lifecycle"))
         task->lifecycle =
             (uint8_t)next_of(reader, sim_lifecycle_words, COUNT_OF(sim_lifecycle_words));
@@ -219,13 +275,13 @@ static void read_task_word(struct reader *reader, struct sim_task *task)
     else if (accept(reader, "forks"))
         task->forks = 1;
     else if (accept(reader, "hooks"))
-        read_masks(reader, task->hooks, COUNT_OF(task->hooks));
+        read_masks(reader, task->hooks, COUNT_OF(task->hooks), TASK_HOOK_COUNT);
     else
         reader->failed = true;
 }
 
 /* "a/name": the alloc, and the name of something new in it. */
-static struct sim_alloc *next_member(struct reader *reader, char *ret_name, size_t size)
+static struct sim_alloc *next_member(struct reader *reader, char *ret_name)
 {
     char word[SIM_LINE_BYTES];
 
@@ -236,34 +292,45 @@ static struct sim_alloc *next_member(struct reader *reader, char *ret_name, size
         return &reader->script->allocs[0];
     }
     *slash = '\0';
-    reader->failed |= !text_copy(ret_name, size, slash + 1);
+    next_name(reader, slash + 1, ret_name);
     return &reader->script->allocs[(unsigned)find_alloc(reader, word)];
 }
 
 static void read_task(struct reader *reader)
 {
     char name[SIM_NAME_SIZE] = "";
-    struct sim_alloc *alloc = next_member(reader, name, sizeof(name));
+    struct sim_alloc *alloc = next_member(reader, name);
     struct sim_task task = sim_task_default(name);
+    size_t a = (size_t)(alloc - reader->script->allocs);
 
+    for (unsigned i = 0; i < alloc->tasks_count; i++)
+        is_new(reader, "task", name, alloc->tasks[i].name, reader->lines.tasks[a][i]);
     while (reader->at < reader->count && !reader->failed)
         read_task_word(reader, &task);
-    reader->failed |= alloc->tasks_count == SIM_TASKS_MAX;
-    if (!reader->failed)
-        alloc->tasks[alloc->tasks_count++] = task;
+    if (alloc->tasks_count == SIM_TASKS_MAX)
+        refuse(reader, "the alloc has %d tasks already", SIM_TASKS_MAX);
+    if (reader->failed)
+        return;
+    reader->lines.tasks[a][alloc->tasks_count] = reader->number;
+    alloc->tasks[alloc->tasks_count++] = task;
 }
 
 static void read_claim(struct reader *reader)
 {
     struct sim_claim claim = {.name = ""};
-    struct sim_alloc *alloc = next_member(reader, claim.name, sizeof(claim.name));
+    struct sim_alloc *alloc = next_member(reader, claim.name);
 
+    for (unsigned i = 0; i < alloc->claims_count; i++) {
+        if (text_equal(claim.name, alloc->claims[i].name))
+            refuse(reader, "claim \"%s\" is there already", claim.name);
+    }
     reader->failed |= !accept(reader, "plugin");
     claim.plugin = (uint8_t)find_plugin(reader, next_word(reader));
     reader->failed |= !accept(reader, "disk");
-    claim.disk = (uint8_t)next_count(reader);
+    claim.disk = (uint8_t)next_count(reader, SIM_DISKS_MAX - 1);
     claim.exclusive = accept(reader, "exclusive");
-    reader->failed |= alloc->claims_count == SIM_VOLUMES_MAX || claim.disk >= SIM_DISKS_MAX;
+    if (alloc->claims_count == SIM_VOLUMES_MAX)
+        refuse(reader, "the alloc has %d claims already", SIM_VOLUMES_MAX);
     if (!reader->failed)
         alloc->claims[alloc->claims_count++] = claim;
 }
@@ -274,12 +341,14 @@ static void read_job(struct reader *reader)
     struct sim_script *script = reader->script;
     struct sim_job job = {.count = 1};
 
-    reader->failed |= !text_copy(job.name, sizeof(job.name), next_word(reader));
+    next_name(reader, next_word(reader), job.name);
+    for (unsigned i = 0; i < script->jobs_count; i++)
+        is_new(reader, "job", job.name, script->jobs[i].name, reader->lines.jobs[i]);
     while (reader->at < reader->count && !reader->failed) {
         if (accept(reader, "count"))
-            job.count = (uint8_t)next_count(reader);
+            job.count = (uint8_t)next_count(reader, SIM_COUNT_MAX);
         else if (accept(reader, "again"))
-            job.again = (uint8_t)next_count(reader);
+            job.again = (uint8_t)next_count(reader, UINT8_MAX);
         else
             job.groups |= (uint8_t)(1u << (unsigned)find_alloc(reader, next_word(reader)));
     }
@@ -287,12 +356,17 @@ static void read_job(struct reader *reader)
         if (((unsigned)job.groups >> i & 1u) == 0)
             continue;
         first = first == 0 ? i + 1 : first;
-        reader->failed |= script->allocs[i].batch != script->allocs[first - 1].batch;
+        if (script->allocs[i].batch != script->allocs[first - 1].batch)
+            refuse(reader, "one of its groups is batch, another is not");
     }
-    reader->failed |=
-        script->jobs_count == SIM_JOBS_MAX || job.groups == 0 || job.count > SIM_COUNT_MAX;
-    if (!reader->failed)
-        script->jobs[script->jobs_count++] = job;
+    if (script->jobs_count == SIM_JOBS_MAX)
+        refuse(reader, "there are %d jobs already", SIM_JOBS_MAX);
+    if (job.groups == 0)
+        refuse(reader, "the job has no group: name the allocs that it is of");
+    if (reader->failed)
+        return;
+    reader->lines.jobs[script->jobs_count] = reader->number;
+    script->jobs[script->jobs_count++] = job;
 }
 
 static void read_plugin(struct reader *reader)
@@ -300,9 +374,14 @@ static void read_plugin(struct reader *reader)
     struct sim_script *script = reader->script;
     struct sim_plugin plugin = {.name = ""};
 
-    reader->failed |= !text_copy(plugin.name, sizeof(plugin.name), next_word(reader));
+    next_name(reader, next_word(reader), plugin.name);
+    for (unsigned i = 0; i < script->plugins_count; i++) {
+        if (text_equal(plugin.name, script->plugins[i].name))
+            refuse(reader, "plugin \"%s\" is there already", plugin.name);
+    }
     plugin.stages = accept(reader, "stages");
-    reader->failed |= script->plugins_count == SIM_PLUGINS_MAX;
+    if (script->plugins_count == SIM_PLUGINS_MAX)
+        refuse(reader, "there are %d plugins already", SIM_PLUGINS_MAX);
     if (!reader->failed)
         script->plugins[script->plugins_count++] = plugin;
 }
@@ -340,6 +419,17 @@ static struct sim_whom next_whom(struct reader *reader, enum sim_takes takes)
     return (struct sim_whom){0};
 }
 
+/* The argument of ACTION, from a world that it leaves fit to come to rest. */
+static int64_t next_argument(struct reader *reader, unsigned action)
+{
+    if (action == SIM_DO_JUMP)
+        return next_within(reader, -JUMP_MAX_MS, JUMP_MAX_MS);
+    return next_within(reader, 0,
+                       action == SIM_DO_EXIT    ? 255
+                       : action == SIM_DO_COUNT ? SIM_COUNT_MAX
+                                                : HOUR_MS);
+}
+
 static void read_action(struct reader *reader, struct sim_step *step)
 {
     const char *word = next_word(reader);
@@ -356,21 +446,24 @@ static void read_action(struct reader *reader, struct sim_step *step)
     if (action == SIM_DO_SERVER)
         step->number = next_of(reader, sim_server_words, COUNT_OF(sim_server_words));
     else if (reader->at < reader->count)
-        step->number = next_number(reader);
+        step->number = next_argument(reader, action);
 }
 
 static void add_step(struct reader *reader, const struct sim_step *step)
 {
     struct sim_script *script = reader->script;
 
-    reader->failed |= script->steps_count == SIM_STEPS_MAX;
-    if (!reader->failed)
-        script->steps[script->steps_count++] = *step;
+    if (script->steps_count == SIM_STEPS_MAX)
+        refuse(reader, "there are %d steps already", SIM_STEPS_MAX);
+    if (reader->failed)
+        return;
+    reader->lines.steps[script->steps_count] = reader->number;
+    script->steps[script->steps_count++] = *step;
 }
 
 static void read_at(struct reader *reader)
 {
-    struct sim_step step = {.moment = SIM_AT, .at_ms = next_count(reader)};
+    struct sim_step step = {.moment = SIM_AT, .at_ms = next_count(reader, DAY_MS)};
 
     read_action(reader, &step);
     add_step(reader, &step);
@@ -384,7 +477,7 @@ static void read_when(struct reader *reader)
         return;
     step.state = next_state(reader, step.when.kind);
     if (accept(reader, "nth"))
-        step.nth = (uint8_t)next_count(reader);
+        step.nth = (uint8_t)next_within(reader, 1, UINT8_MAX);
     step.moment = (uint8_t)next_of(reader, sim_moment_words, COUNT_OF(sim_moment_words));
     reader->failed |= step.moment == SIM_AT;
     read_action(reader, &step);
@@ -418,10 +511,11 @@ static void read_fate(struct reader *reader)
         fate.effect = next_effect(reader, fate.whom.kind);
         reader->failed |= !sim_can_meet(fate.whom.kind, fate.effect, fate.fault);
     }
-    fate.nth = (uint16_t)next_count(reader);
+    fate.nth = (uint16_t)next_count(reader, UINT16_MAX);
     if (accept(reader, "ms"))
-        fate.ms = (uint32_t)next_count(reader);
-    reader->failed |= script->fates_count == SIM_FATES_MAX;
+        fate.ms = (uint32_t)next_count(reader, HOUR_MS);
+    if (script->fates_count == SIM_FATES_MAX)
+        refuse(reader, "there are %d fates already", SIM_FATES_MAX);
     if (!reader->failed)
         script->fates[script->fates_count++] = fate;
 }
@@ -491,9 +585,9 @@ static void read_count(struct reader *reader, struct sim_expect *expect)
         expect->relation = SIM_AT_MOST;
     else if (accept(reader, sim_relation_words[SIM_AT_LEAST]))
         expect->relation = SIM_AT_LEAST;
-    expect->number = (int64_t)next_count(reader);
+    expect->number = (int64_t)next_count(reader, UINT32_MAX);
     if (accept(reader, "since"))
-        expect->since = (uint8_t)next_count(reader);
+        expect->since = (uint8_t)next_count(reader, UINT8_MAX);
 }
 
 /* What follows the question and whom it is about. */
@@ -512,7 +606,7 @@ static void read_answer(struct reader *reader, struct sim_expect *expect)
         expect->number = accept(reader, "absent") ? -1 : next_state(reader, expect->fact.whom.kind);
         return;
     case SIM_ASKS_EXIT:
-        expect->number = accept(reader, "unknown") ? -1 : (int64_t)next_count(reader);
+        expect->number = accept(reader, "unknown") ? -1 : (int64_t)next_count(reader, 255);
         return;
     case SIM_ASKS_STATUS:
         expect->number = next_of(reader, sim_status_words, COUNT_OF(sim_status_words));
@@ -546,10 +640,12 @@ static void read_expect(struct reader *reader, bool always)
     if (expect.question == SIM_QUESTION_COUNT)
         expect.question = SIM_ASKS_COUNT; /* it begins with the fact */
     expect.fact.whom = next_whom(reader, sim_question_words[expect.question].takes);
-    reader->failed |= script->expects_count == SIM_EXPECTS_MAX;
+    if (script->expects_count == SIM_EXPECTS_MAX)
+        refuse(reader, "there are %d expectations already", SIM_EXPECTS_MAX);
     if (reader->failed)
         return;
     read_answer(reader, &expect);
+    reader->lines.expects[script->expects_count] = reader->number;
     script->expects[script->expects_count++] = expect;
 }
 
@@ -557,7 +653,7 @@ static void read_expect(struct reader *reader, bool always)
 static void read_cuts(struct reader *reader)
 {
     for (int i = 0; i < SIM_CUTS_MAX && reader->at < reader->count; i++)
-        reader->script->cuts[i] = (uint32_t)next_count(reader);
+        reader->script->cuts[i] = (uint32_t)next_count(reader, UINT32_MAX);
 }
 
 static void read_line(struct reader *reader)
@@ -569,7 +665,7 @@ static void read_line(struct reader *reader)
     else if (accept(reader, "seed"))
         reader->failed |= !text_to_u64(next_word(reader), &script->seed);
     else if (accept(reader, "heal"))
-        script->heal_ms = next_count(reader);
+        script->heal_ms = next_count(reader, DAY_MS);
     else if (accept(reader, "latency"))
         script->latency = text_equal(next_word(reader), "drawn");
     else if (accept(reader, "batching"))
@@ -579,12 +675,12 @@ static void read_line(struct reader *reader)
     else if (accept(reader, "varied"))
         script->varied = 1;
     else if (accept(reader, "down"))
-        script->cut_down_ms = (uint32_t)next_count(reader);
+        script->cut_down_ms = (uint32_t)next_count(reader, HOUR_MS);
     else if (accept(reader, "die"))
         read_cuts(reader);
     else if (accept(reader, "rate")) {
         unsigned fault = next_fault(reader);
-        script->rates[fault] = (uint16_t)next_count(reader);
+        script->rates[fault] = (uint16_t)next_count(reader, 1024);
     } else if (accept(reader, "alloc"))
         read_alloc(reader);
     else if (accept(reader, "task"))
@@ -596,9 +692,9 @@ static void read_line(struct reader *reader)
     else if (accept(reader, "job"))
         read_job(reader);
     else if (accept(reader, "kept"))
-        script->kept = (uint8_t)next_count(reader);
+        script->kept = (uint8_t)next_count(reader, UINT8_MAX);
     else if (accept(reader, "log"))
-        script->log_max = (uint16_t)next_count(reader);
+        script->log_max = (uint16_t)next_within(reader, 1, UINT16_MAX);
     else if (accept(reader, "at"))
         read_at(reader);
     else if (accept(reader, "when"))
@@ -640,11 +736,16 @@ int sim_script_read(const char *text, struct sim_script *ret_script, struct err 
         split(&reader);
         if (reader.count == 0)
             continue;
+        reader.number = line;
         read_line(&reader);
+        if (reader.failed && reader.why[0] != '\0')
+            return err_set(err, ERR_INVALID, "line %d: %s", line, reader.why);
         if (reader.failed)
             return err_set(err, ERR_INVALID, "line %d (\"%s ...\") is not understood at word %d",
                            line, reader.words[0], reader.at);
     }
-    *ret_script = script;
-    return 0;
+    int code = sim_script_sound(&script, &reader.lines, err);
+    if (code == 0)
+        *ret_script = script;
+    return code;
 }

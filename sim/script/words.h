@@ -74,6 +74,18 @@ void sim_expect_print(const struct sim_script *script, const struct sim_expect *
 /* True if a call that EFFECT of a machine of KIND makes can meet FAULT. */
 bool sim_can_meet(uint8_t kind, uint8_t effect, unsigned fault);
 
+/* The lines in which the parts of a script were read. */
+struct sim_lines {
+    int allocs[SIM_ALLOCS_MAX], tasks[SIM_ALLOCS_MAX][SIM_TASKS_MAX];
+    int jobs[SIM_JOBS_MAX], steps[SIM_STEPS_MAX], expects[SIM_EXPECTS_MAX];
+};
+
+/* --- sound.c: a script as a whole --- */
+
+/* ERR_INVALID: two lines contradict each other, or what the rest of the script says. */
+int sim_script_sound(const struct sim_script *script, const struct sim_lines *lines,
+                     struct err *err);
+
 /* A script that nothing has been said about. */
 struct sim_script sim_script_default(void);
 
