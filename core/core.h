@@ -58,6 +58,11 @@ struct world {
     /* What the specification of ALLOC says of its claim NAME, whose record is lost; false if that
      * is lost, too.  May be NULL: there are no claims. */
     bool (*claim)(void *ctx, const char *alloc, const char *name, struct volume_define *ret_define);
+    /* What was read of ID cannot be true, WHY says why: it contradicts another record or, later,
+     * itself.  It has to be taken out of what is stored; the core goes on as if it had been
+     * damaged, and what runs of it must be ended before core_swept is told again.  Called after a
+     * commit, or by core_restore.  NULL: a machine that contradicts itself is our own mistake. */
+    void (*put_aside)(void *ctx, const struct machine_id *id, const char *why);
 };
 
 struct core *core_new(const struct world *world);
@@ -156,7 +161,7 @@ void core_restore(struct core *core, bool authority, bool rebooted);
 void core_adopt(struct core *core, const char *alloc);
 
 /* Whatever carries our mark and belongs to no machine has been ended: tasks whose records were lost
- * are dead, and their allocs may go on. */
+ * are dead, and their allocs may go on.  Again after each sweep. */
 void core_swept(struct core *core);
 
 /* --- flight recorder --- */

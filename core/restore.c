@@ -5,7 +5,8 @@
  * after the first commit).  Order: plugins, volumes, tasks, allocs.  A record that could not be
  * read costs one alloc (I-17): a lost task or volume fails its alloc through the normal stop path;
  * a lost alloc is made again from its members and its specification, condemned, and brought to an
- * end the same way (I-25).
+ * end the same way (I-25).  Records that contradict each other count as damaged, too: which of them
+ * is decided by alloc_believe, before anything is restored.
  */
 #include "core/machines/part.h"
 
@@ -21,6 +22,7 @@ void core_load(struct core *core, const struct machine_id *id, const struct mach
     check(slot_find(core, id) == NULL);
     check(fsm_broken(record) == NULL);
     struct slot *slot = slot_add(core, id);
+    slot->read = true;
     struct machine *copy = malloc(size);
     check(copy != NULL);
     memcpy(copy, record, size);
@@ -60,6 +62,14 @@ static void adopt_volume(struct core *core, const char *alloc, const char *name)
     core_tell(core, &owner, AE_VOLUME_GONE, &news);
 }
 
+/* A slot without a record only waits for work under way. */
+static bool is_there(const struct core *core, const struct machine_id *id)
+{
+    const struct slot *slot = slot_find(core, id);
+
+    return slot != NULL && slot->record != NULL;
+}
+
 static bool is_lost(const struct core *core, const struct machine_id *alloc,
                     const struct alloc_member *member)
 {
@@ -68,7 +78,7 @@ static bool is_lost(const struct core *core, const struct machine_id *alloc,
         machine_id_join(task ? MACHINE_TASK : MACHINE_VOLUME, alloc->text, member->name);
     bool over = task ? member->run_state == TASK_RUN_DEAD : member->gone;
 
-    return !over && slot_find(core, &id) == NULL;
+    return !over && !is_there(core, &id);
 }
 
 /* Members of KIND that their alloc counts on and whose records are not there. */
@@ -121,7 +131,7 @@ static void add_member(struct alloc_assign *assign, const struct slot *slot)
 
 static bool is_member_of(const struct slot *slot, const struct machine_id *alloc)
 {
-    if (slot->id.kind != MACHINE_TASK && slot->id.kind != MACHINE_VOLUME)
+    if (slot->record == NULL || (slot->id.kind != MACHINE_TASK && slot->id.kind != MACHINE_VOLUME))
         return false;
     struct machine_id owner = machine_id_owner(&slot->id);
     return machine_id_equal(&owner, alloc);
@@ -157,7 +167,7 @@ static void condemn(struct core *core, const struct machine_id *id)
  * that alloc was removed, and is not made again (I-19). */
 static bool is_orphan(const struct core *core, const struct slot *slot)
 {
-    if (slot->id.kind != MACHINE_TASK && slot->id.kind != MACHINE_VOLUME)
+    if (slot->record == NULL || (slot->id.kind != MACHINE_TASK && slot->id.kind != MACHINE_VOLUME))
         return false;
     struct machine_id owner = machine_id_owner(&slot->id);
     bool removed = slot->id.kind == MACHINE_TASK && task_of(slot->record)->remove_wanted;
@@ -192,6 +202,101 @@ void core_adopt(struct core *core, const char *alloc)
     condemn(core, &id);
 }
 
+/* --- records that contradict --- */
+
+/* Tells the owner of a volume that it must do without. */
+static void miss_volume(struct core *core, const struct machine_id *id)
+{
+    struct machine_id owner = machine_id_owner(id);
+    struct member_news news = {.text = "its record in the journal contradicted itself"};
+
+    if (!is_there(core, &owner))
+        return;
+    adopt_volume(core, owner.text, machine_id_name(id));
+    (void)text_copy(news.name, sizeof(news.name), machine_id_name(id)); /* fits: a sound id */
+    core_tell(core, &owner, AE_MEMBER_LOST, &news);
+}
+
+void core_put_aside(struct core *core, const struct machine_id *id, const char *why)
+{
+    struct slot *slot = slot_find(core, id);
+
+    if (slot == NULL || slot->record == NULL)
+        return; /* it went in the same turn */
+    core->world.put_aside(core->world.ctx, id, why);
+    slot->forsaken = false;
+    slot_retire(core, slot);
+    if (id->kind == MACHINE_ALLOC)
+        condemn(core, id);
+    if (id->kind == MACHINE_VOLUME)
+        miss_volume(core, id);
+    /* A task is missed by its alloc after the sweep, a plugin by nobody. */
+}
+
+static void note_aside(struct core *core, const struct machine_id *id, const char *why)
+{
+    for (size_t i = 0; i < core->aside.count; i++) {
+        if (machine_id_equal(&core->aside.items[i].id, id))
+            return;
+    }
+    struct aside *aside = list_more(&core->aside);
+    aside->id = *id;
+    (void)text_copy(aside->why, sizeof(aside->why), why); /* fits */
+}
+
+/* Tasks and their allocs that do not tell the same story. */
+static void compare_tasks(struct core *core)
+{
+    const char *why;
+
+    for (const struct slot *slot = core->kinds[MACHINE_TASK].first; slot != NULL;
+         slot = slot->kind_next) {
+        struct machine_id owner = machine_id_owner(&slot->id);
+        const struct slot *alloc = slot_find(core, &owner);
+        enum alloc_belief belief =
+            alloc == NULL ? BELIEVE_BOTH
+                          : alloc_believe(alloc_of(alloc->record), machine_id_name(&slot->id),
+                                          task_of(slot->record), &why);
+        if (belief == BELIEVE_ALLOC || belief == BELIEVE_NEITHER)
+            note_aside(core, &slot->id, why);
+        if (belief == BELIEVE_TASK || belief == BELIEVE_NEITHER)
+            note_aside(core, &owner, why);
+    }
+}
+
+/* None of them has been told of the restart yet, so nothing of them is under way. */
+static void drop_contradictions(struct core *core)
+{
+    if (core->world.put_aside == NULL)
+        return;
+    compare_tasks(core);
+    for (size_t i = 0; i < core->aside.count; i++) {
+        const struct aside *aside = &core->aside.items[i];
+        core->world.put_aside(core->world.ctx, &aside->id, aside->why);
+        slot_remove(core, slot_find(core, &aside->id));
+    }
+    core->aside.count = 0;
+}
+
+/* A volume that its alloc has done with, or has never heard of, is let go. */
+static void release_strays(struct core *core)
+{
+    for (const struct slot *slot = core->kinds[MACHINE_VOLUME].first; slot != NULL;
+         slot = slot->kind_next) {
+        struct machine_id owner = machine_id_owner(&slot->id);
+        const struct slot *alloc = slot_find(core, &owner);
+        bool wanted = alloc == NULL;
+
+        for (uint32_t i = 0; !wanted && i < alloc_of(alloc->record)->assign.members_count; i++) {
+            const struct alloc_member *member = &alloc_of(alloc->record)->assign.members[i];
+            wanted = member->kind == MEMBER_VOLUME && !member->gone &&
+                     text_equal(member->name, machine_id_name(&slot->id));
+        }
+        if (!wanted)
+            core_tell(core, &slot->id, VE_RELEASE, NULL);
+    }
+}
+
 void core_restore(struct core *core, bool authority, bool rebooted)
 {
     struct restore restore = {.authority = authority, .rebooted = rebooted};
@@ -199,8 +304,10 @@ void core_restore(struct core *core, bool authority, bool rebooted)
     check(!core->restored);
     check(!core->turned);
     core->restored = true;
+    drop_contradictions(core);
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
         restore_kind(core, (enum machine_kind)kind, &restore);
+    release_strays(core);
     report_all_lost(core, MEMBER_VOLUME);
     condemn_owners(core);
 }

@@ -1,5 +1,6 @@
 #include "core/retention.h"
 
+#include "core/attempt.h"
 #include "core/replay.h"
 
 #include <stdlib.h>
@@ -80,6 +81,28 @@ static void load_base(struct retention *retention, const struct journal_event *e
     free(base);
 }
 
+struct stepping {
+    struct replay *replay;
+    const struct journal_event *event;
+    enum replay_result result;
+};
+
+static void step(void *ctx)
+{
+    struct stepping *stepping = ctx;
+
+    stepping->result = replay_step(stepping->replay, stepping->event);
+}
+
+/* An event that nobody's tables gave must not end the node that wants to forget it. */
+static bool replays(struct replay *replay, const struct journal_event *event)
+{
+    struct stepping stepping = {replay, event, REPLAY_NO_ROW};
+    char broken[ERR_TEXT_SIZE];
+
+    return core_attempt(step, &stepping, broken) && stepping.result == REPLAY_SAME;
+}
+
 static bool take_away(void *ctx, const struct journal_event *event)
 {
     struct retention *retention = ctx;
@@ -87,7 +110,7 @@ static bool take_away(void *ctx, const struct journal_event *event)
     if (retention->failed || retention->left == 0)
         return false;
     load_base(retention, event);
-    if (replay_step(retention->replay, event) != REPLAY_SAME) {
+    if (!replays(retention->replay, event)) {
         say(retention->say, SAY_ERROR, "journal",
             "history is not trimmed: it does not replay sequence=%llu",
             (unsigned long long)event->sequence);

@@ -6,6 +6,7 @@
  * leaves no trace.  An effect that a later event of the same turn has superseded on its lane is
  * never begun.
  */
+#include "core/attempt.h"
 #include "core/core.h"
 #include "core/machines/part.h"
 
@@ -124,6 +125,116 @@ static void post_to_nobody(struct core *core, struct queued *item)
     item->root = false;
 }
 
+/* What one call of fsm_step needs and gives. */
+struct stepping {
+    const struct fsm_def *def;
+    const struct queued *item;
+    struct sender sender;
+    const struct fsm_now *now;
+    enum fsm_verdict verdict;
+    struct fsm_step done;
+};
+
+static void step_once(void *ctx)
+{
+    struct stepping *stepping = ctx;
+
+    stepping->verdict = fsm_step(stepping->def, &stepping->item->id, stepping->sender.core->scratch,
+                                 &stepping->item->event, stepping->now, send_message,
+                                 &stepping->sender, &stepping->done);
+}
+
+/* The machine in SLOT contradicts itself: what it was up to now is kept, nothing of this event. */
+static void forsake(struct core *core, struct slot *slot, struct queued *item, const char *why)
+{
+    struct aside *aside = list_more(&core->aside);
+    struct err err;
+
+    aside->id = slot->id;
+    (void)text_copy(aside->why, sizeof(aside->why), why); /* same size */
+    slot->forsaken = true;
+    core->scratch_used = FSM_RECORD_BYTES_MAX; /* nobody knows how far the step came */
+    if (item->event.reply == 0)
+        return;
+    (void)err_set(&err, ERR_CORRUPT, "the record of %s contradicts itself and is put aside",
+                  slot->id.text);
+    core->world.refuse(core->world.ctx, item->event.reply, &err);
+    item->event.reply = 0;
+    item->root = false;
+}
+
+/* False: the machine has been forsaken. */
+static bool attempt_step(struct core *core, struct slot *slot, size_t number,
+                         struct stepping *stepping)
+{
+    size_t count = core->queue.count, bytes = core->queue.bytes_used;
+    char broken[ERR_TEXT_SIZE];
+
+    if (slot == NULL || !slot->read || core->world.put_aside == NULL) {
+        step_once(stepping);
+        return true;
+    }
+    bool whole = core_attempt(step_once, stepping, broken);
+    if (whole && stepping->verdict != FSM_NEVER)
+        return true;
+    if (whole)
+        (void)text_format(broken, sizeof(broken), "%s never comes in state %s",
+                          fsm_event_name(stepping->def, stepping->item->event.kind),
+                          fsm_state_name(stepping->def, slot_now(slot)->state)); /* fits */
+    core->queue.count = count; /* what it sent is not sent */
+    core->queue.bytes_used = bytes;
+    forsake(core, slot, &core->queue.items[number], broken);
+    return false;
+}
+
+/* True of what is made in place of a lost record, from others that were read. */
+static bool replaces_lost(const struct queued *item)
+{
+    if (item->id.kind == MACHINE_VOLUME)
+        return item->event.kind == VE_ADOPT;
+    return item->id.kind == MACHINE_ALLOC && item->event.kind == AE_ASSIGN &&
+           ((const struct alloc_assign *)item->event.payload)->condemned;
+}
+
+/* The machine has moved: its record waits for the commit, its event is written down. */
+static void keep_step(struct core *core, struct slot *slot, size_t number,
+                      const struct stepping *stepping)
+{
+    const struct fsm_def *def = stepping->def;
+    const struct fsm_step *done = &stepping->done;
+
+    check(done->row >= def->rows);
+    check(done->row < def->rows + def->rows_count);
+    check(done->after == core->scratch->state);
+    if (slot == NULL)
+        slot = slot_add(core, &stepping->item->id);
+    slot->read |= replaces_lost(stepping->item);
+    bool first = slot_now(slot) == NULL;
+    keep_scratch(core, slot);
+    if (first)
+        index_join(core, slot);
+    struct journal_event *event = list_more(&core->steps);
+    *event = (struct journal_event){
+        .sequence = core->figures.sequence + core->steps.count,
+        .turn = core->figures.turns + 1,
+        .seed = stepping->now->seed,
+        .now_ms = stepping->now->ms,
+        .unix_ns = stepping->now->unix_ns,
+        .peers = stepping->now->peers,
+        .id = stepping->item->id,
+        .event = stepping->item->event,
+        .row = (uint16_t)(done->row - def->rows),
+        .before = done->before,
+        .after = done->after,
+        .issues_count = done->issues_count,
+        .digest = fsm_digest(core->scratch),
+    };
+    memcpy(event->issues, done->issues, sizeof(event->issues));
+    /* Payloads live in the queue, which may still move; they are pointed to before the commit. */
+    event->event.payload = NULL;
+    *list_more(&core->origins) = number;
+}
+
 static void step(struct core *core, size_t number, struct fsm_now *now, struct rng *rng)
 {
     struct queued item = core->queue.items[number]; /* the queue may move while we step */
@@ -131,11 +242,10 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     struct slot *slot = slot_find(core, &item.id);
     const struct machine *record = slot == NULL ? NULL : slot_now(slot);
     unsigned char payload[FSM_PAYLOAD_BYTES_MAX] __attribute__((aligned(16)));
-    struct fsm_step done;
 
     load_scratch(core, def, record);
     uint64_t bit = (uint64_t)1 << item.event.kind;
-    bool ended = record != NULL && fsm_is_final(record); /* by an earlier event of this turn */
+    bool ended = record != NULL && (slot->forsaken || fsm_is_final(record)); /* this turn */
     if (ended || (record == NULL && (def->states[core->scratch->state].never & bit) != 0)) {
         post_to_nobody(core, &core->queue.items[number]);
         return;
@@ -147,9 +257,11 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     }
     now->seed = rng_next(rng);
     now->peers = peers_of(core, &item.id, core->scratch);
-    struct sender sender = {core, core->scratch};
-    enum fsm_verdict verdict =
-        fsm_step(def, &item.id, core->scratch, &item.event, now, send_message, &sender, &done);
+    struct stepping stepping = {
+        .def = def, .item = &item, .sender = {core, core->scratch}, .now = now};
+    if (!attempt_step(core, slot, number, &stepping))
+        return;
+    enum fsm_verdict verdict = stepping.verdict;
     core->figures.ignored += verdict == FSM_IGNORED;
     core->figures.stale += verdict == FSM_STALE;
     if (verdict == FSM_NEVER) {
@@ -158,36 +270,7 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
     }
     if (verdict != FSM_MOVED)
         return;
-    check(done.row >= def->rows);
-    check(done.row < def->rows + def->rows_count);
-    check(done.after == core->scratch->state);
-
-    if (slot == NULL)
-        slot = slot_add(core, &item.id);
-    bool first = slot_now(slot) == NULL;
-    keep_scratch(core, slot);
-    if (first)
-        index_join(core, slot);
-    struct journal_event *event = list_more(&core->steps);
-    *event = (struct journal_event){
-        .sequence = core->figures.sequence + core->steps.count,
-        .turn = core->figures.turns + 1,
-        .seed = now->seed,
-        .now_ms = now->ms,
-        .unix_ns = now->unix_ns,
-        .peers = now->peers,
-        .id = item.id,
-        .event = item.event,
-        .row = (uint16_t)(done.row - def->rows),
-        .before = done.before,
-        .after = done.after,
-        .issues_count = done.issues_count,
-        .digest = fsm_digest(core->scratch),
-    };
-    memcpy(event->issues, done.issues, sizeof(event->issues));
-    /* Payloads live in the queue, which may still move; they are pointed to before the commit. */
-    event->event.payload = NULL;
-    *list_more(&core->origins) = number;
+    keep_step(core, slot, number, &stepping);
 }
 
 static void post_timer(struct core *core, struct slot *slot)
@@ -326,6 +409,25 @@ static void perform_all(struct core *core, const struct queue *done)
     }
 }
 
+/* What contradicted itself in this turn is put aside when that is committed. */
+static void put_forsaken_aside(struct core *core)
+{
+    struct aside_list aside = core->aside;
+
+    core->aside = (struct aside_list){0};
+    for (size_t i = 0; i < aside.count; i++)
+        core_put_aside(core, &aside.items[i].id, aside.items[i].why);
+    free(aside.items);
+}
+
+/* The commit has failed: they are as they were. */
+static void forgive(struct core *core)
+{
+    for (size_t i = 0; i < core->aside.count; i++)
+        slot_find(core, &core->aside.items[i].id)->forsaken = false;
+    core->aside.count = 0;
+}
+
 static void remove_finished(struct core *core)
 {
     for (size_t i = 0; i < core->touched.count; i++) {
@@ -392,11 +494,13 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
         core->queue.bytes_used = 0;
         part_done(core);
         core->in_turn = false;
+        put_forsaken_aside(core);
         return 0; /* unchanged state commits nothing (I-15) */
     }
 
     int code = commit(core, err);
     if (code < 0) {
+        forgive(core);
         roll_back(core, err);
         if (code == ERR_LIMIT)
             divide(core, begun, err);
@@ -420,5 +524,6 @@ int core_turn(struct core *core, uint64_t now_ms, int64_t unix_ns, uint64_t seed
     done.bytes_used = 0;
     core->spare = done;
     core->in_turn = false;
+    put_forsaken_aside(core);
     return 0;
 }

@@ -128,6 +128,20 @@ struct alloc {
 
 extern const struct fsm_def alloc_def;
 
+struct task;
+
+/* Which of two records that were read is what was written. */
+enum alloc_belief {
+    BELIEVE_BOTH,
+    BELIEVE_ALLOC,   /* it is over: whatever runs under the task's name must end */
+    BELIEVE_TASK,    /* it holds work, and is ended as its own record says */
+    BELIEVE_NEITHER,
+};
+
+/* Compares ALLOC with TASK, the record of its task NAME; RET_WHY says why not both. */
+enum alloc_belief alloc_believe(const struct alloc *alloc, const char *name,
+                                const struct task *task, const char **ret_why);
+
 static inline const struct alloc *alloc_of(const struct machine *record)
 {
     check(record->kind == MACHINE_ALLOC);

@@ -371,7 +371,7 @@ static int foresee(struct foresight *foresight, struct err *err)
     world.store.commit = commit;
     world.store.quarantine = NULL;
     foresight->life = life_new(&world);
-    if (!inspect_attempt(live, foresight, broken)) {
+    if (!core_attempt(live, foresight, broken)) {
         foresight->life = NULL; /* left in mid-turn, good for nothing */
         return err_set(err, ERR_CORRUPT, "a restart would end in an assertion: %s", broken);
     }

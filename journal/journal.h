@@ -124,6 +124,7 @@ typedef void journal_bad(void *ctx, const char *table, const char *key, const vo
 /* The machine that KEY, "task/<id>", names where it stands for a record or base; false if it names
  * none, as a key that could not be read. */
 bool journal_id_of_key(const char *key, struct machine_id *ret_id);
+void journal_key_of_id(const struct machine_id *id, char ret_key[JOURNAL_KEY_SIZE]);
 
 /* Each record of KIND in id order.  A callback that returns false ends the walk. */
 typedef bool journal_record_cb(void *ctx, const struct machine_id *id,

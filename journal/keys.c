@@ -109,7 +109,8 @@ void key_print(enum store_table table, struct store_bytes bytes, char *to, size_
     case STORE_STATE:
     case STORE_BASE:
         if (key_to_machine(bytes, &id)) {
-            text_format(to, size, "%s/%s", machine_kind_name((enum machine_kind)id.kind), id.text);
+            check(size >= JOURNAL_KEY_SIZE);
+            journal_key_of_id(&id, to);
             return;
         }
         break;
@@ -122,6 +123,12 @@ void key_print(enum store_table table, struct store_bytes bytes, char *to, size_
         break;
     }
     print_raw(bytes, to, size);
+}
+
+void journal_key_of_id(const struct machine_id *id, char ret_key[JOURNAL_KEY_SIZE])
+{
+    (void)text_format(ret_key, JOURNAL_KEY_SIZE, "%s/%s",
+                      machine_kind_name((enum machine_kind)id->kind), id->text); /* fits */
 }
 
 bool journal_id_of_key(const char *key, struct machine_id *ret_id)

@@ -67,6 +67,30 @@ static bool claim(void *ctx, const char *alloc, const char *name, struct volume_
     return life->world.claim != NULL && life->world.claim(life->world.ctx, alloc, name, ret_define);
 }
 
+/* Ends what runs of it: at once, or when the sweep under way, which may have passed by, is over. */
+static void want_sweep(struct life *life)
+{
+    if (!life->swept_once)
+        return; /* the first one comes */
+    if (life->sweeping)
+        life->sweep_again = true;
+    else
+        life->sweep_at_ms = life_now_ms(life);
+}
+
+static void put_aside(void *ctx, const struct machine_id *id, const char *why)
+{
+    struct life *life = ctx;
+    struct err err = {0};
+    char key[JOURNAL_KEY_SIZE];
+
+    journal_key_of_id(id, key);
+    if (life_set_aside(life, "state", key, why, &err) < 0)
+        say(&life->world.say, SAY_ERROR, "journal", "cannot be put into quarantine key=%s error=%s",
+            text_value(key), text_value(err.text));
+    want_sweep(life);
+}
+
 static void alloc_gone(struct life *life, const struct machine_id *id)
 {
     const struct alloc *alloc = core_alloc(life->core, id->text);
@@ -94,7 +118,7 @@ static void trace(void *ctx, const struct journal_event *event)
 struct life *life_new(const struct life_world *from)
 {
     struct life *life = calloc(1, sizeof(*life));
-    struct world world = {life, commit, perform, refuse, known, trace, claim};
+    struct world world = {life, commit, perform, refuse, known, trace, claim, put_aside};
 
     check(life != NULL);
     check(from->store.commit != NULL);
@@ -221,7 +245,7 @@ static void sweep(struct life *life)
 {
     check(life->started);
     life->sweep_at_ms = 0;
-    life->swept_once = true;
+    life->swept_once = life->sweeping = true;
     life->world.sweep(life->world.ctx);
 }
 
@@ -236,11 +260,13 @@ static void sweep_once(struct life *life)
 void life_swept(struct life *life, bool done)
 {
     check(life->swept_once); /* it was asked for */
-    if (done) {
+    life->sweeping = false;
+    if (done && !life->sweep_again) {
         core_swept(life->core);
         return;
     }
-    life->sweep_at_ms = life_now_ms(life) + RETRY_SWEEP_MS;
+    life->sweep_again = false;
+    life->sweep_at_ms = life_now_ms(life) + (done ? 0 : RETRY_SWEEP_MS);
     arm(life);
 }
 
@@ -295,12 +321,20 @@ static void settle(struct life *life, int code, const struct err *err)
     life_answer_committed(life, code, err);
 }
 
+static void tidy(struct life *life)
+{
+    if (life->control.tidy != NULL)
+        life->control.tidy(life->control.ctx);
+}
+
 /* Nothing is to be stepped: those who wait for a commit of nothing have it.  What could not be
  * written was refused and is gone: whether the journal can be written again will be known when
  * somebody wants something, who must not be refused for ever. */
 static void rest(struct life *life)
 {
     life->degraded[0] = '\0';
+    if (!life->swept_once)
+        tidy(life); /* what the last incarnation left over may be all there is */
     sweep_once(life);
     life_answer_committed(life, 0, NULL);
     life_tell_watchers(life);
@@ -327,8 +361,7 @@ static void step(struct life *life, uint64_t now_ms, int64_t unix_ns)
     settle(life, 0, NULL);
     sweep_once(life);
     report_restored(life);
-    if (life->control.tidy != NULL)
-        life->control.tidy(life->control.ctx);
+    tidy(life);
     life_tell_watchers(life);
 }
 

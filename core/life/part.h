@@ -62,8 +62,15 @@ struct life {
     uint64_t lost;                     /* tasks whose payload was not found after the restart */
     uint64_t turned_at_ms;             /* node time of the last turn */
     bool started, swept_once, reported;
+    bool sweeping, sweep_again; /* one is under way; and another one is wanted after it */
     char degraded[ERR_TEXT_SIZE];
 };
+
+/* --- aside.c --- */
+
+/* Says that the entry KEY of TABLE is damaged, REASON says why, and takes it out of the way. */
+int life_set_aside(struct life *life, const char *table, const char *key, const char *reason,
+                   struct err *err);
 
 /* --- waiters.c --- */
 

@@ -42,19 +42,6 @@ static void note_damaged(void *ctx, const char *table, const char *key, const vo
     (void)text_copy(damaged->reason, sizeof(damaged->reason), reason); /* cut if too long */
 }
 
-static int set_aside(struct life *life, const struct damaged *damaged, struct err *err)
-{
-    const struct store *store = &life->world.store;
-
-    say(&life->world.say, SAY_ERROR, "journal",
-        "entry is damaged, put into quarantine table=%s key=%s reason=%s", damaged->table,
-        text_value(damaged->key), text_value(damaged->reason));
-    if (store->quarantine == NULL)
-        return 0;
-    return store->quarantine(store->ctx, damaged->table, damaged->key, damaged->reason,
-                             life_unix_ns(life), err);
-}
-
 /* A damaged specification costs what needs it: a running payload does not. */
 static int load_records(struct life *life, struct err *err)
 {
@@ -68,7 +55,8 @@ static int load_records(struct life *life, struct err *err)
     if (code == 0)
         code = store->each_bad_spec(store->ctx, note_damaged, &loading, err);
     for (size_t i = 0; i < loading.count && code == 0; i++)
-        code = set_aside(life, &loading.items[i], err);
+        code = life_set_aside(life, loading.items[i].table, loading.items[i].key,
+                              loading.items[i].reason, err);
     free(loading.items);
     return code;
 }

@@ -34,6 +34,7 @@ void core_free(struct core *core)
     free(core->spare.items);
     free(core->spare.bytes);
     free(core->touched.items);
+    free(core->aside.items);
     free(core->steps.items);
     free(core->origins.items);
     free(core->replaced.items);

@@ -19,6 +19,8 @@ struct slot {
     struct slot *kind_prev, *kind_next;           /* of the same kind */
     size_t due_at;                                /* in the heap, or INDEX_NONE */
     bool touched;
+    bool read;     /* made by the journal, or in place of what it lost, and not by this process */
+    bool forsaken; /* contradicted itself in this turn: nothing more is stepped */
     UT_hash_handle hh;
 };
 
@@ -41,6 +43,17 @@ struct queue {
 
 struct slot_list {
     struct slot **items;
+    size_t count, size;
+};
+
+/* A machine whose record is put aside after this turn. */
+struct aside {
+    struct machine_id id;
+    char why[ERR_TEXT_SIZE];
+};
+
+struct aside_list {
+    struct aside *items;
     size_t count, size;
 };
 
@@ -104,6 +117,7 @@ struct core {
     struct queue held;        /* of a turn that was too large: what follows the part under way */
     size_t part;              /* how many events a part begins with; 0: turns are made whole */
     struct slot_list touched; /* by the turn under way */
+    struct aside_list aside;
     struct step_list steps;
     struct origin_list origins; /* of each step: its place in the queue */
     struct blobs specs, metas;
@@ -143,6 +157,11 @@ static inline const struct machine *slot_now(const struct slot *slot)
 /* Begins an effect, or lets it wait for its lane, or renews the ticket of the same work. */
 void lane_issue(struct core *core, struct slot *slot, const struct fsm_issue *issue, uint64_t reply,
                 const struct request *request);
+
+/* --- restore.c --- */
+
+/* Forgets the machine ID as if its record had been damaged, and does what that makes necessary. */
+void core_put_aside(struct core *core, const struct machine_id *id, const char *why);
 
 /* --- queue.c: what waits for the turn --- */
 

@@ -145,8 +145,14 @@ static const char *broken_names(const struct alloc *alloc)
 /* What its state says of its members. */
 static const char *broken_group(const struct alloc *alloc)
 {
+    const uint32_t early = IN(WAITING) | IN(PREPARING) | IN(MOUNTING);
     const uint32_t torn_down = IN(RELEASING) | IN(POSTRUN) | IN(TERMINAL) | IN(DESTROYING);
 
+    if (!implies(is_in(alloc, early), members_none_begun(alloc)))
+        return "its tasks were begun before it was set up";
+    if (!implies(is_in(alloc, IN(RUNNING)),
+                 alloc->assign.members_count == 0 || !members_all_dead(alloc)))
+        return "running, and all of its tasks are dead";
     if (!implies(is_in(alloc, torn_down), members_every_dead(alloc)))
         return "being torn down while a task lives";
     if (!implies(is_in(alloc, IN(POSTSTOP)), members_all_dead(alloc)))

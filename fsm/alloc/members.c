@@ -66,6 +66,17 @@ static bool is_held(const struct alloc *alloc, const struct alloc_member *member
     return !member->gone;
 }
 
+static bool is_begun(const struct alloc *alloc, const struct alloc_member *member)
+{
+    (void)alloc; /* the member knows */
+    return member->run_state != TASK_RUN_PENDING || member->started;
+}
+
+bool members_none_begun(const struct alloc *alloc)
+{
+    return members_count(alloc, MEMBER_TASK, is_begun) == 0;
+}
+
 bool members_any_running(const struct alloc *alloc)
 {
     return members_count(alloc, MEMBER_TASK, is_running) > 0;

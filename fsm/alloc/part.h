@@ -23,6 +23,7 @@ member_pred member_is_live_poststop, member_is_unready;
 /* Counts the members of KIND for which PRED holds. */
 uint32_t members_count(const struct alloc *alloc, enum alloc_member_kind kind, member_pred *pred);
 
+bool members_none_begun(const struct alloc *alloc);
 bool members_any_running(const struct alloc *alloc);
 bool members_hold_volumes(const struct alloc *alloc);
 

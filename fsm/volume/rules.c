@@ -273,6 +273,9 @@ const char *volume_broken(const struct machine *record)
 {
     const struct volume *volume = volume_of(record);
 
+    if (record->state != V_ABSENT &&
+        (volume->define.plugin[0] == '\0' || volume->define.volume[0] == '\0'))
+        return "a claim on nothing";
     if (!implies(record->state >= V_CLAIMING && record->state <= V_BROKEN, volume->claimed))
         return "wanted, but not claimed";
     if (!implies(record->state >= V_PUBLISHING && record->state <= V_VERIFYING, volume->published))

@@ -74,10 +74,8 @@ static bool has_allocs(const struct alone *alone, const struct job *job)
 
 static bool is_over(const struct alone *alone, const struct job *job)
 {
-    bool purged = json_is_true(json_object_get(job->json, "cairnPurge"));
-
     /* One that is unsaved is looked at again when its commit is decided. */
-    return !job->unsaved && (purged || (job->forget && job->public.stop)) &&
+    return (job_is_purged(job) || (!job->unsaved && job->forget && job->public.stop)) &&
            !has_allocs(alone, job);
 }
 
@@ -118,7 +116,6 @@ void alone_resume_tidy(struct alone *alone)
 
     HASH_ITER(hh, alone->jobs, job, next)
     alone_note_over(alone, job);
-    forget_jobs(alone);
 }
 
 void alone_tidy(void *ctx)

@@ -17,14 +17,35 @@ void kept_drop(struct alone *alone, struct kept *kept)
     free(kept);
 }
 
+bool job_is_purged(const struct job *job)
+{
+    return !job->unsaved && json_is_true(json_object_get(job->json, "cairnPurge"));
+}
+
+/* Its job was purged: it was told to go.  One that does not know was made again in place of a
+ * record that was lost together with that. */
+static bool has_to_go(const struct alone *alone, const struct alloc *alloc)
+{
+    const struct job *job = job_find(alone, alloc->assign.namespace, alloc->assign.job_id);
+
+    return job != NULL && job_is_purged(job) && !alloc->destroy_wanted;
+}
+
 void alone_note_ended(void *ctx, const char *id, const struct alloc *alloc)
 {
     struct alone *alone = ctx;
     int64_t age_ns = life_unix_ns(alone->config.life) - alloc->ended_unix_ns;
 
     alone_release(alone, id);
-    if (alloc->machine.state != A_TERMINAL || kept_find(alone, id) != NULL)
-        return; /* it is going, or was told of before */
+    if (alloc->machine.state != A_TERMINAL)
+        return; /* it is going */
+    if (has_to_go(alone, alloc)) {
+        struct machine_id gone = machine_id_make(MACHINE_ALLOC, id);
+        core_tell(life_core(alone->config.life), &gone, AE_DESTROY, NULL);
+        return;
+    }
+    if (kept_find(alone, id) != NULL)
+        return; /* told of before */
     struct kept *kept = calloc(1, sizeof(*kept));
     check(kept != NULL);
     (void)text_copy(kept->id, sizeof(kept->id), id); /* a UUID */

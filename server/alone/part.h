@@ -187,7 +187,10 @@ void alone_tidy(void *ctx);
 
 void alone_free_over(struct alone *alone);
 
-/* What was over when the daemon died, before anything ends anew. */
+/* Marked so in the journal, and not only in a proposal. */
+bool job_is_purged(const struct job *job);
+
+/* What was over when the daemon died is looked at by the first tidying. */
 void alone_resume_tidy(struct alone *alone);
 
 /* --- allocs (place.c) --- */

@@ -105,7 +105,15 @@ static void trace(void *ctx, const struct journal_event *event)
 
 struct core *search_core(struct search *search)
 {
-    struct world world = {search, commit, perform, refuse, search_known, trace, search_claim_known};
+    struct world world = {
+        .ctx = search,
+        .commit = commit,
+        .perform = perform,
+        .refuse = refuse,
+        .known = search_known,
+        .trace = trace,
+        .claim = search_claim_known,
+    };
 
     return core_new(&world);
 }

@@ -49,12 +49,6 @@ static uint64_t next_sequence(void *ctx)
     return ((struct sim *)ctx)->store.next_sequence;
 }
 
-static void name_of(const struct machine_id *id, char to[JOURNAL_KEY_SIZE])
-{
-    (void)text_format(to, JOURNAL_KEY_SIZE, "%s %s", machine_kind_name((enum machine_kind)id->kind),
-                      id->text); /* fits */
-}
-
 static int each_record(void *ctx, enum machine_kind kind, journal_record_cb *cb, journal_bad *bad,
                        void *cb_ctx, struct err *err)
 {
@@ -66,7 +60,7 @@ static int each_record(void *ctx, enum machine_kind kind, journal_record_cb *cb,
         const struct sim_stored *item = sim->store.items[i];
         if (item->id.kind != kind)
             continue;
-        name_of(&item->id, key);
+        journal_key_of_id(&item->id, key);
         const char *why =
             sim_store_is_sound(item) ? fsm_senseless(&item->id, item->record) : "it is damaged";
         if (why != NULL)
@@ -125,8 +119,8 @@ static int quarantine(void *ctx, const char *table, const char *key, const char 
         sim_jobs_quarantine(sim, key);
         return 0;
     }
-    for (name_of(&store->items[at]->id, name); !text_equal(name, key);
-         name_of(&store->items[at]->id, name))
+    for (journal_key_of_id(&store->items[at]->id, name); !text_equal(name, key);
+         journal_key_of_id(&store->items[at]->id, name))
         check(++at < store->count); /* it was named by each_record */
     check_damaged(sim, store->items[at], reason);
     struct machine_id id = store->items[at]->id;

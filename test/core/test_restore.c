@@ -415,6 +415,8 @@ static void test_restore_reaches_plugins_then_volumes_then_tasks_then_allocs(voi
                        "  volume a/data RESTORE IDLE\n"
                        "  task a/web RESTORE RECOVERING\n"
                        "  alloc a RESTORE RUNNING\n"
+                       "  volume a/data RELEASE GONE\n" /* its alloc has no such member */
+                       "  alloc a VOLUME_GONE RUNNING\n"
                        "perform plugin csi/disks RECOVER\n"
                        "perform task a/web DRIVER_RECOVER\n");
 }

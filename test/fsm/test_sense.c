@@ -70,6 +70,7 @@ static struct volume *a_volume(void)
     memset(&record, 0, sizeof(record));
     record.head = (struct machine){.kind = MACHINE_VOLUME, .state = V_READY, .generation = 1};
     record.volume.claimed = record.volume.published = 1;
+    record.volume.define = (struct volume_define){.plugin = "disks", .volume = "data"};
     expect("a/data", NULL);
     return &record.volume;
 }
@@ -209,7 +210,13 @@ static void test_lives_that_contradict_themselves(void **state)
     expect("a", "ended before its end");
     alloc = an_alloc();
     alloc->machine.state = A_MOUNTING;
+    expect("a", "its tasks were begun before it was set up");
+    alloc->assign.members[0].run_state = TASK_RUN_PENDING;
+    alloc->assign.members[0].started = 0;
+    alloc->client_status = CLIENT_PENDING;
     expect("a", "mounting where there is nothing to be mounted");
+    an_alloc()->assign.members[0].run_state = TASK_RUN_DEAD;
+    expect("a", "running, and all of its tasks are dead");
     struct volume *volume = a_volume();
     volume->machine.state = V_DRAINING;
     volume->machine.deadline_ms = 5;

@@ -221,8 +221,6 @@ static const char *unsettled_job(const struct sim *sim, int job)
     case JOB_WISH_STOP:
         return sim_job_live(sim, job) > 0 ? "is stopped and has an alloc that runs" : NULL;
     case JOB_WISH_GONE:
-        if (is_damaged(sim, job))
-            return NULL; /* one that was made again only ends, until it is collected */
         return state->stored != NULL                                 ? "was purged and is stored"
                : sim_job_live(sim, job) + sim_job_kept(sim, job) > 0 ? "was purged and has allocs"
                                                                      : NULL;
