@@ -225,7 +225,8 @@ static void check_waits(struct checker *checker)
         const struct fsm_row *row = &def->rows[r];
         uint8_t class = def->events[row->event].class;
         bool used_up = class == FSM_COMPLETION || class == FSM_CLOCK || class == FSM_RESTORE;
-        bool keeps = row->state == row->next && !used_up;
+        bool pausing = def->guards[row->guard].holds == fsm_pausing; /* a timer runs */
+        bool keeps = row->state == row->next && (!used_up || pausing);
         if (keeps || has_flag(def, row->next, FSM_RESTING | FSM_FINAL))
             continue;
         if (!waits_for_something(def, row))
@@ -295,6 +296,116 @@ static void check_sizes(struct checker *checker)
     }
 }
 
+/* --- 11 --- */
+
+enum { NODES_MAX = 1024 };
+
+/* A state, and the effects that may be under way in it. */
+struct node {
+    uint8_t state;
+    bool seen;
+    uint64_t under_way;
+};
+
+struct walk {
+    const struct fsm_def *def;
+    struct node nodes[NODES_MAX];
+    size_t count;
+};
+
+static bool may_come(const struct fsm_def *def, const struct fsm_row *row, const struct node *node)
+{
+    bool awaited = def->events[row->event].class != FSM_COMPLETION;
+
+    for (uint8_t x = 1; x < def->effects_count && !awaited; x++)
+        awaited = (node->under_way >> x & 1u) != 0 &&
+                  (def->effects[x].completions >> row->event & 1u) != 0;
+    return row->state == node->state && awaited;
+}
+
+/* What follows NODE by ROW; it is added if it is new. */
+static size_t follow(struct walk *walk, const struct node *node, const struct fsm_row *row)
+{
+    struct node next = {.state = row->next,
+                        .under_way = after_row(walk->def, row, node->under_way)};
+    size_t at = 0;
+
+    while (at < walk->count &&
+           (walk->nodes[at].state != next.state || walk->nodes[at].under_way != next.under_way))
+        at++;
+    check(at < NODES_MAX);
+    if (at == walk->count)
+        walk->nodes[walk->count++] = next;
+    return at;
+}
+
+/* ROW may be taken again and again while no time passes: an answer or another machine leads to it,
+ * and its guard holds for as often as that comes. */
+static bool is_unpaced(const struct fsm_def *def, const struct fsm_row *row)
+{
+    uint8_t class = def->events[row->event].class;
+
+    return (class == FSM_COMPLETION || class == FSM_MESSAGE) &&
+           (def->paced >> row->guard & 1u) == 0;
+}
+
+static void mark_reached(struct walk *walk, size_t at)
+{
+    walk->nodes[at].seen = true;
+    for (uint16_t r = 0; r < walk->def->rows_count; r++) {
+        const struct fsm_row *row = &walk->def->rows[r];
+        if (!may_come(walk->def, row, &walk->nodes[at]) || !is_unpaced(walk->def, row))
+            continue;
+        size_t next = follow(walk, &walk->nodes[at], row);
+        if (!walk->nodes[next].seen)
+            mark_reached(walk, next);
+    }
+}
+
+static uint8_t call_of(const struct fsm_def *def, const struct fsm_row *row)
+{
+    for (int i = 0; i < FSM_EFFECTS_MAX && row->effects[i] != 0; i++) {
+        if (def->effects[row->effects[i]].lane < LANE_COUNT)
+            return row->effects[i];
+    }
+    return 0;
+}
+
+/* 11: no call is made again and again without a pause.  Every message of another machine is taken
+ * to come at any time, so machines that wake each other are found in the table of one of them. */
+static void check_pauses(struct checker *checker)
+{
+    const struct fsm_def *def = checker->def;
+    struct walk room = {.def = def}, *walk = &room;
+
+    for (uint8_t s = 0; s < def->states_count; s++) {
+        if (has_flag(def, s, FSM_INITIAL))
+            walk->nodes[walk->count++].state = s;
+    }
+    for (size_t n = 0; n < walk->count; n++) {
+        for (uint16_t r = 0; r < def->rows_count; r++) {
+            if (may_come(def, &def->rows[r], &walk->nodes[n]))
+                (void)follow(walk, &walk->nodes[n], &def->rows[r]);
+        }
+    }
+    for (uint16_t r = 0; r < def->rows_count; r++) {
+        const struct fsm_row *row = &def->rows[r];
+        uint8_t call = call_of(def, row);
+        bool again = false;
+        for (size_t n = 0; call != 0 && is_unpaced(def, row) && n < walk->count && !again; n++) {
+            if (!may_come(def, row, &walk->nodes[n]))
+                continue;
+            for (size_t i = 0; i < walk->count; i++)
+                walk->nodes[i].seen = false;
+            mark_reached(walk, follow(walk, &walk->nodes[n], row));
+            again = walk->nodes[n].seen;
+        }
+        if (again)
+            violation(checker, 11, state_of(checker, row->state),
+                      "calls again without a pause:", fsm_effect_name(def, call));
+    }
+}
+
 unsigned fsm_check(const struct fsm_def *def, fsm_print *print, void *ctx)
 {
     struct checker checker = {.def = def, .print = print, .ctx = ctx};
@@ -308,5 +419,6 @@ unsigned fsm_check(const struct fsm_def *def, fsm_print *print, void *ctx)
     check_waits(&checker);
     check_vocabulary(&checker);
     check_sizes(&checker);
+    check_pauses(&checker);
     return checker.violations;
 }

@@ -207,14 +207,14 @@ enum fsm_verdict fsm_step(const struct fsm_def *def, const struct machine_id *se
     }
     if (class == FSM_CLOCK)
         record->deadline_ms = 0;
-    if (class == FSM_RESTORE) {
-        await_nothing(record); /* what the last incarnation awaited will not answer this one */
-        record->restored = 1;
-    }
     check(implies(def->events[event->kind].payload != PAYLOAD_NONE, event->payload != NULL));
     if (def->absorb != NULL)
         def->absorb(record, event, now);
     row = pick(def, row, record, event, now);
+    if (class == FSM_RESTORE) {
+        await_nothing(record); /* what the last incarnation awaited will not answer this one */
+        record->restored = 1;
+    }
 
     bool moved = row->next != record->state;
     if (moved) {

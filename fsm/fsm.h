@@ -194,6 +194,8 @@ struct fsm_def {
     uint8_t kind;
     uint8_t states_count, events_count, effects_count, guards_count;
     uint8_t timeout_event, restore_event;
+    uint64_t paced; /* guards, a bit each: one holds a bounded number of times before a timer, a
+                     * request or news of the world comes between; check 11 counts on them */
     uint32_t record_bytes; /* of a record without its tail */
 
     /* Rules, pure like everything here; see <machine>/rules.c. */
@@ -268,6 +270,11 @@ const char *fsm_broken(const struct machine *record);
  * can be stepped.  For each record from outside, before anything is done with it (sense.c). */
 const char *fsm_senseless(const struct machine_id *id, const struct machine *record);
 
+/* A guard for RESTORE: a pause before the next try is under way.  It goes on over a restart of the
+ * daemon, which is neither a failed try nor a reason to try earlier. */
+bool fsm_pausing(const struct machine *record, const struct fsm_event *event,
+                 const struct fsm_now *now);
+
 /* Name of the state, event, effect or guard NUMBER; "?" when out of range. */
 const char *fsm_state_name(const struct fsm_def *def, unsigned number);
 const char *fsm_event_name(const struct fsm_def *def, unsigned number);
@@ -278,7 +285,8 @@ const char *fsm_guard_name(const struct fsm_def *def, unsigned number);
 
 typedef void fsm_print(void *ctx, const char *text);
 
-/* Runs the static checks 1 to 10 of the style page, 3.4.3; prints a line for each violation and
+/* Runs the static checks 1 to 10 of the style page, 3.4.3, and 11: nothing is done again and again
+ * without a pause, whatever other machines say; prints a line for each violation and
  * returns how many there are. */
 unsigned fsm_check(const struct fsm_def *def, fsm_print *print, void *ctx);
 

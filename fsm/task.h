@@ -33,6 +33,7 @@
     X(BACKOFF)    /* the restart delay */                                                          \
     X(CLEANUP)    /* stop hooks, after which nothing of the task is left */                        \
     X(DEAD)       /* its alloc's removal */                                                        \
+    X(OWING)      /* the pause before stop hooks that failed are tried again; else it is dead */   \
     X(GONE)       /* nothing: the record is deleted */
 enum task_state {
 #define X(name) T_##name,
@@ -179,6 +180,7 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U64, restart_at_ms, 0, "node time at which BACKOFF ends")                                    \
     X(U64, delay_until_ms, 0, "node time at which shutdown_delay ends, 0: not begun")              \
     X(U64, kill_at_ms, 0, "node time at which the payload is killed, 0: no signal sent")           \
+    X(U64, owed_at_ms, 0, "node time at which OWING ends")                                         \
     X(I64, started_unix_ns, 0, "")                                                                 \
     X(I64, finished_unix_ns, 0, "")                                                                \
     X(I64, last_restart_unix_ns, 0, "")                                                            \
@@ -186,6 +188,8 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U64, told_revision, 0, "the newest one that its alloc was told of")                          \
     X(U32, restart_count, 0, "restarts used in this interval")                                     \
     X(U32, restarts, 0, "restarts in all")                                                         \
+    X(U32, owed, 0, "stop hooks that have not succeeded yet, a bit each")                          \
+    X(U32, owed_passes, 0, "passes over the stop hooks after which some were owed")                \
     X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \
     X(U8, hook, 0, "enum task_hook, TASK_HOOK_COUNT: none left")                                   \
     X(U8, run_state, 0, "enum task_run_state, as users see it")                                    \

@@ -104,12 +104,14 @@ enum {
 };
 
 #define VOLUME_FIELDS(X)                                                                           \
+    X(U64, retry_at_ms, 0, "DRAINING after a failure: node time of the next try, 0: no pause")     \
+    X(U32, failures, 0, "calls on the way back that have failed since one succeeded")              \
     X(FLAG, staged, 0, "this claim has staged it, or may have (I-28)")                             \
     X(FLAG, published, 0, "published for this alloc, or may be")                                   \
     X(FLAG, claimed, 0, "the server holds a claim, or may")                                        \
     X(FLAG, release_wanted, 0, "its alloc has let go")                                             \
     X(FLAG, recoverable, 0, "the last failure may go away by itself")                              \
-    X(PAD, pad, 3, "")                                                                             \
+    X(PAD, pad, 7, "")                                                                             \
     X(TEXT, external, VOLUME_NAME_SIZE, "the storage provider's id")                               \
     X(TEXT, failure, DESCRIPTION_SIZE, "the last one")
 struct volume {

@@ -133,6 +133,7 @@ static const char *reason_of(enum machine_kind kind, uint8_t state)
         {MACHINE_TASK, T_DELAYING, "the rest of its shutdown_delay"},
         {MACHINE_TASK, T_STOPPING, "the end of the payload, or its kill timeout"},
         {MACHINE_TASK, T_DEAD, "the removal of its alloc"},
+        {MACHINE_TASK, T_OWING, "the pause before stop hooks that failed are tried again"},
         {MACHINE_ALLOC, A_MOUNTING, "its volumes"},
         {MACHINE_ALLOC, A_RUNNING, "its tasks"},
         {MACHINE_ALLOC, A_KILLING, "the end of its tasks"},

@@ -6,7 +6,6 @@
 /* Reasons that more than one row has. */
 #define HAS_STAGE "what inherits has a stage to undo"
 #define NOT_STARTED "a task that was not started says nothing"
-#define ALL_SAID "its tasks are dead and have said so"
 #define NOTHING_LEFT "nothing that it counts on is left to be lost"
 #define ONE_HOOK "allocs have one hook so far"
 #define BOTH_LOST "record and specification of a volume lost at once; worlds keep the latter"
@@ -29,10 +28,6 @@ static const struct reason {
     {MACHINE_ALLOC, "WAITING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
     {MACHINE_ALLOC, "PREPARING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
     {MACHINE_ALLOC, "MOUNTING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
-    {MACHINE_ALLOC, "RELEASING", "TASK_CHANGED", "ALWAYS", ALL_SAID},
-    {MACHINE_ALLOC, "POSTRUN", "TASK_CHANGED", "ALWAYS", ALL_SAID},
-    {MACHINE_ALLOC, "TERMINAL", "TASK_CHANGED", "ALWAYS", ALL_SAID},
-    {MACHINE_ALLOC, "DESTROYING", "TASK_CHANGED", "ALWAYS", ALL_SAID},
     {MACHINE_ALLOC, "POSTRUN", "MEMBER_LOST", "ALWAYS", NOTHING_LEFT},
     {MACHINE_ALLOC, "TERMINAL", "MEMBER_LOST", "ALWAYS", NOTHING_LEFT},
     {MACHINE_ALLOC, "DESTROYING", "MEMBER_LOST", "ALWAYS", NOTHING_LEFT},

@@ -85,7 +85,9 @@ static const struct sim_invariant invariants[] = {
     {"Catalogue entries equal the services of live allocs",
      NULL, "there are no services yet; job files that ask for one are refused"},
     {"No call blocks or lacks a deadline; no machine waits for another",
-     "calls that hang are ended by their limit; in the healed world nothing is under way", NULL},
+     "calls that hang are ended by their limit, those that fail are made again after a pause; in "
+     "the healed world nothing is under way",
+     NULL},
     {"Counters and deadlines go on over restarts, on a clock that counts sleep",
      "node time, against the time that has passed; attempts and delays of each task, against a "
      "count of the simulator's own; deadlines are fixed when they begin", NULL},

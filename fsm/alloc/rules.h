@@ -26,7 +26,8 @@
     X(FAILING_DELAY, alloc_failing_delay)                                                          \
     X(SETUP_FAILED, alloc_setup_failed) /* nothing more of it is started */                        \
     X(ANY_RUNNING, alloc_any_running)                                                              \
-    X(DESTROY_WANTED, alloc_destroy_wanted)
+    X(DESTROY_WANTED, alloc_destroy_wanted)                                                        \
+    X(PAUSING, fsm_pausing) /* a pause before the next try is under way */
 enum alloc_guard {
     AG_ALWAYS,
 #define X(name, function) AG_##name,

@@ -8,7 +8,8 @@
 #define PLUGIN_GUARDS(X)                                                                           \
     X(PERMANENT, plugin_permanent) /* trying again will not help */                                \
     X(REMOVE_WANTED, plugin_remove_wanted)                                                         \
-    X(PROBES_LEFT, plugin_probes_left) /* it may still come up by itself */
+    X(PROBES_LEFT, plugin_probes_left) /* it may still come up by itself */                        \
+    X(PAUSING, fsm_pausing)            /* a pause before the next try is under way */
 enum plugin_guard {
     PG_ALWAYS,
 #define X(name, function) PG_##name,

@@ -28,7 +28,7 @@ static uint32_t hooks_of(const struct task *task, enum hook_phase phase)
     case PHASE_EXITED:
         return task->define.hooks_exited;
     case PHASE_STOP:
-        return task->define.hooks_stop;
+        return task->owed;
     case PHASE_PRERUN:
     case PHASE_POSTRUN:
     case PHASE_DESTROY:
@@ -116,6 +116,7 @@ GUARD(task_restart_held, (task->verdict == TASK_RESTART_NOW) && !task->may_start
 GUARD(task_restart_now, task->verdict == TASK_RESTART_NOW)
 GUARD(task_restart_later, task->verdict == TASK_RESTART_LATER)
 GUARD(task_remove_wanted, task->remove_wanted)
+GUARD(task_owes, task->owed != 0)
 /* clang-format on */
 
 /* --- timers --- */
@@ -132,6 +133,8 @@ uint64_t task_deadline(const struct machine *record, const struct fsm_now *now)
         return task->kill_at_ms + STOP_GRACE_MS;
     case T_BACKOFF:
         return task->restart_at_ms;
+    case T_OWING:
+        return task->owed_at_ms;
     case T_ABSENT:
     case T_WAITING:
     case T_PRESTART:
@@ -195,7 +198,7 @@ static const char *broken_life(const struct task *task)
     const uint32_t alive = IN(RUNNING) | IN(PREKILL) | IN(DELAYING) | IN(STOPPING);
     const uint32_t begun = alive | IN(STARTING) | IN(RECOVERING) | IN(REAPING);
     const uint32_t pending = IN(WAITING) | IN(PRESTART) | IN(STARTING) | IN(HELD) | IN(BACKOFF);
-    const uint32_t over = IN(CLEANUP) | IN(DEAD) | IN(GONE);
+    const uint32_t over = IN(CLEANUP) | IN(DEAD) | IN(OWING) | IN(GONE);
 
     if (!implies(is_in(task, alive), task->ran))
         return "alive, but was never seen running";
@@ -205,7 +208,7 @@ static const char *broken_life(const struct task *task)
         return "alive, but not shown running";
     if (!implies(is_in(task, pending), task->run_state == TASK_RUN_PENDING))
         return "about to start, but not shown pending";
-    if (!implies(is_in(task, IN(DEAD)), task->run_state == TASK_RUN_DEAD))
+    if (!implies(is_in(task, IN(DEAD) | IN(OWING)), task->run_state == TASK_RUN_DEAD))
         return "dead, but shown alive";
     if (!implies(task->run_state == TASK_RUN_DEAD, is_in(task, over)))
         return "shown dead, but not over";
@@ -228,8 +231,12 @@ static const char *broken_phase(const struct task *task)
 
     if (phase != 0 && task->phase != phase - 1)
         return "running hooks of another phase than its state's";
-    if (phase != 0 && task->hook < TASK_HOOK_COUNT &&
-        (hooks_of(task, (enum hook_phase)task->phase) >> task->hook & 1u) == 0)
+    uint32_t hooks = task->phase == PHASE_STOP ? task->define.hooks_stop
+                                               : hooks_of(task, (enum hook_phase)task->phase);
+
+    if ((task->owed & ~task->define.hooks_stop) != 0)
+        return "owing stop hooks that it does not have";
+    if (phase != 0 && task->hook < TASK_HOOK_COUNT && (hooks >> task->hook & 1u) == 0)
         return "running a hook that it does not have";
     return NULL;
 }
@@ -241,6 +248,8 @@ static const char *broken_times(const struct task *task)
 
     if (!implies(is_in(task, IN(BACKOFF)), waits && task->restart_at_ms != 0))
         return "backing off without a timer";
+    if (!implies(is_in(task, IN(OWING)), waits && task->owed_at_ms != 0))
+        return "owing stop hooks without a timer";
     if (!implies(is_in(task, IN(DELAYING)), waits && task->delay_until_ms != 0))
         return "delaying without a deadline";
     if (!implies(is_in(task, IN(STOPPING)), waits && task->kill_at_ms != 0))
@@ -283,7 +292,7 @@ const char *task_mistimed(const struct machine *record)
         !is_within(task->delay_until_ms, record->entered_ms, define->shutdown_delay_ms) ||
         !is_within(task->kill_at_ms, record->entered_ms, define->kill_timeout_ms))
         return "a wait is longer than was asked for";
-    if (is_in(task, IN(BACKOFF) | IN(DELAYING) | IN(STOPPING)) &&
+    if (is_in(task, IN(BACKOFF) | IN(DELAYING) | IN(STOPPING) | IN(OWING)) &&
         record->deadline_ms != task_deadline(record, NULL))
         return "its timer is set to another time than it waits for";
     return NULL;

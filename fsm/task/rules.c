@@ -8,8 +8,11 @@
 #include "fsm/task/part.h"
 
 #include "fsm/alloc.h"
+#include "fsm/policy.h"
 
 #include <string.h>
+
+enum { CLEANUP_BACKOFF_MS = 1000, CLEANUP_BACKOFF_MS_MAX = 120000 };
 
 static struct task *mutable_task(struct machine *record)
 {
@@ -51,9 +54,21 @@ static void absorb_hook_done(struct task *task, const struct fsm_event *event,
         check(code == 0); /* one hook's results fit, and the router refuses more than the bound */
         task->results_bytes = results.used;
     }
+    if (task->machine.state == T_CLEANUP && outcome->hook < TASK_HOOK_COUNT)
+        task->owed &= ~(1u << outcome->hook);
     next_hook(task);
     if (task->machine.state == T_EXITED && task->hook == TASK_HOOK_COUNT)
         task_decide(task, now);
+}
+
+static void note_hook_failed(struct task *task, const struct fsm_now *now, const char *what,
+                             const struct hook_outcome *outcome)
+{
+    char text[TASK_EVENT_TEXT_SIZE];
+
+    (void)text_format(text, sizeof(text), "%s%s: %s", what, task_hook_name(outcome->hook),
+                      outcome->text); /* cut if too long */
+    task_note(task, now, TASK_EVENT_HOOK_FAILED, text);
 }
 
 static void absorb_hook_failed(struct task *task, const struct fsm_event *event,
@@ -62,12 +77,10 @@ static void absorb_hook_failed(struct task *task, const struct fsm_event *event,
     const struct hook_outcome *outcome = event->payload;
     bool starting = task->machine.state == T_PRESTART;
 
+    if (task->machine.state == T_CLEANUP && task->owed_passes == 0) /* told once, tried for ever */
+        note_hook_failed(task, now, "not cleaned up, tried again until it is: ", outcome);
     if (starting) {
-        char text[TASK_EVENT_TEXT_SIZE];
-
-        (void)text_format(text, sizeof(text), "%s: %s", task_hook_name(outcome->hook),
-                          outcome->text); /* cut if too long */
-        task_note(task, now, TASK_EVENT_HOOK_FAILED, text);
+        note_hook_failed(task, now, "", outcome);
         task->start_failed = 1;
         task->unrecoverable = !outcome->recoverable;
     }
@@ -203,6 +216,7 @@ static void absorb_restore(struct task *task, const struct fsm_event *event)
     case T_BACKOFF:
     case T_CLEANUP:
     case T_DEAD:
+    case T_OWING:
     case T_GONE:
     case T_COUNT:
         task->resume = RESUME_NOTHING;
@@ -305,6 +319,13 @@ static void first_seen_running(struct task *task, const struct fsm_now *now)
     task_note(task, now, TASK_EVENT_STARTED, "");
 }
 
+static void enter_delaying(struct task *task, const struct fsm_now *now)
+{
+    task->delay_until_ms = now->ms + task->define.shutdown_delay_ms;
+    task_note(task, now, TASK_EVENT_SHUTDOWN_DELAY, "")->number =
+        (int64_t)task->define.shutdown_delay_ms * 1000000;
+}
+
 static void enter_pending(struct task *task)
 {
     if (task->run_state == TASK_RUN_RUNNING) {
@@ -327,9 +348,22 @@ static void enter_dead(struct task *task, const struct fsm_now *now)
 
 static void enter_cleanup(struct task *task, const struct fsm_row *row, const struct fsm_now *now)
 {
+    if (row->state != T_OWING)
+        task->owed = task->define.hooks_stop;
+    if (row->state == T_DEAD)
+        task->owed_passes = 0; /* they had all succeeded */
     begin_phase(task, PHASE_STOP);
-    if (row->event != TE_RESTORE && task->kill_wanted && !task->failed)
+    if (row->event != TE_RESTORE && row->state != T_OWING && task->kill_wanted && !task->failed)
         task_note(task, now, TASK_EVENT_KILLED, "");
+}
+
+/* It is over for all who ask; what is left behind it is tried again. */
+static void enter_owing(struct task *task, const struct fsm_now *now)
+{
+    enter_dead(task, now);
+    task->owed_passes++;
+    task->owed_at_ms = now->ms + policy_backoff_ms(CLEANUP_BACKOFF_MS, CLEANUP_BACKOFF_MS_MAX,
+                                                   task->owed_passes, now->seed);
 }
 
 void task_enter(struct machine *record, const struct fsm_row *row, const struct fsm_event *event,
@@ -369,11 +403,8 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
             begin_phase(task, PHASE_PREKILL);
         break;
     case T_DELAYING:
-        if (task->delay_until_ms == 0) {
-            task->delay_until_ms = now->ms + task->define.shutdown_delay_ms;
-            task_note(task, now, TASK_EVENT_SHUTDOWN_DELAY, "")->number =
-                (int64_t)task->define.shutdown_delay_ms * 1000000;
-        }
+        if (task->delay_until_ms == 0)
+            enter_delaying(task, now);
         break;
     case T_STOPPING:
         if (task->kill_at_ms == 0)
@@ -390,6 +421,10 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
     case T_CLEANUP:
         if (!same || row->event == TE_RESTORE)
             enter_cleanup(task, row, now);
+        break;
+    case T_OWING:
+        if (!same)
+            enter_owing(task, now);
         break;
     case T_DEAD:
     case T_GONE:

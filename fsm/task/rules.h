@@ -27,7 +27,9 @@
     X(RESTART_HELD, task_restart_held)                                                             \
     X(RESTART_NOW, task_restart_now)                                                               \
     X(RESTART_LATER, task_restart_later)                                                           \
-    X(REMOVE_WANTED, task_remove_wanted)
+    X(REMOVE_WANTED, task_remove_wanted)                                                           \
+    X(OWES, task_owes)      /* a stop hook has not succeeded yet */                                \
+    X(PAUSING, fsm_pausing) /* a pause before the next try is under way */
 enum task_guard {
     TG_ALWAYS,
 #define X(name, function) TG_##name,

@@ -33,6 +33,14 @@ _Static_assert((int)TE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, HAS_DELAY,    DELAYING, ##__VA_ARGS__),                                              \
     ROW(s, e, ALWAYS,       STOPPING, TX_DRIVER_STOP, ##__VA_ARGS__)
 
+/* A pass over the stop hooks is over.  Those that failed are owed: the task is dead to its alloc,
+ * which goes on, and they are tried again until they succeed, or the alloc's directory is gone with
+ * all that was mounted in it. */
+#define SETTLE(s, e)                                                                               \
+    ROW(s, e, REMOVE_WANTED, GONE),                                                                \
+    ROW(s, e, OWES,         OWING,    TX_SEND_CHANGED),                                            \
+    ROW(s, e, ALWAYS,       DEAD,     TX_SEND_CHANGED)
+
 /* An attempt is over and nothing of it is left: again, later, or never.  What asks for an attempt
  * at once is done with when the next one is set up. */
 #define DECIDE_SETUP(s, e)                                                                         \
@@ -63,6 +71,7 @@ STATE(EXITED,     0,            0,               M(DEFINE)|M(START)|M(EXITED)|ST
 STATE(BACKOFF,    0,            FSM_LIMIT_RULES, M(DEFINE)|M(START)|M(EXITED)|HOOKS|START|STOP|FIND|REAP, M(REMOVE)),
 STATE(CLEANUP,    0,            0,               M(DEFINE)|M(START)|M(KILL)|M(AUTHORIZED)|M(EXITED)|START|STOP|FIND|REAP, M(TIMEOUT)),
 STATE(DEAD,       FSM_RESTING,  0,               M(DEFINE)|M(START)|M(KILL)|M(AUTHORIZED)|M(EXITED)|HOOKS|START|STOP|FIND|REAP, M(TIMEOUT)),
+STATE(OWING,      0,            FSM_LIMIT_RULES, M(DEFINE)|M(START)|M(KILL)|M(AUTHORIZED)|M(EXITED)|HOOKS|START|STOP|FIND|REAP, 0),
 STATE(GONE,       FSM_FINAL,    0,               0,                                ALL),
 };
 
@@ -134,6 +143,7 @@ ROW(RECOVERING, LOST,          NEVER_BEGUN,   HELD,       TX_SEND_CHANGED),
 ROW(RECOVERING, LOST,          ALWAYS,        REAPING,    TX_DRIVER_DESTROY, TX_SEND_CHANGED),
 ROW(RECOVERING, EXITED,        ALWAYS,        REAPING,    TX_DRIVER_DESTROY, TX_SEND_CHANGED),
 ROW(RECOVERING, TIMEOUT,       ALWAYS,        RECOVERING, TX_DRIVER_RECOVER),
+ROW(RECOVERING, RESTORE,       PAUSING,       RECOVERING),
 ROW(RECOVERING, RESTORE,       ALWAYS,        RECOVERING, TX_DRIVER_RECOVER),
 
 ROW(HELD,       KILL,          ALWAYS,        CLEANUP,    TX_HOOK, TX_SEND_CHANGED),
@@ -183,6 +193,7 @@ ROW(REAPING,    REAP_FAILED,   ALWAYS,        REAPING,    TX_BACKOFF, TX_SEND_CH
 NOTED(REAPING,  EXITED),
 ROW(REAPING,    TIMEOUT,       ALWAYS,        REAPING,    TX_DRIVER_DESTROY),
 ROW(REAPING,    RESTORE,       EXIT_UNSEEN,   RECOVERING, TX_DRIVER_RECOVER),
+ROW(REAPING,    RESTORE,       PAUSING,       REAPING),
 ROW(REAPING,    RESTORE,       ALWAYS,        REAPING,    TX_DRIVER_DESTROY),
 
 NOTED(EXITED,   KILL),
@@ -207,17 +218,22 @@ NOTED(CLEANUP,  REMOVE),
 REFUSED(CLEANUP, RESTART),
 REFUSED(CLEANUP, SIGNAL),
 ROW(CLEANUP,    HOOK_DONE,     HOOKS_LEFT,    CLEANUP,    TX_HOOK),
-ROW(CLEANUP,    HOOK_DONE,     REMOVE_WANTED, GONE),
-ROW(CLEANUP,    HOOK_DONE,     ALWAYS,        DEAD,       TX_SEND_CHANGED),
+SETTLE(CLEANUP, HOOK_DONE),
 ROW(CLEANUP,    HOOK_FAILED,   HOOKS_LEFT,    CLEANUP,    TX_HOOK),
 ROW(CLEANUP,    HOOK_FAILED,   REMOVE_WANTED, GONE),
-ROW(CLEANUP,    HOOK_FAILED,   ALWAYS,        DEAD,       TX_SEND_CHANGED),
+ROW(CLEANUP,    HOOK_FAILED,   ALWAYS,        OWING,      TX_SEND_CHANGED),
 ROW(CLEANUP,    RESTORE,       ALWAYS,        CLEANUP,    TX_HOOK),
 
 ROW(DEAD,       REMOVE,        ALWAYS,        GONE),
 REFUSED(DEAD,   RESTART),
 REFUSED(DEAD,   SIGNAL),
 ROW(DEAD,       RESTORE,       ALWAYS,        CLEANUP,    TX_HOOK),
+
+ROW(OWING,      REMOVE,        ALWAYS,        GONE),
+REFUSED(OWING,  RESTART),
+REFUSED(OWING,  SIGNAL),
+ROW(OWING,      TIMEOUT,       ALWAYS,        CLEANUP,    TX_HOOK),
+ROW(OWING,      RESTORE,       ALWAYS,        OWING),
 };
 
 /* clang-format on */
@@ -256,6 +272,8 @@ const struct fsm_def task_def = {
     .effects_count = TX_COUNT,
     .guards = task_guards,
     .guards_count = TG_COUNT,
+    .paced = (uint64_t)1 << TG_HOOKS_LEFT | (uint64_t)1 << TG_RESTART_NOW |
+             (uint64_t)1 << TG_RESTART_HELD, /* each reason is good for one decision */
     .timeout_event = TE_TIMEOUT,
     .restore_event = TE_RESTORE,
     .record_bytes = sizeof(struct task),

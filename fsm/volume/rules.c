@@ -17,8 +17,8 @@ enum {
     RETRY_BACKOFF_MS_MAX = 60000,
     RETRIES_MAX = 10,
     PLUGIN_WAIT_MS =
-        60000, /* for the first placement; a restored claim waits as long as it takes */
-    DRAIN_RETRY_MS = 5000,
+        60000,             /* for the first placement; a restored claim waits as long as it takes */
+    DRAIN_RETRY_MS = 5000, /* somebody's TURN may have been lost with a daemon */
 };
 
 static struct volume *mutable_volume(struct machine *record)
@@ -60,11 +60,24 @@ static void absorb_failure(struct volume *volume, const struct failure *failure)
     (void)text_copy(volume->failure, sizeof(volume->failure), failure->text); /* same size */
 }
 
+/* A call of the way back has failed: others may have their turn, this one pauses. */
+static void pause_back(struct volume *volume, const struct fsm_now *now)
+{
+    volume->failures++;
+    volume->retry_at_ms = now->ms + policy_backoff_ms(RETRY_BACKOFF_MS, RETRY_BACKOFF_MS_MAX,
+                                                      volume->failures, now->seed);
+}
+
+static void forget_failures(struct volume *volume)
+{
+    volume->failures = 0;
+    volume->retry_at_ms = 0;
+}
+
 void volume_absorb(struct machine *record, const struct fsm_event *event, const struct fsm_now *now)
 {
     struct volume *volume = mutable_volume(record);
 
-    (void)now; /* whose turn it is, is asked by guards */
     switch ((enum volume_event_kind)event->kind) {
     case VE_DEFINE:
         check(record->state == V_ABSENT);
@@ -93,15 +106,20 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
         break;
     case VE_UNPUBLISHED:
         volume->published = 0;
+        forget_failures(volume);
         break;
     case VE_UNSTAGED:
         volume->staged = 0;
+        forget_failures(volume);
         break;
     case VE_RPC_FAILED:
     case VE_NODE_FAILED:
         absorb_failure(volume, event->payload);
+        if (record->state == V_UNPUBLISHING || record->state == V_UNSTAGING)
+            pause_back(volume, now);
         break;
     case VE_TIMEOUT:
+        volume->retry_at_ms = 0; /* a pause is over */
         if (record->state == V_QUEUED)
             (void)text_format(volume->failure, sizeof(volume->failure),
                               "plugin \"%.60s\" did not become ready in time",
@@ -148,6 +166,8 @@ uint64_t volume_deadline(const struct machine *record, const struct fsm_now *now
     if (record->state == V_QUEUED)
         return record->restored ? 0 : now->ms + PLUGIN_WAIT_MS;
     check(record->state == V_DRAINING);
+    if (volume_of(record)->retry_at_ms != 0)
+        return volume_of(record)->retry_at_ms;
     return now->ms + policy_backoff_ms(DRAIN_RETRY_MS, RETRY_BACKOFF_MS_MAX, 1, now->seed);
 }
 
@@ -260,6 +280,9 @@ GUARD(volume_calling, volume->machine.lane_effect[LANE_NODE] != 0)
 GUARD(volume_retry, volume->recoverable && volume->machine.attempt < RETRIES_MAX)
 GUARD(volume_back_unpublish, volume->published && our_turn(peers))
 GUARD(volume_back_unstage, !volume->published && must_unstage(volume, peers) && our_turn(peers))
+GUARD(volume_again_unpublish, volume->published && our_turn(peers) && volume->retry_at_ms == 0)
+GUARD(volume_again_unstage, !volume->published && must_unstage(volume, peers) &&
+                                our_turn(peers) && volume->retry_at_ms == 0)
 GUARD(volume_back_wait, must_undo(volume, peers))
 GUARD(volume_back_claim, volume->claimed)
 GUARD(volume_release_wanted, volume->release_wanted)

@@ -13,12 +13,16 @@
     X(RETRY, volume_retry)                   /* the failure may go away, and tries are left */     \
     X(BACK_UNPUBLISH, volume_back_unpublish) /* our turn to unpublish */                           \
     X(BACK_UNSTAGE, volume_back_unstage) /* our turn to unstage: published no more, last user */   \
-    X(BACK_WAIT, volume_back_wait)       /* there is something to undo, but not now */             \
-    X(BACK_CLAIM, volume_back_claim)     /* nothing is mounted, the claim remains */               \
+    X(AGAIN_UNPUBLISH,                                                                             \
+      volume_again_unpublish) /* the same once the pause after a failure is over */                \
+    X(AGAIN_UNSTAGE, volume_again_unstage)                                                         \
+    X(BACK_WAIT, volume_back_wait)   /* there is something to undo, but not now */                 \
+    X(BACK_CLAIM, volume_back_claim) /* nothing is mounted, the claim remains */                   \
     X(RELEASE_WANTED, volume_release_wanted)                                                       \
     X(RELEASE_UNPUBLISH, volume_release_unpublish)                                                 \
     X(RELEASE_UNSTAGE, volume_release_unstage)                                                     \
-    X(RELEASE_WAIT, volume_release_wait)
+    X(RELEASE_WAIT, volume_release_wait)                                                           \
+    X(PAUSING, fsm_pausing) /* a pause before the next try is under way */
 enum volume_guard {
     VG_ALWAYS,
 #define X(name, function) VG_##name,

@@ -44,10 +44,11 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, ALWAYS,          RELEASING,    VX_UNCLAIM, VX_SEND_TURN, ##__VA_ARGS__)
 
 /* The same from the waiting room.  Going on waiting changes nothing for others: two that wait would
- * wake each other for ever. */
+ * wake each other for ever.  One whose call has failed pauses, whoever wakes it: two whose calls
+ * fail would, too. */
 #define DRAIN(e)                                                                                   \
-    ROW(DRAINING, e, BACK_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                  \
-    ROW(DRAINING, e, BACK_UNSTAGE, UNSTAGING,  VX_UNSTAGE),                                        \
+    ROW(DRAINING, e, AGAIN_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                 \
+    ROW(DRAINING, e, AGAIN_UNSTAGE, UNSTAGING, VX_UNSTAGE),                                        \
     ROW(DRAINING, e, BACK_WAIT,    DRAINING),                                                      \
     ROW(DRAINING, e, BACK_CLAIM,   RELEASING,  VX_UNCLAIM, VX_SEND_TURN),                          \
     ROW(DRAINING, e, ALWAYS,       GONE,       VX_SEND_GONE, VX_SEND_TURN)
@@ -111,6 +112,7 @@ BUSY(CLAIMING),
 FORWARD(CLAIMING, CLAIMED),
 ATTEMPT(CLAIMING, RPC_FAILED),
 ROW(CLAIMING,     TIMEOUT,       ALWAYS,         CLAIMING,     VX_CLAIM),
+ROW(CLAIMING,     RESTORE,       PAUSING,        CLAIMING),
 ROW(CLAIMING,     RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
 
 BACK(QUEUED,      RELEASE),
@@ -164,6 +166,7 @@ BACK_IF_RELEASED(VERIFYING, MOUNT_MISSING),
 ROW(VERIFYING,    MOUNT_MISSING, ALWAYS,         CLAIMING,     VX_CLAIM),
 ROW(VERIFYING,    NODE_FAILED,   ALWAYS,         VERIFYING,    VX_BACKOFF),
 ROW(VERIFYING,    TIMEOUT,       ALWAYS,         VERIFYING,    VX_LOOK),
+ROW(VERIFYING,    RESTORE,       PAUSING,        VERIFYING),
 ROW(VERIFYING,    RESTORE,       ALWAYS,         VERIFYING,    VX_LOOK),
 
 BACK(BROKEN,      RELEASE),
@@ -199,6 +202,7 @@ CLEAR(RELEASING),
 ROW(RELEASING,    RELEASED,      ALWAYS,         GONE,         VX_SEND_GONE),
 ROW(RELEASING,    RPC_FAILED,    ALWAYS,         RELEASING,    VX_BACKOFF),
 ROW(RELEASING,    TIMEOUT,       ALWAYS,         RELEASING,    VX_UNCLAIM),
+ROW(RELEASING,    RESTORE,       PAUSING,        RELEASING),
 ROW(RELEASING,    RESTORE,       ALWAYS,         RELEASING,    VX_UNCLAIM),
 };
 
@@ -238,6 +242,7 @@ const struct fsm_def volume_def = {
     .effects_count = VX_COUNT,
     .guards = volume_guards,
     .guards_count = VG_COUNT,
+    .paced = (uint64_t)1 << VG_AGAIN_UNPUBLISH | (uint64_t)1 << VG_AGAIN_UNSTAGE,
     .timeout_event = VE_TIMEOUT,
     .restore_event = VE_RESTORE,
     .record_bytes = sizeof(struct volume),

@@ -152,7 +152,7 @@ static char fill_of(const struct fsm_def *def, uint8_t state)
                  (def->kind == MACHINE_ALLOC && state == A_RUNNING) ||
                  (def->kind == MACHINE_VOLUME && state == V_READY) ||
                  (def->kind == MACHINE_PLUGIN && state == P_READY);
-    bool over = (def->kind == MACHINE_TASK && state == T_DEAD) ||
+    bool over = (def->kind == MACHINE_TASK && (state == T_DEAD || state == T_OWING)) ||
                 (def->kind == MACHINE_ALLOC && state == A_TERMINAL) ||
                 (def->kind == MACHINE_PLUGIN && state == P_STOPPED);
 

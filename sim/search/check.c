@@ -186,7 +186,7 @@ void search_check_committed(struct search *search, const struct journal_batch *b
         unsigned who = search_who(search, &event->id);
         if (event->id.kind == MACHINE_TASK) {
             struct search_task *task = &world->tasks[who_task(who)];
-            task->dead |= event->after == T_DEAD;
+            task->dead |= event->after == T_DEAD || event->after == T_OWING;
             if (event->after == T_STARTING && event->before == T_PRESTART)
                 task->hooked = task->unseen = 0;
         }

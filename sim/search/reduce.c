@@ -37,13 +37,18 @@ static void reduce_killed(struct task *task)
     memset(&task->exit, 0, sizeof(task->exit));
 }
 
+static bool is_dead(uint8_t state)
+{
+    return state == T_DEAD || state == T_OWING;
+}
+
 static void reduce_ended(struct task *task)
 {
     reduce_killed(task);
     task->kill_at_ms = task->delay_until_ms = 0;
     task->ran = task->exit_seen = task->start_failed = task->unrecoverable = 0;
     task->resume = task->kill_wanted = task->restart_wanted = 0;
-    if (task->machine.state == T_DEAD && task->told_revision == task->status_revision) {
+    if (is_dead(task->machine.state) && task->told_revision == task->status_revision) {
         task->failed = 0; /* its alloc knows */
         task->started_unix_ns = 0;
     }
@@ -71,6 +76,10 @@ static void reduce_task(struct task *task)
 
     task->interval_ms = SEARCH_NOW_MS; /* it never ends */
     task->restart_at_ms = state == T_BACKOFF ? SEARCH_FAR_MS : 0;
+    task->owed_at_ms = state == T_OWING ? SEARCH_FAR_MS : 0;
+    task->owed_passes = task->owed_passes != 0; /* whether users were told */
+    if (state != T_CLEANUP && state != T_OWING)
+        task->owed = task->owed_passes = 0;
     task->delay_until_ms = set_or_not(task->delay_until_ms);
     task->kill_at_ms = set_or_not(task->kill_at_ms);
     task->started_unix_ns = task->started_unix_ns != 0;
@@ -92,7 +101,7 @@ static void reduce_task(struct task *task)
         task->resume = RESUME_NOTHING; /* noted again by each restart */
     if (state == T_REAPING && task->exit_seen)
         task->kill_at_ms = 0;
-    if (state == T_CLEANUP || state == T_DEAD)
+    if (state == T_CLEANUP || is_dead(state))
         reduce_ended(task);
     task->status_revision = task->status_revision != task->told_revision;
     task->told_revision = 0;
@@ -154,6 +163,8 @@ static void reduce_alloc(struct alloc *alloc)
 static void reduce_volume(struct volume *volume)
 {
     volume->recoverable = 0; /* of the step that asks */
+    volume->failures = 0;    /* how long it pauses */
+    volume->retry_at_ms = set_or_not(volume->retry_at_ms);
     memset(volume->failure, 0, sizeof(volume->failure));
     memset(volume->external, 0, sizeof(volume->external));
     if (volume->release_wanted)
@@ -202,7 +213,7 @@ static void reduce_attempt(struct search_attempt *attempt, const struct machine 
                  task_holds_work(task_of(record));
 
     bool newest = record != NULL && record->generation == attempt->generation &&
-                  record->state != T_CLEANUP && record->state != T_DEAD;
+                  record->state != T_CLEANUP && !is_dead(record->state);
     if (!search_exists(attempt) && !asked) /* all that counts is whether its key was used */
         *attempt = (struct search_attempt){
             .generation = newest ? attempt->generation : 0,
@@ -219,7 +230,7 @@ static void reduce_attempt(struct search_attempt *attempt, const struct machine 
 static void reduce_processes(struct search_task *task, const struct machine *record,
                              const struct search_rules *rules)
 {
-    bool over = record == NULL || record->state == T_CLEANUP || record->state == T_DEAD;
+    bool over = record == NULL || record->state == T_CLEANUP || is_dead(record->state);
     bool begins = record != NULL && (record->state == T_STARTING || record->state == T_RECOVERING);
 
     for (unsigned i = 0; i < SEARCH_ATTEMPTS; i++)

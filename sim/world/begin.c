@@ -180,10 +180,10 @@ static void begin_task(struct sim *sim, const struct sim_whom *whom, uint64_t no
     }
     const struct task *task = state->past;
     bool prestarts = task->machine.state == T_PRESTART && task->phase == PHASE_PRESTART;
-    state->dead = task->machine.state == T_DEAD;
+    state->dead = task->machine.state == T_DEAD || task->machine.state == T_OWING;
     state->tries = tries_of(task);
     if (state->dead || task->machine.state == T_CLEANUP)
-        state->stopped = hooks_before(task->define.hooks_stop, task->hook, state->dead);
+        state->stopped = task->define.hooks_stop & ~task->owed;
     state->past_hooks = hooks_run(task);
     state->hooked = task_holds_work(task);
     if (prestarts)

@@ -4,6 +4,7 @@
  * A call belongs to the incarnation that made it.  When that has its answer, or is gone, the call
  * stays for as long as its work in the world is still to come.
  */
+#include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
 enum { DRIVER_BOUND_MS = 30000 }; /* as drivers/run.c bounds a start */
@@ -73,6 +74,10 @@ void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const 
 {
     const struct machine_id *id = sim_id(sim, &call->whom);
     enum fsm_lane lane = (enum fsm_lane)call->lane;
+    const struct fsm_def *def = fsm_definition((enum machine_kind)call->whom.kind);
+    struct sim_call ended = *call;
+    bool hook = def->events[event].payload == PAYLOAD_HOOK;
+    bool failed = hook ? call->code != 0 : def->events[event].payload == PAYLOAD_FAILURE;
 
     check(call->used);
     check(!call->answered);
@@ -80,6 +85,8 @@ void sim_call_done(struct sim *sim, struct sim_call *call, uint8_t event, const 
     sim_call_end(sim, call);
     sim_call_free_if_over(sim, call);
     sim_mix(sim, event);
+    if (failed)
+        sim_check_failed(sim, &ended);
     core_done(sim->core, id, lane, event, payload);
 }
 

@@ -137,6 +137,8 @@ static void answer_hook(struct sim *sim, struct sim_call *call)
     (void)text_copy(outcome->text, sizeof(outcome->text), call->text); /* fits */
     if (call->code == 0 && task && call->phase == PHASE_PRESTART && call->hook < TASK_HOOK_COUNT)
         leave_results(sim_task_of(sim, &call->whom), call->hook, outcome);
+    if (call->code == 0 && task && call->phase == PHASE_STOP && call->hook < TASK_HOOK_COUNT)
+        sim_task_of(sim, &call->whom)->stopped |= 1u << call->hook;
     if (call->code == 0 && !task && call->phase == PHASE_POSTRUN && call->hook < ALLOC_HOOK_COUNT)
         sim_alloc_of(sim, &call->whom)->torn |= (uint8_t)(1u << call->hook);
     uint8_t event = call->code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE)

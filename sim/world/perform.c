@@ -142,9 +142,8 @@ static void begin(struct sim *sim, const struct effect *effect, const struct sim
         bool task = whom->kind == MACHINE_TASK;
         call->phase = task ? task_of(effect->record)->phase : alloc_of(effect->record)->phase;
         call->hook = task ? task_of(effect->record)->hook : alloc_of(effect->record)->hook;
-        if (task && call->phase == PHASE_STOP && call->hook < TASK_HOOK_COUNT)
-            sim_task_of(sim, whom)->stopped |= 1u << call->hook;
     }
+    sim_check_call(sim, call);
     draw(sim, call);
     if (call->fault != SIM_FAULT_NONE)
         sim_say(sim, "fate of the %s of %s: %s",

@@ -24,6 +24,13 @@ struct sim_tries {
     bool known;           /* since it was defined */
 };
 
+/* A call that has failed, and how often it was made again too soon. */
+struct sim_failing {
+    uint64_t at_ms;
+    uint32_t incarnation; /* 0: it has not failed */
+    uint32_t hasty;
+};
+
 struct sim_task_state {
     struct machine_id id;
     const struct sim_task *plan;
@@ -34,11 +41,12 @@ struct sim_task_state {
     uint8_t dead;            /* it was dead once */
     uint8_t hooked;          /* the attempt under way has had its hooks */
     uint32_t prestarted;     /* prestart hooks that have run since the last start */
-    uint32_t stopped;        /* stop hooks that were begun */
+    uint32_t stopped;        /* stop hooks that have succeeded */
     struct sim_tries tries;
     uint64_t first_results; /* digest of the hooks' results at the first start, 0: none yet */
     uint32_t entered[T_COUNT];
     uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+    struct sim_failing failing[SIM_EFFECTS_MAX];
 };
 
 struct sim_claim_state {
@@ -52,6 +60,7 @@ struct sim_claim_state {
     uint64_t busy_until_ms;
     uint32_t entered[V_COUNT];
     uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+    struct sim_failing failing[SIM_EFFECTS_MAX];
 };
 
 enum sim_wish { WISH_NONE, WISH_RUN, WISH_STOP, WISH_GONE };
@@ -82,6 +91,7 @@ struct sim_alloc_state {
     uint32_t fresh;  /* incarnation that has applied a fresh desired state to it */
     uint32_t entered[A_COUNT];
     uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+    struct sim_failing failing[SIM_EFFECTS_MAX];
     /* As the server knows it. */
     uint64_t wished_index[WISH_GONE + 1]; /* at which it came to wish so, 0: never */
     uint64_t updated_index;               /* of its newest version, 0: there is one only */
@@ -101,6 +111,7 @@ struct sim_plugin_state {
     uint64_t boot;
     uint32_t entered[P_COUNT];
     uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */
+    struct sim_failing failing[SIM_EFFECTS_MAX];
 };
 
 struct sim_disk_state {

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "fsm/alloc.h"
 #include "fsm/fsm.h"
 #include "fsm/task.h"
 #include "fsm/volume.h"
@@ -229,6 +230,23 @@ static void test_check_wait_for_nothing_is_found(void **state)
     assert_true(complains(spoiled, "check 8: REAPING: waits for nothing after TIMEOUT"));
 }
 
+/* The volume table's own history: two that leave one volume woke each other. */
+static void test_check_calls_without_a_pause_are_found(void **state)
+{
+    struct spoiled *spoiled = copy_of(&volume_def);
+
+    (void)state;
+    assert_false(complains(spoiled, "check 11: "));
+    spoiled->def.paced = 0; /* as if the guard did not ask for the pause */
+    assert_true(complains(spoiled, "check 11: DRAINING: calls again without a pause: UNPUBLISH"));
+    assert_true(complains(spoiled, "check 11: DRAINING: calls again without a pause: UNSTAGE"));
+    assert_false(complains(spoiled, "check 11: QUEUED: ")); /* its way leads on */
+
+    spoiled = copy_of(&alloc_def);
+    spoiled->rows[row_of(&alloc_def, A_POSTRUN, AE_HOOK_FAILED)].effects[0] = AX_HOOK;
+    assert_true(complains(spoiled, "check 11: POSTRUN: calls again without a pause: HOOK"));
+}
+
 static void test_check_limit_without_timeout_is_found(void **state)
 {
     struct spoiled *spoiled = copy_of(&task_def);
@@ -264,6 +282,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_check_unanswered_request_is_found),
         cmocka_unit_test(test_check_late_completion_declared_never_is_found),
         cmocka_unit_test(test_check_wait_for_nothing_is_found),
+        cmocka_unit_test(test_check_calls_without_a_pause_are_found),
         cmocka_unit_test(test_check_limit_without_timeout_is_found),
         cmocka_unit_test(test_check_completion_on_a_lane_that_never_completes_is_found),
     };

@@ -218,7 +218,9 @@ static void test_search_finds_a_claim_that_is_released_early(void **state)
 
     (void)state;
     spoiled.guards[VG_BACK_UNPUBLISH].holds = never;
+    spoiled.guards[VG_AGAIN_UNPUBLISH].holds = never;
     spoiled.guards[VG_BACK_UNSTAGE].holds = never;
+    spoiled.guards[VG_AGAIN_UNSTAGE].holds = never;
     spoiled.guards[VG_BACK_WAIT].holds = never;
     search_spoiled(&search, MACHINE_VOLUME, &spoiled);
     assert_found(&search, SIM_ASSERTION, "fsm_broken(record) == NULL", 13);
@@ -231,6 +233,7 @@ static void test_search_finds_a_volume_that_stays_staged(void **state)
 
     (void)state;
     spoiled.guards[VG_BACK_UNSTAGE].holds = never;
+    spoiled.guards[VG_AGAIN_UNSTAGE].holds = never;
     spoiled.guards[VG_BACK_WAIT].holds = never;
     search_spoiled(&search, MACHINE_VOLUME, &spoiled);
     assert_found(&search, SIM_SAFETY, "I-26: ", 13);

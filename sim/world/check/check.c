@@ -35,6 +35,20 @@ static void check_restored_task(struct sim *sim, const struct task *before,
         sim_violate(sim, 36, "a restart moved the restart delay of %s", name);
 }
 
+/* I-36: a restart of the daemon is no failed try, and no reason to try earlier. */
+static void check_pause(struct sim *sim, const struct machine *before, const struct machine *after,
+                        const char *name)
+{
+    bool paused = fsm_pausing(before, NULL, NULL) && after->state == before->state;
+
+    if (after->state == before->state && after->attempt != before->attempt)
+        sim_violate(sim, 36, "a restart counts as a failed try of %s", name);
+    if (paused && after->deadline_ms != before->deadline_ms)
+        sim_violate(sim, 36, "a restart moved the pause of %s", name);
+    if (paused && !fsm_pausing(after, NULL, NULL))
+        sim_violate(sim, 36, "a restart cut the pause of %s short", name);
+}
+
 /* I-7, I-8: an attempt is over when nothing of it lives, and its end is known to be known. */
 static void check_decision(struct sim *sim, const struct sim_whom *whom, const struct task *task)
 {
@@ -174,6 +188,8 @@ static void check_restore(struct sim *sim, const struct journal_batch *batch, si
         if (machine_id_equal(&event->id, &earlier->id))
             sim_violate(sim, 9, "%s is restored twice", event->id.text);
     }
+    if (before != NULL && after != NULL && after->revision == before->revision + 1)
+        check_pause(sim, before, after, event->id.text);
     if (event->id.kind == MACHINE_TASK && before != NULL && after != NULL &&
         after->revision == before->revision + 1)
         check_restored_task(sim, task_of(before), task_of(after), event->id.text);

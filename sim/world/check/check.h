@@ -7,6 +7,7 @@
 #include "sim/world/process.h"
 
 struct sim;
+struct sim_call;
 
 /* --- violate.c --- */
 
@@ -44,6 +45,10 @@ void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
                      const struct journal_event *event, const struct task *task);
 /* A start is performed. */
 void sim_check_again(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
+
+/* A call is made, or has failed: who fails pauses before it tries again. */
+void sim_check_call(struct sim *sim, const struct sim_call *call);
+void sim_check_failed(struct sim *sim, const struct sim_call *call);
 
 /* --- group.c: between the tasks of an alloc --- */
 

@@ -42,11 +42,13 @@ static void note_task(struct sim *sim, const struct sim_whom *whom,
         task->hooked = 0;
     if (record != NULL)
         sim_check_tries(sim, whom, event, task_of(record));
+    if (event->after == T_DEAD || event->after == T_OWING)
+        task->dead = 1;
     if (event->after != T_DEAD)
         return;
-    task->dead = 1;
     if (record != NULL && (task_of(record)->define.hooks_stop & ~task->stopped) != 0)
-        sim_violate(sim, 24, "%s is dead, and not all of its stop hooks ran", event->id.text);
+        sim_violate(sim, 24, "%s is dead, and not all of its stop hooks have succeeded",
+                    event->id.text);
 }
 
 static void note_alloc(struct sim *sim, const struct sim_whom *whom,

@@ -9,6 +9,11 @@
 #include "sim/world/check/check.h"
 #include "sim/world/world.h"
 
+enum {
+    PAUSE_MS_MIN = 100,
+    HASTY_MAX = 2, /* somebody may have asked for it in between */
+};
+
 /* One more try of TASK at NOW_MS: of this interval, or the first of the next one. */
 static void count_try(struct sim_tries *tries, const struct task *task, uint64_t now_ms)
 {
@@ -85,6 +90,57 @@ void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
         check_later(sim, event, task, tries);
     if (event->after == T_CLEANUP)
         check_never(sim, event, task, tries);
+}
+
+/* --- calls --- */
+
+static struct sim_failing *failing_of(struct sim *sim, const struct sim_call *call)
+{
+    const struct sim_whom *whom = &call->whom;
+
+    switch ((enum machine_kind)whom->kind) {
+    case MACHINE_TASK:
+        return &sim_task_of(sim, whom)->failing[call->effect];
+    case MACHINE_ALLOC:
+        return &sim_alloc_of(sim, whom)->failing[call->effect];
+    case MACHINE_VOLUME:
+        return &sim_claim_of(sim, whom)->failing[call->effect];
+    case MACHINE_PLUGIN:
+        return &sim_plugin_of(sim, whom)->failing[call->effect];
+    case MACHINE_KIND_COUNT:
+        break;
+    }
+    unreachable("machine kind");
+}
+
+/* The pauses between starts, and the hooks before them, are those of the job. */
+static bool is_paced_by_job(const struct sim_call *call)
+{
+    return call->whom.kind == MACHINE_TASK &&
+           (call->effect == TX_DRIVER_START || call->effect == TX_HOOK);
+}
+
+void sim_check_failed(struct sim *sim, const struct sim_call *call)
+{
+    struct sim_failing *failing = failing_of(sim, call);
+
+    failing->at_ms = sim->now_ms;
+    failing->incarnation = sim->incarnation;
+}
+
+void sim_check_call(struct sim *sim, const struct sim_call *call)
+{
+    struct sim_failing *failing = failing_of(sim, call);
+    bool hasty =
+        failing->incarnation == sim->incarnation && sim->now_ms < failing->at_ms + PAUSE_MS_MIN;
+
+    failing->hasty = hasty && !is_paced_by_job(call) ? failing->hasty + 1 : 0;
+    failing->incarnation = 0;
+    if (failing->hasty > HASTY_MAX)
+        sim_violate(
+            sim, 35, "%s fails and is called again at once, again and again, by %s",
+            fsm_effect_name(fsm_definition((enum machine_kind)call->whom.kind), call->effect),
+            sim_id(sim, &call->whom)->text);
 }
 
 void sim_check_again(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
