@@ -67,6 +67,9 @@ void alone_decide(struct alone *alone, const struct job *job, const json_t *grou
     if (kept->decided_index == job->public.job_modify_index && kept->decided_index != 0)
         return;
     kept->decided_index = job->public.job_modify_index;
+    kept->again = policy.unlimited || policy.attempts > 0;
+    if (!kept->again)
+        return; /* its specification is not worth reading: there may be thousands */
     struct alloc_spec *spec = read_spec(alone, kept->id);
     struct reschedule_event *events = events_of(spec, &input.events_count);
     input.events = events;
