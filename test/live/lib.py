@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -353,16 +354,24 @@ def exit_codes(state):
     return found
 
 
-def flip(path, pattern, behind):
-    """Flips a byte BEHIND each place where PATTERN stands in the file; says how many."""
+def flip(path, key, behind):
+    """Flips a bit of byte BEHIND of each value that stands under KEY in a data file of LMDB, old
+    copies included; says how many.  Nothing else is touched: what pages say of themselves stays
+    whole."""
     with open(path, 'r+b') as store:
         bytes_ = store.read()
-        count, at = 0, bytes_.find(pattern)
+        count, at = 0, bytes_.find(key)
         while at >= 0:
-            store.seek(at + len(pattern) + behind)
-            store.write(bytes([bytes_[at + len(pattern) + behind] ^ 0x40]))
-            count += 1
-            at = bytes_.find(pattern, at + 1)
+            low, high, flags, key_length = struct.unpack_from('<4H', bytes_, at - 8)
+            lower, upper = struct.unpack_from('<2H', bytes_, at // 4096 * 4096 + 12)
+            # Below `upper` lies what is left of an earlier use of the page, under what is there now.
+            if flags == 0 and key_length == len(key) and at % 4096 - 8 >= upper > lower \
+                    and low + (high << 16) > behind:
+                place = at + len(key)
+                store.seek(place + behind)
+                store.write(bytes([bytes_[place + behind] ^ 0x40]))
+                count += 1
+            at = bytes_.find(key, at + 1)
     return count
 
 
