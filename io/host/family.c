@@ -67,13 +67,42 @@ void proc_each_child(pid_t parent, void (*cb)(void *ctx, pid_t pid), void *ctx)
         (void)directory_each(fd, children_of_thread, &children); /* ended meanwhile: it has none */
 }
 
+/* Who was counted: one that is stopped and killed may be listed again under its new parent before
+ * it is gone.  With more of them than that the count is a little too high now and then. */
+enum { COUNTED_MAX = 64 };
+
+struct tally {
+    bool (*is_counted)(void *ctx, pid_t pid);
+    void *ctx;
+    struct proc_identity counted[COUNTED_MAX];
+    size_t count;
+};
+
 struct hunt {
     struct proc_identity parent;
     int depth;
-    bool (*is_counted)(void *ctx, pid_t pid);
-    void *ctx;
-    size_t count;
+    struct tally *tally;
 };
+
+static void tally_add(struct tally *tally, const struct proc_identity *identity)
+{
+    size_t known = tally->count < COUNTED_MAX ? tally->count : COUNTED_MAX;
+    struct proc_stat stat;
+
+    for (size_t i = 0; i < known; i++) {
+        if (tally->counted[i].pid == identity->pid &&
+            tally->counted[i].start_ticks == identity->start_ticks)
+            return;
+    }
+    if (tally->is_counted != NULL && !tally->is_counted(tally->ctx, identity->pid))
+        return;
+    /* Looked at afterwards: who is on the way out has left its cgroup, and for no other reason. */
+    if (proc_read_stat(identity->pid, &stat) != 0 || stat.state == 'Z' || stat.exiting)
+        return;
+    if (tally->count < COUNTED_MAX)
+        tally->counted[tally->count] = *identity;
+    tally->count++;
+}
 
 static bool is_still(const struct proc_identity *identity)
 {
@@ -93,28 +122,24 @@ static void hunt_child(void *ctx, pid_t pid)
     if (fd < 0 || proc_read_stat(pid, &stat) != 0 || stat.parent != hunt->parent.pid ||
         !is_still(&hunt->parent))
         return;
-    if (stat.state != 'Z' && (hunt->is_counted == NULL || hunt->is_counted(hunt->ctx, pid)))
-        hunt->count++;
+    struct hunt below = {{pid, stat.start_ticks}, hunt->depth + 1, hunt->tally};
+    if (stat.state != 'Z' && !stat.exiting)
+        tally_add(hunt->tally, &below.parent);
     (void)pidfd_signal(fd, SIGSTOP); /* so that it makes no more of them */
-    if (hunt->depth < DEPTH_MAX) {
-        struct hunt below = *hunt;
-
-        below.parent = (struct proc_identity){pid, stat.start_ticks};
-        below.depth++;
+    if (hunt->depth < DEPTH_MAX)
         proc_each_child(pid, hunt_child, &below);
-        hunt->count = below.count;
-    }
     (void)pidfd_signal(fd, SIGKILL); /* gone is what we want */
 }
 
 size_t proc_kill_descendants(const struct proc_identity *ancestor,
                              bool (*is_counted)(void *ctx, pid_t pid), void *ctx)
 {
-    struct hunt hunt = {.parent = *ancestor, .is_counted = is_counted, .ctx = ctx};
+    struct tally tally = {.is_counted = is_counted, .ctx = ctx};
+    struct hunt hunt = {.parent = *ancestor, .tally = &tally};
 
     if (ancestor->pid > 1)
         proc_each_child(ancestor->pid, hunt_child, &hunt);
-    return hunt.count;
+    return tally.count;
 }
 
 /* --- sideways --- */

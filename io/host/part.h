@@ -26,7 +26,8 @@ int small_file_write(int directory_fd, const char *path, const char *text);
 
 /* The parts of /proc/<pid>/stat that we use. */
 struct proc_stat {
-    char state; /* 'Z': a zombie, 'X': being reaped */
+    char state;   /* 'Z': a zombie, 'X': being reaped */
+    bool exiting; /* on the way there: no member of its cgroups any more */
     int32_t parent, session;
     uint64_t user_ticks, system_ticks, start_ticks, rss_pages;
 };

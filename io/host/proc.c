@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+enum { EXITING_FLAG = 4 }; /* PF_EXITING among the flags of a process */
+
 int small_file_read(int directory_fd, const char *path, char *to, size_t size)
 {
     scoped_fd int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
@@ -91,6 +93,7 @@ int proc_read_stat(pid_t pid, struct proc_stat *ret_stat)
         return ERR_GONE;
     at += 2; /* field 3 */
     *ret_stat = (struct proc_stat){.state = *at,
+                                   .exiting = (number_at(at, 6) & EXITING_FLAG) != 0,
                                    .parent = (int32_t)number_at(at, 1),
                                    .session = (int32_t)number_at(at, 3),
                                    .user_ticks = number_at(at, 11),

@@ -53,7 +53,7 @@ static void end_node(void)
     struct err err = {0};
 
     daemon_free(daemon_under_test);
-    check(tree_remove(config.data_dir, &err) == 0);
+    check(tree_remove(AT_FDCWD, config.data_dir, &err) == 0);
     config_free(&config);
 }
 

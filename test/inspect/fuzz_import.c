@@ -4,6 +4,8 @@
 #include "inspect/inspect.h"
 #include "io/host.h"
 
+#include <fcntl.h>
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static FILE *out;
@@ -28,6 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)inspect_findings(inspect, &verdict, &err);
     (void)inspect_restore(inspect, &restart, &err); /* the life itself, which may quarantine */
     inspect_close(inspect);
-    check(tree_remove(to, &err) == 0);
+    check(tree_remove(AT_FDCWD, to, &err) == 0);
     return 0;
 }

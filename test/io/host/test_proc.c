@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -212,10 +213,13 @@ static void test_kill_session_spares_our_own(void **state)
     (void)reap(bystander);
 }
 
-/* Each generation leaves the session of the one before; some of them have ended. */
+/* Each generation leaves the session of the one before; one of them has ended before the next is
+ * told of. */
 static void scattered(int fd)
 {
     for (int i = 0; i < 6; i++) {
+        pid_t parent = getpid();
+
         if (fork() != 0) {
             if (i == 3)
                 _exit(0); /* an orphan's parent */
@@ -224,6 +228,8 @@ static void scattered(int fd)
             return;
         }
         (void)setsid();
+        while (i == 3 && getppid() == parent)
+            (void)sched_yield();
     }
     linger(fd);
 }
