@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { EXITING_FLAG = 4 }; /* PF_EXITING among the flags of a process */
+enum { EXITING_FLAG = 4 }; /* of the kernel, for a process on its way out */
 
 int small_file_read(int directory_fd, const char *path, char *to, size_t size)
 {
