@@ -146,7 +146,7 @@ class Run:
         with open(os.path.join(self.node.dir, 'starts')) as starts:
             lines = starts.read().split('\n')[:-1]
         # A task starts once, and once more for each restart that its record tells of.
-        for alloc in self.node.allocs():
+        for alloc in self.step('what became of them', self.node.allocs):
             for name, state in alloc['TaskStates'].items():
                 count = lines.count('%s %s' % (alloc['ID'], name))
                 allowed = 1 + state['Restarts']

@@ -14,7 +14,9 @@ from lib import (Node, Refused, exit_codes, free_port, milliseconds, raw_exec, r
 def job(name, script='exec sleep 1000', **fields):
     return {'ID': name, 'Name': name, 'Type': 'service', 'Datacenters': ['dc1'],
             'TaskGroups': [{'Name': 'g', 'Count': 1, 'RestartPolicy': restart_policy(9, 10),
+                            'EphemeralDisk': {'SizeMB': 10},  # of a small disk
                             'Tasks': [raw_exec('t', script, KillTimeout=milliseconds(2000),
+                                               LogConfig={'MaxFiles': 2, 'MaxFileSizeMB': 2},
                                                **fields)]}]}
 
 
