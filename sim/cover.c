@@ -9,6 +9,7 @@
 #define NOTHING_LEFT "nothing that it counts on is left to be lost"
 #define ONE_HOOK "allocs have one hook so far"
 #define BOTH_LOST "record and specification of a volume lost at once; worlds keep the latter"
+#define PAUSED "a pause has to end in the turn of another claim that then gives up: drawn too rarely"
 #define LAST_END "the turn of the last end moves it on; lost tasks come after RESTORE"
 
 static const struct reason {
@@ -18,6 +19,9 @@ static const struct reason {
 } reasons[] = {
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "BACK_CLAIM", HAS_STAGE},
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "ALWAYS", HAS_STAGE},
+    {MACHINE_VOLUME, "DRAINING", "TURN", "AGAIN_UNSTAGE", PAUSED},
+    {MACHINE_VOLUME, "DRAINING", "INHERIT", "AGAIN_UNSTAGE", PAUSED},
+    {MACHINE_VOLUME, "DRAINING", "TURN", "ALWAYS", PAUSED},
     {MACHINE_TASK, "STARTING", "EXITED", "ALWAYS",
      "a driver answers the start before it tells the end"},
     {MACHINE_TASK, "RECOVERING", "EXITED", "ALWAYS",

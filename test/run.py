@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-UNIT_LIMIT_S, LIVE_LIMIT_S = 120, 900
+UNIT_LIMIT_S, LIVE_LIMIT_S = 300, 900
 PASSED = re.compile(r'^\[       OK \] ', re.M)
 FAILED = re.compile(r'^\[  FAILED  \] (\S+)$', re.M)
 SKIPPED = re.compile(r'^\[  SKIPPED \] (\S+)$', re.M)

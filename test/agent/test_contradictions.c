@@ -154,13 +154,13 @@ static void add_happenings(struct rng *rng)
     if (strstr(text, "job j") == NULL || below(rng, 4) == 0)
         add("at 0 assign a\nat %lld assign b\n", (long long)number(rng));
     for (uint64_t n = below(rng, 7); n > 0; n--)
-        add("at %lld %s %lld\n", (long long)number(rng) * 10,
+        add("at %lld %s %lld\n", (long long)((uint64_t)number(rng) * 10),
             ONE_OF(rng, "restart a", "restart_task a/x", "signal b/x", "crash", "term", "boot",
                    "shim a/x", "exit a/x", "record_lost a/x", "torn_cut task a/x",
                    "torn_zero alloc a", "dir_lost a", "sleep", "jump", "disk", "gc"),
             (long long)number(rng));
     for (uint64_t n = below(rng, 3); n > 0; n--)
-        add("at %lld %s %lld\n", (long long)number(rng) * 10,
+        add("at %lld %s %lld\n", (long long)((uint64_t)number(rng) * 10),
             strstr(text, "job j") != NULL
                 ? ONE_OF(rng, "register j", "count j", "purge j", "deregister j", "replace j")
             : strstr(text, "claim a/d") != NULL
