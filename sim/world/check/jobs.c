@@ -221,8 +221,10 @@ static const char *unsettled_job(const struct sim *sim, int job)
     case JOB_WISH_STOP:
         return sim_job_live(sim, job) > 0 ? "is stopped and has an alloc that runs" : NULL;
     case JOB_WISH_GONE:
-        return state->stored != NULL                                 ? "was purged and is stored"
-               : sim_job_live(sim, job) + sim_job_kept(sim, job) > 0 ? "was purged and has allocs"
+        return state->stored != NULL        ? "was purged and is stored"
+               : sim_job_live(sim, job) > 0 ? "was purged and has allocs"
+               /* With the job's record goes what was wished of it. */
+               : sim_job_kept(sim, job) > 0 && !is_damaged(sim, job) ? "was purged and has allocs"
                                                                      : NULL;
     }
     unreachable("wish");
