@@ -97,8 +97,7 @@ static const char *one_of(struct rng *rng, const char *const *words, size_t coun
     return words[below(rng, count)];
 }
 
-/* What a place for a number may get: what is meant, a limit, one past it, nonsense. */
-/* Some of the stories end in an assertion, and leave the core that it struck in. */
+/* A world that ends in the middle of a turn leaves its core behind. */
 int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)
@@ -106,6 +105,7 @@ int __lsan_is_turned_off(void)
     return 1;
 }
 
+/* What a place for a number may get: what is meant, a limit, one past it, nonsense. */
 static int64_t number(struct rng *rng)
 {
     static const int64_t odd[] = {0,        1,        -1,        2,        255,

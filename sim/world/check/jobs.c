@@ -221,11 +221,13 @@ static const char *unsettled_job(const struct sim *sim, int job)
     case JOB_WISH_STOP:
         return sim_job_live(sim, job) > 0 ? "is stopped and has an alloc that runs" : NULL;
     case JOB_WISH_GONE:
-        return state->stored != NULL        ? "was purged and is stored"
-               : sim_job_live(sim, job) > 0 ? "was purged and has allocs"
-               /* With the job's record goes what was wished of it. */
-               : sim_job_kept(sim, job) > 0 && !is_damaged(sim, job) ? "was purged and has allocs"
-                                                                     : NULL;
+        if (state->stored != NULL)
+            return "was purged and is stored";
+        /* With the job's record goes what was wished of it: its allocs end, and are kept. */
+        bool is_known = !is_damaged(sim, job);
+        if (sim_job_live(sim, job) > 0 || (is_known && sim_job_kept(sim, job) > 0))
+            return "was purged and has allocs";
+        return NULL;
     }
     unreachable("wish");
 }
