@@ -280,6 +280,13 @@ static void test_text_functions(void **state)
         {"regex(\"[a-z]+\", \"12abc\")", "\"abc\""},
         {"regex(\"(\\\\d+)-(\\\\d+)\", \"x 12-34\")", "[\"12\",\"34\"]"},
         {"regex(\".\", \"é\")", "\"é\""},
+        {"regex(\"(?i)ABC\", \"xabc\")", "\"abc\""},
+        {"regex(\"(?P<n>[0-9]+)-(?P<m>x)?\", \"12-\")", "{\"m\":null,\"n\":\"12\"}"},
+        {"regex(\"\\\\pL+\", \"12éa\")", "\"éa\""},
+        {"regexall(\"a*\", \"baac\")", "[\"\",\"aa\",\"\"]"},
+        {"regex_replace(\"abc\", \"(?P<x>b)\", \"[$x${x}$1x$$$9]\")", "\"a[bb$]c\""},
+        {"regex_replace(\"baac\", \"a*\", \"-\")", "\"-b-c-\""},
+        {"can(regex(\"(?P<x>a)(b)\", \"ab\"))", "false"},
         {"regexall(\"[a-z]\", \"1a2b\")", "[\"a\",\"b\"]"},
         {"regex_replace(\"a1b22\", \"([0-9]+)\", \"<$1>\")", "\"a<1>b<22>\""},
         {"format(\"%s-%03d-%5.1f|%-4s|%x|%t|%q|%v|%%\", \"a\", 7, 2.25, \"b\", 255, true, \"c\", "
@@ -900,19 +907,23 @@ static void test_file_over_the_bound_is_refused(void **state)
 static void test_regular_expression_on_a_long_text_is_refused(void **state)
 {
     (void)state;
-    check_limit(nested("v = regex(\"(a|aa)*b\", \"", "a", 1025, "", "", "\")\n"),
-                "looks at texts of at most 1024 bytes");
+    check_limit(nested("v = regex(\"b\", \"", "a", (64 << 10) + 1, "", "", "\")\n"),
+                "looks at texts of at most 65536 bytes");
+    check_limit(nested("v = regex(\"^(a|aa)*[bc]$\", \"", "a", 1000, "", "", "\")\n"),
+                "takes too many steps");
 }
 
 static void test_patterns_that_could_blow_up_are_refused(void **state)
 {
     static const char *const patterns[] = {
-        "((((((((((((((((((((((((((((((((((((((((a))))))))))))))))))))))))))))))))))))))))",
-        "a{1000}",
-        "(a{9}){9}",
-        "a{1,999}",
+        "((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((((a"
+        "))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))))",
+        "a{1001}",
+        "((a{999}){999}){999}",
         "(a)\\\\1",
-        "(?i)a",
+        "(?=a)",
+        "(?>a)",
+        "a++",
         "[",
         "a**{"};
 

@@ -1,291 +1,246 @@
-/*
- * regex, regexall and regex_replace: POSIX extended expressions on UTF-8 with \d and \D added.
- *
- * Patterns and texts come from outside and glibc's matcher has no bound of its own, so both are
- * short, groups and counted repeats few, and each call costs what the worst pattern could.
- */
+/* regex, regexall and regex_replace, by spec/regex.h; each match costs what it took. */
+#include "spec/regex.h"
 #include "spec/hcl/tree.h"
 
-#include <locale.h>
-#include <regex.h>
 #include <string.h>
 
-enum { PATTERN_MAX = 512, GROUPS_MAX = 32, SUBJECT_MAX = 1024 };
-
-/* Translates the common escapes to POSIX and refuses what would be unbounded work for regcomp and
- * regexec: long patterns, many groups, counted repeats, back-references. */
-static bool translate_pattern(const struct hcl_call *call, const char *pattern,
-                              struct hcl_buffer *ret_pattern)
-{
-    size_t groups = 0, repeats = 0;
-    bool set = false;
-
-    if (strlen(pattern) > PATTERN_MAX) {
-        (void)hcl_call_failed(call, "takes patterns of at most %d characters", PATTERN_MAX);
-        return false;
-    }
-    for (const char *at = pattern; *at != '\0'; at++) {
-        if (*at == '\\' && at[1] != '\0') {
-            at++;
-            const char *class = *at == 'd' ? "[0-9]" : *at == 'D' ? "[^0-9]" : NULL;
-
-            if (*at >= '1' && *at <= '9') {
-                (void)hcl_call_failed(call, "knows no back-references in patterns");
-                return false;
-            }
-            if (class != NULL && set) {
-                (void)hcl_call_failed(call, "takes 0-9 inside [ ], not \\d");
-                return false;
-            }
-            if (class != NULL)
-                hcl_buffer_add(ret_pattern, class, strlen(class));
-            else
-                hcl_buffer_add(ret_pattern, at - 1, 2);
-            continue;
-        }
-        if (!set && at[0] == '(' && at[1] == '?') {
-            (void)hcl_call_failed(call, "knows no (?...) in patterns");
-            return false;
-        }
-        groups += !set && *at == '(';
-        repeats += !set && *at == '{';
-        if (groups >= GROUPS_MAX || repeats > 1) {
-            (void)hcl_call_failed(call, "takes fewer than %d groups and one counted repeat",
-                                  GROUPS_MAX);
-            return false;
-        }
-        if (*at == '[' && !set) {
-            set = true;
-            size_t skip = at[1] == '^' ? 1 : 0; /* a bracket that comes first is a member */
-
-            skip += at[1 + skip] == ']';
-            hcl_buffer_add(ret_pattern, at, 1 + skip);
-            at += skip;
-            continue;
-        }
-        if (*at == ']')
-            set = false;
-        hcl_buffer_add(ret_pattern, at, 1);
-    }
-    return true;
-}
-
-/* Counted repeats multiply the automaton; a small bound keeps regcomp small. */
-static bool check_repeat(const struct hcl_call *call, const char *pattern)
-{
-    const char *open = strchr(pattern, '{');
-
-    while (open != NULL) {
-        for (const char *at = open + 1; *at >= '0' && *at <= '9'; at++) {
-            if (at - open > 2) {
-                (void)hcl_call_failed(call, "takes counted repeats up to 99");
-                return false;
-            }
-        }
-        const char *comma = strchr(open, ',');
-        if (comma != NULL && strspn(comma + 1, "0123456789") > 2) {
-            (void)hcl_call_failed(call, "takes counted repeats up to 99");
-            return false;
-        }
-        open = strchr(open + 1, '{');
-    }
-    return true;
-}
-
-static bool compile(const struct hcl_call *call, const char *pattern, regex_t *ret_regex)
-{
-    struct hcl_buffer posix = {0};
-    char reason[100];
-    bool compiled = check_repeat(call, pattern) && translate_pattern(call, pattern, &posix);
-
-    if (compiled) {
-        int code = regcomp(ret_regex, posix.bytes == NULL ? "" : posix.bytes, REG_EXTENDED);
-
-        compiled = code == 0;
-        if (!compiled) {
-            (void)regerror(code, ret_regex, reason, sizeof(reason));
-            (void)hcl_call_failed(call, "cannot use this pattern: %s", reason);
-        }
-    }
-    hcl_buffer_free(&posix);
-    return compiled;
-}
-
-/* A compiled pattern and the locale it works in: characters are UTF-8 whatever ours is. */
-struct matcher {
-    regex_t regex;
-    locale_t utf8, outer;
+enum {
+    SUBJECT_MAX = 64 << 10,
+    COMPILE_UNITS = 200,
+    STEPS_A_UNIT = 8,
 };
 
-static void enter_utf8(struct matcher *matcher)
+/* A compiled pattern and the text it is looked for in. */
+struct search {
+    const struct hcl_call *call;
+    struct hcl_texts texts;
+    struct regex *regex;
+    const char *text;
+    size_t length;
+    struct regex_span spans[REGEX_GROUPS_MAX + 1]; /* of the last match */
+};
+
+static void end_search(struct search *search)
 {
-    matcher->utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-    matcher->outer = matcher->utf8 == (locale_t)0 ? (locale_t)0 : uselocale(matcher->utf8);
+    regex_free(search->regex);
+    hcl_texts_drop(&search->texts);
 }
 
-static void leave_utf8(struct matcher *matcher)
+/* Of the arguments PATTERN and SUBJECT; false with the error set, or to be ended with end_search.
+ */
+static bool begin_search(const struct hcl_call *call, size_t pattern, size_t subject,
+                         struct search *search)
 {
-    if (matcher->utf8 == (locale_t)0)
-        return;
-    (void)uselocale(matcher->outer); /* what uselocale gave us is valid */
-    freelocale(matcher->utf8);
-}
+    struct err err = {0};
 
-/* The arguments PATTERN and SUBJECT, and the compiled pattern; end with end_regex. */
-static bool begin_regex(const struct hcl_call *call, size_t pattern, size_t subject,
-                        struct hcl_texts *texts, struct matcher *ret_matcher)
-{
-    if (!hcl_texts_read(call, texts, call->count))
+    *search = (struct search){.call = call};
+    if (!hcl_texts_read(call, &search->texts, call->count))
         return false;
-    size_t length = texts->length[subject];
-    bool begun = length <= SUBJECT_MAX;
-    if (!begun)
+    search->text = search->texts.text[subject];
+    search->length = search->texts.length[subject];
+    if (search->length > SUBJECT_MAX)
         (void)hcl_call_failed(call, "looks at texts of at most %d bytes", SUBJECT_MAX);
-    else /* what matching costs at worst grows with the square of the text */
-        begun = hcl_charge(call->context, call->place, 200 + length * length / 8, call->error) == 0;
-    enter_utf8(ret_matcher);
-    begun = begun && compile(call, texts->text[pattern], &ret_matcher->regex);
-    if (!begun) {
-        leave_utf8(ret_matcher);
-        hcl_texts_drop(texts);
+    else if (hcl_charge(call->context, call->place, COMPILE_UNITS, call->error) == 0) {
+        search->regex = regex_new(search->texts.text[pattern], search->texts.length[pattern], &err);
+        if (search->regex == NULL)
+            (void)hcl_call_failed(call, "cannot use this pattern: %s", err.text);
     }
-    return begun;
+    if (search->regex == NULL)
+        end_search(search);
+    return search->regex != NULL;
 }
 
-static void end_regex(struct hcl_texts *texts, struct matcher *matcher)
+/* 1: found, 0: nothing more, below 0: the error is set. */
+static int find(struct search *search, size_t from)
 {
-    regfree(&matcher->regex);
-    leave_utf8(matcher);
-    hcl_texts_drop(texts);
+    uint64_t before = regex_steps(search->regex);
+    struct err err = {0};
+    int found = regex_find(search->regex, search->text, search->length, from, search->spans, &err);
+    uint64_t units = (regex_steps(search->regex) - before) / STEPS_A_UNIT;
+
+    if (found < 0)
+        (void)hcl_call_failed(search->call, "cannot use this pattern: %s", err.text);
+    else if (hcl_charge(search->call->context, search->call->place, units, search->call->error) < 0)
+        found = ERR_LIMIT;
+    return found;
 }
 
-/* A match as regex() gives it: the text, or a list of the groups if there are any. */
-static json_t *match_value(const char *text, const regmatch_t *groups, size_t count)
+static json_t *span_value(const struct search *search, size_t group)
 {
-    json_t *list;
+    const struct regex_span *span = &search->spans[group];
 
-    if (count == 0)
-        return json_stringn(text + groups[0].rm_so, (size_t)(groups[0].rm_eo - groups[0].rm_so));
-    list = json_array();
-    for (size_t i = 1; i <= count; i++) {
-        const regmatch_t *group = &groups[i];
-        json_t *value = group->rm_so < 0 ? json_null()
-                                         : json_stringn(text + group->rm_so,
-                                                        (size_t)(group->rm_eo - group->rm_so));
-        (void)json_array_append_new(list, value); /* half a character is left out */
+    return span->begin == SIZE_MAX
+               ? json_null()
+               : json_stringn(search->text + span->begin, span->end - span->begin);
+}
+
+/* A match as regex() gives it: the text; or its groups, a list of those without names or an object
+ * of those with. */
+static json_t *match_value(const struct search *search)
+{
+    size_t groups = regex_groups(search->regex);
+    bool named = groups > 0 && regex_name(search->regex, 1) != NULL;
+    json_t *value = named ? json_object() : json_array();
+
+    if (groups == 0) {
+        json_decref(value);
+        return span_value(search, 0);
     }
-    return list;
+    for (size_t i = 1; i <= groups; i++) {
+        if (named)
+            check(json_object_set_new(value, regex_name(search->regex, i), span_value(search, i)) ==
+                  0);
+        else
+            check(json_array_append_new(value, span_value(search, i)) == 0);
+    }
+    return value;
+}
+
+static bool groups_are_alike(const struct search *search)
+{
+    size_t groups = regex_groups(search->regex), named = 0;
+
+    for (size_t i = 1; i <= groups; i++)
+        named += regex_name(search->regex, i) != NULL;
+    if (named != 0 && named != groups)
+        (void)hcl_call_failed(search->call, "takes groups with names or without, not both");
+    return named == 0 || named == groups;
 }
 
 static json_t *run_regex(const struct hcl_call *call)
 {
-    regmatch_t groups[GROUPS_MAX + 1];
-    struct matcher matcher;
-    struct hcl_texts texts;
+    struct search search;
     json_t *value = NULL;
 
-    if (!begin_regex(call, 0, 1, &texts, &matcher))
+    if (!begin_search(call, 0, 1, &search))
         return NULL;
-    if (regexec(&matcher.regex, texts.text[1], GROUPS_MAX + 1, groups, 0) == 0)
-        value = match_value(texts.text[1], groups, matcher.regex.re_nsub);
-    if (value == NULL)
-        (void)hcl_call_failed(call, "finds no match for \"%.60s\"", texts.text[0]);
-    end_regex(&texts, &matcher);
+    int found = groups_are_alike(&search) ? find(&search, 0) : ERR_INVALID;
+    if (found == 1)
+        value = match_value(&search);
+    else if (found == 0)
+        (void)hcl_call_failed(call, "finds no match for \"%.60s\"", search.texts.text[0]);
+    end_search(&search);
     return value;
 }
 
-/* Calls CB for each match from left to right; an empty match moves on by one character. */
-static void each_match(const regex_t *regex, const char *text, size_t length,
-                       void (*cb)(void *ctx, const char *at, const regmatch_t *groups), void *ctx)
+/* Calls CB for each match from left to right; as in Go an empty one counts unless it is where the
+ * one before it ended.  False with the error set. */
+static bool each_match(struct search *search, void (*cb)(void *ctx, const struct search *search),
+                       void *ctx)
 {
-    enum { MATCHES_MAX = 4096 };
-    const char *at = text, *end = text + length;
-    regmatch_t groups[GROUPS_MAX + 1];
+    size_t from = 0, last_end = SIZE_MAX;
+    int found;
 
-    for (int i = 0; i < MATCHES_MAX && at <= end; i++) {
-        if (regexec(regex, at, GROUPS_MAX + 1, groups, at == text ? 0 : REG_NOTBOL) != 0)
-            break;
-        cb(ctx, at, groups);
-        at += groups[0].rm_eo;
-        if (groups[0].rm_eo == groups[0].rm_so) {
-            if (at >= end)
-                break;
-            at += hcl_character_size(at, end);
-        }
+    while (from <= search->length && (found = find(search, from)) != 0) {
+        const struct regex_span *whole = &search->spans[0];
+
+        if (found < 0)
+            return false;
+        if (whole->end > whole->begin || whole->begin != last_end)
+            cb(ctx, search);
+        last_end = from = whole->end;
+        if (whole->end == whole->begin)
+            from += from < search->length
+                        ? hcl_character_size(search->text + from, search->text + search->length)
+                        : 1;
     }
+    return true;
 }
 
-struct all_matches {
-    const regex_t *regex;
-    json_t *list;
-};
-
-static void add_match(void *ctx, const char *at, const regmatch_t *groups)
+static void add_match(void *ctx, const struct search *search)
 {
-    struct all_matches *all = ctx;
-
-    /* Half a character is left out. */
-    (void)json_array_append_new(all->list, match_value(at, groups, all->regex->re_nsub));
+    check(json_array_append_new(ctx, match_value(search)) == 0);
 }
 
 static json_t *run_regexall(const struct hcl_call *call)
 {
-    struct matcher matcher;
-    struct hcl_texts texts;
+    struct search search;
+    json_t *list = json_array();
 
-    if (!begin_regex(call, 0, 1, &texts, &matcher))
+    if (!begin_search(call, 0, 1, &search)) {
+        json_decref(list);
         return NULL;
-    struct all_matches all = {.regex = &matcher.regex, .list = json_array()};
-    each_match(&matcher.regex, texts.text[1], texts.length[1], add_match, &all);
-    end_regex(&texts, &matcher);
-    return all.list;
+    }
+    bool done = groups_are_alike(&search) && each_match(&search, add_match, list);
+    end_search(&search);
+    if (done)
+        return list;
+    json_decref(list);
+    return NULL;
 }
 
 struct replacing {
     struct hcl_buffer buffer;
-    const char *done; /* copied up to here */
+    size_t done; /* bytes of the text that are copied, or replaced */
     const char *with;
 };
 
-/* Adds the replacement: $1, ${1} and $0 are groups, $$ is a dollar. */
-static void add_replacement(void *ctx, const char *at, const regmatch_t *groups)
+/* The group that $NAME or ${NAME} at WITH means, which is LENGTH bytes long; a name is as long as
+ * it can be, and one that there is not means nothing.  0 bytes: it is no such thing. */
+static size_t read_reference(const struct regex *regex, const char *with, size_t *ret_group)
+{
+    static const char in_names[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                   "0123456789_";
+    bool braces = with[1] == '{';
+    const char *name = with + 1 + braces;
+    size_t length = strspn(name, in_names), digits = strspn(name, "0123456789");
+
+    if (length == 0 || (braces && name[length] != '}'))
+        return 0;
+    *ret_group = SIZE_MAX;
+    if (digits == length && length < 4) {
+        *ret_group = 0;
+        for (size_t i = 0; i < length; i++)
+            *ret_group = *ret_group * 10 + (size_t)(name[i] - '0');
+    } else if (digits < length && regex_group(regex, name, length) > 0) {
+        *ret_group = regex_group(regex, name, length);
+    }
+    return 1 + length + 2 * (size_t)braces;
+}
+
+static void add_replacement(void *ctx, const struct search *search)
 {
     struct replacing *replacing = ctx;
-    const char *start = at + groups[0].rm_so;
+    const struct regex_span *spans = search->spans;
+    size_t group, length;
 
-    hcl_buffer_add(&replacing->buffer, replacing->done, (size_t)(start - replacing->done));
-    replacing->done = at + groups[0].rm_eo;
-    for (const char *with = replacing->with; *with != '\0'; with++) {
-        bool braces = with[0] == '$' && with[1] == '{';
-        char digit = braces ? with[2] : with[1];
-
-        if (with[0] == '$' && digit >= '0' && digit <= '9' && (!braces || with[3] == '}')) {
-            const regmatch_t *group = &groups[digit - '0'];
-
-            if (group->rm_so >= 0)
-                hcl_buffer_add(&replacing->buffer, at + group->rm_so,
-                               (size_t)(group->rm_eo - group->rm_so));
-            with += braces ? 3 : 1;
-        } else {
-            with += with[0] == '$' && with[1] == '$';
-            hcl_buffer_add(&replacing->buffer, with, 1);
+    hcl_buffer_add(&replacing->buffer, search->text + replacing->done,
+                   spans[0].begin - replacing->done);
+    replacing->done = spans[0].end;
+    for (const char *with = replacing->with; *with != '\0';) {
+        if (with[0] == '$' && with[1] == '$') {
+            hcl_buffer_add(&replacing->buffer, "$", 1);
+            with += 2;
+            continue;
         }
+        length = with[0] == '$' ? read_reference(search->regex, with, &group) : 0;
+        if (length == 0) {
+            hcl_buffer_add(&replacing->buffer, with++, 1);
+            continue;
+        }
+        if (group <= regex_groups(search->regex) && spans[group].begin != SIZE_MAX)
+            hcl_buffer_add(&replacing->buffer, search->text + spans[group].begin,
+                           spans[group].end - spans[group].begin);
+        with += length;
     }
 }
 
 /* regex_replace(text, pattern, replacement) */
 static json_t *run_regex_replace(const struct hcl_call *call)
 {
-    struct matcher matcher;
-    struct hcl_texts texts;
+    struct replacing replacing = {.done = 0};
+    struct search search;
 
-    if (!begin_regex(call, 1, 0, &texts, &matcher))
+    if (!begin_search(call, 1, 0, &search))
         return NULL;
-    struct replacing replacing = {.done = texts.text[0], .with = texts.text[2]};
-    each_match(&matcher.regex, texts.text[0], texts.length[0], add_replacement, &replacing);
-    hcl_buffer_add(&replacing.buffer, replacing.done, strlen(replacing.done));
-    end_regex(&texts, &matcher);
-    return hcl_call_text(call, &replacing.buffer);
+    replacing.with = search.texts.text[2];
+    bool done = each_match(&search, add_replacement, &replacing);
+    hcl_buffer_add(&replacing.buffer, search.text + replacing.done, search.length - replacing.done);
+    end_search(&search);
+    if (done)
+        return hcl_call_text(call, &replacing.buffer);
+    hcl_buffer_free(&replacing.buffer);
+    return NULL;
 }
 
 const struct hcl_function_row hcl_regex_functions[] = {
