@@ -49,11 +49,11 @@ const struct api_route api_routes[] = {
     {"/v1/node/*/purge",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
     {"/v1/node/*",                       API_GET,            BLOCKS,          api_node_get},
     {"/v1/client/stats",                 API_GET,            BLOCKS_NOT,      api_client_stats},
-    {"/v1/client/gc",                    API_PUT_OR_TOKEN,   BLOCKS_NOT,      api_client_gc},
+    {"/v1/client/gc",                    API_PUT_OR_GET,     BLOCKS_NOT,      api_client_gc},
     {"/v1/client/allocation/*/stats",    API_GET,            BLOCKS_NOT,      api_alloc_stats},
     {"/v1/client/allocation/*/restart",  API_PUT,            BLOCKS_NOT,      api_alloc_restart},
     {"/v1/client/allocation/*/signal",   API_PUT,            BLOCKS_NOT,      api_alloc_signal},
-    {"/v1/client/allocation/*/gc",       API_PUT_OR_TOKEN,   BLOCKS_NOT,      api_alloc_gc},
+    {"/v1/client/allocation/*/gc",       API_PUT_OR_GET,     BLOCKS_NOT,      api_alloc_gc},
     {"/v1/client/allocation/*/exec",     API_ANY,            BLOCKS_NOT,      api_unavailable},
     {"/v1/client/allocation/*/snapshot", API_ANY,            BLOCKS_NOT,      api_unavailable},
     {"/v1/client/fs/ls/*",               API_GET,            BLOCKS_NOT,      api_fs_list},
@@ -134,7 +134,7 @@ static uint8_t method_of(const struct http_exchange *exchange)
     const char *method = http_method(exchange);
 
     if (text_equal(method, "GET"))
-        return http_header(exchange, "x-nomad-token") != NULL ? API_GET | API_GET_TOKEN : API_GET;
+        return api_is_by_program(exchange) ? API_GET | API_GET_CHANGES : API_GET;
     if (text_equal(method, "PUT") || text_equal(method, "POST"))
         return API_PUT;
     return text_equal(method, "DELETE") ? API_DELETE : 0;
@@ -332,11 +332,11 @@ static void on_request(void *ctx, struct http_exchange *exchange)
                    "Requests of web pages from elsewhere are refused, and those that call this "
                    "agent by a name it does not know (allowed_hosts in its configuration)");
     } else if (route == NULL && api_find_route(path, argument) != NULL) {
-        bool token = (api_find_route(path, argument)->methods & API_GET_TOKEN) != 0;
+        bool gets = (api_find_route(path, argument)->methods & API_GET_CHANGES) != 0;
         api_refuse(&request, 405,
-                   token ? "Invalid method: use PUT, or GET with an X-Nomad-Token; without one any "
-                           "web page could ask for this"
-                         : "Invalid method");
+                   gets ? "Invalid method: use PUT; a GET that may be a browser's could be any web "
+                          "page's"
+                        : "Invalid method");
     } else if (route == NULL) {
         api_refuse(&request, 404, "There is no such path in this API");
     } else if (route->blocks != BLOCKS_NOT && !wait_is_valid(exchange, &fault)) {

@@ -3,8 +3,8 @@
  * whoever may register a job runs programs.
  *
  * Three ways lead from a page here.  A script's request and a form's bear an Origin: refused.  An
- * image or a link is a GET: none changes anything, but for those that bear a header which no page
- * can add without being asked for it (routes with API_GET_TOKEN).  And a name that belongs to
+ * image or a link is a GET: none changes anything, but for those that no browser sends (routes with
+ * API_GET_CHANGES: Nomad's client library collects garbage by GET).  And a name that belongs to
  * somebody else may be pointed at our address: what a request calls us is looked at.
  */
 #include "agent/api/part.h"
@@ -58,6 +58,23 @@ bool api_is_own_name(const struct config *config, const char *authority)
     return strcasecmp(host, "localhost") == 0 || inet_pton(AF_INET, host, &address) == 1 ||
            inet_pton(AF_INET6, host, &address) == 1 || strcasecmp(host, config->name) == 0 ||
            is_listed(config->allowed_hosts, host);
+}
+
+/* Browsers name themselves Mozilla, all of them and always, and tell programs on this machine what
+ * they fetch for (Sec-Fetch-*); a page can change neither without asking us first, which a request
+ * with an Origin does.  Who says nothing of himself may be one. */
+bool api_is_by_program(const struct http_exchange *exchange)
+{
+    static const char *const of_browsers[] = {"sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest",
+                                              "referer", "cookie"};
+    const char *agent = http_header(exchange, "user-agent");
+
+    for (size_t i = 0; i < COUNT_OF(of_browsers); i++) {
+        if (http_header(exchange, of_browsers[i]) != NULL)
+            return false;
+    }
+    return http_header(exchange, "x-nomad-token") != NULL ||
+           (agent != NULL && agent[0] != '\0' && strcasestr(agent, "mozilla") == NULL);
 }
 
 bool api_is_foreign(const struct api *api, const struct http_exchange *exchange)

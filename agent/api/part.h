@@ -85,9 +85,9 @@ enum api_method {
     API_GET = 1,
     API_PUT = 2,
     API_DELETE = 4,
-    API_GET_TOKEN = 8,
+    API_GET_CHANGES = 8, /* a GET that changes something: of programs, see origin.c */
     API_ANY = API_GET | API_PUT | API_DELETE,
-    API_PUT_OR_TOKEN = API_PUT | API_GET_TOKEN,
+    API_PUT_OR_GET = API_PUT | API_GET_CHANGES,
 };
 
 /* A route that blocks honours index and wait: it waits for a change of anything, of the job or the
@@ -121,6 +121,9 @@ struct life_subject api_subject(const struct api_request *request, const struct 
 /* True if the request comes from a web page, or to a name that is not ours: somebody else's DNS may
  * have pointed it here. */
 bool api_is_foreign(const struct api *api, const struct http_exchange *exchange);
+
+/* True if no browser sent it: a GET of it may change something. */
+bool api_is_by_program(const struct http_exchange *exchange);
 
 /* True if AUTHORITY ("host", "host:port", "[v6]:port") may stand for the agent of CONFIG. */
 bool api_is_own_name(const struct config *config, const char *authority);

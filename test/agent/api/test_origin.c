@@ -6,7 +6,18 @@ static const char *const evil_host[] = {"Host: evil.example:4646", NULL};
 static const char *const own_host[] = {"Host: node-1:4646", NULL};
 static const char *const origin[] = {"Origin: http://evil.example", NULL};
 static const char *const null_origin[] = {"Origin: null", NULL};
-static const char *const token[] = {"X-Nomad-Token: any", NULL};
+/* What makes a GET one of a program, and what makes it one of a browser. */
+static const char *const programs[][3] = {{"User-Agent: Go-http-client/1.1", NULL},
+                                          {"User-Agent: curl/7.88.1", NULL},
+                                          {"X-Nomad-Token: any", NULL}};
+static const char *const browsers[][3] = {
+    {NULL},
+    {"User-Agent:", NULL},
+    {"User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", NULL},
+    {"User-Agent: Go-http-client/1.1", "Sec-Fetch-Site: cross-site", NULL},
+    {"User-Agent: Go-http-client/1.1", "Sec-Fetch-Dest: image", NULL},
+    {"User-Agent: Go-http-client/1.1", "Referer: http://evil.example/", NULL},
+    {"X-Nomad-Token: any", "Sec-Fetch-Mode: no-cors", NULL}};
 
 static int status_with(struct whole_node *node, const char *method, const char *path,
                        const char *const *headers)
@@ -70,8 +81,8 @@ static void test_requests_of_pages_are_refused(void **state)
     assert_int_equal(status_with(node, "OPTIONS", "/v1/system/gc", NULL), 405);
 }
 
-/* An image on a page is a GET without any header that we could know it by. */
-static void test_get_changes_nothing_without_a_token(void **state)
+/* An image on a page is a GET that says it is a browser's; Nomad's client collects by GET, too. */
+static void test_get_changes_something_only_for_programs(void **state)
 {
     static const char *const paths[] = {
         "/v1/client/gc", "/v1/client/allocation/a1000001-0000-4000-8000-000000000001/gc"};
@@ -79,11 +90,16 @@ static void test_get_changes_nothing_without_a_token(void **state)
     char *text;
 
     for (size_t i = 0; i < COUNT_OF(paths); i++) {
-        assert_int_equal(talk(node, &(struct question){.path = paths[i]}, &text), 405);
-        assert_non_null(strstr(text, "use PUT"));
-        free(text);
-        assert_int_equal(status_with(node, "GET", paths[i], token),
-                         status_with(node, "PUT", paths[i], NULL));
+        for (size_t b = 0; b < COUNT_OF(browsers); b++) {
+            assert_int_equal(
+                talk(node, &(struct question){.path = paths[i], .headers = browsers[b]}, &text),
+                405);
+            assert_non_null(strstr(text, "use PUT"));
+            free(text);
+        }
+        for (size_t p = 0; p < COUNT_OF(programs); p++)
+            assert_int_equal(status_with(node, "GET", paths[i], programs[p]),
+                             status_with(node, "PUT", paths[i], NULL));
     }
     assert_int_equal(status_with(node, "PUT", paths[0], NULL), 200);
     for (size_t i = 0; i < api_routes_count; i++) {
@@ -121,7 +137,7 @@ int main(void)
         cmocka_unit_test(test_names_of_others_are_not_ours_on_any_loopback_address),
         cmocka_unit_test(test_agent_beyond_loopback_takes_any_name_unless_it_was_told),
         TEST(test_requests_of_pages_are_refused),
-        TEST(test_get_changes_nothing_without_a_token),
+        TEST(test_get_changes_something_only_for_programs),
         TEST(test_answers_are_taken_for_nothing_else),
     };
 
