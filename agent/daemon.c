@@ -182,7 +182,12 @@ static struct alone_node node_for_jobs(const struct node *node, const struct con
     cpu_mhz = config->cpu_total_compute > 0 ? config->cpu_total_compute : cpu_mhz;
 
     return (struct alone_node){
-        .datacenter = config->datacenter,
+        .known = {.id = node->known.id,
+                  .name = node->known.name,
+                  .datacenter = node->known.datacenter,
+                  .class = node->known.class,
+                  .attributes = &node->known.attributes,
+                  .meta = &node->known.meta},
         .region = config->region,
         .room = {.cpu_mhz = cpu_mhz > 0 ? cpu_mhz : UINT64_MAX,
                  .memory_mb = memory_mb > 0 ? memory_mb : UINT64_MAX,

@@ -21,7 +21,7 @@ static void *begin(const struct sim_plane_world *world)
         .life = world->life,
         .ctx = world->ctx,
         .new_id = world->new_id,
-        .node = {.datacenter = "dc1",
+        .node = {.known = {.id = "", .name = "", .datacenter = "dc1", .class = ""},
                  .region = "global",
                  .room = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
                  .core_mhz = 1000},

@@ -1,8 +1,9 @@
 /*
  * Defaults and rules of a job.  Defaults follow nomad v1.1.2 api/jobs.go and api/tasks.go
  * (Canonicalize), rules nomad/structs/structs.go (Validate); stricter than Nomad are names
- * (spec/names.h) and constraints, which must be known to hold.
+ * (spec/names.h).
  */
+#include "spec/constraint.h"
 #include "spec/names.h"
 #include "spec/part.h"
 
@@ -270,47 +271,17 @@ static void check_unique(struct jobspec_work *work, const json_t *list, const ch
     }
 }
 
-/* Two attributes are facts of every node that cairn runs on; anything else is not evaluated. */
-static const char *node_fact(const char *target)
-{
-#if defined(__x86_64__)
-    static const char arch[] = "amd64";
-#elif defined(__aarch64__)
-    static const char arch[] = "arm64";
-#else
-    static const char arch[] = "";
-#endif
-    if (text_equal(target, "${attr.kernel.name}"))
-        return "linux";
-    if (text_equal(target, "${attr.cpu.arch}") && arch[0] != '\0')
-        return arch;
-    return NULL;
-}
-
-static void check_constraints(struct jobspec_work *work, const json_t *object)
+static void check_constraints(struct jobspec_work *work, const json_t *object, bool in_task)
 {
     json_t *constraint;
     size_t i;
 
     json_array_foreach(jobspec_list(object, "Constraints"), i, constraint)
     {
-        const char *target = text_of(constraint, "LTarget"),
-                   *operand = text_of(constraint, "Operand");
-        const char *wanted = text_of(constraint, "RTarget"), *fact = node_fact(target);
-        bool same = fact != NULL && text_equal(fact, wanted);
-        bool equal =
-            text_equal(operand, "=") || text_equal(operand, "==") || text_equal(operand, "is");
-        bool unequal = text_equal(operand, "!=") || text_equal(operand, "not");
+        struct err err = {0};
 
-        if (fact == NULL || (!equal && !unequal))
-            jobspec_complain(work, constraint, "",
-                             "remove it if this node fulfils it; ${attr.kernel.name} and "
-                             "${attr.cpu.arch} with = or != are understood",
-                             "this constraint cannot be evaluated yet");
-        else if (same != equal)
-            jobspec_complain(work, constraint, "", NULL,
-                             "this node does not fulfil the constraint: %s is \"%s\"", target,
-                             fact);
+        if (constraint_check(constraint, in_task, &err) < 0)
+            jobspec_complain(work, constraint, "", NULL, "%s", err.text);
     }
 }
 
@@ -485,7 +456,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
                     json_object_get(group, "RestartPolicy")))
         check_restart(work, json_object_get(task, "RestartPolicy"));
     check_lifecycle(work, json_object_get(task, "Lifecycle"));
-    check_constraints(work, task);
+    check_constraints(work, task, true);
     if (!json_is_true(json_object_get(logs, "Disabled")) && disk_mb <= log_mb)
         jobspec_complain(work, logs, "MaxFileSizeMB",
                          "keep fewer or smaller files, or ask for a larger ephemeral_disk",
@@ -501,7 +472,7 @@ static void check_group(struct jobspec_work *work, const json_t *group, bool ser
 
     check_name(work, group, "Name", "group", spec_group_name_fault);
     check_map(work, group, &jobspec_group_schema, "Meta", false);
-    check_constraints(work, group);
+    check_constraints(work, group, false);
     check_restart(work, json_object_get(group, "RestartPolicy"));
     check_reschedule(work, json_object_get(group, "ReschedulePolicy"));
     if (!service && json_object_get(group, "Update") != NULL)
@@ -551,13 +522,16 @@ static void check_type(struct jobspec_work *work, const json_t *job)
 static void check_sums(struct jobspec_work *work, const json_t *job, const json_t *groups)
 {
     json_int_t allocs = 0, tasks = 0;
-    const json_t *group;
-    size_t i;
+    size_t constraints = json_array_size(jobspec_list(job, "Constraints")), i, t;
+    const json_t *group, *task;
 
     json_array_foreach(groups, i, group)
     {
         json_int_t count = whole_of(group, "Count");
 
+        constraints += json_array_size(jobspec_list(group, "Constraints"));
+        json_array_foreach(jobspec_list(group, "Tasks"), t, task) constraints +=
+            json_array_size(jobspec_list(task, "Constraints"));
         if (count < 0 || count > JOB_COUNT_MAX)
             continue; /* refused by its own bound */
         allocs += count;
@@ -567,6 +541,10 @@ static void check_sums(struct jobspec_work *work, const json_t *job, const json_
         jobspec_complain(work, job, "", "make it several jobs",
                          "%lld allocs, the counts of all groups together: a job may have %d",
                          (long long)allocs, JOB_ALLOCS_MAX);
+    if (constraints > JOB_CONSTRAINTS_MAX)
+        jobspec_complain(work, job, "", NULL,
+                         "%zu constraints of the job, its groups and their tasks: there may be %d",
+                         constraints, JOB_CONSTRAINTS_MAX);
     if (tasks > JOB_TASKS_MAX)
         jobspec_complain(work, job, "", "make it several jobs",
                          "%lld tasks in all its allocs together: a job may have %d",
@@ -589,7 +567,7 @@ void jobspec_check(struct jobspec_work *work, json_t *job)
     if (*text_of(job, "ParentID") != '\0')
         check_name(work, job, "ParentID", "parent", spec_job_id_fault);
     check_map(work, job, &jobspec_job, "Meta", false);
-    check_constraints(work, job);
+    check_constraints(work, job, false);
     json_array_foreach(jobspec_list(job, "Datacenters"), i, datacenter)
     {
         if (json_string_length(datacenter) == 0)

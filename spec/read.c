@@ -190,9 +190,10 @@ static void set_field(struct jobspec_work *work, const struct jobspec_field *fie
     if (field->kind == KIND_OPERAND) {
         bool property = text_equal(field->hcl, "distinct_property");
         bool hosts = text_equal(field->hcl, "distinct_hosts");
+        bool plainly = hosts && text_equal(json_string_value(converted), "true");
 
         check(json_object_set_new(object, "Operand", json_string(field->hcl)) == 0);
-        if (!hosts)
+        if (!plainly)
             check(json_object_set(object, property ? "LTarget" : "RTarget", converted) == 0);
         json_decref(converted);
         return;

@@ -22,7 +22,7 @@ static json_t *format(struct api *api, const struct alone_evaluation *evaluation
 
     return api_format_evaluation(evaluation,
                                  json_is_integer(priority) ? json_integer_value(priority) : 50,
-                                 api->parts->config->datacenter);
+                                 alone_known(api->parts->alone));
 }
 
 struct listing {

@@ -65,9 +65,11 @@ void api_format_job_stub(struct writer *to, const struct alone_job *job, const c
 void api_format_summary(struct writer *to, const char *name, const struct alone_job *job,
                         const struct api_job_counts *counts, size_t groups);
 
-/* DATACENTER is this node's. */
 json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority,
-                              const char *datacenter);
+                              const struct constraint_node *node);
+
+/* What of each group could not be placed on NODE (`failed` of an evaluation): FailedTGAllocs. */
+json_t *api_format_failed(const json_t *failed, const struct constraint_node *node);
 
 /* --- the node --- */
 

@@ -201,49 +201,67 @@ void api_format_summary(struct writer *to, const char *name, const struct alone_
 
 /* --- evaluations --- */
 
+/* {NAME: 1} if IT, else null: what Nomad counts nodes by, and there is one. */
+static json_t *count_of_one(bool it, const char *name)
+{
+    json_t *counts = it && name != NULL && name[0] != '\0' ? json_object() : json_null();
+
+    if (json_is_object(counts))
+        set(counts, name, json_integer(1));
+    return counts;
+}
+
 /* What Nomad counts about one group that could not be placed. */
-static json_t *format_failed(const json_t *failed, const char *datacenter)
+static json_t *format_failed(const json_t *failed, const struct constraint_node *node)
 {
     const json_t *what = json_object_get(failed, "What");
-    bool here = text_equal(json_string_value(json_object_get(failed, "Why")), "exhausted");
-    json_t *available = json_object(), *exhausted = here ? json_object() : json_null(), *name;
+    const char *why = json_string_value(json_object_get(failed, "Why"));
+    bool exhausted = text_equal(why, "exhausted"), filtered = text_equal(why, "constraint");
+    bool here = exhausted || filtered;
+    json_t *available = here ? count_of_one(true, node->datacenter) : json_object(), *name;
     json_int_t count = json_integer_value(json_object_get(failed, "Count"));
     size_t i;
 
-    if (here) {
-        set(available, datacenter, json_integer(1));
-        set(exhausted, json_string_value(what), json_integer(1));
-    }
     json_array_foreach(here ? NULL : what, i, name)
         set(available, json_string_value(name), json_integer(0));
-    return json_pack("{s:i, s:i, s:o, s:n, s:n, s:i, s:n, s:o, s:n, s:n, s:n, s:n, s:i, s:I}",
-                     "NodesEvaluated", here, "NodesFiltered", 0, "NodesAvailable", available,
-                     "ClassFiltered", "ConstraintFiltered", "NodesExhausted", here,
-                     "ClassExhausted", "DimensionExhausted", exhausted, "QuotaExhausted",
+    return json_pack("{s:i, s:i, s:o, s:o, s:o, s:i, s:o, s:o, s:n, s:n, s:n, s:n, s:i, s:I}",
+                     "NodesEvaluated", here, "NodesFiltered", filtered, "NodesAvailable", available,
+                     "ClassFiltered", count_of_one(filtered, node->class), "ConstraintFiltered",
+                     count_of_one(filtered, json_string_value(what)), "NodesExhausted", exhausted,
+                     "ClassExhausted", count_of_one(exhausted, node->class), "DimensionExhausted",
+                     count_of_one(exhausted, json_string_value(what)), "QuotaExhausted",
                      "ResourcesExhausted", "Scores", "ScoreMetaData", "AllocationTime", 0,
                      "CoalescedFailures", count - 1);
 }
 
-static void set_failed(json_t *to, const struct alone_evaluation *evaluation,
-                       const char *datacenter)
+json_t *api_format_failed(const json_t *failed, const struct constraint_node *node)
 {
-    json_t *groups = json_object(), *queued = json_object(), *failed;
+    json_t *groups = json_object(), *one;
+    size_t i;
+
+    json_array_foreach(failed, i, one)
+        set(groups, json_string_value(json_object_get(one, "Group")), format_failed(one, node));
+    if (json_object_size(groups) > 0)
+        return groups;
+    json_decref(groups);
+    return json_null();
+}
+
+static void set_failed(json_t *to, const struct alone_evaluation *evaluation,
+                       const struct constraint_node *node)
+{
+    json_t *queued = json_object(), *failed;
     size_t i;
 
     json_array_foreach(evaluation->failed, i, failed)
-    {
-        const char *group = json_string_value(json_object_get(failed, "Group"));
-
-        set(groups, group, format_failed(failed, datacenter));
-        check(json_object_set(queued, group, json_object_get(failed, "Count")) == 0);
-    }
-    set(to, "FailedTGAllocs", json_object_size(groups) > 0 ? json_incref(groups) : json_null());
+        check(json_object_set(queued, json_string_value(json_object_get(failed, "Group")),
+                              json_object_get(failed, "Count")) == 0);
+    set(to, "FailedTGAllocs", api_format_failed(evaluation->failed, node));
     set(to, "QueuedAllocations", queued);
-    json_decref(groups);
 }
 
 json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority,
-                              const char *datacenter)
+                              const struct constraint_node *node)
 {
     static const char *const empty[] = {
         "NodeID", "DeploymentID", "StatusDescription", "NextEval", "PreviousEval",
@@ -254,7 +272,7 @@ json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t
     api_time(until, evaluation->wait_until_unix_ns);
     set_text(to, "WaitUntil", until);
     set_text(to, "BlockedEval", evaluation->blocked_id);
-    set_failed(to, evaluation, datacenter);
+    set_failed(to, evaluation, node);
 
     for (size_t i = 0; i < COUNT_OF(empty); i++)
         set_text(to, empty[i], "");

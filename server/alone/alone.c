@@ -31,6 +31,11 @@ struct alone *alone_new(const struct alone_config *config)
     return alone;
 }
 
+const struct constraint_node *alone_known(const struct alone *alone)
+{
+    return &alone->config.node.known;
+}
+
 void alone_free(struct alone *alone)
 {
     struct job *job, *next;

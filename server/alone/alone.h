@@ -15,6 +15,7 @@
 #include "core/life.h"
 #include "fsm/policy.h"
 #include "server/assign.h"
+#include "spec/constraint.h"
 
 #include <jansson.h>
 
@@ -22,9 +23,10 @@ struct alone;
 
 /* What this node is and has, for jobs that ask for something else or for more. */
 struct alone_node {
-    const char *datacenter, *region; /* borrowed */
-    struct room room;                /* what it has for allocs */
-    uint64_t core_mhz;               /* of one core, for tasks that ask for cores */
+    struct constraint_node known; /* borrowed and unchanging, as is the region */
+    const char *region;
+    struct room room;  /* what it has for allocs */
+    uint64_t core_mhz; /* of one core, for tasks that ask for cores */
 };
 
 struct alone_config {
@@ -57,8 +59,9 @@ struct alone_evaluation {
     int64_t wait_until_unix_ns; /* pending: its time */
     uint32_t placed, stopped;
     /* What could not be placed, NULL: nothing; an array of {"Group", "Count", "Why", "What"}, where
-     * Why is "datacenter" (What: the job's datacenters) or "exhausted" (What: of what there is too
-     * little, in Nomad's words).  Borrowed until the next change. */
+     * Why is "datacenter" (What: the job's datacenters), "constraint" (What: the one that this node
+     * does not fulfil) or "exhausted" (What: of what there is too little), in Nomad's words.
+     * Borrowed until the next change. */
     const json_t *failed;
 };
 
@@ -67,6 +70,9 @@ struct alone_wanted {
     json_t *job;  /* owned, canonical */
     size_t bytes; /* of its JSON text */
 };
+
+/* What this node is to constraints; borrowed from ALONE. */
+const struct constraint_node *alone_known(const struct alone *alone);
 
 /* What the drivers of ALONE say about tasks; good for all its life. */
 const struct assign_plans *alone_plans(const struct alone *alone);

@@ -37,6 +37,7 @@ void job_free(struct alone *alone, struct job *job)
     alone->jobs_bytes -= job->bytes;
     json_decref(job->json);
     json_decref(job->before);
+    json_decref(job->unmet);
     json_decref((json_t *)(uintptr_t)job->blocked.failed);
     free(job->posted.items);
     free(job);
@@ -106,8 +107,19 @@ const json_t *job_group(const struct job *job, const char *name, size_t *ret_num
     return NULL;
 }
 
+/* A job whose queue alone has changed shares all of this with what it was. */
+static bool same_constraints(const json_t *a, const json_t *b)
+{
+    return json_object_get(a, "TaskGroups") == json_object_get(b, "TaskGroups") &&
+           json_object_get(a, "Constraints") == json_object_get(b, "Constraints");
+}
+
 void job_set(struct job *job, json_t *json)
 {
+    if (!same_constraints(job->json, json)) {
+        json_decref(job->unmet);
+        job->unmet = NULL;
+    }
     json_decref(job->json);
     job->json = json;
     job->public.job = json;

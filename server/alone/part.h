@@ -3,9 +3,9 @@
  *
  * alone.c makes it; jobs.c keeps jobs, kept.c what has ended, evaluations.c what was decided;
  * change.c takes changes back whose commit has failed; register.c is what callers ask for; limits.c
- * says how much of it is taken; place.c makes and stops allocs; room.c counts what they hold of the
- * node; wait.c looks again at jobs that miss one, for which reschedule.c says when; collect.c
- * forgets what is over.
+ * says how much of it is taken; place.c makes and stops allocs; feasible.c says which may be here,
+ * and room.c counts what they hold of the node; wait.c looks again at jobs that miss one, for which
+ * reschedule.c says when; collect.c forgets what is over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -38,6 +38,8 @@ struct job {
     json_t *before; /* what to go back to if it fails, NULL: nothing */
     struct posted_list posted;
     size_t bytes;    /* of its JSON as it is stored */
+    json_t *unmet;   /* by group, the constraint that this node does not fulfil, or null; NULL: not
+                        looked at yet */
     bool forget;     /* once it is stopped and has no alloc left */
     bool looked_for; /* among alone.over */
     bool look;       /* is to be looked at by the next tidy, or at look_at_ms, 0: never */
@@ -193,6 +195,25 @@ bool job_is_purged(const struct job *job);
 /* What was over when the daemon died is looked at by the first tidying. */
 void alone_resume_tidy(struct alone *alone);
 
+/* --- what may be placed here (feasible.c) --- */
+
+/* What is not placed, and why: new references. */
+struct refusal {
+    json_t *queue;  /* as job_queue has it */
+    json_t *failed; /* as struct alone_evaluation has it */
+};
+
+struct gathering;
+struct places;
+
+/* The constraint of the group that is number GROUP of JOB which this node does not fulfil, in
+ * Nomad's words, or NULL; borrowed from JOB. */
+const char *alone_unmet(const struct alone *alone, struct job *job, size_t group);
+
+/* Takes out of PLACES what may not be placed, or for which there is no room. */
+void alone_choose(const struct alone *alone, const struct gathering *gathering,
+                  struct places *places, struct refusal *ret_refusal);
+
 /* --- allocs (place.c) --- */
 
 /* What the node has for one alloc of GROUP, a group of a job as JSON. */
@@ -222,6 +243,7 @@ struct gathering {
     struct alone *alone;
     struct job *job;
     const json_t *wanted; /* NULL: nothing */
+    bool changed;         /* the job says something else than it did */
     struct reconcile_alloc *allocs;
     struct machine_id *ids;
     int64_t *created_unix_ns;

@@ -1,8 +1,8 @@
 /*
  * Allocs of a job: made, and told to end, until they are what the job wants.
  *
- * What is placed and stopped is fsm/policy/reconcile.c's answer, and what there is room for
- * fsm/policy/room.c's: the rest is queued with the job, in the same commit.
+ * What is placed and stopped is fsm/policy/reconcile.c's answer, and what may be placed here that
+ * of feasible.c: the rest is queued with the job, in the same commit.
  */
 #include "server/alone/part.h"
 
@@ -83,7 +83,7 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
         .index = placing->index,
         .alloc_id = alloc_id,
         .eval_id = eval_id,
-        .datacenter = alone->config.node.datacenter,
+        .datacenter = alone->config.node.known.datacenter,
         /* Later than the one before, whatever the clock says: that is what tells the last one. */
         .create_time_unix_ns =
             now_unix_ns > placing->previous_unix_ns ? now_unix_ns : placing->previous_unix_ns + 1,
@@ -242,95 +242,7 @@ void places_end(struct places *places)
     free(places->last);
 }
 
-/* --- what there is room for --- */
-
-/* What is not placed, and why. */
-struct refusal {
-    json_t *queue, *failed; /* new references */
-};
-
-/* Adds one alloc of the group that is number G, whose lack is WHY. */
-static void refuse(struct refusal *refusal, const struct reconcile_group *group, size_t g,
-                   uint32_t index, const char *why, json_t *what)
-{
-    json_t *last = json_array_get(refusal->failed, json_array_size(refusal->failed) - 1);
-    json_int_t place = (json_int_t)(g * JOB_COUNT_MAX + index);
-
-    check(json_array_append_new(refusal->queue, json_integer(place)) == 0);
-    if (last == NULL ||
-        !text_equal(json_string_value(json_object_get(last, "Group")), group->name)) {
-        last = json_pack("{s:s, s:i, s:s, s:O}", "Group", group->name, "Count", 0, "Why", why,
-                         "What", what);
-        check(json_array_append_new(refusal->failed, last) == 0);
-    }
-    json_t *count = json_object_get(last, "Count");
-    check(json_integer_set(count, json_integer_value(count) + 1) == 0);
-}
-
-static bool is_in_datacenter(const struct alone *alone, const json_t *datacenters)
-{
-    json_t *name;
-    size_t i;
-
-    json_array_foreach(datacenters, i, name)
-    {
-        if (policy_matches(json_string_value(name), alone->config.node.datacenter))
-            return true;
-    }
-    return json_array_size(datacenters) == 0;
-}
-
-static void add_room(struct room *to, const struct room *more)
-{
-    to->cpu_mhz += more->cpu_mhz;
-    to->memory_mb += more->memory_mb;
-    to->disk_mb += more->disk_mb;
-}
-
-/* Without what is told to end by this very change. */
-static struct room used_then(const struct alone *alone, const struct gathering *gathering)
-{
-    struct room used = alone->used;
-
-    for (size_t a = 0; a < gathering->count; a++) {
-        const struct room *held =
-            gathering->allocs[a].stop ? alone_held(alone, gathering->ids[a].text) : NULL;
-        if (held == NULL)
-            continue;
-        used.cpu_mhz -= held->cpu_mhz;
-        used.memory_mb -= held->memory_mb;
-        used.disk_mb -= held->disk_mb;
-    }
-    return used;
-}
-
-/* Takes what does not fit out of PLACES. */
-static void choose(const struct alone *alone, const struct gathering *gathering,
-                   struct places *places, struct refusal *ret_refusal)
-{
-    const json_t *job = gathering->job->json, *list = json_object_get(job, "TaskGroups");
-    json_t *datacenters = json_object_get(job, "Datacenters"), *what;
-    bool here = is_in_datacenter(alone, datacenters);
-    struct room used = used_then(alone, gathering);
-
-    *ret_refusal = (struct refusal){json_array(), json_array()};
-    for (size_t g = 0; g < places->count; g++) {
-        struct room ask = alone_ask(alone, json_array_get(list, g));
-        for (uint32_t i = 0; i < places->groups[g].count; i++) {
-            if (!places->groups[g].place[i])
-                continue;
-            const char *lack = policy_exhausted(&alone->config.node.room, &used, &ask);
-            if (here && lack == NULL) {
-                add_room(&used, &ask);
-                continue;
-            }
-            places->groups[g].place[i] = false;
-            what = here ? json_string(lack) : json_incref(datacenters);
-            refuse(ret_refusal, &places->groups[g], g, i, here ? "exhausted" : "datacenter", what);
-            json_decref(what);
-        }
-    }
-}
+/* --- bringing them there --- */
 
 /* What bringing them to PLACES makes. */
 static struct demand demand_of(const struct gathering *gathering, const struct places *places)
@@ -397,7 +309,7 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
 {
     struct refusal refusal;
 
-    choose(alone, gathering, places, &refusal);
+    alone_choose(alone, gathering, places, &refusal);
     struct demand demand = demand_of(gathering, places);
     int code = alone_take(alone, &demand, err);
     if (code == 0) {
@@ -424,6 +336,20 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
     return 0;
 }
 
+/* Where a job is changed, its allocs are looked at anew: what may not be here any more is replaced,
+ * and waits if there is nowhere else. */
+static void displace(const struct alone *alone, struct gathering *gathering,
+                     const struct places *places)
+{
+    for (size_t a = 0; gathering->changed && a < gathering->count; a++) {
+        for (size_t g = 0; g < places->count; g++) {
+            if (text_equal(places->groups[g].name, gathering->allocs[a].group) &&
+                alone_unmet(alone, gathering->job, g) != NULL)
+                gathering->allocs[a].current = false;
+        }
+    }
+}
+
 int alone_reconcile(struct alone *alone, struct change *change, struct gathering *gathering,
                     struct alone_evaluation *evaluation, struct err *err)
 {
@@ -431,6 +357,7 @@ int alone_reconcile(struct alone *alone, struct change *change, struct gathering
     struct places places;
 
     places_begin(&places, gathering);
+    displace(alone, gathering, &places);
     policy_reconcile(text_equal(type, "batch"), gathering->allocs, gathering->count, places.groups,
                      places.count);
     int code = alone_place(alone, change, gathering, &places, evaluation, NULL, err);

@@ -220,7 +220,7 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
         job = job_add(alone, namespace, id);
     bool changed = job->json == NULL || !is_same_job(job->json, json);
     stamp(alone, job, json, changed);
-    struct gathering gathering = {.alone = alone, .job = job, .wanted = json};
+    struct gathering gathering = {.alone = alone, .job = job, .wanted = json, .changed = changed};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
     struct change change = change_begin(alone, job);
     change_job(alone, &change, json);

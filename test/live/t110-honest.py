@@ -112,6 +112,28 @@ def other_datacenters_wait_and_other_regions_and_namespaces_are_refused():
     node.finish()
 
 
+def unmet_constraints_wait_and_are_named():
+    node = Node(config='client {\n  node_class = "large"\n  meta {\n    rack = "r1"\n  }\n}\n')
+    node.start()
+    job = service(sleeper(), Constraints=[
+        {'LTarget': '${meta.rack}', 'RTarget': '^r[23]$', 'Operand': 'regexp'}])
+    answer = node.run_job(job)
+    evaluation = node.get('/v1/evaluation/' + answer['EvalID'])
+    failed = evaluation['FailedTGAllocs']['g']
+    assert failed['ConstraintFiltered'] == {'${meta.rack} regexp ^r[23]$': 1}, failed
+    assert failed['ClassFiltered'] == {'large': 1} and failed['NodesFiltered'] == 1, failed
+    assert failed['NodesAvailable'] == {'dc1': 1} and failed['NodesExhausted'] == 0, failed
+    shown = node.cli('job', 'status', 'job').stdout
+    assert 'Constraint "${meta.rack} regexp ^r[23]$": 1 nodes excluded by filter' in shown, shown
+    assert 'Class "large": 1 nodes excluded by filter' in shown, shown
+    job['TaskGroups'][0]['Constraints'] = [
+        {'LTarget': '${attr.nomad.version}', 'RTarget': '>= 1.0', 'Operand': 'version'},
+        {'LTarget': '${node.class}', 'RTarget': 'large', 'Operand': '='}]
+    node.run_job(job)
+    wait_for('it to run', node.running)
+    node.finish()
+
+
 def what_has_failed_is_rescheduled_also_by_the_next_daemon():
     node = Node()
     node.start()
@@ -161,6 +183,7 @@ if __name__ == '__main__':
         what_is_kept_and_not_acted_on_is_named_where_users_look,
         what_does_not_fit_waits_says_why_and_is_placed_when_there_is_room,
         other_datacenters_wait_and_other_regions_and_namespaces_are_refused,
+        unmet_constraints_wait_and_are_named,
         what_has_failed_is_rescheduled_also_by_the_next_daemon,
         counts_are_preserved_where_that_is_asked_for,
     ]))

@@ -49,6 +49,7 @@ struct small_life {
     uint64_t sequence, turn, now_ms, drawn;
     size_t kept;            /* ended allocs */
     const char *datacenter; /* of the node */
+    struct spec_pairs attributes;
     struct room room;
     int commit_code; /* ERR_*: commits fail */
     size_t commits;
@@ -341,7 +342,13 @@ static inline void small_begin(struct small_life *small)
         .say = {small_line, small},
         .ctx = small,
         .new_id = small_new_id,
-        .node = {.datacenter = small->datacenter, .region = "global", .room = small->room},
+        .node = {.known = {.id = "n",
+                           .name = "node",
+                           .datacenter = small->datacenter,
+                           .class = "",
+                           .attributes = &small->attributes},
+                 .region = "global",
+                 .room = small->room},
         .allocs_kept = small->kept,
         .plans =
             {

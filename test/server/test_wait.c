@@ -224,6 +224,123 @@ static void test_other_datacenter_waits(void **state)
     assert_int_equal(small_count(small, "j", NULL).live, 1);
 }
 
+/* --- constraints --- */
+
+static struct spec_pair rack = {"rack", "r1"};
+
+/* The node comes back with its only attribute at VALUE. */
+static void move_to_rack(struct small_life *small, const char *value)
+{
+    small_kill(small);
+    rack.value = value;
+    small->attributes = (struct spec_pairs){&rack, 1};
+    small_begin(small);
+    small_settle(small);
+}
+
+/* A service "j" of COUNT allocs in its group "a", and as many in "b", with CONSTRAINTS (moved) of
+ * the job and of "a". */
+static struct alone_evaluation run_constrained(struct small_life *small, int count, json_t *of_job,
+                                               json_t *of_group)
+{
+    json_t *job = small_job("j", "/bin/a", count, count);
+    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    assert_int_equal(json_object_set_new(job, "Constraints", of_job), 0);
+    assert_int_equal(json_object_set_new(group, "Constraints", of_group), 0);
+    if (alone_register(small->alone, job, &evaluation, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    json_decref(job);
+    small_settle(small);
+    return evaluation;
+}
+
+static json_t *one_constraint(const char *target, const char *operand, const char *value)
+{
+    return json_pack("[{s:s, s:s, s:s}]", "LTarget", target, "Operand", operand, "RTarget", value);
+}
+
+static void check_why(const struct alone_evaluation *evaluation, const char *group, int count,
+                      const char *what)
+{
+    const json_t *failed = json_array_get(evaluation->failed, 0);
+
+    assert_int_equal(json_array_size(evaluation->failed), 1);
+    assert_string_equal(json_string_value(json_object_get(failed, "Group")), group);
+    assert_string_equal(json_string_value(json_object_get(failed, "Why")), "constraint");
+    assert_string_equal(json_string_value(json_object_get(failed, "What")), what);
+    assert_int_equal(json_integer_value(json_object_get(failed, "Count")), count);
+}
+
+static void test_unmet_constraint_waits_until_the_node_fulfils_it(void **state)
+{
+    struct small_life *small = *state;
+
+    move_to_rack(small, "r1");
+    struct alone_evaluation evaluation =
+        run_constrained(small, 2, json_array(), one_constraint("${attr.rack}", "=", "r2"));
+    check_why(&evaluation, "a", 2, "${attr.rack} = r2");
+    assert_int_equal(small_count(small, "j", "a").live, 0);
+    assert_int_equal(small_count(small, "j", "b").live, 2);
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 2);
+    small_again(small);
+    assert_int_equal(small_count(small, "j", "a").live, 0);
+    move_to_rack(small, "r2");
+    assert_int_equal(small_count(small, "j", "a").live, 2);
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 0);
+}
+
+static void test_constraint_that_a_change_brings_ends_what_does_not_fulfil_it(void **state)
+{
+    struct small_life *small = *state;
+
+    move_to_rack(small, "r1");
+    (void)run_constrained(small, 1, json_array(), one_constraint("${attr.rack}", "=", "r1"));
+    assert_int_equal(small_count(small, "j", "a").live, 1);
+    move_to_rack(small, "r2"); /* what runs is left alone, also by the same job again */
+    (void)run_constrained(small, 1, json_array(), one_constraint("${attr.rack}", "=", "r1"));
+    assert_int_equal(small_count(small, "j", "a").live, 1);
+    (void)run_constrained(small, 1, json_array(), one_constraint("${attr.rack}", "=", "r3"));
+    assert_int_equal(small_count(small, "j", "a").live, 0);
+    assert_int_equal(small_count(small, "j", "b").live, 1);
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 1);
+    (void)run_constrained(small, 1, json_array(), one_constraint("${attr.rack}", "=", "r2"));
+    assert_int_equal(small_count(small, "j", "a").live, 1);
+}
+
+static void test_distinct_allocs_are_not_together_on_this_node(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err;
+
+    evaluation = run_constrained(small, 2, json_array(), one_constraint("", "distinct_hosts", ""));
+    check_why(&evaluation, "a", 1, "distinct_hosts");
+    assert_int_equal(small_count(small, "j", "a").live, 1);
+    assert_int_equal(small_count(small, "j", "b").live, 2);
+    struct small_counts counts = small_count(small, "j", "a");
+    assert_int_equal(alone_stop_alloc(small->alone, counts.newest, &evaluation, &err), 0);
+    small_settle(small); /* one takes its place, and not two */
+    assert_int_equal(small_count(small, "j", "a").live, 1);
+    evaluation = run_constrained(small, 2, one_constraint("", "distinct_hosts", ""), json_array());
+    assert_int_equal(small_count(small, "j", NULL).live, 3); /* what is here stays */
+    assert_int_equal(alone_queued(small_find(small, "j"), 0), 1);
+}
+
+static void test_property_is_shared_by_as_many_as_it_says(void **state)
+{
+    struct small_life *small = *state;
+
+    move_to_rack(small, "r1");
+    struct alone_evaluation evaluation = run_constrained(
+        small, 3, one_constraint("${attr.rack}", "distinct_property", "5"), json_array());
+    check_why(&evaluation, "b", 1, "distinct_property: ${attr.rack}=r1 used by 5 allocs");
+    assert_int_equal(small_count(small, "j", "a").live, 3);
+    assert_int_equal(small_count(small, "j", "b").live, 2);
+}
+
 /* --- rescheduling --- */
 
 static void test_failed_alloc_is_replaced_after_its_delay(void **state)
@@ -371,6 +488,10 @@ int main(void)
         SMALL_TEST(test_failed_commit_gives_the_room_back),
         SMALL_TEST(test_stopped_job_waits_for_nothing),
         SMALL_TEST(test_other_datacenter_waits),
+        SMALL_TEST(test_unmet_constraint_waits_until_the_node_fulfils_it),
+        SMALL_TEST(test_constraint_that_a_change_brings_ends_what_does_not_fulfil_it),
+        SMALL_TEST(test_distinct_allocs_are_not_together_on_this_node),
+        SMALL_TEST(test_property_is_shared_by_as_many_as_it_says),
         SMALL_TEST(test_failed_alloc_is_replaced_after_its_delay),
         SMALL_TEST(test_attempts_within_the_interval_are_counted_over_lives),
         SMALL_TEST(test_deadline_is_that_of_the_failure_not_of_the_restart),

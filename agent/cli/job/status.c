@@ -120,8 +120,10 @@ static void print_failed(const char *group, const json_t *failed)
     static const struct {
         const char *field, *before, *behind;
     } parts[] = {
-        {"ClassExhausted", "Class", "exhausted on 1 nodes"},
-        {"DimensionExhausted", "Dimension", "exhausted on 1 nodes"},
+        {"ClassFiltered", "Class", ": 1 nodes excluded by filter"},
+        {"ConstraintFiltered", "Constraint", ": 1 nodes excluded by filter"},
+        {"ClassExhausted", "Class", " exhausted on 1 nodes"},
+        {"DimensionExhausted", "Dimension", " exhausted on 1 nodes"},
     };
     json_int_t count = 1 + json_integer_value(json_object_get(failed, "CoalescedFailures"));
     const char *name;
@@ -136,7 +138,7 @@ static void print_failed(const char *group, const json_t *failed)
     }
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         json_object_foreach(json_object_get(failed, parts[i].field), name, value)(void)
-            printf("    * %s \"%s\" %s\n", parts[i].before, name, parts[i].behind);
+            printf("    * %s \"%s\"%s\n", parts[i].before, name, parts[i].behind);
     }
 }
 

@@ -177,7 +177,7 @@ static inline void whole_open(struct whole_node *node)
         .ctx = node,
         .new_id = whole_new_id,
         .placed = whole_placed,
-        .node = {.datacenter = "dc1",
+        .node = {.known = {.id = "", .name = "", .datacenter = "dc1", .class = ""},
                  .region = "global",
                  .room = {UINT64_MAX, UINT64_MAX, UINT64_MAX}},
         .allocs_kept = 50,

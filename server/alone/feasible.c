@@ -1,0 +1,161 @@
+/*
+ * What may be placed on this node: datacenters, constraints, room, in the order in which Nomad asks
+ * (v1.1.2 scheduler/stack.go), so that the same reason is named.
+ */
+#include "server/alone/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what is not placed --- */
+
+/* Adds one alloc of the group that is number G, whose lack is WHY: WHAT (moved). */
+static void refuse(struct refusal *refusal, const struct reconcile_group *group, size_t g,
+                   uint32_t index, const char *why, json_t *what)
+{
+    json_t *last = json_array_get(refusal->failed, json_array_size(refusal->failed) - 1);
+    json_int_t place = (json_int_t)(g * JOB_COUNT_MAX + index);
+
+    check(json_array_append_new(refusal->queue, json_integer(place)) == 0);
+    if (last == NULL ||
+        !text_equal(json_string_value(json_object_get(last, "Group")), group->name)) {
+        last = json_pack("{s:s, s:i, s:s, s:O}", "Group", group->name, "Count", 0, "Why", why,
+                         "What", what);
+        check(json_array_append_new(refusal->failed, last) == 0);
+    }
+    json_t *count = json_object_get(last, "Count");
+    check(json_integer_set(count, json_integer_value(count) + 1) == 0);
+    json_decref(what);
+}
+
+/* --- datacenters and constraints --- */
+
+static bool is_in_datacenter(const struct alone *alone, const json_t *datacenters)
+{
+    json_t *name;
+    size_t i;
+
+    json_array_foreach(datacenters, i, name)
+    {
+        if (policy_matches(json_string_value(name), alone->config.node.known.datacenter))
+            return true;
+    }
+    return json_array_size(datacenters) == 0;
+}
+
+/* The node does not change while the daemon runs, so each job is looked at once. */
+static void look_at_constraints(const struct alone *alone, struct job *job)
+{
+    json_t *group;
+    size_t g;
+
+    job->unmet = json_array();
+    json_array_foreach(json_object_get(job->json, "TaskGroups"), g, group)
+    {
+        json_t *unmet = constraint_unmet(&alone->config.node.known, job->json, group);
+        check(json_array_append_new(job->unmet, unmet == NULL ? json_null() : unmet) == 0);
+    }
+}
+
+const char *alone_unmet(const struct alone *alone, struct job *job, size_t group)
+{
+    if (job->unmet == NULL)
+        look_at_constraints(alone, job);
+    return json_string_value(json_array_get(job->unmet, group));
+}
+
+/* What the allocs that are here, or will be, leave to those that come. */
+struct left {
+    struct room used;
+    size_t here;    /* allocs of the job */
+    size_t *groups; /* of each of its groups */
+};
+
+static void add_room(struct room *to, const struct room *more)
+{
+    to->cpu_mhz += more->cpu_mhz;
+    to->memory_mb += more->memory_mb;
+    to->disk_mb += more->disk_mb;
+}
+
+static void drop_room(struct room *from, const struct room *less)
+{
+    from->cpu_mhz -= less->cpu_mhz;
+    from->memory_mb -= less->memory_mb;
+    from->disk_mb -= less->disk_mb;
+}
+
+/* Without what is told to end by this very change. */
+static struct left left_by(const struct alone *alone, const struct gathering *gathering,
+                           const struct places *places)
+{
+    struct left left = {.used = alone->used,
+                        .groups = calloc(places->count + 1, sizeof(*left.groups))};
+
+    check(left.groups != NULL);
+    for (size_t a = 0; a < gathering->count; a++) {
+        const struct reconcile_alloc *alloc = &gathering->allocs[a];
+        const struct room *held = alloc->stop ? alone_held(alone, gathering->ids[a].text) : NULL;
+
+        if (held != NULL)
+            drop_room(&left.used, held);
+        if (!alloc->live || alloc->stop)
+            continue;
+        left.here++;
+        for (size_t g = 0; g < places->count; g++)
+            left.groups[g] += text_equal(places->groups[g].name, alloc->group);
+    }
+    return left;
+}
+
+/* Why one more of GROUP (number G of JOB) may not be here, by its constraints: a new reference. */
+static json_t *unmet_now(const struct alone *alone, struct job *job, const json_t *group, size_t g,
+                         const struct left *left)
+{
+    const struct constraint_node *node = &alone->config.node.known;
+    const char *unmet = alone_unmet(alone, job, g);
+    json_t *crowded;
+
+    if (unmet != NULL)
+        return json_string(unmet);
+    crowded = constraint_crowded(node, json_object_get(job->json, "Constraints"), left->here);
+    if (crowded == NULL)
+        crowded = constraint_crowded(node, json_object_get(group, "Constraints"), left->groups[g]);
+    return crowded;
+}
+
+void alone_choose(const struct alone *alone, const struct gathering *gathering,
+                  struct places *places, struct refusal *ret_refusal)
+{
+    const json_t *job = gathering->job->json, *list = json_object_get(job, "TaskGroups");
+    json_t *datacenters = json_object_get(job, "Datacenters"), *unmet;
+    bool here = is_in_datacenter(alone, datacenters);
+    struct left left = left_by(alone, gathering, places);
+
+    *ret_refusal = (struct refusal){json_array(), json_array()};
+    for (size_t g = 0; g < places->count; g++) {
+        struct reconcile_group *group = &places->groups[g];
+        struct room ask = alone_ask(alone, json_array_get(list, g));
+
+        for (uint32_t i = 0; i < group->count; i++) {
+            if (!group->place[i])
+                continue;
+            const char *lack = policy_exhausted(&alone->config.node.room, &left.used, &ask);
+            unmet = unmet_now(alone, gathering->job, json_array_get(list, g), g, &left);
+            group->place[i] = here && unmet == NULL && lack == NULL;
+            if (!here)
+                refuse(ret_refusal, group, g, i, "datacenter", json_incref(datacenters));
+            else if (unmet != NULL)
+                refuse(ret_refusal, group, g, i, "constraint", json_incref(unmet));
+            else if (lack != NULL)
+                refuse(ret_refusal, group, g, i, "exhausted", json_string(lack));
+            json_decref(unmet);
+            if (!group->place[i])
+                continue;
+            add_room(&left.used, &ask);
+            left.here++;
+            left.groups[g]++;
+        }
+    }
+    free(left.groups);
+}
