@@ -8,6 +8,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_job_stop,
     &cli_job_status,
     &cli_job_validate,
+    &cli_job_plan,
     &cli_job_inspect,
     &cli_alloc_status,
     &cli_alloc_logs,

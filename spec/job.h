@@ -83,6 +83,11 @@ const json_t *jobspec_group(const json_t *job, const char *name);
  * about tasks, restarts, resources, environment and meta does.  False if one has no such group. */
 bool jobspec_group_equal(const json_t *job_a, const json_t *job_b, const char *group);
 
+/* What AFTER says otherwise than BEFORE (NULL: there was no job), both canonical, as Nomad's
+ * JobDiff has it; the Updates of its groups are null, since no spec knows of allocs.  A new
+ * reference. */
+json_t *jobspec_diff(const json_t *before, const json_t *after);
+
 /* --- allocs --- */
 
 struct jobspec_placement {

@@ -174,12 +174,6 @@ void api_job_deployments(struct api_request *request)
     api_reply(request, json_array());
 }
 
-void api_job_plan(struct api_request *request)
-{
-    api_refuse(request, 501,
-               "Plans are not available in this release: use job validate, then job run");
-}
-
 /* --- registering --- */
 
 static json_t *make_registered(struct api *api, void *ctx)
@@ -275,8 +269,7 @@ static bool index_is_expected(struct api_request *request, const struct registra
     return false;
 }
 
-static void refuse_problems(struct api_request *request, const json_t *problems,
-                            const struct err *err)
+void api_refuse_problems(struct api_request *request, const json_t *problems, const struct err *err)
 {
     size_t size = 256, at;
     json_t *problem;
@@ -325,7 +318,7 @@ static void answer_registration(struct api_request *request, struct api_aside *a
     struct alone_evaluation evaluation = {0};
 
     if (registration->wanted.job == NULL) {
-        refuse_problems(request, registration->problems, &registration->err);
+        api_refuse_problems(request, registration->problems, &registration->err);
         return;
     }
     if (request->argument[0] != '\0' && !text_equal(id, request->argument)) {

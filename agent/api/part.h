@@ -87,6 +87,7 @@ enum api_method {
     API_DELETE = 4,
     API_GET_CHANGES = 8, /* a GET that changes something: of programs, see origin.c */
     API_ANY = API_GET | API_PUT | API_DELETE,
+    API_PUT_OR_DELETE = API_PUT | API_DELETE,
     API_PUT_OR_GET = API_PUT | API_GET_CHANGES,
 };
 
@@ -178,6 +179,10 @@ void api_refuse_text(struct api_request *request, int status, const char *text);
 /* The status that says what ERR says; and the answer made of both. */
 int api_status_of(const struct api *api, int code);
 void api_refuse_err(struct api_request *request, const struct err *err);
+
+/* What is wrong with a job: PROBLEMS, a line each, or if there are none what ERR says. */
+void api_refuse_problems(struct api_request *request, const json_t *problems,
+                         const struct err *err);
 
 /* --- answering later --- */
 
@@ -327,7 +332,8 @@ void api_monitors_close(struct api *api);
 
 api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_job_delete,
     api_job_allocations, api_job_evaluations, api_job_summary, api_job_versions, api_job_deployment,
-    api_job_deployments, api_job_plan, api_job_update, api_validate_job;
+    api_job_deployments, api_job_update, api_validate_job;
+api_handler api_job_plan;
 api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_restart,
     api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_empty_list, api_deployment_get,

@@ -130,7 +130,22 @@ const char *cli_time(int64_t unix_ns);                         /* local, to the 
 const char *cli_bytes(uint64_t bytes);                         /* "12 MiB" */
 const char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* --- job files (job/job.c) --- */
+
+/* The job of the file that the first argument names, a new reference; "-" is standard input. */
+int cli_read_job(const struct cli *cli, json_t **ret_job);
+
+/* The namespace that JOB names wins over the flag. */
+const char *cli_namespace_of(const struct cli *cli, const json_t *job);
+
+/* The Warnings of ANSWER, if there are any. */
+void cli_print_warnings(const json_t *answer);
+
 /* --- verbs that show what another verb has found --- */
+
+/* Why allocs of GROUP are not placed, in Nomad's words (v1.1.2 command/monitor.go,
+ * formatAllocMetrics). */
+void cli_print_failed(const char *group, const json_t *failed);
 
 int cli_show_job(struct cli *cli, const json_t *job);
 int cli_show_alloc(struct cli *cli, const json_t *alloc);

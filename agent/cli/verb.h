@@ -16,6 +16,7 @@ enum cli_exit {
     CLI_UNHEALTHY = 2,   /* job run: an alloc failed */
     CLI_USAGE = 3,       /* wrong arguments */
     CLI_UNREACHABLE = 4, /* no agent answers */
+    CLI_CHANGES = 5,     /* job plan: allocs would be placed or stopped */
 };
 
 enum cli_flag_kind { FLAG_SWITCH, FLAG_TEXT, FLAG_NUMBER };
@@ -48,7 +49,7 @@ int cli_main(const struct cli_verb *const *verbs, size_t verbs_count, int argc, 
 extern const struct cli_verb cli_agent, cli_version, cli_completion, cli_monitor, cli_system_gc,
     cli_status;
 extern const struct cli_verb cli_job_run, cli_job_stop, cli_job_status, cli_job_validate,
-    cli_job_inspect;
+    cli_job_plan, cli_job_inspect;
 extern const struct cli_verb cli_alloc_status, cli_alloc_logs, cli_alloc_restart, cli_alloc_signal,
     cli_alloc_stop, cli_alloc_fs;
 extern const struct cli_verb cli_node_status;

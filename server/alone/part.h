@@ -2,10 +2,11 @@
  * Inside server/alone/ only: jobs, and what the parts of the control plane share.
  *
  * alone.c makes it; jobs.c keeps jobs, kept.c what has ended, evaluations.c what was decided;
- * change.c takes changes back whose commit has failed; register.c is what callers ask for; limits.c
- * says how much of it is taken; place.c makes and stops allocs; feasible.c says which may be here,
- * and room.c counts what they hold of the node; wait.c looks again at jobs that miss one, for which
- * reschedule.c says when; collect.c forgets what is over.
+ * change.c takes changes back whose commit has failed; register.c is what callers ask for, and
+ * plan.c what would come of it; limits.c says how much of it is taken; place.c makes and stops
+ * allocs; feasible.c says which may be here, and room.c counts what they hold of the node; wait.c
+ * looks again at jobs that miss one, for which reschedule.c says when; collect.c forgets what is
+ * over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -100,6 +101,13 @@ struct life_subject job_subject(const struct job *job);
 void job_set(struct job *job, json_t *json);
 void job_set_bytes(struct alone *alone, struct job *job, size_t bytes);
 void job_save(struct alone *alone, struct job *job);
+
+/* True if the two say the same, apart from what registering adds. */
+bool job_is_same(const json_t *a, const json_t *b);
+
+/* 0, or ERR_INVALID if JSON, a job that is wanted, names a region, a namespace or a pool of nodes
+ * that is not there (register.c). */
+int alone_check_names(struct alone *alone, const json_t *json, struct err *err);
 
 /* The number NAME of a job or a group, 0 if there is none. */
 uint64_t job_number(const json_t *object, const char *name);
@@ -272,6 +280,10 @@ struct places {
 
 void places_begin(struct places *places, const struct gathering *gathering);
 void places_end(struct places *places);
+
+/* Begins PLACES with all that the job of GATHERING is to have, whose allocs are marked to stop
+ * where they are not that. */
+void places_want(const struct alone *alone, struct gathering *gathering, struct places *places);
 
 /* Places what PLACES wants as far as there is room; the rest is queued.  PARTLY: what one commit
  * cannot take is left for the next, and true is returned there. */

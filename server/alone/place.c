@@ -350,16 +350,22 @@ static void displace(const struct alone *alone, struct gathering *gathering,
     }
 }
 
+void places_want(const struct alone *alone, struct gathering *gathering, struct places *places)
+{
+    const char *type = json_string_value(json_object_get(gathering->job->json, "Type"));
+
+    places_begin(places, gathering);
+    displace(alone, gathering, places);
+    policy_reconcile(text_equal(type, "batch"), gathering->allocs, gathering->count, places->groups,
+                     places->count);
+}
+
 int alone_reconcile(struct alone *alone, struct change *change, struct gathering *gathering,
                     struct alone_evaluation *evaluation, struct err *err)
 {
-    const char *type = json_string_value(json_object_get(change->job->json, "Type"));
     struct places places;
 
-    places_begin(&places, gathering);
-    displace(alone, gathering, &places);
-    policy_reconcile(text_equal(type, "batch"), gathering->allocs, gathering->count, places.groups,
-                     places.count);
+    places_want(alone, gathering, &places);
     int code = alone_place(alone, change, gathering, &places, evaluation, NULL, err);
     places_end(&places);
     return code;

@@ -104,8 +104,7 @@ static void stamp(struct alone *alone, const struct job *job, json_t *json, bool
     (void)json_object_set_new(json, "Stop", json_false());
 }
 
-/* True if the two say the same, apart from the fields that registering stamps. */
-static bool is_same_job(const json_t *a, const json_t *b)
+bool job_is_same(const json_t *a, const json_t *b)
 {
     static const char *const stamped[] = {"Version",        "CreateIndex", "ModifyIndex",
                                           "JobModifyIndex", "SubmitTime",  "Stop",
@@ -147,7 +146,7 @@ static bool note_namespace(void *ctx, const struct alone_job *job)
 
 /* What the job names is there: there is one region, one pool of nodes, and one namespace, besides
  * those that jobs of older versions brought along. */
-static int check_names(struct alone *alone, const json_t *job, struct err *err)
+int alone_check_names(struct alone *alone, const json_t *job, struct err *err)
 {
     const char *namespace = json_string_value(json_object_get(job, "Namespace")), *missing;
     const char *region = json_string_value(json_object_get(job, "Region"));
@@ -207,7 +206,7 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
     struct job *job = job_find(alone, namespace, id);
 
     *wanted = (struct alone_wanted){.bytes = wanted->bytes};
-    int code = check_names(alone, json, err);
+    int code = alone_check_names(alone, json, err);
     if (code == 0)
         code = alone_check_turn(alone, 0, err);
     if (code == 0)
@@ -218,7 +217,7 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
     }
     if (job == NULL)
         job = job_add(alone, namespace, id);
-    bool changed = job->json == NULL || !is_same_job(job->json, json);
+    bool changed = job->json == NULL || !job_is_same(job->json, json);
     stamp(alone, job, json, changed);
     struct gathering gathering = {.alone = alone, .job = job, .wanted = json, .changed = changed};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */

@@ -134,6 +134,46 @@ def unmet_constraints_wait_and_are_named():
     node.finish()
 
 
+def a_plan_says_what_would_change_and_changes_nothing():
+    node = Node(config=SMALL)
+    node.start()
+    job = service(sleeper(Resources={'CPU': 100, 'MemoryMB': 300}), Count=2)
+    file = os.path.join(node.dir, 'job.json')
+
+    def plan(**group):
+        changed = dict(job, TaskGroups=[dict(job['TaskGroups'][0], **group)])
+        with open(file, 'w') as out:
+            json.dump(changed, out)
+        return node.put('/v1/job/job/plan', {'Job': changed, 'Diff': True})
+
+    def changes():
+        done = node.cli('job', 'plan', file, check=False)
+        assert done.returncode == 5, done
+        return done
+
+    assert plan()['Annotations']['DesiredTGUpdates']['g']['Place'] == 2
+    shown = changes().stdout
+    assert '+ Task Group: "g" (2 create)' in shown and '-check-index 0' in shown, shown
+    assert node.get('/v1/jobs') == []
+    node.run_job(job)
+    wait_for('both to run', lambda: [alloc['ClientStatus'] for alloc in node.allocs('job')]
+             == ['running', 'running'])
+    before = node.allocs('job')
+    answer = plan()
+    assert answer['Diff']['Type'] == 'None' and answer['FailedTGAllocs'] is None, answer
+    assert answer['Annotations']['DesiredTGUpdates']['g']['Ignore'] == 2, answer
+    assert answer['JobModifyIndex'] == node.get('/v1/job/job')['JobModifyIndex']
+    assert node.cli('job', 'plan', file).stdout.startswith('Job: "job"')
+    answer = plan(Count=4)
+    assert answer['Annotations']['DesiredTGUpdates']['g']['Place'] == 2, answer
+    assert answer['FailedTGAllocs']['g']['DimensionExhausted'] == {'memory': 1}, answer
+    shown = changes().stdout
+    assert 'Count: "2" => "4" (forces create)' in shown, shown
+    assert 'failed to place 1 allocation)' in shown and 'Dimension "memory"' in shown, shown
+    assert node.allocs('job') == before
+    node.finish()
+
+
 def what_has_failed_is_rescheduled_also_by_the_next_daemon():
     node = Node()
     node.start()
@@ -184,6 +224,7 @@ if __name__ == '__main__':
         what_does_not_fit_waits_says_why_and_is_placed_when_there_is_room,
         other_datacenters_wait_and_other_regions_and_namespaces_are_refused,
         unmet_constraints_wait_and_are_named,
+        a_plan_says_what_would_change_and_changes_nothing,
         what_has_failed_is_rescheduled_also_by_the_next_daemon,
         counts_are_preserved_where_that_is_asked_for,
     ]))

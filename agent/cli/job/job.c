@@ -1,5 +1,5 @@
 /*
- * cairn job: run, validate, stop.
+ * cairn job: run, validate, stop; job files are read here for the other verbs, too.
  *
  * Job files are read here, not by the agent, so that mistakes are shown with the file's own lines.
  */
@@ -72,8 +72,7 @@ static int parse_text(const struct cli *cli, const char *name, const char *text,
     return status;
 }
 
-/* The job of the file that the first argument names; "-" is standard input. */
-static int read_job(const struct cli *cli, json_t **ret_job)
+int cli_read_job(const struct cli *cli, json_t **ret_job)
 {
     const char *name = cli_argument(cli, 0);
     struct err err = {0};
@@ -96,8 +95,7 @@ static int read_job(const struct cli *cli, json_t **ret_job)
     return status;
 }
 
-/* The namespace that the job names wins over the flag. */
-static const char *namespace_of(const struct cli *cli, const json_t *job)
+const char *cli_namespace_of(const struct cli *cli, const json_t *job)
 {
     const char *name = cli_value(job, "Namespace");
 
@@ -134,7 +132,7 @@ static int submit(struct cli *cli, json_t *job, json_t **ret_answer)
     return status;
 }
 
-static void print_warnings(const json_t *answer)
+void cli_print_warnings(const json_t *answer)
 {
     const char *warnings = cli_value(answer, "Warnings");
 
@@ -146,11 +144,11 @@ static void print_warnings(const json_t *answer)
 static int run_job(struct cli *cli)
 {
     json_t *job, *answer = NULL;
-    int status = read_job(cli, &job);
+    int status = cli_read_job(cli, &job);
 
     if (status != 0)
         return status;
-    cli->namespace = namespace_of(cli, job);
+    cli->namespace = cli_namespace_of(cli, job);
     if (cli_switch(cli, "output")) {
         json_t *wrapped = json_pack("{s:O}", "Job", job);
 
@@ -161,7 +159,7 @@ static int run_job(struct cli *cli)
     }
     status = submit(cli, job, &answer);
     if (status == 0 && !cli->json)
-        print_warnings(answer);
+        cli_print_warnings(answer);
     if (status == 0 && cli->json) {
         cli_print_json(answer);
     } else if (status == 0 && cli_switch(cli, "detach")) {
@@ -206,7 +204,7 @@ static int run_validate(struct cli *cli)
     char path[CLI_URL_SIZE];
     json_t *job, *answer, *error;
     size_t at;
-    int status = read_job(cli, &job);
+    int status = cli_read_job(cli, &job);
 
     if (status != 0)
         return status;
@@ -224,7 +222,7 @@ static int run_validate(struct cli *cli)
         status = cli_fail(CLI_FAILED, "%s", json_string_value(error));
     }
     if (status == 0 && !cli->json) {
-        print_warnings(answer);
+        cli_print_warnings(answer);
         (void)puts("Job validation successful");
     }
     json_decref(answer);
@@ -277,7 +275,7 @@ static int run_stop(struct cli *cli)
 
     if (status != 0)
         return status;
-    cli->namespace = namespace_of(cli, job);
+    cli->namespace = cli_namespace_of(cli, job);
     if (!text_equal(cli_value(job, "ID"), cli_argument(cli, 0)) && !cli_switch(cli, "yes"))
         status = cli_fail(CLI_USAGE, "did you mean job \"%s\"? Give its whole id, or -yes",
                           cli_value(job, "ID"));

@@ -114,8 +114,7 @@ static void print_warnings(const struct cli *cli, const json_t *job)
     (void)puts(warnings);
 }
 
-/* In Nomad's words (v1.1.2 command/monitor.go formatAllocMetrics). */
-static void print_failed(const char *group, const json_t *failed)
+void cli_print_failed(const char *group, const json_t *failed)
 {
     static const struct {
         const char *field, *before, *behind;
@@ -172,7 +171,7 @@ static void print_waiting(const struct cli *cli, const json_t *evaluations)
         if (text_equal(status, "blocked")) {
             cli_heading(cli, "Placement Failure");
             json_object_foreach(json_object_get(evaluation, "FailedTGAllocs"), group, failed)
-                print_failed(group, failed);
+                cli_print_failed(group, failed);
         }
         if (!text_equal(status, "pending"))
             continue;

@@ -1,0 +1,91 @@
+/*
+ * What a job would come to if it were registered: PUT /v1/job/ID/plan.
+ *
+ * Follows nomad v1.1.2 nomad/job_endpoint.go (Plan); server/alone/plan.c answers.
+ */
+#include "agent/api/format.h"
+#include "agent/api/part.h"
+
+#include "server/alone/alone.h"
+
+#include <stdlib.h>
+
+struct planning {
+    struct api_aside aside;
+    const struct assign_plans *plans;
+    struct alone_wanted wanted; /* its job is NULL if there is none: */
+    json_t *problems;
+    struct err err;
+    bool diff;
+};
+
+static void run_planning(struct api_aside *aside)
+{
+    struct planning *to = (struct planning *)aside;
+    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err);
+    const json_t *job = json_object_get(body, "Job");
+
+    if (body == NULL)
+        return; /* err says why */
+    to->diff = json_is_true(json_object_get(body, "Diff"));
+    if (json_is_object(job))
+        (void)alone_read_job(to->plans, job, &to->wanted, to->problems, &to->err); /* kept there */
+    else
+        (void)err_set(&to->err, ERR_INVALID, "Job required for plan"); /* kept likewise */
+    json_decref(body);
+}
+
+static void free_planning(struct api_aside *aside)
+{
+    struct planning *planning = (struct planning *)aside;
+
+    alone_wanted_free(&planning->wanted);
+    json_decref(planning->problems);
+    free(planning);
+}
+
+static json_t *format_plan(const struct alone *alone, const struct alone_plan *plan)
+{
+    /* There is neither preemption nor a periodic job, in the way Go says so. */
+    json_t *to = json_pack("{s:{s:O, s:n}, s:o, s:I, s:n, s:s, s:s}", "Annotations",
+                           "DesiredTGUpdates", plan->updates, "PreemptedAllocs", "FailedTGAllocs",
+                           api_format_failed(plan->failed, alone_known(alone)), "JobModifyIndex",
+                           (json_int_t)plan->job_modify_index, "CreatedEvals", "NextPeriodicLaunch",
+                           "0001-01-01T00:00:00Z", "Warnings", plan->warnings);
+
+    check(to != NULL);
+    check(json_object_set_new(to, "Diff",
+                              plan->diff == NULL ? json_null() : json_incref(plan->diff)) == 0);
+    return to;
+}
+
+static void answer_planning(struct api_request *request, struct api_aside *aside)
+{
+    struct planning *planning = (struct planning *)aside;
+    struct alone *alone = request->api->parts->alone;
+    const char *id = json_string_value(json_object_get(planning->wanted.job, "ID"));
+    struct alone_plan plan;
+
+    if (planning->wanted.job == NULL) {
+        api_refuse_problems(request, planning->problems, &planning->err);
+    } else if (!text_equal(id, request->argument)) {
+        api_refuse(request, 400, "Job ID does not match");
+    } else if (alone_plan(alone, &planning->wanted, planning->diff, &plan, &planning->err) != 0) {
+        api_refuse_err(request, &planning->err);
+    } else {
+        api_reply(request, format_plan(alone, &plan));
+        alone_plan_free(&plan);
+    }
+}
+
+void api_job_plan(struct api_request *request)
+{
+    struct planning *planning = calloc(1, sizeof(*planning));
+
+    check(planning != NULL);
+    planning->aside =
+        (struct api_aside){.run = run_planning, .answer = answer_planning, .free = free_planning};
+    planning->plans = alone_plans(request->api->parts->alone);
+    planning->problems = json_array();
+    api_aside_read(request, &planning->aside);
+}

@@ -1,0 +1,463 @@
+/*
+ * What one job says otherwise than another, as Nomad tells it (v1.1.2 nomad/structs/diff.go,
+ * scheduler/annotate.go).
+ *
+ * It goes by the tables: plain fields and maps of a block are its Fields, blocks in it its Objects.
+ * Both jobs are canonical, so what is not there is zero.
+ */
+#include "spec/part.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CALLED_SIZE = 40 };
+
+enum change { CHANGE_NONE, CHANGE_ADDED, CHANGE_DELETED, CHANGE_EDITED };
+
+static json_t *name_of(enum change change)
+{
+    static const char *const names[] = {"None", "Added", "Deleted", "Edited"};
+
+    return json_string(names[change]);
+}
+
+static enum change change_of(const json_t *before, const json_t *after)
+{
+    if (before == NULL)
+        return after == NULL ? CHANGE_NONE : CHANGE_ADDED;
+    if (after == NULL)
+        return CHANGE_DELETED;
+    return json_equal(before, after) ? CHANGE_NONE : CHANGE_EDITED;
+}
+
+static void put(json_t *to, const char *name, json_t *value)
+{
+    check(json_object_set_new(to, name, value) == 0);
+}
+
+static void add(json_t *list, json_t *item)
+{
+    if (item != NULL)
+        check(json_array_append_new(list, item) == 0);
+}
+
+/* --- flat fields: names to texts --- */
+
+/* True if a canonical job may have it. */
+static bool is_told(const struct jobspec_field *field)
+{
+    return field->json != NULL && field->fate != FATE_REFUSED && field->fate != FATE_SERVER;
+}
+
+/* True if FIELD is what a block of SCHEMA is told from others by. */
+static bool is_label(const struct jobspec_schema *schema, const struct jobspec_field *field)
+{
+    const char *label = schema == &jobspec_job ? "ID" : schema->label;
+
+    return label != NULL && text_equal(field->json, label);
+}
+
+/* True if it is only what the job's groups inherit, where it is told. */
+static bool is_of_groups(const struct jobspec_schema *schema, const struct jobspec_field *field)
+{
+    return schema == &jobspec_job && field->kind == KIND_BLOCK &&
+           (field->block == &jobspec_update || field->block == &jobspec_reschedule ||
+            field->block == &jobspec_migrate);
+}
+
+static json_t *text_of(const struct jobspec_field *field, const json_t *value)
+{
+    if (field->kind == KIND_TEXT)
+        return json_string(json_is_string(value) ? json_string_value(value) : "");
+    if (field->kind == KIND_BOOL)
+        return json_string(json_is_true(value) ? "true" : "false");
+    return json_sprintf("%" PRId64, (int64_t)json_integer_value(value));
+}
+
+/* All of VALUE, of a driver's block; the recursion is bounded as values of jobs are. */
+static void flatten_any(json_t *to, const char *name, const json_t *value)
+{
+    const char *key;
+    json_t *item, *part;
+    size_t i;
+    char *text;
+
+    json_object_foreach((json_t *)(uintptr_t)value, key, item)
+    {
+        part = name[0] == '\0' ? json_string(key) : json_sprintf("%s[%s]", name, key);
+        flatten_any(to, json_string_value(part), item);
+        json_decref(part);
+    }
+    json_array_foreach(value, i, item)
+    {
+        part = json_sprintf("%s[%zu]", name, i);
+        flatten_any(to, json_string_value(part), item);
+        json_decref(part);
+    }
+    if (json_is_object(value) || json_is_array(value))
+        return;
+    if (json_is_string(value)) {
+        check(json_object_set(to, name, (json_t *)(uintptr_t)value) == 0);
+        return;
+    }
+    text = json_dumps(value, JSON_ENCODE_ANY);
+    check(text != NULL);
+    put(to, name, json_string(text));
+    free(text);
+}
+
+/* The plain fields and maps of VALUE, a block of SCHEMA, without what names it; none of NULL. */
+static json_t *flatten(const struct jobspec_schema *schema, const json_t *value)
+{
+    json_t *to = json_object(), *item;
+    const char *key;
+
+    for (size_t i = 0; value != NULL && i < schema->count; i++) {
+        const struct jobspec_field *field = &schema->fields[i];
+        const json_t *said = json_object_get(value, field->json);
+
+        if (!is_told(field) || is_label(schema, field))
+            continue;
+        if (field->kind == KIND_TEXT || field->kind == KIND_BOOL || field->kind == KIND_WHOLE ||
+            field->kind == KIND_DURATION)
+            put(to, field->json, text_of(field, said));
+        json_object_foreach(field->kind == KIND_MAP ? (json_t *)(uintptr_t)said : NULL, key, item)
+        {
+            json_t *name = json_sprintf("%s[%s]", field->json, key);
+            check(json_object_set(to, json_string_value(name), item) == 0);
+            json_decref(name);
+        }
+    }
+    return to;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The names of both, sorted; borrowed from them, the list is owned by the caller. */
+static const char **names_of(const json_t *before, const json_t *after, size_t *ret_count)
+{
+    const char **names =
+        calloc(json_object_size(before) + json_object_size(after) + 1, sizeof(*names));
+    const char *name;
+    json_t *value;
+    size_t count = 0;
+
+    check(names != NULL);
+    json_object_foreach((json_t *)(uintptr_t)before, name, value) names[count++] = name;
+    json_object_foreach((json_t *)(uintptr_t)after, name, value)
+    {
+        if (json_object_get(before, name) == NULL)
+            names[count++] = name;
+    }
+    qsort(names, count, sizeof(*names), by_text);
+    *ret_count = count;
+    return names;
+}
+
+static json_t *field_diff(const char *name, const char *before, const char *after)
+{
+    enum change change = text_equal(before, after) ? CHANGE_NONE
+                         : before[0] == '\0'       ? CHANGE_ADDED
+                         : after[0] == '\0'        ? CHANGE_DELETED
+                                                   : CHANGE_EDITED;
+    json_t *diff = json_pack("{s:o, s:s, s:s, s:s, s:n}", "Type", name_of(change), "Name", name,
+                             "Old", before, "New", after, "Annotations");
+
+    check(diff != NULL);
+    return diff;
+}
+
+/* What differs between flat BEFORE and AFTER (both moved), and with ALL what does not, too. */
+static json_t *field_diffs(json_t *before, json_t *after, bool all)
+{
+    json_t *list = json_array();
+    size_t count;
+    const char **names = names_of(before, after, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const char *old = json_string_value(json_object_get(before, names[i]));
+        const char *new = json_string_value(json_object_get(after, names[i]));
+
+        old = old == NULL ? "" : old;
+        new = new == NULL ? "" : new;
+        if (all || !text_equal(old, new))
+            add(list, field_diff(names[i], old, new));
+    }
+    free(names);
+    json_decref(before);
+    json_decref(after);
+    return list;
+}
+
+/* --- objects --- */
+
+/* What FIELDS (an array) come to. */
+static enum change sum_of(const json_t *fields)
+{
+    bool added = false, deleted = false;
+    json_t *field;
+    size_t i;
+
+    json_array_foreach(fields, i, field)
+    {
+        const char *type = json_string_value(json_object_get(field, "Type"));
+
+        if (text_equal(type, "Edited"))
+            return CHANGE_EDITED;
+        added |= text_equal(type, "Added");
+        deleted |= text_equal(type, "Deleted");
+    }
+    if (added && deleted)
+        return CHANGE_EDITED;
+    return added ? CHANGE_ADDED : deleted ? CHANGE_DELETED : CHANGE_NONE;
+}
+
+/* An object NAME of FIELDS (moved) that comes to CHANGE; NULL if that is nothing. */
+static json_t *object_of(const char *name, enum change change, json_t *fields)
+{
+    if (change != CHANGE_NONE)
+        return json_pack("{s:o, s:s, s:o, s:n}", "Type", name_of(change), "Name", name, "Fields",
+                         fields, "Objects");
+    json_decref(fields);
+    return NULL;
+}
+
+static json_t *block_diff(const char *name, const struct jobspec_schema *schema,
+                          const json_t *before, const json_t *after)
+{
+    json_t *fields = field_diffs(flatten(schema, before), flatten(schema, after), true);
+
+    return object_of(name, sum_of(fields), fields);
+}
+
+static json_t *config_diff(const char *name, const json_t *before, const json_t *after)
+{
+    json_t *old = json_object(), *new = json_object(), *fields;
+
+    if (before != NULL)
+        flatten_any(old, "", before);
+    if (after != NULL)
+        flatten_any(new, "", after);
+    fields = field_diffs(old, new, true);
+    return object_of(name, sum_of(fields), fields);
+}
+
+/* The members of LIST by what they say: what stands there twice is there once. */
+static json_t *set_of(const json_t *list)
+{
+    json_t *set = json_object(), *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+    {
+        char *text = json_dumps(item, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+
+        check(text != NULL);
+        check(json_object_set(set, text, item) == 0);
+        free(text);
+    }
+    return set;
+}
+
+/* "Constraint" of "constraint", as Nomad calls one of Constraints. */
+static void call_one(const struct jobspec_schema *schema, char to[CALLED_SIZE])
+{
+    (void)text_copy(to, CALLED_SIZE, schema->name); /* they are short */
+    if (to[0] >= 'a' && to[0] <= 'z')
+        to[0] = (char)(to[0] - 'a' + 'A');
+}
+
+/* Lists of blocks are sets: a changed member is one that went and one that came. */
+static void set_diff(json_t *to, const struct jobspec_field *field, const json_t *before,
+                     const json_t *after)
+{
+    json_t *old = set_of(before), *new = set_of(after);
+    size_t count;
+    const char **names = names_of(old, new, &count);
+    char called[CALLED_SIZE];
+
+    call_one(field->block, called);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *was = json_object_get(old, names[i]), *is = json_object_get(new, names[i]);
+
+        if ((was == NULL) != (is == NULL))
+            add(to, block_diff(called, field->block, was, is));
+    }
+    free(names);
+    json_decref(old);
+    json_decref(new);
+}
+
+static json_t *texts_diff(const char *name, const json_t *before, const json_t *after)
+{
+    json_t *old = set_of(before), *new = set_of(after), *fields = json_array();
+    size_t count;
+    const char **names = names_of(old, new, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const char *was = json_string_value(json_object_get(old, names[i]));
+        const char *is = json_string_value(json_object_get(new, names[i]));
+
+        add(fields, field_diff(name, was == NULL ? "" : was, is == NULL ? "" : is));
+    }
+    free(names);
+    json_decref(old);
+    json_decref(new);
+    return object_of(name, sum_of(fields), fields);
+}
+
+static json_t *object_diffs(const struct jobspec_schema *schema, const json_t *before,
+                            const json_t *after)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < schema->count; i++) {
+        const struct jobspec_field *field = &schema->fields[i];
+        const json_t *was = json_object_get(before, field->json);
+        const json_t *is = json_object_get(after, field->json);
+
+        if (!is_told(field) || is_of_groups(schema, field))
+            continue;
+        if (field->kind == KIND_BLOCK)
+            add(list, block_diff(field->json, field->block, was, is));
+        else if (field->kind == KIND_CONFIG)
+            add(list, config_diff(field->json, was, is));
+        else if (field->kind == KIND_TEXTS)
+            add(list, texts_diff(field->json, was, is));
+        else if (field->kind == KIND_BLOCKS && field->block->label == NULL)
+            set_diff(list, field, was, is);
+    }
+    return list;
+}
+
+/* --- tasks, groups, the job --- */
+
+static void annotate(json_t *diff, const char *text)
+{
+    put(diff, "Annotations", json_pack("[s]", text));
+}
+
+/* A count that grows makes allocs, and one that shrinks ends some. */
+static void annotate_count(json_t *fields)
+{
+    json_t *field;
+    size_t i;
+    int64_t before, after;
+
+    json_array_foreach(fields, i, field)
+    {
+        const char *old = json_string_value(json_object_get(field, "Old"));
+        const char *new = json_string_value(json_object_get(field, "New"));
+
+        if (!text_equal(json_string_value(json_object_get(field, "Name")), "Count"))
+            continue;
+        before = text_to_i64(old, &before) ? before : 0;
+        after = text_to_i64(new, &after) ? after : 0;
+        if (before != after)
+            annotate(field, before < after ? "forces create" : "forces destroy");
+    }
+}
+
+/* True if allocs run by something else. */
+static bool runs_otherwise(const json_t *before, const json_t *after)
+{
+    json_t *was = jobspec_arrange(&jobspec_task, before, true);
+    json_t *is = jobspec_arrange(&jobspec_task, after, true);
+    bool otherwise = !json_equal(was, is);
+
+    json_decref(was);
+    json_decref(is);
+    return otherwise;
+}
+
+static json_t *part_diff(const struct jobspec_schema *schema, const char *name,
+                         const json_t *before, const json_t *after)
+{
+    json_t *diff = json_object();
+
+    put(diff, "Type", name_of(change_of(before, after)));
+    put(diff, schema == &jobspec_job ? "ID" : "Name", json_string(name));
+    put(diff, "Fields", field_diffs(flatten(schema, before), flatten(schema, after), false));
+    put(diff, "Objects", object_diffs(schema, before, after));
+    return diff;
+}
+
+static json_t *task_diff(const char *name, const json_t *before, const json_t *after)
+{
+    json_t *diff = part_diff(&jobspec_task, name, before, after);
+    enum change change = change_of(before, after);
+
+    put(diff, "Annotations", json_null());
+    if (change == CHANGE_ADDED)
+        annotate(diff, "forces create");
+    else if (change == CHANGE_DELETED)
+        annotate(diff, "forces destroy");
+    else if (change == CHANGE_EDITED)
+        annotate(diff, runs_otherwise(before, after) ? "forces create/destroy update"
+                                                     : "forces in-place update");
+    return diff;
+}
+
+/* LIST by the names of its objects. */
+static json_t *by_name(const json_t *list)
+{
+    json_t *named = json_object(), *item;
+    size_t i;
+
+    json_array_foreach(list, i, item)
+        check(json_object_set(named, json_string_value(json_object_get(item, "Name")), item) == 0);
+    return named;
+}
+
+/* What DIFF makes of each name in the lists FIELD of BEFORE and AFTER, sorted. */
+static json_t *named_diffs(const char *field, const json_t *before, const json_t *after,
+                           json_t *(*diff)(const char *name, const json_t *before,
+                                           const json_t *after))
+{
+    json_t *old = by_name(json_object_get(before, field)), *list = json_array();
+    json_t *new = by_name(json_object_get(after, field));
+    size_t count;
+    const char **names = names_of(old, new, &count);
+
+    for (size_t i = 0; i < count; i++)
+        add(list, diff(names[i], json_object_get(old, names[i]), json_object_get(new, names[i])));
+    free(names);
+    json_decref(old);
+    json_decref(new);
+    return list;
+}
+
+static json_t *group_diff(const char *name, const json_t *before, const json_t *after)
+{
+    json_t *diff = part_diff(&jobspec_group_schema, name, before, after);
+
+    annotate_count(json_object_get(diff, "Fields"));
+    put(diff, "Tasks", named_diffs("Tasks", before, after, task_diff));
+    put(diff, "Updates", json_null());
+    return diff;
+}
+
+json_t *jobspec_diff(const json_t *before, const json_t *after)
+{
+    json_t *diff =
+        part_diff(&jobspec_job, json_string_value(json_object_get(after, "ID")), before, after);
+    json_t *groups = named_diffs("TaskGroups", before, after, group_diff), *group;
+    bool edited = json_array_size(json_object_get(diff, "Fields")) > 0 ||
+                  json_array_size(json_object_get(diff, "Objects")) > 0;
+    size_t i;
+
+    if (json_is_true(json_object_get(before, "Stop"))) {
+        add(json_object_get(diff, "Fields"), field_diff("Stop", "true", "false"));
+        edited = true;
+    }
+    json_array_foreach(groups, i, group) edited |=
+        !text_equal(json_string_value(json_object_get(group, "Type")), "None");
+    put(diff, "TaskGroups", groups);
+    if (before != NULL) /* what a server adds is no difference */
+        put(diff, "Type", name_of(edited ? CHANGE_EDITED : CHANGE_NONE));
+    return diff;
+}
