@@ -44,6 +44,35 @@ static void test_route_that_does_not_exist_is_not_found(void **state)
     }
 }
 
+/* What newer servers have, and what costs, is refused by its name; ids beside it are found. */
+static void test_what_is_not_there_has_a_route_that_says_so(void **state)
+{
+    static const struct {
+        const char *path, *route;
+    } rows[] = {
+        {"/v1/quotas", "/v1/quota*"},
+        {"/v1/quota/usages", "/v1/quota*"},
+        {"/v1/vars", "/v1/var*"},
+        {"/v1/var/nomad/jobs", "/v1/var*"},
+        {"/v1/recommendations", "/v1/recommendation*"},
+        {"/v1/job/a/b/submission", "/v1/job/*/submission"},
+        {"/v1/node/pools", "/v1/node/pools"},
+        {"/v1/node/pool/default/jobs", "/v1/node/pool/*"},
+        {"/v1/namespace", "/v1/namespace"},
+        {"/v1/sentinel/policies", "/v1/sentinel/*"},
+    };
+    char argument[API_ARGUMENT_SIZE];
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct api_route *route = api_find_route(rows[i].path, argument);
+
+        assert_non_null(route);
+        assert_string_equal(route->path, rows[i].route);
+        assert_ptr_equal(route->handle, api_unavailable);
+    }
+}
+
 static void test_route_argument_longer_than_its_room_is_not_found(void **state)
 {
     char path[2 * API_ARGUMENT_SIZE] = "/v1/job/", argument[API_ARGUMENT_SIZE];
@@ -140,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_route_that_does_not_exist_is_not_found),
+        cmocka_unit_test(test_what_is_not_there_has_a_route_that_says_so),
         cmocka_unit_test(test_route_argument_longer_than_its_room_is_not_found),
         cmocka_unit_test(test_route_job_ids_may_contain_slashes),
         cmocka_unit_test(test_route_each_has_a_handler_and_a_method),
