@@ -1,6 +1,7 @@
 /* The agent's configuration: defaults, files and directories, and what must hold of the whole. */
 #include "agent/config_part.h"
 
+#include "drivers/drivers.h"
 #include "io/log.h"
 
 #include <arpa/inet.h>
@@ -55,6 +56,7 @@ void config_defaults(struct config *config)
         .datacenter = "dc1",
         .log_level = "INFO",
         .raw_exec_enabled = true,
+        .exec_allow_caps = driver_default_capabilities,
         .gc_interval_ms = 60 * 1000,
         .gc_max_allocs = 50,
         .max_kill_timeout_ms = 30 * 1000,
@@ -119,6 +121,75 @@ static bool is_numeric_address(const char *text)
     return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1;
 }
 
+/* --- pairs --- */
+
+static char *copy_text(const char *text)
+{
+    char *copy = strdup(text);
+
+    check(copy != NULL);
+    return copy;
+}
+
+bool config_set_pair(struct spec_pairs *pairs, const char *key, const char *value)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        if (text_equal(pairs->items[i].key, key)) {
+            free((char *)pairs->items[i].value);
+            pairs->items[i].value = copy_text(value);
+            return true;
+        }
+    }
+    if (pairs->count == CONFIG_PAIRS_MAX)
+        return false;
+    pairs->items = realloc(pairs->items, (pairs->count + 1) * sizeof(*pairs->items));
+    check(pairs->items != NULL);
+    pairs->items[pairs->count++] = (struct spec_pair){copy_text(key), copy_text(value)};
+    return true;
+}
+
+static void free_pairs(struct spec_pairs *pairs)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        free((char *)pairs->items[i].key);
+        free((char *)pairs->items[i].value);
+    }
+    free(pairs->items);
+    *pairs = (struct spec_pairs){0};
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const struct spec_pair *left = a, *right = b;
+
+    return strcmp(left->value, right->value);
+}
+
+/* What tasks with a root of their own see of the host (nomad v2.0.5 client/config/config.go), and
+ * each place before those in it. */
+static int finish_chroot(struct spec_pairs *chroot, struct err *err)
+{
+    static const char *const usual[] = {
+        "/bin",  "/etc", "/lib", "/lib32", "/lib64", "/run/resolvconf", "/run/systemd/resolve",
+        "/sbin", "/usr",
+    };
+
+    for (size_t i = 0; i < chroot->count; i++) {
+        const struct spec_pair *pair = &chroot->items[i];
+
+        if (pair->key[0] != '/' || pair->value[0] != '/')
+            return err_set(err, ERR_INVALID,
+                           "client.chroot_env: \"%s\" = \"%s\": both have to be absolute paths",
+                           pair->key, pair->value);
+    }
+    if (chroot->count == 0) {
+        for (size_t i = 0; i < COUNT_OF(usual); i++)
+            check(config_set_pair(chroot, usual[i], usual[i]));
+    }
+    qsort(chroot->items, chroot->count, sizeof(*chroot->items), compare_values);
+    return 0;
+}
+
 int config_finish(struct config *config, struct err *err)
 {
     enum log_level level;
@@ -141,15 +212,11 @@ int config_finish(struct config *config, struct err *err)
         (code = derive(config, config->state_dir, "client", err)) != 0 ||
         (code = make_absolute(config->log_file, err)) != 0 || (code = find_shim(config, err)) != 0)
         return code;
-    return 0;
+    return finish_chroot(&config->chroot_env, err);
 }
 
 void config_free(struct config *config)
 {
-    for (size_t i = 0; i < config->meta.count; i++) {
-        free((char *)config->meta.items[i].key);
-        free((char *)config->meta.items[i].value);
-    }
-    free(config->meta.items);
-    config->meta = (struct spec_pairs){0};
+    free_pairs(&config->meta);
+    free_pairs(&config->chroot_env);
 }

@@ -7,6 +7,7 @@
  */
 #include "agent/config_part.h"
 
+#include "drivers/drivers.h"
 #include "spec/hcl.h"
 
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIG_BYTES_MAX = 1 << 20, META_COUNT_MAX = 256 };
+enum { CONFIG_BYTES_MAX = 1 << 20 };
 
 /* --- what there is --- */
 
@@ -24,14 +25,26 @@ enum section {
     IN_SERVER,
     IN_CLIENT,
     IN_META,
+    IN_CHROOT_ENV,
     IN_OPTIONS,
     IN_PLUGIN,
     IN_RAW_EXEC,
     IN_RAW_EXEC_CONFIG,
+    IN_EXEC,
+    IN_EXEC_CONFIG,
     SECTION_COUNT,
 };
 
-enum key_kind { KEY_TEXT, KEY_BOOL, KEY_PORT, KEY_COUNT, KEY_DURATION, KEY_RULE };
+enum key_kind {
+    KEY_TEXT,
+    KEY_BOOL,
+    KEY_PORT,
+    KEY_COUNT,
+    KEY_DURATION,
+    KEY_MODE,         /* "private", or "host": true */
+    KEY_CAPABILITIES, /* a list of names: their bits */
+    KEY_RULE,
+};
 
 struct reader;
 
@@ -94,6 +107,9 @@ static const struct key keys[] = {
     {IN_OPTIONS, "driver.raw_exec.no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},
     {IN_RAW_EXEC_CONFIG, "enabled", KEY_BOOL, FIELD_OF(raw_exec_enabled), NULL},
     {IN_RAW_EXEC_CONFIG, "no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},
+    {IN_EXEC_CONFIG, "allow_caps", KEY_CAPABILITIES, FIELD_OF(exec_allow_caps), NULL},
+    {IN_EXEC_CONFIG, "default_pid_mode", KEY_MODE, FIELD_OF(exec_host_pids), NULL},
+    {IN_EXEC_CONFIG, "default_ipc_mode", KEY_MODE, FIELD_OF(exec_host_ipc), NULL},
 };
 
 static const struct {
@@ -106,9 +122,12 @@ static const struct {
     {IN_ROOT, "client", IN_CLIENT},
     {IN_ROOT, "plugin", IN_PLUGIN},
     {IN_CLIENT, "meta", IN_META},
+    {IN_CLIENT, "chroot_env", IN_CHROOT_ENV},
     {IN_CLIENT, "options", IN_OPTIONS},
     {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
+    {IN_PLUGIN, "exec", IN_EXEC},
     {IN_RAW_EXEC, "config", IN_RAW_EXEC_CONFIG},
+    {IN_EXEC, "config", IN_EXEC_CONFIG},
 };
 /* clang-format on */
 
@@ -143,7 +162,6 @@ static const struct {
     {IN_PORTS, "rpc"},
     {IN_PORTS, "serf"},
     {IN_CLIENT, "artifact"},
-    {IN_CLIENT, "chroot_env"},
     {IN_CLIENT, "gc_disk_usage_threshold"},
     {IN_CLIENT, "gc_inode_usage_threshold"},
     {IN_CLIENT, "gc_parallel_destroys"},
@@ -155,6 +173,9 @@ static const struct {
     {IN_CLIENT, "template"},
     {IN_RAW_EXEC_CONFIG, "denied_envvars"},
     {IN_RAW_EXEC_CONFIG, "denied_host_uids"},
+    {IN_EXEC_CONFIG, "denied_host_gids"},
+    {IN_EXEC_CONFIG, "denied_host_uids"},
+    {IN_EXEC_CONFIG, "no_pivot_root"},
 };
 
 static const char *const section_names[SECTION_COUNT] = {
@@ -163,10 +184,13 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_SERVER] = "server",
     [IN_CLIENT] = "client",
     [IN_META] = "client.meta",
+    [IN_CHROOT_ENV] = "client.chroot_env",
     [IN_OPTIONS] = "client.options",
     [IN_PLUGIN] = "plugin",
     [IN_RAW_EXEC] = "plugin \"raw_exec\"",
     [IN_RAW_EXEC_CONFIG] = "plugin \"raw_exec\" config",
+    [IN_EXEC] = "plugin \"exec\"",
+    [IN_EXEC_CONFIG] = "plugin \"exec\" config",
 };
 
 /* --- reading one file --- */
@@ -226,7 +250,8 @@ static int complain_unknown(struct reader *reader, enum section section, const c
     }
     if (section == IN_PLUGIN)
         return complain(reader, place, "remove it",
-                        "there is no plugin \"%s\" in this release, only \"raw_exec\"", name);
+                        "there is no plugin \"%s\" in this release, only \"exec\" and \"raw_exec\"",
+                        name);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (keys[i].section == section)
             names[count++] = keys[i].name;
@@ -313,6 +338,41 @@ static int set_duration(struct reader *reader, const struct key *key, struct hcl
     return 0;
 }
 
+static int set_mode(struct reader *reader, const struct key *key, struct hcl_place place,
+                    json_t *value)
+{
+    const char *mode = json_string_value(value);
+    bool *to = field_of(reader, key);
+
+    if (mode == NULL || (!text_equal(mode, "private") && !text_equal(mode, "host")))
+        return complain(reader, place, NULL, "%s must be \"private\" or \"host\"", key->name);
+    *to = text_equal(mode, "host");
+    return 0;
+}
+
+static int set_capabilities(struct reader *reader, const struct key *key, struct hcl_place place,
+                            json_t *value)
+{
+    uint64_t *to = field_of(reader, key), sum = 0;
+    json_t *name;
+    size_t at;
+
+    if (!json_is_array(value))
+        return complain(reader, place, "as in [\"chown\", \"kill\"]", "%s must be a list of names",
+                        key->name);
+    json_array_foreach(value, at, name)
+    {
+        uint64_t set;
+
+        if (!json_is_string(name) || !driver_capability(json_string_value(name), &set))
+            return complain(reader, place, NULL, "%s: this machine knows no capability \"%s\"",
+                            key->name, json_is_string(name) ? json_string_value(name) : "");
+        sum |= set;
+    }
+    *to = sum;
+    return 0;
+}
+
 static int set_key(struct reader *reader, const struct key *key, struct hcl_place place,
                    json_t *value)
 {
@@ -328,6 +388,10 @@ static int set_key(struct reader *reader, const struct key *key, struct hcl_plac
         return set_number(reader, key, place, value);
     case KEY_DURATION:
         return set_duration(reader, key, place, value);
+    case KEY_MODE:
+        return set_mode(reader, key, place, value);
+    case KEY_CAPABILITIES:
+        return set_capabilities(reader, key, place, value);
     case KEY_RULE:
         fault = key->rule(value);
         return fault == NULL ? 0 : complain(reader, place, NULL, "%s", fault);
@@ -335,45 +399,28 @@ static int set_key(struct reader *reader, const struct key *key, struct hcl_plac
     unreachable("kind of key");
 }
 
-static char *copy_text(const char *text)
+/* Where a block of free names puts its pairs; NULL for blocks of keys. */
+static struct spec_pairs *pairs_of(struct reader *reader, enum section section)
 {
-    char *copy = strdup(text);
-
-    check(copy != NULL);
-    return copy;
+    return section == IN_META         ? &reader->config->meta
+           : section == IN_CHROOT_ENV ? &reader->config->chroot_env
+                                      : NULL;
 }
 
-static int set_meta(struct reader *reader, const char *name, struct hcl_place place, json_t *value)
+static int set_pair(struct reader *reader, enum section section, const char *name,
+                    struct hcl_place place, json_t *value)
 {
-    struct spec_pairs *meta = &reader->config->meta;
     json_t *text = hcl_convert(value, HCL_STRING);
+    int code = 0;
 
-    if (text == NULL || !json_is_string(text)) {
-        json_decref(text);
-        return complain(reader, place, NULL, "client.meta.%s must be a string, not %s", name,
-                        hcl_type_text(value));
-    }
-    for (size_t i = 0; i < meta->count; i++) {
-        if (text_equal(meta->items[i].key, name)) {
-            free((char *)meta->items[i].value);
-            meta->items[i].value = copy_text(json_string_value(text));
-            json_decref(text);
-            return 0;
-        }
-    }
-    if (meta->count == META_COUNT_MAX) {
-        json_decref(text);
-        return complain(reader, place, NULL, "client.meta has more than %d entries",
-                        META_COUNT_MAX);
-    }
-    meta->items = realloc(meta->items, (meta->count + 1) * sizeof(*meta->items));
-    check(meta->items != NULL);
-    meta->items[meta->count++] = (struct spec_pair){
-        .key = copy_text(name),
-        .value = copy_text(json_string_value(text)),
-    };
+    if (text == NULL || !json_is_string(text))
+        code = complain(reader, place, NULL, "%s.%s must be a string, not %s",
+                        section_names[section], name, hcl_type_text(value));
+    else if (!config_set_pair(pairs_of(reader, section), name, json_string_value(text)))
+        code = complain(reader, place, NULL, "%s has more than %d entries", section_names[section],
+                        CONFIG_PAIRS_MAX);
     json_decref(text);
-    return 0;
+    return code;
 }
 
 static bool find_block(enum section section, const char *name, enum section *ret_inside)
@@ -423,8 +470,8 @@ static int read_value(struct reader *reader, enum section section, const char *n
 {
     enum section inside;
 
-    if (section == IN_META)
-        return set_meta(reader, name, place, value);
+    if (pairs_of(reader, section) != NULL)
+        return set_pair(reader, section, name, place, value);
     if (find_block(section, name, &inside))
         return read_object(reader, inside, place, value);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {

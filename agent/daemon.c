@@ -117,6 +117,18 @@ static void warn_of_closed(const struct config *config)
                  log_value(closed));
 }
 
+/* Drivers that work here are facts about the node, as its kernel is. */
+static void add_drivers(struct parts *parts)
+{
+    struct driver_info infos[DRIVERS_MAX];
+    size_t count = drivers_list(parts->drivers, infos, COUNT_OF(infos));
+
+    for (size_t i = 0; i < count; i++) {
+        if (infos[i].healthy)
+            node_add_driver(&parts->node, infos[i].name);
+    }
+}
+
 static int open_rooms(struct daemon *daemon, struct err *err)
 {
     static const char *const denied[] = {"root", "Administrator", NULL};
@@ -130,6 +142,10 @@ static int open_rooms(struct daemon *daemon, struct err *err)
         .raw_exec_enabled = config->raw_exec_enabled,
         .cgroup_mode = cgroup_mode(),
         .raw_exec_no_cgroups = config->raw_exec_no_cgroups,
+        .exec = {.allowed_capabilities = config->exec_allow_caps,
+                 .shares_pids = config->exec_host_pids,
+                 .shares_ipc = config->exec_host_ipc,
+                 .root = config->chroot_env},
         .files_soft = daemon->process.files_soft,
         .on_exit = perform_exit,
         .ctx = parts,
@@ -145,6 +161,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
     parts->drivers = drivers_new(&drivers, err);
     if (parts->drivers == NULL)
         return err->code;
+    add_drivers(parts);
     if (!config->take_over && drivers_foreign(parts->drivers, err) != 0)
         return err->code;
     parts->hooks = hooks_new(&hooks, err);

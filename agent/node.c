@@ -115,8 +115,14 @@ static void collect_attributes(struct node *node, const struct config *config)
     add_number(to, "unique.storage.bytestotal", facts->disk_bytes);
     add_number(to, "unique.storage.bytesfree", facts->disk_free_bytes);
     add(to, "unique.storage.volume", config->alloc_dir);
-    if (config->raw_exec_enabled)
-        add(to, "driver.raw_exec", "1");
+}
+
+void node_add_driver(struct node *node, const char *driver)
+{
+    char name[64];
+
+    check(text_format(name, sizeof(name), "driver.%s", driver));
+    add(&node->known.attributes, name, "1");
 }
 
 int node_init(struct node *node, const struct store *store, const struct say *say,

@@ -75,6 +75,21 @@ struct driver_result {
 
 typedef void driver_done(void *ctx, const struct driver_result *result);
 
+/* The node's word on driver exec. */
+struct drivers_exec {
+    uint64_t allowed_capabilities; /* a bit for each: what a task may have or add */
+    bool shares_pids, shares_ipc;  /* with the host, if the task does not say */
+    struct spec_pairs root; /* directories and files of the host (key) and where they are in a
+                               payload's root (value), none below a later one; borrowed */
+};
+
+/* What a task gets that says nothing. */
+extern const uint64_t driver_default_capabilities;
+
+/* The bit of a capability by its name ("chown", "CAP_CHOWN"), or all bits for "all"; false if this
+ * machine does not know it. */
+bool driver_capability(const char *name, uint64_t *ret_set);
+
 struct drivers_config {
     struct loop *loop;            /* borrowed */
     const char *state_dir;        /* absolute; shim/ is made below it */
@@ -83,6 +98,7 @@ struct drivers_config {
     enum cgroup_mode cgroup_mode; /* of io/proc.h: what the machine offers */
     bool raw_exec_enabled;
     bool raw_exec_no_cgroups;
+    struct drivers_exec exec;
     uint64_t files_soft; /* soft limit of descriptors that shims and payloads get, 0: ours */
     /* A payload that was reported running has ended.  Called once for each, on the loop. */
     void (*on_exit)(void *ctx, const struct driver_key *key, const struct driver_exit *exit);
@@ -100,6 +116,8 @@ struct driver_info {
     char description[ERR_TEXT_SIZE];
 };
 
+enum { DRIVERS_MAX = 16 }; /* that there are, and more */
+
 size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos, size_t max);
 
 /* Checks the driver's config block of TASK (types, unknown keys, required keys); 0 or ERR_* with a
@@ -110,7 +128,7 @@ int driver_validate(const struct task_spec *task, struct err *err);
 
 struct driver_start {
     struct driver_key key;
-    const struct task_spec *task; /* config already interpolated; all of it borrowed for the call */
+    const struct task_spec *task; /* config and user already interpolated; borrowed for the call */
     const char *alloc_dir;        /* <alloc root>, absolute; what is below it, payloads change */
     const char *task_dir;         /* <alloc root>/<task>; the payload's working directory */
     const char *log_dir;          /* <alloc root>/alloc/logs */

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,20 +47,75 @@ static void add_number(struct plan *plan, uint16_t tag, uint64_t value)
     add(plan, tag, &value, sizeof(value));
 }
 
+static void add_variable(struct plan *plan, const char *name, const char *value)
+{
+    size_t name_length = strlen(name), value_length = strlen(value);
+    char *text = malloc(name_length + value_length + 2);
+
+    check(text != NULL);
+    memcpy(text, name, name_length);
+    text[name_length] = '=';
+    memcpy(text + name_length + 1, value, value_length + 1);
+    add(plan, LAUNCH_ENVIRONMENT, text, name_length + value_length + 2);
+    free(text);
+}
+
+/* What an isolated payload is told of its user, and not of the daemon's. */
+static bool is_of_user(const char *name)
+{
+    return text_equal(name, "HOME") || text_equal(name, "LOGNAME") || text_equal(name, "USER");
+}
+
 static void add_environment(struct plan *plan, const struct spec_pairs *env)
 {
     for (size_t i = 0; i < env->count; i++) {
-        const struct spec_pair *pair = &env->items[i];
-        size_t key = strlen(pair->key), value = strlen(pair->value);
-        char *text = malloc(key + value + 2);
-
-        check(text != NULL);
-        memcpy(text, pair->key, key);
-        text[key] = '=';
-        memcpy(text + key + 1, pair->value, value + 1);
-        add(plan, LAUNCH_ENVIRONMENT, text, key + value + 2);
-        free(text);
+        if (!plan->isolated || plan->user[0] == '\0' || !is_of_user(env->items[i].key))
+            add_variable(plan, env->items[i].key, env->items[i].value);
     }
+}
+
+static void add_bind(struct plan *plan, uint32_t flags, const char *host, const char *inside)
+{
+    char bytes[sizeof(flags) + PATH_SIZE * 2];
+    size_t host_length = strlen(host) + 1, inside_length = strlen(inside) + 1;
+
+    if (host_length > PATH_SIZE || inside_length > PATH_SIZE) {
+        plan->failed = true;
+        return;
+    }
+    memcpy(bytes, &flags, sizeof(flags));
+    memcpy(bytes + sizeof(flags), host, host_length);
+    memcpy(bytes + sizeof(flags) + host_length, inside, inside_length);
+    add(plan, LAUNCH_BIND, bytes, sizeof(flags) + host_length + inside_length);
+}
+
+/* Since 2.0.1 of Nomad a task cannot change its logs, nor those of its neighbours. */
+static void add_isolation(struct plan *plan, const struct isolation *isolation)
+{
+    if (isolation->parts == 0)
+        return;
+    add_number(plan, LAUNCH_ISOLATION, isolation->parts);
+    add_number(plan, LAUNCH_BOUNDING, isolation->bounding);
+    add_number(plan, LAUNCH_AMBIENT, isolation->ambient);
+    for (size_t i = 0; i < isolation->root->count; i++)
+        add_bind(plan, LAUNCH_BIND_READ_ONLY | LAUNCH_BIND_IF_THERE, isolation->root->items[i].key,
+                 isolation->root->items[i].value);
+    add_bind(plan, LAUNCH_BIND_IN_ALLOC, "alloc", "/alloc");
+    add_bind(plan, LAUNCH_BIND_IN_ALLOC | LAUNCH_BIND_READ_ONLY, "alloc/logs", "/alloc/logs");
+}
+
+static void add_limits(struct plan *plan, const struct spec_resources *resources)
+{
+    uint64_t asked = (uint64_t)resources->memory_mb << 20;
+    uint64_t most = (uint64_t)resources->memory_max_mb << 20;
+
+    if (most > asked) {
+        add_number(plan, LAUNCH_MEMORY_MAX, most);
+        add_number(plan, LAUNCH_MEMORY_LOW, asked);
+    } else {
+        add_number(plan, LAUNCH_MEMORY_MAX, asked);
+    }
+    add_number(plan, LAUNCH_CPU_SHARES, resources->cpu_mhz > 2 ? resources->cpu_mhz : 2);
 }
 
 static void add_logs(struct plan *plan, const struct driver_start *start)
@@ -90,6 +144,7 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
         plan_free(plan);
         return NULL;
     }
+    plan->isolated = command->isolation.parts != 0;
     plan->bytes = malloc(PLAN_FIRST_BYTES);
     check(plan->bytes != NULL);
     plan->capacity = PLAN_FIRST_BYTES;
@@ -108,8 +163,13 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
         add_text(plan, LAUNCH_CGROUP, text);
     }
     add_text(plan, LAUNCH_COMMAND, command->program);
-    for (size_t i = 0; i < command->arguments_count; i++)
-        add_text(plan, LAUNCH_ARGUMENT, command->arguments[i]);
+    for (size_t i = 0; i < command->arguments.count; i++)
+        add_text(plan, LAUNCH_ARGUMENT, command->arguments.items[i]);
+    if (command->work_dir != NULL)
+        add_text(plan, LAUNCH_WORK_DIR, command->work_dir);
+    add_isolation(plan, &command->isolation);
+    if (command->has_limits)
+        add_limits(plan, &start->task->resources);
     add_text(plan, LAUNCH_ALLOC_DIR, start->alloc_dir);
     add_text(plan, LAUNCH_TASK_DIR, start->task_dir);
     add_logs(plan, start);
@@ -136,15 +196,12 @@ void plan_free(struct plan *plan)
 void plan_look_up_user(struct io_work *work)
 {
     struct plan *plan = work->ctx;
-    struct host_user user;
     gid_t groups[LAUNCH_GROUPS_MAX];
 
-    if (host_user_find(plan->user, &user, &plan->error) != 0)
+    if (host_user_find(plan->user, &plan->found, &plan->error) != 0)
         return;
-    plan->user_id = user.uid;
-    plan->group_id = user.gid;
     plan->groups_count = LAUNCH_GROUPS_MAX;
-    if (getgrouplist(plan->user, user.gid, groups, &plan->groups_count) < 0)
+    if (getgrouplist(plan->user, plan->found.gid, groups, &plan->groups_count) < 0)
         (void)err_set(&plan->error, ERR_LIMIT, "user \"%s\" is in more than %d groups", plan->user,
                       LAUNCH_GROUPS_MAX);
     for (int i = 0; plan->error.code == 0 && i < plan->groups_count; i++)
@@ -154,10 +211,15 @@ void plan_look_up_user(struct io_work *work)
 void plan_add_user(struct plan *plan)
 {
     add_text(plan, LAUNCH_USER_NAME, plan->user);
-    add_number(plan, LAUNCH_USER_ID, plan->user_id);
-    add_number(plan, LAUNCH_GROUP_ID, plan->group_id);
+    add_number(plan, LAUNCH_USER_ID, plan->found.uid);
+    add_number(plan, LAUNCH_GROUP_ID, plan->found.gid);
     for (int i = 0; i < plan->groups_count; i++)
         add_number(plan, LAUNCH_USER_GROUP, plan->groups[i]);
+    if (!plan->isolated)
+        return;
+    add_variable(plan, "HOME", plan->found.home);
+    add_variable(plan, "LOGNAME", plan->user);
+    add_variable(plan, "USER", plan->user);
 }
 
 int plan_open(struct plan *plan, int *ret_fd, struct err *err)
@@ -185,11 +247,4 @@ int plan_open(struct plan *plan, int *ret_fd, struct err *err)
     }
     *ret_fd = fd;
     return 0;
-}
-
-void command_close(struct command *command)
-{
-    free(command->arguments);
-    json_decref(command->config);
-    *command = (struct command){0};
 }

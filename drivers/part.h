@@ -69,14 +69,67 @@ int shim_find(const struct drivers *drivers, const struct driver_key *key,
 /* Deletes what the key has in the directory of all shims. */
 int key_remove_files(int shim_fd, const struct driver_key *key, struct err *err);
 
+/* --- config.c: what a task asks of its driver --- */
+
+struct texts {
+    const char **items; /* owned, the texts borrowed */
+    size_t count;
+};
+
+struct isolation {
+    uint64_t parts; /* enum launch_isolation; 0: none */
+    uint64_t bounding, ambient;
+    const struct spec_pairs *root; /* what of the host is in its root; borrowed */
+};
+
+/* A task's config, and what the driver makes of it on this node. */
+struct command {
+    const char *program;
+    struct texts arguments, cap_add, cap_drop;
+    const char *pid_mode, *ipc_mode, *work_dir; /* NULL: not said */
+    struct json_t *config;                      /* owned; all texts are its */
+
+    bool has_cgroup; /* or a process group only */
+    bool has_limits; /* the task's resources bound it, and not only its place on the node */
+    struct isolation isolation;
+};
+
+enum config_kind { CONFIG_TEXT, CONFIG_TEXTS };
+
+struct config_key {
+    const char *name;
+    enum config_kind kind;
+    size_t offset; /* in struct command */
+};
+
+struct driver {
+    const char *name;
+    const char *stop_signal; /* when the task names none */
+    const struct config_key *keys;
+    size_t keys_count;
+    /* What the keys' kinds do not say of a config; NULL: nothing. */
+    int (*validate)(const struct command *command, struct err *err);
+    /* Fills in what the node has to say; ERR_REFUSED with a reason. */
+    int (*prepare)(const struct drivers_config *config, struct command *command, struct err *err);
+    /* True if it can work here, else why not. */
+    bool (*look)(const struct drivers_config *config, char ret_why[ERR_TEXT_SIZE]);
+};
+
+extern const struct driver raw_exec_driver, exec_driver;
+
+int command_read(const struct driver *driver, const struct task_spec *task,
+                 struct command *ret_command, struct err *err);
+int config_check_work_dir(const char *driver, const struct command *command, struct err *err);
+void command_close(struct command *command);
+
 /* --- launch.c: what to start --- */
 
 struct plan {
     struct io_work work; /* looks the user up, which may ask the network */
     struct run *run;     /* NULL: nobody waits for it any more */
-    bool looking;
+    bool looking, isolated;
     char user[SPEC_NAME_SIZE];
-    uint32_t user_id, group_id;
+    struct host_user found;
     uint32_t groups[LAUNCH_GROUPS_MAX];
     int groups_count;
     struct err error;
@@ -85,17 +138,6 @@ struct plan {
     size_t length, capacity;
     bool failed; /* it grew too large */
 };
-
-/* What a driver makes of a task's config. */
-struct command {
-    const char *program;
-    const char **arguments; /* array owned, texts borrowed from the config */
-    size_t arguments_count;
-    struct json_t *config; /* owned */
-    bool has_cgroup;
-};
-
-void command_close(struct command *command);
 
 struct plan *plan_new(const struct drivers *drivers, const struct driver_start *start,
                       const struct command *command, struct err *err);
@@ -106,16 +148,7 @@ int plan_open(struct plan *plan, int *ret_fd, struct err *err); /* as the shim i
 
 /* --- registry.c --- */
 
-struct driver {
-    const char *name;
-    const char *stop_signal; /* when the task names none */
-    int (*read_config)(const struct task_spec *task, struct command *ret_command, struct err *err);
-    bool (*is_enabled)(const struct drivers_config *config);
-    bool (*has_cgroup)(const struct drivers_config *config); /* or a process group only */
-};
-
 const struct driver *driver_named(const char *name);
-extern const struct driver raw_exec_driver;
 
 /* --- completions.c: calls under way --- */
 

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct driver *const all_drivers[] = {&raw_exec_driver};
+static const struct driver *const all_drivers[] = {&exec_driver, &raw_exec_driver};
+
+_Static_assert(COUNT_OF(all_drivers) <= DRIVERS_MAX, "they do not fit");
 
 const struct driver *driver_named(const char *name)
 {
@@ -27,7 +29,7 @@ int driver_validate(const struct task_spec *task, struct err *err)
         return err_set(err, ERR_INVALID, "unknown driver \"%s\"", task->driver);
     if (task->kill_signal[0] != '\0' && proc_signal_number(task->kill_signal) == 0)
         return err_set(err, ERR_INVALID, "unknown kill_signal \"%s\"", task->kill_signal);
-    int code = driver->read_config(task, &command, err);
+    int code = command_read(driver, task, &command, err);
     if (code != 0)
         return code;
     command_close(&command);
@@ -42,13 +44,11 @@ size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos
         struct driver_info *info = &ret_infos[i];
 
         *info = (struct driver_info){.name = all_drivers[i]->name};
-        info->detected = all_drivers[i]->is_enabled(&drivers->config);
-        if (!info->detected) {
-            (void)text_copy(info->description, sizeof(info->description), "disabled");
-        } else if (access(drivers->shim_path, X_OK) != 0) {
+        info->detected = all_drivers[i]->look(&drivers->config, info->description);
+        if (info->detected && access(drivers->shim_path, X_OK) != 0) {
             (void)text_format(info->description, sizeof(info->description), "%s: %s",
                               drivers->shim_path, strerror(errno)); /* may be cut */
-        } else {
+        } else if (info->detected) {
             info->healthy = true;
             (void)text_copy(info->description, sizeof(info->description), "Healthy");
         }

@@ -84,18 +84,23 @@ static struct plan *make_plan(const struct drivers *drivers, const struct driver
 {
     const struct driver *driver = driver_named(start->key.driver);
     struct command command;
+    char why[ERR_TEXT_SIZE];
 
     if (driver == NULL) {
         (void)err_set(err, ERR_INVALID, "unknown driver \"%s\"", start->key.driver);
         return NULL;
     }
-    if (!driver->is_enabled(&drivers->config)) {
-        (void)err_set(err, ERR_REFUSED, "driver %s is disabled on this node", driver->name);
+    if (!driver->look(&drivers->config, why)) {
+        (void)err_set(err, ERR_REFUSED, "driver %s cannot be used on this node: %s", driver->name,
+                      why);
         return NULL;
     }
-    if (driver->read_config(start->task, &command, err) != 0)
+    if (command_read(driver, start->task, &command, err) != 0)
         return NULL;
-    command.has_cgroup = driver->has_cgroup(&drivers->config);
+    if (driver->prepare(&drivers->config, &command, err) != 0) {
+        command_close(&command);
+        return NULL;
+    }
     struct plan *plan = plan_new(drivers, start, &command, err);
     command_close(&command);
     return plan;

@@ -42,9 +42,11 @@ static void copy_task(struct arena *arena, const struct task_spec *from,
     to->env = *env;
 }
 
-static int expand_user(const struct hooks_names *names, struct arena *arena, const char *user,
-                       const char **ret_user, struct err *err)
+/* Whose TASK is: as it says, else as its driver does. */
+static int expand_user(const struct hooks_names *names, struct arena *arena,
+                       const struct task_spec *task, const char **ret_user, struct err *err)
 {
+    const char *user = task->user[0] != '\0' ? task->user : hooks_driver(task->driver)->user;
     int code = hooks_expand_plain(names, arena, user, USER_BYTES_MAX, ret_user, err);
 
     if (code == 0 && strlen(*ret_user) > USER_BYTES_MAX)
@@ -65,7 +67,7 @@ int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
 
     int code = hooks_env_build(hooks, alloc, task, results, results_bytes, &env, err);
     if (code == 0)
-        code = expand_user(&names, &launch->arena, task->user, &user, err);
+        code = expand_user(&names, &launch->arena, task, &user, err);
     if (code == 0)
         code = hooks_expand_config(&names, &launch->arena, task->config_json, &config, err);
     if (code != 0) {
@@ -96,14 +98,14 @@ int hooks_user(const struct hooks *hooks, const struct hook_run *asked,
     struct arena arena = {0};
     struct hooks_env env = {.arena = &arena};
     struct hooks_names names = {.node = hooks->node, .env = &env};
-    const char *user = asked->task->user;
+    const char *user = "";
     int code = 0;
 
-    if (strstr(user, "${") != NULL)
+    if (strstr(asked->task->user, "${") != NULL)
         code = hooks_env_build(hooks, asked->alloc, asked->task, asked->results,
                                asked->results_bytes, &env, err);
     if (code == 0)
-        code = expand_user(&names, &arena, user, &user, err);
+        code = expand_user(&names, &arena, asked->task, &user, err);
     if (code == 0)
         check(text_copy(ret_user, HOOKS_USER_SIZE, user));
     arena_free(&arena);

@@ -77,6 +77,7 @@ struct hooks_driver {
     const char *name;
     enum hooks_isolation isolation;
     bool checks_user; /* the denylist of users applies */
+    const char *user; /* whose a task is that names none; "": the daemon's own */
 };
 
 /* Never NULL: a driver that is not known is one without isolation. */

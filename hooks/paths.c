@@ -4,17 +4,17 @@
 #include "spec/names.h"
 
 /* What hooks and environment must know of a driver before it is asked: Nomad's capability
- * FSIsolation, and its default for user.checked_drivers (v1.1.2, drivers/ and
- * client/config/config.go). */
+ * FSIsolation, its default for user.checked_drivers, and the user that the driver falls back to
+ * (v1.1.2, drivers/ and client/config/config.go). */
 static const struct hooks_driver known_drivers[] = {
-    {"raw_exec", ISOLATION_NONE, false}, {"exec", ISOLATION_CHROOT, true},
-    {"java", ISOLATION_CHROOT, true},    {"docker", ISOLATION_IMAGE, false},
-    {"qemu", ISOLATION_IMAGE, true},
+    {"raw_exec", ISOLATION_NONE, false, ""},    {"exec", ISOLATION_CHROOT, true, "nobody"},
+    {"java", ISOLATION_CHROOT, true, "nobody"}, {"docker", ISOLATION_IMAGE, false, ""},
+    {"qemu", ISOLATION_IMAGE, true, ""},
 };
 
 const struct hooks_driver *hooks_driver(const char *name)
 {
-    static const struct hooks_driver other = {"", ISOLATION_NONE, false};
+    static const struct hooks_driver other = {"", ISOLATION_NONE, false, ""};
 
     for (size_t i = 0; i < COUNT_OF(known_drivers); i++) {
         if (text_equal(known_drivers[i].name, name))

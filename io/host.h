@@ -80,6 +80,16 @@ int mount_is_point(int directory_fd, const char *path, struct err *err);
 int mount_each_below(int directory_fd, const char *path, bool (*cb)(void *ctx, const char *point),
                      void *ctx, struct err *err);
 
+/* What a file system is made with: a setting, or a wish (VALUE is NULL) that a kernel which does
+ * not know it leaves out. */
+struct mount_option {
+    const char *name, *value;
+};
+
+/* A file system of TYPE that is mounted nowhere yet, made with OPTIONS (up to one without a name)
+ * and ATTRIBUTES (MOUNT_ATTR_*): a descriptor of the caller's own, or a negative errno. */
+int mount_make(const char *type, const struct mount_option *options, unsigned attributes);
+
 struct mount_tmpfs {
     uint64_t size_bytes;
     mode_t mode; /* of its root, and its owner */
@@ -100,7 +110,8 @@ int mount_remove(int directory_fd, const char *path, struct err *err);
 
 struct host_user {
     uid_t uid;
-    gid_t gid; /* its first group */
+    gid_t gid;            /* its first group */
+    char home[NAME_SIZE]; /* "/" if it has none, or one too long */
 };
 
 /* ERR_GONE if there is no such user, recoverable when that could not be found out.  May ask the

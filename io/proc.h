@@ -81,8 +81,9 @@ struct proc_spawn {
  * be NULL. */
 int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, struct err *err);
 
-/* fork() into the v2 directory CGROUP (NULL: ours).  RET_PID is 0 in the child. */
-int proc_fork(const char *cgroup, pid_t *ret_pid, struct err *err);
+/* fork() into the v2 directory CGROUP (NULL: ours) and into new NAMESPACES (CLONE_NEW*, 0: ours).
+ * RET_PID is 0 in the child. */
+int proc_fork(const char *cgroup, uint64_t namespaces, pid_t *ret_pid, struct err *err);
 
 /* In a child before its exec: all signals at their defaults and none blocked. */
 void proc_reset_signals(void);
@@ -117,7 +118,8 @@ void cgroup_directory(enum cgroup_mode mode, const char *name, char *to, size_t 
  * Comes between create and enter: on v1 and hybrid it makes the controllers' own directories,
  * which enter then fills. */
 struct cgroup_limits {
-    uint64_t memory_bytes_max; /* 0: none */
+    uint64_t memory_bytes_max; /* 0: none; with one, nothing of it is swapped out */
+    uint64_t memory_bytes_low; /* kept for it when memory is short, 0: none */
     uint64_t cpu_shares;       /* v1 scale, 2 and more; 0: none */
 };
 int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,

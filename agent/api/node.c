@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-enum { DRIVERS_MAX = 16 };
-
 /* Where other programs on the network reach this API. */
 static void advertise(struct api *api, char to[API_ADDRESS_SIZE])
 {
@@ -38,8 +36,6 @@ static json_t *format(struct api *api, bool whole, bool resources)
         .index = 1,
     };
 
-    if (view.drivers_count > COUNT_OF(drivers))
-        view.drivers_count = COUNT_OF(drivers);
     advertise(api, address);
     return whole ? api_format_node(&view) : api_format_node_stub(&view, resources);
 }

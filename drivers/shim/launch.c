@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct counts {
-    size_t arguments, variables, groups;
+    size_t arguments, variables, groups, binds;
 };
 
 static bool is_text(const char *bytes, uint32_t length)
@@ -45,6 +45,8 @@ static const char **text_of(struct launch *launch, uint16_t tag)
         return &launch->log_name;
     case LAUNCH_USER_NAME:
         return &launch->user_name;
+    case LAUNCH_WORK_DIR:
+        return &launch->work_dir;
     default:
         return NULL;
     }
@@ -61,6 +63,18 @@ static uint64_t *number_of(struct launch *launch, uint16_t tag)
         return &launch->log_files_max;
     case LAUNCH_LOG_BYTES_MAX:
         return &launch->log_bytes_max;
+    case LAUNCH_ISOLATION:
+        return &launch->isolation;
+    case LAUNCH_BOUNDING:
+        return &launch->bounding;
+    case LAUNCH_AMBIENT:
+        return &launch->ambient;
+    case LAUNCH_MEMORY_MAX:
+        return &launch->limits.memory_bytes_max;
+    case LAUNCH_MEMORY_LOW:
+        return &launch->limits.memory_bytes_low;
+    case LAUNCH_CPU_SHARES:
+        return &launch->limits.cpu_shares;
     default:
         return NULL;
     }
@@ -80,6 +94,12 @@ static int take_field(struct launch *launch, struct counts *counts, uint16_t tag
         counts->arguments += tag == LAUNCH_ARGUMENT;
         counts->variables += tag == LAUNCH_ENVIRONMENT;
         return 0;
+    }
+    if (tag == LAUNCH_BIND) {
+        struct launch_bind bind;
+
+        counts->binds++;
+        return launch_bind_take(bytes, length, &bind) ? 0 : ERR_CORRUPT;
     }
     if (number == NULL && tag != LAUNCH_USER_ID && tag != LAUNCH_GROUP_ID &&
         tag != LAUNCH_USER_GROUP)
@@ -134,7 +154,7 @@ static const char *in_alloc(const struct launch *launch, const char *path)
     return path + length + 1;
 }
 
-/* One mapping for the program's path, argv, envp and groups, in this order. */
+/* One mapping for binds, argv, envp, groups and the program's path, in this order. */
 static int build_arrays(struct launch *launch, const struct counts *counts, struct err *err)
 {
     size_t pointers = counts->arguments + 2 + counts->variables + 1;
@@ -143,17 +163,19 @@ static int build_arrays(struct launch *launch, const struct counts *counts, stru
     uint32_t length;
     uint16_t tag;
 
-    launch->arrays_bytes = PATH_MAX + pointers * sizeof(char *) + counts->groups * sizeof(uint32_t);
+    launch->arrays_bytes = counts->binds * sizeof(struct launch_bind) + pointers * sizeof(char *) +
+                           counts->groups * sizeof(uint32_t) + PATH_MAX;
     launch->arrays = mmap(NULL, launch->arrays_bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (launch->arrays == MAP_FAILED) {
         launch->arrays = NULL;
         return err_os(err, err_from_errno(errno), errno, "no memory for the command line");
     }
-    launch->program = launch->arrays;
-    launch->argv = (char **)(void *)(launch->program + PATH_MAX);
+    launch->binds = launch->arrays;
+    launch->argv = (char **)(void *)(launch->binds + counts->binds);
     launch->envp = launch->argv + counts->arguments + 2;
     launch->groups = (uint32_t *)(void *)(launch->envp + counts->variables + 1);
+    launch->program = (char *)(launch->groups + counts->groups);
     launch->argv[0] = (char *)(uintptr_t)launch->command;
     while (launch_next(launch->record, &at, &tag, &bytes, &length) == 1) {
         uint64_t value;
@@ -162,6 +184,8 @@ static int build_arrays(struct launch *launch, const struct counts *counts, stru
             launch->argv[arguments++] = (char *)(uintptr_t)bytes; /* exec writes to none */
         if (tag == LAUNCH_ENVIRONMENT)
             launch->envp[variables++] = (char *)(uintptr_t)bytes;
+        if (tag == LAUNCH_BIND)
+            check(launch_bind_take(bytes, length, &launch->binds[launch->binds_count++]));
         if (tag == LAUNCH_USER_GROUP) {
             memcpy(&value, bytes, sizeof(value));
             launch->groups[launch->groups_count++] = (uint32_t)value;
@@ -199,7 +223,7 @@ int launch_open(struct launch *launch, struct err *err)
     if (code != 0 || launch->command == NULL || launch->task_in_alloc == NULL ||
         launch->key == NULL || launch->shim_cgroup == NULL || launch->cgroup_mode > CGROUP_V1 ||
         (launch->log_name != NULL && launch->logs_in_alloc == NULL) ||
-        counts.groups > LAUNCH_GROUPS_MAX)
+        counts.groups > LAUNCH_GROUPS_MAX || counts.binds > LAUNCH_BINDS_MAX)
         return err_set(err, ERR_CORRUPT, "the launch record is damaged");
     return build_arrays(launch, &counts, err);
 }

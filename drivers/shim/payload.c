@@ -18,7 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,12 +26,23 @@
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define ISOLATED_PATH                                                                              \
+    "/usr/local/bin:/usr/bin:/bin" /* whatever the environment says, as in Nomad */
 
 /* What the child was doing when it failed. */
-enum step { STEP_CGROUP = 1, STEP_STREAMS, STEP_USER, STEP_DIRECTORY, STEP_RUN };
+enum step {
+    STEP_CGROUP = 1,
+    STEP_STREAMS,
+    STEP_ROOT,
+    STEP_FIND,
+    STEP_USER,
+    STEP_DIRECTORY,
+    STEP_RUN
+};
 
 struct failure {
     int32_t step, os;
+    char what[STEP_TEXT_SIZE]; /* of STEP_ROOT */
 };
 
 /* --- finding the program --- */
@@ -59,15 +70,21 @@ static void make_executable(int place, const struct stat *status)
         (void)place_chmod(place, (status->st_mode & 07777) | 0555); /* else the exec says why */
 }
 
+static bool has_own_root(const struct launch *launch)
+{
+    return (launch->isolation & LAUNCH_OWN_ROOT) != 0;
+}
+
 /* MIDDLE and the command in the task's directory, by its path into TO; false if that is no file.
  * Where a link leads out of it we do not look: the exec will, as the task's user. */
 static bool try_task(char to[PATH_MAX], const struct launch *launch, int task_fd,
                      const char *middle)
 {
-    size_t length = strlen(launch->task_dir) + 1;
+    const char *task_dir = has_own_root(launch) ? "" : launch->task_dir;
+    size_t length = strlen(task_dir) + 1;
     struct stat status;
 
-    if (!text_format(to, PATH_MAX, "%s/%s%s", launch->task_dir, middle, launch->command))
+    if (!text_format(to, PATH_MAX, "%s/%s%s", task_dir, middle, launch->command))
         return false;
     scoped_fd int place = beneath_follow(task_fd, to + length, O_PATH);
     if (place < 0)
@@ -80,9 +97,9 @@ static bool try_task(char to[PATH_MAX], const struct launch *launch, int task_fd
 
 static bool find_in_path(char to[PATH_MAX], const struct launch *launch)
 {
-    const char *path = DEFAULT_PATH;
+    const char *path = has_own_root(launch) ? ISOLATED_PATH : DEFAULT_PATH;
 
-    for (char **variable = launch->envp; *variable != NULL; variable++) {
+    for (char **variable = launch->envp; !has_own_root(launch) && *variable != NULL; variable++) {
         if (text_starts_with(*variable, "PATH="))
             path = *variable + strlen("PATH=");
     }
@@ -97,34 +114,20 @@ static bool find_in_path(char to[PATH_MAX], const struct launch *launch)
     return false;
 }
 
-static int find_program(struct launch *launch, int task_fd, struct err *err)
+/* Finds the command where LAUNCH's payload may name it, seen from where the caller is. */
+static bool find_program(struct launch *launch, int task_fd)
 {
     const char *command = launch->command;
     char *to = launch->program;
 
-    if (*command == '\0')
-        return err_set(err, ERR_INVALID, "there is no command");
     if (try_task(to, launch, task_fd, "local/") || try_task(to, launch, task_fd, ""))
-        return 0;
-    if (*command == '/' && text_copy(to, PATH_MAX, command) && is_file(to))
-        return 0;
-    if (*command != '/' && find_in_path(to, launch))
-        return 0;
-    return err_set(err, ERR_GONE, "command \"%s\" not found", command);
+        return true;
+    if (*command == '/')
+        return text_copy(to, PATH_MAX, command) && is_file(to);
+    return find_in_path(to, launch);
 }
 
 /* --- the child, from fork to exec --- */
-
-static int switch_user(const struct launch *launch)
-{
-    if (!launch->switch_user)
-        return 0;
-    if (setgroups(launch->groups_count, launch->groups) != 0 ||
-        setresgid(launch->group_id, launch->group_id, launch->group_id) != 0 ||
-        setresuid(launch->user_id, launch->user_id, launch->user_id) != 0)
-        return -1;
-    return 0;
-}
 
 static void set_oom_score(void)
 {
@@ -136,13 +139,39 @@ static void set_oom_score(void)
     }
 }
 
-static enum step become(const struct shim *shim, const struct launch *launch, int task_fd,
-                        const int streams[2])
+static bool enter_cgroups(const struct shim *shim, const struct launch *launch)
+{
+    bool is_limited = launch->limits.memory_bytes_max > 0 || launch->limits.cpu_shares > 0;
+    bool is_born_there =
+        shim->cgroup_mode == CGROUP_V2 || (shim->cgroup_mode == CGROUP_HYBRID && !is_limited);
+
+    return shim->cgroup[0] == '\0' || is_born_there ||
+           cgroup_enter(shim->cgroup_mode, shim->cgroup, 0, NULL) == 0;
+}
+
+/* Into the root of its own; TASK_FD is exchanged for it. */
+static bool enter_root(const struct launch *launch, int *task_fd, char ret_what[STEP_TEXT_SIZE])
+{
+    int code = isolate_root(launch, ret_what);
+    int root_fd = code == 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    if (code != 0)
+        errno = -code;
+    *task_fd = root_fd; /* the other ends with us */
+    return root_fd >= 0;
+}
+
+static bool enter_directory(const struct launch *launch, int task_fd)
+{
+    return (launch->work_dir == NULL ? fchdir(task_fd) : chdir(launch->work_dir)) == 0;
+}
+
+static enum step become(const struct shim *shim, struct launch *launch, int task_fd,
+                        const int streams[2], char ret_what[STEP_TEXT_SIZE])
 {
     int null;
 
-    if (shim->cgroup[0] != '\0' && shim->cgroup_mode == CGROUP_V1 &&
-        cgroup_enter(shim->cgroup_mode, shim->cgroup, 0, NULL) != 0)
+    if (!enter_cgroups(shim, launch))
         return STEP_CGROUP;
     (void)close(shim->task_fd); /* only now: see the head of this file */
     (void)setpgid(0, 0);        /* the parent does it, too; one of us is first */
@@ -152,9 +181,18 @@ static enum step become(const struct shim *shim, const struct launch *launch, in
     if (null < 0 || dup2(null, 0) < 0 || dup2(streams[0] < 0 ? null : streams[0], 1) < 0 ||
         dup2(streams[1] < 0 ? null : streams[1], 2) < 0)
         return STEP_STREAMS;
-    if (switch_user(launch) != 0)
+    if (has_own_root(launch)) {
+        if (!enter_root(launch, &task_fd, ret_what))
+            return STEP_ROOT;
+        if (!find_program(launch, task_fd))
+            return STEP_FIND;
+    }
+    int code = isolate_user(launch);
+    if (code != 0) {
+        errno = -code;
         return STEP_USER;
-    if (fchdir(task_fd) != 0)
+    }
+    if (!enter_directory(launch, task_fd))
         return STEP_DIRECTORY;
     /* Everything is close-on-exec at birth; this costs nothing and makes it certain. */
     (void)syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
@@ -162,11 +200,12 @@ static enum step become(const struct shim *shim, const struct launch *launch, in
     return STEP_RUN;
 }
 
-static _Noreturn void run_child(const struct shim *shim, const struct launch *launch, int task_fd,
+static _Noreturn void run_child(const struct shim *shim, struct launch *launch, int task_fd,
                                 const int streams[2], int report_fd)
 {
-    struct failure failure = {.step = (int32_t)become(shim, launch, task_fd, streams)};
+    struct failure failure = {0};
 
+    failure.step = (int32_t)become(shim, launch, task_fd, streams, failure.what);
     failure.os = errno;
     (void)!write(report_fd, &failure, sizeof(failure)); /* a pipe of ours: fits, one reader */
     _exit(127);
@@ -193,8 +232,15 @@ static int open_streams(struct shim *shim, int ret_write_fds[2], struct err *err
     return 0;
 }
 
-static int fork_payload(struct shim *shim, const struct launch *launch, int task_fd,
-                        const int streams[2], struct err *err)
+static uint64_t namespaces_of(const struct launch *launch)
+{
+    return (has_own_root(launch) ? CLONE_NEWNS : 0u) |
+           ((launch->isolation & LAUNCH_OWN_PIDS) != 0 ? CLONE_NEWPID : 0u) |
+           ((launch->isolation & LAUNCH_OWN_IPC) != 0 ? CLONE_NEWIPC : 0u);
+}
+
+static int fork_payload(struct shim *shim, struct launch *launch, int task_fd, const int streams[2],
+                        struct err *err)
 {
     char directory[CGROUP_NAME_SIZE + 64] = "";
     int report[2];
@@ -204,7 +250,7 @@ static int fork_payload(struct shim *shim, const struct launch *launch, int task
         return err_os(err, err_from_errno(errno), errno, "cannot make a pipe");
     if (shim->cgroup[0] != '\0')
         cgroup_directory(shim->cgroup_mode, shim->cgroup, directory, sizeof(directory));
-    int code = proc_fork(directory[0] == '\0' ? NULL : directory, &pid, err);
+    int code = proc_fork(directory[0] == '\0' ? NULL : directory, namespaces_of(launch), &pid, err);
     if (code == 0 && pid == 0)
         run_child(shim, launch, task_fd, streams, report[1]);
     (void)close(report[1]); /* the child's copy is what counts */
@@ -233,6 +279,16 @@ static int open_task(const struct launch *launch, int *ret_fd, struct err *err)
     return 0;
 }
 
+/* As far as it can be known before the payload has a root of its own. */
+static int look_for_program(struct launch *launch, int task_fd, struct err *err)
+{
+    if (launch->command[0] == '\0')
+        return err_set(err, ERR_INVALID, "there is no command");
+    if (!has_own_root(launch) && !find_program(launch, task_fd))
+        return err_set(err, ERR_GONE, "command \"%s\" not found", launch->command);
+    return 0;
+}
+
 int payload_start(struct shim *shim, struct launch *launch, struct err *err)
 {
     scoped_fd int task_fd = -1;
@@ -240,11 +296,13 @@ int payload_start(struct shim *shim, struct launch *launch, struct err *err)
     int code = open_task(launch, &task_fd, err);
 
     if (code == 0)
-        code = find_program(launch, task_fd, err);
+        code = look_for_program(launch, task_fd, err);
     (void)text_copy(shim->command, sizeof(shim->command), launch->command); /* for messages */
     (void)text_copy(shim->user_name, sizeof(shim->user_name), launch->user_name);
     if (code == 0 && shim->cgroup[0] != '\0')
         code = cgroup_create(shim->cgroup_mode, shim->cgroup, err);
+    if (code == 0 && shim->cgroup[0] != '\0')
+        code = cgroup_limit(shim->cgroup_mode, shim->cgroup, &launch->limits, err);
     if (code != 0)
         return code;
     code = open_streams(shim, streams, err);
@@ -282,13 +340,22 @@ bool payload_failed(struct shim *shim, struct err *err)
     case STEP_STREAMS:
         (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot set up its streams");
         break;
+    case STEP_ROOT:
+        failure.what[sizeof(failure.what) - 1] = '\0';
+        (void)err_os(err, err_from_errno(failure.os), failure.os,
+                     "cannot make the task's root: could not %s", failure.what);
+        break;
+    case STEP_FIND:
+        (void)err_set(err, ERR_GONE, "command \"%s\" not found in the task's root", command);
+        failure.os = 0;
+        break;
     case STEP_USER:
         (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot switch to user \"%s\"",
                      shim->user_name);
         break;
     case STEP_DIRECTORY:
         (void)err_os(err, err_from_errno(failure.os), failure.os,
-                     "cannot change to the task's directory");
+                     "cannot change to its working directory");
         break;
     case STEP_RUN:
         if (failure.os == ENOENT)

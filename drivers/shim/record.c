@@ -161,3 +161,19 @@ int launch_next(const void *record, size_t *at, uint16_t *ret_tag, const char **
     *at += field.length;
     return 1;
 }
+
+bool launch_bind_take(const char *bytes, uint32_t length, struct launch_bind *ret_bind)
+{
+    const char *host = bytes + sizeof(ret_bind->flags), *end = bytes + length;
+    const char *inside;
+
+    if (length <= sizeof(ret_bind->flags) || end[-1] != '\0')
+        return false;
+    inside = host + strlen(host) + 1;
+    if (inside >= end || inside + strlen(inside) + 1 != end || *host == '\0' || *inside == '\0')
+        return false;
+    memcpy(&ret_bind->flags, bytes, sizeof(ret_bind->flags));
+    ret_bind->host = host;
+    ret_bind->inside = inside;
+    return true;
+}

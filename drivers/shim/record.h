@@ -124,8 +124,41 @@ enum launch_tag {
     LAUNCH_USER_GROUP = 16,    /* number, many: supplementary groups */
     LAUNCH_USER_NAME = 17,     /* text, for messages */
     LAUNCH_ALLOC_DIR = 18,     /* text: payloads change what is below it, and not its own name */
+    LAUNCH_ISOLATION = 19,     /* number: enum launch_isolation, added up */
+    LAUNCH_BIND = 20,          /* struct launch_bind, many, none below a later one */
+    LAUNCH_BOUNDING = 21,      /* number: capabilities that it can ever have, a bit for each */
+    LAUNCH_AMBIENT = 22,       /* number: those of them that it has, whatever its user */
+    LAUNCH_WORK_DIR = 23,      /* text: where it starts, as it sees it; missing: its directory */
+    LAUNCH_MEMORY_MAX = 24,    /* number: bytes */
+    LAUNCH_MEMORY_LOW = 25,    /* number: bytes */
+    LAUNCH_CPU_SHARES = 26,    /* number */
     LAUNCH_OPTIONAL = 0x8000,
 };
+
+enum launch_isolation {
+    LAUNCH_OWN_ROOT = 1, /* its directory is its root, and nothing else of the host's files is */
+    LAUNCH_OWN_PIDS = 2,
+    LAUNCH_OWN_IPC = 4,
+};
+
+/* Something of the host's that appears in the payload's root.  Two texts follow the flags, each
+ * with its NUL: the path on the host, and the one inside. */
+enum launch_bind_flags {
+    LAUNCH_BIND_READ_ONLY = 1,
+    LAUNCH_BIND_IF_THERE = 2, /* what is not on the host is not inside, and that is fine */
+    LAUNCH_BIND_IN_ALLOC = 4, /* the first path lies in the alloc's directory, which payloads
+                                 change: beneath it, without links */
+};
+
+struct launch_bind {
+    uint32_t flags;
+    const char *host, *inside;
+};
+
+enum { LAUNCH_BINDS_MAX = 256 };
+
+/* Reads a bind from the bytes of its field; false if it is none. */
+bool launch_bind_take(const char *bytes, uint32_t length, struct launch_bind *ret_bind);
 
 struct launch_field {
     uint16_t tag;

@@ -33,9 +33,14 @@ struct launch {
     size_t arrays_bytes;
 
     const char *key, *cgroup, *shim_cgroup, *command, *alloc_dir, *task_dir, *log_dir, *log_name,
-        *user_name;
+        *user_name, *work_dir;
     const char *task_in_alloc, *logs_in_alloc; /* parts of task_dir and log_dir */
     uint64_t key_digest, cgroup_mode, log_files_max, log_bytes_max;
+    uint64_t isolation; /* enum launch_isolation; 0: it runs as any process of the host */
+    uint64_t bounding, ambient;
+    struct cgroup_limits limits;
+    struct launch_bind *binds;
+    size_t binds_count;
     bool switch_user;
     uint32_t user_id, group_id;
     uint32_t *groups;
@@ -144,6 +149,19 @@ void payload_kill_rest(struct shim *shim);
 
 /* Puts what does not die where a daemon will look for it. */
 void payload_leave_rest(struct shim *shim);
+
+/* isolate.c: in the child, between its birth and its exec */
+
+enum { STEP_TEXT_SIZE = 64 };
+
+/* Makes the task's directory the root of the calling process, which has a mount namespace of its
+ * own, with what LAUNCH binds into it and the kernel's file systems; it is the working directory
+ * then.  0, or a negative errno and in RET_WHAT what could not be done. */
+int isolate_root(const struct launch *launch, char ret_what[STEP_TEXT_SIZE]);
+
+/* Takes what LAUNCH does not grant from the calling process for good and makes it the user that it
+ * is to run as; 0 or a negative errno. */
+int isolate_user(const struct launch *launch);
 
 /* confine.c: the calls that nothing after the payload's fork needs are taken from the shim. */
 void shim_confine(void);

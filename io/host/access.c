@@ -35,7 +35,9 @@ int host_user_find(const char *name, struct host_user *ret_user, struct err *err
             err->recoverable = os != 0; /* the directory of users did not answer */
         return ERR_GONE;
     }
-    *ret_user = (struct host_user){.uid = entry.pw_uid, .gid = entry.pw_gid};
+    *ret_user = (struct host_user){.uid = entry.pw_uid, .gid = entry.pw_gid, .home = "/"};
+    if (entry.pw_dir[0] == '/' && strlen(entry.pw_dir) < sizeof(ret_user->home))
+        (void)text_copy(ret_user->home, sizeof(ret_user->home), entry.pw_dir); /* fits */
     return 0;
 }
 

@@ -133,23 +133,33 @@ static int limit_v1(enum cgroup_mode mode, enum cgroup_controller controller, co
 int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,
                  struct err *err)
 {
+    /* The kernel's own mapping of shares (2..262144) to weights (1..10000). */
+    uint64_t shares = limits->cpu_shares > 262144 ? 262144 : limits->cpu_shares;
+    uint64_t weight = shares < 2 ? 0 : 1 + (shares - 2) * 9999 / 262142;
+    bool bounded = limits->memory_bytes_max > 0;
+    const struct {
+        bool wanted;
+        enum cgroup_controller controller;
+        const char *file_v1, *file_v2;
+        uint64_t v1, v2;
+    } settings[] = {
+        {bounded, CONTROLLER_MEMORY, "memory.limit_in_bytes", "memory.max",
+         limits->memory_bytes_max, limits->memory_bytes_max},
+        {bounded, CONTROLLER_MEMORY, "memory.swappiness", "memory.swap.max", 0, 0},
+        {limits->memory_bytes_low > 0, CONTROLLER_MEMORY, "memory.soft_limit_in_bytes",
+         "memory.low", limits->memory_bytes_low, limits->memory_bytes_low},
+        {shares >= 2, CONTROLLER_CPU, "cpu.shares", "cpu.weight", shares, weight},
+    };
     struct cgroup_path path;
     int code = cgroup_path_of(mode, name, &path, err);
-    bool v2 = mode == CGROUP_V2;
 
     if (code != 0 || mode == CGROUP_NONE)
         return code;
-    if (limits->memory_bytes_max > 0)
-        code = v2 ? limit_write(&path, "memory.max", limits->memory_bytes_max)
-                  : limit_v1(mode, CONTROLLER_MEMORY, name, "memory.limit_in_bytes",
-                             limits->memory_bytes_max);
-    if (code == 0 && limits->cpu_shares >= 2) {
-        /* The kernel's own mapping of shares (2..262144) to weights (1..10000). */
-        uint64_t shares = limits->cpu_shares > 262144 ? 262144 : limits->cpu_shares;
-        uint64_t weight = 1 + (shares - 2) * 9999 / 262142;
-
-        code = v2 ? limit_write(&path, "cpu.weight", weight)
-                  : limit_v1(mode, CONTROLLER_CPU, name, "cpu.shares", shares);
+    for (size_t i = 0; i < COUNT_OF(settings) && code == 0; i++) {
+        if (settings[i].wanted)
+            code = mode == CGROUP_V2 ? limit_write(&path, settings[i].file_v2, settings[i].v2)
+                                     : limit_v1(mode, settings[i].controller, name,
+                                                settings[i].file_v1, settings[i].v1);
     }
     if (code != 0)
         return err_os(err, err_from_errno(-code), -code, "cannot limit the cgroup %s", name);

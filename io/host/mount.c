@@ -400,26 +400,17 @@ enum { NUMBER_SIZE = 24 };
 static int make_tmpfs(const struct mount_tmpfs *wanted)
 {
     char size[NUMBER_SIZE], mode[NUMBER_SIZE], uid[NUMBER_SIZE], gid[NUMBER_SIZE];
-    const char *const options[][2] = {
-        {"source", "tmpfs"}, {"size", size}, {"mode", mode}, {"uid", uid}, {"gid", gid},
+    const struct mount_option options[] = {
+        {"source", "tmpfs"}, {"size", size}, {"mode", mode},
+        {"uid", uid},        {"gid", gid},   {"noswap", NULL}, /* came with Linux 6.4 */
+        {NULL, NULL},
     };
-    scoped_fd int fs = fsopen("tmpfs", FSOPEN_CLOEXEC);
 
-    if (fs < 0)
-        return -errno;
     (void)text_format(size, sizeof(size), "%llu", (unsigned long long)wanted->size_bytes); /* all */
     (void)text_format(mode, sizeof(mode), "%04o", (unsigned)wanted->mode & 07777u); /* of them */
     (void)text_format(uid, sizeof(uid), "%u", (unsigned)wanted->uid);               /* fit */
     (void)text_format(gid, sizeof(gid), "%u", (unsigned)wanted->gid);
-    for (size_t i = 0; i < COUNT_OF(options); i++) {
-        if (fsconfig(fs, FSCONFIG_SET_STRING, options[i][0], options[i][1], 0) != 0)
-            return -errno;
-    }
-    (void)fsconfig(fs, FSCONFIG_SET_FLAG, "noswap", NULL, 0); /* came with Linux 6.4 */
-    if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
-        return -errno;
-    int fd = fsmount(fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-    return fd < 0 ? -errno : fd;
+    return mount_make("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
 /* The same before Linux 5.2, where a mount has a target from its birth: the very directory that was

@@ -227,21 +227,21 @@ int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, s
     return 0;
 }
 
-int proc_fork(const char *cgroup, pid_t *ret_pid, struct err *err)
+int proc_fork(const char *cgroup, uint64_t namespaces, pid_t *ret_pid, struct err *err)
 {
     scoped_fd int cgroup_fd = -1;
-    struct clone_args args = {.exit_signal = SIGCHLD};
+    struct clone_args args = {.flags = namespaces, .exit_signal = SIGCHLD};
 
     if (cgroup != NULL) {
         cgroup_fd = open(cgroup, O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (cgroup_fd < 0)
             return err_os(err, err_from_errno(errno), errno, "cannot open the cgroup %s", cgroup);
-        args.flags = CLONE_INTO_CGROUP;
+        args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = (__u64)cgroup_fd;
     }
     long pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid < 0 && (errno == ENOSYS || errno == EOPNOTSUPP)) {
-        pid = fork();
+        pid = syscall(SYS_clone, namespaces | SIGCHLD, 0, NULL, NULL, 0);
         if (pid == 0 && cgroup != NULL && enter_cgroup(cgroup) != NULL)
             _exit(127);
     }

@@ -41,6 +41,7 @@ struct room {
     struct drivers *drivers;
     enum cgroup_mode cgroup_mode;
     bool no_cgroups;
+    struct drivers_exec exec;
 
     struct driver_result result; /* of the last call */
     int completions;
@@ -124,6 +125,7 @@ static inline void room_open(struct room *room)
                                     .cgroup_mode = room->cgroup_mode,
                                     .raw_exec_enabled = true,
                                     .raw_exec_no_cgroups = room->no_cgroups,
+                                    .exec = room->exec,
                                     .on_exit = room_on_exit,
                                     .ctx = room};
     room->drivers = drivers_new(&config, &err);
@@ -141,11 +143,11 @@ static inline void room_close(struct room *room)
     room->loop = NULL;
 }
 
-static inline struct driver_key room_key(uint32_t generation)
+static inline struct driver_key room_key(const struct room *room, uint32_t generation)
 {
-    struct driver_key key = {
-        .alloc = ALLOC, .task = "web", .driver = "raw_exec", .generation = generation};
+    struct driver_key key = {.alloc = ALLOC, .task = "web", .generation = generation};
 
+    assert_true(text_copy(key.driver, sizeof(key.driver), room->task.driver));
     return key;
 }
 
@@ -161,7 +163,7 @@ static inline void room_script(struct room *room, const char *script)
 
 static inline struct driver_start room_start_of(struct room *room, uint32_t generation)
 {
-    struct driver_start start = {.key = room_key(generation),
+    struct driver_start start = {.key = room_key(room, generation),
                                  .task = &room->task,
                                  .alloc_dir = room->alloc,
                                  .task_dir = room->task_dir,
@@ -189,7 +191,7 @@ static inline void room_start_running(struct room *room, uint32_t generation)
 
 static inline enum driver_outcome room_recover(struct room *room, uint32_t generation)
 {
-    struct driver_key key = room_key(generation);
+    struct driver_key key = room_key(room, generation);
 
     driver_recover(room->drivers, &key, room_on_done, room);
     room_run(room, room->completions + 1, 0);
@@ -199,7 +201,7 @@ static inline enum driver_outcome room_recover(struct room *room, uint32_t gener
 static inline enum driver_outcome room_stop(struct room *room, uint32_t generation,
                                             const char *signal, uint64_t timeout_ms)
 {
-    struct driver_key key = room_key(generation);
+    struct driver_key key = room_key(room, generation);
 
     driver_stop(room->drivers, &key, signal, timeout_ms, room_on_done, room);
     room_run(room, room->completions + 1, 0);
@@ -209,7 +211,7 @@ static inline enum driver_outcome room_stop(struct room *room, uint32_t generati
 static inline enum driver_outcome room_signal(struct room *room, uint32_t generation,
                                               const char *signal)
 {
-    struct driver_key key = room_key(generation);
+    struct driver_key key = room_key(room, generation);
 
     driver_signal(room->drivers, &key, signal, room_on_done, room);
     room_run(room, room->completions + 1, 0);
@@ -218,7 +220,7 @@ static inline enum driver_outcome room_signal(struct room *room, uint32_t genera
 
 static inline void room_destroy(struct room *room, uint32_t generation)
 {
-    struct driver_key key = room_key(generation);
+    struct driver_key key = room_key(room, generation);
 
     driver_destroy(room->drivers, &key, room_on_done, room);
     room_run(room, room->completions + 1, 0);
@@ -235,7 +237,7 @@ static inline void room_task_file(const struct room *room, uint32_t generation, 
 static inline void room_cgroup(const struct room *room, uint32_t generation,
                                char to[CGROUP_NAME_SIZE])
 {
-    struct driver_key key = room_key(generation);
+    struct driver_key key = room_key(room, generation);
 
     key_cgroup(room->node_mark, &key, to);
 }

@@ -29,7 +29,7 @@ static void kill_shim(const struct proc_identity *shim)
 static struct proc_identity find_shim(const struct room *room, uint32_t generation)
 {
     struct drivers drivers = {.config.cgroup_mode = room->cgroup_mode};
-    struct driver_key key = room_key(generation);
+    struct driver_key key = room_key(room, generation);
     struct proc_identity shim = {0};
     struct err err = {0};
     char path[PATH_SIZE];
@@ -471,7 +471,7 @@ static void test_start_ends_other_generations_first(void **state)
 static void test_start_waits_for_the_destroy_before_it(void **state)
 {
     struct room *room = *state;
-    struct driver_key key = room_key(1);
+    struct driver_key key = room_key(room, 1);
 
     room_need_root();
     room_open(room);
@@ -531,7 +531,7 @@ static void test_torn_exit_record_counts_as_none(void **state)
 /* A directory as somebody else's generation left it: begun, and started with this payload. */
 static void write_started(struct room *room, const struct proc_identity *payload, bool this_boot)
 {
-    struct driver_key key = room_key(1);
+    struct driver_key key = room_key(room, 1);
     struct started_record record = {.shim_pid = payload->pid,
                                     .shim_ticks = payload->start_ticks,
                                     .payload_pid = payload->pid,

@@ -243,7 +243,7 @@ static void test_grandchild_that_holds_the_pipe_delays_the_exit_only_so_long(voi
 static void test_shim_waits_for_a_strangers_end_of_the_pipe_asleep(void **state)
 {
     struct room *room = *state;
-    struct driver_key key = room_key(1);
+    struct driver_key key = room_key(room, 1);
     struct cgroup_stats usage = {0}, last;
     char path[64];
 
@@ -406,7 +406,7 @@ static void test_shim_started_by_hand_explains_itself(void **state)
 
 static int connect_to(struct room *room)
 {
-    struct driver_key key = room_key(1);
+    struct driver_key key = room_key(room, 1);
     struct err err = {0};
     char path[PATH_SIZE];
     int fd = -1;

@@ -25,6 +25,7 @@ static int mount_later(const char *source, const char *target, const char *type,
 #define fsopen no_fsopen
 #define mount mount_later
 #include "io/host/mount.c"
+#include "io/host/mount_make.c"
 #undef mount
 #undef fsopen
 

@@ -1,0 +1,160 @@
+/*
+ * The driver exec: a program with a root, processes and rights of its own.
+ *
+ * Follows nomad v2.0.5 drivers/exec/driver.go and drivers/shared/capabilities: the default set is
+ * granted as far as the node allows it, less what the task drops; what it adds has to be allowed.
+ * There, root gets nearly everything all the same, and any other user has the whole set in effect.
+ * Here the set bounds what anybody in the payload can ever have, root too; a user has in effect
+ * what the task adds by name.  How it is done is told in drivers/shim/isolate.c.
+ */
+#include "drivers/part.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/capability.h>
+#include <unistd.h>
+
+static const struct config_key keys[] = {
+    {"command", CONFIG_TEXT, offsetof(struct command, program)},
+    {"args", CONFIG_TEXTS, offsetof(struct command, arguments)},
+    {"pid_mode", CONFIG_TEXT, offsetof(struct command, pid_mode)},
+    {"ipc_mode", CONFIG_TEXT, offsetof(struct command, ipc_mode)},
+    {"cap_add", CONFIG_TEXTS, offsetof(struct command, cap_add)},
+    {"cap_drop", CONFIG_TEXTS, offsetof(struct command, cap_drop)},
+    {"work_dir", CONFIG_TEXT, offsetof(struct command, work_dir)},
+};
+
+/* --- capabilities --- */
+
+#define BIT(name) ((uint64_t)1 << CAP_##name)
+
+const uint64_t driver_default_capabilities = BIT(AUDIT_WRITE) | BIT(CHOWN) | BIT(DAC_OVERRIDE) |
+                                             BIT(FOWNER) | BIT(FSETID) | BIT(KILL) | BIT(MKNOD) |
+                                             BIT(NET_BIND_SERVICE) | BIT(SETFCAP) | BIT(SETGID) |
+                                             BIT(SETPCAP) | BIT(SETUID) | BIT(SYS_CHROOT);
+
+bool driver_capability(const char *name, uint64_t *ret_set)
+{
+    char full[64];
+    cap_value_t value;
+
+    if (strcasecmp(name, "all") == 0) {
+        *ret_set = ((uint64_t)1 << cap_max_bits()) - 1;
+        return true;
+    }
+    bool fits = text_format(full, sizeof(full), "%s%s",
+                            strncasecmp(name, "cap_", 4) == 0 ? "" : "cap_", name);
+    for (char *at = full; *at != '\0'; at++)
+        *at = (char)tolower((unsigned char)*at);
+    if (!fits || cap_from_name(full, &value) != 0 || value >= cap_max_bits())
+        return false;
+    *ret_set = (uint64_t)1 << value;
+    return true;
+}
+
+static int add_up(const char *key, const struct texts *names, uint64_t *ret_set, struct err *err)
+{
+    *ret_set = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        uint64_t set;
+
+        if (!driver_capability(names->items[i], &set))
+            return err_set(err, ERR_INVALID, "exec: %s: this machine knows no capability \"%s\"",
+                           key, names->items[i]);
+        *ret_set |= set;
+    }
+    return 0;
+}
+
+/* The first of SET, for a message. */
+static const char *name_one(uint64_t set, char to[64])
+{
+    cap_value_t value = 0;
+
+    while ((set >> value & 1) == 0)
+        value++;
+    char *name = cap_to_name(value);
+    (void)text_copy(to, 64, name == NULL ? "?" : name); /* they are short */
+    (void)cap_free(name);
+    return to;
+}
+
+/* --- config --- */
+
+static int check_mode(const char *key, const char *mode, struct err *err)
+{
+    if (mode == NULL || text_equal(mode, "private") || text_equal(mode, "host"))
+        return 0;
+    return err_set(err, ERR_INVALID, "exec: \"%s\" must be \"private\" or \"host\", not \"%s\"",
+                   key, mode);
+}
+
+static int check_config(const struct command *command, struct err *err)
+{
+    uint64_t ignored;
+    int code = check_mode("pid_mode", command->pid_mode, err);
+
+    if (code == 0)
+        code = check_mode("ipc_mode", command->ipc_mode, err);
+    if (code == 0)
+        code = add_up("cap_add", &command->cap_add, &ignored, err);
+    if (code == 0)
+        code = add_up("cap_drop", &command->cap_drop, &ignored, err);
+    return code != 0 ? code : config_check_work_dir("exec", command, err);
+}
+
+static bool is_own(const char *mode, bool is_shared)
+{
+    return mode == NULL ? !is_shared : text_equal(mode, "private");
+}
+
+static int prepare(const struct drivers_config *config, struct command *command, struct err *err)
+{
+    const struct drivers_exec *exec = &config->exec;
+    struct isolation *isolation = &command->isolation;
+    uint64_t added = 0, dropped = 0;
+    char name[64];
+    int code = add_up("cap_add", &command->cap_add, &added, err);
+
+    if (code == 0)
+        code = add_up("cap_drop", &command->cap_drop, &dropped, err);
+    if (code != 0)
+        return code;
+    if ((added & ~exec->allowed_capabilities) != 0)
+        return err_set(err, ERR_REFUSED,
+                       "exec: this node does not allow the capability %s (allow_caps of plugin "
+                       "\"exec\")",
+                       name_one(added & ~exec->allowed_capabilities, name));
+    isolation->parts = LAUNCH_OWN_ROOT |
+                       (is_own(command->pid_mode, exec->shares_pids) ? LAUNCH_OWN_PIDS : 0) |
+                       (is_own(command->ipc_mode, exec->shares_ipc) ? LAUNCH_OWN_IPC : 0);
+    isolation->bounding =
+        (driver_default_capabilities & exec->allowed_capabilities & ~dropped) | added;
+    isolation->ambient = added;
+    isolation->root = &exec->root;
+    command->has_cgroup = true;
+    command->has_limits = true;
+    return 0;
+}
+
+static bool look(const struct drivers_config *config, char ret_why[ERR_TEXT_SIZE])
+{
+    const char *why = geteuid() != 0                       ? "Driver must run as root"
+                      : config->cgroup_mode == CGROUP_NONE ? "Failed to discover cgroup mount point"
+                                                           : NULL;
+
+    if (why != NULL)
+        (void)text_copy(ret_why, ERR_TEXT_SIZE, why); /* fits */
+    return why == NULL;
+}
+
+const struct driver exec_driver = {
+    .name = "exec",
+    .stop_signal = "SIGINT",
+    .keys = keys,
+    .keys_count = COUNT_OF(keys),
+    .validate = check_config,
+    .prepare = prepare,
+    .look = look,
+};

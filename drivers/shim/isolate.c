@@ -1,0 +1,343 @@
+/*
+ * What an isolated payload is left with: a root of its own, and no rights but those it was granted.
+ *
+ * Follows nomad v2.0.5 drivers/shared/executor/executor_linux_cgo.go in what is there: the task's
+ * directory is the root, with the directories of the host that the node's chroot_env names, /alloc,
+ * /proc, /sys and a small /dev.  Three things are other than there.  Nothing is copied or linked:
+ * the host's directories are mounted, to be read only, so that a start costs the same on every
+ * machine and root in the payload does not change the host.  No mount of it knows devices but the
+ * few that are mounted one by one, so that a device made with CAP_MKNOD is no device, whatever kind
+ * of cgroups the machine has.  And root has what was granted, as any other user, and not all.
+ *
+ * Names in the task's directory are its user's to exchange.  So all of it is reached beneath
+ * descriptors; what is in the way of a mount fails the start of that task and of no other.
+ */
+#include "drivers/shim/shim.h"
+
+#include "io/host.h"
+#include "io/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { OWN = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, CAPABILITIES_MAX = 64 };
+
+/* What is being done, for the message if it fails. */
+struct root {
+    int fd; /* the payload's root, mounted */
+    char *what;
+};
+
+static void doing(const struct root *root, const char *what, const char *name)
+{
+    (void)text_format(root->what, STEP_TEXT_SIZE, "%s %s", what, name); /* may be cut */
+}
+
+/* --- places to mount on --- */
+
+/* Opens NAME in DIRECTORY_FD, made if it is missing: a directory, or an empty file. */
+static int make_name(int directory_fd, const char *name, bool is_directory)
+{
+    int made = is_directory ? mkdirat(directory_fd, name, 0755)
+                            : mknodat(directory_fd, name, S_IFREG | 0444, 0);
+
+    if (made != 0 && errno != EEXIST)
+        return -errno;
+    return beneath_open(directory_fd, name, is_directory ? O_PATH | O_DIRECTORY : O_PATH, 0);
+}
+
+/* The place INSIDE, an absolute path, in the payload's root, with the directories that lead to it.
+ */
+static int make_place(const struct root *root, const char *inside, bool is_directory)
+{
+    scoped_fd int above = -1;
+    char path[PATH_MAX];
+    char *rest = path, *name;
+
+    if (!text_copy(path, sizeof(path), inside))
+        return -ENAMETOOLONG;
+    while ((name = strsep(&rest, "/")) != NULL) {
+        if (*name == '\0' || text_equal(name, "."))
+            continue;
+        bool is_last = rest == NULL || rest[strspn(rest, "/")] == '\0';
+        int fd = make_name(above < 0 ? root->fd : above, name, is_directory || !is_last);
+        if (fd < 0)
+            return fd;
+        scope_close_fd(&above);
+        above = fd;
+    }
+    return above < 0 ? -EEXIST : take_fd(&above); /* the root itself is there already */
+}
+
+static int attach(int mount_fd, int place_fd)
+{
+    return move_mount(mount_fd, "", place_fd, "",
+                      MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0
+               ? 0
+               : -errno;
+}
+
+/* A copy of what is mounted at FD and below it, with ATTRIBUTES added. */
+static int copy_mount(int fd, uint64_t attributes)
+{
+    struct mount_attr change = {.attr_set = attributes};
+    scoped_fd int copy =
+        open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+
+    if (copy < 0 || (attributes != 0 && mount_setattr(copy, "", AT_EMPTY_PATH | AT_RECURSIVE,
+                                                      &change, sizeof(change)) != 0))
+        return -errno;
+    return take_fd(&copy);
+}
+
+/* --- the host's --- */
+
+static int mount_copy(const struct root *root, int fd, const char *inside, uint64_t attributes)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) != 0)
+        return -errno;
+    scoped_fd int place = make_place(root, inside, S_ISDIR(status.st_mode));
+    if (place < 0)
+        return place;
+    scoped_fd int copy = copy_mount(fd, attributes);
+    return copy < 0 ? copy : attach(copy, place);
+}
+
+static int mount_bind(const struct root *root, const struct launch_bind *bind, int alloc_fd)
+{
+    bool in_alloc = (bind->flags & LAUNCH_BIND_IN_ALLOC) != 0;
+    scoped_fd int fd = in_alloc ? beneath_open(alloc_fd, bind->host, O_PATH, 0)
+                                : open(bind->host, O_PATH | O_CLOEXEC);
+    uint64_t attributes = OWN;
+
+    doing(root, "mount", bind->inside);
+    if (fd < 0) {
+        int failed = in_alloc ? -fd : errno;
+
+        return failed == ENOENT && (bind->flags & LAUNCH_BIND_IF_THERE) != 0 ? 0 : -failed;
+    }
+    if ((bind->flags & LAUNCH_BIND_READ_ONLY) != 0)
+        attributes |= MOUNT_ATTR_RDONLY;
+    return mount_copy(root, fd, bind->inside, attributes);
+}
+
+/* --- the kernel's --- */
+
+static int mount_new(const struct root *root, const char *type, const char *inside,
+                     const struct mount_option *options, uint64_t attributes)
+{
+    doing(root, "mount", inside);
+    scoped_fd int made = mount_make(type, options, (unsigned)attributes);
+    if (made < 0)
+        return made;
+    scoped_fd int place = make_place(root, inside, true);
+    return place < 0 ? place : attach(made, place);
+}
+
+static int mount_kernel(const struct root *root)
+{
+    static const struct mount_option none[] = {{NULL, NULL}};
+    static const struct mount_option dev[] = {{"mode", "0755"}, {"size", "64k"}, {NULL, NULL}};
+    static const struct mount_option pts[] = {
+        {"ptmxmode", "0666"}, {"mode", "0620"}, {"gid", "5"}, {NULL, NULL}};
+    static const struct mount_option shm[] = {{"mode", "1777"}, {"size", "65536k"}, {NULL, NULL}};
+    static const struct {
+        const char *type, *inside;
+        const struct mount_option *options;
+        uint64_t attributes;
+    } mounts[] = {
+        {"proc", "/proc", none, OWN | MOUNT_ATTR_NOEXEC},
+        {"sysfs", "/sys", none, OWN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY},
+        {"tmpfs", "/dev", dev, OWN | MOUNT_ATTR_NOEXEC},
+        {"devpts", "/dev/pts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC},
+        {"tmpfs", "/dev/shm", shm, OWN | MOUNT_ATTR_NOEXEC},
+        {"mqueue", "/dev/mqueue", none, OWN | MOUNT_ATTR_NOEXEC},
+    };
+    int code = 0;
+
+    for (size_t i = 0; i < COUNT_OF(mounts) && code == 0; i++)
+        code = mount_new(root, mounts[i].type, mounts[i].inside, mounts[i].options,
+                         mounts[i].attributes);
+    return code;
+}
+
+static int mount_devices(const struct root *root)
+{
+    static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                          "/dev/random", "/dev/urandom", "/dev/tty"};
+    static const char *const links[][2] = {{"/proc/self/fd", "dev/fd"},
+                                           {"/proc/self/fd/0", "dev/stdin"},
+                                           {"/proc/self/fd/1", "dev/stdout"},
+                                           {"/proc/self/fd/2", "dev/stderr"},
+                                           {"pts/ptmx", "dev/ptmx"}};
+    int code = 0;
+
+    for (size_t i = 0; i < COUNT_OF(devices) && code == 0; i++) {
+        scoped_fd int fd = open(devices[i], O_PATH | O_CLOEXEC);
+
+        doing(root, "mount", devices[i]);
+        code = fd < 0 ? -errno
+                      : mount_copy(root, fd, devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    }
+    for (size_t i = 0; i < COUNT_OF(links) && code == 0; i++) {
+        doing(root, "make", links[i][1]);
+        code = symlinkat(links[i][0], root->fd, links[i][1]) == 0 ? 0 : -errno;
+    }
+    return code;
+}
+
+/* What of the kernel's files tells or does too much.  A kernel has not all of them. */
+static int cover_kernel(const struct root *root)
+{
+    static const char *const read_only[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys",
+                                            "proc/sysrq-trigger"};
+    static const char *const hidden[] = {"proc/kcore", "proc/keys", "proc/timer_list",
+                                         "sys/firmware"};
+    static const struct mount_option empty[] = {{"mode", "0555"}, {"size", "4k"}, {NULL, NULL}};
+    scoped_fd int nothing = open("/dev/null", O_PATH | O_CLOEXEC);
+    int code = 0;
+
+    for (size_t i = 0; i < COUNT_OF(read_only) && code == 0; i++) {
+        scoped_fd int place = beneath_open(root->fd, read_only[i], O_PATH, 0);
+        scoped_fd int copy = place < 0 ? -1 : copy_mount(place, MOUNT_ATTR_RDONLY);
+
+        doing(root, "protect", read_only[i]);
+        if (place >= 0)
+            code = copy < 0 ? copy : attach(copy, place);
+    }
+    for (size_t i = 0; i < COUNT_OF(hidden) && code == 0; i++) {
+        scoped_fd int place = beneath_open(root->fd, hidden[i], O_PATH, 0);
+        struct stat status;
+
+        doing(root, "hide", hidden[i]);
+        if (place < 0 || fstat(place, &status) != 0)
+            continue;
+        scoped_fd int cover = S_ISDIR(status.st_mode)
+                                  ? mount_make("tmpfs", empty, OWN | MOUNT_ATTR_RDONLY)
+                                  : copy_mount(nothing, MOUNT_ATTR_RDONLY);
+        code = cover < 0 ? cover : attach(cover, place);
+    }
+    return code;
+}
+
+/* --- the root --- */
+
+/* The task's directory, mounted on itself: what it is for the payload, with the mounts below it,
+ * which are the task's own. */
+static int open_root(const struct launch *launch, int alloc_fd)
+{
+    scoped_fd int place = beneath_open(alloc_fd, launch->task_in_alloc, O_PATH | O_DIRECTORY, 0);
+    scoped_fd int copy = place < 0 ? place : copy_mount(place, OWN);
+
+    if (copy < 0)
+        return copy;
+    int code = attach(copy, place);
+    return code != 0 ? code : take_fd(&copy);
+}
+
+/* Nothing of the host can be reached any more, but by descriptors, which end with the exec. */
+static int enter(const struct root *root)
+{
+    doing(root, "enter", "its root");
+    if (fchdir(root->fd) != 0 || syscall(SYS_pivot_root, ".", ".") != 0 ||
+        umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
+        return -errno;
+    return 0;
+}
+
+int isolate_root(const struct launch *launch, char ret_what[STEP_TEXT_SIZE])
+{
+    /* Opened anew: what the shim has is of its own mount namespace, and cannot be mounted here. */
+    scoped_fd int alloc_fd = open(launch->alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct root root = {.fd = -1, .what = ret_what};
+
+    doing(&root, "open", "its directory");
+    /* What the host mounts or unmounts later may come here; what happens here stays here. */
+    if (alloc_fd < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
+        return -errno;
+    scoped_fd int fd = open_root(launch, alloc_fd);
+    int code = fd < 0 ? fd : 0;
+    root.fd = fd;
+    for (size_t i = 0; i < launch->binds_count && code == 0; i++)
+        code = mount_bind(&root, &launch->binds[i], alloc_fd);
+    if (code == 0)
+        code = mount_kernel(&root);
+    if (code == 0)
+        code = mount_devices(&root);
+    if (code == 0)
+        code = cover_kernel(&root);
+    return code == 0 ? enter(&root) : code;
+}
+
+/* --- rights --- */
+
+static bool has(uint64_t set, int capability)
+{
+    return (set >> capability & 1) != 0;
+}
+
+/* What is not in the bounding set can never be had again, by no program's bits and no user. */
+static int bound(const struct launch *launch)
+{
+    for (int i = 0; i < CAPABILITIES_MAX; i++) {
+        int bounded = prctl(PR_CAPBSET_READ, i, 0, 0, 0);
+
+        if (bounded < 0)
+            return 0; /* the kernel knows no more */
+        if (bounded == 1 && !has(launch->bounding, i) && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0)
+            return -errno;
+    }
+    return 0;
+}
+
+/* Of root's the exec makes what the bounding set allows; of anybody else's, the ambient set. */
+static int keep(const struct launch *launch)
+{
+    uint64_t kept = launch->ambient & launch->bounding;
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2] = {0};
+
+    for (int i = 0; i < 2; i++)
+        data[i].permitted = data[i].effective = data[i].inheritable = (uint32_t)(kept >> (32 * i));
+    if (syscall(SYS_capset, &head, data) != 0)
+        return -errno;
+    for (int i = 0; i < CAPABILITIES_MAX; i++) {
+        if (has(kept, i) && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0) != 0)
+            return -errno;
+    }
+    return 0;
+}
+
+int isolate_user(const struct launch *launch)
+{
+    bool bounded = launch->isolation != 0;
+    bool is_root = !launch->switch_user || launch->user_id == 0;
+    int code = bounded ? bound(launch) : 0;
+
+    if (code != 0)
+        return code;
+    if (bounded && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)
+        return -errno;
+    if (launch->switch_user &&
+        (setgroups(launch->groups_count, launch->groups) != 0 ||
+         setresgid(launch->group_id, launch->group_id, launch->group_id) != 0 ||
+         setresuid(launch->user_id, launch->user_id, launch->user_id) != 0))
+        return -errno;
+    if (!bounded)
+        return 0;
+    code = keep(launch);
+    /* A program with another's bits must not make more of a user than it is. */
+    if (code == 0 && !is_root && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        code = -errno;
+    return code;
+}
