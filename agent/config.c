@@ -1,6 +1,7 @@
 /* The agent's configuration: defaults, files and directories, and what must hold of the whole. */
 #include "agent/config_part.h"
 
+#include "agent/pairs.h"
 #include "drivers/drivers.h"
 #include "io/log.h"
 
@@ -121,42 +122,7 @@ static bool is_numeric_address(const char *text)
     return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1;
 }
 
-/* --- pairs --- */
-
-static char *copy_text(const char *text)
-{
-    char *copy = strdup(text);
-
-    check(copy != NULL);
-    return copy;
-}
-
-bool config_set_pair(struct spec_pairs *pairs, const char *key, const char *value)
-{
-    for (size_t i = 0; i < pairs->count; i++) {
-        if (text_equal(pairs->items[i].key, key)) {
-            free((char *)pairs->items[i].value);
-            pairs->items[i].value = copy_text(value);
-            return true;
-        }
-    }
-    if (pairs->count == CONFIG_PAIRS_MAX)
-        return false;
-    pairs->items = realloc(pairs->items, (pairs->count + 1) * sizeof(*pairs->items));
-    check(pairs->items != NULL);
-    pairs->items[pairs->count++] = (struct spec_pair){copy_text(key), copy_text(value)};
-    return true;
-}
-
-static void free_pairs(struct spec_pairs *pairs)
-{
-    for (size_t i = 0; i < pairs->count; i++) {
-        free((char *)pairs->items[i].key);
-        free((char *)pairs->items[i].value);
-    }
-    free(pairs->items);
-    *pairs = (struct spec_pairs){0};
-}
+/* --- the whole --- */
 
 static int compare_values(const void *a, const void *b)
 {
@@ -184,7 +150,7 @@ static int finish_chroot(struct spec_pairs *chroot, struct err *err)
     }
     if (chroot->count == 0) {
         for (size_t i = 0; i < COUNT_OF(usual); i++)
-            check(config_set_pair(chroot, usual[i], usual[i]));
+            pairs_set(chroot, usual[i], usual[i]);
     }
     qsort(chroot->items, chroot->count, sizeof(*chroot->items), compare_values);
     return 0;
@@ -217,6 +183,6 @@ int config_finish(struct config *config, struct err *err)
 
 void config_free(struct config *config)
 {
-    free_pairs(&config->meta);
-    free_pairs(&config->chroot_env);
+    pairs_free(&config->meta);
+    pairs_free(&config->chroot_env);
 }

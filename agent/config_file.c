@@ -7,6 +7,7 @@
  */
 #include "agent/config_part.h"
 
+#include "agent/pairs.h"
 #include "drivers/drivers.h"
 #include "spec/hcl.h"
 
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONFIG_BYTES_MAX = 1 << 20 };
+enum { CONFIG_BYTES_MAX = 1 << 20, PAIRS_MAX = 256 };
 
 /* --- what there is --- */
 
@@ -416,9 +417,11 @@ static int set_pair(struct reader *reader, enum section section, const char *nam
     if (text == NULL || !json_is_string(text))
         code = complain(reader, place, NULL, "%s.%s must be a string, not %s",
                         section_names[section], name, hcl_type_text(value));
-    else if (!config_set_pair(pairs_of(reader, section), name, json_string_value(text)))
+    else if (pairs_of(reader, section)->count == PAIRS_MAX)
         code = complain(reader, place, NULL, "%s has more than %d entries", section_names[section],
-                        CONFIG_PAIRS_MAX);
+                        PAIRS_MAX);
+    else
+        pairs_set(pairs_of(reader, section), name, json_string_value(text));
     json_decref(text);
     return code;
 }
@@ -524,7 +527,7 @@ static int read_hcl(struct reader *reader, const char *text, size_t length)
     struct hcl_error error = {0};
     int code;
 
-    if (hcl_parse(reader->name, text, length, &reader->file, &error) != 0)
+    if (hcl_parse_config(reader->name, text, length, &reader->file, &error) != 0)
         return take_error(reader, &error);
     if (hcl_context_new(reader->file, &options, &reader->context, &error) != 0)
         code = take_error(reader, &error);

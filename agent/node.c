@@ -1,6 +1,8 @@
 /* What this node says about itself: who it is, its mark, the facts of its host. */
 #include "agent/node.h"
 
+#include "agent/pairs.h"
+
 #include "agent/version.h"
 
 #include "io/log.h"
@@ -42,15 +44,8 @@ static void take_mark(struct node *node, const char *state_dir)
 
 static void add(struct spec_pairs *pairs, const char *name, const char *value)
 {
-    if (value == NULL || value[0] == '\0')
-        return;
-    pairs->items = realloc(pairs->items, (pairs->count + 1) * sizeof(*pairs->items));
-    check(pairs->items != NULL);
-    struct spec_pair *pair = &pairs->items[pairs->count++];
-    pair->key = strdup(name);
-    pair->value = strdup(value);
-    check(pair->key != NULL);
-    check(pair->value != NULL);
+    if (value != NULL && value[0] != '\0')
+        pairs_set(pairs, name, value);
 }
 
 static void add_number(struct spec_pairs *pairs, const char *name, uint64_t value)
@@ -169,10 +164,5 @@ int node_init(struct node *node, const struct store *store, const struct say *sa
 
 void node_free(struct node *node)
 {
-    for (size_t i = 0; i < node->known.attributes.count; i++) {
-        free((void *)(uintptr_t)node->known.attributes.items[i].key); /* ours, const for readers */
-        free((void *)(uintptr_t)node->known.attributes.items[i].value);
-    }
-    free(node->known.attributes.items);
-    node->known.attributes = (struct spec_pairs){0};
+    pairs_free(&node->known.attributes);
 }

@@ -86,8 +86,8 @@ struct drivers_exec {
 /* What a task gets that says nothing. */
 extern const uint64_t driver_default_capabilities;
 
-/* The bit of a capability by its name ("chown", "CAP_CHOWN"), or all bits for "all"; false if this
- * machine does not know it. */
+/* The bit of a capability by its name ("chown", with "cap_" before it or not, in capitals or not),
+ * or all bits for "all"; false if this machine does not know it. */
 bool driver_capability(const char *name, uint64_t *ret_set);
 
 struct drivers_config {

@@ -82,6 +82,11 @@ struct hcl_block {
 /* Parses TEXT; NAME is for messages.  The file copies both; hcl_free ends everything in it. */
 int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
               struct hcl_error *error);
+
+/* The same for files that HCL's first version is still used for: there, the name of an argument in
+ * a block may be quoted. */
+int hcl_parse_config(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
+                     struct hcl_error *error);
 void hcl_free(struct hcl_file *file);
 
 const struct hcl_body *hcl_root(const struct hcl_file *file);

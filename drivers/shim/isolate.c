@@ -6,8 +6,8 @@
  * /proc, /sys and a small /dev.  Three things are other than there.  Nothing is copied or linked:
  * the host's directories are mounted, to be read only, so that a start costs the same on every
  * machine and root in the payload does not change the host.  No mount of it knows devices but the
- * few that are mounted one by one, so that a device made with CAP_MKNOD is no device, whatever kind
- * of cgroups the machine has.  And root has what was granted, as any other user, and not all.
+ * few that are mounted one by one, so that a device that root makes in it is no device, whatever
+ * kind of cgroups the machine has.  And root has what was granted, as any other user, and not all.
  *
  * Names in the task's directory are its user's to exchange.  So all of it is reached beneath
  * descriptors; what is in the way of a mount fails the start of that task and of no other.

@@ -14,7 +14,7 @@ static bool parse_body(struct hcl_parser *parser, const struct hcl_block *block,
                        struct hcl_body *ret_body);
 
 /* A quoted label: escapes are fine, templates are not. */
-static const char *parse_label(struct hcl_parser *parser)
+static const char *parse_name(struct hcl_parser *parser)
 {
     struct hcl_place place = parser->place;
 
@@ -68,7 +68,7 @@ static bool parse_block(struct hcl_parser *parser, struct hcl_place place, const
     while (parser->token == '"' || parser->token == TOKEN_IDENTIFIER) {
         if (ret_block->labels_count == 8)
             return hcl_fail(parser, parser->place, NULL, "a block has at most 8 labels") != NULL;
-        const char *label = parse_label(parser);
+        const char *label = parse_name(parser);
         if (label == NULL)
             return false;
         labels = arena_more(&parser->file->arena, labels, ret_block->labels_count, sizeof(*labels));
@@ -161,14 +161,15 @@ static bool check_duplicates(struct hcl_parser *parser, const struct hcl_body *b
                     first->place.line) != NULL;
 }
 
-/* One attribute or block; the held token is its name. */
+/* One attribute or block; the held token is its name, or begins it. */
 static bool parse_item(struct hcl_parser *parser, struct hcl_body *body)
 {
     struct hcl_place place = parser->place;
-    const char *name = hcl_place_text(parser, place);
+    const char *name = parse_name(parser);
     bool parsed;
 
-    hcl_next_token(parser);
+    if (name == NULL)
+        return false;
     if (parser->token == '=' || parser->token == ':') {
         struct hcl_attribute *attributes =
             arena_more(&parser->file->arena, (void *)body->attributes, body->attributes_count,
@@ -214,7 +215,9 @@ static bool parse_body(struct hcl_parser *parser, const struct hcl_block *block,
                             "remove it, or look for a brace that closes a "
                             "block too early above",
                             "this brace closes nothing") != NULL;
-        if (parser->token != TOKEN_IDENTIFIER) {
+        bool is_name = parser->token == TOKEN_IDENTIFIER ||
+                       (parser->token == '"' && block != NULL && parser->quoted_names);
+        if (!is_name) {
             char found[64];
 
             hcl_token_text(parser, found, sizeof(found));
@@ -304,13 +307,15 @@ struct hcl_file *hcl_file_new(const char *name, const char *text, size_t length)
     return file;
 }
 
-int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
-              struct hcl_error *error)
+static int parse_file(const char *name, const char *text, size_t length, bool quoted_names,
+                      struct hcl_file **ret_file, struct hcl_error *error)
 {
     bool fits = length <= HCL_BYTES_MAX;
     struct hcl_file *file = hcl_file_new(name, text, fits ? length : 0);
-    struct hcl_parser parser = {.file = file, .error = error, .line = 1, .column = 1};
+    struct hcl_parser parser = {
+        .file = file, .error = error, .line = 1, .column = 1, .quoted_names = quoted_names};
     int code = 0;
+
     if (!fits) {
         code = hcl_complain_limit(file, (struct hcl_place){0}, NULL, error,
                                   "the file has %zu bytes; at most %d are read", length,
@@ -329,6 +334,18 @@ int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file
     }
     *ret_file = file;
     return 0;
+}
+
+int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
+              struct hcl_error *error)
+{
+    return parse_file(name, text, length, false, ret_file, error);
+}
+
+int hcl_parse_config(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
+                     struct hcl_error *error)
+{
+    return parse_file(name, text, length, true, ret_file, error);
 }
 
 void hcl_free(struct hcl_file *file)

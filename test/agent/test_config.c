@@ -111,12 +111,20 @@ static void test_hcl_and_json_say_the_same(void **state)
                               "  max_kill_timeout = \"90s\"\n"
                               "  meta { rack = \"r1\" }\n"
                               "}\n"
-                              "plugin \"raw_exec\" { config { enabled = false } }\n";
+                              "plugin \"raw_exec\" { config { enabled = false } }\n"
+                              "plugin \"exec\" { config {\n"
+                              "allow_caps = [\"chown\", \"CAP_KILL\"]\n"
+                              "default_pid_mode = \"host\"\n"
+                              "} }\n"
+                              "client { chroot_env { \"/etc/hosts\" = \"/etc/hosts\" } }\n";
     static const char json[] =
         "{\"region\": \"eu\", \"ports\": {\"http\": 5000},"
         " \"client\": [{\"enabled\": true, \"node_class\": \"edge\", \"gc_interval\": \"2m\","
-        "   \"max_kill_timeout\": \"90s\", \"meta\": {\"rack\": \"r1\"}}],"
-        " \"plugin\": [{\"raw_exec\": [{\"config\": [{\"enabled\": false}]}]}]}";
+        "   \"max_kill_timeout\": \"90s\", \"meta\": {\"rack\": \"r1\"}},"
+        "  {\"chroot_env\": {\"/etc/hosts\": \"/etc/hosts\"}}],"
+        " \"plugin\": [{\"raw_exec\": [{\"config\": [{\"enabled\": false}]}]},"
+        " {\"exec\": {\"config\": {\"allow_caps\": [\"chown\", \"CAP_KILL\"],"
+        " \"default_pid_mode\": \"host\"}}}]}";
 
     for (int i = 0; i < 2; i++) {
         config_free(config);
@@ -128,6 +136,10 @@ static void test_hcl_and_json_say_the_same(void **state)
         assert_int_equal(config->gc_interval_ms, 120000);
         assert_int_equal(config->max_kill_timeout_ms, 90000);
         assert_false(config->raw_exec_enabled);
+        assert_int_equal(config->exec_allow_caps, 1 | 1 << 5);
+        assert_true(config->exec_host_pids && !config->exec_host_ipc);
+        assert_int_equal(config->chroot_env.count, 1);
+        assert_string_equal(config->chroot_env.items[0].key, "/etc/hosts");
         assert_int_equal(config->meta.count, 1);
         assert_string_equal(config->meta.items[0].key, "rack");
         assert_string_equal(config->meta.items[0].value, "r1");
