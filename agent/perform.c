@@ -486,7 +486,9 @@ static void swept(void *ctx, const struct driver_result *result)
                       log_value(err.text));
         return;
     }
-    log_error("agent", "could not end what belongs to no task, trying again error=%s",
+    log_error("agent",
+              "could not end what belongs to no task, trying again; tasks are started meanwhile, "
+              "each when nothing is left of its own error=%s",
               log_value(result->error.text));
     life_swept(parts->life, false);
 }

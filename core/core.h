@@ -160,9 +160,12 @@ void core_restore(struct core *core, bool authority, bool rebooted);
  * records were lost: it is made again, in order to end it (I-17). */
 void core_adopt(struct core *core, const char *alloc);
 
-/* Whatever carries our mark and belongs to no machine has been ended: tasks whose records were lost
- * are dead, and their allocs may go on.  Again after each sweep. */
-void core_swept(struct core *core);
+/* A sweep has answered.  DONE: whatever carries our mark and belongs to no machine has been ended,
+ * tasks whose records were lost are dead, and their allocs may go on.  The first answer since
+ * core_restore, whichever it is, lets begin what waited for it (fsm_def.after_sweep): one thing
+ * that cannot be ended must not keep all others from running, and whoever starts a task looks for
+ * what is left of that one, too. */
+void core_swept(struct core *core, bool done);
 
 /* --- flight recorder --- */
 

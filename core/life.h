@@ -38,7 +38,7 @@ struct life_world {
     /* A transition has been committed.  May be NULL. */
     void (*trace)(void *ctx, const struct journal_event *event);
     /* Begins to end whatever carries our mark and belongs to no machine (I-1), which ends with one
-     * life_swept. */
+     * life_swept, within a bound: no task is started before the first. */
     void (*sweep)(void *ctx);
     /* As in struct world; NULL: what the store's specification of the alloc says. */
     void (*known)(void *ctx, const char *alloc, struct alloc_assign *assign);
@@ -113,7 +113,8 @@ bool life_has_work(struct life *life);
 /* Node time at which life_turn wants to be called though nothing is posted, 0: never. */
 uint64_t life_deadline_ms(const struct life *life);
 
-/* The sweep is over: DONE, or it has failed and is made again after a while. */
+/* The sweep is over: DONE, or it has failed and is made again after a while.  After a restart tasks
+ * are started from the first answer on. */
 void life_swept(struct life *life, bool done);
 
 /* Why the journal cannot be written at the moment, or NULL: the node is degraded (I-18). */

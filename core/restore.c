@@ -303,7 +303,7 @@ void core_restore(struct core *core, bool authority, bool rebooted)
 
     check(!core->restored);
     check(!core->turned);
-    core->restored = true;
+    core->restored = core->unswept = true;
     drop_contradictions(core);
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
         restore_kind(core, (enum machine_kind)kind, &restore);
@@ -312,8 +312,14 @@ void core_restore(struct core *core, bool authority, bool rebooted)
     condemn_owners(core);
 }
 
-void core_swept(struct core *core)
+void core_swept(struct core *core, bool done)
 {
     check(core->restored);
-    report_all_lost(core, MEMBER_TASK);
+    check(!core->in_turn);
+    if (core->unswept) {
+        core->unswept = false;
+        lanes_open(core);
+    }
+    if (done)
+        report_all_lost(core, MEMBER_TASK);
 }

@@ -48,8 +48,9 @@ struct core_snapshot {
     struct {
         struct core_event *items;
         size_t count, size;
-    } events;   /* in the order in which they were posted, by whoever is outside */
-    bool begun; /* RESTORE was posted and turns were made: nothing is loaded any more */
+    } events;     /* in the order in which they were posted, by whoever is outside */
+    bool begun;   /* RESTORE was posted and turns were made: nothing is loaded any more */
+    bool unswept; /* and no sweep has answered since: starts wait */
 };
 
 /* Takes the state of CORE out, between two turns.  SNAPSHOT, zeroed before its first use, owns its

@@ -51,6 +51,8 @@ static void check_order(struct checker *checker)
 {
     const struct fsm_def *def = checker->def;
 
+    for (uint8_t x = 0; x < def->effects_count; x++) /* what is not awaited cannot wait */
+        check((def->after_sweep >> x & 1u) == 0 || def->effects[x].lane < LANE_COUNT);
     for (uint16_t r = 0; r < def->rows_count; r++) {
         const struct fsm_row *row = &def->rows[r];
         check(row->state < def->states_count);

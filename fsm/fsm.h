@@ -196,6 +196,8 @@ struct fsm_def {
     uint8_t timeout_event, restore_event;
     uint64_t paced; /* guards, a bit each: one holds a bounded number of times before a timer, a
                      * request or news of the world comes between; check 11 counts on them */
+    uint64_t after_sweep;  /* effects, a bit each: after a restart they begin only when the node has
+                            * looked for what runs and belongs to nobody (core_swept) */
     uint32_t record_bytes; /* of a record without its tail */
 
     /* Rules, pure like everything here; see <machine>/rules.c. */

@@ -260,11 +260,11 @@ static void sweep_once(struct life *life)
 void life_swept(struct life *life, bool done)
 {
     check(life->swept_once); /* it was asked for */
+    bool last = done && !life->sweep_again;
     life->sweeping = false;
-    if (done && !life->sweep_again) {
-        core_swept(life->core);
+    core_swept(life->core, last);
+    if (last)
         return;
-    }
     life->sweep_again = false;
     life->sweep_at_ms = life_now_ms(life) + (done ? 0 : RETRY_SWEEP_MS);
     arm(life);

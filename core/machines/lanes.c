@@ -4,6 +4,10 @@
  * A newer effect supersedes an older one's completion but waits until the older call has really
  * ended; issuing work that is under way already only renews its ticket.  What is under way is known
  * only here, in memory: it ends with the process, and RESTORE rows issue again what is needed.
+ *
+ * What starts something waits on its lane in the same way until the first sweep after a restart has
+ * answered: the journal may be an older copy, and something of the same key, which it has never
+ * heard of, may still run.
  */
 #include "core/machines/part.h"
 
@@ -53,6 +57,20 @@ static bool is_same_work(const struct lane *lane, const struct machine *record, 
     return lane->phase == phase && lane->hook == hook;
 }
 
+static bool waits_for_sweep(const struct core *core, const struct slot *slot, uint8_t effect)
+{
+    const struct fsm_def *def = fsm_definition((enum machine_kind)slot->id.kind);
+
+    return core->unswept && (def->after_sweep >> effect & 1u) != 0;
+}
+
+static void let_wait(struct lane *lane, uint8_t kind, uint32_t ticket)
+{
+    lane->next_effect = kind;
+    lane->next_ticket = ticket;
+}
+
+/* Nothing is under way on the lane. */
 static void begin(struct core *core, struct slot *slot, uint8_t number, uint8_t kind,
                   uint32_t ticket)
 {
@@ -63,6 +81,11 @@ static void begin(struct core *core, struct slot *slot, uint8_t number, uint8_t 
     check(kind != 0);
     check(lane->effect == 0);
     check(is_wanted(slot, number, kind, ticket));
+    if (waits_for_sweep(core, slot, kind)) {
+        let_wait(lane, kind, ticket);
+        return;
+    }
+    lane->next_effect = 0; /* superseded while it waited */
     lane->effect = kind;
     lane->ticket = ticket;
     lane->generation = slot->record->generation;
@@ -94,8 +117,28 @@ void lane_issue(struct core *core, struct slot *slot, const struct fsm_issue *is
         lane->ticket = issue->ticket;
         lane->next_effect = 0;
     } else {
-        lane->next_effect = issue->effect;
-        lane->next_ticket = issue->ticket;
+        let_wait(lane, issue->effect, issue->ticket);
+    }
+}
+
+/* Begins what waits on the lane, which is free. */
+static void begin_next(struct core *core, struct slot *slot, uint8_t number)
+{
+    struct lane *lane = &slot->lanes[number];
+    uint8_t next = lane->next_effect;
+
+    lane->next_effect = 0;
+    if (next != 0 && is_wanted(slot, number, next, lane->next_ticket))
+        begin(core, slot, number, next, lane->next_ticket);
+}
+
+void lanes_open(struct core *core)
+{
+    for (struct slot *slot = core->machines; slot != NULL; slot = slot->hh.next) {
+        for (uint8_t number = 0; number < LANE_COUNT && slot->record != NULL; number++) {
+            if (slot->lanes[number].effect == 0)
+                begin_next(core, slot, number);
+        }
     }
 }
 
@@ -119,14 +162,10 @@ void core_done(struct core *core, const struct machine_id *id, enum fsm_lane num
     };
     if (!lane->orphaned)
         core_post(core, id, &done);
-    uint8_t next = lane->next_effect;
-    lane->effect = lane->next_effect = 0;
+    lane->effect = 0;
     lane->orphaned = false;
-    if (slot->record == NULL) {
-        if (slot->pending == NULL)
-            slot_retire(core, slot);
-        return;
-    }
-    if (next != 0 && is_wanted(slot, (uint8_t)number, next, lane->next_ticket))
-        begin(core, slot, (uint8_t)number, next, lane->next_ticket);
+    if (slot->record != NULL)
+        begin_next(core, slot, (uint8_t)number);
+    else if (slot->pending == NULL)
+        slot_retire(core, slot);
 }

@@ -133,6 +133,7 @@ struct core {
     bool in_turn, proposing;
     struct proposal_mark before; /* of the proposal that is being made */
     bool restored, turned;       /* what comes first comes once: records, RESTORE, turns */
+    bool unswept; /* since RESTORE no sweep has answered: what is `after_sweep` waits */
 };
 
 struct slot *slot_find(const struct core *core, const struct machine_id *id);
@@ -154,9 +155,13 @@ static inline const struct machine *slot_now(const struct slot *slot)
     return slot->pending != NULL ? slot->pending : slot->record;
 }
 
-/* Begins an effect, or lets it wait for its lane, or renews the ticket of the same work. */
+/* Begins an effect, or lets it wait for its lane or the sweep, or renews the ticket of the same
+ * work. */
 void lane_issue(struct core *core, struct slot *slot, const struct fsm_issue *issue, uint64_t reply,
                 const struct request *request);
+
+/* The sweep has answered: begins what has waited for it. */
+void lanes_open(struct core *core);
 
 /* --- restore.c --- */
 

@@ -37,6 +37,7 @@ void core_save(const struct core *core, struct core_snapshot *snapshot)
     for (size_t i = 0; i < core->queue.count; i++)
         save_event(&core->queue, &core->queue.items[i], list_more(&snapshot->events));
     snapshot->begun = core->turned;
+    snapshot->unswept = core->unswept;
 }
 
 /* --- back ---
@@ -161,6 +162,7 @@ void core_put(struct core *core, const struct core_snapshot *snapshot)
     blobs_clear(&core->metas);
     core->flights_count = 0;
     core->restored = core->turned = snapshot->begun;
+    core->unswept = snapshot->unswept;
 }
 
 void core_snapshot_free(struct core_snapshot *snapshot)

@@ -272,6 +272,7 @@ const struct fsm_def task_def = {
     .effects_count = TX_COUNT,
     .guards = task_guards,
     .guards_count = TG_COUNT,
+    .after_sweep = (uint64_t)1 << TX_DRIVER_START, /* an attempt that this journal does not know */
     .paced = (uint64_t)1 << TG_HOOKS_LEFT | (uint64_t)1 << TG_RESTART_NOW |
              (uint64_t)1 << TG_RESTART_HELD, /* each reason is good for one decision */
     .timeout_event = TE_TIMEOUT,

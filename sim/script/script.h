@@ -177,6 +177,7 @@ struct sim_job {
     X(SLEEP, NONE, "sleep")          /* number ms */                                               \
     X(JUMP, NONE, "jump")            /* the wall clock moves by number ms, forth or back */        \
     X(DISK, NONE, "disk")            /* the next number commits fail (0: none) with ENOSPC */      \
+    X(SWEEP, NONE, "sweep")          /* ending what belongs to nobody takes number ms */           \
     X(HEAL, NONE, "heal")            /* no fault from here on */                                   \
     X(UPDATE, ALLOC, "update")       /* the server has a newer version of it and wants the same */ \
     X(REGISTER, JOB, "register")     /* a user wants the job, as version number */                 \

@@ -240,6 +240,9 @@ static void check_task_effect(struct search *search, const struct effect *effect
         VIOLATE(10, "%s was dead and is started", effect->id.text);
     if (effect->kind == TX_DRIVER_START)
         check_start(search, effect, who);
+    if (effect->kind == TX_DRIVER_START && search->world.unswept)
+        VIOLATE(2, "%s is started before anybody has looked for what still runs of it",
+                effect->id.text);
     if (effect->kind == TX_DRIVER_DESTROY || effect->kind == TX_DRIVER_STOP)
         check_ending(search, effect, who);
 }

@@ -241,9 +241,9 @@ static void draft_machine(struct search_draft *draft, const struct core_machine 
     }
     for (uint8_t number = 0; number < LANE_COUNT; number++) {
         const struct lane *lane = &machine->lanes[number];
-        if (lane->effect == 0)
+        if (lane->effect == 0 && lane->next_effect == 0)
             continue;
-        bool hook = number == LANE_HOOK;
+        bool runs = lane->effect != 0, hook = runs && number == LANE_HOOK;
         draft->lanes[draft->lanes_count++] = (struct busy_lane){
             .who = (uint8_t)who,
             .number = number,
@@ -252,8 +252,8 @@ static void draft_machine(struct search_draft *draft, const struct core_machine 
             .hook = hook ? lane->hook : 0,
             .next_effect = lane->next_effect,
             .orphaned = lane->orphaned,
-            .ticket = lane->ticket,
-            .generation = lane->generation,
+            .ticket = runs ? lane->ticket : 0,
+            .generation = runs ? lane->generation : 0,
             .next_ticket = lane->next_effect == 0 ? 0 : lane->next_ticket,
         };
     }
@@ -451,6 +451,7 @@ void search_load(struct search *search, const struct search_form *form)
     check(length == sizeof(search->world));
     memcpy(&search->world, bytes, length);
     search->seen.begun = search->world.up;
+    search->seen.unswept = search->world.unswept;
     search_put(search);
 }
 

@@ -326,9 +326,21 @@ static bool is_nobodys(const struct search *search, unsigned task,
     return !owned && search_exists(attempt);
 }
 
+/* The next thing to be done for the task may be a start. */
+static bool may_start(const struct search *search, unsigned task)
+{
+    const struct machine *record = search_record(search, WHO_TASK_A + task);
+
+    return record != NULL && (record->state == T_PRESTART ||
+                              (record->state == T_RECOVERING && !task_of(record)->ran));
+}
+
+/* When the answer of the sweep comes makes a difference to what it ends, and to starts. */
 bool search_may_sweep(const struct search *search)
 {
     for (unsigned t = 0; t < SEARCH_TASKS; t++) {
+        if (may_start(search, t))
+            return true;
         for (unsigned i = 0; i < SEARCH_ATTEMPTS; i++) {
             if (is_nobodys(search, t, &search->world.tasks[t].attempts[i]))
                 return true;
@@ -350,7 +362,7 @@ void search_sweep(struct search *search)
         }
     }
     search->world.unswept = 0;
-    core_swept(search->core);
+    core_swept(search->core, true);
 }
 
 void search_processes_reboot(struct search *search, bool marks_go)

@@ -154,6 +154,8 @@ static void start(struct search *search)
     search_define_plugin(search);
     turn(search);
     world->unswept = world->torn || search_may_sweep(search);
+    if (!world->unswept)
+        search_sweep(search);
 }
 
 /* What the daemon had in memory is gone. */
@@ -172,7 +174,7 @@ static void forget_memory(struct search *search)
         memcpy(seen->machines.items, left, count * sizeof(*left));
     seen->machines.count = count;
     seen->events.count = 0;
-    seen->begun = false;
+    seen->begun = seen->unswept = false;
     search_put(search);
     search->world.up = search->world.fresh = search->world.unswept = 0;
     for (unsigned t = 0; t < SEARCH_TASKS; t++) {

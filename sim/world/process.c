@@ -16,7 +16,9 @@ enum {
     POLL_MS_MAX = 1000,
     LATE_START_MS = 5000, /* behind the bound of a start */
     SWEEP_MS = 6,
-    EMPTY_MS = 4, /* from the kill of a cgroup to its being seen empty */
+    SWEEP_MS_MAX = 60,
+    SWEEP_OF_THE_SLOW_MS_MAX = 20000, /* something does not end by itself */
+    EMPTY_MS = 4,                     /* from the kill of a cgroup to its being seen empty */
     SIGTERM_NUMBER = 15,
     SIGKILL_NUMBER = 9,
     SIGNAL_BASE = 128,
@@ -397,21 +399,43 @@ static bool is_owned(const struct sim *sim, const struct sim_attempt *attempt)
            task_holds_work(task_of(record));
 }
 
+static bool is_stray(const struct sim *sim, const struct sim_attempt *attempt)
+{
+    return sim_attempt_exists(attempt) && !is_owned(sim, attempt);
+}
+
+static uint64_t sweep_ms(const struct sim *sim)
+{
+    uint64_t luck = sim_chance(sim, LUCK_SWEEP, sim->incarnation, sim->now_ms);
+    size_t strays = 0;
+
+    for (size_t i = 0; i < sim->attempts.count; i++)
+        strays += is_stray(sim, &sim->attempts.items[i]);
+    if (sim->healed || (sim->sweep_ms == 0 && !sim->script->latency))
+        return strays == 0 ? 0 : SWEEP_MS;
+    if (sim->sweep_ms != 0)
+        return sim->sweep_ms;
+    return sim_below(luck, (luck >> 32 & 7) == 0 ? SWEEP_OF_THE_SLOW_MS_MAX : SWEEP_MS_MAX);
+}
+
 void sim_sweep(struct sim *sim)
 {
+    uint64_t takes_ms = sweep_ms(sim);
+
+    sim->swept = false;
     for (size_t i = 0; i < sim->attempts.count; i++) {
         struct sim_attempt *attempt = &sim->attempts.items[i];
-        if (!sim_attempt_exists(attempt) || is_owned(sim, attempt))
+        if (!is_stray(sim, attempt))
             continue;
         sim_say(sim, "sweep: %s generation %u", sim_attempt_id(sim, attempt)->text,
                 attempt->generation);
-        sim_later(sim, SWEEP_MS, SE_SWEEP, i, sim->incarnation);
+        sim_later(sim, takes_ms, SE_SWEEP, i, sim->incarnation);
     }
     for (int p = 0; p < sim->plugins_count; p++) {
         if (sim->plugins[p].alive && core_find(sim->core, &sim->plugins[p].id) == NULL)
             sim_plugin_die(sim, p);
     }
-    sim_later(sim, SWEEP_MS + 1, SE_SWEPT, 0, sim->incarnation);
+    sim_later(sim, takes_ms + 1, SE_SWEPT, 0, sim->incarnation);
 }
 
 static void sweep_one(struct sim *sim, struct sim_attempt *attempt)
@@ -468,8 +492,10 @@ static void end_as_planned(struct sim *sim, struct sim_attempt *attempt)
 void sim_process_event(struct sim *sim, const struct sim_event *event)
 {
     if (event->kind == SE_SWEPT) {
-        if (event->stamp == sim->incarnation && sim->up)
+        if (event->stamp == sim->incarnation && sim->up) {
+            sim->looked = sim->swept = true;
             life_swept(sim->life, true);
+        }
         return;
     }
     struct sim_attempt *attempt = &sim->attempts.items[event->index];

@@ -258,6 +258,13 @@ static bool lose_directory(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+static bool slow_sweeps(struct sim *sim, const struct sim_step *step)
+{
+    sim_count_fault(sim, SIM_SLOW);
+    sim->sweep_ms = (uint64_t)step->number;
+    return true;
+}
+
 /* --- steps --- */
 
 /* Each returns false if there was nobody to whom it could happen.  A healed world does not know
@@ -292,6 +299,7 @@ static const struct {
     [SIM_DO_SLEEP] = {sleep_all, true},
     [SIM_DO_JUMP] = {jump, true},
     [SIM_DO_DISK] = {fill_disk, true},
+    [SIM_DO_SWEEP] = {slow_sweeps, true},
     [SIM_DO_TORN_CUT] = {tear, true},
     [SIM_DO_TORN_ZERO] = {tear, true},
     [SIM_DO_TORN_FLIP] = {tear, true},

@@ -73,6 +73,7 @@ enum {
     LUCK_ID,
     LUCK_TWICE,
     LUCK_RETENTION,
+    LUCK_SWEEP,
 };
 
 /* A number that depends on the seed and on what it is drawn for. */

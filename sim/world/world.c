@@ -88,7 +88,6 @@ static void sweep(void *ctx)
     if (sim->dying)
         return;
     sim->restored = true;
-    sim->restored_at_ms = sim->now_ms;
     sim_sweep(sim);
     sim_control_start(sim);
 }
@@ -164,7 +163,7 @@ static void start(struct sim *sim)
     sim->result->incarnations = sim->incarnation;
     sim->up = true;
     sim_fact(sim, SIM_FACT_DAEMONS, NULL, 0);
-    sim->restored = sim->rebooting = false;
+    sim->restored = sim->looked = sim->swept = sim->rebooting = false;
     sim->points = 0;
     sim_say(sim, "daemon starts, incarnation %u%s", sim->incarnation,
             rebooted ? ", after a reboot" : "");

@@ -54,11 +54,11 @@ struct sim {
     struct core *core;    /* of the life */
     uint32_t incarnation; /* 1, 2, ... */
     bool up, dying, restored, in_turn;
+    bool looked, swept;       /* a sweep of this incarnation has answered; so has the last one */
     bool commit_failed;       /* that of the turn under way, or of the last one */
     bool term;                /* it was told to stop, orderly */
     uint64_t clock_offset_ms; /* node time - time since boot */
-    uint64_t restored_at_ms;
-    uint64_t down_ms; /* for how long it will be away when it has died */
+    uint64_t down_ms;         /* for how long it will be away when it has died */
     bool rebooting;
 
     /* What there is; its size is decided when the world begins. */
@@ -78,6 +78,7 @@ struct sim {
     uint64_t quiet_since_ms;
     uint32_t points; /* crash points that this incarnation has passed */
     uint32_t commits_to_fail;
+    uint64_t sweep_ms; /* what a sweep takes, 0: as drawn */
     uint32_t commits;
     uint32_t turns;
     uint64_t deliveries, deliveries_max;

@@ -112,7 +112,7 @@ static void adopt_before_restore(struct seam *seam)
 static void sweep_before_restore(struct seam *seam)
 {
     seam_load(seam);
-    core_swept(seam->core);
+    core_swept(seam->core, true);
 }
 
 static void restore_once(struct seam *seam)
@@ -120,7 +120,7 @@ static void restore_once(struct seam *seam)
     restart(seam);
     core_adopt(seam->core, "b");
     seam_turn(seam);
-    core_swept(seam->core);
+    core_swept(seam->core, true);
     seam_turn(seam);
 }
 
@@ -144,6 +144,32 @@ static void test_order_of_calls_is_asserted(void **state)
 
 /* --- a task is lost --- */
 
+/* The journal may be an older copy: a later attempt of the task, of which it knows nothing, may
+ * still run. */
+static void test_start_waits_for_the_first_answer_of_the_sweep(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_place(seam, "a", "web");
+    seam_turn(seam);
+    seam_hook_done(seam, MACHINE_ALLOC, "a");
+    seam_turn(seam);
+    restart(seam);
+    seam_turn(seam);
+    seam_forget(seam);
+    seam_hook_done(seam, MACHINE_TASK, "a/web");
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  task a/web HOOK_DONE STARTING\n");
+    core_swept(seam->core, false);
+    seam_crossed(seam, "perform task a/web DRIVER_START\n");
+    core_swept(seam->core, true);
+    seam_crossed(seam, "");
+    seam_started(seam, "a/web");
+    seam_turn(seam);
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_RUNNING);
+}
+
 /* Its payload may still run: until the sweep nothing is said of it. */
 static void test_lost_task_fails_its_alloc_once_it_is_swept(void **state)
 {
@@ -159,7 +185,7 @@ static void test_lost_task_fails_its_alloc_once_it_is_swept(void **state)
     assert_false(said(seam, "MEMBER_LOST"));
     seam_forget(seam);
 
-    core_swept(seam->core);
+    core_swept(seam->core, true);
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
                        "  alloc a MEMBER_LOST KILLING\n"
@@ -182,7 +208,7 @@ static void test_lost_task_that_was_over_is_not_missed(void **state)
     lose(seam, MACHINE_TASK, "a/web");
     seam->answers = true;
     restart(seam);
-    core_swept(seam->core);
+    core_swept(seam->core, true);
     seam_settle(seam);
     assert_false(said(seam, "MEMBER_LOST"));
     assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_TERMINAL);
@@ -299,7 +325,7 @@ static void test_lost_alloc_with_all_its_tasks_is_adopted_and_ended_after_the_sw
                        "  alloc a ASSIGN KILLING\n"
                        "perform alloc a TELL_STATUS\n");
 
-    core_swept(seam->core);
+    core_swept(seam->core, true);
     seam_settle(seam);
     assert_true(said(seam, "  alloc a MEMBER_LOST POSTRUN\n"));
     assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_TERMINAL);
@@ -328,7 +354,7 @@ static void test_lost_alloc_with_one_of_its_tasks_has_both(void **state)
     assert_int_equal(core_alloc(seam->core, "a")->assign.members_count, 2);
     assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_DEAD);
     assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_KILLING);
-    core_swept(seam->core);
+    core_swept(seam->core, true);
     seam_settle(seam);
     assert_int_equal(seam_state(seam, MACHINE_ALLOC, "a"), A_TERMINAL);
 }
@@ -497,6 +523,7 @@ static void test_restore_without_authority_starts_nothing_new(void **state)
     core_restore(seam->core, false, false);
     seam->answers = true;
     seam_settle(seam);
+    core_swept(seam->core, true);
     assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_HELD);
     seam_tell(seam, MACHINE_ALLOC, "a", AE_AUTHORIZED, NULL);
     seam_settle(seam);
@@ -522,6 +549,7 @@ static void test_restore_timers_go_on(void **state)
     seam->now_ms = due_ms + 60000; /* it passed while the daemon was away */
     restart(seam);
     seam_settle(seam);
+    core_swept(seam->core, true);
     seam_turn(seam);
     seam_settle(seam);
     assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_RUNNING);
@@ -548,6 +576,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         SEAM_TEST(test_order_of_calls_is_asserted),
+        SEAM_TEST(test_start_waits_for_the_first_answer_of_the_sweep),
         SEAM_TEST(test_lost_task_fails_its_alloc_once_it_is_swept),
         SEAM_TEST(test_lost_task_that_was_over_is_not_missed),
         SEAM_TEST(test_lost_volume_is_adopted_when_the_specification_knows_it),

@@ -1,6 +1,6 @@
 /*
  * What a life tries again by itself, in a world of one timer that fires once: a commit that failed,
- * and a sweep that did, one beside the other.
+ * and a sweep that did, one beside the other; and what waits for the sweep meanwhile.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ struct place {
     struct life *life;
     uint64_t now_ms;
     uint64_t armed_ms; /* 0: the timer does not run */
-    unsigned sweeps, commits;
+    unsigned sweeps, commits, starts;
     bool full; /* no commit can be made */
 };
 
@@ -77,7 +77,8 @@ static void arm(void *ctx, uint64_t at_ms)
 
 static void perform(void *ctx, const struct effect *effect)
 {
-    (void)ctx, (void)effect;
+    ((struct place *)ctx)->starts +=
+        effect->id.kind == MACHINE_TASK && effect->kind == TX_DRIVER_START;
 }
 
 static void sweep(void *ctx)
@@ -177,12 +178,40 @@ static void test_sweep_is_made_again_beside_a_commit_that_fails(void **state)
     assert_int_equal(place->commits, 1);
 }
 
+/* One thing that cannot be ended must not keep all others from running for ever. */
+static void test_sweep_that_fails_keeps_no_task_from_starting(void **state)
+{
+    const struct task_define define = {.may_start = 1, .driver = "mock"};
+    const struct machine_id id = machine_id_make(MACHINE_TASK, "a/web");
+    struct hook_outcome outcome = {.hook = TASK_HOOK_COUNT};
+    struct place *place = *state;
+    struct core *core = life_core(place->life);
+
+    core_tell(core, &id, TE_DEFINE, &define);
+    core_tell(core, &id, TE_START, NULL);
+    (void)life_turn(place->life);
+    core_done(core, &id, LANE_HOOK, TE_HOOK_DONE, &outcome);
+    (void)life_turn(place->life);
+    assert_int_equal(core_task(core, "a", "web")->machine.state, T_STARTING);
+    assert_int_equal(place->sweeps, 1);
+    assert_int_equal(place->starts, 0);
+    life_swept(place->life, false);
+    assert_int_equal(place->starts, 1);
+
+    assert_true(wait_for_timer(place));
+    assert_int_equal(place->sweeps, 2); /* that is tried again */
+    life_swept(place->life, true);
+    assert_int_equal(place->starts, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_commit_is_tried_again_beside_a_sweep_that_comes_first,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_sweep_is_made_again_beside_a_commit_that_fails, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_sweep_that_fails_keeps_no_task_from_starting, set_up,
                                         tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,11 +196,39 @@ static void test_core_of_another_daemon_is_restored(void **state)
     assert_non_null(strstr(seam->crossed, "perform task a/web DRIVER_RECOVER\n"));
 }
 
+static void test_start_that_waits_for_the_sweep_is_put_back_so(void **state)
+{
+    struct core_snapshot snapshot = {0};
+    struct seam *seam = *state;
+
+    seam_place(seam, "a", "web");
+    seam_turn(seam);
+    seam_hook_done(seam, MACHINE_ALLOC, "a");
+    seam_turn(seam);
+    seam_load(seam);
+    core_restore(seam->core, true, false);
+    seam_turn(seam);
+    seam_hook_done(seam, MACHINE_TASK, "a/web");
+    seam_turn(seam);
+    seam_forget(seam);
+    core_save(seam->core, &snapshot);
+    assert_true(snapshot.unswept);
+    core_swept(seam->core, true);
+    seam_crossed(seam, "perform task a/web DRIVER_START\n");
+
+    core_put(seam->core, &snapshot);
+    core_snapshot_free(&snapshot);
+    seam_crossed(seam, "");
+    core_swept(seam->core, true);
+    seam_crossed(seam, "perform task a/web DRIVER_START\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SEAM_TEST(test_core_that_is_put_back_goes_on),
         SEAM_TEST(test_core_remembers_what_is_under_way),
+        SEAM_TEST(test_start_that_waits_for_the_sweep_is_put_back_so),
         SEAM_TEST(test_core_that_is_put_back_changed_goes_on_from_there),
         SEAM_TEST(test_core_that_is_put_back_is_in_the_order_of_the_snapshot),
         SEAM_TEST(test_core_that_is_put_back_has_nothing_to_store),

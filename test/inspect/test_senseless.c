@@ -155,7 +155,7 @@ static void sweep(struct seam *seam)
              !task_holds_work(task)))
             payloads[i].generation = 0;
     }
-    core_swept(seam->core);
+    core_swept(seam->core, true);
 }
 
 /* --- the node --- */

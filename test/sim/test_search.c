@@ -208,7 +208,7 @@ static void test_search_finds_a_start_before_the_server_has_spoken(void **state)
     row[1].next = T_PRESTART; /* behind the row that asks */
     row[1].effects[0] = TX_HOOK;
     search_spoiled(&search, MACHINE_TASK, &spoiled);
-    assert_found(&search, SIM_SAFETY, "I-12: ", 12);
+    assert_found(&search, SIM_SAFETY, "I-12: ", 13); /* the start waits for the sweep */
 }
 
 static void test_search_finds_a_claim_that_is_released_early(void **state)

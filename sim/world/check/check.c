@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { SWEEP_GRACE_MS = 200, TASKS_OF_A_LOOK = 64, RESTORES_LOOKED_BACK = 256 };
+enum { TASKS_OF_A_LOOK = 64, RESTORES_LOOKED_BACK = 256 };
 
 static const char *state_name(const struct machine *record)
 {
@@ -283,8 +283,14 @@ void sim_check_start(struct sim *sim, const struct effect *effect, const struct 
     const struct machine *stored = sim_store_find(&sim->store, &effect->id);
     uint32_t wanted = task->define.hooks_prestart;
 
-    if (stored == NULL || stored->state != T_STARTING || stored->generation != effect->generation)
+    bool intends = stored == NULL
+                       ? sim_store_has(&sim->store, &effect->id) /* damaged since */
+                       : stored->state == T_STARTING && stored->generation == effect->generation;
+    if (!intends)
         sim_violate(sim, 3, "%s is started without a durable intent", effect->id.text);
+    if (!sim->looked)
+        sim_violate(sim, 2, "%s is started before anybody has looked for what still runs of it",
+                    effect->id.text);
     if (sim->script->server && alloc->fresh != sim->incarnation)
         sim_violate(sim, 12, "%s is started before the server has said so", effect->id.text);
     if (!state->hooked && (state->prestarted & wanted) != wanted)
@@ -445,7 +451,7 @@ static void check_task(struct sim *sim, int a, int t)
 /* I-1: what lives belongs to a machine, once the sweep is over. */
 static void check_owners(struct sim *sim)
 {
-    if (!sim->restored || sim->now_ms < sim->restored_at_ms + SWEEP_GRACE_MS)
+    if (!sim->restored || !sim->swept)
         return;
     for (size_t i = 0; i < sim->attempts.count; i++) {
         const struct sim_attempt *attempt = &sim->attempts.items[i];

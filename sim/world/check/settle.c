@@ -141,6 +141,8 @@ static bool is_settled(struct sim *sim, struct finding *finding)
 {
     if (!sim->up || !sim->restored)
         return miss(finding, 35, "daemon", "", "is not up");
+    if (!sim->swept)
+        return miss(finding, 1, "daemon", "", "has not ended what belongs to nobody");
     if (core_has_work(sim->core))
         return miss(finding, 35, "daemon", "", "has work it does not do");
     for (int i = 0; i < sim->allocs_count; i++) {

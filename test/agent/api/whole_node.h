@@ -55,7 +55,7 @@ static inline void whole_trace(void *ctx, const struct journal_event *event)
 
 static inline void whole_sweep(void *ctx)
 {
-    (void)ctx; /* nothing of ours is outside */
+    life_swept(((struct whole_node *)ctx)->parts.life, true); /* nothing of ours is outside */
 }
 
 static inline void whole_new_id(void *ctx, char to[UUID_TEXT_SIZE])
