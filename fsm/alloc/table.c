@@ -291,6 +291,7 @@ const struct fsm_def alloc_def = {
     .effects_count = AX_COUNT,
     .guards = alloc_guards,
     .guards_count = AG_COUNT,
+    .after_sweep = (uint64_t)1 << AX_HOOK, /* directories are deleted under nobody */
     .paced = (uint64_t)1 << AG_HOOKS_LEFT,
     .timeout_event = AE_TIMEOUT,
     .restore_event = AE_RESTORE,

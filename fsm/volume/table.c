@@ -242,6 +242,8 @@ const struct fsm_def volume_def = {
     .effects_count = VX_COUNT,
     .guards = volume_guards,
     .guards_count = VG_COUNT,
+    .after_sweep = (uint64_t)1 << VX_UNPUBLISH | (uint64_t)1 << VX_UNSTAGE |
+                   (uint64_t)1 << VX_UNCLAIM, /* nothing is let go under a process */
     .paced = (uint64_t)1 << VG_AGAIN_UNPUBLISH | (uint64_t)1 << VG_AGAIN_UNSTAGE,
     .timeout_event = VE_TIMEOUT,
     .restore_event = VE_RESTORE,

@@ -359,6 +359,20 @@ static void draw_troubles(struct pen *pen)
     }
 }
 
+/* Volumes of an alloc that the copy has never heard of would stay claimed, and others wait for
+ * them: those worlds are for stories. */
+static void draw_older(struct pen *pen)
+{
+    static const struct sim_whom nobody = {0};
+
+    if (pen->script->plugins_count > 0 || !chance(pen, 1, 3))
+        return;
+    uint64_t at_ms = below(pen, pen->horizon_ms), later_ms = below(pen, pen->horizon_ms / 2);
+    uint64_t down_ms = draw_down_ms(pen);
+    add(pen, SIM_DO_COPY, nobody, at_ms, 0);
+    add(pen, SIM_DO_OLDER, nobody, at_ms + later_ms, (int64_t)down_ms);
+}
+
 /* --- jobs --- */
 
 static struct sim_whom job_whom(uint64_t job)
@@ -480,6 +494,8 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
         draw_troubles(&pen);
     if (script->server)
         draw_updates(&pen);
+    if (!pen.calm)
+        draw_older(&pen);
 }
 
 void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script)

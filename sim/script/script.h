@@ -88,7 +88,8 @@ enum sim_place {
     X(RECORD_LOST, "RECORD-LOST", STEP, "the shim dies after its payload, its record unwritten")   \
     X(DIR_LOST, "DIR-LOST", STEP, "an alloc's directory is gone (with a reboot)")                  \
     X(UNMOUNT, "UNMOUNT", STEP, "somebody unmounts a volume under us")                             \
-    X(PURGE, "PURGE", STEP, "the server forgets an alloc")
+    X(PURGE, "PURGE", STEP, "the server forgets an alloc")                                         \
+    X(OLDER, "OLDER", STEP, "an older copy of the journal is put back")
 enum sim_fault {
     SIM_FAULT_NONE,
 #define X(name, text, place, what) SIM_##name,
@@ -186,7 +187,9 @@ struct sim_job {
     X(PURGE, JOB, "purge")           /* wants it forgotten */                                      \
     X(REPLACE, JOB, "replace")       /* stops its alloc of index number */                         \
     X(GC, NONE, "gc")                /* wants all removed that is over */                          \
-    X(TORN_JOB, JOB, "torn_job")     /* the job as stored is zeroed */
+    X(TORN_JOB, JOB, "torn_job")     /* the job as stored is zeroed */                             \
+    X(COPY, NONE, "copy")            /* of the journal is made */                                  \
+    X(OLDER, NONE, "older")          /* DOWN after SIGKILL, for number ms; the copy is put back */
 enum sim_action {
 #define X(name, takes, text) SIM_DO_##name,
     SIM_ACTIONS(X)

@@ -147,6 +147,8 @@ static const char *misplaced(const struct sim_script *script, const struct sim_s
 
     if (wish && script->jobs_count > 0)
         return "there are jobs, which decide that";
+    if (step->action == SIM_DO_OLDER && script->jobs_count > 0)
+        return "there are jobs, and an older copy is put back only where there are none";
     if (step->action == SIM_DO_DIR_LOST && step->moment == SIM_AT &&
         !is_rebooting(script, step->at_ms))
         return "directories are lost with a reboot, and there is none then";
@@ -156,7 +158,7 @@ static const char *misplaced(const struct sim_script *script, const struct sim_s
 static bool is_fault(const struct sim_step *step)
 {
     return step->action == SIM_DO_CRASH || step->action == SIM_DO_TERM ||
-           step->action == SIM_DO_BOOT;
+           step->action == SIM_DO_BOOT || step->action == SIM_DO_OLDER;
 }
 
 static int check_steps(const struct sim_script *script, const struct sim_lines *lines,

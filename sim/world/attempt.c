@@ -119,6 +119,12 @@ void sim_processes_reboot(struct sim *sim)
 
 void sim_attempt_remove(struct sim_attempt *attempt)
 {
+    if (attempt->forgotten)
+        *attempt = (struct sim_attempt){.generation = attempt->generation,
+                                        .epoch = attempt->epoch,
+                                        .alloc = attempt->alloc,
+                                        .task = attempt->task,
+                                        .next = attempt->next};
     attempt->mark = attempt->record = 0;
     attempt->shim = SHIM_NONE;
     attempt->epoch++;

@@ -405,13 +405,13 @@ static void begin_store(struct sim *sim, const struct sim_start *start)
         if (kept->record != NULL)
             sim_history_base(sim, &kept->id, kept->record);
     }
-    store->next_sequence = sim->first_sequence = start->next_sequence;
-    store->turn = sim->first_turn = start->turn;
-    store->last_now_ms = start->last.now_ms;
-    store->last_unix_ns = start->last.unix_ns;
-    store->server_index = start->server_index;
+    store->head.next_sequence = sim->first_sequence = start->next_sequence;
+    store->head.turn = sim->first_turn = start->turn;
+    store->head.last_now_ms = start->last.now_ms;
+    store->head.last_unix_ns = start->last.unix_ns;
+    store->head.server_index = start->server_index;
     if (start->known)
-        store->node = (struct sim_node){sim->boot, start->clock_offset_ms};
+        store->head.node = (struct sim_node){sim->boot, start->clock_offset_ms};
     if (start->server_index > sim->control.server_index)
         sim->control.server_index = start->server_index;
 }

@@ -231,7 +231,7 @@ static void apply_one(struct sim *sim, int number, uint64_t index, bool complete
 
 static void take_answer(struct sim *sim)
 {
-    uint64_t index = sim->control.server_index, known = sim->store.server_index;
+    uint64_t index = sim->control.server_index, known = sim->store.head.server_index;
     bool stale = sim->control.server == SIM_SERVER_STALE,
          partial = sim->control.server == SIM_SERVER_PARTIAL;
     uint64_t luck = sim_chance(sim, LUCK_SPLIT, 1u << 30, sim->deliveries);

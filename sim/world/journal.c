@@ -46,7 +46,7 @@ static uint64_t first_sequence(void *ctx)
 
 static uint64_t next_sequence(void *ctx)
 {
-    return ((struct sim *)ctx)->store.next_sequence;
+    return ((struct sim *)ctx)->store.head.next_sequence;
 }
 
 static int each_record(void *ctx, enum machine_kind kind, journal_record_cb *cb, journal_bad *bad,

@@ -435,7 +435,7 @@ void sim_sweep(struct sim *sim)
         if (sim->plugins[p].alive && core_find(sim->core, &sim->plugins[p].id) == NULL)
             sim_plugin_die(sim, p);
     }
-    sim_later(sim, takes_ms + 1, SE_SWEPT, 0, sim->incarnation);
+    sim_later(sim, takes_ms, SE_SWEPT, 0, sim->incarnation);
 }
 
 static void sweep_one(struct sim *sim, struct sim_attempt *attempt)

@@ -33,9 +33,10 @@ struct sim_attempt {
     uint8_t shim, payload, record;
     uint8_t descendants; /* what the payload left in its cgroup lives */
     uint8_t fork_fault, exec_fault, record_lost;
-    uint8_t unfit;   /* its record said that it could not be started */
-    uint8_t told;    /* its end is in the journal */
-    uint8_t written; /* its exit record was there, and not removed by one who had told of it */
+    uint8_t forgotten; /* an older journal came back: its number may be used again */
+    uint8_t unfit;     /* its record said that it could not be started */
+    uint8_t told;      /* its end is in the journal */
+    uint8_t written;   /* its exit record was there, and not removed by one who had told of it */
     uint8_t term_sent;
     uint8_t by_boot;  /* a reboot ended it */
     uint8_t answered; /* the core was told that it runs, or ran */

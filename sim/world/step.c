@@ -123,6 +123,26 @@ static bool crash(struct sim *sim, const struct sim_step *step)
     return was_up;
 }
 
+static bool copy_journal(struct sim *sim, const struct sim_step *step)
+{
+    (void)step; /* it says nothing more */
+    sim_older_copy(sim);
+    return true;
+}
+
+static bool put_older(struct sim *sim, const struct sim_step *step)
+{
+    if (!sim->copy.made)
+        return false;
+    sim_count_fault(sim, SIM_OLDER);
+    if (sim->up)
+        sim->copy.wanted = true;
+    else
+        sim_older_put(sim);
+    sim_die(sim, length_ms(step));
+    return true;
+}
+
 static bool boot(struct sim *sim, const struct sim_step *step)
 {
     bool was_up = sim->up;
@@ -295,6 +315,8 @@ static const struct {
     [SIM_DO_HEAL] = {heal, false},
     [SIM_DO_CRASH] = {crash, true},
     [SIM_DO_TERM] = {crash, true},
+    [SIM_DO_COPY] = {copy_journal, false},
+    [SIM_DO_OLDER] = {put_older, true},
     [SIM_DO_BOOT] = {boot, true},
     [SIM_DO_SLEEP] = {sleep_all, true},
     [SIM_DO_JUMP] = {jump, true},

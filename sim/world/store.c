@@ -98,13 +98,13 @@ void sim_store_reset(struct sim *sim)
 
     while (store->count > 0)
         *list_more(&store->spare) = store->items[--store->count];
-    store->next_sequence = sim->first_sequence = 1;
-    store->turn = store->last_now_ms = 0;
-    store->node = (struct sim_node){0};
-    store->last_unix_ns = store->last_jump_ms = 0;
-    store->last_at_ms = 0;
-    store->server_index = 0;
-    sim_history_reset(sim, store->next_sequence);
+    store->head.next_sequence = sim->first_sequence = 1;
+    store->head.turn = store->head.last_now_ms = 0;
+    store->head.node = (struct sim_node){0};
+    store->head.last_unix_ns = store->head.last_jump_ms = 0;
+    store->head.last_at_ms = 0;
+    store->head.server_index = 0;
+    sim_history_reset(sim, store->head.next_sequence);
 }
 
 void sim_store_free(struct sim_store *store)
@@ -169,9 +169,9 @@ static void store_blobs(struct sim *sim, const struct journal_batch *batch)
     for (size_t i = 0; i < batch->metas_count; i++) {
         const struct journal_blob *meta = &batch->metas[i];
         if (text_equal(meta->key, "server_index") && meta->length == sizeof(uint64_t))
-            memcpy(&sim->store.server_index, meta->bytes, sizeof(uint64_t));
+            memcpy(&sim->store.head.server_index, meta->bytes, sizeof(uint64_t));
         if (text_equal(meta->key, "node") && meta->length == sizeof(struct sim_node))
-            memcpy(&sim->store.node, meta->bytes, sizeof(struct sim_node));
+            memcpy(&sim->store.head.node, meta->bytes, sizeof(struct sim_node));
     }
 }
 
@@ -220,18 +220,18 @@ int sim_store_commit(void *ctx, const struct journal_batch *batch, struct err *e
     step_again(sim, batch);
     sim_history_commit(sim, batch);
     sim_write(sim, batch);
-    store->turn++;
+    store->head.turn++;
     if (batch->events_count > 0) {
         const struct journal_event *last = &batch->events[batch->events_count - 1];
-        if (batch->events[0].sequence != store->next_sequence)
+        if (batch->events[0].sequence != store->head.next_sequence)
             sim_violate(sim, 15, "the journal has a gap at %llu",
-                        (unsigned long long)store->next_sequence);
-        store->next_sequence = last->sequence + 1;
-        store->turn = last->turn;
-        store->last_now_ms = last->now_ms;
-        store->last_unix_ns = last->unix_ns;
-        store->last_at_ms = sim->now_ms;
-        store->last_jump_ms = sim->jump_ms;
+                        (unsigned long long)store->head.next_sequence);
+        store->head.next_sequence = last->sequence + 1;
+        store->head.turn = last->turn;
+        store->head.last_now_ms = last->now_ms;
+        store->head.last_unix_ns = last->unix_ns;
+        store->head.last_at_ms = sim->now_ms;
+        store->head.last_jump_ms = sim->jump_ms;
     }
     return 0;
 }

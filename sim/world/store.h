@@ -8,6 +8,8 @@
 #include "sim/world/history.h"
 
 struct sim;
+struct sim_alloc_state;
+struct sim_task_state;
 
 struct sim_stored {
     struct machine_id id;
@@ -21,13 +23,8 @@ struct sim_node {
     uint64_t boot, clock_offset_ms;
 };
 
-struct sim_store {
-    struct sim_stored **items; /* in order of kind and id */
-    size_t count, size;
-    struct {
-        struct sim_stored **items;
-        size_t count, size;
-    } spare; /* to be used again */
+/* What is stored beside records. */
+struct sim_store_head {
     uint64_t next_sequence, turn;
     uint64_t last_now_ms; /* of the newest event */
     int64_t last_unix_ns;
@@ -35,6 +32,16 @@ struct sim_store {
     int64_t last_jump_ms;
     struct sim_node node;  /* meta: as the node stored it, boot 0: never */
     uint64_t server_index; /* meta: of the newest desired state that was applied */
+};
+
+struct sim_store {
+    struct sim_stored **items; /* in order of kind and id */
+    size_t count, size;
+    struct {
+        struct sim_stored **items;
+        size_t count, size;
+    } spare; /* to be used again */
+    struct sim_store_head head;
     struct sim_history history;
 };
 
@@ -43,6 +50,32 @@ struct sim_sink {
     struct journal *journal; /* NULL: nowhere */
     uint32_t incarnations;   /* of so many incarnations, 0: of all */
 };
+
+/* A copy of the journal, and of what the simulator keeps in mind of it. */
+struct sim_copied {
+    struct machine_id id;
+    struct machine *record; /* owned; NULL: it cannot be read */
+};
+
+struct sim_copy {
+    struct sim_copied *items;
+    size_t count, size;
+    struct sim_store_head head;
+    struct sim_alloc_state *allocs; /* as they were then */
+    struct sim_task_state *tasks;
+    uint8_t *told; /* of each attempt */
+    size_t attempts_count;
+    bool made;
+    bool wanted;  /* it is put back when the daemon has died */
+    bool was_put; /* in this world */
+};
+
+/* --- older.c --- */
+
+void sim_older_copy(struct sim *sim);
+/* The daemon is down, and there is a copy. */
+void sim_older_put(struct sim *sim);
+void sim_older_free(struct sim *sim);
 
 /* --- store.c: in memory --- */
 

@@ -88,6 +88,8 @@ struct sim_alloc_state {
     uint8_t gone;    /* it was removed */
     uint8_t follows; /* the alloc it waits for was there when it came */
     uint8_t damaged; /* a record of it was, so promises about it are off */
+    uint8_t older;   /* its record was replaced by an older one: it forgot what it had told */
+    uint8_t unknown; /* that journal has never heard of it, and nobody has named it since */
     uint32_t fresh;  /* incarnation that has applied a fresh desired state to it */
     uint32_t entered[A_COUNT];
     uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */

@@ -46,6 +46,8 @@ static void bury(struct sim *sim)
         if (sim->control.requests[i].state == REQUEST_OPEN)
             sim->control.requests[i].state = REQUEST_LOST;
     }
+    if (sim->copy.wanted)
+        sim_older_put(sim);
     sim_later(sim, sim->down_ms, SE_START, 0, sim->incarnation);
 }
 
@@ -139,23 +141,23 @@ static void begin_life(struct sim *sim)
 static void set_clock(struct sim *sim, bool rebooted)
 {
     const struct sim_store *store = &sim->store;
-    struct clock_last last = {store->last_now_ms, store->last_unix_ns};
+    struct clock_last last = {store->head.last_now_ms, store->head.last_unix_ns};
 
-    sim->clock_offset_ms = clock_continue(store->node.clock_offset_ms, rebooted, &last,
+    sim->clock_offset_ms = clock_continue(store->head.node.clock_offset_ms, rebooted, &last,
                                           sim_since_boot_ms(sim), sim_unix_ns(sim));
-    if (store->last_at_ms != 0 && store->last_jump_ms == sim->jump_ms &&
-        sim_node_ms(sim) - store->last_now_ms != sim->now_ms - store->last_at_ms)
+    if (store->head.last_at_ms != 0 && store->head.last_jump_ms == sim->jump_ms &&
+        sim_node_ms(sim) - store->head.last_now_ms != sim->now_ms - store->head.last_at_ms)
         sim_violate(sim, 36, "the daemon was away for %llu ms and counts %llu",
-                    (unsigned long long)(sim->now_ms - store->last_at_ms),
-                    (unsigned long long)(sim_node_ms(sim) - store->last_now_ms));
+                    (unsigned long long)(sim->now_ms - store->head.last_at_ms),
+                    (unsigned long long)(sim_node_ms(sim) - store->head.last_now_ms));
 }
 
 static void start(struct sim *sim)
 {
     struct sim_store *store = &sim->store;
-    bool rebooted = store->node.boot != 0 && store->node.boot != sim->boot;
+    bool rebooted = store->head.node.boot != 0 && store->head.node.boot != sim->boot;
     struct life_start how = {
-        .last_turn = store->turn, .authority = !sim->script->server, .rebooted = rebooted};
+        .last_turn = store->head.turn, .authority = !sim->script->server, .rebooted = rebooted};
     struct err err;
 
     check(!sim->up);
@@ -170,12 +172,13 @@ static void start(struct sim *sim)
     sim_mix(sim, sim->incarnation);
     set_clock(sim, rebooted);
     begin_life(sim);
-    if (store->node.boot == 0) { /* the first start ever writes the node's identity at once */
-        store->node.boot = sim->boot;
+    if (store->head.node.boot == 0) { /* the first start ever writes the node's identity at once */
+        store->head.node.boot = sim->boot;
         sim_write_identity(sim);
     }
     struct sim_node node = {sim->boot, sim->clock_offset_ms};
-    if (node.boot != store->node.boot || node.clock_offset_ms != store->node.clock_offset_ms)
+    if (node.boot != store->head.node.boot ||
+        node.clock_offset_ms != store->head.node.clock_offset_ms)
         core_meta(sim->core, "node", &node, sizeof(node));
     int code = life_start(sim->life, &how, &err);
     check(code == 0); /* reading what is in memory cannot fail */
@@ -310,6 +313,7 @@ static void reset(struct sim *sim, const struct sim_script *script)
         .start = sim->start,
         .heap = {.items = sim->heap.items, .size = sim->heap.size},
         .store = sim->store,
+        .copy = sim->copy,
         .jobs = sim->jobs,
         .sink = sim->sink,
         .told = {.facts = sim->told.facts},
@@ -320,6 +324,7 @@ static void reset(struct sim *sim, const struct sim_script *script)
         .attempts = {.next_pid = 1000},
         .control = {.server_index = 10},
     };
+    sim->copy.made = sim->copy.wanted = sim->copy.was_put = false;
     sim_store_reset(sim);
     sim_jobs_reset(sim);
     sim_plan(sim);
@@ -467,6 +472,7 @@ void sim_free(struct sim *sim)
     sim_jobs_free(sim);
     replay_free(sim->replay);
     sim_store_free(&sim->store);
+    sim_older_free(sim);
     free(sim->room);
     free(sim->told.facts);
     free(sim->heap.items);
@@ -509,7 +515,7 @@ void sim_run(struct sim *sim, const struct sim_script *script, fsm_print *print,
         if (sim->incarnation - 1 < SIM_CUTS_MAX)
             ret_result->points[sim->incarnation - 1] = sim->points;
     }
-    ret_result->events = sim->store.next_sequence - sim->first_sequence;
-    ret_result->turns = sim->store.turn - sim->first_turn;
+    ret_result->events = sim->store.head.next_sequence - sim->first_sequence;
+    ret_result->turns = sim->store.head.turn - sim->first_turn;
     ret_result->simulated_ms = sim->now_ms;
 }

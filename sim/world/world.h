@@ -40,6 +40,7 @@ struct sim {
     struct sim_heap heap;
     struct sim_told told;
     struct sim_store store;
+    struct sim_copy copy;
     struct sim_sink sink;
     struct sim_attempts attempts;
     struct sim_calls calls;

@@ -103,7 +103,7 @@ static char *identity_of(const struct sim *sim, const struct sim_node *stored)
 
 static bool is_written(const struct sim *sim)
 {
-    return sim->sink.journal != NULL &&
+    return sim->sink.journal != NULL && !sim->copy.was_put &&
            (sim->sink.incarnations == 0 || sim->incarnation <= sim->sink.incarnations);
 }
 
@@ -189,7 +189,7 @@ void sim_write_identity(struct sim *sim)
 
     if (!is_written(sim))
         return;
-    char *text = identity_of(sim, &sim->store.node);
+    char *text = identity_of(sim, &sim->store.head.node);
     meta.bytes = text;
     meta.length = strlen(text);
     send(sim, &batch);

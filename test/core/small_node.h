@@ -204,6 +204,8 @@ static inline void small_restart(struct small_node *node, uint64_t away_ms, bool
     node->now_ms += away_ms;
     core_restore(node->core, true, rebooted);
     small_turns(node);
+    core_swept(node->core, true);
+    small_turns(node);
 }
 
 /* --- what it runs --- */

@@ -65,6 +65,8 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
         alloc->acked_digest = alloc->confirmed_digest;
     if (event->before == A_ABSENT && !alloc->specified && !alloc->damaged)
         sim_violate(sim, 15, "%s is stored without its specification", event->id.text);
+    if (event->before == A_ABSENT)
+        alloc->unknown = 0;
     if (event->after == A_GONE)
         alloc->gone = 1;
     if (event->after != A_TERMINAL || event->before == A_TERMINAL || record == NULL)

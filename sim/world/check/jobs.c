@@ -80,7 +80,7 @@ static struct placed look(const struct sim *sim, int job, int group, unsigned in
             continue;
         placed.live += sim_placed_lives(sim, alloc);
         placed.ended |= alloc->unasked;
-        placed.just_ended |= alloc->ended && alloc->ended_turn == sim->store.turn;
+        placed.just_ended |= alloc->ended && alloc->ended_turn == sim->store.head.turn;
     }
     return placed;
 }

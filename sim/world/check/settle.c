@@ -212,7 +212,7 @@ static bool world_is_empty(struct sim *sim, struct finding *finding)
     }
     for (int a = 0; a < sim->allocs_count; a++) {
         const struct sim_alloc_state *alloc = &sim->allocs[a];
-        if (alloc->directory && !alloc->damaged)
+        if (alloc->directory && !alloc->damaged && !alloc->unknown) /* those stay */
             return miss(finding, 24, "directory of", alloc->id.text, "is left");
         if (alloc->specified)
             return miss(finding, 19, "specification of", alloc->id.text, "is left");
