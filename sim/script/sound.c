@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { STARTS_MAX = 512 };
+enum { STARTS_MAX = 512, WAITED_MS_MAX = 3600 * 1000 };
 
 /* --- allocs and tasks --- */
 
@@ -56,6 +56,13 @@ static int check_tasks(const struct sim_script *script, int a, const struct sim_
                            "line %d: the end of task %s/%s is waited for, and it runs until it is "
                            "told to stop: say how long it runs",
                            lines->tasks[a][t], alloc->name, task->name);
+        if (alloc->tasks_count > 1 && task->runs_ms > WAITED_MS_MAX && is_waited_for(task) &&
+            !is_ended(script, a, t))
+            return err_set(err, ERR_INVALID,
+                           "line %d: the end of task %s/%s is waited for, and it runs for %llu: no "
+                           "world waits for more than %d",
+                           lines->tasks[a][t], alloc->name, task->name,
+                           (unsigned long long)task->runs_ms, WAITED_MS_MAX);
     }
     return 0;
 }

@@ -269,8 +269,8 @@ static bool lose_directory(struct sim *sim, const struct sim_step *step)
 {
     struct sim_alloc_state *alloc = sim_alloc_of(sim, &step->whom);
 
-    if (!alloc->directory)
-        return false;
+    if (!alloc->directory || !sim->rebooting)
+        return false; /* directories are lost with a reboot */
     sim_count_fault(sim, SIM_DIR_LOST);
     alloc->directory = 0;
     for (int t = 0; t < alloc->tasks_count; t++)

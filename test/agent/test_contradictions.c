@@ -39,6 +39,9 @@ static const struct {
      "line 2: the end of task a/first is waited for"},
     {"alloc a\ntask a/first lifecycle prestart\ntask a/x\nat 0 assign a\nat 900 exit a/first 0\n",
      NULL},
+    {"alloc a\ntask a/first lifecycle prestart runs 3600001\ntask a/x\n",
+     "line 2: the end of task a/first is waited for, and it runs for 3600001"},
+    {"alloc a\ntask a/first lifecycle prestart runs 3600000\ntask a/x\nat 0 assign a\n", NULL},
     {"alloc a\ntask a/x runs 1 interval 0 backoff 0 attempts 5\n",
      "line 2: with task a/x there are up to 30001 starts"},
     {"alloc a\ntask a/x exits 999\n", "line 2: 999 is not from 0 to 255"},
@@ -97,14 +100,6 @@ static const char *one_of(struct rng *rng, const char *const *words, size_t coun
     return words[below(rng, count)];
 }
 
-/* A world that ends in the middle of a turn leaves its core behind. */
-int __lsan_is_turned_off(void);
-
-int __lsan_is_turned_off(void)
-{
-    return 1;
-}
-
 /* What a place for a number may get: what is meant, a limit, one past it, nonsense. */
 static int64_t number(struct rng *rng)
 {
@@ -131,13 +126,33 @@ static void add(const char *format, ...)
     one_of(rng, (const char *const[]){__VA_ARGS__},                                                \
            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-static void add_things(struct rng *rng)
+/* Each draw is a statement of its own: compilers differ in the order of arguments. */
+
+static void add_settings(struct rng *rng)
 {
     if (below(rng, 3) == 0)
         add("mode %s\n", ONE_OF(rng, "server", "alone"));
-    if (below(rng, 3) == 0)
-        add("%s %lld\n", ONE_OF(rng, "heal", "log", "kept", "down", "rate ERR"),
-            (long long)number(rng));
+    if (below(rng, 3) == 0) {
+        const char *what = ONE_OF(rng, "heal", "log", "kept", "down", "rate ERR");
+        add("%s %lld\n", what, (long long)number(rng));
+    }
+}
+
+static void add_task(struct rng *rng, unsigned which)
+{
+    const char *alloc = ONE_OF(rng, "a", "b"), *name = ONE_OF(rng, "y", "z");
+    const char *what =
+        ONE_OF(rng, "runs", "dies", "exits", "attempts", "interval", "backoff", "kill");
+    int64_t much = number(rng);
+
+    add("task %s/%s%u %s %lld %s\n", alloc, name, which, what, (long long)much,
+        ONE_OF(rng, "", "lifecycle prestart", "lifecycle poststop", "sidecar", "leader",
+               "lifecycle poststart sidecar", "forks", "ignores_term"));
+}
+
+static void add_things(struct rng *rng)
+{
+    add_settings(rng);
     bool plugin = below(rng, 2) == 0, job = below(rng, 6) == 0;
     if (plugin)
         add("plugin p%s\n", ONE_OF(rng, "", " stages"));
@@ -146,52 +161,61 @@ static void add_things(struct rng *rng)
     if (below(rng, 10) == 0)
         add("%s\n", ONE_OF(rng, "alloc a", "task a/x", "plugin p", "alloc c", "task c/x"));
     for (uint64_t n = below(rng, 4); n > 0; n--)
-        add("task %s/%s%u %s %lld %s\n", ONE_OF(rng, "a", "b"), ONE_OF(rng, "y", "z"), (unsigned)n,
-            ONE_OF(rng, "runs", "dies", "exits", "attempts", "interval", "backoff", "kill"),
-            (long long)number(rng),
-            ONE_OF(rng, "", "lifecycle prestart", "lifecycle poststop", "sidecar", "leader",
-                   "lifecycle poststart sidecar", "forks", "ignores_term"));
-    if (plugin && !job)
-        add("claim %s/d plugin p disk %lld\n", ONE_OF(rng, "a", "b"), (long long)below(rng, 4));
+        add_task(rng, (unsigned)n);
+    if (plugin && !job) {
+        const char *alloc = ONE_OF(rng, "a", "b");
+        add("claim %s/d plugin p disk %lld\n", alloc, (long long)below(rng, 4));
+    }
     if (job)
         add("job j %s\n", ONE_OF(rng, "a b", "a b count 2", "a", ""));
+}
+
+static const char *any_happening(struct rng *rng)
+{
+    return ONE_OF(rng, "restart a", "restart_task a/x", "signal b/x", "crash", "term", "boot",
+                  "shim a/x", "exit a/x", "record_lost a/x", "torn_cut task a/x",
+                  "torn_zero alloc a", "dir_lost a", "sleep", "jump", "disk", "gc", "sweep", "copy",
+                  "older");
+}
+
+/* One that this story may know of. */
+static const char *own_happening(struct rng *rng)
+{
+    if (strstr(text, "job j") != NULL)
+        return ONE_OF(rng, "register j", "count j", "purge j", "deregister j", "replace j");
+    if (strstr(text, "claim a/d") != NULL)
+        return ONE_OF(rng, "busy a/d", "unmount a/d", "detach a/d", "remove p", "install p");
+    return ONE_OF(rng, "stop a", "destroy a", "assign a", "update a", "stop b", "plug p");
 }
 
 static void add_happenings(struct rng *rng)
 {
     if (strstr(text, "job j") == NULL || below(rng, 4) == 0)
         add("at 0 assign a\nat %lld assign b\n", (long long)number(rng));
-    for (uint64_t n = below(rng, 7); n > 0; n--)
-        add("at %lld %s %lld\n", (long long)((uint64_t)number(rng) * 10),
-            ONE_OF(rng, "restart a", "restart_task a/x", "signal b/x", "crash", "term", "boot",
-                   "shim a/x", "exit a/x", "record_lost a/x", "torn_cut task a/x",
-                   "torn_zero alloc a", "dir_lost a", "sleep", "jump", "disk", "gc"),
-            (long long)number(rng));
-    for (uint64_t n = below(rng, 3); n > 0; n--)
-        add("at %lld %s %lld\n", (long long)((uint64_t)number(rng) * 10),
-            strstr(text, "job j") != NULL
-                ? ONE_OF(rng, "register j", "count j", "purge j", "deregister j", "replace j")
-            : strstr(text, "claim a/d") != NULL
-                ? ONE_OF(rng, "busy a/d", "unmount a/d", "detach a/d", "remove p", "install p")
-                : ONE_OF(rng, "stop a", "destroy a", "assign a", "update a", "stop b", "plug p"),
-            (long long)below(rng, 5));
-    if (below(rng, 2) == 0)
-        add("when task a/x %s %s %s 10\n", ONE_OF(rng, "RUNNING", "DEAD", "BACKOFF"),
-            ONE_OF(rng, "before", "after", "then"), ONE_OF(rng, "crash", "stop a", "boot"));
-    for (uint64_t n = below(rng, 4); n > 0; n--)
-        add("%s %s\n", ONE_OF(rng, "expect", "always"),
+    for (uint64_t n = below(rng, 7); n > 0; n--) {
+        uint64_t at_ms = (uint64_t)number(rng) * 10;
+        const char *what = any_happening(rng);
+        add("at %lld %s %lld\n", (long long)at_ms, what, (long long)number(rng));
+    }
+    for (uint64_t n = below(rng, 3); n > 0; n--) {
+        uint64_t at_ms = (uint64_t)number(rng) * 10;
+        const char *what = own_happening(rng);
+        add("at %lld %s %lld\n", (long long)at_ms, what, (long long)below(rng, 5));
+    }
+    if (below(rng, 2) == 0) {
+        const char *state = ONE_OF(rng, "RUNNING", "DEAD", "BACKOFF");
+        const char *moment = ONE_OF(rng, "before", "after", "then");
+        add("when task a/x %s %s %s 10\n", state, moment, ONE_OF(rng, "crash", "stop a", "boot"));
+    }
+    for (uint64_t n = below(rng, 4); n > 0; n--) {
+        const char *how = ONE_OF(rng, "expect", "always");
+        add("%s %s\n", how,
             ONE_OF(rng, "state task a/x DEAD", "state task a/x RUNNING", "starts a/x 1",
                    "starts a/x at_least 2", "alive a/x yes", "alive a/x no", "status a failed"));
+    }
 }
 
 /* Whatever is left is told to its end: only what the story itself expects may not come. */
-/* A prestart task that runs for an hour or more: those behind it wait, and rightly so. */
-static bool keeps_others_waiting(void)
-{
-    return strstr(text, "runs 36000") != NULL || strstr(text, "runs 86400000") != NULL ||
-           strstr(text, "runs 2147483648") != NULL;
-}
-
 static void test_no_story_blames_what_holds(void **state)
 {
     struct sim *sim = sim_new();
@@ -212,8 +236,6 @@ static void test_no_story_blames_what_holds(void **state)
             continue;
         }
         told++;
-        if (keeps_others_waiting())
-            continue;
         sim_run(sim, &script, NULL, NULL, &result);
         if (result.outcome != SIM_FINE && !(result.outcome == SIM_SAFETY && result.invariant == 0))
             fail_msg("story %llu: %s:\n%s", (unsigned long long)seed, result.text, text);
