@@ -29,10 +29,8 @@ static const struct alone_job *job_of(struct api *api, const struct alloc *alloc
 static uint64_t create_index_of(struct api *api, struct alloc_stub *stub, const struct alloc *alloc)
 {
     if (stub != NULL && !stub->looked_up) {
-        const struct alone_evaluation *evaluation =
-            stub->eval_id[0] != '\0' ? alone_evaluation(api->parts->alone, stub->eval_id) : NULL;
         stub->looked_up = true;
-        stub->create_index = evaluation != NULL ? evaluation->index : 0;
+        stub->create_index = alone_placed_at(api->parts->alone, stub->eval_id);
     }
     if (stub != NULL && stub->create_index != 0)
         return stub->create_index;

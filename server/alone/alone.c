@@ -45,9 +45,10 @@ void alone_free(struct alone *alone)
     alone_free_over(alone);
     alone_free_room(alone);
     free(alone->unsaved.items);
+    free(alone->looks.items);
     HASH_ITER(hh, alone->jobs, job, next)
     {
-        job->unsaved = job->looked_for = false; /* nobody asks any more */
+        job->unsaved = job->looked_for = job->look = false; /* nobody asks any more */
         job_free(alone, job);
     }
     alone_free_evaluations(alone);

@@ -148,6 +148,10 @@ const char *alone_job_status(const struct alone *alone, const struct alone_job *
 /* Those that wait, and then the last 256 of this incarnation, newest first; NULL if unknown.
  * Borrowed until the next call. */
 const struct alone_evaluation *alone_evaluation(struct alone *alone, const char *id_prefix);
+
+/* The index of the commit that placed what EVALUATION_ID did; 0: it is not known any more. */
+uint64_t alone_placed_at(const struct alone *alone, const char *evaluation_id);
+
 typedef bool alone_evaluation_cb(void *ctx, const struct alone_evaluation *evaluation);
 void alone_each_evaluation(struct alone *alone, alone_evaluation_cb *cb, void *ctx);
 

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void forget_undo(struct job *job)
+static void forget_undo(struct alone *alone, struct job *job)
 {
     json_decref(job->before);
     job->before = NULL;
     job->unsaved = false;
-    job->posted.count = 0;
+    posted_cut(alone, job, 0);
 }
 
 /* The job as JSON (moved) says, NULL: there was none. */
@@ -25,7 +25,7 @@ static void go_back(struct alone *alone, struct job *job, json_t *json)
         job_free(alone, job);
         return;
     }
-    job_set(job, json);
+    job_set(alone, job, json);
     job_set_bytes(alone, job, json_dumpb(json, NULL, 0, JSON_COMPACT));
 }
 
@@ -33,7 +33,7 @@ static void settle(struct alone *alone, struct job *job, int code)
 {
     json_t *before = json_incref(job->before);
 
-    forget_undo(job);
+    forget_undo(alone, job);
     if (code < 0 && before == NULL) {
         job_forget(alone, job);
         return;
@@ -71,7 +71,7 @@ struct change change_begin(struct alone *alone, struct job *job)
 
 void change_job(struct alone *alone, struct change *change, json_t *json)
 {
-    job_set(change->job, json);
+    job_set(alone, change->job, json);
     job_save(alone, change->job);
 }
 
@@ -121,7 +121,7 @@ int change_end(struct alone *alone, struct change *change, int code)
     if (code < 0) {
         bool posted = job->posted.count > change->posted;
         core_abandon(life_core(alone->config.life));
-        job->posted.count = change->posted;
+        posted_cut(alone, job, change->posted);
         alone->taken = change->taken;
         go_back(alone, job, change->before);
         if (posted)

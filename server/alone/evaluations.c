@@ -57,34 +57,45 @@ void evaluation_keep(struct alone *alone, struct alone_evaluation *evaluation)
 
 /* --- those that wait --- */
 
-static struct alone_evaluation follow_up_of(const struct alone *alone, const struct kept *kept,
-                                            const struct job *job)
+static bool follow_up_of(const struct alone *alone, const struct kept *kept,
+                         struct alone_evaluation *ret_evaluation)
 {
-    struct alone_evaluation evaluation = evaluation_of(alone, job, "alloc-failure");
+    const struct alloc *record =
+        kept->waits ? core_alloc(life_core(alone->config.life), kept->id) : NULL;
+    const struct job *job =
+        record == NULL ? NULL : job_find(alone, record->assign.namespace, record->assign.job_id);
 
+    if (job == NULL)
+        return false;
+    struct alone_evaluation evaluation = evaluation_of(alone, job, "alloc-failure");
     (void)text_copy(evaluation.id, sizeof(evaluation.id), kept->evaluation_id);
     (void)text_copy(evaluation.status, sizeof(evaluation.status), "pending");
     evaluation.create_unix_ns = kept->ended_unix_ns;
     evaluation.wait_until_unix_ns = kept->ended_unix_ns + (int64_t)kept->delay_ns;
     evaluation.index = job->public.modify_index;
-    return evaluation;
+    *ret_evaluation = evaluation;
+    return true;
 }
 
 bool alone_follow_up(const struct alone *alone, const char *alloc,
                      struct alone_evaluation *ret_evaluation)
 {
     const struct kept *kept = kept_find(alone, alloc);
-    const struct alloc *record = core_alloc(life_core(alone->config.life), alloc);
-    const struct job *job =
-        record == NULL ? NULL : job_find(alone, record->assign.namespace, record->assign.job_id);
 
-    if (kept == NULL || !kept->waits || job == NULL)
-        return false;
-    *ret_evaluation = follow_up_of(alone, kept, job);
-    return true;
+    return kept != NULL && follow_up_of(alone, kept, ret_evaluation);
 }
 
 /* --- looking --- */
+
+/* Newest first. */
+static void each_made(const struct alone *alone, alone_evaluation_cb *cb, void *ctx)
+{
+    for (uint64_t i = 0; i < EVALUATIONS_MAX && i < alone->evaluations_count; i++) {
+        uint64_t at = (alone->evaluations_count - 1 - i) % EVALUATIONS_MAX;
+        if (!cb(ctx, &alone->evaluations[at]))
+            return;
+    }
+}
 
 void alone_each_evaluation(struct alone *alone, alone_evaluation_cb *cb, void *ctx)
 {
@@ -96,14 +107,10 @@ void alone_each_evaluation(struct alone *alone, alone_evaluation_cb *cb, void *c
     }
     HASH_ITER(hh, alone->kept, kept, next)
     {
-        if (alone_follow_up(alone, kept->id, &alone->shown) && !cb(ctx, &alone->shown))
+        if (follow_up_of(alone, kept, &alone->shown) && !cb(ctx, &alone->shown))
             return;
     }
-    for (uint64_t i = 0; i < EVALUATIONS_MAX && i < alone->evaluations_count; i++) {
-        uint64_t at = (alone->evaluations_count - 1 - i) % EVALUATIONS_MAX;
-        if (!cb(ctx, &alone->evaluations[at]))
-            return;
-    }
+    each_made(alone, cb, ctx);
 }
 
 struct finding {
@@ -120,10 +127,22 @@ static bool find(void *ctx, const struct alone_evaluation *evaluation)
     return finding->found == NULL;
 }
 
+uint64_t alone_placed_at(const struct alone *alone, const char *evaluation_id)
+{
+    struct finding finding = {.id_prefix = evaluation_id};
+
+    if (uuid_is_valid(evaluation_id))
+        each_made(alone, find, &finding);
+    return finding.found == NULL ? 0 : finding.found->index;
+}
+
 const struct alone_evaluation *alone_evaluation(struct alone *alone, const char *id_prefix)
 {
     struct finding finding = {.id_prefix = id_prefix};
 
-    alone_each_evaluation(alone, find, &finding);
+    if (uuid_is_valid(id_prefix)) /* no prefix: it is mostly asked for one that was just made */
+        each_made(alone, find, &finding);
+    if (finding.found == NULL)
+        alone_each_evaluation(alone, find, &finding);
     return finding.found;
 }

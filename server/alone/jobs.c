@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
 /* Nothing that is to be looked at later may point to what is freed. */
 static void leave(struct job_list *list, const struct job *job)
 {
@@ -13,6 +15,17 @@ static void leave(struct job_list *list, const struct job *job)
         if (list->items[i] == job)
             list->items[i--] = list->items[--list->count];
     }
+}
+
+static void set_queued(struct alone *alone, struct job *job, bool queued)
+{
+    if (job->queued == queued)
+        return;
+    job->queued = queued;
+    if (queued)
+        DL_APPEND2(alone->queued, job, queued_prev, queued_next);
+    else
+        DL_DELETE2(alone->queued, job, queued_prev, queued_next);
 }
 
 struct life_subject job_subject(const struct job *job)
@@ -32,6 +45,10 @@ void job_free(struct alone *alone, struct job *job)
 {
     if (job->looked_for)
         leave(&alone->over, job);
+    if (job->look)
+        leave(&alone->looks, job);
+    set_queued(alone, job, false);
+    alone_look_never(alone, job);
     check(!job->unsaved);
     HASH_DEL(alone->jobs, job);
     alone->jobs_bytes -= job->bytes;
@@ -39,7 +56,7 @@ void job_free(struct alone *alone, struct job *job)
     json_decref(job->before);
     json_decref(job->unmet);
     json_decref((json_t *)(uintptr_t)job->blocked.failed);
-    free(job->posted.items);
+    posted_cut(alone, job, 0);
     free(job);
 }
 
@@ -114,7 +131,7 @@ static bool same_constraints(const json_t *a, const json_t *b)
            json_object_get(a, "Constraints") == json_object_get(b, "Constraints");
 }
 
-void job_set(struct job *job, json_t *json)
+void job_set(struct alone *alone, struct job *job, json_t *json)
 {
     if (!same_constraints(job->json, json)) {
         json_decref(job->unmet);
@@ -122,6 +139,7 @@ void job_set(struct job *job, json_t *json)
     }
     json_decref(job->json);
     job->json = json;
+    set_queued(alone, job, job_queue(job) != NULL);
     job->public.job = json;
     job->public.version = job_number(json, "Version");
     job->public.create_index = job_number(json, "CreateIndex");
@@ -162,7 +180,7 @@ static bool load_job(void *ctx, const char *key, const void *bytes, size_t lengt
         return true;
     }
     struct job *job = job_add(alone, namespace, id);
-    job_set(job, json);
+    job_set(alone, job, json);
     job_set_bytes(alone, job, length);
     alone_note_look(alone, job);
     return true;
@@ -187,7 +205,7 @@ static bool adopt_job(void *ctx, const struct machine_id *id, const struct machi
                              (json_int_t)assign->job_version, "Datacenters", "TaskGroups");
     check(json != NULL);
     struct job *job = job_add(alone, assign->namespace, assign->job_id);
-    job_set(job, json);
+    job_set(alone, job, json);
     job_save(alone, job);
     return true;
 }
@@ -211,16 +229,28 @@ void alone_note_over(struct alone *alone, struct job *job)
 
 void alone_note_look(struct alone *alone, struct job *job)
 {
+    if (job->look)
+        return;
     job->look = true;
-    alone->look = true;
+    *list_more(&alone->looks) = job;
 }
 
 void alone_look_later(struct alone *alone, struct job *job, uint64_t at_ms)
 {
+    check(at_ms != 0);
+    if (job->look_at_ms == 0)
+        DL_APPEND2(alone->timed, job, timed_prev, timed_next);
     if (job->look_at_ms == 0 || at_ms < job->look_at_ms)
         job->look_at_ms = at_ms;
     if (alone->look_at_ms == 0 || at_ms < alone->look_at_ms)
         alone->look_at_ms = at_ms;
+}
+
+void alone_look_never(struct alone *alone, struct job *job)
+{
+    if (job->look_at_ms != 0)
+        DL_DELETE2(alone->timed, job, timed_prev, timed_next);
+    job->look_at_ms = 0;
 }
 
 /* --- looking --- */

@@ -2,11 +2,11 @@
  * Inside server/alone/ only: jobs, and what the parts of the control plane share.
  *
  * alone.c makes it; jobs.c keeps jobs, kept.c what has ended, evaluations.c what was decided;
- * change.c takes changes back whose commit has failed; register.c is what callers ask for, and
- * plan.c what would come of it; limits.c says how much of it is taken; place.c makes and stops
- * allocs; feasible.c says which may be here, and room.c counts what they hold of the node; wait.c
- * looks again at jobs that miss one, for which reschedule.c says when; collect.c forgets what is
- * over.
+ * change.c takes changes back whose commit has failed; posted.c knows what they do to allocs until
+ * then; register.c is what callers ask for, and plan.c what would come of it; limits.c says how
+ * much of it is taken; place.c makes and stops allocs; feasible.c says which may be here, and
+ * room.c counts what they hold of the node; wait.c looks again at jobs that miss one, for which
+ * reschedule.c says when; collect.c forgets what is over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -43,8 +43,10 @@ struct job {
                         looked at yet */
     bool forget;     /* once it is stopped and has no alloc left */
     bool looked_for; /* among alone.over */
-    bool look;       /* is to be looked at by the next tidy, or at look_at_ms, 0: never */
-    uint64_t look_at_ms;
+    bool look;       /* is to be looked at by the next tidy: among alone.looks */
+    bool queued;     /* something of it waits for room: among alone.queued */
+    uint64_t look_at_ms; /* and then, 0: never; among alone.timed while it is not */
+    struct job *queued_prev, *queued_next, *timed_prev, *timed_next;
     size_t waiting;                  /* failed allocs whose time has not come */
     struct alone_evaluation blocked; /* while something is queued; id "": nothing is */
     UT_hash_handle hh;
@@ -64,11 +66,13 @@ struct demand {
 struct alone {
     struct alone_config config;
     struct job *jobs;
-    struct hold *holds;  /* what each alloc that runs has of the node */
-    struct room used;    /* all of that */
-    bool room_freed;     /* what waits for room is to be looked at */
-    bool look;           /* some job is to be looked at */
-    uint64_t look_at_ms; /* the first time that one is, 0: never */
+    struct told *told;          /* allocs that are told to end, and the commit is to come */
+    struct hold *holds;         /* what each alloc that runs has of the node */
+    struct room used;           /* all of that */
+    bool room_freed;            /* what waits for room is to be looked at */
+    struct job_list looks;      /* to be looked at by the next tidy */
+    struct job *queued, *timed; /* jobs that wait for room; that are looked at when it is time */
+    uint64_t look_at_ms;        /* the first time that one is, 0: never */
     bool jobs_unsorted;
     struct job_list unsaved; /* changed, and the commit is to come */
     struct job_list over;    /* may be without allocs now: to be looked at by the next tidy */
@@ -98,7 +102,7 @@ void job_forget(struct alone *alone, struct job *job);
 struct life_subject job_subject(const struct job *job);
 
 /* What it says from now on, JSON (moved); how long that is; and both written down. */
-void job_set(struct job *job, json_t *json);
+void job_set(struct alone *alone, struct job *job, json_t *json);
 void job_set_bytes(struct alone *alone, struct job *job, size_t bytes);
 void job_save(struct alone *alone, struct job *job);
 
@@ -141,6 +145,18 @@ void change_queue(struct alone *alone, struct change *change, json_t *queue, jso
 /* CODE below 0: nothing of it was ever posted, and a job that is new is freed.  Else it is what
  * the next commit decides.  Returns CODE. */
 int change_end(struct alone *alone, struct change *change, int code);
+
+/* --- what is posted (posted.c) --- */
+
+/* The alloc ID is placed as number INDEX of GROUP; or it is told to end. */
+void posted_place(struct job *job, const struct machine_id *id, const char *group, uint32_t index);
+void posted_stop(struct alone *alone, struct job *job, const struct machine_id *id);
+
+/* True if a change that is yet to be decided tells ALLOC to end. */
+bool posted_to_end(const struct alone *alone, const char *alloc);
+
+/* Only the first COUNT of JOB's stay: the others were taken back, or are decided. */
+void posted_cut(struct alone *alone, struct job *job, size_t count);
 
 /* --- limits (limits.c) --- */
 
@@ -236,9 +252,11 @@ const struct room *alone_held(const struct alone *alone, const char *alloc);
 void alone_count_room(struct alone *alone);
 void alone_free_room(struct alone *alone);
 
-/* JOB misses an alloc, or may have got room: the next tidy looks; or that at this node time. */
+/* JOB misses an alloc, or may have got room: the next tidy looks; or that at this node time; or it
+ * waits for none any more. */
 void alone_note_look(struct alone *alone, struct job *job);
 void alone_look_later(struct alone *alone, struct job *job, uint64_t at_ms);
+void alone_look_never(struct alone *alone, struct job *job);
 enum { LOOK_AGAIN_MS = 1000 }; /* after a commit that has failed */
 
 /* Places what is due: whatever waits for room and has it, and what failed and waited long enough.
@@ -255,7 +273,9 @@ struct gathering {
     struct reconcile_alloc *allocs;
     struct machine_id *ids;
     int64_t *created_unix_ns;
-    size_t count;
+    size_t count, size;
+    struct compared *compared; /* each group of the job as it is, once, and not for each alloc */
+    size_t compared_count;
 };
 
 /* Fills GATHERING, whose job and wanted are set; its lists are freed by the caller. */

@@ -11,25 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- what is posted --- */
-
-static void note_posted(struct job *job, const struct posted *posted, const char *group)
-{
-    struct posted *noted = list_more(&job->posted);
-
-    *noted = *posted;
-    (void)text_copy(noted->group, sizeof(noted->group), group); /* bounded when decoded */
-}
-
-static bool is_told_to_end(const struct job *job, const struct machine_id *id)
-{
-    for (size_t i = 0; i < job->posted.count; i++) {
-        if (job->posted.items[i].stops && machine_id_equal(&job->posted.items[i].id, id))
-            return true;
-    }
-    return false;
-}
-
 /* --- placing --- */
 
 /* One alloc to be made. */
@@ -58,10 +39,8 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
         (void)text_format(key, sizeof(key), "alloc/%s", placement->alloc_id); /* fits */
         core_spec(core, key, text, length);
         assign_alloc(core, &alone->config.plans, spec);
-        note_posted(job,
-                    &(struct posted){.id = machine_id_make(MACHINE_ALLOC, placement->alloc_id),
-                                     .index = placement->index},
-                    placement->group);
+        struct machine_id id = machine_id_make(MACHINE_ALLOC, placement->alloc_id);
+        posted_place(job, &id, placement->group, placement->index);
         alone_hold(alone, placement->alloc_id, &ask);
     }
     free(text);
@@ -102,28 +81,59 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
 
 /* --- reconciling --- */
 
+/* A group of the job as it is; an alloc of an older version was kept because it was as good as the
+ * version after it. */
+struct compared {
+    const char *name;
+    bool same; /* the wanted job has it, and it says the same there */
+};
+
+static void compare_groups(struct gathering *gathering)
+{
+    const json_t *before = gathering->job->public.job;
+    const json_t *list = json_object_get(before, "TaskGroups"), *group;
+    size_t g;
+
+    if (gathering->wanted == NULL)
+        return;
+    gathering->compared = calloc(json_array_size(list) + 1, sizeof(*gathering->compared));
+    check(gathering->compared != NULL);
+    json_array_foreach(list, g, group)
+    {
+        const char *name = json_string_value(json_object_get(group, "Name"));
+        gathering->compared[gathering->compared_count++] =
+            (struct compared){name, jobspec_group_equal(before, gathering->wanted, name)};
+    }
+}
+
 static bool is_current(const struct gathering *gathering, const char *group)
 {
-    const struct alone_job *before = &gathering->job->public;
+    for (size_t g = 0; g < gathering->compared_count; g++) {
+        if (text_equal(gathering->compared[g].name, group))
+            return gathering->compared[g].same;
+    }
+    return false;
+}
 
-    if (gathering->wanted == NULL || before->job == NULL)
-        return false;
-    /* An alloc of an older version was kept because it was as good as the version after it. */
-    return jobspec_group_equal(before->job, gathering->wanted, group);
+static void grow(struct gathering *gathering)
+{
+    size_t size = gathering->size == 0 ? 16 : 2 * gathering->size;
+
+    gathering->allocs = realloc(gathering->allocs, size * sizeof(*gathering->allocs));
+    gathering->ids = realloc(gathering->ids, size * sizeof(*gathering->ids));
+    gathering->created_unix_ns =
+        realloc(gathering->created_unix_ns, size * sizeof(*gathering->created_unix_ns));
+    check(gathering->allocs != NULL);
+    check(gathering->ids != NULL);
+    check(gathering->created_unix_ns != NULL);
+    gathering->size = size;
 }
 
 static void add_gathered(struct gathering *gathering, const struct machine_id *id,
                          const struct reconcile_alloc *alloc, int64_t created_unix_ns)
 {
-    size_t room = gathering->count + 1;
-
-    gathering->allocs = realloc(gathering->allocs, room * sizeof(*gathering->allocs));
-    gathering->ids = realloc(gathering->ids, room * sizeof(*gathering->ids));
-    gathering->created_unix_ns =
-        realloc(gathering->created_unix_ns, room * sizeof(*gathering->created_unix_ns));
-    check(gathering->allocs != NULL);
-    check(gathering->ids != NULL);
-    check(gathering->created_unix_ns != NULL);
+    if (gathering->count == gathering->size)
+        grow(gathering);
     gathering->created_unix_ns[gathering->count] = created_unix_ns;
     gathering->ids[gathering->count] = *id;
     gathering->allocs[gathering->count++] = *alloc;
@@ -134,7 +144,7 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
     struct gathering *gathering = ctx;
     const struct alloc *alloc = alloc_of(record);
 
-    bool stopped = alloc->stop_wanted || is_told_to_end(gathering->job, id);
+    bool stopped = alloc->stop_wanted || posted_to_end(gathering->alone, id->text);
     add_gathered(gathering, id,
                  &(struct reconcile_alloc){
                      .group = alloc->assign.group,
@@ -160,7 +170,7 @@ static void gather_posted(struct gathering *gathering)
                      &(struct reconcile_alloc){
                          .group = placed->group,
                          .index = placed->index,
-                         .live = !is_told_to_end(gathering->job, &placed->id),
+                         .live = !posted_to_end(gathering->alone, placed->id.text),
                          .current = is_current(gathering, placed->group),
                      },
                      life_unix_ns(gathering->alone->config.life));
@@ -169,6 +179,7 @@ static void gather_posted(struct gathering *gathering)
 
 void gathering_fill(struct gathering *gathering)
 {
+    compare_groups(gathering);
     core_each_of_job(life_core(gathering->alone->config.life), gathering->job->namespace,
                      gathering->job->id, gather, gathering);
     gather_posted(gathering);
@@ -176,6 +187,7 @@ void gathering_fill(struct gathering *gathering)
 
 void gathering_free(struct gathering *gathering)
 {
+    free(gathering->compared);
     free(gathering->allocs);
     free(gathering->ids);
     free(gathering->created_unix_ns);
@@ -190,7 +202,7 @@ void alone_order_stop(struct alone *alone, struct job *job, const struct machine
     core_tell(life_core(alone->config.life), id, AE_STOP, &request);
     if (destroy)
         core_tell(life_core(alone->config.life), id, AE_DESTROY, NULL);
-    note_posted(job, &(struct posted){.id = *id, .stops = true}, "");
+    posted_stop(alone, job, id);
     alone_release(alone, id->text);
 }
 

@@ -118,22 +118,12 @@ static struct room ask_of(const struct alone *alone, const struct alloc *alloc)
 
 /* --- counting --- */
 
-static bool is_told_to_end(const struct job *job, const struct machine_id *id)
-{
-    for (size_t i = 0; job != NULL && i < job->posted.count; i++) {
-        if (job->posted.items[i].stops && machine_id_equal(&job->posted.items[i].id, id))
-            return true;
-    }
-    return false;
-}
-
 static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     struct alone *alone = ctx;
     const struct alloc *alloc = alloc_of(record);
-    const struct job *job = job_find(alone, alloc->assign.namespace, alloc->assign.job_id);
 
-    if (alloc->ended_unix_ns != 0 || alloc->stop_wanted || is_told_to_end(job, id))
+    if (alloc->ended_unix_ns != 0 || alloc->stop_wanted || posted_to_end(alone, id->text))
         return true;
     struct room ask = ask_of(alone, alloc);
     alone_hold(alone, id->text, &ask);
@@ -149,7 +139,7 @@ void alone_count_room(struct alone *alone)
             const struct posted *posted = &job->posted.items[i];
             size_t number;
             const json_t *group = job_group(job, posted->group, &number);
-            if (posted->stops || group == NULL || is_told_to_end(job, &posted->id))
+            if (posted->stops || group == NULL || posted_to_end(alone, posted->id.text))
                 continue;
             struct room ask = alone_ask(alone, group);
             alone_hold(alone, posted->id.text, &ask);

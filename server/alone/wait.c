@@ -74,7 +74,7 @@ static bool want(struct alone *alone, struct job *job, const struct gathering *g
 static void stop_waiting(struct alone *alone, struct job *job, const struct gathering *gathering)
 {
     job->waiting = 0;
-    job->look_at_ms = 0;
+    alone_look_never(alone, job);
     for (size_t a = 0; a < gathering->count; a++) {
         struct kept *kept = kept_find(alone, gathering->ids[a].text);
         if (kept != NULL)
@@ -129,7 +129,6 @@ static void look(struct alone *alone, struct job *job)
         alone_note_look(alone, job); /* when that is decided */
         return;
     }
-    job->look = false;
     gathering_fill(&gathering);
     stop_waiting(alone, job, &gathering);
     places_begin(&places, &gathering);
@@ -159,33 +158,42 @@ static int by_priority(const void *a, const void *b)
                : strcmp(left->key, right->key);
 }
 
-static bool is_to_be_looked_at(const struct alone *alone, const struct job *job, uint64_t now_ms)
+/* Each of them once, and nobody else is asked.  TIMELY: the first time that one waits for is here.
+ */
+static void take_looks(struct alone *alone, bool timely, struct job_list *ret_jobs)
 {
-    return job->look || (job->look_at_ms != 0 && job->look_at_ms <= now_ms) ||
-           (alone->room_freed && job_queue(job) != NULL);
+    uint64_t now_ms = life_now_ms(alone->config.life);
+
+    for (struct job *job = timely ? alone->timed : NULL; job != NULL; job = job->timed_next) {
+        if (job->look_at_ms <= now_ms)
+            alone_note_look(alone, job);
+    }
+    for (struct job *job = alone->room_freed ? alone->queued : NULL; job != NULL;
+         job = job->queued_next)
+        alone_note_look(alone, job);
+    *ret_jobs = alone->looks;
+    alone->looks = (struct job_list){0}; /* a look may ask for another one */
+    alone->room_freed = false;
+    for (size_t i = 0; i < ret_jobs->count; i++)
+        ret_jobs->items[i]->look = false;
 }
 
 void alone_look(struct alone *alone)
 {
-    uint64_t now_ms = life_now_ms(alone->config.life);
-    struct job_list jobs = {0};
-    bool timely = alone->look_at_ms != 0 && alone->look_at_ms <= now_ms;
+    bool timely = alone->look_at_ms != 0 && alone->look_at_ms <= life_now_ms(alone->config.life);
+    struct job_list jobs;
 
-    if (!alone->look && !alone->room_freed && !timely)
+    take_looks(alone, timely, &jobs);
+    if (jobs.count == 0 && !timely)
         return;
-    for (struct job *job = alone->jobs; job != NULL; job = job->hh.next) {
-        if (is_to_be_looked_at(alone, job, now_ms))
-            *list_more(&jobs) = job;
-    }
-    alone->look = alone->room_freed = false;
-    alone->look_at_ms = 0;
     if (jobs.count > 0)
         qsort(jobs.items, jobs.count, sizeof(struct job *), by_priority);
     for (size_t i = 0; i < jobs.count; i++)
         look(alone, jobs.items[i]);
     free(jobs.items);
-    for (const struct job *job = alone->jobs; job != NULL; job = job->hh.next) {
-        if (job->look_at_ms != 0 && (alone->look_at_ms == 0 || job->look_at_ms < alone->look_at_ms))
+    alone->look_at_ms = 0;
+    for (const struct job *job = alone->timed; job != NULL; job = job->timed_next) {
+        if (alone->look_at_ms == 0 || job->look_at_ms < alone->look_at_ms)
             alone->look_at_ms = job->look_at_ms;
     }
 }
