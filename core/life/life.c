@@ -291,22 +291,22 @@ static void commit_made(struct life *life)
     life->degraded[0] = '\0';
 }
 
-static bool count_recovering(void *ctx, const struct machine_id *id, const struct machine *record)
+static bool find_recovering(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     (void)id;
-    *(size_t *)ctx += record->state == T_RECOVERING;
-    return true;
+    *(bool *)ctx |= record->state == T_RECOVERING;
+    return record->state != T_RECOVERING; /* one is enough */
 }
 
 /* Says once when every task of the last incarnation has been looked for. */
 static void report_restored(struct life *life)
 {
-    size_t recovering = 0;
+    bool recovering = false;
 
     if (life->reported)
         return;
-    core_each(life->core, MACHINE_TASK, count_recovering, &recovering);
-    if (recovering > 0)
+    core_each(life->core, MACHINE_TASK, find_recovering, &recovering);
+    if (recovering)
         return;
     life->reported = true;
     if (core_count(life->core, MACHINE_TASK) > 0)
