@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
-"""Runs test programs one by one, each under a time limit, and says what came of them.
+"""Runs test programs, each under a time limit, and says what came of them and which took longest.
 
-usage: test/run.py [--live] BUILD_DIR...
+usage: test/run.py [--live] [-j N] BUILD_DIR...
 
-For each build directory the program of every test/**/test_*.c is run; with --live the scripts of
-test/live/t*.{sh,py} too, against the first directory.  Programs print cmocka's or TAP lines; exit
-status 77 means skipped, and the last line of output says why.  The last line printed here counts.
+For each build directory the program of every test/**/test_*.c is run, N at a time (as many as there
+are cores).  With --live the scripts of test/live/t*.{sh,py} too, against the first directory, one by
+one: they measure whole nodes.  Programs print cmocka's or TAP lines; exit status 77 means skipped,
+and the last line of output says why.  The last line printed here counts.
+
+A test that works for long and proves in two builds what it would prove in four says so in a line of
+its head comment, "Built as debug, asan: ...", and is run in those only, when several are asked for.
 """
 import argparse
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -49,51 +54,82 @@ def count(output, status, totals):
     return totals.failed == before
 
 
-def run(command, limit_s, env, totals):
-    name = ' '.join(command)
-    start = time.monotonic()
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=limit_s, env=env,
-                              start_new_session=True)
-        output, status = done.stdout.decode(errors='replace'), done.returncode
-    except subprocess.TimeoutExpired as late:
-        output = (late.stdout or b'').decode(errors='replace') + '\ntimed out after %d s\n' % limit_s
-        status = -1
-    good = count(output, status, totals)
-    print('%-4s %6.1fs  %s' % ('ok' if good else 'FAIL', time.monotonic() - start, name),
-          flush=True)
-    if status == 77:
-        print('       skipped: ' + output.strip().splitlines()[-1])
+class Done:
+    """One program that has been run."""
+
+    def __init__(self, command, limit_s, env):
+        self.name = ' '.join(command)
+        start = time.monotonic()
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=limit_s, env=env,
+                                  start_new_session=True)
+            self.output, self.status = done.stdout.decode(errors='replace'), done.returncode
+        except subprocess.TimeoutExpired as late:
+            self.output = (late.stdout or b'').decode(errors='replace') + \
+                '\ntimed out after %d s\n' % limit_s
+            self.status = -1
+        self.took_s = time.monotonic() - start
+
+
+def report(done, totals):
+    good = count(done.output, done.status, totals)
+    print('%-4s %6.1fs  %s' % ('ok' if good else 'FAIL', done.took_s, done.name), flush=True)
+    if done.status == 77:
+        print('       skipped: ' + done.output.strip().splitlines()[-1])
     if not good:
-        print('       | ' + '\n       | '.join(output.splitlines()[-120:]), flush=True)
+        print('       | ' + '\n       | '.join(done.output.splitlines()[-120:]), flush=True)
 
 
-def programs(build):
+def builds_of(source):
+    """The names of the builds that SOURCE is run in; None: in all."""
+    with open(source) as text:
+        head = text.read().partition('*/')[0]
+    match = re.search(r'^ \* Built as ([\w, -]+):', head, re.M)
+    return match and re.split(', *', match.group(1))
+
+
+def programs(builds):
     """The program of each test's source: one that a moved test has left behind is not run."""
-    for folder, rooms, names in os.walk('test'):
-        rooms.sort()
-        for name in sorted(names):
-            if name.startswith('test_') and name.endswith('.c'):
-                yield os.path.join(build, folder, name[:-2])
+    for build in builds:
+        for folder, rooms, names in os.walk('test'):
+            rooms.sort()
+            for name in sorted(names):
+                if not (name.startswith('test_') and name.endswith('.c')):
+                    continue
+                own = builds_of(os.path.join(folder, name))
+                if len(builds) == 1 or own is None or os.path.basename(build) in own:
+                    yield os.path.join(build, folder, name[:-2])
+
+
+def live_tests():
+    for name in sorted(os.listdir('test/live')):
+        if re.match(r't\d{3}-.*\.(sh|py)$', name):
+            yield os.path.join('test/live', name)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--live', action='store_true')
+    parser.add_argument('-j', type=int, default=os.cpu_count(), metavar='N')
     parser.add_argument('builds', nargs='+')
     options = parser.parse_args()
     totals = Totals()
+    took = []
     env = dict(os.environ, ASAN_OPTIONS='detect_leaks=1:abort_on_error=1',
                UBSAN_OPTIONS='print_stacktrace=1')
-    for build in options.builds:
-        for path in programs(build):
-            run([path], UNIT_LIMIT_S, env, totals)
-    if options.live:
-        for name in sorted(os.listdir('test/live')):
-            if re.match(r't\d{3}-.*\.(sh|py)$', name):
-                run([os.path.join('test/live', name)], LIVE_LIMIT_S,
-                    dict(env, CAIRN_BUILD=os.path.abspath(options.builds[0])), totals)
+    live_env = dict(env, CAIRN_BUILD=os.path.abspath(options.builds[0]))
+    with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
+        for done in pool.map(lambda path: Done([path], UNIT_LIMIT_S, env),
+                             programs(options.builds)):
+            report(done, totals)
+            took.append((done.took_s, done.name))
+    for path in live_tests() if options.live else ():
+        done = Done([path], LIVE_LIMIT_S, live_env)
+        report(done, totals)
+        took.append((done.took_s, done.name))
+    print('slowest: ' + ', '.join('%s %.0f s' % (name, took_s)
+                                  for took_s, name in sorted(took, reverse=True)[:10]))
     print('%d passed, %d failed, %d skipped' % (totals.passed, totals.failed, totals.skipped))
     sys.exit(1 if totals.failed or not totals.passed else 0)
 

@@ -2,6 +2,8 @@
  * The stories of sim/stories/: each comes true as it is written, tells what its golden trace
  * tells, and keeps what it expects always at every crash point, in both fates.
  * CAIRN_GOLDEN=1 writes the traces anew; `cairn sim -story NAME` tells one.
+ *
+ * Built as debug, asan: clang's worlds are the same ones, which same_worlds.py compares.
  */
 #include <setjmp.h>
 #include <stdarg.h>

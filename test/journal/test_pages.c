@@ -2,6 +2,8 @@
  * Damaged data files: one clear error, or a journal that still reads and can be written for ever;
  * never a crash.  `test_pages all` flips every bit of a small journal, each in its turn, and draws
  * 20,000 larger damages; it says what came of them and takes minutes.
+ *
+ * Built as debug, asan: clang's sanitizers see the same code in fuzz_pages.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
