@@ -42,7 +42,7 @@ using flatbuffers::Vector;
 
 static const size_t arena_bytes = 2 * CODEC_BYTES_MAX;
 
-/* FlatBuffers' own allocator and the destructors are never used, but its code refers to them.  A
+/* FlatBuffers' own allocator is never used, but its code refers to it.  A
  * fuzzer is itself written in C++, and needs them. */
 #ifndef CODEC_BESIDE_CXX
 void *operator new(size_t)
@@ -68,8 +68,6 @@ void operator delete[](void *, size_t) noexcept
 #endif
 
 /* A builder writes downwards from the end, so that only the pages in use become resident. */
-alignas(16) static uint8_t arena[arena_bytes];
-
 struct ArenaAllocator final : flatbuffers::Allocator {
     uint8_t *allocate(size_t size) override
     {
@@ -83,20 +81,35 @@ struct ArenaAllocator final : flatbuffers::Allocator {
     {
         unreachable("a record or event is larger than CODEC_BYTES_MAX");
     }
+    alignas(16) uint8_t arena[arena_bytes];
 };
 
-alignas(ArenaAllocator) static uint8_t allocator_place[sizeof(ArenaAllocator)];
-alignas(FlatBufferBuilder) static uint8_t builder_place[sizeof(FlatBufferBuilder)];
-static FlatBufferBuilder *builder;
+struct codec {
+    ArenaAllocator allocator;
+    FlatBufferBuilder builder{arena_bytes, &allocator};
+    alignas(16) uint8_t scratch[CODEC_BYTES_MAX]; /* what is decoded, where it lies as it should */
+};
 
-static FlatBufferBuilder &start()
+struct codec *codec_new(void)
 {
-    if (builder == nullptr) {
-        ArenaAllocator *allocator = new (allocator_place) ArenaAllocator;
-        builder = new (builder_place) FlatBufferBuilder(arena_bytes, allocator);
-    }
-    builder->Clear();
-    return *builder;
+    void *place = malloc(sizeof(struct codec));
+
+    check(place != nullptr);
+    return new (place) codec;
+}
+
+void codec_free(struct codec *codec)
+{
+    if (codec == nullptr)
+        return;
+    codec->~codec();
+    free(codec);
+}
+
+static FlatBufferBuilder &start(struct codec *codec)
+{
+    codec->builder.Clear();
+    return codec->builder;
 }
 
 static const uint64_t check_seed = 0x636169726e2f3031; /* "cairn/01" */
@@ -498,9 +511,10 @@ static bool take(const stored::alloc_table *from, struct alloc &to)
 static const char record_identifier[] = "CREC";
 static const char event_identifier[] = "CEVT";
 
-struct codec_value codec_encode_record(const struct machine *record, uint64_t seal)
+struct codec_value codec_encode_record(struct codec *codec, const struct machine *record,
+                                       uint64_t seal)
 {
-    FlatBufferBuilder &to = start();
+    FlatBufferBuilder &to = start(codec);
     stored::body type = stored::body_NONE;
     Offset<void> body;
 
@@ -521,10 +535,9 @@ struct codec_value codec_encode_record(const struct machine *record, uint64_t se
 }
 
 /* The FlatBuffer in BYTES, in memory that is aligned as it wants it, or NULL with the reason. */
-static const uint8_t *open_value(const void *bytes, size_t length, uint64_t seal,
-                                 size_t *ret_length, const char **ret_reason)
+static const uint8_t *open_value(struct codec *codec, const void *bytes, size_t length,
+                                 uint64_t seal, size_t *ret_length, const char **ret_reason)
 {
-    alignas(16) static uint8_t scratch[CODEC_BYTES_MAX];
     uint64_t digest;
 
     *ret_reason = "too short";
@@ -543,17 +556,17 @@ static const uint8_t *open_value(const void *bytes, size_t length, uint64_t seal
     *ret_reason = nullptr;
     if (reinterpret_cast<uintptr_t>(buffer) % 8 == 0)
         return buffer;
-    memcpy(scratch, buffer, *ret_length); /* LMDB aligns values to two bytes only */
-    return scratch;
+    memcpy(codec->scratch, buffer, *ret_length); /* LMDB aligns values to two bytes only */
+    return codec->scratch;
 }
 
-const char *codec_decode_record(const void *bytes, size_t length, uint64_t seal,
-                                struct machine *record)
+const char *codec_decode_record(struct codec *codec, const void *bytes, size_t length,
+                                uint64_t seal, struct machine *record)
 {
     const char *reason;
 
     memset(record, 0, FSM_RECORD_BYTES_MAX);
-    const uint8_t *buffer = open_value(bytes, length, seal, &length, &reason);
+    const uint8_t *buffer = open_value(codec, bytes, length, seal, &length, &reason);
     if (buffer == nullptr)
         return reason;
     flatbuffers::Verifier verifier(buffer, length);
@@ -637,9 +650,10 @@ static const char *take_payload(const stored::event_table *from, enum fsm_payloa
     return whole ? nullptr : "a text or list in the payload does not fit";
 }
 
-struct codec_value codec_encode_event(const struct journal_event *event, uint64_t seal)
+struct codec_value codec_encode_event(struct codec *codec, const struct journal_event *event,
+                                      uint64_t seal)
 {
-    FlatBufferBuilder &to = start();
+    FlatBufferBuilder &to = start(codec);
     const struct fsm_def *def = fsm_definition(static_cast<enum machine_kind>(event->id.kind));
     stored::payload type;
     stored::issue_table issues[FSM_EFFECTS_MAX];
@@ -702,13 +716,13 @@ static const char *take_issues(const stored::event_table *from, const struct fsm
     return nullptr;
 }
 
-const char *codec_decode_event(const void *bytes, size_t length, uint64_t seal,
+const char *codec_decode_event(struct codec *codec, const void *bytes, size_t length, uint64_t seal,
                                struct journal_event *event, void *payload)
 {
     const char *reason;
 
     memset(event, 0, sizeof(*event));
-    const uint8_t *buffer = open_value(bytes, length, seal, &length, &reason);
+    const uint8_t *buffer = open_value(codec, bytes, length, seal, &length, &reason);
     if (buffer == nullptr)
         return reason;
     flatbuffers::Verifier verifier(buffer, length);
@@ -767,25 +781,35 @@ static void give(const struct codec_value &value, void **ret_bytes, size_t *ret_
 
 void journal_encode_record(const struct machine *record, void **ret_bytes, size_t *ret_length)
 {
-    give(codec_encode_record(record, 0), ret_bytes, ret_length);
+    struct codec *codec = codec_new();
+
+    give(codec_encode_record(codec, record, 0), ret_bytes, ret_length);
+    codec_free(codec);
 }
 
 void journal_encode_event(const struct journal_event *event, void **ret_bytes, size_t *ret_length)
 {
-    give(codec_encode_event(event, 0), ret_bytes, ret_length);
+    struct codec *codec = codec_new();
+
+    give(codec_encode_event(codec, event, 0), ret_bytes, ret_length);
+    codec_free(codec);
 }
 
 int journal_decode_record(const void *bytes, size_t length, struct machine *record, struct err *err)
 {
-    const char *reason = codec_decode_record(bytes, length, 0, record);
+    struct codec *codec = codec_new();
+    const char *reason = codec_decode_record(codec, bytes, length, 0, record);
 
+    codec_free(codec);
     return reason == nullptr ? 0 : err_set(err, ERR_CORRUPT, "%s", reason);
 }
 
 int journal_decode_event(const void *bytes, size_t length, struct journal_event *event,
                          void *payload, struct err *err)
 {
-    const char *reason = codec_decode_event(bytes, length, 0, event, payload);
+    struct codec *codec = codec_new();
+    const char *reason = codec_decode_event(codec, bytes, length, 0, event, payload);
 
+    codec_free(codec);
     return reason == nullptr ? 0 : err_set(err, ERR_CORRUPT, "%s", reason);
 }

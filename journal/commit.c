@@ -29,7 +29,8 @@ static int put_events(struct store_txn *txn, const struct turn *turn, struct err
         check(event->sequence == turn->journal->next + i);
         check(event->issues_count <= FSM_EFFECTS_MAX);
         struct key key = key_of_number(event->sequence);
-        struct codec_value value = codec_encode_event(event, key_seal(STORE_LOG, key_bytes(&key)));
+        struct codec_value value =
+            codec_encode_event(turn->journal->codec, event, key_seal(STORE_LOG, key_bytes(&key)));
         code = store_cursor_append(
             &cursor, key_bytes(&key),
             (struct store_bytes){.bytes = value.bytes, .length = value.length}, err);
@@ -49,7 +50,7 @@ static int put_or_delete(struct store_txn *txn, enum store_table table, const st
     return code == ERR_GONE ? 0 : code;
 }
 
-static int put_records(struct store_txn *txn, enum store_table table,
+static int put_records(struct store_txn *txn, struct codec *codec, enum store_table table,
                        const struct journal_record *records, size_t count, struct err *err)
 {
     int code = 0;
@@ -61,7 +62,7 @@ static int put_records(struct store_txn *txn, enum store_table table,
 
         if (record != NULL) {
             check(record->kind == records[i].id.kind);
-            value = codec_encode_record(record, key_seal(table, key_bytes(&key)));
+            value = codec_encode_record(codec, record, key_seal(table, key_bytes(&key)));
         }
         code = put_or_delete(txn, table, &key, record != NULL ? &value : NULL, err);
     }
@@ -113,13 +114,14 @@ static int write_turn(struct store_txn *txn, void *ctx, struct err *err)
 {
     const struct turn *turn = ctx;
     const struct journal_batch *batch = turn->batch;
+    struct codec *codec = turn->journal->codec;
 
     check(txn->store == turn->journal->store);
     int code = put_events(txn, turn, err);
     if (code == 0)
-        code = put_records(txn, STORE_STATE, batch->records, batch->records_count, err);
+        code = put_records(txn, codec, STORE_STATE, batch->records, batch->records_count, err);
     if (code == 0)
-        code = put_records(txn, STORE_BASE, batch->bases, batch->bases_count, err);
+        code = put_records(txn, codec, STORE_BASE, batch->bases, batch->bases_count, err);
     if (code == 0)
         code = put_blobs(txn, STORE_SPEC, batch->specs, batch->specs_count, err);
     if (code == 0)

@@ -289,6 +289,7 @@ int journal_open_with(const char *path, enum journal_mode mode, const struct mig
 
     check(journal != NULL);
     journal->mode = mode;
+    journal->codec = codec_new();
     journal->lock_fd = -1;
     journal->copy_fd = -1;
     err = err == NULL ? &local : err;
@@ -327,6 +328,7 @@ void journal_close(struct journal *journal)
         (void)close(journal->copy_fd); /* memory only */
     if (journal->lock_fd >= 0)
         (void)close(journal->lock_fd); /* the lock ends with it; nothing was written */
+    codec_free(journal->codec);
     free(journal);
 }
 

@@ -18,6 +18,7 @@
 
 struct journal {
     struct store *store;
+    struct codec *codec;
     enum journal_mode mode;
     uint64_t next, first; /* sequences; kept while writing */
     int lock_fd;          /* -1: reading */

@@ -90,8 +90,8 @@ static bool take_record(struct walk *walk, struct store_bytes key, struct store_
             tell_bad(walk, key, value, "the key is damaged");
         return last || *kind == records->kind;
     }
-    const char *reason =
-        codec_decode_record(value.bytes, value.length, key_seal(walk->table, key), records->record);
+    const char *reason = codec_decode_record(walk->journal->codec, value.bytes, value.length,
+                                             key_seal(walk->table, key), records->record);
     if (reason == NULL)
         reason = fsm_senseless(&id, records->record);
     if (reason != NULL) {
@@ -144,7 +144,7 @@ int journal_base_read(struct journal *journal, const struct machine_id *id,
     check(record != NULL);
     code = store_get(&txn, STORE_BASE, key_bytes(&key), &value, err);
     if (code == 0) {
-        const char *reason = codec_decode_record(value.bytes, value.length,
+        const char *reason = codec_decode_record(journal->codec, value.bytes, value.length,
                                                  key_seal(STORE_BASE, key_bytes(&key)), record);
         if (reason == NULL)
             reason = fsm_senseless(id, record);
@@ -178,8 +178,8 @@ static bool take_event(struct walk *walk, struct store_bytes key, struct store_b
     if (!key_to_number(key, &sequence))
         reason = "the key is damaged";
     if (reason == NULL)
-        reason = codec_decode_event(value.bytes, value.length, key_seal(STORE_LOG, key), &event,
-                                    events->payload);
+        reason = codec_decode_event(walk->journal->codec, value.bytes, value.length,
+                                    key_seal(STORE_LOG, key), &event, events->payload);
     if (reason == NULL && event.sequence != sequence)
         reason = "an event with another number than its key says";
     if (reason != NULL) {

@@ -33,6 +33,7 @@ struct salvage {
     uint8_t *reached, *given_back; /* bit per page */
     struct machine *record;        /* scratch, FSM_RECORD_BYTES_MAX */
     void *payload;                 /* scratch, FSM_PAYLOAD_BYTES_MAX */
+    struct codec *codec;
 };
 
 /* --- the file --- */
@@ -87,8 +88,8 @@ static bool take_event(struct salvage *salvage, enum journal_trust trust, struct
     uint64_t sequence;
 
     if (!key_to_number(key, &sequence) ||
-        codec_decode_event(value.bytes, value.length, key_seal(STORE_LOG, key), &event,
-                           salvage->payload) != NULL ||
+        codec_decode_event(salvage->codec, value.bytes, value.length, key_seal(STORE_LOG, key),
+                           &event, salvage->payload) != NULL ||
         event.sequence != sequence)
         return false;
     if (sequence >= salvage->result->next)
@@ -104,8 +105,8 @@ static bool take_record(struct salvage *salvage, enum journal_trust trust, bool 
     struct machine_id id;
 
     if (!key_to_machine(key, &id) ||
-        codec_decode_record(value.bytes, value.length, key_seal(table, key), salvage->record) !=
-            NULL ||
+        codec_decode_record(salvage->codec, value.bytes, value.length, key_seal(table, key),
+                            salvage->record) != NULL ||
         salvage->record->kind != id.kind)
         return false;
     salvage->to->record(salvage->to->ctx, trust, base, &id, salvage->record);
@@ -464,11 +465,13 @@ int journal_salvage(const char *path, const struct journal_salvaging *to,
     salvage.bytes = (uint64_t)about.st_size;
     salvage.record = malloc(FSM_RECORD_BYTES_MAX);
     salvage.payload = malloc(FSM_PAYLOAD_BYTES_MAX);
+    salvage.codec = codec_new();
     check(salvage.record != NULL);
     check(salvage.payload != NULL);
     look(&salvage);
     free(salvage.record);
     free(salvage.payload);
+    codec_free(salvage.codec);
     (void)close(salvage.fd); /* only read from */
     if (ret_result->schema > JOURNAL_SCHEMA)
         return err_set(err, ERR_UNSUPPORTED,

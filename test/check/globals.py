@@ -22,11 +22,6 @@ ALLOWED = {
     ('io', 'curl_library.c', 'curl_library'): 'a library is loaded once',
     ('journal', 'journal.c', 'opened'):
         "LMDB's locks belong to the process: a journal is opened once in it",
-    ('journal', 'codec.cc', 'arena'): 'scratch of one call, kept as it is large',
-    ('journal', 'codec.cc', 'allocator_place'): 'where the builder below takes that scratch from',
-    ('journal', 'codec.cc', 'builder_place'): 'scratch of one call',
-    ('journal', 'codec.cc', 'builder'): 'scratch of one call: whether the two above are made',
-    ('journal', 'codec.cc', 'scratch'): 'scratch of one call, kept as it is large',
     ('agent', 'table.c', 'texts'): 'cells of the table that a command prints, which is its process',
     ('agent', 'table.c', 'next'): 'the next of them',
 }

@@ -29,6 +29,7 @@ struct bare {
 struct sample {
     struct journal_event events[TURN];
     struct journal_record records[TURN];
+    struct codec *codec;
     struct codec_value event_values[TURN], record_values[TURN]; /* of these sizes, owned */
     unsigned char payloads[TURN][256] __attribute__((aligned(16)));
 };
@@ -132,9 +133,11 @@ static struct codec_value keep(struct codec_value value)
 
 static void make_values(void)
 {
+    sample.codec = codec_new();
     for (int i = 0; i < TURN; i++) {
-        sample.event_values[i] = keep(codec_encode_event(&sample.events[i], 0));
-        sample.record_values[i] = keep(codec_encode_record(sample.records[i].record, 0));
+        sample.event_values[i] = keep(codec_encode_event(sample.codec, &sample.events[i], 0));
+        sample.record_values[i] =
+            keep(codec_encode_record(sample.codec, sample.records[i].record, 0));
     }
 }
 
@@ -144,6 +147,7 @@ static void free_values(void)
         free((void *)(uintptr_t)sample.event_values[i].bytes);
         free((void *)(uintptr_t)sample.record_values[i].bytes);
     }
+    codec_free(sample.codec);
 }
 
 static void bare_open(struct bare *bare, const char *path)
@@ -229,20 +233,20 @@ static void bench_codec(void)
 
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < TURN; i++)
-            (void)codec_encode_event(&sample.events[i], 0); /* timed only */
+            (void)codec_encode_event(sample.codec, &sample.events[i], 0); /* timed only */
     }
     printf("encode_event %.0f ns\n", (seconds() - begin) / (ROUNDS * TURN) * 1e9);
     begin = seconds();
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < TURN; i++)
-            (void)codec_encode_record(sample.records[i].record, 0); /* timed only */
+            (void)codec_encode_record(sample.codec, sample.records[i].record, 0); /* timed only */
     }
     printf("encode_record %.0f ns\n", (seconds() - begin) / (ROUNDS * TURN) * 1e9);
     begin = seconds();
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < TURN; i++)
-            check(codec_decode_event(sample.event_values[i].bytes, sample.event_values[i].length, 0,
-                                     &event, payload) == NULL);
+            check(codec_decode_event(sample.codec, sample.event_values[i].bytes,
+                                     sample.event_values[i].length, 0, &event, payload) == NULL);
     }
     printf("decode_event %.0f ns\n", (seconds() - begin) / (ROUNDS * TURN) * 1e9);
     printf("event_bytes %zu\nrecord_bytes %zu\n", sample.event_values[1].length,

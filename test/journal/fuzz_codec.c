@@ -10,12 +10,12 @@
 static _Alignas(8) unsigned char value[CODEC_BYTES_MAX];
 static _Alignas(16) unsigned char one[FSM_RECORD_BYTES_MAX], other[FSM_RECORD_BYTES_MAX];
 
-static void read_record(size_t length)
+static void read_record(struct codec *codec, size_t length)
 {
     struct machine *record = (struct machine *)(void *)one, *again = (void *)other;
     void *bytes;
 
-    if (codec_decode_record(value, length, 0, record) != NULL)
+    if (codec_decode_record(codec, value, length, 0, record) != NULL)
         return;
     check(fsm_broken(record) == NULL);
     journal_encode_record(record, &bytes, &length);
@@ -24,14 +24,14 @@ static void read_record(size_t length)
     free(bytes);
 }
 
-static void read_event(size_t length)
+static void read_event(struct codec *codec, size_t length)
 {
     static _Alignas(16) unsigned char payload[FSM_PAYLOAD_BYTES_MAX];
     struct journal_event event, again;
     void *bytes;
 
     memset(payload, 0, sizeof(payload));
-    if (codec_decode_event(value, length, 0, &event, payload) != NULL)
+    if (codec_decode_event(codec, value, length, 0, &event, payload) != NULL)
         return;
     journal_encode_event(&event, &bytes, &length);
     static _Alignas(16) unsigned char second[FSM_PAYLOAD_BYTES_MAX];
@@ -45,10 +45,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > sizeof(value) - CODEC_CHECK_BYTES)
         return 0;
     const uint64_t seal = codec_check(data, size, 0);
+    struct codec *codec = codec_new();
 
     memcpy(value, &seal, sizeof(seal));
     memcpy(value + CODEC_CHECK_BYTES, data, size);
-    read_record(size + CODEC_CHECK_BYTES);
-    read_event(size + CODEC_CHECK_BYTES);
+    read_record(codec, size + CODEC_CHECK_BYTES);
+    read_event(codec, size + CODEC_CHECK_BYTES);
+    codec_free(codec);
     return 0;
 }

@@ -13,6 +13,7 @@ static unsigned char other_bytes[FSM_RECORD_BYTES_MAX] __attribute__((aligned(16
 static unsigned char payload_bytes[FSM_PAYLOAD_BYTES_MAX] __attribute__((aligned(16)));
 static unsigned char other_payload[FSM_PAYLOAD_BYTES_MAX] __attribute__((aligned(16)));
 
+static struct codec *codec;
 static struct machine *const record = (struct machine *)(void *)record_bytes;
 static struct machine *const other = (struct machine *)(void *)other_bytes;
 
@@ -110,15 +111,15 @@ static void test_largest_records_fit(void **state)
     }
     task->results_bytes = results.used;
     assert_true(results.used > RESULTS_BYTES_MAX - 64);
-    bytes = codec_encode_record(record, 7);
-    assert_null(codec_decode_record(bytes.bytes, bytes.length, 7, other));
+    bytes = codec_encode_record(codec, record, 7);
+    assert_null(codec_decode_record(codec, bytes.bytes, bytes.length, 7, other));
     assert_memory_equal(record_bytes, other_bytes, sizeof(record_bytes));
 
     do {
         make_record(&rng, MACHINE_ALLOC, record);
     } while (alloc->assign.members_count != ALLOC_MEMBERS_MAX);
-    bytes = codec_encode_record(record, 7);
-    assert_null(codec_decode_record(bytes.bytes, bytes.length, 7, other));
+    bytes = codec_encode_record(codec, record, 7);
+    assert_null(codec_decode_record(codec, bytes.bytes, bytes.length, 7, other));
     assert_memory_equal(record_bytes, other_bytes, sizeof(record_bytes));
 }
 
@@ -130,7 +131,7 @@ static void test_value_at_odd_address_decodes(void **state)
 
     (void)state;
     make_record(&rng, MACHINE_TASK, record);
-    value = codec_encode_record(record, 0);
+    value = codec_encode_record(codec, record, 0);
     char *moved = malloc(value.length + 1);
     memcpy(moved + 1, value.bytes, value.length);
     assert_int_equal(journal_decode_record(moved + 1, value.length, other, &err), 0);
@@ -301,9 +302,10 @@ static void test_value_of_the_other_kind_or_seal_is_refused(void **state)
     assert_int_equal(decode(bytes, length, false), ERR_CORRUPT);
     free(bytes);
     make_event(&rng, 1, MACHINE_ALLOC, AE_STOP, payload_bytes, &event);
-    value = codec_encode_event(&event, 11);
-    assert_null(codec_decode_event(value.bytes, value.length, 11, &event, other_payload));
-    assert_non_null(codec_decode_event(value.bytes, value.length, 12, &event, other_payload));
+    value = codec_encode_event(codec, &event, 11);
+    assert_null(codec_decode_event(codec, value.bytes, value.length, 11, &event, other_payload));
+    assert_non_null(
+        codec_decode_event(codec, value.bytes, value.length, 12, &event, other_payload));
 }
 
 /* fsm_broken is the last word: a record that breaks its invariant is whole, and not valid. */
@@ -337,6 +339,38 @@ static void test_record_that_breaks_its_invariant_is_refused(void **state)
     free(bytes);
 }
 
+/* Two journals in one process, on two threads: what one has encoded stays while the other works. */
+static void test_codecs_share_nothing(void **state)
+{
+    struct codec *second = codec_new();
+    struct codec_value value, ours;
+    struct rng rng = rng_init(9);
+
+    (void)state;
+    make_record(&rng, MACHINE_ALLOC, record);
+    value = codec_encode_record(codec, record, 1);
+    make_record(&rng, MACHINE_TASK, other);
+    ours = codec_encode_record(second, other, 1);
+    assert_ptr_not_equal(value.bytes, ours.bytes);
+    assert_null(codec_decode_record(second, value.bytes, value.length, 1, other));
+    assert_memory_equal(record, other, fsm_record_size(record));
+    codec_free(second);
+}
+
+static int open_codec(void **state)
+{
+    (void)state;
+    codec = codec_new();
+    return 0;
+}
+
+static int close_codec(void **state)
+{
+    (void)state;
+    codec_free(codec);
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,7 +384,8 @@ int main(void)
         cmocka_unit_test(test_event_of_every_kind_encoded_and_decoded_is_the_same),
         cmocka_unit_test(test_largest_records_fit),
         cmocka_unit_test(test_value_at_odd_address_decodes),
+        cmocka_unit_test(test_codecs_share_nothing),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_codec, close_codec);
 }
