@@ -162,6 +162,8 @@ enum replay_result replay_step(struct replay *replay, const struct journal_event
     if (verdict != FSM_MOVED)
         return REPLAY_NO_ROW;
     uint32_t size = fsm_record_size(replay->scratch);
+    check(size <= FSM_RECORD_BYTES_MAX); /* whatever the event carried */
+    check(replay->scratch->kind == event->id.kind);
     if (size > replay->scratch_used)
         replay->scratch_used = size;
     uint64_t digest = fsm_digest(replay->scratch);

@@ -99,6 +99,8 @@ static void keep_scratch(struct core *core, struct slot *slot)
 {
     uint32_t size = fsm_record_size(core->scratch);
 
+    check(size <= FSM_RECORD_BYTES_MAX);
+    check(core->scratch->kind == slot->id.kind);
     if (size > core->scratch_used)
         core->scratch_used = size;
     slot->pending = realloc(slot->pending, size);

@@ -24,6 +24,7 @@ void life_ask(struct life *life, const struct machine_id *id, uint8_t event,
 {
     struct err err;
 
+    check(answer != NULL);
     if (HASH_COUNT(life->waiting) >= CALLERS_MAX || core_room(life->core) == 0) {
         int code = err_set(&err, ERR_AGAIN, "too many requests wait already: try again");
         answer(ctx, code, &err);
@@ -43,6 +44,7 @@ void life_reply(struct life *life, uint64_t token, int code, const struct err *e
     struct waiting *waiting;
     struct err none = {0};
 
+    check(code <= 0);
     HASH_FIND(hh, life->waiting, &token, sizeof(token), waiting);
     if (waiting == NULL)
         return;
@@ -53,6 +55,7 @@ void life_reply(struct life *life, uint64_t token, int code, const struct err *e
 
 void life_after_commit(struct life *life, life_answer *answer, void *ctx)
 {
+    check(answer != NULL);
     *list_more(&life->committed) = (struct committed){answer, ctx};
 }
 
@@ -60,6 +63,7 @@ void life_answer_committed(struct life *life, int code, const struct err *err)
 {
     struct committed_list list = life->committed;
 
+    check(implies(code < 0, err != NULL));        /* who is refused hears why */
     life->committed = (struct committed_list){0}; /* an answer may ask again */
     for (size_t i = 0; i < list.count; i++)
         list.items[i].answer(list.items[i].ctx, code, err);
@@ -77,6 +81,7 @@ static bool has_ended(struct life *life, const char *alloc)
 
 static void wait_for(struct life *life, const struct machine_id *id, const char *previous)
 {
+    check(id->kind == MACHINE_ALLOC);
     if (has_ended(life, previous)) {
         core_done(life->core, id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
         return;

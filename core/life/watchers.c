@@ -147,6 +147,7 @@ void life_unwatch(struct life *life, const struct life_subject *what, void (*cb)
             *watcher = (struct watcher){NULL, NULL};
         else
             *watcher = subject->watchers.items[--subject->watchers.count];
+        check(life->watched.watchers_count > 0);
         life->watched.watchers_count--;
         drop_if_idle(life, subject);
         return;
@@ -156,8 +157,10 @@ void life_unwatch(struct life *life, const struct life_subject *what, void (*cb)
 uint64_t life_index(const struct life *life, const struct life_subject *what)
 {
     const struct subject *subject = find(life, what);
+    uint64_t index = subject == NULL ? life->watched.floor : subject->index;
 
-    return subject == NULL ? life->watched.floor : subject->index;
+    check(index <= life->watched.everything->index); /* what changes is part of everything */
+    return index;
 }
 
 /* --- what changes --- */
@@ -246,6 +249,7 @@ void life_tell_watchers(struct life *life)
         list.items[i]->changed = false;
         list.items[i]->telling = true;
     }
+    check(implies(list.count > 0, life->watched.everything->index == index));
     for (size_t i = 0; i < list.count; i++)
         call_watchers(list.items[i]);
     for (size_t i = 0; i < list.count; i++) {

@@ -149,6 +149,7 @@ void index_leave(struct core *core, struct slot *slot)
         struct group *group = member->group;
         if (group == NULL)
             continue;
+        check(member->slot == slot);
         DL_DELETE(group->members, member);
         *member = (struct group_member){0};
         if (group->members != NULL)
@@ -248,10 +249,12 @@ void index_deadline(struct core *core, struct slot *slot)
             sift_down(due, last.slot->due_at);
         }
     }
+    check(slot->due_at == INDEX_NONE);
     if (at_ms == 0)
         return;
     *list_more(due) = (struct due){at_ms, slot};
     sift_up(due, due->count - 1);
+    check(due->items[slot->due_at].slot == slot);
 }
 
 static int by_serial(const void *a, const void *b)
