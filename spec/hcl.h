@@ -182,7 +182,7 @@ enum hcl_type { HCL_STRING, HCL_NUMBER, HCL_BOOL };
 json_t *hcl_convert(json_t *value, enum hcl_type type);
 
 /* VALUE with plain JSON numbers in it, which may be less exact: what leaves the language.  A new
- * reference. */
+ * reference; NULL if a number is too large for that. */
 json_t *hcl_plain(json_t *value);
 
 /* "a string", "a number", ...: VALUE's type in words. */

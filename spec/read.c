@@ -15,7 +15,7 @@ enum { BLOCKS_MAX = 1000 }; /* of one kind in one place; keeps later loops short
 /* Why a value does not fit. */
 struct mismatch {
     const char *wanted;
-    const json_t *found; /* borrowed from the value */
+    const json_t *found; /* borrowed from the value; NULL: not told */
     const char *key;     /* of a map: whose value it is */
 };
 
@@ -115,7 +115,11 @@ static json_t *convert(const struct jobspec_field *field, json_t *value,
         return convert_map(value, ret_mismatch);
     case KIND_CONFIG:
         ret_mismatch->wanted = "an object";
-        return json_is_object(value) ? hcl_plain(value) : NULL;
+        if (!json_is_object(value))
+            return NULL;
+        /* JSON has larger numbers, and its readers have not. */
+        *ret_mismatch = (struct mismatch){.wanted = "without numbers over 1.8e308"};
+        return hcl_plain(value);
     case KIND_BLOCK:
     case KIND_BLOCKS:
     case KIND_TASK:
@@ -129,6 +133,12 @@ static void complain_mismatch(struct jobspec_work *work, const struct jobspec_fi
                               const struct mismatch *mismatch, struct hcl_place place)
 {
     char found[80], key[80] = "";
+
+    if (mismatch->found == NULL) {
+        jobspec_complain_at(work, place, NULL, "%s must be %s", jobspec_name_of(work, field),
+                            mismatch->wanted);
+        return;
+    }
     json_t *number = text_equal(hcl_type_text(mismatch->found), "a number")
                          ? hcl_convert((json_t *)mismatch->found, HCL_STRING)
                          : NULL;

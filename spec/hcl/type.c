@@ -70,23 +70,33 @@ json_t *hcl_convert(json_t *value, enum hcl_type type)
 /* As deep as the value, which is bounded when it is made. */
 json_t *hcl_plain(json_t *value)
 {
-    json_t *copy, *item;
+    json_t *copy, *item, *part = value;
     const char *key;
     size_t i;
 
     if (!json_is_integer(value) && hcl_is_number(value))
-        return json_real(hcl_number_of(value));
-    if (json_is_object(value)) {
-        copy = json_object();
-        json_object_foreach(value, key, item)
-            check(json_object_set_new(copy, key, hcl_plain(item)) == 0);
-        return copy;
-    }
-    if (!json_is_array(value))
+        return json_real(hcl_number_of(value)); /* NULL: not finite */
+    if (!json_is_object(value) && !json_is_array(value))
         return json_incref(value);
-    copy = json_array();
-    json_array_foreach(value, i, item) check(json_array_append_new(copy, hcl_plain(item)) == 0);
-    return copy;
+    copy = json_is_object(value) ? json_object() : json_array();
+    json_object_foreach(json_is_object(value) ? value : NULL, key, item)
+    {
+        part = hcl_plain(item);
+        if (part == NULL)
+            break;
+        check(json_object_set_new(copy, key, part) == 0);
+    }
+    json_array_foreach(value, i, item)
+    {
+        part = hcl_plain(item);
+        if (part == NULL)
+            break;
+        check(json_array_append_new(copy, part) == 0);
+    }
+    if (part != NULL)
+        return copy;
+    json_decref(copy);
+    return NULL;
 }
 
 const char *hcl_type_text(const json_t *value)
