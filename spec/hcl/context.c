@@ -203,7 +203,7 @@ static int input_value(struct hcl_context *context, const struct declared *varia
     }
     if (!is_plain(variable))
         return evaluate_input(context, variable, input->value, ret_value, error);
-    *ret_value = json_string(input->value);
+    *ret_value = hcl_text(input->value, strlen(input->value));
     if (*ret_value == NULL)
         return hcl_complain(context->file, variable->place, NULL, error,
                             "the value given for variable \"%.60s\" is not UTF-8 text",

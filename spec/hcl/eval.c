@@ -4,7 +4,7 @@
  * Every step is paid for (budget.c).  Recursion is bounded by EVALUATE_DEPTH_MAX whatever shape the
  * tree has; a chain of operators is as deep as it is long.
  *
- * Both branches of a conditional need not be of one type here; otherwise as the specification says.
+ * The branch of a conditional that is not taken is evaluated for its type alone.
  */
 #include "spec/hcl/number.h"
 
@@ -308,6 +308,32 @@ static int evaluate_for(struct hcl_context *context, const struct hcl_scope *sco
 
 /* --- all --- */
 
+/* What EXPRESSION, a conditional, is if its condition is TRUTH: as the type that both branches have
+ * in common.  What the other comes to does not matter, and if it fails, it has no type. */
+static int evaluate_branch(struct hcl_context *context, const struct hcl_scope *scope,
+                           const struct hcl_expression *expression, bool truth, json_t **ret_value,
+                           struct hcl_error *error)
+{
+    const struct hcl_expression *operand = expression->operation.operand;
+    const struct hcl_expression *other = expression->operation.other;
+    json_t *value, *beside = NULL;
+    int code = hcl_evaluate(context, scope, truth ? operand : other, &value, error);
+
+    if (code != 0)
+        return code;
+    if (hcl_evaluate(context, scope, truth ? other : operand, &beside, NULL) == 0)
+        *ret_value = hcl_unify(value, beside);
+    else
+        *ret_value = json_incref(value);
+    if (*ret_value == NULL)
+        code = hcl_complain(context->file, expression->place, "make them alike", error,
+                            "both results of a condition must be of one type, but are %s and %s",
+                            hcl_type_text(value), hcl_type_text(beside));
+    json_decref(value);
+    json_decref(beside);
+    return code;
+}
+
 static int evaluate(struct hcl_context *context, const struct hcl_scope *scope,
                     const struct hcl_expression *expression, json_t **ret_value,
                     struct hcl_error *error)
@@ -349,9 +375,7 @@ static int evaluate(struct hcl_context *context, const struct hcl_scope *scope,
                                  &truth, error);
         if (code != 0)
             return code;
-        return hcl_evaluate(context, scope,
-                            truth ? expression->operation.operand : expression->operation.other,
-                            ret_value, error);
+        return evaluate_branch(context, scope, expression, truth, ret_value, error);
     }
     unreachable("closed enum");
 }

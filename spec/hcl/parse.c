@@ -310,7 +310,13 @@ struct hcl_file *hcl_file_new(const char *name, const char *text, size_t length)
 static int parse_file(const char *name, const char *text, size_t length, bool quoted_names,
                       struct hcl_file **ret_file, struct hcl_error *error)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* of the order of bytes, which UTF-8 has none of */
+    size_t skip =
+        length >= strlen(mark) && memcmp(text, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
     bool fits = length <= HCL_BYTES_MAX;
+
+    text += skip;
+    length -= skip;
     struct hcl_file *file = hcl_file_new(name, text, fits ? length : 0);
     struct hcl_parser parser = {
         .file = file, .error = error, .line = 1, .column = 1, .quoted_names = quoted_names};

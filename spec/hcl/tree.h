@@ -257,6 +257,30 @@ json_t *hcl_call_text(const struct hcl_call *call, struct hcl_buffer *buffer);
 /* Bytes of the character at AT, which ends before END. */
 size_t hcl_character_size(const char *at, const char *end);
 
+/* --- text (unicode.c) --- */
+
+/* LENGTH bytes of TEXT in Unicode's NFC, as all strings of the language are; NULL if they are not
+ * UTF-8. */
+json_t *hcl_text(const char *text, size_t length);
+
+/* Bytes of what a reader takes for the character at AT, which ends before END; and how many of them
+ * TEXT has. */
+size_t hcl_grapheme_size(const char *at, const char *end);
+size_t hcl_grapheme_count(const char *text, size_t length);
+
+/* Letter by letter, as Go does it: no letter becomes two. */
+enum hcl_case { HCL_UPPER, HCL_LOWER, HCL_TITLE };
+json_t *hcl_change_case(const char *text, size_t length, enum hcl_case to);
+
+/* --- types that must be one (unify.c) --- */
+
+/* VALUE as the type that it has in common with OTHER: a new reference, NULL if there is none. */
+json_t *hcl_unify(json_t *value, const json_t *other);
+
+/* LIST with all its elements strings, if one of them is, or one of those of the COUNT OTHERS; a new
+ * reference. */
+json_t *hcl_unify_list(json_t *list, json_t *const *others, size_t count);
+
 /* --- growing text --- */
 
 struct hcl_buffer {

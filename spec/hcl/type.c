@@ -32,7 +32,7 @@ json_t *hcl_buffer_take(struct hcl_buffer *buffer)
     bool text =
         !buffer->full && (buffer->bytes == NULL || text_is_utf8(buffer->bytes, buffer->length));
     json_t *value =
-        text ? json_stringn(buffer->bytes == NULL ? "" : buffer->bytes, buffer->length) : NULL;
+        text ? hcl_text(buffer->bytes == NULL ? "" : buffer->bytes, buffer->length) : NULL;
 
     hcl_buffer_free(buffer);
     return value;

@@ -129,6 +129,29 @@ static void test_operators_bind_as_the_specification_says(void **state)
         {"!true || true", "true"},
         {"false && [][0]", "false"},
         {"true ? 1 : [][0]", "1"},
+        {"true ? 1 : \"a\"", "\"1\""},
+        {"false ? 1 : \"a\"", "\"a\""},
+        {"true ? true : \"a\"", "\"true\""},
+        {"true ? null : \"a\"", "null"},
+        {"true ? 1 : null", "1"},
+        {"true ? [1, true] : [\"a\", false]", "[\"1\",true]"},
+        {"true ? [1, \"a\"] : []", "[\"1\",\"a\"]"},
+        {"true ? [{a = 1}] : []", "[{\"a\":1}]"},
+        {"true ? {a = 1} : {a = \"x\"}", "{\"a\":\"1\"}"},
+        {"true ? {a = 1, b = \"x\"} : {}", "{\"a\":\"1\",\"b\":\"x\"}"},
+        {"true ? {a = [1]} : {a = [\"x\"]}", "{\"a\":[\"1\"]}"},
+        {"coalesce(1, \"a\")", "\"1\""},
+        {"coalesce(null, 1)", "1"},
+        {"compact([1, \"\", null, true])", "[\"1\",\"true\"]"},
+        {"distinct([\"a\", 1, \"1\"])", "[\"a\",\"1\"]"},
+        {"distinct([1, true])", "[1,true]"},
+        {"setunion([1], [\"a\"])", "[\"1\",\"a\"]"},
+        {"setintersection([1, 2], [\"1\"])", "[\"1\"]"},
+        {"can(true ? {} : 1)", "false"},
+        {"can(true ? 1 : true)", "false"},
+        {"can(true ? [1] : {})", "false"},
+        {"can(coalesce(1, []))", "false"},
+        {"can(compact([[]]))", "false"},
         {"false ? 1 : true ? 2 : 3", "2"},
         {"1 < 2 ? \"y\" : \"n\"", "\"y\""},
     };
@@ -257,7 +280,16 @@ static void test_unknown_variable_not_kept_is_an_error(void **state)
 static void test_text_functions(void **state)
 {
     static const struct row rows[] = {
-        {"upper(\"aé\")", "\"Aé\""},
+        {"upper(\"aéß\")", "\"AÉß\""},
+        {"lower(\"ÀÉ\")", "\"àé\""},
+        {"title(\"a-b o'neil élan _x 2nd\")", "\"A-B O'Neil Élan _x 2nd\""},
+        {"strrev(\"e\\u0301a\")", "\"aé\""},
+        {"strrev(\"👨‍👩‍👧a\")", "\"a👨‍👩‍👧\""},
+        {"substr(\"👨‍👩‍👧ab\", 0, 2)", "\"👨‍👩‍👧a\""},
+        {"strlen(\"x\\u0308\\u0301\")", "1"},
+        {"\"e\\u0301\" == \"é\"", "true"},
+        {"\"e${\"\\u0301\"}\" == \"é\"", "true"},
+        {"{\"e\\u0301\" = 1}[\"é\"]", "1"},
         {"lower(\"AB\")", "\"ab\""},
         {"title(\"hello big world\")", "\"Hello Big World\""},
         {"trimspace(\" \\n a \")", "\"a\""},
@@ -752,6 +784,12 @@ static void test_evaluation_mistakes_show_place_line_and_hint(void **state)
          "t.hcl:1:9: what is put into text must be a string, but this is a list\n"
          "    1 | v = \"a${[1]}\"\n"
          "      |         ^^^"},
+        {"v = true ? {} : 1\n",
+         "t.hcl:1:5: both results of a condition must be of one type, but are an object and a "
+         "number\n"
+         "    1 | v = true ? {} : 1\n"
+         "      |     ^^^^^^^^^^^^^\n"
+         "        hint: make them alike"},
         {"v = \"x\" ? 1 : 2\n", "t.hcl:1:5: a condition must be a bool, but this is a string\n"
                                 "    1 | v = \"x\" ? 1 : 2\n"
                                 "      |     ^^^"},
@@ -886,6 +924,20 @@ static void test_deep_value_from_jsondecode_is_refused(void **state)
     (void)state;
     check_limit(nested("v = jsondecode(\"", "[", 1000, "", "]", "\")\n"),
                 "nested more than 64 levels deep");
+}
+
+static void test_mark_of_the_order_of_bytes_is_no_text(void **state)
+{
+    static const char text[] = "\xef\xbb\xbfv = 1\n";
+    struct hcl_file *file = NULL;
+    struct hcl_error error;
+
+    (void)state;
+    assert_int_equal(hcl_parse("t.hcl", text, strlen(text), &file, &error), 0);
+    hcl_free(file);
+    assert_int_equal(hcl_parse("t.hcl", text, 3, &file, &error), 0);
+    hcl_free(file);
+    assert_int_equal(hcl_parse("t.hcl", text, 2, &file, &error), ERR_INVALID);
 }
 
 static void test_file_over_the_bound_is_refused(void **state)
@@ -1107,6 +1159,7 @@ int main(void)
         cmocka_unit_test(test_number_of_expressions_is_bounded),
         cmocka_unit_test(test_work_and_memory_of_evaluation_are_bounded),
         cmocka_unit_test(test_deep_value_from_jsondecode_is_refused),
+        cmocka_unit_test(test_mark_of_the_order_of_bytes_is_no_text),
         cmocka_unit_test(test_file_over_the_bound_is_refused),
         cmocka_unit_test(test_regular_expression_on_a_long_text_is_refused),
         cmocka_unit_test(test_patterns_that_could_blow_up_are_refused),

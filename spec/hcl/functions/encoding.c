@@ -206,7 +206,7 @@ static json_t *run_base64decode(const struct hcl_call *call)
         length % 4 == 0 ? EVP_DecodeBlock(decoded, (const unsigned char *)text, (int)length) : -1;
     if (written >= 0 && (size_t)written >= padding &&
         text_is_utf8((const char *)decoded, (size_t)written - padding))
-        value = json_stringn((const char *)decoded, (size_t)written - padding);
+        value = hcl_text((const char *)decoded, (size_t)written - padding);
     else
         (void)hcl_call_failed(call, written < 0 ? "needs base64"
                                                 : "decodes text only, and this is not UTF-8");

@@ -5,7 +5,7 @@
  * takes them from; tostring, tonumber, tobool, tolist, toset, tomap, strlen, sum, startswith,
  * endswith, regex and regexall are those of Terraform and later Nomad.  Not made: bcrypt, cidr*,
  * convert, csvdecode, fileset, rsadecrypt, yamldecode, yamlencode.  try and can are part of the
- * evaluator.  Letters change case in ASCII only; regular expressions are Go's (spec/regex.h).
+ * evaluator.  Regular expressions are Go's (spec/regex.h).
  */
 #include "spec/hcl/tree.h"
 

@@ -16,10 +16,9 @@ static json_t *run_length(const struct hcl_call *call)
         count = json_array_size(value);
     else if (hcl_is_object(value))
         count = json_object_size(value);
-    else if (json_is_string(value)) {
-        for (const char *at = json_string_value(value); *at != '\0'; at++)
-            count += ((unsigned char)*at & 0xC0u) != 0x80u;
-    } else
+    else if (json_is_string(value))
+        count = hcl_grapheme_count(json_string_value(value), json_string_length(value));
+    else
         return hcl_call_failed(call, "needs a list, an object or a string, but got %s",
                                hcl_type_text(value));
     return json_integer((json_int_t)count);
@@ -169,13 +168,22 @@ static json_t *run_contains(const struct hcl_call *call)
     return json_false();
 }
 
+/* The first that is there, as the type that all of them have in common. */
 static json_t *run_coalesce(const struct hcl_call *call)
 {
-    for (size_t i = 0; i < call->count; i++) {
-        if (!json_is_null(call->arguments[i]))
-            return json_incref(call->arguments[i]);
+    size_t first = 0;
+
+    while (first < call->count && json_is_null(call->arguments[first]))
+        first++;
+    if (first == call->count)
+        return hcl_call_failed(call, "got only null");
+    json_t *value = json_incref(call->arguments[first]);
+    for (size_t i = 0; i < call->count && value != NULL; i++) {
+        json_t *unified = hcl_unify(value, call->arguments[i]);
+        json_decref(value);
+        value = unified;
     }
-    return hcl_call_failed(call, "got only null");
+    return value != NULL ? value : hcl_call_failed(call, "needs arguments of one type");
 }
 
 static json_t *run_coalescelist(const struct hcl_call *call)
@@ -213,8 +221,16 @@ static json_t *run_compact(const struct hcl_call *call)
     list = json_array();
     json_array_foreach(call->arguments[0], i, item)
     {
-        if (!json_is_null(item) && !(json_is_string(item) && json_string_length(item) == 0))
-            check(json_array_append(list, item) == 0);
+        json_t *text = json_is_null(item) ? NULL : hcl_convert(item, HCL_STRING);
+
+        if (text == NULL && !json_is_null(item)) {
+            json_decref(list);
+            return hcl_call_failed(call, "needs a list of strings, but one of them is %s",
+                                   hcl_type_text(item));
+        }
+        if (json_string_length(text) > 0)
+            check(json_array_append(list, text) == 0);
+        json_decref(text);
     }
     return list;
 }
@@ -418,8 +434,10 @@ static json_t *run_distinct(const struct hcl_call *call)
     if (!hcl_argument_list(call, 0))
         return NULL;
     json_t *list = json_array(), *seen = json_object();
-    add_distinct(list, seen, call->arguments[0], NULL);
+    json_t *unified = hcl_unify_list(call->arguments[0], NULL, 0);
+    add_distinct(list, seen, unified, NULL);
     json_decref(seen);
+    json_decref(unified);
     return list;
 }
 
@@ -432,7 +450,9 @@ static json_t *run_setunion(const struct hcl_call *call)
             json_decref(all);
             return NULL;
         }
-        json_t *elements = hcl_elements(call->arguments[i]);
+        json_t *unified = hcl_unify_list(call->arguments[i], call->arguments, call->count);
+        json_t *elements = hcl_elements(unified);
+        json_decref(unified);
         check(json_object_update(all, elements) == 0);
         json_decref(elements);
     }
@@ -450,7 +470,9 @@ static json_t *run_setintersection(const struct hcl_call *call)
             json_decref(common);
             return NULL;
         }
-        json_t *elements = hcl_elements(call->arguments[i]), *both = json_object(), *item;
+        json_t *unified = hcl_unify_list(call->arguments[i], call->arguments, call->count);
+        json_t *elements = hcl_elements(unified), *both = json_object(), *item;
+        json_decref(unified);
         const char *key;
         json_object_foreach(elements, key, item)
         {

@@ -1,6 +1,6 @@
 /*
- * Functions on text.  Positions and lengths count characters (code points), as a user sees them,
- * not bytes.
+ * Functions on text.  Positions and lengths count characters as a reader sees them (unicode.c), not
+ * bytes.
  */
 #include "spec/hcl/tree.h"
 
@@ -8,15 +8,6 @@
 #include <string.h>
 
 /* --- characters --- */
-
-static size_t count_characters(const char *text, size_t length)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < length; i++)
-        count += ((unsigned char)text[i] & 0xC0u) != 0x80u;
-    return count;
-}
 
 static bool is_space(char byte)
 {
@@ -38,41 +29,30 @@ static bool is_in_set(const char *at, size_t size, const char *set, size_t set_l
 
 /* --- case, trimming --- */
 
-static json_t *change_case(const struct hcl_call *call, char from, bool titles)
+static json_t *change_case(const struct hcl_call *call, enum hcl_case to)
 {
     struct hcl_texts texts;
-    bool start = true;
 
     if (!hcl_texts_read(call, &texts, 1))
         return NULL;
-    char *copy = malloc(texts.length[0] + 1);
-    check(copy != NULL);
-    for (size_t i = 0; i < texts.length[0]; i++) {
-        char byte = texts.text[0][i];
-        bool letter = byte >= from && byte <= from + ('z' - 'a');
-
-        copy[i] = letter && (!titles || start) ? (char)(byte ^ 0x20) : byte;
-        start = is_space(byte);
-    }
-    json_t *value = json_stringn(copy, texts.length[0]);
-    free(copy);
+    json_t *value = hcl_change_case(texts.text[0], texts.length[0], to);
     hcl_texts_drop(&texts);
     return value;
 }
 
 static json_t *run_upper(const struct hcl_call *call)
 {
-    return change_case(call, 'a', false);
+    return change_case(call, HCL_UPPER);
 }
 
 static json_t *run_lower(const struct hcl_call *call)
 {
-    return change_case(call, 'A', false);
+    return change_case(call, HCL_LOWER);
 }
 
 static json_t *run_title(const struct hcl_call *call)
 {
-    return change_case(call, 'a', true);
+    return change_case(call, HCL_TITLE);
 }
 
 static json_t *run_trimspace(const struct hcl_call *call)
@@ -188,7 +168,7 @@ static json_t *run_strlen(const struct hcl_call *call)
 
     if (!hcl_texts_read(call, &texts, 1))
         return NULL;
-    json_t *value = json_integer((json_int_t)count_characters(texts.text[0], texts.length[0]));
+    json_t *value = json_integer((json_int_t)hcl_grapheme_count(texts.text[0], texts.length[0]));
     hcl_texts_drop(&texts);
     return value;
 }
@@ -204,13 +184,13 @@ json_t *hcl_run_strrev(const struct hcl_call *call)
     const char *end = texts.text[0] + texts.length[0];
     size_t left = texts.length[0];
     for (const char *at = texts.text[0]; at < end;) {
-        size_t size = hcl_character_size(at, end);
+        size_t size = hcl_grapheme_size(at, end);
 
         left -= size;
         memcpy(copy + left, at, size);
         at += size;
     }
-    json_t *value = json_stringn(copy, texts.length[0]);
+    json_t *value = hcl_text(copy, texts.length[0]);
     free(copy);
     hcl_texts_drop(&texts);
     return value;
@@ -225,7 +205,7 @@ static json_t *run_substr(const struct hcl_call *call)
     if (!hcl_argument_integer(call, 1, &offset) || !hcl_argument_integer(call, 2, &wanted) ||
         !hcl_texts_read(call, &texts, 1))
         return NULL;
-    int64_t count = (int64_t)count_characters(texts.text[0], texts.length[0]);
+    int64_t count = (int64_t)hcl_grapheme_count(texts.text[0], texts.length[0]);
     if (offset < 0)
         offset = offset < -count ? 0 : offset + count;
     if (offset > count)
@@ -234,10 +214,10 @@ static json_t *run_substr(const struct hcl_call *call)
         wanted = count - offset;
     const char *start = texts.text[0], *end = texts.text[0] + texts.length[0];
     for (int64_t i = 0; i < offset; i++)
-        start += hcl_character_size(start, end);
+        start += hcl_grapheme_size(start, end);
     const char *stop = start;
     for (int64_t i = 0; i < wanted; i++)
-        stop += hcl_character_size(stop, end);
+        stop += hcl_grapheme_size(stop, end);
     json_t *value = json_stringn(start, (size_t)(stop - start));
     hcl_texts_drop(&texts);
     return value;
