@@ -84,6 +84,17 @@ static int depth_of(const json_t *value, int limit)
     return 1 + deepest;
 }
 
+/* {"web": {"datacenters": ...}}: the label of a block stands where fields do. */
+static bool is_hcl_as_json(const json_t *job)
+{
+    void *only = json_object_iter((json_t *)(uintptr_t)job);
+
+    return json_object_size(job) == 1 &&
+           jobspec_by_json(&jobspec_job, json_object_iter_key(only)) == NULL &&
+           (json_is_object(json_object_iter_value(only)) ||
+            json_is_array(json_object_iter_value(only)));
+}
+
 int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
                       struct jobspec_problems *ret_problems)
 {
@@ -99,6 +110,12 @@ int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
     }
     if (!json_is_object(job)) {
         jobspec_complain_plainly(&work, NULL, "the JSON of a job is an object");
+        return finish(&work, NULL, ret_job);
+    }
+    if (is_hcl_as_json(job)) {
+        jobspec_complain_plainly(&work,
+                                 "write it in HCL itself, or as `nomad job run -output` prints it",
+                                 "this is a job in the JSON form of HCL, which is not read here");
         return finish(&work, NULL, ret_job);
     }
     if (depth_of(job, HCL_NESTING_MAX + 1) > HCL_NESTING_MAX) {
@@ -136,8 +153,15 @@ static int parse_json(const struct jobspec_source *source, json_t **ret_job,
 int jobspec_parse(const struct jobspec_source *source, json_t **ret_job,
                   struct jobspec_problems *ret_problems)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* as in hcl_parse */
+    struct jobspec_source plain = *source;
     size_t start = 0;
 
+    if (source->length >= strlen(mark) && memcmp(source->text, mark, strlen(mark)) == 0) {
+        plain.text += strlen(mark);
+        plain.length -= strlen(mark);
+    }
+    source = &plain;
     ret_problems->count = ret_problems->dropped = 0;
     while (start < source->length && strchr(" \t\r\n", source->text[start]) != NULL &&
            source->text[start] != '\0')

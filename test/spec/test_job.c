@@ -222,8 +222,14 @@ static void test_json_that_is_too_deep_or_no_object_is_refused(void **state)
     message = must_fail("t.json", deep);
     assert_string_equal(message, "t.json: the JSON is nested more than 64 levels deep");
     free(message);
-    message = must_fail("t.json", " {\"Job\": {\"web\": {\"group\": 1}}}");
+    message = must_fail("t.json", "{\"Job\": {\"ID\": \"a\", \"web\": {\"group\": 1}}}");
     assert_non_null(strstr(message, "unknown field \"web\""));
+    free(message);
+    message = must_fail("t.json", " {\"job\": {\"web\": {\"group\": {\"g\": {}}}}}");
+    assert_string_equal(
+        message, "t.json: this is a job in the JSON form of HCL, which is not read here\n"
+                 "        hint: write it in HCL itself, or as `nomad job run -output` prints "
+                 "it");
     free(message);
     message = must_fail("t.json", "[]");
     free(message);
@@ -357,6 +363,12 @@ static void test_json_of_nomad_is_read_with_and_without_its_wrapper(void **state
     assert_json(wrapped, "TaskGroups.0.Tasks.0.KillTimeout", "3000000000");
     assert_json(wrapped, "TaskGroups.0.Tasks.0.Lifecycle", "(missing)");
     assert_json(wrapped, "TaskGroups.0.Update", "(missing)");
+    char *marked;
+    assert_true(asprintf(&marked, "\xef\xbb\xbf%s", text) > 0);
+    bare = must_parse("marked.json", marked);
+    assert_true(json_equal(wrapped, bare));
+    json_decref(bare);
+    free(marked);
     request = json_loads(text, 0, NULL);
     assert_non_null(request);
     assert_int_equal(
