@@ -69,7 +69,7 @@ enum {
     JOB_COUNT_MAX = 2000,                 /* allocs of one group */
     JOB_ALLOCS_MAX = NODE_ALLOCS_MAX / 4, /* of all groups together */
     JOB_TASKS_MAX = NODE_MEMBERS_MAX / 4, /* of all these allocs together */
-    JOB_CONSTRAINTS_MAX = 512,            /* its own, its groups' and their tasks' */
+    JOB_CONSTRAINTS_MAX = 256,            /* its own, its groups' and their tasks' */
 };
 
 /* One turn. */

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a match, on the loop: what a node says is short, and nothing sensible needs more. */
+enum { STEPS_MAX = 26000 };
+
 enum operand {
     OPERAND_EQUAL,
     OPERAND_UNEQUAL,
@@ -247,7 +250,12 @@ static bool matches(const char *pattern, const char *text)
 {
     struct regex_span spans[REGEX_GROUPS_MAX + 1];
     struct regex *regex = regex_new(pattern, strlen(pattern), NULL);
-    bool found = regex != NULL && regex_find(regex, text, strlen(text), 0, spans, NULL) == 1;
+    bool found = false;
+
+    if (regex != NULL) {
+        regex_limit(regex, STEPS_MAX);
+        found = regex_find(regex, text, strlen(text), 0, spans, NULL) == 1;
+    }
 
     regex_free(regex);
     return found;
@@ -370,6 +378,38 @@ json_t *constraint_unmet(const struct constraint_node *node, const json_t *job, 
     return unmet;
 }
 
+/* How many allocs CONSTRAINT allows on NODE. */
+static size_t allowed_by(const struct constraint_node *node, const json_t *constraint)
+{
+    const char *wanted = text_of(constraint, "RTarget");
+    enum operand operand = operand_of(text_of(constraint, "Operand"));
+    uint64_t allowed = 1;
+
+    if (operand == OPERAND_DISTINCT_HOSTS)
+        return text_equal(wanted, "false") ? SIZE_MAX : 1;
+    if (operand != OPERAND_DISTINCT_PROPERTY)
+        return SIZE_MAX;
+    if (constraint_target(node, text_of(constraint, "LTarget")) == NULL)
+        return 0;
+    if (wanted[0] != '\0')
+        (void)text_to_u64(wanted, &allowed); /* it was checked; else one */
+    return (size_t)allowed;
+}
+
+size_t constraint_room(const struct constraint_node *node, const json_t *constraints)
+{
+    size_t room = SIZE_MAX, i;
+    json_t *constraint;
+
+    json_array_foreach(constraints, i, constraint)
+    {
+        size_t allowed = allowed_by(node, constraint);
+
+        room = allowed < room ? allowed : room;
+    }
+    return room;
+}
+
 json_t *constraint_crowded(const struct constraint_node *node, const json_t *constraints,
                            size_t count)
 {
@@ -379,21 +419,14 @@ json_t *constraint_crowded(const struct constraint_node *node, const json_t *con
     json_array_foreach(constraints, i, constraint)
     {
         const char *target = text_of(constraint, "LTarget");
-        const char *wanted = text_of(constraint, "RTarget");
-        enum operand operand = operand_of(text_of(constraint, "Operand"));
-        uint64_t allowed = 1;
 
-        if (operand == OPERAND_DISTINCT_HOSTS && count > 0 && !text_equal(wanted, "false"))
-            return json_string("distinct_hosts");
-        if (operand != OPERAND_DISTINCT_PROPERTY)
+        if (count < allowed_by(node, constraint))
             continue;
+        if (operand_of(text_of(constraint, "Operand")) == OPERAND_DISTINCT_HOSTS)
+            return json_string("distinct_hosts");
         const char *value = constraint_target(node, target);
         if (value == NULL)
             return json_sprintf("missing property \"%s\"", target);
-        if (wanted[0] != '\0')
-            (void)text_to_u64(wanted, &allowed); /* it was checked; else one */
-        if (count < allowed)
-            continue;
         json_t *why =
             json_sprintf("distinct_property: %s=%s used by %zu allocs", target, value, count);
         return why != NULL ? why : json_string("distinct_property"); /* a value that is not UTF-8 */

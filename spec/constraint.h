@@ -36,8 +36,11 @@ bool constraint_holds(const struct constraint_node *node, const json_t *constrai
 json_t *constraint_unmet(const struct constraint_node *node, const json_t *job,
                          const json_t *group);
 
-/* Why no further alloc may be placed on NODE, where COUNT of them are that CONSTRAINTS (of a job or
- * a group) are about: a new reference to a string, or NULL. */
+/* How many of the allocs that CONSTRAINTS (of a job or a group) are about may be on NODE together.
+ */
+size_t constraint_room(const struct constraint_node *node, const json_t *constraints);
+
+/* Why no further one may be placed there beside COUNT: a new reference to a string, or NULL. */
 json_t *constraint_crowded(const struct constraint_node *node, const json_t *constraints,
                            size_t count);
 

@@ -15,7 +15,8 @@ struct regex {
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *bounds;
-    uint64_t steps; /* that matches took so far */
+    uint32_t steps_max; /* of a match */
+    uint64_t steps;     /* that matches took so far */
     uint32_t groups, names, name_bytes;
     PCRE2_SPTR name_table; /* entries of name_bytes: two bytes of a number, a name */
 };
@@ -192,6 +193,7 @@ static struct regex *wrap(pcre2_code *code)
 
     check(regex != NULL);
     regex->code = code;
+    regex->steps_max = REGEX_STEPS_MAX;
     regex->data = pcre2_match_data_create_from_pattern(code, NULL);
     regex->bounds = pcre2_match_context_create(NULL);
     check(regex->data != NULL);
@@ -243,6 +245,11 @@ void regex_free(struct regex *regex)
     free(regex);
 }
 
+void regex_limit(struct regex *regex, uint32_t steps)
+{
+    regex->steps_max = steps;
+}
+
 /* --- groups --- */
 
 size_t regex_groups(const struct regex *regex)
@@ -287,7 +294,7 @@ int regex_find(struct regex *regex, const char *text, size_t length, size_t from
     uint32_t options = from > 0 ? PCRE2_NO_UTF_CHECK : 0; /* it was looked at from 0 on */
     int found = PCRE2_ERROR_MATCHLIMIT;
 
-    for (uint32_t steps = STEPS_MIN; found == PCRE2_ERROR_MATCHLIMIT && steps <= REGEX_STEPS_MAX;
+    for (uint32_t steps = STEPS_MIN; found == PCRE2_ERROR_MATCHLIMIT && steps <= regex->steps_max;
          steps *= STEPS_FACTOR) {
         (void)pcre2_set_match_limit(regex->bounds, steps); /* cannot fail */
         regex->steps += steps;

@@ -36,6 +36,9 @@ struct regex_span {
 struct regex *regex_new(const char *pattern, size_t length, struct err *err);
 void regex_free(struct regex *regex);
 
+/* A match takes at most STEPS, which are REGEX_STEPS_MAX where nothing else is said. */
+void regex_limit(struct regex *regex, uint32_t steps);
+
 size_t regex_groups(const struct regex *regex);
 
 /* The number of the group NAME (of LENGTH bytes), 0: there is none. */

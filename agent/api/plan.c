@@ -7,9 +7,11 @@
 #include "agent/api/part.h"
 
 #include "server/alone/alone.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 
+/* What a plan reads of its request. */
 struct planning {
     struct api_aside aside;
     const struct assign_plans *plans;
@@ -44,38 +46,82 @@ static void free_planning(struct api_aside *aside)
     free(planning);
 }
 
-static json_t *format_plan(const struct alone *alone, const struct alone_plan *plan)
-{
-    /* There is neither preemption nor a periodic job, in the way Go says so. */
-    json_t *to = json_pack("{s:{s:O, s:n}, s:o, s:I, s:n, s:s, s:s}", "Annotations",
-                           "DesiredTGUpdates", plan->updates, "PreemptedAllocs", "FailedTGAllocs",
-                           api_format_failed(plan->failed, alone_known(alone)), "JobModifyIndex",
-                           (json_int_t)plan->job_modify_index, "CreatedEvals", "NextPeriodicLaunch",
-                           "0001-01-01T00:00:00Z", "Warnings", plan->warnings);
+/* --- what is large --- */
 
-    check(to != NULL);
-    check(json_object_set_new(to, "Diff",
-                              plan->diff == NULL ? json_null() : json_incref(plan->diff)) == 0);
-    return to;
+/* The rest of an answer, which is made aside: it grows with the job. */
+struct telling {
+    struct api_aside aside;
+    struct alone_plan plan;
+    bool diff;
+    json_t *answer; /* what is in it already */
+    struct writer written;
+};
+
+static void run_telling(struct api_aside *aside)
+{
+    struct telling *to = (struct telling *)aside;
+    char *warnings = jobspec_warnings(to->plan.after);
+
+    check(json_object_set_new(to->answer, "Warnings", json_string(warnings)) == 0);
+    check(json_object_set_new(to->answer, "Diff",
+                              to->diff ? alone_plan_diff(&to->plan) : json_null()) == 0);
+    put_json(&to->written, NULL, to->answer);
+    free(warnings);
 }
+
+static void answer_telling(struct api_request *request, struct api_aside *aside)
+{
+    api_reply_written(request, &((struct telling *)aside)->written);
+}
+
+static void free_telling(struct api_aside *aside)
+{
+    struct telling *telling = (struct telling *)aside;
+
+    alone_plan_free(&telling->plan);
+    json_decref(telling->answer);
+    free(telling->written.bytes);
+    free(telling);
+}
+
+/* Tells PLAN, which is moved. */
+static void tell(struct api_request *request, const struct alone_plan *plan, bool diff)
+{
+    const struct alone *alone = request->api->parts->alone;
+    struct telling *telling = calloc(1, sizeof(*telling));
+
+    check(telling != NULL);
+    telling->aside =
+        (struct api_aside){.run = run_telling, .answer = answer_telling, .free = free_telling};
+    telling->plan = *plan;
+    telling->diff = diff;
+    telling->written = api_writer(request);
+    /* There is neither preemption nor a periodic job, in the way Go says so. */
+    telling->answer = json_pack(
+        "{s:{s:O, s:n}, s:o, s:I, s:n, s:s}", "Annotations", "DesiredTGUpdates", plan->updates,
+        "PreemptedAllocs", "FailedTGAllocs", api_format_failed(plan->failed, alone_known(alone)),
+        "JobModifyIndex", (json_int_t)plan->job_modify_index, "CreatedEvals", "NextPeriodicLaunch",
+        "0001-01-01T00:00:00Z");
+    check(telling->answer != NULL);
+    api_aside_start(request, &telling->aside);
+}
+
+/* --- the route --- */
 
 static void answer_planning(struct api_request *request, struct api_aside *aside)
 {
     struct planning *planning = (struct planning *)aside;
-    struct alone *alone = request->api->parts->alone;
     const char *id = json_string_value(json_object_get(planning->wanted.job, "ID"));
     struct alone_plan plan;
 
-    if (planning->wanted.job == NULL) {
+    if (planning->wanted.job == NULL)
         api_refuse_problems(request, planning->problems, &planning->err);
-    } else if (!text_equal(id, request->argument)) {
+    else if (!text_equal(id, request->argument))
         api_refuse(request, 400, "Job ID does not match");
-    } else if (alone_plan(alone, &planning->wanted, planning->diff, &plan, &planning->err) != 0) {
+    else if (alone_plan(request->api->parts->alone, &planning->wanted, &plan, &planning->err) != 0)
         api_refuse_err(request, &planning->err);
-    } else {
-        api_reply(request, format_plan(alone, &plan));
-        alone_plan_free(&plan);
-    }
+    else
+        tell(request, &plan, planning->diff);
 }
 
 void api_job_plan(struct api_request *request)

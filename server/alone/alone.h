@@ -88,19 +88,23 @@ void alone_wanted_free(struct alone_wanted *wanted);
 int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
                         struct alone_evaluation *ret_evaluation, struct err *err);
 
-/* What registering a job would do; the lists are owned. */
+/* What registering a job would do; all of it is owned. */
 struct alone_plan {
     uint64_t job_modify_index; /* of the job as it is, 0: there is none */
-    json_t *updates; /* by group, in Nomad's words: how many allocs are placed, stopped... */
-    json_t *failed;  /* as that of an evaluation */
-    json_t *diff;    /* jobspec_diff, with Updates; NULL: not wanted */
-    char *warnings;  /* jobspec_warnings */
+    json_t *updates;        /* by group, in Nomad's words: how many allocs are placed, stopped... */
+    json_t *failed;         /* as that of an evaluation */
+    json_t *before, *after; /* the job as it is, NULL: there is none; and as it would be */
 };
 
 /* Nothing is changed; WANTED is moved.  ERR_INVALID as alone_register_read. */
-int alone_plan(struct alone *alone, struct alone_wanted *wanted, bool diff,
-               struct alone_plan *ret_plan, struct err *err);
+int alone_plan(struct alone *alone, struct alone_wanted *wanted, struct alone_plan *ret_plan,
+               struct err *err);
 void alone_plan_free(struct alone_plan *plan);
+
+/* What the job would say otherwise, and what its groups would come to: a new reference.  On any
+ * thread, as nobody changes the JSON of a job that is registered; the time it takes grows with it.
+ */
+json_t *alone_plan_diff(const struct alone_plan *plan);
 
 /* Registers JOB (Nomad API JSON, borrowed) or a new version of it: places what is missing, stops
  * what is not wanted any more.  On success the job and its allocs are posted and RET_EVALUATION

@@ -108,54 +108,83 @@ static struct left left_by(const struct alone *alone, const struct gathering *ga
     return left;
 }
 
-/* Why one more of GROUP (number G of JOB) may not be here, by its constraints: a new reference. */
-static json_t *unmet_now(const struct alone *alone, struct job *job, const json_t *group, size_t g,
-                         const struct left *left)
+/* What there is for the allocs of one group. */
+struct offer {
+    struct room ask;
+    const char *unmet;   /* a constraint that the node does not fulfil, or NULL */
+    size_t beside_job;   /* so many of the job may be here */
+    size_t beside_group; /* so many of the group */
+};
+
+static struct offer offer_of(const struct alone *alone, struct job *job, const json_t *group,
+                             size_t g)
 {
     const struct constraint_node *node = &alone->config.node.known;
-    const char *unmet = alone_unmet(alone, job, g);
-    json_t *crowded;
 
-    if (unmet != NULL)
-        return json_string(unmet);
-    crowded = constraint_crowded(node, json_object_get(job->json, "Constraints"), left->here);
-    if (crowded == NULL)
-        crowded = constraint_crowded(node, json_object_get(group, "Constraints"), left->groups[g]);
-    return crowded;
+    return (struct offer){
+        .ask = alone_ask(alone, group),
+        .unmet = alone_unmet(alone, job, g),
+        .beside_job = constraint_room(node, json_object_get(job->json, "Constraints")),
+        .beside_group = constraint_room(node, json_object_get(group, "Constraints")),
+    };
+}
+
+/* Why one more of GROUP would be one too many: a new reference. */
+static json_t *crowd(const struct alone *alone, const struct job *job, const json_t *group,
+                     const struct left *left, size_t g)
+{
+    const struct constraint_node *node = &alone->config.node.known;
+    json_t *why = constraint_crowded(node, json_object_get(job->json, "Constraints"), left->here);
+
+    return why != NULL
+               ? why
+               : constraint_crowded(node, json_object_get(group, "Constraints"), left->groups[g]);
+}
+
+/* What of GROUP, which is number G of JOB and has OFFER, may be placed. */
+static void choose(const struct alone *alone, const struct job *job, struct reconcile_group *group,
+                   size_t g, const struct offer *offer, struct left *left, struct refusal *refusal)
+{
+    const json_t *json = json_array_get(json_object_get(job->json, "TaskGroups"), g);
+    json_t *datacenters = json_object_get(job->json, "Datacenters");
+    bool here = is_in_datacenter(alone, datacenters);
+
+    for (uint32_t i = 0; i < group->count; i++) {
+        const char *lack = policy_exhausted(&alone->config.node.room, &left->used, &offer->ask);
+        bool crowded = left->here >= offer->beside_job || left->groups[g] >= offer->beside_group;
+
+        if (!group->place[i])
+            continue;
+        group->place[i] = false;
+        if (!here) {
+            refuse(refusal, group, g, i, "datacenter", json_incref(datacenters));
+        } else if (offer->unmet != NULL) {
+            refuse(refusal, group, g, i, "constraint", json_string(offer->unmet));
+        } else if (crowded) {
+            refuse(refusal, group, g, i, "constraint", crowd(alone, job, json, left, g));
+        } else if (lack != NULL) {
+            refuse(refusal, group, g, i, "exhausted", json_string(lack));
+        } else {
+            group->place[i] = true;
+            add_room(&left->used, &offer->ask);
+            left->here++;
+            left->groups[g]++;
+        }
+    }
 }
 
 void alone_choose(const struct alone *alone, const struct gathering *gathering,
                   struct places *places, struct refusal *ret_refusal)
 {
-    const json_t *job = gathering->job->json, *list = json_object_get(job, "TaskGroups");
-    json_t *datacenters = json_object_get(job, "Datacenters"), *unmet;
-    bool here = is_in_datacenter(alone, datacenters);
+    struct job *job = gathering->job;
+    const json_t *list = json_object_get(job->json, "TaskGroups");
     struct left left = left_by(alone, gathering, places);
 
     *ret_refusal = (struct refusal){json_array(), json_array()};
     for (size_t g = 0; g < places->count; g++) {
-        struct reconcile_group *group = &places->groups[g];
-        struct room ask = alone_ask(alone, json_array_get(list, g));
+        struct offer offer = offer_of(alone, job, json_array_get(list, g), g);
 
-        for (uint32_t i = 0; i < group->count; i++) {
-            if (!group->place[i])
-                continue;
-            const char *lack = policy_exhausted(&alone->config.node.room, &left.used, &ask);
-            unmet = unmet_now(alone, gathering->job, json_array_get(list, g), g, &left);
-            group->place[i] = here && unmet == NULL && lack == NULL;
-            if (!here)
-                refuse(ret_refusal, group, g, i, "datacenter", json_incref(datacenters));
-            else if (unmet != NULL)
-                refuse(ret_refusal, group, g, i, "constraint", json_incref(unmet));
-            else if (lack != NULL)
-                refuse(ret_refusal, group, g, i, "exhausted", json_string(lack));
-            json_decref(unmet);
-            if (!group->place[i])
-                continue;
-            add_room(&left.used, &ask);
-            left.here++;
-            left.groups[g]++;
-        }
+        choose(alone, job, &places->groups[g], g, &offer, &left, ret_refusal);
     }
     free(left.groups);
 }

@@ -84,16 +84,16 @@ static json_t *count_updates(const struct gathering *gathering, struct places *p
     return updates;
 }
 
-/* The Updates of the groups of DIFF, of which those that are 0 are not shown. */
-static void show_updates(json_t *diff, const json_t *updates)
+/* With the Updates of its groups, of which those that are 0 are not shown. */
+json_t *alone_plan_diff(const struct alone_plan *plan)
 {
-    json_t *group;
+    json_t *diff = jobspec_diff(plan->before, plan->after), *group;
     size_t g;
 
     json_array_foreach(json_object_get(diff, "TaskGroups"), g, group)
     {
-        const json_t *update =
-            json_object_get(updates, json_string_value(json_object_get(group, "Name")));
+        const char *name = json_string_value(json_object_get(group, "Name"));
+        const json_t *update = json_object_get(plan->updates, name);
         json_t *shown = json_object();
 
         for (size_t i = 0; i < COUNT_OF(kinds); i++) {
@@ -103,6 +103,7 @@ static void show_updates(json_t *diff, const json_t *updates)
         }
         check(json_object_set_new(group, "Updates", shown) == 0);
     }
+    return diff;
 }
 
 /* What JOB, which is in no list, would come to. */
@@ -127,8 +128,8 @@ static void foresee(struct alone *alone, struct job *job, const json_t *json, bo
     json_decref(job->unmet);
 }
 
-int alone_plan(struct alone *alone, struct alone_wanted *wanted, bool diff,
-               struct alone_plan *ret_plan, struct err *err)
+int alone_plan(struct alone *alone, struct alone_wanted *wanted, struct alone_plan *ret_plan,
+               struct err *err)
 {
     json_t *json = wanted->job;
     const char *namespace = json_string_value(json_object_get(json, "Namespace"));
@@ -142,7 +143,7 @@ int alone_plan(struct alone *alone, struct alone_wanted *wanted, bool diff,
     if (code == 0)
         code = alone_check_job(alone, before, wanted->bytes, err);
     if (code == 0) {
-        const json_t *old = before == NULL ? NULL : before->json;
+        json_t *old = before == NULL ? NULL : before->json;
         (void)text_copy(job->namespace, sizeof(job->namespace), namespace); /* they were checked */
         (void)text_copy(job->id, sizeof(job->id), id);
         job->public.job = old;
@@ -150,11 +151,10 @@ int alone_plan(struct alone *alone, struct alone_wanted *wanted, bool diff,
             job->posted = before->posted; /* borrowed */
         *ret_plan = (struct alone_plan){
             .job_modify_index = before == NULL ? 0 : before->public.job_modify_index,
-            .warnings = jobspec_warnings(json),
-            .diff = diff ? jobspec_diff(old, json) : NULL,
+            .before = json_incref(old),
+            .after = json_incref(json),
         };
         foresee(alone, job, json, old != NULL && !job_is_same(old, json), ret_plan);
-        show_updates(ret_plan->diff, ret_plan->updates);
     }
     free(job);
     json_decref(json);
@@ -165,7 +165,7 @@ void alone_plan_free(struct alone_plan *plan)
 {
     json_decref(plan->updates);
     json_decref(plan->failed);
-    json_decref(plan->diff);
-    free(plan->warnings);
+    json_decref(plan->before);
+    json_decref(plan->after);
     *plan = (struct alone_plan){0};
 }

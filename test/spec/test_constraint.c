@@ -272,6 +272,7 @@ static void check_crowded(const char *target, const char *operand, const char *v
     json_t *list = json_pack("[o]", constraint(target, operand, value));
     json_t *crowded = constraint_crowded(&node, list, count);
 
+    assert_int_equal(count >= constraint_room(&node, list), why != NULL);
     if (!text_equal(why == NULL ? "" : why, crowded == NULL ? "" : json_string_value(crowded)))
         fail_msg("%s %s %zu: %s", operand, value, count, json_string_value(crowded));
     json_decref(crowded);
