@@ -16,5 +16,6 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/uuid.h"
+#include "base/wall.h"
 
 #endif

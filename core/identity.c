@@ -22,8 +22,10 @@ static bool note_last(void *ctx, const struct journal_event *event)
 {
     struct last *last = ctx;
 
-    last->clock = (struct clock_last){event->now_ms, event->unix_ns};
-    last->turn = event->turn;
+    if (event->turn <= NUMBER_BEGIN_MAX && event->now_ms <= NUMBER_BEGIN_MAX) {
+        last->clock = (struct clock_last){event->now_ms, event->unix_ns};
+        last->turn = event->turn;
+    }
     return true;
 }
 
@@ -50,10 +52,14 @@ static int read_lost(struct last *last, const struct store *store, struct err *e
         return code == ERR_GONE || code == ERR_CORRUPT ? 0 : code;
     json_t *stored = json_loadb(text, length, 0, NULL);
     free(text);
-    last->turn = (uint64_t)json_integer_value(json_object_get(stored, "turn"));
-    last->clock.now_ms = (uint64_t)json_integer_value(json_object_get(stored, "now_ms"));
-    last->clock.unix_ns = json_integer_value(json_object_get(stored, "unix_ns"));
+    uint64_t turn = (uint64_t)json_integer_value(json_object_get(stored, "turn"));
+    uint64_t now_ms = (uint64_t)json_integer_value(json_object_get(stored, "now_ms"));
+    int64_t unix_ns = json_integer_value(json_object_get(stored, "unix_ns"));
     json_decref(stored);
+    if (turn > NUMBER_BEGIN_MAX || now_ms > NUMBER_BEGIN_MAX)
+        return 0; /* as if there were none */
+    last->turn = turn;
+    last->clock = (struct clock_last){now_ms, unix_ns};
     return 0;
 }
 

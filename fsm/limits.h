@@ -54,6 +54,12 @@ enum {
  * so does the sum of two. */
 #define DURATION_MS_MAX (100ull * 365 * 24 * 3600 * 1000)
 
+/* The largest number that anything is counted to, far more than any node lives to see: JSON carries
+ * it, and sums of a few of them are no trouble.  What a life counts on from, its time and the
+ * numbers of its log, may have come half the way: it never arrives. */
+#define NUMBER_MAX (1ull << 53)
+#define NUMBER_BEGIN_MAX (NUMBER_MAX / 2)
+
 /* One node. */
 enum {
     NODE_ALLOCS_MAX = 16384,

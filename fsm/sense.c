@@ -13,9 +13,7 @@
 
 #include <string.h>
 
-/* Far more than any node lives to see, and as much again until it would not fit: JSON carries it,
- * sums of a few of them are no trouble. */
-#define NUMBER_MAX ((uint64_t)1 << 53)
+/* Of the smaller counters: as much again until it would not fit. */
 #define COUNT_MAX ((uint32_t)1 << 31)
 
 /* --- texts --- */
@@ -132,6 +130,8 @@ static const char *whole_alloc(const struct alloc *alloc)
 {
     FAIL_IF(alloc_fields(alloc));
     FAIL_IF(alloc_assign_fields(&alloc->assign));
+    if (alloc->assign.job_id[0] != '\0' && alloc->assign.namespace[0] == '\0')
+        return "its job is in no namespace";
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         FAIL_IF(alloc_member_fields(&alloc->assign.members[i]));
         if (!is_part(alloc->assign.members[i].name, SPEC_NAME_SIZE))

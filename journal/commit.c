@@ -175,11 +175,13 @@ int journal_commit(struct journal *journal, const struct journal_batch *batch, s
 
 /* --- the ends of the log --- */
 
+/* True for an event that the log may go on behind. */
 static bool is_sound(struct store_bytes key, struct store_bytes value, uint64_t *ret_number)
 {
     struct store_bytes bytes;
 
-    return key_to_number(key, ret_number) && value_open(STORE_LOG, key, value, &bytes);
+    return key_to_number(key, ret_number) && *ret_number <= NUMBER_BEGIN_MAX &&
+           value_open(STORE_LOG, key, value, &bytes);
 }
 
 static int last_sequence(struct store_txn *txn, uint64_t *ret_sequence, struct err *err)
@@ -196,7 +198,9 @@ static int last_sequence(struct store_txn *txn, uint64_t *ret_sequence, struct e
     if (!value_open(STORE_META, key_bytes(&name), value, &text) || text.length >= sizeof(number))
         return 0; /* the log itself still tells, unless it is empty */
     memcpy(number, text.bytes, text.length);
-    (void)text_to_u64(number, ret_sequence); /* as above */
+    uint64_t sequence;
+    if (text_to_u64(number, &sequence) && sequence > 0 && sequence <= NUMBER_BEGIN_MAX)
+        *ret_sequence = sequence; /* otherwise as above */
     return 0;
 }
 

@@ -22,7 +22,7 @@ int journal_continue(struct journal *journal, uint64_t next, struct err *err)
 
     if (journal->mode != JOURNAL_WRITE)
         return err_set(err, ERR_REFUSED, "the journal is open for reading only");
-    if (next < journal->next)
+    if (next < journal->next || next > NUMBER_BEGIN_MAX)
         return err_set(err, ERR_INVALID, "the log goes on at %llu, not at %llu",
                        (unsigned long long)journal->next, (unsigned long long)next);
     int code = store_write(journal->store, write_next, &next, err);
@@ -67,7 +67,8 @@ int journal_quarantine_put(struct journal *journal, const struct journal_quarant
 
     if (journal->mode != JOURNAL_WRITE)
         return err_set(err, ERR_REFUSED, "the journal is open for reading only");
-    if (item->number == 0 || item->length > JOURNAL_VALUE_BYTES_MAX)
+    if (item->number == 0 || item->number > NUMBER_BEGIN_MAX ||
+        item->length > JOURNAL_VALUE_BYTES_MAX)
         return err_set(err, ERR_INVALID, "not an entry of the quarantine");
     return store_write(journal->store, write_item, &copy, err);
 }

@@ -51,18 +51,18 @@ static int next_number(struct store_txn *txn, uint64_t *ret_number, struct err *
 {
     struct store_cursor cursor;
     struct store_bytes key, value;
-    uint64_t last = 0;
+    uint64_t last;
 
     int code = store_cursor_open(txn, STORE_QUARANTINE, &cursor, err);
     if (code < 0)
         return code;
     code = store_cursor_last(&cursor, &key, &value, err);
-    while (code == 0 && !key_to_number(key, &last))
+    while (code == 0 && !(key_to_number(key, &last) && last <= NUMBER_BEGIN_MAX))
         code = store_cursor_previous(&cursor, &key, &value, err);
     store_cursor_close(&cursor);
     if (code < 0 && code != ERR_GONE)
         return code;
-    *ret_number = last + 1;
+    *ret_number = code == 0 ? last + 1 : 1;
     return 0;
 }
 

@@ -182,6 +182,9 @@ static bool take_event(struct walk *walk, struct store_bytes key, struct store_b
                                     key_seal(STORE_LOG, key), &event, events->payload);
     if (reason == NULL && event.sequence != sequence)
         reason = "an event with another number than its key says";
+    if (reason == NULL &&
+        (event.sequence > NUMBER_MAX || event.turn > NUMBER_MAX || event.now_ms > NUMBER_MAX))
+        reason = "its number, turn or time is more than anything ever counted";
     if (reason != NULL) {
         tell_bad(walk, key, value, reason);
         return true;

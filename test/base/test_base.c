@@ -187,6 +187,18 @@ static void test_err_wrap_keeps_the_code_and_puts_the_place_first(void **state)
     assert_int_equal(err_set(NULL, ERR_GONE, "nobody listens"), ERR_GONE);
 }
 
+static void test_wall_clocks_far_apart_do_not_overflow(void **state)
+{
+    (void)state;
+    assert_int_equal(wall_since(5, 7), 2);
+    assert_int_equal(wall_since(7, 5), -2);
+    assert_int_equal(wall_since(INT64_MIN, 1), INT64_MAX);
+    assert_int_equal(wall_since(INT64_MAX, -2), INT64_MIN);
+    assert_int_equal(wall_add(5, -7), -2);
+    assert_int_equal(wall_add(INT64_MAX, 1), INT64_MAX);
+    assert_int_equal(wall_add(INT64_MIN, -1), INT64_MIN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_hash_differs_for_every_single_bit),
         cmocka_unit_test(test_rng_is_bounded_and_repeats_from_its_seed),
         cmocka_unit_test(test_err_wrap_keeps_the_code_and_puts_the_place_first),
+        cmocka_unit_test(test_wall_clocks_far_apart_do_not_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,9 @@
 
 #include <cmocka.h>
 
+#include "base/base.h"
 #include "core/clock.h"
+#include "fsm/limits.h"
 
 enum { SECOND = 1000 };
 
@@ -65,6 +67,24 @@ static void test_clock_never_goes_back(void **state)
     assert_int_equal(time_of(offset_ms, false, last, 55 * SECOND, noon_ns), 9015 * SECOND);
 }
 
+/* What is damaged may say anything: node time stays where counting can go on from. */
+static void test_clock_believes_no_odd_number(void **state)
+{
+    struct clock_last last = {.now_ms = 9000 * SECOND, .unix_ns = noon_ns};
+    const uint64_t odd[] = {1ull << 63, UINT64_MAX / 2, 1ull << 53};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(odd); i++)
+        assert_int_equal(time_of(odd[i], false, last, 9001 * SECOND, noon_ns), 9001 * SECOND);
+    /* One that is less than nothing is no odd one. */
+    assert_int_equal(time_of(0 - (uint64_t)SECOND, false, last, 9010 * SECOND, noon_ns),
+                     9009 * SECOND);
+    last.unix_ns = INT64_MIN;
+    assert_true(time_of(0, true, last, 40 * SECOND, INT64_MAX) < NUMBER_BEGIN_MAX);
+    last.unix_ns = INT64_MAX;
+    assert_int_equal(time_of(0, true, last, 40 * SECOND, INT64_MIN), 9000 * SECOND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -72,6 +92,7 @@ int main(void)
         cmocka_unit_test(test_clock_within_a_boot_is_moved_by_nothing),
         cmocka_unit_test(test_clock_after_a_reboot_goes_on_by_the_wall_clock),
         cmocka_unit_test(test_clock_never_goes_back),
+        cmocka_unit_test(test_clock_believes_no_odd_number),
     };
 
     return cmocka_run_group_tests_name("clock", tests, NULL, NULL);

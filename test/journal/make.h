@@ -309,9 +309,9 @@ static inline void make_event(struct rng *rng, uint64_t sequence, enum machine_k
 
     memset(event, 0, sizeof(*event));
     event->sequence = sequence;
-    event->turn = rng_next(rng);
+    event->turn = rng_next(rng) >> 12;
     event->seed = rng_next(rng);
-    event->now_ms = rng_next(rng);
+    event->now_ms = rng_next(rng) >> 12;
     event->unix_ns = (int64_t)rng_next(rng);
     event->peers = (uint32_t)rng_next(rng);
     text_format(text, sizeof(text), "3f2a91c4-0b7d-4e5c-9a86-%012llx/web",

@@ -349,6 +349,100 @@ static void test_unknown_table_or_entry_is_gone(void **state)
     journal_close(journal);
 }
 
+/* --- whole entries under numbers that nobody counts to --- */
+
+struct odd_entry {
+    enum store_table table;
+    struct key key;
+    const void *bytes;
+    size_t length;
+};
+
+static int do_put(struct store_txn *txn, void *ctx, struct err *err)
+{
+    const struct odd_entry *odd = ctx;
+
+    return value_put(txn, odd->table, &odd->key, odd->bytes, odd->length, err);
+}
+
+struct odd_event {
+    struct journal *journal;
+    struct journal_event event;
+};
+
+static int do_put_event(struct store_txn *txn, void *ctx, struct err *err)
+{
+    const struct odd_event *odd = ctx;
+    struct key key = key_of_number(odd->event.sequence);
+    struct codec_value value =
+        codec_encode_event(odd->journal->codec, &odd->event, key_seal(STORE_LOG, key_bytes(&key)));
+
+    return store_put(txn, STORE_LOG, key_bytes(&key),
+                     (struct store_bytes){.bytes = value.bytes, .length = value.length}, err);
+}
+
+/* The log goes on behind what was counted, and takes commits. */
+static void test_odd_numbers_do_not_move_the_sequence(void **state)
+{
+    const uint64_t numbers[] = {UINT64_MAX, UINT64_MAX - 1, 1ull << 63, NUMBER_MAX + 1,
+                                NUMBER_BEGIN_MAX + 1};
+    struct journal *journal = make_journal();
+    uint64_t next = journal_next_sequence(journal);
+    struct seen seen = {0};
+    struct err err;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        struct odd_event odd = {journal, turn.events[0]};
+        odd.event.sequence = numbers[i];
+        assert_int_equal(store_write(journal->store, do_put_event, &odd, &err), 0);
+    }
+    struct odd_entry odd = {STORE_META, key_of_text("journal/sequence"), "18446744073709551615",
+                            20};
+    assert_int_equal(store_write(journal->store, do_put, &odd, &err), 0);
+    for (int i = 0; i < 2; i++) {
+        journal_close(journal);
+        journal = open_journal(JOURNAL_WRITE);
+        assert_int_equal(journal_next_sequence(journal), next);
+        turn_make(&turn, 4 + (uint64_t)i);
+        for (size_t k = 0; k < TURN_EVENTS; k++)
+            turn.events[k].sequence = next + k;
+        assert_int_equal(journal_commit(journal, &turn.batch, &err), 0);
+        next += TURN_EVENTS;
+    }
+    assert_int_equal(journal_each_event(journal, 0, see_event, see_bad, &seen, &err), 0);
+    assert_int_equal(seen.good, 5 * TURN_EVENTS + 1); /* what may be read is not gone on from */
+    assert_int_equal(seen.bad, COUNT_OF(numbers) - 1);
+    assert_non_null(strstr(seen.reason, "more than anything ever counted"));
+    journal_close(journal);
+}
+
+static bool count_item(void *ctx, const struct journal_quarantined *item)
+{
+    (void)item;
+    ++*(unsigned *)ctx;
+    return true;
+}
+
+/* None takes the place of another. */
+static void test_odd_number_in_quarantine_loses_nothing(void **state)
+{
+    struct journal *journal = make_journal();
+    struct odd_entry odd = {STORE_QUARANTINE, key_of_number(UINT64_MAX), "x", 1};
+    unsigned count = 0;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(store_write(journal->store, do_put, &odd, &err), 0);
+    assert_int_equal(journal_quarantine(journal, "log", "1", "test", 1, &err), 0);
+    assert_int_equal(journal_quarantine(journal, "log", "2", "test", 1, &err), 0);
+    assert_int_equal(journal_each_quarantined(journal, count_item, &count, &err), 0);
+    assert_int_equal(count, 3);
+    assert_int_equal(journal_quarantine_drop(journal, 2, &err), 0);
+    assert_int_equal(journal_quarantine_drop(journal, UINT64_MAX, &err), 0);
+    journal_close(journal);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void)
@@ -362,6 +456,8 @@ int main(void)
         TEST(test_value_of_another_table_or_machine_is_not_believed),
         TEST(test_damaged_quarantine_is_still_shown),
         TEST(test_unknown_table_or_entry_is_gone),
+        TEST(test_odd_numbers_do_not_move_the_sequence),
+        TEST(test_odd_number_in_quarantine_loses_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
