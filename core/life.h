@@ -97,6 +97,9 @@ int life_start(struct life *life, const struct life_start *how, struct err *err)
 int life_each_spec(const struct life *life, const char *prefix, journal_blob_cb *cb, void *ctx,
                    struct err *err);
 
+/* Puts the specification KEY, which is wrong as WHY says, into quarantine.  Not during a walk. */
+int life_spec_aside(struct life *life, const char *key, const char *why, struct err *err);
+
 /* One of them; both owned by the caller.  ERR_GONE: there is none. */
 int life_read_spec(const struct life *life, const char *key, char **ret_bytes, size_t *ret_length,
                    struct err *err);

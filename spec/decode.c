@@ -95,13 +95,13 @@ static uint64_t get_whole(struct decoding *decoding, const json_t *from, const c
 
 static uint32_t get_u32(struct decoding *decoding, const json_t *from, const char *field)
 {
-    return (uint32_t)get_whole(decoding, from, field, UINT32_MAX);
+    return (uint32_t)get_whole(decoding, from, field, INT32_MAX);
 }
 
 /* Nanoseconds to milliseconds, up: a short delay stays a delay. */
 static uint64_t get_ms(struct decoding *decoding, const json_t *from, const char *field)
 {
-    uint64_t ns = get_whole(decoding, from, field, INT64_MAX);
+    uint64_t ns = get_whole(decoding, from, field, DURATION_MS_MAX * 1000000);
 
     return ns / 1000000 + (ns % 1000000 != 0);
 }
@@ -219,7 +219,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
 
     task->name = get_name(decoding, from, "Name", spec_task_name_fault);
     task->driver = get_text(decoding, from, "Driver", SPEC_DRIVER_SIZE);
-    if (*task->driver == '\0')
+    if (spec_group_name_fault(task->driver) != NULL)
         damaged(decoding, "Driver", "a driver");
     task->user = get_text(decoding, from, "User", SPEC_NAME_SIZE);
     task->config_json = decode_config(decoding, from);
@@ -240,6 +240,8 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     if (task->logs.max_files == 0 || task->logs.max_file_size_mb == 0)
         damaged(decoding, "LogConfig", "a limit of logs");
     task->kill_signal = get_text(decoding, from, "KillSignal", 32);
+    if (*task->kill_signal != '\0' && spec_group_name_fault(task->kill_signal) != NULL)
+        damaged(decoding, "KillSignal", "a signal");
     task->kill_timeout_ms = get_ms(decoding, from, "KillTimeout");
     task->shutdown_delay_ms = get_ms(decoding, from, "ShutdownDelay");
     task->leader = get_bool(decoding, from, "Leader");
@@ -259,8 +261,10 @@ static void decode_job(struct decoding *decoding, const json_t *job, struct allo
     if (!text_equal(type, "service") && !text_equal(type, "batch") && !text_equal(type, "system") &&
         !text_equal(type, "sysbatch"))
         damaged(decoding, "Type", "a job's type");
-    spec->job_version = get_whole(decoding, job, "Version", INT64_MAX);
+    spec->job_version = get_whole(decoding, job, "Version", NUMBER_MAX);
     spec->namespace = get_text(decoding, job, "Namespace", SPEC_NAMESPACE_SIZE);
+    if (*spec->namespace != '\0' && spec_group_name_fault(spec->namespace) != NULL)
+        damaged(decoding, "Namespace", "a namespace");
     spec->region = get_text(decoding, job, "Region", SPEC_NAMESPACE_SIZE);
 }
 

@@ -139,7 +139,7 @@ const char *cli_ago(int64_t unix_ns, int64_t now_unix_ns)
         const char *name;
     } units[] = {{365 * 86400, "y"}, {30 * 86400, "mo"}, {86400, "d"},
                  {3600, "h"},        {60, "m"},          {1, "s"}};
-    int64_t seconds = (now_unix_ns - unix_ns) / 1000000000;
+    int64_t seconds = wall_since(unix_ns, now_unix_ns) / 1000000000;
     char text[64] = "";
 
     if (unix_ns <= 0)

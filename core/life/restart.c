@@ -71,6 +71,11 @@ int life_each_spec(const struct life *life, const char *prefix, journal_blob_cb 
     return store->each_spec(store->ctx, prefix, cb, ctx, err);
 }
 
+int life_spec_aside(struct life *life, const char *key, const char *why, struct err *err)
+{
+    return life_set_aside(life, "spec", key, why, err);
+}
+
 int life_read_spec(const struct life *life, const char *key, char **ret_bytes, size_t *ret_length,
                    struct err *err)
 {

@@ -71,7 +71,7 @@ static bool follow_up_of(const struct alone *alone, const struct kept *kept,
     (void)text_copy(evaluation.id, sizeof(evaluation.id), kept->evaluation_id);
     (void)text_copy(evaluation.status, sizeof(evaluation.status), "pending");
     evaluation.create_unix_ns = kept->ended_unix_ns;
-    evaluation.wait_until_unix_ns = kept->ended_unix_ns + (int64_t)kept->delay_ns;
+    evaluation.wait_until_unix_ns = wall_add(kept->ended_unix_ns, (int64_t)kept->delay_ns);
     evaluation.index = job->public.modify_index;
     *ret_evaluation = evaluation;
     return true;

@@ -165,21 +165,34 @@ void job_save(struct alone *alone, struct job *job)
     free(text);
 }
 
+/* Keys of jobs that cannot be believed: moved after the walk. */
+struct disbelieved {
+    char key[JOURNAL_KEY_SIZE];
+    const char *why;
+};
+
+struct loading {
+    struct alone *alone;
+    struct disbelieved *items;
+    size_t count, size;
+};
+
 static bool load_job(void *ctx, const char *key, const void *bytes, size_t length)
 {
-    struct alone *alone = ctx;
+    struct loading *loading = ctx;
+    struct alone *alone = loading->alone;
     json_t *json = json_loadb(bytes, length, 0, NULL);
-    const char *namespace = json_string_value(json_object_get(json, "Namespace"));
-    const char *id = json_string_value(json_object_get(json, "ID"));
+    const char *fault = job_fault(key, json);
 
-    if (namespace == NULL || id == NULL || strlen(id) >= SPEC_NAME_SIZE ||
-        strlen(namespace) >= SPEC_NAMESPACE_SIZE) {
-        say(&alone->config.say, SAY_ERROR, "server",
-            "a stored job cannot be read; its allocs go on key=%s", text_value(key));
+    if (fault != NULL) {
+        struct disbelieved *disbelieved = list_more(loading);
+        (void)text_copy(disbelieved->key, sizeof(disbelieved->key), key); /* same size */
+        disbelieved->why = fault;
         json_decref(json);
         return true;
     }
-    struct job *job = job_add(alone, namespace, id);
+    struct job *job = job_add(alone, json_string_value(json_object_get(json, "Namespace")),
+                              json_string_value(json_object_get(json, "ID")));
     job_set(alone, job, json);
     job_set_bytes(alone, job, length);
     alone_note_look(alone, job);
@@ -212,8 +225,16 @@ static bool adopt_job(void *ctx, const struct machine_id *id, const struct machi
 
 int alone_load_jobs(struct alone *alone, struct err *err)
 {
-    int code = life_each_spec(alone->config.life, "job/", load_job, alone, err);
+    struct loading loading = {.alone = alone};
+    int code = life_each_spec(alone->config.life, "job/", load_job, &loading, err);
 
+    for (size_t i = 0; i < loading.count && code == 0; i++) {
+        say(&alone->config.say, SAY_ERROR, "server",
+            "a stored job cannot be read; its allocs go on key=%s",
+            text_value(loading.items[i].key));
+        code = life_spec_aside(alone->config.life, loading.items[i].key, loading.items[i].why, err);
+    }
+    free(loading.items);
     if (code == 0)
         core_each(life_core(alone->config.life), MACHINE_ALLOC, adopt_job, alone);
     return code;

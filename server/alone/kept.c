@@ -34,7 +34,7 @@ static bool has_to_go(const struct alone *alone, const struct alloc *alloc)
 void alone_note_ended(void *ctx, const char *id, const struct alloc *alloc)
 {
     struct alone *alone = ctx;
-    int64_t age_ns = life_unix_ns(alone->config.life) - alloc->ended_unix_ns;
+    int64_t age_ns = wall_since(alloc->ended_unix_ns, life_unix_ns(alone->config.life));
 
     alone_release(alone, id);
     if (alloc->machine.state != A_TERMINAL)

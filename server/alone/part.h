@@ -1,12 +1,12 @@
 /*
  * Inside server/alone/ only: jobs, and what the parts of the control plane share.
  *
- * alone.c makes it; jobs.c keeps jobs, kept.c what has ended, evaluations.c what was decided;
- * change.c takes changes back whose commit has failed; posted.c knows what they do to allocs until
- * then; register.c is what callers ask for, and plan.c what would come of it; limits.c says how
- * much of it is taken; place.c makes and stops allocs; feasible.c says which may be here, and
- * room.c counts what they hold of the node; wait.c looks again at jobs that miss one, for which
- * reschedule.c says when; collect.c forgets what is over.
+ * alone.c makes it; jobs.c keeps jobs, stored.c says which are believed, kept.c what has ended,
+ * evaluations.c what was decided; change.c takes changes back whose commit has failed; posted.c
+ * knows what they do to allocs until then; register.c is what callers ask for, and plan.c what
+ * would come of it; limits.c says how much of it is taken; place.c makes and stops allocs;
+ * feasible.c says which may be here, and room.c counts what they hold of the node; wait.c looks
+ * again at jobs that miss one, for which reschedule.c says when; collect.c forgets what is over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -105,6 +105,9 @@ struct life_subject job_subject(const struct job *job);
 void job_set(struct alone *alone, struct job *job, json_t *json);
 void job_set_bytes(struct alone *alone, struct job *job, size_t bytes);
 void job_save(struct alone *alone, struct job *job);
+
+/* Why the job stored as JSON (may be NULL) under KEY cannot be believed, NULL: it can. */
+const char *job_fault(const char *key, const json_t *json);
 
 /* True if the two say the same, apart from what registering adds. */
 bool job_is_same(const json_t *a, const json_t *b);

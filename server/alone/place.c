@@ -64,8 +64,9 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
         .eval_id = eval_id,
         .datacenter = alone->config.node.known.datacenter,
         /* Later than the one before, whatever the clock says: that is what tells the last one. */
-        .create_time_unix_ns =
-            now_unix_ns > placing->previous_unix_ns ? now_unix_ns : placing->previous_unix_ns + 1,
+        .create_time_unix_ns = now_unix_ns > placing->previous_unix_ns
+                                   ? now_unix_ns
+                                   : wall_add(placing->previous_unix_ns, 1),
         .previous_id = placing->previous,
     };
 

@@ -78,6 +78,7 @@ static inline void small_keep_record(struct small_life *small, const struct jour
     stored->record = malloc(fsm_record_size(from->record));
     assert_non_null(stored->record);
     memcpy(stored->record, from->record, fsm_record_size(from->record));
+    assert_null(fsm_senseless(&from->id, from->record)); /* else the next start would not take it */
 }
 
 static inline struct stored_blob *small_spec(struct small_life *small, const char *key)

@@ -113,6 +113,36 @@ static void test_damaged_job_answers_for_its_allocs(void **state)
     assert_int_equal(small->records.count, 0);
 }
 
+/* What registering has seen to is looked at again, since it is relied on. */
+static void test_job_that_no_registration_would_take_is_put_aside(void **state)
+{
+    static const char *const odd[] = {
+        "{\"ID\":\"j\",\"Namespace\":\"default\"}",
+        "{\"ID\":\"other\",\"Namespace\":\"default\",\"Type\":\"service\"}",
+        "{\"ID\":\"j\",\"Namespace\":\"default\",\"Type\":\"service\",\"Version\":-1}",
+        "{\"ID\":\"j\",\"Namespace\":\"default\",\"Type\":\"service\",\"Datacenters\":[1]}",
+        "{\"ID\":\"j\",\"Namespace\":\"default\",\"Type\":\"service\",\"TaskGroups\":[{}]}",
+        "{\"ID\":\"j\",\"Namespace\":\"default\",\"Type\":\"service\",\"TaskGroups\":"
+        "[{\"Name\":\"g\",\"Count\":4294967295}]}",
+        "{\"ID\":\"j\",\"Namespace\":\"default\",\"Type\":\"service\",\"TaskGroups\":"
+        "[{\"Name\":\"g\",\"Count\":1},{\"Name\":\"g\",\"Count\":1}]}",
+        "{\"ID\":\"j\",\"Namespace\":\"default\",\"Type\":\"service\",\"TaskGroups\":"
+        "[{\"Name\":\"g\",\"Tasks\":[{\"Resources\":{\"CPU\":-1}}]}]}",
+    };
+    struct small_life *small = *state;
+
+    for (size_t i = 0; i < COUNT_OF(odd); i++) {
+        small->said[0] = '\0';
+        small_keep_spec(small, "job/default/j", odd[i], strlen(odd[i]));
+        small_again(small);
+        assert_non_null(strstr(small->said, "a stored job cannot be read"));
+        assert_null(small_find(small, "j"));
+    }
+    small_run(small, "j", "/bin/a", 2, 0);
+    small_again(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 2);
+}
+
 static void test_lost_job_is_adopted_and_registered_again(void **state)
 {
     struct small_life *small = *state;
@@ -161,6 +191,7 @@ int main(void)
         SMALL_TEST(test_collect_takes_all_that_ended_and_dead_jobs),
         SMALL_TEST(test_collect_waits_for_a_stop_that_is_not_committed),
         SMALL_TEST(test_damaged_job_answers_for_its_allocs),
+        SMALL_TEST(test_job_that_no_registration_would_take_is_put_aside),
         SMALL_TEST(test_lost_job_is_adopted_and_registered_again),
         SMALL_TEST(test_last_evaluations_are_found_newest_first),
     };

@@ -1,0 +1,116 @@
+/*
+ * What is believed of a stored job.
+ *
+ * All that registering has seen to and that is relied on here without another look: names that are
+ * there, counts within their bounds, lists of what they are lists of.  Not the whole check of a
+ * registration, which an older version's job might not pass any more: what an alloc runs by is
+ * looked at again when one is made (spec/decode.c).
+ */
+#include "server/alone/part.h"
+
+#include "spec/names.h"
+
+#include <string.h>
+
+static const uint64_t duration_ns_max = DURATION_MS_MAX * 1000000;
+
+/* A whole number up to MAX, or nothing, in each of NAMES, which NULL ends. */
+static bool are_whole(const json_t *object, const char *const *names, uint64_t max)
+{
+    for (; *names != NULL; names++) {
+        const json_t *value = json_object_get(object, *names);
+        json_int_t number = json_integer_value(value);
+
+        if (value != NULL && !json_is_null(value) &&
+            (!json_is_integer(value) || number < 0 || (uint64_t)number > max))
+            return false;
+    }
+    return true;
+}
+
+/* A list of values of TYPE, or nothing. */
+static bool is_list(const json_t *list, json_type type)
+{
+    const json_t *item;
+    size_t i;
+
+    if (list != NULL && !json_is_null(list) && !json_is_array(list))
+        return false;
+    json_array_foreach(list, i, item)
+    {
+        if (json_typeof(item) != type)
+            return false;
+    }
+    return true;
+}
+
+static const char *fault_of_group(const json_t *group)
+{
+    static const char *const counts[] = {"Count", NULL};
+    static const char *const sizes[] = {"SizeMB", NULL};
+    static const char *const rooms[] = {"CPU", "Cores", "MemoryMB", NULL};
+    static const char *const attempts[] = {"Attempts", NULL};
+    static const char *const delays[] = {"Interval", "Delay", "MaxDelay", NULL};
+    const char *name = json_string_value(json_object_get(group, "Name"));
+    const json_t *tasks = json_object_get(group, "Tasks"), *task;
+    const json_t *reschedule = json_object_get(group, "ReschedulePolicy");
+    size_t t;
+
+    if (name == NULL || spec_group_name_fault(name) != NULL)
+        return "a group has no name";
+    if (!are_whole(group, counts, JOB_COUNT_MAX))
+        return "a group's count is none";
+    if (!are_whole(reschedule, attempts, INT32_MAX) ||
+        !are_whole(reschedule, delays, duration_ns_max))
+        return "a group is rescheduled by what is no number";
+    if (!are_whole(json_object_get(group, "EphemeralDisk"), sizes, INT32_MAX) ||
+        !is_list(tasks, JSON_OBJECT))
+        return "a group's tasks or disk are none";
+    json_array_foreach(tasks, t, task)
+    {
+        if (!are_whole(json_object_get(task, "Resources"), rooms, INT32_MAX))
+            return "a task asks for what is no number";
+    }
+    return NULL;
+}
+
+static bool has_twins(const json_t *groups)
+{
+    for (size_t g = 0; g < json_array_size(groups); g++) {
+        for (size_t i = 0; i < g; i++) {
+            if (json_equal(json_object_get(json_array_get(groups, g), "Name"),
+                           json_object_get(json_array_get(groups, i), "Name")))
+                return true;
+        }
+    }
+    return false;
+}
+
+const char *job_fault(const char *key, const json_t *json)
+{
+    static const char *const numbers[] = {"Version", "CreateIndex", "ModifyIndex", "JobModifyIndex",
+                                          NULL};
+    const char *namespace = json_string_value(json_object_get(json, "Namespace"));
+    const char *id = json_string_value(json_object_get(json, "ID")), *fault = NULL;
+    const json_t *groups = json_object_get(json, "TaskGroups"), *group;
+    char own_key[JOURNAL_KEY_SIZE];
+    size_t g;
+
+    if (!json_is_object(json))
+        return "not a job";
+    if (namespace == NULL || id == NULL || id[0] == '\0' || strlen(id) >= SPEC_NAME_SIZE ||
+        strlen(namespace) >= SPEC_NAMESPACE_SIZE ||
+        !text_format(own_key, sizeof(own_key), "job/%s/%s", namespace, id) ||
+        !text_equal(own_key, key))
+        return "not the job that its key names";
+    if (!json_is_string(json_object_get(json, "Type")))
+        return "a job of no type";
+    if (!are_whole(json, numbers, NUMBER_MAX))
+        return "its version or index is more than anything ever counted";
+    if (!is_list(json_object_get(json, "Datacenters"), JSON_STRING) ||
+        !is_list(json_object_get(json, "cairnQueued"), JSON_INTEGER) ||
+        !is_list(groups, JSON_OBJECT) || has_twins(groups))
+        return "a list of what it may not hold";
+    json_array_foreach(groups, g, group) if (fault == NULL) fault = fault_of_group(group);
+    return fault;
+}
