@@ -113,6 +113,7 @@ int specs_read(struct specs *specs, const char *alloc, struct alloc_spec **ret_s
                struct err *err)
 {
     char key[JOURNAL_KEY_SIZE], *text;
+    struct alloc_spec *spec;
     size_t length;
 
     if (!text_format(key, sizeof(key), "alloc/%s", alloc))
@@ -120,8 +121,15 @@ int specs_read(struct specs *specs, const char *alloc, struct alloc_spec **ret_s
     int code = journal_spec_read(specs->journal, key, &text, &length, err);
     if (code < 0)
         return code;
-    code = jobspec_decode_alloc(text, length, ret_spec, err);
+    code = jobspec_decode_alloc(text, length, &spec, err);
     free(text);
+    if (code == 0 && !text_equal(spec->id, alloc)) {
+        /* Directories are built and cleared by that id. */
+        alloc_spec_free(spec);
+        code = err_set(err, ERR_CORRUPT, "the specification is another alloc's");
+    }
+    if (code == 0)
+        *ret_spec = spec;
     return code;
 }
 

@@ -31,7 +31,7 @@ struct nodes {
     bool (*holds)(struct nodes *nodes); /* what the loop runs for */
     bool too_late;
     int status; /* of the last answer of an API */
-    char body[8192];
+    char body[1 << 20];
 };
 
 /* --- time goes by --- */
@@ -159,11 +159,11 @@ static inline bool answer_is_there(struct nodes *nodes)
     return nodes->status != 0;
 }
 
-/* Asks the API of a node, while all nodes run. */
-static inline void ask_api(struct nodes *nodes, unsigned number, const char *method,
-                           const char *path, const char *body)
+/* Asks the API of a node, while all nodes run; whatever it answers. */
+static inline void nodes_ask(struct nodes *nodes, unsigned number, const char *method,
+                             const char *path, const char *body)
 {
-    char url[256];
+    char url[640];
     struct err err = {0};
     struct http_call call = {
         .method = method,
@@ -180,6 +180,12 @@ static inline void ask_api(struct nodes *nodes, unsigned number, const char *met
     if (http_start(nodes->loop, &call, &err) == NULL)
         fail_msg("%s", err.text);
     nodes_run_until(nodes, answer_is_there);
+}
+
+static inline void ask_api(struct nodes *nodes, unsigned number, const char *method,
+                           const char *path, const char *body)
+{
+    nodes_ask(nodes, number, method, path, body);
     if (nodes->status != 200)
         fail_msg("%s %s: %d %s", method, path, nodes->status, nodes->body);
 }

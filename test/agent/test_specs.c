@@ -120,6 +120,29 @@ static void test_spec_of_no_alloc_is_none(void **state)
     assert_null(specs_find(node->parts.specs, "", &err));
 }
 
+/* Directories are built and cleared by the id that it says. */
+static void test_spec_of_another_alloc_is_refused(void **state)
+{
+    struct whole_node *node = *state;
+    static const char other[] = "00000000-0000-4000-8000-000000000001";
+    struct journal_blob blob = {.key = "alloc/00000000-0000-4000-8000-000000000001"};
+    struct journal_batch batch = {.specs = &blob, .specs_count = 1};
+    char id[UUID_TEXT_SIZE], key[JOURNAL_KEY_SIZE], *text;
+    struct alloc_spec *spec;
+    struct err err = {0};
+
+    place(node, id);
+    (void)text_format(key, sizeof(key), "alloc/%s", id); /* fits */
+    assert_int_equal(journal_spec_read(node->parts.journal, key, &text, &blob.length, &err), 0);
+    blob.bytes = text;
+    assert_int_equal(journal_commit(node->parts.journal, &batch, &err), 0);
+    free(text);
+    assert_int_equal(specs_read(node->parts.specs, other, &spec, &err), ERR_CORRUPT);
+    assert_null(specs_find(node->parts.specs, other, &err));
+    assert_null(specs_stub(node->parts.specs, other));
+    assert_non_null(specs_find(node->parts.specs, id, &err));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_node, close_node)
 
 int main(void)
@@ -130,6 +153,7 @@ int main(void)
         TEST(test_spec_of_an_alloc_that_was_never_born_is_forgotten),
         TEST(test_spec_of_an_alloc_that_is_gone_is_forgotten),
         TEST(test_spec_of_no_alloc_is_none),
+        TEST(test_spec_of_another_alloc_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
