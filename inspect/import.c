@@ -138,6 +138,13 @@ static int take_event(struct importing *importing, const json_t *json, struct er
         code = check_event(&event, err);
     if (code < 0)
         return code;
+    if (!machine_id_is_sound(&event.id))
+        return err_set(err, ERR_INVALID, "event %" PRIu64 ": no machine has such an id",
+                       event.sequence);
+    if (event.turn > NUMBER_MAX || event.now_ms > NUMBER_MAX)
+        return err_set(err, ERR_INVALID,
+                       "event %" PRIu64 ": its turn or time is more than anything ever counted",
+                       event.sequence);
     if (event.sequence < importing->next)
         return err_set(err, ERR_INVALID, "event %" PRIu64 " comes after a later one",
                        event.sequence);

@@ -182,6 +182,10 @@ int inspect_salvage_in_place(const char *path, int64_t now_unix_ns, inspect_say_
       "submit the job again afterwards")                                                           \
     X(LOST_MEMBER, 1, "an alloc counts on a machine that is not there",                            \
       "a restart fails the alloc and ends its other tasks", "submit the job again afterwards")     \
+    X(CONTRADICTION, 1, "an alloc and its task do not tell the same story",                        \
+      "a restart puts what it does not believe into quarantine, ends what runs of it, and the "    \
+      "alloc with it unless that is over already",                                                 \
+      "see cairn journal restore; stop the job before the daemon is restarted")                    \
     X(NO_SPEC, 1, "a live alloc has no specification",                                             \
       "its tasks run on, but cannot be started again",                                             \
       "submit the job again, so that the alloc is replaced")                                       \

@@ -7,6 +7,7 @@
 #include "inspect/verify/verify.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- records against their history --- */
@@ -46,14 +47,27 @@ static void compare_record(struct verifying *verifying, const struct machine_id 
     verify_tell_machine(verifying, FINDING_STATE_DIFFERS, id, details);
 }
 
+static struct machine *copy_of(const struct machine *record)
+{
+    struct machine *copy = malloc(fsm_record_size(record));
+
+    check(copy != NULL);
+    memcpy(copy, record, fsm_record_size(record));
+    return copy;
+}
+
 static bool note_record(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     struct verifying *verifying = ctx;
     const struct machine *expected = replay_find(verifying->replay, id);
     const struct wrong *wrong = verify_wrong(verifying, id);
 
+    struct present *present = verify_present_add(verifying, id);
+
     verifying->verdict.machines++;
-    verify_present_add(verifying, id)->record = true;
+    present->record = true;
+    if (id->kind == MACHINE_ALLOC)
+        present->alloc = copy_of(record);
     if (wrong != NULL && wrong->ended)
         verify_tell_machine(verifying, FINDING_STATE_STRAY, id, "its last event ended it");
     else if (wrong != NULL && wrong->digest != fsm_digest(record))
@@ -93,6 +107,40 @@ static bool check_owner(void *ctx, const struct machine_id *id, const struct mac
         owner = machine_id_owner(id);
         if (!verify_has_record(verifying, &owner))
             verify_tell_machine(verifying, FINDING_ORPHAN, id, "no record of its alloc");
+    }
+    return true;
+}
+
+static const char *name_of(enum alloc_belief belief)
+{
+    switch (belief) {
+    case BELIEVE_ALLOC:
+        return "the alloc's is believed";
+    case BELIEVE_TASK:
+        return "the task's is believed";
+    case BELIEVE_NEITHER:
+        return "neither is believed";
+    case BELIEVE_BOTH:
+        break;
+    }
+    unreachable("two that contradict each other");
+}
+
+static bool check_task(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct verifying *verifying = ctx;
+    struct machine_id owner = machine_id_owner(id);
+    const struct present *present = verify_present(verifying, &owner);
+    char details[256];
+    const char *why;
+
+    if (present == NULL || present->alloc == NULL)
+        return check_owner(ctx, id, record);
+    enum alloc_belief belief =
+        alloc_believe(alloc_of(present->alloc), machine_id_name(id), task_of(record), &why);
+    if (belief != BELIEVE_BOTH) {
+        (void)text_format(details, sizeof(details), "%s; %s", why, name_of(belief)); /* fits */
+        verify_tell_machine(verifying, FINDING_CONTRADICTION, id, details);
     }
     return true;
 }
@@ -199,7 +247,7 @@ static int check_records(struct verifying *verifying, struct err *err)
         code = journal_each_record(verifying->journal, MACHINE_ALLOC, check_members, inspect_ignore,
                                    verifying, err);
     if (code == 0)
-        code = journal_each_record(verifying->journal, MACHINE_TASK, check_owner, inspect_ignore,
+        code = journal_each_record(verifying->journal, MACHINE_TASK, check_task, inspect_ignore,
                                    verifying, err);
     if (code == 0)
         code = journal_each_record(verifying->journal, MACHINE_VOLUME, check_owner, inspect_ignore,

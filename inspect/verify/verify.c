@@ -242,6 +242,7 @@ static void free_all(struct verifying *verifying)
     HASH_ITER(hh, verifying->present, present, present_next)
     {
         HASH_DEL(verifying->present, present);
+        free(present->alloc);
         free(present);
     }
     replay_free(verifying->replay);

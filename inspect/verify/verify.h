@@ -18,6 +18,7 @@ struct wrong {
 /* What the state, spec or quarantine table holds under an id. */
 struct present {
     struct machine_id id;
+    struct machine *alloc; /* the record of one, owned */
     bool record, damaged, spec;
     bool quarantined; /* a record of it was put aside: its history ended there, or began anew */
     UT_hash_handle hh;

@@ -223,6 +223,22 @@ static void test_import_of_bad_lines_says_which_and_leaves_nothing(void **state)
         {HEAD "{\"table\":\"state\",\"entry\":{\"kind\":\"task\",\"id\":\"a/b\",\"head\":{},"
               "\"state\":\"RUNNING\",\"record\":{}}}\n",
          "a/b: alive, but was never seen running"},
+        {HEAD "{\"table\":\"state\",\"entry\":{\"kind\":\"task\",\"id\":\"web\",\"head\":{},"
+              "\"state\":\"DEAD\",\"record\":{\"run_state\":2}}}\n",
+         "line 2: web: no machine has such an id"},
+        {HEAD "{\"table\":\"base\",\"entry\":{\"kind\":\"alloc\",\"id\":\"../a\",\"head\":{},"
+              "\"state\":\"TERMINAL\",\"record\":{}}}\n",
+         "line 2: ../a: no machine has such an id"},
+        {HEAD "{\"table\":\"state\",\"entry\":{\"kind\":\"task\",\"id\":\"a/b\",\"head\":"
+              "{\"tickets\":4294967295},\"state\":\"DEAD\",\"record\":{\"run_state\":2}}}\n",
+         "line 2: a/b: tickets is more than anything ever counted"},
+        {HEAD "{\"table\":\"state\",\"entry\":{\"kind\":\"volume\",\"id\":\"a/b\",\"head\":"
+              "{\"deadline_ms\":9},\"state\":\"DRAINING\",\"record\":{\"define\":{\"plugin\":\"p\","
+              "\"volume\":\"v\"}}}}\n",
+         "line 2: a/b: on the way back, but nobody has let go"},
+        {HEAD "{\"table\":\"quarantine\",\"number\":9007199254740993,\"of\":\"spec\",\"key\":\"x\","
+              "\"reason\":\"x\",\"unix_ns\":1,\"text\":\"\"}\n",
+         "line 2: not an entry of the quarantine"},
         {HEAD "{\"table\":\"meta\",\"key\":\"journal/schema\",\"text\":\"9\"}\n",
          "line 2: key: journal/schema is the journal's own"},
         {HEAD "{\"table\":\"spec\",\"key\":\"x\",\"hex\":\"0g\"}\n", "line 2: hex: "},
@@ -267,6 +283,44 @@ static void test_import_of_events_out_of_order_is_refused(void **state)
     assert_has(inspecting->complain, "event 1 comes after a later one");
 }
 
+/* The first event is to be of another machine, time or number. */
+static void test_import_of_odd_events_is_refused(void **state)
+{
+    static const struct {
+        const char *member, *value, *complaint;
+    } cases[] = {
+        {"id", "\"a/b\"", "no machine has such an id"},
+        {"id", "\"\\u001b[31m\"", "no machine has such an id"},
+        {"now_ms", "9007199254740993", "its turn or time is more than anything ever counted"},
+        {"turn", "9223372036854775807", "its turn or time is more than anything ever counted"},
+        {"sequence", "9223372036854775807", "the log goes on at 1, not at 9223372036854775807"},
+        {"row", "65535", "line 2: "},
+        {"before", "\"NOWHERE\"", "line 2: before, after: not a state of this machine"},
+    };
+    struct inspecting *inspecting = *state;
+
+    assert_int_equal(run(inspecting, "export -dir @/journal -out @/first"), 0);
+    char *text = exported(inspecting, "first");
+    json_t *line = json_loads(line_with(text, "{\"table\":\"log\""), 0, NULL);
+    free(text);
+    assert_non_null(line);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char *dumped, lines[16384];
+        json_t *changed = json_deep_copy(line);
+        json_object_set_new(entry_of(changed), cases[i].member,
+                            json_loads(cases[i].value, JSON_DECODE_ANY, NULL));
+        dumped = json_dumps(changed, JSON_COMPACT);
+        assert_true(text_format(lines, sizeof(lines), HEAD "%s\n", dumped));
+        free(dumped);
+        json_decref(changed);
+        write_lines(inspecting, lines);
+        if (run(inspecting, "import @/lines @/again") != 1)
+            fail_msg("taken: %s", lines);
+        assert_has(inspecting->complain, cases[i].complaint);
+    }
+    json_decref(line);
+}
+
 static void test_import_touches_no_journal_that_is_there(void **state)
 {
     struct inspecting *inspecting = *state;
@@ -293,6 +347,7 @@ int main(void)
         STORY(test_redacted_export_holds_no_secret_and_cannot_be_imported),
         EMPTY(test_import_of_bad_lines_says_which_and_leaves_nothing),
         STORY(test_import_of_events_out_of_order_is_refused),
+        STORY(test_import_of_odd_events_is_refused),
         STORY(test_import_touches_no_journal_that_is_there),
     };
 

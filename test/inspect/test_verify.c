@@ -271,6 +271,33 @@ static void test_verify_record_without_history_is_found(void **state)
     assert_finding(inspecting, "STATE_STRAY", "task " WEB);
 }
 
+/* --- records that contradict each other --- */
+
+/* It has not failed, as its alloc was told. */
+static bool fail_task(json_t *line, void *ctx)
+{
+    json_t *record = json_object_get(entry_of(line), "record");
+
+    if (is_record(line, "state", ctx))
+        json_object_set_new(record, "failed", json_integer(1));
+    return true;
+}
+
+static void test_verify_task_that_its_alloc_knows_otherwise_is_found(void **state)
+{
+    struct inspecting *inspecting = *state;
+    char id[] = WEB;
+
+    forge(inspecting, fail_task, id);
+    assert_finding(inspecting, "CONTRADICTION", "task " WEB);
+    assert_has(inspecting->out, "its alloc was told another outcome; the alloc's is believed\n");
+    assert_has(inspecting->out, "; 2 wrong\n"); /* nor is it what its events give */
+    assert_int_equal(run(inspecting, "verify -dir @/forged -json"), 1);
+    const char *line = line_with(inspecting->out, "{\"finding\":\"CONTRADICTION\"");
+    assert_has(line, "\"bad\":true");
+    assert_has(line, "\"kind\":\"task\",\"id\":\"" WEB "\"");
+}
+
 /* --- a live node: members and specs --- */
 
 static int make_live(void **state)
@@ -425,6 +452,7 @@ int main(void)
         STORY(test_verify_removed_record_is_found),
         STORY(test_verify_orphans_are_found),
         STORY(test_verify_record_without_history_is_found),
+        STORY(test_verify_task_that_its_alloc_knows_otherwise_is_found),
         LIVE(test_verify_lost_member_of_a_live_alloc_is_found),
         LIVE(test_verify_live_alloc_without_spec_is_found),
         TRIMMED(test_verify_trimmed_journal_is_ok),

@@ -238,7 +238,10 @@ const struct cli_verb cli_journal_verify = {
     .arguments = "",
     .is_local = true,
     .summary = "Step every event again and compare all records",
-    .help = "  The exit status is 0 if nothing is wrong, else 1.",
+    .help =
+        "  Each record is compared with what its events give, and with what the records of its\n"
+        "  alloc and tasks say of it: what a restart would not believe is told.\n"
+        "  The exit status is 0 if nothing is wrong, else 1.",
     .flags = common_flags,
     .run = run_verify,
 };
