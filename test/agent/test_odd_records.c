@@ -60,8 +60,8 @@ static void read_all(struct nodes *nodes)
         "/v1/agent/self",
         "/v1/client/stats",
     };
-    static const char *const jobs[] = {"/v1/job/*",         "/v1/job/*/allocations",
-                                       "/v1/job/*/summary", "/v1/job/*/evaluations",
+    static const char *const jobs[] = {"/v1/job/*",          "/v1/job/*/allocations",
+                                       "/v1/job/*/summary",  "/v1/job/*/evaluations",
                                        "/v1/job/*/versions", NULL};
     static const char *const allocs[] = {"/v1/allocation/*", "/v1/client/allocation/*/stats",
                                          "/v1/client/fs/ls/*", NULL};
@@ -113,8 +113,7 @@ static void start_and_read(struct nodes *nodes, const struct task *before)
         node_up(nodes, 0);
         nodes_run_until(nodes, neighbour_runs);
         read_all(nodes);
-        const struct task *after =
-            core_task(nodes->node[0].parts->core, neighbour_id, "t");
+        const struct task *after = core_task(nodes->node[0].parts->core, neighbour_id, "t");
         assert_int_equal(after->process.payload_pid, before->process.payload_pid);
         assert_int_equal(after->process.payload_ticks, before->process.payload_ticks);
         assert_int_equal(after->restarts, 0);
@@ -225,9 +224,8 @@ static void add_odd(enum machine_kind kind, const struct field *field, uint32_t 
 
 static void add_odds(enum machine_kind kind, const struct shape *shape, uint32_t offset)
 {
-    static const uint64_t numbers[] = {0,        1,         7,          255,
-                                       1u << 31, 1ull << 53, (1ull << 53) + 1, 1ull << 63,
-                                       UINT64_MAX};
+    static const uint64_t numbers[] = {
+        0, 1, 7, 255, 1u << 31, 1ull << 53, (1ull << 53) + 1, 1ull << 63, UINT64_MAX};
     static const char *const texts[] = {"", "x", "..", "a/b", "\xff\xfe", "\x1b[31m", "<b>&\"'"};
 
     for (size_t i = 0; i < shape->fields_count; i++) {
@@ -296,9 +294,8 @@ static struct journal *open_stored(struct nodes *nodes)
 /* Which case it was, when one of thousands fails. */
 static void tell(const struct odd *odd, const struct machine_id *id)
 {
-    print_message("%s %s: %s = %s %llx\n", machine_kind_name(odd->kind), id->text,
-                  odd->field->name, odd->text == NULL ? "" : odd->text,
-                  (unsigned long long)odd->number);
+    print_message("%s %s: %s = %s %llx\n", machine_kind_name(odd->kind), id->text, odd->field->name,
+                  odd->text == NULL ? "" : odd->text, (unsigned long long)odd->number);
 }
 
 static void encode(void *record)
@@ -420,6 +417,11 @@ static const char *const odd_jobs[][2] = {
     {"Meta", "[]"},
     {"Update", "7"},
     {"Constraints", "7"},
+    {"Constraints", "[7]"},
+    {"Constraints", "[{}]"},
+    {"Constraints", "[{\"LTarget\": 7, \"RTarget\": [], \"Operand\": {}}]"},
+    {"Constraints", "[{\"LTarget\": \"${attr.\", \"RTarget\": \"(\", \"Operand\": \"regexp\"}]"},
+    {"Constraints", "[{\"Operand\": \"distinct_hosts\", \"RTarget\": 7}]"},
     {"TaskGroups", "null"},
     {"TaskGroups", "{}"},
     {"TaskGroups", "[7]"},
