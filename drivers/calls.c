@@ -24,10 +24,25 @@ void call_add(struct drivers *drivers, const struct driver_key *key, struct call
         run_advance(run);
 }
 
+/* True of what was read from somewhere and nothing was ever made for: looking again changes
+ * nothing, and nothing has to be ended. */
+static bool is_nobodys(const struct driver_key *key, struct err *err)
+{
+    char name[KEY_NAME_SIZE];
+
+    return key_name(key, name, err) != 0;
+}
+
 void driver_recover(struct drivers *drivers, const struct driver_key *key, driver_done *done,
                     void *ctx)
 {
-    call_add(drivers, key, call_new(CALL_RECOVER, done, ctx));
+    struct call *call = call_new(CALL_RECOVER, done, ctx);
+    struct err err = {0};
+
+    if (is_nobodys(key, &err))
+        call_fail(drivers, call, &err);
+    else
+        call_add(drivers, key, call);
 }
 
 void driver_stop(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
@@ -69,7 +84,13 @@ void driver_signal(struct drivers *drivers, const struct driver_key *key, const 
 void driver_destroy(struct drivers *drivers, const struct driver_key *key, driver_done *done,
                     void *ctx)
 {
-    call_add(drivers, key, call_new(CALL_DESTROY, done, ctx));
+    struct call *call = call_new(CALL_DESTROY, done, ctx);
+    struct err err;
+
+    if (is_nobodys(key, &err))
+        call_finish(drivers, call, DRIVER_DONE);
+    else
+        call_add(drivers, key, call);
 }
 
 int driver_look_begin(struct drivers *drivers, const struct driver_key *key,

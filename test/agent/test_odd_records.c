@@ -395,6 +395,53 @@ static void test_odd_records_cost_their_allocs(void **state)
     }
 }
 
+/* Of names and ids that are sound, and that nothing outside was ever called by. */
+static void write_odd_ids(struct journal *journal)
+{
+    static const char *const allocs[] = {"abc", "0", "-", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+    static const char *const tasks[] = {"t", "a b", "\xc3\xa4", "-x"};
+    struct found found = {.count = 0};
+    struct err err = {0};
+
+    assert_int_equal(journal_each_record(journal, MACHINE_ALLOC, find_record, NULL, &found, &err),
+                     0);
+    assert_int_equal(journal_each_record(journal, MACHINE_TASK, find_record, NULL, &found, &err),
+                     0);
+    for (size_t i = 0; i < found.count; i++) {
+        struct journal_record *item = &found.items[i];
+        size_t number = i / 2 % COUNT_OF(allocs);
+        struct journal_batch batch = {.records = item, .records_count = 1};
+        item->id = item->id.kind == MACHINE_ALLOC
+                       ? machine_id_make(MACHINE_ALLOC, allocs[number])
+                       : machine_id_join(MACHINE_TASK, allocs[number], tasks[number]);
+        struct alloc *alloc = (struct alloc *)(uintptr_t)item->record;
+        if (item->id.kind == MACHINE_ALLOC)
+            (void)text_copy(alloc->assign.members[0].name, SPEC_NAME_SIZE, tasks[number]);
+        assert_int_equal(journal_commit(journal, &batch, &err), 0);
+        free(alloc);
+    }
+}
+
+static void test_odd_ids_cost_their_allocs(void **state)
+{
+    struct nodes *nodes = *state;
+    struct task before;
+
+    nodes_need_root();
+    node_up(nodes, 0);
+    register_sleeper(nodes, 0);
+    register_odd(nodes, "live", "service", "/bin/sleep", "1000");
+    register_odd(nodes, "over", "batch", "/bin/true", "");
+    nodes_run_until(nodes, all_are_settled);
+    before = *neighbour(nodes, neighbour_id);
+    node_down(nodes, 0);
+    struct journal *journal = open_stored(nodes);
+    write_odd_ids(journal);
+    journal_close(journal);
+    start_and_read(nodes, &before);
+    purge_all(nodes);
+}
+
 /* --- odd jobs and specifications --- */
 
 static const char *const odd_jobs[][2] = {
@@ -644,6 +691,7 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, nodes_make, nodes_remove)
     const struct CMUnitTest tests[] = {
         TEST(test_odd_records_cost_their_allocs),
+        TEST(test_odd_ids_cost_their_allocs),
         TEST(test_odd_jobs_cost_themselves),
         TEST(test_imported_contradictions_cost_their_allocs),
         TEST(test_specification_of_another_alloc_clears_nothing_of_it),
