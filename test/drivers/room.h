@@ -326,6 +326,21 @@ static inline void room_need_root(void)
     }
 }
 
+static inline void await_dead(const struct proc_identity *identity)
+{
+    for (int i = 0; i < PATIENCE_MS && proc_is_alive(identity); i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    assert_false(proc_is_alive(identity));
+}
+
+/* For in_crashing_daemon: it dies when a stop has been accepted. */
+static inline void room_stop_and_die(struct room *room)
+{
+    room_start_running(room, 1);
+    await_task_file(room, "ready");
+    assert_int_equal(room_stop(room, 1, "", 100), DRIVER_DONE);
+}
+
 /* Starts what DO does in a process of its own that then dies of SIGKILL: a daemon that crashed. */
 static inline void in_crashing_daemon(struct room *room, void (*act)(struct room *room))
 {
@@ -414,6 +429,29 @@ static inline int room_remove(void **state)
     }
     free(room);
     return left;
+}
+
+/* --- on each kind of cgroup that this machine has --- */
+
+/* What rooms that room_make_on makes have. */
+static enum cgroup_mode room_mode __attribute__((unused));
+
+static inline int room_make_on(void **state)
+{
+    int code = room_make(state);
+    struct room *room = *state;
+
+    room->cgroup_mode = room_mode;
+    return code;
+}
+
+/* True if there is the first version beside the second, which is tried from now on. */
+static inline bool room_tries_v1(void)
+{
+    if (room_mode != CGROUP_HYBRID || access("/sys/fs/cgroup/freezer/cgroup.procs", W_OK) != 0)
+        return false;
+    room_mode = CGROUP_V1;
+    return true;
 }
 
 #endif

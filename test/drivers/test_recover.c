@@ -7,17 +7,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-static enum cgroup_mode tested;
-
-static int make(void **state)
-{
-    int code = room_make(state);
-    struct room *room = *state;
-
-    room->cgroup_mode = tested;
-    return code;
-}
-
 static void kill_shim(const struct proc_identity *shim)
 {
     struct err err = {0};
@@ -41,13 +30,6 @@ static struct proc_identity find_shim(const struct room *room, uint32_t generati
         fail_msg("%s", err.text);
     assert_return_code(close(drivers.shim_fd), 0);
     return shim;
-}
-
-static void await_dead(const struct proc_identity *identity)
-{
-    for (int i = 0; i < PATIENCE_MS && proc_is_alive(identity); i++)
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    assert_false(proc_is_alive(identity));
 }
 
 static void start_one(struct room *room)
@@ -163,20 +145,13 @@ static void test_start_issued_again_after_a_crash_finds_the_first(void **state)
     assert_string_equal(task_file(room, "started"), "x\n");
 }
 
-static void stop_and_die(struct room *room)
-{
-    room_start_running(room, 1);
-    await_task_file(room, "ready");
-    assert_int_equal(room_stop(room, 1, "", 100), DRIVER_DONE);
-}
-
 static void test_kill_timeout_is_kept_when_the_daemon_dies(void **state)
 {
     struct room *room = *state;
 
     room_need_root();
     room_script(room, "trap '' INT; echo x > ready; while :; do sleep 100; done");
-    in_crashing_daemon(room, stop_and_die);
+    in_crashing_daemon(room, room_stop_and_die);
     await_exit_record(room, 1);
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_EXITED);
@@ -716,7 +691,7 @@ static void test_sweep_ends_what_is_unknown_and_keeps_the_rest(void **state)
     room_destroy(room, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, room_remove)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, room_make_on, room_remove)
 
 /* These depend on the kind of cgroups. */
 #define ON_CGROUPS                                                                                 \
@@ -749,10 +724,9 @@ int main(void)
     };
     const struct CMUnitTest on_v1[] = {ON_CGROUPS};
 
-    tested = cgroup_mode();
+    room_mode = cgroup_mode();
     int failed = cmocka_run_group_tests_name("recover", tests, NULL, NULL);
-    if (tested != CGROUP_HYBRID || access("/sys/fs/cgroup/freezer/cgroup.procs", W_OK) != 0)
-        return failed;
-    tested = CGROUP_V1;
-    return failed + cmocka_run_group_tests_name("recover on v1", on_v1, NULL, NULL);
+    return room_tries_v1()
+               ? failed + cmocka_run_group_tests_name("recover on v1", on_v1, NULL, NULL)
+               : failed;
 }

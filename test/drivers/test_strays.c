@@ -5,17 +5,6 @@
  */
 #include "test/drivers/room.h"
 
-static enum cgroup_mode tested;
-
-static int make(void **state)
-{
-    int code = room_make(state);
-    struct room *room = *state;
-
-    room->cgroup_mode = tested;
-    return code;
-}
-
 /* Runs SCRIPT, in which LEAVE takes the (sub)shell that says it out of its cgroup. */
 static void room_leaver(struct room *room, const char *script)
 {
@@ -28,9 +17,9 @@ static void room_leaver(struct room *room, const char *script)
     char with_path[2048];
     assert_true(text_format(with_path, sizeof(with_path),
                             "%secho 0 > /sys/fs/cgroup%s/cgroup.procs%s", whole,
-                            tested == CGROUP_V2   ? ""
-                            : tested == CGROUP_V1 ? "/freezer"
-                                                  : "/unified",
+                            room_mode == CGROUP_V2   ? ""
+                            : room_mode == CGROUP_V1 ? "/freezer"
+                                                     : "/unified",
                             leave + strlen("LEAVE")));
     room_script(room, with_path);
 }
@@ -43,13 +32,6 @@ static struct proc_identity written(const struct room *room, const char *name)
     await_task_file(room, name);
     assert_int_equal(proc_identify(number_in(task_file(room, name)), &identity, NULL), 0);
     return identity;
-}
-
-static void await_dead(const struct proc_identity *identity)
-{
-    for (int i = 0; i < PATIENCE_MS && proc_is_alive(identity); i++)
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    assert_false(proc_is_alive(identity));
 }
 
 static bool is_inside(const struct room *room, const struct proc_identity *identity)
@@ -81,20 +63,13 @@ static void test_main_process_that_left_ends_at_the_timeout(void **state)
     room_destroy(room, 1);
 }
 
-static void stop_and_die(struct room *room)
-{
-    room_start_running(room, 1);
-    await_task_file(room, "ready");
-    assert_int_equal(room_stop(room, 1, "", 100), DRIVER_DONE);
-}
-
 static void test_main_process_that_left_ends_without_a_daemon(void **state)
 {
     struct room *room = *state;
 
     room_need_root();
     room_leaver(room, obstinate);
-    in_crashing_daemon(room, stop_and_die);
+    in_crashing_daemon(room, room_stop_and_die);
     await_exit_record(room, 1);
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_EXITED);
@@ -192,7 +167,7 @@ static void test_descendant_that_left_is_found_by_session_without_its_shim(void 
     room_destroy(room, 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make, room_remove)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, room_make_on, room_remove)
 
 int main(void)
 {
@@ -206,10 +181,8 @@ int main(void)
         TEST(test_descendant_that_left_is_found_by_session_without_its_shim),
     };
 
-    tested = cgroup_mode();
+    room_mode = cgroup_mode();
     int failed = cmocka_run_group_tests_name("strays", tests, NULL, NULL);
-    if (tested != CGROUP_HYBRID || access("/sys/fs/cgroup/freezer/cgroup.procs", W_OK) != 0)
-        return failed;
-    tested = CGROUP_V1;
-    return failed + cmocka_run_group_tests_name("strays on v1", tests, NULL, NULL);
+    return room_tries_v1() ? failed + cmocka_run_group_tests_name("strays on v1", tests, NULL, NULL)
+                           : failed;
 }
