@@ -191,6 +191,54 @@ def the_directory_of_a_living_payload_may_vanish():
     node.finish()
 
 
+def busy_secrets_are_told_and_owed_until_they_are_free():
+    """R-34, R-08: tried again with a pause that restarts of the daemon neither cut nor count."""
+    node = Node()
+    node.start()
+    node.run_job(service(sleeper()))
+    wait_for('the task', node.running)
+    alloc, secrets = node.alloc('job', 'g')['ID'], alloc_dir(node) + '/t/secrets'
+    with open(secrets + '/token', 'w') as token:
+        token.write('s3cret')
+    hold = os.open(secrets, os.O_RDONLY | os.O_DIRECTORY)
+
+    def shown():
+        told = node.cli('journal', 'show', '-dir', node.data, '-json', alloc + '/t').stdout
+        return json.loads(told.splitlines()[0])
+
+    def passes(history):
+        return [event for event in history if event['after'] == 'OWING'
+                and event['before'] == 'CLEANUP']
+
+    node.call('DELETE', '/v1/job/job')
+    wait_for('the end', lambda: node.alloc('job', 'g')['ClientStatus'] == 'complete')
+    failed = [event['DisplayMessage'] for event in node.dead()['Events']
+              if event['Type'] == 'Task hook failed']
+    assert len(failed) == 1 and 'tried again' in failed[0] and 'cannot unmount' in failed[0], failed
+    assert os.path.ismount(secrets) and os.path.exists(secrets + '/token')
+    assert failed[0] in node.cli('alloc', 'status', alloc).stdout
+
+    for _ in range(5):
+        node.kill()
+        node.start()
+    found = wait_for('two passes', lambda: shown() if len(passes(shown()['history'])) > 1 else None)
+    record, history = found['machine']['record'], found['history']
+    assert record['owed_passes'] == len(passes(history)), (record, history)
+    restores = [event for event in history if event['event'] == 'RESTORE']
+    assert len(restores) == 5 and all(event['after'] in ('OWING', 'CLEANUP') for event in restores)
+    for earlier, later in zip(passes(history), passes(history)[1:]):
+        assert later['now_ms'] - earlier['now_ms'] >= 500, history  # a pause, whatever came between
+    assert len([event for event in node.dead()['Events']
+                if event['Type'] == 'Task hook failed']) == 1
+
+    os.close(hold)
+    wait_for('the secrets to go', lambda: not os.path.ismount(secrets), limit_s=60)
+    assert not os.path.exists(secrets + '/token')
+    wait_for('nothing to be owed', lambda: shown()['machine']['state'] == 'DEAD')
+    assert shown()['machine']['record']['owed'] == 0
+    node.finish()
+
+
 def nothing_is_deleted_through_a_mount():
     """R-46: whatever is mounted below the directory of an alloc, by whomever, and kept busy."""
     node = Node()
@@ -237,5 +285,6 @@ if __name__ == '__main__':
         a_set_up_cut_off_that_then_fails_is_undone,
         an_alloc_without_its_directory_fails_with_that_reason,
         the_directory_of_a_living_payload_may_vanish,
+        busy_secrets_are_told_and_owed_until_they_are_free,
         nothing_is_deleted_through_a_mount,
     ]))
