@@ -20,6 +20,7 @@
 enum {
     KEY_NAME_SIZE = UUID_TEXT_SIZE + SPEC_NAME_SIZE + 16, /* <alloc>.<task>.<generation> */
     NODE_MARK_SIZE = 16,
+    FILES_KEPT = 64, /* descriptors, at most, that payloads leave to others */
 
     /* Bounds of waiting, all in milliseconds. */
     CONNECT_BOUND_MS = 10000, /* a shim that is being made binds its socket within a few */
@@ -58,6 +59,12 @@ bool key_was_begun(int shim_fd, const struct driver_key *key);
 
 /* What the shim of this key wrote down when its payload ran; 0 or ERR_*. */
 int started_read(int shim_fd, const struct driver_key *key, struct started_record *ret_record);
+
+/* True of a descriptor that must not be held for as long as a payload runs: the last ones of those
+ * behind SHIM_FD, one of the first, for the lowest that is free is taken.  They are for what ends
+ * and looks at things.  A payload without a connection runs on, but one that has ended and cannot
+ * be looked after would keep its own for ever. */
+bool fd_is_kept_back(int shim_fd, int fd);
 
 /* A connection to the shim of this key, non-blocking, or an error. */
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err);

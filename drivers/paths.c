@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -118,7 +119,7 @@ bool key_was_begun(int shim_fd, const struct driver_key *key)
         return false;
     int fd = openat(shim_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return false;
+        return errno != ENOENT; /* what cannot be looked at may have been */
     begun = flock(fd, LOCK_SH | LOCK_NB) != 0 || fstat(fd, &status) != 0 || status.st_size > 0;
     (void)close(fd); /* only read from; releases the lock */
     return begun;
@@ -140,6 +141,16 @@ int started_read(int shim_fd, const struct driver_key *key, struct started_recor
     return code;
 }
 
+bool fd_is_kept_back(int shim_fd, int fd)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur <= (rlim_t)shim_fd)
+        return false;
+    rlim_t third = (files.rlim_cur - (rlim_t)shim_fd) / 3, kept = FILES_KEPT;
+    return (rlim_t)fd >= files.rlim_cur - (third < kept ? third : kept);
+}
+
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -149,6 +160,11 @@ int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct 
     check(text_format(address.sun_path, sizeof(address.sun_path),
                       "/proc/self/fd/%d/" TASK_SOCKET_FORMAT, shim_fd,
                       (unsigned long long)key_digest(key)));
+    if (fd >= 0 && fd_is_kept_back(shim_fd, fd)) {
+        (void)close(fd); /* not connected */
+        fd = -1;
+        errno = EMFILE;
+    }
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0) {
         int code = err_os(err, err_from_errno(errno), errno, "cannot reach the task's supervisor");
 

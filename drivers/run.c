@@ -340,7 +340,14 @@ static int make_shim(struct run *run, struct plan *plan, int task_fd, struct err
 
     if (code != 0)
         return code;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
+    int made = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends);
+    if (made == 0 && fd_is_kept_back(run->drivers->shim_fd, ends[0])) {
+        (void)close(ends[0]); /* nothing was sent */
+        (void)close(ends[1]);
+        made = -1;
+        errno = EMFILE;
+    }
+    if (made != 0) {
         code = err_os(err, err_from_errno(errno), errno, "cannot make a socket");
         err->recoverable = true;
         (void)close(launch_fd);

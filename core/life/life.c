@@ -108,7 +108,8 @@ static void trace(void *ctx, const struct journal_event *event)
 
     if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
         alloc_gone(life, &event->id);
-    life->lost += event->id.kind == MACHINE_TASK && event->event.kind == TE_LOST;
+    life->lost += event->id.kind == MACHINE_TASK && event->event.kind == TE_LOST &&
+                  event->after != T_RECOVERING; /* which looks again */
     if (life->world.trace != NULL)
         life->world.trace(life->world.ctx, event);
 }

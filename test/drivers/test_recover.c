@@ -5,6 +5,7 @@
 #include "test/drivers/room.h"
 
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 static void kill_shim(const struct proc_identity *shim)
@@ -598,6 +599,44 @@ static void test_recover_of_an_attempt_that_began_nothing_leaves_no_file(void **
     assert_int_equal(errno, ENOENT);
 }
 
+/* What cannot be looked at may have been begun: it must not be taken for a first start. */
+static void test_without_descriptors_nothing_is_known_to_be_unbegun(void **state)
+{
+    struct room *room = *state;
+    struct driver_key key = room_key(room, 1);
+    struct rlimit files, none;
+
+    room_open(room);
+    assert_false(driver_was_begun(room->drivers, &key));
+    assert_return_code(getrlimit(RLIMIT_NOFILE, &files), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = files.rlim_max};
+    assert_return_code(setrlimit(RLIMIT_NOFILE, &none), 0);
+    bool begun = driver_was_begun(room->drivers, &key);
+    assert_return_code(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_true(begun);
+}
+
+/* The last ones are for what ends things, however few there are. */
+static void test_last_descriptors_are_no_payloads(void **state)
+{
+    struct rlimit files, few;
+
+    (void)state;
+    assert_return_code(getrlimit(RLIMIT_NOFILE, &files), 0);
+    few = (struct rlimit){.rlim_cur = 40, .rlim_max = files.rlim_max};
+    assert_return_code(setrlimit(RLIMIT_NOFILE, &few), 0);
+    bool kept[] = {fd_is_kept_back(10, 29), fd_is_kept_back(10, 30), fd_is_kept_back(10, 39)};
+    few.rlim_cur = files.rlim_max < 1024 ? files.rlim_max : 1024;
+    assert_return_code(setrlimit(RLIMIT_NOFILE, &few), 0);
+    bool many[] = {fd_is_kept_back(10, (int)few.rlim_cur - FILES_KEPT - 1),
+                   fd_is_kept_back(10, (int)few.rlim_cur - FILES_KEPT)};
+    assert_return_code(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_false(kept[0]);
+    assert_true(kept[1] && kept[2]);
+    assert_false(many[0]);
+    assert_true(many[1]);
+}
+
 /* --- an older shim --- */
 
 static void start_old(struct room *room)
@@ -720,6 +759,8 @@ int main(void)
         TEST(test_reused_pid_is_never_signalled),
         TEST(test_start_after_an_attempt_that_began_nothing_is_a_first_start),
         TEST(test_recover_of_an_attempt_that_began_nothing_leaves_no_file),
+        TEST(test_without_descriptors_nothing_is_known_to_be_unbegun),
+        cmocka_unit_test(test_last_descriptors_are_no_payloads),
         TEST(test_older_shim_is_served_with_what_it_knows),
     };
     const struct CMUnitTest on_v1[] = {ON_CGROUPS};
