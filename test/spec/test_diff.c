@@ -67,8 +67,8 @@ static void check_part(const json_t *part, const char *list, const char *name, c
 
     json_array_foreach(json_object_get(part, list), i, item)
     {
-        if (text_equal(json_string_value(json_object_get(item, "Name")), name))
-            text = json_dumps(item, JSON_COMPACT);
+        if (text == NULL && text_equal(json_string_value(json_object_get(item, "Name")), name))
+            text = json_dumps(item, JSON_COMPACT); /* of the first of that name */
     }
     if (what[0] == '\0' ? text != NULL : text == NULL || strstr(text, what) == NULL)
         fail_msg("%s: %s, not %s", name, text == NULL ? "nothing" : text, what);
