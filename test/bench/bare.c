@@ -2,29 +2,142 @@
  * The raw limit of starting supervised payloads: COUNT static supervisors, each in a session of its
  * own with one payload, and nothing else.
  *
- *     bare COUNT PAYLOAD FIFO     prints the milliseconds from the first spawn to the last byte
- *     bare - PAYLOAD FIFO         is one supervisor
+ *     bare COUNT PAYLOAD FIFO [ROOTS]   prints the milliseconds from the first spawn to the last
+ * byte bare - PAYLOAD FIFO [ROOT]        is one supervisor
+ *
+ * With ROOTS, an empty directory, and as root: each payload has a cgroup, a root below ROOTS and
+ * the namespaces and mounts that a task of the driver exec has, made in the oldest and plainest
+ * way.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
+/* --- a root as a task of exec has --- */
+
+static const char *hierarchy(void)
+{
+    return access("/sys/fs/cgroup/unified", F_OK) == 0 ? "/sys/fs/cgroup/unified"
+                                                       : "/sys/fs/cgroup";
+}
+
+static int place(const char *path, int is_file)
+{
+    int fd = is_file ? open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0444) : -1;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return is_file ? fd < 0 : mkdir(path, 0755) != 0 && errno != EEXIST;
+}
+
+static int bind(const char *from, const char *to, unsigned long flags, int is_file)
+{
+    return place(to, is_file) || mount(from, to, NULL, MS_BIND | MS_REC, NULL) != 0 ||
+           (flags != 0 && mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | flags, NULL) != 0);
+}
+
+static int make(const char *type, const char *to, unsigned long flags, const char *options)
+{
+    return place(to, 0) || mount(type, to, type, flags, options) != 0;
+}
+
+static int isolate(char **argv)
+{
+    static const char *const host[] = {"bin", "etc", "lib", "lib32", "lib64", "sbin", "usr"};
+    static const char *const devices[] = {"null", "zero", "full", "random", "urandom", "tty"};
+    static const char *const fixed[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys"};
+    static const char *const hidden[] = {"proc/kcore", "proc/keys", "proc/timer_list"};
+    const unsigned long own = MS_NOSUID | MS_NODEV, quiet = own | MS_NOEXEC;
+    char from[64];
+    int failed = mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0 ||
+                 mount(argv[4], argv[4], NULL, MS_BIND, NULL) != 0 || chdir(argv[4]) != 0;
+
+    for (size_t i = 0; i < sizeof(host) / sizeof(*host) && !failed; i++) {
+        (void)snprintf(from, sizeof(from), "/%s", host[i]);
+        failed = access(from, F_OK) == 0 && bind(from, host[i], own | MS_RDONLY, 0);
+    }
+    failed = failed || bind(argv[2], "payload", MS_RDONLY, 1) || bind(argv[3], "fifo", 0, 1) ||
+             make("tmpfs", "alloc", own, NULL) || make("proc", "proc", quiet, NULL) ||
+             make("sysfs", "sys", quiet | MS_RDONLY, NULL) ||
+             make("tmpfs", "dev", quiet, "mode=755,size=64k") ||
+             make("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666") ||
+             make("tmpfs", "dev/shm", quiet, "mode=1777,size=65536k") ||
+             make("mqueue", "dev/mqueue", quiet, NULL);
+    for (size_t i = 0; i < sizeof(devices) / sizeof(*devices) && !failed; i++) {
+        (void)snprintf(from, sizeof(from), "/dev/%s", devices[i]);
+        failed = bind(from, from + 1, MS_NOSUID | MS_NOEXEC, 1);
+    }
+    for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed) && !failed; i++)
+        failed = bind(fixed[i], fixed[i], quiet | MS_RDONLY, 0);
+    for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden) && !failed; i++)
+        failed =
+            access(hidden[i], F_OK) == 0 && mount("/dev/null", hidden[i], NULL, MS_BIND, NULL) != 0;
+    return failed || syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 ||
+           chdir("/") != 0 || setgid(65534) != 0 || setuid(65534) != 0;
+}
+
+/* Writes WORD into a file of the cgroup that is named as ROOT is. */
+static int tell_cgroup(const char *root, const char *file, const char *word)
+{
+    char path[4096];
+
+    (void)snprintf(path, sizeof(path), "%s/bare%s/%s", hierarchy(), strrchr(root, '/') + 1, file);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int failed = fd < 0 || write(fd, word, 1) != 1;
+    if (fd >= 0)
+        (void)close(fd);
+    return failed;
+}
+
+static int enter_cgroup(const char *root)
+{
+    char path[4096];
+
+    (void)snprintf(path, sizeof(path), "%s/bare%s", hierarchy(), strrchr(root, '/') + 1);
+    return mkdir(path, 0755) != 0 || tell_cgroup(root, "cgroup.procs", "0");
+}
+
+/* Whoever changes its user forgets that it should die with its parent. */
+static void end_cgroup(const char *root)
+{
+    char path[4096];
+
+    (void)snprintf(path, sizeof(path), "%s/bare%s", hierarchy(), strrchr(root, '/') + 1);
+    (void)tell_cgroup(root, "cgroup.kill", "1");
+    while (rmdir(path) != 0 && errno == EBUSY)
+        (void)usleep(1000); /* it is dying */
+}
+
+/* --- */
+
 static int supervise(char **argv)
 {
+    unsigned long flags = argv[4] == NULL ? 0 : CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC;
+
     (void)setsid();
-    pid_t pid = fork();
+    if (argv[4] != NULL && mkdir(argv[4], 0755) != 0)
+        return 1;
+    pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, NULL, NULL, 0);
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execl(argv[2], argv[2], argv[3], (char *)NULL);
+        if (argv[4] == NULL)
+            execl(argv[2], argv[2], argv[3], (char *)NULL);
+        else if (!enter_cgroup(argv[4]) && !isolate(argv))
+            execl("/payload", "/payload", "/fifo", (char *)NULL);
         _exit(127);
     }
     return pid < 0 || waitpid(pid, NULL, 0) < 0;
@@ -40,7 +153,7 @@ static double now_ms(void)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4)
+    if (argc != 4 && argc != 5)
         return 2;
     if (strcmp(argv[1], "-") == 0)
         return supervise(argv);
@@ -51,7 +164,10 @@ int main(int argc, char **argv)
         return 1;
     double start = now_ms();
     for (int i = 0; i < count; i++) {
-        char *child[] = {argv[0], "-", argv[2], argv[3], NULL};
+        char root[4096], *child[] = {argv[0], "-", argv[2], argv[3], argc == 5 ? root : NULL, NULL};
+
+        if (argc == 5)
+            (void)snprintf(root, sizeof(root), "%s/%d", argv[4], i);
         if (posix_spawn(&pids[i], "/proc/self/exe", NULL, NULL, child, environ) != 0)
             return 1;
     }
@@ -67,5 +183,11 @@ int main(int argc, char **argv)
         (void)kill(pids[i], SIGKILL);
     for (int i = 0; i < count; i++)
         (void)waitpid(pids[i], NULL, 0);
+    for (int i = 0; i < count && argc == 5; i++) {
+        char root[4096];
+
+        (void)snprintf(root, sizeof(root), "%s/%d", argv[4], i);
+        end_cgroup(root);
+    }
     return 0;
 }

@@ -26,6 +26,7 @@ TICKS = os.sysconf('SC_CLK_TCK')
 # Payloads do nothing: what they ask for is not to be what stops them.
 ROOMY = ('client {\n  gc_max_allocs = 100000\n  cpu_total_compute = 2000000000\n'
          '  memory_total_mb = 2000000000\n  disk_total_mb = 2000000000\n}\n')
+EXEC_COUNT = 100
 
 
 class QuietDisk:
@@ -68,19 +69,68 @@ class Fifo:
             count -= len(os.read(self.fd, 4096))
 
 
-def job(count, fifo):
-    task = raw_exec('payload', '')
+def job(count, fifo, driver='raw_exec'):
+    task = raw_exec('payload', '', Driver=driver)
     task['Config'] = {'command': os.path.join(BUILD, 'test/bench/payload'), 'args': [fifo]}
+    if driver == 'exec':
+        task['Config'] = {'command': '/payload', 'args': ['/fifo']}
     return {'ID': 'bench', 'Name': 'bench', 'Type': 'service', 'Datacenters': ['dc1'],
             'TaskGroups': [{'Name': 'g', 'Count': count, 'RestartPolicy': restart_policy(0),
                             'Tasks': [task]}]}
 
 
-def bare_ms(count, fifo):
+def bare_ms(count, fifo, *roots):
     done = subprocess.run([os.path.join(BUILD, 'test/bench/bare'), str(count),
-                           os.path.join(BUILD, 'test/bench/payload'), fifo.path],
+                           os.path.join(BUILD, 'test/bench/payload'), fifo.path, *roots],
                           check=True, capture_output=True, text=True)
     return float(done.stdout)
+
+
+EXEC_CONFIG = ROOMY + '''client {
+  chroot_env {
+    "/bin" = "/bin"
+    "/etc" = "/etc"
+    "/lib" = "/lib"
+    "/lib32" = "/lib32"
+    "/lib64" = "/lib64"
+    "/sbin" = "/sbin"
+    "/usr" = "/usr"
+    "%s" = "/payload"
+    "%s" = "/fifo"
+  }
+}
+'''
+
+
+def exec_round(count, results):
+    """Tasks of exec beside a bare program that makes the same namespaces, mounts and cgroups."""
+    node = Node(BUILD)
+    os.chmod(tempfile.tempdir, 0o711)
+    os.chmod(node.dir, 0o711)
+    fifo = Fifo(os.path.join(node.dir, 'fifo'))
+    os.chmod(fifo.path, 0o666)
+    roots = os.path.join(node.dir, 'roots')
+    os.mkdir(roots)
+    results['bare exec'].append(bare_ms(count, fifo, roots))
+    node.config = os.path.join(node.dir, 'agent.hcl')
+    with open(node.config, 'w') as out:
+        out.write(EXEC_CONFIG % (os.path.join(BUILD, 'test/bench/payload'), fifo.path))
+    node.start()
+    mark = node.node_mark()
+    start = time.monotonic()
+    node.run_job(job(count, fifo.path, 'exec'))
+    fifo.wait(count)
+    results['exec'].append((time.monotonic() - start) * 1e3)
+    wait_for('all to be running', lambda: running(node) == count)
+    time.sleep(3.5)
+    results['exec pss'].append(statistics.mean(memory_kb(pid, 'Pss', 'smaps_rollup')
+                                               for pid in node.shims()))
+    node.call('DELETE', '/v1/job/bench?purge=true')
+    wait_for('the allocs to be removed', lambda: not node.allocs())
+    node.audit(mark)
+    node.terminate()
+    os.close(fifo.fd)
+    node.close()
 
 
 def memory_kb(pid, name, file='status'):
@@ -303,11 +353,14 @@ def main():
     parser.add_argument('--crowd', type=int, default=2000, help='allocs that come and go at once')
     parser.add_argument('--events', type=int, default=10000000, help='of the journal to verify')
     options = parser.parse_args()
-    results = {name: [] for name in ('bare', 'start', 'rss', 'pss', 'idle', 'restart', 'stop')}
+    results = {name: [] for name in ('bare', 'start', 'rss', 'pss', 'idle', 'restart', 'stop',
+                                     'bare exec', 'exec', 'exec pss')}
     for number in range(options.rounds):
         print('# round %d of %d' % (number + 1, options.rounds), file=sys.stderr)
         with QuietDisk():
             one_round(options.count, results, 20 if number == 0 else 0)
+        with QuietDisk():
+            exec_round(EXEC_COUNT, results)
     middle = {name: statistics.median(values) for name, values in results.items()}
     cpu = next((line.split(':')[1].strip() for line in open('/proc/cpuinfo')
                 if line.startswith('model name')), '?')
@@ -317,6 +370,10 @@ def main():
         ('submit to last payload alive', '%.0f ms' % middle['start'],
          'bare spawn %.0f ms' % middle['bare'], '%.2f x' % (middle['start'] / middle['bare']),
          '3 x'),
+        ('the same of %d exec tasks' % EXEC_COUNT, '%.0f ms' % middle['exec'],
+         'bare isolation %.0f ms' % middle['bare exec'],
+         '%.2f x' % (middle['exec'] / middle['bare exec']), '1.5 x'),
+        ('supervisor PSS, exec', '%.0f kB' % middle['exec pss'], '', '', '100 kB'),
         ('daemon RSS', '%.1f MB' % middle['rss'], '', '', '12 MB'),
         ('supervisor PSS per task', '%.0f kB' % middle['pss'], '', '', '100 kB'),
         ('idle CPU', '%.3f %%' % middle['idle'], '', '', '0.1 %'),
