@@ -9,7 +9,7 @@
 #define NOTHING_LEFT "nothing that it counts on is left to be lost"
 #define ONE_HOOK "allocs have one hook so far"
 #define BOTH_LOST "record and specification of a volume lost at once; worlds keep the latter"
-#define PAUSED "a pause ends in the turn of another claim that then gives up: drawn too rarely"
+#define PAUSED "what has nothing published is in its pause, or its plugin wakes it when it comes"
 #define LAST_END "the turn of the last end moves it on; lost tasks come after RESTORE"
 
 static const struct reason {
