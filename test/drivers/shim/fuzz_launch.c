@@ -29,6 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check(strlen(*argument) < length);
         for (char **variable = launch.envp; *variable != NULL; variable++)
             check(strlen(*variable) < length);
+        for (size_t i = 0; i < launch.binds_count; i++)
+            check(strlen(launch.binds[i].host) + strlen(launch.binds[i].inside) < length);
     } else {
         check(err.text[0] != '\0');
     }
