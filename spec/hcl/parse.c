@@ -215,8 +215,8 @@ static bool parse_body(struct hcl_parser *parser, const struct hcl_block *block,
                             "remove it, or look for a brace that closes a "
                             "block too early above",
                             "this brace closes nothing") != NULL;
-        bool is_name = parser->token == TOKEN_IDENTIFIER ||
-                       (parser->token == '"' && block != NULL && parser->quoted_names);
+        bool is_name =
+            parser->token == TOKEN_IDENTIFIER || (parser->token == '"' && parser->quoted_names);
         if (!is_name) {
             char found[64];
 

@@ -101,7 +101,7 @@ static void test_hcl_and_json_say_the_same(void **state)
 {
     struct fixture *fixture = *state;
     struct config *config = &fixture->config;
-    static const char hcl[] = "region = \"eu\"\n"
+    static const char hcl[] = "\"region\" = \"eu\"\n"
                               "ports { http = 5000 }\n"
                               "client {\n"
                               "  enabled = true\n"

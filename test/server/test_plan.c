@@ -4,7 +4,7 @@
 static struct alone_plan plan_job(struct small_life *small, json_t *job)
 {
     struct alone_wanted wanted;
-    struct alone_plan plan;
+    struct alone_plan plan = {0};
     struct err err = {0};
     size_t commits = small->commits;
 
