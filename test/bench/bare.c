@@ -119,7 +119,7 @@ static void end_cgroup(const char *root)
     (void)snprintf(path, sizeof(path), "%s/bare%s", hierarchy(), strrchr(root, '/') + 1);
     (void)tell_cgroup(root, "cgroup.kill", "1");
     while (rmdir(path) != 0 && errno == EBUSY)
-        (void)usleep(1000); /* it is dying */
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* it is dying */
 }
 
 /* --- */
