@@ -124,6 +124,8 @@ void sim_attempt_remove(struct sim_attempt *attempt)
                                         .epoch = attempt->epoch,
                                         .alloc = attempt->alloc,
                                         .task = attempt->task,
+                                        .code = attempt->code, /* its end may yet be told */
+                                        .signal = attempt->signal,
                                         .next = attempt->next};
     attempt->mark = attempt->record = 0;
     attempt->shim = SHIM_NONE;

@@ -118,7 +118,7 @@ static void put_task(struct sim_task_state *task, const struct sim_task_state *t
 static void put_others(struct sim *sim)
 {
     for (int c = 0; c < sim->claims_count; c++)
-        sim->claims[c].made_turn = 0; /* long ago */
+        sim->claims[c].made_turn = sim->claims[c].unstaging_turn = 0; /* long ago */
     for (int p = 0; p < sim->plugins_count; p++)
         sim->plugins[p].launched = 0; /* its numbers may be used again, too */
 }

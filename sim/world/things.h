@@ -57,6 +57,7 @@ struct sim_claim_state {
     uint8_t held;     /* the server's claim */
     uint8_t snatched; /* somebody else unmounted it */
     uint64_t made_turn;
+    uint64_t unstaging_turn; /* the last in which it was decided to unstage */
     uint64_t busy_until_ms;
     uint32_t entered[V_COUNT];
     uint16_t calls[SIM_EFFECTS_MAX]; /* made so far, by effect */

@@ -307,6 +307,16 @@ void sim_check_start(struct sim *sim, const struct effect *effect, const struct 
         sim_violate(sim, 22, "%s starts with other hook results than at first", effect->id.text);
 }
 
+/* True if OTHER was not there when it was decided to unstage CLAIM, which begins later when the
+ * node still looks for what runs: it waits for its turn. */
+static bool came_later(const struct sim_claim_state *claim, const struct sim_claim_state *other,
+                       const struct machine *record)
+{
+    if (other->made_turn == claim->unstaging_turn)
+        return record->state == V_IDLE;
+    return other->made_turn > claim->unstaging_turn && record->state <= V_QUEUED;
+}
+
 /* I-26, I-27, I-29: who may unmount, unstage and let go, and when. */
 static void check_volume(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
 {
@@ -328,7 +338,7 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
         if (record == NULL || fsm_is_final(record) || record->state == V_RELEASING)
             continue;
         used = true;
-        known |= record->state != V_IDLE || other->made_turn != sim->store.head.turn;
+        known |= !came_later(claim, other, record);
     }
     if (effect->kind == VX_UNSTAGE && known)
         sim_violate(sim, 27, "%s unstages what another alloc uses or may use", effect->id.text);

@@ -96,6 +96,9 @@ void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
             note_alloc(sim, &whom, event, record);
         if (whom.kind == MACHINE_VOLUME && event->before == V_ABSENT)
             sim_claim_of(sim, &whom)->made_turn = event->turn;
+        if (whom.kind == MACHINE_VOLUME && event->after == V_UNSTAGING &&
+            event->before != V_UNSTAGING)
+            sim_claim_of(sim, &whom)->unstaging_turn = event->turn;
         if (whom.kind == MACHINE_PLUGIN && event->before == P_ABSENT)
             sim_plugin_of(sim, &whom)->launched = 0;
     }

@@ -133,6 +133,9 @@ static bool status_is_settled(struct sim *sim, int a, struct finding *finding)
         return true;
     if (alloc->status_revision > alloc->acked_revision)
         return miss(finding, 39, "status of", state->id.text, "is not acknowledged");
+    /* An older copy of the journal knows nothing of what was told since, and tells what changes. */
+    if (state->older)
+        return true;
     return alloc->client_status == state->reported_status ||
            miss(finding, 39, "status of", state->id.text, "is not what was reported");
 }
