@@ -44,6 +44,7 @@ static const struct reason {
     {MACHINE_ALLOC, "RUNNING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "PREKILL", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "DELAYING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
+    {MACHINE_ALLOC, "KILLING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "POSTSTOP", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "MOUNTING", "MEMBER_LOST", "ALL_DEAD",
      "its volumes would have to be lost with their specification, too"},
