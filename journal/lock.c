@@ -19,6 +19,7 @@
 enum {
     DYING_BOUND_MS = 5000, /* a killed holder drops the lock by then */
     LOOK_AGAIN_MS = 5,
+    LIVING_MS = 200, /* after the last sign of dying a holder is taken to live */
 };
 
 static int open_lock(const char *directory, int flags)
@@ -145,11 +146,12 @@ static int64_t now_ms(void)
 }
 
 /* Takes the lock of FD, waiting for a holder that is dying but for no other.  0, or errno; then
- * HOLDER says who has it. */
+ * HOLDER says who has it.  Between the signal that kills it and its end a process looks alive for a
+ * moment: so it counts as living when it has been seen so for a while. */
 static int take(int fd, char *holder, size_t size)
 {
     const struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000L};
-    int64_t until_ms = now_ms() + DYING_BOUND_MS;
+    int64_t start_ms = now_ms(), dying_ms = start_ms; /* the last sign */
 
     for (;;) {
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -159,7 +161,12 @@ static int take(int fd, char *holder, size_t size)
             return 0;
         if (errno != EAGAIN && errno != EACCES)
             return errno;
-        if (!read_holder(fd, &who, holder, size) || !is_dying(&who) || now_ms() >= until_ms)
+        if (!read_holder(fd, &who, holder, size))
+            return EAGAIN;
+        int64_t now = now_ms();
+        if (is_dying(&who))
+            dying_ms = now;
+        if (now - dying_ms >= LIVING_MS || now - start_ms >= DYING_BOUND_MS)
             return EAGAIN;
         (void)nanosleep(&pause, NULL); /* woken early it looks early */
     }
