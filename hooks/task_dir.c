@@ -58,6 +58,14 @@ static int make(const struct hook_request *request, int task_fd, const char *nam
     return hooks_directory_make(task_fd, name, mode, owner, shown, NULL, err);
 }
 
+/* Whatever has the name, with all that is in it. */
+static int clear_secrets(int task_fd, struct err *err)
+{
+    if (unlinkat(task_fd, "secrets", AT_REMOVEDIR) == 0 || errno == ENOENT)
+        return 0; /* as it nearly always is: no need to read the mount table, which grows */
+    return tree_remove(task_fd, "secrets", err);
+}
+
 /* A tmpfs of the task's own.  What lies below it would be readable whenever it is not there, and
  * its name is the payload's to exchange: so whatever has that name goes first, on the disk, with
  * all that is in it, and an empty directory that only root can enter carries the mount. */
@@ -70,7 +78,7 @@ static int mount_secrets(const struct hook_request *request, int task_fd,
     int code = mounted < 0 ? mounted : 0;
 
     if (mounted == 0)
-        code = tree_remove(task_fd, "secrets", &cause);
+        code = clear_secrets(task_fd, &cause);
     if (mounted == 0 && code == 0 && mkdirat(task_fd, "secrets", 0) != 0)
         code = err_os(&cause, err_from_errno(errno), errno, "cannot make it");
     if (code == 0)
@@ -131,9 +139,7 @@ static int strip(const struct hook_request *request, int task_fd, struct err *er
 
     if (request->privileged && mount_remove(task_fd, "secrets", &cause) != 0)
         return err_os(err, cause.code, cause.os, "cannot unmount %s/secrets", request->task);
-    if (unlinkat(task_fd, "secrets", AT_REMOVEDIR) == 0 || errno == ENOENT)
-        return 0; /* as it always is after a tmpfs: no need to read the mount table again */
-    return tree_remove(task_fd, "secrets", err);
+    return clear_secrets(task_fd, err);
 }
 
 int hooks_task_dir_strip(const struct hook_request *request, struct err *err)
