@@ -444,6 +444,8 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     if (*text_of(task, "Driver") == '\0' && !jobspec_was_given(work, task, "Driver"))
         jobspec_complain(work, task, "Driver", "for example driver = \"raw_exec\"",
                          "a task needs a %s", name(work, schema, "Driver"));
+    if (*text_of(task, "Driver") != '\0')
+        check_name(work, task, "Driver", "driver", spec_group_name_fault);
     check_length(work, task, schema, "Driver", SPEC_DRIVER_SIZE);
     check_length(work, task, schema, "User", SPEC_NAME_SIZE);
     if (*signal != '\0' && !is_signal(signal))

@@ -20,7 +20,10 @@ static void place(const json_t *job)
 
     check(jobspec_group_equal(job, job, placement.group));
     check(jobspec_alloc_json(job, &placement, &text, &length, &err) == 0);
-    check(jobspec_decode_alloc(text, length, &spec, &err) == 0);
+    if (jobspec_decode_alloc(text, length, &spec, &err) != 0) {
+        fprintf(stderr, "an accepted job makes an alloc that is refused: %s\n", err.text);
+        abort();
+    }
     alloc_spec_free(spec);
     free(text);
 }
