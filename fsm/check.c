@@ -408,6 +408,23 @@ static void check_pauses(struct checker *checker)
     }
 }
 
+/* 12: no row performs an effect twice: one request has one answer, one call is made once. */
+static void check_twice(struct checker *checker)
+{
+    const struct fsm_def *def = checker->def;
+
+    for (uint16_t r = 0; r < def->rows_count; r++) {
+        const struct fsm_row *row = &def->rows[r];
+        uint64_t performed = 0;
+        for (int i = 0; i < FSM_EFFECTS_MAX && row->effects[i] != 0; i++) {
+            if ((performed >> row->effects[i] & 1u) != 0)
+                violation(checker, 12, state_of(checker, row->state),
+                          "performs twice:", fsm_effect_name(def, row->effects[i]));
+            performed |= (uint64_t)1 << row->effects[i];
+        }
+    }
+}
+
 unsigned fsm_check(const struct fsm_def *def, fsm_print *print, void *ctx)
 {
     struct checker checker = {.def = def, .print = print, .ctx = ctx};
@@ -422,5 +439,6 @@ unsigned fsm_check(const struct fsm_def *def, fsm_print *print, void *ctx)
     check_vocabulary(&checker);
     check_sizes(&checker);
     check_pauses(&checker);
+    check_twice(&checker);
     return checker.violations;
 }

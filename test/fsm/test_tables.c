@@ -247,6 +247,16 @@ static void test_check_calls_without_a_pause_are_found(void **state)
     assert_true(complains(spoiled, "check 11: POSTRUN: calls again without a pause: HOOK"));
 }
 
+static void test_check_second_answer_is_found(void **state)
+{
+    struct spoiled *spoiled = copy_of(&task_def);
+    uint8_t *effects = spoiled->rows[row_of(&task_def, T_RUNNING, TE_RESTART)].effects;
+
+    (void)state;
+    effects[2] = effects[1]; /* the answer */
+    assert_true(complains(spoiled, "check 12: RUNNING: performs twice: REPLY_OK"));
+}
+
 static void test_check_limit_without_timeout_is_found(void **state)
 {
     struct spoiled *spoiled = copy_of(&task_def);
@@ -283,6 +293,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_check_late_completion_declared_never_is_found),
         cmocka_unit_test(test_check_wait_for_nothing_is_found),
         cmocka_unit_test(test_check_calls_without_a_pause_are_found),
+        cmocka_unit_test(test_check_second_answer_is_found),
         cmocka_unit_test(test_check_limit_without_timeout_is_found),
         cmocka_unit_test(test_check_completion_on_a_lane_that_never_completes_is_found),
     };

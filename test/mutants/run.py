@@ -47,7 +47,8 @@ BUILD_LIMIT_S = 600
 CAIRN = OUT + '/cairn'
 FINDERS = [
     ('checks', [[OUT + '/test/fsm/test_tables', 'checks']], 10),
-    ('units', [[OUT + '/test/core/test_aside'], [OUT + '/test/server/test_wait']], 10),
+    ('units', [[OUT + '/test/core/test_aside'], [OUT + '/test/core/test_lanes'],
+               [OUT + '/test/server/test_wait']], 10),
     ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
                  for path in sorted(glob.glob(os.path.join(ROOT, 'sim/stories/*.story')))], 20),
     ('seeds', [[CAIRN, 'sim', '-base', '1', '-seeds', '20000'],
