@@ -156,6 +156,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
         .node = &parts->node.known,
         .environment = (const char *const *)environ,
         .user_denylist = denied,
+        .driver = driver_kind,
     };
 
     parts->drivers = drivers_new(&drivers, err);
@@ -213,6 +214,12 @@ static struct alone_node node_for_jobs(const struct node *node, const struct con
     };
 }
 
+static void plan_task(const struct alloc_spec *alloc, const struct task_spec *task,
+                      struct task_define *define)
+{
+    hooks_plan_task(alloc, task, driver_kind(task->driver), define);
+}
+
 static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
 {
     struct parts *parts = &daemon->parts;
@@ -236,7 +243,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
             {
                 .kill_timeout_max_ms = config->max_kill_timeout_ms,
                 .alloc = hooks_plan_alloc,
-                .task = hooks_plan_task,
+                .task = plan_task,
                 .validate = driver_validate,
             },
     };

@@ -22,7 +22,7 @@ static int set_texts(const struct reader *reader, const char *name, const json_t
 
     if (!json_is_array(list))
         return err_set(reader->err, ERR_INVALID, "%s: \"%s\" must be a list of strings",
-                       reader->driver->name, name);
+                       reader->driver->kind.name, name);
     if (count == 0)
         return 0;
     to->items = calloc(count, sizeof(*to->items));
@@ -32,7 +32,7 @@ static int set_texts(const struct reader *reader, const char *name, const json_t
 
         if (!json_is_string(item))
             return err_set(reader->err, ERR_INVALID, "%s: %s[%zu] must be a string",
-                           reader->driver->name, name, i);
+                           reader->driver->kind.name, name, i);
         to->items[to->count++] = json_string_value(item);
     }
     return 0;
@@ -46,7 +46,7 @@ static int set_key(const struct reader *reader, const struct config_key *key, co
         return set_texts(reader, key->name, value, to);
     if (!json_is_string(value))
         return err_set(reader->err, ERR_INVALID, "%s: \"%s\" must be a string",
-                       reader->driver->name, key->name);
+                       reader->driver->kind.name, key->name);
     *(const char **)to = json_string_value(value);
     return 0;
 }
@@ -63,8 +63,8 @@ static int refuse_key(const struct reader *reader, const char *name)
         (void)text_format(known + length, sizeof(known) - length, "%s\"%s\"", before,
                           driver->keys[i].name); /* fits: a driver has few keys */
     }
-    return err_set(reader->err, ERR_INVALID, "%s: unknown key \"%s\" (there are %s)", driver->name,
-                   name, known);
+    return err_set(reader->err, ERR_INVALID, "%s: unknown key \"%s\" (there are %s)",
+                   driver->kind.name, name, known);
 }
 
 static int read_keys(const struct reader *reader, json_t *config)
@@ -74,7 +74,8 @@ static int read_keys(const struct reader *reader, json_t *config)
     json_t *value;
 
     if (!json_is_object(config))
-        return err_set(reader->err, ERR_INVALID, "%s: the config must be a block", driver->name);
+        return err_set(reader->err, ERR_INVALID, "%s: the config must be a block",
+                       driver->kind.name);
     json_object_foreach(config, name, value)
     {
         const struct config_key *key = driver->keys, *end = key + driver->keys_count;
@@ -86,7 +87,7 @@ static int read_keys(const struct reader *reader, json_t *config)
             return code;
     }
     if (reader->command->program == NULL || reader->command->program[0] == '\0')
-        return err_set(reader->err, ERR_INVALID, "%s: \"command\" is required", driver->name);
+        return err_set(reader->err, ERR_INVALID, "%s: \"command\" is required", driver->kind.name);
     return driver->validate == NULL ? 0 : driver->validate(reader->command, reader->err);
 }
 
@@ -101,7 +102,7 @@ int command_read(const struct driver *driver, const struct task_spec *task,
     /* Texts with NUL are refused by the parser, so that arguments are what they seem. */
     command.config = json_loads(text, JSON_REJECT_DUPLICATES, &where);
     if (command.config == NULL)
-        return err_set(err, ERR_INVALID, "%s: the config is not valid: %s", driver->name,
+        return err_set(err, ERR_INVALID, "%s: the config is not valid: %s", driver->kind.name,
                        where.text);
 
     int code = read_keys(&reader, command.config);

@@ -120,6 +120,9 @@ enum { DRIVERS_MAX = 16 }; /* that there are, and more */
 
 size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos, size_t max);
 
+/* What the driver NAME is to those who make its tasks ready; NULL: there is no such. */
+const struct spec_driver *driver_kind(const char *name);
+
 /* Checks the driver's config block of TASK (types, unknown keys, required keys); 0 or ERR_* with a
  * sentence a user can act on.  Needs no driver to be running. */
 int driver_validate(const struct task_spec *task, struct err *err);

@@ -150,7 +150,7 @@ static bool look(const struct drivers_config *config, char ret_why[ERR_TEXT_SIZE
 }
 
 const struct driver exec_driver = {
-    .name = "exec",
+    .kind = {"exec", ISOLATION_CHROOT, true, "nobody"},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

@@ -109,8 +109,9 @@ struct config_key {
     size_t offset; /* in struct command */
 };
 
+/* All of one driver, in a file of its own; registry.c lists them. */
 struct driver {
-    const char *name;
+    struct spec_driver kind;
     const char *stop_signal; /* when the task names none */
     const struct config_key *keys;
     size_t keys_count;

@@ -33,7 +33,7 @@ static bool look(const struct drivers_config *config, char ret_why[ERR_TEXT_SIZE
 }
 
 const struct driver raw_exec_driver = {
-    .name = "raw_exec",
+    .kind = {"raw_exec", ISOLATION_NONE, false, ""},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

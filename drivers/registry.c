@@ -14,10 +14,17 @@ _Static_assert(COUNT_OF(all_drivers) <= DRIVERS_MAX, "they do not fit");
 const struct driver *driver_named(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(all_drivers); i++) {
-        if (text_equal(all_drivers[i]->name, name))
+        if (text_equal(all_drivers[i]->kind.name, name))
             return all_drivers[i];
     }
     return NULL;
+}
+
+const struct spec_driver *driver_kind(const char *name)
+{
+    const struct driver *driver = driver_named(name);
+
+    return driver == NULL ? NULL : &driver->kind;
 }
 
 int driver_validate(const struct task_spec *task, struct err *err)
@@ -43,7 +50,7 @@ size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos
     for (size_t i = 0; i < count; i++) {
         struct driver_info *info = &ret_infos[i];
 
-        *info = (struct driver_info){.name = all_drivers[i]->name};
+        *info = (struct driver_info){.name = all_drivers[i]->kind.name};
         info->detected = all_drivers[i]->look(&drivers->config, info->description);
         if (info->detected && access(drivers->shim_path, X_OK) != 0) {
             (void)text_format(info->description, sizeof(info->description), "%s: %s",

@@ -91,8 +91,8 @@ static struct plan *make_plan(const struct drivers *drivers, const struct driver
         return NULL;
     }
     if (!driver->look(&drivers->config, why)) {
-        (void)err_set(err, ERR_REFUSED, "driver %s cannot be used on this node: %s", driver->name,
-                      why);
+        (void)err_set(err, ERR_REFUSED, "driver %s cannot be used on this node: %s",
+                      driver->kind.name, why);
         return NULL;
     }
     if (command_read(driver, start->task, &command, err) != 0)

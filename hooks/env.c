@@ -58,7 +58,7 @@ static int set_expanded(struct build *build, const char *name, const char *value
 
 static int add_directories(struct build *build)
 {
-    bool host_paths = hooks_driver(build->task->driver)->isolation == ISOLATION_NONE;
+    bool host_paths = hooks_driver(build->hooks, build->task->driver)->isolation == ISOLATION_NONE;
     struct hooks_paths paths;
     int code = hooks_paths(build->hooks, build->alloc->id, build->task->name, &paths, build->err);
 
@@ -180,7 +180,8 @@ static int add_host(struct build *build)
     const char *const *entry = build->hooks->environment;
     int code = 0;
 
-    if (entry == NULL || hooks_driver(build->task->driver)->isolation == ISOLATION_IMAGE)
+    if (entry == NULL ||
+        hooks_driver(build->hooks, build->task->driver)->isolation == ISOLATION_IMAGE)
         return 0;
     for (; code == 0 && *entry != NULL; entry++) {
         const char *end = strchr(*entry, '=');

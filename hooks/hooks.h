@@ -36,6 +36,7 @@ struct hooks_config {
                                          Nomad's denylist is applied here */
     const char *const *user_denylist; /* for drivers that isolate, NULL-terminated; NULL: Nomad's
                                          default, root and Administrator */
+    const struct spec_driver *(*driver)(const char *name); /* NULL: there is no such */
 };
 
 /* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is
@@ -45,11 +46,12 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err);
 /* Runs under way are finished by the pool, but their DONE is not called any more. */
 void hooks_free(struct hooks *hooks);
 
-/* --- which hooks a spec needs: the masks of all phases are set, nothing else --- */
+/* --- which hooks a spec needs: the masks of all phases are set, nothing else.  DRIVER is the
+ * task's, NULL: there is no such --- */
 
 void hooks_plan_alloc(const struct alloc_spec *alloc, struct alloc_assign *assign);
 void hooks_plan_task(const struct alloc_spec *alloc, const struct task_spec *task,
-                     struct task_define *define);
+                     const struct spec_driver *driver, struct task_define *define);
 
 /* --- running one --- */
 

@@ -43,10 +43,11 @@ static void copy_task(struct arena *arena, const struct task_spec *from,
 }
 
 /* Whose TASK is: as it says, else as its driver does. */
-static int expand_user(const struct hooks_names *names, struct arena *arena,
-                       const struct task_spec *task, const char **ret_user, struct err *err)
+static int expand_user(const struct hooks *hooks, const struct hooks_names *names,
+                       struct arena *arena, const struct task_spec *task, const char **ret_user,
+                       struct err *err)
 {
-    const char *user = task->user[0] != '\0' ? task->user : hooks_driver(task->driver)->user;
+    const char *user = task->user[0] != '\0' ? task->user : hooks_driver(hooks, task->driver)->user;
     int code = hooks_expand_plain(names, arena, user, USER_BYTES_MAX, ret_user, err);
 
     if (code == 0 && strlen(*ret_user) > USER_BYTES_MAX)
@@ -67,7 +68,7 @@ int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
 
     int code = hooks_env_build(hooks, alloc, task, results, results_bytes, &env, err);
     if (code == 0)
-        code = expand_user(&names, &launch->arena, task, &user, err);
+        code = expand_user(hooks, &names, &launch->arena, task, &user, err);
     if (code == 0)
         code = hooks_expand_config(&names, &launch->arena, task->config_json, &config, err);
     if (code != 0) {
@@ -105,7 +106,7 @@ int hooks_user(const struct hooks *hooks, const struct hook_run *asked,
         code = hooks_env_build(hooks, asked->alloc, asked->task, asked->results,
                                asked->results_bytes, &env, err);
     if (code == 0)
-        code = expand_user(&names, &arena, asked->task, &user, err);
+        code = expand_user(hooks, &names, &arena, asked->task, &user, err);
     if (code == 0)
         check(text_copy(ret_user, HOOKS_USER_SIZE, user));
     arena_free(&arena);

@@ -23,8 +23,9 @@ struct hooks {
     const struct hooks_node *node;
     const char *const *environment;   /* NULL: none */
     const char *const *user_denylist; /* never NULL */
-    bool privileged;                  /* may mount and give away */
-    struct hooks_run *runs;           /* under way */
+    const struct spec_driver *(*driver)(const char *name);
+    bool privileged;        /* may mount and give away */
+    struct hooks_run *runs; /* under way */
     char alloc_dir[];
 };
 
@@ -51,8 +52,15 @@ struct hook_step {
     hook_function *run;
 };
 
+/* What may need a hook; task and driver are NULL for hooks of an alloc. */
+struct hook_subject {
+    const struct alloc_spec *alloc;
+    const struct task_spec *task;
+    const struct spec_driver *driver;
+};
+
 struct hook_row {
-    bool (*needs)(const struct alloc_spec *alloc, const struct task_spec *task);
+    bool (*needs)(const struct hook_subject *subject);
     struct hook_step steps[PHASE_COUNT];
 };
 
@@ -64,26 +72,10 @@ hook_function hooks_task_dir_build, hooks_task_dir_strip;
 hook_function hooks_logs_prepare;
 hook_function hooks_validate;
 
-/* --- what is known of drivers --- */
-
-/* What a payload sees of the host's files (Nomad's FSIsolation). */
-enum hooks_isolation {
-    ISOLATION_NONE,   /* all: its directories have the host's paths */
-    ISOLATION_CHROOT, /* a tree of its own on the host, with the host's environment */
-    ISOLATION_IMAGE,  /* nothing of the host */
-};
-
-struct hooks_driver {
-    const char *name;
-    enum hooks_isolation isolation;
-    bool checks_user; /* the denylist of users applies */
-    const char *user; /* whose a task is that names none; "": the daemon's own */
-};
+/* --- for all --- */
 
 /* Never NULL: a driver that is not known is one without isolation. */
-const struct hooks_driver *hooks_driver(const char *name);
-
-/* --- for all --- */
+const struct spec_driver *hooks_driver(const struct hooks *hooks, const char *name);
 
 /* The user a task runs as, interpolated. */
 int hooks_user(const struct hooks *hooks, const struct hook_run *asked,

@@ -1,26 +1,14 @@
-/* Where things of an alloc are, and what kind of drivers there are. */
+/* Where things of an alloc are, and what kind of driver a task has. */
 #include "hooks/part.h"
 
 #include "spec/names.h"
 
-/* What hooks and environment must know of a driver before it is asked: Nomad's capability
- * FSIsolation, its default for user.checked_drivers, and the user that the driver falls back to
- * (v1.1.2, drivers/ and client/config/config.go). */
-static const struct hooks_driver known_drivers[] = {
-    {"raw_exec", ISOLATION_NONE, false, ""},    {"exec", ISOLATION_CHROOT, true, "nobody"},
-    {"java", ISOLATION_CHROOT, true, "nobody"}, {"docker", ISOLATION_IMAGE, false, ""},
-    {"qemu", ISOLATION_IMAGE, true, ""},
-};
-
-const struct hooks_driver *hooks_driver(const char *name)
+const struct spec_driver *hooks_driver(const struct hooks *hooks, const char *name)
 {
-    static const struct hooks_driver other = {"", ISOLATION_NONE, false, ""};
+    static const struct spec_driver other = {"", ISOLATION_NONE, false, ""};
+    const struct spec_driver *driver = hooks->driver(name);
 
-    for (size_t i = 0; i < COUNT_OF(known_drivers); i++) {
-        if (text_equal(known_drivers[i].name, name))
-            return &known_drivers[i];
-    }
-    return &other;
+    return driver != NULL ? driver : &other;
 }
 
 static bool put(char to[512], const char *directory, const char *name)

@@ -58,6 +58,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->loop = config->loop;
     hooks->node = config->node;
     hooks->environment = config->environment;
+    hooks->driver = config->driver;
     hooks->user_denylist =
         config->user_denylist != NULL ? config->user_denylist : default_user_denylist;
     hooks->privileged = geteuid() == 0;

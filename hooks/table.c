@@ -7,23 +7,20 @@
  */
 #include "hooks/part.h"
 
-static bool always(const struct alloc_spec *alloc, const struct task_spec *task)
+static bool always(const struct hook_subject *subject)
 {
-    (void)alloc;
-    (void)task;
+    (void)subject;
     return true;
 }
 
-static bool checks_user(const struct alloc_spec *alloc, const struct task_spec *task)
+static bool checks_user(const struct hook_subject *subject)
 {
-    (void)alloc;
-    return hooks_driver(task->driver)->checks_user;
+    return subject->driver != NULL && subject->driver->checks_user;
 }
 
-static bool keeps_logs(const struct alloc_spec *alloc, const struct task_spec *task)
+static bool keeps_logs(const struct hook_subject *subject)
 {
-    (void)alloc;
-    return !task->logs.disabled;
+    return !subject->task->logs.disabled;
 }
 
 #define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function}
@@ -72,15 +69,15 @@ const struct hook_row *hooks_row(bool task, unsigned hook)
 }
 
 /* The bits of the hooks that have something to do in PHASE. */
-static uint32_t mask_of(const struct alloc_spec *alloc, const struct task_spec *task,
-                        enum hook_phase phase)
+static uint32_t mask_of(const struct hook_subject *subject, enum hook_phase phase)
 {
-    unsigned count = task != NULL ? (unsigned)TASK_HOOK_COUNT : (unsigned)ALLOC_HOOK_COUNT;
+    bool task = subject->task != NULL;
+    unsigned count = task ? (unsigned)TASK_HOOK_COUNT : (unsigned)ALLOC_HOOK_COUNT;
     uint32_t mask = 0;
 
     for (unsigned hook = 0; hook < count; hook++) {
-        const struct hook_row *row = hooks_row(task != NULL, hook);
-        if (row->steps[phase].where != HOOK_ABSENT && row->needs(alloc, task))
+        const struct hook_row *row = hooks_row(task, hook);
+        if (row->steps[phase].where != HOOK_ABSENT && row->needs(subject))
             mask |= 1u << hook;
     }
     return mask;
@@ -88,19 +85,23 @@ static uint32_t mask_of(const struct alloc_spec *alloc, const struct task_spec *
 
 void hooks_plan_alloc(const struct alloc_spec *alloc, struct alloc_assign *assign)
 {
-    assign->hooks_prerun = mask_of(alloc, NULL, PHASE_PRERUN);
-    assign->hooks_prekill = mask_of(alloc, NULL, PHASE_PREKILL);
-    assign->hooks_postrun = mask_of(alloc, NULL, PHASE_POSTRUN);
-    assign->hooks_destroy = mask_of(alloc, NULL, PHASE_DESTROY);
+    struct hook_subject subject = {.alloc = alloc};
+
+    assign->hooks_prerun = mask_of(&subject, PHASE_PRERUN);
+    assign->hooks_prekill = mask_of(&subject, PHASE_PREKILL);
+    assign->hooks_postrun = mask_of(&subject, PHASE_POSTRUN);
+    assign->hooks_destroy = mask_of(&subject, PHASE_DESTROY);
 }
 
 void hooks_plan_task(const struct alloc_spec *alloc, const struct task_spec *task,
-                     struct task_define *define)
+                     const struct spec_driver *driver, struct task_define *define)
 {
+    struct hook_subject subject = {.alloc = alloc, .task = task, .driver = driver};
+
     check(task != NULL);
-    define->hooks_prestart = mask_of(alloc, task, PHASE_PRESTART);
-    define->hooks_poststart = mask_of(alloc, task, PHASE_POSTSTART);
-    define->hooks_prekill = mask_of(alloc, task, PHASE_PREKILL);
-    define->hooks_exited = mask_of(alloc, task, PHASE_EXITED);
-    define->hooks_stop = mask_of(alloc, task, PHASE_STOP);
+    define->hooks_prestart = mask_of(&subject, PHASE_PRESTART);
+    define->hooks_poststart = mask_of(&subject, PHASE_POSTSTART);
+    define->hooks_prekill = mask_of(&subject, PHASE_PREKILL);
+    define->hooks_exited = mask_of(&subject, PHASE_EXITED);
+    define->hooks_stop = mask_of(&subject, PHASE_STOP);
 }

@@ -55,6 +55,21 @@ struct spec_rescheduled {
     const char *alloc_id; /* which had failed */
 };
 
+/* What a payload sees of the host's files (Nomad's FSIsolation). */
+enum spec_isolation {
+    ISOLATION_NONE,   /* all: its directories have the host's paths */
+    ISOLATION_CHROOT, /* a tree of its own on the host, with the host's environment */
+    ISOLATION_IMAGE,  /* nothing of the host */
+};
+
+/* What a driver is to those who make its tasks ready; its own definition says it. */
+struct spec_driver {
+    const char *name;
+    enum spec_isolation isolation;
+    bool checks_user; /* the denylist of users applies: Nomad's user.checked_drivers */
+    const char *user; /* whose a task is that names none; "": the daemon's own */
+};
+
 struct task_spec {
     const char *name;
     const char *driver;

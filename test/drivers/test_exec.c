@@ -91,6 +91,20 @@ static void test_config_that_is_wrong_is_refused_with_the_reason(void **state)
     assert_refused("{\"command\": \"x\", \"image\": \"y\"}", "unknown key \"image\"");
 }
 
+static void test_its_kind_is_what_hooks_make_its_tasks_ready_by(void **state)
+{
+    const struct spec_driver *exec = driver_kind("exec"), *raw = driver_kind("raw_exec");
+
+    (void)state;
+    assert_int_equal(exec->isolation, ISOLATION_CHROOT);
+    assert_true(exec->checks_user);
+    assert_string_equal(exec->user, "nobody");
+    assert_int_equal(raw->isolation, ISOLATION_NONE);
+    assert_false(raw->checks_user);
+    assert_string_equal(raw->user, "");
+    assert_null(driver_kind("abacus"));
+}
+
 static void test_capabilities_have_their_names(void **state)
 {
     uint64_t set;
@@ -362,6 +376,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_that_is_wrong_is_refused_with_the_reason),
+        cmocka_unit_test(test_its_kind_is_what_hooks_make_its_tasks_ready_by),
         cmocka_unit_test(test_capabilities_have_their_names),
         TEST(test_root_is_its_own),
         TEST(test_processes_are_its_own),

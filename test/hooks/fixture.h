@@ -28,6 +28,23 @@ struct fixture {
     struct hook_outcome outcome; /* last: it ends with what it may carry */
 };
 
+/* One driver of each kind, and one that is checked without isolation. */
+static inline const struct spec_driver *fixture_driver(const char *name)
+{
+    static const struct spec_driver drivers[] = {
+        {"raw_exec", ISOLATION_NONE, false, ""},
+        {"exec", ISOLATION_CHROOT, true, "nobody"},
+        {"docker", ISOLATION_IMAGE, false, ""},
+        {"checked", ISOLATION_NONE, true, ""},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(drivers); i++) {
+        if (text_equal(drivers[i].name, name))
+            return &drivers[i];
+    }
+    return NULL;
+}
+
 static inline void start_hooks(struct fixture *fixture, const char *const *denylist)
 {
     const struct hooks_config config = {
@@ -36,6 +53,7 @@ static inline void start_hooks(struct fixture *fixture, const char *const *denyl
         .node = &fixture->node,
         .environment = fixture->environment,
         .user_denylist = denylist,
+        .driver = fixture_driver,
     };
 
     hooks_free(fixture->hooks);

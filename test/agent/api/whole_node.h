@@ -107,7 +107,11 @@ static inline void whole_open_rooms(struct whole_node *node)
     struct parts *parts = &node->parts;
     struct err err = {0};
     struct hooks_config hooks = {
-        .loop = parts->loop, .alloc_dir = node->config.alloc_dir, .node = &parts->node.known};
+        .loop = parts->loop,
+        .alloc_dir = node->config.alloc_dir,
+        .node = &parts->node.known,
+        .driver = driver_kind,
+    };
     struct drivers_config drivers = {
         .loop = parts->loop,
         .state_dir = node->directory,
