@@ -18,6 +18,7 @@ __attribute__((format(printf, 3, 0))) static int fill(struct err *err, int code,
     err->os = 0;
     err->recoverable = false;
     (void)vsnprintf(err->text, sizeof(err->text), format, args); /* cutting is the contract */
+    text_whole(err->text);
     return code;
 }
 
@@ -58,6 +59,7 @@ int err_wrap(struct err *err, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(err->text, sizeof(err->text), format, args); /* cutting is the contract */
     va_end(args);
+    text_whole(err->text);
     text_append(err->text, sizeof(err->text), ": ");
     text_append(err->text, sizeof(err->text), rest);
     return err->code;

@@ -213,6 +213,25 @@ void text_from_duration_ns(char *to, size_t size, int64_t ns)
     (void)text_append(to, size, "s");
 }
 
+void text_whole(char *text)
+{
+    char *to = text;
+
+    for (const char *at = text; *at != '\0';) {
+        size_t length = 1;
+
+        while ((unsigned char)at[0] >= 0xC0u && length < 4 &&
+               ((unsigned char)at[length] & 0xC0u) == 0x80u)
+            length++;
+        if (text_is_utf8(at, length)) {
+            memmove(to, at, length);
+            to += length;
+        }
+        at += length;
+    }
+    *to = '\0';
+}
+
 bool text_is_utf8(const char *bytes, size_t length)
 {
     const unsigned char *at = (const unsigned char *)bytes, *end = at + length;

@@ -34,6 +34,9 @@ void text_from_duration_ns(char *to, size_t size, int64_t ns);
 /* True if BYTES of LENGTH are well-formed UTF-8 without NUL. */
 bool text_is_utf8(const char *bytes, size_t length);
 
+/* Drops the halves of characters that "%.60s" and a full buffer leave of UTF-8, in place. */
+void text_whole(char *text);
+
 /* Puts '?' for what a terminal could take for a command: control characters of one byte or two. */
 void text_clean(char *text);
 

@@ -36,7 +36,9 @@ void jobspec_complain_plainly(struct jobspec_work *work, const char *hint, const
 
     (void)text_copy(error.file, sizeof(error.file), work->name); /* cut if long */
     (void)text_copy(error.message, sizeof(error.message), message);
+    text_whole(error.message);
     (void)text_copy(error.hint, sizeof(error.hint), hint);
+    text_whole(error.hint);
     for (char *byte = error.message; *byte != '\0'; byte++) {
         if ((unsigned char)*byte < 0x20u || *byte == 0x7f)
             *byte = ' ';

@@ -77,11 +77,13 @@ static void complain(const struct hcl_file *file, struct hcl_place place, const 
     error->code = ERR_INVALID;
     error->place = place;
     (void)vsnprintf(error->message, sizeof(error->message), format, args); /* cut if long */
+    text_whole(error->message);
     for (char *byte = error->message; *byte != '\0'; byte++) {
         if ((unsigned char)*byte < 0x20u || *byte == 0x7f)
             *byte = ' ';
     }
     (void)text_copy(error->hint, sizeof(error->hint), hint);
+    text_whole(error->hint);
     size_t name_length = strlen(file->name);
     if (name_length < sizeof(error->file))
         (void)text_copy(error->file, sizeof(error->file), file->name);

@@ -114,6 +114,33 @@ static void test_utf8_refuses_overlong_surrogates_and_halves(void **state)
     assert_true(text_is_utf8("\xe2\x82\xac \xf0\x9f\x98\x80", 8));
 }
 
+static void test_text_whole_drops_halves_and_keeps_the_rest(void **state)
+{
+    static const struct {
+        const char *text, *whole;
+    } rows[] = {
+        {"", ""},
+        {"name", "name"},
+        {"\xe2\x82\xac \xf0\x9f\x98\x80", "\xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"cut \xe2\x82\" here", "cut \" here"},
+        {"cut \xf0\x9f\x98", "cut "},
+        {"\xc3", ""},
+        {"a\x82"
+         "b",
+         "ab"},
+        {"\xe2\xe2\x82\xac", "\xe2\x82\xac"},
+    };
+    char text[32];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        (void)text_copy(text, sizeof(text), "");
+        memcpy(text, rows[i].text, strlen(rows[i].text) + 1);
+        text_whole(text);
+        assert_string_equal(text, rows[i].whole);
+    }
+}
+
 static void test_clean_text_cannot_drive_a_terminal(void **state)
 {
     char text[] = "a\x1b[2J\x07\xc2\x9b"
@@ -209,6 +236,7 @@ int main(void)
         cmocka_unit_test(test_duration_prints_as_go_does),
         cmocka_unit_test(test_duration_refuses_what_go_refuses),
         cmocka_unit_test(test_utf8_refuses_overlong_surrogates_and_halves),
+        cmocka_unit_test(test_text_whole_drops_halves_and_keeps_the_rest),
         cmocka_unit_test(test_clean_text_cannot_drive_a_terminal),
         cmocka_unit_test(test_uuid_format_is_valid_and_version_4),
         cmocka_unit_test(test_hash_is_what_it_was),
