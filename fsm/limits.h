@@ -91,6 +91,10 @@ enum {
     WATCHERS_MAX = 128,                 /* for a change: blocking queries of the API */
 };
 
+/* What becomes of a job's allocs when they have ended; on one node a system job is a service that
+ * is never rescheduled, and a sysbatch one runs once for each version. */
+enum spec_job_type { JOB_SERVICE, JOB_BATCH, JOB_SYSTEM, JOB_SYSBATCH };
+
 /* When a task runs, relative to the main tasks of its group. */
 enum spec_lifecycle { LIFECYCLE_MAIN, LIFECYCLE_PRESTART, LIFECYCLE_POSTSTART, LIFECYCLE_POSTSTOP };
 

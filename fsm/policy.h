@@ -65,7 +65,8 @@ struct reconcile_alloc {
     const char *group;
     uint32_t index; /* in its group */
     bool live;      /* neither ended nor told to end */
-    bool succeeded; /* ended, and completely */
+    bool ended;     /* by itself */
+    bool succeeded; /* and completely */
     bool current;   /* made from a definition as good as the wanted one */
     bool stop;      /* out: must be told to end */
 };
@@ -77,14 +78,15 @@ struct reconcile_group {
 };
 
 /* What must be stopped and placed so that each group has its count of current allocs.  An alloc of
- * a batch job that has succeeded counts as there. */
-void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_count,
+ * a batch job that has succeeded counts as there, and one of a sysbatch job that has ended. */
+void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, size_t allocs_count,
                       struct reconcile_group *groups, size_t groups_count);
 
 /* Client status "pending", "running" or "dead" of a job, from its allocs; WAITS: another one is to
- * be placed when there is room, or when it is time. */
+ * be placed when there is room, or when it is time.  A system job runs until it is stopped. */
 enum job_status { JOB_PENDING, JOB_RUNNING, JOB_DEAD };
-enum job_status policy_job_status(bool stop, size_t live, size_t pending, bool waits);
+enum job_status policy_job_status(enum spec_job_type type, bool stop, size_t live, size_t pending,
+                                  bool waits);
 const char *job_status_name(enum job_status status);
 
 /* How many of ENDED allocs, oldest first, are to be destroyed so that at most KEPT stay. */

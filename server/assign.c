@@ -4,10 +4,14 @@
 
 #include <stdlib.h>
 
+static bool is_batch(const struct alloc_spec *spec)
+{
+    return text_equal(spec->job_type, "batch") || text_equal(spec->job_type, "sysbatch");
+}
+
 static void define_task(struct core *core, const struct assign_plans *plans,
                         const struct alloc_spec *spec, const struct task_spec *task)
 {
-    bool batch = text_equal(spec->job_type, "batch") || text_equal(spec->job_type, "sysbatch");
     uint64_t kill_max_ms = plans->kill_timeout_max_ms;
     struct task_define define = {
         .restart_interval_ms = task->restart.interval_ms,
@@ -21,7 +25,8 @@ static void define_task(struct core *core, const struct assign_plans *plans,
         .sidecar = task->sidecar,
         .leader = task->leader,
         .may_start = 1,
-        .restart_on_success = policy_restarts_on_success(batch, task->lifecycle, task->sidecar),
+        .restart_on_success =
+            policy_restarts_on_success(is_batch(spec), task->lifecycle, task->sidecar),
     };
     struct machine_id id = machine_id_join(MACHINE_TASK, spec->id, task->name);
 
@@ -44,7 +49,7 @@ void assign_alloc(struct core *core, const struct assign_plans *plans,
     assign->shutdown_delay_ms = spec->group_shutdown_delay_ms;
     assign->index = spec->index;
     assign->may_start = 1;
-    assign->batch = text_equal(spec->job_type, "batch");
+    assign->batch = is_batch(spec);
     (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
     (void)text_copy(assign->job_id, sizeof(assign->job_id), spec->job_id);
     (void)text_copy(assign->group, sizeof(assign->group), spec->group);

@@ -12,6 +12,25 @@
 
 #define SECONDS(n) ((json_int_t)(n)*1000000000)
 
+static bool is_type(const json_t *job, enum spec_job_type type)
+{
+    enum spec_job_type own;
+
+    return spec_job_type(json_string_value(json_object_get(job, "Type")), &own) && own == type;
+}
+
+/* Its tasks are to run until it is stopped. */
+static bool lasts(const json_t *job)
+{
+    return is_type(job, JOB_SERVICE) || is_type(job, JOB_SYSTEM);
+}
+
+/* It is one for each node, which no other node can take over. */
+static bool is_of_nodes(const json_t *job)
+{
+    return is_type(job, JOB_SYSTEM) || is_type(job, JOB_SYSBATCH);
+}
+
 /* --- defaults --- */
 
 static void set_missing(json_t *object, const char *field, json_t *value)
@@ -148,9 +167,10 @@ static void default_task(struct jobspec_work *work, json_t *task, const json_t *
     default_operands(task);
 }
 
-static void default_group(struct jobspec_work *work, const json_t *job, json_t *group, bool service)
+static void default_group(struct jobspec_work *work, const json_t *job, json_t *group)
 {
     json_t *restart = need_object(group, "RestartPolicy"), *task;
+    bool service = is_type(job, JOB_SERVICE);
     const json_t *update = json_object_get(job, "Update");
     const json_t *migrate = json_object_get(job, "Migrate");
     size_t i;
@@ -158,10 +178,12 @@ static void default_group(struct jobspec_work *work, const json_t *job, json_t *
     set_missing(group, "Count", json_integer(1));
     set_missing(need_object(group, "EphemeralDisk"), "SizeMB", json_integer(300));
     drop_if_empty(group, "Meta");
-    fill_new(restart, default_restart(service));
-    fill(need_object(group, "ReschedulePolicy"), json_object_get(job, "Reschedule"));
-    fill_new(need_object(group, "ReschedulePolicy"), default_reschedule(service));
-    if (service || json_object_get(group, "Update") != NULL) {
+    fill_new(restart, default_restart(lasts(job)));
+    if (!is_of_nodes(job)) {
+        fill(need_object(group, "ReschedulePolicy"), json_object_get(job, "Reschedule"));
+        fill_new(need_object(group, "ReschedulePolicy"), default_reschedule(service));
+    }
+    if (lasts(job) || json_object_get(group, "Update") != NULL) {
         fill(need_object(group, "Update"), update);
         fill_new(need_object(group, "Update"), default_update());
     }
@@ -174,12 +196,15 @@ static void default_group(struct jobspec_work *work, const json_t *job, json_t *
 }
 
 /* Go prints a block that is not set as one whose fields are all zero. */
-static void drop_zero_blocks(json_t *object)
+static void drop_zero_blocks(const json_t *job, json_t *object)
 {
-    if (jobspec_is_empty(json_object_get(object, "Update")))
-        (void)json_object_del(object, "Update"); /* missing is fine */
-    if (jobspec_is_empty(json_object_get(object, "Migrate")))
-        (void)json_object_del(object, "Migrate");
+    static const char *const blocks[] = {"Update", "Migrate", "ReschedulePolicy", "Reschedule"};
+    size_t count = is_of_nodes(job) ? COUNT_OF(blocks) : 2; /* elsewhere 0 times are meant */
+
+    for (size_t i = 0; i < count; i++) {
+        if (jobspec_is_empty(json_object_get(object, blocks[i])))
+            (void)json_object_del(object, blocks[i]); /* missing is fine */
+    }
 }
 
 void jobspec_set_defaults(struct jobspec_work *work, json_t *job)
@@ -189,8 +214,8 @@ void jobspec_set_defaults(struct jobspec_work *work, json_t *job)
     size_t i;
 
     if (work->file == NULL) {
-        drop_zero_blocks(job);
-        json_array_foreach(jobspec_list(job, "TaskGroups"), i, group) drop_zero_blocks(group);
+        drop_zero_blocks(job, job);
+        json_array_foreach(jobspec_list(job, "TaskGroups"), i, group) drop_zero_blocks(job, group);
     }
     set_missing(job, "ID", json_string(""));
     set_missing(job, "Name", json_string(id == NULL ? "" : id));
@@ -204,11 +229,9 @@ void jobspec_set_defaults(struct jobspec_work *work, json_t *job)
         check(json_object_set_new(job, "Datacenters", json_pack("[s]", "*")) == 0);
     drop_if_empty(job, "Meta");
     default_operands(job);
-    bool service = text_equal(json_string_value(json_object_get(job, "Type")), "service");
-    if (service)
+    if (lasts(job))
         fill_new(need_object(job, "Update"), default_update());
-    json_array_foreach(jobspec_list(job, "TaskGroups"), i, group)
-        default_group(work, job, group, service);
+    json_array_foreach(jobspec_list(job, "TaskGroups"), i, group) default_group(work, job, group);
 }
 
 /* --- rules --- */
@@ -432,7 +455,8 @@ static void check_lifecycle(struct jobspec_work *work, const json_t *lifecycle)
                          hook);
 }
 
-static void check_task(struct jobspec_work *work, const json_t *task, const json_t *group)
+static void check_task(struct jobspec_work *work, const json_t *task, const json_t *job,
+                       const json_t *group)
 {
     const struct jobspec_schema *schema = &jobspec_task;
     const char *signal = text_of(task, "KillSignal");
@@ -459,6 +483,9 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
         check_restart(work, json_object_get(task, "RestartPolicy"));
     check_lifecycle(work, json_object_get(task, "Lifecycle"));
     check_constraints(work, task, true);
+    if (is_type(job, JOB_SYSTEM) && json_array_size(jobspec_list(task, "Affinities")) > 0)
+        jobspec_complain(work, task, "Affinities", "remove it",
+                         "a job of type \"system\" has no affinity block");
     if (!json_is_true(json_object_get(logs, "Disabled")) && disk_mb <= log_mb)
         jobspec_complain(work, logs, "MaxFileSizeMB",
                          "keep fewer or smaller files, or ask for a larger ephemeral_disk",
@@ -466,7 +493,35 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
                          (long long)log_mb, (long long)disk_mb);
 }
 
-static void check_group(struct jobspec_work *work, const json_t *group, bool service)
+/* Blocks of OBJECT, JOB or a part of it, that only jobs of other types have. */
+static void check_blocks(struct jobspec_work *work, const json_t *job, const json_t *object)
+{
+    const struct {
+        const char *name;
+        bool refused;
+    } blocks[] = {
+        {"Affinities", is_type(job, JOB_SYSTEM)},
+        {"Spreads", is_type(job, JOB_SYSTEM)},
+        {"Update", !lasts(job)},
+        {"Migrate", !is_type(job, JOB_SERVICE)},
+        {"Reschedule", is_of_nodes(job)},
+        {"ReschedulePolicy", is_of_nodes(job)},
+    };
+    const struct jobspec_schema *schema = object == job ? &jobspec_job : &jobspec_group_schema;
+
+    for (size_t i = 0; i < COUNT_OF(blocks); i++) {
+        const struct jobspec_field *field = jobspec_by_json(schema, blocks[i].name);
+        const json_t *value = field == NULL ? NULL : json_object_get(object, field->json);
+        bool given = json_is_array(value) ? json_array_size(value) > 0 : value != NULL;
+
+        if (blocks[i].refused && given)
+            jobspec_complain(work, object, field->json, "remove it",
+                             "a job of type \"%s\" has no %s block", text_of(job, "Type"),
+                             jobspec_name_of(work, field));
+    }
+}
+
+static void check_group(struct jobspec_work *work, const json_t *job, const json_t *group)
 {
     const json_t *tasks = jobspec_list(group, "Tasks");
     size_t count = json_array_size(tasks), leaders = 0, i;
@@ -476,11 +531,13 @@ static void check_group(struct jobspec_work *work, const json_t *group, bool ser
     check_map(work, group, &jobspec_group_schema, "Meta", false);
     check_constraints(work, group, false);
     check_restart(work, json_object_get(group, "RestartPolicy"));
-    check_reschedule(work, json_object_get(group, "ReschedulePolicy"));
-    if (!service && json_object_get(group, "Update") != NULL)
-        jobspec_complain(work, group, "Update", "remove it", "a batch job is not updated in steps");
-    if (!service && json_object_get(group, "Migrate") != NULL)
-        jobspec_complain(work, group, "Migrate", "remove it", "a batch job is not migrated");
+    if (!is_of_nodes(job))
+        check_reschedule(work, json_object_get(group, "ReschedulePolicy"));
+    check_blocks(work, job, group);
+    if (is_type(job, JOB_SYSTEM) && whole_of(group, "Count") > 1)
+        jobspec_complain(work, group, "Count", NULL,
+                         "count %lld: a system job has one alloc of each group on a node",
+                         (long long)whole_of(group, "Count"));
     if (count == 0)
         jobspec_complain(work, group, "Name", "add task \"name\" { ... }", "there are no tasks");
     if (count > SPEC_TASKS_MAX) {
@@ -497,7 +554,7 @@ static void check_group(struct jobspec_work *work, const json_t *group, bool ser
         (void)text_format(work->where, sizeof(work->where),
                           "group \"%.100s\", task \"%.100s\": ", text_of(group, "Name"),
                           text_of(task, "Name"));
-        check_task(work, task, group);
+        check_task(work, task, job, group);
         leaders += json_is_true(json_object_get(task, "Leader"));
         if (json_is_true(json_object_get(task, "Leader")) && leaders == 2)
             jobspec_complain(work, task, "Leader", NULL, "a second leader in one group");
@@ -508,16 +565,13 @@ static void check_group(struct jobspec_work *work, const json_t *group, bool ser
 
 static void check_type(struct jobspec_work *work, const json_t *job)
 {
-    const char *type = text_of(job, "Type");
+    enum spec_job_type type;
 
-    if (text_equal(type, "system") || text_equal(type, "sysbatch"))
-        jobspec_complain(work, job, "Type",
-                         text_equal(type, "system") ? "on one node \"service\" does the same"
-                                                    : "on one node \"batch\" does the same",
-                         "jobs of type \"%s\" are not supported yet", type);
-    else if (!text_equal(type, "service") && !text_equal(type, "batch"))
+    if (!spec_job_type(text_of(job, "Type"), &type))
         jobspec_complain(work, job, "Type", NULL,
-                         "the type of a job is \"service\" or \"batch\", not \"%.40s\"", type);
+                         "the type of a job is \"service\", \"batch\", \"system\" or \"sysbatch\", "
+                         "not \"%.40s\"",
+                         text_of(job, "Type"));
 }
 
 /* Each factor has its bound, and so have the sums of their products (fsm/limits.h). */
@@ -556,7 +610,6 @@ static void check_sums(struct jobspec_work *work, const json_t *job, const json_
 void jobspec_check(struct jobspec_work *work, json_t *job)
 {
     const json_t *groups = jobspec_list(job, "TaskGroups");
-    bool service = text_equal(text_of(job, "Type"), "service");
     json_t *group, *datacenter;
     size_t i;
 
@@ -576,10 +629,7 @@ void jobspec_check(struct jobspec_work *work, json_t *job)
             jobspec_complain(work, job, "Datacenters", NULL,
                              "the name of a datacenter must not be empty");
     }
-    if (!service && json_object_get(job, "Update") != NULL)
-        jobspec_complain(work, job, "Update", "remove it", "a batch job is not updated in steps");
-    if (!service && json_object_get(job, "Migrate") != NULL)
-        jobspec_complain(work, job, "Migrate", "remove it", "a batch job is not migrated");
+    check_blocks(work, job, job);
     if (json_array_size(groups) == 0)
         jobspec_complain(work, job, "", "add group \"name\" { task \"name\" { ... } }",
                          "the job has no groups");
@@ -593,7 +643,7 @@ void jobspec_check(struct jobspec_work *work, json_t *job)
     {
         (void)text_format(work->where, sizeof(work->where),
                           "group \"%.100s\": ", text_of(group, "Name"));
-        check_group(work, group, service);
+        check_group(work, job, group);
         work->where[0] = '\0';
     }
     work->part = job;

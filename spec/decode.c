@@ -253,13 +253,13 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
 static void decode_job(struct decoding *decoding, const json_t *job, struct alloc_spec *spec)
 {
     const char *type = get_text(decoding, job, "Type", 16);
+    enum spec_job_type known;
 
     spec->job_id = get_name(decoding, job, "ID", spec_job_id_fault);
     spec->job_name = get_text(decoding, job, "Name", SPEC_NAME_SIZE);
     spec->job_parent_id = get_text(decoding, job, "ParentID", SPEC_NAME_SIZE);
     spec->job_type = type;
-    if (!text_equal(type, "service") && !text_equal(type, "batch") && !text_equal(type, "system") &&
-        !text_equal(type, "sysbatch"))
+    if (!spec_job_type(type, &known))
         damaged(decoding, "Type", "a job's type");
     spec->job_version = get_whole(decoding, job, "Version", NUMBER_MAX);
     spec->namespace = get_text(decoding, job, "Namespace", SPEC_NAMESPACE_SIZE);

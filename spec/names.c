@@ -77,6 +77,24 @@ const char *spec_namespace_fault(const char *text)
     return strlen(text) > SPEC_NAMESPACE_MAX ? "is too long, it may have 95 bytes" : NULL;
 }
 
+bool spec_job_type(const char *name, enum spec_job_type *ret_type)
+{
+    static const char *const names[] = {
+        [JOB_SERVICE] = "service",
+        [JOB_BATCH] = "batch",
+        [JOB_SYSTEM] = "system",
+        [JOB_SYSBATCH] = "sysbatch",
+    };
+
+    for (unsigned i = 0; name != NULL && i < COUNT_OF(names); i++) {
+        if (!text_equal(name, names[i]))
+            continue;
+        *ret_type = (enum spec_job_type)i;
+        return true;
+    }
+    return false;
+}
+
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
                      uint32_t index)
 {

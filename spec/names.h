@@ -12,6 +12,7 @@
 
 #include "fsm/limits.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -35,6 +36,9 @@ const char *spec_task_name_fault(const char *text);
 /* Letters, digits and dashes.  There is no slash in it, so that a job's key in the journal,
  * "job/<namespace>/<id>", says where its id begins. */
 const char *spec_namespace_fault(const char *text);
+
+/* The type of a job that is called NAME (may be NULL); false: none is. */
+bool spec_job_type(const char *name, enum spec_job_type *ret_type);
 
 /* What an alloc is called: "job.group[index]". */
 enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };

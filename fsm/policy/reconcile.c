@@ -12,7 +12,7 @@ static struct reconcile_group *find(struct reconcile_group *groups, size_t count
     return NULL;
 }
 
-void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_count,
+void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, size_t allocs_count,
                       struct reconcile_group *groups, size_t groups_count)
 {
     for (size_t g = 0; g < groups_count; g++) {
@@ -26,7 +26,9 @@ void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_
         bool wanted = group != NULL && alloc->index < group->count && alloc->current;
         /* A second live alloc for one index: the first one found fills it, this one goes. */
         bool needed = wanted && group->place[alloc->index];
-        bool fills = alloc->live || (batch && alloc->succeeded);
+        bool done =
+            (type == JOB_BATCH && alloc->succeeded) || (type == JOB_SYSBATCH && alloc->ended);
+        bool fills = alloc->live || done;
 
         if (needed && fills)
             group->place[alloc->index] = false;
@@ -34,9 +36,12 @@ void policy_reconcile(bool batch, struct reconcile_alloc *allocs, size_t allocs_
     }
 }
 
-enum job_status policy_job_status(bool stop, size_t live, size_t pending, bool waits)
+enum job_status policy_job_status(enum spec_job_type type, bool stop, size_t live, size_t pending,
+                                  bool waits)
 {
     check(pending <= live);
+    if (type == JOB_SYSTEM && !stop)
+        return JOB_RUNNING;
     if (live == 0)
         return !stop && waits ? JOB_PENDING : JOB_DEAD;
     return !stop && pending == live ? JOB_PENDING : JOB_RUNNING;

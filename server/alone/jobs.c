@@ -3,6 +3,8 @@
  */
 #include "server/alone/part.h"
 
+#include "spec/names.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +93,14 @@ struct job *job_add(struct alone *alone, const char *namespace, const char *id)
 uint64_t job_number(const json_t *object, const char *name)
 {
     return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+enum spec_job_type job_type(const json_t *job)
+{
+    enum spec_job_type type = JOB_SERVICE;
+
+    (void)spec_job_type(json_string_value(json_object_get(job, "Type")), &type);
+    return type;
 }
 
 const json_t *job_queue(const struct job *job)
@@ -328,5 +338,6 @@ const char *alone_job_status(const struct alone *alone, const struct alone_job *
     const struct job *own = job_find(alone, job->namespace, job->id);
     bool waits = own != NULL && (own->waiting > 0 || job_queue(own) != NULL);
     core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_live, &counting);
-    return job_status_name(policy_job_status(job->stop, counting.live, counting.pending, waits));
+    return job_status_name(
+        policy_job_status(job_type(job->job), job->stop, counting.live, counting.pending, waits));
 }

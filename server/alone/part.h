@@ -119,6 +119,9 @@ int alone_check_names(struct alone *alone, const json_t *json, struct err *err);
 /* The number NAME of a job or a group, 0 if there is none. */
 uint64_t job_number(const json_t *object, const char *name);
 
+/* That of a job as JSON; service, as in the defaults, if it says none. */
+enum spec_job_type job_type(const json_t *job);
+
 /* What of JOB waits to be placed: JSON numbers, group * JOB_COUNT_MAX + index; NULL: nothing. */
 const json_t *job_queue(const struct job *job);
 

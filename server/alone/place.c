@@ -151,6 +151,7 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
                      .group = alloc->assign.group,
                      .index = alloc->assign.index,
                      .live = alloc->ended_unix_ns == 0 && !stopped,
+                     .ended = alloc->ended_unix_ns != 0 && !stopped,
                      .succeeded = alloc->client_status == CLIENT_COMPLETE && !stopped,
                      .current = is_current(gathering, alloc->assign.group),
                  },
@@ -365,12 +366,10 @@ static void displace(const struct alone *alone, struct gathering *gathering,
 
 void places_want(const struct alone *alone, struct gathering *gathering, struct places *places)
 {
-    const char *type = json_string_value(json_object_get(gathering->job->json, "Type"));
-
     places_begin(places, gathering);
     displace(alone, gathering, places);
-    policy_reconcile(text_equal(type, "batch"), gathering->allocs, gathering->count, places->groups,
-                     places->count);
+    policy_reconcile(job_type(gathering->job->json), gathering->allocs, gathering->count,
+                     places->groups, places->count);
 }
 
 int alone_reconcile(struct alone *alone, struct change *change, struct gathering *gathering,

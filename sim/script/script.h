@@ -145,6 +145,7 @@ struct sim_job {
     uint8_t groups; /* mask of allocs */
     uint8_t count;  /* of each group, to begin with */
     uint8_t again;  /* times that another alloc is made for one that has failed */
+    uint8_t system; /* of type system, or sysbatch: never rescheduled */
 };
 
 /* --- what happens --- */

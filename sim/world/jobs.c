@@ -68,21 +68,24 @@ static json_t *reschedule_json(uint8_t again)
 }
 
 static json_t *group_json(const struct sim_alloc *alloc, const struct sim_job_state *job,
-                          uint8_t again)
+                          const struct sim_job *plan)
 {
-    json_t *tasks = json_array();
+    json_t *tasks = json_array(), *group;
 
     for (int t = 0; t < alloc->tasks_count; t++)
         (void)json_array_append_new(tasks, task_json(alloc, &alloc->tasks[t], job->version));
-    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "Name", alloc->name, "Count",
-                     (json_int_t)job->count, "ShutdownDelay", (json_int_t)alloc->delay_ms * 1000000,
-                     "ReschedulePolicy", reschedule_json(again), "Tasks", tasks);
+    group = json_pack("{s:s, s:I, s:I, s:o}", "Name", alloc->name, "Count", (json_int_t)job->count,
+                      "ShutdownDelay", (json_int_t)alloc->delay_ms * 1000000, "Tasks", tasks);
+    if (!plan->system)
+        check(json_object_set_new(group, "ReschedulePolicy", reschedule_json(plan->again)) == 0);
+    return group;
 }
 
 /* Versions differ in what their tasks are called with. */
 static char *job_text(const struct sim *sim, size_t number)
 {
     const struct sim_job *plan = plan_of(sim, number);
+    static const char *const types[2][2] = {{"service", "batch"}, {"system", "sysbatch"}};
     json_t *groups = json_array();
     bool batch = false;
 
@@ -91,10 +94,10 @@ static char *job_text(const struct sim *sim, size_t number)
             continue;
         batch |= sim->script->allocs[a].batch;
         (void)json_array_append_new(
-            groups, group_json(&sim->script->allocs[a], &sim->jobs.states[number], plan->again));
+            groups, group_json(&sim->script->allocs[a], &sim->jobs.states[number], plan));
     }
     json_t *json =
-        json_pack("{s:s, s:s, s:[s], s:o}", "ID", plan->name, "Type", batch ? "batch" : "service",
+        json_pack("{s:s, s:s, s:[s], s:o}", "ID", plan->name, "Type", types[plan->system][batch],
                   "Datacenters", "dc1", "TaskGroups", groups);
     check(json != NULL);
     char *text = json_dumps(json, JSON_COMPACT);

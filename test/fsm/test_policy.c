@@ -261,7 +261,7 @@ static void test_reconcile_places_what_is_missing_and_stops_what_is_too_much(voi
     struct reconcile_group group = {"web", 3, place};
 
     (void)state;
-    policy_reconcile(false, allocs, COUNT_OF(allocs), &group, 1);
+    policy_reconcile(JOB_SERVICE, allocs, COUNT_OF(allocs), &group, 1);
     assert_false(allocs[0].stop);
     assert_true(allocs[1].stop);
     assert_true(allocs[2].stop);
@@ -281,20 +281,48 @@ static void test_reconcile_does_not_run_finished_batch_work_again(void **state)
     struct reconcile_group group = {"once", 1, place};
 
     (void)state;
-    policy_reconcile(true, &done, 1, &group, 1);
+    policy_reconcile(JOB_BATCH, &done, 1, &group, 1);
     assert_false(place[0]);
-    policy_reconcile(false, &done, 1, &group, 1);
+    policy_reconcile(JOB_SERVICE, &done, 1, &group, 1);
     assert_true(place[0]);
+}
+
+static void test_reconcile_runs_a_sysbatch_once_and_a_system_job_until_it_fails(void **state)
+{
+    struct reconcile_alloc failed = {.group = "once", .ended = true, .current = true};
+    bool place[1];
+    struct reconcile_group group = {"once", 1, place};
+
+    (void)state;
+    policy_reconcile(JOB_SYSBATCH, &failed, 1, &group, 1);
+    assert_false(place[0]);
+    policy_reconcile(JOB_BATCH, &failed, 1, &group, 1);
+    assert_true(place[0]);
+    policy_reconcile(JOB_SYSTEM, &failed, 1, &group, 1); /* when it is asked for anew */
+    assert_true(place[0]);
+    failed.current = false;
+    policy_reconcile(JOB_SYSBATCH, &failed, 1, &group, 1);
+    assert_true(place[0]);
+}
+
+static void test_system_job_runs_until_it_is_stopped(void **state)
+{
+    (void)state;
+    assert_int_equal(policy_job_status(JOB_SYSTEM, false, 0, 0, false), JOB_RUNNING);
+    assert_int_equal(policy_job_status(JOB_SYSTEM, false, 0, 0, true), JOB_RUNNING);
+    assert_int_equal(policy_job_status(JOB_SYSTEM, true, 0, 0, false), JOB_DEAD);
+    assert_int_equal(policy_job_status(JOB_SYSTEM, true, 1, 1, false), JOB_RUNNING);
+    assert_int_equal(policy_job_status(JOB_SYSBATCH, false, 0, 0, false), JOB_DEAD);
 }
 
 static void test_job_that_waits_is_pending_and_a_stopped_one_dead(void **state)
 {
     (void)state;
-    assert_int_equal(policy_job_status(false, 0, 0, true), JOB_PENDING);
-    assert_int_equal(policy_job_status(false, 0, 0, false), JOB_DEAD);
-    assert_int_equal(policy_job_status(true, 0, 0, true), JOB_DEAD);
-    assert_int_equal(policy_job_status(false, 2, 1, true), JOB_RUNNING);
-    assert_int_equal(policy_job_status(false, 2, 2, false), JOB_PENDING);
+    assert_int_equal(policy_job_status(JOB_SERVICE, false, 0, 0, true), JOB_PENDING);
+    assert_int_equal(policy_job_status(JOB_SERVICE, false, 0, 0, false), JOB_DEAD);
+    assert_int_equal(policy_job_status(JOB_SERVICE, true, 0, 0, true), JOB_DEAD);
+    assert_int_equal(policy_job_status(JOB_SERVICE, false, 2, 1, true), JOB_RUNNING);
+    assert_int_equal(policy_job_status(JOB_SERVICE, false, 2, 2, false), JOB_PENDING);
 }
 
 /* --- rescheduling --- */
@@ -488,6 +516,8 @@ int main(void)
         cmocka_unit_test(test_client_status_follows_the_members_in_nomads_order),
         cmocka_unit_test(test_reconcile_places_what_is_missing_and_stops_what_is_too_much),
         cmocka_unit_test(test_reconcile_does_not_run_finished_batch_work_again),
+        cmocka_unit_test(test_reconcile_runs_a_sysbatch_once_and_a_system_job_until_it_fails),
+        cmocka_unit_test(test_system_job_runs_until_it_is_stopped),
         cmocka_unit_test(test_job_that_waits_is_pending_and_a_stopped_one_dead),
         cmocka_unit_test(test_reschedule_of_a_batch_job_is_made_once_a_day),
         cmocka_unit_test(test_reschedule_of_a_service_waits_twice_as_long_up_to_an_hour),

@@ -72,6 +72,10 @@ static void test_task_of_a_batch_job_does_not_start_again_after_success(void **s
 
     assert_int_equal(task->define.restart_on_success, 0);
     assert_int_equal(task->define.leader, 1);
+    task = run_with(small, "sysbatch", "Leader", json_true());
+    assert_int_equal(task->define.restart_on_success, 0);
+    task = run_with(small, "system", "Leader", json_true());
+    assert_int_equal(task->define.restart_on_success, 1);
 }
 
 static void test_kill_timeout_is_cut_at_the_nodes_bound(void **state)

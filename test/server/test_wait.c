@@ -6,6 +6,19 @@
 
 #define DELAY_MS 10000
 
+/* The job JSON (moved). */
+static int post_job(struct small_life *small, json_t *job, struct alone_evaluation *ret_evaluation)
+{
+    struct err err = {0};
+
+    assert_non_null(job);
+    int code = alone_register(small->alone, job, ret_evaluation, NULL, &err);
+    if (code < 0)
+        fail_msg("%s", err.text);
+    json_decref(job);
+    return code;
+}
+
 /* A service "j" with one group of so many allocs, each of MEMORY_MB. */
 static int post(struct small_life *small, const char *name, const char *datacenter, int count,
                 int memory_mb, int priority, json_t *reschedule,
@@ -18,14 +31,8 @@ static int post(struct small_life *small, const char *name, const char *datacent
                   "TaskGroups", "Name", "g", "Count", count, "RestartPolicy", "Attempts", 0, "Mode",
                   "fail", "ReschedulePolicy", reschedule, "Tasks", "Name", "t", "Driver",
                   "raw_exec", "Config", "command", "/bin/a", "Resources", "MemoryMB", memory_mb);
-    struct err err = {0};
 
-    assert_non_null(job);
-    int code = alone_register(small->alone, job, ret_evaluation, NULL, &err);
-    if (code < 0)
-        fail_msg("%s", err.text);
-    json_decref(job);
-    return code;
+    return post_job(small, job, ret_evaluation);
 }
 
 static json_t *never(void)
@@ -435,6 +442,49 @@ static void test_stopped_or_replaced_alloc_is_not_rescheduled(void **state)
     assert_int_equal(small_count(small, "j", NULL).ended, 1);
 }
 
+/* A job of TYPE, which no node can take over, is asked for. */
+static struct alone_evaluation run_of_node(struct small_life *small, const char *type,
+                                           const char *command)
+{
+    struct alone_evaluation evaluation;
+    json_t *job =
+        json_pack("{s:s, s:s, s:[{s:s, s:{s:i, s:s}, s:[{s:s, s:s, s:{s:s}}]}]}", "ID", "j", "Type",
+                  type, "TaskGroups", "Name", "g", "RestartPolicy", "Attempts", 0, "Mode", "fail",
+                  "Tasks", "Name", "t", "Driver", "raw_exec", "Config", "command", command);
+
+    assert_int_equal(post_job(small, job, &evaluation), 0);
+    small_settle(small);
+    return evaluation;
+}
+
+static void test_failed_alloc_of_a_system_job_is_replaced_only_when_asked(void **state)
+{
+    struct small_life *small = *state;
+
+    assert_int_equal(run_of_node(small, "system", "/bin/a").placed, 1);
+    fail_one(small, "j");
+    pass(small, (uint64_t)365 * 24 * 3600 * 1000);
+    small_again(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    assert_string_equal(status_of(small, "j"), "running");
+    assert_int_equal(run_of_node(small, "system", "/bin/a").placed, 1);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+}
+
+static void test_ended_alloc_of_a_sysbatch_job_is_replaced_only_by_a_new_version(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run_of_node(small, "sysbatch", "/bin/a");
+    fail_one(small, "j");
+    assert_string_equal(status_of(small, "j"), "dead");
+    assert_int_equal(run_of_node(small, "sysbatch", "/bin/a").placed, 0);
+    small_again(small);
+    assert_int_equal(run_of_node(small, "sysbatch", "/bin/a").placed, 0);
+    assert_int_equal(run_of_node(small, "sysbatch", "/bin/b").placed, 1);
+    assert_string_equal(status_of(small, "j"), "running");
+}
+
 static void test_failed_alloc_is_not_collected_before_it_is_replaced(void **state)
 {
     struct small_life *small = *state;
@@ -497,6 +547,8 @@ int main(void)
         SMALL_TEST(test_deadline_is_that_of_the_failure_not_of_the_restart),
         SMALL_TEST(test_replacement_whose_commit_fails_is_tried_again),
         SMALL_TEST(test_stopped_or_replaced_alloc_is_not_rescheduled),
+        SMALL_TEST(test_failed_alloc_of_a_system_job_is_replaced_only_when_asked),
+        SMALL_TEST(test_ended_alloc_of_a_sysbatch_job_is_replaced_only_by_a_new_version),
         SMALL_TEST(test_failed_alloc_is_not_collected_before_it_is_replaced),
         SMALL_TEST(test_replacement_waits_for_room_too),
     };

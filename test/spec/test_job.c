@@ -293,6 +293,84 @@ static void test_defaults_are_nomads_for_a_batch_job_with_a_lone_task(void **sta
     json_decref(job);
 }
 
+/* The job a with one group and one task, of TYPE, and BLOCK in the group; NULL if it is refused. */
+static json_t *typed(const char *type, const char *block)
+{
+    char text[512];
+    json_t *job = NULL;
+
+    (void)snprintf(text, sizeof(text),
+                   "job \"a\" {\n type = \"%s\"\n group \"g\" {\n %s\n task \"t\" {\n"
+                   " driver = \"raw_exec\"\n }\n }\n}\n",
+                   type, block);
+    struct jobspec_source source = {.name = "typed.hcl", .text = text, .length = strlen(text)};
+    (void)jobspec_parse(&source, &job, &problems);
+    return job;
+}
+
+static void test_defaults_of_system_jobs_are_services_without_rescheduling(void **state)
+{
+    json_t *job = typed("system", "");
+
+    (void)state;
+    assert_non_null(job);
+    assert_json(job, "TaskGroups.0.Count", "1");
+    assert_json(job, "TaskGroups.0.RestartPolicy.Attempts", "2");
+    assert_json(job, "TaskGroups.0.Update.MaxParallel", "1");
+    assert_json(job, "TaskGroups.0.ReschedulePolicy", "(missing)");
+    assert_json(job, "TaskGroups.0.Migrate", "(missing)");
+    json_decref(job);
+    job = typed("sysbatch", "count = 2");
+    assert_non_null(job);
+    assert_json(job, "TaskGroups.0.RestartPolicy.Attempts", "3");
+    assert_json(job, "TaskGroups.0.Update", "(missing)");
+    assert_json(job, "TaskGroups.0.ReschedulePolicy", "(missing)");
+    json_decref(job);
+}
+
+static void test_job_of_a_type_has_the_blocks_of_that_type(void **state)
+{
+    static const struct {
+        const char *type, *block, *says;
+    } refused[] = {
+        {"system", "count = 2", "one alloc of each group"},
+        {"system", "reschedule {}", "has no reschedule block"},
+        {"system", "affinity {\n attribute = \"a\"\n value = \"b\"\n}", "has no affinity block"},
+        {"system", "spread {\n attribute = \"a\"\n}", "has no spread block"},
+        {"system", "migrate {}", "has no migrate block"},
+        {"sysbatch", "reschedule {}", "has no reschedule block"},
+        {"sysbatch", "update {}", "has no update block"},
+        {"sysbatch", "migrate {}", "has no migrate block"},
+        {"batch", "update {}", "has no update block"},
+        {"cron", "", "the type of a job is"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
+        assert_null(typed(refused[i].type, refused[i].block));
+        assert_non_null(strstr(problems.items[0], refused[i].says));
+    }
+    json_t *job = typed("system", "update {\n max_parallel = 3\n}\n count = 0");
+    assert_non_null(job);
+    json_decref(job);
+}
+
+/* As Go prints blocks that a system job does not have. */
+static void test_zero_blocks_of_a_system_job_are_none(void **state)
+{
+    json_t *request = json_pack(
+        "{s:s, s:s, s:{s:i, s:b, s:s}, s:[{s:s, s:{s:i}, s:[{s:s, s:s}]}]}", "ID", "a", "Type",
+        "system", "Reschedule", "Attempts", 0, "Unlimited", 0, "DelayFunction", "", "TaskGroups",
+        "Name", "g", "ReschedulePolicy", "Attempts", 0, "Tasks", "Name", "t", "Driver", "raw_exec");
+    json_t *job = NULL;
+
+    (void)state;
+    assert_int_equal(jobspec_from_json("job", request, &job, &problems), 0);
+    assert_json(job, "TaskGroups.0.ReschedulePolicy", "(missing)");
+    json_decref(job);
+    json_decref(request);
+}
+
 static void test_full_file_keeps_every_field(void **state)
 {
     json_t *job = must_read("full.hcl");
@@ -827,6 +905,9 @@ int main(void)
         cmocka_unit_test(test_alloc_that_cannot_run_is_not_made),
         cmocka_unit_test(test_defaults_are_nomads_for_a_service),
         cmocka_unit_test(test_defaults_are_nomads_for_a_batch_job_with_a_lone_task),
+        cmocka_unit_test(test_defaults_of_system_jobs_are_services_without_rescheduling),
+        cmocka_unit_test(test_job_of_a_type_has_the_blocks_of_that_type),
+        cmocka_unit_test(test_zero_blocks_of_a_system_job_are_none),
         cmocka_unit_test(test_full_file_keeps_every_field),
         cmocka_unit_test(test_demo_file_keeps_shell_text_and_run_time_names),
         cmocka_unit_test(test_json_of_nomad_is_read_with_and_without_its_wrapper),
