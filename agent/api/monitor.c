@@ -9,8 +9,7 @@
 
 #include "io/log.h"
 
-#include <limits.h>
-#include <openssl/evp.h>
+#include <nettle/base64.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,11 +95,11 @@ void api_stream_stalls(struct api_stream *stream, bool stalls)
 
 static json_t *base64(const void *bytes, size_t length)
 {
-    unsigned char *text = malloc((length + 2) / 3 * 4 + 1);
+    char *text = malloc(BASE64_ENCODE_RAW_LENGTH(length) + 1);
 
-    check(text != NULL && length <= INT_MAX);
-    int written = EVP_EncodeBlock(text, bytes, (int)length);
-    json_t *value = json_stringn((const char *)text, (size_t)written);
+    check(text != NULL);
+    base64_encode_raw(text, length, bytes);
+    json_t *value = json_stringn(text, BASE64_ENCODE_RAW_LENGTH(length));
     free(text);
     return value;
 }

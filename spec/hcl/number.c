@@ -1,125 +1,58 @@
 /*
- * Exact numbers, on the big integers of libcrypto: sign, mantissa and an exponent of two, which
- * every operation rounds to NUMBER_BITS bits.
+ * Exact numbers, on MPFR's floats of NUMBER_BITS bits, rounded to even.
  *
  * Text is made as Go makes it (math/big ftoa.go): the exact decimal expansion, which a binary float
  * always has, rounded to as few digits as read back to the same float.
  */
 #include "spec/hcl/number.h"
 
-#include <openssl/bn.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <mpfr.h>
+
 /* No text of a file has such a character. */
 #define MARK "\x01number"
 
-/* Digits that always read back: NUMBER_BITS * log10(2), and some. */
-enum { DIGITS_ENOUGH = 157, TEXT_EXPONENT_MAX = 100000 };
-
-struct big {
-    BIGNUM *mantissa; /* owned; its sign is the number's */
-    int exponent;     /* of two */
+enum {
+    /* Digits that always read back: NUMBER_BITS * log10(2), and some. */
+    DIGITS_ENOUGH = 157,
+    /* All digits of any number in range: of m * 5^n, where m has NUMBER_BITS and n is at most
+     * NUMBER_EXPONENT_MAX + NUMBER_BITS. */
+    DIGITS_ALL = (NUMBER_BITS + (NUMBER_EXPONENT_MAX + NUMBER_BITS) * 7 / 3) * 4 / 13 + 1,
+    TEXT_EXPONENT_MAX = 100000,
 };
 
-/* --- libcrypto, whose calls fail for lack of memory only --- */
+struct big {
+    mpfr_t number; /* owned; finite, and zero has no sign */
+};
 
-static BIGNUM *bn_new(void)
+static struct big big_new(void)
 {
-    BIGNUM *bn = BN_new();
+    struct big big;
 
-    check(bn != NULL);
-    return bn;
+    mpfr_init2(big.number, NUMBER_BITS); /* MPFR aborts for lack of memory */
+    return big;
 }
-
-static BN_CTX *bn_context(void)
-{
-    BN_CTX *context = BN_CTX_new();
-
-    check(context != NULL);
-    return context;
-}
-
-static void multiply(BIGNUM *to, const BIGNUM *by)
-{
-    BN_CTX *context = bn_context();
-
-    check(BN_mul(to, to, by, context) == 1);
-    BN_CTX_free(context);
-}
-
-static void power(BIGNUM *to, unsigned base, int exponent)
-{
-    BN_CTX *context = bn_context();
-    BIGNUM *root = bn_new(), *count = bn_new();
-
-    check(BN_set_word(root, base) == 1);
-    check(BN_set_word(count, (BN_ULONG)exponent) == 1);
-    check(BN_exp(to, root, count, context) == 1);
-    BN_free(root);
-    BN_free(count);
-    BN_CTX_free(context);
-}
-
-static char *decimal(const BIGNUM *bn)
-{
-    char *text = BN_bn2dec(bn), *copy;
-
-    check(text != NULL);
-    copy = strdup(text);
-    check(copy != NULL);
-    OPENSSL_free(text);
-    return copy;
-}
-
-/* --- rounding --- */
 
 static struct big big_of(int64_t whole)
 {
-    struct big big = {.mantissa = bn_new()};
-    uint64_t size = whole < 0 ? 0 - (uint64_t)whole : (uint64_t)whole;
+    struct big big = big_new();
 
-    check(BN_set_word(big.mantissa, size) == 1);
-    BN_set_negative(big.mantissa, whole < 0);
+    (void)mpfr_set_sj(big.number, whole, MPFR_RNDN); /* exact */
     return big;
 }
 
 static void big_free(struct big *big)
 {
-    BN_free(big->mantissa);
-    big->mantissa = NULL;
-}
-
-/* To NUMBER_BITS, to even; STICKY: there is something below the last bit. */
-static void round_off(struct big *big, bool sticky)
-{
-    int excess = BN_num_bits(big->mantissa) - NUMBER_BITS;
-
-    if (excess > 0) {
-        bool half = BN_is_bit_set(big->mantissa, excess - 1) == 1, below = sticky;
-        bool negative = BN_is_negative(big->mantissa) == 1;
-
-        for (int i = 0; i < excess - 1 && !below; i++)
-            below = BN_is_bit_set(big->mantissa, i) == 1;
-        BN_set_negative(big->mantissa, 0);
-        check(BN_rshift(big->mantissa, big->mantissa, excess) == 1);
-        big->exponent += excess;
-        if (half && (below || BN_is_odd(big->mantissa)))
-            check(BN_add_word(big->mantissa, 1) == 1);
-        BN_set_negative(big->mantissa, negative);
-    }
-    int zeros = 0;
-    while (!BN_is_zero(big->mantissa) && BN_is_bit_set(big->mantissa, zeros) == 0)
-        zeros++;
-    if (zeros > 0)
-        check(BN_rshift(big->mantissa, big->mantissa, zeros) == 1);
-    big->exponent = BN_is_zero(big->mantissa) ? 0 : big->exponent + zeros;
+    mpfr_clear(big->number);
 }
 
 static bool is_in_range(const struct big *big)
 {
-    int top = BN_num_bits(big->mantissa) + big->exponent;
+    mpfr_exp_t top = mpfr_zero_p(big->number) ? 0 : mpfr_get_exp(big->number);
 
     return top <= NUMBER_EXPONENT_MAX && top >= -NUMBER_EXPONENT_MAX;
 }
@@ -141,29 +74,20 @@ static void drop_zeros(struct digits *digits)
     digits->text[digits->count] = '\0';
 }
 
-/* All of them. */
-static struct digits expand(const struct big *big)
+/* COUNT of them, to even; DIGITS_ALL is all. */
+static struct digits expand(const struct big *big, size_t count)
 {
-    BIGNUM *whole = BN_dup(big->mantissa), *fives = bn_new();
-    int behind = big->exponent < 0 ? -big->exponent : 0;
-    struct digits digits = {.negative = BN_is_negative(big->mantissa) == 1};
+    struct digits digits = {.negative = mpfr_sgn(big->number) < 0};
+    mpfr_exp_t point;
+    char *text = mpfr_get_str(NULL, &point, 10, count, big->number, MPFR_RNDN);
 
-    check(whole != NULL);
-    BN_set_negative(whole, 0);
-    if (big->exponent >= 0) {
-        check(BN_lshift(whole, whole, big->exponent) == 1);
-    } else { /* m / 2^n is m * 5^n / 10^n */
-        power(fives, 5, behind);
-        multiply(whole, fives);
-    }
-    digits.text = decimal(whole);
+    check(text != NULL);
+    digits.text = strdup(text + digits.negative);
+    check(digits.text != NULL);
     digits.count = strlen(digits.text);
-    digits.point = (int)digits.count - behind;
-    if (BN_is_zero(whole))
-        digits.point = 0;
+    digits.point = (int)point; /* in range */
     drop_zeros(&digits);
-    BN_free(fives);
-    BN_free(whole);
+    mpfr_free_str(text);
     return digits;
 }
 
@@ -196,45 +120,6 @@ static void round_digits(struct digits *digits, int count)
 
 /* --- text to number --- */
 
-/* MANTISSA * 10^EXPONENT; MANTISSA is moved. */
-static struct big from_decimal(BIGNUM *mantissa, int exponent)
-{
-    struct big big = {.mantissa = mantissa};
-    BIGNUM *tens = bn_new();
-    bool sticky = false;
-
-    power(tens, 10, exponent < 0 ? -exponent : exponent);
-    if (exponent >= 0) {
-        multiply(mantissa, tens);
-    } else if (!BN_is_zero(mantissa)) {
-        BN_CTX *context = bn_context();
-        BIGNUM *rest = bn_new();
-        int shift = NUMBER_BITS + 2 + BN_num_bits(tens) - BN_num_bits(mantissa);
-
-        shift = shift < 0 ? 0 : shift;
-        check(BN_lshift(mantissa, mantissa, shift) == 1);
-        check(BN_div(mantissa, rest, mantissa, tens, context) == 1);
-        sticky = !BN_is_zero(rest);
-        big.exponent = -shift;
-        BN_free(rest);
-        BN_CTX_free(context);
-    }
-    BN_free(tens);
-    round_off(&big, sticky);
-    return big;
-}
-
-/* The digits at *AT into TO, which has room for them all; how many. */
-static size_t take_digits(const char **at, char *to)
-{
-    size_t count = strspn(*at, "0123456789");
-
-    memcpy(to, *at, count);
-    to[count] = '\0';
-    *at += count;
-    return count;
-}
-
 static bool read_exponent(const char **at, int *ret_exponent)
 {
     int64_t exponent;
@@ -253,34 +138,40 @@ static bool read_exponent(const char **at, int *ret_exponent)
     return true;
 }
 
+static bool is_number(const char *text)
+{
+    static const char digits[] = "0123456789";
+    const char *at = text + (*text == '-' || *text == '+');
+    size_t before = strspn(at, digits), behind = 0;
+    int exponent = 0;
+
+    at += before;
+    if (*at == '.') {
+        behind = strspn(++at, digits);
+        at += behind;
+    }
+    /* Far beyond the range; what is near it is seen when it is made. */
+    return before + behind > 0 && before + behind < TEXT_EXPONENT_MAX &&
+           read_exponent(&at, &exponent) && exponent < 2 * NUMBER_EXPONENT_MAX &&
+           exponent > -2 * NUMBER_EXPONENT_MAX;
+}
+
 /* False if TEXT is no number of ours. */
 static bool read_big(const char *text, struct big *ret_big)
 {
-    const char *at = text + (*text == '-' || *text == '+');
-    char *digits = malloc(strlen(text) + 1);
-    BIGNUM *mantissa = NULL;
-    int exponent = 0;
+    if (!is_number(text))
+        return false;
 
-    check(digits != NULL);
-    size_t before = take_digits(&at, digits), behind = 0;
-    if (*at == '.') {
-        at++;
-        behind = take_digits(&at, digits + before);
+    struct big big = big_new();
+    (void)mpfr_strtofr(big.number, text, NULL, 10, MPFR_RNDN);
+    if (mpfr_zero_p(big.number))
+        mpfr_set_zero(big.number, 1);
+    if (!is_in_range(&big)) {
+        big_free(&big);
+        return false;
     }
-    bool good =
-        before + behind > 0 && before + behind < TEXT_EXPONENT_MAX && read_exponent(&at, &exponent);
-    /* Far beyond the range; what is near it is seen when it is made. */
-    good = good && exponent < 2 * NUMBER_EXPONENT_MAX && exponent > -2 * NUMBER_EXPONENT_MAX;
-    if (good) {
-        check(BN_dec2bn(&mantissa, digits) > 0);
-        BN_set_negative(mantissa, *text == '-');
-        *ret_big = from_decimal(mantissa, exponent - (int)behind);
-        good = is_in_range(ret_big);
-        if (!good)
-            big_free(ret_big);
-    }
-    free(digits);
-    return good;
+    *ret_big = big;
+    return true;
 }
 
 /* --- values --- */
@@ -366,44 +257,36 @@ static size_t digits_behind(const struct digits *digits)
     return (int)digits->count > digits->point ? digits->count - (size_t)digits->point : 0;
 }
 
-/* True if COUNT digits of ALL read back as BIG. */
-static bool is_enough(const struct big *big, const struct digits *all, int count)
+/* True if COUNT digits of BIG read back as BIG. */
+static bool is_enough(const struct big *big, size_t count)
 {
-    struct digits some = *all;
-    BIGNUM *mantissa = NULL;
+    struct big read = big_new();
+    mpfr_exp_t point;
+    char *digits = mpfr_get_str(NULL, &point, 10, count, big->number, MPFR_RNDN), text[256];
 
-    some.text = strdup(all->text);
-    check(some.text != NULL);
-    round_digits(&some, count);
-    bool same = some.count > 0 && BN_dec2bn(&mantissa, some.text) > 0;
-    if (same) {
-        BN_set_negative(mantissa, all->negative);
-        struct big read = from_decimal(mantissa, some.point - (int)some.count);
-        same = read.exponent == big->exponent && BN_cmp(read.mantissa, big->mantissa) == 0;
-        big_free(&read);
-    }
-    free(some.text);
+    check(digits != NULL);
+    (void)text_format(text, sizeof(text), "%se%ld", digits, (long)point - (long)count); /* short */
+    (void)mpfr_strtofr(read.number, text, NULL, 10, MPFR_RNDN);
+    bool same = mpfr_equal_p(read.number, big->number) != 0;
+    mpfr_free_str(digits);
+    big_free(&read);
     return same;
 }
 
-/* The fewest digits that read back as BIG, which is rounded. */
+/* The fewest digits that read back as BIG. */
 static struct digits shorten(const struct big *big)
 {
-    struct digits digits = expand(big);
-    int low = 1, high = DIGITS_ENOUGH;
+    size_t low = 1, high = DIGITS_ENOUGH;
 
-    if ((size_t)high >= digits.count)
-        high = (int)digits.count;
     while (low < high) {
-        int middle = low + (high - low) / 2;
+        size_t middle = low + (high - low) / 2;
 
-        if (is_enough(big, &digits, middle))
+        if (is_enough(big, middle))
             high = middle;
         else
             low = middle + 1;
     }
-    round_digits(&digits, high);
-    return digits;
+    return expand(big, high);
 }
 
 static char *shortest_text(const struct big *big)
@@ -466,10 +349,8 @@ json_t *hcl_number(double value)
 double hcl_number_of(const json_t *value)
 {
     struct big big = must_take(value);
-    char *text = shortest_text(&big);
-    double number = strtod(text, NULL);
+    double number = mpfr_get_d(big.number, MPFR_RNDN);
 
-    free(text);
     big_free(&big);
     return number;
 }
@@ -482,104 +363,50 @@ bool hcl_number_is_zero(const json_t *value)
 bool hcl_number_is_whole(const json_t *value)
 {
     struct big big = must_take(value);
-    bool whole = big.exponent >= 0;
+    bool whole = mpfr_integer_p(big.number) != 0;
 
-    if (!whole) {
-        round_off(&big, false);
-        whole = big.exponent >= 0;
-    }
     big_free(&big);
     return whole;
 }
 
 /* --- operators --- */
 
-/* Brings both to one exponent; true if the smaller is too small to matter to the larger. */
-static void align(struct big *left, struct big *right)
-{
-    int low = left->exponent < right->exponent ? left->exponent : right->exponent;
-
-    /* As far apart as both ends of the range at most. */
-    check(BN_lshift(left->mantissa, left->mantissa, left->exponent - low) == 1);
-    check(BN_lshift(right->mantissa, right->mantissa, right->exponent - low) == 1);
-    left->exponent = right->exponent = low;
-}
-
-/* LEFT / RIGHT into LEFT. */
-static void divide(struct big *left, const struct big *right)
-{
-    BN_CTX *context = bn_context();
-    BIGNUM *rest = bn_new();
-    int shift = NUMBER_BITS + 2 + BN_num_bits(right->mantissa) - BN_num_bits(left->mantissa);
-
-    shift = shift < 0 ? 0 : shift;
-    check(BN_lshift(left->mantissa, left->mantissa, shift) == 1);
-    check(BN_div(left->mantissa, rest, left->mantissa, right->mantissa, context) == 1);
-    left->exponent = BN_is_zero(left->mantissa) ? 0 : left->exponent - shift - right->exponent;
-    round_off(left, !BN_is_zero(rest));
-    BN_free(rest);
-    BN_CTX_free(context);
-}
-
-/* Towards zero. */
-static void cut_fraction(struct big *big)
-{
-    bool negative = BN_is_negative(big->mantissa) == 1;
-
-    if (big->exponent >= 0)
-        return;
-    BN_set_negative(big->mantissa, 0);
-    check(BN_rshift(big->mantissa, big->mantissa, -big->exponent) == 1);
-    big->exponent = 0;
-    BN_set_negative(big->mantissa, negative && !BN_is_zero(big->mantissa));
-}
-
-static void subtract(struct big *left, struct big *right)
-{
-    align(left, right);
-    check(BN_sub(left->mantissa, left->mantissa, right->mantissa) == 1);
-    round_off(left, false);
-}
-
 /* LEFT - trunc(LEFT / RIGHT) * RIGHT into LEFT, as cty has it. */
-static void modulo(struct big *left, const struct big *right)
+static void modulo(mpfr_t left, mpfr_t right)
 {
-    struct big times = {BN_dup(left->mantissa), left->exponent};
+    struct big times = big_new();
 
-    check(times.mantissa != NULL);
-    divide(&times, right);
-    cut_fraction(&times);
-    multiply(times.mantissa, right->mantissa);
-    times.exponent += right->exponent;
-    round_off(&times, false);
-    subtract(left, &times);
+    (void)mpfr_div(times.number, left, right, MPFR_RNDN);
+    (void)mpfr_trunc(times.number, times.number);
+    (void)mpfr_mul(times.number, times.number, right, MPFR_RNDN);
+    (void)mpfr_sub(left, left, times.number, MPFR_RNDN);
     big_free(&times);
 }
 
-static void combine(enum hcl_operator op, struct big *left, struct big *right)
+/* LEFT OP RIGHT into LEFT. */
+static void combine(enum hcl_operator op, mpfr_t left, mpfr_t right)
 {
     switch ((int)op) {
     case OP_ADD:
-        BN_set_negative(right->mantissa, !BN_is_negative(right->mantissa));
-        subtract(left, right);
-        return;
+        (void)mpfr_add(left, left, right, MPFR_RNDN);
+        break;
     case OP_SUBTRACT:
-        subtract(left, right);
-        return;
+        (void)mpfr_sub(left, left, right, MPFR_RNDN);
+        break;
     case OP_MULTIPLY:
-        multiply(left->mantissa, right->mantissa);
-        left->exponent += right->exponent;
-        round_off(left, false);
-        return;
+        (void)mpfr_mul(left, left, right, MPFR_RNDN);
+        break;
     case OP_DIVIDE:
-        check(!BN_is_zero(right->mantissa));
-        divide(left, right);
-        return;
+        check(!mpfr_zero_p(right));
+        (void)mpfr_div(left, left, right, MPFR_RNDN);
+        break;
     default:
-        if (!BN_is_zero(right->mantissa))
+        if (!mpfr_zero_p(right))
             modulo(left, right);
-        return;
+        break;
     }
+    if (mpfr_zero_p(left))
+        mpfr_set_zero(left, 1);
 }
 
 json_t *hcl_number_combine(enum hcl_operator op, const json_t *left, const json_t *right)
@@ -595,7 +422,7 @@ json_t *hcl_number_combine(enum hcl_operator op, const json_t *left, const json_
           !__builtin_mul_overflow(json_integer_value(left), json_integer_value(right), &whole))))
         return json_integer(whole);
     struct big a = must_take(left), b = must_take(right);
-    combine(op, &a, &b);
+    combine(op, a.number, b.number);
     big_free(&b);
     return value_of(&a);
 }
@@ -603,34 +430,23 @@ json_t *hcl_number_combine(enum hcl_operator op, const json_t *left, const json_
 int hcl_number_compare(const json_t *left, const json_t *right)
 {
     struct big a = must_take(left), b = must_take(right);
+    int order = mpfr_cmp(a.number, b.number);
 
-    align(&a, &b);
-    int order = BN_cmp(a.mantissa, b.mantissa);
     big_free(&a);
     big_free(&b);
-    return order;
+    return order < 0 ? -1 : order > 0;
 }
 
 json_t *hcl_number_round(const json_t *value, bool up)
 {
-    struct big big = must_take(value), whole = {BN_dup(big.mantissa), big.exponent};
-    bool negative = BN_is_negative(big.mantissa) == 1;
+    struct big big = must_take(value);
 
-    check(whole.mantissa != NULL);
-    cut_fraction(&whole);
-    align(&big, &whole);
-    bool cut = BN_cmp(big.mantissa, whole.mantissa) != 0;
-    big_free(&big);
-    round_off(&whole, false);
-    json_t *result = value_of(&whole), *one = json_integer(1), *further = NULL;
-    check(result != NULL); /* it is smaller, or was whole */
-    if (cut && up != negative)
-        further = hcl_number_combine(up ? OP_ADD : OP_SUBTRACT, result, one);
-    json_decref(one);
-    if (further == NULL)
-        return result;
-    json_decref(result);
-    return further;
+    (void)(up ? mpfr_ceil(big.number, big.number) : mpfr_floor(big.number, big.number));
+    if (mpfr_zero_p(big.number))
+        mpfr_set_zero(big.number, 1);
+    json_t *result = value_of(&big);
+    check(result != NULL); /* it was whole, or is small */
+    return result;
 }
 
 /* --- bases --- */
@@ -638,24 +454,15 @@ json_t *hcl_number_round(const json_t *value, bool up)
 char *hcl_number_in_base(const json_t *value, unsigned base)
 {
     struct big big = must_take(value);
-    bool negative = BN_is_negative(big.mantissa) == 1;
+    mpz_t whole;
 
-    round_off(&big, false);
-    check(big.exponent >= 0);
-    check(BN_lshift(big.mantissa, big.mantissa, big.exponent) == 1);
-    BN_set_negative(big.mantissa, 0);
-    size_t size = (size_t)BN_num_bits(big.mantissa) + 3, at = size - 1;
-    char *reversed = malloc(size), *text;
-    check(reversed != NULL);
-    reversed[at] = '\0';
-    do
-        reversed[--at] = "0123456789abcdefghijklmnopqrstuvwxyz"[BN_div_word(big.mantissa, base)];
-    while (!BN_is_zero(big.mantissa));
-    if (negative)
-        reversed[--at] = '-';
-    text = strdup(reversed + at);
+    check(mpfr_integer_p(big.number) != 0);
+    mpz_init(whole);
+    (void)mpfr_get_z(whole, big.number, MPFR_RNDN); /* exact */
+    char *text = malloc(mpz_sizeinbase(whole, (int)base) + 2);
     check(text != NULL);
-    free(reversed);
+    (void)mpz_get_str(text, (int)base, whole); /* TEXT */
+    mpz_clear(whole);
     big_free(&big);
     return text;
 }
@@ -663,26 +470,25 @@ char *hcl_number_in_base(const json_t *value, unsigned base)
 json_t *hcl_number_from_base(const char *text, unsigned base)
 {
     const char *at = text + (*text == '-' || *text == '+');
-    struct big big = {.mantissa = bn_new()};
-    bool good = *at != '\0' && strlen(at) <= NUMBER_EXPONENT_MAX;
+    size_t length = strlen(at);
+    mpz_t whole;
 
-    BN_zero(big.mantissa);
-    for (; good && *at != '\0'; at++) {
-        unsigned digit = *at >= '0' && *at <= '9'   ? (unsigned)(*at - '0')
-                         : *at >= 'a' && *at <= 'z' ? (unsigned)(*at - 'a') + 10
-                         : *at >= 'A' && *at <= 'Z' ? (unsigned)(*at - 'A') + 10
-                                                    : 36;
-        good = digit < base;
-        check(BN_mul_word(big.mantissa, base) == 1);
-        check(BN_add_word(big.mantissa, digit) == 1);
+    for (size_t i = 0; i < length; i++) { /* GMP takes blanks, too */
+        if (!isalnum((unsigned char)at[i]))
+            return NULL;
     }
-    BN_set_negative(big.mantissa, *text == '-');
-    if (good) {
-        round_off(&big, false);
-        return value_of(&big);
+    if (length == 0 || length > NUMBER_EXPONENT_MAX)
+        return NULL;
+    if (mpz_init_set_str(whole, at, (int)base) != 0) {
+        mpz_clear(whole);
+        return NULL;
     }
-    big_free(&big);
-    return NULL;
+    struct big big = big_new();
+    if (*text == '-')
+        mpz_neg(whole, whole);
+    (void)mpfr_set_z(big.number, whole, MPFR_RNDN);
+    mpz_clear(whole);
+    return value_of(&big);
 }
 
 /* --- format --- */
@@ -712,7 +518,7 @@ char *hcl_number_format(const json_t *value, char letter, int precision)
 {
     struct big big = must_take(value);
     bool shortest = precision < 0, general = letter == 'g' || letter == 'G';
-    struct digits digits = shortest ? shorten(&big) : expand(&big);
+    struct digits digits = shortest ? shorten(&big) : expand(&big, DIGITS_ALL);
     char *text;
 
     if (!shortest && general)

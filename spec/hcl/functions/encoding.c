@@ -8,7 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <openssl/evp.h>
+#include <nettle/base64.h>
+#include <nettle/md5.h>
+#include <nettle/nettle-meta.h>
+#include <nettle/sha1.h>
+#include <nettle/sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -180,11 +184,10 @@ static json_t *run_base64encode(const struct hcl_call *call)
     if (!hcl_argument_text(call, 0, &keep))
         return NULL;
     size_t length = json_string_length(keep);
-    unsigned char *encoded = malloc((length + 2) / 3 * 4 + 1);
+    char *encoded = malloc(BASE64_ENCODE_RAW_LENGTH(length) + 1);
     check(encoded != NULL);
-    int written =
-        EVP_EncodeBlock(encoded, (const unsigned char *)json_string_value(keep), (int)length);
-    json_t *value = json_stringn((const char *)encoded, (size_t)written);
+    base64_encode_raw(encoded, length, (const uint8_t *)json_string_value(keep));
+    json_t *value = json_stringn(encoded, BASE64_ENCODE_RAW_LENGTH(length));
     free(encoded);
     json_decref(keep);
     return value;
@@ -197,19 +200,19 @@ static json_t *run_base64decode(const struct hcl_call *call)
     if (!hcl_argument_text(call, 0, &keep))
         return NULL;
     const char *text = json_string_value(keep);
-    size_t length = json_string_length(keep), padding = 0;
-    while (padding < 2 && padding < length && text[length - 1 - padding] == '=')
-        padding++;
-    unsigned char *decoded = malloc(length / 4 * 3 + 4);
+    size_t length = json_string_length(keep), written = BASE64_DECODE_LENGTH(length);
+    uint8_t *decoded = malloc(written + 1);
+    struct base64_decode_ctx context;
     check(decoded != NULL);
-    int written =
-        length % 4 == 0 ? EVP_DecodeBlock(decoded, (const unsigned char *)text, (int)length) : -1;
-    if (written >= 0 && (size_t)written >= padding &&
-        text_is_utf8((const char *)decoded, (size_t)written - padding))
-        value = hcl_text((const char *)decoded, (size_t)written - padding);
+    base64_decode_init(&context);
+    bool good = strpbrk(text, " \t\v\f") == NULL && /* of blanks only ends of lines are taken */
+                base64_decode_update(&context, &written, decoded, length, text) == 1 &&
+                base64_decode_final(&context) == 1;
+    if (good && text_is_utf8((const char *)decoded, written))
+        value = hcl_text((const char *)decoded, written);
     else
-        (void)hcl_call_failed(call, written < 0 ? "needs base64"
-                                                : "decodes text only, and this is not UTF-8");
+        (void)hcl_call_failed(call,
+                              !good ? "needs base64" : "decodes text only, and this is not UTF-8");
     free(decoded);
     json_decref(keep);
     return value;
@@ -243,45 +246,50 @@ static json_t *run_urlencode(const struct hcl_call *call)
 
 /* --- digests, ids --- */
 
-static json_t *digest(const struct hcl_call *call, const EVP_MD *kind)
+static json_t *digest(const struct hcl_call *call, const struct nettle_hash *kind)
 {
-    unsigned char bytes[EVP_MAX_MD_SIZE];
-    char text[2 * EVP_MAX_MD_SIZE + 1];
-    unsigned length = 0;
+    union {
+        struct md5_ctx md5;
+        struct sha1_ctx sha1;
+        struct sha256_ctx sha256;
+        struct sha512_ctx sha512;
+    } context;
+    uint8_t bytes[SHA512_DIGEST_SIZE];
+    char text[2 * SHA512_DIGEST_SIZE];
     json_t *keep;
 
+    check(kind->context_size <= sizeof(context) && kind->digest_size <= sizeof(bytes));
     if (!hcl_argument_text(call, 0, &keep))
         return NULL;
-    int made =
-        EVP_Digest(json_string_value(keep), json_string_length(keep), bytes, &length, kind, NULL);
+    kind->init(&context);
+    kind->update(&context, json_string_length(keep), (const uint8_t *)json_string_value(keep));
+    kind->digest(&context, kind->digest_size, bytes);
     json_decref(keep);
-    if (made != 1)
-        return hcl_call_failed(call, "is not available in this OpenSSL");
-    for (unsigned i = 0; i < length; i++) {
+    for (unsigned i = 0; i < kind->digest_size; i++) {
         text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
         text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
     }
-    return json_stringn(text, 2 * (size_t)length);
+    return json_stringn(text, 2 * (size_t)kind->digest_size);
 }
 
 static json_t *run_md5(const struct hcl_call *call)
 {
-    return digest(call, EVP_md5());
+    return digest(call, &nettle_md5);
 }
 
 static json_t *run_sha1(const struct hcl_call *call)
 {
-    return digest(call, EVP_sha1());
+    return digest(call, &nettle_sha1);
 }
 
 static json_t *run_sha256(const struct hcl_call *call)
 {
-    return digest(call, EVP_sha256());
+    return digest(call, &nettle_sha256);
 }
 
 static json_t *run_sha512(const struct hcl_call *call)
 {
-    return digest(call, EVP_sha512());
+    return digest(call, &nettle_sha512);
 }
 
 static json_t *run_uuidv4(const struct hcl_call *call)
