@@ -58,7 +58,7 @@ static void summarise_task(const struct task *task, char *to, size_t size)
     char part[64];
 
     (void)text_format(to, size, "%s", task->define.driver);
-    if (task->ran && !task->exit_seen) {
+    if (task->ran && !task->exit_seen && task->process.payload_pid > 0) {
         (void)text_format(part, sizeof(part), " pid %d", (int)task->process.payload_pid);
         (void)text_append(to, size, part);
     }

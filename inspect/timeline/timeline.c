@@ -86,11 +86,15 @@ static enum note_kind note_exit(const struct journal_event *event, char *to, siz
 static enum note_kind note_started(const struct journal_event *event, char *to, size_t size)
 {
     const struct started *started = event->event.payload;
+    char part[24];
     bool found = event->id.kind == MACHINE_TASK ? event->event.kind == TE_RECOVERED
                                                 : event->event.kind == PE_RECOVERED;
 
-    (void)text_format(to, size, found ? "found again, pid %d" : "runs, pid %d",
-                      (int)started->payload_pid);
+    (void)text_copy(to, size, found ? "found again" : "runs"); /* fits */
+    if (started->payload_pid > 0) {
+        (void)text_format(part, sizeof(part), ", pid %d", (int)started->payload_pid); /* fits */
+        (void)text_append(to, size, part);
+    }
     return found ? NOTE_FOUND : NOTE_STARTED;
 }
 
