@@ -30,11 +30,14 @@ struct config {
     bool raw_exec_no_cgroups;
     uint64_t exec_allow_caps; /* plugin "exec" { config { allow_caps } }: bits, default Nomad's */
     bool exec_host_pids, exec_host_ipc; /* its default_pid_mode, default_ipc_mode are "host" */
-    struct spec_pairs chroot_env;       /* client.chroot_env, default Nomad's; owned */
-    uint64_t gc_interval_ms;            /* client.gc_interval */
-    uint32_t gc_max_allocs;             /* terminal allocs kept, client.gc_max_allocs, default 50 */
-    uint64_t max_kill_timeout_ms;       /* client.max_kill_timeout, default 30 s */
-    uint32_t cpu_total_compute;         /* client: MHz in place of what was found, 0: that */
+    bool mock_enabled;    /* plugin "mock_driver" { config { enabled } }: default false */
+    bool mock_shuts_down; /* its shutdown_periodic_after */
+    uint64_t mock_shutdown_after_ms; /* its shutdown_periodic_duration */
+    struct spec_pairs chroot_env;    /* client.chroot_env, default Nomad's; owned */
+    uint64_t gc_interval_ms;         /* client.gc_interval */
+    uint32_t gc_max_allocs;          /* terminal allocs kept, client.gc_max_allocs, default 50 */
+    uint64_t max_kill_timeout_ms;    /* client.max_kill_timeout, default 30 s */
+    uint32_t cpu_total_compute;      /* client: MHz in place of what was found, 0: that */
     uint32_t memory_total_mb, disk_total_mb; /* the same */
     struct spec_pairs meta;                  /* client.meta; owned */
     bool take_over, new_node; /* flags only: what a copied directory is to be (home.h) */

@@ -33,6 +33,8 @@ enum section {
     IN_RAW_EXEC_CONFIG,
     IN_EXEC,
     IN_EXEC_CONFIG,
+    IN_MOCK,
+    IN_MOCK_CONFIG,
     SECTION_COUNT,
 };
 
@@ -78,6 +80,13 @@ static const char *require_client(const json_t *value)
     return json_is_true(value) ? NULL : "an agent that is no client would run nothing: remove it";
 }
 
+static const char *require_no_isolation(const json_t *value)
+{
+    return json_is_string(value) && text_equal(json_string_value(value), "none")
+               ? NULL
+               : "fs_isolation must be \"none\": a task of mock_driver has no files to isolate";
+}
+
 #define FIELD_OF(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 
 /* clang-format off */
@@ -111,6 +120,11 @@ static const struct key keys[] = {
     {IN_EXEC_CONFIG, "allow_caps", KEY_CAPABILITIES, FIELD_OF(exec_allow_caps), NULL},
     {IN_EXEC_CONFIG, "default_pid_mode", KEY_MODE, FIELD_OF(exec_host_pids), NULL},
     {IN_EXEC_CONFIG, "default_ipc_mode", KEY_MODE, FIELD_OF(exec_host_ipc), NULL},
+    {IN_MOCK_CONFIG, "enabled", KEY_BOOL, FIELD_OF(mock_enabled), NULL},
+    {IN_MOCK_CONFIG, "fs_isolation", KEY_RULE, 0, 0, require_no_isolation},
+    {IN_MOCK_CONFIG, "shutdown_periodic_after", KEY_BOOL, FIELD_OF(mock_shuts_down), NULL},
+    {IN_MOCK_CONFIG, "shutdown_periodic_duration", KEY_DURATION,
+        FIELD_OF(mock_shutdown_after_ms), NULL},
 };
 
 static const struct {
@@ -127,8 +141,10 @@ static const struct {
     {IN_CLIENT, "options", IN_OPTIONS},
     {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
     {IN_PLUGIN, "exec", IN_EXEC},
+    {IN_PLUGIN, "mock_driver", IN_MOCK},
     {IN_RAW_EXEC, "config", IN_RAW_EXEC_CONFIG},
     {IN_EXEC, "config", IN_EXEC_CONFIG},
+    {IN_MOCK, "config", IN_MOCK_CONFIG},
 };
 /* clang-format on */
 
@@ -192,6 +208,8 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_RAW_EXEC_CONFIG] = "plugin \"raw_exec\" config",
     [IN_EXEC] = "plugin \"exec\"",
     [IN_EXEC_CONFIG] = "plugin \"exec\" config",
+    [IN_MOCK] = "plugin \"mock_driver\"",
+    [IN_MOCK_CONFIG] = "plugin \"mock_driver\" config",
 };
 
 /* --- reading one file --- */
@@ -250,9 +268,11 @@ static int complain_unknown(struct reader *reader, enum section section, const c
                             name);
     }
     if (section == IN_PLUGIN)
-        return complain(reader, place, "remove it",
-                        "there is no plugin \"%s\" in this release, only \"exec\" and \"raw_exec\"",
-                        name);
+        return complain(
+            reader, place, "remove it",
+            "there is no plugin \"%s\" in this release, only \"exec\", \"mock_driver\" and "
+            "\"raw_exec\"",
+            name);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (keys[i].section == section)
             names[count++] = keys[i].name;

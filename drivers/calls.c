@@ -93,15 +93,22 @@ void driver_destroy(struct drivers *drivers, const struct driver_key *key, drive
         call_add(drivers, key, call);
 }
 
+static bool run_is_running(const struct run *run)
+{
+    return run->phase == RUN_RUNNING || run->phase == RUN_HELD;
+}
+
 int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
                       struct driver_look *ret_look, struct err *err)
 {
     const struct run *run = run_find(drivers, key);
 
-    if (run == NULL || run->phase != RUN_RUNNING)
+    if (run == NULL || !run_is_running(run))
         return err_set(err, ERR_GONE, "the task is not running");
-    *ret_look = (struct driver_look){
-        .key = *key, .cgroup_mode = drivers->config.cgroup_mode, .payload = run->payload};
+    *ret_look = (struct driver_look){.key = *key,
+                                     .cgroup_mode = drivers->config.cgroup_mode,
+                                     .payload = run->payload,
+                                     .is_held = run->phase == RUN_HELD};
     key_cgroup(drivers->node_mark, key, ret_look->cgroup);
     return 0;
 }
@@ -109,7 +116,7 @@ int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
 void driver_look_read(struct driver_look *look)
 {
     struct cgroup_stats *usage = &look->stats.usage;
-    int code = cgroup_stats(look->cgroup_mode, look->cgroup, usage, &look->err);
+    int code = look->is_held ? 0 : cgroup_stats(look->cgroup_mode, look->cgroup, usage, &look->err);
 
     if (code == ERR_GONE || code == ERR_UNSUPPORTED) {
         look->err = (struct err){0};
@@ -126,7 +133,7 @@ int driver_look_end(struct drivers *drivers, const struct driver_look *look,
     const struct driver_stats *stats = &look->stats;
     uint64_t cpu_us = stats->usage.cpu_user_us + stats->usage.cpu_system_us;
 
-    if (run == NULL || run->phase != RUN_RUNNING)
+    if (run == NULL || !run_is_running(run))
         return err_set(err, ERR_GONE, "the task is not running");
     if (look->err.code != 0)
         return err_set(err, look->err.code, "%s", look->err.text);

@@ -38,17 +38,72 @@ static int set_texts(const struct reader *reader, const char *name, const json_t
     return 0;
 }
 
+static int must_be(const struct reader *reader, const char *name, const char *what)
+{
+    return err_set(reader->err, ERR_INVALID, "%s: \"%s\" must be %s", reader->driver->kind.name,
+                   name, what);
+}
+
+static int set_number(const struct reader *reader, const char *name, const json_t *value,
+                      int64_t *to)
+{
+    uint64_t number;
+
+    if (json_is_integer(value))
+        *to = json_integer_value(value);
+    else if (json_is_string(value) && text_to_u64(json_string_value(value), &number) &&
+             number <= INT64_MAX)
+        *to = (int64_t)number; /* what was interpolated is a text */
+    else
+        return must_be(reader, name, "a whole number");
+    return 0;
+}
+
+static int set_bool(const struct reader *reader, const char *name, const json_t *value, bool *to)
+{
+    const char *text = json_string_value(value);
+    bool is_true = json_is_true(value) || (text != NULL && text_equal(text, "true"));
+
+    if (!is_true && !json_is_false(value) && (text == NULL || !text_equal(text, "false")))
+        return must_be(reader, name, "true or false");
+    *to = is_true;
+    return 0;
+}
+
+static int set_duration(const struct reader *reader, const char *name, const json_t *value,
+                        uint64_t *to)
+{
+    int64_t ns;
+
+    if (!json_is_string(value) || !text_to_duration_ns(json_string_value(value), &ns) || ns < 0)
+        return must_be(reader, name, "a duration as \"30s\" or \"5m\"");
+    *to = (uint64_t)ns / 1000000;
+    return 0;
+}
+
 static int set_key(const struct reader *reader, const struct config_key *key, const json_t *value)
 {
     void *to = (char *)reader->command + key->offset;
 
-    if (key->kind == CONFIG_TEXTS)
+    switch (key->kind) {
+    case CONFIG_TEXT:
+        if (!json_is_string(value))
+            return must_be(reader, key->name, "a string");
+        *(const char **)to = json_string_value(value);
+        return 0;
+    case CONFIG_TEXTS:
         return set_texts(reader, key->name, value, to);
-    if (!json_is_string(value))
-        return err_set(reader->err, ERR_INVALID, "%s: \"%s\" must be a string",
-                       reader->driver->kind.name, key->name);
-    *(const char **)to = json_string_value(value);
-    return 0;
+    case CONFIG_NUMBER:
+        return set_number(reader, key->name, value, to);
+    case CONFIG_BOOL:
+        return set_bool(reader, key->name, value, to);
+    case CONFIG_DURATION:
+        return set_duration(reader, key->name, value, to);
+    case CONFIG_REFUSED:
+        return err_set(reader->err, ERR_INVALID, "%s: \"%s\" is not available in this release: %s",
+                       reader->driver->kind.name, key->name, key->why);
+    }
+    unreachable("a kind of key");
 }
 
 static int refuse_key(const struct reader *reader, const char *name)
@@ -61,7 +116,7 @@ static int refuse_key(const struct reader *reader, const char *name)
         size_t length = strlen(known);
 
         (void)text_format(known + length, sizeof(known) - length, "%s\"%s\"", before,
-                          driver->keys[i].name); /* fits: a driver has few keys */
+                          driver->keys[i].name); /* cut where a driver has many */
     }
     return err_set(reader->err, ERR_INVALID, "%s: unknown key \"%s\" (there are %s)",
                    driver->kind.name, name, known);
@@ -86,9 +141,7 @@ static int read_keys(const struct reader *reader, json_t *config)
         if (code != 0)
             return code;
     }
-    if (reader->command->program == NULL || reader->command->program[0] == '\0')
-        return err_set(reader->err, ERR_INVALID, "%s: \"command\" is required", driver->kind.name);
-    return driver->validate == NULL ? 0 : driver->validate(reader->command, reader->err);
+    return driver->validate(reader->command, reader->err);
 }
 
 int command_read(const struct driver *driver, const struct task_spec *task,
@@ -112,6 +165,13 @@ int command_read(const struct driver *driver, const struct task_spec *task,
     }
     *ret_command = command;
     return 0;
+}
+
+int config_check_program(const char *driver, const struct command *command, struct err *err)
+{
+    if (command->program != NULL && command->program[0] != '\0')
+        return 0;
+    return err_set(err, ERR_INVALID, "%s: \"command\" is required", driver);
 }
 
 int config_check_work_dir(const char *driver, const struct command *command, struct err *err)

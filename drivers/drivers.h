@@ -18,6 +18,8 @@
  *   cgroup cairn/<node>/shims                         every shim
  * What to run travels in memory (a memfd), so that no secret of an environment lies on a disk.
  *
+ * A task of mock_driver has neither shim nor cgroup: its file says what it is (drivers/mock.c).
+ *
  * With the lock free, nobody will write for this key any more, and every process of the payload is
  * in its cgroup: an exit record is the truth, an empty file means that nothing was ever started,
  * and anything else that the end cannot be known.  drivers/shim/record.h has the formats.
@@ -83,6 +85,13 @@ struct drivers_exec {
                                payload's root (value), none below a later one; borrowed */
 };
 
+/* The node's word on mock_driver. */
+struct drivers_mock {
+    bool enabled;
+    bool shuts_down; /* it is there no more, that long after the room was opened */
+    uint64_t shutdown_after_ms;
+};
+
 /* What a task gets that says nothing. */
 extern const uint64_t driver_default_capabilities;
 
@@ -99,6 +108,7 @@ struct drivers_config {
     bool raw_exec_enabled;
     bool raw_exec_no_cgroups;
     struct drivers_exec exec;
+    struct drivers_mock mock;
     uint64_t files_soft; /* soft limit of descriptors that shims and payloads get, 0: ours */
     /* A payload that was reported running has ended.  Called once for each, on the loop. */
     void (*on_exit)(void *ctx, const struct driver_key *key, const struct driver_exit *exit);
@@ -188,6 +198,7 @@ struct driver_look {
     enum cgroup_mode cgroup_mode;
     char cgroup[CGROUP_NAME_SIZE];
     struct proc_identity payload;
+    bool is_held; /* without a process: it uses nothing */
     struct driver_stats stats;
     uint64_t at_ms;
     struct err err; /* of reading */

@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 static const struct config_key keys[] = {
-    {"command", CONFIG_TEXT, offsetof(struct command, program)},
-    {"args", CONFIG_TEXTS, offsetof(struct command, arguments)},
-    {"pid_mode", CONFIG_TEXT, offsetof(struct command, pid_mode)},
-    {"ipc_mode", CONFIG_TEXT, offsetof(struct command, ipc_mode)},
-    {"cap_add", CONFIG_TEXTS, offsetof(struct command, cap_add)},
-    {"cap_drop", CONFIG_TEXTS, offsetof(struct command, cap_drop)},
-    {"work_dir", CONFIG_TEXT, offsetof(struct command, work_dir)},
+    {"command", CONFIG_TEXT, offsetof(struct command, program), NULL},
+    {"args", CONFIG_TEXTS, offsetof(struct command, arguments), NULL},
+    {"pid_mode", CONFIG_TEXT, offsetof(struct command, pid_mode), NULL},
+    {"ipc_mode", CONFIG_TEXT, offsetof(struct command, ipc_mode), NULL},
+    {"cap_add", CONFIG_TEXTS, offsetof(struct command, cap_add), NULL},
+    {"cap_drop", CONFIG_TEXTS, offsetof(struct command, cap_drop), NULL},
+    {"work_dir", CONFIG_TEXT, offsetof(struct command, work_dir), NULL},
 };
 
 /* --- capabilities --- */
@@ -93,8 +93,10 @@ static int check_mode(const char *key, const char *mode, struct err *err)
 static int check_config(const struct command *command, struct err *err)
 {
     uint64_t ignored;
-    int code = check_mode("pid_mode", command->pid_mode, err);
+    int code = config_check_program("exec", command, err);
 
+    if (code == 0)
+        code = check_mode("pid_mode", command->pid_mode, err);
     if (code == 0)
         code = check_mode("ipc_mode", command->ipc_mode, err);
     if (code == 0)
@@ -138,11 +140,12 @@ static int prepare(const struct drivers_config *config, struct command *command,
     return 0;
 }
 
-static bool look(const struct drivers_config *config, char ret_why[ERR_TEXT_SIZE])
+static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 {
-    const char *why = geteuid() != 0                       ? "Driver must run as root"
-                      : config->cgroup_mode == CGROUP_NONE ? "Failed to discover cgroup mount point"
-                                                           : NULL;
+    const char *why = geteuid() != 0 ? "Driver must run as root"
+                      : drivers->config.cgroup_mode == CGROUP_NONE
+                          ? "Failed to discover cgroup mount point"
+                          : NULL;
 
     if (why != NULL)
         (void)text_copy(ret_why, ERR_TEXT_SIZE, why); /* fits */

@@ -183,10 +183,24 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
     return plan;
 }
 
+struct plan *plan_new_held(const struct drivers *drivers, const struct driver_start *start,
+                           struct err *err)
+{
+    struct plan *plan = calloc(1, sizeof(*plan));
+
+    check(plan != NULL);
+    plan->mock = mock_new(drivers, start, err);
+    if (plan->mock != NULL)
+        return plan;
+    plan_free(plan);
+    return NULL;
+}
+
 void plan_free(struct plan *plan)
 {
     if (plan == NULL)
         return;
+    mock_free(plan->mock);
     if (plan->bytes != NULL)
         explicit_bzero(plan->bytes, plan->length); /* the environment may hold secrets */
     free(plan->bytes);

@@ -8,6 +8,7 @@
  *   attach --lock held--> CONNECTING -> HELLO -> STARTING -> RUNNING --EXIT--> LEAVING
  *      |                                             \----- connection lost ----/  |
  *      +--lock free--> settle: exit record, or start, or EMPTYING <------ gone ----+
+ *                          \-- of a driver that holds its tasks: HELD
  */
 #ifndef CAIRN_DRIVERS_PART_H
 #define CAIRN_DRIVERS_PART_H
@@ -89,6 +90,21 @@ struct isolation {
     const struct spec_pairs *root; /* what of the host is in its root; borrowed */
 };
 
+enum { MOCK_OUTPUTS = 2 }; /* standard output and error */
+
+/* What a task of mock_driver pretends. */
+struct mock_config {
+    uint64_t run_for_ms, start_block_for_ms, kill_after_ms, plugin_exit_after_ms;
+    int64_t exit_code, exit_signal;
+    const char *exit_message, *start_error, *signal_error; /* NULL: none */
+    bool start_error_recoverable;
+    struct mock_output {
+        const char *text; /* NULL: none */
+        int64_t repeat;   /* after the first time */
+        uint64_t repeat_ms;
+    } outputs[MOCK_OUTPUTS];
+};
+
 /* A task's config, and what the driver makes of it on this node. */
 struct command {
     const char *program;
@@ -96,17 +112,27 @@ struct command {
     const char *pid_mode, *ipc_mode, *work_dir; /* NULL: not said */
     struct json_t *config;                      /* owned; all texts are its */
 
+    struct mock_config mock;
+
     bool has_cgroup; /* or a process group only */
     bool has_limits; /* the task's resources bound it, and not only its place on the node */
     struct isolation isolation;
 };
 
-enum config_kind { CONFIG_TEXT, CONFIG_TEXTS };
+enum config_kind {
+    CONFIG_TEXT,
+    CONFIG_TEXTS,
+    CONFIG_NUMBER,   /* int64_t; a text of one, too */
+    CONFIG_BOOL,     /* the same */
+    CONFIG_DURATION, /* uint64_t, milliseconds; from a text as "1h30m" */
+    CONFIG_REFUSED,
+};
 
 struct config_key {
     const char *name;
     enum config_kind kind;
-    size_t offset; /* in struct command */
+    size_t offset;   /* in struct command */
+    const char *why; /* CONFIG_REFUSED: Nomad has it */
 };
 
 /* All of one driver, in a file of its own; registry.c lists them. */
@@ -115,18 +141,20 @@ struct driver {
     const char *stop_signal; /* when the task names none */
     const struct config_key *keys;
     size_t keys_count;
-    /* What the keys' kinds do not say of a config; NULL: nothing. */
+    /* What the keys' kinds do not say of a config. */
     int (*validate)(const struct command *command, struct err *err);
     /* Fills in what the node has to say; ERR_REFUSED with a reason. */
     int (*prepare)(const struct drivers_config *config, struct command *command, struct err *err);
     /* True if it can work here, else why not. */
-    bool (*look)(const struct drivers_config *config, char ret_why[ERR_TEXT_SIZE]);
+    bool (*look)(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE]);
+    bool is_held; /* its tasks have no process and no shim: held.c */
 };
 
-extern const struct driver raw_exec_driver, exec_driver;
+extern const struct driver raw_exec_driver, exec_driver, mock_driver;
 
 int command_read(const struct driver *driver, const struct task_spec *task,
                  struct command *ret_command, struct err *err);
+int config_check_program(const char *driver, const struct command *command, struct err *err);
 int config_check_work_dir(const char *driver, const struct command *command, struct err *err);
 void command_close(struct command *command);
 
@@ -142,13 +170,16 @@ struct plan {
     int groups_count;
     struct err error;
 
-    char *bytes; /* the launch record; owned */
+    struct mock *mock; /* of a driver that holds its tasks, in place of all that follows; owned */
+    char *bytes;       /* the launch record; owned */
     size_t length, capacity;
     bool failed; /* it grew too large */
 };
 
 struct plan *plan_new(const struct drivers *drivers, const struct driver_start *start,
                       const struct command *command, struct err *err);
+struct plan *plan_new_held(const struct drivers *drivers, const struct driver_start *start,
+                           struct err *err);
 void plan_free(struct plan *plan);
 void plan_add_user(struct plan *plan); /* after the look-up */
 void plan_look_up_user(struct io_work *work);
@@ -197,6 +228,7 @@ enum run_phase {
     RUN_HELLO,
     RUN_STARTING,
     RUN_RUNNING,
+    RUN_HELD,     /* without a shim: starts, runs and ends by the clock */
     RUN_LEAVING,  /* the connection is over, the shim is not yet seen to have ended */
     RUN_EMPTYING, /* no shim any more; the cgroup is being killed */
 };
@@ -223,6 +255,7 @@ struct run {
     bool shim_killed; /* and not even that has helped so far */
     uint32_t next_ticket;
 
+    struct mock *mock; /* RUN_HELD: what it is; owned */
     struct plan *plan; /* a start that may still have to be done; owned */
     struct call_list calls;
 
@@ -243,6 +276,7 @@ struct generations {
 
 struct drivers {
     struct drivers_config config;
+    uint64_t opened_ms;
     char *shim_dir;  /* <state>/shim */
     char *shim_path; /* the program */
     char node_mark[NODE_MARK_SIZE];
@@ -316,6 +350,24 @@ void run_attach(struct run *run);
 
 /* A call was added: does for it what the phase allows. */
 void run_advance(struct run *run);
+
+/* --- mock.c: tasks without a process --- */
+
+/* What START asks for; NULL and a reason. */
+struct mock *mock_new(const struct drivers *drivers, const struct driver_start *start,
+                      struct err *err);
+void mock_free(struct mock *mock);
+
+/* --- held.c: their runs; all may free the run --- */
+
+/* MOCK (moved) begins, and is in the file TASK_FD from now on. */
+int held_begin(struct run *run, struct mock *mock, int task_fd, struct err *err);
+
+/* True if TASK_FD tells of one that began in this boot: it goes on. */
+bool held_take_up(struct run *run, int task_fd);
+
+/* Time has passed, or a call was added. */
+void held_advance(struct run *run);
 
 /* --- ending.c; all but conclude may free the run --- */
 

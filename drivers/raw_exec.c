@@ -8,14 +8,16 @@
 #include <stddef.h>
 
 static const struct config_key keys[] = {
-    {"command", CONFIG_TEXT, offsetof(struct command, program)},
-    {"args", CONFIG_TEXTS, offsetof(struct command, arguments)},
-    {"work_dir", CONFIG_TEXT, offsetof(struct command, work_dir)},
+    {"command", CONFIG_TEXT, offsetof(struct command, program), NULL},
+    {"args", CONFIG_TEXTS, offsetof(struct command, arguments), NULL},
+    {"work_dir", CONFIG_TEXT, offsetof(struct command, work_dir), NULL},
 };
 
 static int check_config(const struct command *command, struct err *err)
 {
-    return config_check_work_dir("raw_exec", command, err);
+    int code = config_check_program("raw_exec", command, err);
+
+    return code != 0 ? code : config_check_work_dir("raw_exec", command, err);
 }
 
 static int prepare(const struct drivers_config *config, struct command *command, struct err *err)
@@ -25,11 +27,11 @@ static int prepare(const struct drivers_config *config, struct command *command,
     return 0;
 }
 
-static bool look(const struct drivers_config *config, char ret_why[ERR_TEXT_SIZE])
+static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 {
-    if (!config->raw_exec_enabled)
+    if (!drivers->config.raw_exec_enabled)
         (void)text_copy(ret_why, ERR_TEXT_SIZE, "disabled"); /* fits */
-    return config->raw_exec_enabled;
+    return drivers->config.raw_exec_enabled;
 }
 
 const struct driver raw_exec_driver = {

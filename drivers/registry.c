@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct driver *const all_drivers[] = {&exec_driver, &raw_exec_driver};
+static const struct driver *const all_drivers[] = {&exec_driver, &mock_driver, &raw_exec_driver};
 
 _Static_assert(COUNT_OF(all_drivers) <= DRIVERS_MAX, "they do not fit");
 
@@ -51,8 +51,9 @@ size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos
         struct driver_info *info = &ret_infos[i];
 
         *info = (struct driver_info){.name = all_drivers[i]->kind.name};
-        info->detected = all_drivers[i]->look(&drivers->config, info->description);
-        if (info->detected && access(drivers->shim_path, X_OK) != 0) {
+        info->detected = all_drivers[i]->look(drivers, info->description);
+        bool is_held = all_drivers[i]->is_held;
+        if (info->detected && !is_held && access(drivers->shim_path, X_OK) != 0) {
             (void)text_format(info->description, sizeof(info->description), "%s: %s",
                               drivers->shim_path, strerror(errno)); /* may be cut */
         } else if (info->detected) {
@@ -97,6 +98,7 @@ struct drivers *drivers_new(const struct drivers_config *config, struct err *err
     check(config->on_exit != NULL);
     check(config->shim_path[0] == '/');
     drivers->config = *config;
+    drivers->opened_ms = loop_now_ms();
     drivers->shim_fd = -1;
     check(text_copy(drivers->node_mark, sizeof(drivers->node_mark), config->node_mark));
     check(strspn(drivers->node_mark, "0123456789abcdef") == strlen(drivers->node_mark));

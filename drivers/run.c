@@ -366,6 +366,17 @@ static int make_shim(struct run *run, struct plan *plan, int task_fd, struct err
     return 0;
 }
 
+/* What PLAN asks for, whose file is TASK_FD. */
+static int begin(struct run *run, struct plan *plan, int task_fd, struct err *err)
+{
+    struct mock *mock = plan->mock;
+
+    if (mock == NULL)
+        return make_shim(run, plan, task_fd, err);
+    plan->mock = NULL;
+    return held_begin(run, mock, task_fd, err);
+}
+
 /* Fails all starts, each with its own reason if it has one (a config that is not valid). */
 static void fail_starts(struct run *run, const struct err *err)
 {
@@ -393,12 +404,13 @@ static void settle(struct run *run, int task_fd, bool begun)
     if (begun && exit_record_get(task_fd, &record, NULL) == 0) {
         run_conclude(run, &record);
         run_go_on(run);
+    } else if (begun && held_take_up(run, task_fd)) {
+        /* it goes on */
     } else if (begun || !run_has(run, CALL_START)) {
         if (!begun && task_fd >= 0)
             (void)key_remove_files(run->drivers->shim_fd, &run->key, &err); /* else: the sweep */
         run_empty(run);
-    } else if (plan == NULL || run_has(run, CALL_DESTROY) ||
-               make_shim(run, plan, task_fd, &err) != 0) {
+    } else if (plan == NULL || run_has(run, CALL_DESTROY) || begin(run, plan, task_fd, &err) != 0) {
         if (err.code == 0) {
             (void)err_set(&err, ERR_GONE, "the task's supervisor ended before it started anything");
             err.recoverable = true;
@@ -459,6 +471,9 @@ void run_advance(struct run *run)
         break;
     case RUN_RUNNING:
         now_running(run);
+        break;
+    case RUN_HELD:
+        held_advance(run);
         break;
     case RUN_LEAVING:
         if (destroy && run->ended)

@@ -128,6 +128,7 @@ void run_free(struct run *run)
     drivers->runs_count--;
     run_off_watch(run);
     io_timer_stop(&run->timer);
+    mock_free(run->mock);
     if (run->plan != NULL && run->plan->looking)
         run->plan->run = NULL; /* freed when the look-up comes back */
     else

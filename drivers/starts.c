@@ -90,7 +90,7 @@ static struct plan *make_plan(const struct drivers *drivers, const struct driver
         (void)err_set(err, ERR_INVALID, "unknown driver \"%s\"", start->key.driver);
         return NULL;
     }
-    if (!driver->look(&drivers->config, why)) {
+    if (!driver->look(drivers, why)) {
         (void)err_set(err, ERR_REFUSED, "driver %s cannot be used on this node: %s",
                       driver->kind.name, why);
         return NULL;
@@ -101,7 +101,8 @@ static struct plan *make_plan(const struct drivers *drivers, const struct driver
         command_close(&command);
         return NULL;
     }
-    struct plan *plan = plan_new(drivers, start, &command, err);
+    struct plan *plan = driver->is_held ? plan_new_held(drivers, start, err)
+                                        : plan_new(drivers, start, &command, err);
     command_close(&command);
     return plan;
 }

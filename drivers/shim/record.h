@@ -40,6 +40,7 @@ enum record_magic {
     RECORD_MAGIC_LAUNCH = 0x4c524e43,  /* "CNRL" */
     RECORD_MAGIC_STARTED = 0x53524e43, /* "CNRS" */
     RECORD_MAGIC_EXIT = 0x45524e43,    /* "CNRE" */
+    RECORD_MAGIC_MOCK = 0x4d524e43,    /* "CNRM": of a task that has no shim (drivers/mock.c) */
 };
 
 struct record_head {
@@ -63,6 +64,7 @@ struct started_record {
 enum exit_kind {
     EXIT_ENDED = 1,       /* the payload ran and ended */
     EXIT_NOT_STARTED = 2, /* it could not be started; nothing runs */
+    EXIT_UNKNOWN = 3,     /* it ran and ended, the message says why nobody knows how */
 };
 
 /* Written last, when every other descriptor is closed (I-8). */

@@ -146,6 +146,25 @@ static void test_hcl_and_json_say_the_same(void **state)
     }
 }
 
+static void test_mock_driver_is_off_until_it_is_enabled(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+
+    assert_false(config->mock_enabled || config->mock_shuts_down);
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "plugin \"mock_driver\" { config {\n enabled = true\n"
+                               "fs_isolation = \"none\"\n shutdown_periodic_after = true\n"
+                               "shutdown_periodic_duration = \"2s\"\n } }\n"),
+                     0);
+    assert_true(config->mock_enabled && config->mock_shuts_down);
+    assert_int_equal(config->mock_shutdown_after_ms, 2000);
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "plugin \"mock_driver\" { config { fs_isolation = \"chroot\" } }"),
+                     ERR_INVALID);
+    assert_non_null(strstr(fixture->scratch->err.text, "has no files to isolate"));
+}
+
 static void test_directory_is_read_in_name_order_and_the_later_wins(void **state)
 {
     struct fixture *fixture = *state;
@@ -221,6 +240,7 @@ int main(void)
         TEST(test_values_of_the_wrong_kind_are_refused),
         TEST(test_text_longer_than_its_field_is_refused),
         TEST(test_hcl_and_json_say_the_same),
+        TEST(test_mock_driver_is_off_until_it_is_enabled),
         TEST(test_directory_is_read_in_name_order_and_the_later_wins),
         TEST(test_missing_file_is_named),
         TEST(test_finish_wants_a_data_directory_and_a_numeric_address),

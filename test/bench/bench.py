@@ -3,6 +3,7 @@
 
 Ratios count: every number of ours stands beside what the machine can do with nothing in between.
 usage: test/bench/bench.py [--count N] [--rounds N] [--events N] [--crowd N]
+                           [--mocks N]
 """
 import argparse
 import datetime
@@ -285,6 +286,48 @@ def crowd_rows(count):
     return rows
 
 
+def mock_rows(count):
+    """COUNT allocs whose tasks have no process: what holding them costs the node itself."""
+    most = 2000  # of one group
+    rows = []
+    with QuietDisk():
+        node = Node(BUILD, ROOMY + 'plugin "mock_driver" {\n  config {\n    enabled = true\n  }\n}\n')
+        node.start()
+        start = time.monotonic()
+        for number in range(0, count, most):
+            jobs = job(min(most, count - number), '')
+            jobs['ID'] = jobs['Name'] = 'bench-%d' % number
+            jobs['TaskGroups'][0]['Tasks'][0].update(Driver='mock_driver', Config={'run_for': '24h'})
+            node.call('PUT', '/v1/jobs', {'Job': jobs}, timeout_s=60)
+
+        def held():
+            states = node.call('GET', '/v1/allocations?task_states=false', timeout_s=60)
+            return sum(alloc['ClientStatus'] == 'running' for alloc in states) == count
+        wait_for('all to run', held, 600, 1)
+        took_s = time.monotonic() - start
+        time.sleep(3.5)  # let caches be emptied, as they are on an idle node
+        rss = memory_kb(node.process.pid, 'VmRSS') / 1024
+        before = cpu_seconds(node.process.pid)
+        time.sleep(10)
+        idle = (cpu_seconds(node.process.pid) - before) * 10
+        node.kill()
+        started = time.time()
+        node.start()
+        restart_ms = restored_ms(node, started)
+        wait_for('all to run on', held, 60, 1)
+        for jobs in node.get('/v1/jobs'):
+            node.call('DELETE', '/v1/job/%s?purge=true' % jobs['ID'], timeout_s=60)
+        wait_for('the allocs to be removed', lambda: not node.call(
+            'GET', '/v1/allocations?task_states=false', timeout_s=60), 600, 1)
+        node.terminate()
+        node.close()
+    what = '%s mock allocs' % format(count, ',')
+    rows.append(('RSS, ' + what, '%.1f MB' % rss, 'all run after %.1f s' % took_s, '', '150 MB'))
+    rows.append(('idle CPU, ' + what, '%.3f %%' % idle, '', '', '0.1 %'))
+    rows.append(('restart, ' + what, '%.0f ms' % restart_ms, '', '', ''))
+    return rows
+
+
 def journal_rates():
     done = subprocess.run([os.path.join(BUILD, 'test/journal/bench_journal')], check=True,
                           capture_output=True, text=True)
@@ -351,6 +394,7 @@ def main():
     parser.add_argument('--count', type=int, default=300)
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--crowd', type=int, default=2000, help='allocs that come and go at once')
+    parser.add_argument('--mocks', type=int, default=10000, help='allocs that are held')
     parser.add_argument('--events', type=int, default=10000000, help='of the journal to verify')
     options = parser.parse_args()
     results = {name: [] for name in ('bare', 'start', 'rss', 'pss', 'idle', 'restart', 'stop',
@@ -381,6 +425,7 @@ def main():
         ('stop all', '%.0f ms' % middle['stop'], '', '', '300 ms'),
     ]
     rows += crowd_rows(options.crowd)
+    rows += mock_rows(options.mocks)
     rows += turn_row()
     rows += list_rows()
     rows += laboratory_rows(options.events)

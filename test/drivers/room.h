@@ -42,6 +42,7 @@ struct room {
     enum cgroup_mode cgroup_mode;
     bool no_cgroups;
     struct drivers_exec exec;
+    struct drivers_mock mock;
 
     struct driver_result result; /* of the last call */
     int completions;
@@ -126,6 +127,7 @@ static inline void room_open(struct room *room)
                                     .raw_exec_enabled = true,
                                     .raw_exec_no_cgroups = room->no_cgroups,
                                     .exec = room->exec,
+                                    .mock = room->mock,
                                     .on_exit = room_on_exit,
                                     .ctx = room};
     room->drivers = drivers_new(&config, &err);

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Tasks of mock_driver on a real node: no process, and all the same kept over crashes and reboots."""
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import (Node, Refused, events, exit_codes, restart_policy, service,  # noqa: E402
+                 tap, wait_for)
+
+ENABLED = 'plugin "mock_driver" {\n  config {\n    enabled = true\n  }\n}\n'
+
+
+def mock(name='t', **config):
+    return {'Name': name, 'Driver': 'mock_driver', 'Config': config,
+            'Resources': {'CPU': 50, 'MemoryMB': 32}}
+
+
+def open_node(config=ENABLED):
+    node = Node(config=config)
+    node.start()
+    return node
+
+
+def output(node):
+    path = os.path.join(node.data, 'alloc', node.alloc('job', 'g')['ID'], 'alloc/logs/t.stdout.0')
+    with open(path) as file:
+        return file.read()
+
+
+def a_task_without_a_process_is_the_same_after_every_crash():
+    node = open_node()
+    node.run_job(service(mock(run_for='1h', exit_code=3, stdout_string='once\n')))
+    state = wait_for('it to run', node.running)
+    for _ in range(3):
+        node.kill()
+        node.start()
+        again = wait_for('it to run on', node.running)
+        assert (again['StartedAt'], again['Restarts']) == (state['StartedAt'], 0), again
+    assert node.payloads() == {} and node.shims() == []
+    assert output(node) == 'once\n'
+    node.call('DELETE', '/v1/job/job')
+    state = wait_for('its end', node.dead)
+    assert exit_codes(state) == [3], state
+    node.finish()
+
+
+def an_end_that_nobody_saw_has_its_code_and_its_time():
+    node = open_node()
+    node.run_job(service(mock(run_for='1s', exit_code=4), restart=restart_policy(0),
+                         ReschedulePolicy={'Attempts': 0, 'Unlimited': False}))
+    wait_for('it to run', node.running)
+    node.kill()
+    end = time.time() + 2.5
+    wait_for('its time', lambda: time.time() > end)
+    node.start()
+    state = wait_for('its end', node.dead)
+    assert exit_codes(state) == [4], state
+    finished = next(event['Time'] for event in state['Events'] if event['Type'] == 'Terminated')
+    assert finished / 1e9 < end + 5, state
+    node.finish()
+
+
+def crashes_between_any_two_steps_of_its_start_leave_one_task():
+    for crash_at in range(1, 40, 3):
+        node = Node(config=ENABLED)
+        node.start(crash_at=crash_at)
+        try:
+            node.run_job(service(mock(run_for='1h', stdout_string='once\n')))
+        except (OSError, Refused):
+            pass
+        if node.process.poll() is None and crash_at < 30:
+            try:
+                wait_for('the crash', lambda: node.process.poll() is not None, limit_s=2)
+            except AssertionError:
+                pass  # it had fewer steps
+        if node.process.poll() is None:
+            node.kill()
+        node.start()
+        if node.get('/v1/jobs'):
+            wait_for('it to run', node.running)
+            assert output(node) == 'once\n', crash_at
+        node.finish()
+
+
+def a_reboot_loses_it_and_it_starts_again():
+    node = open_node()
+    node.run_job(service(mock(run_for='1h')))
+    first = wait_for('it to run', node.running)
+    node.kill()
+    node.boot('6d3b7a58-6bd8-4c05-a6f7-26a0c3e2c111')
+    node.start()
+    state = wait_for('it to run again', lambda: (node.running() or first)['StartedAt'] >
+                     first['StartedAt'] and node.running())
+    assert exit_codes(state) == [-1] and 'Failed Restoring Task' in events(state), state
+    assert state['Restarts'] == 0, state  # a reboot is not its fault
+    node.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(tap([
+        a_task_without_a_process_is_the_same_after_every_crash,
+        an_end_that_nobody_saw_has_its_code_and_its_time,
+        crashes_between_any_two_steps_of_its_start_leave_one_task,
+        a_reboot_loses_it_and_it_starts_again,
+    ]))
