@@ -42,7 +42,8 @@ static int put_first(struct mock_record *record, int fd, struct err *err)
     if (pwrite(fd, block, sizeof(block), 0) == (ssize_t)sizeof(block))
         return 0;
     int os = errno;
-    (void)ftruncate(fd, 0); /* else it is lost, with nothing in it to lose */
+    if (ftruncate(fd, 0) != 0) /* else it is lost, with nothing in it to lose */
+        os = errno;
     (void)err_os(err, err_from_errno(os), os, "cannot write the task's file");
     err->recoverable = true;
     return err->code;

@@ -54,7 +54,8 @@ bool task_look_failed(const struct task *task, const struct failure *failure)
     check(failure != NULL);
     uint32_t looks = task->ran ? LOOKS_MAX : LOOKS_UNSEEN_MAX;
 
-    return failure->recoverable && task->machine.attempt < looks;
+    /* Once looking was given up an end is told, and what is found later can be ended only. */
+    return failure->recoverable && !task->exit_seen && task->machine.attempt < looks;
 }
 
 #define IN(state) ((uint32_t)1 << T_##state)
@@ -202,6 +203,8 @@ static const char *broken_life(const struct task *task)
 
     if (!implies(is_in(task, alive), task->ran))
         return "alive, but was never seen running";
+    if (!implies(is_in(task, IN(RUNNING) | IN(RECOVERING)), !task->exit_seen))
+        return "alive, but its end was told";
     if (!implies(is_in(task, begun) || task->ran || task->exit_seen, task->machine.generation > 0))
         return "alive without a generation";
     if (!implies(is_in(task, alive), task->run_state == TASK_RUN_RUNNING))

@@ -44,6 +44,13 @@ struct sim_attempt *sim_attempt_new(struct sim *sim, const struct sim_whom *whom
     return attempt;
 }
 
+bool sim_attempt_is_given_up(const struct sim_attempt *attempt)
+{
+    enum { LOOKS = 5 }; /* the fewest after which a task gives up */
+
+    return attempt->blind >= LOOKS;
+}
+
 bool sim_attempt_lives(const struct sim_attempt *attempt)
 {
     return attempt->payload == PAYLOAD_RUNNING || attempt->descendants;

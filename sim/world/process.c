@@ -168,7 +168,12 @@ static void answer_failed(struct sim *sim, struct sim_call *call, int code, bool
 {
     struct failure failure = sim_failed(code, recoverable, text);
 
-    failure.untouched = call->effect == TX_DRIVER_RECOVER && call->untouched;
+    if (call->effect == TX_DRIVER_RECOVER) {
+        struct sim_attempt *attempt = sim_attempt_of(sim, call);
+        failure.untouched = call->untouched;
+        if (attempt != NULL && (!recoverable || attempt->blind < UINT8_MAX))
+            attempt->blind = recoverable ? (uint8_t)(attempt->blind + 1) : 0;
+    }
     sim_call_done(sim, call, sim_driver_failure(call->effect), &failure);
 }
 

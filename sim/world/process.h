@@ -35,6 +35,7 @@ struct sim_attempt {
     uint8_t fork_fault, exec_fault, record_lost;
     uint8_t forgotten; /* an older journal came back: its number may be used again */
     uint8_t unfit;     /* its record said that it could not be started */
+    uint8_t blind;     /* looks for it that failed, one after the other */
     uint8_t told;      /* its end is in the journal */
     uint8_t written;   /* its exit record was there, and not removed by one who had told of it */
     uint8_t term_sent;
@@ -60,6 +61,7 @@ struct sim_attempt *sim_attempt_new(struct sim *sim, const struct sim_whom *whom
 size_t sim_attempt_number(const struct sim *sim, const struct sim_attempt *attempt);
 const struct sim_task *sim_attempt_plan(const struct sim *sim, const struct sim_attempt *attempt);
 const struct machine_id *sim_attempt_id(const struct sim *sim, const struct sim_attempt *attempt);
+bool sim_attempt_is_given_up(const struct sim_attempt *attempt); /* nobody could look at it */
 bool sim_attempt_lives(const struct sim_attempt *attempt);
 /* A payload may have been started, or may be yet. */
 bool sim_attempt_was_begun(const struct sim_attempt *attempt);

@@ -82,7 +82,8 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 8, "%s reports an end of what never was", name);
         return;
     }
-    if (attempt->unfit)
+    bool unseen = !after->exit.known && sim_attempt_is_given_up(attempt);
+    if (attempt->unfit && !unseen)
         sim_violate(sim, 8, "%s could not be started and is reported with an end", name);
     if (attempt->told)
         sim_violate(sim, 8, "the end of %s generation %u is reported twice", name,
@@ -93,7 +94,7 @@ static void check_exit_record(struct sim *sim, const struct sim_whom *whom,
                     (int)after->exit.code);
     if (!after->exit.known && after->exit.code == 0)
         sim_violate(sim, 8, "an unknown end of %s is reported as success", name);
-    if (!after->exit.known && attempt->written)
+    if (!after->exit.known && attempt->written && !unseen)
         sim_violate(sim, 8, "the exit record of %s was there and was not read", name);
     check(sim->attempts.ending_count < (size_t)sim->tasks_count);
     sim->attempts.ending[sim->attempts.ending_count++] = attempt;
@@ -260,7 +261,8 @@ static void check_ending(struct sim *sim, const struct effect *effect, const str
         sim_check_stop(sim, effect, whom);
     if (attempt == NULL || attempt->payload != PAYLOAD_RUNNING || attempt->shim != SHIM_ALIVE)
         return;
-    if (!task->kill_wanted && !task->restart_wanted && !task->start_failed)
+    bool given_up = !task->exit.known && sim_attempt_is_given_up(attempt);
+    if (!task->kill_wanted && !task->restart_wanted && !task->start_failed && !given_up)
         sim_violate(sim, 23, "the payload of %s runs well and is ended", effect->id.text);
 }
 
