@@ -12,7 +12,7 @@ void run_on_watch(struct run *run, int fd, int events, void (*cb)(struct io_watc
 {
     check(run->fd < 0);
     run->fd = fd;
-    io_watch_start(run->drivers->config.loop, &run->watch, fd, events, cb, run);
+    io_watch_start(run->drivers->config.loop, &run->watch, fd, events | IO_CROWD, cb, run);
 }
 
 void run_off_watch(struct run *run)

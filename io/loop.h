@@ -37,8 +37,12 @@ void *loop_native(struct loop *loop);
 
 /* --- descriptors --- */
 
-/* IO_URGENT is what poll calls POLLPRI (cgroup.events, mountinfo) and stands alone. */
-enum { IO_READABLE = 1, IO_WRITABLE = 2, IO_URGENT = 4 };
+/* IO_URGENT is what poll calls POLLPRI (cgroup.events, mountinfo) and stands alone.  IO_CROWD is
+ * said beside the others: this is one of thousands that may have news all at once.  Of each
+ * iteration those who come have IO_CROWD_MS together, and those who wait, in the order of coming,
+ * as much; everybody else is heard in between. */
+enum { IO_READABLE = 1, IO_WRITABLE = 2, IO_URGENT = 4, IO_CROWD = 8 };
+enum { IO_CROWD_MS = 20 };
 
 struct io_watch {
     void (*cb)(struct io_watch *watch, int events);
@@ -46,6 +50,9 @@ struct io_watch {
     int fd;
     int events; /* private: what is waited for, 0 when not armed */
     struct loop *loop;
+    bool crowd;                         /* private */
+    int late_events;                    /* private: what it waits to tell */
+    struct io_watch *late, **late_link; /* private: who waits behind it; NULL: it does not wait */
     char impl[64] __attribute__((aligned(8))); /* private: the library's watcher */
 };
 

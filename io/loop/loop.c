@@ -51,6 +51,9 @@ struct loop {
     ev_io timer_io;
     uint64_t timer_set_ms; /* what the timer descriptor is set to, 0: disarmed */
 
+    uint64_t crowd_until_ms; /* of this iteration, 0: nobody of the crowd has come */
+    struct io_watch *late, **late_end;
+
     ev_io urgent_io; /* an epoll descriptor of its own, made at first use */
     size_t urgent_count;
 
@@ -59,8 +62,6 @@ struct loop {
     ev_io work_io;
     struct loop_guest *guests;
 };
-
-/* --- the end of an iteration --- */
 
 static void set_timer_descriptor(struct loop *loop)
 {
@@ -76,12 +77,63 @@ static void set_timer_descriptor(struct loop *loop)
     loop->timer_set_ms = at_ms;
 }
 
+/* --- the crowd --- */
+
+static bool crowd_has_time(struct loop *loop)
+{
+    uint64_t now_ms = loop_now_ms();
+
+    if (loop->crowd_until_ms == 0)
+        loop->crowd_until_ms = now_ms + IO_CROWD_MS;
+    return now_ms < loop->crowd_until_ms;
+}
+
+static void late_add(struct loop *loop, struct io_watch *watch, int events)
+{
+    watch->late_events |= events;
+    if (watch->late_link != NULL)
+        return;
+    watch->late_link = loop->late_end;
+    *loop->late_end = watch;
+    loop->late_end = &watch->late;
+}
+
+static void late_remove(struct io_watch *watch)
+{
+    if (watch->late_link == NULL)
+        return;
+    *watch->late_link = watch->late;
+    if (watch->late != NULL)
+        watch->late->late_link = watch->late_link;
+    else
+        watch->loop->late_end = watch->late_link;
+    watch->late = NULL;
+    watch->late_link = NULL;
+    watch->late_events = 0;
+}
+
+static void call_late(struct loop *loop)
+{
+    while (loop->late != NULL && crowd_has_time(loop)) {
+        struct io_watch *watch = loop->late;
+        int events = watch->late_events & watch->events;
+
+        late_remove(watch);
+        watch->cb(watch, events);
+    }
+}
+
+/* --- the end of an iteration --- */
+
 static void on_prepare(struct ev_loop *ev, ev_prepare *prepare, int events)
 {
     struct loop *loop = prepare->data;
-    bool more = false;
     (void)events; /* EV_PREPARE only */
 
+    loop->crowd_until_ms = 0; /* whoever comes now has not kept those from it who wait */
+    call_late(loop);
+    loop->crowd_until_ms = 0;
+    bool more = loop->late != NULL;
     loop->before_armed = false;
     for (struct io_before_sleep *before = loop->before_sleep; before != NULL;
          before = loop->next_before) {
@@ -196,21 +248,26 @@ static void on_watch(struct ev_loop *ev, ev_io *io, int events)
     (void)ev;
 
     check((events & EV_ERROR) == 0); /* a descriptor closed while it is watched */
-    watch->cb(watch, ours & watch->events);
+    if (watch->crowd && (watch->loop->late != NULL || !crowd_has_time(watch->loop)))
+        late_add(watch->loop, watch, ours & watch->events);
+    else
+        watch->cb(watch, ours & watch->events);
 }
 
 /* libev has no word for POLLPRI, so such descriptors sit in an epoll set of their own, which is
  * readable while one of them has news.  One is taken at a time: its callback may stop the next. */
 static void on_urgent(struct ev_loop *ev, ev_io *io, int events)
 {
+    struct loop *loop = io->data;
     struct epoll_event event;
     (void)ev;
     (void)events;
 
-    if (epoll_wait(io->fd, &event, 1, 0) != 1)
-        return;
-    struct io_watch *watch = event.data.ptr;
-    watch->cb(watch, IO_URGENT);
+    while (crowd_has_time(loop) && epoll_wait(io->fd, &event, 1, 0) == 1) {
+        struct io_watch *watch = event.data.ptr;
+
+        watch->cb(watch, IO_URGENT);
+    }
 }
 
 static void urgent_start(struct loop *loop, struct io_watch *watch)
@@ -222,6 +279,7 @@ static void urgent_start(struct loop *loop, struct io_watch *watch)
 
         check(fd >= 0);
         ev_io_init(&loop->urgent_io, on_urgent, fd, EV_READ);
+        loop->urgent_io.data = loop;
     }
     check(epoll_ctl(loop->urgent_io.fd, EPOLL_CTL_ADD, watch->fd, &event) == 0);
     if (loop->urgent_count++ == 0)
@@ -238,11 +296,15 @@ static void urgent_stop(struct loop *loop, struct io_watch *watch)
 void io_watch_start(struct loop *loop, struct io_watch *watch, int fd, int events,
                     void (*cb)(struct io_watch *watch, int events), void *ctx)
 {
+    bool crowd = (events & IO_CROWD) != 0;
+
+    events &= ~IO_CROWD;
     check(fd >= 0);
     check(events == IO_URGENT || (events > 0 && events <= (IO_READABLE | IO_WRITABLE)));
     check(cb != NULL);
     io_watch_stop(watch);
 
+    watch->crowd = crowd;
     watch->cb = cb;
     watch->ctx = ctx;
     watch->fd = fd;
@@ -267,6 +329,7 @@ void io_watch_stop(struct io_watch *watch)
         urgent_stop(watch->loop, watch);
     else
         ev_io_stop(watch->loop->ev, watch_io(watch));
+    late_remove(watch);
     watch->events = 0;
 }
 
@@ -438,6 +501,7 @@ struct loop *loop_new(void)
     ev_io_init(&loop->timer_io, on_timer, fd, EV_READ);
     start_uncounted(loop, &loop->timer_io);
     loop->urgent_io.fd = -1;
+    loop->late_end = &loop->late;
     return loop;
 }
 

@@ -514,6 +514,124 @@ static void test_urgent_watch_sees_priority_data_only(void **state)
     close(pair[1]);
 }
 
+/* --- a crowd --- */
+
+enum { CROWD = 24, CROWD_EACH_MS = IO_CROWD_MS / 4 };
+
+struct crowd {
+    struct fixture *fixture;
+    struct io_watch watches[CROWD];
+    int sockets[CROWD][2];
+    unsigned called, calls[CROWD], iterations;
+    unsigned stops; /* this one stops the last */
+};
+
+static void on_one_of_many(struct io_watch *watch, int events)
+{
+    struct crowd *crowd = watch->ctx;
+    uint64_t until_ms = loop_now_ms() + CROWD_EACH_MS;
+
+    assert_int_equal(events, IO_WRITABLE);
+    while (loop_now_ms() < until_ms)
+        ;
+    crowd->calls[watch - crowd->watches]++;
+    if (++crowd->called == crowd->stops)
+        io_watch_stop(&crowd->watches[CROWD - 1]);
+    io_watch_stop(watch);
+}
+
+static bool count_iterations(void *ctx)
+{
+    struct crowd *crowd = ctx;
+
+    crowd->iterations++;
+    return false;
+}
+
+static void crowd_run(struct crowd *crowd)
+{
+    struct fixture *fixture = crowd->fixture;
+
+    for (size_t i = 0; i < CROWD; i++) {
+        assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, crowd->sockets[i]), 0);
+        io_watch_start(fixture->loop, &crowd->watches[i], crowd->sockets[i][0],
+                       IO_WRITABLE | IO_CROWD, on_one_of_many, crowd);
+    }
+    io_before_sleep_start(fixture->loop, &fixture->before_sleep[0], count_iterations, crowd);
+    loop_run(fixture->loop);
+    io_before_sleep_stop(&fixture->before_sleep[0]);
+    for (size_t i = 0; i < CROWD; i++) {
+        io_watch_stop(&crowd->watches[i]);
+        close(crowd->sockets[i][0]);
+        close(crowd->sockets[i][1]);
+    }
+}
+
+/* Each takes a quarter of what all have of one iteration, and twice that is the most. */
+static void test_crowd_is_heard_in_pieces_and_each_of_it_once(void **state)
+{
+    struct crowd crowd = {.fixture = *state};
+
+    crowd_run(&crowd);
+    for (size_t i = 0; i < CROWD; i++)
+        assert_int_equal(crowd.calls[i], 1);
+    assert_true(crowd.iterations >=
+                1 + CROWD / 8); /* the loop begins with one in which nobody came */
+}
+
+static void test_crowd_who_waits_may_be_stopped(void **state)
+{
+    struct crowd crowd = {.fixture = *state, .stops = CROWD / 2};
+
+    crowd_run(&crowd);
+    assert_true(crowd.calls[CROWD - 1] <= 1);
+    for (size_t i = 0; i < CROWD - 1; i++)
+        assert_int_equal(crowd.calls[i], 1);
+}
+
+static void on_crowd_to_last(struct io_watch *watch, int events)
+{
+    struct crowd *crowd = watch->ctx;
+
+    (void)events;
+    while (crowd->called == 0 && loop_now_ms() < crowd->fixture->last_ms)
+        ;
+    crowd->called++;
+    trace(crowd->fixture, "c");
+    io_watch_stop(watch);
+}
+
+static void on_plain(struct io_watch *watch, int events)
+{
+    (void)events;
+    trace(watch->ctx, "p");
+    io_watch_stop(watch);
+}
+
+/* One of the crowd takes all its time: the plain one does not wait for the rest of it. */
+static void test_crowd_keeps_nobody_else_waiting(void **state)
+{
+    struct fixture *fixture = *state;
+    struct crowd crowd = {.fixture = fixture};
+    int pairs[4][2];
+
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        assert_return_code(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[i]), 0);
+        io_watch_start(fixture->loop, &crowd.watches[i], pairs[i][0], IO_WRITABLE | IO_CROWD,
+                       on_crowd_to_last, &crowd);
+    }
+    io_watch_start(fixture->loop, &fixture->watches[0], fixture->sockets[0], IO_WRITABLE, on_plain,
+                   fixture);
+    fixture->last_ms = loop_now_ms() + 2 * IO_CROWD_MS;
+    loop_run(fixture->loop);
+    assert_int_equal(strlen(fixture->trace), 5);
+    assert_true(strchr(fixture->trace, 'p') - fixture->trace <= 1);
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        close(pairs[i][0]);
+        close(pairs[i][1]);
+    }
+}
+
 static void on_signal(void *ctx, int number)
 {
     struct fixture *fixture = ctx;
@@ -593,6 +711,9 @@ int main(void)
         TEST(test_before_sleep_armed_by_another_is_called_before_the_sleep),
         TEST(test_watch_started_again_changes_its_events),
         TEST(test_watch_stopped_by_another_in_the_same_iteration_is_silent),
+        TEST(test_crowd_is_heard_in_pieces_and_each_of_it_once),
+        TEST(test_crowd_who_waits_may_be_stopped),
+        TEST(test_crowd_keeps_nobody_else_waiting),
         TEST(test_urgent_watch_sees_priority_data_only),
         TEST(test_signals_come_through_the_loop),
         TEST(test_idle_loop_does_not_wake),
