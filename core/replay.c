@@ -1,4 +1,5 @@
 #include "core/replay.h"
+#include "core/attempt.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -174,6 +175,32 @@ enum replay_result replay_step(struct replay *replay, const struct journal_event
     if (!is_same_step(def, event, &step))
         return REPLAY_OTHER_ROW;
     return digest == event->digest ? REPLAY_SAME : REPLAY_DIGEST;
+}
+
+struct trial {
+    struct replay *replay;
+    const struct journal_event *event;
+    enum replay_result result;
+};
+
+static void try_step(void *ctx)
+{
+    struct trial *trial = ctx;
+
+    trial->result = replay_step(trial->replay, trial->event);
+}
+
+bool replay_try(struct replay *replay, const struct journal_event *event,
+                enum replay_result *ret_result, char ret_broken[ERR_TEXT_SIZE])
+{
+    struct trial trial = {replay, event, REPLAY_NO_ROW};
+
+    if (!core_attempt(try_step, &trial, ret_broken)) {
+        replay->scratch_used = FSM_RECORD_BYTES_MAX; /* how much was written nobody knows */
+        return false;
+    }
+    *ret_result = trial.result;
+    return true;
 }
 
 const struct machine *replay_find(const struct replay *replay, const struct machine_id *id)

@@ -31,6 +31,11 @@ const char *replay_result_name(enum replay_result result);
 /* Steps EVENT.  On anything but REPLAY_SAME the machine goes on from what was computed. */
 enum replay_result replay_step(struct replay *replay, const struct journal_event *event);
 
+/* The same for an event that nobody's tables need have given: false if it broke an assertion, whose
+ * text is then in RET_BROKEN, and the machine is as it was. */
+bool replay_try(struct replay *replay, const struct journal_event *event,
+                enum replay_result *ret_result, char ret_broken[ERR_TEXT_SIZE]);
+
 /* The record as it is after the events so far; NULL if there is none (absent or final). */
 const struct machine *replay_find(const struct replay *replay, const struct machine_id *id);
 void replay_forget(struct replay *replay, const struct machine_id *id);

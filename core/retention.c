@@ -1,6 +1,5 @@
 #include "core/retention.h"
 
-#include "core/attempt.h"
 #include "core/replay.h"
 
 #include <stdlib.h>
@@ -81,26 +80,13 @@ static void load_base(struct retention *retention, const struct journal_event *e
     free(base);
 }
 
-struct stepping {
-    struct replay *replay;
-    const struct journal_event *event;
-    enum replay_result result;
-};
-
-static void step(void *ctx)
-{
-    struct stepping *stepping = ctx;
-
-    stepping->result = replay_step(stepping->replay, stepping->event);
-}
-
 /* An event that nobody's tables gave must not end the node that wants to forget it. */
 static bool replays(struct replay *replay, const struct journal_event *event)
 {
-    struct stepping stepping = {replay, event, REPLAY_NO_ROW};
+    enum replay_result result;
     char broken[ERR_TEXT_SIZE];
 
-    return core_attempt(step, &stepping, broken) && stepping.result == REPLAY_SAME;
+    return replay_try(replay, event, &result, broken) && result == REPLAY_SAME;
 }
 
 static bool take_away(void *ctx, const struct journal_event *event)

@@ -1,8 +1,8 @@
 /*
  * `at` and `diff`: the node as it was, made again from the bases and the events up to there.
  */
+#include "core/replay.h"
 #include "inspect/part.h"
-#include "inspect/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static bool take_event(void *ctx, const struct journal_event *event)
         .now_ms = event->now_ms,
         .unix_ns = event->unix_ns,
     };
-    if (!inspect_step(rewinding->replay, event, &result, broken)) {
+    if (!replay_try(rewinding->replay, event, &result, broken)) {
         replay_free(rewinding->replay); /* it was left in the middle of a step */
         rewinding->replay = NULL;
         return false;

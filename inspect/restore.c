@@ -4,9 +4,9 @@
  * The very code of a restart (core/life.h) runs over a world in which a commit succeeds in memory
  * and an effect is only written down.
  */
+#include "core/attempt.h"
 #include "core/life.h"
 #include "inspect/part.h"
-#include "inspect/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
  * it.  So an old copy of a record never
  * makes finished work run again: what is not certain is lost, and what it ran is ended.
  */
+#include "core/replay.h"
 #include "inspect/salvage/salvage.h"
-#include "inspect/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool step(struct stepping *stepping, const struct journal_event *event)
     char broken[ERR_TEXT_SIZE];
     enum replay_result result;
 
-    bool whole = inspect_step(stepping->replay, event, &result, broken);
+    bool whole = replay_try(stepping->replay, event, &result, broken);
     if (whole && result == REPLAY_SAME)
         return true;
     replay_forget(stepping->replay, &event->id);

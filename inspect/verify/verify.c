@@ -6,7 +6,6 @@
  * an assertion that a forged event breaks is caught and becomes a finding, too.
  */
 #include "inspect/verify/verify.h"
-#include "inspect/step.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -170,7 +169,7 @@ static void step_event(struct verifying *verifying, const struct journal_event *
         tell_event(verifying, event, FINDING_MISSING_BASE, before);
         return;
     }
-    if (!inspect_step(verifying->replay, event, &result, verifying->broken)) {
+    if (!replay_try(verifying->replay, event, &result, verifying->broken)) {
         replay_forget(verifying->replay, &event->id);
         renew_replay(verifying);
         tell_event(verifying, event, FINDING_ASSERTION, before);
