@@ -5,8 +5,8 @@
  * small world reaches the bound.  How many is the script's or follows from its seed, and no other
  * chance is touched by it.
  */
-#ifndef CAIRN_SIM_WORLD_HISTORY_H
-#define CAIRN_SIM_WORLD_HISTORY_H
+#ifndef CAIRN_SIM_WORLD_JOURNAL_HISTORY_H
+#define CAIRN_SIM_WORLD_JOURNAL_HISTORY_H
 
 #include "core/replay.h"
 #include "journal/journal.h"

@@ -1,11 +1,11 @@
 /* The journal of a world: in memory, and written to a directory if somebody wants to see it. */
-#ifndef CAIRN_SIM_WORLD_STORE_H
-#define CAIRN_SIM_WORLD_STORE_H
+#ifndef CAIRN_SIM_WORLD_JOURNAL_STORE_H
+#define CAIRN_SIM_WORLD_JOURNAL_STORE_H
 
 #include "core/store.h"
 #include "journal/journal.h"
 #include "sim/script/script.h"
-#include "sim/world/history.h"
+#include "sim/world/journal/history.h"
 
 struct sim;
 struct sim_alloc_state;
@@ -94,7 +94,7 @@ bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fau
 bool sim_store_is_sound(const struct sim_stored *item);
 void sim_store_drop(struct sim_store *store, const struct machine_id *id);
 
-/* --- journal.c: the same as a life sees it --- */
+/* --- commit.c: the same as a life sees it --- */
 
 struct store sim_store_of(struct sim *sim);
 
