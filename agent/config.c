@@ -56,6 +56,7 @@ void config_defaults(struct config *config)
         .region = "global",
         .datacenter = "dc1",
         .log_level = "INFO",
+        .exec_enabled = true,
         .raw_exec_enabled = true,
         .exec_allow_caps = driver_default_capabilities,
         .gc_interval_ms = 60 * 1000,

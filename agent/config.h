@@ -26,7 +26,10 @@ struct config {
     char log_level[16];       /* default INFO */
     char log_file[PATH_SIZE]; /* default: standard error */
     bool log_json;
-    bool raw_exec_enabled; /* plugin "raw_exec" { config { enabled } }: default true here */
+    char driver_allowlist[512]; /* client.options "driver.allowlist": names, commas between */
+    char driver_denylist[512];  /* "driver.denylist" */
+    bool exec_enabled;          /* plugin "exec" { config { enabled } }: default true */
+    bool raw_exec_enabled;      /* plugin "raw_exec" { config { enabled } }: default true here */
     bool raw_exec_no_cgroups;
     uint64_t exec_allow_caps; /* plugin "exec" { config { allow_caps } }: bits, default Nomad's */
     bool exec_host_pids, exec_host_ipc; /* its default_pid_mode, default_ipc_mode are "host" */

@@ -118,15 +118,28 @@ static void warn_of_closed(const struct config *config)
 }
 
 /* Drivers that work here are facts about the node, as its kernel is. */
-static void add_drivers(struct parts *parts)
+static void note_drivers(struct parts *parts)
 {
     struct driver_info infos[DRIVERS_MAX];
     size_t count = drivers_list(parts->drivers, infos, COUNT_OF(infos));
 
-    for (size_t i = 0; i < count; i++) {
-        if (infos[i].healthy)
-            node_add_driver(&parts->node, infos[i].name);
-    }
+    for (size_t i = 0; i < count; i++)
+        node_set_driver(&parts->node, infos[i].name, infos[i].healthy);
+}
+
+static void drivers_changed(void *ctx)
+{
+    struct parts *parts = ctx;
+
+    note_drivers(parts);
+    alone_node_changed(parts->alone);
+}
+
+static bool has_driver(void *ctx, const char *name)
+{
+    const struct parts *parts = ctx;
+
+    return driver_is_healthy(parts->drivers, name);
 }
 
 static int open_rooms(struct daemon *daemon, struct err *err)
@@ -139,10 +152,13 @@ static int open_rooms(struct daemon *daemon, struct err *err)
         .state_dir = config->state_dir,
         .node_mark = parts->node.mark,
         .shim_path = config->shim_path,
+        .allowlist = config->driver_allowlist,
+        .denylist = config->driver_denylist,
         .raw_exec_enabled = config->raw_exec_enabled,
         .cgroup_mode = cgroup_mode(),
         .raw_exec_no_cgroups = config->raw_exec_no_cgroups,
-        .exec = {.allowed_capabilities = config->exec_allow_caps,
+        .exec = {.disabled = !config->exec_enabled,
+                 .allowed_capabilities = config->exec_allow_caps,
                  .shares_pids = config->exec_host_pids,
                  .shares_ipc = config->exec_host_ipc,
                  .root = config->chroot_env},
@@ -151,6 +167,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
                  .shutdown_after_ms = config->mock_shutdown_after_ms},
         .files_soft = daemon->process.files_soft,
         .on_exit = perform_exit,
+        .on_change = drivers_changed,
         .ctx = parts,
     };
     struct hooks_config hooks = {
@@ -165,7 +182,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
     parts->drivers = drivers_new(&drivers, err);
     if (parts->drivers == NULL)
         return err->code;
-    add_drivers(parts);
+    note_drivers(parts);
     if (!config->take_over && drivers_foreign(parts->drivers, err) != 0)
         return err->code;
     parts->hooks = hooks_new(&hooks, err);
@@ -240,6 +257,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .ctx = parts,
         .new_id = new_id,
         .placed = placed,
+        .has_driver = has_driver,
         .node = node_for_jobs(&parts->node, config),
         .allocs_kept = config->gc_max_allocs,
         .plans =

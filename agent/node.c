@@ -112,12 +112,15 @@ static void collect_attributes(struct node *node, const struct config *config)
     add(to, "unique.storage.volume", config->alloc_dir);
 }
 
-void node_add_driver(struct node *node, const char *driver)
+void node_set_driver(struct node *node, const char *driver, bool works)
 {
     char name[64];
 
     check(text_format(name, sizeof(name), "driver.%s", driver));
-    add(&node->known.attributes, name, "1");
+    if (works)
+        add(&node->known.attributes, name, "1");
+    else
+        pairs_drop(&node->known.attributes, name);
 }
 
 int node_init(struct node *node, const struct store *store, const struct say *say,

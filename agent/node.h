@@ -23,7 +23,7 @@ int node_init(struct node *node, const struct store *store, const struct say *sa
               const struct config *config, struct err *err);
 void node_free(struct node *node);
 
-/* The attribute of a driver that works on this node. */
-void node_add_driver(struct node *node, const char *driver);
+/* The attribute that a driver has which WORKS on this node. */
+void node_set_driver(struct node *node, const char *driver, bool works);
 
 #endif

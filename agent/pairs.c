@@ -29,6 +29,19 @@ void pairs_set(struct spec_pairs *pairs, const char *key, const char *value)
     pairs->items[pairs->count++] = (struct spec_pair){copy_text(key), copy_text(value)};
 }
 
+void pairs_drop(struct spec_pairs *pairs, const char *key)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        if (!text_equal(pairs->items[i].key, key))
+            continue;
+        free((char *)(uintptr_t)pairs->items[i].key);
+        free((char *)(uintptr_t)pairs->items[i].value);
+        pairs->count--;
+        memmove(&pairs->items[i], &pairs->items[i + 1], (pairs->count - i) * sizeof(*pairs->items));
+        return;
+    }
+}
+
 void pairs_free(struct spec_pairs *pairs)
 {
     for (size_t i = 0; i < pairs->count; i++) {

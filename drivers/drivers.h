@@ -79,6 +79,7 @@ typedef void driver_done(void *ctx, const struct driver_result *result);
 
 /* The node's word on driver exec. */
 struct drivers_exec {
+    bool disabled;
     uint64_t allowed_capabilities; /* a bit for each: what a task may have or add */
     bool shares_pids, shares_ipc;  /* with the host, if the task does not say */
     struct spec_pairs root; /* directories and files of the host (key) and where they are in a
@@ -100,15 +101,18 @@ extern const uint64_t driver_default_capabilities;
 bool driver_capability(const char *name, uint64_t *ret_set);
 
 struct drivers_config {
-    struct loop *loop;            /* borrowed */
-    const char *state_dir;        /* absolute; shim/ is made below it */
-    const char *node_mark;        /* 8 hex digits: our cgroups' parent */
-    const char *shim_path;        /* absolute path of cairn-shim */
-    enum cgroup_mode cgroup_mode; /* of io/proc.h: what the machine offers */
+    struct loop *loop;                /* borrowed */
+    const char *state_dir;            /* absolute; shim/ is made below it */
+    const char *node_mark;            /* 8 hex digits: our cgroups' parent */
+    const char *shim_path;            /* absolute path of cairn-shim */
+    enum cgroup_mode cgroup_mode;     /* of io/proc.h: what the machine offers */
+    const char *allowlist, *denylist; /* of drivers, between commas; NULL: all, none; borrowed */
     bool raw_exec_enabled;
     bool raw_exec_no_cgroups;
     struct drivers_exec exec;
     struct drivers_mock mock;
+    /* What drivers_list says is something else than it was; NULL: nobody cares. */
+    void (*on_change)(void *ctx);
     uint64_t files_soft; /* soft limit of descriptors that shims and payloads get, 0: ours */
     /* A payload that was reported running has ended.  Called once for each, on the loop. */
     void (*on_exit)(void *ctx, const struct driver_key *key, const struct driver_exit *exit);
@@ -122,13 +126,17 @@ void drivers_free(struct drivers *drivers); /* payloads and shims live on */
 
 struct driver_info {
     const char *name;
-    bool detected, healthy;
+    bool detected; /* it can work here, as far as the node and its configuration go */
+    bool healthy;  /* and would, if it was asked now */
     char description[ERR_TEXT_SIZE];
+    int64_t since_unix_ns; /* that it is so */
 };
 
 enum { DRIVERS_MAX = 16 }; /* that there are, and more */
 
+/* As they were when they were last looked at, which is done again and again. */
 size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos, size_t max);
+bool driver_is_healthy(const struct drivers *drivers, const char *name);
 
 /* What the driver NAME is to those who make its tasks ready; NULL: there is no such. */
 const struct spec_driver *driver_kind(const char *name);

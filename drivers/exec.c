@@ -142,7 +142,8 @@ static int prepare(const struct drivers_config *config, struct command *command,
 
 static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 {
-    const char *why = geteuid() != 0 ? "Driver must run as root"
+    const char *why = drivers->config.exec.disabled ? "disabled"
+                      : geteuid() != 0              ? "Driver must run as root"
                       : drivers->config.cgroup_mode == CGROUP_NONE
                           ? "Failed to discover cgroup mount point"
                           : NULL;

@@ -188,6 +188,18 @@ int plan_open(struct plan *plan, int *ret_fd, struct err *err); /* as the shim i
 /* --- registry.c --- */
 
 const struct driver *driver_named(const char *name);
+const struct driver *driver_at(size_t i); /* NULL: there are no more */
+
+/* --- manager.c --- */
+
+void manager_open(struct drivers *drivers); /* looks at all, and says so */
+
+/* How DRIVER is now; false if it cannot be used here, as the description says. */
+bool manager_look(const struct drivers *drivers, const struct driver *driver,
+                  struct driver_info *ret_info);
+
+/* Looks at all, and tells what has changed; by itself, or for who cannot wait. */
+void drivers_look_again(struct drivers *drivers);
 
 /* --- completions.c: calls under way --- */
 
@@ -285,6 +297,11 @@ struct drivers {
 
     struct run **buckets;
     size_t buckets_count, runs_count;
+
+    struct driver_info infos[DRIVERS_MAX]; /* as they were when they were last looked at */
+    size_t infos_count;
+    struct io_timer look;
+    uint64_t wait_ms; /* for the next look while something is amiss, 0: nothing is */
 
     struct generations found;
     struct waiting_start *waiting; /* starts, for other generations to be gone */

@@ -1,11 +1,5 @@
-/* The drivers there are, and the room itself: opened and closed here. */
+/* The drivers there are. */
 #include "drivers/part.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 static const struct driver *const all_drivers[] = {&exec_driver, &mock_driver, &raw_exec_driver};
 
@@ -18,6 +12,11 @@ const struct driver *driver_named(const char *name)
             return all_drivers[i];
     }
     return NULL;
+}
+
+const struct driver *driver_at(size_t i)
+{
+    return i < COUNT_OF(all_drivers) ? all_drivers[i] : NULL;
 }
 
 const struct spec_driver *driver_kind(const char *name)
@@ -41,95 +40,4 @@ int driver_validate(const struct task_spec *task, struct err *err)
         return code;
     command_close(&command);
     return 0;
-}
-
-size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos, size_t max)
-{
-    size_t count = COUNT_OF(all_drivers) < max ? COUNT_OF(all_drivers) : max;
-
-    for (size_t i = 0; i < count; i++) {
-        struct driver_info *info = &ret_infos[i];
-
-        *info = (struct driver_info){.name = all_drivers[i]->kind.name};
-        info->detected = all_drivers[i]->look(drivers, info->description);
-        bool is_held = all_drivers[i]->is_held;
-        if (info->detected && !is_held && access(drivers->shim_path, X_OK) != 0) {
-            (void)text_format(info->description, sizeof(info->description), "%s: %s",
-                              drivers->shim_path, strerror(errno)); /* may be cut */
-        } else if (info->detected) {
-            info->healthy = true;
-            (void)text_copy(info->description, sizeof(info->description), "Healthy");
-        }
-    }
-    return count;
-}
-
-/* --- the room --- */
-
-static int open_state(struct drivers *drivers, const char *state_dir, struct err *err)
-{
-    char path[PATH_SIZE], shims[CGROUP_NAME_SIZE];
-    int code = path_join(path, state_dir, "shim");
-
-    if (code != 0)
-        return err_set(err, code, "the state directory's path is too long");
-    code = directory_make_all(path, 0700, err);
-    if (code != 0)
-        return code;
-    drivers->shim_dir = realpath(path, NULL); /* as links in /proc name it */
-    if (drivers->shim_dir == NULL)
-        return err_os(err, err_from_errno(errno), errno, "cannot find %s", path);
-    drivers->shim_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (drivers->shim_fd < 0)
-        return err_os(err, err_from_errno(errno), errno, "cannot open %s", path);
-    code = proc_boot_id(drivers->boot_id, err);
-    if (code != 0)
-        return code;
-    shims_cgroup(drivers->node_mark, shims);
-    code = cgroup_create(drivers->config.cgroup_mode, shims, err);
-    return code != 0 ? code : generations_open(drivers, err);
-}
-
-struct drivers *drivers_new(const struct drivers_config *config, struct err *err)
-{
-    struct drivers *drivers = calloc(1, sizeof(*drivers));
-
-    check(drivers != NULL);
-    check(config->on_exit != NULL);
-    check(config->shim_path[0] == '/');
-    drivers->config = *config;
-    drivers->opened_ms = loop_now_ms();
-    drivers->shim_fd = -1;
-    check(text_copy(drivers->node_mark, sizeof(drivers->node_mark), config->node_mark));
-    check(strspn(drivers->node_mark, "0123456789abcdef") == strlen(drivers->node_mark));
-    drivers->shim_path = strdup(config->shim_path);
-    check(drivers->shim_path != NULL);
-    calls_init(&drivers->due);
-    if (open_state(drivers, config->state_dir, err) != 0) {
-        drivers_free(drivers);
-        return NULL;
-    }
-    return drivers;
-}
-
-/* Calls still under way, and completions not yet delivered, are dropped. */
-void drivers_free(struct drivers *drivers)
-{
-    char shims[CGROUP_NAME_SIZE];
-
-    if (drivers == NULL)
-        return;
-    generations_close(drivers);
-    runs_close(drivers);
-    calls_drop(&drivers->due);
-    io_timer_stop(&drivers->deliver);
-    io_timer_stop(&drivers->begin);
-    shims_cgroup(drivers->node_mark, shims);
-    /* It stays while shims live in it. */
-    (void)cgroup_remove(drivers->config.cgroup_mode, shims, NULL);
-    if (drivers->shim_fd >= 0)
-        (void)close(drivers->shim_fd); /* only names */
-    free(drivers->shim_dir);
-    free(drivers->shim_path);
-    free(drivers);
 }

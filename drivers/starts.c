@@ -84,15 +84,15 @@ static struct plan *make_plan(const struct drivers *drivers, const struct driver
 {
     const struct driver *driver = driver_named(start->key.driver);
     struct command command;
-    char why[ERR_TEXT_SIZE];
+    struct driver_info info;
 
     if (driver == NULL) {
         (void)err_set(err, ERR_INVALID, "unknown driver \"%s\"", start->key.driver);
         return NULL;
     }
-    if (!driver->look(drivers, why)) {
+    if (!manager_look(drivers, driver, &info)) {
         (void)err_set(err, ERR_REFUSED, "driver %s cannot be used on this node: %s",
-                      driver->kind.name, why);
+                      driver->kind.name, info.description);
         return NULL;
     }
     if (command_read(driver, start->task, &command, err) != 0)

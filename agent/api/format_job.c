@@ -299,11 +299,11 @@ static json_t *format_drivers(const struct api_node_view *view)
     json_t *drivers = json_object();
     char since[API_TIME_SIZE], attribute[160];
 
-    api_time(since, view->since_unix_ns);
     for (size_t i = 0; i < view->drivers_count; i++) {
         const struct driver_info *info = &view->drivers[i];
         json_t *attributes = json_object();
 
+        api_time(since, info->since_unix_ns);
         (void)text_format(attribute, sizeof(attribute), "driver.%s", info->name); /* it fits */
         if (info->detected)
             set_text(attributes, attribute, "true");

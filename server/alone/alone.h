@@ -23,7 +23,7 @@ struct alone;
 
 /* What this node is and has, for jobs that ask for something else or for more. */
 struct alone_node {
-    struct constraint_node known; /* borrowed and unchanging, as is the region */
+    struct constraint_node known; /* borrowed, as is the region; see alone_node_changed */
     const char *region;
     struct room room;  /* what it has for allocs */
     uint64_t core_mhz; /* of one core, for tasks that ask for cores */
@@ -37,6 +37,8 @@ struct alone_config {
     void (*new_id)(void *ctx, char to[UUID_TEXT_SIZE]);
     /* SPEC (moved) is what an alloc runs by that is about to be committed.  May be NULL. */
     void (*placed)(void *ctx, struct alloc_spec *spec);
+    /* True if tasks of DRIVER can be placed here.  NULL: of every driver. */
+    bool (*has_driver)(void *ctx, const char *driver);
     struct alone_node node;
     size_t allocs_kept; /* ended ones; beyond them the oldest are destroyed */
     struct assign_plans plans;
@@ -45,6 +47,10 @@ struct alone_config {
 /* Before life_start, which then lets it read the jobs of the journal. */
 struct alone *alone_new(const struct alone_config *config);
 void alone_free(struct alone *alone);
+
+/* The attributes of the node are something else, or the drivers it has: what waits is looked at
+ * again.  What runs is left alone.  ALONE may be NULL. */
+void alone_node_changed(struct alone *alone);
 
 struct alone_evaluation {
     char id[UUID_TEXT_SIZE];

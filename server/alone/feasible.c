@@ -1,6 +1,6 @@
 /*
- * What may be placed on this node: datacenters, constraints, room, in the order in which Nomad asks
- * (v1.1.2 scheduler/stack.go), so that the same reason is named.
+ * What may be placed on this node: datacenters, drivers, constraints, room, in the order in which
+ * Nomad asks (v1.1.2 scheduler/stack.go), so that the same reason is named.
  */
 #include "server/alone/part.h"
 
@@ -43,7 +43,24 @@ static bool is_in_datacenter(const struct alone *alone, const json_t *datacenter
     return json_array_size(datacenters) == 0;
 }
 
-/* The node does not change while the daemon runs, so each job is looked at once. */
+/* True if each task of GROUP has its driver here. */
+static bool has_drivers(const struct alone *alone, const json_t *group)
+{
+    json_t *task;
+    size_t t;
+
+    json_array_foreach(json_object_get(group, "Tasks"), t, task)
+    {
+        const char *driver = json_string_value(json_object_get(task, "Driver"));
+
+        if (alone->config.has_driver != NULL && driver != NULL &&
+            !alone->config.has_driver(alone->config.ctx, driver))
+            return false;
+    }
+    return true;
+}
+
+/* The node seldom changes while the daemon runs: each job is looked at once, until it does. */
 static void look_at_constraints(const struct alone *alone, struct job *job)
 {
     json_t *group;
@@ -52,8 +69,22 @@ static void look_at_constraints(const struct alone *alone, struct job *job)
     job->unmet = json_array();
     json_array_foreach(json_object_get(job->json, "TaskGroups"), g, group)
     {
-        json_t *unmet = constraint_unmet(&alone->config.node.known, job->json, group);
+        json_t *unmet = has_drivers(alone, group)
+                            ? constraint_unmet(&alone->config.node.known, job->json, group)
+                            : json_string("missing drivers");
         check(json_array_append_new(job->unmet, unmet == NULL ? json_null() : unmet) == 0);
+    }
+}
+
+void alone_node_changed(struct alone *alone)
+{
+    if (alone == NULL)
+        return;
+    for (struct job *job = alone->jobs; job != NULL; job = job->hh.next) {
+        json_decref(job->unmet);
+        job->unmet = NULL;
+        if (job->queued)
+            alone_look_later(alone, job, life_now_ms(alone->config.life));
     }
 }
 

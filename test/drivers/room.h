@@ -43,6 +43,8 @@ struct room {
     bool no_cgroups;
     struct drivers_exec exec;
     struct drivers_mock mock;
+    const char *allowlist, *denylist;
+    int changes; /* of drivers */
 
     struct driver_result result; /* of the last call */
     int completions;
@@ -84,6 +86,14 @@ static inline void room_on_done(void *ctx, const struct driver_result *result)
         loop_stop(room->loop);
 }
 
+static inline void room_on_change(void *ctx)
+{
+    struct room *room = ctx;
+
+    room->changes++;
+    loop_stop(room->loop);
+}
+
 static inline void room_too_late(struct io_timer *timer)
 {
     struct room *room = timer->ctx;
@@ -108,6 +118,20 @@ static inline void room_run(struct room *room, int completions, int exits)
         fail_msg("nothing came: %d completions, %d exits", room->completions, room->exits);
 }
 
+/* Runs the loop until the drivers are something else. */
+static inline void room_await_change(struct room *room)
+{
+    struct io_timer bound = {0};
+    int changes = room->changes;
+
+    room->too_late = false;
+    io_timer_start(room->loop, &bound, loop_now_ms() + PATIENCE_MS, room_too_late, room);
+    while (room->changes == changes && !room->too_late)
+        loop_run(room->loop);
+    io_timer_stop(&bound);
+    assert_false(room->too_late);
+}
+
 static inline void room_await_exit(struct room *room)
 {
     room_run(room, 0, room->exits + 1);
@@ -124,16 +148,19 @@ static inline void room_open(struct room *room)
                                     .node_mark = room->node_mark,
                                     .shim_path = room->shim,
                                     .cgroup_mode = room->cgroup_mode,
+                                    .allowlist = room->allowlist,
+                                    .denylist = room->denylist,
                                     .raw_exec_enabled = true,
                                     .raw_exec_no_cgroups = room->no_cgroups,
                                     .exec = room->exec,
                                     .mock = room->mock,
                                     .on_exit = room_on_exit,
+                                    .on_change = room_on_change,
                                     .ctx = room};
     room->drivers = drivers_new(&config, &err);
     if (room->drivers == NULL)
         fail_msg("%s", err.text);
-    room->exits = room->completions = 0;
+    room->exits = room->completions = room->changes = 0;
 }
 
 /* An orderly end of the daemon; what runs goes on. */

@@ -98,6 +98,9 @@ def a_reboot_loses_it_and_it_starts_again():
 
 
 if __name__ == '__main__':
+    if os.getuid() != 0:
+        print('needs root: it makes mounts')
+        sys.exit(77)
     sys.exit(tap([
         a_task_without_a_process_is_the_same_after_every_crash,
         an_end_that_nobody_saw_has_its_code_and_its_time,

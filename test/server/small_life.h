@@ -50,6 +50,7 @@ struct small_life {
     size_t kept;            /* ended allocs */
     const char *datacenter; /* of the node */
     struct spec_pairs attributes;
+    const char *lacks_driver; /* NULL: none */
     struct room room;
     int commit_code; /* ERR_*: commits fail */
     size_t commits;
@@ -315,6 +316,13 @@ static inline void small_kill(struct small_life *small)
     small->life = NULL;
 }
 
+static inline bool small_has_driver(void *ctx, const char *driver)
+{
+    const struct small_life *small = ctx;
+
+    return small->lacks_driver == NULL || !text_equal(small->lacks_driver, driver);
+}
+
 /* The daemon begins with what the store holds; not turned yet. */
 static inline void small_begin(struct small_life *small)
 {
@@ -343,6 +351,7 @@ static inline void small_begin(struct small_life *small)
         .say = {small_line, small},
         .ctx = small,
         .new_id = small_new_id,
+        .has_driver = small_has_driver,
         .node = {.known = {.id = "n",
                            .name = "node",
                            .datacenter = small->datacenter,

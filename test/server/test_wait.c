@@ -231,6 +231,35 @@ static void test_other_datacenter_waits(void **state)
     assert_int_equal(small_count(small, "j", NULL).live, 1);
 }
 
+/* --- drivers --- */
+
+static void test_what_has_no_driver_here_waits_until_there_is_one(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+
+    small_kill(small);
+    small->lacks_driver = "raw_exec";
+    small_begin(small);
+    (void)post(small, "j", "dc1", 1, 300, 50, never(), &evaluation);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    const json_t *failed = json_array_get(evaluation.failed, 0);
+    assert_string_equal(json_string_value(json_object_get(failed, "Why")), "constraint");
+    assert_string_equal(json_string_value(json_object_get(failed, "What")), "missing drivers");
+    alone_node_changed(small->alone); /* and what waits for is still missing */
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+    small->lacks_driver = NULL;
+    alone_node_changed(small->alone);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    small->lacks_driver = "raw_exec";
+    alone_node_changed(small->alone); /* what runs is left alone */
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+}
+
 /* --- constraints --- */
 
 static struct spec_pair rack = {"rack", "r1"};
@@ -538,6 +567,7 @@ int main(void)
         SMALL_TEST(test_failed_commit_gives_the_room_back),
         SMALL_TEST(test_stopped_job_waits_for_nothing),
         SMALL_TEST(test_other_datacenter_waits),
+        SMALL_TEST(test_what_has_no_driver_here_waits_until_there_is_one),
         SMALL_TEST(test_unmet_constraint_waits_until_the_node_fulfils_it),
         SMALL_TEST(test_constraint_that_a_change_brings_ends_what_does_not_fulfil_it),
         SMALL_TEST(test_distinct_allocs_are_not_together_on_this_node),

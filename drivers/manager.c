@@ -1,0 +1,205 @@
+/*
+ * What is known of each driver: looked at when the room opens, and again and again from then on.
+ *
+ * One that is there and not well is looked at sooner than others, then less and less often.  The
+ * timer that looks is the room's and ends with it, so nothing is tried on the way out.
+ */
+#include "drivers/part.h"
+
+#include "io/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOK_EVERY_MS = 30000, LOOK_AGAIN_MS = 500 };
+
+/* --- looking --- */
+
+/* True if NAME stands in LIST, between commas. */
+static bool is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+
+    while (*list != '\0') {
+        size_t part = strcspn(list, ",");
+        size_t from = strspn(list, " "), to = part;
+
+        while (to > from && list[to - 1] == ' ')
+            to--;
+        if (from < part && to - from == length && strncmp(list + from, name, length) == 0)
+            return true;
+        list += part + (list[part] == ',');
+    }
+    return false;
+}
+
+static const char *denial(const struct drivers_config *config, const char *name)
+{
+    const char *allowed = config->allowlist, *denied = config->denylist;
+
+    if (denied != NULL && is_listed(denied, name))
+        return "not allowed by driver.denylist";
+    if (allowed != NULL && allowed[strspn(allowed, " ,")] != '\0' && !is_listed(allowed, name))
+        return "not allowed by driver.allowlist";
+    return NULL;
+}
+
+/* What payloads of DRIVER are started with is there, or why not. */
+static bool can_supervise(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
+{
+    char shims[CGROUP_NAME_SIZE];
+    struct err err = {0};
+
+    if (access(drivers->shim_path, X_OK) != 0) {
+        (void)text_format(ret_why, ERR_TEXT_SIZE, "%s: %s", drivers->shim_path,
+                          strerror(errno)); /* may be cut */
+        return false;
+    }
+    shims_cgroup(drivers->node_mark, shims);
+    if (cgroup_create(drivers->config.cgroup_mode, shims, &err) == 0)
+        return true;
+    (void)text_copy(ret_why, ERR_TEXT_SIZE, err.text);
+    return false;
+}
+
+bool manager_look(const struct drivers *drivers, const struct driver *driver,
+                  struct driver_info *ret_info)
+{
+    const char *denied = denial(&drivers->config, driver->kind.name);
+    struct driver_info info = {.name = driver->kind.name};
+
+    if (denied != NULL)
+        (void)text_copy(info.description, sizeof(info.description), denied); /* fits */
+    else
+        info.detected = driver->look(drivers, info.description);
+    info.healthy = info.detected && (driver->is_held || can_supervise(drivers, info.description));
+    if (info.healthy)
+        (void)text_copy(info.description, sizeof(info.description), "Healthy");
+    *ret_info = info;
+    return info.detected;
+}
+
+/* --- what is told --- */
+
+static const char *health_of(const struct driver_info *info)
+{
+    return info->healthy ? "healthy" : info->detected ? "unhealthy" : "undetected";
+}
+
+static void tell_all(const struct drivers *drivers)
+{
+    char text[LOG_LINE_SIZE / 2] = "";
+
+    for (size_t i = 0; i < drivers->infos_count; i++) {
+        const struct driver_info *info = &drivers->infos[i];
+        char one[ERR_TEXT_SIZE + 64];
+
+        (void)text_format(one, sizeof(one), "%s%s=%s%s%s%s", i == 0 ? "" : " ", info->name,
+                          health_of(info), info->healthy ? "" : " (",
+                          info->healthy ? "" : info->description,
+                          info->healthy ? "" : ")"); /* a line may be cut */
+        (void)text_append(text, sizeof(text), one);
+    }
+    log_info("drivers", "%s", text);
+}
+
+static void tell_change(const struct driver_info *info)
+{
+    if (info->healthy)
+        log_info("drivers", "driver is healthy driver=%s", info->name);
+    else
+        log_warn("drivers", "driver is %s, what asks for it waits driver=%s reason=%s",
+                 health_of(info), info->name, log_value(info->description));
+}
+
+/* --- again and again --- */
+
+static bool is_same(const struct driver_info *a, const struct driver_info *b)
+{
+    return a->detected == b->detected && a->healthy == b->healthy &&
+           text_equal(a->description, b->description);
+}
+
+/* True if there is something else to say of driver I. */
+static bool look_at(struct drivers *drivers, size_t i)
+{
+    struct driver_info *known = &drivers->infos[i], info;
+
+    (void)manager_look(drivers, driver_at(i), &info); /* the info says it */
+    info.since_unix_ns = known->since_unix_ns;
+    if (known->name != NULL && is_same(known, &info))
+        return false;
+    info.since_unix_ns = loop_now_unix_ns();
+    *known = info;
+    return true;
+}
+
+static void on_time(struct io_timer *timer)
+{
+    drivers_look_again(timer->ctx);
+}
+
+/* The sooner the shorter something has been amiss, and when it is known that something will be. */
+static void arm(struct drivers *drivers)
+{
+    const struct drivers_mock *mock = &drivers->config.mock;
+    uint64_t now_ms = loop_now_ms(), at_ms = now_ms + LOOK_EVERY_MS;
+    uint64_t ends_ms = drivers->opened_ms + mock->shutdown_after_ms;
+    bool amiss = false;
+
+    for (size_t i = 0; i < drivers->infos_count; i++)
+        amiss |= drivers->infos[i].detected && !drivers->infos[i].healthy;
+    if (!amiss)
+        drivers->wait_ms = 0;
+    else if (drivers->wait_ms == 0)
+        drivers->wait_ms = LOOK_AGAIN_MS;
+    else if (drivers->wait_ms < LOOK_EVERY_MS / 2)
+        drivers->wait_ms *= 2;
+    if (amiss)
+        at_ms = now_ms + drivers->wait_ms;
+    if (mock->enabled && mock->shuts_down && ends_ms > now_ms && ends_ms < at_ms)
+        at_ms = ends_ms;
+    io_timer_start(drivers->config.loop, &drivers->look, at_ms, on_time, drivers);
+}
+
+void drivers_look_again(struct drivers *drivers)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < drivers->infos_count; i++) {
+        if (!look_at(drivers, i))
+            continue;
+        tell_change(&drivers->infos[i]);
+        changed = true;
+    }
+    arm(drivers);
+    if (changed && drivers->config.on_change != NULL)
+        drivers->config.on_change(drivers->config.ctx);
+}
+
+void manager_open(struct drivers *drivers)
+{
+    while (driver_at(drivers->infos_count) != NULL)
+        (void)look_at(drivers, drivers->infos_count++); /* all of it is new */
+    tell_all(drivers);
+    arm(drivers);
+}
+
+size_t drivers_list(const struct drivers *drivers, struct driver_info *ret_infos, size_t max)
+{
+    size_t count = drivers->infos_count < max ? drivers->infos_count : max;
+
+    memcpy(ret_infos, drivers->infos, count * sizeof(*ret_infos));
+    return count;
+}
+
+bool driver_is_healthy(const struct drivers *drivers, const char *name)
+{
+    for (size_t i = 0; i < drivers->infos_count; i++) {
+        if (text_equal(drivers->infos[i].name, name))
+            return drivers->infos[i].healthy;
+    }
+    return false;
+}
