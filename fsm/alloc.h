@@ -103,6 +103,7 @@ const char *client_status_name(enum client_status status);
 
 #define ALLOC_FIELDS(X)                                                                            \
     X(U64, delay_until_ms, 0, "node time at which the group's shutdown_delay ends, 0: not begun")  \
+    X(U64, run_until_ms, 0, "node time at which its max_run_duration is over, 0: it has none")     \
     X(U64, status_revision, 0, "grows when the client status or a task's outcome changes")         \
     X(U64, acked_revision, 0, "the newest one the server has confirmed")                           \
     X(I64, modify_unix_ns, 0, "of the last such change")                                           \
@@ -116,7 +117,8 @@ const char *client_status_name(enum client_status status);
     X(U8, client_status, 0, "enum client_status")                                                  \
     X(U8, kill_event, 0, "enum task_event_type that explains the kill to the tasks, 0: none")      \
     X(FLAG, prepared, 0, "its set-up was complete once: its tasks may have run")                   \
-    X(PAD, pad, 7, "")                                                                             \
+    X(FLAG, ran_out, 0, "it was not over by then: ended, without its poststop tasks")              \
+    X(PAD, pad, 6, "")                                                                             \
     X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
     X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \
     X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")

@@ -117,6 +117,7 @@ enum { DESCRIPTION_SIZE = 136 };
     X(I64, create_unix_ns, 0, "")                                                                  \
     X(U64, job_version, 0, "")                                                                     \
     X(U64, shutdown_delay_ms, 0, "the group's")                                                    \
+    X(U64, max_run_ms, 0, "from when it was assigned to its end, 0: as long as it wants")          \
     X(U32, index, 0, "of the alloc in its group")                                                  \
     X(U32, hooks_prerun, 0, "bit mask of the hooks to run, by phase")                              \
     X(U32, hooks_prekill, 0, "")                                                                   \

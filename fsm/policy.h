@@ -52,6 +52,9 @@ bool policy_runs_poststop(const struct alloc *alloc);
  * need not.  RET_NAME is the task that caused it (borrowed from ALLOC), "" if none. */
 enum task_event_type policy_kill_reason(const struct alloc *alloc, const char **ret_name);
 
+/* What is said of an alloc that was ended because its max_run_duration was over. */
+extern const char policy_ran_out[];
+
 /* Client status as servers and users see it, and its fixed description. */
 enum client_status policy_client_status(const struct alloc *alloc, const char **ret_description);
 

@@ -174,6 +174,13 @@ static void list_completions(const struct fsm_def *def, uint8_t effect, char *to
     }
 }
 
+/* It waits for something else, and for no longer than that. */
+static bool is_run_limit(const struct machine *record)
+{
+    return record->kind == MACHINE_ALLOC && record->state != A_DELAYING &&
+           record->deadline_ms == alloc_of(record)->run_until_ms;
+}
+
 /* Tells each thing that a record waits for; the last part of the line behind "waits for". */
 typedef void wait_cb(void *ctx, const char *text);
 
@@ -201,12 +208,16 @@ static void each_wait(const struct foresight *foresight, const struct machine *r
         uint64_t left =
             record->deadline_ms > foresight->now_ms ? record->deadline_ms - foresight->now_ms : 0;
         inspect_print_age((int64_t)left * 1000000, age);
+        bool limit = is_run_limit(record);
         (void)text_format(line, sizeof(line), "TIMEOUT in %s%s%s", age,
-                          reason[0] == '\0' ? "" : ": ", reason);
+                          reason[0] == '\0' && !limit ? "" : ": ",
+                          limit ? "its max_run_duration is over" : reason);
         cb(ctx, line);
-    } else if (reason[0] != '\0') {
-        cb(ctx, reason);
+        if (!limit)
+            return;
     }
+    if (reason[0] != '\0')
+        cb(ctx, reason);
 }
 
 /* --- telling it --- */

@@ -47,6 +47,7 @@ void assign_alloc(struct core *core, const struct assign_plans *plans,
     assign->create_unix_ns = spec->create_time_unix_ns;
     assign->job_version = spec->job_version;
     assign->shutdown_delay_ms = spec->group_shutdown_delay_ms;
+    assign->max_run_ms = spec->max_run_ms;
     assign->index = spec->index;
     assign->may_start = 1;
     assign->batch = is_batch(spec);

@@ -521,6 +521,21 @@ static void check_blocks(struct jobspec_work *work, const json_t *job, const jso
     }
 }
 
+static void check_limit(struct jobspec_work *work, const json_t *job, const json_t *group)
+{
+    const json_t *limit = json_object_get(group, "MaxRunDuration");
+
+    if (limit == NULL)
+        return;
+    if (json_integer_value(limit) <= 0)
+        jobspec_complain(work, group, "MaxRunDuration", NULL, "%s must be longer than nothing",
+                         name(work, &jobspec_group_schema, "MaxRunDuration"));
+    if (lasts(job))
+        jobspec_complain(work, group, "MaxRunDuration", "remove it",
+                         "a job of type \"%s\" has no %s: it runs until it is stopped",
+                         text_of(job, "Type"), name(work, &jobspec_group_schema, "MaxRunDuration"));
+}
+
 static void check_group(struct jobspec_work *work, const json_t *job, const json_t *group)
 {
     const json_t *tasks = jobspec_list(group, "Tasks");
@@ -534,6 +549,7 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
     if (!is_of_nodes(job))
         check_reschedule(work, json_object_get(group, "ReschedulePolicy"));
     check_blocks(work, job, group);
+    check_limit(work, job, group);
     if (is_type(job, JOB_SYSTEM) && whole_of(group, "Count") > 1)
         jobspec_complain(work, group, "Count", NULL,
                          "count %lld: a system job has one alloc of each group on a node",

@@ -276,6 +276,7 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
 
     spec->group = get_name(decoding, group, "Name", spec_group_name_fault);
     spec->group_shutdown_delay_ms = get_ms(decoding, group, "ShutdownDelay");
+    spec->max_run_ms = get_ms(decoding, group, "MaxRunDuration");
     disk = get_object(decoding, group, "EphemeralDisk");
     spec->ephemeral_disk_mb = get_u32(decoding, disk, "SizeMB");
     if (count == 0 || count > SPEC_TASKS_MAX) {

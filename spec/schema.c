@@ -271,6 +271,7 @@ static const struct jobspec_field group_fields[] = {
     BLOCK("restart", "RestartPolicy", FATE_PLACE, &jobspec_restart), /* each task has its own */
     BLOCK("ephemeral_disk", "EphemeralDisk", FATE_RUN, &jobspec_disk),
     DURATION("shutdown_delay", "ShutdownDelay", FATE_RUN),
+    DURATION("max_run_duration", "MaxRunDuration", FATE_RUN),
     BLOCKS("task", "Tasks", FATE_RUN, &jobspec_task),
     KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
     BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
@@ -284,8 +285,6 @@ static const struct jobspec_field group_fields[] = {
          NO_SERVER),
     KEPT("prevent_reschedule_on_lost", "PreventRescheduleOnLost", BOOL, 0, NULL, NO_SERVER),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
-    REFUSED("max_run_duration", "MaxRunDuration",
-            "limit the command itself, for example with timeout(1), and remove it"),
     REFUSED("network", "Networks",
             "remove it: tasks use the host's network and choose their ports"),
     REFUSED("scaling", "Scaling", "write count = N instead: nothing scales groups yet"),

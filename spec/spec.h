@@ -103,6 +103,7 @@ struct alloc_spec {
     const char *group;
     uint32_t index;
     uint64_t group_shutdown_delay_ms;
+    uint64_t max_run_ms; /* the group's max_run_duration, 0: none */
     uint32_t ephemeral_disk_mb;
     int64_t create_time_unix_ns;
     const char *previous_id;              /* of the alloc whose place it takes, or "" */

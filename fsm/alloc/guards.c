@@ -137,7 +137,8 @@ static const char *broken_names(const struct alloc *alloc)
     if (phase != 0 && alloc->hook < ALLOC_HOOK_COUNT &&
         (hooks_of(alloc, (enum hook_phase)alloc->phase) >> alloc->hook & 1u) == 0)
         return "running a hook that it does not have";
-    if (alloc->assign.shutdown_delay_ms > DURATION_MS_MAX)
+    if (alloc->assign.shutdown_delay_ms > DURATION_MS_MAX ||
+        alloc->assign.max_run_ms > DURATION_MS_MAX)
         return "a length of time that no job may ask for";
     return NULL;
 }
@@ -187,6 +188,9 @@ static const char *broken_waits(const struct alloc *alloc)
         return "delaying without a deadline";
     if (!implies(is_in(alloc, IN(WAITING)), alloc->assign.previous[0] != '\0'))
         return "waiting for nobody";
+    if (!implies(alloc->run_until_ms != 0, alloc->assign.max_run_ms != 0) ||
+        !implies(alloc->ran_out, alloc->run_until_ms != 0))
+        return "at the end of a time that it does not have";
     return NULL;
 }
 
@@ -209,11 +213,17 @@ const char *alloc_broken(const struct machine *record)
 const char *alloc_mistimed(const struct machine *record)
 {
     const struct alloc *alloc = alloc_of(record);
+    const uint32_t limited =
+        IN(WAITING) | IN(PREPARING) | IN(MOUNTING) | IN(RUNNING) | IN(POSTSTOP);
     uint64_t at_ms = alloc->delay_until_ms;
 
     if (at_ms > record->entered_ms && at_ms - record->entered_ms > alloc->assign.shutdown_delay_ms)
         return "a wait is longer than was asked for";
-    if (is_in(alloc, IN(DELAYING)) && record->deadline_ms != at_ms)
+    if (alloc->run_until_ms > record->entered_ms &&
+        alloc->run_until_ms - record->entered_ms > alloc->assign.max_run_ms)
+        return "it may run for longer than was asked for";
+    if ((is_in(alloc, IN(DELAYING)) && record->deadline_ms != at_ms) ||
+        (is_in(alloc, limited) && record->deadline_ms != alloc->run_until_ms))
         return "its timer is set to another time than it waits for";
     return NULL;
 }

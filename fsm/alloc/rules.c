@@ -43,6 +43,8 @@ static void absorb_assign(struct alloc *alloc, const struct fsm_event *event,
     memcpy(&alloc->assign, assign, fsm_payload_size(PAYLOAD_ALLOC_ASSIGN, assign));
     alloc->may_start = assign->may_start;
     alloc->modify_unix_ns = assign->create_unix_ns;
+    if (assign->max_run_ms != 0 && !assign->condemned)
+        alloc->run_until_ms = now->ms + assign->max_run_ms;
     if (assign->condemned) {
         (void)text_copy(alloc->failure, sizeof(alloc->failure), assign->description); /* fits */
         refresh_status(alloc, now);
@@ -176,6 +178,21 @@ static void absorb_stop(struct alloc *alloc, const struct fsm_event *event,
     check(alloc->stop_wanted || alloc->destroy_wanted);
 }
 
+/* Its max_run_duration is over while a task is left, be it that others are already being ended.
+ * Once they have ended it is complete (nomad v2.0.5 client/allocrunner), if it was not failed. */
+static void note_ran_out(struct alloc *alloc, const struct fsm_event *event,
+                         const struct fsm_now *now)
+{
+    uint8_t state = alloc->machine.state;
+    bool ending = state > A_RUNNING && state < A_POSTSTOP;
+
+    if (alloc->run_until_ms == 0 || now->ms < alloc->run_until_ms || alloc->ran_out ||
+        state > A_POSTSTOP || !(ending || event->kind == AE_TIMEOUT))
+        return;
+    alloc->ran_out = 1;
+    explain_kill(alloc, TASK_EVENT_NONE, policy_ran_out);
+}
+
 /* Each volume is looked at and says again that it is ready. */
 static void forget_mounts(struct alloc *alloc)
 {
@@ -193,6 +210,7 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
 {
     struct alloc *alloc = alloc_mutable(record);
 
+    note_ran_out(alloc, event, now);
     switch ((enum alloc_event_kind)event->kind) {
     case AE_ASSIGN:
         absorb_assign(alloc, event, now);
@@ -300,8 +318,9 @@ uint64_t alloc_deadline(const struct machine *record, const struct fsm_now *now)
 {
     const struct alloc *alloc = alloc_of(record);
 
-    (void)now; /* fixed when the delay began, and outlives restarts */
-    check(record->state == A_DELAYING);
+    (void)now; /* fixed when the delay or the alloc began, and outlives restarts */
+    if (record->state != A_DELAYING)
+        return alloc->run_until_ms;
     check(alloc->delay_until_ms != 0);
     return alloc->delay_until_ms;
 }

@@ -5,6 +5,8 @@
  * Set-up runs forward WAITING, PREPARING, MOUNTING, RUNNING.  Every way to an end (a stop, a failed
  * set-up, a failed task, all tasks done) goes backward through the same states, so that whatever
  * was begun in any incarnation is undone (I-24, I-25): KILLING, POSTSTOP, RELEASING, POSTRUN.
+ *
+ * TIMEOUT of a state in which tasks may still start or run is the end of its max_run_duration.
  */
 #include "fsm/alloc.h"
 #include "fsm/alloc/rules.h"
@@ -29,7 +31,8 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, HAS_DELAY,    DELAYING, AX_TELL_STATUS, ##__VA_ARGS__),                              \
     ROW(s, e, ALWAYS,       KILLING,  AX_SEND_KILL, AX_TELL_STATUS, ##__VA_ARGS__)
 
-/* The same before any task was started: there is nothing to warn and nothing to wait for. */
+/* The same before any task was started, or behind the last but poststop ones: there is nothing to
+ * warn and nothing to wait for. */
 #define BEGIN_KILL_EARLY(s, e, ...)                                                                \
     ROW(s, e, ALWAYS,       KILLING,  AX_SEND_KILL, AX_TELL_STATUS, ##__VA_ARGS__)
 
@@ -65,14 +68,14 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 static const struct fsm_state alloc_states[A_COUNT] = {
 /*    state       flags         limit_ms         ignored: late or repeated            never: our own mistake */
 STATE(ABSENT,     FSM_INITIAL,  0,               0,                                   ALL & ~M(ASSIGN)),
-STATE(WAITING,    0,            0,               M(ASSIGN)|HOOKS|VOLUMES|M(STATUS_ACKED), M(TIMEOUT)),
-STATE(PREPARING,  0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES|M(STATUS_ACKED), M(TIMEOUT)),
-STATE(MOUNTING,   FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS|M(STATUS_ACKED), M(TIMEOUT)),
-STATE(RUNNING,    FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS, M(TIMEOUT)),
+STATE(WAITING,    0,            FSM_LIMIT_RULES, M(ASSIGN)|HOOKS|VOLUMES|M(STATUS_ACKED), 0),
+STATE(PREPARING,  0,            FSM_LIMIT_RULES, M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES|M(STATUS_ACKED), 0),
+STATE(MOUNTING,   FSM_RESTING,  FSM_LIMIT_RULES, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS|M(STATUS_ACKED), 0),
+STATE(RUNNING,    FSM_RESTING,  FSM_LIMIT_RULES, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS, 0),
 STATE(PREKILL,    0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED),         M(TIMEOUT)),
 STATE(DELAYING,   0,            FSM_LIMIT_RULES, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   0),
 STATE(KILLING,    FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   M(TIMEOUT)),
-STATE(POSTSTOP,   FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   M(TIMEOUT)),
+STATE(POSTSTOP,   FSM_RESTING,  FSM_LIMIT_RULES, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   0),
 STATE(RELEASING,  FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS|M(VOLUME_READY)|M(VOLUME_FAILED), M(TIMEOUT)),
 STATE(POSTRUN,    0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES, 0),
 STATE(TERMINAL,   FSM_RESTING,  0,               M(ASSIGN)|M(AUTHORIZED)|M(PREVIOUS_ENDED)|HOOKS|VOLUMES, M(TIMEOUT)),
@@ -95,6 +98,7 @@ BEGIN_KILL_EARLY(WAITING, STOP, AX_REPLY_OK),
 REFUSED(WAITING, RESTART),
 BEGIN_KILL_EARLY(WAITING, DESTROY, AX_REPLY_OK),
 ROW(WAITING,    PREVIOUS_ENDED, ALWAYS,          PREPARING,  AX_HOOK),
+BEGIN_KILL_EARLY(WAITING, TIMEOUT),
 ROW(WAITING,    RESTORE,        ALWAYS,          WAITING,    AX_WATCH_PREVIOUS),
 
 ROW(PREPARING,  AUTHORIZED,     ALWAYS,          PREPARING,  AX_SEND_AUTHORIZED),
@@ -107,6 +111,7 @@ ROW(PREPARING,  HOOK_DONE,      HOOKS_LEFT,      PREPARING,  AX_HOOK),
 ROW(PREPARING,  HOOK_DONE,      HAS_VOLUMES,     MOUNTING,   AX_SEND_WANT),
 ROW(PREPARING,  HOOK_DONE,      ALWAYS,          RUNNING,    AX_SEND_START),
 BEGIN_KILL_EARLY(PREPARING, HOOK_FAILED),
+BEGIN_KILL_EARLY(PREPARING, TIMEOUT),
 ROW(PREPARING,  RESTORE,        ALWAYS,          PREPARING,  AX_HOOK),
 
 ROW(MOUNTING,   AUTHORIZED,     ALWAYS,          MOUNTING,   AX_SEND_AUTHORIZED),
@@ -119,6 +124,7 @@ BEGIN_KILL_EARLY(MOUNTING, VOLUME_GONE),
 BEGIN_KILL_EARLY(MOUNTING, STOP, AX_REPLY_OK),
 REFUSED(MOUNTING, RESTART),
 BEGIN_KILL_EARLY(MOUNTING, DESTROY, AX_REPLY_OK),
+BEGIN_KILL_EARLY(MOUNTING, TIMEOUT),
 ROW(MOUNTING,   RESTORE,        ALWAYS,          MOUNTING,   AX_SEND_WANT),
 
 ROW(RUNNING,    AUTHORIZED,     ALWAYS,          RUNNING,    AX_SEND_AUTHORIZED),
@@ -137,6 +143,7 @@ BEGIN_KILL(RUNNING, STOP, AX_REPLY_OK),
 ROW(RUNNING,    RESTART,        ANY_RUNNING,     RUNNING,    AX_SEND_RESTART, AX_REPLY_OK),
 REFUSED(RUNNING, RESTART),
 BEGIN_KILL(RUNNING, DESTROY, AX_REPLY_OK),
+BEGIN_KILL(RUNNING, TIMEOUT),
 ROW(RUNNING,    RESTORE,        ALWAYS,          RUNNING,    AX_SEND_START),
 
 ROW(PREKILL,    AUTHORIZED,     ALWAYS,          PREKILL,    AX_SEND_AUTHORIZED),
@@ -205,6 +212,7 @@ NOTED(POSTSTOP, STATUS_ACKED),
 AGREED(POSTSTOP, STOP),
 REFUSED(POSTSTOP, RESTART),
 ROW(POSTSTOP,   DESTROY,        ALWAYS,          KILLING,    AX_SEND_KILL, AX_REPLY_OK, AX_TELL_STATUS),
+BEGIN_KILL_EARLY(POSTSTOP, TIMEOUT),
 ROW(POSTSTOP,   RESTORE,        ALWAYS,          POSTSTOP,   AX_SEND_START),
 
 ROW(RELEASING,  AUTHORIZED,     ALWAYS,          RELEASING,  AX_SEND_AUTHORIZED),

@@ -6,6 +6,8 @@
  */
 #include "fsm/policy.h"
 
+const char policy_ran_out[] = "allocation exceeded max_run_duration";
+
 static bool is_task(const struct alloc_member *member)
 {
     return member->kind == MEMBER_TASK;
@@ -56,7 +58,7 @@ bool policy_may_start(const struct alloc *alloc, const struct alloc_member *memb
 
 bool policy_runs_poststop(const struct alloc *alloc)
 {
-    return alloc->prepared && !alloc->destroy_wanted && !alloc->setup_failed;
+    return alloc->prepared && !alloc->destroy_wanted && !alloc->setup_failed && !alloc->ran_out;
 }
 
 /* Order of the kill: 0 leader, 1 mains and ephemerals, 2 sidecars, 3 poststop. */
@@ -131,10 +133,12 @@ enum client_status policy_client_status(const struct alloc *alloc, const char **
         *ret_description = alloc->failure;
         return running && !failed ? CLIENT_RUNNING : CLIENT_FAILED;
     }
-    *ret_description = failed    ? "Failed tasks"
-                       : running ? "Tasks are running"
-                       : pending ? "No tasks have started"
-                                 : "All tasks have completed";
+    failed = failed && !alloc->ran_out; /* that is how its tasks are ended */
+    *ret_description = failed           ? "Failed tasks"
+                       : running        ? "Tasks are running"
+                       : pending        ? "No tasks have started"
+                       : alloc->ran_out ? policy_ran_out
+                                        : "All tasks have completed";
     return failed    ? CLIENT_FAILED
            : running ? CLIENT_RUNNING
            : pending ? CLIENT_PENDING

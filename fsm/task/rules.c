@@ -116,8 +116,8 @@ static void absorb_kill(struct task *task, const struct fsm_event *event, const 
     else if (order->event != TASK_EVENT_NONE)
         task_note(task, now, (enum task_event_type)order->event, order->text);
     if (!order->fails)
-        task_note(task, now, TASK_EVENT_KILLING, "")->number =
-            (int64_t)task->define.kill_timeout_ms * 1000000;
+        task_note(task, now, TASK_EVENT_KILLING, order->event == TASK_EVENT_NONE ? order->text : "")
+            ->number = (int64_t)task->define.kill_timeout_ms * 1000000;
 }
 
 static void absorb_restart_order(struct task *task, const struct request *request,

@@ -107,6 +107,8 @@ static void draw_alloc(struct pen *pen, unsigned number)
         alloc.after = (uint8_t)(1 + below(pen, number));
     if (chance(pen, 1, 4))
         alloc.delay_ms = 1 + below(pen, 1500);
+    if (alloc.batch && chance(pen, 1, 6))
+        alloc.limit_ms = 1 + below(pen, pen->horizon_ms);
     for (int i = 1; i < 3 && chance(pen, 1, 3); i++)
         alloc.hooks[i] = 1u << ALLOC_HOOK_ALLOC_DIR;
     for (unsigned t = 0; t < tasks; t++)
@@ -387,6 +389,7 @@ static void draw_group(struct pen *pen, unsigned number, bool batch)
     struct sim_alloc *alloc = &pen->script->allocs[number];
     alloc->after = 0;
     alloc->batch = batch;
+    alloc->limit_ms = batch ? alloc->limit_ms : 0; /* no other job has one */
     alloc->claims_count = 0;
     for (unsigned t = 0; t < alloc->tasks_count; t++) {
         struct sim_task *task = &alloc->tasks[t];

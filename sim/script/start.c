@@ -213,6 +213,7 @@ static struct sim_alloc alloc_plan(const struct machine *record)
     const struct alloc_assign *assign = &alloc_of(record)->assign;
     plan.batch = assign->batch;
     plan.delay_ms = assign->shutdown_delay_ms;
+    plan.limit_ms = assign->max_run_ms;
     plan.hooks[0] = assign->hooks_prerun;
     plan.hooks[1] = assign->hooks_prekill;
     plan.hooks[2] = assign->hooks_postrun;

@@ -134,7 +134,7 @@ static void reduce_ending(struct alloc *alloc)
             member->ready = member->failed = 0;
     }
     if (!poststop)
-        alloc->may_start = alloc->setup_failed = alloc->prepared = 0;
+        alloc->may_start = alloc->setup_failed = alloc->prepared = alloc->ran_out = 0;
 }
 
 static void reduce_alloc(struct alloc *alloc)
@@ -144,6 +144,7 @@ static void reduce_alloc(struct alloc *alloc)
         state == A_PREPARING || state == A_PREKILL || state == A_POSTRUN || state == A_DESTROYING;
 
     alloc->delay_until_ms = set_or_not(alloc->delay_until_ms);
+    alloc->run_until_ms = set_or_not(alloc->run_until_ms);
     alloc->status_revision = alloc->acked_revision = 0;
     alloc->modify_unix_ns = alloc->ended_unix_ns = 0;
     alloc->client_status = 0;

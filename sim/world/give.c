@@ -122,6 +122,7 @@ void sim_give(struct sim *sim, int number)
     place.assign = (struct alloc_assign){0};
     assign->create_unix_ns = sim_unix_ns(sim);
     assign->shutdown_delay_ms = plan->delay_ms;
+    assign->max_run_ms = plan->limit_ms;
     assign->hooks_prerun = plan->hooks[0];
     assign->hooks_prekill = plan->hooks[1];
     assign->hooks_postrun = plan->hooks[2];

@@ -76,6 +76,9 @@ static json_t *group_json(const struct sim_alloc *alloc, const struct sim_job_st
         (void)json_array_append_new(tasks, task_json(alloc, &alloc->tasks[t], job->version));
     group = json_pack("{s:s, s:I, s:I, s:o}", "Name", alloc->name, "Count", (json_int_t)job->count,
                       "ShutdownDelay", (json_int_t)alloc->delay_ms * 1000000, "Tasks", tasks);
+    if (alloc->limit_ms != 0)
+        check(json_object_set_new(group, "MaxRunDuration",
+                                  json_integer((json_int_t)alloc->limit_ms * 1000000)) == 0);
     if (!plan->system)
         check(json_object_set_new(group, "ReschedulePolicy", reschedule_json(plan->again)) == 0);
     return group;

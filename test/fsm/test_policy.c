@@ -245,6 +245,27 @@ static void test_client_status_follows_the_members_in_nomads_order(void **state)
     assert_int_equal(policy_client_status(&group.alloc, &text), CLIENT_COMPLETE);
 }
 
+static void test_alloc_that_ran_out_is_complete_once_its_tasks_are_dead(void **state)
+{
+    struct group group = {0};
+    struct alloc_member *a = add(&group, "a", LIFECYCLE_MAIN, false, TASK_RUN_RUNNING);
+    struct alloc_member *b = add(&group, "b", LIFECYCLE_POSTSTOP, false, TASK_RUN_PENDING);
+    const char *text;
+
+    (void)state;
+    group.alloc.prepared = 1;
+    assert_true(policy_runs_poststop(&group.alloc));
+    group.alloc.ran_out = 1;
+    assert_false(policy_runs_poststop(&group.alloc));
+    assert_int_equal(policy_client_status(&group.alloc, &text), CLIENT_RUNNING);
+    a->run_state = TASK_RUN_DEAD;
+    a->failed = 1; /* it answered the signal badly */
+    assert_int_equal(policy_client_status(&group.alloc, &text), CLIENT_PENDING);
+    b->run_state = TASK_RUN_DEAD;
+    assert_int_equal(policy_client_status(&group.alloc, &text), CLIENT_COMPLETE);
+    assert_string_equal(text, "allocation exceeded max_run_duration");
+}
+
 /* --- reconciling --- */
 
 static void test_reconcile_places_what_is_missing_and_stops_what_is_too_much(void **state)
@@ -514,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_kill_reason_names_the_failed_sibling_and_the_leader_wins),
         cmocka_unit_test(test_kill_reason_ends_sidecars_when_the_mains_are_done),
         cmocka_unit_test(test_client_status_follows_the_members_in_nomads_order),
+        cmocka_unit_test(test_alloc_that_ran_out_is_complete_once_its_tasks_are_dead),
         cmocka_unit_test(test_reconcile_places_what_is_missing_and_stops_what_is_too_much),
         cmocka_unit_test(test_reconcile_does_not_run_finished_batch_work_again),
         cmocka_unit_test(test_reconcile_runs_a_sysbatch_once_and_a_system_job_until_it_fails),

@@ -216,7 +216,13 @@ static json_t *read_job(json_t *raw)
 static void try_field(const struct path *path, const struct jobspec_schema *schema,
                       const struct jobspec_field *field)
 {
+    bool of_batch = text_equal(field->json, "MaxRunDuration"); /* a service has none */
     json_t *raw = plain_job(), *base_raw = plain_job();
+
+    if (of_batch) {
+        assert_int_equal(json_object_set_new(raw, "Type", json_string("batch")), 0);
+        assert_int_equal(json_object_set_new(base_raw, "Type", json_string("batch")), 0);
+    }
     json_t *base = read_job(base_raw);
     json_t *object = reach(raw, path);
 

@@ -320,8 +320,9 @@ static void test_defaults_of_system_jobs_are_services_without_rescheduling(void 
     assert_json(job, "TaskGroups.0.ReschedulePolicy", "(missing)");
     assert_json(job, "TaskGroups.0.Migrate", "(missing)");
     json_decref(job);
-    job = typed("sysbatch", "count = 2");
+    job = typed("sysbatch", "count = 2\n max_run_duration = \"90s\"");
     assert_non_null(job);
+    assert_json(job, "TaskGroups.0.MaxRunDuration", "90000000000");
     assert_json(job, "TaskGroups.0.RestartPolicy.Attempts", "3");
     assert_json(job, "TaskGroups.0.Update", "(missing)");
     assert_json(job, "TaskGroups.0.ReschedulePolicy", "(missing)");
@@ -342,6 +343,9 @@ static void test_job_of_a_type_has_the_blocks_of_that_type(void **state)
         {"sysbatch", "update {}", "has no update block"},
         {"sysbatch", "migrate {}", "has no migrate block"},
         {"batch", "update {}", "has no update block"},
+        {"service", "max_run_duration = \"5m\"", "has no max_run_duration"},
+        {"system", "max_run_duration = \"5m\"", "has no max_run_duration"},
+        {"batch", "max_run_duration = \"0s\"", "must be longer than nothing"},
         {"cron", "", "the type of a job is"},
     };
 

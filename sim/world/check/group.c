@@ -115,10 +115,12 @@ void sim_check_outcome(struct sim *sim, const struct sim_whom *whom, const struc
         failed |= task != NULL && task->failed;
         if (task != NULL && task->define.lifecycle == LIFECYCLE_POSTSTOP && alloc->prepared &&
             !task->define.leader && !alloc->setup_failed && !alloc->destroy_wanted &&
-            !task->failed && task->started_unix_ns == 0)
+            !alloc->ran_out && !task->failed && task->started_unix_ns == 0)
             sim_violate(sim, 24, "%s has ended without %s", state->id.text,
                         state->tasks[t].id.text);
     }
+    if (alloc->ran_out && alloc->client_status == CLIENT_COMPLETE)
+        return; /* whatever became of its tasks */
     if (alloc->client_status != (failed ? CLIENT_FAILED : CLIENT_COMPLETE))
         sim_violate(sim, 39, "%s has ended %s and is shown %s", state->id.text,
                     failed ? "failed" : "well",
