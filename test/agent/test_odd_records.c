@@ -422,19 +422,25 @@ static void write_odd_ids(struct journal *journal)
     }
 }
 
-static void test_odd_ids_cost_their_allocs(void **state)
+/* A node that is down: a job runs, one is over, and beside them the neighbour's task, as it is. */
+static struct task leave_three_jobs(struct nodes *nodes)
 {
-    struct nodes *nodes = *state;
-    struct task before;
-
     nodes_need_root();
     node_up(nodes, 0);
     register_sleeper(nodes, 0);
     register_odd(nodes, "live", "service", "/bin/sleep", "1000");
     register_odd(nodes, "over", "batch", "/bin/true", "");
     nodes_run_until(nodes, all_are_settled);
-    before = *neighbour(nodes, neighbour_id);
+    struct task before = *neighbour(nodes, neighbour_id);
     node_down(nodes, 0);
+    return before;
+}
+
+static void test_odd_ids_cost_their_allocs(void **state)
+{
+    struct nodes *nodes = *state;
+    struct task before = leave_three_jobs(nodes);
+
     struct journal *journal = open_stored(nodes);
     write_odd_ids(journal);
     journal_close(journal);
@@ -628,16 +634,8 @@ static void import_changed(struct nodes *nodes)
 static void test_imported_contradictions_cost_their_allocs(void **state)
 {
     struct nodes *nodes = *state;
-    struct task before;
+    struct task before = leave_three_jobs(nodes);
 
-    nodes_need_root();
-    node_up(nodes, 0);
-    register_sleeper(nodes, 0);
-    register_odd(nodes, "live", "service", "/bin/sleep", "1000");
-    register_odd(nodes, "over", "batch", "/bin/true", "");
-    nodes_run_until(nodes, all_are_settled);
-    before = *neighbour(nodes, neighbour_id);
-    node_down(nodes, 0);
     import_changed(nodes);
     start_and_read(nodes, &before);
     nodes_ask(nodes, 0, "GET", "/v1/job/live/summary", "");
