@@ -48,6 +48,9 @@ enum {
     SPEC_NAME_SIZE = 96,   /* job, group and task names with their NUL */
     SPEC_NAMESPACE_SIZE = 96,
     SPEC_DRIVER_SIZE = 64,
+    SPEC_PORTS_MAX = 128,      /* of a group and its tasks together */
+    SPEC_PORT_LABEL_SIZE = 64, /* with its NUL; the same for the name of a host network */
+    ADDRESS_SIZE = 46,         /* an IP address as text, with its NUL */
 };
 
 /* The longest time that anything may ask for, 100 years: as nanoseconds it still fits 63 bits, and
@@ -67,6 +70,7 @@ enum {
     NODE_MACHINES_MAX = NODE_ALLOCS_MAX + NODE_MEMBERS_MAX,
     NODE_JOBS_MAX = 16384,
     NODE_JOBS_BYTES_MAX = 256 << 20, /* of their JSON texts together */
+    NODE_ADDRESSES_MAX = 64,         /* that ports are given out on, in all host networks */
 };
 
 /* One job. */

@@ -161,6 +161,24 @@ struct room policy_ask(const struct room_sum *sum, uint64_t disk_mb);
 const char *policy_exhausted(const struct room *total, const struct room *used,
                              const struct room *ask);
 
+/* Ports of one address of the host: 8 KiB, empty when zeroed. */
+struct port_set {
+    uint64_t bits[(UINT16_MAX + 1) / 64];
+};
+
+bool port_set_has(const struct port_set *set, uint16_t port);
+void port_set_add(struct port_set *set, uint16_t port);
+void port_set_drop(struct port_set *set, uint16_t port); /* one that is not there, too */
+
+struct port_range {
+    uint16_t first, last; /* both of it */
+};
+
+/* A port of RANGE that is not TAKEN, 0: there is none.  Each is as likely as SEED is: what has just
+ * been given back is not the next to be given out. */
+uint16_t policy_pick_port(const struct port_set *taken, const struct port_range *range,
+                          uint64_t seed);
+
 /* True if NAME is what PATTERN says, in which * is any text: names of datacenters. */
 bool policy_matches(const char *pattern, const char *name);
 

@@ -496,6 +496,63 @@ static void test_room_is_exhausted_by_the_first_thing_that_lacks(void **state)
     assert_string_equal(policy_exhausted(&used, &total, &(struct room){1, 0, 0}), "cpu");
 }
 
+/* --- ports --- */
+
+/* Every port of the range is given out once, from whatever place it begins, and then none. */
+static void test_ports_of_a_range_are_given_out_once_each(void **state)
+{
+    static const struct port_range ranges[] = {
+        {20000, 20130}, {1, 3}, {65530, 65535}, {64, 64}, {1, 65535}};
+    (void)state;
+
+    for (size_t r = 0; r < COUNT_OF(ranges); r++) {
+        struct port_set taken = {{0}};
+        unsigned count = ranges[r].last - ranges[r].first + 1u;
+
+        for (unsigned i = 0; i < count; i++) {
+            uint16_t port = policy_pick_port(&taken, &ranges[r], i * UINT64_C(0x9e3779b97f4a7c15));
+            assert_in_range(port, ranges[r].first, ranges[r].last);
+            assert_false(port_set_has(&taken, port));
+            port_set_add(&taken, port);
+        }
+        assert_int_equal(policy_pick_port(&taken, &ranges[r], 7), 0);
+        port_set_drop(&taken, ranges[r].last);
+        assert_int_equal(policy_pick_port(&taken, &ranges[r], 7), ranges[r].last);
+    }
+}
+
+static void test_ports_outside_the_range_do_not_matter(void **state)
+{
+    struct port_set taken = {{0}};
+    struct port_range range = {100, 200};
+    (void)state;
+
+    for (unsigned port = 0; port <= UINT16_MAX; port++)
+        port_set_add(&taken, (uint16_t)port);
+    assert_int_equal(policy_pick_port(&taken, &range, 0), 0);
+    port_set_drop(&taken, 99);
+    port_set_drop(&taken, 201);
+    assert_int_equal(policy_pick_port(&taken, &range, 3), 0);
+    port_set_drop(&taken, 150);
+    for (uint64_t seed = 0; seed < 300; seed++)
+        assert_int_equal(policy_pick_port(&taken, &range, seed), 150);
+    assert_int_equal(policy_pick_port(&taken, &(struct port_range){0, 0}, 0), 0);
+    assert_int_equal(policy_pick_port(&taken, &(struct port_range){9, 8}, 0), 0);
+}
+
+static void test_ports_of_other_seeds_are_others(void **state)
+{
+    struct port_set none = {{0}};
+    struct port_range range = {20000, 32000};
+    (void)state;
+
+    assert_int_equal(policy_pick_port(&none, &range, 0), 20000);
+    assert_int_equal(policy_pick_port(&none, &range, 12000), 32000);
+    assert_int_equal(policy_pick_port(&none, &range, 12001), 20000);
+    assert_int_equal(policy_pick_port(&none, &range, UINT64_MAX),
+                     20000 + UINT64_MAX % UINT64_C(12001));
+}
+
 static void test_names_match_patterns_as_nomad_has_them(void **state)
 {
     static const struct {
@@ -549,6 +606,9 @@ int main(void)
         cmocka_unit_test(test_reschedule_goes_on_to_count_what_is_within_the_interval),
         cmocka_unit_test(test_ask_is_what_runs_at_once_at_most),
         cmocka_unit_test(test_room_is_exhausted_by_the_first_thing_that_lacks),
+        cmocka_unit_test(test_ports_of_a_range_are_given_out_once_each),
+        cmocka_unit_test(test_ports_outside_the_range_do_not_matter),
+        cmocka_unit_test(test_ports_of_other_seeds_are_others),
         cmocka_unit_test(test_names_match_patterns_as_nomad_has_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
