@@ -62,6 +62,7 @@ static int alloc_value(const json_t *job, const struct jobspec_placement *placem
     if (*ret_alloc == NULL)
         return err_set(err, ERR_INVALID, "alloc's placement is not UTF-8 text");
     add_history(*ret_alloc, placement);
+    jobspec_add_ports(*ret_alloc, &placement->ports);
     return 0;
 }
 

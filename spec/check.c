@@ -157,6 +157,7 @@ static void default_task(struct jobspec_work *work, json_t *task, const json_t *
     drop_if_empty(task, "Meta");
     fill(need_object(task, "RestartPolicy"), restart);
     default_resources(need_object(task, "Resources"));
+    jobspec_default_networks(work, need_object(task, "Resources"));
     fill_new(need_object(task, "LogConfig"),
              json_pack("{s:i, s:i, s:b}", "MaxFiles", 10, "MaxFileSizeMB", 10, "Disabled", 0));
     json_t *lifecycle = json_object_get(task, "Lifecycle");
@@ -178,6 +179,7 @@ static void default_group(struct jobspec_work *work, const json_t *job, json_t *
     set_missing(group, "Count", json_integer(1));
     set_missing(need_object(group, "EphemeralDisk"), "SizeMB", json_integer(300));
     drop_if_empty(group, "Meta");
+    jobspec_default_networks(work, group);
     fill_new(restart, default_restart(lasts(job)));
     if (!is_of_nodes(job)) {
         fill(need_object(group, "ReschedulePolicy"), json_object_get(job, "Reschedule"));
@@ -562,6 +564,7 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
         return;
     }
     check_unique(work, tasks, "task");
+    jobspec_check_networks(work, group);
     char saved[sizeof(work->where)];
     (void)text_copy(saved, sizeof(saved), work->where);
     json_array_foreach(tasks, i, task)

@@ -9,6 +9,7 @@
 #include "spec/names.h"
 #include "spec/part.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,6 +249,96 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     decode_lifecycle(decoding, from, task);
 }
 
+/* --- ports --- */
+
+/* What the alloc was given for PORT, or NULL; RET_IP is the text of its address, or NULL. */
+static const json_t *find_given(const json_t *allocated, const struct spec_port *port,
+                                const json_t **ret_ip)
+{
+    const json_t *task = json_object_get(json_object_get(allocated, "Tasks"), port->task);
+    const json_t *network = json_array_get(json_object_get(task, "Networks"), 0);
+    const json_t *list =
+        *port->task == '\0'
+            ? json_object_get(json_object_get(allocated, "Shared"), "Ports")
+            : json_object_get(network, port->is_static ? "ReservedPorts" : "DynamicPorts");
+    const json_t *given;
+    size_t i;
+
+    json_array_foreach(list, i, given)
+    {
+        const char *label = json_string_value(json_object_get(given, "Label"));
+
+        if (label == NULL || !text_equal(label, port->label))
+            continue;
+        *ret_ip =
+            *port->task == '\0' ? json_object_get(given, "HostIP") : json_object_get(network, "IP");
+        return given;
+    }
+    return NULL;
+}
+
+static bool is_address(const char *text)
+{
+    struct in6_addr address;
+
+    return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1;
+}
+
+/* PORT as it was given; nothing that was asked for may be missing. */
+static void decode_port(struct decoding *decoding, const json_t *allocated, struct spec_port *port)
+{
+    struct arena *arena = &decoding->holder->arena;
+    const json_t *ip = NULL, *given = find_given(allocated, port, &ip);
+    json_int_t value = json_integer_value(json_object_get(given, "Value"));
+    json_int_t to = json_integer_value(json_object_get(given, "To"));
+
+    if (value < 1 || value > UINT16_MAX || (port->is_static && value != port->value) || to < -1 ||
+        to > UINT16_MAX || !json_is_string(ip) || !is_address(json_string_value(ip))) {
+        damaged(decoding, "AllocatedResources", "what the group asks for of ports");
+        return;
+    }
+    *port = (struct spec_port){
+        .label = arena_text(arena, port->label),
+        .task = arena_text(arena, port->task),
+        .host_network = arena_text(arena, port->host_network),
+        .host_ip = arena_text(arena, json_string_value(ip)),
+        .value = (uint16_t)value,
+        .to = (int32_t)to,
+        .is_static = port->is_static,
+    };
+}
+
+static void decode_ports(struct decoding *decoding, const json_t *alloc, const json_t *group,
+                         struct alloc_spec *spec)
+{
+    const json_t *allocated = json_object_get(alloc, "AllocatedResources");
+    const json_t *networks = json_object_get(group, "Networks");
+    const json_t *network = json_array_get(networks, 0);
+    struct spec_port ports[SPEC_PORTS_MAX];
+    size_t count;
+
+    if (networks != NULL && !json_is_object(network))
+        damaged(decoding, "Networks", "a list of networks");
+    spec->has_network = network != NULL;
+    spec->network_mode = get_text(decoding, network, "Mode", SPEC_NAME_SIZE);
+    if (!jobspec_ports(group, ports, &count)) {
+        damaged(decoding, "Networks", "a list of networks with their ports");
+        return;
+    }
+    for (size_t i = 0; i < count && decoding->code == 0; i++) {
+        decode_port(decoding, allocated, &ports[i]);
+        for (size_t j = 0; j < i && decoding->code == 0; j++) {
+            if (ports[i].value == ports[j].value && text_equal(ports[i].host_ip, ports[j].host_ip))
+                damaged(decoding, "AllocatedResources", "ports of which none is given twice");
+        }
+    }
+    if (decoding->code != 0 || count == 0)
+        return;
+    spec->ports.items = arena_new(&decoding->holder->arena, count * sizeof(*ports));
+    spec->ports.count = count;
+    memcpy(spec->ports.items, ports, count * sizeof(*ports));
+}
+
 /* --- alloc --- */
 
 static void decode_job(struct decoding *decoding, const json_t *job, struct alloc_spec *spec)
@@ -346,6 +437,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     decode_history(decoding, alloc, spec);
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
+    decode_ports(decoding, alloc, group, spec);
     spec_alloc_name(name, spec->job_id, spec->group, spec->index);
     spec->name = arena_text(&decoding->holder->arena, name);
 }

@@ -78,6 +78,11 @@ char *jobspec_warnings(const json_t *job);
 /* The group NAME of JOB, borrowed, or NULL. */
 const json_t *jobspec_group(const json_t *job, const char *name);
 
+/* The ports that one alloc of GROUP (of a canonical job, or what is stored of one) asks for, static
+ * ones first, all borrowed from it.  False: what is stored is damaged. */
+bool jobspec_ports(const json_t *group, struct spec_port ret_ports[SPEC_PORTS_MAX],
+                   size_t *ret_count);
+
 /* True if an alloc of GROUP made from JOB_A is as good as one made from JOB_B: nothing that it runs
  * by has changed.  Count, priority and what else only places allocs does not matter; everything
  * about tasks, restarts, resources, environment and meta does.  False if one has no such group. */
@@ -99,6 +104,8 @@ struct jobspec_placement {
     const char *previous_id; /* the alloc whose place it takes; NULL: none */
     const struct spec_rescheduled *rescheduled;
     size_t rescheduled_count; /* at most SPEC_RESCHEDULED_MAX */
+    /* What was found for all that jobspec_ports says, in that order; borrowed. */
+    struct spec_ports ports;
 };
 
 /* What one alloc of JOB runs by, as compact JSON that needs nothing else to be understood.  The

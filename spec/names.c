@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-_Static_assert((int)SPEC_NAME_MAX == 95 && (int)SPEC_NAMESPACE_MAX == 95, "the messages say so");
+_Static_assert((int)SPEC_NAME_MAX == 95 && (int)SPEC_NAMESPACE_MAX == 95 &&
+                   (int)SPEC_PORT_LABEL_SIZE == 64,
+               "the messages say so");
 
 /* What no name may be. */
 static const char *fault_of_any(const char *text)
@@ -93,6 +95,18 @@ bool spec_job_type(const char *name, enum spec_job_type *ret_type)
         return true;
     }
     return false;
+}
+
+const char *spec_port_label_fault(const char *text)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+
+    if (*text == '\0')
+        return "must not be empty";
+    if (strspn(text, allowed) != strlen(text))
+        return "may contain letters, digits, \"_\", \"-\" and \".\" only";
+    return strlen(text) >= SPEC_PORT_LABEL_SIZE ? "is too long, it may have 63 bytes" : NULL;
 }
 
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,

@@ -40,6 +40,9 @@ const char *spec_namespace_fault(const char *text);
 /* The type of a job that is called NAME (may be NULL); false: none is. */
 bool spec_job_type(const char *name, enum spec_job_type *ret_type);
 
+/* Letters, digits, "_", "-" and ".": the label of a port is a part of the names of variables. */
+const char *spec_port_label_fault(const char *text);
+
 /* What an alloc is called: "job.group[index]". */
 enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,

@@ -67,6 +67,13 @@ void jobspec_set_defaults(struct jobspec_work *work, json_t *job);
  * reference, or NULL. */
 json_t *jobspec_default_block(const struct jobspec_schema *schema);
 
+/* The network blocks of a group or of a task's resources: what is not given, and what is wrong. */
+void jobspec_default_networks(const struct jobspec_work *work, json_t *object);
+void jobspec_check_networks(struct jobspec_work *work, const json_t *group);
+
+/* What ALLOC says beside its job: which ports it was given. */
+void jobspec_add_ports(json_t *alloc, const struct spec_ports *ports);
+
 /* Finds what is wrong beyond types. */
 void jobspec_check(struct jobspec_work *work, json_t *job);
 

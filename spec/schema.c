@@ -187,6 +187,32 @@ static const struct jobspec_field restart_fields[] = {
 };
 SCHEMA(jobspec_restart, "restart", NULL, restart_fields);
 
+static const struct jobspec_field port_fields[] = {
+    TEXT(NULL, "Label", FATE_RUN),
+    WHOLE("static", "Value", FATE_RUN, 0, UINT16_MAX),
+    WHOLE("to", "To", FATE_RUN, -1, UINT16_MAX),
+    TEXT("host_network", "HostNetwork", FATE_RUN),
+    REFUSED("ignore_collision", "IgnoreCollision",
+            "remove it: a port of this node is held by one alloc at a time"),
+};
+SCHEMA(jobspec_port, "port", "Label", port_fields);
+
+#define OF_THE_NODE "ports are on the addresses of the node"
+
+static const struct jobspec_field network_fields[] = {
+    TEXT("mode", "Mode", FATE_RUN),
+    BLOCKS(NULL, "ReservedPorts", FATE_RUN, &jobspec_port),
+    BLOCKS("port", "DynamicPorts", FATE_RUN, &jobspec_port),
+    KEPT("hostname", "Hostname", TEXT, 0, NULL, "in the host's network a task has its name"),
+    KEPT("mbits", "MBits", WHOLE, WHOLE_MAX, NULL, "it has no meaning since Nomad 0.12"),
+    KEPT("device", "Device", TEXT, 0, NULL, OF_THE_NODE),
+    KEPT("cidr", "CIDR", TEXT, 0, NULL, OF_THE_NODE),
+    KEPT("ip", "IP", TEXT, 0, NULL, OF_THE_NODE),
+    REFUSED("dns", "DNS", "remove it: tasks resolve names as the host does"),
+    REFUSED("cni", "CNI", "remove it: there are no CNI networks yet"),
+};
+SCHEMA(jobspec_network, "network", NULL, network_fields);
+
 static const struct jobspec_field resources_fields[] = {
     WHOLE("cpu", "CPU", FATE_RUN, 0, WHOLE_MAX),
     {"cores", "Cores", KIND_WHOLE, FATE_RUN, 0, 4096, NULL,
@@ -196,8 +222,7 @@ static const struct jobspec_field resources_fields[] = {
     REFUSED("device", "Devices", "remove it: cairn hands out no devices yet"),
     REFUSED("disk", "DiskMB", "disk space is asked for by the group: ephemeral_disk { size = MB }"),
     KEPT("iops", "IOPS", WHOLE, WHOLE_MAX, NULL, "it has no meaning since Nomad 0.9"),
-    REFUSED("network", "Networks",
-            "remove it: tasks use the host's network and choose their ports"),
+    BLOCKS("network", "Networks", FATE_RUN, &jobspec_network),
     REFUSED("numa", "NUMA", "remove it: cairn places no tasks on NUMA nodes yet"),
     REFUSED("secrets", "SecretsMB", "remove it: the secrets directory has a fixed size"),
 };
@@ -285,8 +310,7 @@ static const struct jobspec_field group_fields[] = {
          NO_SERVER),
     KEPT("prevent_reschedule_on_lost", "PreventRescheduleOnLost", BOOL, 0, NULL, NO_SERVER),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
-    REFUSED("network", "Networks",
-            "remove it: tasks use the host's network and choose their ports"),
+    BLOCKS("network", "Networks", FATE_RUN, &jobspec_network),
     REFUSED("scaling", "Scaling", "write count = N instead: nothing scales groups yet"),
     REFUSED("service", "Services", "remove it: services are not registered yet"),
     REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),
@@ -367,7 +391,8 @@ const struct jobspec_schema *jobspec_home_of(const struct jobspec_schema *schema
     static const struct jobspec_schema *const all[] = {
         &jobspec_task,    &jobspec_group_schema, &jobspec_job,       &jobspec_resources,
         &jobspec_restart, &jobspec_logs,         &jobspec_lifecycle, &jobspec_disk,
-        &jobspec_update,  &jobspec_reschedule,   &jobspec_migrate,
+        &jobspec_update,  &jobspec_reschedule,   &jobspec_migrate,   &jobspec_network,
+        &jobspec_port,
     };
 
     for (size_t i = 0; i < COUNT_OF(all); i++) {

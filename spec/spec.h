@@ -70,6 +70,22 @@ struct spec_driver {
     const char *user; /* whose a task is that names none; "": the daemon's own */
 };
 
+/* A port of the host that a group or one of its tasks asks for, and then has. */
+struct spec_port {
+    const char *label;
+    const char *task;         /* whose resources ask for it; "": the group's network does */
+    const char *host_network; /* asked for: one that the node's configuration names */
+    const char *host_ip;      /* given: the address it is on, "" before */
+    uint16_t value;           /* the number; asked for: 0 is any */
+    int32_t to;               /* of the network namespace, as the job says; 0: none, -1: value */
+    bool is_static;           /* the job says which */
+};
+
+struct spec_ports {
+    struct spec_port *items;
+    size_t count; /* at most SPEC_PORTS_MAX */
+};
+
 struct task_spec {
     const char *name;
     const char *driver;
@@ -109,6 +125,9 @@ struct alloc_spec {
     const char *previous_id;              /* of the alloc whose place it takes, or "" */
     struct spec_rescheduled *rescheduled; /* the newest of them, the oldest first */
     size_t rescheduled_count;
+    bool has_network;         /* the group says something about it */
+    const char *network_mode; /* "" or "host": that of the host */
+    struct spec_ports ports;  /* static ones first, the group's before its tasks' */
     struct task_spec *tasks;
     size_t tasks_count;
 };

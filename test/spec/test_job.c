@@ -465,7 +465,8 @@ static void test_json_of_nomad_is_read_with_and_without_its_wrapper(void **state
 /* What we print we read again, to the same job: GET and PUT of the HTTP API round-trip. */
 static void test_job_read_again_as_json_is_the_same(void **state)
 {
-    static const char *const files[] = {"full.hcl", "demo.hcl", "batch.hcl", "nomad_output.json"};
+    static const char *const files[] = {"full.hcl", "demo.hcl", "batch.hcl", "network.hcl",
+                                        "nomad_output.json"};
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(files); i++) {
@@ -817,6 +818,160 @@ static void test_alloc_text_with_dangerous_names_is_refused(void **state)
     free(text);
 }
 
+/* --- ports --- */
+
+/* What was given for the ports of network.hcl, in the order in which they are asked for. */
+static struct spec_port given_ports[] = {
+    {.label = "http", .task = "", .host_ip = "10.0.0.1", .value = 8080, .is_static = true},
+    {.label = "ssh", .task = "t", .host_ip = "10.0.0.1", .value = 22, .is_static = true},
+    {.label = "admin", .task = "", .host_ip = "fd00::1", .value = 20001, .to = 9000},
+    {.label = "old", .task = "t", .host_ip = "10.0.0.1", .value = 20002},
+};
+
+static char *alloc_with_ports(size_t *ret_length, struct alloc_spec **ret_spec)
+{
+    json_t *job = must_read("network.hcl");
+    struct jobspec_placement placement = {.group = "g",
+                                          .alloc_id = ALLOC_ID,
+                                          .eval_id = EVAL_ID,
+                                          .datacenter = "dc1",
+                                          .ports = {given_ports, COUNT_OF(given_ports)}};
+    struct err err;
+    char *text;
+
+    if (jobspec_make_alloc(job, &placement, &text, ret_length, ret_spec, &err) != 0)
+        fail_msg("%s", err.text);
+    json_decref(job);
+    return text;
+}
+
+static void test_network_of_a_file_is_nomads(void **state)
+{
+    json_t *job = must_read("network.hcl");
+    struct spec_port ports[SPEC_PORTS_MAX];
+    size_t count;
+
+    (void)state;
+    assert_json(job, "TaskGroups.0.Networks.0.ReservedPorts",
+                "[{\"HostNetwork\":\"default\",\"Label\":\"http\",\"To\":0,\"Value\":8080}]");
+    assert_json(job, "TaskGroups.0.Networks.0.DynamicPorts",
+                "[{\"HostNetwork\":\"private\",\"Label\":\"admin\",\"To\":9000,\"Value\":0}]");
+    assert_json(job, "TaskGroups.0.Tasks.0.Resources.Networks.0.Mode", "\"\"");
+    assert_true(jobspec_ports(jobspec_group(job, "g"), ports, &count));
+    assert_int_equal(count, COUNT_OF(given_ports));
+    for (size_t i = 0; i < count; i++) {
+        assert_string_equal(ports[i].label, given_ports[i].label);
+        assert_string_equal(ports[i].task, given_ports[i].task);
+        assert_int_equal(ports[i].value, given_ports[i].is_static ? given_ports[i].value : 0);
+    }
+    json_decref(job);
+}
+
+static void test_alloc_has_the_ports_that_it_was_given(void **state)
+{
+    struct alloc_spec *made = NULL, *decoded = NULL;
+    struct err err;
+    size_t length;
+    char *text = alloc_with_ports(&length, &made);
+
+    (void)state;
+    assert_int_equal(jobspec_decode_alloc(text, length, &decoded, &err), 0);
+    assert_string_equal(decoded->network_mode, "host");
+    assert_true(decoded->has_network);
+    for (size_t i = 0; i < COUNT_OF(given_ports); i++) {
+        const struct spec_port *both[] = {&made->ports.items[i], &decoded->ports.items[i]};
+        for (size_t b = 0; b < COUNT_OF(both); b++) {
+            assert_string_equal(both[b]->label, given_ports[i].label);
+            assert_string_equal(both[b]->task, given_ports[i].task);
+            assert_string_equal(both[b]->host_ip, given_ports[i].host_ip);
+            assert_int_equal(both[b]->value, given_ports[i].value);
+            assert_int_equal(both[b]->to, given_ports[i].to);
+            assert_int_equal(both[b]->is_static, given_ports[i].is_static);
+        }
+    }
+    assert_int_equal(decoded->ports.count, COUNT_OF(given_ports));
+    alloc_spec_free(made);
+    alloc_spec_free(decoded);
+    free(text);
+}
+
+static void test_alloc_whose_ports_are_damaged_is_refused(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } changes[] = {
+        {"\"AllocatedResources\"", "\"AllocatedSources\""},
+        {"\"HostIP\":\"10.0.0.1\"", "\"HostIP\":\"10.0.0.256\""},
+        {"\"HostIP\":\"10.0.0.1\"", "\"HostIP\":7"},
+        {"\"IP\":\"10.0.0.1\"", "\"IQ\":\"10.0.0.1\""},
+        {"\"Value\":20001", "\"Value\":0"},
+        {"\"Value\":20001", "\"Value\":65536"},
+        {"\"Value\":20001", "\"Value\":\"20001\""},
+        {"\"Value\":20002", "\"Value\":22"},      /* that of another of its ports */
+        {"\"Value\":8080}]", "\"Value\":8081}]"}, /* asked for is what it was not given */
+        {"\"Label\":\"old\",\"To\":0,\"Value\":20002",
+         "\"Label\":\"odd\",\"To\":0,\"Value\":20002"},
+        {"\"Label\":\"admin\",\"To\":9000,\"Value\":0",
+         "\"Label\":\"a b\",\"To\":9000,\"Value\":0"},
+        {"\"Networks\":[{\"DynamicPorts\":[{\"HostNetwork\":\"private\"",
+         "\"Networks\":[[],{\"DynamicPorts\":[{\"HostNetwork\":\"private\""},
+        {"\"HostNetwork\":\"private\"", "\"HostNetwork\":7"},
+    };
+    struct alloc_spec *spec;
+    struct err err;
+    size_t length;
+    char *text = alloc_with_ports(&length, &spec);
+
+    (void)state;
+    alloc_spec_free(spec);
+    for (size_t i = 0; i < COUNT_OF(changes); i++) {
+        char changed[4096], *found = strstr(text, changes[i].from);
+        if (found == NULL)
+            fail_msg("no %s in %s", changes[i].from, text);
+        int size = snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(found - text), text,
+                            changes[i].to, found + strlen(changes[i].from));
+        assert_in_range(size, 1, sizeof(changed) - 1);
+        if (jobspec_decode_alloc(changed, (size_t)size, &spec, &err) != ERR_CORRUPT)
+            fail_msg("%s was accepted", changes[i].to);
+    }
+    free(text);
+}
+
+static void test_number_of_ports_has_a_bound(void **state)
+{
+    for (int more = 0; more < 2; more++) {
+        json_t *ports = json_array(), *job = NULL, *raw;
+        for (int i = 0; i < SPEC_PORTS_MAX - 1 + more; i++)
+            assert_int_equal(
+                json_array_append_new(ports, json_pack("{s:o}", "Label", json_sprintf("p%d", i))),
+                0);
+        raw = json_pack("{s:s, s:[{s:s, s:[{s:o}], s:[{s:s, s:s, s:{s:[{s:[{s:s}]}]}}]}]}", "ID",
+                        "j", "TaskGroups", "Name", "g", "Networks", "DynamicPorts", ports, "Tasks",
+                        "Name", "t", "Driver", "raw_exec", "Resources", "Networks", "DynamicPorts",
+                        "Label", "own");
+        assert_non_null(raw);
+        int code = jobspec_from_json("job", raw, &job, &problems);
+        assert_int_equal(code, more == 0 ? 0 : ERR_INVALID);
+        if (more == 1)
+            assert_non_null(strstr(problems.items[0], "129 ports"));
+        json_decref(raw);
+        json_decref(job);
+    }
+    (void)state;
+}
+
+static void test_host_network_is_warned_of_what_it_does_not_do(void **state)
+{
+    json_t *job = must_read("network.hcl");
+    char *warnings = jobspec_warnings(job);
+
+    (void)state;
+    assert_non_null(strstr(warnings, "hostname is kept and not acted on: in the host's network"));
+    assert_non_null(strstr(warnings, "mbits is kept and not acted on"));
+    free(warnings);
+    json_decref(job);
+}
+
 /* --- comparison --- */
 
 /* A job with the parts that may differ put in. */
@@ -869,6 +1024,8 @@ static void test_changes_that_allocs_run_by_make_groups_differ(void **state)
     check_variant("", "restart {\n attempts = 1\n }", "", false);
     check_variant("", "shutdown_delay = \"1s\"", "", false);
     check_variant("", "ephemeral_disk {\n size = 400\n }", "", false);
+    check_variant("", "network {\n port \"a\" {}\n }", "", false);
+    check_variant("", "", "resources {\n network {\n port \"a\" {}\n }\n }", false);
     check_variant("", "", "user = \"x\"", false);
     check_variant("", "", "env {\n A = 1\n }", false);
     check_variant("", "", "config {\n command = \"x\"\n }", false);
@@ -876,6 +1033,35 @@ static void test_changes_that_allocs_run_by_make_groups_differ(void **state)
     check_variant("", "", "kill_timeout = \"6s\"", false);
     check_variant("", "", "leader = true", false);
     check_variant("", "", "logs {\n max_files = 3\n }", false);
+}
+
+/* Nomad v2.0.5 scheduler/util.go networkUpdated. */
+static void test_changed_ports_replace_allocs(void **state)
+{
+    static const char *const ports[] = {
+        "port \"a\" {}",
+        "port \"b\" {}",
+        "port \"a\" {\n static = 80\n }",
+        "port \"a\" {\n static = 81\n }",
+        "port \"a\" {\n to = 80\n }",
+        "port \"a\" {\n host_network = \"x\"\n }",
+        "mode = \"host\"\n port \"a\" {}",
+        "port \"a\" {}\n port \"b\" {}",
+    };
+    char text[2][200];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(ports); i++) {
+        for (size_t j = 0; j < COUNT_OF(ports); j++) {
+            (void)snprintf(text[0], sizeof(text[0]), "network {\n %s\n }", ports[i]);
+            (void)snprintf(text[1], sizeof(text[1]), "network {\n %s\n }", ports[j]);
+            json_t *one = variant("", text[0], ""), *other = variant("", text[1], "");
+            assert_int_equal(jobspec_group_equal(one, other, "g"), i == j);
+            json_decref(one);
+            json_decref(other);
+        }
+    }
+    check_variant("", "network {\n hostname = \"x\"\n }\n", "", false); /* there is a network */
 }
 
 static void test_order_of_tasks_and_missing_groups_in_comparison(void **state)
@@ -919,6 +1105,12 @@ int main(void)
         cmocka_unit_test(test_variables_from_outside_reach_the_job),
         cmocka_unit_test(test_alloc_of_a_job_decodes_to_what_was_asked_for),
         cmocka_unit_test(test_alloc_text_holds_nothing_that_only_places_allocs),
+        cmocka_unit_test(test_network_of_a_file_is_nomads),
+        cmocka_unit_test(test_alloc_has_the_ports_that_it_was_given),
+        cmocka_unit_test(test_alloc_whose_ports_are_damaged_is_refused),
+        cmocka_unit_test(test_number_of_ports_has_a_bound),
+        cmocka_unit_test(test_host_network_is_warned_of_what_it_does_not_do),
+        cmocka_unit_test(test_changed_ports_replace_allocs),
         cmocka_unit_test(test_changes_that_only_place_allocs_leave_groups_equal),
         cmocka_unit_test(test_changes_that_allocs_run_by_make_groups_differ),
         cmocka_unit_test(test_order_of_tasks_and_missing_groups_in_comparison),

@@ -5,9 +5,6 @@ job "a" {
   vault {}
 
   group "g" {
-    network {
-      mode = "bridge"
-    }
     volume "data" {
       type = "csi"
     }

@@ -1,0 +1,52 @@
+job "net" {
+  group "bridge" {
+    network {
+      mode = "bridge"
+    }
+    task "t" {
+      driver = "raw_exec"
+    }
+  }
+
+  group "cni" {
+    network {
+      mode = "cni/mynet"
+      port "a b" {}
+      port "" {}
+      port "long-0123456789012345678901234567890123456789012345678901234567890" {}
+    }
+    network {
+    }
+    task "t" {
+      driver = "raw_exec"
+    }
+  }
+
+  group "twice" {
+    network {
+      mode = "hots"
+      port "http" {
+        static = 80
+      }
+      port "http" {}
+      port "web" {
+        static = 80
+      }
+      port "far" {
+        static       = 81
+        host_network = "long-0123456789012345678901234567890123456789012345678901234567890"
+      }
+    }
+    task "t" {
+      driver = "raw_exec"
+      resources {
+        network {
+          port "web" {}
+          port "other" {
+            static = 80
+          }
+        }
+      }
+    }
+  }
+}
