@@ -62,6 +62,8 @@ void config_defaults(struct config *config)
         .gc_interval_ms = 60 * 1000,
         .gc_max_allocs = 50,
         .max_kill_timeout_ms = 30 * 1000,
+        .min_dynamic_port = 20000,
+        .max_dynamic_port = 32000,
     };
 }
 
@@ -172,6 +174,10 @@ int config_finish(struct config *config, struct err *err)
         return err_set(err, ERR_INVALID,
                        "log_level \"%s\" is none of ERROR, WARN, INFO, DEBUG and TRACE",
                        config->log_level);
+    if (config->min_dynamic_port == 0 || config->min_dynamic_port > config->max_dynamic_port)
+        return err_set(err, ERR_INVALID,
+                       "client: min_dynamic_port %u to max_dynamic_port %u is no range of ports",
+                       config->min_dynamic_port, config->max_dynamic_port);
     if (config->name[0] == '\0' && gethostname(config->name, sizeof(config->name) - 1) != 0)
         return err_os(err, ERR_IO, errno, "cannot tell the host's name: give one as name");
     if ((code = make_absolute(config->data_dir, err)) != 0 ||

@@ -8,8 +8,19 @@
 #define CAIRN_AGENT_CONFIG_H
 
 #include "base/base.h"
+#include "fsm/policy.h"
 #include "io/host.h"
 #include "spec/spec.h"
+
+enum { PORTS_TEXT_SIZE = 512, HOST_NETWORKS_MAX = 32 };
+
+/* A client.host_network block: addresses of this node under one name. */
+struct host_network {
+    char name[SPEC_PORT_LABEL_SIZE];
+    char cidr[256];     /* which addresses, "" is any: networks with commas between */
+    char interface[32]; /* of which interface, "": of any */
+    char reserved_ports[PORTS_TEXT_SIZE];
+};
 
 struct config {
     char data_dir[PATH_SIZE];
@@ -41,8 +52,13 @@ struct config {
     uint32_t gc_max_allocs;          /* terminal allocs kept, client.gc_max_allocs, default 50 */
     uint64_t max_kill_timeout_ms;    /* client.max_kill_timeout, default 30 s */
     uint32_t cpu_total_compute;      /* client: MHz in place of what was found, 0: that */
-    uint32_t memory_total_mb, disk_total_mb; /* the same */
-    struct spec_pairs meta;                  /* client.meta; owned */
+    uint32_t memory_total_mb, disk_total_mb;     /* the same */
+    struct spec_pairs meta;                      /* client.meta; owned */
+    char network_interface[32];                  /* client; default: that of the default route */
+    uint16_t min_dynamic_port, max_dynamic_port; /* client; default 20000 to 32000 */
+    char reserved_ports[PORTS_TEXT_SIZE];        /* client.reserved: "22,8000-8080" */
+    struct host_network host_networks[HOST_NETWORKS_MAX];
+    size_t host_networks_count;
     bool take_over, new_node; /* flags only: what a copied directory is to be (home.h) */
 };
 
@@ -54,5 +70,11 @@ int config_read(struct config *config, const char *path, struct err *err);
 /* Makes paths absolute, fills in what is derived, checks what must hold. */
 int config_finish(struct config *config, struct err *err);
 void config_free(struct config *config);
+
+/* Adds the ports of TEXT, as in "22,8000-8080", to SET.  NULL, or why TEXT is none. */
+const char *config_ports(const char *text, struct port_set *set);
+
+/* True if one of the networks of CIDR, as in "10.0.0.0/8,fd00::/8", holds the address IP. */
+bool config_cidr_holds(const char *cidr, const char *ip);
 
 #endif

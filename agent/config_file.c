@@ -10,6 +10,7 @@
 #include "agent/pairs.h"
 #include "drivers/drivers.h"
 #include "spec/hcl.h"
+#include "spec/names.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,6 +29,9 @@ enum section {
     IN_META,
     IN_CHROOT_ENV,
     IN_OPTIONS,
+    IN_RESERVED,
+    IN_HOST_NETWORKS, /* each by its name */
+    IN_HOST_NETWORK,
     IN_PLUGIN,
     IN_RAW_EXEC,
     IN_RAW_EXEC_CONFIG,
@@ -46,6 +50,8 @@ enum key_kind {
     KEY_DURATION,
     KEY_MODE,         /* "private", or "host": true */
     KEY_CAPABILITIES, /* a list of names: their bits */
+    KEY_PORTS,        /* "22,8000-8080" */
+    KEY_NETWORKS,     /* "10.0.0.0/8,fd00::/8" */
     KEY_RULE,
 };
 
@@ -55,7 +61,7 @@ struct key {
     enum section section;
     const char *name;
     enum key_kind kind;
-    size_t offset, size; /* in struct config */
+    size_t offset, size; /* in struct config, or in that of its block */
     /* NULL, or why VALUE cannot be. */
     const char *(*rule)(const json_t *value);
 };
@@ -87,6 +93,8 @@ static const char *require_no_isolation(const json_t *value)
                : "fs_isolation must be \"none\": a task of mock_driver has no files to isolate";
 }
 
+#define NETWORK_FIELD(member)                                                                      \
+    offsetof(struct host_network, member), sizeof(((struct host_network *)NULL)->member)
 #define FIELD_OF(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 
 /* clang-format off */
@@ -113,6 +121,13 @@ static const struct key keys[] = {
     {IN_CLIENT, "memory_total_mb", KEY_COUNT, FIELD_OF(memory_total_mb), NULL},
     {IN_CLIENT, "disk_total_mb", KEY_COUNT, FIELD_OF(disk_total_mb), NULL},
     {IN_CLIENT, "max_kill_timeout", KEY_DURATION, FIELD_OF(max_kill_timeout_ms), NULL},
+    {IN_CLIENT, "network_interface", KEY_TEXT, FIELD_OF(network_interface), NULL},
+    {IN_CLIENT, "min_dynamic_port", KEY_PORT, FIELD_OF(min_dynamic_port), NULL},
+    {IN_CLIENT, "max_dynamic_port", KEY_PORT, FIELD_OF(max_dynamic_port), NULL},
+    {IN_RESERVED, "reserved_ports", KEY_PORTS, FIELD_OF(reserved_ports), NULL},
+    {IN_HOST_NETWORK, "cidr", KEY_NETWORKS, NETWORK_FIELD(cidr), NULL},
+    {IN_HOST_NETWORK, "interface", KEY_TEXT, NETWORK_FIELD(interface), NULL},
+    {IN_HOST_NETWORK, "reserved_ports", KEY_PORTS, NETWORK_FIELD(reserved_ports), NULL},
     {IN_OPTIONS, "driver.raw_exec.enable", KEY_BOOL, FIELD_OF(raw_exec_enabled), NULL},
     {IN_OPTIONS, "driver.raw_exec.no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},
     {IN_OPTIONS, "driver.allowlist", KEY_TEXT, FIELD_OF(driver_allowlist), NULL},
@@ -142,6 +157,8 @@ static const struct {
     {IN_CLIENT, "meta", IN_META},
     {IN_CLIENT, "chroot_env", IN_CHROOT_ENV},
     {IN_CLIENT, "options", IN_OPTIONS},
+    {IN_CLIENT, "reserved", IN_RESERVED},
+    {IN_CLIENT, "host_network", IN_HOST_NETWORKS},
     {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
     {IN_PLUGIN, "exec", IN_EXEC},
     {IN_PLUGIN, "mock_driver", IN_MOCK},
@@ -185,12 +202,13 @@ static const struct {
     {IN_CLIENT, "gc_disk_usage_threshold"},
     {IN_CLIENT, "gc_inode_usage_threshold"},
     {IN_CLIENT, "gc_parallel_destroys"},
-    {IN_CLIENT, "host_network"},
     {IN_CLIENT, "host_volume"},
-    {IN_CLIENT, "network_interface"},
-    {IN_CLIENT, "reserved"},
     {IN_CLIENT, "server_join"},
     {IN_CLIENT, "template"},
+    {IN_RESERVED, "cores"},
+    {IN_RESERVED, "cpu"},
+    {IN_RESERVED, "disk"},
+    {IN_RESERVED, "memory"},
     {IN_RAW_EXEC_CONFIG, "denied_envvars"},
     {IN_RAW_EXEC_CONFIG, "denied_host_uids"},
     {IN_EXEC_CONFIG, "denied_host_gids"},
@@ -206,6 +224,9 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_META] = "client.meta",
     [IN_CHROOT_ENV] = "client.chroot_env",
     [IN_OPTIONS] = "client.options",
+    [IN_RESERVED] = "client.reserved",
+    [IN_HOST_NETWORKS] = "client.host_network",
+    [IN_HOST_NETWORK] = "client.host_network",
     [IN_PLUGIN] = "plugin",
     [IN_RAW_EXEC] = "plugin \"raw_exec\"",
     [IN_RAW_EXEC_CONFIG] = "plugin \"raw_exec\" config",
@@ -219,9 +240,10 @@ static const char *const section_names[SECTION_COUNT] = {
 
 struct reader {
     struct config *config;
-    const char *name;            /* of the file */
-    struct hcl_file *file;       /* NULL: JSON */
-    struct hcl_context *context; /* NULL: JSON */
+    struct host_network *host_network; /* while one is read */
+    const char *name;                  /* of the file */
+    struct hcl_file *file;             /* NULL: JSON */
+    struct hcl_context *context;       /* NULL: JSON */
     struct err *err;
 };
 
@@ -292,7 +314,11 @@ static int complain_unknown(struct reader *reader, enum section section, const c
 
 static void *field_of(struct reader *reader, const struct key *key)
 {
-    return (char *)reader->config + key->offset;
+    void *block = reader->config;
+
+    if (key->section == IN_HOST_NETWORK)
+        block = reader->host_network;
+    return (char *)block + key->offset;
 }
 
 static int set_text(struct reader *reader, const struct key *key, struct hcl_place place,
@@ -309,6 +335,25 @@ static int set_text(struct reader *reader, const struct key *key, struct hcl_pla
             complain(reader, place, NULL, "%s is longer than %zu bytes", key->name, key->size - 1);
     json_decref(text);
     return code;
+}
+
+/* A text that config_ports, or config_cidr_fault, finds no fault with. */
+static int set_sound(struct reader *reader, const struct key *key, struct hcl_place place,
+                     json_t *value)
+{
+    int code = set_text(reader, key, place, value);
+    struct port_set ports = {{0}};
+    const char *fault, *text;
+
+    if (code != 0)
+        return code;
+    text = field_of(reader, key);
+    fault = key->kind == KEY_PORTS ? config_ports(text, &ports) : config_cidr_fault(text);
+    if (fault == NULL)
+        return 0;
+    return complain(reader, place,
+                    key->kind == KEY_PORTS ? "as in \"22,8000-8080\"" : "as in \"10.0.0.0/8\"",
+                    "%s: %s", key->name, fault);
 }
 
 static int set_bool(struct reader *reader, const struct key *key, struct hcl_place place,
@@ -416,6 +461,9 @@ static int set_key(struct reader *reader, const struct key *key, struct hcl_plac
         return set_mode(reader, key, place, value);
     case KEY_CAPABILITIES:
         return set_capabilities(reader, key, place, value);
+    case KEY_PORTS:
+    case KEY_NETWORKS:
+        return set_sound(reader, key, place, value);
     case KEY_RULE:
         fault = key->rule(value);
         return fault == NULL ? 0 : complain(reader, place, NULL, "%s", fault);
@@ -491,10 +539,41 @@ static int read_object(struct reader *reader, enum section section, struct hcl_p
     return code;
 }
 
+/* The host network NAME is read from now on; given twice, in two files, it is one. */
+static int begin_host_network(struct reader *reader, const char *name, struct hcl_place place)
+{
+    struct config *config = reader->config;
+    const char *fault = spec_port_label_fault(name); /* shown where labels of ports are */
+    size_t at = 0;
+
+    while (at < config->host_networks_count && !text_equal(config->host_networks[at].name, name))
+        at++;
+    if (fault != NULL)
+        return complain(reader, place, NULL, "the name of a host_network %s", fault);
+    if (text_equal(name, "default"))
+        return complain(reader, place, "network_interface says which interface that is",
+                        "the host_network \"default\" is there already");
+    if (at == HOST_NETWORKS_MAX)
+        return complain(reader, place, NULL, "more than %d blocks host_network", HOST_NETWORKS_MAX);
+    reader->host_network = &config->host_networks[at];
+    if (at == config->host_networks_count) {
+        *reader->host_network = (struct host_network){.name = ""};
+        (void)text_copy(reader->host_network->name, SPEC_PORT_LABEL_SIZE, name); /* checked */
+        config->host_networks_count++;
+    }
+    return 0;
+}
+
 static int read_value(struct reader *reader, enum section section, const char *name,
                       struct hcl_place place, json_t *value)
 {
     enum section inside;
+
+    if (section == IN_HOST_NETWORKS) {
+        int code = begin_host_network(reader, name, place);
+
+        return code != 0 ? code : read_object(reader, IN_HOST_NETWORK, place, value);
+    }
 
     if (pairs_of(reader, section) != NULL)
         return set_pair(reader, section, name, place, value);
@@ -512,14 +591,21 @@ static int read_body(struct reader *reader, enum section section, const struct h
 static int read_block(struct reader *reader, enum section section, const struct hcl_block *block)
 {
     enum section inside;
-    size_t labels = section == IN_ROOT && text_equal(block->type, "plugin") ? 1 : 0;
 
     if (!find_block(section, block->type, &inside))
         return complain_unknown(reader, section, block->type, block->place);
+    size_t labels = inside == IN_PLUGIN || inside == IN_HOST_NETWORKS ? 1 : 0;
     if (block->labels_count != labels)
         return complain(reader, block->place,
-                        labels == 1 ? "as in plugin \"raw_exec\" { ... }" : NULL, "%s takes %s",
-                        block->type, labels == 1 ? "one name" : "no name");
+                        inside == IN_PLUGIN          ? "as in plugin \"raw_exec\" { ... }"
+                        : inside == IN_HOST_NETWORKS ? "as in host_network \"public\" { ... }"
+                                                     : NULL,
+                        "%s takes %s", block->type, labels == 1 ? "one name" : "no name");
+    if (inside == IN_HOST_NETWORKS) {
+        int code = begin_host_network(reader, block->labels[0], block->place);
+
+        return code != 0 ? code : read_body(reader, IN_HOST_NETWORK, &block->body);
+    }
     if (labels == 1 && !find_block(inside, block->labels[0], &inside))
         return complain_unknown(reader, inside, block->labels[0], block->place);
     return read_body(reader, inside, &block->body);

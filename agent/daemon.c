@@ -231,6 +231,9 @@ static struct alone_node node_for_jobs(const struct node *node, const struct con
                  .memory_mb = memory_mb > 0 ? memory_mb : UINT64_MAX,
                  .disk_mb = facts->disk_bytes > 0 ? disk_mb : UINT64_MAX},
         .core_mhz = facts->cpu_mhz,
+        .addresses = node->addresses,
+        .addresses_count = node->addresses_count,
+        .dynamic_ports = {config->min_dynamic_port, config->max_dynamic_port},
     };
 }
 

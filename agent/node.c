@@ -155,6 +155,9 @@ int node_init(struct node *node, const struct store *store, const struct say *sa
         node->facts.cpu_mhz = (config->cpu_total_compute + node->facts.cpu_cores - 1) /
                               node->facts.cpu_cores; /* of each core, at least its part */
 
+    code = node_find_addresses(node, config, err);
+    if (code < 0)
+        return code;
     node->known.id = node->identity.id;
     node->known.name = config->name;
     node->known.datacenter = config->datacenter;

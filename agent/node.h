@@ -6,6 +6,7 @@
 #include "core/identity.h"
 #include "hooks/hooks.h"
 #include "io/host.h"
+#include "server/alone/alone.h"
 
 enum { MARK_SIZE = 9 }; /* 8 hex digits */
 
@@ -14,6 +15,9 @@ struct node {
     char mark[MARK_SIZE]; /* what our cgroups are found by */
     struct host_facts facts;
     struct hooks_node known; /* what tasks may know; attributes and meta owned */
+    struct alone_address addresses[NODE_ADDRESSES_MAX]; /* that ports are given out on */
+    char interfaces[NODE_ADDRESSES_MAX][32];            /* of each */
+    size_t addresses_count;
 };
 
 /* Takes the identity from STORE (core/identity.h) and reads the host's facts.  The mark is the
@@ -22,6 +26,10 @@ struct node {
 int node_init(struct node *node, const struct store *store, const struct say *say,
               const struct config *config, struct err *err);
 void node_free(struct node *node);
+
+/* Finds the addresses of NODE, whose facts are known, by CONFIG.  ERR_INVALID: what it names is not
+ * there (networks.c). */
+int node_find_addresses(struct node *node, const struct config *config, struct err *err);
 
 /* The attribute that a driver has which WORKS on this node. */
 void node_set_driver(struct node *node, const char *driver, bool works);

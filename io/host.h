@@ -144,6 +144,15 @@ struct host_facts {
 /* What cannot be found out keeps its documented default or is empty or 0. */
 int host_read_facts(const char *data_dir, struct host_facts *ret_facts, struct err *err);
 
+struct host_address {
+    char interface[32];
+    char ip[64];
+};
+
+/* The addresses of all interfaces, IPv4 before IPv6; of one that has any other its link-local ones
+ * are left out.  Returns how many of at most MAX there are. */
+size_t host_addresses(struct host_address *ret_addresses, size_t max);
+
 struct host_cpu_times {
     uint64_t user, system, idle, total; /* ticks of all cores together, since boot */
 };

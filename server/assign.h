@@ -18,8 +18,9 @@ struct assign_plans {
     int (*validate)(const struct task_spec *task, struct err *err);
 };
 
-/* Posts ASSIGN to the alloc of SPEC and DEFINE to each of its tasks. */
+/* Posts ASSIGN to the alloc of SPEC and DEFINE to each of its tasks.  Nothing of it is begun before
+ * the alloc AWAITED has ended; "": none is waited for. */
 void assign_alloc(struct core *core, const struct assign_plans *plans,
-                  const struct alloc_spec *spec);
+                  const struct alloc_spec *spec, const char *awaited);
 
 #endif

@@ -222,6 +222,66 @@ static void read_network(struct host_facts *facts)
     (void)text_copy(facts->network_interface, sizeof(facts->network_interface), interface);
 }
 
+/* As Go's IsLinkLocalUnicast. */
+static bool is_link_local(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET6)
+        return IN6_IS_ADDR_LINKLOCAL(
+            &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+    const struct sockaddr_in *four = (const void *)address;
+    return (ntohl(four->sin_addr.s_addr) >> 16) == 0xa9fe; /* 169.254.0.0/16 */
+}
+
+static bool is_internet(const struct sockaddr *address)
+{
+    return address != NULL && (address->sa_family == AF_INET || address->sa_family == AF_INET6);
+}
+
+/* True if NAME has an address that others than its neighbours can reach. */
+static bool has_wider(const struct ifaddrs *list, const char *name)
+{
+    for (const struct ifaddrs *at = list; at != NULL; at = at->ifa_next) {
+        if (is_internet(at->ifa_addr) && text_equal(at->ifa_name, name) &&
+            !is_link_local(at->ifa_addr))
+            return true;
+    }
+    return false;
+}
+
+static void list_family(const struct ifaddrs *list, int family, struct host_address *to, size_t max,
+                        size_t *count)
+{
+    for (const struct ifaddrs *at = list; at != NULL && *count < max; at = at->ifa_next) {
+        struct host_address *address = &to[*count];
+        const void *bytes;
+
+        if (at->ifa_addr == NULL || at->ifa_addr->sa_family != family ||
+            (is_link_local(at->ifa_addr) && has_wider(list, at->ifa_name)))
+            continue;
+        bytes =
+            family == AF_INET
+                ? (const void *)&((const struct sockaddr_in *)(const void *)at->ifa_addr)->sin_addr
+                : (const void *)&((const struct sockaddr_in6 *)(const void *)at->ifa_addr)
+                      ->sin6_addr;
+        if (inet_ntop(family, bytes, address->ip, sizeof(address->ip)) != NULL &&
+            text_copy(address->interface, sizeof(address->interface), at->ifa_name))
+            (*count)++;
+    }
+}
+
+size_t host_addresses(struct host_address *ret_addresses, size_t max)
+{
+    struct ifaddrs *list;
+    size_t count = 0;
+
+    if (getifaddrs(&list) != 0)
+        return 0;
+    list_family(list, AF_INET, ret_addresses, max, &count);
+    list_family(list, AF_INET6, ret_addresses, max, &count);
+    freeifaddrs(list);
+    return count;
+}
+
 /* --- memory, disk, cpu time --- */
 
 struct memory {

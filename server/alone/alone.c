@@ -9,6 +9,7 @@ static int load(void *ctx, struct err *err)
     int code = alone_load_jobs(ctx, err);
 
     alone_count_room(ctx);
+    ports_load(ctx);
     alone_resume_tidy(ctx); /* the last incarnation may have died before it did */
     return code;
 }
@@ -22,6 +23,7 @@ struct alone *alone_new(const struct alone_config *config)
     check(config->new_id != NULL);
     alone->config = *config;
     alone_begin_evaluations(alone);
+    ports_begin(alone);
     life_control(config->life, &(struct life_control){.ctx = alone,
                                                       .load = load,
                                                       .alloc_ended = alone_note_ended,
@@ -44,6 +46,7 @@ void alone_free(struct alone *alone)
         return;
     alone_free_over(alone);
     alone_free_room(alone);
+    ports_end(alone);
     free(alone->unsaved.items);
     free(alone->looks.items);
     HASH_ITER(hh, alone->jobs, job, next)

@@ -21,12 +21,23 @@
 
 struct alone;
 
+/* An address of the node that ports are given out on; one that is in several host networks is there
+ * several times. */
+struct alone_address {
+    char network[SPEC_PORT_LABEL_SIZE]; /* the host network: "default", or one of configuration */
+    char ip[ADDRESS_SIZE];
+    struct port_set reserved; /* given to nobody */
+};
+
 /* What this node is and has, for jobs that ask for something else or for more. */
 struct alone_node {
     struct constraint_node known; /* borrowed, as is the region; see alone_node_changed */
     const char *region;
-    struct room room;  /* what it has for allocs */
-    uint64_t core_mhz; /* of one core, for tasks that ask for cores */
+    struct room room;                      /* what it has for allocs */
+    uint64_t core_mhz;                     /* of one core, for tasks that ask for cores */
+    const struct alone_address *addresses; /* borrowed, unchanging; of each network the first */
+    size_t addresses_count;
+    struct port_range dynamic_ports; /* what is given to who does not say which */
 };
 
 struct alone_config {

@@ -10,6 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What JOB placed behind the first COUNT that it posted is not to be. */
+static void give_back(struct alone *alone, const struct job *job, size_t count)
+{
+    for (size_t i = count; i < job->posted.count; i++) {
+        if (!job->posted.items[i].stops)
+            ports_release(alone, job->posted.items[i].id.text);
+    }
+}
+
 static void forget_undo(struct alone *alone, struct job *job)
 {
     json_decref(job->before);
@@ -33,6 +42,8 @@ static void settle(struct alone *alone, struct job *job, int code)
 {
     json_t *before = json_incref(job->before);
 
+    if (code < 0)
+        give_back(alone, job, 0);
     forget_undo(alone, job);
     if (code < 0 && before == NULL) {
         job_forget(alone, job);
@@ -121,6 +132,7 @@ int change_end(struct alone *alone, struct change *change, int code)
     if (code < 0) {
         bool posted = job->posted.count > change->posted;
         core_abandon(life_core(alone->config.life));
+        give_back(alone, job, change->posted);
         posted_cut(alone, job, change->posted);
         alone->taken = change->taken;
         go_back(alone, job, change->before);

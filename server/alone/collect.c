@@ -50,6 +50,7 @@ void alone_note_gone(void *ctx, const char *id, const struct alloc *alloc)
     struct job *job = job_find(alone, alloc->assign.namespace, alloc->assign.job_id);
 
     alone_release(alone, id);
+    ports_release(alone, id);
     if (kept != NULL)
         kept_drop(alone, kept);
     if (job != NULL)

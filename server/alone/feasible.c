@@ -4,6 +4,8 @@
  */
 #include "server/alone/part.h"
 
+#include "base/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,6 +145,7 @@ static struct left left_by(const struct alone *alone, const struct gathering *ga
 struct offer {
     struct room ask;
     const char *unmet;   /* a constraint that the node does not fulfil, or NULL */
+    json_t *missing;     /* a host network that it has not, or NULL; owned */
     size_t beside_job;   /* so many of the job may be here */
     size_t beside_group; /* so many of the group */
 };
@@ -155,6 +158,7 @@ static struct offer offer_of(const struct alone *alone, struct job *job, const j
     return (struct offer){
         .ask = alone_ask(alone, group),
         .unmet = alone_unmet(alone, job, g),
+        .missing = ports_missing(alone, group),
         .beside_job = constraint_room(node, json_object_get(job->json, "Constraints")),
         .beside_group = constraint_room(node, json_object_get(group, "Constraints")),
     };
@@ -172,40 +176,93 @@ static json_t *crowd(const struct alone *alone, const struct job *job, const jso
                : constraint_crowded(node, json_object_get(group, "Constraints"), left->groups[g]);
 }
 
-/* What of GROUP, which is number G of JOB and has OFFER, may be placed. */
-static void choose(const struct alone *alone, const struct job *job, struct reconcile_group *group,
-                   size_t g, const struct offer *offer, struct left *left, struct refusal *refusal)
+/* The alloc that ends and in whose place INDEX of the group that is number G comes, or NULL. */
+static const char *ending_before(const struct gathering *gathering, const struct places *places,
+                                 size_t g, uint32_t index)
 {
+    const struct core *core = life_core(gathering->alone->config.life);
+    int last = places->last[g][index];
+    const struct reconcile_alloc *alloc = last < 0 ? NULL : &gathering->allocs[last];
+
+    if (alloc == NULL || (alloc->live && !alloc->stop))
+        return NULL;
+    const struct alloc *record = core_alloc(core, gathering->ids[last].text);
+    return record != NULL && record->ended_unix_ns == 0 ? gathering->ids[last].text : NULL;
+}
+
+/* The ports of the alloc INDEX of the group that is number G. */
+static bool find_ports(struct alone *alone, const struct gathering *gathering,
+                       struct places *places, size_t g, uint32_t index, char why[PORTS_WHY_SIZE])
+{
+    const struct job *job = gathering->job;
+    uint64_t seed =
+        hash_bytes((uint64_t)life_unix_ns(alone->config.life), job->id, strlen(job->id));
+    struct port_ask ask = {
+        .group = json_array_get(json_object_get(job->json, "TaskGroups"), g),
+        .heir_of = ending_before(gathering, places, g, index),
+        .seed = hash_u64(seed, g * JOB_COUNT_MAX + index),
+    };
+
+    return ports_offer(alone, &ask, &places->ports[g][index], why);
+}
+
+/* Why the alloc INDEX of the group that is number G, for which there is OFFER, cannot be placed: a
+ * new reference, and RET_WHY; NULL: it can, and its ports are found. */
+static json_t *refusal_of(struct alone *alone, const struct gathering *gathering,
+                          struct places *places, size_t g, uint32_t index,
+                          const struct offer *offer, const struct left *left, const char **ret_why)
+{
+    const struct job *job = gathering->job;
     const json_t *json = json_array_get(json_object_get(job->json, "TaskGroups"), g);
     json_t *datacenters = json_object_get(job->json, "Datacenters");
-    bool here = is_in_datacenter(alone, datacenters);
+    const char *lack = policy_exhausted(&alone->config.node.room, &left->used, &offer->ask);
+    char why[PORTS_WHY_SIZE];
+
+    *ret_why = "datacenter";
+    if (!is_in_datacenter(alone, datacenters))
+        return json_incref(datacenters);
+    *ret_why = "constraint";
+    if (offer->unmet != NULL)
+        return json_string(offer->unmet);
+    if (offer->missing != NULL)
+        return json_incref(offer->missing);
+    if (left->here >= offer->beside_job || left->groups[g] >= offer->beside_group)
+        return crowd(alone, job, json, left, g);
+    *ret_why = "exhausted";
+    if (!find_ports(alone, gathering, places, g, index, why))
+        return json_string(why);
+    if (lack != NULL) {
+        ports_return(alone, &places->ports[g][index]);
+        return json_string(lack);
+    }
+    return NULL;
+}
+
+/* What of the group that is number G, for which there is OFFER, may be placed. */
+static void choose(struct alone *alone, const struct gathering *gathering, struct places *places,
+                   size_t g, const struct offer *offer, struct left *left, struct refusal *refusal)
+{
+    struct reconcile_group *group = &places->groups[g];
 
     for (uint32_t i = 0; i < group->count; i++) {
-        const char *lack = policy_exhausted(&alone->config.node.room, &left->used, &offer->ask);
-        bool crowded = left->here >= offer->beside_job || left->groups[g] >= offer->beside_group;
+        const char *why;
 
         if (!group->place[i])
             continue;
-        group->place[i] = false;
-        if (!here) {
-            refuse(refusal, group, g, i, "datacenter", json_incref(datacenters));
-        } else if (offer->unmet != NULL) {
-            refuse(refusal, group, g, i, "constraint", json_string(offer->unmet));
-        } else if (crowded) {
-            refuse(refusal, group, g, i, "constraint", crowd(alone, job, json, left, g));
-        } else if (lack != NULL) {
-            refuse(refusal, group, g, i, "exhausted", json_string(lack));
-        } else {
-            group->place[i] = true;
-            add_room(&left->used, &offer->ask);
-            left->here++;
-            left->groups[g]++;
+        json_t *what = refusal_of(alone, gathering, places, g, i, offer, left, &why);
+        group->place[i] = what == NULL;
+        if (what != NULL) {
+            refuse(refusal, group, g, i, why, what);
+            continue;
         }
+        add_room(&left->used, &offer->ask);
+        left->here++;
+        left->groups[g]++;
     }
 }
 
-void alone_choose(const struct alone *alone, const struct gathering *gathering,
-                  struct places *places, struct refusal *ret_refusal)
+void alone_choose(struct alone *alone, const struct gathering *gathering, struct places *places,
+                  struct refusal *ret_refusal)
 {
     struct job *job = gathering->job;
     const json_t *list = json_object_get(job->json, "TaskGroups");
@@ -215,7 +272,8 @@ void alone_choose(const struct alone *alone, const struct gathering *gathering,
     for (size_t g = 0; g < places->count; g++) {
         struct offer offer = offer_of(alone, job, json_array_get(list, g), g);
 
-        choose(alone, job, &places->groups[g], g, &offer, &left, ret_refusal);
+        choose(alone, gathering, places, g, &offer, &left, ret_refusal);
+        json_decref(offer.missing);
     }
     free(left.groups);
 }

@@ -37,6 +37,7 @@ void alone_note_ended(void *ctx, const char *id, const struct alloc *alloc)
     int64_t age_ns = wall_since(alloc->ended_unix_ns, life_unix_ns(alone->config.life));
 
     alone_release(alone, id);
+    ports_release(alone, id);
     if (alloc->machine.state != A_TERMINAL)
         return; /* it is going */
     if (has_to_go(alone, alloc)) {

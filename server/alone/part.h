@@ -5,8 +5,9 @@
  * evaluations.c what was decided; change.c takes changes back whose commit has failed; posted.c
  * knows what they do to allocs until then; register.c is what callers ask for, and plan.c what
  * would come of it; limits.c says how much of it is taken; place.c makes and stops allocs;
- * feasible.c says which may be here, and room.c counts what they hold of the node; wait.c looks
- * again at jobs that miss one, for which reschedule.c says when; collect.c forgets what is over.
+ * feasible.c says which may be here, room.c counts what they hold of the node, and ports.c which
+ * ports are whose; wait.c looks again at jobs that miss one, for which reschedule.c says when;
+ * collect.c forgets what is over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -69,6 +70,7 @@ struct alone {
     struct told *told;          /* allocs that are told to end, and the commit is to come */
     struct hold *holds;         /* what each alloc that runs has of the node */
     struct room used;           /* all of that */
+    struct ports *ports;        /* which of them has which port */
     bool room_freed;            /* what waits for room is to be looked at */
     struct job_list looks;      /* to be looked at by the next tidy */
     struct job *queued, *timed; /* jobs that wait for room; that are looked at when it is time */
@@ -108,6 +110,9 @@ void job_save(struct alone *alone, struct job *job);
 
 /* Why the job stored as JSON (may be NULL) under KEY cannot be believed, NULL: it can. */
 const char *job_fault(const char *key, const json_t *json);
+
+/* What ALLOC was placed by, owned by the caller; NULL: it cannot be read. */
+struct alloc_spec *alone_read_spec(const struct alone *alone, const char *alloc);
 
 /* True if the two say the same, apart from what registering adds. */
 bool job_is_same(const json_t *a, const json_t *b);
@@ -240,9 +245,48 @@ struct places;
  * Nomad's words, or NULL; borrowed from JOB. */
 const char *alone_unmet(const struct alone *alone, struct job *job, size_t group);
 
-/* Takes out of PLACES what may not be placed, or for which there is no room. */
-void alone_choose(const struct alone *alone, const struct gathering *gathering,
-                  struct places *places, struct refusal *ret_refusal);
+/* Takes out of PLACES what may not be placed, or for which there is no room; the rest has its ports
+ * from now on. */
+void alone_choose(struct alone *alone, const struct gathering *gathering, struct places *places,
+                  struct refusal *ret_refusal);
+
+/* --- ports (ports.c) --- */
+
+void ports_begin(struct alone *alone);
+void ports_end(struct alone *alone);
+
+/* What the allocs have that the journal holds. */
+void ports_load(struct alone *alone);
+
+/* ALLOC has ended, or was never placed: all that it had is free, or its again from whom it was
+ * inherited. */
+void ports_release(struct alone *alone, const char *alloc);
+
+/* A host network that GROUP wants and the node has not, in Nomad's words: a new reference, or NULL.
+ */
+json_t *ports_missing(const struct alone *alone, const json_t *group);
+
+enum { PORTS_WHY_SIZE = 384 };
+
+struct port_ask {
+    const json_t *group;
+    const char *heir_of; /* the alloc in whose place it comes, which is ending; or NULL */
+    uint64_t seed;       /* other seeds lead to other numbers */
+};
+
+/* Finds what one alloc asks for, on networks of which none is missing, and keeps it from others
+ * until it is returned or kept.  False: RET_WHY tells, in Nomad's words, and whose it is; nothing
+ * is kept.  The caller owns RET_OFFER, which was empty and borrows from the group. */
+bool ports_offer(struct alone *alone, const struct port_ask *ask, struct spec_ports *ret_offer,
+                 char ret_why[PORTS_WHY_SIZE]);
+void ports_return(struct alone *alone, struct spec_ports *offer);
+
+/* True if some of OFFER is still held by who is replaced: then that one is to be awaited. */
+bool ports_inherited(const struct alone *alone, const struct spec_ports *offer);
+
+/* ALLOC is placed, in place of PREVIOUS (may be NULL): OFFER (moved) is its own. */
+void ports_keep(struct alone *alone, const char *alloc, const char *previous,
+                struct spec_ports *offer);
 
 /* --- allocs (place.c) --- */
 
@@ -300,12 +344,15 @@ int alone_reconcile(struct alone *alone, struct change *change, struct gathering
  * the last in each place. */
 struct places {
     struct reconcile_group *groups;
-    int **last; /* for each group and index, -1: there was none */
+    int **last;                /* for each group and index, -1: there was none */
+    struct spec_ports **ports; /* for each group and index: offered to what is placed there */
     size_t count;
 };
 
 void places_begin(struct places *places, const struct gathering *gathering);
-void places_end(struct places *places);
+
+/* What was offered and not placed is given back. */
+void places_end(struct alone *alone, struct places *places);
 
 /* Begins PLACES with all that the job of GATHERING is to have, whose allocs are marked to stop
  * where they are not that. */

@@ -20,6 +20,7 @@ struct placing {
     const char *previous;     /* in whose place, or NULL */
     int64_t previous_unix_ns; /* when that one was made */
     bool rescheduled;         /* that one has failed, and this is the next try */
+    struct spec_ports *ports; /* offered; kept once it is placed */
 };
 
 static int make(struct alone *alone, struct job *job, const struct placing *placing,
@@ -27,6 +28,7 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
 {
     struct core *core = life_core(alone->config.life);
     struct room ask = alone_ask(alone, placing->group);
+    bool waits = ports_inherited(alone, placing->ports);
     struct alloc_spec *spec;
     char key[JOURNAL_KEY_SIZE], *text;
     size_t length;
@@ -38,10 +40,11 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
     if (code == 0) {
         (void)text_format(key, sizeof(key), "alloc/%s", placement->alloc_id); /* fits */
         core_spec(core, key, text, length);
-        assign_alloc(core, &alone->config.plans, spec);
+        assign_alloc(core, &alone->config.plans, spec, waits ? placing->previous : "");
         struct machine_id id = machine_id_make(MACHINE_ALLOC, placement->alloc_id);
         posted_place(job, &id, placement->group, placement->index);
         alone_hold(alone, placement->alloc_id, &ask);
+        ports_keep(alone, placement->alloc_id, placing->previous, placing->ports);
     }
     free(text);
     if (code == 0 && alone->config.placed != NULL)
@@ -68,6 +71,7 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
                                    ? now_unix_ns
                                    : wall_add(placing->previous_unix_ns, 1),
         .previous_id = placing->previous,
+        .ports = *placing->ports,
     };
 
     if (placing->rescheduled)
@@ -217,17 +221,21 @@ void places_begin(struct places *places, const struct gathering *gathering)
 
     *places = (struct places){.groups = calloc(count + 1, sizeof(*places->groups)),
                               .last = calloc(count + 1, sizeof(*places->last)),
+                              .ports = calloc(count + 1, sizeof(*places->ports)),
                               .count = count};
     check(places->groups != NULL);
     check(places->last != NULL);
+    check(places->ports != NULL);
     for (size_t g = 0; g < count; g++) {
         struct reconcile_group *group = &places->groups[g];
         group->name = json_string_value(json_object_get(json_array_get(list, g), "Name"));
         group->count = (uint32_t)job_number(json_array_get(list, g), "Count");
         group->place = calloc(group->count + 1, sizeof(*group->place));
         places->last[g] = malloc((group->count + 1) * sizeof(**places->last));
+        places->ports[g] = calloc(group->count + 1, sizeof(**places->ports));
         check(group->place != NULL);
         check(places->last[g] != NULL);
+        check(places->ports[g] != NULL);
         for (uint32_t i = 0; i < group->count; i++)
             places->last[g][i] = -1;
     }
@@ -246,14 +254,18 @@ void places_begin(struct places *places, const struct gathering *gathering)
     }
 }
 
-void places_end(struct places *places)
+void places_end(struct alone *alone, struct places *places)
 {
     for (size_t g = 0; g < places->count; g++) {
+        for (uint32_t i = 0; i < places->groups[g].count; i++)
+            ports_return(alone, &places->ports[g][i]);
+        free(places->ports[g]);
         free(places->groups[g].place);
         free(places->last[g]);
     }
     free(places->groups);
     free(places->last);
+    free(places->ports);
 }
 
 /* --- bringing them there --- */
@@ -298,7 +310,8 @@ static int place_missing(struct alone *alone, const struct gathering *gathering,
     for (size_t g = 0; g < places->count; g++) {
         for (uint32_t i = 0; i < places->groups[g].count; i++) {
             int last = places->last[g][i];
-            struct placing placing = {.group = json_array_get(list, g), .index = i};
+            struct placing placing = {
+                .group = json_array_get(list, g), .index = i, .ports = &places->ports[g][i]};
             if (!places->groups[g].place[i])
                 continue;
             if (last >= 0) {
@@ -379,6 +392,6 @@ int alone_reconcile(struct alone *alone, struct change *change, struct gathering
 
     places_want(alone, gathering, &places);
     int code = alone_place(alone, change, gathering, &places, evaluation, NULL, err);
-    places_end(&places);
+    places_end(alone, &places);
     return code;
 }

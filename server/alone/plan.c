@@ -120,10 +120,10 @@ static void foresee(struct alone *alone, struct job *job, const json_t *json, bo
     alone_choose(alone, &gathering, &places, &refusal);
     plan->failed = refusal.failed;
     json_decref(refusal.queue);
-    places_end(&places);
+    places_end(alone, &places);
     places_want(alone, &gathering, &places); /* what is wanted, whether there is room or not */
     plan->updates = count_updates(&gathering, &places);
-    places_end(&places);
+    places_end(alone, &places);
     gathering_free(&gathering);
     json_decref(job->unmet);
 }

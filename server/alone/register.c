@@ -35,6 +35,17 @@ static int check_size(size_t bytes, struct err *err)
                    bytes_max);
 }
 
+/* PORTS, for which no node was asked yet, as if each was alone on an address of its own. */
+static void pretend_ports(struct spec_ports *ports, char ips[SPEC_PORTS_MAX][ADDRESS_SIZE])
+{
+    for (size_t i = 0; i < ports->count; i++) {
+        (void)text_format(ips[i], ADDRESS_SIZE, "127.0.1.%zu", i); /* fits */
+        ports->items[i].host_ip = ips[i];
+        if (!ports->items[i].is_static)
+            ports->items[i].value = UINT16_MAX; /* as long as any */
+    }
+}
+
 /* The specification that an alloc of GROUP would get. */
 static int try_group(const json_t *job, const json_t *group, struct alloc_spec **ret_spec,
                      struct err *err)
@@ -45,7 +56,13 @@ static int try_group(const json_t *job, const json_t *group, struct alloc_spec *
         .eval_id = "",
         .datacenter = "dc1",
     };
+    struct spec_port ports[SPEC_PORTS_MAX];
+    char ips[SPEC_PORTS_MAX][ADDRESS_SIZE];
     size_t length;
+
+    placement.ports.items = ports;
+    (void)jobspec_ports(group, ports, &placement.ports.count); /* it was checked */
+    pretend_ports(&placement.ports, ips);
 
     int code = jobspec_make_alloc(job, &placement, NULL, &length, ret_spec, err);
     if (code < 0)

@@ -28,21 +28,6 @@ static struct reschedule_policy policy_of(const json_t *group)
     };
 }
 
-/* What ALLOC was placed by, owned by the caller; NULL: it cannot be read. */
-static struct alloc_spec *read_spec(const struct alone *alone, const char *alloc)
-{
-    char key[JOURNAL_KEY_SIZE], *text;
-    struct alloc_spec *spec = NULL;
-    size_t length;
-
-    if (!text_format(key, sizeof(key), "alloc/%s", alloc) ||
-        life_read_spec(alone->config.life, key, &text, &length, NULL) < 0)
-        return NULL;
-    (void)jobspec_decode_alloc(text, length, &spec, NULL); /* NULL says so */
-    free(text);
-    return spec;
-}
-
 /* The rescheduled of SPEC (may be NULL) as the policy knows them; owned by the caller. */
 static struct reschedule_event *events_of(const struct alloc_spec *spec, size_t *ret_count)
 {
@@ -70,7 +55,7 @@ void alone_decide(struct alone *alone, const struct job *job, const json_t *grou
     kept->again = policy.unlimited || policy.attempts > 0;
     if (!kept->again)
         return; /* its specification is not worth reading: there may be thousands */
-    struct alloc_spec *spec = read_spec(alone, kept->id);
+    struct alloc_spec *spec = alone_read_spec(alone, kept->id);
     struct reschedule_event *events = events_of(spec, &input.events_count);
     input.events = events;
     policy_reschedule(&input, &decision);
@@ -91,7 +76,7 @@ void alone_history(struct alone *alone, const json_t *group, const char *alloc,
     size_t count;
 
     check(kept != NULL);
-    struct alloc_spec *before = read_spec(alone, alloc);
+    struct alloc_spec *before = alone_read_spec(alone, alloc);
     struct reschedule_event *events = events_of(before, &count);
     size_t keep = policy_reschedule_kept(&policy, events, count, now_unix_ns);
     free(events);

@@ -1,5 +1,5 @@
 /*
- * What is believed of a stored job.
+ * What is believed of a stored job, and of what its allocs were placed by.
  *
  * All that registering has seen to and that is relied on here without another look: names that are
  * there, counts within their bounds, lists of what they are lists of.  Not the whole check of a
@@ -8,8 +8,10 @@
  */
 #include "server/alone/part.h"
 
+#include "spec/job.h"
 #include "spec/names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const uint64_t duration_ns_max = DURATION_MS_MAX * 1000000;
@@ -54,7 +56,8 @@ static const char *fault_of_group(const json_t *group)
     const char *name = json_string_value(json_object_get(group, "Name"));
     const json_t *tasks = json_object_get(group, "Tasks"), *task;
     const json_t *reschedule = json_object_get(group, "ReschedulePolicy");
-    size_t t;
+    struct spec_port ports[SPEC_PORTS_MAX];
+    size_t t, ports_count;
 
     if (name == NULL || spec_group_name_fault(name) != NULL)
         return "a group has no name";
@@ -71,7 +74,8 @@ static const char *fault_of_group(const json_t *group)
         if (!are_whole(json_object_get(task, "Resources"), rooms, INT32_MAX))
             return "a task asks for what is no number";
     }
-    return NULL;
+    return jobspec_ports(group, ports, &ports_count) ? NULL
+                                                     : "a group asks for ports that are none";
 }
 
 static bool has_twins(const json_t *groups)
@@ -113,4 +117,20 @@ const char *job_fault(const char *key, const json_t *json)
         return "a list of what it may not hold";
     json_array_foreach(groups, g, group) if (fault == NULL) fault = fault_of_group(group);
     return fault;
+}
+
+/* --- allocs --- */
+
+struct alloc_spec *alone_read_spec(const struct alone *alone, const char *alloc)
+{
+    char key[JOURNAL_KEY_SIZE], *text;
+    struct alloc_spec *spec = NULL;
+    size_t length;
+
+    if (!text_format(key, sizeof(key), "alloc/%s", alloc) ||
+        life_read_spec(alone->config.life, key, &text, &length, NULL) < 0)
+        return NULL;
+    (void)jobspec_decode_alloc(text, length, &spec, NULL); /* NULL says so */
+    free(text);
+    return spec;
 }

@@ -139,7 +139,7 @@ static void look(struct alone *alone, struct job *job)
             alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
     }
     end_blocked(alone, job);
-    places_end(&places);
+    places_end(alone, &places);
     gathering_free(&gathering);
 }
 

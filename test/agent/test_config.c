@@ -88,6 +88,85 @@ static void test_values_of_the_wrong_kind_are_refused(void **state)
     refuse(fixture, "a.json", "{\"name\": }", "a.json:1:", "");
 }
 
+static void test_ports_and_networks_that_are_none_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct port_set ports = {{0}};
+
+    refuse(fixture, "a.hcl", "client {\n  reserved {\n    reserved_ports = \"80,\"\n  }\n}\n",
+           "a.hcl:3:5:", "reserved_ports: an empty port");
+    refuse(fixture, "a.hcl", "client {\n  reserved {\n    reserved_ports = \"90-80\"\n  }\n}\n",
+           "a.hcl:3:5:", "ends before it begins");
+    refuse(fixture, "a.hcl", "client {\n  reserved {\n    cpu = 100\n  }\n}\n",
+           "a.hcl:3:5:", "cpu is not available");
+    refuse(fixture, "a.hcl",
+           "client {\n  host_network \"x\" {\n    cidr = \"10.0.0.0/33\"\n  }\n}\n",
+           "a.hcl:3:5:", "no list of networks");
+    refuse(fixture, "a.hcl", "client {\n  host_network {\n  }\n}\n",
+           "a.hcl:2:3:", "takes one name");
+    refuse(fixture, "a.hcl", "client {\n  host_network \"default\" {\n  }\n}\n",
+           "a.hcl:2:3:", "there already");
+    refuse(fixture, "a.hcl", "client {\n  host_network \"x\" {\n    cidrs = \"\"\n  }\n}\n",
+           "a.hcl:3:5:", "did you mean cidr?");
+    for (const char *const *bad = (const char *const[]){"0", "65536", "1-65536", "a", "1-2-3",
+                                                        "1 2", ",", "-5", "5-", " ", NULL};
+         *bad != NULL; bad++)
+        assert_non_null(config_ports(*bad, &ports));
+}
+
+static void test_ports_and_networks_are_read(void **state)
+{
+    static const char text[] =
+        "client {\n  network_interface = \"eth7\"\n  min_dynamic_port = 30000\n"
+        "  max_dynamic_port = 30010\n  reserved {\n    reserved_ports = \"22, 8000-8010\"\n  }\n"
+        "  host_network \"public\" {\n    cidr = \"203.0.113.0/24,fd00::/8\"\n"
+        "    interface = \"eth1\"\n    reserved_ports = \"443\"\n  }\n"
+        "  host_network \"lan\" {\n    cidr = \"10.0.0.0/9\"\n  }\n}\n";
+    struct fixture *fixture = *state;
+    const struct config *config = &fixture->config;
+    struct port_set ports = {{0}};
+
+    assert_int_equal(read_text(fixture, "a.hcl", text), 0);
+    assert_int_equal(read_text(fixture, "b.json",
+                               "{\"client\": {\"host_network\": {\"lan\": {\"interface\": "
+                               "\"eth2\"}}}}"),
+                     0);
+    assert_string_equal(config->network_interface, "eth7");
+    assert_int_equal(config->min_dynamic_port, 30000);
+    assert_int_equal(config->max_dynamic_port, 30010);
+    assert_int_equal(config->host_networks_count, 2);
+    assert_string_equal(config->host_networks[0].name, "public");
+    assert_string_equal(config->host_networks[0].interface, "eth1");
+    assert_string_equal(config->host_networks[1].cidr, "10.0.0.0/9");
+    assert_string_equal(config->host_networks[1].interface, "eth2"); /* the later file adds to it */
+    assert_null(config_ports(config->reserved_ports, &ports));
+    assert_true(port_set_has(&ports, 22));
+    assert_true(port_set_has(&ports, 8000));
+    assert_true(port_set_has(&ports, 8010));
+    assert_false(port_set_has(&ports, 8011));
+    assert_false(port_set_has(&ports, 7999));
+    assert_true(config_cidr_holds(config->host_networks[0].cidr, "203.0.113.9"));
+    assert_true(config_cidr_holds(config->host_networks[0].cidr, "fd12::1"));
+    assert_false(config_cidr_holds(config->host_networks[0].cidr, "203.0.114.9"));
+    assert_true(config_cidr_holds("10.0.0.0/9", "10.127.255.255"));
+    assert_false(config_cidr_holds("10.0.0.0/9", "10.128.0.0"));
+    assert_true(config_cidr_holds("0.0.0.0/0", "10.128.0.0"));
+    assert_false(config_cidr_holds("0.0.0.0/0", "::1"));
+}
+
+static void test_finish_wants_a_range_of_dynamic_ports(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+
+    (void)text_copy(config->data_dir, sizeof(config->data_dir), "/tmp/x"); /* fits */
+    config->min_dynamic_port = 32001;
+    assert_int_equal(config_finish(config, &fixture->scratch->err), ERR_INVALID);
+    assert_non_null(strstr(fixture->scratch->err.text, "32001 to max_dynamic_port 32000"));
+    config->min_dynamic_port = 32000;
+    assert_int_equal(config_finish(config, &fixture->scratch->err), 0);
+}
+
 static void test_text_longer_than_its_field_is_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -239,6 +318,9 @@ int main(void)
         TEST(test_what_nomad_has_and_we_have_not_is_refused_by_name),
         TEST(test_values_of_the_wrong_kind_are_refused),
         TEST(test_text_longer_than_its_field_is_refused),
+        TEST(test_ports_and_networks_that_are_none_are_refused),
+        TEST(test_ports_and_networks_are_read),
+        TEST(test_finish_wants_a_range_of_dynamic_ports),
         TEST(test_hcl_and_json_say_the_same),
         TEST(test_mock_driver_is_off_until_it_is_enabled),
         TEST(test_directory_is_read_in_name_order_and_the_later_wins),

@@ -52,6 +52,9 @@ struct small_life {
     struct spec_pairs attributes;
     const char *lacks_driver; /* NULL: none */
     struct room room;
+    struct alone_address addresses[3];
+    struct port_range dynamic_ports;
+    bool holds_back; /* who is told to end does not */
     int commit_code; /* ERR_*: commits fail */
     size_t commits;
     size_t assigned, defined; /* by the last commit */
@@ -245,10 +248,10 @@ static inline void small_perform(void *ctx, const struct effect *effect)
         core_done(core, &effect->id, LANE_DRIVER, TE_RECOVERED, &started);
     if (effect->kind == TX_DRIVER_DESTROY)
         core_done(core, &effect->id, LANE_DRIVER, TE_REAPED, NULL);
-    if (effect->kind == TX_DRIVER_STOP) {
+    if (effect->kind == TX_DRIVER_STOP)
         core_done(core, &effect->id, LANE_DRIVER, TE_STOP_ACCEPTED, NULL);
+    if (effect->kind == TX_DRIVER_STOP && !small->holds_back)
         core_news(core, &effect->id, effect->generation, TE_EXITED, &ended);
-    }
 }
 
 static inline void small_sweep(void *ctx)
@@ -358,7 +361,10 @@ static inline void small_begin(struct small_life *small)
                            .class = "",
                            .attributes = &small->attributes},
                  .region = "global",
-                 .room = small->room},
+                 .room = small->room,
+                 .addresses = small->addresses,
+                 .addresses_count = COUNT_OF(small->addresses),
+                 .dynamic_ports = small->dynamic_ports},
         .allocs_kept = small->kept,
         .plans =
             {
@@ -387,6 +393,10 @@ static inline int small_open(void **state)
     small->kept = 50;
     small->datacenter = "dc1";
     small->room = (struct room){UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    small->addresses[0] = (struct alone_address){.network = "default", .ip = "10.0.0.1"};
+    small->addresses[1] = (struct alone_address){.network = "default", .ip = "fd00::1"};
+    small->addresses[2] = (struct alone_address){.network = "lan", .ip = "10.0.0.2"};
+    small->dynamic_ports = (struct port_range){20000, 32000};
     small_begin(small);
     small_settle(small);
     *state = small;
