@@ -119,6 +119,72 @@ static int add_ids(struct build *build)
     return code;
 }
 
+/* --- ports (nomad v2.0.5 client/taskenv/env.go: buildPortEnv, addPort, addPorts) --- */
+
+enum { PORT_NAME_SIZE = 32 + SPEC_NAME_SIZE + SPEC_PORT_LABEL_SIZE };
+
+/* Sets PREFIX with the label of PORT, and with the task's name before it if NAMED. */
+static int set_of_port(struct build *build, const char *prefix, bool named,
+                       const struct spec_port *port, const char *value)
+{
+    char name[PORT_NAME_SIZE];
+
+    (void)text_format(name, sizeof(name), "%s%s%s%s", prefix, named ? port->task : "",
+                      named ? "_" : "", port->label); /* fits */
+    return set_text(build, name, value);
+}
+
+static int add_port(struct build *build, const struct spec_port *port)
+{
+    bool of_group = port->task[0] == '\0';
+    bool own = of_group || text_equal(port->task, build->task->name);
+    bool six = strchr(port->host_ip, ':') != NULL;
+    char number[NUMBER_SIZE], inner[NUMBER_SIZE], address[ADDRESS_SIZE + NUMBER_SIZE];
+    const struct {
+        const char *prefix, *value;
+        bool given; /* to who may know that much of it */
+    } variables[] = {
+        {"NOMAD_ADDR_", address, true},
+        {"NOMAD_IP_", port->host_ip, true},
+        {"NOMAD_PORT_", inner, true},
+        {"NOMAD_HOST_PORT_", number, own},
+        {six ? "NOMAD_IPv6_" : "NOMAD_IPv4_", port->host_ip, own && !of_group},
+        {"NOMAD_HOST_ADDR_", address, of_group},
+        {"NOMAD_HOST_IP_", port->host_ip, of_group},
+        {"NOMAD_ALLOC_PORT_", inner, of_group},
+    };
+    int code = 0;
+
+    (void)text_format(number, sizeof(number), "%u", port->value); /* all of them fit */
+    (void)text_format(inner, sizeof(inner), "%u",
+                      of_group && port->to > 0 ? (unsigned)port->to : port->value);
+    (void)text_format(address, sizeof(address), six ? "[%s]:%s" : "%s:%s", port->host_ip, number);
+    for (size_t i = 0; code == 0 && i < COUNT_OF(variables); i++) {
+        if (variables[i].given)
+            code = set_of_port(build, variables[i].prefix, !own, port, variables[i].value);
+    }
+    return code;
+}
+
+/* The task's own before those of other tasks, and these before the group's: labels are given once,
+ * but "a_b" is also the port "b" of the task "a". */
+static int add_ports(struct build *build)
+{
+    const struct spec_ports *ports = &build->alloc->ports;
+    int code = 0;
+
+    for (int pass = 0; pass < 3; pass++) {
+        for (size_t i = 0; code == 0 && i < ports->count; i++) {
+            const char *task = ports->items[i].task;
+            int place = task[0] == '\0' ? 2 : text_equal(task, build->task->name) ? 0 : 1;
+
+            if (place == pass)
+                code = add_port(build, &ports->items[i]);
+        }
+    }
+    return code;
+}
+
 /* Each key in capitals and as it was written. */
 static int add_meta(struct build *build)
 {
@@ -307,6 +373,8 @@ int hooks_env_build(const struct hooks *hooks, const struct alloc_spec *alloc,
         code = add_limits(&build);
     if (code == 0)
         code = add_ids(&build);
+    if (code == 0)
+        code = add_ports(&build);
     if (code == 0)
         code = add_meta(&build);
     if (code == 0)

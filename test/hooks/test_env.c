@@ -368,6 +368,71 @@ static void test_a_user_that_is_too_long_is_refused(void **state)
     assert_int_equal(prepare_code(fixture), ERR_LIMIT);
 }
 
+/* Those of the group, of the task, and of another task, as nomad v2.0.5 client/taskenv names them
+ * in the host's network. */
+static void test_ports_are_in_the_environment(void **state)
+{
+    struct fixture *fixture = *state;
+    struct spec_port ports[] = {
+        {.label = "http", .task = "", .host_ip = "10.0.0.1", .value = 8080, .is_static = true},
+        {.label = "a-b", .task = "", .host_ip = "fd00::1", .value = 20001, .to = 99},
+        {.label = "own", .task = "web", .host_ip = "10.0.0.1", .value = 20002, .to = 7},
+        {.label = "six", .task = "web", .host_ip = "fd00::1", .value = 20003},
+        {.label = "db", .task = "side", .host_ip = "10.0.0.1", .value = 20004, .to = 5},
+    };
+    static const struct {
+        const char *name, *value;
+    } expected[] = {
+        {"NOMAD_ADDR_http", "10.0.0.1:8080"},
+        {"NOMAD_HOST_ADDR_http", "10.0.0.1:8080"},
+        {"NOMAD_IP_http", "10.0.0.1"},
+        {"NOMAD_HOST_IP_http", "10.0.0.1"},
+        {"NOMAD_PORT_http", "8080"},
+        {"NOMAD_ALLOC_PORT_http", "8080"},
+        {"NOMAD_HOST_PORT_http", "8080"},
+        {"NOMAD_IPv4_http", NULL},
+        {"NOMAD_ALLOC_IP_http", NULL}, /* of a network of the alloc's own */
+        {"NOMAD_ALLOC_ADDR_http", NULL},
+        {"NOMAD_ADDR_a_b", "[fd00::1]:20001"},
+        {"NOMAD_HOST_ADDR_a-b", "[fd00::1]:20001"}, /* Nomad does not clean it */
+        {"NOMAD_PORT_a_b", "99"},
+        {"NOMAD_ALLOC_PORT_a-b", "99"},
+        {"NOMAD_HOST_PORT_a_b", "20001"},
+        {"NOMAD_ADDR_own", "10.0.0.1:20002"},
+        {"NOMAD_IP_own", "10.0.0.1"},
+        {"NOMAD_IPv4_own", "10.0.0.1"},
+        {"NOMAD_IPv6_own", NULL},
+        {"NOMAD_PORT_own", "20002"}, /* no driver maps it */
+        {"NOMAD_HOST_PORT_own", "20002"},
+        {"NOMAD_HOST_IP_own", NULL},
+        {"NOMAD_IPv6_six", "fd00::1"},
+        {"NOMAD_ADDR_six", "[fd00::1]:20003"},
+        {"NOMAD_ADDR_side_db", "10.0.0.1:20004"},
+        {"NOMAD_IP_side_db", "10.0.0.1"},
+        {"NOMAD_PORT_side_db", "20004"},
+        {"NOMAD_HOST_PORT_side_db", NULL},
+        {"NOMAD_ADDR_db", NULL},
+        {"LISTEN", "10.0.0.1:8080 20002"},
+        {"NOMAD_META_at", "8080"},
+    };
+    struct spec_pair env = {"LISTEN", "${NOMAD_ADDR_http} ${NOMAD_PORT_own}"};
+    struct spec_pair meta = {"at", "${NOMAD_PORT_http}"};
+
+    fixture->alloc.ports = (struct spec_ports){ports, COUNT_OF(ports)};
+    fixture->task.env = (struct spec_pairs){&env, 1};
+    fixture->task.meta = (struct spec_pairs){&meta, 1};
+    fixture->task.config_json = "{\"args\":[\"-p\",\"${NOMAD_PORT_http}\"]}";
+    struct hooks_launch *launch = prepare(fixture, NULL);
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        const char *value = value_of(launch, expected[i].name);
+        if (expected[i].value == NULL ? value != NULL
+                                      : value == NULL || !text_equal(value, expected[i].value))
+            fail_msg("%s is %s", expected[i].name, value == NULL ? "not there" : value);
+    }
+    assert_string_equal(launch->task.config_json, "{\"args\":[\"-p\",\"8080\"]}");
+    hooks_launch_free(launch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -385,6 +450,7 @@ int main(void)
         TEST(test_launch_has_user_and_config_interpolated),
         TEST(test_unknown_variable_in_config_fails_for_good_and_keeps_secrets),
         TEST(test_a_user_that_is_too_long_is_refused),
+        TEST(test_ports_are_in_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
