@@ -171,6 +171,62 @@ static void set(json_t *object, const char *name, json_t *value)
     check(json_object_set_new(object, name, value) == 0);
 }
 
+/* --- ports --- */
+
+static json_t *format_port(const struct spec_port *port)
+{
+    return json_pack("{s:s, s:i, s:i, s:s, s:b}", "Label", port->label, "Value", port->value, "To",
+                     port->to, "HostNetwork", port->host_network, "IgnoreCollision", 0);
+}
+
+/* The network of TASK, "" is that of the group, as a list of one; null if it has none. */
+static json_t *format_network(const struct alloc_spec *spec, const char *task, const char *mode)
+{
+    json_t *lists[2] = {json_array(), json_array()}; /* static ones, and dynamic ones */
+    const char *ip = "";
+
+    for (size_t i = 0; i < spec->ports.count; i++) {
+        const struct spec_port *port = &spec->ports.items[i];
+
+        if (!text_equal(port->task, task))
+            continue;
+        ip = *ip == '\0' ? port->host_ip : ip;
+        check(json_array_append_new(lists[port->is_static ? 0 : 1], format_port(port)) == 0);
+    }
+    bool any = *ip != '\0' || (*task == '\0' && spec->has_network);
+    json_t *network = json_pack("[{s:s, s:s, s:s, s:s, s:i, s:n, s:O, s:O}]", "Mode", mode,
+                                "Device", "", "CIDR", "", "IP", ip, "MBits", 0, "DNS",
+                                "ReservedPorts", lists[0], "DynamicPorts", lists[1]);
+
+    json_decref(lists[0]);
+    json_decref(lists[1]);
+    if (any)
+        return network;
+    json_decref(network);
+    return json_null();
+}
+
+static json_t *format_ports(const struct alloc_spec *spec)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < spec->ports.count; i++) {
+        const struct spec_port *port = &spec->ports.items[i];
+
+        if (*port->task == '\0')
+            check(json_array_append_new(list,
+                                        json_pack("{s:s, s:i, s:i, s:s, s:b}", "Label", port->label,
+                                                  "Value", port->value, "To", port->to, "HostIP",
+                                                  port->host_ip, "IgnoreCollision", 0)) == 0);
+    }
+    if (json_array_size(list) > 0)
+        return list;
+    json_decref(list);
+    return json_null();
+}
+
+/* --- resources --- */
+
 /* The form of nomad 0.9 and later. */
 static json_t *format_allocated(const struct alloc_spec *spec)
 {
@@ -180,21 +236,24 @@ static json_t *format_allocated(const struct alloc_spec *spec)
         const struct spec_resources *resources = &spec->tasks[i].resources;
 
         set(tasks, spec->tasks[i].name,
-            json_pack("{s:{s:I,s:n}, s:{s:I,s:I}, s:n, s:n}", "Cpu", "CpuShares",
+            json_pack("{s:{s:I,s:n}, s:{s:I,s:I}, s:o, s:n}", "Cpu", "CpuShares",
                       (json_int_t)resources->cpu_mhz, "ReservedCores", "Memory", "MemoryMB",
                       (json_int_t)resources->memory_mb, "MemoryMaxMB",
-                      (json_int_t)resources->memory_max_mb, "Networks", "Devices"));
+                      (json_int_t)resources->memory_max_mb, "Networks",
+                      format_network(spec, spec->tasks[i].name, ""), "Devices"));
     }
-    return json_pack("{s:o, s:{s:I,s:n,s:n}}", "Tasks", tasks, "Shared", "DiskMB",
-                     (json_int_t)spec->ephemeral_disk_mb, "Networks", "Ports");
+    return json_pack("{s:o, s:{s:I,s:o,s:o}}", "Tasks", tasks, "Shared", "DiskMB",
+                     (json_int_t)spec->ephemeral_disk_mb, "Networks",
+                     format_network(spec, "", spec->network_mode), "Ports", format_ports(spec));
 }
 
 /* The older form, which the command-line tool still reads. */
-static json_t *format_resources(int64_t cpu, int64_t memory, int64_t memory_max, int64_t disk)
+static json_t *format_resources(int64_t cpu, int64_t memory, int64_t memory_max, int64_t disk,
+                                json_t *networks)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:n, s:n}", "CPU", (json_int_t)cpu, "MemoryMB",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:n}", "CPU", (json_int_t)cpu, "MemoryMB",
                      (json_int_t)memory, "MemoryMaxMB", (json_int_t)memory_max, "DiskMB",
-                     (json_int_t)disk, "IOPS", (json_int_t)0, "Networks", "Devices");
+                     (json_int_t)disk, "IOPS", (json_int_t)0, "Networks", networks, "Devices");
 }
 
 static void put_resources(struct writer *to, const struct alloc_spec *spec)
@@ -209,10 +268,12 @@ static void put_resources(struct writer *to, const struct alloc_spec *spec)
         memory += part->memory_mb;
         memory_max += part->memory_max_mb;
         set(tasks, spec->tasks[i].name,
-            format_resources(part->cpu_mhz, part->memory_mb, part->memory_max_mb, 0));
+            format_resources(part->cpu_mhz, part->memory_mb, part->memory_max_mb, 0,
+                             format_network(spec, spec->tasks[i].name, "")));
     }
     put_json_new(to, "Resources",
-                 format_resources(cpu, memory, memory_max, spec->ephemeral_disk_mb));
+                 format_resources(cpu, memory, memory_max, spec->ephemeral_disk_mb,
+                                  format_network(spec, "", spec->network_mode)));
     put_json_new(to, "TaskResources", tasks);
     put_json_new(to, "AllocatedResources", format_allocated(spec));
 }
@@ -340,7 +401,12 @@ void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
     put_text(to, "DeploymentID", "");
     put_text(to, "PreviousAllocation", view->previous_id);
     put_text(to, "NextAllocation", view->next_id);
-    put_null(to, "NetworkStatus");
+    if (view->spec != NULL && view->spec->has_network) /* in the host's network there is no other */
+        put_json_new(to, "NetworkStatus",
+                     json_pack("{s:s, s:s, s:s, s:n}", "InterfaceName", "", "Address", "",
+                               "AddressIPv6", "", "DNS"));
+    else
+        put_null(to, "NetworkStatus");
     put_number(to, "AllocModifyIndex", (int64_t)view->create_index);
     put_end(to);
 }

@@ -75,6 +75,7 @@ json_t *api_format_failed(const json_t *failed, const struct constraint_node *no
 
 struct api_node_view {
     const struct node *node;
+    const struct config *config;
     const char *http_address;
     const char *description; /* why it is degraded, or "" */
     const struct driver_info *drivers;

@@ -323,27 +323,105 @@ static json_int_t cpu_total(const struct host_facts *facts)
     return (json_int_t)facts->cpu_cores * facts->cpu_mhz;
 }
 
-static json_t *format_networks(const struct host_facts *facts)
+static json_t *format_network(const char *device, const char *ip)
 {
-    return json_pack("[{s:s, s:o, s:s, s:o, s:I}]", "Mode", "host", "Device",
-                     api_text(facts->network_interface), "CIDR", "", "IP",
-                     api_text(facts->ip_address), "MBits", (json_int_t)0);
+    json_t *cidr = json_sprintf(strchr(ip, ':') != NULL ? "%s/128" : "%s/32", ip);
+
+    return json_pack("{s:s, s:o, s:o, s:o, s:I}", "Mode", "host", "Device", api_text(device),
+                     "CIDR", cidr, "IP", api_text(ip), "MBits", (json_int_t)0);
 }
 
-static json_t *format_node_resources(const struct host_facts *facts)
+/* Each address of the host network "default"; of a node that has none, what it is known by. */
+static json_t *format_networks(const struct node *node)
 {
-    return json_pack(
-        "{s:{s:I, s:I, s:n}, s:{s:I}, s:{s:I}, s:o, s:[]}", "Cpu", "CpuShares", cpu_total(facts),
-        "TotalCpuCores", (json_int_t)facts->cpu_cores, "ReservableCpuCores", "Memory", "MemoryMB",
-        (json_int_t)(facts->memory_bytes >> 20), "Disk", "DiskMB",
-        (json_int_t)(facts->disk_free_bytes >> 20), "Networks", format_networks(facts), "Devices");
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < node->addresses_count; i++) {
+        if (text_equal(node->addresses[i].network, "default"))
+            check(json_array_append_new(
+                      list, format_network(node->interfaces[i], node->addresses[i].ip)) == 0);
+    }
+    if (json_array_size(list) == 0)
+        check(json_array_append_new(list, format_network(node->facts.network_interface,
+                                                         node->facts.ip_address)) == 0);
+    return list;
 }
 
-static json_t *format_reserved(void)
+/* The ports that are given to nobody on the addresses of NETWORK. */
+static const char *reserved_of(const struct api_node_view *view, const char *network)
 {
-    return json_pack("{s:{s:i, s:n}, s:{s:i}, s:{s:i}, s:{s:s}}", "Cpu", "CpuShares", 0,
+    const struct config *config = view->config;
+
+    for (size_t i = 0; i < config->host_networks_count; i++) {
+        if (text_equal(config->host_networks[i].name, network))
+            return config->host_networks[i].reserved_ports;
+    }
+    return "";
+}
+
+/* By interface, as Nomad has them. */
+static json_t *format_node_networks(const struct api_node_view *view)
+{
+    const struct node *node = view->node;
+    json_t *list = json_array(), *by_interface = json_object();
+
+    for (size_t i = 0; i < node->addresses_count; i++) {
+        const struct alone_address *address = &node->addresses[i];
+        json_t *one = json_object_get(by_interface, node->interfaces[i]);
+
+        if (one == NULL) {
+            one =
+                json_pack("{s:s, s:o, s:s, s:i, s:[]}", "Mode", "host", "Device",
+                          api_text(node->interfaces[i]), "MacAddress", "", "Speed", 0, "Addresses");
+            check(json_object_set(by_interface, node->interfaces[i], one) == 0);
+            check(json_array_append_new(list, one) == 0);
+        }
+        check(json_array_append_new(
+                  json_object_get(one, "Addresses"),
+                  json_pack("{s:s, s:o, s:s, s:o, s:s}", "Family",
+                            strchr(address->ip, ':') != NULL ? "ipv6" : "ipv4", "Alias",
+                            api_text(address->network), "Address", address->ip, "ReservedPorts",
+                            api_text(reserved_of(view, address->network)), "Gateway", "")) == 0);
+    }
+    json_decref(by_interface);
+    return list;
+}
+
+static json_t *format_node_resources(const struct api_node_view *view)
+{
+    const struct host_facts *facts = &view->node->facts;
+
+    return json_pack("{s:{s:I, s:I, s:n}, s:{s:I}, s:{s:I}, s:o, s:o, s:i, s:i, s:[]}", "Cpu",
+                     "CpuShares", cpu_total(facts), "TotalCpuCores", (json_int_t)facts->cpu_cores,
+                     "ReservableCpuCores", "Memory", "MemoryMB",
+                     (json_int_t)(facts->memory_bytes >> 20), "Disk", "DiskMB",
+                     (json_int_t)(facts->disk_free_bytes >> 20), "Networks",
+                     format_networks(view->node), "NodeNetworks", format_node_networks(view),
+                     "MinDynamicPort", view->config->min_dynamic_port, "MaxDynamicPort",
+                     view->config->max_dynamic_port, "Devices");
+}
+
+static json_t *format_reserved(const struct config *config)
+{
+    return json_pack("{s:{s:i, s:n}, s:{s:i}, s:{s:i}, s:{s:o}}", "Cpu", "CpuShares", 0,
                      "ReservedCpuCores", "Memory", "MemoryMB", 0, "Disk", "DiskMB", 0, "Networks",
-                     "ReservedHostPorts", "");
+                     "ReservedHostPorts", api_text(config->reserved_ports));
+}
+
+/* As the operator wrote them. */
+static json_t *format_host_networks(const struct config *config)
+{
+    json_t *networks = json_object();
+
+    for (size_t i = 0; i < config->host_networks_count; i++) {
+        const struct host_network *network = &config->host_networks[i];
+
+        set(networks, network->name,
+            json_pack("{s:s, s:o, s:o, s:o}", "Name", network->name, "CIDR",
+                      api_text(network->cidr), "Interface", api_text(network->interface),
+                      "ReservedPorts", api_text(network->reserved_ports)));
+    }
+    return networks;
 }
 
 json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
@@ -371,8 +449,8 @@ json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
     set_number(to, "CreateIndex", 1);
     set_number(to, "ModifyIndex", view->index);
     if (resources) {
-        set(to, "NodeResources", format_node_resources(&node->facts));
-        set(to, "ReservedResources", format_reserved());
+        set(to, "NodeResources", format_node_resources(view));
+        set(to, "ReservedResources", format_reserved(view->config));
     }
     return to;
 }
@@ -393,7 +471,8 @@ json_t *api_format_node(const struct api_node_view *view)
         json_pack("{s:I, s:I, s:I, s:I, s:o}", "CPU", cpu_total(facts), "MemoryMB",
                   (json_int_t)(facts->memory_bytes >> 20), "DiskMB",
                   (json_int_t)(facts->disk_free_bytes >> 20), "IOPS", (json_int_t)0, "Networks",
-                  format_networks(facts)));
+                  format_networks(view->node)));
+    set(to, "HostNetworks", format_host_networks(view->config));
     set(to, "Reserved",
         json_pack("{s:i, s:i, s:i, s:i, s:n}", "CPU", 0, "MemoryMB", 0, "DiskMB", 0, "IOPS", 0,
                   "Networks"));

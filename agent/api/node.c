@@ -28,6 +28,7 @@ static json_t *format(struct api *api, bool whole, bool resources)
     const char *degraded = life_trouble(api->parts->life);
     struct api_node_view view = {
         .node = &api->parts->node,
+        .config = api->parts->config,
         .http_address = address,
         .description = degraded != NULL ? degraded : "",
         .drivers = drivers,

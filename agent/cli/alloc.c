@@ -39,6 +39,23 @@ static const char *role_of(const json_t *alloc, const char *name)
     return "";
 }
 
+/* What the network of a task's own resources was given, "http: 10.0.0.1:8080"; "" if nothing. */
+static const char *addresses_of(const json_t *wanted)
+{
+    static const char *const kinds[] = {"DynamicPorts", "ReservedPorts"};
+    const json_t *network = json_array_get(json_object_get(wanted, "Networks"), 0);
+    const char *text = "";
+    json_t *port;
+    size_t at;
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        json_array_foreach(json_object_get(network, kinds[i]), at, port) text =
+            cli_format("%s%s%s: %s:%s", text, *text != '\0' ? ", " : "", cli_value(port, "Label"),
+                       cli_value(network, "IP"), cli_value(port, "Value"));
+    }
+    return text;
+}
+
 static void print_usage(const json_t *alloc, const json_t *stats, const char *name)
 {
     const json_t *wanted = json_object_get(json_object_get(alloc, "TaskResources"), name);
@@ -50,18 +67,19 @@ static void print_usage(const json_t *alloc, const json_t *stats, const char *na
 
     if (wanted == NULL)
         return;
+    const char *addresses = addresses_of(wanted);
+    bool any = *addresses != '\0';
     (void)puts("Task Resources:");
-    cli_row(&table, "CPU", "Memory");
+    cli_table_row(&table, (const char *const[]){"CPU", "Memory", any ? "Addresses" : NULL, NULL});
     uint64_t megabytes = (uint64_t)json_integer_value(json_object_get(wanted, "MemoryMB"));
-    if (used == NULL)
-        cli_row(&table, cli_format("%s MHz", cli_value(wanted, "CPU")), cli_bytes(megabytes << 20));
-    else
-        cli_row(&table,
-                cli_format("%.0f/%s MHz", json_number_value(json_object_get(cpu, "TotalTicks")),
-                           cli_value(wanted, "CPU")),
-                cli_format("%s/%s",
-                           cli_bytes((uint64_t)json_integer_value(json_object_get(memory, "RSS"))),
-                           cli_bytes(megabytes << 20)));
+    const char *mhz = cli_value(wanted, "CPU"), *most = cli_bytes(megabytes << 20);
+    if (used != NULL) {
+        mhz = cli_format("%.0f/%s", json_number_value(json_object_get(cpu, "TotalTicks")), mhz);
+        most = cli_format(
+            "%s/%s", cli_bytes((uint64_t)json_integer_value(json_object_get(memory, "RSS"))), most);
+    }
+    cli_table_row(&table, (const char *const[]){cli_format("%s MHz", mhz), most,
+                                                any ? addresses : NULL, NULL});
     cli_table_print(&table, stdout);
     (void)puts("");
 }
@@ -92,6 +110,48 @@ static void print_events(const json_t *state)
 
         cli_row(&table, cli_time(json_integer_value(json_object_get(event, "Time"))),
                 cli_value(event, "Type"), cli_value(event, "DisplayMessage"));
+    }
+    cli_table_print(&table, stdout);
+}
+
+static bool is_dynamic(const json_t *network, const char *label)
+{
+    json_t *port;
+    size_t at;
+
+    json_array_foreach(json_object_get(network, "DynamicPorts"), at, port)
+    {
+        if (text_equal(cli_value(port, "Label"), label))
+            return true;
+    }
+    return false;
+}
+
+/* nomad v2.0.5 command/alloc_status.go formatAllocNetworkInfo, but that calls all ports dynamic. */
+static void print_addresses(const json_t *alloc)
+{
+    const json_t *shared = json_object_get(json_object_get(alloc, "AllocatedResources"), "Shared");
+    const json_t *ports = json_object_get(shared, "Ports");
+    const json_t *network = json_array_get(json_object_get(shared, "Networks"), 0), *port;
+    const char *mode = cli_value(network, "Mode");
+    struct cli_table table = {0};
+    size_t at;
+
+    if (json_array_size(ports) == 0)
+        return;
+    (void)printf("\nAllocation Addresses%s:\n",
+                 *mode != '\0' ? cli_format(" (mode = \"%s\")", mode) : "");
+    cli_row(&table, "Label", "Dynamic", "Address");
+    json_array_foreach(ports, at, port)
+    {
+        const char *ip = cli_value(port, "HostIP");
+        const char *to = cli_value(port, "To");
+        bool mapped = json_integer_value(json_object_get(port, "To")) > 0;
+
+        cli_row(&table, cli_format("*%s", cli_value(port, "Label")),
+                is_dynamic(network, cli_value(port, "Label")) ? "yes" : "no",
+                cli_format(strchr(ip, ':') != NULL ? "[%s]:%s%s%s" : "%s:%s%s%s", ip,
+                           cli_value(port, "Value"), mapped ? " -> " : "", mapped ? to : ""));
     }
     cli_table_print(&table, stdout);
 }
@@ -129,6 +189,7 @@ static void print_alloc(const struct cli *cli, const json_t *alloc)
     cli_row(&table, "Created", verbose ? cli_time(created) : cli_ago(created, now));
     cli_row(&table, "Modified", verbose ? cli_time(modified) : cli_ago(modified, now));
     cli_table_print_pairs(&table, stdout);
+    print_addresses(alloc);
 }
 
 static void print_tasks_short(const struct cli *cli, const json_t *alloc)

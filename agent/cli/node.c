@@ -8,7 +8,7 @@
 
 static const struct cli_flag node_flags[] = {
     {"self", FLAG_SWITCH, NULL, "the node of the agent that answers"},
-    {"verbose", FLAG_SWITCH, NULL, "whole ids, attributes and meta"},
+    {"verbose", FLAG_SWITCH, NULL, "whole ids, host networks, attributes and meta"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
@@ -112,6 +112,32 @@ static void print_pairs(const struct cli *cli, const json_t *node, const char *n
     cli_table_print_pairs(&table, stdout);
 }
 
+/* nomad v2.0.5 command/node_status.go printHostNetworkInfo, and what ports there are. */
+static void print_networks(const struct cli *cli, const json_t *node)
+{
+    const json_t *resources = json_object_get(node, "NodeResources"), *network, *address;
+    const json_t *reserved =
+        json_object_get(json_object_get(node, "ReservedResources"), "Networks");
+    struct cli_table table = {0};
+    size_t at, inner;
+
+    cli_heading(cli, "Host Networks");
+    cli_row(&table, "Name", "Interface", "Address", "ReservedPorts");
+    json_array_foreach(json_object_get(resources, "NodeNetworks"), at, network)
+    {
+        json_array_foreach(json_object_get(network, "Addresses"), inner, address)
+            cli_row(&table, cli_value(address, "Alias"), cli_value(network, "Device"),
+                    cli_value(address, "Address"), cli_value(address, "ReservedPorts"));
+    }
+    cli_table_print(&table, stdout);
+    cli_heading(cli, "Ports");
+    cli_row(&table, "Dynamic",
+            cli_format("%s-%s", cli_value(resources, "MinDynamicPort"),
+                       cli_value(resources, "MaxDynamicPort")));
+    cli_row(&table, "Reserved", cli_value(reserved, "ReservedHostPorts"));
+    cli_table_print_pairs(&table, stdout);
+}
+
 static int show_node(struct cli *cli, const char *id)
 {
     char path[CLI_URL_SIZE];
@@ -135,6 +161,7 @@ static int show_node(struct cli *cli, const char *id)
         cli_print_allocs(cli, allocs);
     }
     if (status == 0 && cli_switch(cli, "verbose")) {
+        print_networks(cli, node);
         print_pairs(cli, node, "Attributes");
         print_pairs(cli, node, "Meta");
     }

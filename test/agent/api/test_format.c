@@ -478,7 +478,9 @@ static void test_node_has_no_null_that_tools_follow(void **state)
                                   .attributes = {attributes, COUNT_OF(attributes)}}};
     struct driver_info drivers[] = {
         {.name = "raw_exec", .detected = true, .healthy = true, .description = "Healthy"}};
+    struct config config = {.min_dynamic_port = 20000, .max_dynamic_port = 32000};
     struct api_node_view view = {.node = &node,
+                                 .config = &config,
                                  .http_address = "127.0.0.1:4646",
                                  .description = "",
                                  .drivers = drivers,
@@ -506,7 +508,9 @@ static void test_node_has_no_null_that_tools_follow(void **state)
 static void test_node_secret_is_nowhere_in_it(void **state)
 {
     struct node node = {.identity = {.id = "n", .secret = "c0ffee00-0000-0000-0000-000000000000"}};
-    struct api_node_view view = {.node = &node, .http_address = "x", .description = ""};
+    struct config config = {.min_dynamic_port = 20000};
+    struct api_node_view view = {
+        .node = &node, .config = &config, .http_address = "x", .description = ""};
     (void)state;
 
     json_t *to = api_format_node(&view);
