@@ -118,7 +118,7 @@ static const struct {
     [TASK_EVENT_DRIVER_FAILURE] = {.otherwise = "Failed to start task"},
     [TASK_EVENT_NOT_RESTARTING] = {.otherwise = "Task exceeded restart policy"},
     [TASK_EVENT_KILLED] = {.otherwise = "Task successfully killed"},
-    [TASK_EVENT_SIGNALING] = {.otherwise = "Task being sent a signal"},
+    [TASK_EVENT_SIGNALING] = {.always = "Task being sent a signal"}, /* Details say which */
     [TASK_EVENT_RESTART_SIGNALED] = {.otherwise = "Task signaled to restart"},
 };
 

@@ -30,7 +30,7 @@ static void text_fields(enum task_event_type type, const char **ret_field, const
         {TASK_EVENT_RESTART_SIGNALED, "RestartReason", "restart_reason"},
         {TASK_EVENT_KILLING, "KillReason", "kill_reason"},
         {TASK_EVENT_KILLED, "KillError", "kill_error"},
-        {TASK_EVENT_SIGNALING, "TaskSignalReason", "task_signal_reason"},
+        {TASK_EVENT_SIGNALING, "", "signal"}, /* in no old field */
         {TASK_EVENT_SIBLING_FAILED, "FailedSibling", "failed_sibling"},
     };
 

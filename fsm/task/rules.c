@@ -247,7 +247,8 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_SIGNAL:
         if (record->state == T_RUNNING || record->state == T_PREKILL ||
             record->state == T_DELAYING || record->state == T_STOPPING)
-            task_note(task, now, TASK_EVENT_SIGNALING, "");
+            task_note(task, now, TASK_EVENT_SIGNALING,
+                      ((const struct request *)event->payload)->signal);
         break;
     case TE_HOOK_DONE:
         absorb_hook_done(task, event, now);
