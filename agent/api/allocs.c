@@ -277,6 +277,12 @@ static bool task_of_alloc(struct api_request *request, const struct machine_id *
     return true;
 }
 
+/* What is to be restarted, in Nomad's words (v2.0.5 client/client.go). */
+static const char *restart_text(bool all)
+{
+    return all ? "User requested running tasks to restart" : "User requested task to restart";
+}
+
 void api_alloc_restart(struct api_request *request)
 {
     struct machine_id id, task;
@@ -288,8 +294,14 @@ void api_alloc_restart(struct api_request *request)
         return;
     const char *name = json_string_value(json_object_get(body, "TaskName"));
     bool all = name == NULL || name[0] == '\0';
-    (void)text_copy(why.text, sizeof(why.text), "User requested restart"); /* it fits */
-    if (all || task_of_alloc(request, &id, name, &task))
+    (void)text_copy(why.text, sizeof(why.text), restart_text(all)); /* it fits */
+    if (json_is_true(json_object_get(body, "AllTasks")) && !all)
+        api_refuse(request, 400, "task name cannot be set when restarting all tasks");
+    else if (json_is_true(json_object_get(body, "AllTasks")))
+        api_refuse(request, 501,
+                   "restarting all tasks, also those that have ended, is not available in this "
+                   "release: without it those that run are restarted");
+    else if (all || task_of_alloc(request, &id, name, &task))
         life_ask(request->api->parts->life, all ? &id : &task,
                  all ? (uint8_t)AE_RESTART : (uint8_t)TE_RESTART, &why, api_deferred_answer,
                  api_defer(request, api_make_index, NULL));

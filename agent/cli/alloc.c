@@ -290,17 +290,25 @@ static int put_alloc(struct cli *cli, const char *path_format, json_t *body)
     return status;
 }
 
+/* The task that is named behind the alloc, or by a flag, as Nomad has it in both ways. */
 static const char *task_argument(const struct cli *cli)
 {
     const char *task = cli_argument(cli, 1);
 
-    return task != NULL ? task : "";
+    return task != NULL ? task : cli_text(cli, "task", "");
 }
+
+static const struct cli_flag restart_flags[] = {
+    {"task", FLAG_TEXT, "TASK", "only this one, as the second argument"},
+    {"all-tasks", FLAG_SWITCH, NULL, "also those that have ended: not available yet"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
 
 static int run_restart(struct cli *cli)
 {
     return put_alloc(cli, "/v1/client/allocation/%s/restart",
-                     json_pack("{s:s}", "TaskName", task_argument(cli)));
+                     json_pack("{s:s, s:b}", "TaskName", task_argument(cli), "AllTasks",
+                               cli_switch(cli, "all-tasks")));
 }
 
 const struct cli_verb cli_alloc_restart = {
@@ -312,11 +320,13 @@ const struct cli_verb cli_alloc_restart = {
     .summary = "Restart the running tasks of an alloc, or one of them",
     .help = "  The alloc stays where and what it is; the restart policy does not count it.\n\n"
             "    $ cairn alloc restart 3f2a91c4 web",
+    .flags = restart_flags,
     .run = run_restart,
 };
 
 static const struct cli_flag signal_flags[] = {
     {"s", FLAG_TEXT, "SIGNAL", "default SIGKILL"},
+    {"task", FLAG_TEXT, "TASK", "only this one, as the second argument"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 

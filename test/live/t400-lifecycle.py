@@ -86,6 +86,65 @@ def a_run_is_over_when_its_time_is_also_while_nobody_watches():
     node.finish()
 
 
+def a_user_restarts_what_runs_and_nothing_that_has_ended():
+    node = Node()
+    node.start()
+    node.run_job(job_of('service', sleeper(), sleeper('other'),
+                        raw_exec('init', 'exit 0', Lifecycle={'Hook': 'prestart'})))
+    wait_for('the tasks', lambda: node.running() and node.running('other'))
+    alloc = node.alloc('job', 'g')['ID']
+
+    def restarted(*times):
+        return lambda: node.running() and node.running('other') and times == tuple(
+            node.task('job', 'g', task)['Restarts'] for task in ('t', 'other', 'init'))
+
+    node.cli('alloc', 'restart', '-task', 't', alloc)
+    wait_for('one restart', restarted(1, 0, 0))
+    assert 'User requested task to restart' in messages(node, 't')
+    node.kill()
+    node.start()
+    wait_for('the tasks', restarted(1, 0, 0))
+    node.cli('alloc', 'restart', alloc)
+    wait_for('a restart of both', restarted(2, 1, 0))
+    assert 'User requested running tasks to restart' in messages(node, 'other')
+    for flags, said in ((['-all-tasks'], 'not available in this release'),
+                        (['-all-tasks', '-task', 't'], 'task name cannot be set')):
+        answer = node.cli('alloc', 'restart', *flags, alloc, check=False)
+        assert answer.returncode != 0 and said in answer.stdout, answer
+    node.cli('alloc', 'signal', '-s', 'SIGKILL', '-task', 'other', alloc)
+    wait_for('its end', ended(node, 'failed'))
+    signals = [event for event in node.task('job', 'g', 'other')['Events']
+               if event['Type'] == 'Signaling']
+    assert [event['DisplayMessage'] for event in signals] == ['Task being sent a signal']
+    assert signals[0]['Details'] == {'signal': 'SIGKILL'}, signals
+    assert 'Task\'s sibling "other" failed' in messages(node, 't')
+    node.finish()
+
+
+def sidecars_end_with_the_mains_and_poststop_follows_all():
+    node = Node()
+    node.start()
+    trail = os.path.join(node.dir, 'trail')
+    say = 'echo %%s >> %s; ' % trail
+    side = 'trap "%s exit 0" TERM; %s while :; do sleep 0.05; done'
+    node.run_job(job_of(
+        'batch',
+        raw_exec('init', say % 'init', Lifecycle={'Hook': 'prestart'}),
+        raw_exec('side', side % (say % 'side-ends', say % 'side'),
+                 Lifecycle={'Hook': 'prestart', 'Sidecar': True}, KillSignal='SIGTERM'),
+        raw_exec('main', (say % 'main') + 'sleep 0.5; ' + say % 'main-ends'),
+        raw_exec('after', say % 'after', Lifecycle={'Hook': 'poststart'}),
+        raw_exec('last', say % 'last', Lifecycle={'Hook': 'poststop'})))
+    wait_for('its end', ended(node, 'complete'))
+    with open(trail) as file:
+        lines = file.read().split()
+    assert sorted(lines[:2]) == ['init', 'side'], lines
+    assert lines[2] == 'main' and sorted(lines[3:5]) == ['after', 'main-ends'], lines
+    assert lines[5:] == ['side-ends', 'last'], lines
+    assert 'Main tasks in the group died' in messages(node, 'side')
+    node.finish()
+
+
 if __name__ == '__main__':
     if os.getuid() != 0:
         print('needs root: it runs a node with real tasks')
@@ -94,4 +153,6 @@ if __name__ == '__main__':
         a_system_job_has_one_alloc_which_is_not_rescheduled,
         work_of_a_sysbatch_job_is_done_once_for_each_version,
         a_run_is_over_when_its_time_is_also_while_nobody_watches,
+        a_user_restarts_what_runs_and_nothing_that_has_ended,
+        sidecars_end_with_the_mains_and_poststop_follows_all,
     ]))

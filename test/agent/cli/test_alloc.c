@@ -154,9 +154,17 @@ static void test_orders_name_the_whole_alloc_and_the_task(void **state)
         const char *line, *asked;
     } cases[] = {
         {&cli_alloc_restart, "alloc restart 3f2a91c4",
-         "PUT /v1/client/allocation/" ID "/restart?namespace=default {\"TaskName\":\"\"}\n"},
+         "PUT /v1/client/allocation/" ID "/restart?namespace=default "
+         "{\"TaskName\":\"\",\"AllTasks\":false}\n"},
         {&cli_alloc_restart, "alloc restart 3f2a91c4 web",
-         "PUT /v1/client/allocation/" ID "/restart?namespace=default {\"TaskName\":\"web\"}\n"},
+         "PUT /v1/client/allocation/" ID "/restart?namespace=default "
+         "{\"TaskName\":\"web\",\"AllTasks\":false}\n"},
+        {&cli_alloc_restart, "alloc restart -task web -all-tasks 3f2a91c4",
+         "PUT /v1/client/allocation/" ID "/restart?namespace=default "
+         "{\"TaskName\":\"web\",\"AllTasks\":true}\n"},
+        {&cli_alloc_signal, "alloc signal -task web 3f2a91c4",
+         "PUT /v1/client/allocation/" ID "/signal?namespace=default "
+         "{\"Task\":\"web\",\"Signal\":\"SIGKILL\"}\n"},
         {&cli_alloc_signal, "alloc signal 3f2a91c4 web",
          "PUT /v1/client/allocation/" ID "/signal?namespace=default "
          "{\"Task\":\"web\",\"Signal\":\"SIGKILL\"}\n"},
