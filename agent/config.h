@@ -42,6 +42,9 @@ struct config {
     bool exec_enabled;          /* plugin "exec" { config { enabled } }: default true */
     bool raw_exec_enabled;      /* plugin "raw_exec" { config { enabled } }: default true here */
     bool raw_exec_no_cgroups;
+    char raw_exec_denied_env[2048]; /* its denied_envvars, commas between */
+    char raw_exec_denied_uids[512], raw_exec_denied_gids[512]; /* its denied_host_uids, _gids */
+    char exec_denied_uids[512], exec_denied_gids[512];
     uint64_t exec_allow_caps; /* plugin "exec" { config { allow_caps } }: bits, default Nomad's */
     bool exec_host_pids, exec_host_ipc; /* its default_pid_mode, default_ipc_mode are "host" */
     bool mock_enabled;    /* plugin "mock_driver" { config { enabled } }: default false */

@@ -52,6 +52,8 @@ enum key_kind {
     KEY_CAPABILITIES, /* a list of names: their bits */
     KEY_PORTS,        /* "22,8000-8080" */
     KEY_NETWORKS,     /* "10.0.0.0/8,fd00::/8" */
+    KEY_IDS,          /* a text of ids and ranges */
+    KEY_NAMES,        /* a list of texts: commas between */
     KEY_RULE,
 };
 
@@ -135,6 +137,11 @@ static const struct key keys[] = {
     {IN_EXEC_CONFIG, "enabled", KEY_BOOL, FIELD_OF(exec_enabled), NULL},
     {IN_RAW_EXEC_CONFIG, "enabled", KEY_BOOL, FIELD_OF(raw_exec_enabled), NULL},
     {IN_RAW_EXEC_CONFIG, "no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},
+    {IN_RAW_EXEC_CONFIG, "denied_envvars", KEY_NAMES, FIELD_OF(raw_exec_denied_env), NULL},
+    {IN_RAW_EXEC_CONFIG, "denied_host_uids", KEY_IDS, FIELD_OF(raw_exec_denied_uids), NULL},
+    {IN_RAW_EXEC_CONFIG, "denied_host_gids", KEY_IDS, FIELD_OF(raw_exec_denied_gids), NULL},
+    {IN_EXEC_CONFIG, "denied_host_uids", KEY_IDS, FIELD_OF(exec_denied_uids), NULL},
+    {IN_EXEC_CONFIG, "denied_host_gids", KEY_IDS, FIELD_OF(exec_denied_gids), NULL},
     {IN_EXEC_CONFIG, "allow_caps", KEY_CAPABILITIES, FIELD_OF(exec_allow_caps), NULL},
     {IN_EXEC_CONFIG, "default_pid_mode", KEY_MODE, FIELD_OF(exec_host_pids), NULL},
     {IN_EXEC_CONFIG, "default_ipc_mode", KEY_MODE, FIELD_OF(exec_host_ipc), NULL},
@@ -209,10 +216,6 @@ static const struct {
     {IN_RESERVED, "cpu"},
     {IN_RESERVED, "disk"},
     {IN_RESERVED, "memory"},
-    {IN_RAW_EXEC_CONFIG, "denied_envvars"},
-    {IN_RAW_EXEC_CONFIG, "denied_host_uids"},
-    {IN_EXEC_CONFIG, "denied_host_gids"},
-    {IN_EXEC_CONFIG, "denied_host_uids"},
     {IN_EXEC_CONFIG, "no_pivot_root"},
 };
 
@@ -442,6 +445,40 @@ static int set_capabilities(struct reader *reader, const struct key *key, struct
     return 0;
 }
 
+static int set_ids(struct reader *reader, const struct key *key, struct hcl_place place,
+                   json_t *value)
+{
+    const char *fault = json_is_string(value) ? driver_ids_fault(json_string_value(value)) : NULL;
+
+    if (fault != NULL)
+        return complain(reader, place, NULL, "%s %s", key->name, fault);
+    return set_text(reader, key, place, value);
+}
+
+static int set_names(struct reader *reader, const struct key *key, struct hcl_place place,
+                     json_t *value)
+{
+    char *to = field_of(reader, key);
+    json_t *name;
+    size_t at;
+
+    if (!json_is_array(value))
+        return complain(reader, place, "as in [\"AWS_*\"]", "%s must be a list of names",
+                        key->name);
+    to[0] = '\0';
+    json_array_foreach(value, at, name)
+    {
+        const char *text = json_string_value(name);
+
+        if (text == NULL || strchr(text, ',') != NULL)
+            return complain(reader, place, NULL, "%s[%zu] must be a name", key->name, at);
+        if (!text_append(to, key->size, at == 0 ? "" : ",") || !text_append(to, key->size, text))
+            return complain(reader, place, NULL, "%s is longer than %zu bytes", key->name,
+                            key->size - 1);
+    }
+    return 0;
+}
+
 static int set_key(struct reader *reader, const struct key *key, struct hcl_place place,
                    json_t *value)
 {
@@ -464,6 +501,10 @@ static int set_key(struct reader *reader, const struct key *key, struct hcl_plac
     case KEY_PORTS:
     case KEY_NETWORKS:
         return set_sound(reader, key, place, value);
+    case KEY_IDS:
+        return set_ids(reader, key, place, value);
+    case KEY_NAMES:
+        return set_names(reader, key, place, value);
     case KEY_RULE:
         fault = key->rule(value);
         return fault == NULL ? 0 : complain(reader, place, NULL, "%s", fault);

@@ -187,6 +187,7 @@ void command_close(struct command *command)
     free(command->arguments.items);
     free(command->cap_add.items);
     free(command->cap_drop.items);
+    free(command->denied_env.items);
     json_decref(command->config);
     *command = (struct command){0};
 }

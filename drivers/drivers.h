@@ -77,13 +77,23 @@ struct driver_result {
 
 typedef void driver_done(void *ctx, const struct driver_result *result);
 
+/* Users of the host that no task of a driver may run as: numbers and ranges as in "0,10-20".  NULL
+ * or empty: none; borrowed. */
+struct drivers_denied {
+    const char *uids, *gids;
+};
+
+/* NULL, or why RANGES are none. */
+const char *driver_ids_fault(const char *ranges);
+
 /* The node's word on driver exec. */
 struct drivers_exec {
     bool disabled;
     uint64_t allowed_capabilities; /* a bit for each: what a task may have or add */
-    bool shares_pids, shares_ipc;  /* with the host, if the task does not say */
-    struct spec_pairs root; /* directories and files of the host (key) and where they are in a
-                               payload's root (value), none below a later one; borrowed */
+    struct drivers_denied denied;
+    bool shares_pids, shares_ipc; /* with the host, if the task does not say */
+    struct spec_pairs root;       /* directories and files of the host (key) and where they are in a
+                                     payload's root (value), none below a later one; borrowed */
 };
 
 /* The node's word on mock_driver. */
@@ -109,6 +119,9 @@ struct drivers_config {
     const char *allowlist, *denylist; /* of drivers, between commas; NULL: all, none; borrowed */
     bool raw_exec_enabled;
     bool raw_exec_no_cgroups;
+    struct drivers_denied raw_exec_denied;
+    const char
+        *raw_exec_denied_env; /* patterns of variables, commas between; NULL: none; borrowed */
     struct drivers_exec exec;
     struct drivers_mock mock;
     /* What drivers_list says is something else than it was; NULL: nobody cares. */

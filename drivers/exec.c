@@ -135,6 +135,7 @@ static int prepare(const struct drivers_config *config, struct command *command,
         (driver_default_capabilities & exec->allowed_capabilities & ~dropped) | added;
     isolation->ambient = added;
     isolation->root = &exec->root;
+    command->denied = &exec->denied;
     command->has_cgroup = true;
     command->has_limits = true;
     return 0;

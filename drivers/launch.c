@@ -66,11 +66,15 @@ static bool is_of_user(const char *name)
     return text_equal(name, "HOME") || text_equal(name, "LOGNAME") || text_equal(name, "USER");
 }
 
-static void add_environment(struct plan *plan, const struct spec_pairs *env)
+static void add_environment(struct plan *plan, const struct command *command,
+                            const struct spec_pairs *env)
 {
     for (size_t i = 0; i < env->count; i++) {
-        if (!plan->isolated || plan->user[0] == '\0' || !is_of_user(env->items[i].key))
-            add_variable(plan, env->items[i].key, env->items[i].value);
+        const char *name = env->items[i].key;
+
+        if ((!plan->isolated || plan->user[0] == '\0' || !is_of_user(name)) &&
+            !denied_variable(command, name))
+            add_variable(plan, name, env->items[i].value);
     }
 }
 
@@ -144,6 +148,11 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
         plan_free(plan);
         return NULL;
     }
+    plan->denied = command->denied;
+    if (plan->user[0] == '\0' && denied_check_own(plan->denied, err) != 0) {
+        plan_free(plan);
+        return NULL;
+    }
     plan->isolated = command->isolation.parts != 0;
     plan->bytes = malloc(PLAN_FIRST_BYTES);
     check(plan->bytes != NULL);
@@ -167,13 +176,15 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
         add_text(plan, LAUNCH_ARGUMENT, command->arguments.items[i]);
     if (command->work_dir != NULL)
         add_text(plan, LAUNCH_WORK_DIR, command->work_dir);
+    if (command->oom_score_adj > 0)
+        add_number(plan, LAUNCH_OOM_SCORE_ADJ, (uint64_t)command->oom_score_adj);
     add_isolation(plan, &command->isolation);
     if (command->has_limits)
         add_limits(plan, &start->task->resources);
     add_text(plan, LAUNCH_ALLOC_DIR, start->alloc_dir);
     add_text(plan, LAUNCH_TASK_DIR, start->task_dir);
     add_logs(plan, start);
-    add_environment(plan, &start->env);
+    add_environment(plan, command, &start->env);
     if (plan->failed) {
         (void)err_set(err, ERR_LIMIT, "arguments and environment are larger than %d MiB",
                       LAUNCH_SIZE_MAX / (1024 * 1024));
@@ -220,6 +231,9 @@ void plan_look_up_user(struct io_work *work)
                       LAUNCH_GROUPS_MAX);
     for (int i = 0; plan->error.code == 0 && i < plan->groups_count; i++)
         plan->groups[i] = groups[i];
+    if (plan->error.code == 0)
+        (void)denied_check(plan->denied, plan->found.uid, plan->groups, (size_t)plan->groups_count,
+                           &plan->error); /* which says it */
 }
 
 void plan_add_user(struct plan *plan)

@@ -109,12 +109,16 @@ struct mock_config {
 struct command {
     const char *program;
     struct texts arguments, cap_add, cap_drop;
+    struct texts denied_env;                    /* patterns of variables that it does not get */
     const char *pid_mode, *ipc_mode, *work_dir; /* NULL: not said */
-    struct json_t *config;                      /* owned; all texts are its */
+    int64_t oom_score_adj;
+    struct json_t *config; /* owned; all texts are its */
 
     struct mock_config mock;
 
-    bool has_cgroup; /* or a process group only */
+    const char *node_denied_env;         /* the same of the node, commas between; NULL: none */
+    const struct drivers_denied *denied; /* users it may not run as; borrowed */
+    bool has_cgroup;                     /* or a process group only */
     bool has_limits; /* the task's resources bound it, and not only its place on the node */
     struct isolation isolation;
 };
@@ -158,6 +162,16 @@ int config_check_program(const char *driver, const struct command *command, stru
 int config_check_work_dir(const char *driver, const struct command *command, struct err *err);
 void command_close(struct command *command);
 
+/* --- denied.c: what a node keeps from its tasks --- */
+
+/* 0, or ERR_REFUSED for an id that DENIED has; of the daemon's own user where UID is -1. */
+int denied_check(const struct drivers_denied *denied, uint32_t uid, const uint32_t *groups,
+                 size_t groups_count, struct err *err);
+int denied_check_own(const struct drivers_denied *denied, struct err *err);
+
+/* True if COMMAND does not get the variable NAME. */
+bool denied_variable(const struct command *command, const char *name);
+
 /* --- launch.c: what to start --- */
 
 struct plan {
@@ -165,6 +179,7 @@ struct plan {
     struct run *run;     /* NULL: nobody waits for it any more */
     bool looking, isolated;
     char user[SPEC_NAME_SIZE];
+    const struct drivers_denied *denied; /* borrowed from the configuration */
     struct host_user found;
     uint32_t groups[LAUNCH_GROUPS_MAX];
     int groups_count;

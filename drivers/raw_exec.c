@@ -7,22 +7,32 @@
 
 #include <stddef.h>
 
+static const char own_cgroup[] = "a task is found again, and ended, by a cgroup of its own";
+
 static const struct config_key keys[] = {
     {"command", CONFIG_TEXT, offsetof(struct command, program), NULL},
     {"args", CONFIG_TEXTS, offsetof(struct command, arguments), NULL},
     {"work_dir", CONFIG_TEXT, offsetof(struct command, work_dir), NULL},
+    {"oom_score_adj", CONFIG_NUMBER, offsetof(struct command, oom_score_adj), NULL},
+    {"denied_envvars", CONFIG_TEXTS, offsetof(struct command, denied_env), NULL},
+    {"cgroup_v1_override", CONFIG_REFUSED, 0, own_cgroup},
+    {"cgroup_v2_override", CONFIG_REFUSED, 0, own_cgroup},
 };
 
 static int check_config(const struct command *command, struct err *err)
 {
     int code = config_check_program("raw_exec", command, err);
 
+    if (code == 0 && (command->oom_score_adj < 0 || command->oom_score_adj > 1000))
+        code = err_set(err, ERR_INVALID, "raw_exec: \"oom_score_adj\" must be 0 to 1000");
     return code != 0 ? code : config_check_work_dir("raw_exec", command, err);
 }
 
 static int prepare(const struct drivers_config *config, struct command *command, struct err *err)
 {
     (void)err;
+    command->node_denied_env = config->raw_exec_denied_env;
+    command->denied = &config->raw_exec_denied;
     command->has_cgroup = !config->raw_exec_no_cgroups;
     return 0;
 }

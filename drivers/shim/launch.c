@@ -75,6 +75,8 @@ static uint64_t *number_of(struct launch *launch, uint16_t tag)
         return &launch->limits.memory_bytes_low;
     case LAUNCH_CPU_SHARES:
         return &launch->limits.cpu_shares;
+    case LAUNCH_OOM_SCORE_ADJ:
+        return &launch->oom_score_adj;
     default:
         return NULL;
     }

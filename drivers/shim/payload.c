@@ -129,12 +129,14 @@ static bool find_program(struct launch *launch, int task_fd)
 
 /* --- the child, from fork to exec --- */
 
-static void set_oom_score(void)
+static void set_oom_score(uint64_t adjustment)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    char text[24];
 
+    (void)text_format(text, sizeof(text), "%llu", (unsigned long long)adjustment); /* fits */
     if (fd >= 0) {
-        (void)!write(fd, "0", 1); /* the shim's own is lower; raising it is always allowed */
+        (void)!write(fd, text, strlen(text)); /* the shim's own is lower; raising is allowed */
         (void)close(fd);
     }
 }
@@ -176,7 +178,7 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
     (void)close(shim->task_fd); /* only now: see the head of this file */
     (void)setpgid(0, 0);        /* the parent does it, too; one of us is first */
     proc_reset_signals();
-    set_oom_score();
+    set_oom_score(launch->oom_score_adj);
     null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(streams[0] < 0 ? null : streams[0], 1) < 0 ||
         dup2(streams[1] < 0 ? null : streams[1], 2) < 0)

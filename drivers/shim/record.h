@@ -134,6 +134,7 @@ enum launch_tag {
     LAUNCH_MEMORY_MAX = 24,    /* number: bytes */
     LAUNCH_MEMORY_LOW = 25,    /* number: bytes */
     LAUNCH_CPU_SHARES = 26,    /* number */
+    LAUNCH_OOM_SCORE_ADJ = 27, /* number */
     LAUNCH_OPTIONAL = 0x8000,
 };
 

@@ -38,6 +38,7 @@ struct launch {
     uint64_t key_digest, cgroup_mode, log_files_max, log_bytes_max;
     uint64_t isolation; /* enum launch_isolation; 0: it runs as any process of the host */
     uint64_t bounding, ambient;
+    uint64_t oom_score_adj;
     struct cgroup_limits limits;
     struct launch_bind *binds;
     size_t binds_count;

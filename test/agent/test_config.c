@@ -225,6 +225,38 @@ static void test_hcl_and_json_say_the_same(void **state)
     }
 }
 
+static void test_what_a_driver_keeps_from_tasks_is_read(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "client {\n options {\n \"driver.allowlist\" = \"exec\"\n }\n }\n"
+                               "plugin \"raw_exec\" { config {\n"
+                               "denied_envvars = [\"A*\", \"B\"]\n denied_host_uids = \"0,5-9\"\n"
+                               "denied_host_gids = \"7\"\n } }\n"
+                               "plugin \"exec\" { config {\n enabled = false\n"
+                               "denied_host_uids = \"1\"\n denied_host_gids = \"2\"\n } }\n"),
+                     0);
+    assert_string_equal(config->driver_allowlist, "exec");
+    assert_string_equal(config->raw_exec_denied_env, "A*,B");
+    assert_string_equal(config->raw_exec_denied_uids, "0,5-9");
+    assert_string_equal(config->raw_exec_denied_gids, "7");
+    assert_false(config->exec_enabled);
+    assert_string_equal(config->exec_denied_uids, "1");
+    assert_string_equal(config->exec_denied_gids, "2");
+    static const char *const wrong[] = {"denied_host_uids = \"9-5\"", "denied_envvars = \"A\"",
+                                        "denied_envvars = [\"A,B\"]"};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        char text[128];
+
+        assert_true(
+            text_format(text, sizeof(text), "plugin \"raw_exec\" { config {\n%s\n} }", wrong[i]));
+        assert_int_equal(read_text(fixture, "a.hcl", text), ERR_INVALID);
+        assert_non_null(strstr(fixture->scratch->err.text, "denied_"));
+    }
+}
+
 static void test_mock_driver_is_off_until_it_is_enabled(void **state)
 {
     struct fixture *fixture = *state;
@@ -322,6 +354,7 @@ int main(void)
         TEST(test_ports_and_networks_are_read),
         TEST(test_finish_wants_a_range_of_dynamic_ports),
         TEST(test_hcl_and_json_say_the_same),
+        TEST(test_what_a_driver_keeps_from_tasks_is_read),
         TEST(test_mock_driver_is_off_until_it_is_enabled),
         TEST(test_directory_is_read_in_name_order_and_the_later_wins),
         TEST(test_missing_file_is_named),

@@ -43,8 +43,9 @@ struct room {
     bool no_cgroups;
     struct drivers_exec exec;
     struct drivers_mock mock;
-    const char *allowlist, *denylist;
-    int changes; /* of drivers */
+    const char *allowlist, *denylist, *denied_env;
+    struct drivers_denied denied; /* of raw_exec */
+    int changes;                  /* of drivers */
 
     struct driver_result result; /* of the last call */
     int completions;
@@ -55,6 +56,7 @@ struct room {
 
     char script[2048], config[4096];
     struct spec_pair env[8];
+    size_t env_count;
     struct task_spec task;
 };
 
@@ -153,6 +155,8 @@ static inline void room_open(struct room *room)
                                     .raw_exec_enabled = true,
                                     .raw_exec_no_cgroups = room->no_cgroups,
                                     .exec = room->exec,
+                                    .raw_exec_denied = room->denied,
+                                    .raw_exec_denied_env = room->denied_env,
                                     .mock = room->mock,
                                     .on_exit = room_on_exit,
                                     .on_change = room_on_change,
@@ -197,7 +201,7 @@ static inline struct driver_start room_start_of(struct room *room, uint32_t gene
                                  .alloc_dir = room->alloc,
                                  .task_dir = room->task_dir,
                                  .log_dir = room->logs,
-                                 .env = {.items = room->env, .count = 2}};
+                                 .env = {.items = room->env, .count = room->env_count}};
 
     return start;
 }
@@ -409,6 +413,7 @@ static inline int room_make(void **state)
     room->cgroup_mode = cgroup_mode();
     room->env[0] = (struct spec_pair){"PATH", "/usr/bin:/bin"};
     room->env[1] = (struct spec_pair){"GREETING", "hello there"};
+    room->env_count = 2;
     room->task = (struct task_spec){.name = "web",
                                     .driver = "raw_exec",
                                     .user = "",

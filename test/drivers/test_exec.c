@@ -120,6 +120,20 @@ static void test_capabilities_have_their_names(void **state)
     assert_false(driver_capability("cap_", &set));
 }
 
+static void test_users_that_the_node_denies_run_nothing(void **state)
+{
+    struct room *room = *state;
+
+    room_need_root();
+    open_exec(room);
+    room_close(room);
+    room->exec.denied.gids = "65534";
+    room_open(room);
+    give_to_nobody(room);
+    room_script(room, "true");
+    assert_start_fails(room, "running as gid 65534 is disallowed");
+}
+
 /* --- what it sees --- */
 
 static void test_root_is_its_own(void **state)
@@ -378,6 +392,7 @@ int main(void)
         cmocka_unit_test(test_config_that_is_wrong_is_refused_with_the_reason),
         cmocka_unit_test(test_its_kind_is_what_hooks_make_its_tasks_ready_by),
         cmocka_unit_test(test_capabilities_have_their_names),
+        TEST(test_users_that_the_node_denies_run_nothing),
         TEST(test_root_is_its_own),
         TEST(test_processes_are_its_own),
         TEST(test_modes_share_with_the_host),

@@ -30,6 +30,11 @@ static void test_config_that_is_wrong_is_refused_with_the_reason(void **state)
     assert_refused("{\"command\": \"x\", \"args\": \"y\"}", "\"args\" must be a list");
     assert_refused("{\"command\": \"x\", \"args\": [\"a\", 2]}", "args[1] must be a string");
     assert_refused("{\"command\": \"x\", \"cmd\": \"y\"}", "unknown key \"cmd\"");
+    assert_refused("{\"command\": \"x\", \"oom_score_adj\": -1}", "0 to 1000");
+    assert_refused("{\"command\": \"x\", \"oom_score_adj\": 1001}", "0 to 1000");
+    assert_refused("{\"command\": \"x\", \"cgroup_v2_override\": \"a\"}", "a cgroup of its own");
+    assert_refused("{\"command\": \"x\", \"cgroup_v1_override\": []}", "a cgroup of its own");
+    assert_refused("{\"command\": \"x\", \"denied_envvars\": \"A\"}", "must be a list");
     assert_refused("[]", "must be a block");
     assert_refused("{", "not valid");
     assert_int_equal(driver_validate(&task, &err), ERR_INVALID);
@@ -448,6 +453,81 @@ static void test_stats_count_the_payload(void **state)
     room_destroy(room, 1);
 }
 
+static void test_payload_gets_its_oom_score_and_not_what_is_denied(void **state)
+{
+    struct room *room = *state;
+    char config[512];
+
+    room_need_root();
+    room->denied_env = "NODE_*, OTHER";
+    room->env[2] = (struct spec_pair){"NODE_SECRET", "1"};
+    room->env[3] = (struct spec_pair){"TASK_SECRET", "2"};
+    room->env[4] = (struct spec_pair){"SECRET_TASK", "3"};
+    room->env_count = 5;
+    room_open(room);
+    assert_true(text_format(config, sizeof(config),
+                            "{\"command\": \"/bin/sh\", \"args\": [\"-c\", \"echo $(cat "
+                            "/proc/self/oom_score_adj) $GREETING $NODE_SECRET $TASK_SECRET "
+                            "$SECRET_TASK > seen\"], \"oom_score_adj\": 321, "
+                            "\"denied_envvars\": [\"TASK_*\"]}"));
+    room->task.config_json = config;
+    room_start_running(room, 1);
+    room_await_exit(room);
+    assert_string_equal(task_file(room, "seen"), "321 hello there 3\n");
+    room_destroy(room, 1);
+}
+
+static void assert_user(struct room *room, const char *user, const char *why)
+{
+    static uint32_t generation = 3000;
+
+    room->task.user = user;
+    room_script(room, "true");
+    enum driver_outcome outcome = room_start(room, ++generation);
+    if (why == NULL) {
+        assert_true(outcome == DRIVER_RUNNING || outcome == DRIVER_EXITED);
+    } else {
+        assert_int_equal(outcome, DRIVER_FAILED);
+        assert_string_equal(room->result.error.text, why);
+        assert_false(room->result.error.recoverable);
+    }
+    room_destroy(room, generation);
+}
+
+static void test_users_that_the_node_denies_run_nothing(void **state)
+{
+    struct room *room = *state;
+
+    room_need_root();
+    room->denied = (struct drivers_denied){.uids = "1, 60000-70000"};
+    room_open(room);
+    assert_user(room, "nobody", "running as uid 65534 is disallowed");
+    assert_user(room, "daemon", "running as uid 1 is disallowed");
+    assert_user(room, "bin", NULL);
+    assert_user(room, "", NULL);
+    room_close(room);
+    room->denied = (struct drivers_denied){.uids = "0", .gids = "2"};
+    room_open(room);
+    assert_user(room, "", "running as uid 0 is disallowed");
+    assert_user(room, "root", "running as uid 0 is disallowed");
+    assert_user(room, "bin", "running as gid 2 is disallowed");
+    assert_user(room, "daemon", NULL);
+}
+
+static void test_ranges_of_ids_are_checked(void **state)
+{
+    (void)state;
+    assert_null(driver_ids_fault(""));
+    assert_null(driver_ids_fault("0"));
+    assert_null(driver_ids_fault("0, 5-7,4294967295"));
+    assert_non_null(driver_ids_fault("7-5"));
+    assert_non_null(driver_ids_fault("-5"));
+    assert_non_null(driver_ids_fault("5-"));
+    assert_non_null(driver_ids_fault("root"));
+    assert_non_null(driver_ids_fault("1,,2"));
+    assert_non_null(driver_ids_fault("4294967296"));
+}
+
 static struct driver_info info_of(const struct room *room, const char *name)
 {
     struct driver_info infos[DRIVERS_MAX];
@@ -507,6 +587,9 @@ int main(void)
         TEST(test_destroy_of_what_never_was_is_done),
         TEST(test_without_cgroups_the_process_group_is_killed),
         TEST(test_stats_count_the_payload),
+        TEST(test_payload_gets_its_oom_score_and_not_what_is_denied),
+        TEST(test_users_that_the_node_denies_run_nothing),
+        cmocka_unit_test(test_ranges_of_ids_are_checked),
         TEST(test_list_tells_health),
     };
 
