@@ -59,6 +59,8 @@ void config_defaults(struct config *config)
         .exec_enabled = true,
         .raw_exec_enabled = true,
         .exec_allow_caps = driver_default_capabilities,
+        .java_enabled = true,
+        .java_allow_caps = driver_default_capabilities,
         .gc_interval_ms = 60 * 1000,
         .gc_max_allocs = 50,
         .max_kill_timeout_ms = 30 * 1000,

@@ -47,6 +47,9 @@ struct config {
     char exec_denied_uids[512], exec_denied_gids[512];
     uint64_t exec_allow_caps; /* plugin "exec" { config { allow_caps } }: bits, default Nomad's */
     bool exec_host_pids, exec_host_ipc; /* its default_pid_mode, default_ipc_mode are "host" */
+    bool java_enabled;                  /* plugin "java": as of exec */
+    uint64_t java_allow_caps;
+    bool java_host_pids, java_host_ipc;
     bool mock_enabled;    /* plugin "mock_driver" { config { enabled } }: default false */
     bool mock_shuts_down; /* its shutdown_periodic_after */
     uint64_t mock_shutdown_after_ms; /* its shutdown_periodic_duration */

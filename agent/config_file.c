@@ -37,6 +37,8 @@ enum section {
     IN_RAW_EXEC_CONFIG,
     IN_EXEC,
     IN_EXEC_CONFIG,
+    IN_JAVA,
+    IN_JAVA_CONFIG,
     IN_MOCK,
     IN_MOCK_CONFIG,
     SECTION_COUNT,
@@ -145,6 +147,10 @@ static const struct key keys[] = {
     {IN_EXEC_CONFIG, "allow_caps", KEY_CAPABILITIES, FIELD_OF(exec_allow_caps), NULL},
     {IN_EXEC_CONFIG, "default_pid_mode", KEY_MODE, FIELD_OF(exec_host_pids), NULL},
     {IN_EXEC_CONFIG, "default_ipc_mode", KEY_MODE, FIELD_OF(exec_host_ipc), NULL},
+    {IN_JAVA_CONFIG, "enabled", KEY_BOOL, FIELD_OF(java_enabled), NULL},
+    {IN_JAVA_CONFIG, "allow_caps", KEY_CAPABILITIES, FIELD_OF(java_allow_caps), NULL},
+    {IN_JAVA_CONFIG, "default_pid_mode", KEY_MODE, FIELD_OF(java_host_pids), NULL},
+    {IN_JAVA_CONFIG, "default_ipc_mode", KEY_MODE, FIELD_OF(java_host_ipc), NULL},
     {IN_MOCK_CONFIG, "enabled", KEY_BOOL, FIELD_OF(mock_enabled), NULL},
     {IN_MOCK_CONFIG, "fs_isolation", KEY_RULE, 0, 0, require_no_isolation},
     {IN_MOCK_CONFIG, "shutdown_periodic_after", KEY_BOOL, FIELD_OF(mock_shuts_down), NULL},
@@ -168,9 +174,11 @@ static const struct {
     {IN_CLIENT, "host_network", IN_HOST_NETWORKS},
     {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
     {IN_PLUGIN, "exec", IN_EXEC},
+    {IN_PLUGIN, "java", IN_JAVA},
     {IN_PLUGIN, "mock_driver", IN_MOCK},
     {IN_RAW_EXEC, "config", IN_RAW_EXEC_CONFIG},
     {IN_EXEC, "config", IN_EXEC_CONFIG},
+    {IN_JAVA, "config", IN_JAVA_CONFIG},
     {IN_MOCK, "config", IN_MOCK_CONFIG},
 };
 /* clang-format on */
@@ -235,6 +243,8 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_RAW_EXEC_CONFIG] = "plugin \"raw_exec\" config",
     [IN_EXEC] = "plugin \"exec\"",
     [IN_EXEC_CONFIG] = "plugin \"exec\" config",
+    [IN_JAVA] = "plugin \"java\"",
+    [IN_JAVA_CONFIG] = "plugin \"java\" config",
     [IN_MOCK] = "plugin \"mock_driver\"",
     [IN_MOCK_CONFIG] = "plugin \"mock_driver\" config",
 };
@@ -296,11 +306,10 @@ static int complain_unknown(struct reader *reader, enum section section, const c
                             name);
     }
     if (section == IN_PLUGIN)
-        return complain(
-            reader, place, "remove it",
-            "there is no plugin \"%s\" in this release, only \"exec\", \"mock_driver\" and "
-            "\"raw_exec\"",
-            name);
+        return complain(reader, place, "remove it",
+                        "there is no plugin \"%s\" in this release, only \"exec\", \"java\", "
+                        "\"raw_exec\"",
+                        name);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (keys[i].section == section)
             names[count++] = keys[i].name;

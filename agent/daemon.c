@@ -124,7 +124,7 @@ static void note_drivers(struct parts *parts)
     size_t count = drivers_list(parts->drivers, infos, COUNT_OF(infos));
 
     for (size_t i = 0; i < count; i++)
-        node_set_driver(&parts->node, infos[i].name, infos[i].healthy);
+        node_set_driver(&parts->node, &infos[i]);
 }
 
 static void drivers_changed(void *ctx)
@@ -164,6 +164,11 @@ static int open_rooms(struct daemon *daemon, struct err *err)
                  .allowed_capabilities = config->exec_allow_caps,
                  .shares_pids = config->exec_host_pids,
                  .shares_ipc = config->exec_host_ipc,
+                 .root = config->chroot_env},
+        .java = {.disabled = !config->java_enabled,
+                 .allowed_capabilities = config->java_allow_caps,
+                 .shares_pids = config->java_host_pids,
+                 .shares_ipc = config->java_host_ipc,
                  .root = config->chroot_env},
         .mock = {.enabled = config->mock_enabled,
                  .shuts_down = config->mock_shuts_down,

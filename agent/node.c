@@ -112,15 +112,18 @@ static void collect_attributes(struct node *node, const struct config *config)
     add(to, "unique.storage.volume", config->alloc_dir);
 }
 
-void node_set_driver(struct node *node, const char *driver, bool works)
+void node_set_driver(struct node *node, const struct driver_info *driver)
 {
+    struct spec_pairs *to = &node->known.attributes;
     char name[64];
 
-    check(text_format(name, sizeof(name), "driver.%s", driver));
-    if (works)
-        add(&node->known.attributes, name, "1");
-    else
-        pairs_drop(&node->known.attributes, name);
+    check(text_format(name, sizeof(name), "driver.%s", driver->name));
+    pairs_drop(to, name);
+    if (!driver->healthy)
+        return;
+    add(to, name, "1");
+    for (size_t i = 0; i < driver->attributes_count; i++)
+        add(to, driver->attributes[i].name, driver->attributes[i].value);
 }
 
 int node_init(struct node *node, const struct store *store, const struct say *say,

@@ -4,6 +4,7 @@
 
 #include "agent/config.h"
 #include "core/identity.h"
+#include "drivers/drivers.h"
 #include "hooks/hooks.h"
 #include "io/host.h"
 #include "server/alone/alone.h"
@@ -31,7 +32,7 @@ void node_free(struct node *node);
  * there (networks.c). */
 int node_find_addresses(struct node *node, const struct config *config, struct err *err);
 
-/* The attribute that a driver has which WORKS on this node. */
-void node_set_driver(struct node *node, const char *driver, bool works);
+/* The attributes of a driver, which it has while it works on this node. */
+void node_set_driver(struct node *node, const struct driver_info *driver);
 
 #endif

@@ -31,15 +31,20 @@ void pairs_set(struct spec_pairs *pairs, const char *key, const char *value)
 
 void pairs_drop(struct spec_pairs *pairs, const char *key)
 {
+    size_t length = strlen(key), kept = 0;
+
     for (size_t i = 0; i < pairs->count; i++) {
-        if (!text_equal(pairs->items[i].key, key))
+        struct spec_pair pair = pairs->items[i];
+
+        if (!text_starts_with(pair.key, key) ||
+            (pair.key[length] != '\0' && pair.key[length] != '.')) {
+            pairs->items[kept++] = pair;
             continue;
-        free((char *)(uintptr_t)pairs->items[i].key);
-        free((char *)(uintptr_t)pairs->items[i].value);
-        pairs->count--;
-        memmove(&pairs->items[i], &pairs->items[i + 1], (pairs->count - i) * sizeof(*pairs->items));
-        return;
+        }
+        free((char *)(uintptr_t)pair.key);
+        free((char *)(uintptr_t)pair.value);
     }
+    pairs->count = kept;
 }
 
 void pairs_free(struct spec_pairs *pairs)

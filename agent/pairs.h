@@ -7,7 +7,7 @@
 
 /* Sets KEY to a copy of VALUE, in the place of what it was if there is one. */
 void pairs_set(struct spec_pairs *pairs, const char *key, const char *value);
-/* Takes KEY out, if it is there. */
+/* Takes KEY out, and what begins with it and a dot. */
 void pairs_drop(struct spec_pairs *pairs, const char *key);
 void pairs_free(struct spec_pairs *pairs);
 

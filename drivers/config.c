@@ -188,6 +188,7 @@ void command_close(struct command *command)
     free(command->cap_add.items);
     free(command->cap_drop.items);
     free(command->denied_env.items);
+    free(command->jvm_options.items);
     json_decref(command->config);
     *command = (struct command){0};
 }

@@ -86,7 +86,7 @@ struct drivers_denied {
 /* NULL, or why RANGES are none. */
 const char *driver_ids_fault(const char *ranges);
 
-/* The node's word on driver exec. */
+/* The node's word on driver exec, or on java. */
 struct drivers_exec {
     bool disabled;
     uint64_t allowed_capabilities; /* a bit for each: what a task may have or add */
@@ -122,7 +122,7 @@ struct drivers_config {
     struct drivers_denied raw_exec_denied;
     const char
         *raw_exec_denied_env; /* patterns of variables, commas between; NULL: none; borrowed */
-    struct drivers_exec exec;
+    struct drivers_exec exec, java;
     struct drivers_mock mock;
     /* What drivers_list says is something else than it was; NULL: nobody cares. */
     void (*on_change)(void *ctx);
@@ -137,12 +137,21 @@ void drivers_free(struct drivers *drivers); /* payloads and shims live on */
 
 /* --- facts, for the node's fingerprint and job validation --- */
 
+enum { DRIVER_ATTRIBUTES_MAX = 3 };
+
+struct driver_attribute {
+    const char *name; /* "driver.java.version" */
+    char value[128];
+};
+
 struct driver_info {
     const char *name;
     bool detected; /* it can work here, as far as the node and its configuration go */
     bool healthy;  /* and would, if it was asked now */
     char description[ERR_TEXT_SIZE];
     int64_t since_unix_ns; /* that it is so */
+    struct driver_attribute attributes[DRIVER_ATTRIBUTES_MAX];
+    size_t attributes_count;
 };
 
 enum { DRIVERS_MAX = 16 }; /* that there are, and more */

@@ -53,15 +53,16 @@ bool driver_capability(const char *name, uint64_t *ret_set)
     return true;
 }
 
-static int add_up(const char *key, const struct texts *names, uint64_t *ret_set, struct err *err)
+static int add_up(const char *driver, const char *key, const struct texts *names, uint64_t *ret_set,
+                  struct err *err)
 {
     *ret_set = 0;
     for (size_t i = 0; i < names->count; i++) {
         uint64_t set;
 
         if (!driver_capability(names->items[i], &set))
-            return err_set(err, ERR_INVALID, "exec: %s: this machine knows no capability \"%s\"",
-                           key, names->items[i]);
+            return err_set(err, ERR_INVALID, "%s: %s: this machine knows no capability \"%s\"",
+                           driver, key, names->items[i]);
         *ret_set |= set;
     }
     return 0;
@@ -82,28 +83,33 @@ static const char *name_one(uint64_t set, char to[64])
 
 /* --- config --- */
 
-static int check_mode(const char *key, const char *mode, struct err *err)
+static int check_mode(const char *driver, const char *key, const char *mode, struct err *err)
 {
     if (mode == NULL || text_equal(mode, "private") || text_equal(mode, "host"))
         return 0;
-    return err_set(err, ERR_INVALID, "exec: \"%s\" must be \"private\" or \"host\", not \"%s\"",
-                   key, mode);
+    return err_set(err, ERR_INVALID, "%s: \"%s\" must be \"private\" or \"host\", not \"%s\"",
+                   driver, key, mode);
+}
+
+int isolated_check(const char *driver, const struct command *command, struct err *err)
+{
+    uint64_t ignored;
+    int code = check_mode(driver, "pid_mode", command->pid_mode, err);
+
+    if (code == 0)
+        code = check_mode(driver, "ipc_mode", command->ipc_mode, err);
+    if (code == 0)
+        code = add_up(driver, "cap_add", &command->cap_add, &ignored, err);
+    if (code == 0)
+        code = add_up(driver, "cap_drop", &command->cap_drop, &ignored, err);
+    return code != 0 ? code : config_check_work_dir(driver, command, err);
 }
 
 static int check_config(const struct command *command, struct err *err)
 {
-    uint64_t ignored;
     int code = config_check_program("exec", command, err);
 
-    if (code == 0)
-        code = check_mode("pid_mode", command->pid_mode, err);
-    if (code == 0)
-        code = check_mode("ipc_mode", command->ipc_mode, err);
-    if (code == 0)
-        code = add_up("cap_add", &command->cap_add, &ignored, err);
-    if (code == 0)
-        code = add_up("cap_drop", &command->cap_drop, &ignored, err);
-    return code != 0 ? code : config_check_work_dir("exec", command, err);
+    return code != 0 ? code : isolated_check("exec", command, err);
 }
 
 static bool is_own(const char *mode, bool is_shared)
@@ -111,23 +117,23 @@ static bool is_own(const char *mode, bool is_shared)
     return mode == NULL ? !is_shared : text_equal(mode, "private");
 }
 
-static int prepare(const struct drivers_config *config, struct command *command, struct err *err)
+int isolated_prepare(const char *driver, const struct drivers_exec *exec, struct command *command,
+                     struct err *err)
 {
-    const struct drivers_exec *exec = &config->exec;
     struct isolation *isolation = &command->isolation;
     uint64_t added = 0, dropped = 0;
     char name[64];
-    int code = add_up("cap_add", &command->cap_add, &added, err);
+    int code = add_up(driver, "cap_add", &command->cap_add, &added, err);
 
     if (code == 0)
-        code = add_up("cap_drop", &command->cap_drop, &dropped, err);
+        code = add_up(driver, "cap_drop", &command->cap_drop, &dropped, err);
     if (code != 0)
         return code;
     if ((added & ~exec->allowed_capabilities) != 0)
         return err_set(err, ERR_REFUSED,
-                       "exec: this node does not allow the capability %s (allow_caps of plugin "
-                       "\"exec\")",
-                       name_one(added & ~exec->allowed_capabilities, name));
+                       "%s: this node does not allow the capability %s (allow_caps of plugin "
+                       "\"%s\")",
+                       driver, name_one(added & ~exec->allowed_capabilities, name), driver);
     isolation->parts = LAUNCH_OWN_ROOT |
                        (is_own(command->pid_mode, exec->shares_pids) ? LAUNCH_OWN_PIDS : 0) |
                        (is_own(command->ipc_mode, exec->shares_ipc) ? LAUNCH_OWN_IPC : 0);
@@ -141,10 +147,18 @@ static int prepare(const struct drivers_config *config, struct command *command,
     return 0;
 }
 
-static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
+static int prepare(const struct drivers *drivers, const struct driver_probed *probed,
+                   struct command *command, struct err *err)
 {
-    const char *why = drivers->config.exec.disabled ? "disabled"
-                      : geteuid() != 0              ? "Driver must run as root"
+    (void)probed;
+    return isolated_prepare("exec", &drivers->config.exec, command, err);
+}
+
+bool isolated_look(const struct drivers *drivers, const struct drivers_exec *exec,
+                   char ret_why[ERR_TEXT_SIZE])
+{
+    const char *why = exec->disabled   ? "disabled"
+                      : geteuid() != 0 ? "Driver must run as root"
                       : drivers->config.cgroup_mode == CGROUP_NONE
                           ? "Failed to discover cgroup mount point"
                           : NULL;
@@ -152,6 +166,11 @@ static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
     if (why != NULL)
         (void)text_copy(ret_why, ERR_TEXT_SIZE, why); /* fits */
     return why == NULL;
+}
+
+static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
+{
+    return isolated_look(drivers, &drivers->config.exec, ret_why);
 }
 
 const struct driver exec_driver = {

@@ -64,6 +64,26 @@ static bool can_supervise(const struct drivers *drivers, char ret_why[ERR_TEXT_S
     return false;
 }
 
+const struct driver_probed *manager_probed(const struct drivers *drivers,
+                                           const struct driver *driver)
+{
+    size_t i = 0;
+
+    while (driver_at(i) != driver)
+        i++;
+    return &drivers->probed[i];
+}
+
+static void take_probed(const struct driver_probed *probed, struct driver_info *info)
+{
+    info->detected = probed->found;
+    if (!probed->found)
+        (void)text_copy(info->description, sizeof(info->description),
+                        probed->done ? probed->why : "not known yet"); /* fits */
+    info->attributes_count = probed->attributes_count;
+    memcpy(info->attributes, probed->attributes, sizeof(info->attributes));
+}
+
 bool manager_look(const struct drivers *drivers, const struct driver *driver,
                   struct driver_info *ret_info)
 {
@@ -74,11 +94,14 @@ bool manager_look(const struct drivers *drivers, const struct driver *driver,
         (void)text_copy(info.description, sizeof(info.description), denied); /* fits */
     else
         info.detected = driver->look(drivers, info.description);
+    bool may_be = info.detected && driver->probe != NULL && !manager_probed(drivers, driver)->done;
+    if (info.detected && driver->probe != NULL)
+        take_probed(manager_probed(drivers, driver), &info);
     info.healthy = info.detected && (driver->is_held || can_supervise(drivers, info.description));
     if (info.healthy)
         (void)text_copy(info.description, sizeof(info.description), "Healthy");
     *ret_info = info;
-    return info.detected;
+    return info.detected || may_be;
 }
 
 /* --- what is told --- */
@@ -118,7 +141,11 @@ static void tell_change(const struct driver_info *info)
 
 static bool is_same(const struct driver_info *a, const struct driver_info *b)
 {
-    return a->detected == b->detected && a->healthy == b->healthy &&
+    bool same = a->attributes_count == b->attributes_count;
+
+    for (size_t i = 0; same && i < a->attributes_count; i++)
+        same = text_equal(a->attributes[i].value, b->attributes[i].value);
+    return same && a->detected == b->detected && a->healthy == b->healthy &&
            text_equal(a->description, b->description);
 }
 
@@ -164,16 +191,91 @@ static void arm(struct drivers *drivers)
     io_timer_start(drivers->config.loop, &drivers->look, at_ms, on_time, drivers);
 }
 
+/* --- what has to be asked --- */
+
+struct probe {
+    struct io_work work;
+    struct drivers *drivers; /* NULL: nobody waits for it any more */
+    struct probe *next;
+    size_t driver;
+    struct driver_probed found;
+};
+
+static void look_at_all(struct drivers *drivers);
+
+static void on_pool(struct io_work *work)
+{
+    struct probe *probe = work->ctx;
+
+    driver_at(probe->driver)->probe(&probe->found);
+}
+
+static void on_probed(struct io_work *work)
+{
+    struct probe *probe = work->ctx, **at;
+    struct drivers *drivers = probe->drivers;
+
+    if (drivers != NULL) {
+        at = &drivers->probes;
+        while (*at != probe)
+            at = &(*at)->next;
+        *at = probe->next;
+        drivers->probed[probe->driver] = probe->found;
+        look_at_all(drivers);
+    }
+    free(probe);
+}
+
+/* Asks all that have to be asked, and are not asked now. */
+static void probe_all(struct drivers *drivers)
+{
+    char why[ERR_TEXT_SIZE];
+
+    if (drivers->probes != NULL)
+        return;
+    for (size_t i = 0; i < drivers->infos_count; i++) {
+        const struct driver *driver = driver_at(i);
+
+        if (driver->probe == NULL || driver->is_current(&drivers->probed[i]) ||
+            denial(&drivers->config, driver->kind.name) != NULL || !driver->look(drivers, why))
+            continue;
+        struct probe *probe = calloc(1, sizeof(*probe));
+        check(probe != NULL);
+        probe->drivers = drivers;
+        probe->driver = i;
+        probe->next = drivers->probes;
+        drivers->probes = probe;
+        io_work_submit(drivers->config.loop, &probe->work, on_pool, on_probed, probe);
+    }
+}
+
+void manager_close(struct drivers *drivers)
+{
+    io_timer_stop(&drivers->look);
+    for (struct probe *probe = drivers->probes; probe != NULL; probe = probe->next)
+        probe->drivers = NULL;
+}
+
 void drivers_look_again(struct drivers *drivers)
+{
+    probe_all(drivers);
+    look_at_all(drivers);
+}
+
+static void look_at_all(struct drivers *drivers)
 {
     bool changed = false;
 
     for (size_t i = 0; i < drivers->infos_count; i++) {
         if (!look_at(drivers, i))
             continue;
-        tell_change(&drivers->infos[i]);
+        if (drivers->told)
+            tell_change(&drivers->infos[i]);
         changed = true;
     }
+    if (!drivers->told && drivers->probes == NULL)
+        tell_all(drivers);
+    drivers->told |= drivers->probes == NULL;
     arm(drivers);
     if (changed && drivers->config.on_change != NULL)
         drivers->config.on_change(drivers->config.ctx);
@@ -183,7 +285,10 @@ void manager_open(struct drivers *drivers)
 {
     while (driver_at(drivers->infos_count) != NULL)
         (void)look_at(drivers, drivers->infos_count++); /* all of it is new */
-    tell_all(drivers);
+    probe_all(drivers);
+    if (drivers->probes == NULL)
+        tell_all(drivers);
+    drivers->told = drivers->probes == NULL;
     arm(drivers);
 }
 

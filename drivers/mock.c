@@ -72,9 +72,11 @@ static int check_config(const struct command *command, struct err *err)
     return 0;
 }
 
-static int prepare(const struct drivers_config *config, struct command *command, struct err *err)
+static int prepare(const struct drivers *drivers, const struct driver_probed *probed,
+                   struct command *command, struct err *err)
 {
-    (void)config; /* the node has nothing to say to what is not there */
+    (void)drivers; /* the node has nothing to say to what is not there */
+    (void)probed;
     (void)command;
     (void)err;
     return 0;

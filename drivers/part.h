@@ -108,6 +108,8 @@ struct mock_config {
 /* A task's config, and what the driver makes of it on this node. */
 struct command {
     const char *program;
+    const char *class, *class_path, *jar_path; /* java's */
+    struct texts jvm_options;
     struct texts arguments, cap_add, cap_drop;
     struct texts denied_env;                    /* patterns of variables that it does not get */
     const char *pid_mode, *ipc_mode, *work_dir; /* NULL: not said */
@@ -139,6 +141,17 @@ struct config_key {
     const char *why; /* CONFIG_REFUSED: Nomad has it */
 };
 
+/* What a probe has found. */
+struct driver_probed {
+    bool done, found;
+    char why[ERR_TEXT_SIZE]; /* not found */
+    char program[512];       /* "": there is none */
+    uint64_t inode;          /* of it, and when that was changed */
+    int64_t changed_ns;
+    struct driver_attribute attributes[DRIVER_ATTRIBUTES_MAX];
+    size_t attributes_count;
+};
+
 /* All of one driver, in a file of its own; registry.c lists them. */
 struct driver {
     struct spec_driver kind;
@@ -148,13 +161,25 @@ struct driver {
     /* What the keys' kinds do not say of a config. */
     int (*validate)(const struct command *command, struct err *err);
     /* Fills in what the node has to say; ERR_REFUSED with a reason. */
-    int (*prepare)(const struct drivers_config *config, struct command *command, struct err *err);
+    int (*prepare)(const struct drivers *drivers, const struct driver_probed *probed,
+                   struct command *command, struct err *err);
     /* True if it can work here, else why not. */
     bool (*look)(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE]);
+    /* What only a program can tell, in bounded time; on a thread of the pool.  NULL: nothing. */
+    void (*probe)(struct driver_probed *ret_probed);
+    /* False if asking again may give another answer; seen without waiting. */
+    bool (*is_current)(const struct driver_probed *probed);
     bool is_held; /* its tasks have no process and no shim: held.c */
 };
 
-extern const struct driver raw_exec_driver, exec_driver, mock_driver;
+extern const struct driver raw_exec_driver, exec_driver, java_driver, mock_driver;
+
+/* exec.c, for drivers that isolate as it does */
+int isolated_check(const char *driver, const struct command *command, struct err *err);
+int isolated_prepare(const char *driver, const struct drivers_exec *exec, struct command *command,
+                     struct err *err);
+bool isolated_look(const struct drivers *drivers, const struct drivers_exec *exec,
+                   char ret_why[ERR_TEXT_SIZE]);
 
 int command_read(const struct driver *driver, const struct task_spec *task,
                  struct command *ret_command, struct err *err);
@@ -208,6 +233,11 @@ const struct driver *driver_at(size_t i); /* NULL: there are no more */
 /* --- manager.c --- */
 
 void manager_open(struct drivers *drivers); /* looks at all, and says so */
+void manager_close(struct drivers *drivers);
+
+/* What the probe of DRIVER has found so far. */
+const struct driver_probed *manager_probed(const struct drivers *drivers,
+                                           const struct driver *driver);
 
 /* How DRIVER is now; false if it cannot be used here, as the description says. */
 bool manager_look(const struct drivers *drivers, const struct driver *driver,
@@ -315,6 +345,9 @@ struct drivers {
 
     struct driver_info infos[DRIVERS_MAX]; /* as they were when they were last looked at */
     size_t infos_count;
+    struct driver_probed probed[DRIVERS_MAX];
+    struct probe *probes; /* under way */
+    bool told;            /* how all of them are */
     struct io_timer look;
     uint64_t wait_ms; /* for the next look while something is amiss, 0: nothing is */
 

@@ -28,12 +28,14 @@ static int check_config(const struct command *command, struct err *err)
     return code != 0 ? code : config_check_work_dir("raw_exec", command, err);
 }
 
-static int prepare(const struct drivers_config *config, struct command *command, struct err *err)
+static int prepare(const struct drivers *drivers, const struct driver_probed *probed,
+                   struct command *command, struct err *err)
 {
+    (void)probed;
     (void)err;
-    command->node_denied_env = config->raw_exec_denied_env;
-    command->denied = &config->raw_exec_denied;
-    command->has_cgroup = !config->raw_exec_no_cgroups;
+    command->node_denied_env = drivers->config.raw_exec_denied_env;
+    command->denied = &drivers->config.raw_exec_denied;
+    command->has_cgroup = !drivers->config.raw_exec_no_cgroups;
     return 0;
 }
 

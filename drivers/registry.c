@@ -1,7 +1,8 @@
 /* The drivers there are. */
 #include "drivers/part.h"
 
-static const struct driver *const all_drivers[] = {&exec_driver, &mock_driver, &raw_exec_driver};
+static const struct driver *const all_drivers[] = {&exec_driver, &java_driver, &mock_driver,
+                                                   &raw_exec_driver};
 
 _Static_assert(COUNT_OF(all_drivers) <= DRIVERS_MAX, "they do not fit");
 

@@ -61,7 +61,7 @@ void drivers_free(struct drivers *drivers)
 
     if (drivers == NULL)
         return;
-    io_timer_stop(&drivers->look);
+    manager_close(drivers);
     generations_close(drivers);
     runs_close(drivers);
     calls_drop(&drivers->due);

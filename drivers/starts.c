@@ -97,7 +97,7 @@ static struct plan *make_plan(const struct drivers *drivers, const struct driver
     }
     if (command_read(driver, start->task, &command, err) != 0)
         return NULL;
-    if (driver->prepare(&drivers->config, &command, err) != 0) {
+    if (driver->prepare(drivers, manager_probed(drivers, driver), &command, err) != 0) {
         command_close(&command);
         return NULL;
     }

@@ -310,6 +310,8 @@ static json_t *format_drivers(const struct api_node_view *view)
         (void)text_format(attribute, sizeof(attribute), "driver.%s", info->name); /* it fits */
         if (info->detected)
             set_text(attributes, attribute, "true");
+        for (size_t a = 0; a < info->attributes_count; a++)
+            set_text(attributes, info->attributes[a].name, info->attributes[a].value);
         set(drivers, info->name,
             json_pack("{s:o, s:b, s:b, s:o, s:s}", "Attributes", attributes, "Detected",
                       info->detected, "Healthy", info->healthy, "HealthDescription",

@@ -39,7 +39,7 @@ static void begin_node(void)
     check(text_copy(config.shim_path, sizeof(config.shim_path), "/nonexistent/cairn-shim"));
     check(text_copy(config.log_level, sizeof(config.log_level), "ERROR"));
     config.http_port = 0;
-    config.raw_exec_enabled = false;
+    config.raw_exec_enabled = config.java_enabled = false;
     check(config_finish(&config, &err) == 0);
     daemon_under_test = daemon_new(&config, loop, 0, &err);
     if (daemon_under_test == NULL) {

@@ -95,6 +95,7 @@ static void open_drivers(struct bench *bench)
                                     .node_mark = "be000c4a",
                                     .shim_path = bench->shim,
                                     .raw_exec_enabled = true,
+                                    .java = {.disabled = true},
                                     .on_exit = on_exit_of_task,
                                     .ctx = bench};
 

@@ -122,6 +122,7 @@ static void fake_open(struct fake *fake, const struct driver_key *key)
                                     .shim_path = "/nonexistent/cairn-shim",
                                     .cgroup_mode = CGROUP_NONE,
                                     .raw_exec_enabled = true,
+                                    .java = {.disabled = true},
                                     .on_exit = on_exit_told,
                                     .ctx = fake};
 

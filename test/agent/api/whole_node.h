@@ -119,6 +119,7 @@ static inline void whole_open_rooms(struct whole_node *node)
         .shim_path = "/nowhere",
         .cgroup_mode = CGROUP_NONE,
         .raw_exec_enabled = true,
+        .java = {.disabled = true},
         .on_exit = whole_exit,
     };
 

@@ -1,0 +1,266 @@
+/*
+ * The driver java: a program of a Java machine, isolated as by exec.
+ *
+ * Follows nomad v2.0.5 drivers/java.  The machine is the first "java" of the agent's PATH, and has
+ * to be in the payload's root under the same name.  Which one it is tells itself, `java -version`,
+ * on standard error; one that does not answer in time is none.
+ */
+#include "drivers/part.h"
+#include "io/scope.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ANSWER_MS = 10000, ANSWER_BYTES = 4096 };
+
+static const struct config_key keys[] = {
+    {"class", CONFIG_TEXT, offsetof(struct command, class), NULL},
+    {"class_path", CONFIG_TEXT, offsetof(struct command, class_path), NULL},
+    {"jar_path", CONFIG_TEXT, offsetof(struct command, jar_path), NULL},
+    {"jvm_options", CONFIG_TEXTS, offsetof(struct command, jvm_options), NULL},
+    {"args", CONFIG_TEXTS, offsetof(struct command, arguments), NULL},
+    {"pid_mode", CONFIG_TEXT, offsetof(struct command, pid_mode), NULL},
+    {"ipc_mode", CONFIG_TEXT, offsetof(struct command, ipc_mode), NULL},
+    {"cap_add", CONFIG_TEXTS, offsetof(struct command, cap_add), NULL},
+    {"cap_drop", CONFIG_TEXTS, offsetof(struct command, cap_drop), NULL},
+    {"work_dir", CONFIG_TEXT, offsetof(struct command, work_dir), NULL},
+};
+
+/* --- config --- */
+
+static bool is_said(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
+static int check_config(const struct command *command, struct err *err)
+{
+    if (!is_said(command->class) && !is_said(command->jar_path))
+        return err_set(err, ERR_INVALID, "java: \"jar_path\" or \"class\" is required");
+    return isolated_check("java", command, err);
+}
+
+static void add(struct texts *to, const char *text)
+{
+    to->items[to->count++] = text;
+}
+
+/* Options, class path, jar, class, what is the program's own: in this order. */
+static void line_up(struct command *command)
+{
+    const struct texts *options = &command->jvm_options, *own = &command->arguments;
+    struct texts line = {.items = calloc(options->count + own->count + 5, sizeof(*line.items))};
+
+    check(line.items != NULL);
+    for (size_t i = 0; i < options->count; i++)
+        add(&line, options->items[i]);
+    if (is_said(command->class_path)) {
+        add(&line, "-cp");
+        add(&line, command->class_path);
+    }
+    if (is_said(command->jar_path)) {
+        add(&line, "-jar");
+        add(&line, command->jar_path);
+    }
+    if (is_said(command->class))
+        add(&line, command->class);
+    for (size_t i = 0; i < own->count; i++)
+        add(&line, own->items[i]);
+    free(command->arguments.items);
+    command->arguments = line;
+}
+
+static int prepare(const struct drivers *drivers, const struct driver_probed *probed,
+                   struct command *command, struct err *err)
+{
+    command->program = probed->found ? probed->program : "java"; /* it is not known yet */
+    line_up(command);
+    return isolated_prepare("java", &drivers->config.java, command, err);
+}
+
+static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
+{
+    return isolated_look(drivers, &drivers->config.java, ret_why);
+}
+
+/* --- which one there is --- */
+
+static bool find_program(char *to, size_t size)
+{
+    const char *path = getenv("PATH");
+
+    while (path != NULL && *path != '\0') {
+        size_t length = strcspn(path, ":");
+
+        if (*path == '/' && text_format(to, size, "%.*s/java", (int)length, path) &&
+            access(to, X_OK) == 0)
+            return true;
+        path += length;
+        path += *path == ':';
+    }
+    return false;
+}
+
+/* Which file the program is, as far as can be seen without running it. */
+static void note_file(struct driver_probed *probed)
+{
+    struct stat status;
+
+    if (stat(probed->program, &status) != 0)
+        return;
+    probed->inode = status.st_ino;
+    probed->changed_ns = (int64_t)status.st_ctim.tv_sec * 1000000000 + status.st_ctim.tv_nsec;
+}
+
+/* A Java machine takes a while to start: one that has answered is not asked again. */
+static bool is_current(const struct driver_probed *probed)
+{
+    struct driver_probed now = {.done = true};
+
+    if (!find_program(now.program, sizeof(now.program)))
+        return probed->done && probed->program[0] == '\0';
+    note_file(&now);
+    return probed->found && text_equal(now.program, probed->program) &&
+           now.inode == probed->inode && now.changed_ns == probed->changed_ns;
+}
+
+/* All that comes out of FD, until its end or AT_MS; false: it has no end, or too much comes. */
+static bool read_answer(int fd, uint64_t at_ms, char to[ANSWER_BYTES])
+{
+    size_t length = 0;
+
+    for (;;) {
+        struct pollfd wait = {.fd = fd, .events = POLLIN};
+        uint64_t now_ms = loop_now_ms();
+        int ready = now_ms >= at_ms ? 0 : poll(&wait, 1, (int)(at_ms - now_ms));
+
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0 || length == ANSWER_BYTES - 1)
+            return false;
+        ssize_t got = read(fd, to + length, ANSWER_BYTES - 1 - length);
+        if (got <= 0) {
+            to[length] = '\0';
+            return got == 0;
+        }
+        length += (size_t)got;
+    }
+}
+
+/* Runs PROGRAM -version; false if it fails, or does not end in time. */
+static bool ask(char *program, char to[ANSWER_BYTES])
+{
+    char script[] = "exec \"$0\" -version >&3 2>&3 </dev/null";
+    char *const argv[] = {(char[]){"sh"}, (char[]){"-c"}, script, program, NULL};
+    char *const envp[] = {(char[]){"PATH=/usr/local/bin:/usr/bin:/bin"}, NULL};
+    int ends[2];
+    scoped_fd int pidfd = -1;
+    siginfo_t info = {0};
+    pid_t pid;
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return false;
+    struct proc_spawn spawn = {
+        .path = "/bin/sh", .argv = argv, .envp = envp, .fds = &ends[1], .fds_count = 1};
+    int code = proc_spawn(&spawn, &pid, &pidfd, NULL);
+    (void)close(ends[1]); /* the program's */
+    bool answered = code == 0 && read_answer(ends[0], loop_now_ms() + ANSWER_MS, to);
+    (void)close(ends[0]); /* only read from */
+    if (code != 0)
+        return false;
+    if (!answered)
+        (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* or it has ended */
+    return waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED) == 0 && answered &&
+           info.si_code == CLD_EXITED && info.si_status == 0;
+}
+
+/* The line that TEXT begins with, ended; the next one is returned. */
+static char *cut_line(char *text)
+{
+    char *end = text + strcspn(text, "\n");
+
+    if (*end != '\0')
+        *end++ = '\0';
+    return end;
+}
+
+static void set(struct driver_probed *probed, const char *name, const char *value)
+{
+    struct driver_attribute *attribute = &probed->attributes[probed->attributes_count++];
+
+    attribute->name = name;
+    (void)text_copy(attribute->value, sizeof(attribute->value), value); /* a long one is cut */
+}
+
+/* The first number with dots of LINE, which holds the version, or all of it. */
+static void cut_version(char *line)
+{
+    char *number = line + strcspn(line, "0123456789._");
+    size_t length = strspn(number, "0123456789._");
+
+    if (length > 0) {
+        memmove(line, number, length);
+        line[length] = '\0';
+    }
+}
+
+/* As `java -version` prints it: version, runtime, machine, a line for each. */
+static void read_version(char *text, struct driver_probed *probed)
+{
+    char *version = text, *runtime = cut_line(version);
+
+    if (strstr(version, "Picked up _JAVA_OPTIONS") != NULL) {
+        version = runtime;
+        runtime = cut_line(version);
+    }
+    char *machine = cut_line(runtime);
+    (void)cut_line(machine);
+    if (machine[0] == '\0')
+        return; /* something else prints other things: it is there all the same */
+    cut_version(version);
+    set(probed, "driver.java.version", version);
+    set(probed, "driver.java.runtime", runtime);
+    set(probed, "driver.java.vm", machine);
+}
+
+static void probe(struct driver_probed *ret_probed)
+{
+    struct driver_probed probed = {.done = true};
+    char answer[ANSWER_BYTES];
+
+    if (!find_program(probed.program, sizeof(probed.program))) {
+        probed.program[0] = '\0';
+        (void)text_copy(probed.why, sizeof(probed.why), "no java in the agent's PATH"); /* fits */
+        *ret_probed = probed;
+        return;
+    }
+    note_file(&probed);
+    probed.found = ask(probed.program, answer);
+    if (probed.found)
+        read_version(answer, &probed);
+    else
+        (void)text_format(probed.why, sizeof(probed.why),
+                          "%s -version failed, or took longer than %d s", probed.program,
+                          ANSWER_MS / 1000); /* may be cut */
+    *ret_probed = probed;
+}
+
+const struct driver java_driver = {
+    .kind = {"java", ISOLATION_CHROOT, true, "nobody"},
+    .stop_signal = "SIGINT",
+    .keys = keys,
+    .keys_count = COUNT_OF(keys),
+    .validate = check_config,
+    .prepare = prepare,
+    .look = look,
+    .probe = probe,
+    .is_current = is_current,
+};
