@@ -281,8 +281,10 @@ bool ports_offer(struct alone *alone, const struct port_ask *ask, struct spec_po
                  char ret_why[PORTS_WHY_SIZE]);
 void ports_return(struct alone *alone, struct spec_ports *offer);
 
-/* True if some of OFFER is still held by who is replaced: then that one is to be awaited. */
-bool ports_inherited(const struct alone *alone, const struct spec_ports *offer);
+/* Who may still listen on some of OFFER and is to be awaited, "": nobody; good until that has
+ * ended.
+ */
+const char *ports_awaited(const struct alone *alone, const struct spec_ports *offer);
 
 /* ALLOC is placed, in place of PREVIOUS (may be NULL): OFFER (moved) is its own. */
 void ports_keep(struct alone *alone, const char *alloc, const char *previous,

@@ -28,7 +28,7 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
 {
     struct core *core = life_core(alone->config.life);
     struct room ask = alone_ask(alone, placing->group);
-    bool waits = ports_inherited(alone, placing->ports);
+    const char *awaited = ports_awaited(alone, placing->ports);
     struct alloc_spec *spec;
     char key[JOURNAL_KEY_SIZE], *text;
     size_t length;
@@ -40,7 +40,7 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
     if (code == 0) {
         (void)text_format(key, sizeof(key), "alloc/%s", placement->alloc_id); /* fits */
         core_spec(core, key, text, length);
-        assign_alloc(core, &alone->config.plans, spec, waits ? placing->previous : "");
+        assign_alloc(core, &alone->config.plans, spec, awaited);
         struct machine_id id = machine_id_make(MACHINE_ALLOC, placement->alloc_id);
         posted_place(job, &id, placement->group, placement->index);
         alone_hold(alone, placement->alloc_id, &ask);

@@ -165,15 +165,26 @@ void ports_end(struct alone *alone)
     free(alone->ports);
 }
 
+/* The alloc that has HELD and may listen on it: one that inherited it has not begun as long as the
+ * one before it has not ended. */
+static const char *listener(const struct alone *alone, const struct held *held)
+{
+    bool waits = held->before[0] != '\0' && find_holder(alone, held->before) != NULL;
+
+    return waits ? held->before : held->holder->alloc;
+}
+
 /* The one before it is ending, and lets HELD go to HOLDER. */
-static void inherit(struct held *held, struct holder *holder)
+static void inherit(const struct alone *alone, struct held *held, struct holder *holder)
 {
     struct held **at = &held->holder->held;
+    char before[UUID_TEXT_SIZE];
 
+    (void)text_copy(before, sizeof(before), listener(alone, held)); /* a UUID */
     while (*at != held)
         at = &(*at)->next;
     *at = held->next;
-    (void)text_copy(held->before, sizeof(held->before), held->holder->alloc); /* a UUID */
+    (void)text_copy(held->before, sizeof(held->before), before); /* a UUID */
     give_to(held, holder);
 }
 
@@ -185,15 +196,29 @@ static bool awaits(const struct alone *alone, const char *alloc, const char *bef
     return record != NULL && text_equal(record->assign.previous, before);
 }
 
+/* True if both wait for the end of one alloc: then one of them is told to end, and never begins. */
+static bool await_one(const struct alone *alone, const char *alloc, const char *other)
+{
+    const struct alloc *record = core_alloc(life_core(alone->config.life), alloc);
+
+    return record != NULL && record->assign.previous[0] != '\0' &&
+           awaits(alone, other, record->assign.previous);
+}
+
 /* Two allocs of the journal have one port: right if one waits for the end of the other. */
 static void hold_second(const struct alone *alone, struct held *held, struct holder *holder,
                         const struct spec_port *port)
 {
+    const struct alloc *record = core_alloc(life_core(alone->config.life), holder->alloc);
+
     if (awaits(alone, holder->alloc, held->holder->alloc))
-        inherit(held, holder);
+        inherit(alone, held, holder);
+    else if (await_one(alone, holder->alloc, held->holder->alloc) && record != NULL &&
+             !record->stop_wanted)
+        inherit(alone, held, holder);
     else if (awaits(alone, held->holder->alloc, holder->alloc))
         (void)text_copy(held->before, sizeof(held->before), holder->alloc); /* a UUID */
-    else
+    else if (!await_one(alone, holder->alloc, held->holder->alloc))
         say(&alone->config.say, SAY_ERROR, "server",
             "two allocs have one port address=%s port=%u alloc=%s and=%s", port->host_ip,
             port->value, held->holder->alloc, holder->alloc);
@@ -219,7 +244,7 @@ static void hold(struct alone *alone, const char *alloc, const struct spec_ports
         struct held *held = find_held(ports, number, port);
 
         if (held != NULL && before != NULL && text_equal(held->holder->alloc, before)) {
-            inherit(held, holder);
+            inherit(alone, held, holder);
             continue;
         }
         if (held != NULL) {
@@ -424,15 +449,21 @@ bool ports_offer(struct alone *alone, const struct port_ask *ask, struct spec_po
     return true;
 }
 
-bool ports_inherited(const struct alone *alone, const struct spec_ports *offer)
+const char *ports_awaited(const struct alone *alone, const struct spec_ports *offer)
 {
+    const char *awaited = "";
+
     for (size_t i = 0; i < offer->count; i++) {
         size_t number = address_number(alone->ports, offer->items[i].host_ip);
+        const struct held *held = find_held(alone->ports, number, offer->items[i].value);
 
-        if (find_held(alone->ports, number, offer->items[i].value) != NULL)
-            return true;
+        if (held == NULL)
+            continue;
+        awaited = listener(alone, held);
+        if (!text_equal(awaited, held->holder->alloc))
+            break; /* that one is before all others */
     }
-    return false;
+    return awaited;
 }
 
 void ports_keep(struct alone *alone, const char *alloc, const char *previous,

@@ -263,6 +263,37 @@ static void test_who_takes_the_place_inherits_the_static_port(void **state)
     assert_string_equal(small->said, "");
 }
 
+/* A third version comes while the second waits for the first: it waits for the first, too. */
+static void test_an_heir_of_an_heir_waits_for_who_listens(void **state)
+{
+    struct small_life *small = *state;
+
+    for (int crash = 0; crash < 2; crash++) {
+        small->holds_back = false;
+        (void)run(small, "j", 1, STATIC_80, "/bin/a");
+        struct small_counts old = small_count(small, "j", NULL);
+        small->holds_back = true;
+        (void)run(small, "j", 1, STATIC_80, "/bin/b");
+        struct alone_evaluation evaluation = run(small, "j", 1, STATIC_80, "/bin/c");
+        assert_int_equal(evaluation.placed, 1);
+        if (crash == 1)
+            small_again(small);
+        struct small_counts both = small_count(small, "j", NULL);
+        assert_int_equal(both.live, 2); /* the second has ended without having begun */
+        const struct alloc *third = core_alloc(life_core(small->life), both.newest);
+        assert_string_equal(third->assign.previous, old.newest);
+        assert_int_equal(third->machine.state, A_WAITING);
+        let_go(small, old.newest);
+        third = core_alloc(life_core(small->life), both.newest);
+        assert_int_equal(third->machine.state, A_RUNNING);
+        assert_string_equal(small->said, "");
+        small->holds_back = false;
+        stop(small, "j");
+        assert_int_equal(run(small, "k", 1, STATIC_80, "/bin/a").placed, 1);
+        stop(small, "k");
+    }
+}
+
 /* The heir ends first: the port goes back to who still listens. */
 static void test_who_ends_before_it_began_gives_the_port_back(void **state)
 {
@@ -389,6 +420,7 @@ int main(void)
         SMALL_TEST(test_host_networks_have_ports_of_their_own),
         SMALL_TEST(test_ports_are_kept_over_the_daemons_life),
         SMALL_TEST(test_who_takes_the_place_inherits_the_static_port),
+        SMALL_TEST(test_an_heir_of_an_heir_waits_for_who_listens),
         SMALL_TEST(test_who_ends_before_it_began_gives_the_port_back),
         SMALL_TEST(test_a_commit_that_fails_takes_the_ports_back),
         SMALL_TEST(test_a_plan_takes_no_port),
