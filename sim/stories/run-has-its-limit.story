@@ -13,7 +13,7 @@ task d/main runs 1000
 task d/last lifecycle poststop runs 30000
 alloc f batch limit 5000
 task f/main
-alloc g batch limit 3000 delay 2500
+alloc g batch limit 3000 delay 6000
 task g/main
 task g/last lifecycle poststop runs 100
 alloc late batch
