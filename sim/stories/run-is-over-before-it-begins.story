@@ -11,14 +11,12 @@ task b/main
 alloc c batch limit 2000
 task c/main
 claim c/data plugin disks disk 0
-fate ERR plugin disks LAUNCH 1
-fate ERR plugin disks LAUNCH 2
-fate ERR plugin disks LAUNCH 3
-fate HANG alloc b HOOK 1
+fate ERR plugin disks LAUNCH 0
+fate HANG alloc b HOOK 0
 at 0 assign before
-at 100 assign a
-at 100 assign b
-at 100 assign c
+at 3000 assign a
+at 3000 assign b
+at 3000 assign c
 expect enters alloc a PREPARING 0
 expect enters alloc b RUNNING 0
 expect enters alloc c MOUNTING 1
