@@ -88,6 +88,7 @@ static void put_alloc(struct sim *sim, int a)
     const struct sim_alloc_state *then = &sim->copy.allocs[a];
 
     alloc->specified = then->specified;
+    alloc->damaged = then->damaged; /* what has come over its records since is undone */
     alloc->ended_turn = then->ended_turn;
     alloc->accepted = then->accepted;
     alloc->ended = then->ended;
