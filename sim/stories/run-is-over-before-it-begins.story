@@ -1,5 +1,5 @@
 # A limit that is met while an alloc waits, is prepared or mounts: nothing of it is ever started.
-# covers R-08 R-24
+# covers R-08
 heal 700000
 plugin disks
 alloc before
