@@ -176,20 +176,6 @@ static json_t *crowd(const struct alone *alone, const struct job *job, const jso
                : constraint_crowded(node, json_object_get(group, "Constraints"), left->groups[g]);
 }
 
-/* The alloc that ends and in whose place INDEX of the group that is number G comes, or NULL. */
-static const char *ending_before(const struct gathering *gathering, const struct places *places,
-                                 size_t g, uint32_t index)
-{
-    const struct core *core = life_core(gathering->alone->config.life);
-    int last = places->last[g][index];
-    const struct reconcile_alloc *alloc = last < 0 ? NULL : &gathering->allocs[last];
-
-    if (alloc == NULL || (alloc->live && !alloc->stop))
-        return NULL;
-    const struct alloc *record = core_alloc(core, gathering->ids[last].text);
-    return record != NULL && record->ended_unix_ns == 0 ? gathering->ids[last].text : NULL;
-}
-
 /* The ports of the alloc INDEX of the group that is number G. */
 static bool find_ports(struct alone *alone, const struct gathering *gathering,
                        struct places *places, size_t g, uint32_t index, char why[PORTS_WHY_SIZE])
@@ -199,7 +185,8 @@ static bool find_ports(struct alone *alone, const struct gathering *gathering,
         hash_bytes((uint64_t)life_unix_ns(alone->config.life), job->id, strlen(job->id));
     struct port_ask ask = {
         .group = json_array_get(json_object_get(job->json, "TaskGroups"), g),
-        .heir_of = ending_before(gathering, places, g, index),
+        .index = index,
+        .gathering = gathering,
         .seed = hash_u64(seed, g * JOB_COUNT_MAX + index),
     };
 

@@ -18,6 +18,8 @@
 
 #include <uthash.h>
 
+struct jobspec_placement;
+
 /* What changes that no commit has decided yet do to one alloc. */
 struct posted {
     struct machine_id id;
@@ -258,8 +260,8 @@ void ports_end(struct alone *alone);
 /* What the allocs have that the journal holds. */
 void ports_load(struct alone *alone);
 
-/* ALLOC has ended, or was never placed: all that it had is free, or its again from whom it was
- * inherited. */
+/* ALLOC has ended, or was never placed: all that it had is free but for what others have, too, of
+ * whom it was inherited. */
 void ports_release(struct alone *alone, const char *alloc);
 
 /* A host network that GROUP wants and the node has not, in Nomad's words: a new reference, or NULL.
@@ -270,8 +272,9 @@ enum { PORTS_WHY_SIZE = 384 };
 
 struct port_ask {
     const json_t *group;
-    const char *heir_of; /* the alloc in whose place it comes, which is ending; or NULL */
-    uint64_t seed;       /* other seeds lead to other numbers */
+    uint32_t index;
+    const struct gathering *gathering; /* those of this place that end let it inherit */
+    uint64_t seed;                     /* other seeds lead to other numbers */
 };
 
 /* Finds what one alloc asks for, on networks of which none is missing, and keeps it from others
@@ -286,8 +289,9 @@ void ports_return(struct alone *alone, struct spec_ports *offer);
  */
 const char *ports_awaited(const struct alone *alone, const struct spec_ports *offer);
 
-/* ALLOC is placed, in place of PREVIOUS (may be NULL): OFFER (moved) is its own. */
-void ports_keep(struct alone *alone, const char *alloc, const char *previous,
+/* PLACEMENT is made and not begun before AWAITED ("": nobody) has ended: OFFER (moved) is its own.
+ */
+void ports_keep(struct alone *alone, const struct jobspec_placement *placement, const char *awaited,
                 struct spec_ports *offer);
 
 /* --- allocs (place.c) --- */

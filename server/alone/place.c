@@ -44,7 +44,7 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
         struct machine_id id = machine_id_make(MACHINE_ALLOC, placement->alloc_id);
         posted_place(job, &id, placement->group, placement->index);
         alone_hold(alone, placement->alloc_id, &ask);
-        ports_keep(alone, placement->alloc_id, placing->previous, placing->ports);
+        ports_keep(alone, placement, awaited, placing->ports);
     }
     free(text);
     if (code == 0 && alone->config.placed != NULL)

@@ -28,17 +28,26 @@ struct address {
     struct port_set taken; /* held, offered, or reserved */
 };
 
+/* A port that is given out: to one alloc, and below it to those whose place it takes and that have
+ * not ended yet. */
 struct held {
     uint32_t key; /* number of the address << 16 | port */
-    struct holder *holder;
-    struct held *next;           /* of the same holder */
-    char before[UUID_TEXT_SIZE]; /* the alloc that it was inherited from, or "" */
+    struct share *newest;
     UT_hash_handle hh;
+};
+
+struct share {
+    struct held *held;
+    struct holder *holder;
+    struct share *older; /* of the same port */
+    struct share *next;  /* of the same holder */
 };
 
 struct holder {
     char alloc[UUID_TEXT_SIZE];
-    struct held *held;
+    char awaited[UUID_TEXT_SIZE]; /* the alloc before whose end it is not begun, or "" */
+    int64_t created_unix_ns;
+    struct share *shares;
     UT_hash_handle hh;
 };
 
@@ -122,11 +131,20 @@ static void free_port(struct alone *alone, size_t number, uint16_t port)
         port_set_drop(&address->taken, port);
 }
 
-static void give_to(struct held *held, struct holder *holder)
+static void let_go(struct alone *alone, struct share *share)
 {
-    held->holder = holder;
-    held->next = holder->held;
-    holder->held = held;
+    struct held *held = share->held;
+    struct share **at = &held->newest;
+
+    while (*at != share)
+        at = &(*at)->older;
+    *at = share->older;
+    free(share);
+    if (held->newest != NULL)
+        return;
+    free_port(alone, held->key >> 16, (uint16_t)held->key);
+    HASH_DEL(alone->ports->held, held);
+    free(held);
 }
 
 void ports_release(struct alone *alone, const char *alloc)
@@ -136,18 +154,9 @@ void ports_release(struct alone *alone, const char *alloc)
     if (holder == NULL)
         return;
     HASH_DEL(alone->ports->holders, holder);
-    for (struct held *held = holder->held, *next; held != NULL; held = next) {
-        struct holder *before = held->before[0] == '\0' ? NULL : find_holder(alone, held->before);
-
-        next = held->next;
-        if (before != NULL) { /* it has not ended yet, and goes on to have it */
-            held->before[0] = '\0';
-            give_to(held, before);
-            continue;
-        }
-        free_port(alone, held->key >> 16, (uint16_t)held->key);
-        HASH_DEL(alone->ports->held, held);
-        free(held);
+    for (struct share *share = holder->shares, *next; share != NULL; share = next) {
+        next = share->next;
+        let_go(alone, share);
     }
     free(holder);
     alone->room_freed = true;
@@ -165,99 +174,66 @@ void ports_end(struct alone *alone)
     free(alone->ports);
 }
 
-/* The alloc that has HELD and may listen on it: one that inherited it has not begun as long as the
- * one before it has not ended. */
+/* The alloc that may listen on HELD: the newest that has it, or the one that this one awaits.  Who
+ * is between them is told to end, and never begins. */
 static const char *listener(const struct alone *alone, const struct held *held)
 {
-    bool waits = held->before[0] != '\0' && find_holder(alone, held->before) != NULL;
+    const struct holder *newest = held->newest->holder;
 
-    return waits ? held->before : held->holder->alloc;
+    return find_holder(alone, newest->awaited) != NULL ? newest->awaited : newest->alloc;
 }
 
-/* The one before it is ending, and lets HELD go to HOLDER. */
-static void inherit(const struct alone *alone, struct held *held, struct holder *holder)
+static struct held *hold(struct ports *ports, size_t number, uint16_t port)
 {
-    struct held **at = &held->holder->held;
-    char before[UUID_TEXT_SIZE];
+    struct held *held = find_held(ports, number, port);
 
-    (void)text_copy(before, sizeof(before), listener(alone, held)); /* a UUID */
-    while (*at != held)
-        at = &(*at)->next;
-    *at = held->next;
-    (void)text_copy(held->before, sizeof(held->before), before); /* a UUID */
-    give_to(held, holder);
+    if (held != NULL)
+        return held;
+    held = calloc(1, sizeof(*held));
+    check(held != NULL);
+    held->key = (uint32_t)number << 16 | port;
+    HASH_ADD(hh, ports->held, key, sizeof(held->key), held);
+    port_set_add(&ports->addresses[number]->taken, port);
+    return held;
 }
 
-/* True if ALLOC is not begun before the alloc BEFORE has ended. */
-static bool awaits(const struct alone *alone, const char *alloc, const char *before)
+/* In whatever order they come: what an older alloc has is older. */
+static void take_port(struct held *held, struct holder *holder)
 {
-    const struct alloc *record = core_alloc(life_core(alone->config.life), alloc);
+    struct share **at = &held->newest, *share = malloc(sizeof(*share));
 
-    return record != NULL && text_equal(record->assign.previous, before);
+    check(share != NULL);
+    while (*at != NULL && (*at)->holder->created_unix_ns > holder->created_unix_ns)
+        at = &(*at)->older;
+    *share = (struct share){.held = held, .holder = holder, .older = *at, .next = holder->shares};
+    *at = holder->shares = share;
 }
 
-/* True if both wait for the end of one alloc: then one of them is told to end, and never begins. */
-static bool await_one(const struct alone *alone, const char *alloc, const char *other)
+/* WHO is what all of it is but for its ports, which are GIVEN. */
+static void take_all(struct alone *alone, const struct holder *who, const struct spec_ports *given)
 {
-    const struct alloc *record = core_alloc(life_core(alone->config.life), alloc);
-
-    return record != NULL && record->assign.previous[0] != '\0' &&
-           awaits(alone, other, record->assign.previous);
-}
-
-/* Two allocs of the journal have one port: right if one waits for the end of the other. */
-static void hold_second(const struct alone *alone, struct held *held, struct holder *holder,
-                        const struct spec_port *port)
-{
-    const struct alloc *record = core_alloc(life_core(alone->config.life), holder->alloc);
-
-    if (awaits(alone, holder->alloc, held->holder->alloc))
-        inherit(alone, held, holder);
-    else if (await_one(alone, holder->alloc, held->holder->alloc) && record != NULL &&
-             !record->stop_wanted)
-        inherit(alone, held, holder);
-    else if (awaits(alone, held->holder->alloc, holder->alloc))
-        (void)text_copy(held->before, sizeof(held->before), holder->alloc); /* a UUID */
-    else if (!await_one(alone, holder->alloc, held->holder->alloc))
-        say(&alone->config.say, SAY_ERROR, "server",
-            "two allocs have one port address=%s port=%u alloc=%s and=%s", port->host_ip,
-            port->value, held->holder->alloc, holder->alloc);
-}
-
-/* BEFORE: the alloc that it inherits from, or NULL. */
-static void hold(struct alone *alone, const char *alloc, const struct spec_ports *given,
-                 const char *before)
-{
-    struct ports *ports = alone->ports;
     struct holder *holder;
 
     if (given->count == 0)
         return;
-    holder = calloc(1, sizeof(*holder));
+    check(find_holder(alone, who->alloc) == NULL);
+    holder = malloc(sizeof(*holder));
     check(holder != NULL);
-    check(find_holder(alone, alloc) == NULL);
-    (void)text_copy(holder->alloc, sizeof(holder->alloc), alloc); /* a UUID */
-    HASH_ADD_STR(ports->holders, alloc, holder);
+    *holder = *who;
+    HASH_ADD_STR(alone->ports->holders, alloc, holder);
     for (size_t i = 0; i < given->count; i++) {
-        size_t number = address_number(ports, given->items[i].host_ip);
-        uint16_t port = given->items[i].value;
-        struct held *held = find_held(ports, number, port);
-
-        if (held != NULL && before != NULL && text_equal(held->holder->alloc, before)) {
-            inherit(alone, held, holder);
-            continue;
-        }
-        if (held != NULL) {
-            hold_second(alone, held, holder, &given->items[i]);
-            continue;
-        }
-        held = calloc(1, sizeof(*held));
-        check(held != NULL);
-        held->key = (uint32_t)number << 16 | port;
-        give_to(held, holder);
-        HASH_ADD(hh, ports->held, key, sizeof(held->key), held);
-        port_set_add(&ports->addresses[number]->taken, port);
+        size_t number = address_number(alone->ports, given->items[i].host_ip);
+        take_port(hold(alone->ports, number, given->items[i].value), holder);
     }
+}
+
+static struct holder holder_of(const char *alloc, const char *awaited, int64_t created_unix_ns)
+{
+    struct holder holder = {.created_unix_ns = created_unix_ns};
+
+    (void)text_copy(holder.alloc, sizeof(holder.alloc), alloc);       /* both are UUIDs */
+    (void)text_copy(holder.awaited, sizeof(holder.awaited), awaited); /* or "" */
+    return holder;
 }
 
 /* --- a new life --- */
@@ -286,14 +262,36 @@ static bool hold_stored(void *ctx, const struct machine_id *id, const struct mac
     spec = alone_read_spec(alone, id->text);
     if (spec == NULL)
         return true; /* it ends, and failed: without it nothing of it runs on */
-    hold(alone, id->text, &spec->ports, NULL);
+    struct holder holder =
+        holder_of(id->text, alloc->assign.previous, alloc->assign.create_unix_ns);
+    take_all(alone, &holder, &spec->ports);
     alloc_spec_free(spec);
     return true;
 }
 
+/* Only who is told to end has a port that another one has, too. */
+static void check_held(const struct alone *alone, const struct held *held)
+{
+    const struct core *core = life_core(alone->config.life);
+
+    for (const struct share *share = held->newest->older; share != NULL; share = share->older) {
+        const struct alloc *alloc = core_alloc(core, share->holder->alloc);
+
+        if (alloc == NULL || !alloc->stop_wanted)
+            say(&alone->config.say, SAY_ERROR, "server",
+                "two allocs have one port address=%s port=%u alloc=%s and=%s",
+                alone->ports->addresses[held->key >> 16]->ip, held->key & UINT16_MAX,
+                share->holder->alloc, held->newest->holder->alloc);
+    }
+}
+
 void ports_load(struct alone *alone)
 {
+    struct held *held, *next;
+
     core_each(life_core(alone->config.life), MACHINE_ALLOC, hold_stored, alone);
+    HASH_ITER(hh, alone->ports->held, held, next)
+    check_held(alone, held);
 }
 
 /* --- offers --- */
@@ -328,7 +326,7 @@ json_t *ports_missing(const struct alone *alone, const json_t *group)
 static void say_holder(const struct alone *alone, size_t number, uint16_t port, char to[WHOSE_SIZE])
 {
     const struct held *held = find_held(alone->ports, number, port);
-    const char *id = held == NULL ? "" : held->holder->alloc;
+    const char *id = held == NULL ? "" : held->newest->holder->alloc;
     const struct alloc *alloc = held == NULL ? NULL : core_alloc(life_core(alone->config.life), id);
     bool ending = alloc != NULL && (alloc->stop_wanted || posted_to_end(alone, id));
 
@@ -347,32 +345,53 @@ static void say_holder(const struct alone *alone, size_t number, uint16_t port, 
 /* What an offer is made of. */
 struct offering {
     struct alone *alone;
-    const char *heir_of; /* NULL: of nobody */
-    uint64_t seed;
+    const struct port_ask *ask;
+    const char *awaited; /* the one that listens on what is inherited, NULL: nothing is */
     struct spec_ports offer;
     char *why; /* PORTS_WHY_SIZE */
 };
 
-/* True if PORT of the address may be taken as it is: it is free, or that of who is replaced. */
-static bool may_take(const struct offering *offering, size_t number, uint16_t port)
+/* True if ALLOC had the place that is asked for, and is ending. */
+static bool makes_way(const struct offering *offering, const char *alloc)
+{
+    const struct gathering *gathering = offering->ask->gathering;
+    const char *group = json_string_value(json_object_get(offering->ask->group, "Name"));
+
+    for (size_t a = 0; a < gathering->count; a++) {
+        const struct reconcile_alloc *one = &gathering->allocs[a];
+
+        if (text_equal(gathering->ids[a].text, alloc))
+            return text_equal(one->group, group) && one->index == offering->ask->index &&
+                   (!one->live || one->stop) &&
+                   core_alloc(life_core(offering->alone->config.life), alloc) != NULL;
+    }
+    return false;
+}
+
+/* True if PORT of the address may be taken as it is: it is free, or of who had the place before.
+ * One alloc can be awaited, not two. */
+static bool may_take(struct offering *offering, size_t number, uint16_t port)
 {
     const struct ports *ports = offering->alone->ports;
     const struct held *held = find_held(ports, number, port);
 
     if (!port_set_has(&ports->addresses[number]->taken, port))
         return true;
-    if (held == NULL || offering->heir_of == NULL ||
-        !text_equal(held->holder->alloc, offering->heir_of))
+    if (held == NULL || !makes_way(offering, held->newest->holder->alloc))
         return false;
     for (size_t i = 0; i < offering->offer.count; i++) {
         if (offering->offer.items[i].value == port &&
             text_equal(offering->offer.items[i].host_ip, ports->addresses[number]->ip))
             return false; /* under another label already */
     }
+    const char *awaited = listener(offering->alone, held);
+    if (offering->awaited != NULL && !text_equal(offering->awaited, awaited))
+        return false;
+    offering->awaited = awaited;
     return true;
 }
 
-static bool offer_static(const struct offering *offering, size_t number, struct spec_port *port)
+static bool offer_static(struct offering *offering, size_t number, struct spec_port *port)
 {
     char whose[WHOSE_SIZE];
 
@@ -388,7 +407,7 @@ static bool offer_dynamic(const struct offering *offering, size_t number, struct
 {
     const struct port_range *range = &offering->alone->config.node.dynamic_ports;
     const struct port_set *taken = &offering->alone->ports->addresses[number]->taken;
-    uint64_t seed = hash_u64(offering->seed, offering->offer.count);
+    uint64_t seed = hash_u64(offering->ask->seed, offering->offer.count);
 
     port->value = policy_pick_port(taken, range, seed);
     port->to = port->to == -1 ? port->value : port->to;
@@ -429,8 +448,7 @@ void ports_return(struct alone *alone, struct spec_ports *offer)
 bool ports_offer(struct alone *alone, const struct port_ask *ask, struct spec_ports *ret_offer,
                  char ret_why[PORTS_WHY_SIZE])
 {
-    struct offering offering = {
-        .alone = alone, .heir_of = ask->heir_of, .seed = ask->seed, .why = ret_why};
+    struct offering offering = {.alone = alone, .ask = ask, .why = ret_why};
     struct spec_port ports[SPEC_PORTS_MAX];
     size_t count;
 
@@ -451,25 +469,22 @@ bool ports_offer(struct alone *alone, const struct port_ask *ask, struct spec_po
 
 const char *ports_awaited(const struct alone *alone, const struct spec_ports *offer)
 {
-    const char *awaited = "";
-
     for (size_t i = 0; i < offer->count; i++) {
         size_t number = address_number(alone->ports, offer->items[i].host_ip);
         const struct held *held = find_held(alone->ports, number, offer->items[i].value);
 
-        if (held == NULL)
-            continue;
-        awaited = listener(alone, held);
-        if (!text_equal(awaited, held->holder->alloc))
-            break; /* that one is before all others */
+        if (held != NULL)
+            return listener(alone, held);
     }
-    return awaited;
+    return "";
 }
 
-void ports_keep(struct alone *alone, const char *alloc, const char *previous,
+void ports_keep(struct alone *alone, const struct jobspec_placement *placement, const char *awaited,
                 struct spec_ports *offer)
 {
-    hold(alone, alloc, offer, previous);
+    struct holder holder = holder_of(placement->alloc_id, awaited, placement->create_time_unix_ns);
+
+    take_all(alone, &holder, offer);
     free(offer->items);
     *offer = (struct spec_ports){0};
 }

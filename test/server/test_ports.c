@@ -35,6 +35,9 @@ static struct alone_evaluation run(struct small_life *small, const char *name, i
 }
 
 #define STATIC_80 "{\"ReservedPorts\":[{\"Label\":\"http\",\"Value\":80}]}"
+#define STATIC_81 "{\"ReservedPorts\":[{\"Label\":\"http\",\"Value\":81}]}"
+#define STATIC_80_AND_81                                                                           \
+    "{\"ReservedPorts\":[{\"Label\":\"http\",\"Value\":80},{\"Label\":\"other\",\"Value\":81}]}"
 #define ANY_PORT "{\"DynamicPorts\":[{\"Label\":\"http\"}]}"
 
 static void stop(struct small_life *small, const char *name)
@@ -294,6 +297,61 @@ static void test_an_heir_of_an_heir_waits_for_who_listens(void **state)
     }
 }
 
+/* Versions ask for 80, for 81 and for 80 again, and the first one still has it; one that asks for
+ * both would have to wait for two. */
+static void test_a_port_is_inherited_from_any_that_had_the_place(void **state)
+{
+    struct small_life *small = *state;
+
+    for (int crash = 0; crash < 2; crash++) {
+        small->holds_back = false;
+        (void)run(small, "j", 1, STATIC_80, "/bin/a");
+        struct small_counts first = small_count(small, "j", NULL);
+        small->holds_back = true;
+        assert_int_equal(run(small, "j", 1, STATIC_81, "/bin/a").placed, 1);
+        struct small_counts second = small_count(small, "j", NULL);
+        if (crash == 1)
+            small_again(small);
+        assert_int_equal(run(small, "j", 1, STATIC_80, "/bin/a").placed, 1);
+        const char *third = small_count(small, "j", NULL).newest;
+        const struct alloc *alloc = core_alloc(life_core(small->life), third);
+        assert_string_equal(alloc->assign.previous, first.newest);
+        assert_int_equal(run(small, "j", 1, STATIC_80_AND_81, "/bin/a").placed, 0);
+        let_go(small, first.newest);
+        assert_int_equal(small_count(small, "j", NULL).live, 2); /* the second, and its heir */
+        let_go(small, second.newest);
+        assert_int_equal(small_count(small, "j", NULL).live, 1);
+        assert_string_equal(small->said, "");
+        small->holds_back = false;
+        stop(small, "j");
+        assert_int_equal(count_ports(small), 0);
+    }
+}
+
+/* The third version is not to be: the second still waits for the port, and has it in the end. */
+static void test_a_commit_that_fails_leaves_the_heir_its_port(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+
+    (void)run(small, "j", 1, STATIC_80, "/bin/a");
+    struct small_counts first = small_count(small, "j", NULL);
+    small->holds_back = true;
+    (void)run(small, "j", 1, STATIC_80, "/bin/b");
+    struct small_counts second = small_count(small, "j", NULL);
+    small->commit_code = ERR_IO;
+    assert_int_equal(post(small, "j", 1, STATIC_80, "/bin/c", &evaluation), 0);
+    assert_false(life_turn(small->life));
+    small->commit_code = 0;
+    small->now_ms += 5000;
+    small_settle(small);
+    let_go(small, first.newest);
+    const struct alloc *alloc = core_alloc(life_core(small->life), second.newest);
+    assert_int_equal(alloc->machine.state, A_RUNNING);
+    evaluation = run(small, "other", 1, STATIC_80, "/bin/a");
+    assert_non_null(strstr(reason(small, &evaluation, "exhausted"), "of job \"j\""));
+}
+
 /* The heir ends first: the port goes back to who still listens. */
 static void test_who_ends_before_it_began_gives_the_port_back(void **state)
 {
@@ -421,6 +479,8 @@ int main(void)
         SMALL_TEST(test_ports_are_kept_over_the_daemons_life),
         SMALL_TEST(test_who_takes_the_place_inherits_the_static_port),
         SMALL_TEST(test_an_heir_of_an_heir_waits_for_who_listens),
+        SMALL_TEST(test_a_port_is_inherited_from_any_that_had_the_place),
+        SMALL_TEST(test_a_commit_that_fails_leaves_the_heir_its_port),
         SMALL_TEST(test_who_ends_before_it_began_gives_the_port_back),
         SMALL_TEST(test_a_commit_that_fails_takes_the_ports_back),
         SMALL_TEST(test_a_plan_takes_no_port),
