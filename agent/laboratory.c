@@ -5,7 +5,13 @@
 
 #include "server/alone/alone.h"
 
-enum { KILL_TIMEOUT_MAX_MS = 3600000 }; /* no world waits longer */
+enum {
+    KILL_TIMEOUT_MAX_MS = 3600000, /* no world waits longer */
+    PORT_FIRST = 20000,
+    PORTS = 64, /* so few that what is given out twice is soon seen */
+};
+
+static const struct alone_address loopback = {.network = "default", .ip = "127.0.0.1"};
 
 /* Whatever a script describes can be run. */
 static int validate(const struct task_spec *task, struct err *err)
@@ -24,7 +30,10 @@ static void *begin(const struct sim_plane_world *world)
         .node = {.known = {.id = "", .name = "", .datacenter = "dc1", .class = ""},
                  .region = "global",
                  .room = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
-                 .core_mhz = 1000},
+                 .core_mhz = 1000,
+                 .addresses = &loopback,
+                 .addresses_count = 1,
+                 .dynamic_ports = {PORT_FIRST, PORT_FIRST + PORTS - 1}},
         .allocs_kept = world->allocs_kept,
         .plans =
             {

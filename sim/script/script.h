@@ -30,6 +30,7 @@ enum {
     SIM_PLUGINS_MAX = 2,
     SIM_JOBS_MAX = 2,
     SIM_COUNT_MAX = 4, /* of one group */
+    SIM_PORTS_MAX = 2, /* of one alloc that was placed for a job */
     SIM_DISKS_MAX = 4, /* what claims are on */
     SIM_STEPS_MAX = 96,
     SIM_FATES_MAX = 96,

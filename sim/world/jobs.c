@@ -67,15 +67,45 @@ static json_t *reschedule_json(uint8_t again)
                      "DelayFunction", "constant");
 }
 
-static json_t *group_json(const struct sim_alloc *alloc, const struct sim_job_state *job,
-                          const struct sim_job *plan)
+/* True if each group of the job that is NUMBER always has one alloc. */
+static bool is_single(const struct sim *sim, size_t number)
 {
+    for (int s = 0; s < sim->script->steps_count; s++) {
+        const struct sim_step *step = &sim->script->steps[s];
+        if (step->action == SIM_DO_COUNT && step->whom.member == (int)number)
+            return false;
+    }
+    return plan_of(sim, number)->count == 1;
+}
+
+/* Any port, and where there is one alloc at a time always the same one, too: it goes from one alloc
+ * to the next. */
+static json_t *network_json(const struct sim *sim, size_t number, int group)
+{
+    json_t *network = json_pack("{s:[{s:s}]}", "DynamicPorts", "Label", "any");
+
+    check(network != NULL);
+    if (is_single(sim, number))
+        (void)json_object_set_new(
+            network, "ReservedPorts",
+            json_pack("[{s:s, s:I}]", "Label", "own", "Value",
+                      (json_int_t)(1000 + number * SIM_ALLOCS_MAX + (size_t)group)));
+    return json_pack("[o]", network);
+}
+
+static json_t *group_json(const struct sim *sim, size_t number, int index)
+{
+    const struct sim_alloc *alloc = &sim->script->allocs[index];
+    const struct sim_job_state *job = &sim->jobs.states[number];
+    const struct sim_job *plan = plan_of(sim, number);
     json_t *tasks = json_array(), *group;
 
     for (int t = 0; t < alloc->tasks_count; t++)
         (void)json_array_append_new(tasks, task_json(alloc, &alloc->tasks[t], job->version));
-    group = json_pack("{s:s, s:I, s:I, s:o}", "Name", alloc->name, "Count", (json_int_t)job->count,
-                      "ShutdownDelay", (json_int_t)alloc->delay_ms * 1000000, "Tasks", tasks);
+    group =
+        json_pack("{s:s, s:I, s:I, s:o, s:o}", "Name", alloc->name, "Count", (json_int_t)job->count,
+                  "ShutdownDelay", (json_int_t)alloc->delay_ms * 1000000, "Networks",
+                  network_json(sim, number, index), "Tasks", tasks);
     if (alloc->limit_ms != 0)
         check(json_object_set_new(group, "MaxRunDuration",
                                   json_integer((json_int_t)alloc->limit_ms * 1000000)) == 0);
@@ -96,8 +126,7 @@ static char *job_text(const struct sim *sim, size_t number)
         if ((plan->groups >> a & 1u) == 0)
             continue;
         batch |= sim->script->allocs[a].batch;
-        (void)json_array_append_new(
-            groups, group_json(&sim->script->allocs[a], &sim->jobs.states[number], plan));
+        (void)json_array_append_new(groups, group_json(sim, number, a));
     }
     json_t *json =
         json_pack("{s:s, s:s, s:[s], s:o}", "ID", plan->name, "Type", types[plan->system][batch],

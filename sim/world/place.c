@@ -53,6 +53,9 @@ static void bind(struct sim *sim, const struct journal_blob *blob)
     struct sim_alloc_state *alloc = sim_plan_placed(sim, id, group);
     alloc->job = (int16_t)find_job(sim, spec->job_id);
     alloc->index = (uint16_t)spec->index;
+    check(spec->ports.count <= SIM_PORTS_MAX);
+    for (size_t i = 0; i < spec->ports.count; i++)
+        alloc->ports[i] = spec->ports.items[i].value;
     alloc_spec_free(spec);
     *list_more(&sim->jobs.placing) = (int)(alloc - sim->allocs);
 }

@@ -79,10 +79,12 @@ struct sim_alloc_state {
     int16_t job,
         group; /* placed by the control plane: of which job, by which alloc of the script */
     uint16_t index;
-    uint64_t ended_turn; /* of the commit that ended it, 0: it has not */
-    uint8_t wish;        /* of the control plane: enum sim_wish */
-    uint8_t accepted;    /* the node has said so: it must not be lost */
+    uint16_t ports[SIM_PORTS_MAX]; /* that it was given, 0: none */
+    uint64_t ended_turn;           /* of the commit that ended it, 0: it has not */
+    uint8_t wish;                  /* of the control plane: enum sim_wish */
+    uint8_t accepted;              /* the node has said so: it must not be lost */
     uint8_t directory;
+    uint8_t begun;   /* its set-up was once */
     uint8_t torn;    /* postrun hooks that have succeeded */
     uint8_t ended;   /* it was terminal once */
     uint8_t unasked; /* and nobody had told it to end */

@@ -43,13 +43,12 @@ BUILD_LIMIT_S = 600
 
 # What finds faults, cheapest first: name, commands, time limit of one of them (reached: it hangs).
 # Of the unit tests only those of what no world does: there, records that can be read are true, and
-# a node has room for all, and no ports.
+# a node has room for all.
 CAIRN = OUT + '/cairn'
 FINDERS = [
     ('checks', [[OUT + '/test/fsm/test_tables', 'checks']], 10),
     ('units', [[OUT + '/test/core/test_aside'], [OUT + '/test/core/test_lanes'],
-               [OUT + '/test/server/test_wait'],
-               [OUT + '/test/server/test_ports']], 10),
+               [OUT + '/test/server/test_wait']], 10),
     ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
                  for path in sorted(glob.glob(os.path.join(ROOT, 'sim/stories/*.story')))], 20),
     ('seeds', [[CAIRN, 'sim', '-base', '1', '-seeds', '20000'],

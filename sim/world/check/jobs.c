@@ -148,6 +148,51 @@ static void check_owned(struct sim *sim, int job)
                     sim->script->jobs[job].name);
 }
 
+/* True if a process of ALLOC may listen: it was begun, and has not ended. */
+static bool may_listen(const struct sim *sim, const struct sim_alloc_state *alloc)
+{
+    const struct machine *record =
+        alloc->begun && !alloc->damaged ? sim_store_find(&sim->store, &alloc->id) : NULL;
+
+    return record != NULL && alloc_of(record)->ended_unix_ns == 0;
+}
+
+static bool have_one_port(const struct sim_alloc_state *one, const struct sim_alloc_state *other)
+{
+    for (size_t i = 0; i < SIM_PORTS_MAX * SIM_PORTS_MAX; i++) {
+        uint16_t port = one->ports[i / SIM_PORTS_MAX];
+
+        if (port != 0 && port == other->ports[i % SIM_PORTS_MAX])
+            return true;
+    }
+    return false;
+}
+
+/* A port goes from one alloc to another when the first has ended: who inherits it waits for that.
+ */
+static void check_ports(struct sim *sim, const struct journal_batch *batch)
+{
+    for (size_t i = 0; i < batch->events_count; i++) {
+        const struct journal_event *event = &batch->events[i];
+
+        if (event->id.kind != MACHINE_ALLOC || event->after != A_PREPARING ||
+            event->before == A_PREPARING)
+            continue;
+        struct sim_whom whom = sim_find(sim, &event->id);
+        if (whom.kind != MACHINE_ALLOC)
+            continue;
+        struct sim_alloc_state *one = sim_alloc_of(sim, &whom);
+        one->begun = 1;
+        for (int a = 0; a < sim->allocs_count && may_listen(sim, one); a++) {
+            const struct sim_alloc_state *other = &sim->allocs[a];
+
+            if (other != one && may_listen(sim, other) && have_one_port(one, other))
+                sim_violate(sim, 14, "alloc %s is begun, and alloc %s, which lives, has its port",
+                            one->id.text, other->id.text);
+        }
+    }
+}
+
 static bool stores_job(const struct journal_batch *batch, const char *name)
 {
     for (size_t i = 0; i < batch->specs_count; i++) {
@@ -160,6 +205,8 @@ static bool stores_job(const struct journal_batch *batch, const char *name)
 
 void sim_check_jobs_committed(struct sim *sim, const struct journal_batch *batch)
 {
+    if (sim->script->jobs_count > 0)
+        check_ports(sim, batch);
     for (int job = 0; job < sim->script->jobs_count; job++) {
         const struct sim_job_state *state = &sim->jobs.states[job];
         if (is_damaged(sim, job))
