@@ -3,11 +3,29 @@
 
 #include "spec/job.h"
 
+/* All that GROUP asks for is free. */
+static struct spec_ports give_ports(const json_t *group, struct spec_port ports[SPEC_PORTS_MAX])
+{
+    struct spec_ports given = {.items = ports};
+
+    check(jobspec_ports(group, ports, &given.count));
+    for (size_t i = 0; i < given.count; i++) {
+        if (!ports[i].is_static)
+            ports[i].value = (uint16_t)(20000 + i);
+        if (ports[i].to == -1)
+            ports[i].to = ports[i].value;
+        ports[i].host_ip = "127.0.0.1";
+    }
+    return given;
+}
+
 /* An alloc of its first group gives a text that reads again. */
 static void place(const json_t *job)
 {
     const json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+    struct spec_port ports[SPEC_PORTS_MAX];
     struct jobspec_placement placement = {
+        .ports = give_ports(group, ports),
         .group = json_string_value(json_object_get(group, "Name")),
         .alloc_id = "0f3a3e5c-5f31-4a52-9f0e-0123456789ab",
         .eval_id = "",
