@@ -18,11 +18,7 @@
 static const struct config_key keys[] = {
     {"command", CONFIG_TEXT, offsetof(struct command, program), NULL},
     {"args", CONFIG_TEXTS, offsetof(struct command, arguments), NULL},
-    {"pid_mode", CONFIG_TEXT, offsetof(struct command, pid_mode), NULL},
-    {"ipc_mode", CONFIG_TEXT, offsetof(struct command, ipc_mode), NULL},
-    {"cap_add", CONFIG_TEXTS, offsetof(struct command, cap_add), NULL},
-    {"cap_drop", CONFIG_TEXTS, offsetof(struct command, cap_drop), NULL},
-    {"work_dir", CONFIG_TEXT, offsetof(struct command, work_dir), NULL},
+    ISOLATED_KEYS,
 };
 
 /* --- capabilities --- */

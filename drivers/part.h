@@ -174,6 +174,16 @@ struct driver {
 
 extern const struct driver raw_exec_driver, exec_driver, java_driver, mock_driver;
 
+/* The keys of drivers whose payloads are isolated, in their lists. */
+/* clang-format off */
+#define ISOLATED_KEYS                                                                              \
+    {"pid_mode", CONFIG_TEXT, offsetof(struct command, pid_mode), NULL},                           \
+    {"ipc_mode", CONFIG_TEXT, offsetof(struct command, ipc_mode), NULL},                           \
+    {"cap_add", CONFIG_TEXTS, offsetof(struct command, cap_add), NULL},                            \
+    {"cap_drop", CONFIG_TEXTS, offsetof(struct command, cap_drop), NULL},                          \
+    {"work_dir", CONFIG_TEXT, offsetof(struct command, work_dir), NULL}
+/* clang-format on */
+
 /* exec.c, for drivers that isolate as it does */
 int isolated_check(const char *driver, const struct command *command, struct err *err);
 int isolated_prepare(const char *driver, const struct drivers_exec *exec, struct command *command,
