@@ -19,8 +19,16 @@ static void put_aside(void *ctx, const struct machine_id *id, const char *why)
     asides++;
 }
 
-/* Two allocs run, and all of it has been read. */
-static void read_two(struct seam *seam)
+static void run_two(struct seam *seam)
+{
+    asides = 0;
+    seam->known = "web side";
+    seam_run(seam, "a", "web side");
+    seam_run(seam, "b", "web");
+}
+
+/* All of it is read by a new daemon. */
+static void read_back(struct seam *seam)
 {
     struct world world = {
         .ctx = seam,
@@ -31,10 +39,6 @@ static void read_two(struct seam *seam)
         .put_aside = put_aside,
     };
 
-    asides = 0;
-    seam->known = "web side";
-    seam_run(seam, "a", "web side");
-    seam_run(seam, "b", "web");
     core_free(seam->core);
     seam->core = core_new(&world);
     for (size_t i = 0; i < seam->journal_count; i++)
@@ -43,6 +47,13 @@ static void read_two(struct seam *seam)
     core_restore(seam->core, true, false);
     seam->answers = true;
     seam_settle(seam);
+}
+
+/* Two allocs run, and all of it has been read. */
+static void read_two(struct seam *seam)
+{
+    run_two(seam);
+    read_back(seam);
     seam_forget(seam);
 }
 
@@ -107,6 +118,25 @@ static void test_alloc_that_contradicts_itself_is_made_again_and_ended(void **st
     assert_int_equal(seam_state(seam, MACHINE_TASK, "a/web"), T_DEAD);
     assert_int_equal(seam_state(seam, MACHINE_TASK, "a/side"), T_DEAD);
     assert_neighbour(seam);
+}
+
+/* One record of two says what was never written: the task lives, so its alloc is not believed. */
+static void test_records_that_contradict_each_other_are_not_both_believed(void **state)
+{
+    struct seam *seam = *state;
+    struct machine_id side = machine_id_join(MACHINE_TASK, "a", "side");
+
+    run_two(seam);
+    ((struct task *)(void *)seam_stored(seam, &side)->record)->define.leader = 1;
+    seam_forget(seam);
+    read_back(seam);
+    assert_int_equal(asides, 1);
+    assert_true(said(seam, "aside a: it has another place in its group than its alloc knows\n"));
+    core_swept(seam->core, true);
+    seam_settle(seam);
+    assert_true(core_alloc(seam->core, "a")->assign.condemned);
+    assert_int_equal(seam_state(seam, MACHINE_TASK, "a/side"), T_DEAD);
+    assert_int_equal(seam_state(seam, MACHINE_ALLOC, "b"), A_RUNNING);
 }
 
 /* Of the turn in which it is found only what the others did is stored, and first of all. */
@@ -174,6 +204,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         SEAM_TEST(test_task_that_contradicts_itself_fails_its_alloc_after_the_sweep),
         SEAM_TEST(test_alloc_that_contradicts_itself_is_made_again_and_ended),
+        SEAM_TEST(test_records_that_contradict_each_other_are_not_both_believed),
         SEAM_TEST(test_others_of_the_same_turn_go_on_and_are_committed_first),
         SEAM_TEST(test_caller_is_told_and_not_left_waiting),
         SEAM_TEST(test_failed_commit_puts_nothing_aside),
