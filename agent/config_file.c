@@ -308,7 +308,7 @@ static int complain_unknown(struct reader *reader, enum section section, const c
     if (section == IN_PLUGIN)
         return complain(reader, place, "remove it",
                         "there is no plugin \"%s\" in this release, only \"exec\", \"java\", "
-                        "\"raw_exec\"",
+                        "\"mock_driver\" and \"raw_exec\"",
                         name);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (keys[i].section == section)
