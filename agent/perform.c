@@ -122,11 +122,15 @@ static void alloc_hook(struct parts *parts, const struct effect *effect)
         return;
     }
     /* Teardown needs the alloc's id only, and must not fail because its spec is lost (I-24). */
+    const char *disk_from[DISK_OWNERS_MAX + 1];
     struct hook_run run = {
         .phase = (enum hook_phase)alloc->phase,
         .hook = alloc->hook,
         .alloc = spec != NULL ? spec : &nameless,
+        .disk_from = disk_from,
     };
+
+    core_disk_owners(parts->core, alloc, disk_from);
     hook_run(parts->hooks, &run, hook_answered, call_new(parts, effect));
 }
 

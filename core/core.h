@@ -128,6 +128,13 @@ const struct machine *core_find(const struct core *core, const struct machine_id
 const struct task *core_task(const struct core *core, const char *alloc, const char *task);
 const struct alloc *core_alloc(const struct core *core, const char *alloc);
 
+/* Those whose ephemeral disk ALLOC takes over, the last first: the one before it, and, where that
+ * ended before it had all of what it was to take over itself, the one before that.  Ids, borrowed
+ * until the next turn, NULL-terminated; at most DISK_OWNERS_MAX. */
+enum { DISK_OWNERS_MAX = 16 };
+void core_disk_owners(const struct core *core, const struct alloc *alloc,
+                      const char *ret_owners[DISK_OWNERS_MAX + 1]);
+
 /* Each machine of KIND in the order in which they came; a callback that returns false ends it. */
 typedef bool core_each_cb(void *ctx, const struct machine_id *id, const struct machine *record);
 void core_each(const struct core *core, enum machine_kind kind, core_each_cb *cb, void *ctx);

@@ -87,7 +87,9 @@ enum alloc_effect {
 };
 
 /* Hooks in their order, as in task.h.  Names follow nomad v1.1.2 alloc_runner_hooks.go. */
-#define ALLOC_HOOKS(X) X(ALLOC_DIR, "alloc_dir")
+#define ALLOC_HOOKS(X)                                                                             \
+    X(ALLOC_DIR, "alloc_dir")                                                                      \
+    X(MIGRATE_DISK, "migrate_disk")
 enum alloc_hook {
 #define X(name, text) ALLOC_HOOK_##name,
     ALLOC_HOOKS(X)
@@ -97,6 +99,10 @@ enum alloc_hook {
 const char *alloc_hook_name(unsigned hook);
 
 enum member_order { ORDER_NONE, ORDER_START, ORDER_KILL };
+
+/* Where the disk is that an alloc takes over: here (or there is none to be taken over), with the
+ * one before it, or on its way. */
+enum alloc_disk { DISK_HERE, DISK_AWAY, DISK_MOVING, DISK_COUNT };
 
 enum client_status { CLIENT_PENDING, CLIENT_RUNNING, CLIENT_COMPLETE, CLIENT_FAILED };
 const char *client_status_name(enum client_status status);
@@ -118,7 +124,8 @@ const char *client_status_name(enum client_status status);
     X(U8, kill_event, 0, "enum task_event_type that explains the kill to the tasks, 0: none")      \
     X(FLAG, prepared, 0, "its set-up was complete once: its tasks may have run")                   \
     X(FLAG, ran_out, 0, "it was not over by then: ended, without its poststop tasks")              \
-    X(PAD, pad, 6, "")                                                                             \
+    X(U8, disk, 0, "enum alloc_disk")                                                              \
+    X(PAD, pad, 5, "")                                                                             \
     X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
     X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \
     X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")
@@ -129,6 +136,9 @@ struct alloc {
 };
 
 extern const struct fsm_def alloc_def;
+
+/* True if an alloc assigned so takes over the disk of another one. */
+bool alloc_takes_disk(const struct alloc_assign *assign);
 
 struct task;
 

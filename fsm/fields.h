@@ -129,6 +129,7 @@ enum { DESCRIPTION_SIZE = 136 };
     X(FLAG, batch, 0, "job type batch or sysbatch")                                                \
     X(PAD, pad, 5, "")                                                                             \
     X(NAME, previous, 40, "alloc to wait for, or empty")                                           \
+    X(NAME, disk_from, 40, "alloc to wait for whose ephemeral disk it takes over, or empty")       \
     X(NAME, namespace, SPEC_NAMESPACE_SIZE, "")                                                    \
     X(NAME, job_id, SPEC_NAME_SIZE, "")                                                            \
     X(NAME, group, SPEC_NAME_SIZE, "")                                                             \

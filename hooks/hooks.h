@@ -46,8 +46,8 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err);
 /* Runs under way are finished by the pool, but their DONE is not called any more. */
 void hooks_free(struct hooks *hooks);
 
-/* --- which hooks a spec needs: the masks of all phases are set, nothing else.  DRIVER is the
- * task's, NULL: there is no such --- */
+/* --- which hooks a spec needs: the masks of all phases are set, nothing else.  ASSIGN says already
+ * whose disk the alloc takes over; DRIVER is the task's, NULL: there is no such --- */
 
 void hooks_plan_alloc(const struct alloc_spec *alloc, struct alloc_assign *assign);
 void hooks_plan_task(const struct alloc_spec *alloc, const struct task_spec *task,
@@ -64,6 +64,8 @@ struct hook_run {
     uint8_t hook; /* enum alloc_hook or task_hook; the COUNT value is "none" and always done */
     const struct alloc_spec *alloc; /* teardown needs no more of it than the id ... */
     const struct task_spec *task;   /* ... and of this than the name; NULL for hooks of an alloc */
+    const char *const *disk_from;   /* allocs that have ended, NULL-terminated: whoever of them has
+                                       the disk that this one takes over, the last first; or NULL */
     const uint8_t *results;         /* what earlier runs of the task's hooks left */
     uint32_t results_bytes;
 };

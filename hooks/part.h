@@ -33,6 +33,9 @@ struct hooks {
 struct hook_request {
     const char *alloc_dir, *alloc, *task; /* copies; task is "" for a hook of an alloc */
     const char *user;                     /* a copy, interpolated; "": the daemon's own */
+    /* Of a hook of an alloc: its tasks, and the allocs whose disk it takes over.  Copies, one
+     * behind the other, each with its NUL, and an empty one behind them. */
+    const char *tasks, *disk_from;
     bool privileged;
 
     const struct hooks *hooks;    /* on the loop only */
@@ -57,6 +60,7 @@ struct hook_subject {
     const struct alloc_spec *alloc;
     const struct task_spec *task;
     const struct spec_driver *driver;
+    bool takes_disk; /* another alloc's */
 };
 
 struct hook_row {
@@ -68,6 +72,7 @@ struct hook_row {
 const struct hook_row *hooks_row(bool task, unsigned hook);
 
 hook_function hooks_alloc_dir_build, hooks_alloc_dir_destroy;
+hook_function hooks_migrate_disk;
 hook_function hooks_task_dir_build, hooks_task_dir_strip;
 hook_function hooks_logs_prepare;
 hook_function hooks_validate;

@@ -145,12 +145,36 @@ static char *add_text(char **at, const char *text)
     return copy;
 }
 
+/* The names that a hook of an alloc may need, one behind the other. */
+static size_t names_bytes(const struct hook_run *asked)
+{
+    size_t bytes = 2;
+
+    for (size_t i = 0; asked->task == NULL && i < asked->alloc->tasks_count; i++)
+        bytes += strlen(asked->alloc->tasks[i].name) + 1;
+    for (size_t i = 0; asked->disk_from != NULL && asked->disk_from[i] != NULL; i++)
+        bytes += strlen(asked->disk_from[i]) + 1;
+    return bytes;
+}
+
+static void add_names(const struct hook_run *asked, char **at, struct hook_request *request)
+{
+    request->tasks = *at;
+    for (size_t i = 0; asked->task == NULL && i < asked->alloc->tasks_count; i++)
+        (void)add_text(at, asked->alloc->tasks[i].name);
+    (void)add_text(at, "");
+    request->disk_from = *at;
+    for (size_t i = 0; asked->disk_from != NULL && asked->disk_from[i] != NULL; i++)
+        (void)add_text(at, asked->disk_from[i]);
+    (void)add_text(at, "");
+}
+
 static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *asked,
                                  const char *user)
 {
     const char *task = asked->task != NULL ? asked->task->name : "";
-    size_t bytes =
-        strlen(hooks->alloc_dir) + strlen(asked->alloc->id) + strlen(task) + strlen(user) + 4;
+    size_t bytes = strlen(hooks->alloc_dir) + strlen(asked->alloc->id) + strlen(task) +
+                   strlen(user) + 4 + names_bytes(asked);
     struct hooks_run *run = calloc(1, sizeof(*run) + bytes);
 
     check(run != NULL);
@@ -162,6 +186,7 @@ static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *ask
         .user = add_text(&at, user),
         .privileged = hooks->privileged,
     };
+    add_names(asked, &at, &run->request);
     run->hooks = hooks;
     run->hook = asked->hook;
     run->next = hooks->runs;

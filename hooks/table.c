@@ -13,6 +13,11 @@ static bool always(const struct hook_subject *subject)
     return true;
 }
 
+static bool takes_disk(const struct hook_subject *subject)
+{
+    return subject->takes_disk;
+}
+
 static bool checks_user(const struct hook_subject *subject)
 {
     return subject->driver != NULL && subject->driver->checks_user;
@@ -30,7 +35,8 @@ static bool keeps_logs(const struct hook_subject *subject)
 /*    hook       needed when   steps */
 #define ALLOC_ROWS(ROW)                                                                            \
     ROW(ALLOC_DIR, always,      POOL(PRERUN,   hooks_alloc_dir_build),                             \
-                                POOL(DESTROY,  hooks_alloc_dir_destroy))
+                                POOL(DESTROY,  hooks_alloc_dir_destroy))                           \
+    ROW(MIGRATE_DISK, takes_disk, POOL(PRERUN, hooks_migrate_disk))
 
 #define TASK_ROWS(ROW)                                                                             \
     ROW(VALIDATE,  checks_user, LOOP(PRESTART, hooks_validate))                                    \
@@ -85,7 +91,7 @@ static uint32_t mask_of(const struct hook_subject *subject, enum hook_phase phas
 
 void hooks_plan_alloc(const struct alloc_spec *alloc, struct alloc_assign *assign)
 {
-    struct hook_subject subject = {.alloc = alloc};
+    struct hook_subject subject = {.alloc = alloc, .takes_disk = assign->disk_from[0] != '\0'};
 
     assign->hooks_prerun = mask_of(&subject, PHASE_PRERUN);
     assign->hooks_prekill = mask_of(&subject, PHASE_PREKILL);

@@ -37,7 +37,7 @@ static void define_task(struct core *core, const struct assign_plans *plans,
 }
 
 void assign_alloc(struct core *core, const struct assign_plans *plans,
-                  const struct alloc_spec *spec, const char *awaited)
+                  const struct alloc_spec *spec, const char *awaited, const char *disk_from)
 {
     struct alloc_assign *assign =
         calloc(1, sizeof(*assign) + spec->tasks_count * sizeof(assign->members[0]));
@@ -51,7 +51,8 @@ void assign_alloc(struct core *core, const struct assign_plans *plans,
     assign->index = spec->index;
     assign->may_start = 1;
     assign->batch = is_batch(spec);
-    (void)text_copy(assign->previous, sizeof(assign->previous), awaited); /* a UUID or "" */
+    (void)text_copy(assign->previous, sizeof(assign->previous), awaited); /* UUIDs or "" */
+    (void)text_copy(assign->disk_from, sizeof(assign->disk_from), disk_from);
     (void)text_copy(assign->namespace, sizeof(assign->namespace), spec->namespace);
     (void)text_copy(assign->job_id, sizeof(assign->job_id), spec->job_id);
     (void)text_copy(assign->group, sizeof(assign->group), spec->group);

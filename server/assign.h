@@ -19,8 +19,9 @@ struct assign_plans {
 };
 
 /* Posts ASSIGN to the alloc of SPEC and DEFINE to each of its tasks.  Nothing of it is begun before
- * the alloc AWAITED has ended; "": none is waited for. */
+ * the alloc AWAITED has ended; "": none is waited for; nor before DISK_FROM has, whose ephemeral
+ * disk it takes over; "": nobody's. */
 void assign_alloc(struct core *core, const struct assign_plans *plans,
-                  const struct alloc_spec *spec, const char *awaited);
+                  const struct alloc_spec *spec, const char *awaited, const char *disk_from);
 
 #endif

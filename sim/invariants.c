@@ -57,7 +57,8 @@ static const struct sim_invariant invariants[] = {
     {"One daemon for each data directory",
      NULL, "real processes: test/live/t310-journal-trouble.py, test/journal/test_journal.c"},
     {"Results of hooks that a later start needs are durable or made again",
-     "when a start is performed: all hooks ran, their results are there and the same as at first",
+     "when a start is performed: all hooks ran, their results are there and the same as at first; "
+     "a disk that goes on with the next alloc is neither left behind nor deleted before",
      NULL},
     {"Restore does not touch a payload that runs",
      "with each effect that ends a payload: somebody wanted it", NULL},

@@ -320,6 +320,8 @@ static void plain_world(struct shrinking *shrinking)
         (void)keep(shrinking);
         again(shrinking)->allocs[a].limit_ms = 0;
         (void)keep(shrinking);
+        again(shrinking)->allocs[a].sticky = 0;
+        (void)keep(shrinking);
         memcpy(again(shrinking)->allocs[a].hooks, usual.hooks, sizeof(usual.hooks));
         (void)keep(shrinking);
         for (int c = 0; c < shrinking->best->allocs[a].claims_count; c++) {

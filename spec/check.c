@@ -177,7 +177,10 @@ static void default_group(struct jobspec_work *work, const json_t *job, json_t *
     size_t i;
 
     set_missing(group, "Count", json_integer(1));
-    set_missing(need_object(group, "EphemeralDisk"), "SizeMB", json_integer(300));
+    json_t *disk = need_object(group, "EphemeralDisk");
+    set_missing(disk, "SizeMB", json_integer(300));
+    set_missing(disk, "Sticky", json_false());
+    set_missing(disk, "Migrate", json_false());
     drop_if_empty(group, "Meta");
     jobspec_default_networks(work, group);
     fill_new(restart, default_restart(lasts(job)));

@@ -370,6 +370,8 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
     spec->max_run_ms = get_ms(decoding, group, "MaxRunDuration");
     disk = get_object(decoding, group, "EphemeralDisk");
     spec->ephemeral_disk_mb = get_u32(decoding, disk, "SizeMB");
+    spec->disk_sticky = get_bool(decoding, disk, "Sticky");
+    spec->disk_migrate = get_bool(decoding, disk, "Migrate");
     if (count == 0 || count > SPEC_TASKS_MAX) {
         damaged(decoding, "Tasks", "a list of tasks");
         return;

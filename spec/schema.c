@@ -244,9 +244,8 @@ SCHEMA(jobspec_lifecycle, "lifecycle", NULL, lifecycle_fields);
 
 static const struct jobspec_field disk_fields[] = {
     WHOLE("size", "SizeMB", FATE_RUN, 10, WHOLE_MAX),
-    REFUSED("sticky", "Sticky", "remove it: a replaced alloc starts with an empty directory; "
-                                "keep data outside it"),
-    REFUSED("migrate", "Migrate", "remove it: there is no other node to migrate data from"),
+    BOOL("sticky", "Sticky", FATE_RUN),
+    BOOL("migrate", "Migrate", FATE_RUN),
 };
 SCHEMA(jobspec_disk, "ephemeral_disk", NULL, disk_fields);
 

@@ -121,6 +121,7 @@ struct alloc_spec {
     uint64_t group_shutdown_delay_ms;
     uint64_t max_run_ms; /* the group's max_run_duration, 0: none */
     uint32_t ephemeral_disk_mb;
+    bool disk_sticky, disk_migrate; /* either: it takes over that of the alloc before it */
     int64_t create_time_unix_ns;
     const char *previous_id;              /* of the alloc whose place it takes, or "" */
     struct spec_rescheduled *rescheduled; /* the newest of them, the oldest first */

@@ -366,6 +366,8 @@ void api_alloc_gc(struct api_request *request)
         return;
     if (alloc->machine.state < A_TERMINAL)
         api_refuse(request, 409, "The alloc has not ended: stop it first");
+    else if (alone_disk_is_awaited(request->api->parts->alone, id.text))
+        api_refuse(request, 409, "Another alloc is about to take over its ephemeral disk");
     else
         life_ask(request->api->parts->life, &id, AE_DESTROY, NULL, api_deferred_answer,
                  api_defer(request, NULL, NULL));

@@ -119,8 +119,9 @@ json_t *api_format_spec_job(const struct alloc_spec *spec)
     set_number(to, "Version", spec->job_version);
     set(to, "Datacenters", json_pack("[o]", api_text(spec->datacenter)));
     json_t *group =
-        json_pack("{s:o, s:{s:I}, s:I, s:o}", "Name", api_text(spec->group), "EphemeralDisk",
-                  "SizeMB", (json_int_t)spec->ephemeral_disk_mb, "ShutdownDelay",
+        json_pack("{s:o, s:{s:I, s:b, s:b}, s:I, s:o}", "Name", api_text(spec->group),
+                  "EphemeralDisk", "SizeMB", (json_int_t)spec->ephemeral_disk_mb, "Sticky",
+                  spec->disk_sticky, "Migrate", spec->disk_migrate, "ShutdownDelay",
                   (json_int_t)(spec->group_shutdown_delay_ms * 1000000), "Tasks", tasks);
     if (spec->max_run_ms != 0)
         set_number(group, "MaxRunDuration", spec->max_run_ms * 1000000);

@@ -21,10 +21,12 @@ struct committed_list {
     size_t count, size;
 };
 
-/* Allocs that wait for the end of others. */
+/* An alloc that waits for the end of others. */
 struct successor {
     struct machine_id id;
-    char previous[UUID_TEXT_SIZE];
+    char previous[UUID_TEXT_SIZE];  /* "": that has ended */
+    char disk_from[UUID_TEXT_SIZE]; /* whose disk it takes over, or who was to have that disk before
+                                       it and ended without it, and so on; "": all have ended */
 };
 
 struct successor_list {

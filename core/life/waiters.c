@@ -8,6 +8,7 @@
 #include "core/life/part.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <uthash.h>
 
 struct waiting {
@@ -72,23 +73,57 @@ void life_answer_committed(struct life *life, int code, const struct err *err)
 
 /* --- allocs that wait for others --- */
 
-static bool has_ended(struct life *life, const char *alloc)
+static bool has_ended(const struct life *life, const char *alloc)
 {
     const struct alloc *record = core_alloc(life->core, alloc);
 
     return record == NULL || record->ended_unix_ns != 0;
 }
 
-static void wait_for(struct life *life, const struct machine_id *id, const char *previous)
+/* Of those whose disk is taken over with that of ALLOC the last that has not ended; "": all have.
+ */
+static const char *last_of_disk(const struct life *life, const char *alloc)
 {
-    check(id->kind == MACHINE_ALLOC);
-    if (has_ended(life, previous)) {
-        core_done(life->core, id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
-        return;
+    for (int step = 0; step < DISK_OWNERS_MAX; step++) {
+        const struct alloc *record = core_alloc(life->core, alloc);
+
+        if (record == NULL || (record->ended_unix_ns != 0 && record->disk == DISK_HERE))
+            return "";
+        if (record->ended_unix_ns == 0)
+            return alloc;
+        alloc = record->assign.disk_from;
     }
-    struct successor *successor = list_more(&life->successors);
-    successor->id = *id;
-    (void)text_copy(successor->previous, sizeof(successor->previous), previous); /* a UUID */
+    return "";
+}
+
+/* Sets who is awaited still, of PREVIOUS and DISK_FROM (UUIDs or ""), which may be its own. */
+static void look_again(const struct life *life, struct successor *successor, const char *previous,
+                       const char *disk_from)
+{
+    const char *last = last_of_disk(life, disk_from);
+
+    if (has_ended(life, previous))
+        previous = "";
+    memmove(successor->previous, previous, strlen(previous) + 1);
+    memmove(successor->disk_from, last, strlen(last) + 1);
+}
+
+static bool waits(const struct successor *successor)
+{
+    return successor->previous[0] != '\0' || successor->disk_from[0] != '\0';
+}
+
+static void wait_for(struct life *life, const struct machine_id *id,
+                     const struct alloc_assign *assign)
+{
+    struct successor successor = {.id = *id};
+
+    check(id->kind == MACHINE_ALLOC);
+    look_again(life, &successor, assign->previous, assign->disk_from);
+    if (waits(&successor))
+        *list_more(&life->successors) = successor;
+    else
+        core_done(life->core, id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
 }
 
 static void alloc_ended(struct life *life, const struct effect *effect)
@@ -96,11 +131,16 @@ static void alloc_ended(struct life *life, const struct effect *effect)
     struct successor_list *list = &life->successors;
 
     for (size_t i = list->count; i > 0; i--) {
-        struct successor successor = list->items[i - 1];
-        if (!text_equal(successor.previous, effect->id.text))
+        struct successor *successor = &list->items[i - 1];
+        if (!text_equal(successor->previous, effect->id.text) &&
+            !text_equal(successor->disk_from, effect->id.text))
             continue;
-        list->items[i - 1] = list->items[--list->count];
-        core_done(life->core, &successor.id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
+        look_again(life, successor, successor->previous, successor->disk_from);
+        if (waits(successor))
+            continue;
+        struct machine_id id = successor->id;
+        *successor = list->items[--list->count];
+        core_done(life->core, &id, LANE_WAIT, AE_PREVIOUS_ENDED, NULL);
     }
     if (life->control.alloc_ended != NULL)
         life->control.alloc_ended(life->control.ctx, effect->id.text, alloc_of(effect->record));
@@ -143,7 +183,7 @@ static void tell_ended(struct life *life, const struct effect *effect)
 
 static void watch_previous(struct life *life, const struct effect *effect)
 {
-    wait_for(life, &effect->id, alloc_of(effect->record)->assign.previous);
+    wait_for(life, &effect->id, &alloc_of(effect->record)->assign);
 }
 
 typedef void tell_function(struct life *life, const struct effect *effect);

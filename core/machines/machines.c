@@ -143,6 +143,20 @@ const struct alloc *core_alloc(const struct core *core, const char *alloc)
     return record == NULL ? NULL : alloc_of(record);
 }
 
+void core_disk_owners(const struct core *core, const struct alloc *alloc,
+                      const char *ret_owners[DISK_OWNERS_MAX + 1])
+{
+    size_t count = 0;
+
+    while (alloc != NULL && alloc->assign.disk_from[0] != '\0' && count < DISK_OWNERS_MAX) {
+        ret_owners[count++] = alloc->assign.disk_from;
+        alloc = core_alloc(core, alloc->assign.disk_from);
+        if (alloc != NULL && alloc->disk == DISK_HERE)
+            break;
+    }
+    ret_owners[count] = NULL;
+}
+
 void core_each(const struct core *core, enum machine_kind kind, core_each_cb *cb, void *ctx)
 {
     const struct slot *next;

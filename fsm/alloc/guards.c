@@ -64,6 +64,17 @@ static bool has_delay(const struct alloc *alloc)
            members_any_running(alloc);
 }
 
+static bool has_previous(const struct alloc *alloc)
+{
+    return alloc->assign.previous[0] != '\0' || alloc->assign.disk_from[0] != '\0';
+}
+
+bool alloc_takes_disk(const struct alloc_assign *assign)
+{
+    return assign->disk_from[0] != '\0' &&
+           (assign->hooks_prerun >> ALLOC_HOOK_MIGRATE_DISK & 1u) != 0;
+}
+
 static bool failing(const struct alloc *alloc)
 {
     const char *cause;
@@ -75,7 +86,7 @@ static bool failing(const struct alloc *alloc)
 GUARD(alloc_condemned, alloc->assign.condemned)
 GUARD(alloc_condemned_live, alloc->assign.condemned && !members_every_dead(alloc))
 GUARD(alloc_condemned_volumes, alloc->assign.condemned && members_hold_volumes(alloc))
-GUARD(alloc_has_previous, alloc->assign.previous[0] != '\0')
+GUARD(alloc_has_previous, has_previous(alloc))
 GUARD(alloc_hooks_left, alloc->hook != ALLOC_HOOK_COUNT)
 GUARD(alloc_has_volumes, members_hold_volumes(alloc))
 GUARD(alloc_volumes_ready, members_count(alloc, MEMBER_VOLUME, member_is_unready) == 0)
@@ -164,6 +175,8 @@ static const char *broken_group(const struct alloc *alloc)
         return "mounting where there is nothing to be mounted";
     if (!implies(is_in(alloc, IN(RUNNING) | IN(POSTSTOP)), alloc->prepared))
         return "running without having been set up";
+    if (!implies(is_in(alloc, IN(MOUNTING) | IN(RUNNING)), alloc->disk == DISK_HERE))
+        return "running without the disk that it takes over";
     return NULL;
 }
 
@@ -186,8 +199,11 @@ static const char *broken_waits(const struct alloc *alloc)
     if (!implies(is_in(alloc, IN(DELAYING)),
                  alloc->delay_until_ms != 0 && alloc->machine.deadline_ms != 0))
         return "delaying without a deadline";
-    if (!implies(is_in(alloc, IN(WAITING)), alloc->assign.previous[0] != '\0'))
+    if (!implies(is_in(alloc, IN(WAITING)), has_previous(alloc)))
         return "waiting for nobody";
+    if (alloc->disk >= DISK_COUNT ||
+        !implies(alloc->disk != DISK_HERE, alloc->assign.disk_from[0] != '\0'))
+        return "taking over a disk of nobody";
     if (!implies(alloc->run_until_ms != 0, alloc->assign.max_run_ms != 0) ||
         !implies(alloc->ran_out, alloc->run_until_ms != 0))
         return "at the end of a time that it does not have";

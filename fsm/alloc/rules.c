@@ -14,10 +14,19 @@ enum { TEARDOWN_BACKOFF_MS = 1000, TEARDOWN_BACKOFF_MS_MAX = 120000 };
 
 /* --- hooks --- */
 
+/* The hooks from FROM on; whoever looks for the disk knows from now on that it may be moved. */
+static void go_to_hook(struct alloc *alloc, unsigned from)
+{
+    alloc->hook = alloc_hook_from(alloc, (enum hook_phase)alloc->phase, from);
+    if (alloc->phase == PHASE_PRERUN && alloc->hook == ALLOC_HOOK_MIGRATE_DISK &&
+        alloc->disk == DISK_AWAY)
+        alloc->disk = DISK_MOVING;
+}
+
 static void begin_phase(struct alloc *alloc, enum hook_phase phase)
 {
     alloc->phase = (uint8_t)phase;
-    alloc->hook = alloc_hook_from(alloc, phase, 0);
+    go_to_hook(alloc, 0);
 }
 
 /* --- absorb --- */
@@ -43,6 +52,8 @@ static void absorb_assign(struct alloc *alloc, const struct fsm_event *event,
     memcpy(&alloc->assign, assign, fsm_payload_size(PAYLOAD_ALLOC_ASSIGN, assign));
     alloc->may_start = assign->may_start;
     alloc->modify_unix_ns = assign->create_unix_ns;
+    if (alloc_takes_disk(assign) && !assign->condemned)
+        alloc->disk = DISK_AWAY;
     if (assign->max_run_ms != 0 && !assign->condemned)
         alloc->run_until_ms = now->ms + assign->max_run_ms;
     if (assign->condemned) {
@@ -136,7 +147,9 @@ static void absorb_hook(struct alloc *alloc, const struct fsm_event *event,
     if (event->kind == AE_HOOK_FAILED &&
         (alloc->machine.state == A_POSTRUN || alloc->machine.state == A_DESTROYING))
         return; /* the same hook again, until it succeeds (I-24) */
-    alloc->hook = alloc_hook_from(alloc, (enum hook_phase)alloc->phase, (unsigned)alloc->hook + 1);
+    if (alloc->machine.state == A_PREPARING && outcome->hook == ALLOC_HOOK_MIGRATE_DISK)
+        alloc->disk = DISK_HERE;
+    go_to_hook(alloc, (unsigned)alloc->hook + 1);
 }
 
 static void absorb_volume(struct alloc *alloc, const struct fsm_event *event,

@@ -10,6 +10,7 @@ static int load(void *ctx, struct err *err)
 
     alone_count_room(ctx);
     ports_load(ctx);
+    disks_load(ctx);
     alone_resume_tidy(ctx); /* the last incarnation may have died before it did */
     return code;
 }
@@ -24,6 +25,7 @@ struct alone *alone_new(const struct alone_config *config)
     alone->config = *config;
     alone_begin_evaluations(alone);
     ports_begin(alone);
+    disks_begin(alone);
     life_control(config->life, &(struct life_control){.ctx = alone,
                                                       .load = load,
                                                       .alloc_ended = alone_note_ended,
@@ -47,6 +49,7 @@ void alone_free(struct alone *alone)
     alone_free_over(alone);
     alone_free_room(alone);
     ports_end(alone);
+    disks_end(alone);
     free(alone->unsaved.items);
     free(alone->looks.items);
     HASH_ITER(hh, alone->jobs, job, next)

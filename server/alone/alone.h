@@ -141,6 +141,10 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
 /* Destroys every terminal alloc (system gc) and forgets dead jobs without allocs. */
 void alone_collect(struct alone *alone);
 
+/* True if another alloc is to take over the ephemeral disk of ALLOC, which is not to be destroyed
+ * before. */
+bool alone_disk_is_awaited(const struct alone *alone, const char *alloc);
+
 struct alone_job {
     const char *namespace, *id;
     const json_t *job; /* as registered, canonical; borrowed until the next change */

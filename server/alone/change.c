@@ -14,8 +14,10 @@
 static void give_back(struct alone *alone, const struct job *job, size_t count)
 {
     for (size_t i = count; i < job->posted.count; i++) {
-        if (!job->posted.items[i].stops)
-            ports_release(alone, job->posted.items[i].id.text);
+        if (job->posted.items[i].stops)
+            continue;
+        ports_release(alone, job->posted.items[i].id.text);
+        disks_release(alone, job->posted.items[i].id.text);
     }
 }
 

@@ -15,7 +15,7 @@ static int by_age(const struct kept *a, const struct kept *b)
     return a->ended_unix_ns < b->ended_unix_ns ? -1 : a->ended_unix_ns > b->ended_unix_ns;
 }
 
-static void collect(struct alone *alone, size_t allocs_kept)
+static void collect(struct alone *alone, size_t allocs_kept, bool forced)
 {
     struct core *core = life_core(alone->config.life);
     size_t excess = policy_collect(HASH_COUNT(alone->kept), allocs_kept);
@@ -32,8 +32,8 @@ static void collect(struct alone *alone, size_t allocs_kept)
         struct machine_id id = machine_id_make(MACHINE_ALLOC, kept->id);
         const struct alloc *alloc = core_alloc(core, id.text);
         next = kept->hh.next;
-        if (kept->waits)
-            continue; /* what is made for it knows what was before from it */
+        if (kept->waits || disks_is_awaited(alone, kept->id, forced))
+            continue; /* what is made for it knows what was before from it, or has its disk */
         if (alloc != NULL && alloc->machine.state == A_TERMINAL)
             core_tell(core, &id, AE_DESTROY, NULL);
         kept_drop(alone, kept);
@@ -51,6 +51,7 @@ void alone_note_gone(void *ctx, const char *id, const struct alloc *alloc)
 
     alone_release(alone, id);
     ports_release(alone, id);
+    disks_release(alone, id);
     if (kept != NULL)
         kept_drop(alone, kept);
     if (job != NULL)
@@ -102,7 +103,7 @@ void alone_collect(struct alone *alone)
 {
     struct job *job, *next;
 
-    collect(alone, 0);
+    collect(alone, 0, true);
     HASH_ITER(hh, alone->jobs, job, next)
     {
         job->forget = job->public.stop;
@@ -124,7 +125,7 @@ void alone_tidy(void *ctx)
     struct alone *alone = ctx;
 
     alone_look(alone);
-    collect(alone, alone->config.allocs_kept);
+    collect(alone, alone->config.allocs_kept, false);
     forget_jobs(alone);
 }
 

@@ -6,8 +6,8 @@
  * knows what they do to allocs until then; register.c is what callers ask for, and plan.c what
  * would come of it; limits.c says how much of it is taken; place.c makes and stops allocs;
  * feasible.c says which may be here, room.c counts what they hold of the node, and ports.c which
- * ports are whose; wait.c looks again at jobs that miss one, for which reschedule.c says when;
- * collect.c forgets what is over.
+ * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
+ * for which reschedule.c says when; collect.c forgets what is over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -73,6 +73,7 @@ struct alone {
     struct hold *holds;         /* what each alloc that runs has of the node */
     struct room used;           /* all of that */
     struct ports *ports;        /* which of them has which port */
+    struct disks *disks;        /* and who takes over whose disk */
     bool room_freed;            /* what waits for room is to be looked at */
     struct job_list looks;      /* to be looked at by the next tidy */
     struct job *queued, *timed; /* jobs that wait for room; that are looked at when it is time */
@@ -293,6 +294,26 @@ const char *ports_awaited(const struct alone *alone, const struct spec_ports *of
  */
 void ports_keep(struct alone *alone, const struct jobspec_placement *placement, const char *awaited,
                 struct spec_ports *offer);
+
+/* --- ephemeral disks that go on with the next alloc (disks.c) --- */
+
+void disks_begin(struct alone *alone);
+void disks_end(struct alone *alone);
+
+/* What the journal holds of them. */
+void disks_load(struct alone *alone);
+
+/* Whose disk an alloc of GROUP, as JSON, takes over that comes in the place of PREVIOUS (NULL:
+ * nobody's); "": it begins with an empty one.  Borrowed from PREVIOUS or from a record. */
+const char *disks_source(const struct alone *alone, const json_t *group, const char *previous);
+
+/* ALLOC, which is posted, takes over the disk of FROM; or was never placed, or is gone. */
+void disks_keep(struct alone *alone, const char *alloc, const char *from);
+void disks_release(struct alone *alone, const char *alloc);
+
+/* True if somebody may still look for a disk in the directory of ALLOC; FORCED: an alloc that has
+ * ended without it does not count, though another one may come in its place. */
+bool disks_is_awaited(const struct alone *alone, const char *alloc, bool forced);
 
 /* --- allocs (place.c) --- */
 

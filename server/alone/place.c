@@ -29,6 +29,7 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
     struct core *core = life_core(alone->config.life);
     struct room ask = alone_ask(alone, placing->group);
     const char *awaited = ports_awaited(alone, placing->ports);
+    const char *disk_from = disks_source(alone, placing->group, placing->previous);
     struct alloc_spec *spec;
     char key[JOURNAL_KEY_SIZE], *text;
     size_t length;
@@ -40,11 +41,13 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
     if (code == 0) {
         (void)text_format(key, sizeof(key), "alloc/%s", placement->alloc_id); /* fits */
         core_spec(core, key, text, length);
-        assign_alloc(core, &alone->config.plans, spec, awaited);
+        assign_alloc(core, &alone->config.plans, spec, awaited, disk_from);
         struct machine_id id = machine_id_make(MACHINE_ALLOC, placement->alloc_id);
         posted_place(job, &id, placement->group, placement->index);
         alone_hold(alone, placement->alloc_id, &ask);
         ports_keep(alone, placement, awaited, placing->ports);
+        if (disk_from[0] != '\0')
+            disks_keep(alone, placement->alloc_id, disk_from);
     }
     free(text);
     if (code == 0 && alone->config.placed != NULL)

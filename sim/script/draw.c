@@ -390,6 +390,7 @@ static void draw_group(struct pen *pen, unsigned number, bool batch)
     alloc->after = 0;
     alloc->batch = batch;
     alloc->limit_ms = batch ? alloc->limit_ms : 0; /* no other job has one */
+    alloc->sticky = chance(pen, 1, 2);
     alloc->claims_count = 0;
     for (unsigned t = 0; t < alloc->tasks_count; t++) {
         struct sim_task *task = &alloc->tasks[t];

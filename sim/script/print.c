@@ -70,6 +70,8 @@ static void print_alloc(const struct sim_script *script, const struct sim_alloc 
         SAY(" after %s", script->allocs[alloc->after - 1].name);
     if (alloc->delay_ms != 0)
         SAY(" delay %llu", (unsigned long long)alloc->delay_ms);
+    if (alloc->sticky)
+        SAY(" sticky");
     if (alloc->limit_ms != 0)
         SAY(" limit %llu", (unsigned long long)alloc->limit_ms);
     if (memcmp(alloc->hooks, usual.hooks, sizeof(usual.hooks)) != 0)

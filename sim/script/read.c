@@ -228,6 +228,8 @@ static void read_alloc(struct reader *reader)
             alloc.after = (uint8_t)(find_alloc(reader, next_word(reader)) + 1);
         else if (accept(reader, "delay"))
             alloc.delay_ms = next_count(reader, HOUR_MS);
+        else if (accept(reader, "sticky"))
+            alloc.sticky = 1;
         else if (accept(reader, "limit"))
             alloc.limit_ms = next_count(reader, DAY_MS);
         else if (accept(reader, "hooks"))

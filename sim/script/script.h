@@ -131,6 +131,7 @@ struct sim_alloc {
     uint8_t tasks_count, claims_count;
     uint64_t delay_ms; /* the group's shutdown_delay */
     uint64_t limit_ms; /* its max_run_duration, 0: none */
+    uint8_t sticky;    /* it takes over the disk of the alloc before it */
     uint32_t hooks[4]; /* masks: prerun, prekill, postrun, destroy */
     struct sim_task tasks[SIM_TASKS_MAX];
     struct sim_claim claims[SIM_VOLUMES_MAX];

@@ -214,6 +214,7 @@ static struct sim_alloc alloc_plan(const struct machine *record)
     plan.batch = assign->batch;
     plan.delay_ms = assign->shutdown_delay_ms;
     plan.limit_ms = assign->max_run_ms;
+    plan.sticky = assign->disk_from[0] != '\0';
     plan.hooks[0] = assign->hooks_prerun;
     plan.hooks[1] = assign->hooks_prekill;
     plan.hooks[2] = assign->hooks_postrun;
@@ -291,10 +292,13 @@ static void place_allocs(struct loading *loading)
         alloc->tasks = first_of(&loading->tasks, &alloc->id, &alloc->tasks_count);
         alloc->claims = first_of(&loading->claims, &alloc->id, &alloc->claims_count);
         const struct machine *record = sim_past_record(alloc->kept);
-        if (record == NULL || alloc_of(record)->assign.previous[0] == '\0')
+        if (record == NULL)
             continue;
-        struct machine_id previous =
-            machine_id_make(MACHINE_ALLOC, alloc_of(record)->assign.previous);
+        const struct alloc_assign *assign = &alloc_of(record)->assign;
+        const char *after = assign->disk_from[0] != '\0' ? assign->disk_from : assign->previous;
+        if (after[0] == '\0')
+            continue;
+        struct machine_id previous = machine_id_make(MACHINE_ALLOC, after);
         size_t at = find_id(&loading->allocs, &previous);
         alloc->after = at == SIZE_MAX ? 0 : (uint16_t)(at + 1);
     }

@@ -256,6 +256,7 @@ static void begin_alloc(struct sim *sim, int number)
         state->reported_status = alloc->client_status;
         state->ended = record->state == A_TERMINAL || record->state == A_DESTROYING;
         state->directory = has_directory(sim, alloc, &state->id);
+        state->disk = state->directory && alloc->disk == DISK_HERE;
         if (state->ended || record->state == A_POSTRUN)
             state->torn =
                 (uint8_t)hooks_before(alloc->assign.hooks_postrun, alloc->hook, state->ended);

@@ -11,6 +11,8 @@ struct sim;
 /* Stages of a simple call; driver calls have their own (process.c). */
 enum sim_stage { STAGE_APPLY, STAGE_ANSWER };
 
+enum { SIM_DISK_OWNERS_MAX = 4 };
+
 struct sim_call {
     struct sim_whom whom;
     uint32_t serial, incarnation, generation;
@@ -18,13 +20,14 @@ struct sim_call {
     uint32_t latency_ms;
     uint8_t used;
     uint8_t lane, effect, fault, stage;
-    uint8_t phase, hook; /* of a hook */
-    uint8_t answered;    /* or nobody is left to be answered */
-    uint8_t apply_left;  /* its work in the world is still to come */
-    uint8_t untouched;   /* recover: nothing was there when we began to look */
-    uint8_t hard;        /* it failed, and trying again will not help */
-    int32_t code;        /* what became of it, ERR_* */
-    const char *text;    /* and why */
+    uint8_t phase, hook;                 /* of a hook */
+    int16_t owners[SIM_DISK_OWNERS_MAX]; /* of the disk it takes over: allocs, -1: no more */
+    uint8_t answered;                    /* or nobody is left to be answered */
+    uint8_t apply_left;                  /* its work in the world is still to come */
+    uint8_t untouched;                   /* recover: nothing was there when we began to look */
+    uint8_t hard;                        /* it failed, and trying again will not help */
+    int32_t code;                        /* what became of it, ERR_* */
+    const char *text;                    /* and why */
 };
 
 struct sim_calls {

@@ -130,8 +130,10 @@ void sim_give(struct sim *sim, int number)
     assign->may_start = 1;
     assign->batch = plan->batch;
     if (alloc->after != 0)
-        (void)text_copy(assign->previous, sizeof(assign->previous),
-                        sim->allocs[alloc->after - 1].id.text); /* fits */
+        (void)text_copy(plan->sticky ? assign->disk_from : assign->previous,
+                        sizeof(assign->previous), sim->allocs[alloc->after - 1].id.text); /* fits */
+    if (assign->disk_from[0] != '\0')
+        assign->hooks_prerun |= 1u << ALLOC_HOOK_MIGRATE_DISK;
     name_job(alloc, assign);
     add_tasks(alloc, assign);
     add_claims(sim, alloc, assign);

@@ -106,6 +106,8 @@ static json_t *group_json(const struct sim *sim, size_t number, int index)
         json_pack("{s:s, s:I, s:I, s:o, s:o}", "Name", alloc->name, "Count", (json_int_t)job->count,
                   "ShutdownDelay", (json_int_t)alloc->delay_ms * 1000000, "Networks",
                   network_json(sim, number, index), "Tasks", tasks);
+    if (alloc->sticky)
+        check(json_object_set_new(group, "EphemeralDisk", json_pack("{s:b}", "Sticky", 1)) == 0);
     if (alloc->limit_ms != 0)
         check(json_object_set_new(group, "MaxRunDuration",
                                   json_integer((json_int_t)alloc->limit_ms * 1000000)) == 0);
@@ -160,6 +162,8 @@ static void plan_alloc(const struct alloc_spec *spec, struct alloc_assign *assig
 
     read_masks(&spec->tasks[0], "alloc_hooks", hooks, COUNT_OF(hooks));
     assign->hooks_prerun = hooks[0];
+    if (assign->disk_from[0] != '\0')
+        assign->hooks_prerun |= 1u << ALLOC_HOOK_MIGRATE_DISK;
     assign->hooks_prekill = hooks[1];
     assign->hooks_postrun = hooks[2];
     assign->hooks_destroy = hooks[3];

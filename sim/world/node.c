@@ -61,26 +61,83 @@ void sim_meet(struct sim *sim, struct sim_call *call)
 
 /* --- hooks --- */
 
-static void apply_alloc_hook(struct sim *sim, struct sim_call *call)
+static void take_disk(struct sim *sim, struct sim_call *call)
 {
-    struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
+    struct sim_alloc_state *heir = sim_alloc_of(sim, &call->whom);
 
-    if (call->hook != ALLOC_HOOK_ALLOC_DIR)
+    if (!heir->directory) {
+        sim_call_fail(call, ERR_GONE, true, "the alloc's directory is gone");
         return;
-    if (call->phase == PHASE_PRERUN)
-        alloc->directory = 1;
-    if (call->phase != PHASE_DESTROY)
-        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(call->owners) && !heir->disk; i++) {
+        struct sim_alloc_state *owner = call->owners[i] < 0 ? NULL : &sim->allocs[call->owners[i]];
+        if (owner != NULL && owner->disk) {
+            if (sim_alloc_lives(sim, call->owners[i]))
+                sim_violate(sim, 22, "the disk of %s is taken over while it runs", owner->id.text);
+            owner->disk = 0;
+            heir->disk = 1;
+        }
+    }
+    heir->disk = 1; /* or that which was made with the directory */
+}
+
+/* True if what is stored of HEIR lets it look for its disk with the alloc ID. */
+static bool looks_at(const struct sim *sim, const struct sim_alloc_state *heir, const char *id)
+{
+    const struct machine *record = sim_store_find(&sim->store, &heir->id);
+
+    while (record != NULL && alloc_of(record)->disk != DISK_HERE) {
+        const char *from = alloc_of(record)->assign.disk_from;
+        if (text_equal(from, id))
+            return true;
+        struct machine_id owner = machine_id_make(MACHINE_ALLOC, from);
+        record = sim_store_find(&sim->store, &owner);
+    }
+    return false;
+}
+
+/* No alloc that wants to run still has to take over the disk that goes with the directory. */
+static void check_disk(struct sim *sim, const struct sim_alloc_state *owner)
+{
+    for (int a = 0; a < sim->allocs_count && owner->disk; a++) {
+        const struct sim_alloc_state *heir = &sim->allocs[a];
+        if (heir->job >= 0 && !heir->damaged && sim_placed_lives(sim, heir) &&
+            looks_at(sim, heir, owner->id.text))
+            sim_violate(sim, 22, "the directory of %s is deleted, and %s takes over its disk",
+                        owner->id.text, heir->id.text);
+    }
+}
+
+static void remove_directory(struct sim *sim, int number)
+{
+    struct sim_alloc_state *alloc = &sim->allocs[number];
+
     for (int i = 0; i < alloc->claims_count; i++) {
         if (alloc->claims[i].mounted)
             sim_violate(sim, 30, "the directory of %s is deleted through the mount of %s",
                         alloc->id.text, alloc->claims[i].id.text);
     }
-    if (sim_alloc_lives(sim, call->whom.alloc))
+    if (sim_alloc_lives(sim, number))
         sim_violate(sim, 30, "the directory of %s is deleted under a live payload", alloc->id.text);
-    alloc->directory = 0;
+    check_disk(sim, alloc);
+    alloc->directory = alloc->disk = 0;
     for (int i = 0; i < alloc->tasks_count; i++)
         alloc->tasks[i].directory = 0;
+}
+
+static void apply_alloc_hook(struct sim *sim, struct sim_call *call)
+{
+    struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
+
+    if (call->hook == ALLOC_HOOK_ALLOC_DIR && call->phase == PHASE_PRERUN) {
+        if (!alloc->directory)
+            alloc->disk = call->owners[0] < 0;
+        alloc->directory = 1;
+    } else if (call->hook == ALLOC_HOOK_ALLOC_DIR && call->phase == PHASE_DESTROY) {
+        remove_directory(sim, call->whom.alloc);
+    } else if (call->hook == ALLOC_HOOK_MIGRATE_DISK && call->phase == PHASE_PRERUN) {
+        take_disk(sim, call);
+    }
 }
 
 static void apply_task_hook(struct sim *sim, struct sim_call *call)

@@ -134,6 +134,19 @@ static void plan(struct sim *sim, struct sim_call *call)
         sim_call_again(sim, call, call->latency_ms, STAGE_ANSWER);
 }
 
+static void find_owners(struct sim *sim, const struct alloc *alloc, struct sim_call *call)
+{
+    const char *owners[DISK_OWNERS_MAX + 1];
+
+    core_disk_owners(sim->core, alloc, owners);
+    for (size_t i = 0; i < COUNT_OF(call->owners); i++)
+        call->owners[i] = -1;
+    for (size_t i = 0; i < COUNT_OF(call->owners) && owners[i] != NULL; i++) {
+        struct machine_id id = machine_id_make(MACHINE_ALLOC, owners[i]);
+        call->owners[i] = sim_find(sim, &id).alloc;
+    }
+}
+
 static void begin(struct sim *sim, const struct effect *effect, const struct sim_whom *whom)
 {
     struct sim_call *call = sim_call_new(sim, effect, whom);
@@ -142,6 +155,8 @@ static void begin(struct sim *sim, const struct effect *effect, const struct sim
         bool task = whom->kind == MACHINE_TASK;
         call->phase = task ? task_of(effect->record)->phase : alloc_of(effect->record)->phase;
         call->hook = task ? task_of(effect->record)->hook : alloc_of(effect->record)->hook;
+        if (!task)
+            find_owners(sim, alloc_of(effect->record), call);
     }
     sim_check_call(sim, call);
     draw(sim, call);

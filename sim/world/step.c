@@ -272,7 +272,7 @@ static bool lose_directory(struct sim *sim, const struct sim_step *step)
     if (!alloc->directory || !sim->rebooting)
         return false; /* directories are lost with a reboot */
     sim_count_fault(sim, SIM_DIR_LOST);
-    alloc->directory = 0;
+    alloc->directory = alloc->disk = 0;
     for (int t = 0; t < alloc->tasks_count; t++)
         alloc->tasks[t].directory = 0;
     return true;

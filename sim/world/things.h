@@ -84,6 +84,7 @@ struct sim_alloc_state {
     uint8_t wish;                  /* of the control plane: enum sim_wish */
     uint8_t accepted;              /* the node has said so: it must not be lost */
     uint8_t directory;
+    uint8_t disk;    /* and in it what it and those before it have written */
     uint8_t begun;   /* its set-up was once */
     uint8_t torn;    /* postrun hooks that have succeeded */
     uint8_t ended;   /* it was terminal once */

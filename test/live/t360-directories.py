@@ -35,6 +35,41 @@ def reboot(node, boot_id):
     node.boot(boot_id)
 
 
+def an_ephemeral_disk_goes_on_with_the_next_alloc():
+    """R-07: a sticky group's data, over updates, crashes and collections."""
+    node = Node(config='client {\n  gc_max_allocs = 1\n}\n')
+    node.start()
+    script = 'trap "sleep 1; echo end-{0} >> $NOMAD_ALLOC_DIR/data/trail; exit 0" TERM; ' \
+             'echo {0} >> $NOMAD_ALLOC_DIR/data/trail; echo {0} >> $NOMAD_TASK_DIR/own; ' \
+             'while :; do sleep 0.05; done'
+
+    def version(number, **disk):
+        job = service(raw_exec('t', script.format(number), KillSignal='SIGTERM'))
+        job['TaskGroups'][0]['EphemeralDisk'] = {'SizeMB': 300, **disk}
+        node.run_job(job)
+
+    def trail():
+        running = [alloc['ID'] for alloc in node.allocs() if alloc['ClientStatus'] == 'running'
+                   and alloc['DesiredStatus'] == 'run']
+        return [lines(os.path.join(node.data, 'alloc', running[0], part)) for part in
+                ('alloc/data/trail', 't/local/own')] if len(running) == 1 else None
+
+    version(1, Sticky=True)
+    wait_for('the first', lambda: trail() == [['1'], ['1']])
+    version(2, Sticky=True)
+    node.kill()  # while the first ends
+    node.start()
+    node.put('/v1/system/gc')
+    wait_for('the second', lambda: trail() == [['1', 'end-1', '2'], ['1', '2']])
+    version(3, Sticky=True)
+    version(4, Migrate=True)  # before the third could begin
+    node.put('/v1/system/gc')
+    wait_for('the fourth', lambda: trail() == [['1', 'end-1', '2', 'end-2', '4'], ['1', '2', '4']])
+    version(5)
+    wait_for('one that begins with nothing', lambda: trail() == [['5'], ['5']])
+    node.finish()
+
+
 def every_start_gets_what_the_first_one_got():
     """R-28: environment, directory and mounts of the payload, after restarts of the daemon."""
     node = Node()
@@ -279,6 +314,7 @@ if __name__ == '__main__':
         print('needs root: it runs a node with real tasks, and mounts')
         sys.exit(77)
     sys.exit(tap([
+        an_ephemeral_disk_goes_on_with_the_next_alloc,
         every_start_gets_what_the_first_one_got,
         two_reboots_then_the_end_leave_nothing,
         hooks_that_could_not_run_again_do_not_touch_a_payload,

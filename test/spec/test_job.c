@@ -257,7 +257,8 @@ static void test_defaults_are_nomads_for_a_service(void **state)
     assert_json(job, "Datacenters", "[\"*\"]");
     assert_json(job, "Meta", "(missing)");
     assert_json(job, "TaskGroups.0.Count", "1");
-    assert_json(job, "TaskGroups.0.EphemeralDisk", "{\"SizeMB\":300}");
+    assert_json(job, "TaskGroups.0.EphemeralDisk",
+                "{\"Migrate\":false,\"SizeMB\":300,\"Sticky\":false}");
     assert_json(
         job, "TaskGroups.0.RestartPolicy",
         "{\"Attempts\":2,\"Delay\":15000000000,\"Interval\":1800000000000,\"Mode\":\"fail\"}");

@@ -396,6 +396,23 @@ void sim_check_effect(struct sim *sim, const struct effect *effect, const struct
         check_launch(sim, effect, whom);
 }
 
+/* Nobody before ALLOC in its place has the disk still that it was to take over. */
+static void check_disk(struct sim *sim, const struct sim_alloc_state *alloc)
+{
+    const struct machine *record = sim_store_find(&sim->store, &alloc->id);
+
+    for (int a = 0; a < sim->allocs_count && record != NULL; a++) {
+        const struct sim_alloc_state *other = &sim->allocs[a];
+        const struct machine *before = sim_store_find(&sim->store, &other->id);
+        if (other->disk && other->ended && !other->damaged && other->job == alloc->job &&
+            other->group == alloc->group && other->index == alloc->index && before != NULL &&
+            !alloc_of(before)->destroy_wanted &&
+            alloc_of(before)->assign.create_unix_ns < alloc_of(record)->assign.create_unix_ns)
+            sim_violate(sim, 22, "%s runs, and its disk is still with %s", alloc->id.text,
+                        other->id.text);
+    }
+}
+
 /* A payload begins to run. */
 void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
 {
@@ -419,6 +436,8 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
     /* What an older journal takes for set up may have been removed since. */
     if (!alloc->directory && alloc->plan->hooks[0] != 0 && !alloc->older)
         sim_violate(sim, 22, "%s runs without its alloc's directory", task->id.text);
+    if (alloc->plan->sticky && alloc->job >= 0)
+        check_disk(sim, alloc);
     if (alloc->follows && sim_alloc_lives(sim, alloc->after - 1))
         sim_violate(sim, 9, "%s runs while the alloc it waits for lives", task->id.text);
     sim_check_order(sim, attempt);

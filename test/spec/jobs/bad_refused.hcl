@@ -14,9 +14,6 @@ job "a" {
     scaling {
       max = 3
     }
-    ephemeral_disk {
-      sticky = true
-    }
 
     task "t" {
       driver = "raw_exec"
