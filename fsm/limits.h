@@ -51,6 +51,9 @@ enum {
     SPEC_PORTS_MAX = 128,      /* of a group and its tasks together */
     SPEC_PORT_LABEL_SIZE = 64, /* with its NUL; the same for the name of a host network */
     ADDRESS_SIZE = 46,         /* an IP address as text, with its NUL */
+    SPEC_VOLUMES_MAX = 32,     /* of a group */
+    SPEC_MOUNTS_MAX = 64,      /* of a task */
+    SPEC_SOURCE_SIZE = 112,    /* the name of a volume of the node, with an alloc's index */
 };
 
 /* The longest time that anything may ask for, 100 years: as nanoseconds it still fits 63 bits, and

@@ -160,6 +160,7 @@ static void default_task(struct jobspec_work *work, json_t *task, const json_t *
     jobspec_default_networks(work, need_object(task, "Resources"));
     fill_new(need_object(task, "LogConfig"),
              json_pack("{s:i, s:i, s:b}", "MaxFiles", 10, "MaxFileSizeMB", 10, "Disabled", 0));
+    jobspec_default_mounts(task);
     json_t *lifecycle = json_object_get(task, "Lifecycle");
     if (work->file == NULL && jobspec_is_empty(lifecycle))
         (void)json_object_del(task, "Lifecycle"); /* Go prints an unset one like this */
@@ -183,6 +184,7 @@ static void default_group(struct jobspec_work *work, const json_t *job, json_t *
     set_missing(disk, "Migrate", json_false());
     drop_if_empty(group, "Meta");
     jobspec_default_networks(work, group);
+    jobspec_default_volumes(group);
     fill_new(restart, default_restart(lasts(job)));
     if (!is_of_nodes(job)) {
         fill(need_object(group, "ReschedulePolicy"), json_object_get(job, "Reschedule"));
@@ -487,6 +489,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
                     json_object_get(group, "RestartPolicy")))
         check_restart(work, json_object_get(task, "RestartPolicy"));
     check_lifecycle(work, json_object_get(task, "Lifecycle"));
+    jobspec_check_mounts(work, group, task);
     check_constraints(work, task, true);
     if (is_type(job, JOB_SYSTEM) && json_array_size(jobspec_list(task, "Affinities")) > 0)
         jobspec_complain(work, task, "Affinities", "remove it",
@@ -568,6 +571,7 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
     }
     check_unique(work, tasks, "task");
     jobspec_check_networks(work, group);
+    jobspec_check_volumes(work, job, group);
     char saved[sizeof(work->where)];
     (void)text_copy(saved, sizeof(saved), work->where);
     json_array_foreach(tasks, i, task)

@@ -210,6 +210,31 @@ static const char *decode_config(struct decoding *decoding, const json_t *from)
     return kept;
 }
 
+static void decode_mounts(struct decoding *decoding, const json_t *from, struct task_spec *task)
+{
+    const json_t *list = json_object_get(from, "VolumeMounts"), *mount;
+    size_t count = json_array_size(list), i;
+
+    if (count > SPEC_MOUNTS_MAX || (list != NULL && !json_is_array(list))) {
+        damaged(decoding, "VolumeMounts", "a list of mounts");
+        return;
+    }
+    if (count == 0)
+        return;
+    task->volume_mounts = arena_new(&decoding->holder->arena, count * sizeof(*task->volume_mounts));
+    task->volume_mounts_count = count;
+    json_array_foreach(list, i, mount)
+    {
+        struct spec_volume_mount *to = &task->volume_mounts[i];
+
+        to->volume = get_name(decoding, mount, "Volume", spec_group_name_fault);
+        to->destination = get_text(decoding, mount, "Destination", SPEC_PLACE_SIZE);
+        to->read_only = get_bool(decoding, mount, "ReadOnly");
+        if (!spec_propagation(get_text(decoding, mount, "PropagationMode", 16), &to->propagation))
+            damaged(decoding, "PropagationMode", "a mode of propagation");
+    }
+}
+
 static void decode_task(struct decoding *decoding, const json_t *from, const json_t *job_meta,
                         const json_t *group_meta, struct task_spec *task)
 {
@@ -240,6 +265,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     };
     if (task->logs.max_files == 0 || task->logs.max_file_size_mb == 0)
         damaged(decoding, "LogConfig", "a limit of logs");
+    decode_mounts(decoding, from, task);
     task->kill_signal = get_text(decoding, from, "KillSignal", 32);
     if (*task->kill_signal != '\0' && spec_group_name_fault(task->kill_signal) != NULL)
         damaged(decoding, "KillSignal", "a signal");
@@ -337,6 +363,31 @@ static void decode_ports(struct decoding *decoding, const json_t *alloc, const j
     spec->ports.items = arena_new(&decoding->holder->arena, count * sizeof(*ports));
     spec->ports.count = count;
     memcpy(spec->ports.items, ports, count * sizeof(*ports));
+}
+
+/* --- volumes --- */
+
+static void decode_volumes(struct decoding *decoding, const json_t *group, struct alloc_spec *spec)
+{
+    struct arena *arena = &decoding->holder->arena;
+    struct spec_volume volumes[SPEC_VOLUMES_MAX];
+    char sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE];
+    size_t count;
+
+    if (!jobspec_volumes(group, spec->index, volumes, sources, &count)) {
+        damaged(decoding, "Volumes", "volumes by their names");
+        return;
+    }
+    if (count == 0)
+        return;
+    spec->volumes = arena_new(arena, count * sizeof(*volumes));
+    spec->volumes_count = count;
+    for (size_t i = 0; i < count; i++)
+        spec->volumes[i] = (struct spec_volume){
+            .name = arena_text(arena, volumes[i].name),
+            .source = arena_text(arena, volumes[i].source),
+            .read_only = volumes[i].read_only,
+        };
 }
 
 /* --- alloc --- */
@@ -440,6 +491,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
     decode_ports(decoding, alloc, group, spec);
+    decode_volumes(decoding, group, spec);
     spec_alloc_name(name, spec->job_id, spec->group, spec->index);
     spec->name = arena_text(&decoding->holder->arena, name);
 }

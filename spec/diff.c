@@ -53,7 +53,9 @@ static bool is_told(const struct jobspec_field *field)
 /* True if FIELD is what a block of SCHEMA is told from others by. */
 static bool is_label(const struct jobspec_schema *schema, const struct jobspec_field *field)
 {
-    const char *label = schema == &jobspec_job ? "ID" : schema->label;
+    const char *label = schema == &jobspec_job      ? "ID"
+                        : schema == &jobspec_volume ? NULL /* a diff has no other place for it */
+                                                    : schema->label;
 
     return label != NULL && text_equal(field->json, label);
 }
@@ -263,12 +265,18 @@ static json_t *set_of(const json_t *list)
     return set;
 }
 
-/* "Constraint" of "constraint", as Nomad calls one of Constraints. */
+/* "VolumeMount" of "volume_mount", as Nomad calls one of VolumeMounts. */
 static void call_one(const struct jobspec_schema *schema, char to[CALLED_SIZE])
 {
-    (void)text_copy(to, CALLED_SIZE, schema->name); /* they are short */
-    if (to[0] >= 'a' && to[0] <= 'z')
-        to[0] = (char)(to[0] - 'a' + 'A');
+    bool begins = true;
+    size_t length = 0;
+
+    for (const char *at = schema->name; *at != '\0' && length + 1 < CALLED_SIZE; at++) {
+        if (*at != '_')
+            to[length++] = begins && *at >= 'a' && *at <= 'z' ? (char)(*at - 'a' + 'A') : *at;
+        begins = *at == '_';
+    }
+    to[length] = '\0';
 }
 
 /* Lists of blocks are sets: a changed member is one that went and one that came. */
@@ -290,6 +298,21 @@ static void set_diff(json_t *to, const struct jobspec_field *field, const json_t
     free(names);
     json_decref(old);
     json_decref(new);
+}
+
+/* Blocks that have names: one that says something else is edited. */
+static void named_blocks_diff(json_t *to, const struct jobspec_field *field, const json_t *before,
+                              const json_t *after)
+{
+    size_t count;
+    const char **names = names_of(before, after, &count);
+    char called[CALLED_SIZE];
+
+    call_one(field->block, called);
+    for (size_t i = 0; i < count; i++)
+        add(to, block_diff(called, field->block, json_object_get(before, names[i]),
+                           json_object_get(after, names[i])));
+    free(names);
 }
 
 static json_t *texts_diff(const char *name, const json_t *before, const json_t *after)
@@ -330,6 +353,8 @@ static json_t *object_diffs(const struct jobspec_schema *schema, const json_t *b
             add(list, texts_diff(field->json, was, is));
         else if (field->kind == KIND_BLOCKS && field->block->label == NULL)
             set_diff(list, field, was, is);
+        else if (field->kind == KIND_NAMED)
+            named_blocks_diff(list, field, was, is);
     }
     return list;
 }

@@ -83,6 +83,13 @@ const json_t *jobspec_group(const json_t *job, const char *name);
 bool jobspec_ports(const json_t *group, struct spec_port ret_ports[SPEC_PORTS_MAX],
                    size_t *ret_count);
 
+/* The volumes that the alloc INDEX of GROUP (of a canonical job, or what is stored of one) asks
+ * for; names are borrowed from it, and each source is in RET_SOURCES.  False: what is stored is
+ * damaged. */
+bool jobspec_volumes(const json_t *group, uint32_t index,
+                     struct spec_volume ret_volumes[SPEC_VOLUMES_MAX],
+                     char ret_sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE], size_t *ret_count);
+
 /* True if an alloc of GROUP made from JOB_A is as good as one made from JOB_B: nothing that it runs
  * by has changed.  Count, priority and what else only places allocs does not matter; everything
  * about tasks, restarts, resources, environment and meta does.  False if one has no such group. */

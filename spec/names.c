@@ -109,6 +109,85 @@ const char *spec_port_label_fault(const char *text)
     return strlen(text) >= SPEC_PORT_LABEL_SIZE ? "is too long, it may have 63 bytes" : NULL;
 }
 
+const char *spec_volume_name_fault(const char *text)
+{
+    if (*text == '\0')
+        return "must not be empty";
+    if (strpbrk(text, "/\n\t") != NULL)
+        return "must not contain slashes, tabs or line ends";
+    return strlen(text) >= SPEC_NAME_SIZE ? "is too long, it may have 95 bytes" : NULL;
+}
+
+static const char *const propagations[] = {
+    [PROPAGATION_PRIVATE] = "private",
+    [PROPAGATION_HOST_TO_TASK] = "host-to-task",
+    [PROPAGATION_BIDIRECTIONAL] = "bidirectional",
+};
+
+bool spec_propagation(const char *name, enum spec_propagation *ret_propagation)
+{
+    for (unsigned i = 0; i < COUNT_OF(propagations); i++) {
+        bool is_default = i == PROPAGATION_PRIVATE && (name == NULL || *name == '\0');
+
+        if (!is_default && (name == NULL || !text_equal(name, propagations[i])))
+            continue;
+        *ret_propagation = (enum spec_propagation)i;
+        return true;
+    }
+    return false;
+}
+
+const char *spec_propagation_name(enum spec_propagation propagation)
+{
+    return propagations[propagation];
+}
+
+/* What is mounted there would take from a task what it is promised. */
+static const char *place_fault(const char *path)
+{
+    static const char *const own[] = {"/", "/alloc", "/alloc/logs", "/local", "/secrets", "/dev"};
+    static const char *const kernels[] = {"/proc", "/sys"};
+
+    for (size_t i = 0; i < COUNT_OF(own); i++) {
+        if (text_equal(path, own[i]))
+            return "is a directory that every task has";
+    }
+    for (size_t i = 0; i < COUNT_OF(kernels); i++) {
+        size_t length = strlen(kernels[i]);
+
+        if (text_starts_with(path, kernels[i]) && (path[length] == '\0' || path[length] == '/'))
+            return "is of the kernel's file systems";
+    }
+    return NULL;
+}
+
+const char *spec_place(const char *text, char to[SPEC_PLACE_SIZE])
+{
+    size_t used = 0;
+
+    if (*text == '\0')
+        return "is no path";
+    while (*text != '\0') {
+        text += strspn(text, "/");
+        size_t length = strcspn(text, "/");
+
+        if (length == 0 || (length == 1 && text[0] == '.')) {
+            text += length;
+            continue;
+        }
+        if (length == 2 && text[0] == '.' && text[1] == '.')
+            return "leads out of where it begins";
+        if (used + 1 + length >= SPEC_PLACE_SIZE)
+            return "is too long, it may have 255 bytes";
+        to[used++] = '/';
+        memcpy(to + used, text, length);
+        used += length;
+        text += length;
+    }
+    (void)text_copy(to + used, SPEC_PLACE_SIZE - used, used == 0 ? "/" : ""); /* fits */
+    return place_fault(to);
+}
+
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
                      uint32_t index)
 {

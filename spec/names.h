@@ -10,7 +10,7 @@
 #ifndef CAIRN_SPEC_NAMES_H
 #define CAIRN_SPEC_NAMES_H
 
-#include "fsm/limits.h"
+#include "spec/spec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,6 +42,18 @@ bool spec_job_type(const char *name, enum spec_job_type *ret_type);
 
 /* Letters, digits, "_", "-" and ".": the label of a port is a part of the names of variables. */
 const char *spec_port_label_fault(const char *text);
+
+/* The name of a volume of the node's configuration. */
+const char *spec_volume_name_fault(const char *text);
+
+/* How mounts spread (may be NULL: as if not given); false: nothing is called NAME. */
+bool spec_propagation(const char *name, enum spec_propagation *ret_propagation);
+const char *spec_propagation_name(enum spec_propagation propagation);
+
+/* The place TEXT of a task's root as a plain path: absolute, without "." and needless slashes.
+ * NULL, or why nothing can be mounted there, to be read after the path. */
+enum { SPEC_PLACE_SIZE = 256 };
+const char *spec_place(const char *text, char to[SPEC_PLACE_SIZE]);
 
 /* What an alloc is called: "job.group[index]". */
 enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };

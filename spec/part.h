@@ -74,6 +74,12 @@ void jobspec_check_networks(struct jobspec_work *work, const json_t *group);
 /* What ALLOC says beside its job: which ports it was given. */
 void jobspec_add_ports(json_t *alloc, const struct spec_ports *ports);
 
+/* The volumes of a group and the mounts of its tasks, in the same way. */
+void jobspec_default_volumes(json_t *group);
+void jobspec_default_mounts(json_t *task);
+void jobspec_check_volumes(struct jobspec_work *work, const json_t *job, const json_t *group);
+void jobspec_check_mounts(struct jobspec_work *work, const json_t *group, const json_t *task);
+
 /* Finds what is wrong beyond types. */
 void jobspec_check(struct jobspec_work *work, json_t *job);
 

@@ -122,6 +122,7 @@ static json_t *convert(const struct jobspec_field *field, json_t *value,
         return hcl_plain(value);
     case KIND_BLOCK:
     case KIND_BLOCKS:
+    case KIND_NAMED:
     case KIND_TASK:
     case KIND_ANY:
         break;
@@ -263,7 +264,8 @@ static json_t *read_body(struct jobspec_work *work, const struct hcl_scope *scop
 
 static bool is_block_kind(enum jobspec_kind kind)
 {
-    return kind == KIND_BLOCK || kind == KIND_BLOCKS || kind == KIND_TASK || kind == KIND_CONFIG;
+    return kind == KIND_BLOCK || kind == KIND_BLOCKS || kind == KIND_NAMED || kind == KIND_TASK ||
+           kind == KIND_CONFIG;
 }
 
 /* NAME is nothing that SCHEMA knows: what might have been meant? */
@@ -398,6 +400,35 @@ static void add_block(struct reading *reading, const struct jobspec_field *field
     check(json_array_append_new(list, value) == 0);
 }
 
+/* Adds VALUE (moved) under its name, of which there was none. */
+static void add_named(struct reading *reading, const struct jobspec_field *field,
+                      const struct hcl_block *block, json_t *value)
+{
+    json_t *named = json_object_get(reading->object, field->json);
+
+    if (named == NULL) {
+        named = json_object();
+        check(json_object_set_new(reading->object, field->json, named) == 0);
+    }
+    check(json_object_set_new(named, block->labels[0], value) == 0);
+}
+
+/* True if BLOCK may be added so. */
+static bool may_add_named(struct reading *reading, const struct jobspec_field *field,
+                          const struct hcl_block *block)
+{
+    const json_t *named = json_object_get(reading->object, field->json);
+    bool is_second = json_object_get(named, block->labels[0]) != NULL;
+
+    if (is_second)
+        jobspec_complain_at(reading->work, block->place, "remove one of them",
+                            "a second %s \"%.60s\"", field->hcl, block->labels[0]);
+    else if (json_object_size(named) >= BLOCKS_MAX)
+        jobspec_complain_at(reading->work, block->place, NULL, "more than %d blocks \"%s\"",
+                            BLOCKS_MAX, field->hcl);
+    return !is_second && json_object_size(named) < BLOCKS_MAX;
+}
+
 /* A task outside any group gets a group of its own name, as in Nomad. */
 static void add_lone_task(struct reading *reading, const struct hcl_block *block, json_t *task)
 {
@@ -438,7 +469,7 @@ static int read_block(void *ctx, const struct hcl_block *block, const struct hcl
                             field->hcl);
         return 0;
     }
-    if (field->json != NULL && field->kind != KIND_BLOCKS &&
+    if (field->json != NULL && field->kind != KIND_BLOCKS && field->kind != KIND_NAMED &&
         json_object_get(reading->object, field->json) != NULL) {
         jobspec_complain_at(work, block->place, "remove one of them", "\"%s\" is given twice",
                             field->hcl);
@@ -448,11 +479,14 @@ static int read_block(void *ctx, const struct hcl_block *block, const struct hcl
         read_free_block(work, scope, field, reading->object, block);
         return 0;
     }
-    if (!check_labels(work, field->block, block))
+    if (!check_labels(work, field->block, block) ||
+        (field->kind == KIND_NAMED && !may_add_named(reading, field, block)))
         return 0;
     json_t *value = read_body(work, scope, field->block, block);
     if (field->kind == KIND_TASK)
         add_lone_task(reading, block, value);
+    else if (field->kind == KIND_NAMED)
+        add_named(reading, field, block, value);
     else
         add_block(reading, field, block, value);
     return 0;
@@ -559,6 +593,31 @@ static void read_objects(struct jobspec_work *work, const struct jobspec_field *
     check(json_object_set_new(object, field->json, list) == 0);
 }
 
+static void read_named(struct jobspec_work *work, const struct jobspec_field *field, json_t *object,
+                       json_t *value)
+{
+    json_t *named, *item;
+    const char *name;
+
+    if (!json_is_object(value) || json_object_size(value) > BLOCKS_MAX) {
+        jobspec_complain_at(work, (struct hcl_place){0}, NULL,
+                            "%s must be an object of at most %d objects by their names",
+                            field->json, BLOCKS_MAX);
+        return;
+    }
+    named = json_object();
+    json_object_foreach(value, name, item)
+    {
+        if (json_is_object(item))
+            check(json_object_set_new(named, name, read_object(work, field->block, item)) == 0);
+        else
+            jobspec_complain_at(work, (struct hcl_place){0}, NULL,
+                                "%s \"%.60s\" must be an object, but this is %s", field->json, name,
+                                hcl_type_text(item));
+    }
+    check(json_object_set_new(object, field->json, named) == 0);
+}
+
 static void read_member(struct jobspec_work *work, const struct jobspec_schema *schema,
                         json_t *object, const char *key, json_t *value)
 {
@@ -579,6 +638,8 @@ static void read_member(struct jobspec_work *work, const struct jobspec_schema *
                             field->json);
     } else if (field->kind == KIND_BLOCKS) {
         read_objects(work, field, object, value);
+    } else if (field->kind == KIND_NAMED) {
+        read_named(work, field, object, value);
     } else if (field->kind == KIND_BLOCK && json_is_object(value)) {
         check(json_object_set_new(object, field->json, read_object(work, field->block, value)) ==
               0);

@@ -47,6 +47,10 @@ enum { WHOLE_MAX = INT32_MAX };
     {                                                                                              \
         hcl, json, KIND_BLOCKS, fate, 0, 0, schema, NULL                                           \
     }
+#define NAMED(hcl, json, fate, schema)                                                             \
+    {                                                                                              \
+        hcl, json, KIND_NAMED, fate, 0, 0, schema, NULL                                            \
+    }
 #define OPERAND(hcl)                                                                               \
     {                                                                                              \
         hcl, NULL, KIND_OPERAND, FATE_PLACE, 0, 0, NULL, NULL                                      \
@@ -213,6 +217,31 @@ static const struct jobspec_field network_fields[] = {
 };
 SCHEMA(jobspec_network, "network", NULL, network_fields);
 
+static const struct jobspec_field volume_fields[] = {
+    TEXT(NULL, "Name", FATE_RUN),
+    TEXT("type", "Type", FATE_RUN),
+    TEXT("source", "Source", FATE_RUN),
+    BOOL("read_only", "ReadOnly", FATE_RUN),
+    BOOL("per_alloc", "PerAlloc", FATE_RUN),
+    KEPT("access_mode", "AccessMode", TEXT, 0, NULL,
+         "a volume of the node's configuration is shared by all who ask for it"),
+    KEPT("attachment_mode", "AttachmentMode", TEXT, 0, NULL,
+         "a volume of the node's configuration is a directory or a file, and mounted as that"),
+    REFUSED("sticky", "Sticky", "remove it: a volume of the node's configuration never moves"),
+    REFUSED("mount_options", "MountOptions", "remove it: host volumes cannot have mount options"),
+};
+SCHEMA(jobspec_volume, "volume", "Name", volume_fields);
+
+static const struct jobspec_field volume_mount_fields[] = {
+    TEXT("volume", "Volume", FATE_RUN),
+    TEXT("destination", "Destination", FATE_RUN),
+    BOOL("read_only", "ReadOnly", FATE_RUN),
+    TEXT("propagation_mode", "PropagationMode", FATE_RUN),
+    KEPT("selinux_label", "SELinuxLabel", TEXT, 0, NULL,
+         "what is mounted keeps the labels that it has on the host"),
+};
+SCHEMA(jobspec_volume_mount, "volume_mount", NULL, volume_mount_fields);
+
 static const struct jobspec_field resources_fields[] = {
     WHOLE("cpu", "CPU", FATE_RUN, 0, WHOLE_MAX),
     {"cores", "Cores", KIND_WHOLE, FATE_RUN, 0, 4096, NULL,
@@ -284,7 +313,7 @@ static const struct jobspec_field task_fields[] = {
     REFUSED("template", "Templates", "write the file before the task starts, "
                                      "for example in a prestart task, and remove it"),
     REFUSED("vault", "Vault", "remove it: cairn does not talk to Vault yet"),
-    REFUSED("volume_mount", "VolumeMounts", "remove it: volumes are not mounted yet"),
+    BLOCKS("volume_mount", "VolumeMounts", FATE_RUN, &jobspec_volume_mount),
 };
 SCHEMA(jobspec_task, "task", "Name", task_fields);
 
@@ -313,7 +342,7 @@ static const struct jobspec_field group_fields[] = {
     REFUSED("scaling", "Scaling", "write count = N instead: nothing scales groups yet"),
     REFUSED("service", "Services", "remove it: services are not registered yet"),
     REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),
-    REFUSED("volume", "Volumes", "remove it: volumes are not mounted yet"),
+    NAMED("volume", "Volumes", FATE_RUN, &jobspec_volume),
 };
 SCHEMA(jobspec_group_schema, "group", "Name", group_fields);
 
@@ -388,10 +417,10 @@ const struct jobspec_field *jobspec_by_json(const struct jobspec_schema *schema,
 const struct jobspec_schema *jobspec_home_of(const struct jobspec_schema *schema, const char *name)
 {
     static const struct jobspec_schema *const all[] = {
-        &jobspec_task,    &jobspec_group_schema, &jobspec_job,       &jobspec_resources,
-        &jobspec_restart, &jobspec_logs,         &jobspec_lifecycle, &jobspec_disk,
-        &jobspec_update,  &jobspec_reschedule,   &jobspec_migrate,   &jobspec_network,
-        &jobspec_port,
+        &jobspec_task,    &jobspec_group_schema, &jobspec_job,          &jobspec_resources,
+        &jobspec_restart, &jobspec_logs,         &jobspec_lifecycle,    &jobspec_disk,
+        &jobspec_update,  &jobspec_reschedule,   &jobspec_migrate,      &jobspec_network,
+        &jobspec_port,    &jobspec_volume,       &jobspec_volume_mount,
     };
 
     for (size_t i = 0; i < COUNT_OF(all); i++) {

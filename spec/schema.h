@@ -22,6 +22,7 @@ enum jobspec_kind {
     KIND_CONFIG,   /* a driver's block: any shape */
     KIND_BLOCK,    /* one, see `block` */
     KIND_BLOCKS,   /* any number, a list in JSON; see `block` */
+    KIND_NAMED,    /* any number, in JSON an object of them by the names that they have in HCL */
     KIND_OPERAND,  /* HCL only: `regexp = "x"` for operator = "regexp", value = "x" */
     KIND_TASK,     /* HCL only: a task outside any group, which gets a group of its own */
     KIND_ANY,      /* a refused one, whatever it looks like */
@@ -59,7 +60,7 @@ struct jobspec_schema {
 extern const struct jobspec_schema jobspec_job, jobspec_group_schema, jobspec_task, jobspec_restart,
     jobspec_resources, jobspec_logs, jobspec_lifecycle, jobspec_disk, jobspec_constraint,
     jobspec_affinity, jobspec_spread, jobspec_update, jobspec_reschedule, jobspec_migrate,
-    jobspec_network, jobspec_port;
+    jobspec_network, jobspec_port, jobspec_volume, jobspec_volume_mount;
 
 /* The row with this name, or NULL; JSON names match in any case, as Go matches them. */
 const struct jobspec_field *jobspec_by_hcl(const struct jobspec_schema *schema, const char *name);

@@ -68,6 +68,51 @@ struct spec_driver {
     enum spec_isolation isolation;
     bool checks_user; /* the denylist of users applies: Nomad's user.checked_drivers */
     const char *user; /* whose a task is that names none; "": the daemon's own */
+    bool mounts;      /* its tasks can be given mounts: Nomad's MountConfigs */
+};
+
+/* Whether what is mounted later comes through a mount of a task: nothing, what the host mounts,
+ * or what either of them does. */
+enum spec_propagation { PROPAGATION_PRIVATE, PROPAGATION_HOST_TO_TASK, PROPAGATION_BIDIRECTIONAL };
+
+/* A volume that the group asks for, of the node's configuration. */
+struct spec_volume {
+    const char *name;   /* that the group gives it */
+    const char *source; /* that it has on the node, with the alloc's index if each has its own */
+    bool read_only;     /* asked for */
+};
+
+/* A directory or a file of the node that its configuration gives a name. */
+struct spec_node_volume {
+    char name[SPEC_NAME_SIZE];
+    char path[1024]; /* absolute */
+    bool read_only;  /* for every task */
+};
+
+struct spec_node_volumes {
+    struct spec_node_volume *items;
+    size_t count, size;
+};
+
+/* Where a task wants to have a volume. */
+struct spec_volume_mount {
+    const char *volume;      /* its name in the group */
+    const char *destination; /* not yet interpolated */
+    bool read_only;
+    enum spec_propagation propagation;
+};
+
+/* What of the host a task is given to see; whoever made it so, drivers mount it. */
+struct spec_mount {
+    const char *host;   /* absolute path of a directory or a file */
+    const char *inside; /* where the task has it: absolute, plain (spec/names.h) */
+    bool read_only;
+    enum spec_propagation propagation;
+};
+
+struct spec_mounts {
+    struct spec_mount *items; /* none is below a later one */
+    size_t count;
 };
 
 /* A port of the host that a group or one of its tasks asks for, and then has. */
@@ -96,8 +141,10 @@ struct task_spec {
     struct spec_restart restart;
     struct spec_resources resources;
     struct spec_logs logs;
-    const char *kill_signal;  /* "SIGTERM", or "" for the driver's default */
-    uint64_t kill_timeout_ms; /* default 5 s */
+    struct spec_volume_mount *volume_mounts;
+    size_t volume_mounts_count; /* at most SPEC_MOUNTS_MAX */
+    const char *kill_signal;    /* "SIGTERM", or "" for the driver's default */
+    uint64_t kill_timeout_ms;   /* default 5 s */
     uint64_t shutdown_delay_ms;
     enum spec_lifecycle lifecycle;
     bool sidecar;
@@ -129,6 +176,8 @@ struct alloc_spec {
     bool has_network;         /* the group says something about it */
     const char *network_mode; /* "" or "host": that of the host */
     struct spec_ports ports;  /* static ones first, the group's before its tasks' */
+    struct spec_volume *volumes;
+    size_t volumes_count; /* at most SPEC_VOLUMES_MAX */
     struct task_spec *tasks;
     size_t tasks_count;
 };

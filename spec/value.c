@@ -52,6 +52,7 @@ const json_t *jobspec_group(const json_t *job, const char *name)
 json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value, bool run_only)
 {
     json_t *arranged = json_object(), *item;
+    const char *name;
     size_t j;
 
     for (size_t i = 0; i < schema->count; i++) {
@@ -66,6 +67,10 @@ json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value
             to = json_array();
             json_array_foreach(from, j, item) check(
                 json_array_append_new(to, jobspec_arrange(field->block, item, run_only)) == 0);
+        } else if (field->kind == KIND_NAMED) {
+            to = json_object();
+            json_object_foreach(from, name, item) check(
+                json_object_set_new(to, name, jobspec_arrange(field->block, item, run_only)) == 0);
         } else {
             to = json_incref(from);
         }

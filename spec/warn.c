@@ -100,6 +100,7 @@ static void look_into(struct warnings *warnings, const struct jobspec_schema *sc
 static void look(struct warnings *warnings, const struct jobspec_schema *schema,
                  const json_t *value)
 {
+    const char *name;
     size_t at;
     json_t *item;
 
@@ -120,6 +121,8 @@ static void look(struct warnings *warnings, const struct jobspec_schema *schema,
                 look_into(warnings, field->block, said);
             json_array_foreach(field->kind == KIND_BLOCKS ? said : NULL, at, item)
                 look_into(warnings, field->block, item);
+            json_object_foreach(field->kind == KIND_NAMED ? (json_t *)(uintptr_t)said : NULL, name,
+                                item) look_into(warnings, field->block, item);
         }
     }
 }

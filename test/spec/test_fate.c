@@ -76,11 +76,17 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"Operand", "not"},
         {"LTarget", "${attr.cpu.arch}"},
         {"DelayFunction", "fibonacci"},
+        {"AccessMode", "single-node-writer"},
+        {"PropagationMode", "bidirectional"},
+        {"SELinuxLabel", "z"},
+        {"Volume", "v"},
     };
 
     switch (field->kind) {
     case KIND_TEXT:
         if (schema == &jobspec_network && text_equal(field->json, "Mode"))
+            return json_string("host");
+        if (schema == &jobspec_volume && text_equal(field->json, "Type"))
             return json_string("host");
         for (size_t i = 0; i < COUNT_OF(texts); i++) {
             if (text_equal(texts[i].field, field->json))
@@ -105,6 +111,7 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         return json_string("sample");
     case KIND_BLOCK:
     case KIND_BLOCKS:
+    case KIND_NAMED:
     case KIND_OPERAND:
     case KIND_TASK:
         break;
@@ -131,6 +138,10 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = json_pack("{s:s, s:i}", "Label", "p", "Value",
                          text_equal(within, "ReservedPorts") ? 8080 : 0);
 
+    if (schema == &jobspec_volume)
+        rest = json_pack("{s:s, s:s}", "Type", "host", "Source", "s");
+    if (schema == &jobspec_volume_mount)
+        rest = json_pack("{s:s, s:s}", "Volume", "v", "Destination", "/srv");
     if (schema == &jobspec_constraint)
         rest = json_pack("{s:s, s:s, s:s}", "LTarget", "${attr.kernel.name}", "Operand",
                          "!=", "RTarget", "plan9");
@@ -155,10 +166,14 @@ static json_t *reach(json_t *job, const struct path *path)
         json_t *next = json_object_get(object, block->json);
 
         if (next == NULL) {
-            next = block->kind == KIND_BLOCKS ? json_pack("[{}]") : json_object();
+            next = block->kind == KIND_BLOCKS  ? json_pack("[{}]")
+                   : block->kind == KIND_NAMED ? json_pack("{s:{}}", "v")
+                                               : json_object();
             assert_int_equal(json_object_set_new(object, block->json, next), 0);
         }
-        object = block->kind == KIND_BLOCKS ? json_array_get(next, 0) : next;
+        object = block->kind == KIND_BLOCKS  ? json_array_get(next, 0)
+                 : block->kind == KIND_NAMED ? json_object_get(next, "v")
+                                             : next;
     }
     return object;
 }
@@ -231,6 +246,14 @@ static void try_field(const struct path *path, const struct jobspec_schema *sche
     if (of_batch) {
         assert_int_equal(json_object_set_new(raw, "Type", json_string("batch")), 0);
         assert_int_equal(json_object_set_new(base_raw, "Type", json_string("batch")), 0);
+    }
+    if (schema == &jobspec_volume_mount) {
+        json_t *group = json_array_get(json_object_get(raw, "TaskGroups"), 0);
+
+        assert_int_equal(
+            json_object_set_new(group, "Volumes",
+                                json_pack("{s:{s:s, s:s}}", "v", "Type", "host", "Source", "s")),
+            0);
     }
     json_t *base = read_job(base_raw);
     json_t *object = reach(raw, path);

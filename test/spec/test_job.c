@@ -466,8 +466,8 @@ static void test_json_of_nomad_is_read_with_and_without_its_wrapper(void **state
 /* What we print we read again, to the same job: GET and PUT of the HTTP API round-trip. */
 static void test_job_read_again_as_json_is_the_same(void **state)
 {
-    static const char *const files[] = {"full.hcl", "demo.hcl", "batch.hcl", "network.hcl",
-                                        "nomad_output.json"};
+    static const char *const files[] = {"full.hcl",    "demo.hcl",    "batch.hcl",
+                                        "network.hcl", "volumes.hcl", "nomad_output.json"};
 
     (void)state;
     for (size_t i = 0; i < COUNT_OF(files); i++) {

@@ -6,7 +6,8 @@ job "a" {
 
   group "g" {
     volume "data" {
-      type = "csi"
+      type   = "csi"
+      source = "data"
     }
     service {
       name = "web"

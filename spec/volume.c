@@ -1,0 +1,252 @@
+/*
+ * Volumes of groups, and where their tasks have them.
+ *
+ * Follows nomad v2.0.5 nomad/structs/volumes.go (VolumeRequest.Validate, VolumeMount.Validate).  A
+ * volume is one of the node's configuration, by its name there; with per_alloc each alloc has its
+ * own, whose name ends in the alloc's index.  What is mounted where is said by each task, in paths
+ * of its root: those that would cover what a task is promised are refused here already, unless
+ * only its environment tells what they are.
+ */
+#include "spec/names.h"
+#include "spec/part.h"
+
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *field)
+{
+    const char *text = json_string_value(json_object_get(object, field));
+
+    return text == NULL ? "" : text;
+}
+
+static bool is_true(const json_t *object, const char *field)
+{
+    return json_is_true(json_object_get(object, field));
+}
+
+/* --- defaults --- */
+
+static void set_missing(json_t *object, const char *field, json_t *value)
+{
+    if (json_object_get(object, field) == NULL)
+        check(json_object_set(object, field, value) == 0);
+    json_decref(value);
+}
+
+void jobspec_default_volumes(json_t *group)
+{
+    static const char *const texts[] = {"Type", "Source", "AccessMode", "AttachmentMode"};
+    json_t *volumes = json_object_get(group, "Volumes"), *volume;
+    const char *name;
+
+    json_object_foreach(volumes, name, volume)
+    {
+        check(json_object_set_new(volume, "Name", json_string(name)) == 0);
+        for (size_t i = 0; i < COUNT_OF(texts); i++)
+            set_missing(volume, texts[i], json_string(""));
+        set_missing(volume, "ReadOnly", json_false());
+        set_missing(volume, "PerAlloc", json_false());
+    }
+    if (json_object_size(volumes) == 0)
+        (void)json_object_del(group, "Volumes"); /* missing is fine */
+}
+
+void jobspec_default_mounts(json_t *task)
+{
+    json_t *mount;
+    size_t i;
+
+    json_array_foreach(jobspec_list(task, "VolumeMounts"), i, mount)
+    {
+        set_missing(mount, "Volume", json_string(""));
+        set_missing(mount, "Destination", json_string(""));
+        set_missing(mount, "ReadOnly", json_false());
+        set_missing(mount, "PropagationMode",
+                    json_string(spec_propagation_name(PROPAGATION_PRIVATE)));
+        set_missing(mount, "SELinuxLabel", json_string(""));
+    }
+    if (json_array_size(json_object_get(task, "VolumeMounts")) == 0)
+        (void)json_object_del(task, "VolumeMounts"); /* missing is fine */
+}
+
+/* --- what one alloc asks for --- */
+
+bool jobspec_volumes(const json_t *group, uint32_t index,
+                     struct spec_volume ret_volumes[SPEC_VOLUMES_MAX],
+                     char ret_sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE], size_t *ret_count)
+{
+    json_t *volumes = json_object_get(group, "Volumes"), *volume;
+    const char *name;
+    size_t count = 0;
+
+    *ret_count = 0;
+    if (volumes != NULL && !json_is_object(volumes))
+        return false;
+    json_object_foreach(volumes, name, volume)
+    {
+        const char *source = text_of(volume, "Source");
+
+        if (count == SPEC_VOLUMES_MAX || !text_equal(text_of(volume, "Type"), "host") ||
+            spec_volume_name_fault(source) != NULL || spec_group_name_fault(name) != NULL)
+            return false;
+        if (is_true(volume, "PerAlloc"))
+            check(text_format(ret_sources[count], SPEC_SOURCE_SIZE, "%s[%u]", source, index));
+        else
+            check(text_copy(ret_sources[count], SPEC_SOURCE_SIZE, source));
+        ret_volumes[count] = (struct spec_volume){
+            .name = name, .source = ret_sources[count], .read_only = is_true(volume, "ReadOnly")};
+        count++;
+    }
+    *ret_count = count;
+    return true;
+}
+
+/* --- rules of volumes --- */
+
+static void check_type(struct jobspec_work *work, const json_t *volume, const char *name)
+{
+    const char *type = text_of(volume, "Type");
+
+    if (text_equal(type, "host"))
+        return;
+    if (text_equal(type, "csi"))
+        jobspec_complain(work, volume, "Type",
+                         "name a host_volume of the node's configuration, and write type = "
+                         "\"host\"",
+                         "volume \"%.60s\": volumes of type \"csi\" are not supported yet", name);
+    else
+        jobspec_complain(work, volume, *type == '\0' ? "" : "Type", "write type = \"host\"",
+                         "volume \"%.60s\" has unrecognized type \"%.40s\"", name, type);
+}
+
+static void check_modes(struct jobspec_work *work, const json_t *volume, const char *name)
+{
+    static const char *const modes[] = {"", "single-node-reader-only", "single-node-writer",
+                                        "single-node-single-writer", "single-node-multi-writer"};
+    const char *mode = text_of(volume, "AccessMode");
+    bool known = false;
+
+    for (size_t i = 0; i < COUNT_OF(modes); i++)
+        known = known || text_equal(mode, modes[i]);
+    if (!known)
+        jobspec_complain(work, volume, "AccessMode", NULL,
+                         "volume \"%.60s\": host volumes cannot be mounted with %.40s access mode",
+                         name, mode);
+    if (text_equal(mode, "single-node-reader-only") && !is_true(volume, "ReadOnly"))
+        jobspec_complain(work, volume, "AccessMode", "write read_only = true",
+                         "volume \"%.60s\": %s volumes must be read-only", name, mode);
+}
+
+static void check_per_alloc(struct jobspec_work *work, const json_t *job, const json_t *group,
+                            const json_t *volume, const char *name)
+{
+    const json_t *update = json_object_get(group, "Update");
+    const char *type = text_of(job, "Type");
+
+    if (!is_true(volume, "PerAlloc"))
+        return;
+    if (text_equal(type, "system") || text_equal(type, "sysbatch"))
+        jobspec_complain(work, volume, "PerAlloc", NULL,
+                         "volume \"%.60s\" cannot be per_alloc for system or sysbatch jobs", name);
+    if (json_integer_value(json_object_get(update, "Canary")) > 0)
+        jobspec_complain(work, volume, "PerAlloc", NULL,
+                         "volume \"%.60s\" cannot be per_alloc when canaries are in use", name);
+}
+
+void jobspec_check_volumes(struct jobspec_work *work, const json_t *job, const json_t *group)
+{
+    json_t *volumes = json_object_get(group, "Volumes"), *volume;
+    const char *name, *fault;
+
+    json_object_foreach(volumes, name, volume)
+    {
+        fault = spec_group_name_fault(name);
+        if (fault != NULL)
+            jobspec_complain(work, volume, "", NULL, "the name of a volume %s", fault);
+        check_type(work, volume, name);
+        fault = spec_volume_name_fault(text_of(volume, "Source"));
+        if (*text_of(volume, "Source") == '\0')
+            jobspec_complain(work, volume, "", "write source = \"name\", of a host_volume",
+                             "volume \"%.60s\" has an empty source", name);
+        else if (fault != NULL)
+            jobspec_complain(work, volume, "Source", NULL, "volume \"%.60s\": its source %s", name,
+                             fault);
+        check_modes(work, volume, name);
+        check_per_alloc(work, job, group, volume, name);
+    }
+    if (json_object_size(volumes) > SPEC_VOLUMES_MAX)
+        jobspec_complain(work, group, "", NULL, "%zu volumes, there may be %d",
+                         json_object_size(volumes), SPEC_VOLUMES_MAX);
+}
+
+/* --- rules of mounts --- */
+
+/* True if only its environment tells where it is. */
+static bool is_open(const char *destination)
+{
+    return strstr(destination, "${") != NULL;
+}
+
+static void check_destination(struct jobspec_work *work, const json_t *list, size_t at)
+{
+    const json_t *mount = json_array_get(list, at);
+    const char *destination = text_of(mount, "Destination"), *fault;
+    char place[SPEC_PLACE_SIZE], other[SPEC_PLACE_SIZE];
+
+    if (strlen(destination) >= SPEC_PLACE_SIZE || !is_open(destination)) {
+        fault = spec_place(destination, place);
+        if (fault != NULL)
+            jobspec_complain(work, mount, *destination == '\0' ? "" : "Destination", NULL,
+                             "volume_mount: the destination \"%.80s\" %s", destination, fault);
+        if (fault != NULL)
+            return;
+    }
+    for (size_t i = 0; i < at && !is_open(destination); i++) {
+        const char *before = text_of(json_array_get(list, i), "Destination");
+
+        if (!is_open(before) && spec_place(before, other) == NULL && text_equal(other, place))
+            jobspec_complain(work, mount, "Destination", NULL,
+                             "volume_mount: a second one with the destination \"%.80s\"", place);
+    }
+}
+
+static void check_mount(struct jobspec_work *work, const json_t *group, const json_t *list,
+                        size_t at)
+{
+    static const char *const labels[] = {"", "z", "Z"};
+    const json_t *mount = json_array_get(list, at);
+    const char *volume = text_of(mount, "Volume"), *mode = text_of(mount, "PropagationMode");
+    const char *label = text_of(mount, "SELinuxLabel");
+    enum spec_propagation propagation;
+    bool known = false;
+
+    if (*volume == '\0')
+        jobspec_complain(work, mount, "", "write volume = \"name\"",
+                         "volume_mount references an empty volume");
+    else if (json_object_get(json_object_get(group, "Volumes"), volume) == NULL)
+        jobspec_complain(work, mount, "Volume",
+                         "a group's volumes are its blocks volume \"name\" { ... }",
+                         "volume_mount references undefined volume \"%.60s\"", volume);
+    if (!spec_propagation(mode, &propagation))
+        jobspec_complain(work, mount, "PropagationMode",
+                         "there are \"private\", \"host-to-task\" and \"bidirectional\"",
+                         "volume_mount has an invalid propagation mode: \"%.40s\"", mode);
+    for (size_t i = 0; i < COUNT_OF(labels); i++)
+        known = known || text_equal(label, labels[i]);
+    if (!known)
+        jobspec_complain(work, mount, "SELinuxLabel", "there are \"z\" and \"Z\"",
+                         "volume_mount has an invalid SELinux label: \"%.40s\"", label);
+    check_destination(work, list, at);
+}
+
+void jobspec_check_mounts(struct jobspec_work *work, const json_t *group, const json_t *task)
+{
+    const json_t *list = jobspec_list(task, "VolumeMounts");
+    size_t count = json_array_size(list);
+
+    if (count > SPEC_MOUNTS_MAX)
+        jobspec_complain(work, task, "VolumeMounts", NULL, "%zu volume_mounts, there may be %d",
+                         count, SPEC_MOUNTS_MAX);
+    for (size_t i = 0; i < count && i < SPEC_MOUNTS_MAX; i++)
+        check_mount(work, group, list, i);
+}
