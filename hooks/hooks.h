@@ -37,6 +37,7 @@ struct hooks_config {
     const char *const *user_denylist; /* for drivers that isolate, NULL-terminated; NULL: Nomad's
                                          default, root and Administrator */
     const struct spec_driver *(*driver)(const char *name); /* NULL: there is no such */
+    struct spec_node_volumes volumes;                      /* of the node; borrowed */
 };
 
 /* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is
@@ -96,8 +97,9 @@ int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *tas
 /* A task as its driver gets it: environment complete, config and env interpolated.  Owned by the
  * caller with all it points to; borrows nothing. */
 struct hooks_launch {
-    struct spec_pairs env; /* ordered by name, each once: the same input gives the same bytes */
-    struct task_spec task; /* the spec with config_json and user interpolated; its env is env */
+    struct spec_pairs env;     /* ordered by name, each once: the same input gives the same bytes */
+    struct task_spec task;     /* the spec with config_json and user interpolated; its env is env */
+    struct spec_mounts mounts; /* that hooks have asked for, parents first */
 };
 
 /* ERR_INVALID (never recoverable) when the config names an unknown variable or holds an expression

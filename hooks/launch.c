@@ -71,6 +71,8 @@ int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
         code = expand_user(hooks, &names, &launch->arena, task, &user, err);
     if (code == 0)
         code = hooks_expand_config(&names, &launch->arena, task->config_json, &config, err);
+    if (code == 0)
+        code = hooks_mounts(&launch->arena, results, results_bytes, &shown->mounts, err);
     if (code != 0) {
         hooks_launch_free(shown);
         return code;

@@ -8,8 +8,10 @@
 #ifndef CAIRN_HOOKS_PART_H
 #define CAIRN_HOOKS_PART_H
 
+#include "fsm/results.h"
 #include "hooks/hooks.h"
 #include "io/scope.h"
+#include "spec/arena.h"
 
 #include <sys/types.h>
 
@@ -24,8 +26,9 @@ struct hooks {
     const char *const *environment;   /* NULL: none */
     const char *const *user_denylist; /* never NULL */
     const struct spec_driver *(*driver)(const char *name);
-    bool privileged;        /* may mount and give away */
-    struct hooks_run *runs; /* under way */
+    struct spec_node_volumes volumes; /* borrowed */
+    bool privileged;                  /* may mount and give away */
+    struct hooks_run *runs;           /* under way */
     char alloc_dir[];
 };
 
@@ -40,6 +43,7 @@ struct hook_request {
 
     const struct hooks *hooks;    /* on the loop only */
     const struct hook_run *asked; /* on the loop only, while hook_run runs */
+    struct results *results;      /* on the loop only: what the hook leaves for later starts */
 };
 
 enum hook_where { HOOK_ABSENT, HOOK_ON_LOOP, HOOK_ON_POOL };
@@ -76,6 +80,12 @@ hook_function hooks_migrate_disk;
 hook_function hooks_task_dir_build, hooks_task_dir_strip;
 hook_function hooks_logs_prepare;
 hook_function hooks_validate;
+hook_function hooks_volumes;
+
+/* The mounts that RESULTS, which are valid, ask a driver for, from whichever hook they are.
+ * ERR_CORRUPT for damaged ones. */
+int hooks_mounts(struct arena *arena, const uint8_t *results, uint32_t bytes,
+                 struct spec_mounts *ret_mounts, struct err *err);
 
 /* --- for all --- */
 

@@ -29,10 +29,17 @@ struct hooks_run {
     hook_done *done;
     void *ctx;
     struct err err;
+    struct hook_outcome *outcome; /* with what the hook leaves; owned, NULL: nothing */
     uint8_t hook;
     bool on_pool;
     char texts[]; /* of the request */
 };
+
+static void run_free(struct hooks_run *run)
+{
+    free(run->outcome);
+    free(run);
+}
 
 /* --- the hooks --- */
 
@@ -59,6 +66,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->node = config->node;
     hooks->environment = config->environment;
     hooks->driver = config->driver;
+    hooks->volumes = config->volumes;
     hooks->user_denylist =
         config->user_denylist != NULL ? config->user_denylist : default_user_denylist;
     hooks->privileged = geteuid() == 0;
@@ -85,7 +93,7 @@ void hooks_free(struct hooks *hooks)
         run->hooks = NULL;
         if (!run->on_pool) {
             io_timer_stop(&run->timer);
-            free(run);
+            run_free(run);
         }
     }
     free(hooks);
@@ -95,18 +103,17 @@ void hooks_free(struct hooks *hooks)
 
 static void finish(struct hooks_run *run)
 {
-    struct hook_outcome outcome = {
-        .code = run->err.code,
-        .hook = run->hook,
-        .recoverable = run->err.recoverable,
-    };
+    struct hook_outcome plain = {0}, *outcome = run->outcome != NULL ? run->outcome : &plain;
 
+    outcome->code = run->err.code;
+    outcome->hook = run->hook;
+    outcome->recoverable = run->err.recoverable;
     if (run->hooks != NULL) {
         unlink_run(run);
-        (void)text_copy(outcome.text, sizeof(outcome.text), run->err.text); /* cut is enough */
-        run->done(run->ctx, &outcome);
+        (void)text_copy(outcome->text, sizeof(outcome->text), run->err.text); /* cut is enough */
+        run->done(run->ctx, outcome);
     }
-    free(run);
+    run_free(run);
 }
 
 /* What a step met and got over is nobody's business, unless it says so. */
@@ -117,6 +124,27 @@ static void settle(struct hooks_run *run, int code)
         run->err = (struct err){0};
     if (code == HOOK_REMARK)
         run->err.code = 0;
+}
+
+/* A step on the loop may leave results, which have to be there until the answer. */
+static void run_on_loop(struct hooks_run *run, const struct hook_step *step,
+                        const struct hook_run *asked)
+{
+    uint8_t bytes[RESULTS_BYTES_MAX];
+    struct results results = {.bytes = bytes, .size = sizeof(bytes)};
+
+    run->request.hooks = run->hooks;
+    run->request.asked = asked;
+    run->request.results = &results;
+    settle(run, step->run(&run->request, &run->err));
+    run->request.asked = NULL;
+    run->request.results = NULL;
+    if (results.used == 0 || run->err.code != 0)
+        return;
+    run->outcome = calloc(1, sizeof(*run->outcome) + results.used);
+    check(run->outcome != NULL);
+    run->outcome->results_bytes = results.used;
+    memcpy(run->outcome->results, bytes, results.used);
 }
 
 static void on_timer(struct io_timer *timer)
@@ -234,10 +262,7 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
         return;
     }
     if (valid && step != NULL && step->where == HOOK_ON_LOOP) {
-        run->request.hooks = hooks;
-        run->request.asked = asked;
-        settle(run, step->run(&run->request, &run->err));
-        run->request.asked = NULL;
+        run_on_loop(run, step, asked);
     }
     io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
 }

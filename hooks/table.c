@@ -23,6 +23,11 @@ static bool checks_user(const struct hook_subject *subject)
     return subject->driver != NULL && subject->driver->checks_user;
 }
 
+static bool has_volumes(const struct hook_subject *subject)
+{
+    return subject->alloc->volumes_count > 0;
+}
+
 static bool keeps_logs(const struct hook_subject *subject)
 {
     return !subject->task->logs.disabled;
@@ -42,7 +47,8 @@ static bool keeps_logs(const struct hook_subject *subject)
     ROW(VALIDATE,  checks_user, LOOP(PRESTART, hooks_validate))                                    \
     ROW(TASK_DIR,  always,      POOL(PRESTART, hooks_task_dir_build),                              \
                                 POOL(STOP,     hooks_task_dir_strip))                              \
-    ROW(LOGS,      keeps_logs,  POOL(PRESTART, hooks_logs_prepare))
+    ROW(LOGS,      keeps_logs,  POOL(PRESTART, hooks_logs_prepare))                                \
+    ROW(VOLUMES,   has_volumes, LOOP(PRESTART, hooks_volumes))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

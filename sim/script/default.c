@@ -13,7 +13,8 @@ struct sim_task sim_task_default(const char *name)
         .backoff_ms = 1000,
         .kill_ms = 2000,
         .attempts = 1,
-        .hooks = {(1u << TASK_HOOK_COUNT) - 1, 0, 0, 0, 1u << TASK_HOOK_TASK_DIR},
+        .hooks = {1u << TASK_HOOK_VALIDATE | 1u << TASK_HOOK_TASK_DIR | 1u << TASK_HOOK_LOGS, 0, 0,
+                  0, 1u << TASK_HOOK_TASK_DIR},
     };
 
     (void)text_copy(task.name, sizeof(task.name), name); /* cut: then not found again */

@@ -32,10 +32,10 @@ struct fixture {
 static inline const struct spec_driver *fixture_driver(const char *name)
 {
     static const struct spec_driver drivers[] = {
-        {"raw_exec", ISOLATION_NONE, false, ""},
-        {"exec", ISOLATION_CHROOT, true, "nobody"},
-        {"docker", ISOLATION_IMAGE, false, ""},
-        {"checked", ISOLATION_NONE, true, ""},
+        {"raw_exec", ISOLATION_NONE, false, "", false},
+        {"exec", ISOLATION_CHROOT, true, "nobody", true},
+        {"docker", ISOLATION_IMAGE, false, "", true},
+        {"checked", ISOLATION_NONE, true, "", false},
     };
 
     for (size_t i = 0; i < COUNT_OF(drivers); i++) {
