@@ -268,6 +268,7 @@ static void task_start(struct parts *parts, const struct effect *effect)
         .task_dir = paths.task,
         .log_dir = paths.logs,
         .env = launch->env,
+        .mounts = launch->mounts,
     };
     driver_start(parts->drivers, &start, start_answered, call);
     hooks_launch_free(launch);

@@ -176,6 +176,7 @@ struct driver_start {
     const char *task_dir;         /* <alloc root>/<task>; the payload's working directory */
     const char *log_dir;          /* <alloc root>/alloc/logs */
     struct spec_pairs env;        /* the payload's whole environment */
+    struct spec_mounts mounts;    /* what of the host it sees besides; of drivers that can */
 };
 
 /* Finds the shim of this key, or its exit record, else starts one.  RUNNING, EXITED or FAILED.

@@ -108,6 +108,24 @@ static void add_isolation(struct plan *plan, const struct isolation *isolation)
     add_bind(plan, LAUNCH_BIND_IN_ALLOC | LAUNCH_BIND_READ_ONLY, "alloc/logs", "/alloc/logs");
 }
 
+static void add_mounts(struct plan *plan, const struct spec_mounts *mounts)
+{
+    static const uint32_t spreads[] = {
+        [PROPAGATION_PRIVATE] = 0,
+        [PROPAGATION_HOST_TO_TASK] = LAUNCH_BIND_HOST_TO_TASK,
+        [PROPAGATION_BIDIRECTIONAL] = LAUNCH_BIND_BIDIRECTIONAL,
+    };
+
+    for (size_t i = 0; i < mounts->count; i++) {
+        const struct spec_mount *mount = &mounts->items[i];
+
+        add_bind(plan,
+                 LAUNCH_BIND_MOUNT | spreads[mount->propagation] |
+                     (mount->read_only ? LAUNCH_BIND_READ_ONLY : 0u),
+                 mount->host, mount->inside);
+    }
+}
+
 static void add_limits(struct plan *plan, const struct spec_resources *resources)
 {
     uint64_t asked = (uint64_t)resources->memory_mb << 20;
@@ -179,6 +197,8 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
     if (command->oom_score_adj > 0)
         add_number(plan, LAUNCH_OOM_SCORE_ADJ, (uint64_t)command->oom_score_adj);
     add_isolation(plan, &command->isolation);
+    if (plan->isolated)
+        add_mounts(plan, &start->mounts);
     if (command->has_limits)
         add_limits(plan, &start->task->resources);
     add_text(plan, LAUNCH_ALLOC_DIR, start->alloc_dir);

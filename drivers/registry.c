@@ -36,6 +36,11 @@ int driver_validate(const struct task_spec *task, struct err *err)
         return err_set(err, ERR_INVALID, "unknown driver \"%s\"", task->driver);
     if (task->kill_signal[0] != '\0' && proc_signal_number(task->kill_signal) == 0)
         return err_set(err, ERR_INVALID, "unknown kill_signal \"%s\"", task->kill_signal);
+    if (task->volume_mounts_count > 0 && !driver->kind.mounts)
+        return err_set(err, ERR_INVALID,
+                       "task driver \"%s\" for \"%s\" does not support host volumes: remove its "
+                       "volume_mount, the task sees the host's own files",
+                       task->driver, task->name);
     int code = command_read(driver, task, &command, err);
     if (code != 0)
         return code;

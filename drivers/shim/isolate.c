@@ -113,12 +113,16 @@ static int mount_copy(const struct root *root, int fd, const char *inside, uint6
     return copy < 0 ? copy : attach(copy, place);
 }
 
+static uint64_t attributes_of(const struct launch_bind *bind)
+{
+    return OWN | ((bind->flags & LAUNCH_BIND_READ_ONLY) != 0 ? MOUNT_ATTR_RDONLY : 0u);
+}
+
 static int mount_bind(const struct root *root, const struct launch_bind *bind, int alloc_fd)
 {
     bool in_alloc = (bind->flags & LAUNCH_BIND_IN_ALLOC) != 0;
     scoped_fd int fd = in_alloc ? beneath_open(alloc_fd, bind->host, O_PATH, 0)
                                 : open(bind->host, O_PATH | O_CLOEXEC);
-    uint64_t attributes = OWN;
 
     doing(root, "mount", bind->inside);
     if (fd < 0) {
@@ -126,9 +130,63 @@ static int mount_bind(const struct root *root, const struct launch_bind *bind, i
 
         return failed == ENOENT && (bind->flags & LAUNCH_BIND_IF_THERE) != 0 ? 0 : -failed;
     }
-    if ((bind->flags & LAUNCH_BIND_READ_ONLY) != 0)
-        attributes |= MOUNT_ATTR_RDONLY;
-    return mount_copy(root, fd, bind->inside, attributes);
+    return mount_copy(root, fd, bind->inside, attributes_of(bind));
+}
+
+/* --- what the task has asked for --- */
+
+/* Copies of it, mounted nowhere.  Taken while our mounts are still one with the host's: a copy goes
+ * on being one, unless it is told not to. */
+static int open_mounts(const struct root *root, const struct launch *launch,
+                       int fds[LAUNCH_MOUNTS_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < launch->binds_count; i++) {
+        const struct launch_bind *bind = &launch->binds[i];
+        bool both = (bind->flags & LAUNCH_BIND_BIDIRECTIONAL) != 0;
+        bool follows = (bind->flags & LAUNCH_BIND_HOST_TO_TASK) != 0;
+        struct mount_attr spread = {.propagation = follows ? MS_SLAVE : MS_PRIVATE};
+
+        if ((bind->flags & LAUNCH_BIND_MOUNT) == 0)
+            continue;
+        doing(root, "open", bind->host);
+        scoped_fd int fd = open(bind->host, O_PATH | O_CLOEXEC);
+        if (fd < 0)
+            return -errno;
+        fds[count] = copy_mount(fd, attributes_of(bind));
+        if (fds[count] < 0)
+            return fds[count];
+        if (!both && mount_setattr(fds[count], "", AT_EMPTY_PATH | AT_RECURSIVE, &spread,
+                                   sizeof(spread)) != 0)
+            return -errno;
+        count++;
+    }
+    return 0;
+}
+
+/* All else is there by now, so that it may be mounted within. */
+static int attach_mounts(const struct root *root, const struct launch *launch,
+                         const int fds[LAUNCH_MOUNTS_MAX])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < launch->binds_count; i++) {
+        const struct launch_bind *bind = &launch->binds[i];
+        struct stat status;
+
+        if ((bind->flags & LAUNCH_BIND_MOUNT) == 0)
+            continue;
+        doing(root, "mount", bind->inside);
+        if (fstat(fds[count], &status) != 0)
+            return -errno;
+        scoped_fd int place = make_place(root, bind->inside, S_ISDIR(status.st_mode));
+        int code = place < 0 ? place : attach(fds[count], place);
+        if (code != 0)
+            return code;
+        count++;
+    }
+    return 0;
 }
 
 /* --- the kernel's --- */
@@ -260,22 +318,32 @@ int isolate_root(const struct launch *launch, char ret_what[STEP_TEXT_SIZE])
     /* Opened anew: what the shim has is of its own mount namespace, and cannot be mounted here. */
     scoped_fd int alloc_fd = open(launch->alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct root root = {.fd = -1, .what = ret_what};
+    int mounts[LAUNCH_MOUNTS_MAX]; /* closed by the exec, or with the process */
 
     doing(&root, "open", "its directory");
+    if (alloc_fd < 0)
+        return -errno;
+    int code = open_mounts(&root, launch, mounts);
+    if (code != 0)
+        return code;
     /* What the host mounts or unmounts later may come here; what happens here stays here. */
-    if (alloc_fd < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
+    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) != 0)
         return -errno;
     scoped_fd int fd = open_root(launch, alloc_fd);
-    int code = fd < 0 ? fd : 0;
+    code = fd < 0 ? fd : 0;
     root.fd = fd;
-    for (size_t i = 0; i < launch->binds_count && code == 0; i++)
-        code = mount_bind(&root, &launch->binds[i], alloc_fd);
+    for (size_t i = 0; i < launch->binds_count && code == 0; i++) {
+        if ((launch->binds[i].flags & LAUNCH_BIND_MOUNT) == 0)
+            code = mount_bind(&root, &launch->binds[i], alloc_fd);
+    }
     if (code == 0)
         code = mount_kernel(&root);
     if (code == 0)
         code = mount_devices(&root);
     if (code == 0)
         code = cover_kernel(&root);
+    if (code == 0)
+        code = attach_mounts(&root, launch, mounts);
     return code == 0 ? enter(&root) : code;
 }
 

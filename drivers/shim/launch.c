@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct counts {
-    size_t arguments, variables, groups, binds;
+    size_t arguments, variables, groups, binds, mounts;
 };
 
 static bool is_text(const char *bytes, uint32_t length)
@@ -101,7 +101,10 @@ static int take_field(struct launch *launch, struct counts *counts, uint16_t tag
         struct launch_bind bind;
 
         counts->binds++;
-        return launch_bind_take(bytes, length, &bind) ? 0 : ERR_CORRUPT;
+        if (!launch_bind_take(bytes, length, &bind))
+            return ERR_CORRUPT;
+        counts->mounts += (bind.flags & LAUNCH_BIND_MOUNT) != 0;
+        return 0;
     }
     if (number == NULL && tag != LAUNCH_USER_ID && tag != LAUNCH_GROUP_ID &&
         tag != LAUNCH_USER_GROUP)
@@ -225,7 +228,8 @@ int launch_open(struct launch *launch, struct err *err)
     if (code != 0 || launch->command == NULL || launch->task_in_alloc == NULL ||
         launch->key == NULL || launch->shim_cgroup == NULL || launch->cgroup_mode > CGROUP_V1 ||
         (launch->log_name != NULL && launch->logs_in_alloc == NULL) ||
-        counts.groups > LAUNCH_GROUPS_MAX || counts.binds > LAUNCH_BINDS_MAX)
+        counts.groups > LAUNCH_GROUPS_MAX || counts.binds > LAUNCH_BINDS_MAX ||
+        counts.mounts > LAUNCH_MOUNTS_MAX)
         return err_set(err, ERR_CORRUPT, "the launch record is damaged");
     return build_arrays(launch, &counts, err);
 }

@@ -17,6 +17,7 @@
 #define CAIRN_DRIVERS_SHIM_RECORD_H
 
 #include "base/base.h"
+#include "fsm/limits.h"
 #include "io/proc.h"
 
 #include <stdint.h>
@@ -151,6 +152,10 @@ enum launch_bind_flags {
     LAUNCH_BIND_IF_THERE = 2, /* what is not on the host is not inside, and that is fine */
     LAUNCH_BIND_IN_ALLOC = 4, /* the first path lies in the alloc's directory, which payloads
                                  change: beneath it, without links */
+    LAUNCH_BIND_MOUNT = 8,    /* asked for by the task: made when all else is there, and with what
+                                 is mounted in it later as one of the next two says, or private */
+    LAUNCH_BIND_HOST_TO_TASK = 16,
+    LAUNCH_BIND_BIDIRECTIONAL = 32,
 };
 
 struct launch_bind {
@@ -158,7 +163,7 @@ struct launch_bind {
     const char *host, *inside;
 };
 
-enum { LAUNCH_BINDS_MAX = 256 };
+enum { LAUNCH_BINDS_MAX = 512, LAUNCH_MOUNTS_MAX = SPEC_MOUNTS_MAX /* of those */ };
 
 /* Reads a bind from the bytes of its field; false if it is none. */
 bool launch_bind_take(const char *bytes, uint32_t length, struct launch_bind *ret_bind);

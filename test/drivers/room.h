@@ -48,6 +48,9 @@ struct room {
     int changes;                  /* of drivers */
     bool awaits_change;
 
+    struct spec_mount mounts[4];
+    size_t mounts_count;
+
     struct driver_result result; /* of the last call */
     int completions;
     struct driver_exit exit; /* the last on_exit */
@@ -206,7 +209,8 @@ static inline struct driver_start room_start_of(struct room *room, uint32_t gene
                                  .alloc_dir = room->alloc,
                                  .task_dir = room->task_dir,
                                  .log_dir = room->logs,
-                                 .env = {.items = room->env, .count = room->env_count}};
+                                 .env = {.items = room->env, .count = room->env_count},
+                                 .mounts = {.items = room->mounts, .count = room->mounts_count}};
 
     return start;
 }
