@@ -161,6 +161,20 @@ static int finish_chroot(struct spec_pairs *chroot, struct err *err)
     return 0;
 }
 
+static int check_volumes(const struct spec_node_volumes *volumes, struct err *err)
+{
+    for (size_t i = 0; i < volumes->count; i++) {
+        const struct spec_node_volume *volume = &volumes->items[i];
+
+        if (volume->path[0] != '/' || strpbrk(volume->path, "\t\n") != NULL)
+            return err_set(err, ERR_INVALID,
+                           "client.host_volume \"%s\": path \"%.100s\" must be an absolute path "
+                           "without tabs and line ends",
+                           volume->name, volume->path);
+    }
+    return 0;
+}
+
 int config_finish(struct config *config, struct err *err)
 {
     enum log_level level;
@@ -187,6 +201,9 @@ int config_finish(struct config *config, struct err *err)
         (code = derive(config, config->state_dir, "client", err)) != 0 ||
         (code = make_absolute(config->log_file, err)) != 0 || (code = find_shim(config, err)) != 0)
         return code;
+    code = check_volumes(&config->host_volumes, err);
+    if (code != 0)
+        return code;
     return finish_chroot(&config->chroot_env, err);
 }
 
@@ -194,4 +211,6 @@ void config_free(struct config *config)
 {
     pairs_free(&config->meta);
     pairs_free(&config->chroot_env);
+    free(config->host_volumes.items);
+    config->host_volumes = (struct spec_node_volumes){0};
 }

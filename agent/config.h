@@ -12,7 +12,7 @@
 #include "io/host.h"
 #include "spec/spec.h"
 
-enum { PORTS_TEXT_SIZE = 512, HOST_NETWORKS_MAX = 32 };
+enum { PORTS_TEXT_SIZE = 512, HOST_NETWORKS_MAX = 32, HOST_VOLUMES_MAX = 1024 };
 
 /* A client.host_network block: addresses of this node under one name. */
 struct host_network {
@@ -65,6 +65,7 @@ struct config {
     char reserved_ports[PORTS_TEXT_SIZE];        /* client.reserved: "22,8000-8080" */
     struct host_network host_networks[HOST_NETWORKS_MAX];
     size_t host_networks_count;
+    struct spec_node_volumes host_volumes; /* client.host_volume; owned */
     bool take_over, new_node; /* flags only: what a copied directory is to be (home.h) */
 };
 

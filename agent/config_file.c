@@ -8,6 +8,7 @@
 #include "agent/config_part.h"
 
 #include "agent/pairs.h"
+#include "base/list.h"
 #include "drivers/drivers.h"
 #include "spec/hcl.h"
 #include "spec/names.h"
@@ -32,6 +33,8 @@ enum section {
     IN_RESERVED,
     IN_HOST_NETWORKS, /* each by its name */
     IN_HOST_NETWORK,
+    IN_HOST_VOLUMES, /* each by its name */
+    IN_HOST_VOLUME,
     IN_PLUGIN,
     IN_RAW_EXEC,
     IN_RAW_EXEC_CONFIG,
@@ -99,6 +102,8 @@ static const char *require_no_isolation(const json_t *value)
 
 #define NETWORK_FIELD(member)                                                                      \
     offsetof(struct host_network, member), sizeof(((struct host_network *)NULL)->member)
+#define VOLUME_FIELD(member)                                                                       \
+    offsetof(struct spec_node_volume, member), sizeof(((struct spec_node_volume *)NULL)->member)
 #define FIELD_OF(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 
 /* clang-format off */
@@ -132,6 +137,8 @@ static const struct key keys[] = {
     {IN_HOST_NETWORK, "cidr", KEY_NETWORKS, NETWORK_FIELD(cidr), NULL},
     {IN_HOST_NETWORK, "interface", KEY_TEXT, NETWORK_FIELD(interface), NULL},
     {IN_HOST_NETWORK, "reserved_ports", KEY_PORTS, NETWORK_FIELD(reserved_ports), NULL},
+    {IN_HOST_VOLUME, "path", KEY_TEXT, VOLUME_FIELD(path), NULL},
+    {IN_HOST_VOLUME, "read_only", KEY_BOOL, VOLUME_FIELD(read_only), NULL},
     {IN_OPTIONS, "driver.raw_exec.enable", KEY_BOOL, FIELD_OF(raw_exec_enabled), NULL},
     {IN_OPTIONS, "driver.raw_exec.no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},
     {IN_OPTIONS, "driver.allowlist", KEY_TEXT, FIELD_OF(driver_allowlist), NULL},
@@ -172,6 +179,7 @@ static const struct {
     {IN_CLIENT, "options", IN_OPTIONS},
     {IN_CLIENT, "reserved", IN_RESERVED},
     {IN_CLIENT, "host_network", IN_HOST_NETWORKS},
+    {IN_CLIENT, "host_volume", IN_HOST_VOLUMES},
     {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
     {IN_PLUGIN, "exec", IN_EXEC},
     {IN_PLUGIN, "java", IN_JAVA},
@@ -217,7 +225,6 @@ static const struct {
     {IN_CLIENT, "gc_disk_usage_threshold"},
     {IN_CLIENT, "gc_inode_usage_threshold"},
     {IN_CLIENT, "gc_parallel_destroys"},
-    {IN_CLIENT, "host_volume"},
     {IN_CLIENT, "server_join"},
     {IN_CLIENT, "template"},
     {IN_RESERVED, "cores"},
@@ -238,6 +245,8 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_RESERVED] = "client.reserved",
     [IN_HOST_NETWORKS] = "client.host_network",
     [IN_HOST_NETWORK] = "client.host_network",
+    [IN_HOST_VOLUMES] = "client.host_volume",
+    [IN_HOST_VOLUME] = "client.host_volume",
     [IN_PLUGIN] = "plugin",
     [IN_RAW_EXEC] = "plugin \"raw_exec\"",
     [IN_RAW_EXEC_CONFIG] = "plugin \"raw_exec\" config",
@@ -253,10 +262,11 @@ static const char *const section_names[SECTION_COUNT] = {
 
 struct reader {
     struct config *config;
-    struct host_network *host_network; /* while one is read */
-    const char *name;                  /* of the file */
-    struct hcl_file *file;             /* NULL: JSON */
-    struct hcl_context *context;       /* NULL: JSON */
+    struct host_network *host_network;    /* while one is read */
+    struct spec_node_volume *host_volume; /* the same */
+    const char *name;                     /* of the file */
+    struct hcl_file *file;                /* NULL: JSON */
+    struct hcl_context *context;          /* NULL: JSON */
     struct err *err;
 };
 
@@ -330,6 +340,8 @@ static void *field_of(struct reader *reader, const struct key *key)
 
     if (key->section == IN_HOST_NETWORK)
         block = reader->host_network;
+    if (key->section == IN_HOST_VOLUME)
+        block = reader->host_volume;
     return (char *)block + key->offset;
 }
 
@@ -614,16 +626,47 @@ static int begin_host_network(struct reader *reader, const char *name, struct hc
     return 0;
 }
 
+/* The host volume NAME is read from now on; given twice, in two files, it is the later one. */
+static int begin_host_volume(struct reader *reader, const char *name, struct hcl_place place)
+{
+    struct spec_node_volumes *volumes = &reader->config->host_volumes;
+    const char *fault = spec_volume_name_fault(name);
+    size_t at = 0;
+
+    while (at < volumes->count && !text_equal(volumes->items[at].name, name))
+        at++;
+    if (fault != NULL)
+        return complain(reader, place, NULL, "the name of a host_volume %s", fault);
+    if (at == HOST_VOLUMES_MAX)
+        return complain(reader, place, NULL, "more than %d blocks host_volume", HOST_VOLUMES_MAX);
+    reader->host_volume = at < volumes->count ? &volumes->items[at] : list_more(volumes);
+    *reader->host_volume = (struct spec_node_volume){.path = ""};
+    (void)text_copy(reader->host_volume->name, SPEC_NAME_SIZE, name); /* checked */
+    return 0;
+}
+
+/* Blocks with names of their own: RET_INSIDE is where the keys of the one called NAME are; false:
+ * SECTION holds no such. */
+static bool begin_named(struct reader *reader, enum section section, const char *name,
+                        struct hcl_place place, enum section *ret_inside, int *ret_code)
+{
+    if (section != IN_HOST_NETWORKS && section != IN_HOST_VOLUMES)
+        return false;
+    bool is_network = section == IN_HOST_NETWORKS;
+    *ret_inside = is_network ? IN_HOST_NETWORK : IN_HOST_VOLUME;
+    *ret_code = is_network ? begin_host_network(reader, name, place)
+                           : begin_host_volume(reader, name, place);
+    return true;
+}
+
 static int read_value(struct reader *reader, enum section section, const char *name,
                       struct hcl_place place, json_t *value)
 {
     enum section inside;
+    int begun;
 
-    if (section == IN_HOST_NETWORKS) {
-        int code = begin_host_network(reader, name, place);
-
-        return code != 0 ? code : read_object(reader, IN_HOST_NETWORK, place, value);
-    }
+    if (begin_named(reader, section, name, place, &inside, &begun))
+        return begun != 0 ? begun : read_object(reader, inside, place, value);
 
     if (pairs_of(reader, section) != NULL)
         return set_pair(reader, section, name, place, value);
@@ -641,21 +684,20 @@ static int read_body(struct reader *reader, enum section section, const struct h
 static int read_block(struct reader *reader, enum section section, const struct hcl_block *block)
 {
     enum section inside;
+    int begun;
 
     if (!find_block(section, block->type, &inside))
         return complain_unknown(reader, section, block->type, block->place);
-    size_t labels = inside == IN_PLUGIN || inside == IN_HOST_NETWORKS ? 1 : 0;
+    const char *example = inside == IN_PLUGIN          ? "as in plugin \"raw_exec\" { ... }"
+                          : inside == IN_HOST_NETWORKS ? "as in host_network \"public\" { ... }"
+                          : inside == IN_HOST_VOLUMES  ? "as in host_volume \"data\" { ... }"
+                                                       : NULL;
+    size_t labels = example == NULL ? 0 : 1;
     if (block->labels_count != labels)
-        return complain(reader, block->place,
-                        inside == IN_PLUGIN          ? "as in plugin \"raw_exec\" { ... }"
-                        : inside == IN_HOST_NETWORKS ? "as in host_network \"public\" { ... }"
-                                                     : NULL,
-                        "%s takes %s", block->type, labels == 1 ? "one name" : "no name");
-    if (inside == IN_HOST_NETWORKS) {
-        int code = begin_host_network(reader, block->labels[0], block->place);
-
-        return code != 0 ? code : read_body(reader, IN_HOST_NETWORK, &block->body);
-    }
+        return complain(reader, block->place, example, "%s takes %s", block->type,
+                        labels == 1 ? "one name" : "no name");
+    if (labels == 1 && begin_named(reader, inside, block->labels[0], block->place, &inside, &begun))
+        return begun != 0 ? begun : read_body(reader, inside, &block->body);
     if (labels == 1 && !find_block(inside, block->labels[0], &inside))
         return complain_unknown(reader, inside, block->labels[0], block->place);
     return read_body(reader, inside, &block->body);

@@ -185,6 +185,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
         .environment = (const char *const *)environ,
         .user_denylist = denied,
         .driver = driver_kind,
+        .volumes = config->host_volumes,
     };
 
     parts->drivers = drivers_new(&drivers, err);
@@ -241,6 +242,7 @@ static struct alone_node node_for_jobs(const struct node *node, const struct con
         .core_mhz = facts->cpu_mhz,
         .addresses = node->addresses,
         .addresses_count = node->addresses_count,
+        .volumes = config->host_volumes,
         .dynamic_ports = {config->min_dynamic_port, config->max_dynamic_port},
     };
 }

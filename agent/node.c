@@ -9,9 +9,11 @@
 #include "io/loop.h"
 #include "io/proc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 /* --- the mark --- */
 
@@ -126,6 +128,18 @@ void node_set_driver(struct node *node, const struct driver_info *driver)
         add(to, driver->attributes[i].name, driver->attributes[i].value);
 }
 
+/* A node that promises what is not there would start tasks only to see them fail. */
+static int look_at_volumes(const struct spec_node_volumes *volumes, struct err *err)
+{
+    for (size_t i = 0; i < volumes->count; i++) {
+        if (access(volumes->items[i].path, F_OK) != 0)
+            return err_os(err, err_from_errno(errno), errno,
+                          "failed to validate volume %s: cannot look at %s", volumes->items[i].name,
+                          volumes->items[i].path);
+    }
+    return 0;
+}
+
 int node_init(struct node *node, const struct store *store, const struct say *say,
               const struct config *config, struct err *err)
 {
@@ -158,6 +172,9 @@ int node_init(struct node *node, const struct store *store, const struct say *sa
         node->facts.cpu_mhz = (config->cpu_total_compute + node->facts.cpu_cores - 1) /
                               node->facts.cpu_cores; /* of each core, at least its part */
 
+    code = look_at_volumes(&config->host_volumes, err);
+    if (code < 0)
+        return code;
     code = node_find_addresses(node, config, err);
     if (code < 0)
         return code;

@@ -427,6 +427,20 @@ static json_t *format_host_networks(const struct config *config)
     return networks;
 }
 
+static json_t *format_host_volumes(const struct config *config)
+{
+    json_t *volumes = json_object();
+
+    for (size_t i = 0; i < config->host_volumes.count; i++) {
+        const struct spec_node_volume *volume = &config->host_volumes.items[i];
+
+        set(volumes, volume->name,
+            json_pack("{s:s, s:s, s:o, s:b}", "ID", "", "Name", volume->name, "Path",
+                      api_text(volume->path), "ReadOnly", volume->read_only));
+    }
+    return volumes;
+}
+
 json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
 {
     const struct node *node = view->node;
@@ -447,7 +461,7 @@ json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
     set_text(to, "Status", "ready");
     set_text(to, "StatusDescription", view->description);
     set(to, "Drivers", format_drivers(view));
-    set_null(to, "HostVolumes");
+    set(to, "HostVolumes", format_host_volumes(view->config));
     set_null(to, "LastDrain");
     set_number(to, "CreateIndex", 1);
     set_number(to, "ModifyIndex", view->index);

@@ -15,28 +15,37 @@ static const struct cli_flag status_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
+/* The object of LIST that is called NAME, or NULL. */
+static const json_t *named(const json_t *list, const char *name)
+{
+    const json_t *item;
+    size_t at;
+
+    json_array_foreach(list, at, item)
+    {
+        if (text_equal(cli_value(item, "Name"), name))
+            return item;
+    }
+    return NULL;
+}
+
+/* The group of ALLOC as its job has it. */
+static const json_t *group_of(const json_t *alloc)
+{
+    const json_t *groups = json_object_get(json_object_get(alloc, "Job"), "TaskGroups");
+
+    return named(groups, cli_value(alloc, "TaskGroup"));
+}
+
 /* A task's role in its group, from the job: " (prestart sidecar)", or "". */
 static const char *role_of(const json_t *alloc, const char *name)
 {
-    json_t *group, *task;
-    size_t at, inner;
+    const json_t *task = named(json_object_get(group_of(alloc), "Tasks"), name);
+    const json_t *lifecycle = json_object_get(task, "Lifecycle");
+    const char *hook = cli_value(lifecycle, "Hook");
+    bool sidecar = json_is_true(json_object_get(lifecycle, "Sidecar"));
 
-    json_array_foreach(json_object_get(json_object_get(alloc, "Job"), "TaskGroups"), at, group)
-    {
-        if (!text_equal(cli_value(group, "Name"), cli_value(alloc, "TaskGroup")))
-            continue;
-        json_array_foreach(json_object_get(group, "Tasks"), inner, task)
-        {
-            const json_t *lifecycle = json_object_get(task, "Lifecycle");
-            const char *hook = cli_value(lifecycle, "Hook");
-
-            if (text_equal(cli_value(task, "Name"), name) && hook[0] != '\0')
-                return cli_format(" (%s%s)", hook,
-                                  json_is_true(json_object_get(lifecycle, "Sidecar")) ? " sidecar"
-                                                                                      : "");
-        }
-    }
-    return "";
+    return hook[0] == '\0' ? "" : cli_format(" (%s%s)", hook, sidecar ? " sidecar" : "");
 }
 
 /* What the network of a task's own resources was given, "http: 10.0.0.1:8080"; "" if nothing. */
@@ -80,6 +89,32 @@ static void print_usage(const json_t *alloc, const json_t *stats, const char *na
     }
     cli_table_row(&table, (const char *const[]){cli_format("%s MHz", mhz), most,
                                                 any ? addresses : NULL, NULL});
+    cli_table_print(&table, stdout);
+    (void)puts("");
+}
+
+/* nomad v2.0.5 command/alloc_status.go outputTaskVolumes, and where they are. */
+static void print_volumes(const json_t *alloc, const char *name)
+{
+    const json_t *group = group_of(alloc);
+    const json_t *task = named(json_object_get(group, "Tasks"), name);
+    const json_t *mounts = json_object_get(task, "VolumeMounts"), *mount;
+    struct cli_table table = {0};
+    size_t at;
+
+    if (json_array_size(mounts) == 0)
+        return;
+    (void)puts("Host Volumes:");
+    cli_row(&table, "ID", "Read Only", "Destination");
+    json_array_foreach(mounts, at, mount)
+    {
+        const char *id = cli_value(mount, "Volume");
+        const json_t *volume = json_object_get(json_object_get(group, "Volumes"), id);
+        bool read_only = json_is_true(json_object_get(mount, "ReadOnly")) ||
+                         json_is_true(json_object_get(volume, "ReadOnly"));
+
+        cli_row(&table, id, read_only ? "true" : "false", cli_value(mount, "Destination"));
+    }
     cli_table_print(&table, stdout);
     (void)puts("");
 }
@@ -228,6 +263,7 @@ int cli_show_alloc(struct cli *cli, const json_t *alloc)
         cli_heading(cli, cli_format("Task \"%s\"%s is \"%s\"", name, role_of(alloc, name),
                                     cli_value(state, "State")));
         print_usage(alloc, stats, name);
+        print_volumes(alloc, name);
         print_events(state);
     }
     json_decref(stats);

@@ -8,7 +8,7 @@
 
 static const struct cli_flag node_flags[] = {
     {"self", FLAG_SWITCH, NULL, "the node of the agent that answers"},
-    {"verbose", FLAG_SWITCH, NULL, "whole ids, host networks, attributes and meta"},
+    {"verbose", FLAG_SWITCH, NULL, "whole ids, host volumes and networks, attributes and meta"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
@@ -22,9 +22,9 @@ static uint64_t figure(const json_t *object, const char *name)
 static void print_basics(const json_t *node, const json_t *stats)
 {
     struct cli_table table = {0};
-    char drivers[256] = "", uptime[40];
+    char drivers[256] = "", volumes[256] = "", uptime[40];
     const char *name;
-    json_t *driver;
+    json_t *driver, *volume;
 
     json_object_foreach(json_object_get(node, "Drivers"), name, driver)
     {
@@ -34,6 +34,11 @@ static void print_basics(const json_t *node, const json_t *stats)
         (void)text_append(drivers, sizeof(drivers), name); /* list is enough */
         if (!json_is_true(json_object_get(driver, "Healthy")))
             (void)text_append(drivers, sizeof(drivers), " (unhealthy)");
+    }
+    json_object_foreach(json_object_get(node, "HostVolumes"), name, volume)
+    {
+        (void)text_append(volumes, sizeof(volumes), volumes[0] != '\0' ? "," : ""); /* the same */
+        (void)text_append(volumes, sizeof(volumes), name);
     }
     text_from_duration_ns(uptime, sizeof(uptime), (int64_t)figure(stats, "Uptime") * 1000000000);
     cli_row(&table, "ID", cli_value(node, "ID"));
@@ -45,6 +50,8 @@ static void print_basics(const json_t *node, const json_t *stats)
     cli_row(&table, "Status", cli_value(node, "Status"));
     cli_row(&table, "Status Description", cli_value(node, "StatusDescription"));
     cli_row(&table, "Uptime", uptime);
+    if (volumes[0] != '\0')
+        cli_row(&table, "Host Volumes", volumes);
     cli_row(&table, "Driver Status", drivers);
     cli_table_print_pairs(&table, stdout);
 }
@@ -138,6 +145,23 @@ static void print_networks(const struct cli *cli, const json_t *node)
     cli_table_print_pairs(&table, stdout);
 }
 
+static void print_volumes(const struct cli *cli, const json_t *node)
+{
+    json_t *volumes = json_object_get(node, "HostVolumes"), *volume;
+    struct cli_table table = {0};
+    const char *name;
+
+    if (json_object_size(volumes) == 0)
+        return;
+    cli_heading(cli, "Host Volumes");
+    cli_row(&table, "Name", "ReadOnly", "Source");
+    json_object_foreach(volumes, name, volume)
+    {
+        cli_row(&table, name, cli_value(volume, "ReadOnly"), cli_value(volume, "Path"));
+    }
+    cli_table_print(&table, stdout);
+}
+
 static int show_node(struct cli *cli, const char *id)
 {
     char path[CLI_URL_SIZE];
@@ -161,6 +185,7 @@ static int show_node(struct cli *cli, const char *id)
         cli_print_allocs(cli, allocs);
     }
     if (status == 0 && cli_switch(cli, "verbose")) {
+        print_volumes(cli, node);
         print_networks(cli, node);
         print_pairs(cli, node, "Attributes");
         print_pairs(cli, node, "Meta");

@@ -37,7 +37,8 @@ struct alone_node {
     uint64_t core_mhz;                     /* of one core, for tasks that ask for cores */
     const struct alone_address *addresses; /* borrowed, unchanging; of each network the first */
     size_t addresses_count;
-    struct port_range dynamic_ports; /* what is given to who does not say which */
+    struct spec_node_volumes volumes; /* borrowed, unchanging */
+    struct port_range dynamic_ports;  /* what is given to who does not say which */
 };
 
 struct alone_config {

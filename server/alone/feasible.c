@@ -5,6 +5,7 @@
 #include "server/alone/part.h"
 
 #include "base/hash.h"
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,31 @@ const char *alone_unmet(const struct alone *alone, struct job *job, size_t group
     if (job->unmet == NULL)
         look_at_constraints(alone, job);
     return json_string_value(json_array_get(job->unmet, group));
+}
+
+/* A volume that the alloc INDEX of GROUP wants and the node has not, or has for readers only: in
+ * Nomad's words, and which; a new reference, or NULL. */
+static json_t *volumes_missing(const struct alone *alone, const json_t *group, uint32_t index)
+{
+    const struct spec_node_volumes *here = &alone->config.node.volumes;
+    struct spec_volume volumes[SPEC_VOLUMES_MAX];
+    char sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE];
+    size_t count;
+
+    (void)jobspec_volumes(group, index, volumes, sources, &count); /* of a job that was checked */
+    for (size_t v = 0; v < count; v++) {
+        size_t at = 0;
+
+        while (at < here->count && !text_equal(here->items[at].name, volumes[v].source))
+            at++;
+        if (at == here->count)
+            return json_sprintf("missing compatible host volumes: there is no \"%s\"",
+                                volumes[v].source);
+        if (here->items[at].read_only && !volumes[v].read_only)
+            return json_sprintf("missing compatible host volumes: \"%s\" is read-only",
+                                volumes[v].source);
+    }
+    return NULL;
 }
 
 /* What the allocs that are here, or will be, leave to those that come. */
@@ -211,6 +237,9 @@ static json_t *refusal_of(struct alone *alone, const struct gathering *gathering
     *ret_why = "constraint";
     if (offer->unmet != NULL)
         return json_string(offer->unmet);
+    json_t *missing = volumes_missing(alone, json, index);
+    if (missing != NULL)
+        return missing;
     if (offer->missing != NULL)
         return json_incref(offer->missing);
     if (left->here >= offer->beside_job || left->groups[g] >= offer->beside_group)

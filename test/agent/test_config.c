@@ -154,6 +154,37 @@ static void test_ports_and_networks_are_read(void **state)
     assert_false(config_cidr_holds("0.0.0.0/0", "::1"));
 }
 
+static void test_host_volumes_are_read_and_have_to_be_paths(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "client {\n  host_volume \"data\" {\n    path = \"/srv\"\n"
+                               "    read_only = true\n  }\n"
+                               "  host_volume \"own[0]\" {\n    path = \"/tmp\"\n  }\n}\n"),
+                     0);
+    assert_int_equal(read_text(fixture, "b.json",
+                               "{\"client\": {\"host_volume\": {\"data\": {\"path\": \"/etc\"}}}}"),
+                     0);
+    assert_int_equal(config->host_volumes.count, 2);
+    assert_string_equal(config->host_volumes.items[0].name, "data");
+    assert_string_equal(config->host_volumes.items[0].path, "/etc"); /* the later file's is whole */
+    assert_false(config->host_volumes.items[0].read_only);
+    assert_string_equal(config->host_volumes.items[1].path, "/tmp");
+    (void)text_copy(config->data_dir, sizeof(config->data_dir), "/tmp/x"); /* fits */
+    assert_int_equal(config_finish(config, &fixture->scratch->err), 0);
+    (void)text_copy(config->host_volumes.items[1].path, 8, "srv"); /* fits */
+    assert_int_equal(config_finish(config, &fixture->scratch->err), ERR_INVALID);
+    assert_non_null(strstr(fixture->scratch->err.text,
+                           "client.host_volume \"own[0]\": path \"srv\" must be an absolute"));
+    refuse(fixture, "a.hcl", "client {\n  host_volume {\n  }\n}\n", "a.hcl:2:3:", "takes one name");
+    refuse(fixture, "a.hcl", "client {\n  host_volume \"a/b\" {\n  }\n}\n",
+           "a.hcl:2:3:", "must not contain slashes");
+    refuse(fixture, "a.hcl", "client {\n  host_volume \"a\" {\n    readonly = true\n  }\n}\n",
+           "a.hcl:3:5:", "did you mean read_only?");
+}
+
 static void test_finish_wants_a_range_of_dynamic_ports(void **state)
 {
     struct fixture *fixture = *state;
@@ -352,6 +383,7 @@ int main(void)
         TEST(test_text_longer_than_its_field_is_refused),
         TEST(test_ports_and_networks_that_are_none_are_refused),
         TEST(test_ports_and_networks_are_read),
+        TEST(test_host_volumes_are_read_and_have_to_be_paths),
         TEST(test_finish_wants_a_range_of_dynamic_ports),
         TEST(test_hcl_and_json_say_the_same),
         TEST(test_what_a_driver_keeps_from_tasks_is_read),

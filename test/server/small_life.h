@@ -54,6 +54,7 @@ struct small_life {
     struct room room;
     struct alone_address addresses[3];
     struct port_range dynamic_ports;
+    struct spec_node_volumes volumes;
     bool holds_back; /* who is told to end does not */
     int commit_code; /* ERR_*: commits fail */
     size_t commits;
@@ -364,6 +365,7 @@ static inline void small_begin(struct small_life *small)
                  .room = small->room,
                  .addresses = small->addresses,
                  .addresses_count = COUNT_OF(small->addresses),
+                 .volumes = small->volumes,
                  .dynamic_ports = small->dynamic_ports},
         .allocs_kept = small->kept,
         .plans =
