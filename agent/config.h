@@ -54,13 +54,17 @@ struct config {
     bool mock_shuts_down; /* its shutdown_periodic_after */
     uint64_t mock_shutdown_after_ms; /* its shutdown_periodic_duration */
     struct spec_pairs chroot_env;    /* client.chroot_env, default Nomad's; owned */
-    uint64_t gc_interval_ms;         /* client.gc_interval */
+    uint64_t gc_interval_ms;         /* client.gc_interval: the disk is measured, default 1 min */
     uint32_t gc_max_allocs;          /* terminal allocs kept, client.gc_max_allocs, default 50 */
-    uint64_t max_kill_timeout_ms;    /* client.max_kill_timeout, default 30 s */
-    uint32_t cpu_total_compute;      /* client: MHz in place of what was found, 0: that */
-    uint32_t memory_total_mb, disk_total_mb;     /* the same */
-    struct spec_pairs meta;                      /* client.meta; owned */
-    char network_interface[32];                  /* client; default: that of the default route */
+    /* client.gc_{disk,inode}_usage_threshold: fewer are kept beyond that.  Default 95: Nomad's are
+     * 80 and 70, but there the servers still know what a client has collected. */
+    uint32_t gc_disk_percent, gc_inode_percent;
+    uint32_t gc_parallel_destroys;           /* client: so many at once then, default 2 */
+    uint64_t max_kill_timeout_ms;            /* client.max_kill_timeout, default 30 s */
+    uint32_t cpu_total_compute;              /* client: MHz in place of what was found, 0: that */
+    uint32_t memory_total_mb, disk_total_mb; /* the same */
+    struct spec_pairs meta;                  /* client.meta; owned */
+    char network_interface[32];              /* client; default: that of the default route */
     uint16_t min_dynamic_port, max_dynamic_port; /* client; default 20000 to 32000 */
     char reserved_ports[PORTS_TEXT_SIZE];        /* client.reserved: "22,8000-8080" */
     struct host_network host_networks[HOST_NETWORKS_MAX];

@@ -52,6 +52,7 @@ enum key_kind {
     KEY_BOOL,
     KEY_PORT,
     KEY_COUNT,
+    KEY_PERCENT,
     KEY_DURATION,
     KEY_MODE,         /* "private", or "host": true */
     KEY_CAPABILITIES, /* a list of names: their bits */
@@ -126,6 +127,9 @@ static const struct key keys[] = {
     {IN_CLIENT, "node_class", KEY_TEXT, FIELD_OF(node_class), NULL},
     {IN_CLIENT, "gc_interval", KEY_DURATION, FIELD_OF(gc_interval_ms), NULL},
     {IN_CLIENT, "gc_max_allocs", KEY_COUNT, FIELD_OF(gc_max_allocs), NULL},
+    {IN_CLIENT, "gc_disk_usage_threshold", KEY_PERCENT, FIELD_OF(gc_disk_percent), NULL},
+    {IN_CLIENT, "gc_inode_usage_threshold", KEY_PERCENT, FIELD_OF(gc_inode_percent), NULL},
+    {IN_CLIENT, "gc_parallel_destroys", KEY_COUNT, FIELD_OF(gc_parallel_destroys), NULL},
     {IN_CLIENT, "cpu_total_compute", KEY_COUNT, FIELD_OF(cpu_total_compute), NULL},
     {IN_CLIENT, "memory_total_mb", KEY_COUNT, FIELD_OF(memory_total_mb), NULL},
     {IN_CLIENT, "disk_total_mb", KEY_COUNT, FIELD_OF(disk_total_mb), NULL},
@@ -222,9 +226,6 @@ static const struct {
     {IN_PORTS, "rpc"},
     {IN_PORTS, "serf"},
     {IN_CLIENT, "artifact"},
-    {IN_CLIENT, "gc_disk_usage_threshold"},
-    {IN_CLIENT, "gc_inode_usage_threshold"},
-    {IN_CLIENT, "gc_parallel_destroys"},
     {IN_CLIENT, "server_join"},
     {IN_CLIENT, "template"},
     {IN_RESERVED, "cores"},
@@ -402,7 +403,9 @@ static int set_bool(struct reader *reader, const struct key *key, struct hcl_pla
 static int set_number(struct reader *reader, const struct key *key, struct hcl_place place,
                       json_t *value)
 {
-    json_int_t max = key->kind == KEY_PORT ? UINT16_MAX : INT32_MAX;
+    json_int_t max = key->kind == KEY_PORT      ? UINT16_MAX
+                     : key->kind == KEY_PERCENT ? 100
+                                                : INT32_MAX;
     json_t *number = hcl_convert(value, HCL_NUMBER);
     bool good = number != NULL && json_is_integer(number) && json_integer_value(number) >= 0 &&
                 json_integer_value(number) <= max;
@@ -512,6 +515,7 @@ static int set_key(struct reader *reader, const struct key *key, struct hcl_plac
         return set_bool(reader, key, place, value);
     case KEY_PORT:
     case KEY_COUNT:
+    case KEY_PERCENT:
         return set_number(reader, key, place, value);
     case KEY_DURATION:
         return set_duration(reader, key, place, value);

@@ -6,6 +6,7 @@
 #include "agent/daemon.h"
 
 #include "agent/api/api.h"
+#include "agent/disk.h"
 #include "agent/home.h"
 #include "agent/limits.h"
 #include "agent/perform.h"
@@ -253,6 +254,14 @@ static void plan_task(const struct alloc_spec *alloc, const struct task_spec *ta
     hooks_plan_task(alloc, task, driver_kind(task->driver), define);
 }
 
+static void measure_disk(void *ctx)
+{
+    const struct parts *parts = ctx;
+
+    if (parts->disk != NULL) /* else it is measured soon anyhow */
+        disk_watch_ask(parts->disk);
+}
+
 static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
 {
     struct parts *parts = &daemon->parts;
@@ -273,6 +282,9 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .has_driver = has_driver,
         .node = node_for_jobs(&parts->node, config),
         .allocs_kept = config->gc_max_allocs,
+        .disk_limits = {config->gc_disk_percent, config->gc_inode_percent},
+        .collect_at_once = config->gc_parallel_destroys > 0 ? config->gc_parallel_destroys : 1,
+        .measure_disk = measure_disk,
         .plans =
             {
                 .kill_timeout_max_ms = config->max_kill_timeout_ms,
@@ -283,6 +295,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     };
     parts->alone = alone_new(&alone);
     identity_keep(&parts->node.identity, parts->core);
+    parts->disk = disk_watch_new(parts);
     return life_start(parts->life, &start, err);
 }
 
@@ -324,6 +337,7 @@ static void close_parts(struct daemon *daemon)
     api_free(daemon->api);
     if (parts->life != NULL)
         life_forget_callers(parts->life);
+    disk_watch_free(parts->disk);
     alone_free(parts->alone);
     drivers_free(parts->drivers);
     hooks_free(parts->hooks);

@@ -26,6 +26,7 @@ struct parts {
     struct drivers *drivers;
     struct hooks *hooks;
     struct alone *alone;
+    struct disk_watch *disk;
     struct specs *specs;
     struct perform_call *calls; /* under way, of perform.c */
     struct crash crash;

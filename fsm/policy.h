@@ -95,6 +95,20 @@ const char *job_status_name(enum job_status status);
 /* How many of ENDED allocs, oldest first, are to be destroyed so that at most KEPT stay. */
 size_t policy_collect(size_t ended, size_t kept);
 
+/* A file system as it is; all 0: not known.  Bytes are free that users may take. */
+struct disk_use {
+    uint64_t bytes_used, bytes_free;
+    uint64_t inodes_used, inodes_free;
+};
+
+/* How full it may be, percent. */
+struct disk_limits {
+    uint32_t bytes_percent, inodes_percent;
+};
+
+/* What of it is used beyond its limit, "disk" or "inode"; NULL: nothing. */
+const char *policy_too_full(const struct disk_use *use, const struct disk_limits *limits);
+
 /* --- rescheduling: another alloc for one that has failed (nomad v1.1.2 nomad/structs) --- */
 
 enum reschedule_function { RESCHEDULE_CONSTANT, RESCHEDULE_EXPONENTIAL, RESCHEDULE_FIBONACCI };

@@ -153,6 +153,15 @@ struct host_address {
  * are left out.  Returns how many of at most MAX there are. */
 size_t host_addresses(struct host_address *ret_addresses, size_t max);
 
+/* A file system; bytes are free that users may take. */
+struct host_disk {
+    uint64_t bytes_used, bytes_free;
+    uint64_t inodes_used, inodes_free;
+};
+
+/* That which holds PATH. */
+int host_read_disk(const char *path, struct host_disk *ret_disk, struct err *err);
+
 struct host_cpu_times {
     uint64_t user, system, idle, total; /* ticks of all cores together, since boot */
 };

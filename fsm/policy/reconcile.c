@@ -64,3 +64,17 @@ size_t policy_collect(size_t ended, size_t kept)
 {
     return ended > kept ? ended - kept : 0;
 }
+
+static bool is_beyond(uint64_t used, uint64_t free, uint32_t percent)
+{
+    double all = (double)used + (double)free;
+
+    return (double)used * 100 > all * percent;
+}
+
+const char *policy_too_full(const struct disk_use *use, const struct disk_limits *limits)
+{
+    if (is_beyond(use->bytes_used, use->bytes_free, limits->bytes_percent))
+        return "disk";
+    return is_beyond(use->inodes_used, use->inodes_free, limits->inodes_percent) ? "inode" : NULL;
+}

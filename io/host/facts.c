@@ -378,6 +378,21 @@ int host_read_facts(const char *data_dir, struct host_facts *ret_facts, struct e
     return 0;
 }
 
+int host_read_disk(const char *path, struct host_disk *ret_disk, struct err *err)
+{
+    struct statvfs disk;
+    int code = read_disk(path, &disk, err);
+
+    if (code == 0)
+        *ret_disk = (struct host_disk){
+            .bytes_used = (uint64_t)(disk.f_blocks - disk.f_bfree) * disk.f_frsize,
+            .bytes_free = (uint64_t)disk.f_bavail * disk.f_frsize,
+            .inodes_used = disk.f_files - disk.f_ffree,
+            .inodes_free = disk.f_favail,
+        };
+    return code;
+}
+
 int host_read_stats(const char *data_dir, struct host_cpu_times *since,
                     struct host_stats *ret_stats, struct err *err)
 {

@@ -53,6 +53,11 @@ struct alone_config {
     bool (*has_driver)(void *ctx, const char *driver);
     struct alone_node node;
     size_t allocs_kept; /* ended ones; beyond them the oldest are destroyed */
+    /* More are when their file system is too full: so many, and then it is measured again. */
+    struct disk_limits disk_limits;
+    size_t collect_at_once;
+    /* Lets alone_disk_measured follow, soon.  May be NULL: nobody knows. */
+    void (*measure_disk)(void *ctx);
     struct assign_plans plans;
 };
 
@@ -141,6 +146,11 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
 
 /* Destroys every terminal alloc (system gc) and forgets dead jobs without allocs. */
 void alone_collect(struct alone *alone);
+
+/* The file system that holds the allocs is like that.  While it is too full, or has not what waits
+ * to be placed, the allocs that ended first are destroyed; when there is none left it is as it is:
+ * what waits is placed all the same, as Nomad does.  ALONE may be NULL. */
+void alone_disk_measured(struct alone *alone, const struct disk_use *use);
 
 /* True if another alloc is to take over the ephemeral disk of ALLOC, which is not to be destroyed
  * before. */

@@ -1,7 +1,7 @@
 /*
- * What is over: ended allocs beyond the configured bound are destroyed, the longest ended first;
- * jobs are forgotten that were purged, or stopped when everything was to be collected, once they
- * have no alloc left.
+ * What is over: ended allocs beyond the configured bound, or on a disk that is too full, are
+ * destroyed, the longest ended first; jobs are forgotten that were purged, or stopped when
+ * everything was to be collected, once they have no alloc left.
  */
 #include "server/alone/part.h"
 
@@ -15,20 +15,19 @@ static int by_age(const struct kept *a, const struct kept *b)
     return a->ended_unix_ns < b->ended_unix_ns ? -1 : a->ended_unix_ns > b->ended_unix_ns;
 }
 
-static void collect(struct alone *alone, size_t allocs_kept, bool forced)
+/* Up to COUNT of them; returns how many. */
+static size_t collect(struct alone *alone, size_t count, bool forced)
 {
     struct core *core = life_core(alone->config.life);
-    size_t excess = policy_collect(HASH_COUNT(alone->kept), allocs_kept);
-    size_t room = core_room(core);
+    size_t room = core_room(core),
+           left = count < room ? count : room; /* else when these are gone */
+    size_t collected = 0;
 
-    if (excess > room)
-        excess = room; /* the others when these have gone */
-
-    if (excess > 0 && alone->kept_unsorted) {
+    if (left > 0 && alone->kept_unsorted) {
         HASH_SRT(hh, alone->kept, by_age);
         alone->kept_unsorted = false;
     }
-    for (struct kept *kept = alone->kept, *next; excess > 0 && kept != NULL; kept = next) {
+    for (struct kept *kept = alone->kept, *next; collected < left && kept != NULL; kept = next) {
         struct machine_id id = machine_id_make(MACHINE_ALLOC, kept->id);
         const struct alloc *alloc = core_alloc(core, id.text);
         next = kept->hh.next;
@@ -37,8 +36,56 @@ static void collect(struct alone *alone, size_t allocs_kept, bool forced)
         if (alloc != NULL && alloc->machine.state == A_TERMINAL)
             core_tell(core, &id, AE_DESTROY, NULL);
         kept_drop(alone, kept);
-        excess--;
+        collected++;
     }
+    return collected;
+}
+
+/* --- a full disk --- */
+
+static void look_at_queued(struct alone *alone)
+{
+    for (struct job *job = alone->queued; job != NULL; job = job->queued_next)
+        alone_look_later(alone, job, life_now_ms(alone->config.life));
+}
+
+static void make_room(struct alone *alone, const char *full)
+{
+    size_t collected = collect(alone, alone->config.collect_at_once, false);
+
+    if (collected > 0)
+        say(&alone->config.say, SAY_INFO, "server", "ended allocs are collected why=%s allocs=%zu",
+            full, collected);
+    else if (!alone->disk_told)
+        say(&alone->config.say, SAY_WARN, "server",
+            "no ended alloc is left to be collected: free some space or raise "
+            "client.gc_%s_usage_threshold",
+            full);
+    alone->disk_told = collected == 0;
+    if (collected == 0 && alone->disk_wanted_mb > 0) {
+        alone->disk_wanted_mb = 0;
+        alone->disk_given_up = true;
+        look_at_queued(alone);
+    }
+}
+
+void alone_disk_measured(struct alone *alone, const struct disk_use *use)
+{
+    if (alone == NULL)
+        return;
+    const char *full = policy_too_full(use, &alone->config.disk_limits);
+    alone->disk = *use;
+    alone->disk_given_up = false;
+    if (full == NULL && alone->disk_wanted_mb > use->bytes_free >> 20)
+        full = "disk";
+    if (full != NULL) {
+        make_room(alone, full);
+        return;
+    }
+    alone->disk_told = false;
+    if (alone->disk_wanted_mb > 0)
+        look_at_queued(alone);
+    alone->disk_wanted_mb = 0;
 }
 
 /* --- jobs that are over --- */
@@ -56,6 +103,10 @@ void alone_note_gone(void *ctx, const char *id, const struct alloc *alloc)
         kept_drop(alone, kept);
     if (job != NULL)
         alone_note_over(alone, job);
+    if (alone->config.measure_disk != NULL &&
+        (alone->disk_wanted_mb > 0 ||
+         policy_too_full(&alone->disk, &alone->config.disk_limits) != NULL))
+        alone->config.measure_disk(alone->config.ctx);
 }
 
 static bool stop_at_first(void *ctx, const struct machine_id *id, const struct machine *record)
@@ -103,7 +154,7 @@ void alone_collect(struct alone *alone)
 {
     struct job *job, *next;
 
-    collect(alone, 0, true);
+    (void)collect(alone, HASH_COUNT(alone->kept), true);
     HASH_ITER(hh, alone->jobs, job, next)
     {
         job->forget = job->public.stop;
@@ -125,7 +176,7 @@ void alone_tidy(void *ctx)
     struct alone *alone = ctx;
 
     alone_look(alone);
-    collect(alone, alone->config.allocs_kept, false);
+    (void)collect(alone, policy_collect(HASH_COUNT(alone->kept), alone->config.allocs_kept), false);
     forget_jobs(alone);
 }
 

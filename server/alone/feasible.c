@@ -247,6 +247,8 @@ static json_t *refusal_of(struct alone *alone, const struct gathering *gathering
     *ret_why = "exhausted";
     if (!find_ports(alone, gathering, places, g, index, why))
         return json_string(why);
+    if (lack == NULL && alone_lacks_disk(alone, offer->ask.disk_mb))
+        lack = "disk";
     if (lack != NULL) {
         ports_return(alone, &places->ports[g][index]);
         return json_string(lack);
@@ -269,6 +271,9 @@ static void choose(struct alone *alone, const struct gathering *gathering, struc
         group->place[i] = what == NULL;
         if (what != NULL) {
             refuse(refusal, group, g, i, why, what);
+            if (alone_lacks_disk(alone, offer->ask.disk_mb) &&
+                offer->ask.disk_mb > refusal->disk_mb)
+                refusal->disk_mb = offer->ask.disk_mb;
             continue;
         }
         add_room(&left->used, &offer->ask);
@@ -284,7 +289,7 @@ void alone_choose(struct alone *alone, const struct gathering *gathering, struct
     const json_t *list = json_object_get(job->json, "TaskGroups");
     struct left left = left_by(alone, gathering, places);
 
-    *ret_refusal = (struct refusal){json_array(), json_array()};
+    *ret_refusal = (struct refusal){.queue = json_array(), .failed = json_array()};
     for (size_t g = 0; g < places->count; g++) {
         struct offer offer = offer_of(alone, job, json_array_get(list, g), g);
 

@@ -74,6 +74,10 @@ struct alone {
     struct room used;           /* all of that */
     struct ports *ports;        /* which of them has which port */
     struct disks *disks;        /* and who takes over whose disk */
+    struct disk_use disk;       /* of the allocs, as it was measured last */
+    uint64_t disk_wanted_mb;    /* by one that waits for it, 0: none does */
+    bool disk_given_up;         /* it is full, and nothing is left to be collected */
+    bool disk_told;             /* and that was said */
     bool room_freed;            /* what waits for room is to be looked at */
     struct job_list looks;      /* to be looked at by the next tidy */
     struct job *queued, *timed; /* jobs that wait for room; that are looked at when it is time */
@@ -237,8 +241,9 @@ void alone_resume_tidy(struct alone *alone);
 
 /* What is not placed, and why: new references. */
 struct refusal {
-    json_t *queue;  /* as job_queue has it */
-    json_t *failed; /* as struct alone_evaluation has it */
+    json_t *queue;    /* as job_queue has it */
+    json_t *failed;   /* as struct alone_evaluation has it */
+    uint64_t disk_mb; /* for which ended allocs are to make room, 0: none */
 };
 
 struct gathering;
@@ -324,6 +329,11 @@ struct room alone_ask(const struct alone *alone, const json_t *group);
 void alone_hold(struct alone *alone, const char *alloc, const struct room *ask);
 void alone_release(struct alone *alone, const char *alloc);
 const struct room *alone_held(const struct alone *alone, const char *alloc);
+
+/* True if the disk has no DISK_MB more, and may have them when ended allocs are collected: they are
+ * when that is wanted (0: nothing is). */
+bool alone_lacks_disk(const struct alone *alone, uint64_t disk_mb);
+void alone_want_disk(struct alone *alone, uint64_t disk_mb);
 
 /* All of it anew: what was posted was taken back, or the journal was read. */
 void alone_count_room(struct alone *alone);

@@ -362,6 +362,7 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
                           refusal.queue, json_integer((json_int_t)(g * JOB_COUNT_MAX + i))) == 0);
         }
     }
+    alone_want_disk(alone, refusal.disk_mb);
     change_queue(alone, change, refusal.queue, refusal.failed, evaluation);
     return 0;
 }

@@ -73,6 +73,22 @@ void alone_free_room(struct alone *alone)
     drop(alone, hold);
 }
 
+/* --- the disk as it is --- */
+
+bool alone_lacks_disk(const struct alone *alone, uint64_t disk_mb)
+{
+    return alone->disk.bytes_used > 0 && !alone->disk_given_up && alone->kept != NULL &&
+           disk_mb > alone->disk.bytes_free >> 20;
+}
+
+void alone_want_disk(struct alone *alone, uint64_t disk_mb)
+{
+    if (disk_mb > alone->disk_wanted_mb)
+        alone->disk_wanted_mb = disk_mb;
+    if (disk_mb > 0 && alone->config.measure_disk != NULL)
+        alone->config.measure_disk(alone->config.ctx);
+}
+
 /* --- what is asked for --- */
 
 struct room alone_ask(const struct alone *alone, const json_t *group)

@@ -80,6 +80,8 @@ static void test_values_of_the_wrong_kind_are_refused(void **state)
     refuse(fixture, "a.hcl", "ports {\n  http = 70000\n}\n", "a.hcl:2:3:", "0 to 65535");
     refuse(fixture, "a.hcl", "log_json = \"perhaps\"\n", "a.hcl:1:1:", "true or false");
     refuse(fixture, "a.hcl", "client {\n  gc_interval = \"soon\"\n}\n", "a.hcl:2:3:", "duration");
+    refuse(fixture, "a.hcl", "client {\n  gc_disk_usage_threshold = 101\n}\n",
+           "a.hcl:2:3:", "from 0 to 100");
     refuse(fixture, "a.hcl", "name = [\"a\"]\n", "a.hcl:1:1:", "must be a string");
     refuse(fixture, "a.hcl", "ports = 3\n", "a.hcl:1:1:", "must be a block");
     refuse(fixture, "a.hcl", "client {\n  meta {\n    rack = [1]\n  }\n}\n",
@@ -218,6 +220,9 @@ static void test_hcl_and_json_say_the_same(void **state)
                               "  servers = []\n"
                               "  node_class = \"edge\"\n"
                               "  gc_interval = \"2m\"\n"
+                              "  gc_disk_usage_threshold = 80\n"
+                              "  gc_inode_usage_threshold = 70\n"
+                              "  gc_parallel_destroys = 3\n"
                               "  max_kill_timeout = \"90s\"\n"
                               "  meta { rack = \"r1\" }\n"
                               "}\n"
@@ -230,6 +235,8 @@ static void test_hcl_and_json_say_the_same(void **state)
     static const char json[] =
         "{\"region\": \"eu\", \"ports\": {\"http\": 5000},"
         " \"client\": [{\"enabled\": true, \"node_class\": \"edge\", \"gc_interval\": \"2m\","
+        "   \"gc_disk_usage_threshold\": 80, \"gc_inode_usage_threshold\": 70,"
+        "   \"gc_parallel_destroys\": 3,"
         "   \"max_kill_timeout\": \"90s\", \"meta\": {\"rack\": \"r1\"}},"
         "  {\"chroot_env\": {\"/etc/hosts\": \"/etc/hosts\"}}],"
         " \"plugin\": [{\"raw_exec\": [{\"config\": [{\"enabled\": false}]}]},"
@@ -244,6 +251,9 @@ static void test_hcl_and_json_say_the_same(void **state)
         assert_int_equal(config->http_port, 5000);
         assert_string_equal(config->node_class, "edge");
         assert_int_equal(config->gc_interval_ms, 120000);
+        assert_int_equal(config->gc_disk_percent, 80);
+        assert_int_equal(config->gc_inode_percent, 70);
+        assert_int_equal(config->gc_parallel_destroys, 3);
         assert_int_equal(config->max_kill_timeout_ms, 90000);
         assert_false(config->raw_exec_enabled);
         assert_int_equal(config->exec_allow_caps, 1 | 1 << 5);

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import (Node, events, exit_codes, raw_exec, restart_policy, service,  # noqa: E402
@@ -68,6 +69,32 @@ def an_ephemeral_disk_goes_on_with_the_next_alloc():
     version(5)
     wait_for('one that begins with nothing', lambda: trail() == [['5'], ['5']])
     node.finish()
+
+
+def a_disk_that_is_too_full_is_cleared_of_what_ended_first():
+    small = tempfile.mkdtemp(prefix='cairn-full-')
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', small], check=True)
+    node = Node(config='client {\n  alloc_dir = "%s/alloc"\n  gc_interval = "100ms"\n'
+                       '  gc_disk_usage_threshold = 60\n}\n' % small)
+    try:
+        node.start()
+        for name, megabytes in (('first', 15), ('second', 15), ('third', 1)):
+            job = service(raw_exec('t', 'head -c %dm /dev/zero > $NOMAD_ALLOC_DIR/data/much'
+                                   % megabytes, LogConfig={'MaxFiles': 1, 'MaxFileSizeMB': 1}))
+            job.update(ID=name, Name=name, Type='batch')
+            job['TaskGroups'][0]['EphemeralDisk'] = {'SizeMB': 10}
+            node.run_job(job)
+            wait_for('the end of the %s' % name, lambda: name == 'second' or [
+                a['ClientStatus'] for a in node.allocs(name)] == ['complete'])
+        wait_for('the first to go', lambda: node.allocs('first') == [])
+        assert [a['ClientStatus'] for a in node.allocs('second')] == ['complete']
+        assert 'ended allocs are collected' in node.log()
+        assert len(os.listdir(os.path.join(small, 'alloc'))) == 2
+        node.finish()
+    finally:
+        node.close()
+        subprocess.run(['umount', small], check=True)
+        os.rmdir(small)
 
 
 def every_start_gets_what_the_first_one_got():
@@ -315,6 +342,7 @@ if __name__ == '__main__':
         sys.exit(77)
     sys.exit(tap([
         an_ephemeral_disk_goes_on_with_the_next_alloc,
+        a_disk_that_is_too_full_is_cleared_of_what_ended_first,
         every_start_gets_what_the_first_one_got,
         two_reboots_then_the_end_leave_nothing,
         hooks_that_could_not_run_again_do_not_touch_a_payload,

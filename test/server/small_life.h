@@ -55,8 +55,9 @@ struct small_life {
     struct alone_address addresses[3];
     struct port_range dynamic_ports;
     struct spec_node_volumes volumes;
-    bool holds_back; /* who is told to end does not */
-    int commit_code; /* ERR_*: commits fail */
+    unsigned measures; /* how often the control plane has asked for the disk to be measured */
+    bool holds_back;   /* who is told to end does not */
+    int commit_code;   /* ERR_*: commits fail */
     size_t commits;
     size_t assigned, defined; /* by the last commit */
     bool job_was_saved;       /* by the last commit */
@@ -295,6 +296,11 @@ static inline int small_validate(const struct task_spec *task, struct err *err)
                : err_set(err, ERR_INVALID, "there is no driver \"%.40s\"", task->driver);
 }
 
+static inline void small_measure_disk(void *ctx)
+{
+    ((struct small_life *)ctx)->measures++;
+}
+
 static inline void small_new_id(void *ctx, char to[UUID_TEXT_SIZE])
 {
     struct small_life *small = ctx;
@@ -368,6 +374,9 @@ static inline void small_begin(struct small_life *small)
                  .volumes = small->volumes,
                  .dynamic_ports = small->dynamic_ports},
         .allocs_kept = small->kept,
+        .disk_limits = {90, 90},
+        .collect_at_once = 2,
+        .measure_disk = small_measure_disk,
         .plans =
             {
                 .kill_timeout_max_ms = 30000,

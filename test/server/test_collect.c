@@ -91,6 +91,87 @@ static void test_collect_waits_for_a_stop_that_is_not_committed(void **state)
     assert_non_null(small_spec(small, "job/default/j"));
 }
 
+/* --- a full disk --- */
+
+static void measure(struct small_life *small, uint64_t used_mb, uint64_t free_mb)
+{
+    struct disk_use use = {.bytes_used = used_mb << 20, .bytes_free = free_mb << 20};
+
+    small->measures = 0;
+    alone_disk_measured(small->alone, &use);
+    small_settle(small);
+}
+
+static void test_full_disk_takes_few_at_once_and_asks_again(void **state)
+{
+    struct small_life *small = *state;
+    struct machine_id ids[5];
+
+    for (int i = 0; i < 5; i++)
+        ids[i] = end_one(small, "j");
+    measure(small, 900, 100); /* as full as it may be */
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 5);
+    assert_int_equal(small->measures, 0);
+    measure(small, 901, 99);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(is_kept(small, &ids[i]), i >= 2);
+    assert_int_not_equal(small->measures, 0); /* when they had gone */
+    measure(small, 800, 200);
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 3);
+    assert_int_equal(small->measures, 0);
+    small->said[0] = '\0';
+    for (int i = 0; i < 4; i++)
+        measure(small, 950, 50);
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 0);
+    const char *told = strstr(small->said, "no ended alloc is left to be collected");
+    assert_non_null(told); /* once */
+    assert_null(strstr(told + 1, "no ended alloc is left to be collected"));
+}
+
+static void test_without_inodes_ended_allocs_go_too(void **state)
+{
+    struct small_life *small = *state;
+    struct disk_use use = {.bytes_used = 1, .bytes_free = 99, .inodes_used = 91, .inodes_free = 9};
+
+    (void)end_one(small, "j");
+    alone_disk_measured(small->alone, &use);
+    small_settle(small);
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 0);
+}
+
+static void test_what_has_no_room_on_the_disk_waits_for_garbage_to_go(void **state)
+{
+    struct small_life *small = *state;
+
+    for (int i = 0; i < 3; i++)
+        (void)end_one(small, "old");
+    measure(small, 100, 299); /* the default asks for 300 */
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 3);
+    small_run(small, "new", "/bin/a", 1, 0);
+    assert_int_equal(small_count(small, "new", NULL).live, 0);
+    assert_int_not_equal(small->measures, 0);
+    measure(small, 100, 299);
+    assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 1);
+    assert_int_equal(small_count(small, "new", NULL).live, 0);
+    measure(small, 99, 300);
+    assert_int_equal(small_count(small, "new", NULL).live, 1);
+    assert_int_equal(small_count(small, "old", NULL).ended, 1); /* it was enough */
+}
+
+static void test_what_waits_is_placed_when_no_garbage_is_left(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)end_one(small, "old");
+    measure(small, 2, 1);
+    small_run(small, "new", "/bin/a", 1, 0);
+    assert_int_equal(small_count(small, "new", NULL).live, 0);
+    for (int i = 0; i < 3; i++)
+        measure(small, 2, 1);
+    assert_int_equal(small_count(small, "old", NULL).ended, 0);
+    assert_int_equal(small_count(small, "new", NULL).live, 1);
+}
+
 /* --- what comes back --- */
 
 static void test_damaged_job_answers_for_its_allocs(void **state)
@@ -190,6 +271,10 @@ int main(void)
         SMALL_TEST(test_smaller_bound_counts_from_the_next_start_on),
         SMALL_TEST(test_collect_takes_all_that_ended_and_dead_jobs),
         SMALL_TEST(test_collect_waits_for_a_stop_that_is_not_committed),
+        SMALL_TEST(test_full_disk_takes_few_at_once_and_asks_again),
+        SMALL_TEST(test_without_inodes_ended_allocs_go_too),
+        SMALL_TEST(test_what_has_no_room_on_the_disk_waits_for_garbage_to_go),
+        SMALL_TEST(test_what_waits_is_placed_when_no_garbage_is_left),
         SMALL_TEST(test_damaged_job_answers_for_its_allocs),
         SMALL_TEST(test_job_that_no_registration_would_take_is_put_aside),
         SMALL_TEST(test_lost_job_is_adopted_and_registered_again),
