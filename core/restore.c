@@ -123,7 +123,8 @@ static void add_member(struct alloc_assign *assign, const struct slot *slot)
             .leader = task->define.leader,
             .run_state = task->run_state,
             .failed = task->failed,
-            .started = task->started_unix_ns != 0,
+            .started = task_has_started(task),
+            .rewound = task_is_rewound(task),
         };
     }
     (void)text_copy(member->name, sizeof(member->name), machine_id_name(&slot->id)); /* fits */

@@ -112,12 +112,28 @@ static void keep_scratch(struct core *core, struct slot *slot)
     }
 }
 
-/* Nobody is there: harmless, except that a caller must not wait for ever. */
+/* Nobody missed the record of a dead task, until its alloc wants the task again. */
+static void miss_task(struct core *core, const struct machine_id *id)
+{
+    struct machine_id owner = machine_id_owner(id);
+    struct member_news news = {.text = "its record in the journal was damaged"};
+    struct fsm_event lost = {.kind = AE_MEMBER_LOST, .payload = &news};
+
+    (void)text_copy(news.name, sizeof(news.name), machine_id_name(id)); /* fits: a member's name */
+    queue_add(core, &owner, &lost, false);
+}
+
+/* Nobody is there: harmless, except that a caller must not wait for ever, nor an alloc. */
 static void post_to_nobody(struct core *core, struct queued *item)
 {
     struct err err;
 
     core->figures.unknown++;
+    if (item->id.kind == MACHINE_TASK && item->event.kind == TE_REVIVE) {
+        struct machine_id id = item->id; /* the queue may move */
+        miss_task(core, &id);
+        return;
+    }
     if (item->event.reply == 0)
         return;
     (void)err_set(&err, ERR_GONE, "no %s %s on this node",

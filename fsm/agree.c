@@ -31,9 +31,19 @@ static const char *difference(const struct alloc_member *member, const struct ta
         return NULL; /* its alloc has not heard of all of it yet */
     if (member->failed != task->failed)
         return "its alloc was told another outcome";
-    if (member->started != (task->started_unix_ns != 0))
+    if (member->rewound != task_is_rewound(task))
+        return "its alloc was told otherwise of its turn";
+    if (member->started != task_has_started(task))
         return "its alloc was told otherwise of its start";
     return NULL;
+}
+
+/* Nobody but its alloc orders a task to end, and such an alloc does not go on. */
+static const char *disorder(const struct alloc *alloc, const struct task *task)
+{
+    bool runs = alloc->machine.state == A_RUNNING || alloc->machine.state == A_REPLAYING;
+
+    return runs && task->kill_wanted ? "it was told to end, and its alloc goes on" : NULL;
 }
 
 /* Its tasks are dead, and what has come of them stands. */
@@ -50,6 +60,8 @@ enum alloc_belief alloc_believe(const struct alloc *alloc, const char *name,
 {
     const char *why = difference(find_task(alloc, name), task);
 
+    if (why == NULL)
+        why = disorder(alloc, task);
     if (why == NULL)
         return BELIEVE_BOTH;
     *ret_why = why;

@@ -29,7 +29,8 @@
     X(POSTRUN)    /* hooks after the tasks */                                                      \
     X(TERMINAL)   /* its removal; the outcome stands */                                            \
     X(DESTROYING) /* hooks that remove its directory */                                            \
-    X(GONE)       /* nothing: the record is deleted */
+    X(GONE)       /* nothing: the record is deleted */                                             \
+    X(REPLAYING)  /* the end of its tasks, which then start again in lifecycle order */
 enum alloc_state {
 #define X(name) A_##name,
     ALLOC_STATES(X)
@@ -54,7 +55,8 @@ enum alloc_state {
     X(HOOK_FAILED, COMPLETION, HOOK)                                                               \
     X(PREVIOUS_ENDED, COMPLETION, NONE)                                                            \
     X(TIMEOUT, CLOCK, NONE)                                                                        \
-    X(RESTORE, RESTORE, RESTORE)
+    X(RESTORE, RESTORE, RESTORE)                                                                   \
+    X(REPLAY, REQUEST, NONE)               /* all tasks again, those that are over, too */
 enum alloc_event_kind {
 #define X(name, class, payload) AE_##name,
     ALLOC_EVENTS(X)
@@ -77,7 +79,8 @@ enum alloc_event_kind {
     X(SEND_AUTHORIZED, SEND, 0, 0)      /* to tasks */                                             \
     X(SEND_REMOVE, SEND, 0, 0)          /* to tasks */                                             \
     X(SEND_WANT, SEND, 0, 0)            /* to volumes */                                           \
-    X(SEND_RELEASE, SEND, 0, 0)         /* to volumes */
+    X(SEND_RELEASE, SEND, 0, 0)         /* to volumes */                                           \
+    X(SEND_REWIND, SEND, 0, 0)          /* to tasks whose turn has come */
 enum alloc_effect {
     AX_NONE,
 #define X(name, lane, completions, timeout_ms) AX_##name,
@@ -98,7 +101,7 @@ enum alloc_hook {
 };
 const char *alloc_hook_name(unsigned hook);
 
-enum member_order { ORDER_NONE, ORDER_START, ORDER_KILL };
+enum member_order { ORDER_NONE, ORDER_START, ORDER_KILL, ORDER_REWIND };
 
 /* Where the disk is that an alloc takes over: here (or there is none to be taken over), with the
  * one before it, or on its way. */
@@ -139,6 +142,12 @@ extern const struct fsm_def alloc_def;
 
 /* True if an alloc assigned so takes over the disk of another one. */
 bool alloc_takes_disk(const struct alloc_assign *assign);
+
+/* True in the states of an alloc that is on its way to its end, or there. */
+static inline bool alloc_state_ends(uint8_t state)
+{
+    return state > A_RUNNING && state <= A_GONE;
+}
 
 struct task;
 

@@ -99,11 +99,12 @@ enum task_run_state { TASK_RUN_PENDING, TASK_RUN_RUNNING, TASK_RUN_DEAD };
     X(FLAG, leader, 0, "task")                                                                     \
     X(U8, run_state, 0, "task: enum task_run_state")                                               \
     X(FLAG, failed, 0, "task or volume")                                                           \
-    X(FLAG, started, 0, "task: has ever run")                                                      \
+    X(FLAG, started, 0, "task: has run, since its alloc was last replayed")                        \
     X(U8, told, 0, "last order sent: enum member_order")                                           \
     X(FLAG, ready, 0, "volume: published")                                                         \
     X(FLAG, gone, 0, "volume: released")                                                           \
-    X(PAD, pad, 6, "")                                                                             \
+    X(FLAG, rewound, 0, "task: waits for its turn again, or has not run since")                    \
+    X(PAD, pad, 5, "")                                                                             \
     X(NAME, name, SPEC_NAME_SIZE, "")
 struct alloc_member {
     ALLOC_MEMBER_FIELDS(FIELD)
@@ -240,8 +241,10 @@ struct restore {
 #define TASK_CHANGED_FIELDS(X)                                                                     \
     X(U8, run_state, 0, "enum task_run_state")                                                     \
     X(FLAG, failed, 0, "")                                                                         \
-    X(FLAG, started, 0, "has ever run")                                                            \
-    X(PAD, pad, 5, "")                                                                             \
+    X(FLAG, started, 0, "has run, since its alloc was last replayed")                              \
+    X(FLAG, rewound, 0, "waits for its turn again, or has not run since")                          \
+    X(FLAG, quiet, 0, "nothing that users see is new")                                             \
+    X(PAD, pad, 3, "")                                                                             \
     X(NAME, name, SPEC_NAME_SIZE, "")
 struct task_changed {
     TASK_CHANGED_FIELDS(FIELD)

@@ -55,6 +55,21 @@ enum task_event_type policy_kill_reason(const struct alloc *alloc, const char **
 /* What is said of an alloc that was ended because its max_run_duration was over. */
 extern const char policy_ran_out[];
 
+/* What its tasks are told when all of them are to run again, in Nomad's words. */
+extern const char policy_replayed[];
+
+/* True if MEMBER, a task, must be told now to end and to wait for its turn again, while its alloc
+ * is replayed: those that run in the order of a kill, all others at once.  Poststop tasks are left
+ * as they are. */
+bool policy_must_rewind(const struct alloc *alloc, const struct alloc_member *member);
+
+/* True if MEMBER is dead and will not stay so: it is told to begin again, and answers in the same
+ * turn. */
+bool policy_comes_back(const struct alloc *alloc, const struct alloc_member *member);
+
+/* True if each of them waits for its turn. */
+bool policy_is_rewound(const struct alloc *alloc);
+
 /* Client status as servers and users see it, and its fixed description. */
 enum client_status policy_client_status(const struct alloc *alloc, const char **ret_description);
 

@@ -63,7 +63,9 @@ enum task_state {
     X(REAP_FAILED, COMPLETION, FAILURE)                                                            \
     X(EXITED, NEWS, EXIT)                  /* the payload has ended, once per generation */        \
     X(TIMEOUT, CLOCK, NONE)                                                                        \
-    X(RESTORE, RESTORE, RESTORE)
+    X(RESTORE, RESTORE, RESTORE)                                                                   \
+    X(REWIND, MESSAGE, NONE)               /* its alloc: end, and wait for your turn again */      \
+    X(REVIVE, MESSAGE, NONE)               /* its alloc: you are dead; wait for it again */
 enum task_event_kind {
 #define X(name, class, payload) TE_##name,
     TASK_EVENTS(X)
@@ -173,7 +175,13 @@ void task_event_message(const struct task_event *event, char *to, size_t size);
 
 /* --- the record --- */
 
-enum task_verdict { TASK_UNDECIDED, TASK_RESTART_NOW, TASK_RESTART_LATER, TASK_ENDS };
+enum task_verdict {
+    TASK_UNDECIDED,
+    TASK_RESTART_NOW,
+    TASK_RESTART_LATER,
+    TASK_ENDS,
+    TASK_REWINDS,
+};
 enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPPING };
 
 #define TASK_FIELDS(X)                                                                             \
@@ -206,7 +214,10 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U8, resume, 0, "enum task_resume: where the kill path stood at the restart")                 \
     X(FLAG, rebooted, 0, "the payload died with the host, not by its own doing")                   \
     X(FLAG, remove_wanted, 0, "its alloc is gone: forget the task when the stop hooks have run")   \
-    X(U8, events_count, 0, "")
+    X(FLAG, rewind_wanted, 0, "what is under way leads back to its turn in the lifecycle")         \
+    X(FLAG, rewound, 0, "it was sent back there, and has not run since")                           \
+    X(U8, events_count, 0, "")                                                                     \
+    X(PAD, pad, 6, "")
 struct task {
     struct machine machine;
     TASK_FIELDS(FIELD)
@@ -227,6 +238,18 @@ static inline const struct task *task_of(const struct machine *record)
 {
     check(record->kind == MACHINE_TASK);
     return (const struct task *)(const void *)record;
+}
+
+/* True if it waits for its turn again, or is about to start, and not on its way back there. */
+static inline bool task_is_rewound(const struct task *task)
+{
+    return task->rewound && !task->rewind_wanted;
+}
+
+/* True if it has run, since its alloc was last replayed if it ever was. */
+static inline bool task_has_started(const struct task *task)
+{
+    return task->started_unix_ns != 0 && !task->rewound;
 }
 
 #endif

@@ -136,6 +136,7 @@ static const char *reason_of(enum machine_kind kind, uint8_t state)
         {MACHINE_TASK, T_OWING, "the pause before stop hooks that failed are tried again"},
         {MACHINE_ALLOC, A_MOUNTING, "its volumes"},
         {MACHINE_ALLOC, A_RUNNING, "its tasks"},
+        {MACHINE_ALLOC, A_REPLAYING, "the end of its tasks, which then start again"},
         {MACHINE_ALLOC, A_KILLING, "the end of its tasks"},
         {MACHINE_ALLOC, A_POSTSTOP, "its poststop tasks"},
         {MACHINE_ALLOC, A_RELEASING, "its volumes to be unmounted and released"},

@@ -104,6 +104,8 @@ GUARD(alloc_failing_prekill, failing(alloc) && has_prekill(alloc))
 GUARD(alloc_failing_delay, failing(alloc) && has_delay(alloc))
 GUARD(alloc_setup_failed, alloc->setup_failed)
 GUARD(alloc_any_running, members_any_running(alloc))
+GUARD(alloc_rewound, policy_is_rewound(alloc))
+GUARD(alloc_any_failed, members_any_failed(alloc))
 GUARD(alloc_destroy_wanted, alloc->destroy_wanted)
 /* clang-format on */
 
@@ -123,7 +125,7 @@ static const char *broken_members(const struct alloc *alloc)
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
         if (member->kind > MEMBER_VOLUME || member->lifecycle > LIFECYCLE_POSTSTOP ||
-            member->run_state > TASK_RUN_DEAD || member->told > ORDER_KILL ||
+            member->run_state > TASK_RUN_DEAD || member->told > ORDER_REWIND ||
             member->name[0] == '\0')
             return "malformed member";
     }
@@ -162,9 +164,11 @@ static const char *broken_group(const struct alloc *alloc)
 
     if (!implies(is_in(alloc, early), members_none_begun(alloc)))
         return "its tasks were begun before it was set up";
-    if (!implies(is_in(alloc, IN(RUNNING)),
+    if (!implies(is_in(alloc, IN(RUNNING) | IN(REPLAYING)),
                  alloc->assign.members_count == 0 || !members_all_dead(alloc)))
         return "running, and all of its tasks are dead";
+    if (is_in(alloc, IN(REPLAYING)) && policy_is_rewound(alloc))
+        return "replaying, and each of its tasks waits to start again";
     if (!implies(is_in(alloc, torn_down), members_every_dead(alloc)))
         return "being torn down while a task lives";
     if (!implies(is_in(alloc, IN(POSTSTOP)), members_all_dead(alloc)))
@@ -173,7 +177,7 @@ static const char *broken_group(const struct alloc *alloc)
         return "running poststop tasks where there are none";
     if (!implies(is_in(alloc, IN(MOUNTING)), members_hold_volumes(alloc)))
         return "mounting where there is nothing to be mounted";
-    if (!implies(is_in(alloc, IN(RUNNING) | IN(POSTSTOP)), alloc->prepared))
+    if (!implies(is_in(alloc, IN(RUNNING) | IN(REPLAYING) | IN(POSTSTOP)), alloc->prepared))
         return "running without having been set up";
     if (!implies(is_in(alloc, IN(MOUNTING) | IN(RUNNING)), alloc->disk == DISK_HERE))
         return "running without the disk that it takes over";
@@ -230,7 +234,7 @@ const char *alloc_mistimed(const struct machine *record)
 {
     const struct alloc *alloc = alloc_of(record);
     const uint32_t limited =
-        IN(WAITING) | IN(PREPARING) | IN(MOUNTING) | IN(RUNNING) | IN(POSTSTOP);
+        IN(WAITING) | IN(PREPARING) | IN(MOUNTING) | IN(RUNNING) | IN(REPLAYING) | IN(POSTSTOP);
     uint64_t at_ms = alloc->delay_until_ms;
 
     if (at_ms > record->entered_ms && at_ms - record->entered_ms > alloc->assign.shutdown_delay_ms)

@@ -38,8 +38,7 @@ static bool is_running(const struct alloc *alloc, const struct alloc_member *mem
 
 static bool is_live(const struct alloc *alloc, const struct alloc_member *member)
 {
-    (void)alloc; /* the member knows */
-    return member->run_state != TASK_RUN_DEAD;
+    return member->run_state != TASK_RUN_DEAD || policy_comes_back(alloc, member);
 }
 
 bool member_is_live_poststop(const struct alloc *alloc, const struct alloc_member *member)
@@ -75,6 +74,17 @@ static bool is_begun(const struct alloc *alloc, const struct alloc_member *membe
 bool members_none_begun(const struct alloc *alloc)
 {
     return members_count(alloc, MEMBER_TASK, is_begun) == 0;
+}
+
+static bool is_failed(const struct alloc *alloc, const struct alloc_member *member)
+{
+    (void)alloc; /* the member knows */
+    return member->failed;
+}
+
+bool members_any_failed(const struct alloc *alloc)
+{
+    return members_count(alloc, MEMBER_TASK, is_failed) > 0;
 }
 
 bool members_any_running(const struct alloc *alloc)

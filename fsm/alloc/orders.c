@@ -52,7 +52,8 @@ static void send_start(const struct machine_id *self, struct alloc *alloc, fsm_s
 static void send_authorized(const struct machine_id *self, const struct alloc *alloc,
                             fsm_send *send, void *ctx)
 {
-    bool ends = alloc->stop_wanted || alloc->destroy_wanted || alloc->machine.state > A_RUNNING;
+    bool ends =
+        alloc->stop_wanted || alloc->destroy_wanted || alloc_state_ends(alloc->machine.state);
 
     if (!alloc->may_start || members_count(alloc, MEMBER_VOLUME, member_is_unready) > 0)
         return;
@@ -82,6 +83,20 @@ static void send_kill(const struct machine_id *self, struct alloc *alloc, fsm_se
     }
 }
 
+static void send_rewind(const struct machine_id *self, struct alloc *alloc, fsm_send *send,
+                        void *ctx)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind != MEMBER_TASK || member->told == ORDER_REWIND ||
+            !policy_must_rewind(alloc, member))
+            continue;
+        member->told = ORDER_REWIND;
+        tell(self, member, member->run_state == TASK_RUN_DEAD ? TE_REVIVE : TE_REWIND, NULL, send,
+             ctx);
+    }
+}
+
 static void send_restart(const struct machine_id *self, const struct alloc *alloc,
                          const struct fsm_event *event, fsm_send *send, void *ctx)
 {
@@ -106,6 +121,9 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
         return;
     case AX_SEND_RESTART:
         send_restart(self, alloc, event, send, ctx);
+        return;
+    case AX_SEND_REWIND:
+        send_rewind(self, alloc, send, ctx);
         return;
     case AX_SEND_AUTHORIZED:
         send_authorized(self, alloc, send, ctx);

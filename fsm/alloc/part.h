@@ -25,6 +25,7 @@ uint32_t members_count(const struct alloc *alloc, enum alloc_member_kind kind, m
 
 bool members_none_begun(const struct alloc *alloc);
 bool members_any_running(const struct alloc *alloc);
+bool members_any_failed(const struct alloc *alloc); /* a task */
 bool members_hold_volumes(const struct alloc *alloc);
 
 /* Of tasks: all but poststop ones that will run, and these, too. */

@@ -86,7 +86,7 @@ static void fail_setup(struct alloc *alloc, const struct fsm_now *now, const cha
 static void note_missing_volume(struct alloc *alloc, const struct fsm_now *now)
 {
     uint8_t state = alloc->machine.state;
-    bool starts = state == A_RUNNING ||
+    bool starts = state == A_RUNNING || state == A_REPLAYING ||
                   (state > A_RUNNING && state <= A_POSTSTOP && policy_runs_poststop(alloc) &&
                    members_count(alloc, MEMBER_TASK, member_is_live_poststop) > 0);
 
@@ -107,10 +107,15 @@ static void absorb_task(struct alloc *alloc, const struct fsm_event *event,
 
     check(member != NULL); /* tasks are made together with their alloc */
     check(changed->run_state <= TASK_RUN_DEAD);
+    if (changed->run_state == TASK_RUN_DEAD && member->run_state != TASK_RUN_DEAD &&
+        member->told == ORDER_REWIND)
+        member->told = ORDER_NONE; /* it had ended by itself before it was told */
     member->run_state = changed->run_state;
     member->failed = changed->failed;
     member->started = changed->started;
-    refresh_status(alloc, now);
+    member->rewound = changed->rewound;
+    if (!changed->quiet)
+        refresh_status(alloc, now);
     note_missing_volume(alloc, now);
 }
 
@@ -198,9 +203,10 @@ static void note_ran_out(struct alloc *alloc, const struct fsm_event *event,
 {
     uint8_t state = alloc->machine.state;
     bool ending = state > A_RUNNING && state < A_POSTSTOP;
+    bool over = alloc_state_ends(state) && state > A_POSTSTOP;
 
-    if (alloc->run_until_ms == 0 || now->ms < alloc->run_until_ms || alloc->ran_out ||
-        state > A_POSTSTOP || !(ending || event->kind == AE_TIMEOUT))
+    if (alloc->run_until_ms == 0 || now->ms < alloc->run_until_ms || alloc->ran_out || over ||
+        !(ending || event->kind == AE_TIMEOUT))
         return;
     alloc->ran_out = 1;
     explain_kill(alloc, TASK_EVENT_NONE, policy_ran_out);
@@ -217,6 +223,14 @@ static void forget_orders(struct alloc *alloc)
 {
     for (uint32_t i = 0; i < alloc->assign.members_count; i++)
         alloc->assign.members[i].told = ORDER_NONE;
+}
+
+/* Each task, whatever it does, is to say that it waits for its turn again. */
+static void begin_replay(struct alloc *alloc)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++)
+        alloc->assign.members[i].rewound = 0;
+    forget_orders(alloc);
 }
 
 void alloc_absorb(struct machine *record, const struct fsm_event *event, const struct fsm_now *now)
@@ -265,6 +279,7 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
         break;
     }
     case AE_RESTART:
+    case AE_REPLAY:
     case AE_PREVIOUS_ENDED:
     case AE_TIMEOUT:
     case AE_COUNT:
@@ -284,7 +299,7 @@ void alloc_enter(struct machine *record, const struct fsm_row *row, const struct
     check(record->state == row->next);
     if (row->next == row->state)
         return;
-    if (row->state == A_RUNNING && row->event == AE_TASK_CHANGED) {
+    if ((row->state == A_RUNNING || row->state == A_REPLAYING) && row->event == AE_TASK_CHANGED) {
         enum task_event_type reason = policy_kill_reason(alloc, &cause);
         if (reason != TASK_EVENT_NONE)
             explain_kill(alloc, reason, cause);
@@ -314,6 +329,11 @@ void alloc_enter(struct machine *record, const struct fsm_row *row, const struct
         break;
     case A_RUNNING:
         alloc->prepared = 1;
+        if (row->state == A_REPLAYING)
+            forget_orders(alloc); /* to start, they wait for another one */
+        break;
+    case A_REPLAYING:
+        begin_replay(alloc);
         break;
     case A_ABSENT:
     case A_WAITING:

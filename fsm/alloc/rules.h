@@ -26,6 +26,8 @@
     X(FAILING_DELAY, alloc_failing_delay)                                                          \
     X(SETUP_FAILED, alloc_setup_failed) /* nothing more of it is started */                        \
     X(ANY_RUNNING, alloc_any_running)                                                              \
+    X(REWOUND, alloc_rewound)       /* each task waits for its turn in the lifecycle again */      \
+    X(ANY_FAILED, alloc_any_failed) /* a task: the end of the group is on its way */               \
     X(DESTROY_WANTED, alloc_destroy_wanted)                                                        \
     X(PAUSING, fsm_pausing) /* a pause before the next try is under way */
 enum alloc_guard {

@@ -7,6 +7,7 @@
 #include "fsm/policy.h"
 
 const char policy_ran_out[] = "allocation exceeded max_run_duration";
+const char policy_replayed[] = "User requested all tasks to restart";
 
 static bool is_task(const struct alloc_member *member)
 {
@@ -86,6 +87,39 @@ bool policy_must_kill(const struct alloc *alloc, const struct alloc_member *memb
     return true;
 }
 
+static bool is_to_rewind(const struct alloc_member *member)
+{
+    return is_task(member) && member->lifecycle != LIFECYCLE_POSTSTOP && !member->rewound;
+}
+
+bool policy_comes_back(const struct alloc *alloc, const struct alloc_member *member)
+{
+    return is_task(member) && member->run_state == TASK_RUN_DEAD && !member->failed &&
+           member->lifecycle != LIFECYCLE_POSTSTOP &&
+           (alloc->machine.state == A_REPLAYING || member->told == ORDER_REWIND);
+}
+
+bool policy_must_rewind(const struct alloc *alloc, const struct alloc_member *member)
+{
+    if (!is_to_rewind(member) || member->run_state != TASK_RUN_RUNNING)
+        return is_to_rewind(member); /* nothing more of it starts while others end */
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *other = member_at(alloc, i);
+        if (is_to_rewind(other) && kill_rank(other) < kill_rank(member))
+            return false;
+    }
+    return true;
+}
+
+bool policy_is_rewound(const struct alloc *alloc)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        if (is_to_rewind(member_at(alloc, i)))
+            return false;
+    }
+    return true;
+}
+
 enum task_event_type policy_kill_reason(const struct alloc *alloc, const char **ret_name)
 {
     const struct alloc_member *failed = NULL;
@@ -108,6 +142,8 @@ enum task_event_type policy_kill_reason(const struct alloc *alloc, const char **
     }
     if (!any_live)
         return TASK_EVENT_NONE;
+    if (alloc->machine.state == A_REPLAYING) /* who has ended well runs again */
+        leader_dead = only_sidecars = false;
     if (leader_dead)
         return TASK_EVENT_LEADER_DEAD;
     if (failed != NULL) {
@@ -127,7 +163,8 @@ enum client_status policy_client_status(const struct alloc *alloc, const char **
             continue;
         failed = failed || (member->run_state == TASK_RUN_DEAD && member->failed);
         running = running || member->run_state == TASK_RUN_RUNNING;
-        pending = pending || member->run_state == TASK_RUN_PENDING;
+        pending =
+            pending || member->run_state == TASK_RUN_PENDING || policy_comes_back(alloc, member);
     }
     if (alloc->assign.condemned || alloc->setup_failed) {
         *ret_description = alloc->failure;

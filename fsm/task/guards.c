@@ -112,10 +112,14 @@ GUARD(task_never_begun, !task->ran)
 GUARD(task_never_begun_boot, !task->ran && task->may_start && task->rebooted)
 GUARD(task_never_begun_may, !task->ran && task->may_start)
 GUARD(task_never_begun_kill, !task->ran && task->kill_wanted)
+GUARD(task_never_begun_rewind, !task->ran && task->rewind_wanted)
 GUARD(task_exit_unseen, task->ran && !task->exit_seen)
 GUARD(task_restart_held, (task->verdict == TASK_RESTART_NOW) && !task->may_start)
 GUARD(task_restart_now, task->verdict == TASK_RESTART_NOW)
 GUARD(task_restart_later, task->verdict == TASK_RESTART_LATER)
+GUARD(task_rewinds, task->rewind_wanted)
+GUARD(task_rewind_prekill,
+      task->rewind_wanted && has_hooks(task, PHASE_PREKILL) && task->resume == RESUME_NOTHING)
 GUARD(task_remove_wanted, task->remove_wanted)
 GUARD(task_owes, task->owed != 0)
 /* clang-format on */
@@ -183,7 +187,7 @@ static const char *broken_names(const struct task *task)
     const struct task_define *define = &task->define;
 
     if (define->lifecycle > LIFECYCLE_POSTSTOP || task->run_state > TASK_RUN_DEAD ||
-        task->phase > PHASE_STOP || task->hook > TASK_HOOK_COUNT || task->verdict > TASK_ENDS ||
+        task->phase > PHASE_STOP || task->hook > TASK_HOOK_COUNT || task->verdict > TASK_REWINDS ||
         task->resume > RESUME_STOPPING)
         return "unknown lifecycle, state, phase, hook, verdict or way to resume";
     if (define->restart_interval_ms > DURATION_MS_MAX ||
@@ -217,6 +221,11 @@ static const char *broken_life(const struct task *task)
         return "shown dead, but not over";
     if (!implies(task->remove_wanted, is_in(task, over)))
         return "to be forgotten before it is over";
+    if (!implies(task->rewind_wanted, !task->kill_wanted && !task->failed &&
+                                          is_in(task, begun | IN(EXITED) | IN(CLEANUP))))
+        return "on the way back to its turn, and has nothing to come back from";
+    if (!implies(task->rewound, !is_in(task, alive)))
+        return "alive, and has not run since it was sent back";
     if (task->told_revision > task->status_revision)
         return "its alloc was told what never was";
     return NULL;

@@ -14,7 +14,17 @@ struct task_event *task_note(struct task *task, const struct fsm_now *now,
 void task_note_failing(struct task *task, const struct fsm_now *now, enum task_event_type type,
                        const char *text);
 
+/* It starts again, in DELAY_MS, and users read so. */
+void task_note_restarting(struct task *task, const struct fsm_now *now, uint64_t delay_ms,
+                          const char *reason);
+
 /* --- what is asked in more than one place (guards.c) --- */
+
+/* True in the states in which a task only waits to start: there is nothing that could end. */
+static inline bool task_state_waits(uint8_t state)
+{
+    return state == T_WAITING || state == T_PRESTART || state == T_HELD || state == T_BACKOFF;
+}
 
 /* The first hook of PHASE from FIRST on, TASK_HOOK_COUNT: none. */
 uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned first);

@@ -13,8 +13,8 @@ static bool exit_is_success(const struct task *task)
     return task->exit_seen && task->exit.known && task->exit.code == 0 && task->exit.signal == 0;
 }
 
-static void note_restarting(struct task *task, const struct fsm_now *now, uint64_t delay_ms,
-                            const char *reason)
+void task_note_restarting(struct task *task, const struct fsm_now *now, uint64_t delay_ms,
+                          const char *reason)
 {
     task_note(task, now, TASK_EVENT_RESTARTING, reason)->number = (int64_t)delay_ms * 1000000;
     task->restarts++;
@@ -33,8 +33,8 @@ void task_decide(struct task *task, const struct fsm_now *now)
     /* An attempt is over: its hooks failed, or nothing of its payload lives. */
     check(task->machine.state == T_PRESTART || task->machine.state == T_REAPING ||
           task->machine.state == T_EXITED);
-    if (task->kill_wanted) {
-        task->verdict = TASK_ENDS;
+    if (task->kill_wanted || task->rewind_wanted) {
+        task->verdict = task->kill_wanted ? TASK_ENDS : TASK_REWINDS;
         return;
     }
     /* Each of the two reasons is good for one decision: a start that then fails counts. */
@@ -44,7 +44,7 @@ void task_decide(struct task *task, const struct fsm_now *now)
     if (asked || rebooted) {
         task->verdict = TASK_RESTART_NOW;
         if (asked)
-            note_restarting(task, now, 0, "");
+            task_note_restarting(task, now, 0, "");
         else
             task_note(task, now, TASK_EVENT_RESTORE_FAILED, "");
         return;
@@ -70,7 +70,7 @@ void task_decide(struct task *task, const struct fsm_now *now)
     case RESTART_DELAYED:
         task->verdict = TASK_RESTART_LATER;
         task->restart_at_ms = now->ms + decision.delay_ms;
-        note_restarting(task, now, decision.delay_ms, decision.reason);
+        task_note_restarting(task, now, decision.delay_ms, decision.reason);
         return;
     case RESTART_SUCCEEDED:
         task->verdict = TASK_ENDS;

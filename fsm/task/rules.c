@@ -107,10 +107,14 @@ static void absorb_kill(struct task *task, const struct fsm_event *event, const 
 {
     const struct kill_order *order = event->payload;
 
+    if (task->machine.state == T_CLEANUP) {
+        task->rewind_wanted = 0; /* it ends already, and for good */
+        return;
+    }
     if (task->kill_wanted)
         return; /* repeated after a restart of the daemon */
     task->kill_wanted = 1;
-    task->restart_wanted = 0;
+    task->restart_wanted = task->rewind_wanted = 0;
     if (order->event != TASK_EVENT_NONE && order->fails)
         task_note_failing(task, now, (enum task_event_type)order->event, order->text);
     else if (order->event != TASK_EVENT_NONE)
@@ -127,6 +131,19 @@ static void absorb_restart_order(struct task *task, const struct request *reques
         return; /* its row refuses it */
     task->restart_wanted = 1;
     task_note(task, now, TASK_EVENT_RESTART_SIGNALED, request->text);
+}
+
+/* Its alloc runs all of its tasks again.  One that has failed does not: its group ends with it. */
+static void absorb_rewind(struct task *task, bool dead, const struct fsm_now *now)
+{
+    if (task->rewind_wanted || task->kill_wanted || task->failed)
+        return; /* or repeated after a restart of the daemon */
+    if (dead != (task->run_state == TASK_RUN_DEAD))
+        return; /* its alloc will be told what it is */
+    task->rewind_wanted = 1;
+    task->restart_wanted = 0;
+    if (!task_state_waits(task->machine.state))
+        task_note(task, now, TASK_EVENT_RESTART_SIGNALED, policy_replayed);
 }
 
 static void absorb_start_failed(struct task *task, const struct failure *failure,
@@ -281,6 +298,10 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_RESTORE:
         absorb_restore(task, event);
         break;
+    case TE_REWIND:
+    case TE_REVIVE:
+        absorb_rewind(task, event->kind == TE_REVIVE, now);
+        break;
     case TE_START:
     case TE_STOP_ACCEPTED:
     case TE_STOP_FAILED:
@@ -315,6 +336,7 @@ static void first_seen_running(struct task *task, const struct fsm_now *now)
     if (task->ran)
         return;
     task->ran = 1;
+    task->rewound = 0;
     task->run_state = TASK_RUN_RUNNING;
     task->started_unix_ns = now->unix_ns;
     task_note(task, now, TASK_EVENT_STARTED, "");
@@ -333,6 +355,20 @@ static void enter_pending(struct task *task)
         task->run_state = TASK_RUN_PENDING;
         task->status_revision++;
     }
+}
+
+/* Its turn comes again.  What had not begun waits on, which is nothing to tell users. */
+static void enter_rewound(struct task *task, const struct fsm_row *row, const struct fsm_now *now)
+{
+    task->rewind_wanted = 0;
+    task->rewound = 1;
+    task->rebooted = 0;
+    task->finished_unix_ns = 0;
+    if (task_state_waits(row->state))
+        return;
+    task->run_state = TASK_RUN_PENDING;
+    task->status_revision++;
+    task_note_restarting(task, now, 0, "");
 }
 
 static void enter_dead(struct task *task, const struct fsm_now *now)
@@ -431,8 +467,11 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
     case T_GONE:
         enter_dead(task, now);
         break;
-    case T_ABSENT:
     case T_WAITING:
+        if (task->rewind_wanted)
+            enter_rewound(task, row, now);
+        break;
+    case T_ABSENT:
     case T_RECOVERING:
     case T_REAPING:
     case T_COUNT:
@@ -450,7 +489,9 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
     struct task_changed changed = {
         .run_state = task->run_state,
         .failed = task->failed,
-        .started = task->started_unix_ns != 0,
+        .started = task_has_started(task),
+        .rewound = task_is_rewound(task),
+        .quiet = task->told_revision == task->status_revision,
     };
     struct fsm_message message = {
         .audience = TO_MACHINE,
@@ -458,10 +499,11 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
         .event = {.kind = AE_TASK_CHANGED, .payload = &changed},
     };
 
-    (void)event; /* the news is the state, whatever led to it */
     check(effect == TX_SEND_CHANGED);
-    if (task->told_revision == task->status_revision)
-        return; /* nothing that anybody sees is new: a restart of the daemon says nothing (I-39) */
+    /* Where nothing that anybody sees is new, a restart of the daemon says nothing (I-39); but its
+     * alloc waits for each task to come back to its turn. */
+    if (changed.quiet && event->kind != TE_REWIND)
+        return;
     task->told_revision = task->status_revision;
     check(text_copy(changed.name, sizeof(changed.name), machine_id_name(self)));
     send(ctx, &message);

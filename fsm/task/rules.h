@@ -23,10 +23,13 @@
     X(NEVER_BEGUN_BOOT, task_never_begun_boot) /* and what its hooks made went with the host */    \
     X(NEVER_BEGUN_MAY, task_never_begun_may)                                                       \
     X(NEVER_BEGUN_KILL, task_never_begun_kill)                                                     \
+    X(NEVER_BEGUN_REWIND, task_never_begun_rewind)                                                 \
     X(EXIT_UNSEEN, task_exit_unseen) /* it ran, and how it ended is not known yet */               \
     X(RESTART_HELD, task_restart_held)                                                             \
     X(RESTART_NOW, task_restart_now)                                                               \
     X(RESTART_LATER, task_restart_later)                                                           \
+    X(REWINDS, task_rewinds)               /* its turn in the lifecycle comes again */             \
+    X(REWIND_PREKILL, task_rewind_prekill) /* and hooks come first */                              \
     X(REMOVE_WANTED, task_remove_wanted)                                                           \
     X(OWES, task_owes)      /* a stop hook has not succeeded yet */                                \
     X(PAUSING, fsm_pausing) /* a pause before the next try is under way */

@@ -206,7 +206,10 @@ static void draw_users(struct pen *pen)
     static const struct {
         uint8_t action;
         bool task;
-    } requests[] = {{SIM_DO_RESTART, false}, {SIM_DO_RESTART_TASK, true}, {SIM_DO_SIGNAL, true}};
+    } requests[] = {{SIM_DO_RESTART, false},
+                    {SIM_DO_RESTART_TASK, true},
+                    {SIM_DO_SIGNAL, true},
+                    {SIM_DO_REPLAY, false}};
 
     for (uint64_t n = below(pen, 4); n > 0 && !pen->calm; n--) {
         struct sim_whom claim = any_claim(pen);

@@ -159,6 +159,7 @@ struct sim_job {
     X(STOP, ALLOC, "stop")       /* wants it stopped */                                            \
     X(DESTROY, ALLOC, "destroy") /* wants it forgotten (server: purges it) */                      \
     X(RESTART, ALLOC, "restart") /* a user restarts the alloc */                                   \
+    X(REPLAY, ALLOC, "replay")   /* all of its tasks, those that are over, too */                  \
     X(RESTART_TASK, TASK, "restart_task")                                                          \
     X(SIGNAL, TASK, "signal")                                                                      \
     X(DETACH, CLAIM, "detach") /* the server asks for the unmount */                               \

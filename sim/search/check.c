@@ -44,8 +44,8 @@ static void check_decision(struct search *search, unsigned who, const struct tas
         VIOLATE(7, "the attempt of %s is over, but its payload lives", name);
     if (task->ran && !task->exit_seen)
         VIOLATE(8, "the payload of %s ran, and its end is not reported", name);
-    if (attempt->by_boot && !task->kill_wanted && task->ran && !task->start_failed &&
-        task->verdict != TASK_RESTART_NOW)
+    bool again = task->verdict == TASK_RESTART_NOW || task->verdict == TASK_REWINDS;
+    if (attempt->by_boot && !task->kill_wanted && task->ran && !task->start_failed && !again)
         VIOLATE(36, "the reboot that ended %s counts as its own failure", name);
 }
 
@@ -149,7 +149,7 @@ static void check_task_event(struct search *search, const struct journal_batch *
         check_decision(search, who, task_of(after), event->after);
     if (event->event.kind == TE_RESTORE)
         check_restored(search, who, after == NULL ? NULL : task_of(after));
-    if (search->world.tasks[who_task(who)].dead &&
+    if (search->world.tasks[who_task(who)].dead && event->before != T_WAITING &&
         (begins || event->after == T_PRESTART || event->after == T_RUNNING))
         VIOLATE(10, "%s was dead and comes back", event->id.text);
     for (size_t i = 0; begins && i < at; i++) {
@@ -186,7 +186,8 @@ void search_check_committed(struct search *search, const struct journal_batch *b
         unsigned who = search_who(search, &event->id);
         if (event->id.kind == MACHINE_TASK) {
             struct search_task *task = &world->tasks[who_task(who)];
-            task->dead |= event->after == T_DEAD || event->after == T_OWING;
+            task->dead = event->after != T_WAITING &&
+                         (task->dead || event->after == T_DEAD || event->after == T_OWING);
             if (event->after == T_STARTING && event->before == T_PRESTART)
                 task->hooked = task->unseen = 0;
         }
@@ -225,8 +226,8 @@ static void check_ending(struct search *search, const struct effect *effect, uns
 
     if (attempt == NULL || attempt->payload != PAYLOAD_LIVES || attempt->shim != SHIM_IS_ALIVE)
         return;
-    if (!task->kill_wanted && !task->restart_wanted && !task->start_failed &&
-        !search->world.tasks[who_task(who)].unseen)
+    if (!task->kill_wanted && !task->restart_wanted && !task->rewind_wanted &&
+        !task->start_failed && !search->world.tasks[who_task(who)].unseen)
         VIOLATE(23, "the payload of %s runs well and is ended", effect->id.text);
 }
 

@@ -225,7 +225,7 @@ static void add_control(struct listing *list)
     if (search->asked->server && !search->world.fresh && !alloc->destroy_wanted)
         add(list, MOVE_CONFIRM, WHO_ALLOC, 0);
     /* Once it ends, being told to changes nothing that follows. */
-    if (!alloc->destroy_wanted && (!alloc->stop_wanted || record->state > A_RUNNING))
+    if (!alloc->destroy_wanted && (!alloc->stop_wanted || alloc_state_ends(record->state)))
         add(list, MOVE_STOP, WHO_ALLOC, 0);
     if (!alloc->destroy_wanted)
         add(list, MOVE_DESTROY, WHO_ALLOC, 0);
@@ -241,6 +241,8 @@ static void add_requests(struct listing *list)
         return;
     if (alloc != NULL)
         add(list, alloc->state == A_RUNNING ? MOVE_RESTART : MOVE_VAIN, WHO_ALLOC, 0);
+    if (alloc != NULL && alloc->state == A_RUNNING)
+        add(list, MOVE_REPLAY, WHO_ALLOC, 0);
     for (unsigned who = WHO_TASK_A; who <= WHO_TASK_B; who++) {
         const struct machine *task = search_record(search, who);
         if (task == NULL)

@@ -121,6 +121,7 @@ _Static_assert(sizeof(struct search_world) ==
     X(STOP, "the alloc is to stop", COUNT, true, false)                                            \
     X(DESTROY, "the alloc is to be gone", COUNT, true, false)                                      \
     X(RESTART, "a user asks for a restart", REQUEST, true, false)                                  \
+    X(REPLAY, "a user asks for all tasks again", REQUEST, true, false)                             \
     X(DETACH, "the server asks for the volume to be detached", COUNT, true, false)                 \
     X(SIGNAL, "a user sends a signal", COUNT, true, false)                                         \
     X(VAIN, "a user asks for a restart in vain", COUNT, true, false)                               \

@@ -48,6 +48,8 @@ static void reduce_ended(struct task *task)
     task->kill_at_ms = task->delay_until_ms = 0;
     task->ran = task->exit_seen = task->start_failed = task->unrecoverable = 0;
     task->resume = task->kill_wanted = task->restart_wanted = 0;
+    if (is_dead(task->machine.state))
+        task->rewound = 0;
     if (is_dead(task->machine.state) && task->told_revision == task->status_revision) {
         task->failed = 0; /* its alloc knows */
         task->started_unix_ns = 0;
@@ -155,7 +157,7 @@ static void reduce_alloc(struct alloc *alloc)
         memset(alloc->kill_text, 0, sizeof(alloc->kill_text));
     memset(alloc->desired_description, 0, sizeof(alloc->desired_description));
     memset(alloc->failure, 0, sizeof(alloc->failure));
-    if (state > A_RUNNING)
+    if (alloc_state_ends(state))
         reduce_ending(alloc);
 }
 

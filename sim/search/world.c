@@ -274,9 +274,9 @@ static void set_timer(struct search *search, unsigned who, uint64_t at_ms)
 static void ask(struct search *search, const struct search_move *move)
 {
     static const uint8_t events[SEARCH_MOVE_COUNT] = {
-        [MOVE_STOP] = AE_STOP,    [MOVE_DESTROY] = AE_DESTROY, [MOVE_RESTART] = TE_RESTART,
-        [MOVE_VAIN] = TE_RESTART, [MOVE_SIGNAL] = TE_SIGNAL,   [MOVE_DETACH] = VE_DETACH,
-        [MOVE_UNPLUG] = PE_STOP,  [MOVE_REMOVE] = PE_REMOVE,
+        [MOVE_STOP] = AE_STOP,     [MOVE_DESTROY] = AE_DESTROY, [MOVE_RESTART] = TE_RESTART,
+        [MOVE_VAIN] = TE_RESTART,  [MOVE_SIGNAL] = TE_SIGNAL,   [MOVE_DETACH] = VE_DETACH,
+        [MOVE_REPLAY] = AE_REPLAY, [MOVE_UNPLUG] = PE_STOP,     [MOVE_REMOVE] = PE_REMOVE,
     };
     const struct machine_id *id = &search->ids[move->who];
     bool restart = move->kind == MOVE_RESTART || move->kind == MOVE_VAIN;
@@ -371,6 +371,7 @@ static void make(struct search *search, const struct search_move *move)
     case MOVE_STOP:
     case MOVE_DESTROY:
     case MOVE_RESTART:
+    case MOVE_REPLAY:
     case MOVE_VAIN:
     case MOVE_SIGNAL:
     case MOVE_DETACH:

@@ -39,9 +39,9 @@ static bool forget(struct sim *sim, const struct sim_step *step)
 static bool ask(struct sim *sim, const struct sim_step *step)
 {
     static const uint8_t events[SIM_ACTION_COUNT] = {
-        [SIM_DO_RESTART] = AE_RESTART,  [SIM_DO_RESTART_TASK] = TE_RESTART,
-        [SIM_DO_SIGNAL] = TE_SIGNAL,    [SIM_DO_DETACH] = VE_DETACH,
-        [SIM_DO_STOP_PLUGIN] = PE_STOP,
+        [SIM_DO_RESTART] = AE_RESTART, [SIM_DO_RESTART_TASK] = TE_RESTART,
+        [SIM_DO_REPLAY] = AE_REPLAY,   [SIM_DO_SIGNAL] = TE_SIGNAL,
+        [SIM_DO_DETACH] = VE_DETACH,   [SIM_DO_STOP_PLUGIN] = PE_STOP,
     };
 
     sim_ask(sim, &step->whom, events[step->action]);
@@ -305,6 +305,7 @@ static const struct {
     [SIM_DO_STOP] = {stop, false},
     [SIM_DO_DESTROY] = {forget, false},
     [SIM_DO_RESTART] = {ask, false},
+    [SIM_DO_REPLAY] = {ask, false},
     [SIM_DO_RESTART_TASK] = {ask, false},
     [SIM_DO_SIGNAL] = {ask, false},
     [SIM_DO_DETACH] = {ask, false},

@@ -19,8 +19,10 @@ enum {
 struct sim_tries {
     uint64_t begun_ms;    /* node time: the interval */
     uint64_t again_at_ms; /* node time: not before */
+    uint64_t ran_turn;    /* the last in which it was seen running, which its alloc then heard */
     uint32_t used;        /* in the interval */
     uint32_t asked;       /* generation that somebody asked to be restarted */
+    bool in_turn;         /* it ran when its alloc told it to begin again */
     bool known;           /* since it was defined */
 };
 

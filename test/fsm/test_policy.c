@@ -193,6 +193,29 @@ static void test_kill_goes_leader_mains_sidecars_and_spares_poststop(void **stat
     assert_true(policy_must_kill(&group.alloc, last));
 }
 
+static void test_rewind_takes_who_runs_in_the_order_of_a_kill_and_all_others_at_once(void **state)
+{
+    struct group group = {0};
+    struct alloc_member *init = add(&group, "init", LIFECYCLE_PRESTART, false, TASK_RUN_DEAD);
+    struct alloc_member *side = add(&group, "side", LIFECYCLE_PRESTART, true, TASK_RUN_RUNNING);
+    struct alloc_member *web = add(&group, "web", LIFECYCLE_MAIN, false, TASK_RUN_RUNNING);
+    struct alloc_member *late = add(&group, "late", LIFECYCLE_POSTSTART, true, TASK_RUN_PENDING);
+    struct alloc_member *last = add(&group, "last", LIFECYCLE_POSTSTOP, false, TASK_RUN_PENDING);
+
+    (void)state;
+    assert_true(policy_must_rewind(&group.alloc, init));
+    assert_true(policy_must_rewind(&group.alloc, web));
+    assert_true(policy_must_rewind(&group.alloc, late)); /* or it would start beside nobody */
+    assert_false(policy_must_rewind(&group.alloc, side));
+    assert_false(policy_must_rewind(&group.alloc, last));
+    init->rewound = web->rewound = late->rewound = 1;
+    assert_true(policy_must_rewind(&group.alloc, side));
+    assert_false(policy_must_rewind(&group.alloc, web));
+    assert_false(policy_is_rewound(&group.alloc));
+    side->rewound = 1;
+    assert_true(policy_is_rewound(&group.alloc)); /* poststop tasks wait in any case */
+}
+
 static void test_kill_reason_names_the_failed_sibling_and_the_leader_wins(void **state)
 {
     struct group group = {0};
@@ -589,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_lifecycle_main_waits_for_prestart_to_succeed),
         cmocka_unit_test(test_lifecycle_poststart_and_poststop_wait_for_their_time),
         cmocka_unit_test(test_kill_goes_leader_mains_sidecars_and_spares_poststop),
+        cmocka_unit_test(test_rewind_takes_who_runs_in_the_order_of_a_kill_and_all_others_at_once),
         cmocka_unit_test(test_kill_reason_names_the_failed_sibling_and_the_leader_wins),
         cmocka_unit_test(test_kill_reason_ends_sidecars_when_the_mains_are_done),
         cmocka_unit_test(test_client_status_follows_the_members_in_nomads_order),

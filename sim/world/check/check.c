@@ -62,8 +62,8 @@ static void check_decision(struct sim *sim, const struct sim_whom *whom, const s
         sim_violate(sim, 7, "the attempt of %s is over, but its processes live", name);
     if (task->ran && !task->exit_seen)
         sim_violate(sim, 8, "the payload of %s ran, and its end is not reported", name);
-    if (attempt->by_boot && !task->kill_wanted && task->ran && !task->start_failed &&
-        task->verdict != TASK_RESTART_NOW)
+    bool again = task->verdict == TASK_RESTART_NOW || task->verdict == TASK_REWINDS;
+    if (attempt->by_boot && !task->kill_wanted && task->ran && !task->start_failed && !again)
         sim_violate(sim, 36, "the reboot that ended %s counts as its own failure", name);
 }
 
@@ -212,7 +212,8 @@ static void check_task_event(struct sim *sim, const struct journal_batch *batch,
     const struct sim_task_state *task = sim_task_of(sim, &whom);
     if (decides && after != NULL)
         check_decision(sim, &whom, task_of(after));
-    if (task->dead && (begins || event->after == T_PRESTART || event->after == T_RUNNING))
+    if (task->dead && event->before != T_WAITING &&
+        (begins || event->after == T_PRESTART || event->after == T_RUNNING))
         sim_violate(sim, 10, "%s was dead and comes back", event->id.text);
     for (size_t i = 0; begins && i < at; i++) {
         if (batch->events[i].event.kind == TE_KILL &&
@@ -262,7 +263,8 @@ static void check_ending(struct sim *sim, const struct effect *effect, const str
     if (attempt == NULL || attempt->payload != PAYLOAD_RUNNING || attempt->shim != SHIM_ALIVE)
         return;
     bool given_up = !task->exit.known && sim_attempt_is_given_up(attempt);
-    if (!task->kill_wanted && !task->restart_wanted && !task->start_failed && !given_up)
+    bool asked = task->kill_wanted || task->restart_wanted || task->rewind_wanted;
+    if (!asked && !task->start_failed && !given_up)
         sim_violate(sim, 23, "the payload of %s runs well and is ended", effect->id.text);
 }
 

@@ -44,6 +44,8 @@ static void note_task(struct sim *sim, const struct sim_whom *whom,
         sim_check_tries(sim, whom, event, task_of(record));
     if (event->after == T_DEAD || event->after == T_OWING)
         task->dead = 1;
+    if (event->after == T_WAITING)
+        task->dead = 0; /* its alloc runs it again */
     if (event->after != T_DEAD)
         return;
     if (record != NULL && (task_of(record)->define.hooks_stop & ~task->stopped) != 0)

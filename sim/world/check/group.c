@@ -24,7 +24,7 @@ static bool is_dead(const struct task *task)
 /* OTHER has come as far as TASK waits for. */
 static bool is_reached(const struct task *task, const struct task *other)
 {
-    bool started = other->started_unix_ns != 0;
+    bool started = task_has_started(other);
 
     switch ((enum spec_lifecycle)task->define.lifecycle) {
     case LIFECYCLE_PRESTART:
@@ -45,6 +45,8 @@ void sim_check_order(struct sim *sim, const struct sim_attempt *attempt)
     const struct sim_alloc_state *alloc = &sim->allocs[attempt->alloc];
     const struct task *task = sim->core == NULL ? NULL : task_at(sim, alloc, attempt->task);
 
+    if (alloc->tasks[attempt->task].tries.asked == attempt->generation)
+        return; /* its start had begun when all were told to begin again, and it will be ended */
     for (int t = 0; task != NULL && !alloc->damaged && t < alloc->tasks_count; t++) {
         const struct task *other = t == attempt->task ? NULL : task_at(sim, alloc, t);
         if (other != NULL && !is_reached(task, other))
@@ -70,9 +72,15 @@ void sim_check_stop(struct sim *sim, const struct effect *effect, const struct s
     const struct sim_alloc_state *alloc = sim_alloc_of(sim, whom);
     const struct task *task = task_of(effect->record);
 
-    for (int t = 0; task->kill_wanted && !alloc->damaged && t < alloc->tasks_count; t++) {
+    bool ordered =
+        task->kill_wanted || (task->rewind_wanted && sim_task_of(sim, whom)->tries.in_turn);
+
+    for (int t = 0; ordered && !alloc->damaged && t < alloc->tasks_count; t++) {
         const struct task *other = t == whom->member ? NULL : task_at(sim, alloc, t);
-        if (other != NULL && !is_dead(other) && rank(&other->define) < rank(&task->define))
+        bool waits = task->rewind_wanted && other != NULL &&
+                     (other->rewound || other->define.lifecycle == LIFECYCLE_POSTSTOP);
+        if (other != NULL && !is_dead(other) && !waits &&
+            rank(&other->define) < rank(&task->define))
             sim_violate(sim, 9, "%s is ended while %s lives, which is ended before it",
                         effect->id.text, alloc->tasks[t].id.text);
     }

@@ -55,9 +55,11 @@ static void check_never(struct sim *sim, const struct journal_event *event, cons
                    task->exit.signal == 0 && !task->start_failed;
     bool hopeless = task->start_failed && task->unrecoverable;
 
-    if (task->kill_wanted || hopeless || (success && !define->restart_on_success))
+    if (task->kill_wanted)
         return;
-    count_try(tries, task, event->now_ms);
+    count_try(tries, task, event->now_ms); /* good for all that its alloc has run again, too */
+    if (hopeless || (success && !define->restart_on_success))
+        return;
     if (define->restart_attempts > 0 &&
         (define->restart_mode_delay || tries->used <= define->restart_attempts))
         sim_violate(sim, 36, "%s is given up after %u tries in an interval that allows %u",
@@ -73,15 +75,27 @@ void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
 
     if (event->before == T_ABSENT)
         *tries = (struct sim_tries){.known = true, .begun_ms = event->now_ms};
+    if (event->event.kind == TE_REWIND && task->rewind_wanted) {
+        tries->asked = task->machine.generation;
+        if (event->before != T_RECOVERING) /* told once more after a restart */
+            tries->in_turn = event->before == T_RUNNING && event->turn > tries->ran_turn;
+    }
+    if (event->after == T_RUNNING && event->before != T_RUNNING)
+        tries->ran_turn = event->turn;
     if (!tries->known || event->before == event->after)
         return;
     if (event->event.kind == TE_RESTART)
         tries->asked = task->machine.generation;
+    if (event->after == T_WAITING)
+        tries->again_at_ms = 0; /* who has all of an alloc run again waits for no delay */
+    if (event->after == T_WAITING && !over)
+        tries->asked = 0; /* there was nothing that could end */
     if (!over || event->after == T_EXITED || event->after == T_RECOVERING)
         return;
     bool asked = tries->asked == task->machine.generation && tries->asked != 0;
     tries->asked = 0;
-    bool at_once = event->after == T_PRESTART || event->after == T_HELD;
+    bool at_once =
+        event->after == T_PRESTART || event->after == T_HELD || event->after == T_WAITING;
     if (asked && !at_once && !task->kill_wanted)
         sim_violate(sim, 14, "the restart of %s was acknowledged and is not done", event->id.text);
     if (at_once && !asked && task->exit_seen && task->exit.known)
