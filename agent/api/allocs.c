@@ -277,34 +277,43 @@ static bool task_of_alloc(struct api_request *request, const struct machine_id *
     return true;
 }
 
-/* What is to be restarted, in Nomad's words (v2.0.5 client/client.go). */
-static const char *restart_text(bool all)
+/* Restarts what BODY asks for: one task, those that run, or all of the alloc's.  The texts are
+ * Nomad's (v2.0.5 client/client.go). */
+static void restart(struct api_request *request, const struct machine_id *id, const json_t *body)
 {
-    return all ? "User requested running tasks to restart" : "User requested task to restart";
+    const char *name = json_string_value(json_object_get(body, "TaskName"));
+    bool one = name != NULL && name[0] != '\0';
+    bool all = json_is_true(json_object_get(body, "AllTasks"));
+    struct life *life = request->api->parts->life;
+    struct request why = {0};
+    struct machine_id task;
+
+    if (one && all) {
+        api_refuse(request, 400, "task name cannot be set when restarting all tasks");
+    } else if (all) {
+        life_ask(life, id, AE_REPLAY, NULL, api_deferred_answer,
+                 api_defer(request, api_make_index, NULL));
+    } else if (!one) {
+        (void)text_copy(why.text, sizeof(why.text),
+                        "User requested running tasks to restart"); /* fits */
+        life_ask(life, id, AE_RESTART, &why, api_deferred_answer,
+                 api_defer(request, api_make_index, NULL));
+    } else if (task_of_alloc(request, id, name, &task)) {
+        (void)text_copy(why.text, sizeof(why.text), "User requested task to restart"); /* fits */
+        life_ask(life, &task, TE_RESTART, &why, api_deferred_answer,
+                 api_defer(request, api_make_index, NULL));
+    }
 }
 
 void api_alloc_restart(struct api_request *request)
 {
-    struct machine_id id, task;
-    struct request why = {0};
+    struct machine_id id;
     json_t *body;
 
     if (api_alloc_of(request, request->argument, &id) == NULL ||
         (body = api_body(request, true)) == NULL)
         return;
-    const char *name = json_string_value(json_object_get(body, "TaskName"));
-    bool all = name == NULL || name[0] == '\0';
-    (void)text_copy(why.text, sizeof(why.text), restart_text(all)); /* it fits */
-    if (json_is_true(json_object_get(body, "AllTasks")) && !all)
-        api_refuse(request, 400, "task name cannot be set when restarting all tasks");
-    else if (json_is_true(json_object_get(body, "AllTasks")))
-        api_refuse(request, 501,
-                   "restarting all tasks, also those that have ended, is not available in this "
-                   "release: without it those that run are restarted");
-    else if (all || task_of_alloc(request, &id, name, &task))
-        life_ask(request->api->parts->life, all ? &id : &task,
-                 all ? (uint8_t)AE_RESTART : (uint8_t)TE_RESTART, &why, api_deferred_answer,
-                 api_defer(request, api_make_index, NULL));
+    restart(request, &id, body);
     json_decref(body);
 }
 

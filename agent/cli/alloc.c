@@ -336,7 +336,7 @@ static const char *task_argument(const struct cli *cli)
 
 static const struct cli_flag restart_flags[] = {
     {"task", FLAG_TEXT, "TASK", "only this one, as the second argument"},
-    {"all-tasks", FLAG_SWITCH, NULL, "also those that have ended: not available yet"},
+    {"all-tasks", FLAG_SWITCH, NULL, "also those that have ended, all in lifecycle order"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
@@ -354,7 +354,9 @@ const struct cli_verb cli_alloc_restart = {
     .min = 1,
     .max = 2,
     .summary = "Restart the running tasks of an alloc, or one of them",
-    .help = "  The alloc stays where and what it is; the restart policy does not count it.\n\n"
+    .help = "  The alloc stays where and what it is; the restart policy does not count it.\n"
+            "  With -all-tasks every task but those of poststop is ended, the leader first and\n"
+            "  sidecars last; then they start as they did at first: prestart, main, poststart.\n\n"
             "    $ cairn alloc restart 3f2a91c4 web",
     .flags = restart_flags,
     .run = run_restart,

@@ -107,10 +107,8 @@ def a_user_restarts_what_runs_and_nothing_that_has_ended():
     node.cli('alloc', 'restart', alloc)
     wait_for('a restart of both', restarted(2, 1, 0))
     assert 'User requested running tasks to restart' in messages(node, 'other')
-    for flags, said in ((['-all-tasks'], 'not available in this release'),
-                        (['-all-tasks', '-task', 't'], 'task name cannot be set')):
-        answer = node.cli('alloc', 'restart', *flags, alloc, check=False)
-        assert answer.returncode != 0 and said in answer.stdout, answer
+    answer = node.cli('alloc', 'restart', '-all-tasks', '-task', 't', alloc, check=False)
+    assert answer.returncode != 0 and 'task name cannot be set' in answer.stdout, answer
     node.cli('alloc', 'signal', '-s', 'SIGKILL', '-task', 'other', alloc)
     wait_for('its end', ended(node, 'failed'))
     signals = [event for event in node.task('job', 'g', 'other')['Events']
@@ -118,6 +116,47 @@ def a_user_restarts_what_runs_and_nothing_that_has_ended():
     assert [event['DisplayMessage'] for event in signals] == ['Task being sent a signal']
     assert signals[0]['Details'] == {'signal': 'SIGKILL'}, signals
     assert 'Task\'s sibling "other" failed' in messages(node, 't')
+    node.finish()
+
+
+def a_user_runs_the_whole_lifecycle_again_over_a_crash():
+    node = Node()
+    node.start()
+    trail = os.path.join(node.dir, 'trail')
+    say = 'echo %%s >> %s; ' % trail
+    stubborn = 'trap "%s sleep 1; %s exit 0" INT; %s while :; do sleep 0.05; done'
+    node.run_job(job_of(
+        'service', raw_exec('t', stubborn % (say % 'told', say % 'end', say % 'main')),
+        raw_exec('init', say % 'init', Lifecycle={'Hook': 'prestart'}),
+        raw_exec('after', say % 'after', Lifecycle={'Hook': 'poststart'}),
+        raw_exec('last', say % 'last', Lifecycle={'Hook': 'poststop'})))
+
+    def said():
+        with open(trail, encoding='utf-8') as file:
+            return file.read().split()
+
+    def dead():
+        return node.task('job', 'g', 'after')['State'] == 'dead'
+
+    wait_for('all of it', lambda: node.running() and dead() and
+             said() == ['init', 'main', 'after'])
+    alloc = node.alloc('job', 'g')['ID']
+    node.cli('alloc', 'restart', '-all-tasks', alloc)
+    wait_for('the signal', lambda: said()[-1] == 'told')
+    node.kill()  # while the main task takes its time to end
+    wait_for('its end, with nobody there', lambda: said()[-1] == 'end')
+    node.start()
+    wait_for('all of it again', lambda: node.running() and dead() and
+             said() == ['init', 'main', 'after', 'told', 'end', 'init', 'main', 'after'])
+    for task in ('t', 'init', 'after'):
+        assert node.task('job', 'g', task)['Restarts'] == 1, task
+        assert 'User requested all tasks to restart' in messages(node, task), messages(node, task)
+    assert node.task('job', 'g', 'last')['StartedAt'] in (None, '0001-01-01T00:00:00Z')
+    node.cli('job', 'stop', 'job')
+    wait_for('its end', ended(node, 'complete'))
+    assert said()[-2:] == ['end', 'last'], said()
+    answer = node.cli('alloc', 'restart', '-all-tasks', alloc, check=False)
+    assert answer.returncode != 0, answer
     node.finish()
 
 
@@ -154,5 +193,6 @@ if __name__ == '__main__':
         work_of_a_sysbatch_job_is_done_once_for_each_version,
         a_run_is_over_when_its_time_is_also_while_nobody_watches,
         a_user_restarts_what_runs_and_nothing_that_has_ended,
+        a_user_runs_the_whole_lifecycle_again_over_a_crash,
         sidecars_end_with_the_mains_and_poststop_follows_all,
     ]))
