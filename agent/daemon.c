@@ -103,6 +103,8 @@ static int open_journal(struct daemon *daemon, struct err *err)
     journal_clear_readers(parts->journal);
     struct store store = store_of_journal(parts->journal);
     code = node_init(&parts->node, &store, &world_say, config, err);
+    if (code == 0)
+        code = health_read(&parts->health, &store, &world_say, loop_now_unix_ns(), err);
     return code == 0 ? home_take(&daemon->home, config, &parts->node, err) : code;
 }
 
@@ -128,11 +130,21 @@ static void note_drivers(struct parts *parts)
         node_set_driver(&parts->node, &infos[i]);
 }
 
+static void note_health(struct parts *parts)
+{
+    struct driver_info infos[DRIVERS_MAX];
+    size_t count = drivers_list(parts->drivers, infos, COUNT_OF(infos));
+
+    health_note(&parts->health, parts->core, infos, count, loop_now_unix_ns());
+}
+
 static void drivers_changed(void *ctx)
 {
     struct parts *parts = ctx;
 
     note_drivers(parts);
+    if (parts->alone != NULL) /* else it is noted when there is a life */
+        note_health(parts);
     alone_node_changed(parts->alone);
 }
 
@@ -296,6 +308,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     parts->alone = alone_new(&alone);
     identity_keep(&parts->node.identity, parts->core);
     parts->disk = disk_watch_new(parts);
+    note_health(parts);
     return life_start(parts->life, &start, err);
 }
 
@@ -348,6 +361,7 @@ static void close_parts(struct daemon *daemon)
     world_end(daemon->world);
     daemon->world = NULL;
     node_free(&parts->node);
+    health_free(&parts->health);
     journal_close(parts->journal);
     home_close(&daemon->home);
 }

@@ -8,6 +8,7 @@
 
 #include "agent/config.h"
 #include "agent/crash.h"
+#include "agent/health.h"
 #include "agent/node.h"
 #include "agent/specs.h"
 #include "core/life.h"
@@ -31,6 +32,7 @@ struct parts {
     struct perform_call *calls; /* under way, of perform.c */
     struct crash crash;
     struct node node;
+    struct health health; /* of its drivers */
 };
 
 #endif

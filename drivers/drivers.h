@@ -146,6 +146,7 @@ struct driver_attribute {
 
 struct driver_info {
     const char *name;
+    bool asked;    /* all that it takes to know the rest was looked at */
     bool detected; /* it can work here, as far as the node and its configuration go */
     bool healthy;  /* and would, if it was asked now */
     char description[ERR_TEXT_SIZE];

@@ -98,6 +98,7 @@ bool manager_look(const struct drivers *drivers, const struct driver *driver,
     if (info.detected && driver->probe != NULL)
         take_probed(manager_probed(drivers, driver), &info);
     info.healthy = info.detected && (driver->is_held || can_supervise(drivers, info.description));
+    info.asked = !may_be;
     if (info.healthy)
         (void)text_copy(info.description, sizeof(info.description), "Healthy");
     *ret_info = info;

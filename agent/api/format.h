@@ -80,6 +80,7 @@ struct api_node_view {
     const char *description; /* why it is degraded, or "" */
     const struct driver_info *drivers;
     size_t drivers_count;
+    const json_t *events; /* as agent/health.h has them; NULL: none */
     int64_t since_unix_ns;
     uint64_t index;
 };

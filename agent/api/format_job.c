@@ -321,6 +321,25 @@ static json_t *format_drivers(const struct api_node_view *view)
     return drivers;
 }
 
+static json_t *format_node_events(const json_t *events)
+{
+    json_t *to = json_array();
+    const json_t *event;
+    char time[API_TIME_SIZE];
+    size_t i;
+
+    json_array_foreach(events, i, event)
+    {
+        api_time(time, json_integer_value(json_object_get(event, "time")));
+        check(json_array_append_new(to, json_pack("{s:O, s:s, s:{s:O}, s:s, s:i}", "Message",
+                                                  json_object_get(event, "message"), "Subsystem",
+                                                  "Driver", "Details", "driver",
+                                                  json_object_get(event, "driver"), "Timestamp",
+                                                  time, "CreateIndex", 0)) == 0);
+    }
+    return to;
+}
+
 static json_int_t cpu_total(const struct host_facts *facts)
 {
     return (json_int_t)facts->cpu_cores * facts->cpu_mhz;
@@ -495,7 +514,7 @@ json_t *api_format_node(const struct api_node_view *view)
                   "Networks"));
     set_null(to, "DrainStrategy");
     set(to, "StatusUpdatedAt", json_integer((json_int_t)(view->since_unix_ns / 1000000000)));
-    set(to, "Events", json_array());
+    set(to, "Events", format_node_events(view->events));
     set(to, "CSIControllerPlugins", json_object());
     set(to, "CSINodePlugins", json_object());
     return to;

@@ -33,10 +33,13 @@ static json_t *format(struct api *api, bool whole, bool resources)
         .description = degraded != NULL ? degraded : "",
         .drivers = drivers,
         .drivers_count = drivers_list(api->parts->drivers, drivers, COUNT_OF(drivers)),
+        .events = json_object_get(api->parts->health.json, "events"),
         .since_unix_ns = api->started_unix_ns,
         .index = 1,
     };
 
+    for (size_t i = 0; i < view.drivers_count; i++)
+        drivers[i].since_unix_ns = health_since(&api->parts->health, &drivers[i]);
     advertise(api, address);
     return whole ? api_format_node(&view) : api_format_node_stub(&view, resources);
 }

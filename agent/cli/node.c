@@ -56,6 +56,28 @@ static void print_basics(const json_t *node, const json_t *stats)
     cli_table_print_pairs(&table, stdout);
 }
 
+/* The newest first. */
+static void print_events(const struct cli *cli, const json_t *node)
+{
+    const json_t *events = json_object_get(node, "Events");
+    struct cli_table table = {0};
+
+    if (json_array_size(events) == 0)
+        return;
+    cli_heading(cli, "Node Events");
+    cli_row(&table, "Time", "Subsystem", "Message");
+    for (size_t i = json_array_size(events); i > 0; i--) {
+        const json_t *event = json_array_get(events, i - 1);
+        char message[512];
+
+        (void)text_format(message, sizeof(message), "%s: %s",
+                          cli_value(json_object_get(event, "Details"), "driver"),
+                          cli_value(event, "Message")); /* a cut one is enough */
+        cli_row(&table, cli_value(event, "Timestamp"), cli_value(event, "Subsystem"), message);
+    }
+    cli_table_print(&table, stdout);
+}
+
 /* What running allocs have asked for, beside what there is. */
 static void print_allocated(const struct cli *cli, const json_t *node, const json_t *allocs)
 {
@@ -181,6 +203,7 @@ static int show_node(struct cli *cli, const char *id)
         print_basics(node, stats);
         print_allocated(cli, node, allocs);
         print_host(cli, node, stats);
+        print_events(cli, node);
         cli_heading(cli, "Allocations");
         cli_print_allocs(cli, allocs);
     }

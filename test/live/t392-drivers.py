@@ -16,8 +16,16 @@ def open_node(config, *flags):
     return node
 
 
+def itself(node):
+    return node.get('/v1/node/%s' % node.get('/v1/nodes')[0]['ID'])
+
+
 def drivers(node):
-    return node.get('/v1/node/%s' % node.get('/v1/nodes')[0]['ID'])['Drivers']
+    return itself(node)['Drivers']
+
+
+def node_events(node):
+    return itself(node)['Events']
 
 
 def missing(node, group='g'):
@@ -67,6 +75,14 @@ def a_driver_that_gets_well_is_used_at_once_and_says_since_when():
     assert after['UpdateTime'] > before['UpdateTime'], (before, after)
     assert missing(node) is None
     assert 'driver is healthy driver=raw_exec' in node.log(), node.log()
+    events = node_events(node)
+    assert [(event['Details']['driver'], event['Message']) for event in events][-1] == (
+        'raw_exec', 'Healthy'), events
+    node.kill()
+    node.start()
+    assert drivers(node)['raw_exec']['UpdateTime'] == after['UpdateTime']
+    assert node_events(node) == events, (node_events(node), events)
+    assert 'raw_exec: Healthy' in node.cli('node', 'status', '-self').stdout
     node.finish()
     shims.close()
 

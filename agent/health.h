@@ -1,0 +1,34 @@
+/*
+ * How the node's drivers were and are, in the journal's meta under "drivers".
+ *
+ * What changed while no daemon looked counts from when it was seen; what is as it was before a
+ * restart is as old as it was then.  The last changes are kept as the node's events.
+ */
+#ifndef CAIRN_AGENT_HEALTH_H
+#define CAIRN_AGENT_HEALTH_H
+
+#include "core/core.h"
+#include "core/say.h"
+#include "core/store.h"
+#include "drivers/drivers.h"
+
+#include <jansson.h>
+
+struct health {
+    json_t *json; /* {"drivers": {<name>: {"detected", "healthy", "description", "since"}},
+                      "events": [{"time", "driver", "message"}]}, the oldest event first */
+};
+
+/* Reads what STORE holds; what is damaged is put into quarantine, and begun anew. */
+int health_read(struct health *health, const struct store *store, const struct say *log,
+                int64_t now_unix_ns, struct err *err);
+void health_free(struct health *health);
+
+/* The drivers are like this now; what has changed goes into the next commit. */
+void health_note(struct health *health, struct core *core, const struct driver_info *drivers,
+                 size_t count, int64_t now_unix_ns);
+
+/* Since when DRIVER has been as it is. */
+int64_t health_since(const struct health *health, const struct driver_info *driver);
+
+#endif

@@ -1,0 +1,175 @@
+/* What was known of drivers, over restarts and when it is damaged. */
+#include "agent/health.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct {
+    char meta[8192]; /* "": there is none */
+    unsigned put_aside;
+    char said[256];
+} shelf;
+
+static int meta_read(void *ctx, const char *name, char **ret_bytes, size_t *ret_length,
+                     struct err *err)
+{
+    (void)ctx;
+    assert_string_equal(name, "drivers");
+    if (shelf.meta[0] == '\0')
+        return err_set(err, ERR_GONE, "there is none");
+    *ret_bytes = strdup(shelf.meta);
+    *ret_length = strlen(shelf.meta);
+    return 0;
+}
+
+static int put_aside(void *ctx, const char *table, const char *name, const char *reason,
+                     int64_t unix_ns, struct err *err)
+{
+    (void)ctx;
+    (void)reason;
+    (void)unix_ns;
+    (void)err;
+    assert_string_equal(table, "meta");
+    assert_string_equal(name, "drivers");
+    shelf.put_aside++;
+    return 0;
+}
+
+static void line(void *ctx, enum say_level level, const char *room, const char *text)
+{
+    (void)ctx;
+    (void)level;
+    (void)room;
+    (void)text_copy(shelf.said, sizeof(shelf.said), text); /* a cut one is enough */
+}
+
+static int commit(void *ctx, const struct journal_batch *batch, struct err *err)
+{
+    (void)ctx;
+    (void)err;
+    for (size_t i = 0; i < batch->metas_count; i++) {
+        assert_string_equal(batch->metas[i].key, "drivers");
+        assert_true(batch->metas[i].length < sizeof(shelf.meta));
+        memcpy(shelf.meta, batch->metas[i].bytes, batch->metas[i].length);
+        shelf.meta[batch->metas[i].length] = '\0';
+    }
+    return 0;
+}
+
+static void perform(void *ctx, const struct effect *effect)
+{
+    (void)ctx;
+    (void)effect;
+}
+
+static struct health begin(void)
+{
+    const struct store store = {.meta_read = meta_read, .quarantine = put_aside};
+    const struct say say = {line, NULL};
+    struct health health;
+    struct err err;
+
+    assert_int_equal(health_read(&health, &store, &say, 1, &err), 0);
+    return health;
+}
+
+/* One daemon sees DRIVER at NOW; what the node's events are then. */
+static size_t see(const struct driver_info *driver, int64_t now, int64_t *ret_since)
+{
+    const struct world world = {.commit = commit, .perform = perform};
+    struct core *core = core_new(&world);
+    struct health health = begin();
+    struct err err;
+
+    core_restore(core, true, false);
+    health_note(&health, core, driver, 1, now);
+    assert_int_equal(core_turn(core, 1, now, 1, &err), 0);
+    *ret_since = health_since(&health, driver);
+    size_t events = json_array_size(json_object_get(health.json, "events"));
+    health_free(&health);
+    core_free(core);
+    return events;
+}
+
+static int forget(void **state)
+{
+    (void)state;
+    memset(&shelf, 0, sizeof(shelf));
+    return 0;
+}
+
+static void test_what_makes_no_sense_is_put_aside_and_begun_anew(void **state)
+{
+    static const char *const damaged[] = {
+        "{",
+        "[]",
+        "{}",
+        "{\"drivers\":{},\"events\":{}}",
+        "{\"drivers\":{\"exec\":{\"detected\":1}},\"events\":[]}",
+        "{\"drivers\":{},\"events\":[{\"time\":\"x\"}]}",
+    };
+    const struct driver_info exec = {
+        .name = "exec", .asked = true, .detected = true, .since_unix_ns = 7};
+    int64_t since;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(damaged); i++) {
+        (void)text_copy(shelf.meta, sizeof(shelf.meta), damaged[i]); /* fits */
+        assert_int_equal(see(&exec, 9, &since), 0);
+        assert_int_equal(shelf.put_aside, i + 1);
+        assert_non_null(strstr(shelf.said, "quarantine"));
+        assert_int_equal(since, 7);
+    }
+}
+
+static void test_the_first_look_is_no_event_and_the_next_daemon_knows_since_when(void **state)
+{
+    struct driver_info exec = {
+        .name = "exec", .asked = true, .detected = true, .healthy = true, .description = "Healthy"};
+    const struct driver_info asking = {.name = "exec", .description = "not known yet"};
+    int64_t since;
+
+    (void)state;
+    exec.since_unix_ns = 100;
+    assert_int_equal(see(&exec, 100, &since), 0);
+    exec.since_unix_ns = 200; /* that daemon has looked for the first time */
+    assert_int_equal(see(&exec, 200, &since), 0);
+    assert_int_equal(since, 100);
+    assert_int_equal(see(&asking, 250, &since), 0); /* is no answer */
+    exec.healthy = false;
+    (void)text_copy(exec.description, sizeof(exec.description), "gone"); /* fits */
+    exec.since_unix_ns = 300;
+    assert_int_equal(see(&exec, 300, &since), 1);
+    assert_int_equal(since, 300);
+}
+
+static void test_the_last_ten_changes_are_kept(void **state)
+{
+    struct driver_info exec = {.name = "exec", .asked = true, .detected = true};
+    int64_t since;
+    size_t events = 0;
+
+    (void)state;
+    for (int i = 0; i < 15; i++) {
+        exec.healthy = !exec.healthy;
+        events = see(&exec, 100 + i, &since);
+    }
+    assert_int_equal(events, 10);
+    assert_null(strstr(shelf.meta, "\"time\":104}"));
+    assert_non_null(strstr(shelf.meta, "\"time\":105}"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_what_makes_no_sense_is_put_aside_and_begun_anew, forget),
+        cmocka_unit_test_setup(test_the_first_look_is_no_event_and_the_next_daemon_knows_since_when,
+                               forget),
+        cmocka_unit_test_setup(test_the_last_ten_changes_are_kept, forget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
