@@ -90,8 +90,8 @@ static void put_details(struct writer *to, const struct task_event *event, const
         put_figure(to, "signal", event->signal);
         put_text(to, "oom_killed", event->oom_killed ? "true" : "false");
     }
-    if (event->text[0] != '\0')
-        put_text(to, detail, event->text);
+    if (event->text[0] != '\0' || event->type == TASK_EVENT_RESTARTING)
+        put_text(to, detail, event->text); /* "": a user asked, and it is there all the same */
     if (event->type == TASK_EVENT_RESTARTING)
         put_figure(to, "start_delay", event->number);
     if (kill_timeout_of(event) > 0) {

@@ -15,6 +15,9 @@ what is open.  What must hold:
     says so, as `path: text`, so that the row falls due on the day that text goes;
   - a live test that names an entry in its docstring is in that entry's row.
 
+The map of task events below it has a row for each type of fsm/task.h, in that order: event, when,
+stories, tests, what is open.  Each of its stories expects that the type is noted at least once.
+
 Before it looks at the tree it proves on a small one of its own that each kind of staleness is seen.
 """
 import ast
@@ -28,6 +31,7 @@ ENTRIES = ['R-%02d' % number for number in range(1, 70)]
 MAP, STORIES = 'test/README.md', 'sim/stories'
 REASONS = ('Cannot occur: ', 'Waits for ')
 CELLS = 5
+TYPES = 'fsm/task.h'
 
 
 def read(root, path):
@@ -116,13 +120,7 @@ def check_row(root, entry, cells, covering, bad):
         if name not in quoted(told):
             bad.append('%s: the story "%s" covers it and is missing; run ./dev golden'
                        % (entry, name))
-    for test in quoted(tests):
-        path, _, name = test.partition(': ')
-        found = tests_of(root, path)
-        if found is None:
-            bad.append('%s: %s is no test that is run' % (entry, path))
-        elif name not in found:
-            bad.append('%s: %s has no test "%s"' % (entry, path, name))
+    check_tests(root, entry, tests, bad)
     if reason:
         check_reason(root, entry, reason, bad)
     elif not quoted(told) and not quoted(tests):
@@ -140,6 +138,52 @@ def check_reason(root, entry, reason, bad):
         if not os.path.isfile(os.path.join(root, path)) or text not in read(root, path):
             bad.append('%s: %s does not say "%s" any more: what it waited for is here'
                        % (entry, path, text))
+
+
+def check_tests(root, entry, tests, bad):
+    for test in quoted(tests):
+        path, _, name = test.partition(': ')
+        found = tests_of(root, path)
+        if found is None:
+            bad.append('%s: %s is no test that is run' % (entry, path))
+        elif name not in found:
+            bad.append('%s: %s has no test "%s"' % (entry, path, name))
+
+
+def event_types(root):
+    """Nomad's name of each type of task events -> ours, in their order."""
+    listed = re.search(r'#define TASK_EVENT_TYPES\(X\)(.*?)\nenum ', read(root, TYPES), re.S)
+    return {theirs: ours for ours, theirs in re.findall(r'X\((\w+), "([^"]+)"\)', listed.group(1))}
+
+
+def event_rows(text):
+    """(type, the other cells) of each row of the map of task events."""
+    for line in text.partition('## The map of task events')[2].split('\n'):
+        if re.match(r'\| *`', line):
+            cells = [cell.strip() for cell in line.split('|')[1:-1]]
+            yield cells[0].strip('`'), cells[1:]
+
+
+def check_events(root, bad):
+    types, table = event_types(root), list(event_rows(read(root, MAP)))
+    if [name for name, _ in table] != list(types):
+        bad.append('task events: the rows are not the types of %s in their order' % TYPES)
+        return
+    for name, cells in table:
+        if len(cells) != CELLS - 1 or not cells[0]:
+            bad.append('%s: not %d cells, or it does not say when' % (name, CELLS))
+            continue
+        _, told, tests, reason = cells
+        for story in quoted(told):
+            path = os.path.join(STORIES, story + '.story')
+            if not os.path.isfile(os.path.join(root, path)) or not re.search(
+                    r'^\w+ notes \S+ %s [1-9]' % types[name], read(root, path), re.M):
+                bad.append('%s: no story "%s" expects it' % (name, story))
+        check_tests(root, name, tests, bad)
+        if reason:
+            check_reason(root, name, reason, bad)
+        elif not quoted(told):
+            bad.append('%s: has neither a story nor a reason' % name)
 
 
 def check_docstrings(root, tests_by_entry, bad):
@@ -175,6 +219,7 @@ def check(root):
         check_row(root, entry, cells, covering, bad)
     check_docstrings(root, {entry: quoted(cells[2]) for entry, cells in table if len(cells) > 2},
                      bad)
+    check_events(root, bad)
     return bad
 
 
@@ -201,8 +246,14 @@ SOUND = {
                     '| R-02 | b | `one` | `test/live/t110-b.sh: crash point` |  |',
                     '| R-03 | c |  |  | Waits for wings (`agent/b.c: no wings`): it cannot fly. |']
                    + ['| %s | d |  |  | Cannot occur: nothing does it. |' % entry
-                      for entry in ENTRIES[3:]]) + '\n',
-    STORIES + '/one.story': '# A story.\n# covers R-01 R-02\nalloc a\n',
+                      for entry in ENTRIES[3:]] +
+                     ['## The map of task events', '| `Started` | it runs | `one` | '
+                      '`test/io/test_a.c: test_a` | |',
+                      '| `Flown` | it flies | | | Waits for wings (`agent/b.c: no wings`). |'])
+         + '\n',
+    TYPES: '#define TASK_EVENT_TYPES(X) X(STARTED, "Started") X(FLOWN, "Flown")\nenum types {};\n',
+    STORIES + '/one.story': '# A story.\n# covers R-01 R-02\nalloc a\n'
+                            'expect notes a/b STARTED 1\n',
     STORIES + '/two.story': '# Another.\n# covers R-01\nalloc a\n',
     'test/io/test_a.c': 'static void test_a(void **state)\n{\n}\n'
                         'static void test_unused(void **state)\n{\n}\n'
@@ -243,6 +294,12 @@ SPOILS = [
      'no test "it lives"'),
     ('a live file is gone', 'test/live/t100-a.py', None, None, 'test/live/t100-a.py is no test'),
     ('a label is gone', 'test/live/b.py', 'crash point', 'point', 'no test "crash point"'),
+    ('a type of task events is new', TYPES, ' X(FLOWN', ' X(SUNG, "Sung") X(FLOWN', 'not the types'),
+    ('an event is not told when', MAP, '| it runs |', '| |', 'Started: not 5 cells'),
+    ('an event is never expected', STORIES + '/one.story', 'STARTED 1', 'STARTED 0',
+     'Started: no story "one"'),
+    ('an event has no story', MAP, '| `one` | `test/io/test_a.c: test_a` | |', '| | | |',
+     'Started: has neither'),
     ('a live test proves more', 'test/live/t100-a.py', 'R-01:', 'R-01, R-02:', 'R-02: "it lives"'),
 ]
 

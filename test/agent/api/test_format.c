@@ -229,6 +229,98 @@ static void test_event_figures_are_nanoseconds(void **state)
     json_decref(event);
 }
 
+/* Each type as users see it: nomad v2.0.5 nomad/structs, PopulateEventDisplayMessage and what sets
+ * Details.  Where each is emitted and tried is mapped in test/README.md. */
+static const struct {
+    struct task_event event;
+    const char *type, *message, *details;
+} shown[] = {
+    {{.type = TASK_EVENT_RECEIVED}, "Received", "Task received by client", "{}"},
+    {{.type = TASK_EVENT_TASK_SETUP, .text = "Building Task Directory"},
+     "Task Setup",
+     "Building Task Directory",
+     "{\"message\":\"Building Task Directory\"}"},
+    {{.type = TASK_EVENT_SETUP_FAILURE, .fails = 1},
+     "Setup Failure",
+     "Task setup failed",
+     "{\"fails_task\":\"true\"}"},
+    {{.type = TASK_EVENT_FAILED_VALIDATION},
+     "Failed Validation",
+     "Validation of task failed",
+     "{}"},
+    {{.type = TASK_EVENT_DRIVER_FAILURE, .text = "no such file"},
+     "Driver Failure",
+     "no such file",
+     "{\"driver_error\":\"no such file\"}"},
+    {{.type = TASK_EVENT_STARTED}, "Started", "Task started by client", "{}"},
+    {{.type = TASK_EVENT_TERMINATED, .number = 130, .signal = 2, .text = "why"},
+     "Terminated",
+     "Exit Code: 130, Signal: 2, Exit Message: \"why\"",
+     "{\"exit_code\":\"130\",\"signal\":\"2\",\"oom_killed\":\"false\",\"exit_message\":\"why\"}"},
+    {{.type = TASK_EVENT_RESTARTING},
+     "Restarting",
+     "Task restarting in 0s",
+     "{\"restart_reason\":\"\",\"start_delay\":\"0\"}"},
+    {{.type = TASK_EVENT_NOT_RESTARTING, .fails = 1},
+     "Not Restarting",
+     "Task exceeded restart policy",
+     "{\"fails_task\":\"true\"}"},
+    {{.type = TASK_EVENT_KILLING, .number = 90000000000},
+     "Killing",
+     "Sent interrupt. Waiting 1m30s before force killing",
+     "{\"kill_timeout\":\"1m30s\"}"},
+    {{.type = TASK_EVENT_KILLED}, "Killed", "Task successfully killed", "{}"},
+    {{.type = TASK_EVENT_SIGNALING, .text = "SIGHUP"},
+     "Signaling",
+     "Task being sent a signal",
+     "{\"signal\":\"SIGHUP\"}"},
+    {{.type = TASK_EVENT_RESTART_SIGNALED}, "Restart Signaled", "Task signaled to restart", "{}"},
+    {{.type = TASK_EVENT_SIBLING_FAILED, .text = "web"},
+     "Sibling Task Failed",
+     "Task's sibling \"web\" failed",
+     "{\"failed_sibling\":\"web\"}"},
+    {{.type = TASK_EVENT_LEADER_DEAD}, "Leader Task Dead", "Leader Task in Group dead", "{}"},
+    {{.type = TASK_EVENT_MAIN_DEAD}, "Main Tasks Dead", "Main tasks in the group died", "{}"},
+    {{.type = TASK_EVENT_RESTORE_FAILED},
+     "Failed Restoring Task",
+     "failed to restore task; will not run until server is contacted",
+     "{}"},
+    {{.type = TASK_EVENT_HOOK_FAILED, .text = "task_dir: full"},
+     "Task hook failed",
+     "task_dir: full",
+     "{\"message\":\"task_dir: full\"}"},
+    {{.type = TASK_EVENT_SHUTDOWN_DELAY, .number = 5000000000},
+     "Waiting for shutdown delay",
+     "Waiting for shutdown_delay of 5s before killing the task.",
+     "{}"},
+    {{.type = TASK_EVENT_ALLOC_UNHEALTHY, .text = "Unhealthy because of failed task"},
+     "Alloc Unhealthy",
+     "Unhealthy because of failed task",
+     "{\"message\":\"Unhealthy because of failed task\"}"},
+};
+
+static void test_event_of_each_type_says_what_nomad_says(void **state)
+{
+    bool tried[TASK_EVENT_TYPE_COUNT] = {[TASK_EVENT_NONE] = true};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(shown); i++) {
+        json_t *event = format_event(shown[i].event, shown[i].event.text);
+        json_t *details = json_loads(shown[i].details, 0, NULL);
+
+        assert_non_null(details);
+        assert_text(event, "Type", shown[i].type);
+        assert_text(event, "DisplayMessage", shown[i].message);
+        assert_true(json_equal(look_up(event, "Details"), details));
+        assert_true(json_is_boolean(look_up(event, "FailsTask")));
+        json_decref(details);
+        json_decref(event);
+        tried[shown[i].event.type] = true;
+    }
+    for (size_t type = 0; type < COUNT_OF(tried); type++)
+        assert_true(tried[type]);
+}
+
 /* --- allocs --- */
 
 struct sample {
@@ -552,6 +644,7 @@ int main(void)
         cmocka_unit_test(test_event_terminated_keeps_old_fields_and_details),
         cmocka_unit_test(test_event_texts_go_to_the_field_of_their_type),
         cmocka_unit_test(test_event_figures_are_nanoseconds),
+        cmocka_unit_test(test_event_of_each_type_says_what_nomad_says),
         SAMPLE(test_alloc_stub_says_what_the_record_says),
         SAMPLE(test_alloc_task_without_record_is_shown_by_what_the_alloc_knows),
         SAMPLE(test_alloc_stub_leaves_out_what_was_not_asked_for),
