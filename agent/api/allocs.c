@@ -251,7 +251,7 @@ void api_alloc_stop(struct api_request *request)
     struct machine_id id;
     struct err err;
 
-    if (api_alloc_of(request, request->argument, &id) == NULL)
+    if (!api_waits_for_delays(request) || api_alloc_of(request, request->argument, &id) == NULL)
         return;
     evaluation = calloc(1, sizeof(*evaluation));
     check(evaluation != NULL);

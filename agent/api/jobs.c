@@ -358,7 +358,7 @@ void api_job_delete(struct api_request *request)
     struct err err = {0};
     bool purge = false;
 
-    if (!api_query_bool(request, "purge", &purge))
+    if (!api_query_bool(request, "purge", &purge) || !api_waits_for_delays(request))
         return;
     if (alone_deregister(request->api->parts->alone, request->namespace, request->argument, purge,
                          &evaluation, &err) != 0)

@@ -152,6 +152,12 @@ def a_user_runs_the_whole_lifecycle_again_over_a_crash():
         assert node.task('job', 'g', task)['Restarts'] == 1, task
         assert 'User requested all tasks to restart' in messages(node, task), messages(node, task)
     assert node.task('job', 'g', 'last')['StartedAt'] in (None, '0001-01-01T00:00:00Z')
+    for method, path in (('PUT', '/v1/allocation/%s/stop' % alloc), ('DELETE', '/v1/job/job')):
+        try:  # what nobody heeds is refused
+            node.call(method, path + '?no_shutdown_delay=true')
+            raise AssertionError('%s is accepted' % path)
+        except Refused as answer:
+            assert 'no_shutdown_delay is not available' in answer.text, answer
     node.cli('job', 'stop', 'job')
     wait_for('its end', ended(node, 'complete'))
     assert said()[-2:] == ['end', 'last'], said()
