@@ -2,12 +2,14 @@
 """Kills the daemon at every crash point of a scenario and audits what comes of it.
 
 Crash points are before and after each journal commit and before each effect (agent/crash.h).  The
-scenario: a service group whose one task is restarted by policy, a batch group that finishes, a
-user's restart, a stop, a purge.  For each point n the whole scenario runs on a node of its own;
-when the daemon dies it is started again and the scenario goes on.  Audited each time: at most one
+scenario "plain": a service group whose one task is restarted by policy, a batch group that
+finishes, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
+a sidecar, a leader and a poststop task, a volume of the node, a port and a sticky disk, which is
+updated, stopped and purged.  For each point n the whole scenario runs on a node of its own; when
+the daemon dies it is started again and the scenario goes on.  Audited each time: at most one
 payload of a task at a time, no more starts than attempts, true exit codes, nothing left behind.
 
-usage: test/live/crash.py [--all | --every K] [--workers N] [POINT...]
+usage: test/live/crash.py [--all | --every K] [--group] [--workers N] [POINT...]
 """
 import argparse
 import concurrent.futures
@@ -55,6 +57,7 @@ class Run:
     def __init__(self, point):
         self.point = point
         self.node = Node()
+        self.trail = self.node.dir  # where payloads say that they started
         self.died = 0
         self.mark = None
 
@@ -141,9 +144,9 @@ class Run:
         node.audit(self.mark)
 
     def check_starts(self):
-        doubles = os.path.join(self.node.dir, 'doubles')
+        doubles = os.path.join(self.trail, 'doubles')
         assert not os.path.exists(doubles), open(doubles).read()
-        with open(os.path.join(self.node.dir, 'starts')) as starts:
+        with open(os.path.join(self.trail, 'starts')) as starts:
             lines = starts.read().split('\n')[:-1]
         # A task starts once, and once more for each restart that its record tells of.
         for alloc in self.step('what became of them', self.node.allocs):
@@ -155,8 +158,99 @@ class Run:
                 assert count >= 1, '%s never started' % name
 
 
-def run_point(point):
-    run = Run(point)
+VOLUME = '/srv/trail'  # where tasks have the volume of the node in which they leave their trail
+
+
+def exec_task(name, script, **fields):
+    task = raw_exec(name, STARTED.format(dir=VOLUME) + script, **fields)
+    task.update(Driver='exec', VolumeMounts=[{'Volume': 'trail', 'Destination': VOLUME}],
+                KillTimeout=milliseconds(100))  # the first process of a namespace ignores signals
+    return task
+
+
+def group_job(version):
+    say = 'echo %s-{0} >> $NOMAD_ALLOC_DIR/data/said; '.format(version)
+    note = 'echo $NOMAD_ALLOC_ID >> %s/%%s; ' % VOLUME
+    return {
+        'ID': 'crash', 'Name': 'crash', 'Type': 'service', 'Datacenters': ['dc1'],
+        'TaskGroups': [{
+            'Name': 'web', 'Count': 1, 'RestartPolicy': restart_policy(0),
+            'EphemeralDisk': {'SizeMB': 300, 'Sticky': True},
+            'Volumes': {'trail': {'Name': 'trail', 'Type': 'host', 'Source': 'trail'}},
+            'Networks': [{'Mode': 'host', 'DynamicPorts': [{'Label': 'www'}]}],
+            'Tasks': [
+                exec_task('init', say % 'init', Lifecycle={'Hook': 'prestart'}),
+                exec_task('side', 'exec sleep 1000', Lifecycle={'Hook': 'prestart',
+                                                                'Sidecar': True}),
+                exec_task('main', 'echo $NOMAD_PORT_www > %s/port; ' % VOLUME + say % 'main'
+                          + 'exec sleep 1000', Leader=True),
+                exec_task('last', note % 'last', Lifecycle={'Hook': 'poststop'}),
+            ]}],
+    }
+
+
+class GroupRun(Run):
+    """A group with everything: its prestart and poststop tasks run once for each alloc, and what the
+    first alloc wrote to its disk is there for the second."""
+
+    def __init__(self, point):
+        super().__init__(point)
+        self.trail = os.path.join(self.node.dir, 'trail')
+        os.mkdir(self.trail)
+        os.chmod(self.trail, 0o777)
+        os.chmod(self.node.dir, 0o711)
+        self.node.config = os.path.join(self.node.dir, 'agent.hcl')
+        with open(self.node.config, 'w') as out:
+            out.write('client {\n  host_volume "trail" {\n    path = "%s"\n  }\n}\n' % self.trail)
+
+    def lines(self, path):
+        try:
+            with open(os.path.join(self.node.dir, path)) as file:
+                return file.read().split()
+        except FileNotFoundError:
+            return []
+
+    def version_runs(self, version):
+        """The alloc of that version, once its main task and its sidecar run."""
+        for alloc in self.node.allocs('crash'):
+            states = alloc['TaskStates'] or {}
+            if (alloc['JobVersion'] == version and alloc['DesiredStatus'] == 'run'
+                    and all(states.get(task, {}).get('State') == 'running'
+                            for task in ('side', 'main'))):
+                return alloc['ID']
+        return False
+
+    def updated(self):
+        if self.node.get('/v1/job/crash')['Version'] == 0:
+            self.node.run_job(group_job(1))
+        return self.version_runs(1)
+
+    def said(self, alloc):
+        return self.lines('data/alloc/%s/alloc/data/said' % alloc)
+
+    def scenario(self):
+        node = self.node
+        node.start(crash_at=self.point, wait=False)
+        self.step('the daemon', lambda: node.get('/v1/agent/self'))
+        self.mark = node.node_mark() if node.alive() else self.step('the mark', node.node_mark)
+        self.step('the job', lambda: self.submitted(group_job(0)))
+        first = self.step('the group to run', lambda: self.version_runs(0))
+        wait_for('its words', lambda: self.said(first) == ['init-0', 'main-0'])
+        port = self.lines('trail/port')
+        assert len(port) == 1 and int(port[0]) > 0, port
+        second = self.step('the update', self.updated)
+        wait_for('its words', lambda: self.said(second) == [
+            'init-0', 'main-0', 'init-1', 'main-1'])
+        assert self.lines('trail/last') == [first], (self.lines('trail/last'), first)
+        self.step('the stop', self.stopped)
+        assert self.lines('trail/last') == [first, second], self.lines('trail/last')
+        self.check_starts()
+        self.step('the purge', self.purged)
+        node.audit(self.mark)
+
+
+def run_point(point, kind):
+    run = kind(point)
     try:
         run.scenario()
         return point, run.died, None
@@ -171,6 +265,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--all', action='store_true', help='every point')
     parser.add_argument('--every', type=int, default=1, help='only each K-th point')
+    parser.add_argument('--group', action='store_true', help='the scenario of one with everything')
     parser.add_argument('--workers', type=int, default=4)
     parser.add_argument('points', nargs='*', type=int)
     options = parser.parse_args()
@@ -183,7 +278,7 @@ def main():
                 point = next(source, None)
                 if point is None:
                     break
-                waiting.add(pool.submit(run_point, point))
+                waiting.add(pool.submit(run_point, point, GroupRun if options.group else Run))
             if not waiting:
                 break
             ready, waiting = concurrent.futures.wait(
