@@ -57,7 +57,9 @@ static const char *fault_of_group(const json_t *group)
     const json_t *tasks = json_object_get(group, "Tasks"), *task;
     const json_t *reschedule = json_object_get(group, "ReschedulePolicy");
     struct spec_port ports[SPEC_PORTS_MAX];
-    size_t t, ports_count;
+    struct spec_volume volumes[SPEC_VOLUMES_MAX];
+    char sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE];
+    size_t t, ports_count, volumes_count;
 
     if (name == NULL || spec_group_name_fault(name) != NULL)
         return "a group has no name";
@@ -74,8 +76,11 @@ static const char *fault_of_group(const json_t *group)
         if (!are_whole(json_object_get(task, "Resources"), rooms, INT32_MAX))
             return "a task asks for what is no number";
     }
-    return jobspec_ports(group, ports, &ports_count) ? NULL
-                                                     : "a group asks for ports that are none";
+    if (!jobspec_ports(group, ports, &ports_count))
+        return "a group asks for ports that are none";
+    return jobspec_volumes(group, 0, volumes, sources, &volumes_count)
+               ? NULL
+               : "a group asks for volumes that are none";
 }
 
 static bool has_twins(const json_t *groups)

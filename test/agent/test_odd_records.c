@@ -494,6 +494,9 @@ static const char *const odd_jobs[][2] = {
      "\"raw_exec\", \"Config\": {\"command\": \"/bin/true\"}}]}]"},
     {"TaskGroups",
      "[{\"Name\": \"g\", \"Count\": 1, \"ReschedulePolicy\": {\"Delay\": -1}, \"Tasks\": []}]"},
+    {"TaskGroups", "[{\"Name\": \"g\", \"Count\": 1, \"Volumes\": [7], \"Tasks\": []}]"},
+    {"TaskGroups", "[{\"Name\": \"g\", \"Count\": 1, \"Tasks\": [], \"Volumes\": {\"v\": "
+                   "{\"Type\": \"host\", \"Source\": \"../x\"}}}]"},
     {"cairnQueued", "[\"x\"]"},
     {"cairnQueued", "[-9223372036854775808, 9223372036854775807]"},
     {"cairnPurge", "7"},
