@@ -252,6 +252,74 @@ static void test_cannot_mount_or_leave(void **state)
                         "kept\n");
 }
 
+/* Even where it sees the host's processes, and as root, it can look into none that has more rights;
+ * nor as another user signal any. */
+static void test_processes_of_the_host_are_closed_to_it(void **state)
+{
+    struct room *room = *state;
+    char script[768];
+
+    open_exec(room);
+    room_close(room);
+    room->exec.shares_pids = true;
+    room_open(room);
+    assert_true(text_format(script, sizeof(script),
+                            "set -e; test -d /proc/%d; for f in environ maps auxv io; do "
+                            "! cat /proc/%d/$f; done; ! head -c 1 /proc/%d/mem; "
+                            "! ls /proc/%d/root/ /proc/%d/cwd/ /proc/%d/fd/; echo kept > /seen",
+                            (int)getpid(), (int)getpid(), (int)getpid(), (int)getpid(),
+                            (int)getpid(), (int)getpid()));
+    assert_string_equal(look(room, script), "kept\n");
+    give_to_nobody(room);
+    assert_true(text_format(script, sizeof(script), "! kill -0 %d && ! kill -9 %d && touch /out",
+                            (int)getpid(), (int)getpid()));
+    (void)look(room, script);
+    assert_string_equal(task_file(room, "out"), "");
+}
+
+/* The way out of a root that every book tells: a second root, and up from where one was. */
+static void test_a_second_root_leads_no_further_than_the_first(void **state)
+{
+    struct room *room = *state;
+
+    open_exec(room);
+    assert_return_code(access("/usr/bin/perl", X_OK), 0);
+    assert_string_equal(look(room, "set -e; echo mine > /own; mkdir /in; "
+                                   "perl -e 'chroot q(/in); chdir q(..) for 1..64; chroot q(.); "
+                                   "print -e q(/own) ? 1 : 0, -e q(/root) ? 1 : 0' > /seen; "
+                                   "! ls /proc/self/root/root"),
+                        "10");
+}
+
+static void test_nothing_of_ours_is_left_open_in_it(void **state)
+{
+    struct room *room = *state;
+
+    open_exec(room);
+    room->task.config_json = "{\"command\": \"/bin/ls\", \"args\": [\"/proc/self/fd\"]}";
+    room_start_running(room, 1);
+    room_await_exit(room);
+    room_destroy(room, 1);
+    assert_string_equal(log_file(room, "web.stdout.0"), "0\n1\n2\n3\n"); /* what it lists */
+}
+
+/* What has no bound of its own on the host: memory by files, its own way out of memory's end, the
+ * kernel's buttons, and the cgroups that bound all the rest. */
+static void test_cannot_exhaust_or_unbind(void **state)
+{
+    struct room *room = *state;
+
+    open_exec(room);
+    assert_string_equal(look(room, "! head -c 80m /dev/zero > /dev/shm/x; rm /dev/shm/x; "
+                                   "! head -c 1m /dev/zero > /dev/x; rm /dev/x; "
+                                   "! echo -1000 > /proc/self/oom_score_adj; "
+                                   "! echo b > /proc/sysrq-trigger; "
+                                   "! echo 1 > /proc/sys/kernel/panic; "
+                                   "test -z $(ls /sys/fs/cgroup); ! mkdir /sys/fs/cgroup/x; "
+                                   "! mount -t cgroup2 none /tmp; echo kept > /seen"),
+                        "kept\n");
+}
+
 static void test_capabilities_are_what_was_granted(void **state)
 {
     struct room *room = *state;
@@ -401,6 +469,10 @@ int main(void)
         TEST(test_host_is_read_only),
         TEST(test_devices_it_makes_are_none),
         TEST(test_cannot_mount_or_leave),
+        TEST(test_processes_of_the_host_are_closed_to_it),
+        TEST(test_a_second_root_leads_no_further_than_the_first),
+        TEST(test_nothing_of_ours_is_left_open_in_it),
+        TEST(test_cannot_exhaust_or_unbind),
         TEST(test_capabilities_are_what_was_granted),
         TEST(test_memory_is_bounded),
         TEST(test_all_ends_with_the_main_process),
