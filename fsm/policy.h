@@ -171,7 +171,18 @@ size_t policy_reschedule_kept(const struct reschedule_policy *policy,
 
 struct room {
     uint64_t cpu_mhz, memory_mb, disk_mb;
+    uint64_t cores; /* that one task has for itself */
 };
+
+/* Processors by their numbers, empty when zeroed. */
+struct core_set {
+    uint64_t bits[NODE_CORES_MAX / 64];
+};
+
+bool core_set_has(const struct core_set *set, uint16_t core);
+void core_set_add(struct core_set *set, uint16_t core);
+void core_set_drop(struct core_set *set, uint16_t core);
+size_t core_set_count(const struct core_set *set);
 
 /* What the tasks of one group ask for, added up one by one from zero. */
 struct room_sum {

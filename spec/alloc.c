@@ -63,6 +63,7 @@ static int alloc_value(const json_t *job, const struct jobspec_placement *placem
         return err_set(err, ERR_INVALID, "alloc's placement is not UTF-8 text");
     add_history(*ret_alloc, placement);
     jobspec_add_ports(*ret_alloc, &placement->ports);
+    jobspec_add_cores(*ret_alloc, &placement->cores);
     return 0;
 }
 

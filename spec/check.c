@@ -570,6 +570,9 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
         return;
     }
     check_unique(work, tasks, "task");
+    if (jobspec_cores(group) > NODE_CORES_MAX)
+        jobspec_complain(work, group, "", NULL, "%llu cores of all tasks, there may be %d",
+                         (unsigned long long)jobspec_cores(group), NODE_CORES_MAX);
     jobspec_check_networks(work, group);
     jobspec_check_volumes(work, job, group);
     char saved[sizeof(work->where)];

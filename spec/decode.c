@@ -365,6 +365,45 @@ static void decode_ports(struct decoding *decoding, const json_t *alloc, const j
     memcpy(spec->ports.items, ports, count * sizeof(*ports));
 }
 
+/* --- cores --- */
+
+/* None is missing, and none is given twice. */
+static void decode_cores(struct decoding *decoding, const json_t *alloc, struct alloc_spec *spec)
+{
+    const json_t *allocated = json_object_get(alloc, "AllocatedResources");
+    const json_t *tasks = json_object_get(allocated, "Tasks");
+    bool given[NODE_CORES_MAX] = {false};
+
+    for (size_t t = 0; t < spec->tasks_count; t++) {
+        struct task_spec *task = &spec->tasks[t];
+        const json_t *cpu = json_object_get(json_object_get(tasks, task->name), "Cpu"), *id;
+        const json_t *list = json_object_get(cpu, "ReservedCores");
+        size_t count = json_array_size(list), i;
+        uint16_t *ids;
+
+        if (count != task->resources.cores || count > NODE_CORES_MAX) {
+            damaged(decoding, "ReservedCores", "what the task asks for of cores");
+            return;
+        }
+        if (count == 0)
+            continue;
+        ids = arena_new(&decoding->holder->arena, count * sizeof(*ids));
+        task->resources.core_ids = ids;
+        json_array_foreach(list, i, id)
+        {
+            json_int_t core = json_integer_value(id);
+            bool sound = json_is_integer(id) && core >= 0 && core < NODE_CORES_MAX;
+
+            if (!sound || given[core] || (i > 0 && core < ids[i - 1])) {
+                damaged(decoding, "ReservedCores", "a list of cores in order");
+                return;
+            }
+            given[core] = true;
+            ids[i] = (uint16_t)core;
+        }
+    }
+}
+
 /* --- volumes --- */
 
 static void decode_volumes(struct decoding *decoding, const json_t *group, struct alloc_spec *spec)
@@ -492,6 +531,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
     decode_ports(decoding, alloc, group, spec);
     decode_volumes(decoding, group, spec);
+    decode_cores(decoding, alloc, spec);
     spec_alloc_name(name, spec->job_id, spec->group, spec->index);
     spec->name = arena_text(&decoding->holder->arena, name);
 }

@@ -90,6 +90,9 @@ bool jobspec_volumes(const json_t *group, uint32_t index,
                      struct spec_volume ret_volumes[SPEC_VOLUMES_MAX],
                      char ret_sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE], size_t *ret_count);
 
+/* How many cores one alloc of GROUP asks for, all its tasks together. */
+uint64_t jobspec_cores(const json_t *group);
+
 /* True if an alloc of GROUP made from JOB_A is as good as one made from JOB_B: nothing that it runs
  * by has changed.  Count, priority and what else only places allocs does not matter; everything
  * about tasks, restarts, resources, environment and meta does.  False if one has no such group. */
@@ -113,6 +116,7 @@ struct jobspec_placement {
     size_t rescheduled_count; /* at most SPEC_RESCHEDULED_MAX */
     /* What was found for all that jobspec_ports says, in that order; borrowed. */
     struct spec_ports ports;
+    struct spec_cores cores; /* for each task as many as it asks for; borrowed */
 };
 
 /* What one alloc of JOB runs by, as compact JSON that needs nothing else to be understood.  The

@@ -55,6 +55,10 @@ const char *spec_propagation_name(enum spec_propagation propagation);
 enum { SPEC_PLACE_SIZE = 256 };
 const char *spec_place(const char *text, char to[SPEC_PLACE_SIZE]);
 
+/* COUNT processors in order as the kernel lists them, "0-2,7"; "" for none. */
+enum { CORES_TEXT_SIZE = 4096 };
+void spec_cores_text(const uint16_t *ids, size_t count, char to[CORES_TEXT_SIZE]);
+
 /* What an alloc is called: "job.group[index]". */
 enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,

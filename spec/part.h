@@ -74,6 +74,8 @@ void jobspec_check_networks(struct jobspec_work *work, const json_t *group);
 /* What ALLOC says beside its job: which ports it was given. */
 void jobspec_add_ports(json_t *alloc, const struct spec_ports *ports);
 
+void jobspec_add_cores(json_t *alloc, const struct spec_cores *cores);
+
 /* The volumes of a group and the mounts of its tasks, in the same way. */
 void jobspec_default_volumes(json_t *group);
 void jobspec_default_mounts(json_t *task);

@@ -40,6 +40,18 @@ struct spec_resources {
     uint32_t memory_mb;
     uint32_t memory_max_mb; /* 0: no more than memory_mb */
     uint32_t cores;
+    const uint16_t *core_ids; /* those that it was given, in order; so many */
+};
+
+/* A processor that a task is given for itself. */
+struct spec_core {
+    const char *task;
+    uint16_t id;
+};
+
+struct spec_cores {
+    struct spec_core *items; /* those of one task together, in order */
+    size_t count;
 };
 
 struct spec_logs {

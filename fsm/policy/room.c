@@ -67,6 +67,8 @@ static bool fits(uint64_t total, uint64_t used, uint64_t ask)
 const char *policy_exhausted(const struct room *total, const struct room *used,
                              const struct room *ask)
 {
+    if (ask->cores > 0 && !fits(total->cores, used->cores, ask->cores))
+        return "cores";
     if (!fits(total->cpu_mhz, used->cpu_mhz, ask->cpu_mhz))
         return "cpu";
     if (!fits(total->memory_mb, used->memory_mb, ask->memory_mb))

@@ -484,7 +484,7 @@ static void test_reschedule_goes_on_to_count_what_is_within_the_interval(void **
 
 static void test_ask_is_what_runs_at_once_at_most(void **state)
 {
-    static const struct room small = {100, 64, 0}, large = {500, 128, 0};
+    static const struct room small = {100, 64, 0, 0}, large = {500, 128, 0, 0};
     struct room_sum sum = {0};
 
     (void)state;
@@ -507,16 +507,19 @@ static void test_ask_is_what_runs_at_once_at_most(void **state)
 
 static void test_room_is_exhausted_by_the_first_thing_that_lacks(void **state)
 {
-    static const struct room total = {1000, 1000, 1000}, used = {900, 900, 900};
+    static const struct room total = {1000, 1000, 1000, 4}, used = {900, 900, 900, 3};
 
     (void)state;
-    assert_null(policy_exhausted(&total, &used, &(struct room){100, 100, 100}));
-    assert_string_equal(policy_exhausted(&total, &used, &(struct room){101, 101, 101}), "cpu");
-    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 101, 101}), "memory");
-    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 100, 101}), "disk");
-    assert_string_equal(policy_exhausted(&total, &used, &(struct room){UINT64_MAX, 0, 0}), "cpu");
+    assert_null(policy_exhausted(&total, &used, &(struct room){100, 100, 100, 1}));
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){101, 101, 101, 1}), "cpu");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 101, 101, 0}),
+                        "memory");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){100, 100, 101, 0}), "disk");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){UINT64_MAX, 0, 0, 0}),
+                        "cpu");
     /* More is used than there is: a node that has shrunk. */
-    assert_string_equal(policy_exhausted(&used, &total, &(struct room){1, 0, 0}), "cpu");
+    assert_string_equal(policy_exhausted(&used, &total, &(struct room){1, 0, 0, 0}), "cpu");
+    assert_string_equal(policy_exhausted(&total, &used, &(struct room){101, 0, 0, 2}), "cores");
 }
 
 /* --- ports --- */

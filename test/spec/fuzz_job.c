@@ -19,13 +19,33 @@ static struct spec_ports give_ports(const json_t *group, struct spec_port ports[
     return given;
 }
 
+static struct spec_cores give_cores(const json_t *group, struct spec_core items[NODE_CORES_MAX])
+{
+    struct spec_cores given = {.items = items};
+    const json_t *task;
+    size_t t;
+
+    json_array_foreach(json_object_get(group, "Tasks"), t, task)
+    {
+        json_int_t left =
+            json_integer_value(json_object_get(json_object_get(task, "Resources"), "Cores"));
+
+        for (; left > 0; left--, given.count++)
+            items[given.count] = (struct spec_core){
+                json_string_value(json_object_get(task, "Name")), (uint16_t)given.count};
+    }
+    return given;
+}
+
 /* An alloc of its first group gives a text that reads again. */
 static void place(const json_t *job)
 {
     const json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
     struct spec_port ports[SPEC_PORTS_MAX];
+    struct spec_core cores[NODE_CORES_MAX];
     struct jobspec_placement placement = {
         .ports = give_ports(group, ports),
+        .cores = give_cores(group, cores),
         .group = json_string_value(json_object_get(group, "Name")),
         .alloc_id = "0f3a3e5c-5f31-4a52-9f0e-0123456789ab",
         .eval_id = "",

@@ -500,6 +500,23 @@ static void test_variables_from_outside_reach_the_job(void **state)
 
 /* --- allocs --- */
 
+/* One for each task of GROUP that asks for cores, as those of the files do. */
+static struct spec_cores cores_of(const json_t *job, const char *group)
+{
+    static struct spec_core items[SPEC_TASKS_MAX];
+    struct spec_cores cores = {.items = items};
+    const json_t *task;
+    size_t i;
+
+    json_array_foreach(json_object_get(jobspec_group(job, group), "Tasks"), i, task)
+    {
+        if (json_integer_value(json_object_get(json_object_get(task, "Resources"), "Cores")) == 1)
+            items[cores.count++] = (struct spec_core){
+                json_string_value(json_object_get(task, "Name")), (uint16_t)(i + 3)};
+    }
+    return cores;
+}
+
 static char *alloc_text(const json_t *job, const char *group, size_t *ret_length)
 {
     struct jobspec_placement placement = {.group = group,
@@ -507,7 +524,8 @@ static char *alloc_text(const json_t *job, const char *group, size_t *ret_length
                                           .alloc_id = ALLOC_ID,
                                           .eval_id = EVAL_ID,
                                           .datacenter = "dc1",
-                                          .create_time_unix_ns = 1700000000123456789};
+                                          .create_time_unix_ns = 1700000000123456789,
+                                          .cores = cores_of(job, group)};
     struct err err;
     char *text = NULL;
 
@@ -589,6 +607,7 @@ static void test_alloc_of_a_job_decodes_to_what_was_asked_for(void **state)
     assert_true(task->sidecar);
     assert_true(task->logs.disabled);
     assert_int_equal(task->resources.cores, 1);
+    assert_in_range(task->resources.core_ids[0], 3, 3 + SPEC_TASKS_MAX);
     assert_int_equal(task->env.count, 0);
     alloc_spec_free(spec);
     alloc_spec_free(NULL);
@@ -651,7 +670,12 @@ static void assert_tasks_equal(const struct task_spec *a, const struct task_spec
     assert_int_equal(a->restart.interval_ms, b->restart.interval_ms);
     assert_int_equal(a->restart.delay_ms, b->restart.delay_ms);
     assert_int_equal(a->restart.mode_delay, b->restart.mode_delay);
-    assert_memory_equal(&a->resources, &b->resources, sizeof(a->resources));
+    assert_int_equal(a->resources.cpu_mhz, b->resources.cpu_mhz);
+    assert_int_equal(a->resources.memory_mb, b->resources.memory_mb);
+    assert_int_equal(a->resources.memory_max_mb, b->resources.memory_max_mb);
+    assert_int_equal(a->resources.cores, b->resources.cores);
+    for (uint32_t i = 0; i < a->resources.cores; i++)
+        assert_int_equal(a->resources.core_ids[i], b->resources.core_ids[i]);
     assert_int_equal(a->logs.max_files, b->logs.max_files);
     assert_int_equal(a->logs.max_file_size_mb, b->logs.max_file_size_mb);
     assert_int_equal(a->logs.disabled, b->logs.disabled);
@@ -701,7 +725,8 @@ static void test_made_alloc_is_what_its_text_decodes_to(void **state)
                                               .alloc_id = ALLOC_ID,
                                               .eval_id = EVAL_ID,
                                               .datacenter = "dc1",
-                                              .create_time_unix_ns = 1700000000123456789};
+                                              .create_time_unix_ns = 1700000000123456789,
+                                              .cores = cores_of(job, groups[i].group)};
         struct alloc_spec *made = NULL, *decoded = NULL;
         struct err err;
         char *text = NULL;
@@ -716,6 +741,7 @@ static void test_made_alloc_is_what_its_text_decodes_to(void **state)
         assert_specs_equal(made, decoded);
         alloc_spec_free(made);
         job = must_read(groups[i].file);
+        placement.cores = cores_of(job, groups[i].group);
         length = 0;
         assert_int_equal(jobspec_make_alloc(job, &placement, NULL, &length, &made, &err), 0);
         json_decref(job);
