@@ -35,6 +35,7 @@ struct alone_node {
     const char *region;
     struct room room;                      /* what it has for allocs */
     uint64_t core_mhz;                     /* of one core, for tasks that ask for cores */
+    struct core_set cores;                 /* that they may have; the room has their number */
     const struct alone_address *addresses; /* borrowed, unchanging; of each network the first */
     size_t addresses_count;
     struct spec_node_volumes volumes; /* borrowed, unchanging */

@@ -135,6 +135,7 @@ static void add_room(struct room *to, const struct room *more)
     to->cpu_mhz += more->cpu_mhz;
     to->memory_mb += more->memory_mb;
     to->disk_mb += more->disk_mb;
+    to->cores += more->cores;
 }
 
 static void drop_room(struct room *from, const struct room *less)
@@ -142,6 +143,7 @@ static void drop_room(struct room *from, const struct room *less)
     from->cpu_mhz -= less->cpu_mhz;
     from->memory_mb -= less->memory_mb;
     from->disk_mb -= less->disk_mb;
+    from->cores -= less->cores;
 }
 
 /* Without what is told to end by this very change. */

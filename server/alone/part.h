@@ -72,6 +72,7 @@ struct alone {
     struct told *told;          /* allocs that are told to end, and the commit is to come */
     struct hold *holds;         /* what each alloc that runs has of the node */
     struct room used;           /* all of that */
+    struct core_set cores;      /* and which cores */
     struct ports *ports;        /* which of them has which port */
     struct disks *disks;        /* and who takes over whose disk */
     struct disk_use disk;       /* of the allocs, as it was measured last */
@@ -325,8 +326,13 @@ bool disks_is_awaited(const struct alone *alone, const char *alloc, bool forced)
 /* What the node has for one alloc of GROUP, a group of a job as JSON. */
 struct room alone_ask(const struct alone *alone, const json_t *group);
 
-/* ALLOC holds ASK of the node; or no more, which is as soon as it is told to end. */
-void alone_hold(struct alone *alone, const char *alloc, const struct room *ask);
+/* The cores that one alloc of GROUP, for which there is room, is given; texts are the group's. */
+struct spec_cores alone_pick_cores(const struct alone *alone, const json_t *group,
+                                   struct spec_core items[NODE_CORES_MAX]);
+
+/* ALLOC holds ASK of the node, and CORES; or no more, which is as soon as it is told to end. */
+void alone_hold(struct alone *alone, const char *alloc, const struct room *ask,
+                const struct spec_cores *cores);
 void alone_release(struct alone *alone, const char *alloc);
 const struct room *alone_held(const struct alone *alone, const char *alloc);
 

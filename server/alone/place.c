@@ -44,7 +44,7 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
         assign_alloc(core, &alone->config.plans, spec, awaited, disk_from);
         struct machine_id id = machine_id_make(MACHINE_ALLOC, placement->alloc_id);
         posted_place(job, &id, placement->group, placement->index);
-        alone_hold(alone, placement->alloc_id, &ask);
+        alone_hold(alone, placement->alloc_id, &ask, &placement->cores);
         ports_keep(alone, placement, awaited, placing->ports);
         if (disk_from[0] != '\0')
             disks_keep(alone, placement->alloc_id, disk_from);
@@ -63,6 +63,7 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
     char alloc_id[UUID_TEXT_SIZE];
     int64_t now_unix_ns = life_unix_ns(alone->config.life);
     struct rescheduled rescheduled = {0};
+    struct spec_core cores[NODE_CORES_MAX];
     struct jobspec_placement placement = {
         .group = json_string_value(json_object_get(placing->group, "Name")),
         .index = placing->index,
@@ -75,6 +76,7 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
                                    : wall_add(placing->previous_unix_ns, 1),
         .previous_id = placing->previous,
         .ports = *placing->ports,
+        .cores = alone_pick_cores(alone, placing->group, cores),
     };
 
     if (placing->rescheduled)

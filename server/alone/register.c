@@ -46,6 +46,25 @@ static void pretend_ports(struct spec_ports *ports, char ips[SPEC_PORTS_MAX][ADD
     }
 }
 
+/* As many as GROUP asks for, whichever: how many there are is asked later. */
+static struct spec_cores pretend_cores(const json_t *group, struct spec_core items[NODE_CORES_MAX])
+{
+    struct spec_cores cores = {.items = items};
+    const json_t *task;
+    size_t t;
+
+    json_array_foreach(json_object_get(group, "Tasks"), t, task)
+    {
+        uint64_t left = job_number(json_object_get(task, "Resources"), "Cores");
+
+        for (; left > 0 && cores.count < NODE_CORES_MAX; left--, cores.count++)
+            items[cores.count] =
+                (struct spec_core){.task = json_string_value(json_object_get(task, "Name")),
+                                   .id = (uint16_t)cores.count};
+    }
+    return cores;
+}
+
 /* The specification that an alloc of GROUP would get. */
 static int try_group(const json_t *job, const json_t *group, struct alloc_spec **ret_spec,
                      struct err *err)
@@ -58,11 +77,13 @@ static int try_group(const json_t *job, const json_t *group, struct alloc_spec *
     };
     struct spec_port ports[SPEC_PORTS_MAX];
     char ips[SPEC_PORTS_MAX][ADDRESS_SIZE];
+    struct spec_core cores[NODE_CORES_MAX];
     size_t length;
 
     placement.ports.items = ports;
     (void)jobspec_ports(group, ports, &placement.ports.count); /* it was checked */
     pretend_ports(&placement.ports, ips);
+    placement.cores = pretend_cores(group, cores);
 
     int code = jobspec_make_alloc(job, &placement, NULL, &length, ret_spec, err);
     if (code < 0)

@@ -14,6 +14,7 @@
 struct hold {
     char id[UUID_TEXT_SIZE];
     struct room ask;
+    uint16_t *cores; /* so many as it asks for; owned */
     UT_hash_handle hh;
 };
 
@@ -32,7 +33,9 @@ const struct room *alone_held(const struct alone *alone, const char *alloc)
     return hold == NULL ? NULL : &hold->ask;
 }
 
-void alone_hold(struct alone *alone, const char *alloc, const struct room *ask)
+/* What is stored may give to two what only one can have: it is free when one of them ends. */
+static void hold(struct alone *alone, const char *alloc, const struct room *ask,
+                 const uint16_t *cores, size_t cores_count)
 {
     struct hold *hold = calloc(1, sizeof(*hold));
 
@@ -40,10 +43,34 @@ void alone_hold(struct alone *alone, const char *alloc, const struct room *ask)
     check(find(alone, alloc) == NULL);
     (void)text_copy(hold->id, sizeof(hold->id), alloc); /* a UUID */
     hold->ask = *ask;
+    hold->ask.cores = cores_count;
+    hold->cores = calloc(cores_count + 1, sizeof(*hold->cores));
+    check(hold->cores != NULL);
+    for (size_t i = 0; i < cores_count; i++) {
+        hold->cores[i] = cores[i];
+        core_set_add(&alone->cores, cores[i]);
+    }
     HASH_ADD_STR(alone->holds, id, hold);
     alone->used.cpu_mhz += ask->cpu_mhz;
     alone->used.memory_mb += ask->memory_mb;
     alone->used.disk_mb += ask->disk_mb;
+    alone->used.cores += cores_count;
+}
+
+void alone_hold(struct alone *alone, const char *alloc, const struct room *ask,
+                const struct spec_cores *cores)
+{
+    uint16_t ids[NODE_CORES_MAX];
+
+    for (size_t i = 0; i < cores->count; i++)
+        ids[i] = cores->items[i].id;
+    hold(alone, alloc, ask, ids, cores->count);
+}
+
+static void hold_free(struct hold *hold)
+{
+    free(hold->cores);
+    free(hold);
 }
 
 static void drop(struct alone *alone, struct hold *hold)
@@ -51,8 +78,11 @@ static void drop(struct alone *alone, struct hold *hold)
     alone->used.cpu_mhz -= hold->ask.cpu_mhz;
     alone->used.memory_mb -= hold->ask.memory_mb;
     alone->used.disk_mb -= hold->ask.disk_mb;
+    alone->used.cores -= hold->ask.cores;
+    for (size_t i = 0; i < hold->ask.cores; i++)
+        core_set_drop(&alone->cores, hold->cores[i]);
     HASH_DEL(alone->holds, hold);
-    free(hold);
+    hold_free(hold);
 }
 
 void alone_release(struct alone *alone, const char *alloc)
@@ -119,7 +149,33 @@ struct room alone_ask(const struct alone *alone, const json_t *group)
         policy_ask_task(&sum, (enum spec_lifecycle)kind,
                         json_is_true(json_object_get(lifecycle, "Sidecar")), &room);
     }
-    return policy_ask(&sum, job_number(json_object_get(group, "EphemeralDisk"), "SizeMB"));
+    struct room ask =
+        policy_ask(&sum, job_number(json_object_get(group, "EphemeralDisk"), "SizeMB"));
+    ask.cores = jobspec_cores(group); /* each task has its own, whenever it runs */
+    return ask;
+}
+
+struct spec_cores alone_pick_cores(const struct alone *alone, const json_t *group,
+                                   struct spec_core items[NODE_CORES_MAX])
+{
+    struct spec_cores cores = {.items = items};
+    const json_t *task;
+    uint16_t next = 0;
+    size_t t;
+
+    json_array_foreach(json_object_get(group, "Tasks"), t, task)
+    {
+        uint64_t left = job_number(json_object_get(task, "Resources"), "Cores");
+
+        for (; left > 0 && next < NODE_CORES_MAX; next++) {
+            if (!core_set_has(&alone->config.node.cores, next) || core_set_has(&alone->cores, next))
+                continue;
+            items[cores.count++] = (struct spec_core){
+                .task = json_string_value(json_object_get(task, "Name")), .id = next};
+            left--;
+        }
+    }
+    return cores;
 }
 
 /* Of an alloc whose job is lost, or has no such group any more: nothing is known in a hurry. */
@@ -134,22 +190,58 @@ static struct room ask_of(const struct alone *alone, const struct alloc *alloc)
 
 /* --- counting --- */
 
+struct counting {
+    struct alone *alone;
+    struct hold *before; /* what was held until now, by alloc */
+};
+
+/* ALLOC asks for ASK; which cores it has was known before, or is told by what it runs by. */
+static void count_one(struct counting *counting, const char *alloc, const struct room *ask)
+{
+    struct alone *alone = counting->alone;
+    struct hold *before = NULL;
+
+    if (ask->cores > 0)
+        HASH_FIND_STR(counting->before, alloc, before);
+    if (before != NULL || ask->cores == 0) {
+        hold(alone, alloc, ask, before == NULL ? NULL : before->cores,
+             before == NULL ? 0 : before->ask.cores);
+        return;
+    }
+    struct alloc_spec *spec = alone_read_spec(alone, alloc);
+    uint16_t ids[NODE_CORES_MAX];
+    size_t count = 0;
+
+    for (size_t t = 0; spec != NULL && t < spec->tasks_count; t++) {
+        for (uint32_t i = 0; i < spec->tasks[t].resources.cores; i++)
+            ids[count++] = spec->tasks[t].resources.core_ids[i];
+    }
+    hold(alone, alloc, ask, ids, count);
+    alloc_spec_free(spec);
+}
+
 static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
 {
-    struct alone *alone = ctx;
+    struct counting *counting = ctx;
+    struct alone *alone = counting->alone;
     const struct alloc *alloc = alloc_of(record);
 
     if (alloc->ended_unix_ns != 0 || alloc->stop_wanted || posted_to_end(alone, id->text))
         return true;
     struct room ask = ask_of(alone, alloc);
-    alone_hold(alone, id->text, &ask);
+    count_one(counting, id->text, &ask);
     return true;
 }
 
 void alone_count_room(struct alone *alone)
 {
-    alone_free_room(alone);
-    core_each(life_core(alone->config.life), MACHINE_ALLOC, count_alloc, alone);
+    struct counting counting = {.alone = alone, .before = alone->holds};
+    struct hold *hold, *next;
+
+    alone->holds = NULL;
+    alone->used = (struct room){0};
+    alone->cores = (struct core_set){{0}};
+    core_each(life_core(alone->config.life), MACHINE_ALLOC, count_alloc, &counting);
     for (const struct job *job = alone->jobs; job != NULL; job = job->hh.next) {
         for (size_t i = 0; i < job->posted.count; i++) {
             const struct posted *posted = &job->posted.items[i];
@@ -158,8 +250,13 @@ void alone_count_room(struct alone *alone)
             if (posted->stops || group == NULL || posted_to_end(alone, posted->id.text))
                 continue;
             struct room ask = alone_ask(alone, group);
-            alone_hold(alone, posted->id.text, &ask);
+            count_one(&counting, posted->id.text, &ask);
         }
+    }
+    HASH_ITER(hh, counting.before, hold, next)
+    {
+        HASH_DEL(counting.before, hold);
+        hold_free(hold);
     }
     alone->room_freed = true;
 }

@@ -52,6 +52,7 @@ struct small_life {
     struct spec_pairs attributes;
     const char *lacks_driver; /* NULL: none */
     struct room room;
+    struct core_set cores;
     struct alone_address addresses[3];
     struct port_range dynamic_ports;
     struct spec_node_volumes volumes;
@@ -369,6 +370,7 @@ static inline void small_begin(struct small_life *small)
                            .attributes = &small->attributes},
                  .region = "global",
                  .room = small->room,
+                 .cores = small->cores,
                  .addresses = small->addresses,
                  .addresses_count = COUNT_OF(small->addresses),
                  .volumes = small->volumes,
@@ -403,7 +405,7 @@ static inline int small_open(void **state)
     small->now_ms = 1000;
     small->kept = 50;
     small->datacenter = "dc1";
-    small->room = (struct room){UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    small->room = (struct room){UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
     small->addresses[0] = (struct alone_address){.network = "default", .ip = "10.0.0.1"};
     small->addresses[1] = (struct alone_address){.network = "default", .ip = "fd00::1"};
     small->addresses[2] = (struct alone_address){.network = "lan", .ip = "10.0.0.2"};
