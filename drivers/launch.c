@@ -7,6 +7,7 @@
  * payload exists, the start is performed again and the record made anew.
  */
 #include "drivers/part.h"
+#include "spec/names.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -20,7 +21,7 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
-enum { PLAN_FIRST_BYTES = 2048, LOG_FILES_MAX = 10, LOG_FILE_MB = 10 };
+enum { PLAN_FIRST_BYTES = 2048, LOG_FILES_MAX = 10, LOG_FILE_MB = 10, SHARES_OF_A_CORE = 1024 };
 
 static void add(struct plan *plan, uint16_t tag, const void *bytes, size_t length)
 {
@@ -137,7 +138,19 @@ static void add_limits(struct plan *plan, const struct spec_resources *resources
     } else {
         add_number(plan, LAUNCH_MEMORY_MAX, asked);
     }
-    add_number(plan, LAUNCH_CPU_SHARES, resources->cpu_mhz > 2 ? resources->cpu_mhz : 2);
+    uint64_t shares = resources->cpu_mhz + (uint64_t)resources->cores * SHARES_OF_A_CORE;
+    add_number(plan, LAUNCH_CPU_SHARES, shares > 2 ? shares : 2);
+}
+
+/* Not a bound of what a driver isolates: a core is one task's, whatever its driver. */
+static void add_cores(struct plan *plan, const struct spec_resources *resources)
+{
+    char text[CORES_TEXT_SIZE];
+
+    if (resources->cores == 0)
+        return;
+    spec_cores_text(resources->core_ids, resources->cores, text);
+    add_text(plan, LAUNCH_CPUS, text);
 }
 
 static void add_logs(struct plan *plan, const struct driver_start *start)
@@ -201,6 +214,8 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
         add_mounts(plan, &start->mounts);
     if (command->has_limits)
         add_limits(plan, &start->task->resources);
+    if (command->has_cgroup)
+        add_cores(plan, &start->task->resources);
     add_text(plan, LAUNCH_ALLOC_DIR, start->alloc_dir);
     add_text(plan, LAUNCH_TASK_DIR, start->task_dir);
     add_logs(plan, start);

@@ -47,6 +47,8 @@ static const char **text_of(struct launch *launch, uint16_t tag)
         return &launch->user_name;
     case LAUNCH_WORK_DIR:
         return &launch->work_dir;
+    case LAUNCH_CPUS:
+        return &launch->limits.cpus;
     default:
         return NULL;
     }

@@ -143,7 +143,8 @@ static void set_oom_score(uint64_t adjustment)
 
 static bool enter_cgroups(const struct shim *shim, const struct launch *launch)
 {
-    bool is_limited = launch->limits.memory_bytes_max > 0 || launch->limits.cpu_shares > 0;
+    bool is_limited = launch->limits.memory_bytes_max > 0 || launch->limits.cpu_shares > 0 ||
+                      launch->limits.cpus != NULL;
     bool is_born_there =
         shim->cgroup_mode == CGROUP_V2 || (shim->cgroup_mode == CGROUP_HYBRID && !is_limited);
 

@@ -136,6 +136,7 @@ enum launch_tag {
     LAUNCH_MEMORY_LOW = 25,    /* number: bytes */
     LAUNCH_CPU_SHARES = 26,    /* number */
     LAUNCH_OOM_SCORE_ADJ = 27, /* number */
+    LAUNCH_CPUS = 28,          /* text: "0-2,7", the processors that it may use */
     LAUNCH_OPTIONAL = 0x8000,
 };
 

@@ -34,6 +34,7 @@ static void hand_down_controllers(enum cgroup_mode mode, const char *directory)
         (void)small_file_write(AT_FDCWD, file.text, "+memory"); /* see above */
         (void)small_file_write(AT_FDCWD, file.text, "+cpu");
         (void)small_file_write(AT_FDCWD, file.text, "+pids");
+        (void)small_file_write(AT_FDCWD, file.text, "+cpuset");
     }
 }
 
@@ -130,6 +131,64 @@ static int limit_v1(enum cgroup_mode mode, enum cgroup_controller controller, co
     return code != 0 ? code : limit_write(&path, file, value);
 }
 
+/* --- processors --- */
+
+/* A cpuset of v1 that has nothing of FILE gets what the cgroup above it has. */
+static int inherit(const char *directory, const char *file)
+{
+    char path[CGROUP_PATH_SIZE + 32], text[256];
+
+    (void)text_format(path, sizeof(path), "%s/%s", directory, file); /* fits */
+    int code = small_file_read(AT_FDCWD, path, text, sizeof(text));
+    if (code < 0 || text[strspn(text, "\n")] != '\0')
+        return code < 0 ? code : 0;
+    (void)text_format(path, sizeof(path), "%s/../%s", directory, file); /* fits */
+    code = small_file_read(AT_FDCWD, path, text, sizeof(text));
+    (void)text_format(path, sizeof(path), "%s/%s", directory, file); /* fits */
+    return code < 0 ? code : small_file_write(AT_FDCWD, path, text);
+}
+
+/* On v1 one has to have memory, and all above it processors, before it can have any of them. */
+static int inherit_all(struct cgroup_path *path, size_t root_length)
+{
+    int code = 0;
+
+    for (char *slash = path->text + root_length; slash != NULL && code == 0;) {
+        slash = strchr(slash + 1, '/');
+        if (slash != NULL)
+            *slash = '\0';
+        code = inherit(path->text, "cpuset.mems");
+        if (code == 0 && slash != NULL)
+            code = inherit(path->text, "cpuset.cpus");
+        if (slash != NULL)
+            *slash = '/';
+    }
+    return code;
+}
+
+static int limit_cpus(enum cgroup_mode mode, const char *name, const char *cpus)
+{
+    struct cgroup_path path, root;
+    int code;
+
+    if (mode == CGROUP_V2) {
+        code = cgroup_path_of(mode, name, &path, NULL);
+    } else {
+        if (!cgroup_controller_path(mode, CONTROLLER_CPUSET, name, &path) ||
+            !cgroup_controller_path(mode, CONTROLLER_CPUSET, ".", &root) ||
+            !cgroup_is_mounted(root.text, CGROUP_SUPER_MAGIC))
+            return 0;
+        code = make_path(mode, &path);
+        if (code == 0)
+            code = inherit_all(&path, strlen(root.text) - 2);
+    }
+    scoped_fd int fd = code == 0 ? open(path.text, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (code != 0 || fd < 0)
+        return code != 0 ? code : -errno;
+    code = small_file_write(fd, "cpuset.cpus", cpus);
+    return code == -ENOENT ? 0 : code; /* the hierarchy has no such controller */
+}
+
 int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,
                  struct err *err)
 {
@@ -161,6 +220,8 @@ int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_li
                                      : limit_v1(mode, settings[i].controller, name,
                                                 settings[i].file_v1, settings[i].v1);
     }
+    if (code == 0 && limits->cpus != NULL)
+        code = limit_cpus(mode, name, limits->cpus);
     if (code != 0)
         return err_os(err, err_from_errno(-code), -code, "cannot limit the cgroup %s", name);
     return 0;

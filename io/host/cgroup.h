@@ -29,7 +29,13 @@ int cgroup_path_of(enum cgroup_mode mode, const char *name, struct cgroup_path *
                    struct err *err);
 
 /* The v1 controllers besides the freezer that a limit or a statistic may live in. */
-enum cgroup_controller { CONTROLLER_MEMORY, CONTROLLER_CPU, CONTROLLER_CPUACCT, CONTROLLER_COUNT };
+enum cgroup_controller {
+    CONTROLLER_MEMORY,
+    CONTROLLER_CPU,
+    CONTROLLER_CPUACCT,
+    CONTROLLER_CPUSET,
+    CONTROLLER_COUNT
+};
 
 /* The path of NAME in a v1 controller's hierarchy; false in mode V2 and NONE. */
 bool cgroup_controller_path(enum cgroup_mode mode, enum cgroup_controller controller,

@@ -64,8 +64,10 @@ int cgroup_path_of(enum cgroup_mode mode, const char *name, struct cgroup_path *
 bool cgroup_controller_path(enum cgroup_mode mode, enum cgroup_controller controller,
                             const char *name, struct cgroup_path *ret_path)
 {
-    static const char *const names[CONTROLLER_COUNT] = {
-        [CONTROLLER_MEMORY] = "memory", [CONTROLLER_CPU] = "cpu", [CONTROLLER_CPUACCT] = "cpuacct"};
+    static const char *const names[CONTROLLER_COUNT] = {[CONTROLLER_MEMORY] = "memory",
+                                                        [CONTROLLER_CPU] = "cpu",
+                                                        [CONTROLLER_CPUACCT] = "cpuacct",
+                                                        [CONTROLLER_CPUSET] = "cpuset"};
 
     if (mode != CGROUP_HYBRID && mode != CGROUP_V1)
         return false;

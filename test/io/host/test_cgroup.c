@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -375,6 +376,41 @@ static void test_cgroup_memory_limit_kills_and_tells(void **state)
     assert_int_equal(cgroup_remove(tested, name, &err), 0);
 }
 
+static void test_cgroup_bounds_the_processors_of_all_in_it(void **state)
+{
+    struct cgroup_limits limits = {.cpus = "0"};
+    struct err err = {0};
+    const char *name = name_of("cpus/of/one");
+    int status;
+
+    (void)state;
+    need_cgroups();
+    if (access(tested == CGROUP_V2 ? "/sys/fs/cgroup/cpuset.cpus.effective"
+                                   : "/sys/fs/cgroup/cpuset/cpuset.cpus",
+               F_OK) != 0 ||
+        sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+        print_message("skipped: no cpuset controller, or one processor only\n");
+        skip();
+    }
+    assert_int_equal(cgroup_create(tested, name, &err), 0);
+    assert_int_equal(cgroup_limit(tested, name, &limits, &err), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        cpu_set_t allowed;
+
+        if (cgroup_enter(tested, name, 0, &err) != 0 ||
+            sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+            _exit(1);
+        _exit(CPU_COUNT(&allowed) == 1 && CPU_ISSET(0, &allowed) ? 0 : 2);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    limits.cpus = "4096";
+    assert_true(cgroup_limit(tested, name, &limits, &err) < 0); /* there is no such */
+    assert_int_equal(cgroup_remove(tested, name, &err), 0);
+}
+
 static void test_spawn_is_born_in_its_cgroup(void **state)
 {
     char directory[CGROUP_NAME_SIZE + 64], text[1024] = "";
@@ -442,6 +478,7 @@ static void test_mode_none_finds_nothing_and_succeeds(void **state)
         cmocka_unit_test(test_cgroup_lists_children_and_processes),                                \
         cmocka_unit_test(test_cgroup_stats_sum_the_processes),                                     \
         cmocka_unit_test(test_cgroup_memory_limit_kills_and_tells),                                \
+        cmocka_unit_test(test_cgroup_bounds_the_processors_of_all_in_it),                          \
         cmocka_unit_test(test_spawn_is_born_in_its_cgroup)
 
 /* Removing the last child removes the parent: no trace of a run. */
