@@ -12,7 +12,12 @@
 #include "io/host.h"
 #include "spec/spec.h"
 
-enum { PORTS_TEXT_SIZE = 512, HOST_NETWORKS_MAX = 32, HOST_VOLUMES_MAX = 1024 };
+enum {
+    PORTS_TEXT_SIZE = 512,
+    HOST_NETWORKS_MAX = 32,
+    HOST_VOLUMES_MAX = 1024,
+    CORES_TEXT_MAX = 256
+};
 
 /* A client.host_network block: addresses of this node under one name. */
 struct host_network {
@@ -67,6 +72,7 @@ struct config {
     char network_interface[32];              /* client; default: that of the default route */
     uint16_t min_dynamic_port, max_dynamic_port; /* client; default 20000 to 32000 */
     char reserved_ports[PORTS_TEXT_SIZE];        /* client.reserved: "22,8000-8080" */
+    char reserved_cores[CORES_TEXT_MAX];         /* the same: "0,2-3", given to no task */
     struct host_network host_networks[HOST_NETWORKS_MAX];
     size_t host_networks_count;
     struct spec_node_volumes host_volumes; /* client.host_volume; owned */
@@ -84,6 +90,9 @@ void config_free(struct config *config);
 
 /* Adds the ports of TEXT, as in "22,8000-8080", to SET.  NULL, or why TEXT is none. */
 const char *config_ports(const char *text, struct port_set *set);
+
+/* Adds the cores of TEXT, as in "0,2-3", to SET.  NULL, or why TEXT is none. */
+const char *config_cores(const char *text, struct core_set *set);
 
 /* True if one of the networks of CIDR, as in "10.0.0.0/8,fd00::/8", holds the address IP. */
 bool config_cidr_holds(const char *cidr, const char *ip);

@@ -57,6 +57,7 @@ enum key_kind {
     KEY_MODE,         /* "private", or "host": true */
     KEY_CAPABILITIES, /* a list of names: their bits */
     KEY_PORTS,        /* "22,8000-8080" */
+    KEY_CORES,        /* "0,2-3" */
     KEY_NETWORKS,     /* "10.0.0.0/8,fd00::/8" */
     KEY_IDS,          /* a text of ids and ranges */
     KEY_NAMES,        /* a list of texts: commas between */
@@ -138,6 +139,7 @@ static const struct key keys[] = {
     {IN_CLIENT, "min_dynamic_port", KEY_PORT, FIELD_OF(min_dynamic_port), NULL},
     {IN_CLIENT, "max_dynamic_port", KEY_PORT, FIELD_OF(max_dynamic_port), NULL},
     {IN_RESERVED, "reserved_ports", KEY_PORTS, FIELD_OF(reserved_ports), NULL},
+    {IN_RESERVED, "cores", KEY_CORES, FIELD_OF(reserved_cores), NULL},
     {IN_HOST_NETWORK, "cidr", KEY_NETWORKS, NETWORK_FIELD(cidr), NULL},
     {IN_HOST_NETWORK, "interface", KEY_TEXT, NETWORK_FIELD(interface), NULL},
     {IN_HOST_NETWORK, "reserved_ports", KEY_PORTS, NETWORK_FIELD(reserved_ports), NULL},
@@ -228,7 +230,6 @@ static const struct {
     {IN_CLIENT, "artifact"},
     {IN_CLIENT, "server_join"},
     {IN_CLIENT, "template"},
-    {IN_RESERVED, "cores"},
     {IN_RESERVED, "cpu"},
     {IN_RESERVED, "disk"},
     {IN_RESERVED, "memory"},
@@ -362,23 +363,27 @@ static int set_text(struct reader *reader, const struct key *key, struct hcl_pla
     return code;
 }
 
-/* A text that config_ports, or config_cidr_fault, finds no fault with. */
+/* A text that config_ports, config_cores or config_cidr_fault finds no fault with. */
 static int set_sound(struct reader *reader, const struct key *key, struct hcl_place place,
                      json_t *value)
 {
     int code = set_text(reader, key, place, value);
     struct port_set ports = {{0}};
-    const char *fault, *text;
+    struct core_set cores = {{0}};
+    const char *fault, *text, *example;
 
     if (code != 0)
         return code;
     text = field_of(reader, key);
-    fault = key->kind == KEY_PORTS ? config_ports(text, &ports) : config_cidr_fault(text);
+    fault = key->kind == KEY_PORTS   ? config_ports(text, &ports)
+            : key->kind == KEY_CORES ? config_cores(text, &cores)
+                                     : config_cidr_fault(text);
     if (fault == NULL)
         return 0;
-    return complain(reader, place,
-                    key->kind == KEY_PORTS ? "as in \"22,8000-8080\"" : "as in \"10.0.0.0/8\"",
-                    "%s: %s", key->name, fault);
+    example = key->kind == KEY_PORTS   ? "as in \"22,8000-8080\""
+              : key->kind == KEY_CORES ? "as in \"0,2-3\""
+                                       : "as in \"10.0.0.0/8\"";
+    return complain(reader, place, example, "%s: %s", key->name, fault);
 }
 
 static int set_bool(struct reader *reader, const struct key *key, struct hcl_place place,
@@ -524,6 +529,7 @@ static int set_key(struct reader *reader, const struct key *key, struct hcl_plac
     case KEY_CAPABILITIES:
         return set_capabilities(reader, key, place, value);
     case KEY_PORTS:
+    case KEY_CORES:
     case KEY_NETWORKS:
         return set_sound(reader, key, place, value);
     case KEY_IDS:

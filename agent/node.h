@@ -19,6 +19,7 @@ struct node {
     struct alone_address addresses[NODE_ADDRESSES_MAX]; /* that ports are given out on */
     char interfaces[NODE_ADDRESSES_MAX][32];            /* of each */
     size_t addresses_count;
+    struct core_set cores; /* that a task may have for itself */
 };
 
 /* Takes the identity from STORE (core/identity.h) and reads the host's facts.  The mark is the
@@ -31,6 +32,9 @@ void node_free(struct node *node);
 /* Finds the addresses of NODE, whose facts are known, by CONFIG.  ERR_INVALID: what it names is not
  * there (networks.c). */
 int node_find_addresses(struct node *node, const struct config *config, struct err *err);
+
+/* Finds the cores that we may run on, but for those that CONFIG reserves (cores.c). */
+void node_find_cores(struct node *node, const struct config *config);
 
 /* The attributes of a driver, which it has while it works on this node. */
 void node_set_driver(struct node *node, const struct driver_info *driver);

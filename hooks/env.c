@@ -14,6 +14,8 @@
 
 #include "hooks/expand.h"
 
+#include "spec/names.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -87,6 +89,12 @@ static int add_limits(struct build *build)
     for (size_t i = 0; code == 0 && i < COUNT_OF(limits); i++) {
         if (limits[i].value != 0)
             code = set_number(build, limits[i].name, limits[i].value);
+    }
+    if (code == 0 && resources->cores > 0) {
+        char text[CORES_TEXT_SIZE];
+
+        spec_cores_text(resources->core_ids, resources->cores, text);
+        code = set_text(build, "NOMAD_CPU_CORES", text);
     }
     return code;
 }

@@ -39,6 +39,13 @@ static void copy_task(struct arena *arena, const struct task_spec *from,
     to->driver = arena_text(arena, from->driver);
     to->kill_signal = arena_text(arena, from->kill_signal);
     to->meta = copy_pairs(arena, &from->meta);
+    if (from->resources.cores > 0) {
+        size_t bytes = from->resources.cores * sizeof(*from->resources.core_ids);
+        uint16_t *ids = arena_new(arena, bytes);
+
+        memcpy(ids, from->resources.core_ids, bytes);
+        to->resources.core_ids = ids;
+    }
     to->env = *env;
 }
 

@@ -227,6 +227,15 @@ static json_t *format_ports(const struct alloc_spec *spec)
 
 /* --- resources --- */
 
+static json_t *format_cores(const struct spec_resources *resources)
+{
+    json_t *ids = resources->cores == 0 ? json_null() : json_array();
+
+    for (uint32_t i = 0; i < resources->cores; i++)
+        check(json_array_append_new(ids, json_integer(resources->core_ids[i])) == 0);
+    return ids;
+}
+
 /* The form of nomad 0.9 and later. */
 static json_t *format_allocated(const struct alloc_spec *spec)
 {
@@ -236,9 +245,9 @@ static json_t *format_allocated(const struct alloc_spec *spec)
         const struct spec_resources *resources = &spec->tasks[i].resources;
 
         set(tasks, spec->tasks[i].name,
-            json_pack("{s:{s:I,s:n}, s:{s:I,s:I}, s:o, s:n}", "Cpu", "CpuShares",
-                      (json_int_t)resources->cpu_mhz, "ReservedCores", "Memory", "MemoryMB",
-                      (json_int_t)resources->memory_mb, "MemoryMaxMB",
+            json_pack("{s:{s:I,s:o}, s:{s:I,s:I}, s:o, s:n}", "Cpu", "CpuShares",
+                      (json_int_t)resources->cpu_mhz, "ReservedCores", format_cores(resources),
+                      "Memory", "MemoryMB", (json_int_t)resources->memory_mb, "MemoryMaxMB",
                       (json_int_t)resources->memory_max_mb, "Networks",
                       format_network(spec, spec->tasks[i].name, ""), "Devices"));
     }

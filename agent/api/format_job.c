@@ -409,13 +409,24 @@ static json_t *format_node_networks(const struct api_node_view *view)
     return list;
 }
 
+static json_t *format_cores(const struct core_set *set)
+{
+    json_t *ids = json_array();
+
+    for (uint16_t core = 0; core < NODE_CORES_MAX; core++) {
+        if (core_set_has(set, core))
+            check(json_array_append_new(ids, json_integer(core)) == 0);
+    }
+    return ids;
+}
+
 static json_t *format_node_resources(const struct api_node_view *view)
 {
     const struct host_facts *facts = &view->node->facts;
 
-    return json_pack("{s:{s:I, s:I, s:n}, s:{s:I}, s:{s:I}, s:o, s:o, s:i, s:i, s:[]}", "Cpu",
+    return json_pack("{s:{s:I, s:I, s:o}, s:{s:I}, s:{s:I}, s:o, s:o, s:i, s:i, s:[]}", "Cpu",
                      "CpuShares", cpu_total(facts), "TotalCpuCores", (json_int_t)facts->cpu_cores,
-                     "ReservableCpuCores", "Memory", "MemoryMB",
+                     "ReservableCpuCores", format_cores(&view->node->cores), "Memory", "MemoryMB",
                      (json_int_t)(facts->memory_bytes >> 20), "Disk", "DiskMB",
                      (json_int_t)(facts->disk_free_bytes >> 20), "Networks",
                      format_networks(view->node), "NodeNetworks", format_node_networks(view),
@@ -425,9 +436,13 @@ static json_t *format_node_resources(const struct api_node_view *view)
 
 static json_t *format_reserved(const struct config *config)
 {
-    return json_pack("{s:{s:i, s:n}, s:{s:i}, s:{s:i}, s:{s:o}}", "Cpu", "CpuShares", 0,
-                     "ReservedCpuCores", "Memory", "MemoryMB", 0, "Disk", "DiskMB", 0, "Networks",
-                     "ReservedHostPorts", api_text(config->reserved_ports));
+    struct core_set reserved = {{0}};
+
+    (void)config_cores(config->reserved_cores, &reserved); /* it was checked when it was read */
+    return json_pack("{s:{s:i, s:o}, s:{s:i}, s:{s:i}, s:{s:o}}", "Cpu", "CpuShares", 0,
+                     "ReservedCpuCores", format_cores(&reserved), "Memory", "MemoryMB", 0, "Disk",
+                     "DiskMB", 0, "Networks", "ReservedHostPorts",
+                     api_text(config->reserved_ports));
 }
 
 /* As the operator wrote them. */
