@@ -244,12 +244,11 @@ static void test_environment_of_a_full_task_is_as_documented(void **state)
     fixture->alloc.job_parent_id = "shop-parent";
     fixture->task.meta = (struct spec_pairs){meta, COUNT_OF(meta)};
     fixture->task.env = (struct spec_pairs){env, COUNT_OF(env)};
-    fixture->task.resources =
-        (struct spec_resources){.cpu_mhz = 500,
-                                .memory_mb = 256,
-                                .memory_max_mb = 512,
-                                .cores = 4,
-                                .core_ids = (const uint16_t[]){0, 2, 3, 4}};
+    fixture->task.resources = (struct spec_resources){.cpu_mhz = 500,
+                                                      .memory_mb = 256,
+                                                      .memory_max_mb = 512,
+                                                      .cores = 4,
+                                                      .core_ids = (const uint16_t[]){0, 2, 3, 4}};
     assert_int_equal(
         results_set(&results, TASK_HOOK_LOGS, RESULT_ENV, "HOOKED", "by ${NOMAD_TASK_NAME}", 21),
         0);
