@@ -26,6 +26,9 @@ static bool is_reached(const struct task *task, const struct task *other)
 {
     bool started = task_has_started(other);
 
+    /* One that was not sent back with it goes on where it was, before their alloc was replayed. */
+    if (other->rewound && !task->rewound && task->define.lifecycle != LIFECYCLE_POSTSTOP)
+        return true;
     switch ((enum spec_lifecycle)task->define.lifecycle) {
     case LIFECYCLE_PRESTART:
         return true;
