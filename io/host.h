@@ -5,6 +5,7 @@
 #include "base/base.h"
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -105,6 +106,25 @@ int mount_tmpfs(int directory_fd, const char *path, const struct mount_tmpfs *wa
 
 /* Unmounts all that is mounted on PATH; not mounted is success; ERR_AGAIN when busy. */
 int mount_remove(int directory_fd, const char *path, struct err *err);
+
+/* --- network namespaces, each kept by a mount on the file PATH --- */
+
+/* Makes one, with its loopback up; one that is there already is success.  Blocks, and so do the
+ * others: for the pool. */
+int netns_make(const char *path, struct err *err);
+
+/* 1 if PATH is a namespace, 0 if it is none or missing, ERR_* otherwise. */
+int netns_is_there(const char *path, struct err *err);
+
+/* Missing is success.  Processes that are in it stay in it. */
+int netns_remove(const char *path, struct err *err);
+
+/* 1 if INTERFACE has the IP address ADDRESS in it, 0 if not, ERR_* if it cannot be entered. */
+int netns_has_address(const char *path, const char *interface, const char *address,
+                      struct err *err);
+
+/* True if the kernel makes bridges and this process may. */
+bool netns_knows_bridges(void);
 
 /* --- users --- */
 
