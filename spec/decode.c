@@ -334,6 +334,41 @@ static void decode_port(struct decoding *decoding, const json_t *allocated, stru
     };
 }
 
+static struct spec_texts get_texts(struct decoding *decoding, const json_t *from, const char *field)
+{
+    const json_t *list = json_object_get(from, field), *item;
+    struct spec_texts texts = {0};
+    size_t i;
+
+    texts.items =
+        arena_new(&decoding->holder->arena, (json_array_size(list) + 1) * sizeof(*texts.items));
+    json_array_foreach(list, i, item)
+    {
+        if (!json_is_string(item) || strlen(json_string_value(item)) != json_string_length(item))
+            damaged(decoding, field, "a list of texts");
+        else
+            texts.items[texts.count++] =
+                arena_text(&decoding->holder->arena, json_string_value(item));
+    }
+    return texts;
+}
+
+/* What of a network is not that of the host. */
+static void decode_own_network(struct decoding *decoding, const json_t *network,
+                               struct alloc_spec *spec)
+{
+    const json_t *dns = json_object_get(network, "DNS");
+    const json_t *args = json_object_get(json_object_get(network, "CNI"), "Args");
+
+    if (spec_network_mode_fault(spec->network_mode) != NULL)
+        damaged(decoding, "Mode", "a mode of networks");
+    spec->has_dns = json_is_object(dns);
+    spec->dns_servers = get_texts(decoding, dns, "Servers");
+    spec->dns_searches = get_texts(decoding, dns, "Searches");
+    spec->dns_options = get_texts(decoding, dns, "Options");
+    spec->cni_args = get_pairs(decoding, (const json_t *[]){args}, 1, "Args");
+}
+
 static void decode_ports(struct decoding *decoding, const json_t *alloc, const json_t *group,
                          struct alloc_spec *spec)
 {
@@ -347,6 +382,7 @@ static void decode_ports(struct decoding *decoding, const json_t *alloc, const j
         damaged(decoding, "Networks", "a list of networks");
     spec->has_network = network != NULL;
     spec->network_mode = get_text(decoding, network, "Mode", SPEC_NAME_SIZE);
+    decode_own_network(decoding, network, spec);
     if (!jobspec_ports(group, ports, &count)) {
         damaged(decoding, "Networks", "a list of networks with their ports");
         return;

@@ -188,6 +188,23 @@ const char *spec_place(const char *text, char to[SPEC_PLACE_SIZE])
     return place_fault(to);
 }
 
+const char *spec_network_mode_fault(const char *mode)
+{
+    static const char *const modes[] = {"", "host", "bridge", "none"};
+    static const char cni[] = "cni/";
+
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        if (text_equal(mode, modes[i]))
+            return NULL;
+    }
+    if (!text_starts_with(mode, cni))
+        return "is \"host\", \"bridge\", \"none\" or \"cni/NAME\"";
+    mode += strlen(cni);
+    if (*mode == '\0' || strpbrk(mode, "/\n") != NULL)
+        return "is \"cni/\" with the name of a network of the node behind it";
+    return strlen(mode) >= SPEC_PORT_LABEL_SIZE ? "is too long" : NULL;
+}
+
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
                      uint32_t index)
 {

@@ -59,6 +59,9 @@ const char *spec_place(const char *text, char to[SPEC_PLACE_SIZE]);
 enum { CORES_TEXT_SIZE = 4096 };
 void spec_cores_text(const uint16_t *ids, size_t count, char to[CORES_TEXT_SIZE]);
 
+/* The mode of a group's network: "", "host", "bridge", "none" or "cni/NAME". */
+const char *spec_network_mode_fault(const char *mode);
+
 /* What an alloc is called: "job.group[index]". */
 enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,

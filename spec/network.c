@@ -148,7 +148,7 @@ void jobspec_add_ports(json_t *alloc, const struct spec_ports *ports)
         const struct spec_port *port = &ports->items[i];
         json_t *all = member(alloc, "AllocatedResources", json_object), *list;
         json_t *given = json_pack("{s:s, s:i, s:i}", "Label", port->label, "Value", port->value,
-                                  "To", port->to);
+                                  "To", port->to == -1 ? port->value : port->to);
 
         check(given != NULL);
         if (*port->task == '\0') {
@@ -169,19 +169,79 @@ void jobspec_add_ports(json_t *alloc, const struct spec_ports *ports)
 
 /* --- rules --- */
 
-static void check_mode(struct jobspec_work *work, const json_t *network)
+/* What is no mode is told once, and nothing is made of it. */
+static bool is_host(const json_t *network)
 {
     const char *mode = text_of(network, "Mode");
 
-    if (*mode == '\0' || text_equal(mode, "host"))
+    return *mode == '\0' || text_equal(mode, "host") || spec_network_mode_fault(mode) != NULL;
+}
+
+/* Nomad replaces variables here once the alloc is there. */
+static void check_plain(struct jobspec_work *work, const json_t *block, const char *field,
+                        const json_t *value)
+{
+    if (value != NULL && json_is_string(value) && strstr(json_string_value(value), "${") != NULL)
+        jobspec_complain(work, block, field, NULL, "variables are not replaced in \"%.60s\"",
+                         json_string_value(value));
+}
+
+static void check_dns(struct jobspec_work *work, const json_t *dns)
+{
+    static const char *const fields[] = {"Servers", "Searches", "Options"};
+    json_t *value;
+    size_t i;
+
+    for (size_t k = 0; k < COUNT_OF(fields); k++) {
+        json_array_foreach(jobspec_list(dns, fields[k]), i, value)
+            check_plain(work, dns, fields[k], value);
+    }
+}
+
+static void check_arguments(struct jobspec_work *work, const json_t *cni)
+{
+    json_t *value;
+    const char *key;
+
+    json_object_foreach(json_object_get(cni, "Args"), key, value)
+    {
+        check_plain(work, cni, "Args", value);
+        if (strchr(key, ';') != NULL || strchr(json_string_value(value), ';') != NULL)
+            jobspec_complain(work, cni, "Args", NULL,
+                             "an argument of CNI may have no \";\" in it, \"%.60s\" has", key);
+    }
+}
+
+/* Where the group has a network of its own, its ports are the only way in. */
+static void check_mode(struct jobspec_work *work, const json_t *network)
+{
+    const char *fault = spec_network_mode_fault(text_of(network, "Mode"));
+
+    if (fault != NULL)
+        jobspec_complain(work, network, "Mode", NULL, "the mode of a network %s, not \"%.40s\"",
+                         fault, text_of(network, "Mode"));
+    else if (!is_host(network) && *text_of(network, "Hostname") != '\0')
+        jobspec_complain(work, network, "Hostname", NULL,
+                         "no driver here gives a task a hostname of its own (nor do exec and java "
+                         "of Nomad)");
+    check_dns(work, json_object_get(network, "DNS"));
+    check_arguments(work, json_object_get(network, "CNI"));
+}
+
+/* The network of a task is where its ports are on the host, and no more. */
+static void check_of_task(struct jobspec_work *work, const json_t *group, const json_t *object)
+{
+    const json_t *network = json_array_get(jobspec_list(object, "Networks"), 0);
+    const json_t *shared = json_array_get(jobspec_list(group, "Networks"), 0);
+
+    if (network == NULL)
         return;
-    if (text_equal(mode, "bridge") || text_equal(mode, "none") || text_starts_with(mode, "cni/"))
-        jobspec_complain(work, network, "Mode",
-                         "write mode = \"host\": the ports are then the task's own",
-                         "networks of mode \"%.40s\" are not supported yet", mode);
-    else
-        jobspec_complain(work, network, "Mode", NULL,
-                         "the mode of a network is \"host\", not \"%.40s\"", mode);
+    if (!is_host(network))
+        jobspec_complain(work, network, "Mode", "write the network block in the group",
+                         "the tasks of a group share one network, a task has none of its own");
+    else if (shared != NULL && !is_host(shared))
+        jobspec_complain(work, network, "", "write its ports in the network block of the group",
+                         "ports of a task do not lead into the network of its group");
 }
 
 static void check_port(struct jobspec_work *work, const json_t *port, bool is_static)
@@ -263,7 +323,10 @@ void jobspec_check_networks(struct jobspec_work *work, const json_t *group)
 
     check_networks(work, &checking, group);
     json_array_foreach(jobspec_list(group, "Tasks"), i, task)
+    {
+        check_of_task(work, group, json_object_get(task, "Resources"));
         check_networks(work, &checking, json_object_get(task, "Resources"));
+    }
     if (checking.count > SPEC_PORTS_MAX)
         jobspec_complain(work, group, "Networks", NULL,
                          "%zu ports of the group and its tasks, there may be %d", checking.count,

@@ -201,21 +201,46 @@ static const struct jobspec_field port_fields[] = {
 };
 SCHEMA(jobspec_port, "port", "Label", port_fields);
 
+#define OF_EXEC "tasks of raw_exec find names as the host does"
+
+static const struct jobspec_field dns_fields[] = {
+    {"servers", "Servers", KIND_TEXTS, FATE_RUN, 0, 0, NULL, OF_EXEC},
+    {"searches", "Searches", KIND_TEXTS, FATE_RUN, 0, 0, NULL, OF_EXEC},
+    {"options", "Options", KIND_TEXTS, FATE_RUN, 0, 0, NULL, OF_EXEC},
+};
+static SCHEMA(dns, "dns", NULL, dns_fields);
+
+static const struct jobspec_field cni_fields[] = {
+    MAP("args", "Args", FATE_RUN),
+};
+static SCHEMA(cni, "cni", NULL, cni_fields);
+
 #define OF_THE_NODE "ports are on the addresses of the node"
 
+#define OF_THE_GROUP "write it in the network block of the group"
+#define NETWORK_FIELDS                                                                             \
+    TEXT("mode", "Mode", FATE_RUN),                                                                \
+    BLOCKS(NULL, "ReservedPorts", FATE_RUN, &jobspec_port),                                        \
+    BLOCKS("port", "DynamicPorts", FATE_RUN, &jobspec_port),                                       \
+    KEPT("hostname", "Hostname", TEXT, 0, NULL, "in the host's network a task has its name"),      \
+    KEPT("mbits", "MBits", WHOLE, WHOLE_MAX, NULL, "it has no meaning since Nomad 0.12"),          \
+    KEPT("device", "Device", TEXT, 0, NULL, OF_THE_NODE),                                          \
+    KEPT("cidr", "CIDR", TEXT, 0, NULL, OF_THE_NODE),                                              \
+    KEPT("ip", "IP", TEXT, 0, NULL, OF_THE_NODE)
+
 static const struct jobspec_field network_fields[] = {
-    TEXT("mode", "Mode", FATE_RUN),
-    BLOCKS(NULL, "ReservedPorts", FATE_RUN, &jobspec_port),
-    BLOCKS("port", "DynamicPorts", FATE_RUN, &jobspec_port),
-    KEPT("hostname", "Hostname", TEXT, 0, NULL, "in the host's network a task has its name"),
-    KEPT("mbits", "MBits", WHOLE, WHOLE_MAX, NULL, "it has no meaning since Nomad 0.12"),
-    KEPT("device", "Device", TEXT, 0, NULL, OF_THE_NODE),
-    KEPT("cidr", "CIDR", TEXT, 0, NULL, OF_THE_NODE),
-    KEPT("ip", "IP", TEXT, 0, NULL, OF_THE_NODE),
-    REFUSED("dns", "DNS", "remove it: tasks resolve names as the host does"),
-    REFUSED("cni", "CNI", "remove it: there are no CNI networks yet"),
+    NETWORK_FIELDS,
+    BLOCK("dns", "DNS", FATE_RUN, &dns),
+    BLOCK("cni", "CNI", FATE_RUN, &cni),
 };
 SCHEMA(jobspec_network, "network", NULL, network_fields);
+
+static const struct jobspec_field task_network_fields[] = {
+    NETWORK_FIELDS,
+    REFUSED("dns", "DNS", OF_THE_GROUP),
+    REFUSED("cni", "CNI", OF_THE_GROUP),
+};
+static SCHEMA(task_network, "network", NULL, task_network_fields);
 
 static const struct jobspec_field volume_fields[] = {
     TEXT(NULL, "Name", FATE_RUN),
@@ -251,7 +276,7 @@ static const struct jobspec_field resources_fields[] = {
     REFUSED("device", "Devices", "remove it: cairn hands out no devices yet"),
     REFUSED("disk", "DiskMB", "disk space is asked for by the group: ephemeral_disk { size = MB }"),
     KEPT("iops", "IOPS", WHOLE, WHOLE_MAX, NULL, "it has no meaning since Nomad 0.9"),
-    BLOCKS("network", "Networks", FATE_RUN, &jobspec_network),
+    BLOCKS("network", "Networks", FATE_RUN, &task_network),
     REFUSED("numa", "NUMA", "remove it: cairn places no tasks on NUMA nodes yet"),
     REFUSED("secrets", "SecretsMB", "remove it: the secrets directory has a fixed size"),
 };

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct spec_pair {
     const char *key;
@@ -24,6 +25,11 @@ struct spec_pair {
 
 struct spec_pairs {
     struct spec_pair *items;
+    size_t count;
+};
+
+struct spec_texts {
+    const char **items;
     size_t count;
 };
 
@@ -81,6 +87,7 @@ struct spec_driver {
     bool checks_user; /* the denylist of users applies: Nomad's user.checked_drivers */
     const char *user; /* whose a task is that names none; "": the daemon's own */
     bool mounts;      /* its tasks can be given mounts: Nomad's MountConfigs */
+    bool enters_network; /* of its alloc, if that is not the host's: Nomad's NetIsolationModes */
 };
 
 /* Whether what is mounted later comes through a mount of a task: nothing, what the host mounts,
@@ -193,5 +200,11 @@ struct alloc_spec {
     struct task_spec *tasks;
     size_t tasks_count;
 };
+
+/* True if ALLOC has a network of its own, and not the host's. */
+static inline bool spec_has_namespace(const struct alloc_spec *alloc)
+{
+    return alloc->network_mode[0] != '\0' && strcmp(alloc->network_mode, "host") != 0;
+}
 
 #endif

@@ -84,7 +84,7 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
 
     switch (field->kind) {
     case KIND_TEXT:
-        if (schema == &jobspec_network && text_equal(field->json, "Mode"))
+        if (text_equal(schema->name, "network") && text_equal(field->json, "Mode"))
             return json_string("host");
         if (schema == &jobspec_volume && text_equal(field->json, "Type"))
             return json_string("host");

@@ -1,16 +1,39 @@
 job "net" {
   group "bridge" {
     network {
-      mode = "bridge"
+      mode     = "bridge"
+      hostname = "mine"
+      dns {
+        servers = ["10.0.0.1", "${meta.dns}"]
+      }
+      cni {
+        args = { "a;b" = "1" }
+      }
     }
     task "t" {
       driver = "raw_exec"
+      resources {
+        network {
+          port "own" {}
+        }
+      }
+    }
+    task "other" {
+      driver = "raw_exec"
+      resources {
+        network {
+          mode = "bridge"
+          dns {
+            servers = ["10.0.0.1"]
+          }
+        }
+      }
     }
   }
 
   group "cni" {
     network {
-      mode = "cni/mynet"
+      mode = "cni/my/net"
       port "a b" {}
       port "" {}
       port "long-0123456789012345678901234567890123456789012345678901234567890" {}
