@@ -164,9 +164,10 @@ bool driver_is_healthy(const struct drivers *drivers, const char *name);
 /* What the driver NAME is to those who make its tasks ready; NULL: there is no such. */
 const struct spec_driver *driver_kind(const char *name);
 
-/* Checks the driver's config block of TASK (types, unknown keys, required keys); 0 or ERR_* with a
- * sentence a user can act on.  Needs no driver to be running. */
-int driver_validate(const struct task_spec *task, struct err *err);
+/* Checks the driver's config block of TASK (types, unknown keys, required keys), and that it can
+ * run in the network of ALLOC; 0 or ERR_* with a sentence a user can act on.  Needs no driver to be
+ * running. */
+int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err);
 
 /* --- the calls --- */
 
@@ -178,6 +179,8 @@ struct driver_start {
     const char *log_dir;          /* <alloc root>/alloc/logs */
     struct spec_pairs env;        /* the payload's whole environment */
     struct spec_mounts mounts;    /* what of the host it sees besides; of drivers that can */
+    const char *network;          /* path of the network namespace it runs in, "" or NULL: ours */
+    const char *resolv;           /* its /etc/resolv.conf, if it is isolated; "" or NULL: ours */
 };
 
 /* Finds the shim of this key, or its exit record, else starts one.  RUNNING, EXITED or FAILED.

@@ -170,7 +170,7 @@ static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 }
 
 const struct driver exec_driver = {
-    .kind = {"exec", ISOLATION_CHROOT, true, "nobody", true},
+    .kind = {"exec", ISOLATION_CHROOT, true, "nobody", true, true},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

@@ -250,7 +250,7 @@ static void probe(struct driver_probed *ret_probed)
 }
 
 const struct driver java_driver = {
-    .kind = {"java", ISOLATION_CHROOT, true, "nobody", true},
+    .kind = {"java", ISOLATION_CHROOT, true, "nobody", true, true},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

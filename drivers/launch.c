@@ -166,6 +166,11 @@ static void add_logs(struct plan *plan, const struct driver_start *start)
     add_number(plan, LAUNCH_LOG_BYTES_MAX, megabytes * 1024 * 1024);
 }
 
+static bool is_said(const char *text)
+{
+    return text != NULL && text[0] != '\0';
+}
+
 struct plan *plan_new(const struct drivers *drivers, const struct driver_start *start,
                       const struct command *command, struct err *err)
 {
@@ -210,6 +215,10 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
     if (command->oom_score_adj > 0)
         add_number(plan, LAUNCH_OOM_SCORE_ADJ, (uint64_t)command->oom_score_adj);
     add_isolation(plan, &command->isolation);
+    if (is_said(start->network))
+        add_text(plan, LAUNCH_NETWORK, start->network);
+    if (is_said(start->resolv) && command->isolation.parts != 0)
+        add_bind(plan, LAUNCH_BIND_READ_ONLY, start->resolv, "/etc/resolv.conf");
     if (plan->isolated)
         add_mounts(plan, &start->mounts);
     if (command->has_limits)

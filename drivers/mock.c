@@ -94,7 +94,7 @@ static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 }
 
 const struct driver mock_driver = {
-    .kind = {"mock_driver", ISOLATION_NONE, false, "", false},
+    .kind = {"mock_driver", ISOLATION_NONE, false, "", false, false},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

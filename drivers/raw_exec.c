@@ -47,7 +47,7 @@ static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 }
 
 const struct driver raw_exec_driver = {
-    .kind = {"raw_exec", ISOLATION_NONE, false, "", false},
+    .kind = {"raw_exec", ISOLATION_NONE, false, "", false, true},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

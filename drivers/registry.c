@@ -27,7 +27,7 @@ const struct spec_driver *driver_kind(const char *name)
     return driver == NULL ? NULL : &driver->kind;
 }
 
-int driver_validate(const struct task_spec *task, struct err *err)
+int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err)
 {
     const struct driver *driver = driver_named(task->driver);
     struct command command;
@@ -41,6 +41,9 @@ int driver_validate(const struct task_spec *task, struct err *err)
                        "task driver \"%s\" for \"%s\" does not support host volumes: remove its "
                        "volume_mount, the task sees the host's own files",
                        task->driver, task->name);
+    if (spec_has_namespace(alloc) && !driver->kind.enters_network)
+        return err_set(err, ERR_INVALID, "%s: task \"%s\" does not support \"%s\" networking mode",
+                       task->driver, task->name, alloc->network_mode);
     int code = command_read(driver, task, &command, err);
     if (code != 0)
         return code;

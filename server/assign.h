@@ -15,7 +15,7 @@ struct assign_plans {
     void (*task)(const struct alloc_spec *alloc, const struct task_spec *task,
                  struct task_define *define);
     /* ERR_INVALID: its driver cannot run TASK, ERR says why. */
-    int (*validate)(const struct task_spec *task, struct err *err);
+    int (*validate)(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err);
 };
 
 /* Posts ASSIGN to the alloc of SPEC and DEFINE to each of its tasks.  Nothing of it is begun before

@@ -467,7 +467,7 @@ static void validate_drivers(const json_t *job, json_t *errors)
         for (size_t i = 0; i < spec->tasks_count; i++) {
             char line[ERR_TEXT_SIZE + 2 * SPEC_NAME_SIZE + 32];
 
-            if (driver_validate(&spec->tasks[i], &err) == 0)
+            if (driver_validate(spec, &spec->tasks[i], &err) == 0)
                 continue;
             (void)text_format(line, sizeof(line), "group \"%s\", task \"%s\": %s", spec->group,
                               spec->tasks[i].name, err.text); /* it fits */

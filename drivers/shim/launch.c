@@ -49,6 +49,8 @@ static const char **text_of(struct launch *launch, uint16_t tag)
         return &launch->work_dir;
     case LAUNCH_CPUS:
         return &launch->limits.cpus;
+    case LAUNCH_NETWORK:
+        return &launch->network;
     default:
         return NULL;
     }

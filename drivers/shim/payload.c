@@ -33,6 +33,7 @@
 enum step {
     STEP_CGROUP = 1,
     STEP_STREAMS,
+    STEP_NETWORK,
     STEP_ROOT,
     STEP_FIND,
     STEP_USER,
@@ -164,6 +165,14 @@ static bool enter_root(const struct launch *launch, int *task_fd, char ret_what[
     return root_fd >= 0;
 }
 
+/* A payload that asks for a network of its own never runs in ours. */
+static bool enter_network(const struct launch *launch)
+{
+    int fd = launch->network == NULL ? -1 : open(launch->network, O_RDONLY | O_CLOEXEC);
+
+    return launch->network == NULL || (fd >= 0 && setns(fd, CLONE_NEWNET) == 0);
+}
+
 static bool enter_directory(const struct launch *launch, int task_fd)
 {
     return (launch->work_dir == NULL ? fchdir(task_fd) : chdir(launch->work_dir)) == 0;
@@ -184,6 +193,8 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
     if (null < 0 || dup2(null, 0) < 0 || dup2(streams[0] < 0 ? null : streams[0], 1) < 0 ||
         dup2(streams[1] < 0 ? null : streams[1], 2) < 0)
         return STEP_STREAMS;
+    if (!enter_network(launch))
+        return STEP_NETWORK;
     if (has_own_root(launch)) {
         if (!enter_root(launch, &task_fd, ret_what))
             return STEP_ROOT;
@@ -342,6 +353,10 @@ bool payload_failed(struct shim *shim, struct err *err)
         break;
     case STEP_STREAMS:
         (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot set up its streams");
+        break;
+    case STEP_NETWORK:
+        (void)err_os(err, err_from_errno(failure.os), failure.os,
+                     "cannot enter the network namespace of its alloc");
         break;
     case STEP_ROOT:
         failure.what[sizeof(failure.what) - 1] = '\0';

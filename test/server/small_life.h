@@ -290,8 +290,10 @@ static inline void small_plan_task(const struct alloc_spec *spec, const struct t
     define->hooks_prestart = 1;
 }
 
-static inline int small_validate(const struct task_spec *task, struct err *err)
+static inline int small_validate(const struct alloc_spec *alloc, const struct task_spec *task,
+                                 struct err *err)
 {
+    (void)alloc;
     return text_equal(task->driver, "raw_exec")
                ? 0
                : err_set(err, ERR_INVALID, "there is no driver \"%.40s\"", task->driver);

@@ -86,8 +86,10 @@ static inline void whole_plan_task(const struct alloc_spec *spec, const struct t
     define->hooks_prestart = 1u << TASK_HOOK_VALIDATE | 1u << TASK_HOOK_TASK_DIR;
 }
 
-static inline int whole_validate(const struct task_spec *task, struct err *err)
+static inline int whole_validate(const struct alloc_spec *alloc, const struct task_spec *task,
+                                 struct err *err)
 {
+    (void)alloc;
     (void)task;
     (void)err;
     return 0;
