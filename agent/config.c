@@ -69,6 +69,11 @@ void config_defaults(struct config *config)
         .max_kill_timeout_ms = 30 * 1000,
         .min_dynamic_port = 20000,
         .max_dynamic_port = 32000,
+        .cni_path = "/opt/cni/bin:/usr/libexec/cni:/usr/lib/cni",
+        .cni_config_dir = "/opt/cni/config",
+        .bridge_name = "nomad",
+        .bridge_subnet = "172.26.64.0/20",
+        .bind_wildcard = true,
     };
 }
 

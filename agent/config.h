@@ -76,6 +76,13 @@ struct config {
     struct host_network host_networks[HOST_NETWORKS_MAX];
     size_t host_networks_count;
     struct spec_node_volumes host_volumes; /* client.host_volume; owned */
+    char cni_path[PATH_SIZE];                  /* client: where CNI plugins are, colons between */
+    char cni_config_dir[PATH_SIZE];            /* client: files of networks for mode "cni/NAME" */
+    char bridge_name[16];                      /* client.bridge_network_name, default "nomad" */
+    char bridge_subnet[ADDRESS_SIZE + 4];      /* client.bridge_network_subnet, default Nomad's */
+    char bridge_subnet_ipv6[ADDRESS_SIZE + 4]; /* "": none */
+    bool bridge_hairpin;                       /* client.bridge_network_hairpin_mode */
+    bool bind_wildcard;       /* client.bind_wildcard_default_host_network, default true */
     bool take_over, new_node; /* flags only: what a copied directory is to be (home.h) */
 };
 

@@ -26,6 +26,8 @@ struct daemon {
     struct daemon_process process;
     struct world_loop *world;
     struct api *api;
+    char network_dir[PATH_SIZE];
+    struct hooks_network network;
 };
 
 /* Room for some ten thousand events when the disk is full. */
@@ -155,6 +157,13 @@ static bool has_driver(void *ctx, const char *name)
     return driver_is_healthy(parts->drivers, name);
 }
 
+static bool has_network(void *ctx, const char *mode)
+{
+    const struct parts *parts = ctx;
+
+    return hooks_has_network(parts->hooks, mode);
+}
+
 static int open_rooms(struct daemon *daemon, struct err *err)
 {
     static const char *const denied[] = {"root", "Administrator", NULL};
@@ -191,8 +200,21 @@ static int open_rooms(struct daemon *daemon, struct err *err)
         .on_change = drivers_changed,
         .ctx = parts,
     };
+    daemon->network = (struct hooks_network){
+        .state_dir = daemon->network_dir,
+        .run_dir = "/run/netns",
+        .mark = parts->node.mark,
+        .cni_path = config->cni_path,
+        .cni_config_dir = config->cni_config_dir,
+        .bridge_name = config->bridge_name,
+        .bridge_subnet = config->bridge_subnet,
+        .bridge_subnet_ipv6 = config->bridge_subnet_ipv6,
+        .bridge_hairpin = config->bridge_hairpin,
+        .maps_host_ip = !config->bind_wildcard || config->host_networks_count > 0,
+    };
     struct hooks_config hooks = {
         .loop = parts->loop,
+        .network = &daemon->network,
         .alloc_dir = config->alloc_dir,
         .node = &parts->node.known,
         .environment = (const char *const *)environ,
@@ -201,6 +223,8 @@ static int open_rooms(struct daemon *daemon, struct err *err)
         .volumes = config->host_volumes,
     };
 
+    if (path_join(daemon->network_dir, config->state_dir, "network") != 0)
+        return err_set(err, ERR_LIMIT, "state_dir is too long");
     parts->drivers = drivers_new(&drivers, err);
     if (parts->drivers == NULL)
         return err->code;
@@ -294,6 +318,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .new_id = new_id,
         .placed = placed,
         .has_driver = has_driver,
+        .has_network = has_network,
         .node = node_for_jobs(&parts->node, config),
         .allocs_kept = config->gc_max_allocs,
         .disk_limits = {config->gc_disk_percent, config->gc_inode_percent},

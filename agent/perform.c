@@ -269,6 +269,8 @@ static void task_start(struct parts *parts, const struct effect *effect)
         .log_dir = paths.logs,
         .env = launch->env,
         .mounts = launch->mounts,
+        .network = launch->network,
+        .resolv = launch->resolv,
     };
     driver_start(parts->drivers, &start, start_answered, call);
     hooks_launch_free(launch);
@@ -479,6 +481,29 @@ static bool strip_stray(void *ctx, const char *point)
     return true;
 }
 
+static void torn_down(void *ctx, const struct hook_outcome *outcome)
+{
+    if (outcome->code == 0)
+        return;
+    log_error("agent", "could not remove a network that belongs to no alloc, trying again error=%s",
+              log_value(outcome->text));
+    life_swept(((struct parts *)ctx)->life, false);
+}
+
+/* Allocs that are known remove theirs by themselves. */
+static void remove_stray(void *ctx, const char *alloc_id)
+{
+    struct parts *parts = ctx;
+
+    if (core_alloc(parts->core, alloc_id) != NULL)
+        return;
+    log_warn("agent", "the journal does not know an alloc: its network is removed alloc=%s",
+             alloc_id);
+    struct alloc_spec alloc = {.id = alloc_id};
+    struct hook_run run = {.phase = PHASE_POSTRUN, .hook = ALLOC_HOOK_NETWORK, .alloc = &alloc};
+    hook_run(parts->hooks, &run, torn_down, parts);
+}
+
 static void swept(void *ctx, const struct driver_result *result)
 {
     struct parts *parts = ctx;
@@ -488,6 +513,9 @@ static void swept(void *ctx, const struct driver_result *result)
         life_swept(parts->life, true);
         if (mount_each_below(AT_FDCWD, parts->config->alloc_dir, strip_stray, parts, &err) != 0)
             log_error("agent", "cannot look for secrets of unknown allocs error=%s",
+                      log_value(err.text));
+        if (hooks_each_network(parts->hooks, remove_stray, parts, &err) != 0)
+            log_error("agent", "cannot look for networks of unknown allocs error=%s",
                       log_value(err.text));
         return;
     }

@@ -146,6 +146,7 @@ static void condemn(struct core *core, const struct machine_id *id)
 
     check(assign != NULL);
     assign->condemned = 1;
+    assign->hooks_postrun = 1u << ALLOC_HOOK_NETWORK; /* if it has one */
     assign->hooks_destroy = 1u << ALLOC_HOOK_ALLOC_DIR;
     (void)text_copy(assign->description, sizeof(assign->description),
                     "the alloc's record in the journal was damaged"); /* fits */

@@ -92,7 +92,8 @@ enum alloc_effect {
 /* Hooks in their order, as in task.h.  Names follow nomad v1.1.2 alloc_runner_hooks.go. */
 #define ALLOC_HOOKS(X)                                                                             \
     X(ALLOC_DIR, "alloc_dir")                                                                      \
-    X(MIGRATE_DISK, "migrate_disk")
+    X(MIGRATE_DISK, "migrate_disk")                                                              \
+    X(NETWORK, "network")
 enum alloc_hook {
 #define X(name, text) ALLOC_HOOK_##name,
     ALLOC_HOOKS(X)

@@ -96,7 +96,8 @@ enum task_effect {
 /* Hooks, in their order; a phase runs those whose bit is set in its mask.  What each does is in
  * hooks/table.c.  Order and names follow nomad v1.1.2 task_runner_hooks.go initHooks. */
 #define TASK_HOOKS(X)                                                                              \
-    X(VALIDATE, "validate") X(TASK_DIR, "task_dir") X(LOGS, "logmon") X(VOLUMES, "volumes")
+    X(VALIDATE, "validate") X(TASK_DIR, "task_dir") X(LOGS, "logmon") X(VOLUMES, "volumes")        \
+    X(NETWORK, "network")
 enum task_hook {
 #define X(name, text) TASK_HOOK_##name,
     TASK_HOOKS(X)

@@ -29,6 +29,7 @@ struct build {
     const struct task_spec *task;
     struct hooks_env *env;
     struct hooks_names names;
+    json_t *status; /* of the alloc's own network, as its hook left it; NULL: there is none */
     struct err *err;
 };
 
@@ -174,6 +175,25 @@ static int add_port(struct build *build, const struct spec_port *port)
     return code;
 }
 
+/* As they are reached from tasks of the same alloc, and of others whose networks lead there
+ * (nomad v2.0.5 addNomadAllocNetwork). */
+static int add_inner(struct build *build, const struct spec_port *port)
+{
+    const char *ip = json_string_value(json_object_get(build->status, "Address"));
+    const char *interface = json_string_value(json_object_get(build->status, "InterfaceName"));
+    char address[ADDRESS_SIZE + NUMBER_SIZE];
+
+    if (ip == NULL || interface == NULL || *ip == '\0' || port->task[0] != '\0')
+        return 0;
+    if (!text_format(address, sizeof(address), strchr(ip, ':') != NULL ? "[%s]:%d" : "%s:%d", ip,
+                     port->to != 0 ? port->to : port->value))
+        return err_set(build->err, ERR_CORRUPT, "the results of the task's hooks are damaged");
+    int code = set_of_port(build, "NOMAD_ALLOC_INTERFACE_", false, port, interface);
+    if (code == 0)
+        code = set_of_port(build, "NOMAD_ALLOC_IP_", false, port, ip);
+    return code == 0 ? set_of_port(build, "NOMAD_ALLOC_ADDR_", false, port, address) : code;
+}
+
 /* The task's own before those of other tasks, and these before the group's: labels are given once,
  * but "a_b" is also the port "b" of the task "a". */
 static int add_ports(struct build *build)
@@ -188,6 +208,8 @@ static int add_ports(struct build *build)
 
             if (place == pass)
                 code = add_port(build, &ports->items[i]);
+            if (place == pass && code == 0)
+                code = add_inner(build, &ports->items[i]);
         }
     }
     return code;
@@ -283,8 +305,6 @@ static int add_results(struct build *build, const uint8_t *results, uint32_t byt
     struct result result;
     int code = 0;
 
-    if (!results_valid(results, bytes))
-        return err_set(build->err, ERR_CORRUPT, "the results of the task's hooks are damaged");
     for (uint32_t at = 0; code == 0 && results_next(results, bytes, &at, &result);) {
         if (result.kind != RESULT_ENV)
             continue;
@@ -375,6 +395,10 @@ int hooks_env_build(const struct hooks *hooks, const struct alloc_spec *alloc,
         .names = {.node = hooks->node, .env = env},
         .err = err,
     };
+
+    if (!results_valid(results, results_bytes))
+        return err_set(err, ERR_CORRUPT, "the results of the task's hooks are damaged");
+    build.status = hooks_network_status(results, results_bytes);
     int code = add_directories(&build);
 
     if (code == 0)
@@ -393,5 +417,6 @@ int hooks_env_build(const struct hooks *hooks, const struct alloc_spec *alloc,
         code = add_results(&build, results, results_bytes);
     if (code == 0)
         code = clean_names(&build);
+    json_decref(build.status);
     return code;
 }

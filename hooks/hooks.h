@@ -19,6 +19,8 @@
 #include "io/loop.h"
 #include "spec/spec.h"
 
+#include <jansson.h>
+
 struct hooks;
 
 /* What tasks may know of the node.  All borrowed for the life of the hooks. */
@@ -26,6 +28,18 @@ struct hooks_node {
     const char *id, *name, *datacenter, *region, *class;
     struct spec_pairs attributes; /* "kernel.name" -> "linux", without the "attr." */
     struct spec_pairs meta;
+};
+
+/* Networks of allocs that have one of their own.  All borrowed until the loop is freed, and not
+ * changed.  Texts are never NULL. */
+struct hooks_network {
+    const char *state_dir; /* absolute: what has to be undone is written down in it */
+    const char *run_dir;   /* absolute: namespaces are in it; a reboot has to empty it */
+    const char *mark;      /* of the node, in the names of its namespaces */
+    const char *cni_path, *cni_config_dir;
+    const char *bridge_name, *bridge_subnet, *bridge_subnet_ipv6;
+    bool bridge_hairpin;
+    bool maps_host_ip; /* ports are mapped on their address, and not on all of the node */
 };
 
 struct hooks_config {
@@ -38,6 +52,7 @@ struct hooks_config {
                                          default, root and Administrator */
     const struct spec_driver *(*driver)(const char *name); /* NULL: there is no such */
     struct spec_node_volumes volumes;                      /* of the node; borrowed */
+    const struct hooks_network *network; /* NULL: no alloc has a network of its own */
 };
 
 /* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is
@@ -76,6 +91,19 @@ struct hook_run {
  * disk and every teardown may, a lost alloc directory (ERR_GONE) never. */
 void hook_run(struct hooks *hooks, const struct hook_run *run, hook_done *done, void *ctx);
 
+/* Calls CB for each alloc that has a network here, or what is left of one; some come more than
+ * once. */
+int hooks_each_network(const struct hooks *hooks, void (*cb)(void *ctx, const char *alloc_id),
+                       void *ctx, struct err *err);
+
+/* What the network of its alloc was when a task was started that has RESULTS, in the words of
+ * Nomad's API (AllocNetworkStatus): a new reference, NULL: it is the host's. */
+json_t *hooks_network_status(const uint8_t *results, uint32_t bytes);
+
+/* True if groups with networks of MODE can run here: the kernel, the plugins and the files that it
+ * takes are there.  Looks at files. */
+bool hooks_has_network(const struct hooks *hooks, const char *mode);
+
 /* --- paths of an alloc, absolute, on the host --- */
 
 struct hooks_paths {
@@ -100,6 +128,8 @@ struct hooks_launch {
     struct spec_pairs env;     /* ordered by name, each once: the same input gives the same bytes */
     struct task_spec task;     /* the spec with config_json and user interpolated; its env is env */
     struct spec_mounts mounts; /* that hooks have asked for, parents first */
+    const char *network;       /* path of the namespace that it runs in, "": the host's */
+    const char *resolv;        /* path of the resolv.conf that it gets, "": the host's */
 };
 
 /* ERR_INVALID (never recoverable) when the config names an unknown variable or holds an expression

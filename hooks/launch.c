@@ -5,6 +5,7 @@
  */
 #include "hooks/env.h"
 #include "hooks/expand.h"
+#include "hooks/network/network.h"
 #include "hooks/part.h"
 
 #include <stdlib.h>
@@ -62,6 +63,26 @@ static int expand_user(const struct hooks *hooks, const struct hooks_names *name
     return code == 0 ? 0 : err_wrap(err, "the task's user");
 }
 
+/* Where its network hook has put what the task is to have of it. */
+static void add_network(const struct hooks *hooks, const struct alloc_spec *alloc,
+                        struct launch *launch, const uint8_t *results, uint32_t results_bytes)
+{
+    json_t *status = hooks_network_status(results, results_bytes);
+    char path[PATH_SIZE];
+
+    launch->shown.network = launch->shown.resolv = "";
+    if (hooks->network != NULL && spec_has_namespace(alloc)) {
+        network_namespace(hooks->network, alloc->id, path);
+        launch->shown.network = arena_text(&launch->arena, path);
+    }
+    if (hooks->network != NULL &&
+        (alloc->has_dns || json_is_object(json_object_get(status, "DNS")))) {
+        network_resolv(hooks->network, alloc->id, path);
+        launch->shown.resolv = arena_text(&launch->arena, path);
+    }
+    json_decref(status);
+}
+
 int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
                   const struct task_spec *task, const uint8_t *results, uint32_t results_bytes,
                   struct hooks_launch **ret_launch, struct err *err)
@@ -88,6 +109,7 @@ int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
     shown->task.user = arena_text(&launch->arena, user);
     shown->task.config_json = arena_text(&launch->arena, config);
     shown->env = env.pairs;
+    add_network(hooks, alloc, launch, results, results_bytes);
     *ret_launch = shown;
     return 0;
 }

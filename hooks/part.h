@@ -2,8 +2,9 @@
  * What the files of this room share: the hooks themselves, a run of one, and the table's rows.
  *
  * A row's step says where it runs.  HOOK_ON_POOL is for everything that touches the file system: it
- * sees its request only, which therefore carries copies.  HOOK_ON_LOOP is for decisions: it may
- * look at the hooks and at the run that was asked for, and must not block.
+ * sees its request only, which therefore carries copies.  HOOK_IN_LINE is the same for what two
+ * must not do at once; one that takes long keeps only those waiting.  HOOK_ON_LOOP is for
+ * decisions: it may look at the hooks and at the run that was asked for, and must not block.
  */
 #ifndef CAIRN_HOOKS_PART_H
 #define CAIRN_HOOKS_PART_H
@@ -13,6 +14,7 @@
 #include "io/scope.h"
 #include "spec/arena.h"
 
+#include <jansson.h>
 #include <sys/types.h>
 
 struct hook_request;
@@ -26,9 +28,12 @@ struct hooks {
     const char *const *environment;   /* NULL: none */
     const char *const *user_denylist; /* never NULL */
     const struct spec_driver *(*driver)(const char *name);
-    struct spec_node_volumes volumes; /* borrowed */
-    bool privileged;                  /* may mount and give away */
-    struct hooks_run *runs;           /* under way */
+    struct spec_node_volumes volumes;    /* borrowed */
+    const struct hooks_network *network; /* NULL: there is none but the host's */
+    bool knows_bridges;                  /* the kernel does */
+    bool privileged;                     /* may mount and give away */
+    struct hooks_run *runs;              /* under way */
+    struct hooks_run *line; /* of those the ones that go one by one, in order; the first runs */
     char alloc_dir[];
 };
 
@@ -39,14 +44,21 @@ struct hook_request {
     /* Of a hook of an alloc: its tasks, and the allocs whose disk it takes over.  Copies, one
      * behind the other, each with its NUL, and an empty one behind them. */
     const char *tasks, *disk_from;
+    const char *order;                    /* a copy: what is asked of the network; "": nothing */
+    const struct hooks_network *network;  /* of the hooks; outlives them */
     bool privileged;
+    struct results *results; /* what the step leaves for later starts */
 
     const struct hooks *hooks;    /* on the loop only */
     const struct hook_run *asked; /* on the loop only, while hook_run runs */
-    struct results *results;      /* on the loop only: what the hook leaves for later starts */
 };
 
-enum hook_where { HOOK_ABSENT, HOOK_ON_LOOP, HOOK_ON_POOL };
+enum hook_where {
+    HOOK_ABSENT,
+    HOOK_ON_LOOP,
+    HOOK_ON_POOL,
+    HOOK_IN_LINE, /* on the pool, and never two of them at once */
+};
 
 /* Done, and ERR's text is what somebody should know of it all the same. */
 enum { HOOK_REMARK = 1 };
@@ -86,6 +98,11 @@ hook_function hooks_volumes;
  * ERR_CORRUPT for damaged ones. */
 int hooks_mounts(struct arena *arena, const uint8_t *results, uint32_t bytes,
                  struct spec_mounts *ret_mounts, struct err *err);
+
+hook_function hooks_network_make, hooks_network_join, hooks_network_remove;
+
+/* What an alloc asks of the network hook, "" if it needs none; owned by the caller. */
+char *hooks_network_order(const struct hooks *hooks, const struct alloc_spec *alloc);
 
 /* --- for all --- */
 

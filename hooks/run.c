@@ -25,13 +25,14 @@ struct hooks_run {
     struct io_timer timer;
     struct hooks *hooks; /* NULL once they are gone: then nobody is told */
     struct hooks_run *next, **link;
+    struct hooks_run *behind; /* in the line */
     hook_function *function;
     hook_done *done;
     void *ctx;
     struct err err;
     struct hook_outcome *outcome; /* with what the hook leaves; owned, NULL: nothing */
     uint8_t hook;
-    bool on_pool;
+    bool on_pool, in_line;
     char texts[]; /* of the request */
 };
 
@@ -70,6 +71,8 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->user_denylist =
         config->user_denylist != NULL ? config->user_denylist : default_user_denylist;
     hooks->privileged = geteuid() == 0;
+    hooks->network = config->network;
+    hooks->knows_bridges = config->network != NULL && netns_knows_bridges();
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
     return hooks;
 }
@@ -126,25 +129,22 @@ static void settle(struct hooks_run *run, int code)
         run->err.code = 0;
 }
 
-/* A step on the loop may leave results, which have to be there until the answer. */
-static void run_on_loop(struct hooks_run *run, const struct hook_step *step,
-                        const struct hook_run *asked)
+/* What a step leaves has to be there until the answer. */
+static void perform(struct hooks_run *run)
 {
-    uint8_t bytes[RESULTS_BYTES_MAX];
-    struct results results = {.bytes = bytes, .size = sizeof(bytes)};
+    struct results results = {.bytes = calloc(1, RESULTS_BYTES_MAX), .size = RESULTS_BYTES_MAX};
 
-    run->request.hooks = run->hooks;
-    run->request.asked = asked;
+    check(results.bytes != NULL);
     run->request.results = &results;
-    settle(run, step->run(&run->request, &run->err));
-    run->request.asked = NULL;
+    settle(run, run->function(&run->request, &run->err));
     run->request.results = NULL;
-    if (results.used == 0 || run->err.code != 0)
-        return;
-    run->outcome = calloc(1, sizeof(*run->outcome) + results.used);
-    check(run->outcome != NULL);
-    run->outcome->results_bytes = results.used;
-    memcpy(run->outcome->results, bytes, results.used);
+    if (results.used > 0 && run->err.code == 0) {
+        run->outcome = calloc(1, sizeof(*run->outcome) + results.used);
+        check(run->outcome != NULL);
+        run->outcome->results_bytes = results.used;
+        memcpy(run->outcome->results, results.bytes, results.used);
+    }
+    free(results.bytes);
 }
 
 static void on_timer(struct io_timer *timer)
@@ -155,12 +155,47 @@ static void on_timer(struct io_timer *timer)
 static void on_pool(struct io_work *work)
 {
     struct hooks_run *run = work->ctx;
-    settle(run, run->function(&run->request, &run->err));
+    perform(run);
 }
 
 static void on_pool_done(struct io_work *work)
 {
     finish(work->ctx);
+}
+
+static void submit(struct hooks_run *run);
+
+/* Out of the line; who is next may begin. */
+static void on_line_done(struct io_work *work)
+{
+    struct hooks_run *run = work->ctx;
+    struct hooks *hooks = run->hooks;
+
+    if (hooks != NULL) {
+        hooks->line = run->behind;
+        if (hooks->line != NULL)
+            submit(hooks->line);
+    }
+    finish(run);
+}
+
+static void submit(struct hooks_run *run)
+{
+    run->on_pool = true;
+    io_work_submit(run->hooks->loop, &run->work, on_pool,
+                   run->in_line ? on_line_done : on_pool_done, run);
+}
+
+static void line_up(struct hooks_run *run)
+{
+    struct hooks_run **last = &run->hooks->line;
+
+    while (*last != NULL)
+        last = &(*last)->behind;
+    *last = run;
+    run->in_line = true;
+    if (run->hooks->line == run)
+        submit(run);
 }
 
 static char *add_text(char **at, const char *text)
@@ -198,11 +233,11 @@ static void add_names(const struct hook_run *asked, char **at, struct hook_reque
 }
 
 static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *asked,
-                                 const char *user)
+                                 const char *user, const char *order)
 {
     const char *task = asked->task != NULL ? asked->task->name : "";
     size_t bytes = strlen(hooks->alloc_dir) + strlen(asked->alloc->id) + strlen(task) +
-                   strlen(user) + 4 + names_bytes(asked);
+                   strlen(user) + strlen(order) + 5 + names_bytes(asked);
     struct hooks_run *run = calloc(1, sizeof(*run) + bytes);
 
     check(run != NULL);
@@ -212,6 +247,8 @@ static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *ask
         .alloc = add_text(&at, asked->alloc->id),
         .task = add_text(&at, task),
         .user = add_text(&at, user),
+        .order = add_text(&at, order),
+        .network = hooks->network,
         .privileged = hooks->privileged,
     };
     add_names(asked, &at, &run->request);
@@ -249,20 +286,31 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     bool valid = step == NULL || hooks_paths(hooks, asked->alloc->id, task, &paths, &err) == 0;
     if (valid && step != NULL && task != NULL && asked->phase == PHASE_PRESTART)
         valid = hooks_user(hooks, asked, user, &err) == 0;
-    struct hooks_run *run = new_run(hooks, asked, user);
+    bool builds = valid && step != NULL && step->where == HOOK_IN_LINE &&
+                  (asked->phase == PHASE_PRERUN || asked->phase == PHASE_PRESTART);
+    scoped_string char *order = builds ? hooks_network_order(hooks, asked->alloc) : NULL;
+    struct hooks_run *run = new_run(hooks, asked, user, order != NULL ? order : "");
     run->err = err;
     run->done = done;
     run->ctx = ctx;
-    if (!valid && (asked->phase == PHASE_STOP || asked->phase == PHASE_DESTROY))
+    if (!valid && (asked->phase == PHASE_STOP || asked->phase == PHASE_POSTRUN ||
+                   asked->phase == PHASE_DESTROY))
         run->err = (struct err){0}; /* nothing was ever made under such a name */
-    if (valid && step != NULL && step->where == HOOK_ON_POOL) {
-        run->on_pool = true;
+    if (valid && step != NULL && step->where != HOOK_ABSENT)
         run->function = step->run;
-        io_work_submit(hooks->loop, &run->work, on_pool, on_pool_done, run);
+    if (run->function != NULL && step->where == HOOK_ON_POOL) {
+        submit(run);
         return;
     }
-    if (valid && step != NULL && step->where == HOOK_ON_LOOP) {
-        run_on_loop(run, step, asked);
+    if (run->function != NULL && step->where == HOOK_IN_LINE) {
+        line_up(run);
+        return;
+    }
+    if (run->function != NULL) {
+        run->request.hooks = hooks;
+        run->request.asked = asked;
+        perform(run);
+        run->request.asked = NULL;
     }
     io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
 }

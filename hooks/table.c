@@ -33,22 +33,31 @@ static bool keeps_logs(const struct hook_subject *subject)
     return !subject->task->logs.disabled;
 }
 
+static bool has_network(const struct hook_subject *subject)
+{
+    return spec_has_namespace(subject->alloc) || subject->alloc->has_dns;
+}
+
 #define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function}
 #define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function}
+#define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function}
 
 /* clang-format off */
 /*    hook       needed when   steps */
 #define ALLOC_ROWS(ROW)                                                                            \
     ROW(ALLOC_DIR, always,      POOL(PRERUN,   hooks_alloc_dir_build),                             \
                                 POOL(DESTROY,  hooks_alloc_dir_destroy))                           \
-    ROW(MIGRATE_DISK, takes_disk, POOL(PRERUN, hooks_migrate_disk))
+    ROW(MIGRATE_DISK, takes_disk, POOL(PRERUN, hooks_migrate_disk))                                \
+    ROW(NETWORK,   has_network, LINE(PRERUN,   hooks_network_make),                                \
+                                LINE(POSTRUN,  hooks_network_remove))
 
 #define TASK_ROWS(ROW)                                                                             \
     ROW(VALIDATE,  checks_user, LOOP(PRESTART, hooks_validate))                                    \
     ROW(TASK_DIR,  always,      POOL(PRESTART, hooks_task_dir_build),                              \
                                 POOL(STOP,     hooks_task_dir_strip))                              \
     ROW(LOGS,      keeps_logs,  POOL(PRESTART, hooks_logs_prepare))                                \
-    ROW(VOLUMES,   has_volumes, LOOP(PRESTART, hooks_volumes))
+    ROW(VOLUMES,   has_volumes, LOOP(PRESTART, hooks_volumes))                                     \
+    ROW(NETWORK,   has_network, LINE(PRESTART, hooks_network_join))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

@@ -193,8 +193,11 @@ struct alloc_spec {
     struct spec_rescheduled *rescheduled; /* the newest of them, the oldest first */
     size_t rescheduled_count;
     bool has_network;         /* the group says something about it */
-    const char *network_mode; /* "" or "host": that of the host */
-    struct spec_ports ports;  /* static ones first, the group's before its tasks' */
+    const char *network_mode; /* "" or "host": that of the host; "bridge", "none", "cni/NAME" */
+    struct spec_pairs cni_args;
+    bool has_dns; /* the job says how tasks find names */
+    struct spec_texts dns_servers, dns_searches, dns_options;
+    struct spec_ports ports; /* static ones first, the group's before its tasks' */
     struct spec_volume *volumes;
     size_t volumes_count; /* at most SPEC_VOLUMES_MAX */
     struct task_spec *tasks;

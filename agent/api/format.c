@@ -7,6 +7,7 @@
 #include "agent/api/format.h"
 
 #include "fsm/policy.h"
+#include "hooks/hooks.h"
 #include "spec/names.h"
 
 #include <inttypes.h>
@@ -396,6 +397,31 @@ static void put_job(struct writer *to, const struct api_alloc_view *view)
                                         : format_record_job(view));
 }
 
+/* As a task that runs has found it, or else one that did: after a reboot it may be another. */
+static json_t *format_network_status(const struct api_alloc_view *view)
+{
+    const struct alloc_assign *assign = &view->alloc->assign;
+    json_t *found = NULL;
+
+    for (size_t i = 0; i < assign->members_count; i++) {
+        const struct task *task = view->tasks[i];
+        bool is_better = task != NULL && (found == NULL || task->run_state != TASK_RUN_DEAD);
+        json_t *status =
+            is_better ? hooks_network_status(task->results, task->results_bytes) : NULL;
+
+        if (status == NULL)
+            continue;
+        json_decref(found);
+        found = status;
+    }
+    if (found != NULL)
+        return found;
+    if (view->spec == NULL || !view->spec->has_network)
+        return json_null();
+    return json_pack("{s:s, s:s, s:s, s:n}", "InterfaceName", "", "Address", "", "AddressIPv6", "",
+                     "DNS"); /* in the host's network there is no other */
+}
+
 void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
 {
     put_object(to, NULL);
@@ -410,12 +436,7 @@ void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
     put_text(to, "DeploymentID", "");
     put_text(to, "PreviousAllocation", view->previous_id);
     put_text(to, "NextAllocation", view->next_id);
-    if (view->spec != NULL && view->spec->has_network) /* in the host's network there is no other */
-        put_json_new(to, "NetworkStatus",
-                     json_pack("{s:s, s:s, s:s, s:n}", "InterfaceName", "", "Address", "",
-                               "AddressIPv6", "", "DNS"));
-    else
-        put_null(to, "NetworkStatus");
+    put_json_new(to, "NetworkStatus", format_network_status(view));
     put_number(to, "AllocModifyIndex", (int64_t)view->create_index);
     put_end(to);
 }

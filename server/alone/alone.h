@@ -52,6 +52,8 @@ struct alone_config {
     void (*placed)(void *ctx, struct alloc_spec *spec);
     /* True if tasks of DRIVER can be placed here.  NULL: of every driver. */
     bool (*has_driver)(void *ctx, const char *driver);
+    /* True if groups with networks of MODE can be placed here.  NULL: of every mode. */
+    bool (*has_network)(void *ctx, const char *mode);
     struct alone_node node;
     size_t allocs_kept; /* ended ones; beyond them the oldest are destroyed */
     /* More are when their file system is too full: so many, and then it is measured again. */

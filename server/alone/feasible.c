@@ -173,10 +173,22 @@ static struct left left_by(const struct alone *alone, const struct gathering *ga
 struct offer {
     struct room ask;
     const char *unmet;   /* a constraint that the node does not fulfil, or NULL */
-    json_t *missing;     /* a host network that it has not, or NULL; owned */
+    json_t *missing;     /* a network that it has not, or NULL; owned */
     size_t beside_job;   /* so many of the job may be here */
     size_t beside_group; /* so many of the group */
 };
+
+/* A network that GROUP wants and the node has not, in Nomad's words: a new reference, or NULL. */
+static json_t *network_missing(const struct alone *alone, const json_t *group)
+{
+    const json_t *network = json_array_get(json_object_get(group, "Networks"), 0);
+    const char *mode = json_string_value(json_object_get(network, "Mode"));
+
+    if (mode != NULL && alone->config.has_network != NULL &&
+        !alone->config.has_network(alone->config.ctx, mode))
+        return json_string("missing network");
+    return ports_missing(alone, group);
+}
 
 static struct offer offer_of(const struct alone *alone, struct job *job, const json_t *group,
                              size_t g)
@@ -186,7 +198,7 @@ static struct offer offer_of(const struct alone *alone, struct job *job, const j
     return (struct offer){
         .ask = alone_ask(alone, group),
         .unmet = alone_unmet(alone, job, g),
-        .missing = ports_missing(alone, group),
+        .missing = network_missing(alone, group),
         .beside_job = constraint_room(node, json_object_get(job->json, "Constraints")),
         .beside_group = constraint_room(node, json_object_get(group, "Constraints")),
     };

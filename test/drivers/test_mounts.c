@@ -258,14 +258,14 @@ static void test_drivers_that_mount_nothing_say_so(void **state)
     struct err err = {0};
 
     (void)state;
-    assert_int_equal(driver_validate(&task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "\"raw_exec\" for \"web\" does not support host volumes"));
     task.driver = "mock_driver";
     task.config_json = "{}";
-    assert_int_equal(driver_validate(&task, &err), ERR_INVALID);
+    assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
     task.driver = "exec";
     task.config_json = "{\"command\": \"true\"}";
-    assert_int_equal(driver_validate(&task, &err), 0);
+    assert_int_equal(driver_validate(&in_host, &task, &err), 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, room_make, room_remove)

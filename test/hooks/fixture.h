@@ -19,6 +19,7 @@ struct fixture {
     struct task_spec task;
     struct alloc_spec alloc;
     const char *environment[8];
+    struct hooks_network network;   /* handed over if it says where it is kept */
     char alloc_dir[512], root[512]; /* root: of the alloc */
 
     /* The last outcome. */
@@ -32,10 +33,10 @@ struct fixture {
 static inline const struct spec_driver *fixture_driver(const char *name)
 {
     static const struct spec_driver drivers[] = {
-        {"raw_exec", ISOLATION_NONE, false, "", false},
-        {"exec", ISOLATION_CHROOT, true, "nobody", true},
-        {"docker", ISOLATION_IMAGE, false, "", true},
-        {"checked", ISOLATION_NONE, true, "", false},
+        {"raw_exec", ISOLATION_NONE, false, "", false, true},
+        {"exec", ISOLATION_CHROOT, true, "nobody", true, true},
+        {"docker", ISOLATION_IMAGE, false, "", true, true},
+        {"checked", ISOLATION_NONE, true, "", false, true},
     };
 
     for (size_t i = 0; i < COUNT_OF(drivers); i++) {
@@ -54,6 +55,7 @@ static inline void start_hooks(struct fixture *fixture, const char *const *denyl
         .environment = fixture->environment,
         .user_denylist = denylist,
         .driver = fixture_driver,
+        .network = fixture->network.state_dir != NULL ? &fixture->network : NULL,
     };
 
     hooks_free(fixture->hooks);
@@ -101,6 +103,7 @@ static inline int fixture_make(void **state)
         .region = "global",
         .datacenter = "dc1",
         .group = "front",
+        .network_mode = "",
         .tasks = &fixture->task,
         .tasks_count = 1,
     };

@@ -437,6 +437,44 @@ static void test_ports_are_in_the_environment(void **state)
     hooks_launch_free(launch);
 }
 
+/* nomad v2.0.5 client/taskenv: addNomadAllocNetwork. */
+static void test_the_address_of_an_own_network_is_in_the_environment(void **state)
+{
+    struct fixture *fixture = *state;
+    struct spec_port ports[] = {
+        {.label = "http", .task = "", .host_ip = "10.0.0.1", .value = 20001, .to = 80},
+        {.label = "own", .task = "", .host_ip = "10.0.0.1", .value = 20002},
+    };
+    static const char status[] = "{\"InterfaceName\":\"eth0\",\"Address\":\"172.26.64.9\","
+                                 "\"AddressIPv6\":\"\",\"DNS\":null}";
+    static const struct {
+        const char *name, *value;
+    } expected[] = {
+        {"NOMAD_ALLOC_INTERFACE_http", "eth0"},      {"NOMAD_ALLOC_IP_http", "172.26.64.9"},
+        {"NOMAD_ALLOC_ADDR_http", "172.26.64.9:80"}, {"NOMAD_ALLOC_ADDR_own", "172.26.64.9:20002"},
+        {"NOMAD_ADDR_http", "10.0.0.1:20001"},       {"NOMAD_PORT_http", "80"},
+        {"NOMAD_HOST_PORT_http", "20001"},
+    };
+    struct hooks_launch *launch;
+    uint8_t room[1024];
+    struct results results = {room, 0, sizeof(room)};
+
+    assert_int_equal(results_set(&results, TASK_HOOK_NETWORK, RESULT_DATA, "status", status,
+                                 (uint32_t)strlen(status)),
+                     0);
+    fixture->alloc.network_mode = "bridge";
+    fixture->alloc.ports = (struct spec_ports){ports, COUNT_OF(ports)};
+    assert_int_equal(hooks_prepare(fixture->hooks, &fixture->alloc, &fixture->task, room,
+                                   results.used, &launch, &fixture->scratch.err),
+                     0);
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        const char *value = value_of(launch, expected[i].name);
+        if (value == NULL || !text_equal(value, expected[i].value))
+            fail_msg("%s is %s", expected[i].name, value == NULL ? "not there" : value);
+    }
+    hooks_launch_free(launch);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +493,7 @@ int main(void)
         TEST(test_unknown_variable_in_config_fails_for_good_and_keeps_secrets),
         TEST(test_a_user_that_is_too_long_is_refused),
         TEST(test_ports_are_in_the_environment),
+        TEST(test_the_address_of_an_own_network_is_in_the_environment),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

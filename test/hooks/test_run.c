@@ -13,6 +13,28 @@ static void test_plan_of_an_alloc_has_what_there_is_to_do(void **state)
     assert_int_equal(assign.hooks_postrun, 0);
 }
 
+static void test_plan_has_a_network_where_it_is_not_the_hosts(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const modes[] = {"bridge", "none", "cni/mine"};
+    uint32_t network = 1u << ALLOC_HOOK_NETWORK;
+    struct alloc_assign assign;
+    struct task_define define;
+
+    for (size_t i = 0; i < COUNT_OF(modes) + 1; i++) {
+        fixture->alloc.network_mode = i < COUNT_OF(modes) ? modes[i] : "host";
+        fixture->alloc.has_dns = i == COUNT_OF(modes);
+        hooks_plan_alloc(&fixture->alloc, &assign);
+        hooks_plan_task(&fixture->alloc, &fixture->task, fixture_driver("exec"), &define);
+        assert_int_equal(assign.hooks_prerun, 1u << ALLOC_HOOK_ALLOC_DIR | network);
+        assert_int_equal(assign.hooks_postrun, network);
+        assert_true((define.hooks_prestart & 1u << TASK_HOOK_NETWORK) != 0);
+    }
+    fixture->alloc.has_dns = false;
+    hooks_plan_alloc(&fixture->alloc, &assign);
+    assert_int_equal(assign.hooks_prerun, 1u << ALLOC_HOOK_ALLOC_DIR);
+}
+
 static void test_plan_of_a_task_follows_its_driver_and_logs(void **state)
 {
     struct fixture *fixture = *state;
@@ -151,6 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_make, fixture_remove)
         TEST(test_plan_of_an_alloc_has_what_there_is_to_do),
+        TEST(test_plan_has_a_network_where_it_is_not_the_hosts),
         TEST(test_plan_of_a_task_follows_its_driver_and_logs),
         TEST(test_no_hook_left_is_answered_later_with_success),
         TEST(test_a_phase_without_a_step_is_answered_with_success),

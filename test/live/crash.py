@@ -3,7 +3,8 @@
 
 Crash points are before and after each journal commit and before each effect (agent/crash.h).  The
 scenario "plain": a service group whose one task is restarted by policy, a batch group that
-finishes, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
+finishes, a user's restart, a stop, a purge; where there are CNI plugins, the service group has
+a network of its own with a mapped port.  "group": one of the driver exec with a prestart task,
 a sidecar, a leader and a poststop task, a volume of the node, a port and a sticky disk, which is
 updated, stopped and purged.  For each point n the whole scenario runs on a node of its own; when
 the daemon dies it is started again and the scenario goes on.  Audited each time: at most one
@@ -14,17 +15,40 @@ usage: test/live/crash.py [--all | --every K] [--group] [--workers N] [POINT...]
 import argparse
 import concurrent.futures
 import os
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
+from lib import (Node, Refused, exit_codes, has_bridges, milliseconds, raw_exec, restart_policy,  # noqa: E402
                  wait_for)
 
 # Every payload says that it started, and holds a lock while it lives: a second one says DOUBLE.
 STARTED = ('exec 9>>{dir}/$NOMAD_ALLOC_ID.$NOMAD_TASK_NAME.lock; '
            'flock -n 9 || echo "DOUBLE $NOMAD_ALLOC_ID $NOMAD_TASK_NAME" >> {dir}/doubles; '
            'echo "$NOMAD_ALLOC_ID $NOMAD_TASK_NAME" >> {dir}/starts; ')
+
+
+BRIDGE = 'crash%d' % (os.getpid() % 100000)
+SUBNET = '10.214.%d.0/24' % (os.getpid() % 250)
+CONFIG = '''client {
+  bridge_network_name   = "%s"
+  bridge_network_subnet = "%s"
+  min_dynamic_port      = 29000
+  max_dynamic_port      = 31999
+}
+''' % (BRIDGE, SUBNET)
+
+
+def networks():
+    return [{'Mode': 'bridge', 'DynamicPorts': [{'Label': 'http', 'To': 80}]}] \
+        if has_bridges() else []
+
+
+def remove_bridge():
+    subprocess.run(['ip', 'link', 'delete', BRIDGE], check=False, stderr=subprocess.DEVNULL)
+    subprocess.run(['iptables', '-w', '-D', 'NOMAD-ADMIN', '-o', BRIDGE, '-d', SUBNET, '-j',
+                    'ACCEPT'], check=False, stderr=subprocess.DEVNULL)
 
 
 def scenario_job(directory):
@@ -35,6 +59,7 @@ def scenario_job(directory):
         'ID': 'crash', 'Name': 'crash', 'Type': 'service', 'Datacenters': ['dc1'],
         'TaskGroups': [
             {'Name': 'web', 'Count': 1, 'RestartPolicy': restart_policy(5, 20),
+             'Networks': networks(),
              'Tasks': [raw_exec('steady', started + 'exec sleep 1000',
                                 KillTimeout=milliseconds(2000)),
                        raw_exec('flaky', flaky, KillTimeout=milliseconds(2000))]},
@@ -56,7 +81,7 @@ class Run:
 
     def __init__(self, point):
         self.point = point
-        self.node = Node()
+        self.node = Node(config=CONFIG)
         self.trail = self.node.dir  # where payloads say that they started
         self.died = 0
         self.mark = None
@@ -293,6 +318,8 @@ def main():
                         point, point, error.replace('\n', '\n# ')), flush=True)
                 elif died:
                     print('ok %d - crash point %d' % (point, point), flush=True)
+    if has_bridges():
+        remove_bridge()
     print('# %d crash points in %.0f s, %d failed %s' % (
         done, time.monotonic() - start, len(failed), failed or ''))
     sys.exit(1 if failed or not done else 0)

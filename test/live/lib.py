@@ -49,6 +49,11 @@ def start_ticks(pid):
         return None
 
 
+def has_bridges():
+    """True if groups can have networks with mode bridge."""
+    return os.path.exists('/usr/lib/cni/bridge') and shutil.which('iptables') is not None
+
+
 class Refused(Exception):
     """An HTTP answer that is no success."""
 
@@ -71,6 +76,7 @@ class Node:
             self.config = os.path.join(self.dir, 'agent.hcl')
             with open(self.config, 'w') as out:
                 out.write(config)
+        self.seen = set()  # ids of allocs
         self.environment = {}
         self.prefix = []
         atexit.register(self.close)
@@ -161,8 +167,9 @@ class Node:
         return self.put('/v1/jobs', {'Job': job})
 
     def allocs(self, job=None):
-        return [alloc for alloc in self.get('/v1/allocations')
-                if job is None or alloc['JobID'] == job]
+        allocs = self.get('/v1/allocations')
+        self.seen.update(alloc['ID'] for alloc in allocs)
+        return [alloc for alloc in allocs if job is None or alloc['JobID'] == job]
 
     def alloc(self, job, group, index=0):
         """The newest alloc of a group, None if there is none."""
@@ -238,6 +245,29 @@ class Node:
                 found += [os.path.join(root, name) for name in folders]
         return found
 
+    def networks(self, mark):
+        """Namespaces, what is noted of them, leases of addresses and rules: what allocs of this
+        node have, and of each that it was ever told of."""
+        try:
+            found = ['/run/netns/' + name for name in os.listdir('/run/netns')
+                     if name.startswith('cairn-%s-' % mark)]
+        except FileNotFoundError:
+            found = []
+        notes = os.path.join(self.data, 'client', 'network')
+        if os.path.isdir(notes):
+            found += [os.path.join(notes, name) for name in os.listdir(notes) if name != 'lock']
+        if not self.seen or not os.path.isdir('/var/run/cni'):
+            return found
+        for root, _, files in os.walk('/var/run/cni'):
+            for name in files:
+                with open(os.path.join(root, name), errors='replace') as lease:
+                    if lease.read().split('\r\n')[0] in self.seen:
+                        found.append(os.path.join(root, name))
+        rules = subprocess.run(['iptables-save'], check=False, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True).stdout
+        return found + [line for line in rules.splitlines()
+                        if any(alloc in line for alloc in self.seen)]
+
     def mounts(self):
         """Of the daemon's namespace, which after boot() is one of its own."""
         with open('/proc/%s/mountinfo' % (self.process.pid if self.alive() else 'self')) as table:
@@ -252,7 +282,8 @@ class Node:
             return [('process', pid, line) for pid, line in self.payloads().items()
                     if 'cairn-shim' not in line] + \
                 [('shim', pid) for pid in self.shims()] + [('cgroup', path) for path in tasks] + \
-                [('mount', path) for path in self.mounts()]
+                [('mount', path) for path in self.mounts()] + \
+                [('network', what) for what in self.networks(mark)]
 
         try:
             wait_for('nothing to be left', lambda: not leftovers(), limit_s=10)
@@ -262,6 +293,7 @@ class Node:
     def finish(self):
         """Purges every job, audits, and ends the daemon."""
         mark = self.node_mark()
+        self.allocs()
         for job in self.get('/v1/jobs'):
             try:
                 self.call('DELETE', '/v1/job/%s?purge=true' % job['ID'])

@@ -1,0 +1,103 @@
+/*
+ * Hook network: what an alloc has of a network that is not the host's.
+ *
+ * It is made before the tasks of the alloc and removed behind them.  Each start of a task asks for
+ * it again, as for its directory: after a reboot the first of them makes it anew, and what it is
+ * then (its address may be another one) is kept with that task.  A group that shares the host's
+ * network has the hook, too, if it says how names are found.
+ */
+#include "hooks/network/cni.h"
+#include "hooks/network/network.h"
+#include "hooks/network/plugin.h"
+#include "hooks/part.h"
+
+#include <string.h>
+
+static const char status_key[] = "status";
+
+static int make(const struct hook_request *request, json_t **ret_status, struct err *err)
+{
+    if (request->network == NULL || !request->privileged)
+        return err_set(err, ERR_UNSUPPORTED,
+                       "networks of allocs are made by an agent that is root");
+    return network_make(request->network, request->alloc, request->order, ret_status, err);
+}
+
+int hooks_network_make(const struct hook_request *request, struct err *err)
+{
+    json_t *status = NULL;
+    int code = make(request, &status, err);
+
+    json_decref(status);
+    return code;
+}
+
+int hooks_network_join(const struct hook_request *request, struct err *err)
+{
+    json_t *status = NULL;
+    int code = make(request, &status, err);
+
+    if (code == 0) {
+        scoped_string char *text = json_dumps(status, JSON_COMPACT);
+
+        check(text != NULL);
+        if (results_set(request->results, TASK_HOOK_NETWORK, RESULT_DATA, status_key, text,
+                        (uint32_t)strlen(text)) != 0)
+            code = err_set(err, ERR_LIMIT, "there is more to tell of it than a record holds");
+    }
+    json_decref(status);
+    return code;
+}
+
+int hooks_network_remove(const struct hook_request *request, struct err *err)
+{
+    return request->network == NULL ? 0 : network_remove(request->network, request->alloc, err);
+}
+
+char *hooks_network_order(const struct hooks *hooks, const struct alloc_spec *alloc)
+{
+    return hooks->network == NULL ? NULL : network_order(hooks->network, alloc);
+}
+
+json_t *hooks_network_status(const uint8_t *results, uint32_t bytes)
+{
+    struct result result;
+
+    for (uint32_t at = 0; results_next(results, bytes, &at, &result);) {
+        if (result.hook == TASK_HOOK_NETWORK && result.kind == RESULT_DATA &&
+            text_equal(result.key, status_key))
+            return json_loadb(result.value, result.value_length, 0, NULL);
+    }
+    return NULL;
+}
+
+int hooks_each_network(const struct hooks *hooks, void (*cb)(void *ctx, const char *alloc_id),
+                       void *ctx, struct err *err)
+{
+    return hooks->network == NULL ? 0 : network_each(hooks->network, cb, ctx, err);
+}
+
+bool hooks_has_network(const struct hooks *hooks, const char *mode)
+{
+    static const char *const plugins[] = {"loopback", "bridge", "host-local", "firewall",
+                                          "portmap"};
+    const struct hooks_network *network = hooks->network;
+    char program[PATH_SIZE];
+    json_t *list = NULL;
+    bool there = true;
+
+    if (text_equal(mode, "") || text_equal(mode, "host"))
+        return true;
+    if (network == NULL || !hooks->privileged)
+        return false;
+    if (text_equal(mode, "none"))
+        return true;
+    if (!text_equal(mode, "bridge")) {
+        there = cni_list(network, mode, &list, NULL) == 0;
+        json_decref(list);
+        return there;
+    }
+    for (size_t i = 0; i < COUNT_OF(plugins) && there; i++)
+        there = plugin_find(network->cni_path, plugins[i], program);
+    return there && hooks->knows_bridges;
+}

@@ -1,0 +1,380 @@
+/* The network hook with plugins that are scripts: what they are told, what becomes of what they
+ * say, and that nothing of it is left. */
+#include "test/hooks/fixture.h"
+
+#include "io/proc.h"
+#include "io/scope.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+struct network {
+    struct fixture *fixture;
+    char state[512], run[512], plugins[512], configs[512];
+};
+
+static struct network network;
+
+static const char *below(const char *name)
+{
+    return at(&network.fixture->scratch, name);
+}
+
+static void make_directory(const char *name, char to[512])
+{
+    assert_true(text_copy(to, 512, below(name)));
+    assert_return_code(mkdir(to, 0755), 0);
+}
+
+static void write_text(const char *directory, const char *name, mode_t mode, const char *text)
+{
+    char path[1024];
+    FILE *file;
+
+    assert_true(text_format(path, sizeof(path), "%s/%s", directory, name));
+    file = fopen(path, "we");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_return_code(chmod(path, mode), 0);
+}
+
+/* A plugin that notes what it is called with, and then does as SCRIPT says. */
+static void write_plugin(const char *name, const char *script)
+{
+    char text[4096];
+
+    assert_true(text_format(text, sizeof(text),
+                            "#!/bin/sh\ncat > %s/$CNI_COMMAND.%s\n"
+                            "echo \"$CNI_COMMAND %s $CNI_CONTAINERID $CNI_IFNAME $CNI_ARGS\" >> "
+                            "%s/calls\n%s\n",
+                            network.state, name, name, network.state, script));
+    write_text(network.plugins, name, 0755, text);
+}
+
+#define ANSWER(address)                                                                            \
+    "echo '{\"cniVersion\":\"0.4.0\",\"interfaces\":[{\"name\":\"host0\"},"                        \
+    "{\"name\":\"eth0\",\"sandbox\":\"/x\"}],\"ips\":[{\"version\":\"4\",\"interface\":1,"         \
+    "\"address\":\"" address "\"}],\"dns\":{\"nameservers\":[\"10.1.1.1\"]}}'"
+
+static int make(void **state)
+{
+    if (fixture_make(state) != 0)
+        return -1;
+    network = (struct network){.fixture = *state};
+    make_directory("networks", network.state);
+    make_directory("run", network.run);
+    make_directory("plugins", network.plugins);
+    make_directory("configs", network.configs);
+    network.fixture->network = (struct hooks_network){
+        .state_dir = network.state,
+        .run_dir = network.run,
+        .mark = "0123abcd",
+        .cni_path = network.plugins,
+        .cni_config_dir = network.configs,
+        .bridge_name = "nobridge",
+        .bridge_subnet = "10.1.0.0/24",
+        .bridge_subnet_ipv6 = "",
+    };
+    start_hooks(network.fixture, NULL);
+    network.fixture->alloc.network_mode = "cni/mine";
+    write_text(network.configs, "1.conflist", 0644,
+               "{\"cniVersion\":\"0.4.0\",\"name\":\"mine\",\"plugins\":[{\"type\":\"first\"},"
+               "{\"type\":\"second\",\"capabilities\":{\"portMappings\":true}}]}");
+    return 0;
+}
+
+static int make_network(void)
+{
+    return run_hook(network.fixture, PHASE_PRERUN, ALLOC_HOOK_NETWORK, NULL);
+}
+
+static int remove_network(void)
+{
+    return run_hook(network.fixture, PHASE_POSTRUN, ALLOC_HOOK_NETWORK, NULL);
+}
+
+static char *text_of(const char *name)
+{
+    char path[1024], *bytes;
+    size_t length;
+
+    assert_true(text_format(path, sizeof(path), "%s/%s", network.state, name));
+    if (file_read(path, 1 << 20, &bytes, &length, NULL) != 0)
+        return strdup("");
+    return bytes;
+}
+
+static void assert_says(const char *name, const char *part)
+{
+    scoped_string char *text = text_of(name);
+
+    if (strstr(text, part) == NULL)
+        fail_msg("%s says \"%s\", not \"%s\"", name, text, part);
+}
+
+static void assert_calls(const char *expected)
+{
+    scoped_string char *text = text_of("calls");
+    char said[512] = "";
+    char *rest = text, *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL && *line != '\0') {
+        line[strcspn(line, " ") + 1 + strcspn(strchr(line, ' ') + 1, " ")] = '\0';
+        assert_true(text_append(said, sizeof(said), line));
+        assert_true(text_append(said, sizeof(said), ", "));
+    }
+    assert_string_equal(said, expected);
+}
+
+static const char *namespace_path(void)
+{
+    static char path[1024];
+
+    assert_true(text_format(path, sizeof(path), "%s/cairn-0123abcd-" ALLOC_ID, network.run));
+    return path;
+}
+
+static const char *note_path(void)
+{
+    static char path[1024];
+
+    assert_true(text_format(path, sizeof(path), "%s/" ALLOC_ID ".json", network.state));
+    return path;
+}
+
+static void assert_nothing_left(void)
+{
+    assert_false(exists(namespace_path()));
+    assert_false(exists(note_path()));
+}
+
+static struct spec_port given = {.label = "http",
+                                 .task = "",
+                                 .host_network = "default",
+                                 .host_ip = "10.0.0.9",
+                                 .value = 20005,
+                                 .to = 80};
+
+static void test_plugins_are_chained_there_and_back(void **state)
+{
+    struct fixture *fixture = *state;
+    struct spec_pair argument = {"colour", "blue"};
+
+    need_root();
+    fixture->alloc.cni_args = (struct spec_pairs){&argument, 1};
+    fixture->alloc.ports = (struct spec_ports){&given, 1};
+    write_plugin("first", ANSWER("127.0.0.1/8"));
+    write_plugin("second", ANSWER("127.0.0.1/8"));
+    assert_int_equal(make_network(), 0);
+    assert_calls("ADD first, ADD second, ");
+    assert_says("calls", "ADD first " ALLOC_ID " eth0 IgnoreUnknown=true;colour=blue;"
+                         "NOMAD_REGION=global;NOMAD_NAMESPACE=default;NOMAD_JOB_ID=shop;"
+                         "NOMAD_GROUP_NAME=front;NOMAD_ALLOC_ID=" ALLOC_ID);
+    assert_says("ADD.first", "\"name\":\"mine\",\"cniVersion\":\"0.4.0\"}");
+    assert_says("ADD.second", "\"prevResult\":{");
+    assert_says("ADD.second", "\"runtimeConfig\":{\"portMappings\":[{\"hostPort\":20005,"
+                              "\"containerPort\":80,\"protocol\":\"tcp\"},");
+    assert_int_equal(netns_is_there(namespace_path(), &fixture->scratch.err), 1);
+    assert_int_equal(remove_network(), 0);
+    assert_calls("ADD first, ADD second, DEL second, DEL first, ");
+    assert_says("DEL.first", "\"prevResult\":{");
+    assert_nothing_left();
+    assert_int_equal(remove_network(), 0); /* nothing is success */
+    assert_calls("ADD first, ADD second, DEL second, DEL first, ");
+}
+
+static void test_what_failed_half_way_is_undone_before_it_is_tried_again(void **state)
+{
+    (void)state;
+    need_root();
+    write_plugin("first", ANSWER("127.0.0.1/8"));
+    write_plugin("second",
+                 "test $CNI_COMMAND = DEL || { echo '{\"code\":7,\"msg\":\"no\\u001b rules\","
+                 "\"details\":\"mend them\"}'; exit 1; }");
+    assert_int_equal(make_network(), ERR_IO);
+    assert_outcome(network.fixture, ERR_IO, true,
+                   "CNI plugin \"second\" (ADD): no? rules: mend them");
+    assert_int_equal(make_network(), ERR_IO);
+    assert_calls("ADD first, ADD second, DEL second, DEL first, ADD first, ADD second, ");
+    assert_says("DEL.second", "\"address\":\"127.0.0.1/8\""); /* as far as it had come */
+    assert_int_equal(remove_network(), 0);
+    assert_nothing_left();
+}
+
+static void test_an_end_insists_until_plugins_have_undone_it(void **state)
+{
+    (void)state;
+    need_root();
+    write_plugin("first", ANSWER("127.0.0.1/8"));
+    write_plugin("second",
+                 "test $CNI_COMMAND = ADD && " ANSWER("127.0.0.1/8") " && exit 0\n"
+                                                                     "echo busy >&2; exit 3");
+    assert_int_equal(make_network(), 0);
+    assert_int_equal(remove_network(), ERR_IO);
+    assert_outcome(network.fixture, ERR_IO, true, "CNI plugin \"second\" (DEL): busy");
+    assert_true(exists(note_path()));
+    write_plugin("second", "");
+    assert_int_equal(remove_network(), 0);
+    assert_nothing_left();
+}
+
+/* What a start of the task finds; the outcome carries results. */
+static int join_network(void)
+{
+    ask(network.fixture, PHASE_PRESTART, TASK_HOOK_NETWORK, &network.fixture->task);
+    loop_run(network.fixture->loop);
+    assert_true(network.fixture->answered);
+    return network.fixture->outcome.code;
+}
+
+/* As if somebody had taken away what was made in the namespace PATH. */
+static void drop_address(const char *path)
+{
+    char name[600], program[] = "/usr/bin/nsenter";
+    char *const words[] = {program,
+                           name,
+                           (char[]){"ip"},
+                           (char[]){"address"},
+                           (char[]){"del"},
+                           (char[]){"127.0.0.1/8"},
+                           (char[]){"dev"},
+                           (char[]){"lo"},
+                           NULL};
+    char *const environment[] = {(char[]){"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, NULL};
+    struct proc_spawn spawn = {.path = program, .argv = words, .envp = environment};
+    pid_t pid;
+    int status;
+
+    assert_true(text_format(name, sizeof(name), "--net=%s", path));
+    assert_int_equal(proc_spawn(&spawn, &pid, NULL, NULL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_a_start_finds_the_network_or_makes_it_again(void **state)
+{
+    struct fixture *fixture = *state;
+
+    need_root();
+    write_text(network.configs, "1.conflist", 0644,
+               "{\"cniVersion\":\"0.4.0\",\"name\":\"mine\",\"plugins\":[{\"type\":\"lo\"}]}");
+    write_plugin("lo", "echo '{\"interfaces\":[{\"name\":\"lo\",\"sandbox\":\"x\"}],\"ips\":"
+                       "[{\"interface\":0,\"address\":\"127.0.0.1/8\"}]}'");
+    assert_int_equal(make_network(), 0);
+    assert_int_equal(join_network(), 0);
+    assert_calls("ADD lo, "); /* it is all there */
+    assert_int_equal(netns_remove(namespace_path(), &fixture->scratch.err), 0); /* a reboot */
+    assert_int_equal(join_network(), 0);
+    assert_calls("ADD lo, DEL lo, ADD lo, ");
+    assert_int_equal(netns_is_there(namespace_path(), &fixture->scratch.err), 1);
+    /* There, and without what was made in it. */
+    assert_int_equal(netns_remove(namespace_path(), &fixture->scratch.err), 0);
+    assert_int_equal(netns_make(namespace_path(), &fixture->scratch.err), 0);
+    drop_address(namespace_path());
+    assert_int_equal(join_network(), 0);
+    assert_calls("ADD lo, DEL lo, ADD lo, DEL lo, ADD lo, ");
+    /* One that says more than there is in it is believed. */
+    assert_int_equal(remove_network(), 0);
+    write_plugin("lo", "echo '{\"interfaces\":[{\"name\":\"lo\",\"sandbox\":\"x\"}],\"ips\":"
+                       "[{\"interface\":0,\"address\":\"10.9.9.9/8\"}]}'");
+    assert_int_equal(make_network(), 0);
+    assert_int_equal(join_network(), 0);
+    assert_calls("ADD lo, DEL lo, ADD lo, DEL lo, ADD lo, DEL lo, ADD lo, ");
+    assert_int_equal(remove_network(), 0);
+    assert_nothing_left();
+}
+
+static void test_mode_none_is_a_loopback_and_no_plugin(void **state)
+{
+    struct fixture *fixture = *state;
+
+    need_root();
+    fixture->alloc.network_mode = "none";
+    assert_int_equal(make_network(), 0);
+    assert_int_equal(netns_has_address(namespace_path(), "lo", "127.0.0.1", &fixture->scratch.err),
+                     1);
+    assert_int_equal(netns_has_address(namespace_path(), "lo", "127.0.0.2", &fixture->scratch.err),
+                     0);
+    assert_int_equal(make_network(), 0);
+    assert_int_equal(remove_network(), 0);
+    assert_nothing_left();
+}
+
+static void count(void *ctx, const char *alloc)
+{
+    assert_string_equal(alloc, ALLOC_ID);
+    ++*(int *)ctx;
+}
+
+static void test_what_is_left_is_told_by_note_and_by_namespace(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[1024];
+    int told = 0;
+
+    need_root();
+    fixture->alloc.network_mode = "none";
+    assert_int_equal(hooks_each_network(fixture->hooks, count, &told, &fixture->scratch.err), 0);
+    assert_int_equal(told, 0);
+    assert_int_equal(make_network(), 0);
+    assert_true(text_format(path, sizeof(path), "%s/cairn-ffffffff-" ALLOC_ID, network.run));
+    assert_int_equal(netns_make(path, &fixture->scratch.err), 0); /* of another node */
+    assert_int_equal(hooks_each_network(fixture->hooks, count, &told, &fixture->scratch.err), 0);
+    assert_int_equal(told, 2);
+    assert_return_code(unlink(note_path()), 0);
+    told = 0;
+    assert_int_equal(hooks_each_network(fixture->hooks, count, &told, &fixture->scratch.err), 0);
+    assert_int_equal(told, 1);
+    assert_int_equal(remove_network(), 0);
+    assert_true(exists(path));
+    assert_int_equal(netns_remove(path, &fixture->scratch.err), 0);
+    assert_nothing_left();
+}
+
+static void test_what_is_no_plugin_or_no_network_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+
+    need_root();
+    assert_int_equal(make_network(), ERR_GONE);
+    assert_outcome(fixture, ERR_GONE, true, "CNI plugin \"first\" (ADD): not in ");
+    assert_true(hooks_has_network(fixture->hooks, "cni/MINE"));
+    assert_true(hooks_has_network(fixture->hooks, "none"));
+    assert_false(hooks_has_network(fixture->hooks, "cni/other"));
+    assert_false(hooks_has_network(fixture->hooks, "bridge")); /* none of its plugins */
+    write_plugin("first", ANSWER("not an address"));
+    write_plugin("second", ANSWER("not an address"));
+    assert_int_equal(make_network(), ERR_CORRUPT);
+    write_plugin("first", "echo '[]'");
+    assert_int_equal(make_network(), ERR_CORRUPT);
+    assert_outcome(fixture, ERR_CORRUPT, true, "what it answers is no result");
+    write_plugin("first", "head -c 400000 /dev/zero");
+    assert_int_equal(make_network(), ERR_LIMIT);
+    write_plugin("first", "");
+    write_plugin("second", "");
+    assert_int_equal(remove_network(), 0);
+    assert_nothing_left();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_plugins_are_chained_there_and_back, make,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(
+            test_what_failed_half_way_is_undone_before_it_is_tried_again, make, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_an_end_insists_until_plugins_have_undone_it, make,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_a_start_finds_the_network_or_makes_it_again, make,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_mode_none_is_a_loopback_and_no_plugin, make,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_what_is_left_is_told_by_note_and_by_namespace, make,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_what_is_no_plugin_or_no_network_is_told, make,
+                                        fixture_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
