@@ -75,7 +75,7 @@ struct config {
     char reserved_cores[CORES_TEXT_MAX];         /* the same: "0,2-3", given to no task */
     struct host_network host_networks[HOST_NETWORKS_MAX];
     size_t host_networks_count;
-    struct spec_node_volumes host_volumes; /* client.host_volume; owned */
+    struct spec_node_volumes host_volumes;     /* client.host_volume; owned */
     char cni_path[PATH_SIZE];                  /* client: where CNI plugins are, colons between */
     char cni_config_dir[PATH_SIZE];            /* client: files of networks for mode "cni/NAME" */
     char bridge_name[16];                      /* client.bridge_network_name, default "nomad" */

@@ -44,8 +44,8 @@ struct hook_request {
     /* Of a hook of an alloc: its tasks, and the allocs whose disk it takes over.  Copies, one
      * behind the other, each with its NUL, and an empty one behind them. */
     const char *tasks, *disk_from;
-    const char *order;                    /* a copy: what is asked of the network; "": nothing */
-    const struct hooks_network *network;  /* of the hooks; outlives them */
+    const char *order;                   /* a copy: what is asked of the network; "": nothing */
+    const struct hooks_network *network; /* of the hooks; outlives them */
     bool privileged;
     struct results *results; /* what the step leaves for later starts */
 

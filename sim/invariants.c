@@ -82,7 +82,8 @@ static const struct sim_invariant invariants[] = {
     {"Plugins restore before their users, and are replaced when they are gone",
      "before each commit: the order of restore; in the healed world: plugins are ready", NULL},
     {"Namespaces, rules and leases belong to live allocs",
-     NULL, "there are no networks of allocs yet; job files that ask for one are refused"},
+     "when a payload begins to run: its alloc's network is there; when that is removed: nothing of "
+     "it lives; when an alloc has ended, and when all is gone: none is left", NULL},
     {"Catalogue entries equal the services of live allocs",
      NULL, "there are no services yet; job files that ask for one are refused"},
     {"No call blocks or lacks a deadline; no machine waits for another",

@@ -84,9 +84,9 @@ enum spec_isolation {
 struct spec_driver {
     const char *name;
     enum spec_isolation isolation;
-    bool checks_user; /* the denylist of users applies: Nomad's user.checked_drivers */
-    const char *user; /* whose a task is that names none; "": the daemon's own */
-    bool mounts;      /* its tasks can be given mounts: Nomad's MountConfigs */
+    bool checks_user;    /* the denylist of users applies: Nomad's user.checked_drivers */
+    const char *user;    /* whose a task is that names none; "": the daemon's own */
+    bool mounts;         /* its tasks can be given mounts: Nomad's MountConfigs */
     bool enters_network; /* of its alloc, if that is not the host's: Nomad's NetIsolationModes */
 };
 

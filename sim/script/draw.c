@@ -95,6 +95,23 @@ static void draw_task(struct pen *pen, struct sim_alloc *alloc, unsigned number)
     alloc->tasks[alloc->tasks_count++] = task;
 }
 
+/* As hooks/table.c: all of an alloc have it, or none. */
+static void draw_network(struct pen *pen, struct sim_alloc *alloc)
+{
+    bool own = chance(pen, 1, 3);
+
+    for (int t = 0; t < alloc->tasks_count; t++) {
+        uint32_t *prestart = &alloc->tasks[t].hooks[0];
+
+        *prestart =
+            own ? *prestart | 1u << TASK_HOOK_NETWORK : *prestart & ~(1u << TASK_HOOK_NETWORK);
+    }
+    if (!own)
+        return;
+    alloc->hooks[0] |= 1u << ALLOC_HOOK_NETWORK;
+    alloc->hooks[2] |= 1u << ALLOC_HOOK_NETWORK;
+}
+
 static void draw_alloc(struct pen *pen, unsigned number)
 {
     struct sim_script *script = pen->script;
@@ -113,6 +130,7 @@ static void draw_alloc(struct pen *pen, unsigned number)
         alloc.hooks[i] = 1u << ALLOC_HOOK_ALLOC_DIR;
     for (unsigned t = 0; t < tasks; t++)
         draw_task(pen, &alloc, t);
+    draw_network(pen, &alloc);
     if (script->plugins_count > 0 && chance(pen, 2, 3))
         alloc.claims_count = (uint8_t)(1 + below(pen, SIM_VOLUMES_MAX));
     for (unsigned c = 0; c < alloc.claims_count; c++) {

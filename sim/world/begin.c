@@ -235,6 +235,18 @@ static bool has_directory(const struct sim *sim, const struct alloc *alloc,
     return state != A_DESTROYING || !happened(sim, id);
 }
 
+static bool has_network(const struct sim *sim, const struct alloc *alloc,
+                        const struct machine_id *id)
+{
+    uint8_t state = alloc->machine.state;
+
+    if (state == A_WAITING || state > A_POSTRUN || alloc->assign.condemned)
+        return false;
+    if ((state == A_PREPARING || state == A_POSTRUN) && alloc->hook <= ALLOC_HOOK_NETWORK)
+        return happened(sim, id) == (state == A_PREPARING);
+    return state != A_POSTRUN;
+}
+
 static void begin_alloc(struct sim *sim, int number)
 {
     struct sim_alloc_state *state = &sim->allocs[number];
@@ -257,6 +269,7 @@ static void begin_alloc(struct sim *sim, int number)
         state->ended = record->state == A_TERMINAL || record->state == A_DESTROYING;
         state->directory = has_directory(sim, alloc, &state->id);
         state->disk = state->directory && alloc->disk == DISK_HERE;
+        state->network = sim_has_network(state) && has_network(sim, alloc, &state->id);
         if (state->ended || record->state == A_POSTRUN)
             state->torn =
                 (uint8_t)hooks_before(alloc->assign.hooks_postrun, alloc->hook, state->ended);

@@ -61,6 +61,19 @@ void sim_meet(struct sim *sim, struct sim_call *call)
 
 /* --- hooks --- */
 
+static void apply_network(struct sim *sim, const struct sim_call *call)
+{
+    struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
+
+    if (call->phase == PHASE_PRERUN || call->phase == PHASE_PRESTART)
+        alloc->network = sim_has_network(alloc);
+    if (call->phase != PHASE_POSTRUN)
+        return;
+    if (sim_alloc_lives(sim, call->whom.alloc))
+        sim_violate(sim, 33, "the network of %s is removed under a live payload", alloc->id.text);
+    alloc->network = 0;
+}
+
 static void take_disk(struct sim *sim, struct sim_call *call)
 {
     struct sim_alloc_state *heir = sim_alloc_of(sim, &call->whom);
@@ -137,6 +150,8 @@ static void apply_alloc_hook(struct sim *sim, struct sim_call *call)
         remove_directory(sim, call->whom.alloc);
     } else if (call->hook == ALLOC_HOOK_MIGRATE_DISK && call->phase == PHASE_PRERUN) {
         take_disk(sim, call);
+    } else if (call->hook == ALLOC_HOOK_NETWORK) {
+        apply_network(sim, call);
     }
 }
 
@@ -153,6 +168,8 @@ static void apply_task_hook(struct sim *sim, struct sim_call *call)
     }
     if (call->hook == TASK_HOOK_TASK_DIR)
         task->directory = 1;
+    if (call->hook == TASK_HOOK_NETWORK)
+        apply_network(sim, call);
     if (call->hook < TASK_HOOK_COUNT)
         task->prestarted |= 1u << call->hook;
 }
@@ -429,6 +446,8 @@ void sim_node_reboot(struct sim *sim)
         sim->disks[d].staged = 0;
     for (int i = 0; i < sim->claims_count; i++)
         sim->claims[i].mounted = 0;
+    for (int a = 0; a < sim->allocs_count; a++)
+        sim->allocs[a].network = 0;
     /* What hooks leave in memory file systems is gone, too. */
     for (int t = 0; t < sim->tasks_count; t++)
         sim->tasks[t].prestarted = 0;

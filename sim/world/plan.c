@@ -332,6 +332,16 @@ void sim_plan_forget(struct sim *sim, struct sim_alloc_state *alloc)
     enter_names(sim);
 }
 
+bool sim_has_network(const struct sim_alloc_state *alloc)
+{
+    const uint32_t *hooks = alloc->plan->hooks;
+    bool has = ((hooks[0] & hooks[2]) >> ALLOC_HOOK_NETWORK & 1u) != 0;
+
+    for (int t = 0; t < alloc->tasks_count && has; t++)
+        has = (alloc->tasks[t].plan->hooks[0] >> TASK_HOOK_NETWORK & 1u) != 0;
+    return has;
+}
+
 struct sim_whom sim_role(const struct sim *sim, const struct sim_whom *whom)
 {
     struct sim_whom role = *whom;

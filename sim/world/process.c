@@ -451,6 +451,17 @@ static void sweep_one(struct sim *sim, struct sim_attempt *attempt)
     sim_attempt_remove(attempt);
 }
 
+/* Of allocs that nobody knows. */
+static void sweep_networks(struct sim *sim)
+{
+    for (int a = 0; a < sim->allocs_count; a++) {
+        struct sim_alloc_state *alloc = &sim->allocs[a];
+
+        if (alloc->network && core_find(sim->core, &alloc->id) == NULL)
+            alloc->network = 0;
+    }
+}
+
 /* --- what happens by itself --- */
 
 /* The driver of the daemon has seen the shim go. */
@@ -499,6 +510,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
     if (event->kind == SE_SWEPT) {
         if (event->stamp == sim->incarnation && sim->up) {
             sim->looked = sim->swept = true;
+            sweep_networks(sim);
             life_swept(sim->life, true);
         }
         return;

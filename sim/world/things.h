@@ -87,6 +87,7 @@ struct sim_alloc_state {
     uint8_t accepted;              /* the node has said so: it must not be lost */
     uint8_t directory;
     uint8_t disk;    /* and in it what it and those before it have written */
+    uint8_t network; /* of its own, if its first hooks make one */
     uint8_t begun;   /* its set-up was once */
     uint8_t torn;    /* postrun hooks that have succeeded */
     uint8_t ended;   /* it was terminal once */
@@ -151,6 +152,10 @@ struct sim_whom sim_find(const struct sim *sim, const struct machine_id *id);
 const struct machine_id *sim_id(const struct sim *sim, const struct sim_whom *whom);
 /* As scripts call it. */
 const char *sim_name(const struct sim *sim, const struct sim_whom *whom);
+/* True if ALLOC has a network of its own: as hooks/table.c plans it, with hooks before and behind
+ * its tasks and before each start of each. */
+bool sim_has_network(const struct sim_alloc_state *alloc);
+
 /* What the script says of WHOM: itself, or what it was placed as by the control plane. */
 struct sim_whom sim_role(const struct sim *sim, const struct sim_whom *whom);
 /* The other way round: the first one that lives of what the script names; kind MACHINE_KIND_COUNT

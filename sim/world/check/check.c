@@ -440,6 +440,8 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
         sim_violate(sim, 22, "%s runs without its alloc's directory", task->id.text);
     if (alloc->plan->sticky && alloc->job >= 0)
         check_disk(sim, alloc);
+    if (!alloc->network && sim_has_network(alloc) && !alloc->older)
+        sim_violate(sim, 33, "%s runs outside its alloc's network", task->id.text);
     if (alloc->follows && sim_alloc_lives(sim, alloc->after - 1))
         sim_violate(sim, 9, "%s runs while the alloc it waits for lives", task->id.text);
     sim_check_order(sim, attempt);

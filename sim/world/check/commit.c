@@ -78,6 +78,8 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
     alloc->ended_turn = event->turn;
     if ((alloc_of(record)->assign.hooks_postrun & ~(uint32_t)alloc->torn) != 0)
         sim_violate(sim, 24, "%s has ended, and not all of its last hooks ran", event->id.text);
+    if (alloc->network)
+        sim_violate(sim, 33, "%s has ended, and its network is left", event->id.text);
     sim_check_outcome(sim, whom, alloc_of(record));
 }
 

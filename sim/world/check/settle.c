@@ -220,6 +220,8 @@ static bool world_is_empty(struct sim *sim, struct finding *finding)
         const struct sim_alloc_state *alloc = &sim->allocs[a];
         if (alloc->directory && !alloc->damaged && !alloc->unknown) /* those stay */
             return miss(finding, 24, "directory of", alloc->id.text, "is left");
+        if (alloc->network)
+            return miss(finding, 33, "network of", alloc->id.text, "is left");
         if (alloc->specified)
             return miss(finding, 19, "specification of", alloc->id.text, "is left");
         for (int c = 0; c < alloc->claims_count; c++) {
