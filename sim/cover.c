@@ -10,6 +10,7 @@
 #define ONE_HOOK "allocs have one hook so far"
 #define BOTH_LOST "record and specification of a volume lost at once; worlds keep the latter"
 #define PAUSED "what has nothing published is in its pause, or its plugin wakes it when it comes"
+#define STILL_WANTED "its alloc tells no task that has failed or was told to end"
 #define LAST_END "the turn of the last end moves it on; lost tasks come after RESTORE"
 
 static const struct reason {
@@ -29,6 +30,15 @@ static const struct reason {
     {MACHINE_TASK, "HELD", "RESTORE", "MAY_START", "a node that had a server and has none now"},
     {MACHINE_TASK, "DELAYING", "KILL", "ALWAYS",
      "told once an incarnation, and RECOVERING by then"},
+    {MACHINE_TASK, "WAITING", "REWIND", "ALWAYS", STILL_WANTED},
+    {MACHINE_TASK, "PRESTART", "REWIND", "ALWAYS", STILL_WANTED},
+    {MACHINE_TASK, "RUNNING", "REWIND", "ALWAYS", STILL_WANTED},
+    {MACHINE_TASK, "HELD", "REWIND", "ALWAYS", STILL_WANTED},
+    {MACHINE_TASK, "DELAYING", "REWIND", "ALWAYS", STILL_WANTED},
+    {MACHINE_TASK, "BACKOFF", "REWIND", "ALWAYS", STILL_WANTED},
+    {MACHINE_TASK, "CLEANUP", "REVIVE", "ALWAYS", STILL_WANTED},
+    {MACHINE_TASK, "DEAD", "REVIVE", "ALWAYS", STILL_WANTED},
+    {MACHINE_TASK, "OWING", "REVIVE", "ALWAYS", STILL_WANTED},
     {MACHINE_ALLOC, "WAITING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
     {MACHINE_ALLOC, "PREPARING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
     {MACHINE_ALLOC, "MOUNTING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
@@ -46,6 +56,7 @@ static const struct reason {
     {MACHINE_ALLOC, "DELAYING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "KILLING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "POSTSTOP", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
+    {MACHINE_ALLOC, "REPLAYING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "MOUNTING", "MEMBER_LOST", "ALL_DEAD",
      "its volumes would have to be lost with their specification, too"},
     {MACHINE_ALLOC, "KILLING", "RESTORE", "ALL_DEAD_POSTSTOP", LAST_END},
