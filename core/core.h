@@ -131,7 +131,7 @@ const struct alloc *core_alloc(const struct core *core, const char *alloc);
 /* Those whose ephemeral disk ALLOC takes over, the last first: the one before it, and, where that
  * ended before it had all of what it was to take over itself, the one before that.  Ids, borrowed
  * until the next turn, NULL-terminated; at most DISK_OWNERS_MAX. */
-enum { DISK_OWNERS_MAX = 16 };
+enum { DISK_OWNERS_MAX = 64 };
 void core_disk_owners(const struct core *core, const struct alloc *alloc,
                       const char *ret_owners[DISK_OWNERS_MAX + 1]);
 

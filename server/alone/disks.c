@@ -10,11 +10,6 @@
 
 #include <stdlib.h>
 
-/* Allocs that took over from each other without ever having the disk.  Those that ended before they
- * looked for it are skipped when the next one is placed, so there are never many; what was read may
- * even go round in a circle. */
-enum { CHAIN_MAX = 64 };
-
 /* Allocs that are to have one disk; the last of them will. */
 struct disk {
     char of[UUID_TEXT_SIZE]; /* who had it */
@@ -136,12 +131,24 @@ static bool is_awaited(const struct alone *alone, const char *alloc, bool forced
 
 bool disks_is_awaited(const struct alone *alone, const char *alloc, bool forced)
 {
-    return is_awaited(alone, alloc, forced, CHAIN_MAX);
+    return is_awaited(alone, alloc, forced, DISK_OWNERS_MAX);
 }
 
 bool alone_disk_is_awaited(const struct alone *alone, const char *alloc)
 {
     return disks_is_awaited(alone, alloc, true);
+}
+
+/* True if ALLOC, which has ended or is told to end now, never looks for the disk that it was to
+ * take over: there would be ever more to be looked at by the last of many that come and go while
+ * one ends.  One that waits hears of that end only when it was committed, and so after its own. */
+static bool never_looks(const struct alone *alone, const struct alloc *alloc)
+{
+    const struct alloc *owner = core_alloc(life_core(alone->config.life), alloc->assign.disk_from);
+
+    return alloc->disk == DISK_AWAY &&
+           (alloc->ended_unix_ns != 0 ||
+            (alloc->machine.state == A_WAITING && owner != NULL && owner->ended_unix_ns == 0));
 }
 
 const char *disks_source(const struct alone *alone, const json_t *group, const char *previous)
@@ -152,17 +159,15 @@ const char *disks_source(const struct alone *alone, const json_t *group, const c
     if (previous == NULL || (!json_is_true(json_object_get(disk, "Sticky")) &&
                              !json_is_true(json_object_get(disk, "Migrate"))))
         return "";
-    for (int step = 0; step < CHAIN_MAX; step++) {
+    for (int step = 0; step < DISK_OWNERS_MAX; step++) {
         const struct alloc *alloc = core_alloc(life_core(alone->config.life), source);
 
         if (alloc == NULL)
             return text_equal(source, previous) ? source : ""; /* its commit is to come, or it is
                                                                   gone */
-        if (alloc->destroy_wanted)
-            return "";
-        if (alloc->ended_unix_ns == 0 || alloc->disk != DISK_AWAY)
-            return source;
-        source = alloc->assign.disk_from; /* that one never came so far */
+        if (!never_looks(alone, alloc))
+            return alloc->destroy_wanted ? "" : source;
+        source = alloc->assign.disk_from;
     }
     return ""; /* no such chain was ever made */
 }

@@ -11,7 +11,7 @@ struct sim;
 /* Stages of a simple call; driver calls have their own (process.c). */
 enum sim_stage { STAGE_APPLY, STAGE_ANSWER };
 
-enum { SIM_DISK_OWNERS_MAX = 4 };
+enum { SIM_DISK_OWNERS_MAX = 16 }; /* enough for the few that a world has in one place */
 
 struct sim_call {
     struct sim_whom whom;
