@@ -18,7 +18,7 @@ static void test_plan_has_a_network_where_it_is_not_the_hosts(void **state)
     struct fixture *fixture = *state;
     static const char *const modes[] = {"bridge", "none", "cni/mine"};
     uint32_t network = 1u << ALLOC_HOOK_NETWORK;
-    struct alloc_assign assign;
+    struct alloc_assign assign = {.disk_from = ""};
     struct task_define define;
 
     for (size_t i = 0; i < COUNT_OF(modes) + 1; i++) {

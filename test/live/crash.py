@@ -3,10 +3,10 @@
 
 Crash points are before and after each journal commit and before each effect (agent/crash.h).  The
 scenario "plain": a service group whose one task is restarted by policy, a batch group that
-finishes, a user's restart, a stop, a purge; where there are CNI plugins, the service group has
-a network of its own with a mapped port.  "group": one of the driver exec with a prestart task,
-a sidecar, a leader and a poststop task, a volume of the node, a port and a sticky disk, which is
-updated, stopped and purged.  For each point n the whole scenario runs on a node of its own; when
+finishes, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
+a sidecar, a leader and a poststop task, a volume of the node and a sticky disk, which is updated,
+stopped and purged.  Where there are CNI plugins, the groups of services have networks of their own
+with a mapped port.  For each point n the whole scenario runs on a node of its own; when
 the daemon dies it is started again and the scenario goes on.  Audited each time: at most one
 payload of a task at a time, no more starts than attempts, true exit codes, nothing left behind.
 
@@ -20,8 +20,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, exit_codes, has_bridges, milliseconds, raw_exec, restart_policy,  # noqa: E402
-                 wait_for)
+from lib import (Node, Refused, exit_codes, has_bridges, milliseconds,  # noqa: E402
+                 raw_exec, restart_policy, wait_for)
 
 # Every payload says that it started, and holds a lock while it lives: a second one says DOUBLE.
 STARTED = ('exec 9>>{dir}/$NOMAD_ALLOC_ID.$NOMAD_TASK_NAME.lock; '
@@ -41,8 +41,8 @@ CONFIG = '''client {
 
 
 def networks():
-    return [{'Mode': 'bridge', 'DynamicPorts': [{'Label': 'http', 'To': 80}]}] \
-        if has_bridges() else []
+    return [{'Mode': 'bridge' if has_bridges() else 'host',
+             'DynamicPorts': [{'Label': 'www', 'To': 80}]}]
 
 
 def remove_bridge():
@@ -202,7 +202,7 @@ def group_job(version):
             'Name': 'web', 'Count': 1, 'RestartPolicy': restart_policy(0),
             'EphemeralDisk': {'SizeMB': 300, 'Sticky': True},
             'Volumes': {'trail': {'Name': 'trail', 'Type': 'host', 'Source': 'trail'}},
-            'Networks': [{'Mode': 'host', 'DynamicPorts': [{'Label': 'www'}]}],
+            'Networks': networks(),
             'Tasks': [
                 exec_task('init', say % 'init', Lifecycle={'Hook': 'prestart'}),
                 exec_task('side', 'exec sleep 1000', Lifecycle={'Hook': 'prestart',
@@ -224,8 +224,7 @@ class GroupRun(Run):
         os.mkdir(self.trail)
         os.chmod(self.trail, 0o777)
         os.chmod(self.node.dir, 0o711)
-        self.node.config = os.path.join(self.node.dir, 'agent.hcl')
-        with open(self.node.config, 'w') as out:
+        with open(self.node.config, 'a') as out:
             out.write('client {\n  host_volume "trail" {\n    path = "%s"\n  }\n}\n' % self.trail)
 
     def lines(self, path):
@@ -261,8 +260,7 @@ class GroupRun(Run):
         self.step('the job', lambda: self.submitted(group_job(0)))
         first = self.step('the group to run', lambda: self.version_runs(0))
         wait_for('its words', lambda: self.said(first) == ['init-0', 'main-0'])
-        port = self.lines('trail/port')
-        assert len(port) == 1 and int(port[0]) > 0, port
+        assert self.lines('trail/port') == ['80'], self.lines('trail/port')
         second = self.step('the update', self.updated)
         wait_for('its words', lambda: self.said(second) == [
             'init-0', 'main-0', 'init-1', 'main-1'])
