@@ -30,7 +30,7 @@ static void *begin(const struct sim_plane_world *world)
         .new_id = world->new_id,
         .node = {.known = {.id = "", .name = "", .datacenter = "dc1", .class = ""},
                  .region = "global",
-                 .room = {UINT64_MAX, UINT64_MAX, UINT64_MAX},
+                 .room = {.cpu_mhz = UINT64_MAX, .memory_mb = UINT64_MAX, .disk_mb = UINT64_MAX},
                  .core_mhz = 1000,
                  .addresses = &loopback,
                  .addresses_count = 1,

@@ -119,7 +119,7 @@ const char *client_status_name(enum client_status status);
     X(I64, modify_unix_ns, 0, "of the last such change")                                           \
     X(I64, ended_unix_ns, 0, "when it became terminal")                                            \
     X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \
-    X(U8, hook, 0, "enum alloc_hook, ALLOC_HOOK_COUNT: none left")                                 \
+    X(U8, hook, 0, "enum alloc_hook, HOOK_NONE: none left")                                        \
     X(FLAG, stop_wanted, 0, "desired status is stop")                                              \
     X(FLAG, destroy_wanted, 0, "remove it once it has ended")                                      \
     X(FLAG, may_start, 0, "this incarnation has a fresh desired state")                            \

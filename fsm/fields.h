@@ -30,6 +30,10 @@
 #define FIELD_NAME(name, size) char name[size];
 #define FIELD_PAD(name, size) uint8_t name[size]; /* always zero, never stored */
 
+/* In place of a hook: none is left.  As many fit a mask, so that it stays the same, in what was
+ * stored too, whatever hooks there come to be. */
+enum { HOOK_NONE = 32 };
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wpadded"
 

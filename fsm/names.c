@@ -12,6 +12,9 @@ const char *task_event_type_name(unsigned type)
     return type < TASK_EVENT_TYPE_COUNT ? names[type] : "?";
 }
 
+_Static_assert((int)TASK_HOOK_COUNT <= (int)HOOK_NONE, "a hook fits its mask");
+_Static_assert((int)ALLOC_HOOK_COUNT <= (int)HOOK_NONE, "a hook fits its mask");
+
 const char *task_hook_name(unsigned hook)
 {
     static const char *const names[TASK_HOOK_COUNT] = {

@@ -201,7 +201,7 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U32, owed, 0, "stop hooks that have not succeeded yet, a bit each")                          \
     X(U32, owed_passes, 0, "passes over the stop hooks after which some were owed")                \
     X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \
-    X(U8, hook, 0, "enum task_hook, TASK_HOOK_COUNT: none left")                                   \
+    X(U8, hook, 0, "enum task_hook, HOOK_NONE: none left")                                         \
     X(U8, run_state, 0, "enum task_run_state, as users see it")                                    \
     X(FLAG, failed, 0, "")                                                                         \
     X(FLAG, kill_wanted, 0, "latched: nothing is started any more")                                \

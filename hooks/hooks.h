@@ -77,7 +77,7 @@ typedef void hook_done(void *ctx, const struct hook_outcome *outcome);
 
 struct hook_run {
     enum hook_phase phase;
-    uint8_t hook; /* enum alloc_hook or task_hook; the COUNT value is "none" and always done */
+    uint8_t hook;                   /* enum alloc_hook or task_hook; HOOK_NONE is always done */
     const struct alloc_spec *alloc; /* teardown needs no more of it than the id ... */
     const struct task_spec *task;   /* ... and of this than the name; NULL for hooks of an alloc */
     const char *const *disk_from;   /* allocs that have ended, NULL-terminated: whoever of them has

@@ -265,11 +265,8 @@ static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *ask
 /* The step of what was asked for; NULL when there is nothing to do. */
 static const struct hook_step *step_of(const struct hook_run *asked)
 {
-    unsigned count = asked->task != NULL ? (unsigned)TASK_HOOK_COUNT : (unsigned)ALLOC_HOOK_COUNT;
-
     check(asked->phase < PHASE_COUNT);
-    check(asked->hook <= count);
-    if (asked->hook == count)
+    if (asked->hook == HOOK_NONE)
         return NULL;
     return &hooks_row(asked->task != NULL, asked->hook)->steps[asked->phase];
 }

@@ -243,7 +243,7 @@ static void describe_effect(const struct fsm_def *def, const struct foreseen *it
     (void)text_format(to, size, "%s", fsm_effect_name(def, item->effect));
     if (def->effects[item->effect].lane != LANE_HOOK)
         (void)text_format(part, sizeof(part), " for generation %u", item->generation);
-    else if (item->hook == (task ? (int)TASK_HOOK_COUNT : (int)ALLOC_HOOK_COUNT))
+    else if (item->hook == HOOK_NONE)
         (void)text_format(part, sizeof(part), ", of which phase %s has none",
                           hook_phase_name(item->phase));
     else

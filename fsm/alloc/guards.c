@@ -37,7 +37,7 @@ uint8_t alloc_hook_from(const struct alloc *alloc, enum hook_phase phase, unsign
         if ((mask >> hook & 1u) != 0)
             return (uint8_t)hook;
     }
-    return ALLOC_HOOK_COUNT;
+    return HOOK_NONE;
 }
 
 /* --- guards --- */
@@ -54,8 +54,7 @@ uint8_t alloc_hook_from(const struct alloc *alloc, enum hook_phase phase, unsign
 
 static bool has_prekill(const struct alloc *alloc)
 {
-    return alloc_hook_from(alloc, PHASE_PREKILL, 0) != ALLOC_HOOK_COUNT &&
-           members_any_running(alloc);
+    return alloc_hook_from(alloc, PHASE_PREKILL, 0) != HOOK_NONE && members_any_running(alloc);
 }
 
 static bool has_delay(const struct alloc *alloc)
@@ -87,7 +86,7 @@ GUARD(alloc_condemned, alloc->assign.condemned)
 GUARD(alloc_condemned_live, alloc->assign.condemned && !members_every_dead(alloc))
 GUARD(alloc_condemned_volumes, alloc->assign.condemned && members_hold_volumes(alloc))
 GUARD(alloc_has_previous, has_previous(alloc))
-GUARD(alloc_hooks_left, alloc->hook != ALLOC_HOOK_COUNT)
+GUARD(alloc_hooks_left, alloc->hook != HOOK_NONE)
 GUARD(alloc_has_volumes, members_hold_volumes(alloc))
 GUARD(alloc_volumes_ready, members_count(alloc, MEMBER_VOLUME, member_is_unready) == 0)
 GUARD(alloc_volumes_gone, !members_hold_volumes(alloc))
@@ -142,7 +141,8 @@ static const char *broken_names(const struct alloc *alloc)
     };
     uint8_t phase = phases[alloc->machine.state];
 
-    if (alloc->phase >= PHASE_COUNT || alloc->hook > ALLOC_HOOK_COUNT ||
+    if (alloc->phase >= PHASE_COUNT ||
+        (alloc->hook >= ALLOC_HOOK_COUNT && alloc->hook != HOOK_NONE) ||
         alloc->client_status > CLIENT_FAILED || alloc->kill_event >= TASK_EVENT_TYPE_COUNT)
         return "unknown phase, hook, status or event";
     if (phase != 0 && alloc->phase != phase - 1)

@@ -34,7 +34,7 @@ bool members_every_dead(const struct alloc *alloc);
 
 /* --- hooks (guards.c) --- */
 
-/* The first hook of PHASE from FIRST on, ALLOC_HOOK_COUNT: none. */
+/* The first hook of PHASE from FIRST on, HOOK_NONE: none. */
 uint8_t alloc_hook_from(const struct alloc *alloc, enum hook_phase phase, unsigned first);
 
 #endif

@@ -46,7 +46,7 @@ uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned 
         if ((mask >> hook & 1u) != 0)
             return (uint8_t)hook;
     }
-    return TASK_HOOK_COUNT;
+    return HOOK_NONE;
 }
 
 bool task_look_failed(const struct task *task, const struct failure *failure)
@@ -85,7 +85,7 @@ bool task_holds_work(const struct task *task)
 
 static bool has_hooks(const struct task *task, enum hook_phase phase)
 {
-    return task_hook_from(task, phase, 0) != TASK_HOOK_COUNT;
+    return task_hook_from(task, phase, 0) != HOOK_NONE;
 }
 
 static bool delay_ahead(const struct task *task)
@@ -95,7 +95,7 @@ static bool delay_ahead(const struct task *task)
 
 /* clang-format off */
 GUARD(task_may_start, task->may_start)
-GUARD(task_hooks_left, task->hook != TASK_HOOK_COUNT)
+GUARD(task_hooks_left, task->hook != HOOK_NONE)
 GUARD(task_has_prekill, has_hooks(task, PHASE_PREKILL))
 GUARD(task_has_delay, delay_ahead(task))
 GUARD(task_has_poststart, has_hooks(task, PHASE_POSTSTART))
@@ -187,8 +187,8 @@ static const char *broken_names(const struct task *task)
     const struct task_define *define = &task->define;
 
     if (define->lifecycle > LIFECYCLE_POSTSTOP || task->run_state > TASK_RUN_DEAD ||
-        task->phase > PHASE_STOP || task->hook > TASK_HOOK_COUNT || task->verdict > TASK_REWINDS ||
-        task->resume > RESUME_STOPPING)
+        task->phase > PHASE_STOP || (task->hook >= TASK_HOOK_COUNT && task->hook != HOOK_NONE) ||
+        task->verdict > TASK_REWINDS || task->resume > RESUME_STOPPING)
         return "unknown lifecycle, state, phase, hook, verdict or way to resume";
     if (define->restart_interval_ms > DURATION_MS_MAX ||
         define->restart_delay_ms > DURATION_MS_MAX || define->kill_timeout_ms > DURATION_MS_MAX ||

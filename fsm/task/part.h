@@ -26,7 +26,7 @@ static inline bool task_state_waits(uint8_t state)
     return state == T_WAITING || state == T_PRESTART || state == T_HELD || state == T_BACKOFF;
 }
 
-/* The first hook of PHASE from FIRST on, TASK_HOOK_COUNT: none. */
+/* The first hook of PHASE from FIRST on, HOOK_NONE: none. */
 uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned first);
 
 /* The driver could not look, which is no reason to touch what may run well (I-23).  Bounded, since

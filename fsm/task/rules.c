@@ -57,7 +57,7 @@ static void absorb_hook_done(struct task *task, const struct fsm_event *event,
     if (task->machine.state == T_CLEANUP && outcome->hook < TASK_HOOK_COUNT)
         task->owed &= ~(1u << outcome->hook);
     next_hook(task);
-    if (task->machine.state == T_EXITED && task->hook == TASK_HOOK_COUNT)
+    if (task->machine.state == T_EXITED && task->hook == HOOK_NONE)
         task_decide(task, now);
 }
 
@@ -85,7 +85,7 @@ static void absorb_hook_failed(struct task *task, const struct fsm_event *event,
         task->unrecoverable = !outcome->recoverable;
     }
     next_hook(task);
-    if (starting || (task->machine.state == T_EXITED && task->hook == TASK_HOOK_COUNT))
+    if (starting || (task->machine.state == T_EXITED && task->hook == HOOK_NONE))
         task_decide(task, now);
 }
 
@@ -286,7 +286,7 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_REAPED:
         if (task->ran && !task->exit_seen)
             absorb_unknown_exit(task, "exit unknown: killed, and nobody saw the end", now);
-        if (task_hook_from(task, PHASE_EXITED, 0) == TASK_HOOK_COUNT)
+        if (task_hook_from(task, PHASE_EXITED, 0) == HOOK_NONE)
             task_decide(task, now);
         break;
     case TE_REAP_FAILED:

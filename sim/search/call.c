@@ -270,7 +270,7 @@ unsigned search_call_fails(const struct search *search, unsigned who, enum fsm_l
             return driver[lane->effect];
         return lane->phase == PHASE_PRESTART ? BIT(HOW_AGAIN) | BIT(HOW_HARD) : BIT(HOW_AGAIN);
     case WHO_ALLOC:
-        return lane->hook == ALLOC_HOOK_COUNT ? 0 : BIT(HOW_AGAIN) | BIT(HOW_LATE);
+        return lane->hook == HOOK_NONE ? 0 : BIT(HOW_AGAIN) | BIT(HOW_LATE);
     case WHO_COUNT:
         break;
     }

@@ -140,6 +140,12 @@ static void begin_lost(struct sim *sim, const struct sim_whom *whom)
 
 /* --- tasks --- */
 
+/* The bits of WANTED below that of HOOK, which may be none: then all. */
+static uint32_t bits_before(uint32_t wanted, uint8_t hook)
+{
+    return wanted & (uint32_t)(((uint64_t)1 << hook) - 1);
+}
+
 /* Prestart hooks that have run, for the attempt under way or for an earlier one. */
 static uint32_t hooks_run(const struct task *task)
 {
@@ -147,14 +153,14 @@ static uint32_t hooks_run(const struct task *task)
 
     if (task->machine.state == T_PRESTART && task->phase == PHASE_PRESTART &&
         task->started_unix_ns == 0)
-        return wanted & ((1u << task->hook) - 1);
+        return bits_before(wanted, task->hook);
     return task->started_unix_ns != 0 || task_holds_work(task) ? wanted : 0;
 }
 
 /* Of hooks that run one after the other: those before the one under way, or all when it is over. */
 static uint32_t hooks_before(uint32_t wanted, uint8_t hook, bool over)
 {
-    return over ? wanted : wanted & ((1u << hook) - 1);
+    return over ? wanted : bits_before(wanted, hook);
 }
 
 /* What the job's author is promised about tries goes on, too. */

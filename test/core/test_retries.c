@@ -64,7 +64,7 @@ static void test_sweep_that_fails_keeps_no_task_from_starting(void **state)
 {
     const struct task_define define = {.may_start = 1, .driver = "mock"};
     const struct machine_id id = machine_id_make(MACHINE_TASK, "a/web");
-    struct hook_outcome outcome = {.hook = TASK_HOOK_COUNT};
+    struct hook_outcome outcome = {.hook = HOOK_NONE};
     struct empty_life *empty = *state;
     struct core *core = life_core(empty->life);
 

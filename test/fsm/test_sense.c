@@ -43,7 +43,7 @@ static struct task *a_task(void)
     record.head = (struct machine){
         .kind = MACHINE_TASK, .state = T_RUNNING, .generation = 1, .tickets = 3, .entered_ms = 900};
     record.task.phase = PHASE_POSTSTART;
-    record.task.hook = TASK_HOOK_COUNT;
+    record.task.hook = HOOK_NONE;
     record.task.run_state = TASK_RUN_RUNNING;
     record.task.ran = 1;
     record.task.define.kill_timeout_ms = 5000;

@@ -55,10 +55,10 @@ static void test_no_hook_left_is_answered_later_with_success(void **state)
 {
     struct fixture *fixture = *state;
 
-    assert_int_equal(run_hook(fixture, PHASE_EXITED, TASK_HOOK_COUNT, &fixture->task), 0);
-    assert_int_equal(run_hook(fixture, PHASE_POSTRUN, ALLOC_HOOK_COUNT, NULL), 0);
+    assert_int_equal(run_hook(fixture, PHASE_EXITED, HOOK_NONE, &fixture->task), 0);
+    assert_int_equal(run_hook(fixture, PHASE_POSTRUN, HOOK_NONE, NULL), 0);
     fixture->alloc.id = ".."; /* nothing is done: nothing can be wrong */
-    assert_int_equal(run_hook(fixture, PHASE_STOP, TASK_HOOK_COUNT, &fixture->task), 0);
+    assert_int_equal(run_hook(fixture, PHASE_STOP, HOOK_NONE, &fixture->task), 0);
     assert_int_equal(fixture->answers, 3);
 }
 
@@ -116,7 +116,7 @@ static void test_free_with_runs_under_way_answers_nobody(void **state)
 
     assert_int_equal(build_alloc(fixture), 0);
     ask(fixture, PHASE_PRESTART, TASK_HOOK_LOGS, &fixture->task);
-    ask(fixture, PHASE_EXITED, TASK_HOOK_COUNT, &fixture->task);
+    ask(fixture, PHASE_EXITED, HOOK_NONE, &fixture->task);
     ask(fixture, PHASE_PRESTART, TASK_HOOK_TASK_DIR, &fixture->task);
     hooks_free(fixture->hooks);
     fixture->hooks = NULL;

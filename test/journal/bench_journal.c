@@ -73,7 +73,7 @@ static void make_tasks(void)
                                          .tickets = 9,
                                          .entered_ms = 123456789};
         task->phase = PHASE_POSTSTART;
-        task->hook = TASK_HOOK_COUNT; /* all of them are done */
+        task->hook = HOOK_NONE; /* all of them are done */
         task->run_state = TASK_RUN_RUNNING;
         task->ran = 1;
         task->started_unix_ns = 1700000000000000000;

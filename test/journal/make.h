@@ -204,6 +204,7 @@ static inline void make_task_state(struct rng *rng, struct task *task)
     task->define.hooks_prestart = task->define.hooks_poststart = 7;
     task->define.hooks_prekill = task->define.hooks_exited = task->define.hooks_stop = 7;
     task->hook = (uint8_t)rng_below(rng, TASK_HOOK_COUNT + 1);
+    task->hook = task->hook == TASK_HOOK_COUNT ? HOOK_NONE : task->hook;
     task->run_state = over                                 ? TASK_RUN_DEAD
                       : alive || (either && task->ran > 0) ? TASK_RUN_RUNNING
                                                            : TASK_RUN_PENDING;
@@ -226,6 +227,7 @@ static inline void make_alloc_state(struct rng *rng, struct alloc *alloc)
     alloc->assign.hooks_prerun = alloc->assign.hooks_prekill = 1;
     alloc->assign.hooks_postrun = alloc->assign.hooks_destroy = 1;
     alloc->hook = (uint8_t)rng_below(rng, ALLOC_HOOK_COUNT + 1);
+    alloc->hook = alloc->hook == ALLOC_HOOK_COUNT ? HOOK_NONE : alloc->hook;
     alloc->status_revision = rng_below(rng, 1000);
     alloc->acked_revision = rng_below(rng, alloc->status_revision + 1);
     alloc->assign.shutdown_delay_ms = rng_below(rng, 100000);

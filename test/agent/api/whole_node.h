@@ -186,7 +186,7 @@ static inline void whole_open(struct whole_node *node)
         .placed = whole_placed,
         .node = {.known = {.id = "", .name = "", .datacenter = "dc1", .class = ""},
                  .region = "global",
-                 .room = {UINT64_MAX, UINT64_MAX, UINT64_MAX}},
+                 .room = {.cpu_mhz = UINT64_MAX, .memory_mb = UINT64_MAX, .disk_mb = UINT64_MAX}},
         .allocs_kept = 50,
         .plans = {.kill_timeout_max_ms = 30000,
                   .alloc = whole_plan_alloc,
