@@ -229,9 +229,26 @@ static void apply_one(struct sim *sim, int number, uint64_t index, bool complete
         core_tell(sim->core, &state->id, AE_DESTROY, NULL);
 }
 
+static void index_decided(void *ctx, int code, const struct err *err)
+{
+    struct sim *sim = ctx;
+
+    (void)code; /* it is stored, or the server is asked again */
+    (void)err;
+    sim->control.posted_index = 0;
+}
+
+/* The newest index that is known, be its commit still to come. */
+static uint64_t known_index(const struct sim *sim)
+{
+    uint64_t stored = sim->store.head.server_index, posted = sim->control.posted_index;
+
+    return posted > stored ? posted : stored;
+}
+
 static void take_answer(struct sim *sim)
 {
-    uint64_t index = sim->control.server_index, known = sim->store.head.server_index;
+    uint64_t index = sim->control.server_index, known = known_index(sim);
     bool stale = sim->control.server == SIM_SERVER_STALE,
          partial = sim->control.server == SIM_SERVER_PARTIAL;
     uint64_t luck = sim_chance(sim, LUCK_SPLIT, 1u << 30, sim->deliveries);
@@ -253,6 +270,10 @@ static void take_answer(struct sim *sim)
     if (index > known)
         core_meta(sim->core, "server_index", &index, sizeof(index));
     core_propose(sim->core, false);
+    if (index > known) {
+        sim->control.posted_index = index;
+        life_after_commit(sim->life, index_decided, sim);
+    }
     sim->control.first_answer |= !partial;
     poll_in(sim, partial || stale ? POLL_RETRY_MS : POLL_WAIT_MS);
 }

@@ -23,7 +23,8 @@ struct sim_control {
     uint32_t requests_count, requests_max; /* token = number + 1, modulo the size */
     uint8_t server;                        /* enum sim_server */
     uint64_t server_index;
-    bool first_answer; /* the server has answered this incarnation */
+    uint64_t posted_index; /* of an answer whose commit is to come, 0: none is */
+    bool first_answer;     /* the server has answered this incarnation */
     bool pushing;
     uint64_t poll_at_ms; /* when the client asks next */
 };

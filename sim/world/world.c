@@ -41,6 +41,7 @@ static void bury(struct sim *sim)
     sim->core = NULL;
     sim->up = sim->dying = sim->term = false;
     sim->control.pushing = sim->control.first_answer = false;
+    sim->control.posted_index = 0;
     sim_calls_cut(sim);
     for (uint32_t i = 0; i < sim->control.requests_max && i < sim->control.requests_count; i++) {
         if (sim->control.requests[i].state == REQUEST_OPEN)
