@@ -218,7 +218,9 @@ static bool world_is_empty(struct sim *sim, struct finding *finding)
     }
     for (int a = 0; a < sim->allocs_count; a++) {
         const struct sim_alloc_state *alloc = &sim->allocs[a];
-        if (alloc->directory && !alloc->damaged && !alloc->unknown) /* those stay */
+        bool stays = alloc->damaged || alloc->unknown ||
+                     (alloc->plan->hooks[3] >> ALLOC_HOOK_ALLOC_DIR & 1u) == 0;
+        if (alloc->directory && !stays)
             return miss(finding, 24, "directory of", alloc->id.text, "is left");
         if (alloc->network)
             return miss(finding, 33, "network of", alloc->id.text, "is left");
