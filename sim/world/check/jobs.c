@@ -103,6 +103,26 @@ static unsigned wanted_count(const json_t *json, const char *group_name)
     return 0;
 }
 
+/* True if the place waits: the port that it is to have is of an alloc that the same commit places
+ * and tells to end, of whom nobody inherits. */
+static bool is_queued(const json_t *json, const char *group_name, unsigned index)
+{
+    const json_t *group, *place;
+    size_t g, i;
+
+    json_array_foreach(json_object_get(json, "TaskGroups"), g, group)
+    {
+        if (!text_equal(json_string_value(json_object_get(group, "Name")), group_name))
+            continue;
+        json_array_foreach(json_object_get(json, "cairnQueued"), i, place)
+        {
+            if ((size_t)json_integer_value(place) == g * JOB_COUNT_MAX + index)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* --- a batch that has been committed --- */
 
 /* A registration goes with all that it places, a stop with all that it stops. */
@@ -116,7 +136,8 @@ static void check_whole(struct sim *sim, int job, const json_t *json)
         bool batch = sim->script->allocs[group].batch;
         for (unsigned index = 0; index < SIM_COUNT_MAX && has_group(sim, job, group); index++) {
             struct placed placed = look(sim, job, group, index);
-            bool there = placed.live == 1 || placed.just_ended || (batch && placed.ended);
+            bool there = placed.live == 1 || placed.just_ended || (batch && placed.ended) ||
+                         is_queued(json, sim->script->allocs[group].name, index);
             if (index < count && !there)
                 sim_violate(sim, 15, "job %s is stored without alloc %s[%u]", name,
                             sim->script->allocs[group].name, index);
