@@ -168,11 +168,11 @@ int hooks_mounts(struct arena *arena, const uint8_t *results, uint32_t bytes,
         mounts.count == 0 ? NULL : arena_new(arena, mounts.count * sizeof(*mounts.items));
     mounts.count = 0;
     for (uint32_t at = 0; results_next(results, bytes, &at, &result);) {
-        struct spec_mount *mount = &mounts.items[mounts.count];
         char place[SPEC_PLACE_SIZE];
 
         if (result.kind != RESULT_MOUNT)
             continue;
+        struct spec_mount *mount = &mounts.items[mounts.count];
         if (spec_place(result.key, place) != NULL ||
             !read_mount(arena_copy(arena, result.value, result.value_length), mount))
             return err_set(err, ERR_CORRUPT, "a mount among the results of the hooks is damaged");
