@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# Each second crash point of the scenario of a group with everything (crash.py).
-exec python3 "$(dirname "$0")/crash.py" --group --every 2
+# Each fourth crash point of the scenario of a group with everything (crash.py).
+exec python3 "$(dirname "$0")/crash.py" --group --every 4
