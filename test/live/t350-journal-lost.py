@@ -164,7 +164,11 @@ def a_journal_cut_off_costs_what_is_gone():
         wait_for('as many payloads as are said to run', settled)
         for known in node.get('/v1/jobs'):
             node.call('DELETE', '/v1/job/%s?purge=true' % known['ID'])
-        wait_for('the allocs to be gone', lambda: not node.allocs())
+        # One whose job is gone, too, is left to a collection.
+        def collected():
+            node.put('/v1/system/gc')
+            return not node.allocs()
+        wait_for('the allocs to be gone', collected)
         node.audit(mark)
         node.terminate()
         node.close()
@@ -357,7 +361,9 @@ def readers_killed_while_they_read_do_not_make_the_file_grow():
         for _ in range(5):
             node.put('/v1/client/allocation/%s/signal' % alloc, {'Signal': 'SIGCONT', 'Task': 't'})
         sizes.append(os.path.getsize(data))
-    assert sizes[-1] - sizes[19] < sizes[19] // 2, sizes
+    # Before the first are taken back each round adds as much; then most add nothing.
+    pinned = (sizes[5] - sizes[0]) * 4
+    assert sizes[-1] - sizes[19] < pinned // 2, sizes
     done = subprocess.run([os.path.join(node.build, 'cairn'), 'journal', 'verify', '-dir',
                            node.data], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0 and 'ok: ' in done.stdout, done

@@ -75,7 +75,7 @@ def a_disk_that_is_too_full_is_cleared_of_what_ended_first():
     small = tempfile.mkdtemp(prefix='cairn-full-')
     subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', small], check=True)
     node = Node(config='client {\n  alloc_dir = "%s/alloc"\n  gc_interval = "100ms"\n'
-                       '  gc_disk_usage_threshold = 60\n}\n' % small)
+                       '  gc_disk_usage_threshold = 60\n  gc_parallel_destroys = 1\n}\n' % small)
     try:
         node.start()
         for name, megabytes in (('first', 15), ('second', 15), ('third', 1)):
