@@ -323,6 +323,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .allocs_kept = config->gc_max_allocs,
         .disk_limits = {config->gc_disk_percent, config->gc_inode_percent},
         .collect_at_once = config->gc_parallel_destroys > 0 ? config->gc_parallel_destroys : 1,
+        .disk_is_given = config->disk_total_mb > 0,
         .measure_disk = measure_disk,
         .plans =
             {

@@ -59,6 +59,8 @@ struct alone_config {
     /* More are when their file system is too full: so many, and then it is measured again. */
     struct disk_limits disk_limits;
     size_t collect_at_once;
+    bool
+        disk_is_given; /* the operator says how much there is: nothing waits for what is measured */
     /* Lets alone_disk_measured follow, soon.  May be NULL: nobody knows. */
     void (*measure_disk)(void *ctx);
     struct assign_plans plans;

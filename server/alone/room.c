@@ -107,8 +107,8 @@ void alone_free_room(struct alone *alone)
 
 bool alone_lacks_disk(const struct alone *alone, uint64_t disk_mb)
 {
-    return alone->disk.bytes_used > 0 && !alone->disk_given_up && alone->kept != NULL &&
-           disk_mb > alone->disk.bytes_free >> 20;
+    return !alone->config.disk_is_given && alone->disk.bytes_used > 0 && !alone->disk_given_up &&
+           alone->kept != NULL && disk_mb > alone->disk.bytes_free >> 20;
 }
 
 void alone_want_disk(struct alone *alone, uint64_t disk_mb)
