@@ -41,23 +41,14 @@ void spec_cores_text(const uint16_t *ids, size_t count, char to[CORES_TEXT_SIZE]
     }
 }
 
-static json_t *member(json_t *object, const char *name, json_t *(*make)(void))
-{
-    json_t *value = json_object_get(object, name);
-
-    if (value == NULL) {
-        value = make();
-        check(json_object_set_new(object, name, value) == 0);
-    }
-    return value;
-}
-
 void jobspec_add_cores(json_t *alloc, const struct spec_cores *cores)
 {
     for (size_t i = 0; i < cores->count; i++) {
-        json_t *all = member(alloc, "AllocatedResources", json_object);
-        json_t *task = member(member(all, "Tasks", json_object), cores->items[i].task, json_object);
-        json_t *ids = member(member(task, "Cpu", json_object), "ReservedCores", json_array);
+        json_t *all = jobspec_member(alloc, "AllocatedResources", json_object);
+        json_t *task = jobspec_member(jobspec_member(all, "Tasks", json_object),
+                                      cores->items[i].task, json_object);
+        json_t *ids =
+            jobspec_member(jobspec_member(task, "Cpu", json_object), "ReservedCores", json_array);
 
         check(json_array_append_new(ids, json_integer(cores->items[i].id)) == 0);
     }

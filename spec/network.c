@@ -130,38 +130,29 @@ bool jobspec_ports(const json_t *group, struct spec_port ret_ports[SPEC_PORTS_MA
 
 /* --- what one alloc was given --- */
 
-static json_t *member(json_t *object, const char *name, json_t *(*make)(void))
-{
-    json_t *value = json_object_get(object, name);
-
-    if (value == NULL) {
-        value = make();
-        check(json_object_set_new(object, name, value) == 0);
-    }
-    return value;
-}
-
 /* As Nomad has it: ports of the group in a list of their own, those of a task in its network. */
 void jobspec_add_ports(json_t *alloc, const struct spec_ports *ports)
 {
     for (size_t i = 0; i < ports->count; i++) {
         const struct spec_port *port = &ports->items[i];
-        json_t *all = member(alloc, "AllocatedResources", json_object), *list;
+        json_t *all = jobspec_member(alloc, "AllocatedResources", json_object), *list;
         json_t *given = json_pack("{s:s, s:i, s:i}", "Label", port->label, "Value", port->value,
                                   "To", port->to == -1 ? port->value : port->to);
 
         check(given != NULL);
         if (*port->task == '\0') {
             check(json_object_set_new(given, "HostIP", json_string(port->host_ip)) == 0);
-            list = member(member(all, "Shared", json_object), "Ports", json_array);
+            list = jobspec_member(jobspec_member(all, "Shared", json_object), "Ports", json_array);
         } else {
-            json_t *task = member(member(all, "Tasks", json_object), port->task, json_object);
-            json_t *networks = member(task, "Networks", json_array);
+            json_t *task =
+                jobspec_member(jobspec_member(all, "Tasks", json_object), port->task, json_object);
+            json_t *networks = jobspec_member(task, "Networks", json_array);
 
             if (json_array_size(networks) == 0)
                 check(json_array_append_new(networks, json_pack("{s:s}", "IP", port->host_ip)) ==
                       0);
-            list = member(json_array_get(networks, 0), kinds[port->is_static ? 0 : 1], json_array);
+            list = jobspec_member(json_array_get(networks, 0), kinds[port->is_static ? 0 : 1],
+                                  json_array);
         }
         check(json_array_append_new(list, given) == 0);
     }

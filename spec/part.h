@@ -96,4 +96,7 @@ int jobspec_decode_value(const json_t *alloc, struct alloc_spec **ret_spec, stru
 /* "task" objects of a group and so on: the elements of an array field, or an empty array. */
 const json_t *jobspec_list(const json_t *object, const char *field);
 
+/* The member NAME of OBJECT, which MAKE makes if there is none; borrowed from OBJECT. */
+json_t *jobspec_member(json_t *object, const char *name, json_t *(*make)(void));
+
 #endif

@@ -78,3 +78,14 @@ json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value
     }
     return arranged;
 }
+
+json_t *jobspec_member(json_t *object, const char *name, json_t *(*make)(void))
+{
+    json_t *value = json_object_get(object, name);
+
+    if (value == NULL) {
+        value = make();
+        check(json_object_set_new(object, name, value) == 0);
+    }
+    return value;
+}

@@ -76,6 +76,8 @@ void alone_disk_measured(struct alone *alone, const struct disk_use *use)
     const char *full = policy_too_full(use, &alone->config.disk_limits);
     alone->disk = *use;
     alone->disk_given_up = false;
+    if (alone->queued == NULL)
+        alone->disk_wanted_mb = 0; /* who waited for it does not any more */
     if (full == NULL && alone->disk_wanted_mb > use->bytes_free >> 20)
         full = "disk";
     if (full != NULL) {

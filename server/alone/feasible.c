@@ -233,6 +233,9 @@ static bool find_ports(struct alone *alone, const struct gathering *gathering,
     return ports_offer(alone, &ask, &places->ports[g][index], why);
 }
 
+/* Why one is refused that lacks nothing but what ended allocs may leave to it. */
+static const char want_of_disk[] = "want of disk";
+
 /* Why the alloc INDEX of the group that is number G, for which there is OFFER, cannot be placed: a
  * new reference, and RET_WHY; NULL: it can, and its ports are found. */
 static json_t *refusal_of(struct alone *alone, const struct gathering *gathering,
@@ -261,8 +264,10 @@ static json_t *refusal_of(struct alone *alone, const struct gathering *gathering
     *ret_why = "exhausted";
     if (!find_ports(alone, gathering, places, g, index, why))
         return json_string(why);
-    if (lack == NULL && alone_lacks_disk(alone, offer->ask.disk_mb))
+    if (lack == NULL && alone_lacks_disk(alone, offer->ask.disk_mb)) {
+        *ret_why = want_of_disk;
         lack = "disk";
+    }
     if (lack != NULL) {
         ports_return(alone, &places->ports[g][index]);
         return json_string(lack);
@@ -284,9 +289,8 @@ static void choose(struct alone *alone, const struct gathering *gathering, struc
         json_t *what = refusal_of(alone, gathering, places, g, i, offer, left, &why);
         group->place[i] = what == NULL;
         if (what != NULL) {
-            refuse(refusal, group, g, i, why, what);
-            if (alone_lacks_disk(alone, offer->ask.disk_mb) &&
-                offer->ask.disk_mb > refusal->disk_mb)
+            refuse(refusal, group, g, i, why == want_of_disk ? "exhausted" : why, what);
+            if (why == want_of_disk && offer->ask.disk_mb > refusal->disk_mb)
                 refusal->disk_mb = offer->ask.disk_mb;
             continue;
         }

@@ -158,6 +158,32 @@ static void test_what_has_no_room_on_the_disk_waits_for_garbage_to_go(void **sta
     assert_int_equal(small_count(small, "old", NULL).ended, 1); /* it was enough */
 }
 
+static void test_nothing_is_collected_for_who_lacks_something_else(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)end_one(small, "old");
+    small->lacks_driver = "raw_exec";
+    measure(small, 100, 299);
+    small_run(small, "new", "/bin/a", 1, 0);
+    assert_int_equal(small_count(small, "new", NULL).live, 0);
+    measure(small, 100, 299);
+    assert_int_equal(small_count(small, "old", NULL).ended, 1);
+}
+
+static void test_nothing_is_collected_for_who_waits_no_more(void **state)
+{
+    struct small_life *small = *state;
+
+    for (int i = 0; i < 3; i++)
+        (void)end_one(small, "old");
+    measure(small, 100, 299);
+    small_run(small, "new", "/bin/a", 1, 0);
+    deregister(small, "new");
+    measure(small, 100, 299);
+    assert_int_equal(small_count(small, "old", NULL).ended, 3);
+}
+
 static void test_what_waits_is_placed_when_no_garbage_is_left(void **state)
 {
     struct small_life *small = *state;
@@ -274,6 +300,8 @@ int main(void)
         SMALL_TEST(test_full_disk_takes_few_at_once_and_asks_again),
         SMALL_TEST(test_without_inodes_ended_allocs_go_too),
         SMALL_TEST(test_what_has_no_room_on_the_disk_waits_for_garbage_to_go),
+        SMALL_TEST(test_nothing_is_collected_for_who_lacks_something_else),
+        SMALL_TEST(test_nothing_is_collected_for_who_waits_no_more),
         SMALL_TEST(test_what_waits_is_placed_when_no_garbage_is_left),
         SMALL_TEST(test_damaged_job_answers_for_its_allocs),
         SMALL_TEST(test_job_that_no_registration_would_take_is_put_aside),
