@@ -109,7 +109,10 @@ const char *cgroup_mode_name(enum cgroup_mode mode);
  * stats succeed and find nothing. */
 int cgroup_create(enum cgroup_mode mode, const char *name, struct err *err);
 int cgroup_enter(enum cgroup_mode mode, const char *name, pid_t pid,
-                 struct err *err); /* 0: the caller itself */
+                 struct err *err); /* 0: the caller itself, which has one thread */
+
+/* The controllers' own directories alone, for who was born in the one that tracks it. */
+int cgroup_enter_controllers(enum cgroup_mode mode, const char *name, pid_t pid, struct err *err);
 
 /* The directory to give to proc_spawn.cgroup on v2 and hybrid; "" on others. */
 void cgroup_directory(enum cgroup_mode mode, const char *name, char *to, size_t size);

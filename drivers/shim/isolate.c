@@ -32,7 +32,8 @@ enum { OWN = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, CAPABILITIES_MAX = 64 };
 
 /* What is being done, for the message if it fails. */
 struct root {
-    int fd; /* the payload's root, mounted */
+    int fd;             /* the payload's root, mounted */
+    int proc, sys, dev; /* and what is mounted in it, once it is */
     char *what;
 };
 
@@ -77,20 +78,21 @@ static int make_place(const struct root *root, const char *inside, bool is_direc
     return above < 0 ? -EEXIST : take_fd(&above); /* the root itself is there already */
 }
 
-static int attach(int mount_fd, int place_fd)
+/* NAME is seen from PLACE_FD; "": there itself. */
+static int attach(int mount_fd, int place_fd, const char *name)
 {
-    return move_mount(mount_fd, "", place_fd, "",
+    return move_mount(mount_fd, "", place_fd, name,
                       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) == 0
                ? 0
                : -errno;
 }
 
-/* A copy of what is mounted at FD and below it, with ATTRIBUTES added. */
-static int copy_mount(int fd, uint64_t attributes)
+/* A copy of what is mounted at PATH, seen from FD, and below it, with ATTRIBUTES added. */
+static int copy_mount(int fd, const char *path, uint64_t attributes)
 {
     struct mount_attr change = {.attr_set = attributes};
     scoped_fd int copy =
-        open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+        open_tree(fd, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
 
     if (copy < 0 || (attributes != 0 && mount_setattr(copy, "", AT_EMPTY_PATH | AT_RECURSIVE,
                                                       &change, sizeof(change)) != 0))
@@ -100,17 +102,15 @@ static int copy_mount(int fd, uint64_t attributes)
 
 /* --- the host's --- */
 
-static int mount_copy(const struct root *root, int fd, const char *inside, uint64_t attributes)
+/* Mounts COPY as INSIDE, which is made as what it is. */
+static int mount_copy(const struct root *root, int copy, const char *inside)
 {
     struct stat status;
 
-    if (fstat(fd, &status) != 0)
+    if (fstat(copy, &status) != 0)
         return -errno;
     scoped_fd int place = make_place(root, inside, S_ISDIR(status.st_mode));
-    if (place < 0)
-        return place;
-    scoped_fd int copy = copy_mount(fd, attributes);
-    return copy < 0 ? copy : attach(copy, place);
+    return place < 0 ? place : attach(copy, place, "");
 }
 
 static uint64_t attributes_of(const struct launch_bind *bind)
@@ -121,16 +121,15 @@ static uint64_t attributes_of(const struct launch_bind *bind)
 static int mount_bind(const struct root *root, const struct launch_bind *bind, int alloc_fd)
 {
     bool in_alloc = (bind->flags & LAUNCH_BIND_IN_ALLOC) != 0;
-    scoped_fd int fd = in_alloc ? beneath_open(alloc_fd, bind->host, O_PATH, 0)
-                                : open(bind->host, O_PATH | O_CLOEXEC);
+    scoped_fd int fd = in_alloc ? beneath_open(alloc_fd, bind->host, O_PATH, 0) : -1;
+    scoped_fd int copy = !in_alloc ? copy_mount(AT_FDCWD, bind->host, attributes_of(bind))
+                         : fd < 0  ? fd
+                                   : copy_mount(fd, "", attributes_of(bind));
 
     doing(root, "mount", bind->inside);
-    if (fd < 0) {
-        int failed = in_alloc ? -fd : errno;
-
-        return failed == ENOENT && (bind->flags & LAUNCH_BIND_IF_THERE) != 0 ? 0 : -failed;
-    }
-    return mount_copy(root, fd, bind->inside, attributes_of(bind));
+    if (copy < 0)
+        return copy == -ENOENT && (bind->flags & LAUNCH_BIND_IF_THERE) != 0 ? 0 : copy;
+    return mount_copy(root, copy, bind->inside);
 }
 
 /* --- what the task has asked for --- */
@@ -151,10 +150,7 @@ static int open_mounts(const struct root *root, const struct launch *launch,
         if ((bind->flags & LAUNCH_BIND_MOUNT) == 0)
             continue;
         doing(root, "open", bind->host);
-        scoped_fd int fd = open(bind->host, O_PATH | O_CLOEXEC);
-        if (fd < 0)
-            return -errno;
-        fds[count] = copy_mount(fd, attributes_of(bind));
+        fds[count] = copy_mount(AT_FDCWD, bind->host, attributes_of(bind));
         if (fds[count] < 0)
             return fds[count];
         if (!both && mount_setattr(fds[count], "", AT_EMPTY_PATH | AT_RECURSIVE, &spread,
@@ -173,15 +169,11 @@ static int attach_mounts(const struct root *root, const struct launch *launch,
 
     for (size_t i = 0; i < launch->binds_count; i++) {
         const struct launch_bind *bind = &launch->binds[i];
-        struct stat status;
 
         if ((bind->flags & LAUNCH_BIND_MOUNT) == 0)
             continue;
         doing(root, "mount", bind->inside);
-        if (fstat(fds[count], &status) != 0)
-            return -errno;
-        scoped_fd int place = make_place(root, bind->inside, S_ISDIR(status.st_mode));
-        int code = place < 0 ? place : attach(fds[count], place);
+        int code = mount_copy(root, fds[count], bind->inside);
         if (code != 0)
             return code;
         count++;
@@ -191,65 +183,82 @@ static int attach_mounts(const struct root *root, const struct launch *launch,
 
 /* --- the kernel's --- */
 
-static int mount_new(const struct root *root, const char *type, const char *inside,
-                     const struct mount_option *options, uint64_t attributes)
+static const char *name_of(const char *inside)
+{
+    return strrchr(inside, '/') + 1;
+}
+
+/* A new mount as INSIDE, whose directory is open.  What it shows is ours alone, so that names in it
+ * are nobody's to exchange. */
+static int mount_new(const struct root *root, int directory_fd, const char *type,
+                     const char *inside, const struct mount_option *options, uint64_t attributes)
 {
     doing(root, "mount", inside);
     scoped_fd int made = mount_make(type, options, (unsigned)attributes);
     if (made < 0)
         return made;
-    scoped_fd int place = make_place(root, inside, true);
-    return place < 0 ? place : attach(made, place);
+    scoped_fd int place = make_name(directory_fd, name_of(inside), true);
+    int code = place < 0 ? place : attach(made, place, "");
+    return code != 0 ? code : take_fd(&made);
 }
 
-static int mount_kernel(const struct root *root)
+static int mount_kernel(struct root *root)
 {
     static const struct mount_option none[] = {{NULL, NULL}};
     static const struct mount_option dev[] = {{"mode", "0755"}, {"size", "64k"}, {NULL, NULL}};
     static const struct mount_option pts[] = {
         {"ptmxmode", "0666"}, {"mode", "0620"}, {"gid", "5"}, {NULL, NULL}};
     static const struct mount_option shm[] = {{"mode", "1777"}, {"size", "65536k"}, {NULL, NULL}};
-    static const struct {
+    const struct {
         const char *type, *inside;
+        int *above, *ret_fd;
         const struct mount_option *options;
         uint64_t attributes;
     } mounts[] = {
-        {"proc", "/proc", none, OWN | MOUNT_ATTR_NOEXEC},
-        {"sysfs", "/sys", none, OWN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY},
-        {"tmpfs", "/dev", dev, OWN | MOUNT_ATTR_NOEXEC},
-        {"devpts", "/dev/pts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC},
-        {"tmpfs", "/dev/shm", shm, OWN | MOUNT_ATTR_NOEXEC},
-        {"mqueue", "/dev/mqueue", none, OWN | MOUNT_ATTR_NOEXEC},
+        {"proc", "/proc", &root->fd, &root->proc, none, OWN | MOUNT_ATTR_NOEXEC},
+        {"sysfs", "/sys", &root->fd, &root->sys, none, OWN | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY},
+        {"tmpfs", "/dev", &root->fd, &root->dev, dev, OWN | MOUNT_ATTR_NOEXEC},
+        {"devpts", "/dev/pts", &root->dev, NULL, pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC},
+        {"tmpfs", "/dev/shm", &root->dev, NULL, shm, OWN | MOUNT_ATTR_NOEXEC},
+        {"mqueue", "/dev/mqueue", &root->dev, NULL, none, OWN | MOUNT_ATTR_NOEXEC},
     };
-    int code = 0;
 
-    for (size_t i = 0; i < COUNT_OF(mounts) && code == 0; i++)
-        code = mount_new(root, mounts[i].type, mounts[i].inside, mounts[i].options,
-                         mounts[i].attributes);
-    return code;
+    for (size_t i = 0; i < COUNT_OF(mounts); i++) {
+        scoped_fd int fd = mount_new(root, *mounts[i].above, mounts[i].type, mounts[i].inside,
+                                     mounts[i].options, mounts[i].attributes);
+
+        if (fd < 0)
+            return fd;
+        if (mounts[i].ret_fd != NULL)
+            *mounts[i].ret_fd = take_fd(&fd);
+    }
+    return 0;
 }
 
 static int mount_devices(const struct root *root)
 {
     static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                           "/dev/random", "/dev/urandom", "/dev/tty"};
-    static const char *const links[][2] = {{"/proc/self/fd", "dev/fd"},
-                                           {"/proc/self/fd/0", "dev/stdin"},
-                                           {"/proc/self/fd/1", "dev/stdout"},
-                                           {"/proc/self/fd/2", "dev/stderr"},
-                                           {"pts/ptmx", "dev/ptmx"}};
+    static const char *const links[][2] = {{"/proc/self/fd", "/dev/fd"},
+                                           {"/proc/self/fd/0", "/dev/stdin"},
+                                           {"/proc/self/fd/1", "/dev/stdout"},
+                                           {"/proc/self/fd/2", "/dev/stderr"},
+                                           {"pts/ptmx", "/dev/ptmx"}};
     int code = 0;
 
     for (size_t i = 0; i < COUNT_OF(devices) && code == 0; i++) {
-        scoped_fd int fd = open(devices[i], O_PATH | O_CLOEXEC);
+        const char *name = name_of(devices[i]);
+        scoped_fd int copy =
+            copy_mount(AT_FDCWD, devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 
         doing(root, "mount", devices[i]);
-        code = fd < 0 ? -errno
-                      : mount_copy(root, fd, devices[i], MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+        code = copy < 0                                           ? copy
+               : mknodat(root->dev, name, S_IFREG | 0444, 0) != 0 ? -errno
+                                                                  : attach(copy, root->dev, name);
     }
     for (size_t i = 0; i < COUNT_OF(links) && code == 0; i++) {
         doing(root, "make", links[i][1]);
-        code = symlinkat(links[i][0], root->fd, links[i][1]) == 0 ? 0 : -errno;
+        code = symlinkat(links[i][0], root->dev, name_of(links[i][1])) == 0 ? 0 : -errno;
     }
     return code;
 }
@@ -257,35 +266,38 @@ static int mount_devices(const struct root *root)
 /* What of the kernel's files tells or does too much.  A kernel has not all of them. */
 static int cover_kernel(const struct root *root)
 {
-    static const char *const read_only[] = {"proc/bus", "proc/fs", "proc/irq", "proc/sys",
-                                            "proc/sysrq-trigger"};
-    static const char *const hidden[] = {"proc/kcore", "proc/keys", "proc/timer_list",
-                                         "sys/firmware"};
     static const struct mount_option empty[] = {{"mode", "0555"}, {"size", "4k"}, {NULL, NULL}};
-    scoped_fd int nothing = open("/dev/null", O_PATH | O_CLOEXEC);
-    int code = 0;
+    const struct {
+        const char *what, *inside;
+        int in;
+        enum { READ_ONLY, NO_FILE, NO_DIRECTORY } cover;
+    } covers[] = {
+        {"protect", "/proc/bus", root->proc, READ_ONLY},
+        {"protect", "/proc/fs", root->proc, READ_ONLY},
+        {"protect", "/proc/irq", root->proc, READ_ONLY},
+        {"protect", "/proc/sys", root->proc, READ_ONLY},
+        {"protect", "/proc/sysrq-trigger", root->proc, READ_ONLY},
+        {"hide", "/proc/kcore", root->proc, NO_FILE},
+        {"hide", "/proc/keys", root->proc, NO_FILE},
+        {"hide", "/proc/timer_list", root->proc, NO_FILE},
+        {"hide", "/sys/firmware", root->sys, NO_DIRECTORY},
+    };
 
-    for (size_t i = 0; i < COUNT_OF(read_only) && code == 0; i++) {
-        scoped_fd int place = beneath_open(root->fd, read_only[i], O_PATH, 0);
-        scoped_fd int copy = place < 0 ? -1 : copy_mount(place, MOUNT_ATTR_RDONLY);
+    for (size_t i = 0; i < COUNT_OF(covers); i++) {
+        const char *name = name_of(covers[i].inside);
 
-        doing(root, "protect", read_only[i]);
-        if (place >= 0)
-            code = copy < 0 ? copy : attach(copy, place);
-    }
-    for (size_t i = 0; i < COUNT_OF(hidden) && code == 0; i++) {
-        scoped_fd int place = beneath_open(root->fd, hidden[i], O_PATH, 0);
-        struct stat status;
-
-        doing(root, "hide", hidden[i]);
-        if (place < 0 || fstat(place, &status) != 0)
+        doing(root, covers[i].what, covers[i].inside);
+        if (faccessat(covers[i].in, name, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        scoped_fd int cover = S_ISDIR(status.st_mode)
-                                  ? mount_make("tmpfs", empty, OWN | MOUNT_ATTR_RDONLY)
-                                  : copy_mount(nothing, MOUNT_ATTR_RDONLY);
-        code = cover < 0 ? cover : attach(cover, place);
+        scoped_fd int cover =
+            covers[i].cover == READ_ONLY ? copy_mount(covers[i].in, name, MOUNT_ATTR_RDONLY)
+            : covers[i].cover == NO_FILE ? copy_mount(AT_FDCWD, "/dev/null", MOUNT_ATTR_RDONLY)
+                                         : mount_make("tmpfs", empty, OWN | MOUNT_ATTR_RDONLY);
+        int code = cover < 0 ? cover : attach(cover, covers[i].in, name);
+        if (code != 0)
+            return code;
     }
-    return code;
+    return 0;
 }
 
 /* --- the root --- */
@@ -295,11 +307,11 @@ static int cover_kernel(const struct root *root)
 static int open_root(const struct launch *launch, int alloc_fd)
 {
     scoped_fd int place = beneath_open(alloc_fd, launch->task_in_alloc, O_PATH | O_DIRECTORY, 0);
-    scoped_fd int copy = place < 0 ? place : copy_mount(place, OWN);
+    scoped_fd int copy = place < 0 ? place : copy_mount(place, "", OWN);
 
     if (copy < 0)
         return copy;
-    int code = attach(copy, place);
+    int code = attach(copy, place, "");
     return code != 0 ? code : take_fd(&copy);
 }
 
@@ -317,8 +329,8 @@ int isolate_root(const struct launch *launch, char ret_what[STEP_TEXT_SIZE])
 {
     /* Opened anew: what the shim has is of its own mount namespace, and cannot be mounted here. */
     scoped_fd int alloc_fd = open(launch->alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct root root = {.fd = -1, .what = ret_what};
-    int mounts[LAUNCH_MOUNTS_MAX]; /* closed by the exec, or with the process */
+    struct root root = {.fd = -1, .proc = -1, .sys = -1, .dev = -1, .what = ret_what};
+    int mounts[LAUNCH_MOUNTS_MAX]; /* as what is in ROOT closed by the exec, or with the process */
 
     doing(&root, "open", "its directory");
     if (alloc_fd < 0)
@@ -358,12 +370,12 @@ static bool has(uint64_t set, int capability)
 static int bound(const struct launch *launch)
 {
     for (int i = 0; i < CAPABILITIES_MAX; i++) {
-        int bounded = prctl(PR_CAPBSET_READ, i, 0, 0, 0);
-
-        if (bounded < 0)
+        if (has(launch->bounding, i) || prctl(PR_CAPBSET_DROP, i, 0, 0, 0) == 0)
+            continue;
+        if (errno == EINVAL)
             return 0; /* the kernel knows no more */
-        if (bounded == 1 && !has(launch->bounding, i) && prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0)
-            return -errno;
+        if (prctl(PR_CAPBSET_READ, i, 0, 0, 0) != 0)
+            return -EPERM;
     }
     return 0;
 }

@@ -142,15 +142,14 @@ static void set_oom_score(uint64_t adjustment)
     }
 }
 
-static bool enter_cgroups(const struct shim *shim, const struct launch *launch)
+/* On v2 and hybrid it was born in the one that tracks it. */
+static bool enter_cgroups(const struct shim *shim)
 {
-    bool is_limited = launch->limits.memory_bytes_max > 0 || launch->limits.cpu_shares > 0 ||
-                      launch->limits.cpus != NULL;
-    bool is_born_there =
-        shim->cgroup_mode == CGROUP_V2 || (shim->cgroup_mode == CGROUP_HYBRID && !is_limited);
-
-    return shim->cgroup[0] == '\0' || is_born_there ||
-           cgroup_enter(shim->cgroup_mode, shim->cgroup, 0, NULL) == 0;
+    if (shim->cgroup[0] == '\0')
+        return true;
+    return (shim->cgroup_mode == CGROUP_V1
+                ? cgroup_enter(shim->cgroup_mode, shim->cgroup, 0, NULL)
+                : cgroup_enter_controllers(shim->cgroup_mode, shim->cgroup, 0, NULL)) == 0;
 }
 
 /* Into the root of its own; TASK_FD is exchanged for it. */
@@ -183,7 +182,7 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
 {
     int null;
 
-    if (!enter_cgroups(shim, launch))
+    if (!enter_cgroups(shim))
         return STEP_CGROUP;
     (void)close(shim->task_fd); /* only now: see the head of this file */
     (void)setpgid(0, 0);        /* the parent does it, too; one of us is first */

@@ -74,7 +74,7 @@ int cgroup_create(enum cgroup_mode mode, const char *name, struct err *err)
     return 0;
 }
 
-static int enter_path(const struct cgroup_path *path, pid_t pid)
+static int enter_path(const struct cgroup_path *path, const char *file, pid_t pid)
 {
     char number[16];
     scoped_fd int fd = open(path->text, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -82,7 +82,28 @@ static int enter_path(const struct cgroup_path *path, pid_t pid)
     if (fd < 0)
         return -errno;
     (void)text_format(number, sizeof(number), "%d", (int)pid); /* fits */
-    return small_file_write(fd, "cgroup.procs", number);
+    return small_file_write(fd, file, number);
+}
+
+/* A thread that moves itself waits for nobody; for a whole process the kernel first waits until no
+ * other process forks or ends, for milliseconds. */
+static const char *entrance(pid_t pid)
+{
+    return pid == 0 ? "tasks" : "cgroup.procs";
+}
+
+int cgroup_enter_controllers(enum cgroup_mode mode, const char *name, pid_t pid, struct err *err)
+{
+    struct cgroup_path path;
+
+    for (int i = 0; i < CONTROLLER_COUNT; i++) {
+        if (!cgroup_controller_path(mode, (enum cgroup_controller)i, name, &path))
+            break;
+        int code = enter_path(&path, entrance(pid), pid);
+        if (code != 0 && code != -ENOENT) /* no limit was set there */
+            return err_os(err, err_from_errno(-code), -code, "cannot enter the cgroup %s", name);
+    }
+    return 0;
 }
 
 int cgroup_enter(enum cgroup_mode mode, const char *name, pid_t pid, struct err *err)
@@ -94,16 +115,10 @@ int cgroup_enter(enum cgroup_mode mode, const char *name, pid_t pid, struct err 
         return code;
     if (pid < 0)
         return err_set(err, ERR_INVALID, "%d is not a process", (int)pid);
-    code = enter_path(&path, pid);
-    for (int i = 0; code == 0 && i < CONTROLLER_COUNT; i++) {
-        if (!cgroup_controller_path(mode, (enum cgroup_controller)i, name, &path))
-            break;
-        code = enter_path(&path, pid);
-        code = code == -ENOENT ? 0 : code; /* no limit was set there */
-    }
+    code = enter_path(&path, mode == CGROUP_V1 ? entrance(pid) : "cgroup.procs", pid);
     if (code != 0)
         return err_os(err, err_from_errno(-code), -code, "cannot enter the cgroup %s", name);
-    return 0;
+    return cgroup_enter_controllers(mode, name, pid, err);
 }
 
 static int limit_write(const struct cgroup_path *directory, const char *file, uint64_t value)

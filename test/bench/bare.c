@@ -5,8 +5,8 @@
  *     bare COUNT PAYLOAD FIFO [ROOTS]   prints the milliseconds from the first spawn to the last
  * byte bare - PAYLOAD FIFO [ROOT]        is one supervisor
  *
- * With ROOTS, an empty directory, and as root: each payload has a cgroup, a root below ROOTS and
- * the namespaces and mounts that a task of the driver exec has, made in the oldest and plainest
+ * With ROOTS, an empty directory, and as root: each payload has the cgroups, a root below ROOTS
+ * and the namespaces and mounts that a task of the driver exec has, made in the oldest and plainest
  * way.
  */
 #include <errno.h>
@@ -28,12 +28,6 @@
 extern char **environ;
 
 /* --- a root as a task of exec has --- */
-
-static const char *hierarchy(void)
-{
-    return access("/sys/fs/cgroup/unified", F_OK) == 0 ? "/sys/fs/cgroup/unified"
-                                                       : "/sys/fs/cgroup";
-}
 
 static int place(const char *path, int is_file)
 {
@@ -90,36 +84,64 @@ static int isolate(char **argv)
            chdir("/") != 0 || setgid(65534) != 0 || setuid(65534) != 0;
 }
 
-/* Writes WORD into a file of the cgroup that is named as ROOT is. */
-static int tell_cgroup(const char *root, const char *file, const char *word)
+/* Where there is one tree it has all controllers; else they have trees of their own. */
+static const struct {
+    const char *tree, *file, *limit;
+} cgroups[] = {
+    {"unified", "cgroup.procs", "0"},
+    {"memory", "memory.limit_in_bytes", "33554432"},
+    {"cpu", "cpu.shares", "50"},
+};
+enum { TREES = sizeof(cgroups) / sizeof(*cgroups) };
+
+/* FILE of the cgroup that is named as ROOT is. */
+static void name_in(char path[4096], const char *root, int tree, const char *file)
+{
+    int is_one = access("/sys/fs/cgroup/cgroup.procs", F_OK) == 0;
+
+    (void)snprintf(path, 4096, "/sys/fs/cgroup/%s/bare%s/%s", is_one ? "." : cgroups[tree].tree,
+                   strrchr(root, '/') + 1, file);
+}
+
+static int tell_cgroup(const char *root, int tree, const char *file, const char *word)
 {
     char path[4096];
 
-    (void)snprintf(path, sizeof(path), "%s/bare%s/%s", hierarchy(), strrchr(root, '/') + 1, file);
+    name_in(path, root, tree, file);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
-    int failed = fd < 0 || write(fd, word, 1) != 1;
+    int failed = fd < 0 || write(fd, word, strlen(word)) < 0;
     if (fd >= 0)
         (void)close(fd);
     return failed;
 }
 
-static int enter_cgroup(const char *root)
+static int enter_cgroups(const char *root)
 {
     char path[4096];
+    int failed = 0;
 
-    (void)snprintf(path, sizeof(path), "%s/bare%s", hierarchy(), strrchr(root, '/') + 1);
-    return mkdir(path, 0755) != 0 || tell_cgroup(root, "cgroup.procs", "0");
+    for (int i = 0; i < TREES && !failed; i++) {
+        name_in(path, root, i, "");
+        if (mkdir(path, 0755) == 0)
+            failed = tell_cgroup(root, i, "cgroup.procs", "0") ||
+                     tell_cgroup(root, i, cgroups[i].file, cgroups[i].limit);
+        else
+            failed = errno != EEXIST; /* all are one */
+    }
+    return failed;
 }
 
 /* Whoever changes its user forgets that it should die with its parent. */
-static void end_cgroup(const char *root)
+static void end_cgroups(const char *root)
 {
     char path[4096];
 
-    (void)snprintf(path, sizeof(path), "%s/bare%s", hierarchy(), strrchr(root, '/') + 1);
-    (void)tell_cgroup(root, "cgroup.kill", "1");
-    while (rmdir(path) != 0 && errno == EBUSY)
-        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* it is dying */
+    (void)tell_cgroup(root, 0, "cgroup.kill", "1");
+    for (int i = 0; i < TREES; i++) {
+        name_in(path, root, i, "");
+        while (rmdir(path) != 0 && errno == EBUSY)
+            (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); /* it is dying */
+    }
 }
 
 /* --- */
@@ -136,7 +158,7 @@ static int supervise(char **argv)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (argv[4] == NULL)
             execl(argv[2], argv[2], argv[3], (char *)NULL);
-        else if (!enter_cgroup(argv[4]) && !isolate(argv))
+        else if (!enter_cgroups(argv[4]) && !isolate(argv))
             execl("/payload", "/payload", "/fifo", (char *)NULL);
         _exit(127);
     }
@@ -187,7 +209,7 @@ int main(int argc, char **argv)
         char root[4096];
 
         (void)snprintf(root, sizeof(root), "%s/%d", argv[4], i);
-        end_cgroup(root);
+        end_cgroups(root);
     }
     return 0;
 }
