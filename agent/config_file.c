@@ -59,8 +59,10 @@ enum key_kind {
     KEY_PORTS,        /* "22,8000-8080" */
     KEY_CORES,        /* "0,2-3" */
     KEY_NETWORKS,     /* "10.0.0.0/8,fd00::/8" */
-    KEY_IDS,          /* a text of ids and ranges */
-    KEY_NAMES,        /* a list of texts: commas between */
+    KEY_SUBNET,       /* one of IPv4 */
+    KEY_SUBNET_IPV6,
+    KEY_IDS,   /* a text of ids and ranges */
+    KEY_NAMES, /* a list of texts: commas between */
     KEY_RULE,
 };
 
@@ -139,8 +141,9 @@ static const struct key keys[] = {
     {IN_CLIENT, "cni_path", KEY_TEXT, FIELD_OF(cni_path), NULL},
     {IN_CLIENT, "cni_config_dir", KEY_TEXT, FIELD_OF(cni_config_dir), NULL},
     {IN_CLIENT, "bridge_network_name", KEY_TEXT, FIELD_OF(bridge_name), NULL},
-    {IN_CLIENT, "bridge_network_subnet", KEY_NETWORKS, FIELD_OF(bridge_subnet), NULL},
-    {IN_CLIENT, "bridge_network_subnet_ipv6", KEY_NETWORKS, FIELD_OF(bridge_subnet_ipv6), NULL},
+    {IN_CLIENT, "bridge_network_subnet", KEY_SUBNET, FIELD_OF(bridge_subnet), NULL},
+    {IN_CLIENT, "bridge_network_subnet_ipv6", KEY_SUBNET_IPV6, FIELD_OF(bridge_subnet_ipv6),
+        NULL},
     {IN_CLIENT, "bridge_network_hairpin_mode", KEY_BOOL, FIELD_OF(bridge_hairpin), NULL},
     {IN_CLIENT, "bind_wildcard_default_host_network", KEY_BOOL, FIELD_OF(bind_wildcard), NULL},
     {IN_CLIENT, "min_dynamic_port", KEY_PORT, FIELD_OF(min_dynamic_port), NULL},
@@ -370,27 +373,31 @@ static int set_text(struct reader *reader, const struct key *key, struct hcl_pla
     return code;
 }
 
-/* A text that config_ports, config_cores or config_cidr_fault finds no fault with. */
+/* A text that is looked at as a whole. */
 static int set_sound(struct reader *reader, const struct key *key, struct hcl_place place,
                      json_t *value)
 {
     int code = set_text(reader, key, place, value);
+    const char *text = field_of(reader, key), *fault = NULL, *example = "as in \"10.0.0.0/8\"";
     struct port_set ports = {{0}};
     struct core_set cores = {{0}};
-    const char *fault, *text, *example;
 
     if (code != 0)
         return code;
-    text = field_of(reader, key);
-    fault = key->kind == KEY_PORTS   ? config_ports(text, &ports)
-            : key->kind == KEY_CORES ? config_cores(text, &cores)
-                                     : config_cidr_fault(text);
-    if (fault == NULL)
-        return 0;
-    example = key->kind == KEY_PORTS   ? "as in \"22,8000-8080\""
-              : key->kind == KEY_CORES ? "as in \"0,2-3\""
-                                       : "as in \"10.0.0.0/8\"";
-    return complain(reader, place, example, "%s: %s", key->name, fault);
+    if (key->kind == KEY_PORTS) {
+        fault = config_ports(text, &ports);
+        example = "as in \"22,8000-8080\"";
+    } else if (key->kind == KEY_CORES) {
+        fault = config_cores(text, &cores);
+        example = "as in \"0,2-3\"";
+    } else if (key->kind == KEY_NETWORKS) {
+        fault = config_cidr_fault(text);
+    } else {
+        fault = config_subnet_fault(text, key->kind == KEY_SUBNET_IPV6);
+        if (key->kind == KEY_SUBNET_IPV6)
+            example = "as in \"fd00:1::/64\"";
+    }
+    return fault == NULL ? 0 : complain(reader, place, example, "%s: %s", key->name, fault);
 }
 
 static int set_bool(struct reader *reader, const struct key *key, struct hcl_place place,
@@ -538,6 +545,8 @@ static int set_key(struct reader *reader, const struct key *key, struct hcl_plac
     case KEY_PORTS:
     case KEY_CORES:
     case KEY_NETWORKS:
+    case KEY_SUBNET:
+    case KEY_SUBNET_IPV6:
         return set_sound(reader, key, place, value);
     case KEY_IDS:
         return set_ids(reader, key, place, value);

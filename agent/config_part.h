@@ -7,6 +7,10 @@
 /* Why CIDR is no list of networks, NULL: it is one. */
 const char *config_cidr_fault(const char *cidr);
 
+/* The same for the one network that a bridge gives out addresses of; "" is none, and for IPv6
+ * that is fine. */
+const char *config_subnet_fault(const char *subnet, bool six);
+
 /* Reads one file, HCL or JSON. */
 int config_read_file(struct config *config, const char *path, struct err *err);
 

@@ -102,6 +102,28 @@ const char *config_cidr_fault(const char *cidr)
     return NULL;
 }
 
+/* As the CNI plugin host-local has it: it says no only when the first alloc is to start. */
+const char *config_subnet_fault(const char *subnet, bool six)
+{
+    uint8_t bytes[16] = {0};
+    unsigned bits;
+    int family;
+
+    if (six && *subnet == '\0')
+        return NULL;
+    if (!read_network(subnet, strlen(subnet), &family, bytes, &bits))
+        return "that is not one network";
+    if (six != (family == AF_INET6))
+        return six ? "that is no network of IPv6" : "that is no network of IPv4";
+    if (bits > (six ? 126u : 30u))
+        return "there is no room for an alloc in it";
+    for (unsigned bit = bits; bit < (six ? 128u : 32u); bit++) {
+        if ((bytes[bit / 8] >> (7 - bit % 8) & 1) != 0)
+            return "an address of a network ends with zeros";
+    }
+    return NULL;
+}
+
 static bool is_within(const uint8_t *address, const uint8_t *network, unsigned bits)
 {
     unsigned rest = bits % 8;

@@ -104,6 +104,22 @@ static void test_ports_and_networks_that_are_none_are_refused(void **state)
     refuse(fixture, "a.hcl",
            "client {\n  host_network \"x\" {\n    cidr = \"10.0.0.0/33\"\n  }\n}\n",
            "a.hcl:3:5:", "no list of networks");
+    refuse(fixture, "a.hcl", "client {\n  bridge_network_subnet = \"10.0.0.0/24,10.1.0.0/24\"\n}\n",
+           "a.hcl:2:3:", "that is not one network (as in \"10.0.0.0/8\")");
+    refuse(fixture, "a.hcl", "client {\n  bridge_network_subnet = \"\"\n}\n",
+           "a.hcl:2:3:", "that is not one network");
+    refuse(fixture, "a.hcl", "client {\n  bridge_network_subnet = \"fd00::/64\"\n}\n",
+           "a.hcl:2:3:", "no network of IPv4");
+    refuse(fixture, "a.hcl", "client {\n  bridge_network_subnet_ipv6 = \"10.0.0.0/24\"\n}\n",
+           "a.hcl:2:3:", "no network of IPv6 (as in \"fd00:1::/64\")");
+    refuse(fixture, "a.hcl", "client {\n  bridge_network_subnet = \"10.0.0.0/31\"\n}\n",
+           "a.hcl:2:3:", "no room for an alloc");
+    refuse(fixture, "a.hcl", "client {\n  bridge_network_subnet = \"10.0.1.0/23\"\n}\n",
+           "a.hcl:2:3:", "ends with zeros");
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "client {\n  bridge_network_subnet = \"10.0.0.4/30\"\n"
+                               "  bridge_network_subnet_ipv6 = \"fd00:1::/64\"\n}\n"),
+                     0);
     refuse(fixture, "a.hcl", "client {\n  host_network {\n  }\n}\n",
            "a.hcl:2:3:", "takes one name");
     refuse(fixture, "a.hcl", "client {\n  host_network \"default\" {\n  }\n}\n",
