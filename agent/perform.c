@@ -271,6 +271,8 @@ static void task_start(struct parts *parts, const struct effect *effect)
         .mounts = launch->mounts,
         .network = launch->network,
         .resolv = launch->resolv,
+        .hosts = launch->hosts,
+        .hostname = launch->hostname,
     };
     driver_start(parts->drivers, &start, start_answered, call);
     hooks_launch_free(launch);

@@ -181,6 +181,8 @@ struct driver_start {
     struct spec_mounts mounts;    /* what of the host it sees besides; of drivers that can */
     const char *network;          /* path of the network namespace it runs in, "" or NULL: ours */
     const char *resolv;           /* its /etc/resolv.conf, if it is isolated; "" or NULL: ours */
+    const char *hosts;            /* its /etc/hosts, the same */
+    const char *hostname;         /* "" or NULL: ours */
 };
 
 /* Finds the shim of this key, or its exit record, else starts one.  RUNNING, EXITED or FAILED.

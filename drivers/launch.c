@@ -219,6 +219,10 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
         add_text(plan, LAUNCH_NETWORK, start->network);
     if (is_said(start->resolv) && command->isolation.parts != 0)
         add_bind(plan, LAUNCH_BIND_READ_ONLY, start->resolv, "/etc/resolv.conf");
+    if (is_said(start->hosts) && command->isolation.parts != 0)
+        add_bind(plan, LAUNCH_BIND_READ_ONLY, start->hosts, "/etc/hosts");
+    if (is_said(start->hostname))
+        add_text(plan, LAUNCH_HOSTNAME, start->hostname);
     if (plan->isolated)
         add_mounts(plan, &start->mounts);
     if (command->has_limits)

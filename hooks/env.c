@@ -420,3 +420,24 @@ int hooks_env_build(const struct hooks *hooks, const struct alloc_spec *alloc,
     json_decref(build.status);
     return code;
 }
+
+int hooks_env_build_alloc(const struct hooks *hooks, const struct alloc_spec *alloc,
+                          struct hooks_env *env, struct err *err)
+{
+    const struct task_spec nobody = {.name = "", .driver = "", .meta = alloc->meta};
+    struct build build = {
+        .hooks = hooks,
+        .alloc = alloc,
+        .task = &nobody,
+        .env = env,
+        .names = {.node = hooks->node, .env = env},
+        .err = err,
+    };
+    int code = add_ids(&build);
+
+    if (code == 0)
+        code = add_ports(&build);
+    if (code == 0)
+        code = add_meta(&build);
+    return code == 0 ? clean_names(&build) : code;
+}

@@ -130,6 +130,8 @@ struct hooks_launch {
     struct spec_mounts mounts; /* that hooks have asked for, parents first */
     const char *network;       /* path of the namespace that it runs in, "": the host's */
     const char *resolv;        /* path of the resolv.conf that it gets, "": the host's */
+    const char *hosts;         /* the same of /etc/hosts */
+    const char *hostname;      /* that it has in its network, "": the host's */
 };
 
 /* ERR_INVALID (never recoverable) when the config names an unknown variable or holds an expression

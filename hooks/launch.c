@@ -63,24 +63,46 @@ static int expand_user(const struct hooks *hooks, const struct hooks_names *name
     return code == 0 ? 0 : err_wrap(err, "the task's user");
 }
 
-/* Where its network hook has put what the task is to have of it. */
-static void add_network(const struct hooks *hooks, const struct alloc_spec *alloc,
-                        struct launch *launch, const uint8_t *results, uint32_t results_bytes)
+static const char *path_of(struct launch *launch, const struct hooks *hooks, const char *alloc,
+                           void (*path)(const struct hooks_network *config, const char *alloc,
+                                        char to[PATH_SIZE]))
 {
-    json_t *status = hooks_network_status(results, results_bytes);
-    char path[PATH_SIZE];
+    char text[PATH_SIZE];
 
-    launch->shown.network = launch->shown.resolv = "";
-    if (hooks->network != NULL && spec_has_namespace(alloc)) {
-        network_namespace(hooks->network, alloc->id, path);
-        launch->shown.network = arena_text(&launch->arena, path);
-    }
-    if (hooks->network != NULL &&
-        (alloc->has_dns || json_is_object(json_object_get(status, "DNS")))) {
-        network_resolv(hooks->network, alloc->id, path);
-        launch->shown.resolv = arena_text(&launch->arena, path);
-    }
+    path(hooks->network, alloc, text);
+    return arena_text(&launch->arena, text);
+}
+
+/* What its network hook has made for the task. */
+static int add_network(const struct hooks *hooks, const struct alloc_spec *alloc,
+                       struct launch *launch, const uint8_t *results, uint32_t results_bytes,
+                       struct err *err)
+{
+    struct hooks_launch *shown = &launch->shown;
+    struct alloc_spec expanded;
+
+    shown->network = shown->resolv = shown->hosts = shown->hostname = "";
+    if (hooks->network == NULL)
+        return 0;
+    json_t *status = hooks_network_status(results, results_bytes);
+    const char *address = json_string_value(json_object_get(status, "Address"));
+    bool is_reached = address != NULL && *address != '\0';
+    bool has_names = alloc->has_dns || json_is_object(json_object_get(status, "DNS"));
+
     json_decref(status);
+    if (has_names)
+        shown->resolv = path_of(launch, hooks, alloc->id, network_resolv);
+    if (!spec_has_namespace(alloc))
+        return 0;
+    shown->network = path_of(launch, hooks, alloc->id, network_namespace);
+    if (*alloc->hostname == '\0')
+        return 0;
+    if (is_reached)
+        shown->hosts = path_of(launch, hooks, alloc->id, network_hosts);
+    int code = hooks_network_expand(hooks, alloc, &launch->arena, &expanded, err);
+    if (code == 0)
+        shown->hostname = arena_text(&launch->arena, expanded.hostname);
+    return code;
 }
 
 int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
@@ -101,6 +123,8 @@ int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
         code = hooks_expand_config(&names, &launch->arena, task->config_json, &config, err);
     if (code == 0)
         code = hooks_mounts(&launch->arena, results, results_bytes, &shown->mounts, err);
+    if (code == 0)
+        code = add_network(hooks, alloc, launch, results, results_bytes, err);
     if (code != 0) {
         hooks_launch_free(shown);
         return code;
@@ -109,7 +133,6 @@ int hooks_prepare(const struct hooks *hooks, const struct alloc_spec *alloc,
     shown->task.user = arena_text(&launch->arena, user);
     shown->task.config_json = arena_text(&launch->arena, config);
     shown->env = env.pairs;
-    add_network(hooks, alloc, launch, results, results_bytes);
     *ret_launch = shown;
     return 0;
 }

@@ -54,10 +54,7 @@ int hooks_network_remove(const struct hook_request *request, struct err *err)
     return request->network == NULL ? 0 : network_remove(request->network, request->alloc, err);
 }
 
-char *hooks_network_order(const struct hooks *hooks, const struct alloc_spec *alloc)
-{
-    return hooks->network == NULL ? NULL : network_order(hooks->network, alloc);
-}
+/* --- what there is --- */
 
 json_t *hooks_network_status(const uint8_t *results, uint32_t bytes)
 {

@@ -101,8 +101,14 @@ int hooks_mounts(struct arena *arena, const uint8_t *results, uint32_t bytes,
 
 hook_function hooks_network_make, hooks_network_join, hooks_network_remove;
 
-/* What an alloc asks of the network hook, "" if it needs none; owned by the caller. */
-char *hooks_network_order(const struct hooks *hooks, const struct alloc_spec *alloc);
+/* RET_ALLOC is ALLOC with what it says of its network interpolated, in ARENA.  ERR_INVALID: its
+ * hostname cannot be one. */
+int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *alloc,
+                         struct arena *arena, struct alloc_spec *ret_alloc, struct err *err);
+
+/* What an alloc asks of the network hook; owned by the caller, "" if there are no networks. */
+int hooks_network_order(const struct hooks *hooks, const struct alloc_spec *alloc, char **ret_order,
+                        struct err *err);
 
 /* --- for all --- */
 

@@ -285,7 +285,9 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
         valid = hooks_user(hooks, asked, user, &err) == 0;
     bool builds = valid && step != NULL && step->where == HOOK_IN_LINE &&
                   (asked->phase == PHASE_PRERUN || asked->phase == PHASE_PRESTART);
-    scoped_string char *order = builds ? hooks_network_order(hooks, asked->alloc) : NULL;
+    scoped_string char *order = NULL;
+    if (builds)
+        valid = hooks_network_order(hooks, asked->alloc, &order, &err) == 0;
     struct hooks_run *run = new_run(hooks, asked, user, order != NULL ? order : "");
     run->err = err;
     run->done = done;

@@ -362,6 +362,7 @@ static void decode_own_network(struct decoding *decoding, const json_t *network,
 
     if (spec_network_mode_fault(spec->network_mode) != NULL)
         damaged(decoding, "Mode", "a mode of networks");
+    spec->hostname = get_text(decoding, network, "Hostname", SPEC_HOSTNAME_TEXT_SIZE);
     spec->has_dns = json_is_object(dns);
     spec->dns_servers = get_texts(decoding, dns, "Servers");
     spec->dns_searches = get_texts(decoding, dns, "Searches");
@@ -489,11 +490,13 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
                          struct alloc_spec *spec)
 {
     const json_t *tasks = json_object_get(group, "Tasks"), *disk, *task;
+    const json_t *metas[] = {job_meta, json_object_get(group, "Meta")};
     size_t count = json_array_size(tasks), i;
 
     spec->group = get_name(decoding, group, "Name", spec_group_name_fault);
     spec->group_shutdown_delay_ms = get_ms(decoding, group, "ShutdownDelay");
     spec->max_run_ms = get_ms(decoding, group, "MaxRunDuration");
+    spec->meta = get_pairs(decoding, metas, COUNT_OF(metas), "Meta");
     disk = get_object(decoding, group, "EphemeralDisk");
     spec->ephemeral_disk_mb = get_u32(decoding, disk, "SizeMB");
     spec->disk_sticky = get_bool(decoding, disk, "Sticky");
@@ -506,7 +509,7 @@ static void decode_group(struct decoding *decoding, const json_t *group, const j
     spec->tasks_count = count;
     json_array_foreach(tasks, i, task)
     {
-        decode_task(decoding, task, job_meta, json_object_get(group, "Meta"), &spec->tasks[i]);
+        decode_task(decoding, task, job_meta, metas[1], &spec->tasks[i]);
         for (size_t j = 0; j < i; j++) {
             if (text_equal(spec->tasks[i].name, spec->tasks[j].name))
                 damaged(decoding, "Tasks", "a list of tasks with names of their own");

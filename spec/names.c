@@ -205,6 +205,28 @@ const char *spec_network_mode_fault(const char *mode)
     return strlen(mode) >= SPEC_PORT_LABEL_SIZE ? "is too long" : NULL;
 }
 
+enum { HOSTNAME_LABEL_MAX = 63 };
+
+const char *spec_hostname_fault(const char *hostname)
+{
+    static const char characters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
+
+    if (strlen(hostname) > SPEC_HOSTNAME_MAX)
+        return "is too long, it may have 64 bytes";
+    for (;;) {
+        size_t length = strspn(hostname, characters);
+
+        if ((hostname[length] != '\0' && hostname[length] != '.') || length == 0 ||
+            length > HOSTNAME_LABEL_MAX || hostname[0] == '-' || hostname[length - 1] == '-')
+            return "is letters, digits and \"-\", 63 at most between two points, and neither "
+                   "begins nor ends with \"-\"";
+        if (hostname[length] == '\0')
+            return NULL;
+        hostname += length + 1;
+    }
+}
+
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
                      uint32_t index)
 {

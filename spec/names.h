@@ -62,6 +62,10 @@ void spec_cores_text(const uint16_t *ids, size_t count, char to[CORES_TEXT_SIZE]
 /* The mode of a group's network: "", "host", "bridge", "none" or "cni/NAME". */
 const char *spec_network_mode_fault(const char *mode);
 
+/* The name that a network of its own gives its tasks: of RFC 1123, as long as the kernel takes. */
+enum { SPEC_HOSTNAME_MAX = 64, SPEC_HOSTNAME_TEXT_SIZE = 256 /* with variables in it */ };
+const char *spec_hostname_fault(const char *hostname);
+
 /* What an alloc is called: "job.group[index]". */
 enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,

@@ -168,27 +168,6 @@ static bool is_host(const json_t *network)
     return *mode == '\0' || text_equal(mode, "host") || spec_network_mode_fault(mode) != NULL;
 }
 
-/* Nomad replaces variables here once the alloc is there. */
-static void check_plain(struct jobspec_work *work, const json_t *block, const char *field,
-                        const json_t *value)
-{
-    if (value != NULL && json_is_string(value) && strstr(json_string_value(value), "${") != NULL)
-        jobspec_complain(work, block, field, NULL, "variables are not replaced in \"%.60s\"",
-                         json_string_value(value));
-}
-
-static void check_dns(struct jobspec_work *work, const json_t *dns)
-{
-    static const char *const fields[] = {"Servers", "Searches", "Options"};
-    json_t *value;
-    size_t i;
-
-    for (size_t k = 0; k < COUNT_OF(fields); k++) {
-        json_array_foreach(jobspec_list(dns, fields[k]), i, value)
-            check_plain(work, dns, fields[k], value);
-    }
-}
-
 static void check_arguments(struct jobspec_work *work, const json_t *cni)
 {
     json_t *value;
@@ -196,7 +175,6 @@ static void check_arguments(struct jobspec_work *work, const json_t *cni)
 
     json_object_foreach(json_object_get(cni, "Args"), key, value)
     {
-        check_plain(work, cni, "Args", value);
         if (strchr(key, ';') != NULL || strchr(json_string_value(value), ';') != NULL)
             jobspec_complain(work, cni, "Args", NULL,
                              "an argument of CNI may have no \";\" in it, \"%.60s\" has", key);
@@ -211,12 +189,25 @@ static void check_mode(struct jobspec_work *work, const json_t *network)
     if (fault != NULL)
         jobspec_complain(work, network, "Mode", NULL, "the mode of a network %s, not \"%.40s\"",
                          fault, text_of(network, "Mode"));
-    else if (!is_host(network) && *text_of(network, "Hostname") != '\0')
-        jobspec_complain(work, network, "Hostname", NULL,
-                         "no driver here gives a task a hostname of its own (nor do exec and java "
-                         "of Nomad)");
-    check_dns(work, json_object_get(network, "DNS"));
     check_arguments(work, json_object_get(network, "CNI"));
+}
+
+/* With a variable in it, it is looked at when the alloc is there. */
+static void check_hostname(struct jobspec_work *work, const json_t *network)
+{
+    const char *hostname = text_of(network, "Hostname"), *mode = text_of(network, "Mode");
+    bool has_variables =
+        strstr(hostname, "${") != NULL && strlen(hostname) < SPEC_HOSTNAME_TEXT_SIZE;
+    const char *fault = has_variables ? NULL : spec_hostname_fault(hostname);
+
+    if (*hostname == '\0' || spec_network_mode_fault(mode) != NULL)
+        return;
+    if (is_host(network))
+        jobspec_complain(work, network, "Hostname", "remove it, or give the group such a network",
+                         "only networks of mode bridge, none and cni/NAME have a hostname");
+    else if (fault != NULL)
+        jobspec_complain(work, network, "Hostname", NULL, "a hostname %s, not \"%.70s\"", fault,
+                         hostname);
 }
 
 /* The network of a task is where its ports are on the host, and no more. */
@@ -312,6 +303,7 @@ void jobspec_check_networks(struct jobspec_work *work, const json_t *group)
     const json_t *task;
     size_t i;
 
+    check_hostname(work, json_array_get(jobspec_list(group, "Networks"), 0));
     check_networks(work, &checking, group);
     json_array_foreach(jobspec_list(group, "Tasks"), i, task)
     {

@@ -222,7 +222,6 @@ static SCHEMA(cni, "cni", NULL, cni_fields);
     TEXT("mode", "Mode", FATE_RUN),                                                                \
     BLOCKS(NULL, "ReservedPorts", FATE_RUN, &jobspec_port),                                        \
     BLOCKS("port", "DynamicPorts", FATE_RUN, &jobspec_port),                                       \
-    KEPT("hostname", "Hostname", TEXT, 0, NULL, "in the host's network a task has its name"),      \
     KEPT("mbits", "MBits", WHOLE, WHOLE_MAX, NULL, "it has no meaning since Nomad 0.12"),          \
     KEPT("device", "Device", TEXT, 0, NULL, OF_THE_NODE),                                          \
     KEPT("cidr", "CIDR", TEXT, 0, NULL, OF_THE_NODE),                                              \
@@ -230,6 +229,7 @@ static SCHEMA(cni, "cni", NULL, cni_fields);
 
 static const struct jobspec_field network_fields[] = {
     NETWORK_FIELDS,
+    TEXT("hostname", "Hostname", FATE_RUN),
     BLOCK("dns", "DNS", FATE_RUN, &dns),
     BLOCK("cni", "CNI", FATE_RUN, &cni),
 };
@@ -237,6 +237,7 @@ SCHEMA(jobspec_network, "network", NULL, network_fields);
 
 static const struct jobspec_field task_network_fields[] = {
     NETWORK_FIELDS,
+    KEPT("hostname", "Hostname", TEXT, 0, NULL, "the name is that of the group's network"),
     REFUSED("dns", "DNS", OF_THE_GROUP),
     REFUSED("cni", "CNI", OF_THE_GROUP),
 };

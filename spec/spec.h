@@ -184,6 +184,7 @@ struct alloc_spec {
     const char *datacenter; /* of the node it was placed on */
     const char *group;
     uint32_t index;
+    struct spec_pairs meta; /* of job and group merged, the group winning */
     uint64_t group_shutdown_delay_ms;
     uint64_t max_run_ms; /* the group's max_run_duration, 0: none */
     uint32_t ephemeral_disk_mb;
@@ -194,6 +195,8 @@ struct alloc_spec {
     size_t rescheduled_count;
     bool has_network;         /* the group says something about it */
     const char *network_mode; /* "" or "host": that of the host; "bridge", "none", "cni/NAME" */
+    /* None of these is interpolated yet. */
+    const char *hostname; /* of a network of its own */
     struct spec_pairs cni_args;
     bool has_dns; /* the job says how tasks find names */
     struct spec_texts dns_servers, dns_searches, dns_options;

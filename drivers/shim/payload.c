@@ -34,6 +34,7 @@ enum step {
     STEP_CGROUP = 1,
     STEP_STREAMS,
     STEP_NETWORK,
+    STEP_HOSTNAME,
     STEP_ROOT,
     STEP_FIND,
     STEP_USER,
@@ -194,6 +195,8 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
         return STEP_STREAMS;
     if (!enter_network(launch))
         return STEP_NETWORK;
+    if (launch->hostname != NULL && sethostname(launch->hostname, strlen(launch->hostname)) != 0)
+        return STEP_HOSTNAME;
     if (has_own_root(launch)) {
         if (!enter_root(launch, &task_fd, ret_what))
             return STEP_ROOT;
@@ -249,7 +252,8 @@ static uint64_t namespaces_of(const struct launch *launch)
 {
     return (has_own_root(launch) ? CLONE_NEWNS : 0u) |
            ((launch->isolation & LAUNCH_OWN_PIDS) != 0 ? CLONE_NEWPID : 0u) |
-           ((launch->isolation & LAUNCH_OWN_IPC) != 0 ? CLONE_NEWIPC : 0u);
+           ((launch->isolation & LAUNCH_OWN_IPC) != 0 ? CLONE_NEWIPC : 0u) |
+           (launch->hostname != NULL ? CLONE_NEWUTS : 0u);
 }
 
 static int fork_payload(struct shim *shim, struct launch *launch, int task_fd, const int streams[2],
@@ -356,6 +360,9 @@ bool payload_failed(struct shim *shim, struct err *err)
     case STEP_NETWORK:
         (void)err_os(err, err_from_errno(failure.os), failure.os,
                      "cannot enter the network namespace of its alloc");
+        break;
+    case STEP_HOSTNAME:
+        (void)err_os(err, err_from_errno(failure.os), failure.os, "cannot have its hostname");
         break;
     case STEP_ROOT:
         failure.what[sizeof(failure.what) - 1] = '\0';

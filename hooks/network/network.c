@@ -5,6 +5,7 @@
 #include "io/loop.h"
 #include "io/proc.h"
 #include "io/scope.h"
+#include "spec/names.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,6 +61,11 @@ void network_namespace(const struct hooks_network *config, const char *alloc, ch
 void network_resolv(const struct hooks_network *config, const char *alloc, char to[PATH_SIZE])
 {
     state_path(config, alloc, ".resolv", to);
+}
+
+void network_hosts(const struct hooks_network *config, const char *alloc, char to[PATH_SIZE])
+{
+    state_path(config, alloc, ".hosts", to);
 }
 
 struct each {
@@ -174,7 +180,8 @@ static int write_note(const struct work *work, bool durable, struct err *err)
 
 static int remove_notes(const struct work *work, struct err *err)
 {
-    static const char *const endings[] = {".resolv", ".json.next", ".json.new", ".json"};
+    static const char *const endings[] = {".resolv.new", ".resolv",   ".hosts.new", ".hosts",
+                                          ".json.next",  ".json.new", ".json"};
     char path[PATH_SIZE];
 
     for (size_t i = 0; i < COUNT_OF(endings); i++) {
@@ -329,6 +336,32 @@ static int make_resolv(const struct work *work, const json_t *order, struct err 
     return resolv_write(path, json_is_object(own) ? own : theirs, err);
 }
 
+/* nomad v2.0.5 drivers/shared/hostnames/mount.go, where only docker has it. */
+static int make_hosts(const struct work *work, const json_t *order, struct err *err)
+{
+    static const char before[] = "# made by cairn\n"
+                                 "127.0.0.1 localhost\n"
+                                 "::1 localhost\n"
+                                 "::1 ip6-localhost ip6-loopback\n"
+                                 "fe00::0 ip6-localnet\n"
+                                 "ff00::0 ip6-mcastprefix\n"
+                                 "ff02::1 ip6-allnodes\n"
+                                 "ff02::2 ip6-allrouters\n"
+                                 "ff02::3 ip6-allhosts\n"
+                                 "\n"
+                                 "# the group's own\n";
+    const char *hostname = text_of(order, "Hostname");
+    const char *address = text_of(json_object_get(work->note, "Status"), "Address");
+    char path[PATH_SIZE], text[sizeof(before) + ADDRESS_SIZE + SPEC_HOSTNAME_MAX + 2];
+
+    if (*hostname == '\0' || *address == '\0')
+        return 0;
+    network_hosts(work->config, work->alloc, path);
+    if (!text_format(text, sizeof(text), "%s%s %s\n", before, address, hostname))
+        return err_set(err, ERR_LIMIT, "the address of the alloc is too long");
+    return file_write_durable(path, text, strlen(text), 0644, err);
+}
+
 static bool has_namespace(const json_t *order)
 {
     return *text_of(order, "Mode") != '\0';
@@ -348,6 +381,8 @@ int network_make(const struct hooks_network *config, const char *alloc, const ch
         code = make(&work, order, err);
     if (code == 0)
         code = make_resolv(&work, order, err);
+    if (code == 0)
+        code = make_hosts(&work, order, err);
     if (code == 0) {
         const json_t *status = json_object_get(work.note, "Status");
 
@@ -455,9 +490,10 @@ static char *arguments_of(const struct alloc_spec *alloc)
 char *network_order(const struct hooks_network *config, const struct alloc_spec *alloc)
 {
     scoped_string char *arguments = arguments_of(alloc);
-    json_t *order = packed(json_pack("{s:s, s:s, s:o}", "Mode",
-                                     spec_has_namespace(alloc) ? alloc->network_mode : "", "Args",
-                                     arguments, "Ports", ports_of(config, alloc)));
+    bool own = spec_has_namespace(alloc);
+    json_t *order = packed(json_pack("{s:s, s:s, s:s, s:o}", "Mode", own ? alloc->network_mode : "",
+                                     "Hostname", own ? alloc->hostname : "", "Args", arguments,
+                                     "Ports", ports_of(config, alloc)));
 
     if (alloc->has_dns)
         check(json_object_set_new(order, "DNS",

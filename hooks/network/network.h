@@ -4,6 +4,7 @@
  * What is to be undone is written down first, so that whoever comes after a crash finds all of it:
  *   <state_dir>/<alloc>.json    what plugins are, or were, asked to make, and what they have made
  *   <state_dir>/<alloc>.resolv  how its tasks find names, if the job or a plugin says so
+ *   <state_dir>/<alloc>.hosts   the name of its own that they have, if the job gives them one
  *   <run_dir>/cairn-<mark>-<alloc>  the namespace
  * and goes last.  All of this blocks, and is done by one thread at a time.
  */
@@ -15,7 +16,8 @@
 
 #include <jansson.h>
 
-/* What ALLOC asks of it, as the text that network_make reads; owned by the caller. */
+/* What ALLOC, interpolated, asks of it, as the text that network_make reads; owned by the caller.
+ */
 char *network_order(const struct hooks_network *config, const struct alloc_spec *alloc);
 
 /* Makes what is not there of the network of ALLOC, a uuid, which asks for ORDER: the first time,
@@ -31,8 +33,9 @@ int network_remove(const struct hooks_network *config, const char *alloc, struct
 int network_each(const struct hooks_network *config, void (*cb)(void *ctx, const char *alloc),
                  void *ctx, struct err *err);
 
-/* Where the namespace of ALLOC is, and its resolv.conf. */
+/* Where the namespace of ALLOC is, its resolv.conf and its /etc/hosts. */
 void network_namespace(const struct hooks_network *config, const char *alloc, char to[PATH_SIZE]);
 void network_resolv(const struct hooks_network *config, const char *alloc, char to[PATH_SIZE]);
+void network_hosts(const struct hooks_network *config, const char *alloc, char to[PATH_SIZE]);
 
 #endif

@@ -30,7 +30,8 @@
 
 #define ALLOC "0f2a91c4-1111-4222-8333-444455556666"
 
-static const struct alloc_spec in_host __attribute__((unused)) = {.network_mode = ""};
+static const struct alloc_spec in_host
+    __attribute__((unused)) = {.network_mode = "", .hostname = ""};
 
 enum { PATIENCE_MS = 20000, EXITS_MAX = 16 };
 

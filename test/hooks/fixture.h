@@ -104,6 +104,7 @@ static inline int fixture_make(void **state)
         .datacenter = "dc1",
         .group = "front",
         .network_mode = "",
+        .hostname = "",
         .tasks = &fixture->task,
         .tasks_count = 1,
     };

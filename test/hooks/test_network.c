@@ -2,6 +2,7 @@
  * say, and that nothing of it is left. */
 #include "test/hooks/fixture.h"
 
+#include "fsm/results.h"
 #include "io/proc.h"
 #include "io/scope.h"
 
@@ -184,6 +185,76 @@ static void test_plugins_are_chained_there_and_back(void **state)
     assert_calls("ADD first, ADD second, DEL second, DEL first, ");
 }
 
+/* What a start of the task finds; the outcome carries results. */
+static int join_network(void)
+{
+    ask(network.fixture, PHASE_PRESTART, TASK_HOOK_NETWORK, &network.fixture->task);
+    loop_run(network.fixture->loop);
+    assert_true(network.fixture->answered);
+    return network.fixture->outcome.code;
+}
+
+static void test_what_a_group_says_of_its_network_is_interpolated(void **state)
+{
+    struct fixture *fixture = *state;
+    struct spec_pair argument = {"colour", "${meta.paint}-${NOMAD_META_shade}-${unknown}"};
+    struct spec_pair paint = {"paint", "blue"}, shade = {"shade", "dark"};
+    const char *servers[] = {"${meta.paint}.example"}, *options[] = {"ndots:${NOMAD_ALLOC_INDEX}"};
+    static const char status[] = "{\"Address\":\"127.0.0.1\"}";
+    uint8_t bytes[256];
+    struct results results = {.bytes = bytes, .size = sizeof(bytes)};
+    struct hooks_launch *launch;
+
+    need_root();
+    fixture->node.meta = (struct spec_pairs){&paint, 1};
+    fixture->alloc.meta = (struct spec_pairs){&shade, 1};
+    fixture->alloc.cni_args = (struct spec_pairs){&argument, 1};
+    fixture->alloc.has_dns = true;
+    fixture->alloc.dns_servers = (struct spec_texts){servers, 1};
+    fixture->alloc.dns_options = (struct spec_texts){options, 1};
+    fixture->alloc.hostname = "${NOMAD_GROUP_NAME}-${NOMAD_META_shade}";
+    write_plugin("first", ANSWER("127.0.0.1/8"));
+    write_plugin("second", ANSWER("127.0.0.1/8"));
+    assert_int_equal(make_network(), 0);
+    assert_says("calls", "IgnoreUnknown=true;colour=blue-dark-${unknown};NOMAD_REGION");
+    assert_says(ALLOC_ID ".resolv", "nameserver blue.example\n");
+    assert_says(ALLOC_ID ".resolv", "options ndots:0\n");
+    assert_says(ALLOC_ID ".hosts", "\n127.0.0.1 front-dark\n");
+    assert_int_equal(results_set(&results, TASK_HOOK_NETWORK, RESULT_DATA, "status", status,
+                                 (uint32_t)strlen(status)),
+                     0);
+    assert_int_equal(hooks_prepare(fixture->hooks, &fixture->alloc, &fixture->task, results.bytes,
+                                   results.used, &launch, &fixture->scratch.err),
+                     0);
+    assert_string_equal(launch->hostname, "front-dark");
+    assert_true(text_ends_with(launch->hosts, ALLOC_ID ".hosts"));
+    assert_string_equal(launch->network, namespace_path());
+    hooks_launch_free(launch);
+    assert_int_equal(remove_network(), 0);
+    assert_nothing_left();
+    scoped_string char *left = text_of(ALLOC_ID ".hosts");
+    assert_string_equal(left, "");
+}
+
+static void test_a_hostname_that_is_none_is_told_before_anything_is_made(void **state)
+{
+    struct fixture *fixture = *state;
+
+    need_root();
+    fixture->alloc.hostname = "${meta.none}";
+    assert_int_equal(make_network(), ERR_INVALID);
+    assert_outcome(fixture, ERR_INVALID, false, "the hostname \"${meta.none}\" is letters");
+    assert_false(exists(note_path()));
+    /* Without an address there is nothing to say of it, and in the host's network it is not one. */
+    fixture->alloc.hostname = "mine";
+    fixture->alloc.network_mode = "none";
+    assert_int_equal(make_network(), 0);
+    scoped_string char *hosts = text_of(ALLOC_ID ".hosts");
+    assert_string_equal(hosts, "");
+    assert_int_equal(remove_network(), 0);
+    assert_nothing_left();
+}
+
 static void test_what_failed_half_way_is_undone_before_it_is_tried_again(void **state)
 {
     (void)state;
@@ -217,15 +288,6 @@ static void test_an_end_insists_until_plugins_have_undone_it(void **state)
     write_plugin("second", "");
     assert_int_equal(remove_network(), 0);
     assert_nothing_left();
-}
-
-/* What a start of the task finds; the outcome carries results. */
-static int join_network(void)
-{
-    ask(network.fixture, PHASE_PRESTART, TASK_HOOK_NETWORK, &network.fixture->task);
-    loop_run(network.fixture->loop);
-    assert_true(network.fixture->answered);
-    return network.fixture->outcome.code;
 }
 
 /* As if somebody had taken away what was made in the namespace PATH. */
@@ -362,6 +424,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_plugins_are_chained_there_and_back, make,
                                         fixture_remove),
+        cmocka_unit_test_setup_teardown(test_what_a_group_says_of_its_network_is_interpolated, make,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(
+            test_a_hostname_that_is_none_is_told_before_anything_is_made, make, fixture_remove),
         cmocka_unit_test_setup_teardown(
             test_what_failed_half_way_is_undone_before_it_is_tried_again, make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_an_end_insists_until_plugins_have_undone_it, make,

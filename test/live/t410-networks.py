@@ -204,7 +204,7 @@ def write_network(node_dir, name, script):
 
 def scripted_node(first, script):
     folder = os.path.join('/tmp', 'cairn-live-cni-%d-%d' % (os.getpid(), first))
-    told = write_network(folder, 'mine', 'exec 9>>%s/calls; cat >%s/input.$CNI_COMMAND;'
+    told = write_network(folder, 'mine', 'test "$CNI_COMMAND" || exit 0; exec 9>>%s/calls; cat >%s/input.$CNI_COMMAND;'
                          'echo $CNI_COMMAND $CNI_CONTAINERID $CNI_NETNS $CNI_IFNAME "$CNI_ARGS" >&9\n'
                          % (folder, folder) + script)
     return open_node(first, told), folder
@@ -289,6 +289,26 @@ def names_are_found_as_the_job_says():
     node.finish()
 
 
+def a_group_has_the_name_that_it_asks_for():
+    node = open_node(22900)
+    script = ('uname -n > $NOMAD_TASK_DIR/name; getent hosts $(uname -n) > $NOMAD_TASK_DIR/hosts;'
+              'exec sleep 1000')
+    node.run_job(service(raw_exec('in', script, Driver='exec'), raw_exec('on', script),
+                         Networks=[{'Mode': 'bridge', 'Hostname': 'web-${NOMAD_ALLOC_INDEX}'}]))
+    wait_for('both', lambda: node.running('in') and node.running('on'))
+    root = os.path.join(node.data, 'alloc', node.alloc('job', 'g')['ID'])
+    said = {}
+    for task, name in (('in', 'name'), ('in', 'hosts'), ('on', 'name')):
+        path = os.path.join(root, task, 'local', name)
+        wait_for(path, lambda: os.path.exists(path) and os.path.getsize(path) > 0)  # noqa: B023
+        with open(path) as file:
+            said[task + ' ' + name] = file.read().split()
+    assert said['in name'] == said['on name'] == ['web-0'], said
+    assert said['in hosts'] == [address_of(node), 'web-0'], said
+    assert os.uname().nodename != 'web-0'
+    node.finish()
+
+
 def a_mode_that_the_node_has_not_waits():
     node = open_node(22800)
     node.run_job(service(raw_exec('t', 'exec sleep 1000'), Networks=[{'Mode': 'cni/nowhere'}]))
@@ -319,6 +339,7 @@ if __name__ == '__main__':
         a_plugin_outlived_by_a_crash_is_waited_for_and_undone,
         what_the_journal_does_not_know_is_removed_and_nothing_else,
         names_are_found_as_the_job_says,
+        a_group_has_the_name_that_it_asks_for,
         a_mode_that_the_node_has_not_waits,
     ])
     remove_bridge()

@@ -149,6 +149,8 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = json_pack("{s:s}", "Hook", "prestart");
     if (schema == &jobspec_reschedule)
         rest = json_pack("{s:i, s:I}", "Attempts", 3, "Interval", (json_int_t)36000000000000);
+    if (schema == &jobspec_network && text_equal(field->json, "Hostname"))
+        rest = json_pack("{s:s}", "Mode", "none");
     if (schema == &jobspec_resources && text_equal(field->json, "Cores"))
         rest = json_pack("{s:i}", "CPU", 0);
     if (rest != NULL)

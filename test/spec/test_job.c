@@ -993,7 +993,7 @@ static void test_host_network_is_warned_of_what_it_does_not_do(void **state)
     char *warnings = jobspec_warnings(job);
 
     (void)state;
-    assert_non_null(strstr(warnings, "hostname is kept and not acted on: in the host's network"));
+    assert_non_null(strstr(warnings, "hostname is kept and not acted on: the name is that of"));
     assert_non_null(strstr(warnings, "mbits is kept and not acted on"));
     free(warnings);
     json_decref(job);
@@ -1088,7 +1088,8 @@ static void test_changed_ports_replace_allocs(void **state)
             json_decref(other);
         }
     }
-    check_variant("", "network {\n hostname = \"x\"\n }\n", "", false); /* there is a network */
+    check_variant("", "network {\n mode = \"none\"\n hostname = \"x\"\n }\n", "",
+                  false); /* there is a network */
 }
 
 static void test_order_of_tasks_and_missing_groups_in_comparison(void **state)

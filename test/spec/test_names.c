@@ -110,6 +110,31 @@ static void test_names_of_namespaces(void **state)
     check_length(spec_namespace_fault);
 }
 
+static void test_hostnames(void **state)
+{
+    static const struct row rows[] = {
+        {"a", NULL},
+        {"web-1.example.COM", NULL},
+        {"1", NULL},
+        {"", "is letters"},
+        {".", "is letters"},
+        {"a.", "is letters"},
+        {"a..b", "is letters"},
+        {"-a", "is letters"},
+        {"a-.b", "is letters"},
+        {"a_b", "is letters"},
+        {"a b", "is letters"},
+        {"${meta.x}", "is letters"},
+        {"a23456789012345678901234567890123456789012345678901234567890123", NULL},
+        {"a234567890123456789012345678901234567890123456789012345678901234", "is letters"},
+        {"a2345678901234567890123456789012345678901.3456789012345678901234", NULL},
+        {"a2345678901234567890123456789012345678901.34567890123456789012345", "64 bytes"},
+    };
+
+    (void)state;
+    check_rows(spec_hostname_fault, rows, COUNT_OF(rows));
+}
+
 static void test_the_longest_name_of_an_alloc_fits(void **state)
 {
     char longest[SPEC_NAME_SIZE], name[SPEC_ALLOC_NAME_SIZE];
@@ -130,6 +155,7 @@ int main(void)
         cmocka_unit_test(test_names_of_groups),
         cmocka_unit_test(test_names_of_tasks),
         cmocka_unit_test(test_names_of_namespaces),
+        cmocka_unit_test(test_hostnames),
         cmocka_unit_test(test_the_longest_name_of_an_alloc_fits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,10 +2,7 @@ job "net" {
   group "bridge" {
     network {
       mode     = "bridge"
-      hostname = "mine"
-      dns {
-        servers = ["10.0.0.1", "${meta.dns}"]
-      }
+      hostname = "-mine"
       cni {
         args = { "a;b" = "1" }
       }
@@ -45,9 +42,19 @@ job "net" {
     }
   }
 
+  group "host" {
+    network {
+      hostname = "mine"
+    }
+    task "t" {
+      driver = "raw_exec"
+    }
+  }
+
   group "twice" {
     network {
-      mode = "hots"
+      mode     = "hots"
+      hostname = "mine"
       port "http" {
         static = 80
       }

@@ -1,8 +1,7 @@
 job "net" {
   group "g" {
     network {
-      mode     = "host"
-      hostname = "web"
+      mode = "host"
       port "http" {
         static = 8080
       }
@@ -19,7 +18,8 @@ job "net" {
       }
       resources {
         network {
-          mbits = 10
+          mbits    = 10
+          hostname = "web"
           port "old" {}
           port "ssh" {
             static = 22
