@@ -150,6 +150,14 @@ static void drivers_changed(void *ctx)
     alone_node_changed(parts->alone);
 }
 
+static void plugins_found(void *ctx, const struct spec_pairs *versions)
+{
+    struct parts *parts = ctx;
+
+    node_set_plugins(&parts->node, versions);
+    alone_node_changed(parts->alone);
+}
+
 static bool has_driver(void *ctx, const char *name)
 {
     const struct parts *parts = ctx;
@@ -337,7 +345,10 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     identity_keep(&parts->node.identity, parts->core);
     parts->disk = disk_watch_new(parts);
     note_health(parts);
-    return life_start(parts->life, &start, err);
+    int code = life_start(parts->life, &start, err);
+    if (code == 0)
+        hooks_find_plugins(parts->hooks, plugins_found, parts); /* behind what tasks wait for */
+    return code;
 }
 
 static bool count_wanted(void *ctx, const struct machine_id *id, const struct machine *record)

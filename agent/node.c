@@ -129,6 +129,16 @@ void node_set_driver(struct node *node, const struct driver_info *driver)
         add(to, driver->attributes[i].name, driver->attributes[i].value);
 }
 
+void node_set_plugins(struct node *node, const struct spec_pairs *versions)
+{
+    char name[NAME_SIZE + 32];
+
+    for (size_t i = 0; i < versions->count; i++) {
+        check(text_format(name, sizeof(name), "plugins.cni.version.%s", versions->items[i].key));
+        add(&node->known.attributes, name, versions->items[i].value);
+    }
+}
+
 /* A node that promises what is not there would start tasks only to see them fail. */
 static int look_at_volumes(const struct spec_node_volumes *volumes, struct err *err)
 {

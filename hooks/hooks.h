@@ -100,6 +100,11 @@ int hooks_each_network(const struct hooks *hooks, void (*cb)(void *ctx, const ch
  * Nomad's API (AllocNetworkStatus): a new reference, NULL: it is the host's. */
 json_t *hooks_network_status(const uint8_t *results, uint32_t bytes);
 
+/* Asks the CNI plugins that are here for their versions, which takes a while.  FOUND is told once,
+ * on the loop, all that have one, by their names; VERSIONS is borrowed for the call. */
+typedef void hooks_plugins_found(void *ctx, const struct spec_pairs *versions);
+void hooks_find_plugins(struct hooks *hooks, hooks_plugins_found *found, void *ctx);
+
 /* True if groups with networks of MODE can run here: the kernel, the plugins and the files that it
  * takes are there.  Looks at files. */
 bool hooks_has_network(const struct hooks *hooks, const char *mode);

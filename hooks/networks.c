@@ -9,8 +9,10 @@
 #include "hooks/network/cni.h"
 #include "hooks/network/network.h"
 #include "hooks/network/plugin.h"
+#include "hooks/network/versions.h"
 #include "hooks/part.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char status_key[] = "status";
@@ -97,4 +99,56 @@ bool hooks_has_network(const struct hooks *hooks, const char *mode)
     for (size_t i = 0; i < COUNT_OF(plugins) && there; i++)
         there = plugin_find(network->cni_path, plugins[i], program);
     return there && hooks->knows_bridges;
+}
+
+/* --- plugins --- */
+
+struct plugins_look {
+    struct io_work work;
+    struct hooks *hooks; /* NULL once they are gone */
+    hooks_plugins_found *found;
+    void *ctx;
+    struct arena arena;
+    struct spec_pairs versions;
+    char path[]; /* a copy */
+};
+
+static void look_for_plugins(struct io_work *work)
+{
+    struct plugins_look *look = work->ctx;
+
+    look->versions = cni_versions(look->path, &look->arena);
+}
+
+static void tell_plugins(struct io_work *work)
+{
+    struct plugins_look *look = work->ctx;
+
+    if (look->hooks != NULL) {
+        look->hooks->look = NULL;
+        look->found(look->ctx, &look->versions);
+    }
+    arena_free(&look->arena);
+    free(look);
+}
+
+void hooks_find_plugins(struct hooks *hooks, hooks_plugins_found *found, void *ctx)
+{
+    const char *path = hooks->network == NULL || !hooks->privileged ? "" : hooks->network->cni_path;
+    struct plugins_look *look = calloc(1, sizeof(*look) + strlen(path) + 1);
+
+    check(look != NULL);
+    check(hooks->look == NULL); /* once is enough */
+    memcpy(look->path, path, strlen(path) + 1);
+    look->hooks = hooks;
+    look->found = found;
+    look->ctx = ctx;
+    hooks->look = look;
+    io_work_submit(hooks->loop, &look->work, look_for_plugins, tell_plugins, look);
+}
+
+void hooks_forget_plugins(struct hooks *hooks)
+{
+    if (hooks->look != NULL)
+        hooks->look->hooks = NULL;
 }

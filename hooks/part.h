@@ -33,6 +33,7 @@ struct hooks {
     bool knows_bridges;                  /* the kernel does */
     bool privileged;                     /* may mount and give away */
     struct hooks_run *runs;              /* under way */
+    struct plugins_look *look;           /* the same; NULL: none */
     struct hooks_run *line; /* of those the ones that go one by one, in order; the first runs */
     char alloc_dir[];
 };
@@ -105,6 +106,9 @@ hook_function hooks_network_make, hooks_network_join, hooks_network_remove;
  * hostname cannot be one. */
 int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *alloc,
                          struct arena *arena, struct alloc_spec *ret_alloc, struct err *err);
+
+/* Nobody is told any more. */
+void hooks_forget_plugins(struct hooks *hooks);
 
 /* What an alloc asks of the network hook; owned by the caller, "" if there are no networks. */
 int hooks_network_order(const struct hooks *hooks, const struct alloc_spec *alloc, char **ret_order,

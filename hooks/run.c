@@ -89,6 +89,7 @@ void hooks_free(struct hooks *hooks)
 {
     if (hooks == NULL)
         return;
+    hooks_forget_plugins(hooks);
     while (hooks->runs != NULL) {
         struct hooks_run *run = hooks->runs;
 

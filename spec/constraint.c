@@ -346,7 +346,18 @@ bool constraint_holds(const struct constraint_node *node, const json_t *constrai
     unreachable("operand");
 }
 
+bool constraint_is_version(const char *text)
+{
+    return version_matches(VERSION_SEMVER, ">= 0.0.0-0", text);
+}
+
 /* --- a job's --- */
+
+static json_t *words_of(const json_t *constraint)
+{
+    return json_sprintf("%s %s %s", text_of(constraint, "LTarget"), text_of(constraint, "Operand"),
+                        text_of(constraint, "RTarget"));
+}
 
 static json_t *unmet_of(const struct constraint_node *node, const json_t *object)
 {
@@ -356,10 +367,33 @@ static json_t *unmet_of(const struct constraint_node *node, const json_t *object
     json_array_foreach(json_object_get(object, "Constraints"), i, constraint)
     {
         if (!constraint_holds(node, constraint))
-            return json_sprintf("%s %s %s", text_of(constraint, "LTarget"),
-                                text_of(constraint, "Operand"), text_of(constraint, "RTarget"));
+            return words_of(constraint);
     }
     return NULL;
+}
+
+/* Nomad's servers add these to each group that asks for its bridge (v2.0.5
+ * nomad/job_endpoint_hooks.go); here the job stays as it was written. */
+static json_t *unmet_by_bridge(const struct constraint_node *node, const json_t *group)
+{
+    static const char *const plugins[] = {"bridge", "firewall", "host-local", "loopback",
+                                          "portmap"};
+    const json_t *network = json_array_get(json_object_get(group, "Networks"), 0);
+    json_t *unmet = NULL;
+
+    if (!text_equal(text_of(network, "Mode"), "bridge"))
+        return NULL;
+    for (size_t i = 0; i < COUNT_OF(plugins) && unmet == NULL; i++) {
+        json_t *constraint = json_pack("{s:o, s:s, s:s}", "LTarget",
+                                       json_sprintf("${attr.plugins.cni.version.%s}", plugins[i]),
+                                       "Operand", "semver", "RTarget", ">= 0.4.0");
+
+        check(constraint != NULL);
+        if (!constraint_holds(node, constraint))
+            unmet = words_of(constraint);
+        json_decref(constraint);
+    }
+    return unmet;
 }
 
 json_t *constraint_unmet(const struct constraint_node *node, const json_t *job, const json_t *group)
@@ -369,6 +403,8 @@ json_t *constraint_unmet(const struct constraint_node *node, const json_t *job, 
 
     if (unmet == NULL)
         unmet = unmet_of(node, group);
+    if (unmet == NULL)
+        unmet = unmet_by_bridge(node, group);
     json_array_foreach(unmet == NULL ? json_object_get(group, "Tasks") : NULL, i, task)
     {
         unmet = unmet_of(node, task);

@@ -36,6 +36,9 @@ bool constraint_holds(const struct constraint_node *node, const json_t *constrai
 json_t *constraint_unmet(const struct constraint_node *node, const json_t *job,
                          const json_t *group);
 
+/* True if operator semver can compare TEXT. */
+bool constraint_is_version(const char *text);
+
 /* How many of the allocs that CONSTRAINTS (of a job or a group) are about may be on NODE together.
  */
 size_t constraint_room(const struct constraint_node *node, const json_t *constraints);

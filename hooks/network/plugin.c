@@ -191,7 +191,8 @@ int plugin_run(const struct plugin_call *call, struct plugin_answer *ret_answer,
         streams[i].bytes = calloc(1, streams[i].size + 1);
         check(streams[i].bytes != NULL);
     }
-    int code = start(call, (const int[]){out[1], complaints[1]}, &pid, &pidfd, err);
+    int code = start(call, (const int[]){out[1], call->together ? out[1] : complaints[1]}, &pid,
+                     &pidfd, err);
     (void)close(out[1]); /* the program's */
     (void)close(complaints[1]);
     if (code == 0) {

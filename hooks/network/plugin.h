@@ -13,6 +13,7 @@ struct plugin_call {
     const char *input; /* its standard input */
     int lock_fd;       /* which it holds open for as long as anything of it lives, -1: none */
     uint64_t limit_ms;
+    bool together; /* its standard error goes where its output does */
 };
 
 struct plugin_answer {

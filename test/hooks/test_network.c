@@ -255,6 +255,59 @@ static void test_a_hostname_that_is_none_is_told_before_anything_is_made(void **
     assert_nothing_left();
 }
 
+struct versions {
+    unsigned times;
+    char said[256];
+};
+
+static void hear_of_plugins(void *ctx, const struct spec_pairs *versions)
+{
+    struct versions *heard = ctx;
+
+    heard->times++;
+    for (size_t i = 0; i < versions->count; i++) {
+        assert_true(text_append(heard->said, sizeof(heard->said), versions->items[i].key));
+        assert_true(text_append(heard->said, sizeof(heard->said), "="));
+        assert_true(text_append(heard->said, sizeof(heard->said), versions->items[i].value));
+        assert_true(text_append(heard->said, sizeof(heard->said), " "));
+    }
+    loop_stop(network.fixture->loop);
+}
+
+static void test_plugins_tell_their_versions(void **state)
+{
+    static const struct {
+        const char *says, *version;
+    } rows[] = {
+        {"echo CNI x plugin v1.4.0 >&2", "one=v1.4.0 "},
+        {"echo 'plugin version unknown'; echo 'protocols 0.3.0, 0.4.0, 1.0.0' >&2", "one=1.0.0 "},
+        {"echo 1.0.0; exit 3", ""},
+        {"echo none", ""},
+        {"test -z \"$CNI_COMMAND\" && test -z \"$CNI_PATH\" && echo 0.9.1", "one=0.9.1 "},
+    };
+    struct fixture *fixture = *state;
+    char text[256];
+
+    need_root();
+    write_text(network.plugins, "README", 0644, "1.2.3\n");
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct versions heard = {0};
+
+        assert_true(text_format(text, sizeof(text), "#!/bin/sh\n%s\n", rows[i].says));
+        write_text(network.plugins, "one", 0755, text);
+        hooks_find_plugins(fixture->hooks, hear_of_plugins, &heard);
+        loop_run(fixture->loop);
+        assert_int_equal(heard.times, 1);
+        assert_string_equal(heard.said, rows[i].version);
+    }
+    struct versions unheard = {0};
+    hooks_find_plugins(fixture->hooks, hear_of_plugins, &unheard);
+    start_hooks(fixture, NULL); /* who asked is gone */
+    hooks_find_plugins(fixture->hooks, hear_of_plugins, &(struct versions){0});
+    loop_run(fixture->loop);
+    assert_int_equal(unheard.times, 0);
+}
+
 static void test_what_failed_half_way_is_undone_before_it_is_tried_again(void **state)
 {
     (void)state;
@@ -428,6 +481,7 @@ int main(void)
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(
             test_a_hostname_that_is_none_is_told_before_anything_is_made, make, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_plugins_tell_their_versions, make, fixture_remove),
         cmocka_unit_test_setup_teardown(
             test_what_failed_half_way_is_undone_before_it_is_tried_again, make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_an_end_insists_until_plugins_have_undone_it, make,

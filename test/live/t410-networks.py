@@ -309,6 +309,15 @@ def a_group_has_the_name_that_it_asks_for():
     node.finish()
 
 
+def plugins_are_facts_of_the_node():
+    node = open_node(22950)
+    name = 'plugins.cni.version.bridge'
+    path = '/v1/node/' + node.get('/v1/nodes')[0]['ID']
+    version = wait_for('the plugins', lambda: node.get(path)['Attributes'].get(name))
+    assert version.lstrip('v')[0].isdigit(), version
+    node.finish()
+
+
 def a_mode_that_the_node_has_not_waits():
     node = open_node(22800)
     node.run_job(service(raw_exec('t', 'exec sleep 1000'), Networks=[{'Mode': 'cni/nowhere'}]))
@@ -340,6 +349,7 @@ if __name__ == '__main__':
         what_the_journal_does_not_know_is_removed_and_nothing_else,
         names_are_found_as_the_job_says,
         a_group_has_the_name_that_it_asks_for,
+        plugins_are_facts_of_the_node,
         a_mode_that_the_node_has_not_waits,
     ])
     remove_bridge()

@@ -266,6 +266,40 @@ static void test_the_first_that_is_not_fulfilled_is_named(void **state)
     json_decref(group);
 }
 
+static void test_a_bridge_needs_its_plugins(void **state)
+{
+    struct spec_pair items[] = {{"plugins.cni.version.bridge", "v1.1.1"},
+                                {"plugins.cni.version.firewall", "1.0.0"},
+                                {"plugins.cni.version.host-local", "0.4.0"},
+                                {"plugins.cni.version.loopback", "v1.3.0-rc1"},
+                                {"plugins.cni.version.portmap", "0.3.1"}};
+    struct spec_pairs versions = {items, COUNT_OF(items)};
+    struct constraint_node here = node;
+    json_t *job = json_object(), *group = json_pack("{s:[{s:s}]}", "Networks", "Mode", "bridge");
+    json_t *unmet = constraint_unmet(&node, job, group);
+
+    (void)state;
+    here.attributes = &versions;
+    assert_string_equal(json_string_value(unmet),
+                        "${attr.plugins.cni.version.bridge} semver >= 0.4.0");
+    json_decref(unmet);
+    unmet = constraint_unmet(&here, job, group);
+    assert_string_equal(json_string_value(unmet),
+                        "${attr.plugins.cni.version.portmap} semver >= 0.4.0");
+    json_decref(unmet);
+    items[4].value = "v1.1.1";
+    assert_null(constraint_unmet(&here, job, group));
+    json_decref(group);
+    group = json_pack("{s:[{s:s}]}", "Networks", "Mode", "none");
+    assert_null(constraint_unmet(&node, job, group));
+    json_decref(group);
+    json_decref(job);
+    assert_true(constraint_is_version("v1.1.1"));
+    assert_true(constraint_is_version("1.0.0-rc1"));
+    assert_false(constraint_is_version("unknown"));
+    assert_false(constraint_is_version("0.4.0,"));
+}
+
 static void check_crowded(const char *target, const char *operand, const char *value, size_t count,
                           const char *why)
 {
@@ -306,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_matches_are_bounded),
         cmocka_unit_test(test_what_makes_no_sense_is_refused),
         cmocka_unit_test(test_the_first_that_is_not_fulfilled_is_named),
+        cmocka_unit_test(test_a_bridge_needs_its_plugins),
         cmocka_unit_test(test_distinct_ones_count_the_others),
     };
 

@@ -1,0 +1,12 @@
+/* Versions of the CNI plugins of a node, as they tell them. */
+#ifndef CAIRN_HOOKS_NETWORK_VERSIONS_H
+#define CAIRN_HOOKS_NETWORK_VERSIONS_H
+
+#include "spec/arena.h"
+#include "spec/spec.h"
+
+/* Each plugin in the directories of PATH (colons between) that has one, by its name; all in ARENA.
+ * Runs them, and blocks. */
+struct spec_pairs cni_versions(const char *path, struct arena *arena);
+
+#endif
