@@ -56,7 +56,8 @@ enum alloc_state {
     X(PREVIOUS_ENDED, COMPLETION, NONE)                                                            \
     X(TIMEOUT, CLOCK, NONE)                                                                        \
     X(RESTORE, RESTORE, RESTORE)                                                                   \
-    X(REPLAY, REQUEST, NONE)               /* all tasks again, those that are over, too */
+    X(REPLAY, REQUEST, NONE)               /* all tasks again, those that are over, too */         \
+    X(UPDATE, MESSAGE, ALLOC_ASSIGN)       /* the control plane: go on by this newer version */
 enum alloc_event_kind {
 #define X(name, class, payload) AE_##name,
     ALLOC_EVENTS(X)
@@ -113,6 +114,7 @@ const char *client_status_name(enum client_status status);
 
 #define ALLOC_FIELDS(X)                                                                            \
     X(U64, delay_until_ms, 0, "node time at which the group's shutdown_delay ends, 0: not begun")  \
+    X(U64, assigned_ms, 0, "node time at which it was assigned, 0: an older version did not say")  \
     X(U64, run_until_ms, 0, "node time at which its max_run_duration is over, 0: it has none")     \
     X(U64, status_revision, 0, "grows when the client status or a task's outcome changes")         \
     X(U64, acked_revision, 0, "the newest one the server has confirmed")                           \

@@ -65,7 +65,8 @@ enum task_state {
     X(TIMEOUT, CLOCK, NONE)                                                                        \
     X(RESTORE, RESTORE, RESTORE)                                                                   \
     X(REWIND, MESSAGE, NONE)               /* its alloc: end, and wait for your turn again */      \
-    X(REVIVE, MESSAGE, NONE)               /* its alloc: you are dead; wait for it again */
+    X(REVIVE, MESSAGE, NONE)               /* its alloc: you are dead; wait for it again */        \
+    X(UPDATE, MESSAGE, TASK_DEFINE)        /* the control plane: go on by this newer version */
 enum task_event_kind {
 #define X(name, class, payload) TE_##name,
     TASK_EVENTS(X)
@@ -191,6 +192,7 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U64, delay_until_ms, 0, "node time at which shutdown_delay ends, 0: not begun")              \
     X(U64, kill_at_ms, 0, "node time at which the payload is killed, 0: no signal sent")           \
     X(U64, owed_at_ms, 0, "node time at which OWING ends")                                         \
+    X(U64, older_wait_ms, 0, "longest wait that a version before this one asked for")              \
     X(I64, started_unix_ns, 0, "")                                                                 \
     X(I64, finished_unix_ns, 0, "")                                                                \
     X(I64, last_restart_unix_ns, 0, "")                                                            \

@@ -209,7 +209,7 @@ static const char *broken_waits(const struct alloc *alloc)
         !implies(alloc->disk != DISK_HERE, alloc->assign.disk_from[0] != '\0'))
         return "taking over a disk of nobody";
     if (!implies(alloc->run_until_ms != 0, alloc->assign.max_run_ms != 0) ||
-        !implies(alloc->ran_out, alloc->run_until_ms != 0))
+        !implies(alloc->ran_out, alloc_state_ends(alloc->machine.state)))
         return "at the end of a time that it does not have";
     return NULL;
 }
@@ -233,8 +233,6 @@ const char *alloc_broken(const struct machine *record)
 const char *alloc_mistimed(const struct machine *record)
 {
     const struct alloc *alloc = alloc_of(record);
-    const uint32_t limited =
-        IN(WAITING) | IN(PREPARING) | IN(MOUNTING) | IN(RUNNING) | IN(REPLAYING) | IN(POSTSTOP);
     uint64_t at_ms = alloc->delay_until_ms;
 
     if (at_ms > record->entered_ms && at_ms - record->entered_ms > alloc->assign.shutdown_delay_ms)
@@ -243,7 +241,7 @@ const char *alloc_mistimed(const struct machine *record)
         alloc->run_until_ms - record->entered_ms > alloc->assign.max_run_ms)
         return "it may run for longer than was asked for";
     if ((is_in(alloc, IN(DELAYING)) && record->deadline_ms != at_ms) ||
-        (is_in(alloc, limited) && record->deadline_ms != alloc->run_until_ms))
+        (alloc_state_has_limit(record->state) && record->deadline_ms != alloc->run_until_ms))
         return "its timer is set to another time than it waits for";
     return NULL;
 }

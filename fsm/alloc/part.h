@@ -11,6 +11,12 @@ static inline struct alloc *alloc_mutable(struct machine *record)
     return (struct alloc *)(void *)record;
 }
 
+/* True in the states that the end of its max_run_duration ends: their timer is set to it. */
+static inline bool alloc_state_has_limit(uint8_t state)
+{
+    return state <= A_RUNNING || state == A_REPLAYING || state == A_POSTSTOP;
+}
+
 /* --- members, as their alloc was told of them (members.c) --- */
 
 /* NULL: there is none. */

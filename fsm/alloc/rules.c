@@ -43,6 +43,15 @@ static void refresh_status(struct alloc *alloc, const struct fsm_now *now)
     alloc->modify_unix_ns = now->unix_ns;
 }
 
+/* Counted from when it was assigned, whichever version says how long it may run. */
+static void set_run_limit(struct alloc *alloc)
+{
+    const struct alloc_assign *assign = &alloc->assign;
+
+    alloc->run_until_ms =
+        assign->max_run_ms != 0 && !assign->condemned ? alloc->assigned_ms + assign->max_run_ms : 0;
+}
+
 static void absorb_assign(struct alloc *alloc, const struct fsm_event *event,
                           const struct fsm_now *now)
 {
@@ -52,14 +61,35 @@ static void absorb_assign(struct alloc *alloc, const struct fsm_event *event,
     memcpy(&alloc->assign, assign, fsm_payload_size(PAYLOAD_ALLOC_ASSIGN, assign));
     alloc->may_start = assign->may_start;
     alloc->modify_unix_ns = assign->create_unix_ns;
+    alloc->assigned_ms = now->ms;
     if (alloc_takes_disk(assign) && !assign->condemned)
         alloc->disk = DISK_AWAY;
-    if (assign->max_run_ms != 0 && !assign->condemned)
-        alloc->run_until_ms = now->ms + assign->max_run_ms;
+    set_run_limit(alloc);
     if (assign->condemned) {
         (void)text_copy(alloc->failure, sizeof(alloc->failure), assign->description); /* fits */
         refresh_status(alloc, now);
     }
+}
+
+/* What a newer version may say otherwise; all else of it is what the alloc is already, or another
+ * one would have been placed.  Who is being ended takes it, too: its record names the version that
+ * its specification is of. */
+static void absorb_update(struct alloc *alloc, const struct fsm_event *event,
+                          const struct fsm_now *now)
+{
+    const struct alloc_assign *newer = event->payload;
+
+    check(alloc->machine.state != A_ABSENT);
+    alloc->assign.job_version = newer->job_version;
+    if (alloc->delay_until_ms == 0) /* else it has begun, and is paid once */
+        alloc->assign.shutdown_delay_ms = newer->shutdown_delay_ms;
+    if (alloc->assigned_ms == 0)
+        alloc->assigned_ms = now->ms;
+    if (alloc->assign.max_run_ms != newer->max_run_ms) {
+        alloc->assign.max_run_ms = newer->max_run_ms;
+        set_run_limit(alloc);
+    }
+    alloc->modify_unix_ns = now->unix_ns;
 }
 
 static void explain_kill(struct alloc *alloc, enum task_event_type event, const char *text)
@@ -256,6 +286,9 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
     case AE_VOLUME_GONE:
         absorb_volume(alloc, event, now);
         break;
+    case AE_UPDATE:
+        absorb_update(alloc, event, now);
+        break;
     case AE_STATUS_ACKED: {
         const struct ack *ack = event->payload;
         if (ack->status_revision > alloc->acked_revision)
@@ -297,6 +330,8 @@ void alloc_enter(struct machine *record, const struct fsm_row *row, const struct
 
     (void)event; /* everything of it has been absorbed */
     check(record->state == row->next);
+    if (row->event == AE_UPDATE && alloc_state_has_limit(record->state))
+        record->deadline_ms = alloc->run_until_ms; /* may have passed: then the next turn ends it */
     if (row->next == row->state)
         return;
     if ((row->state == A_RUNNING || row->state == A_REPLAYING) && row->event == AE_TASK_CHANGED) {

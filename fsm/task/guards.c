@@ -192,7 +192,7 @@ static const char *broken_names(const struct task *task)
         return "unknown lifecycle, state, phase, hook, verdict or way to resume";
     if (define->restart_interval_ms > DURATION_MS_MAX ||
         define->restart_delay_ms > DURATION_MS_MAX || define->kill_timeout_ms > DURATION_MS_MAX ||
-        define->shutdown_delay_ms > DURATION_MS_MAX)
+        define->shutdown_delay_ms > DURATION_MS_MAX || task->older_wait_ms > 3 * DURATION_MS_MAX)
         return "a length of time that no job may ask for";
     return NULL;
 }
@@ -290,20 +290,41 @@ static bool is_within(uint64_t at, uint64_t from, uint64_t length_ms)
     return at <= from || at - from <= length_ms;
 }
 
-/* Each wait was fixed when it began, at the latest when its state was entered. */
+static uint64_t longest_pause_ms(const struct task_define *define)
+{
+    return define->restart_interval_ms + define->restart_delay_ms + define->restart_delay_ms / 4;
+}
+
+uint64_t task_longest_wait_ms(const struct task_define *define)
+{
+    uint64_t longest_ms = longest_pause_ms(define);
+
+    if (longest_ms < define->shutdown_delay_ms)
+        longest_ms = define->shutdown_delay_ms;
+    return longest_ms < define->kill_timeout_ms ? define->kill_timeout_ms : longest_ms;
+}
+
+/* Each wait was fixed when it began, at the latest when its state was entered; a version before
+ * this one may have asked for it. */
 const char *task_mistimed(const struct machine *record)
 {
     const struct task *task = task_of(record);
     const struct task_define *define = &task->define;
-    uint64_t pause_ms =
-        define->restart_interval_ms + define->restart_delay_ms + define->restart_delay_ms / 4;
+    const struct {
+        uint64_t at_ms, asked_ms;
+    } waits[] = {
+        {task->restart_at_ms, longest_pause_ms(define)},
+        {task->delay_until_ms, define->shutdown_delay_ms},
+        {task->kill_at_ms, define->kill_timeout_ms},
+    };
 
     if (task->interval_ms > record->entered_ms)
         return "its restart interval has not begun yet";
-    if (!is_within(task->restart_at_ms, record->entered_ms, pause_ms) ||
-        !is_within(task->delay_until_ms, record->entered_ms, define->shutdown_delay_ms) ||
-        !is_within(task->kill_at_ms, record->entered_ms, define->kill_timeout_ms))
-        return "a wait is longer than was asked for";
+    for (size_t i = 0; i < COUNT_OF(waits); i++) {
+        if (!is_within(waits[i].at_ms, record->entered_ms, waits[i].asked_ms) &&
+            !is_within(waits[i].at_ms, record->entered_ms, task->older_wait_ms))
+            return "a wait is longer than was asked for";
+    }
     if (is_in(task, IN(BACKOFF) | IN(DELAYING) | IN(STOPPING) | IN(OWING)) &&
         record->deadline_ms != task_deadline(record, NULL))
         return "its timer is set to another time than it waits for";

@@ -33,6 +33,9 @@ uint8_t task_hook_from(const struct task *task, enum hook_phase phase, unsigned 
  * a payload that can never be looked at is lost to us. */
 bool task_look_failed(const struct task *task, const struct failure *failure);
 
+/* Of all the waits that DEFINE asks for. */
+uint64_t task_longest_wait_ms(const struct task_define *define);
+
 /* --- the decision after an attempt (restart.c) --- */
 
 /* Sets the verdict: start again, later, or never. */

@@ -103,6 +103,29 @@ static void absorb_define(struct task *task, const struct fsm_event *event,
     task_note(task, now, TASK_EVENT_RECEIVED, "");
 }
 
+static uint64_t longer(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What a newer version may say otherwise.  A wait that has begun goes on as it was asked for; the
+ * next one, the next signal and the next end go by the newer version. */
+static void absorb_update(struct task *task, const struct fsm_event *event)
+{
+    const struct task_define *newer = event->payload;
+    struct task_define *define = &task->define;
+
+    check(task->machine.state != T_ABSENT);
+    task->older_wait_ms = longer(task->older_wait_ms, task_longest_wait_ms(define));
+    define->restart_interval_ms = newer->restart_interval_ms;
+    define->restart_delay_ms = newer->restart_delay_ms;
+    define->restart_attempts = newer->restart_attempts;
+    define->restart_mode_delay = newer->restart_mode_delay;
+    define->kill_timeout_ms = newer->kill_timeout_ms;
+    define->shutdown_delay_ms = newer->shutdown_delay_ms;
+    memcpy(define->kill_signal, newer->kill_signal, sizeof(define->kill_signal));
+}
+
 static void absorb_kill(struct task *task, const struct fsm_event *event, const struct fsm_now *now)
 {
     const struct kill_order *order = event->payload;
@@ -301,6 +324,9 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_REWIND:
     case TE_REVIVE:
         absorb_rewind(task, event->kind == TE_REVIVE, now);
+        break;
+    case TE_UPDATE:
+        absorb_update(task, event);
         break;
     case TE_START:
     case TE_STOP_ACCEPTED:

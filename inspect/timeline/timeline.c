@@ -149,9 +149,14 @@ static enum note_kind note_of(const struct journal_event *event, char *to, size_
         (void)text_format(to, size, "%s: %s", news->name, news->text); /* cut if too long */
         return NOTE_FAILED;
     }
+    case PAYLOAD_ALLOC_ASSIGN:
+        if (event->event.kind != AE_UPDATE)
+            return NOTE_NONE;
+        (void)text_format(to, size, "goes on by version %llu",
+                          (unsigned long long)((const struct alloc_assign *)payload)->job_version);
+        return NOTE_ORDER;
     case PAYLOAD_NONE:
     case PAYLOAD_TASK_DEFINE:
-    case PAYLOAD_ALLOC_ASSIGN:
     case PAYLOAD_VOLUME_DEFINE:
     case PAYLOAD_PLUGIN_DEFINE:
     case PAYLOAD_RESTORE:

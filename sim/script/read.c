@@ -431,9 +431,10 @@ static int64_t next_argument(struct reader *reader, unsigned action)
     if (action == SIM_DO_JUMP)
         return next_within(reader, -JUMP_MAX_MS, JUMP_MAX_MS);
     return next_within(reader, 0,
-                       action == SIM_DO_EXIT    ? 255
-                       : action == SIM_DO_COUNT ? SIM_COUNT_MAX
-                                                : HOUR_MS);
+                       action == SIM_DO_EXIT     ? 255
+                       : action == SIM_DO_COUNT  ? SIM_COUNT_MAX
+                       : action == SIM_DO_UPDATE ? SIM_TIMES_MAX
+                                                 : HOUR_MS);
 }
 
 static void read_action(struct reader *reader, struct sim_step *step)

@@ -36,6 +36,7 @@ enum {
     SIM_FATES_MAX = 96,
     SIM_CUTS_MAX = 8,
     SIM_EXPECTS_MAX = 48,
+    SIM_TIMES_MAX = 15, /* of what is updated */
 };
 
 /* --- fault primitives: restore-failures.md section 1, by name --- */
@@ -185,7 +186,9 @@ struct sim_job {
     X(DISK, NONE, "disk")            /* the next number commits fail (0: none) with ENOSPC */      \
     X(SWEEP, NONE, "sweep")          /* ending what belongs to nobody takes number ms */           \
     X(HEAL, NONE, "heal")            /* no fault from here on */                                   \
-    X(UPDATE, ALLOC, "update")       /* the server has a newer version of it and wants the same */ \
+    X(UPDATE, ALLOC, "update")       /* the server has a newer version of it and wants the same:   \
+                                      * all that it may say is number times what the script does,  \
+                                      * 0: whatever is drawn */                                    \
     X(REGISTER, JOB, "register")     /* a user wants the job, as version number */                 \
     X(COUNT, JOB, "count")           /* wants number allocs of each group */                       \
     X(DEREGISTER, JOB, "deregister") /* wants it stopped */                                        \

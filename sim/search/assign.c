@@ -87,16 +87,17 @@ static void add_members(const struct search *search, struct alloc_assign *assign
     }
 }
 
-void search_assign(struct search *search)
-{
-    union {
-        struct alloc_assign assign;
-        unsigned char
-            room[sizeof(struct alloc_assign) + (SEARCH_TASKS + 1) * sizeof(struct alloc_member)];
-    } place;
-    struct alloc_assign *assign = &place.assign;
+union assign_place {
+    struct alloc_assign assign;
+    unsigned char
+        room[sizeof(struct alloc_assign) + (SEARCH_TASKS + 1) * sizeof(struct alloc_member)];
+};
 
-    memset(&place, 0, sizeof(place));
+static void assign_of(const struct search *search, union assign_place *place)
+{
+    struct alloc_assign *assign = &place->assign;
+
+    memset(place, 0, sizeof(*place));
     assign->hooks_prerun = assign->hooks_destroy = 1u << ALLOC_HOOK_ALLOC_DIR;
     if (search->asked->shape == SIM_SHAPE_HOOKS) {
         assign->hooks_prekill = 1u << ALLOC_HOOK_ALLOC_DIR;
@@ -105,13 +106,33 @@ void search_assign(struct search *search)
     assign->may_start = 1;
     assign->batch = 1;
     add_members(search, assign);
-    core_propose(search->core, true);
+}
+
+/* To the alloc and its tasks. */
+static void tell_version(struct search *search, uint8_t alloc_event, uint8_t task_event)
+{
+    union assign_place place;
+
+    assign_of(search, &place);
     core_spec(search->core, "alloc/a", "{}", 2);
-    core_tell(search->core, &search->ids[WHO_ALLOC], AE_ASSIGN, assign);
+    core_tell(search->core, &search->ids[WHO_ALLOC], alloc_event, &place.assign);
     for (unsigned who = WHO_TASK_A; who <= WHO_TASK_B; who++) {
         struct task_define define = define_of(search, who);
-        core_tell(search->core, &search->ids[who], TE_DEFINE, &define);
+        core_tell(search->core, &search->ids[who], task_event, &define);
     }
+}
+
+void search_update(struct search *search)
+{
+    core_propose(search->core, true);
+    tell_version(search, AE_UPDATE, TE_UPDATE);
+    core_propose(search->core, false);
+}
+
+void search_assign(struct search *search)
+{
+    core_propose(search->core, true);
+    tell_version(search, AE_ASSIGN, TE_DEFINE);
     struct volume_define claim = claim_of();
     core_tell(search->core, &search->ids[WHO_VOLUME], VE_DEFINE, &claim);
     core_propose(search->core, false);

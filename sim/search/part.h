@@ -122,6 +122,7 @@ _Static_assert(sizeof(struct search_world) ==
     X(DESTROY, "the alloc is to be gone", COUNT, true, false)                                      \
     X(RESTART, "a user asks for a restart", REQUEST, true, false)                                  \
     X(REPLAY, "a user asks for all tasks again", REQUEST, true, false)                             \
+    X(UPDATE, "there is a newer version of the alloc", COUNT, true, false)                         \
     X(DETACH, "the server asks for the volume to be detached", COUNT, true, false)                 \
     X(SIGNAL, "a user sends a signal", COUNT, true, false)                                         \
     X(VAIN, "a user asks for a restart in vain", COUNT, true, false)                               \
@@ -273,6 +274,7 @@ void search_say(struct search *search, const char *format, ...)
 /* --- assign.c: what the control plane posts --- */
 
 void search_assign(struct search *search);
+void search_update(struct search *search); /* by a version that says the same */
 void search_define_plugin(struct search *search);
 void search_known(void *ctx, const char *alloc, struct alloc_assign *assign);
 bool search_claim_known(void *ctx, const char *alloc, const char *name,

@@ -77,6 +77,7 @@ static void reduce_task(struct task *task)
     uint8_t state = task->machine.state;
 
     task->interval_ms = SEARCH_NOW_MS; /* it never ends */
+    task->older_wait_ms = 0;           /* all versions ask for the same */
     task->restart_at_ms = state == T_BACKOFF ? SEARCH_FAR_MS : 0;
     task->owed_at_ms = state == T_OWING ? SEARCH_FAR_MS : 0;
     task->owed_passes = task->owed_passes != 0; /* whether users were told */
@@ -147,6 +148,7 @@ static void reduce_alloc(struct alloc *alloc)
 
     alloc->delay_until_ms = set_or_not(alloc->delay_until_ms);
     alloc->run_until_ms = set_or_not(alloc->run_until_ms);
+    alloc->assigned_ms = 0;
     alloc->status_revision = alloc->acked_revision = 0;
     alloc->modify_unix_ns = alloc->ended_unix_ns = 0;
     alloc->client_status = 0;

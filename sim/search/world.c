@@ -365,6 +365,9 @@ static void make(struct search *search, const struct search_move *move)
     case MOVE_ASSIGN:
         search_assign(search);
         return;
+    case MOVE_UPDATE:
+        search_update(search);
+        return;
     case MOVE_CONFIRM:
         core_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
         return;

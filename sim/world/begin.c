@@ -272,6 +272,7 @@ static void begin_alloc(struct sim *sim, int number)
             previous == NULL ? NULL : sim_store_find(&sim->store, &previous->id);
         state->damaged = alloc->assign.condemned || has_lost(state);
         state->reported_status = alloc->client_status;
+        state->first_version = alloc->assign.job_version;
         state->ended = record->state == A_TERMINAL || record->state == A_DESTROYING;
         state->directory = has_directory(sim, alloc, &state->id);
         state->disk = state->directory && alloc->disk == DISK_HERE;

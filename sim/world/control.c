@@ -125,13 +125,15 @@ void sim_wish(struct sim *sim, int number, enum sim_wish wish)
         wake_poll(sim);
 }
 
-void sim_update(struct sim *sim, int number)
+void sim_update(struct sim *sim, int number, uint64_t times)
 {
     struct sim_alloc_state *alloc = &sim->allocs[number];
 
     if (!sim->script->server || alloc->wish == WISH_NONE || alloc->wish == WISH_GONE)
         return;
+    check(times <= SIM_TIMES_MAX);
     alloc->updated_index = ++sim->control.server_index;
+    alloc->updated_times = (uint8_t)times;
     wake_poll(sim);
 }
 
@@ -164,7 +166,7 @@ static bool has_its_wish(struct sim *sim, int number)
             return true;
         }
         core_propose(sim->core, true);
-        sim_give(sim, number);
+        sim_give(sim, number, 0);
         core_propose(sim->core, false);
         life_after_commit(sim->life, given, &state->id);
         return false;
@@ -207,6 +209,15 @@ static bool is_newer(const struct sim_alloc_state *alloc, uint64_t index)
     return alloc->updated_index <= index && alloc->updated_index > alloc->seen_index;
 }
 
+/* The newest version that the server knew at INDEX, or the first: those between are known to
+ * nobody.  Its number says what it says otherwise (give.c). */
+static uint64_t version_at(const struct sim_alloc_state *alloc, uint64_t index)
+{
+    return alloc->updated_index <= index
+               ? alloc->updated_index * (SIM_TIMES_MAX + 1) + alloc->updated_times
+               : 0;
+}
+
 static void apply_one(struct sim *sim, int number, uint64_t index, bool complete)
 {
     enum sim_wish wish = wished_at(&sim->allocs[number], index);
@@ -215,9 +226,12 @@ static void apply_one(struct sim *sim, int number, uint64_t index, bool complete
     struct request why = {.text = "the server wants it stopped"};
 
     if (wish == WISH_RUN && alloc == NULL) {
-        sim_give(sim, number);
+        sim_give(sim, number, version_at(state, index));
         return;
     }
+    if ((wish == WISH_RUN || wish == WISH_STOP) && alloc != NULL &&
+        alloc->assign.job_version < state->first_version + version_at(state, index))
+        sim_give_newer(sim, number, version_at(state, index));
     if (wish == WISH_STOP && alloc != NULL && !alloc->stop_wanted)
         core_tell(sim->core, &state->id, AE_STOP, &why);
     state->offered_index = index;

@@ -35,14 +35,19 @@ void sim_control_event(struct sim *sim, const struct sim_event *event);
 void sim_control_start(struct sim *sim);
 void sim_control_refused(struct sim *sim); /* a commit failed, and proposals with it */
 void sim_wish(struct sim *sim, int alloc, enum sim_wish wish);
-/* There is a newer version of the alloc, in which nothing is wished anew. */
-void sim_update(struct sim *sim, int alloc);
+/* There is a newer version of the alloc, in which nothing is wished anew; TIMES as in a script. */
+void sim_update(struct sim *sim, int alloc, uint64_t times);
 void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event);
 void sim_status_changed(struct sim *sim);
 
 /* --- give.c: what the core is told of allocs and plugins --- */
 
-void sim_give(struct sim *sim, int alloc);
+/* As its version VERSION, 0: the first; or it has it, and goes on by that one. */
+void sim_give(struct sim *sim, int alloc, uint64_t version);
+void sim_give_newer(struct sim *sim, int alloc, uint64_t version);
+/* DEFINE is what that version of ALLOC says of its task that is number TASK. */
+bool sim_runs_by(const struct sim_alloc_state *alloc, int task, const struct task_define *define,
+                 uint64_t job_version);
 void sim_define_plugins(struct sim *sim);
 void sim_known(void *ctx, const char *alloc, struct alloc_assign *assign);
 bool sim_claim_known(void *ctx, const char *alloc, const char *name,

@@ -7,16 +7,29 @@
 
 #include "fsm/policy.h"
 
+#include <string.h>
+
+/* What a newer version says otherwise: longer, shorter, never or at once. */
+static uint64_t vary(uint64_t ms, uint64_t version, unsigned what)
+{
+    static const uint8_t quarters[] = {4, 1, 8, 2, 4, 0, 5, 16};
+    uint64_t times = version % (SIM_TIMES_MAX + 1);
+
+    if (version == 0 || times != 0)
+        return version == 0 ? ms : ms * times;
+    return ms * quarters[(hash_u64(version, what) >> 7) % COUNT_OF(quarters)] / 4;
+}
+
 static struct task_define define_of(const struct sim_alloc_state *alloc,
-                                    const struct sim_task *task)
+                                    const struct sim_task *task, uint64_t version)
 {
     struct task_define define = {
-        .restart_interval_ms = task->interval_ms,
-        .restart_delay_ms = task->backoff_ms,
-        .restart_attempts = task->attempts,
+        .restart_interval_ms = vary(task->interval_ms, version, 0),
+        .restart_delay_ms = vary(task->backoff_ms, version, 1),
+        .restart_attempts = (uint32_t)vary(task->attempts, version, 2),
         .restart_mode_delay = task->mode_delay,
-        .kill_timeout_ms = task->kill_ms,
-        .shutdown_delay_ms = task->delay_ms,
+        .kill_timeout_ms = vary(task->kill_ms, version, 3),
+        .shutdown_delay_ms = vary(task->delay_ms, version, 4),
         .hooks_prestart = task->hooks[0],
         .hooks_poststart = task->hooks[1],
         .hooks_prekill = task->hooks[2],
@@ -32,6 +45,8 @@ static struct task_define define_of(const struct sim_alloc_state *alloc,
         .driver = "raw_exec",
     };
 
+    if (vary(1, version, 7) > 1)
+        (void)text_copy(define.kill_signal, sizeof(define.kill_signal), "SIGINT"); /* fits */
     return define;
 }
 
@@ -107,22 +122,23 @@ static void name_job(const struct sim_alloc_state *alloc, struct alloc_assign *a
     (void)text_copy(assign->group, sizeof(assign->group), "group");
 }
 
-void sim_give(struct sim *sim, int number)
-{
-    struct sim_alloc_state *alloc = &sim->allocs[number];
-    const struct sim_alloc *plan = alloc->plan;
-    union {
-        struct alloc_assign assign;
-        unsigned char
-            room[sizeof(struct alloc_assign) + ALLOC_MEMBERS_MAX * sizeof(struct alloc_member)];
-    } place;
-    struct alloc_assign *assign = &place.assign;
-    char key[JOURNAL_KEY_SIZE];
+union assign_place {
+    struct alloc_assign assign;
+    unsigned char
+        room[sizeof(struct alloc_assign) + ALLOC_MEMBERS_MAX * sizeof(struct alloc_member)];
+};
 
-    place.assign = (struct alloc_assign){0};
+static void assign_of(const struct sim *sim, const struct sim_alloc_state *alloc, uint64_t version,
+                      union assign_place *place)
+{
+    const struct sim_alloc *plan = alloc->plan;
+    struct alloc_assign *assign = &place->assign;
+
+    place->assign = (struct alloc_assign){0};
     assign->create_unix_ns = sim_unix_ns(sim);
-    assign->shutdown_delay_ms = plan->delay_ms;
-    assign->max_run_ms = plan->limit_ms;
+    assign->job_version = alloc->first_version + version;
+    assign->shutdown_delay_ms = vary(plan->delay_ms, version, 5);
+    assign->max_run_ms = vary(plan->limit_ms, version, 6);
     assign->hooks_prerun = plan->hooks[0];
     assign->hooks_prekill = plan->hooks[1];
     assign->hooks_postrun = plan->hooks[2];
@@ -137,13 +153,45 @@ void sim_give(struct sim *sim, int number)
     name_job(alloc, assign);
     add_tasks(alloc, assign);
     add_claims(sim, alloc, assign);
+}
+
+/* To the alloc and each of its tasks. */
+static void tell_version(struct sim *sim, const struct sim_alloc_state *alloc, uint64_t version,
+                         bool newer)
+{
+    union assign_place place;
+    char key[JOURNAL_KEY_SIZE];
+
+    assign_of(sim, alloc, version, &place);
     (void)text_format(key, sizeof(key), "alloc/%s", alloc->id.text); /* fits */
     core_spec(sim->core, key, "{}", 2);
-    core_tell(sim->core, &alloc->id, AE_ASSIGN, assign);
+    core_tell(sim->core, &alloc->id, newer ? AE_UPDATE : AE_ASSIGN, &place.assign);
     for (int t = 0; t < alloc->tasks_count; t++) {
-        struct task_define define = define_of(alloc, alloc->tasks[t].plan);
-        core_tell(sim->core, &alloc->tasks[t].id, TE_DEFINE, &define);
+        struct task_define define = define_of(alloc, alloc->tasks[t].plan, version);
+        core_tell(sim->core, &alloc->tasks[t].id, newer ? TE_UPDATE : TE_DEFINE, &define);
     }
+}
+
+void sim_give_newer(struct sim *sim, int number, uint64_t version)
+{
+    tell_version(sim, &sim->allocs[number], version, true);
+}
+
+bool sim_runs_by(const struct sim_alloc_state *alloc, int task, const struct task_define *define,
+                 uint64_t job_version)
+{
+    struct task_define asked =
+        define_of(alloc, alloc->tasks[task].plan, job_version - alloc->first_version);
+
+    asked.mounts = define->mounts; /* a claim may have been lost */
+    return memcmp(&asked, define, sizeof(asked)) == 0;
+}
+
+void sim_give(struct sim *sim, int number, uint64_t version)
+{
+    struct sim_alloc_state *alloc = &sim->allocs[number];
+
+    tell_version(sim, alloc, version, false);
     for (int c = 0; c < alloc->claims_count; c++) {
         struct volume_define define = claim_define(sim, &alloc->claims[c]);
         core_tell(sim->core, &alloc->claims[c].id, VE_DEFINE, &define);

@@ -18,7 +18,7 @@ static bool assign(struct sim *sim, const struct sim_step *step)
 
 static bool update(struct sim *sim, const struct sim_step *step)
 {
-    sim_update(sim, step->whom.alloc);
+    sim_update(sim, step->whom.alloc, (uint64_t)step->number);
     return true;
 }
 

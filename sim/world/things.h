@@ -17,13 +17,14 @@ enum {
 
 /* What a task has used of its restart policy. */
 struct sim_tries {
-    uint64_t begun_ms;    /* node time: the interval */
-    uint64_t again_at_ms; /* node time: not before */
-    uint64_t ran_turn;    /* the last in which it was seen running, which its alloc then heard */
-    uint32_t used;        /* in the interval */
-    uint32_t asked;       /* generation that somebody asked to be restarted */
-    bool in_turn;         /* it ran when its alloc told it to begin again */
-    bool known;           /* since it was defined */
+    struct task_define define; /* by the newest version that it was told of */
+    uint64_t begun_ms;         /* node time: the interval */
+    uint64_t again_at_ms;      /* node time: not before */
+    uint64_t ran_turn; /* the last in which it was seen running, which its alloc then heard */
+    uint32_t used;     /* in the interval */
+    uint32_t asked;    /* generation that somebody asked to be restarted */
+    bool in_turn;      /* it ran when its alloc told it to begin again */
+    bool known;        /* since it was defined */
 };
 
 /* A call that has failed, and how often it was made again too soon. */
@@ -104,6 +105,8 @@ struct sim_alloc_state {
     /* As the server knows it. */
     uint64_t wished_index[WISH_GONE + 1]; /* at which it came to wish so, 0: never */
     uint64_t updated_index;               /* of its newest version, 0: there is one only */
+    uint8_t updated_times;                /* and what it says, as in a script */
+    uint64_t first_version;               /* as it was before that */
     uint64_t offered_index, seen_index;   /* of the version the node is told, has applied */
     uint8_t reported_status;
     uint64_t pushed_digest, pushed_revision, confirmed_digest, acked_digest;

@@ -130,6 +130,13 @@ static void test_times_that_nobody_asked_for(void **state)
     task->machine.deadline_ms++;
     task->kill_at_ms += 2;
     expect("a/web", "a wait is longer than was asked for");
+    task->older_wait_ms = 5001;
+    expect("a/web", "a wait is longer than was asked for");
+    task->older_wait_ms = 5002; /* by the version that it was stopped by */
+    expect("a/web", NULL);
+    task->older_wait_ms = 3 * DURATION_MS_MAX + 1;
+    expect("a/web", "a length of time that no job may ask for");
+    task->older_wait_ms = 0;
     task->machine.deadline_ms = 0;
     expect("a/web", "stopping without a deadline");
     struct alloc *alloc = an_alloc();

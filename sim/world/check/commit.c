@@ -83,6 +83,24 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
     sim_check_outcome(sim, whom, alloc_of(record));
 }
 
+/* An alloc and its tasks are of one version, the one that the newest commit about it has named. */
+static void check_version(struct sim *sim, const struct sim_whom *whom)
+{
+    const struct sim_alloc_state *alloc = sim_alloc_of(sim, whom);
+    const struct machine *record = sim_store_find(&sim->store, &alloc->id);
+
+    if (!sim->script->server || record == NULL || alloc->damaged ||
+        alloc_of(record)->assign.condemned)
+        return;
+    for (int t = 0; t < alloc->tasks_count; t++) {
+        const struct machine *task = sim_store_find(&sim->store, &alloc->tasks[t].id);
+        if (task != NULL &&
+            !sim_runs_by(alloc, t, &task_of(task)->define, alloc_of(record)->assign.job_version))
+            sim_violate(sim, 15, "%s runs by another version than its alloc",
+                        alloc->tasks[t].id.text);
+    }
+}
+
 void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
 {
     size_t record_at = 0;
@@ -98,6 +116,8 @@ void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
             note_task(sim, &whom, event, record);
         if (whom.kind == MACHINE_ALLOC)
             note_alloc(sim, &whom, event, record);
+        if (whom.kind == MACHINE_ALLOC && event->event.kind == AE_UPDATE)
+            check_version(sim, &whom);
         if (whom.kind == MACHINE_VOLUME && event->before == V_ABSENT)
             sim_claim_of(sim, &whom)->made_turn = event->turn;
         if (whom.kind == MACHINE_VOLUME && event->after == V_UNSTAGING &&

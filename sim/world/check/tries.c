@@ -15,9 +15,9 @@ enum {
 };
 
 /* One more try of TASK at NOW_MS: of this interval, or the first of the next one. */
-static void count_try(struct sim_tries *tries, const struct task *task, uint64_t now_ms)
+static void count_try(struct sim_tries *tries, uint64_t now_ms)
 {
-    if (now_ms > tries->begun_ms + task->define.restart_interval_ms) {
+    if (now_ms > tries->begun_ms + tries->define.restart_interval_ms) {
         tries->begun_ms = now_ms;
         tries->used = 0;
     }
@@ -27,11 +27,11 @@ static void count_try(struct sim_tries *tries, const struct task *task, uint64_t
 static void check_later(struct sim *sim, const struct journal_event *event, const struct task *task,
                         struct sim_tries *tries)
 {
-    const struct task_define *define = &task->define;
+    const struct task_define *define = &tries->define;
     uint64_t least_ms = event->now_ms + define->restart_delay_ms;
     uint64_t most_ms = least_ms + define->restart_delay_ms / 4;
 
-    count_try(tries, task, event->now_ms);
+    count_try(tries, event->now_ms);
     bool beyond = tries->used > define->restart_attempts;
     if (beyond && (!define->restart_mode_delay || define->restart_attempts == 0))
         sim_violate(sim, 36, "%s is tried again, %u times in an interval that allows %u",
@@ -50,14 +50,14 @@ static void check_later(struct sim *sim, const struct journal_event *event, cons
 static void check_never(struct sim *sim, const struct journal_event *event, const struct task *task,
                         struct sim_tries *tries)
 {
-    const struct task_define *define = &task->define;
+    const struct task_define *define = &tries->define;
     bool success = task->exit_seen && task->exit.known && task->exit.code == 0 &&
                    task->exit.signal == 0 && !task->start_failed;
     bool hopeless = task->start_failed && task->unrecoverable;
 
     if (task->kill_wanted)
         return;
-    count_try(tries, task, event->now_ms); /* good for all that its alloc has run again, too */
+    count_try(tries, event->now_ms); /* good for all that its alloc has run again, too */
     if (hopeless || (success && !define->restart_on_success))
         return;
     if (define->restart_attempts > 0 &&
@@ -75,6 +75,8 @@ void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
 
     if (event->before == T_ABSENT)
         *tries = (struct sim_tries){.known = true, .begun_ms = event->now_ms};
+    if (event->event.kind == TE_DEFINE || event->event.kind == TE_UPDATE)
+        tries->define = *(const struct task_define *)event->event.payload;
     if (event->event.kind == TE_REWIND && task->rewind_wanted) {
         tries->asked = task->machine.generation;
         if (event->before != T_RECOVERING) /* told once more after a restart */
