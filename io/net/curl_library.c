@@ -1,5 +1,6 @@
 /*
- * Loads libcurl.  It is never unloaded: what it registers at exit must not be unmapped.
+ * Loads libcurl, whichever flavour there is: they differ in their library for TLS.  It is never
+ * unloaded: what it registers at exit must not be unmapped.
  */
 #include "io/net/curl_library.h"
 
@@ -23,6 +24,8 @@ int curl_library_load(struct err *err)
     if (curl_library.loaded)
         return 0;
     void *library = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        library = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL)
         return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be loaded: %s", dlerror());
     for (size_t i = 0; i < COUNT_OF(names); i++) {
