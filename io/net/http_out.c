@@ -13,6 +13,7 @@
 #include "io/loop/guest.h"
 #include "io/net/buffer.h"
 #include "io/net/curl_library.h"
+#include "io/net/curl_result.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ enum {
 
 /* --- requests --- */
 
-struct http_client; /* one for each loop */
+struct http_client; /* two for each loop: one is for HTTP/2 */
 
 struct http_request {
     struct http_client *client;
@@ -40,6 +41,9 @@ struct http_request {
     size_t body_length, body_bytes_max, body_received;
     uint64_t timeout_ms;
     uint32_t redirects_max;
+    bool http2, secret;
+    bool strange;               /* its peer does not begin as one of HTTP/2 */
+    char said[CURL_ERROR_SIZE]; /* by the library, of a failure of HTTP/2 */
     bool (*on_data)(void *ctx, const char *bytes, size_t length);
     void (*cb)(void *ctx, const struct http_reply *reply);
     void *ctx;
@@ -47,6 +51,7 @@ struct http_request {
     bool delivered; /* its callback has been called; waits for the library to let go */
     struct buffer reply_headers, reply_body;
     struct err error; /* found by us while the library ran */
+    enum http_end end;
 };
 
 struct http_client {
@@ -74,6 +79,8 @@ static void request_free(struct http_request *request)
     free(request->method);
     free(request->url);
     free(request->unix_socket);
+    if (request->secret)
+        explicit_bzero(request->body, request->body_length);
     free(request->body);
     free(request);
 }
@@ -96,6 +103,7 @@ static void bury(struct http_request *request)
 static void deliver(struct http_request *request, int status)
 {
     struct http_reply reply = {.status = status,
+                               .end = request->end,
                                .body = buffer_text(&request->reply_body),
                                .body_length = buffer_length(&request->reply_body),
                                .headers = buffer_text(&request->reply_headers),
@@ -176,9 +184,33 @@ static curl_socket_t on_open_socket(void *ctx, curlsocktype purpose, struct curl
 
 static void act(struct http_client *client, curl_socket_t fd, int what);
 
+/* One socket of the library's. */
+struct wanted_socket {
+    struct io_watch watch;
+    struct http_client *client;
+    struct http_request *only; /* whose it is for its whole life, or NULL: see http_call.http2 */
+};
+
+/* A peer of HTTP/2 begins with its SETTINGS (RFC 9113, 3.4).  The library says the same of one that
+ * does not and closes, and of one that dies. */
+static void look_at_begin(struct http_request *request, int fd)
+{
+    enum { TYPE_AT = 3, TYPE_SETTINGS = 4 };
+    unsigned char begin[TYPE_AT + 1];
+
+    if (recv(fd, begin, sizeof(begin), MSG_PEEK | MSG_DONTWAIT) == sizeof(begin))
+        request->strange = begin[TYPE_AT] != TYPE_SETTINGS;
+}
+
 static void on_socket_ready(struct io_watch *watch, int events)
 {
-    act(watch->ctx, watch->fd,
+    struct wanted_socket *wanted = watch->ctx;
+
+    if (wanted->only != NULL && (events & IO_READABLE) != 0) {
+        look_at_begin(wanted->only, watch->fd);
+        wanted->only = NULL;
+    }
+    act(wanted->client, watch->fd,
         ((events & IO_READABLE) != 0 ? CURL_CSELECT_IN : 0) |
             ((events & IO_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0));
 }
@@ -186,25 +218,28 @@ static void on_socket_ready(struct io_watch *watch, int events)
 static int on_socket_wanted(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx)
 {
     struct http_client *client = ctx;
-    struct io_watch *watch = socket_ctx;
-    (void)easy;
+    struct wanted_socket *wanted = socket_ctx;
+    struct http_request *request = NULL;
 
     if (what == CURL_POLL_REMOVE) {
-        if (watch != NULL)
-            io_watch_stop(watch);
-        free(watch);
+        if (wanted != NULL)
+            io_watch_stop(&wanted->watch);
+        free(wanted);
         return 0;
     }
-    if (watch == NULL) {
-        watch = calloc(1, sizeof(*watch));
-        check(watch != NULL);
+    if (wanted == NULL) {
+        wanted = calloc(1, sizeof(*wanted));
+        check(wanted != NULL);
+        wanted->client = client;
+        (void)curl_library.easy_getinfo(easy, CURLINFO_PRIVATE, &request); /* was set */
+        wanted->only = request->http2 ? request : NULL;
         (void)curl_library.multi_assign(client->multi, fd,
-                                        watch); /* fd is known: it was just named */
+                                        wanted); /* fd is known: it was just named */
     }
-    io_watch_start(client->loop, watch, fd,
+    io_watch_start(client->loop, &wanted->watch, fd,
                    ((what & CURL_POLL_IN) != 0 ? IO_READABLE : 0) |
                        ((what & CURL_POLL_OUT) != 0 ? IO_WRITABLE : 0),
-                   on_socket_ready, client);
+                   on_socket_ready, wanted);
     return 0;
 }
 
@@ -228,46 +263,25 @@ static int on_timer_wanted(CURLM *multi, long delay_ms, void *ctx)
 
 /* --- results --- */
 
-/* What the caller can do about RESULT. */
-static int code_of(CURLcode result)
-{
-    static const struct {
-        CURLcode result;
-        int code;
-    } map[] = {
-        {CURLE_COULDNT_RESOLVE_HOST, ERR_AGAIN},
-        {CURLE_COULDNT_RESOLVE_PROXY, ERR_AGAIN},
-        {CURLE_COULDNT_CONNECT, ERR_AGAIN},
-        {CURLE_OPERATION_TIMEDOUT, ERR_TIMEOUT},
-        {CURLE_URL_MALFORMAT, ERR_INVALID},
-        {CURLE_UNSUPPORTED_PROTOCOL, ERR_INVALID},
-        {CURLE_BAD_FUNCTION_ARGUMENT, ERR_INVALID},
-        {CURLE_TOO_MANY_REDIRECTS, ERR_LIMIT},
-        {CURLE_PEER_FAILED_VERIFICATION, ERR_REFUSED},
-        {CURLE_SSL_CACERT_BADFILE, ERR_REFUSED},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(map); i++) {
-        if (map[i].result == result)
-            return map[i].code;
-    }
-    return ERR_IO;
-}
-
 static void describe(struct http_request *request, CURLcode result)
 {
     long number = 0;
 
-    if (request->error.code != 0)
+    if (request->error.code != 0) {
+        request->end = HTTP_OURS;
         return;
+    }
+    request->end = request->strange ? HTTP_STRANGE : curl_result_end(result);
     /* Without user, password and query, which may be secrets. */
     const char *host = strstr(request->url, "://");
     host = host == NULL ? request->url : host + 3;
     const char *at = memchr(host, '@', strcspn(host, "/?#"));
     host = at == NULL ? host : at + 1;
-    (void)err_set(&request->error, code_of(result), "%s %.*s: %s", request->method,
+    (void)err_set(&request->error, curl_result_code(result), "%s %.*s: %s", request->method,
                   (int)strcspn(host, "?#"), host,
-                  curl_library.easy_strerror(result)); /* only to be filled */
+                  request->said[0] != '\0'
+                      ? request->said
+                      : curl_library.easy_strerror(result)); /* only to be filled */
     (void)curl_library.easy_getinfo(request->easy, CURLINFO_OS_ERRNO, &number); /* 0 if none */
     request->error.os = (int)number;
     request->error.recoverable = request->error.code == ERR_AGAIN ||
@@ -368,7 +382,9 @@ static void set_options(struct http_request *request)
                                    request->redirects_max > 0 ? 1L : 0L);
     (void)curl_library.easy_setopt(easy, CURLOPT_MAXREDIRS, (long)request->redirects_max);
     (void)curl_library.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    (void)curl_library.easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    (void)curl_library.easy_setopt(easy, CURLOPT_HTTP_VERSION,
+                                   request->http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+                                                  : CURL_HTTP_VERSION_1_1);
     (void)curl_library.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)request->timeout_ms);
     (void)curl_library.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
     (void)curl_library.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
@@ -381,6 +397,13 @@ static void set_options(struct http_request *request)
         (void)curl_library.easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
     if (request->unix_socket != NULL || is_loopback(request->url))
         (void)curl_library.easy_setopt(easy, CURLOPT_PROXY, "");
+    if (request->http2) {
+        /* Before 8.0.0 the library fails every call but the first on such a connection
+         * (curl issue 10634); and to close it is to cancel. */
+        (void)curl_library.easy_setopt(easy, CURLOPT_FRESH_CONNECT, 1L);
+        (void)curl_library.easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
+        (void)curl_library.easy_setopt(easy, CURLOPT_ERRORBUFFER, request->said);
+    }
     set_body(request);
 }
 
@@ -389,6 +412,7 @@ static void start_request(struct http_request *request)
     struct http_client *client = request->client;
 
     if (request->error.code != 0) { /* found out by http_start */
+        request->end = HTTP_OURS;
         deliver(request, 0);
         return;
     }
@@ -448,15 +472,23 @@ static void client_close(struct loop_guest *guest)
     free(client);
 }
 
-static struct http_client *client_of(struct loop *loop)
+/* Tells the client of HTTP/2 from the other, so that calls to a peer that hangs are in nobody's
+ * way. */
+static void client_http2_close(struct loop_guest *guest)
 {
-    struct http_client *client = (struct http_client *)(void *)loop_guest_find(loop, client_close);
+    client_close(guest);
+}
+
+static struct http_client *client_of(struct loop *loop, bool http2)
+{
+    void (*close)(struct loop_guest * guest) = http2 ? client_http2_close : client_close;
+    struct http_client *client = (struct http_client *)(void *)loop_guest_find(loop, close);
 
     if (client != NULL)
         return client;
     client = calloc(1, sizeof(*client));
     check(client != NULL);
-    client->guest.close = client_close;
+    client->guest.close = close;
     client->loop = loop;
     client->requests_end = &client->requests;
     client->multi = curl_library.multi_init();
@@ -528,7 +560,7 @@ struct http_request *http_start(struct loop *loop, const struct http_call *call,
 
     struct http_request *request = calloc(1, sizeof(*request));
     check(request != NULL);
-    request->client = client_of(loop);
+    request->client = client_of(loop, call->http2);
     request->method = copy_text(call->method);
     request->url = copy_text(call->url);
     request->unix_socket = copy_text(call->unix_socket);
@@ -540,6 +572,8 @@ struct http_request *http_start(struct loop *loop, const struct http_call *call,
     request->body_bytes_max = call->body_bytes_max == 0 ? BODY_DEFAULT_MAX : call->body_bytes_max;
     request->timeout_ms = call->timeout_ms == 0 ? TIMEOUT_DEFAULT_MS : call->timeout_ms;
     request->redirects_max = call->redirects_max;
+    request->http2 = call->http2;
+    request->secret = call->secret;
     request->on_data = call->on_data;
     request->cb = call->cb;
     request->ctx = call->ctx;
@@ -557,6 +591,7 @@ struct http_request *http_start(struct loop *loop, const struct http_call *call,
 void http_cancel(struct http_request *request)
 {
     (void)err_set(&request->error, ERR_CANCELED, "canceled"); /* only to be filled */
+    request->end = HTTP_OURS;
     deliver(request, 0);
 }
 

@@ -1,0 +1,14 @@
+/* What an HTTP answer says as one of gRPC. */
+#ifndef CAIRN_IO_NET_GRPC_READ_H
+#define CAIRN_IO_NET_GRPC_READ_H
+
+#include "io/grpc.h"
+#include "io/http.h"
+
+enum { GRPC_PREFIX_BYTES = 5 }; /* before a message: whether it is compressed, and its length */
+
+/* Fills RET_REPLY, which borrows from HTTP and from DETAIL. */
+void grpc_read(const struct http_reply *http, char detail[GRPC_DETAIL_SIZE],
+               struct grpc_reply *ret_reply);
+
+#endif
