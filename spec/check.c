@@ -230,6 +230,7 @@ void jobspec_set_defaults(struct jobspec_work *work, json_t *job)
     set_missing(job, "Namespace", json_string("default"));
     set_missing(job, "Region", json_string("global"));
     set_missing(job, "Type", json_string("service"));
+    set_missing(job, "NodePool", json_string("default"));
     set_missing(job, "Priority", json_integer(50));
     set_missing(job, "AllAtOnce", json_false());
     if (json_array_size(json_object_get(job, "Datacenters")) == 0)

@@ -53,6 +53,7 @@ json_t *api_format_job(const struct alone_job *job, const char *status)
     carry(to, job->job, "Name", api_text(job->id));
     carry(to, job->job, "Region", api_text("global"));
     carry(to, job->job, "Type", api_text("service"));
+    carry(to, job->job, "NodePool", api_text("default"));
     carry(to, job->job, "Priority", json_integer(50));
     set(to, "Stop", json_boolean(job->stop));
     set_text(to, "Status", status);
@@ -159,6 +160,7 @@ void api_format_job_stub(struct writer *to, const struct alone_job *job, const c
         put_array(to, "Datacenters");
         put_end(to);
     }
+    put_own_text(to, job, "NodePool", "default");
     put_own_text(to, job, "Type", "service");
     if (!put_own(to, job, "Priority"))
         put_number(to, "Priority", 50);
@@ -485,6 +487,7 @@ json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
     set_text(to, "Datacenter", node->known.datacenter);
     set_text(to, "Name", node->known.name);
     set_text(to, "NodeClass", node->known.class);
+    set_text(to, "NodePool", "default");
     set_text(to, "Version", "");
     for (size_t i = 0; i < node->known.attributes.count; i++) {
         if (text_equal(node->known.attributes.items[i].key, "nomad.version"))

@@ -372,6 +372,7 @@ void api_job_delete(struct api_request *request)
 /* What is read to be told what is in it; nothing is changed. */
 struct inspection {
     struct api_aside aside;
+    const struct assign_plans *plans;
     struct writer answer; /* of 200 */
     char *refusal;        /* what is wrong with the file */
     struct err err;       /* else */
@@ -405,6 +406,7 @@ static void inspect(struct api_request *request, void (*run)(struct api_aside *a
     check(inspection != NULL);
     inspection->aside =
         (struct api_aside){.run = run, .answer = answer_inspection, .free = free_inspection};
+    inspection->plans = alone_plans(request->api->parts->alone);
     inspection->answer = api_writer(request);
     api_aside_read(request, &inspection->aside);
 }
@@ -446,63 +448,27 @@ void api_jobs_parse(struct api_request *request)
     inspect(request, run_parse);
 }
 
-/* Asks the drivers what they think of each task of JOB; adds to ERRORS. */
-static void validate_drivers(const json_t *job, json_t *errors)
-{
-    struct jobspec_placement placement = {
-        .alloc_id = "00000000-0000-0000-0000-000000000000", .eval_id = "", .datacenter = ""};
-    json_t *group;
-    size_t at;
-
-    json_array_foreach(json_object_get(job, "TaskGroups"), at, group)
-    {
-        struct alloc_spec *spec = NULL;
-        struct err err = {0};
-
-        placement.group = json_string_value(json_object_get(group, "Name"));
-        if (jobspec_make_alloc(job, &placement, NULL, NULL, &spec, &err) != 0) {
-            check(json_array_append_new(errors, api_text(err.text)) == 0);
-            continue;
-        }
-        for (size_t i = 0; i < spec->tasks_count; i++) {
-            char line[ERR_TEXT_SIZE + 2 * SPEC_NAME_SIZE + 32];
-
-            if (driver_validate(spec, &spec->tasks[i], &err) == 0)
-                continue;
-            (void)text_format(line, sizeof(line), "group \"%s\", task \"%s\": %s", spec->group,
-                              spec->tasks[i].name, err.text); /* it fits */
-            check(json_array_append_new(errors, api_text(line)) == 0);
-        }
-        alloc_spec_free(spec);
-    }
-}
-
 static void run_validate(struct api_aside *aside)
 {
     struct inspection *to = (struct inspection *)aside;
-    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err), *job = NULL;
+    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err);
     json_t *errors = json_array();
-    struct jobspec_problems *problems = calloc(1, sizeof(*problems));
+    struct alone_wanted wanted = {0};
     char *warnings = NULL;
 
-    check(problems != NULL);
     if (body != NULL) {
-        if (jobspec_from_json("job", body, &job, problems) != 0) {
-            for (size_t i = 0; i < problems->count; i++)
-                check(json_array_append_new(errors, api_text(problems->items[i])) == 0);
-        } else {
-            validate_drivers(job, errors);
-            warnings = jobspec_warnings(job);
-            json_decref(job);
-        }
+        if (alone_read_job(to->plans, body, &wanted, errors, &to->err) == 0)
+            warnings = jobspec_warnings(wanted.job);
+        else if (json_array_size(errors) == 0)
+            check(json_array_append_new(errors, api_text(to->err.text)) == 0);
         const char *first = json_string_value(json_array_get(errors, 0));
         put_json_new(&to->answer, NULL,
                      json_pack("{s:b, s:O, s:s, s:s}", "DriverConfigValidated", 1,
                                "ValidationErrors", errors, "Error", first != NULL ? first : "",
                                "Warnings", warnings != NULL ? warnings : ""));
         free(warnings);
+        alone_wanted_free(&wanted);
     }
-    free(problems);
     json_decref(errors);
     json_decref(body);
 }

@@ -112,6 +112,8 @@ def who_wants_a_port_waits_for_its_end():
     port = free_port()
     node = Node(config=CONFIG % (21000, 21003))
     node.start()
+    checked = node.put('/v1/validate/job', {'Job': listener('one', fixed(port))})
+    assert checked['ValidationErrors'] == [], checked
     node.run_job(listener('one', fixed(port), ends_s=1.5))
     wait_for('one', lambda: says(port))
     node.run_job(listener('two', fixed(port), says='two'))
