@@ -167,6 +167,7 @@ static uint32_t hooks_before(uint32_t wanted, uint8_t hook, bool over)
 static struct sim_tries tries_of(const struct task *task)
 {
     return (struct sim_tries){
+        .define = task->define,
         .known = true,
         .begun_ms = task->interval_ms,
         .used = task->restart_count,

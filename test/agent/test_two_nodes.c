@@ -17,6 +17,17 @@ static struct proc_identity payload_of(const struct whole *node)
     return (struct proc_identity){task->process.payload_pid, task->process.payload_ticks};
 }
 
+/* Each of its drivers has said how it is, which is journaled. */
+static bool second_has_settled(struct nodes *nodes)
+{
+    const struct parts *parts = nodes->node[1].parts;
+    struct driver_info infos[DRIVERS_MAX];
+
+    return json_object_size(json_object_get(parts->health.json, "drivers")) ==
+               drivers_list(parts->drivers, infos, COUNT_OF(infos)) &&
+           !core_has_work(parts->core);
+}
+
 static bool name_it(void *ctx, const char *child)
 {
     print_message("left behind: %s\n", child);
@@ -52,6 +63,7 @@ static void test_one_node_goes_and_comes_back_and_the_other_never_notices(void *
     register_sleeper(nodes, 0);
     register_sleeper(nodes, 1);
     nodes_run_until(nodes, both_run);
+    nodes_run_until(nodes, second_has_settled);
     struct proc_identity payloads[] = {payload_of(first), payload_of(second)};
     struct machine_id alloc = the_alloc(first);
     assert_int_not_equal(payloads[0].pid, payloads[1].pid);

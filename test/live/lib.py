@@ -3,6 +3,7 @@
 Everything lives in one temporary directory; payloads are found by a mark in their environment, so
 that the audit sees orphans whatever their parent is.
 """
+import contextlib
 import atexit
 import json
 import os
@@ -260,9 +261,11 @@ class Node:
             return found
         for root, _, files in os.walk('/var/run/cni'):
             for name in files:
-                with open(os.path.join(root, name), errors='replace') as lease:
-                    if lease.read().split('\r\n')[0] in self.seen:
-                        found.append(os.path.join(root, name))
+                path = os.path.join(root, name)
+                with contextlib.suppress(FileNotFoundError):  # another node's may go meanwhile
+                    with open(path, errors='replace') as lease:
+                        if lease.read().split('\r\n')[0] in self.seen:
+                            found.append(path)
         rules = subprocess.run(['iptables-save'], check=False, stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, text=True).stdout
         return found + [line for line in rules.splitlines()
