@@ -20,6 +20,7 @@ struct node {
     char interfaces[NODE_ADDRESSES_MAX][32];            /* of each */
     size_t addresses_count;
     struct core_set cores; /* that a task may have for itself */
+    size_t cores_count;    /* with those that none may */
 };
 
 /* Takes the identity from STORE (core/identity.h) and reads the host's facts.  The mark is the

@@ -5,6 +5,7 @@
  */
 #include "agent/world.h"
 
+#include "agent/cores.h"
 #include "agent/perform.h"
 #include "io/log.h"
 
@@ -20,6 +21,7 @@ struct world_loop {
     bool told;      /* of a failed check */
     bool tight;     /* it was said that the disk is full */
     uint64_t turns; /* made when the idle timer was started */
+    struct cores_shared cores;
     struct io_timer deadline_timer, idle_timer;
     struct io_before_sleep before_sleep;
 };
@@ -190,6 +192,7 @@ static bool turn(void *ctx)
     uint64_t turns = core_figures(parts->core).turns;
 
     tell_tight(world);
+    cores_share(&world->cores, parts);
     if (turns != world->turns) {
         world->turns = turns;
         io_timer_start(parts->loop, &world->idle_timer, loop_now_ms() + IDLE_MS, idle_reached,

@@ -109,7 +109,7 @@ int driver_look_begin(struct drivers *drivers, const struct driver_key *key,
                                      .cgroup_mode = drivers->config.cgroup_mode,
                                      .payload = run->payload,
                                      .is_held = run->phase == RUN_HELD};
-    key_cgroup(drivers->node_mark, key, ret_look->cgroup);
+    key_cgroup(drivers, key, false, ret_look->cgroup);
     return 0;
 }
 

@@ -251,6 +251,11 @@ int driver_look_end(struct drivers *drivers, const struct driver_look *look,
  * was moved by copying and deleting is told by nothing here. */
 int drivers_foreign(const struct drivers *drivers, struct err *err);
 
+/* Tasks that ask for no cores run on CPUS ("0-2,7", "": nothing is known), those that do and have
+ * no cgroup anywhere.  RESTRICTED: these are not all that there are.  To be told again by each
+ * daemon and whenever it changes. */
+void drivers_share_cores(struct drivers *drivers, const char *cpus, bool restricted);
+
 /* Ends whatever carries our mark but is not in the list of KEEP(ctx, key): cgroups, shims and
  * shim directories of finished or unknown work (I-1).  Call once, after every machine has been
  * restored.  DONE when nothing unknown is left. */

@@ -245,7 +245,7 @@ static void remove_rest(struct run *run)
     char cgroup[CGROUP_NAME_SIZE];
     struct err err = {0};
 
-    key_cgroup(drivers->node_mark, &run->key, cgroup);
+    key_cgroup(drivers, &run->key, false, cgroup);
     int code = cgroup_remove(run->drivers->config.cgroup_mode, cgroup, &err);
     if (code == ERR_AGAIN && loop_now_ms() < run->bound_ms) {
         run_at(run, run->retry_ms, on_look_again);
@@ -309,7 +309,7 @@ static void look(struct run *run)
     char cgroup[CGROUP_NAME_SIZE];
     struct err err = {0};
 
-    key_cgroup(run->drivers->node_mark, &run->key, cgroup);
+    key_cgroup(run->drivers, &run->key, false, cgroup);
     int alive = is_alive(run, cgroup, &err);
     if (alive == 1) {
         /* By the living main process first: its session is known for as long as it lives. */
@@ -347,7 +347,7 @@ void run_empty(struct run *run)
         run->payload = (struct proc_identity){.pid = 0}; /* its main process is surely gone */
     else
         find_payload(run);
-    key_cgroup(run->drivers->node_mark, &run->key, cgroup);
+    key_cgroup(run->drivers, &run->key, false, cgroup);
     if (cgroup_populated(run->drivers->config.cgroup_mode, cgroup, NULL) == 1 &&
         cgroup_events_open(run->drivers->config.cgroup_mode, cgroup, &fd, NULL) == 0) {
         (void)!pread(fd, text, sizeof(text), 0); /* events from here on */

@@ -48,8 +48,9 @@ int generations_open(struct drivers *drivers, struct err *err)
     for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
         (void)note_name(found, entry->d_name); /* there is no end to come to */
     (void)closedir(directory);                 /* only read from */
-    check(text_format(parent, sizeof(parent), "cairn/%s", drivers->node_mark));
-    int code = cgroup_each_child(drivers->config.cgroup_mode, parent, note_name, found, err);
+    int code = 0;
+    for (int cores = 0; code == 0 && cores < 2 && keys_cgroup(drivers, cores == 1, parent); cores++)
+        code = cgroup_each_child(drivers->config.cgroup_mode, parent, note_name, found, err);
     if (code == 0 && found->count > 0)
         qsort(found->items, found->count, sizeof(*found->items), compare);
     return code;

@@ -143,12 +143,17 @@ static void add_limits(struct plan *plan, const struct spec_resources *resources
 }
 
 /* Not a bound of what a driver isolates: a core is one task's, whatever its driver. */
-static void add_cores(struct plan *plan, const struct spec_resources *resources)
+static void add_cores(struct plan *plan, const struct drivers *drivers,
+                      const struct spec_resources *resources)
 {
-    char text[CORES_TEXT_SIZE];
+    char text[CORES_TEXT_SIZE], share[CGROUP_NAME_SIZE];
 
-    if (resources->cores == 0)
+    if (resources->cores == 0) {
+        share_cgroup(drivers, share);
+        if (drivers->share.restricted && drivers->config.cgroup_mode != CGROUP_V2)
+            add_text(plan, LAUNCH_SHARE, share);
         return;
+    }
     spec_cores_text(resources->core_ids, resources->cores, text);
     add_text(plan, LAUNCH_CPUS, text);
 }
@@ -204,7 +209,7 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
     shims_cgroup(drivers->node_mark, text);
     add_text(plan, LAUNCH_SHIM_CGROUP, text);
     if (command->has_cgroup) {
-        key_cgroup(drivers->node_mark, &start->key, text);
+        key_cgroup(drivers, &start->key, start->task->resources.cores > 0, text);
         add_text(plan, LAUNCH_CGROUP, text);
     }
     add_text(plan, LAUNCH_COMMAND, command->program);
@@ -228,7 +233,7 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
     if (command->has_limits)
         add_limits(plan, &start->task->resources);
     if (command->has_cgroup)
-        add_cores(plan, &start->task->resources);
+        add_cores(plan, drivers, &start->task->resources);
     add_text(plan, LAUNCH_ALLOC_DIR, start->alloc_dir);
     add_text(plan, LAUNCH_TASK_DIR, start->task_dir);
     add_logs(plan, start);

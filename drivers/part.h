@@ -17,6 +17,7 @@
 #include "drivers/shim/protocol.h"
 #include "drivers/shim/record.h"
 #include "io/host.h"
+#include "spec/names.h"
 
 enum {
     KEY_NAME_SIZE = UUID_TEXT_SIZE + SPEC_NAME_SIZE + 16, /* <alloc>.<task>.<generation> */
@@ -43,7 +44,12 @@ enum {
 /* "<alloc>.<task>.<generation>", ERR_INVALID for names that cannot be parts of a path; and back. */
 int key_name(const struct driver_key *key, char to[KEY_NAME_SIZE], struct err *err);
 bool key_from_name(const char *name, struct driver_key *ret_key);
-void key_cgroup(const char *node_mark, const struct driver_key *key, char to[CGROUP_NAME_SIZE]);
+/* Where the payload of KEY is: on v2 beside those of others if it has processors of its own, which
+ * CORES says before it is there. */
+void key_cgroup(const struct drivers *drivers, const struct driver_key *key, bool cores,
+                char to[CGROUP_NAME_SIZE]);
+/* The two cgroups that those of keys are in; false: the second is not used here. */
+bool keys_cgroup(const struct drivers *drivers, bool cores, char to[CGROUP_NAME_SIZE]);
 void shims_cgroup(const char *node_mark, char to[CGROUP_NAME_SIZE]);
 uint64_t key_digest(const struct driver_key *key);
 bool key_equal(const struct driver_key *a, const struct driver_key *b); /* but for the driver */
@@ -256,6 +262,13 @@ bool manager_look(const struct drivers *drivers, const struct driver *driver,
 /* Looks at all, and tells what has changed; by itself, or for who cannot wait. */
 void drivers_look_again(struct drivers *drivers);
 
+/* --- share.c --- */
+
+/* Where tasks get the processors that they share: on v2 a cgroup above theirs, else one of the
+ * hierarchy for processors that they enter. */
+void share_cgroup(const struct drivers *drivers, char to[CGROUP_NAME_SIZE]);
+void share_close(struct drivers *drivers);
+
 /* --- completions.c: calls under way --- */
 
 enum call_kind { CALL_START, CALL_RECOVER, CALL_STOP, CALL_SIGNAL, CALL_DESTROY, CALL_EXIT };
@@ -363,6 +376,13 @@ struct drivers {
 
     struct generations found;
     struct waiting_start *waiting; /* starts, for other generations to be gone */
+
+    struct {
+        struct share_work *work; /* under way, or NULL */
+        bool again;              /* it has changed meanwhile */
+        bool restricted, told;
+        char cpus[CORES_TEXT_SIZE];
+    } share; /* what tasks have that ask for no processors */
 
     struct call_list due; /* completions to deliver */
     struct io_timer deliver;

@@ -49,12 +49,27 @@ bool key_from_name(const char *name, struct driver_key *ret_key)
     return true;
 }
 
-void key_cgroup(const char *node_mark, const struct driver_key *key, char to[CGROUP_NAME_SIZE])
+bool keys_cgroup(const struct drivers *drivers, bool cores, char to[CGROUP_NAME_SIZE])
 {
-    char name[KEY_NAME_SIZE];
+    check(text_format(to, CGROUP_NAME_SIZE, cores ? "cairn/%s-cores" : "cairn/%s",
+                      drivers->node_mark));
+    return !cores || drivers->config.cgroup_mode == CGROUP_V2;
+}
+
+void key_cgroup(const struct drivers *drivers, const struct driver_key *key, bool cores,
+                char to[CGROUP_NAME_SIZE])
+{
+    char parent[CGROUP_NAME_SIZE], name[KEY_NAME_SIZE], directory[CGROUP_NAME_SIZE + 64];
 
     check(key_name(key, name, NULL) == 0);
-    check(text_format(to, CGROUP_NAME_SIZE, "cairn/%s/%s", node_mark, name));
+    if (keys_cgroup(drivers, true, parent)) {
+        check(text_format(to, CGROUP_NAME_SIZE, "%s/%s", parent, name));
+        cgroup_directory(drivers->config.cgroup_mode, to, directory, sizeof(directory));
+        if (cores || access(directory, F_OK) == 0)
+            return;
+    }
+    (void)keys_cgroup(drivers, false, parent); /* which is used everywhere */
+    check(text_format(to, CGROUP_NAME_SIZE, "%s/%s", parent, name));
 }
 
 void shims_cgroup(const char *node_mark, char to[CGROUP_NAME_SIZE])

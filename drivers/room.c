@@ -64,6 +64,7 @@ void drivers_free(struct drivers *drivers)
     manager_close(drivers);
     generations_close(drivers);
     runs_close(drivers);
+    share_close(drivers);
     calls_drop(&drivers->due);
     io_timer_stop(&drivers->deliver);
     io_timer_stop(&drivers->begin);

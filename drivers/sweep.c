@@ -21,9 +21,10 @@ struct sweep {
     struct drivers *drivers;
     bool (*keep)(void *ctx, const struct driver_key *key);
     void *keep_ctx;
-    struct call *call;  /* the sweep's own completion */
-    size_t outstanding; /* destroys */
-    struct err first;   /* of the failures */
+    struct call *call;             /* the sweep's own completion */
+    size_t outstanding;            /* destroys */
+    char parent[CGROUP_NAME_SIZE]; /* looked into */
+    struct err first;              /* of the failures */
 };
 
 static void failed(struct sweep *sweep, const struct err *err)
@@ -95,7 +96,7 @@ static bool sweep_cgroup(void *ctx, const char *name)
         return true;
     }
     /* In our place, but not named by us: nothing there can belong to a machine. */
-    if (!text_format(whole, sizeof(whole), "cairn/%s/%s", sweep->drivers->node_mark, name))
+    if (!text_format(whole, sizeof(whole), "%s/%s", sweep->parent, name))
         return true;
     if (cgroup_kill(mode, whole, &err) != 0 || cgroup_remove(mode, whole, &err) != 0) {
         err.recoverable = true;
@@ -184,7 +185,7 @@ void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct
 {
     struct sweep *sweep = calloc(1, sizeof(*sweep));
     enum cgroup_mode mode = drivers->config.cgroup_mode;
-    char parent[CGROUP_NAME_SIZE], shims[CGROUP_NAME_SIZE];
+    char shims[CGROUP_NAME_SIZE];
     struct err err = {0};
 
     check(sweep != NULL);
@@ -193,11 +194,14 @@ void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct
                             .keep_ctx = keep_ctx,
                             .call = call_new(CALL_DESTROY, done, ctx),
                             .outstanding = 1};
-    check(text_format(parent, sizeof(parent), "cairn/%s", drivers->node_mark));
     shims_cgroup(drivers->node_mark, shims);
-    if (sweep_files(sweep, &err) != 0 ||
-        cgroup_each_process(mode, shims, sweep_shim, sweep, &err) != 0 ||
-        cgroup_each_child(mode, parent, sweep_cgroup, sweep, &err) != 0)
+    int code = sweep_files(sweep, &err);
+    if (code == 0)
+        code = cgroup_each_process(mode, shims, sweep_shim, sweep, &err);
+    for (int cores = 0; code == 0 && cores < 2 && keys_cgroup(drivers, cores == 1, sweep->parent);
+         cores++)
+        code = cgroup_each_child(mode, sweep->parent, sweep_cgroup, sweep, &err);
+    if (code != 0)
         failed(sweep, &err);
     settle(sweep);
 }

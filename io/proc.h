@@ -129,6 +129,12 @@ struct cgroup_limits {
 int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,
                  struct err *err);
 
+/* True if the processors of NAME were once limited by themselves (v2: are). */
+bool cgroup_has_own_cpus(enum cgroup_mode mode, const char *name);
+
+/* True if PID has the processors of NAME itself, and not of one above or below. */
+bool cgroup_has_cpus_of(const char *name, pid_t pid);
+
 /* 1 if any process is in it or below, 0 if none or the cgroup does not exist, ERR_* otherwise. */
 int cgroup_populated(enum cgroup_mode mode, const char *name, struct err *err);
 

@@ -270,8 +270,7 @@ SCHEMA(jobspec_volume_mount, "volume_mount", NULL, volume_mount_fields);
 
 static const struct jobspec_field resources_fields[] = {
     WHOLE("cpu", "CPU", FATE_RUN, 0, WHOLE_MAX),
-    {"cores", "Cores", KIND_WHOLE, FATE_RUN, 0, NODE_CORES_MAX, NULL,
-     "no task has another's, but tasks that ask for none may use them, too"},
+    WHOLE("cores", "Cores", FATE_RUN, 0, NODE_CORES_MAX),
     WHOLE("memory", "MemoryMB", FATE_RUN, 0, WHOLE_MAX),
     WHOLE("memory_max", "MemoryMaxMB", FATE_RUN, 0, WHOLE_MAX),
     REFUSED("device", "Devices", "remove it: cairn hands out no devices yet"),

@@ -51,6 +51,8 @@ static const char **text_of(struct launch *launch, uint16_t tag)
         return &launch->limits.cpus;
     case LAUNCH_NETWORK:
         return &launch->network;
+    case LAUNCH_SHARE:
+        return &launch->share;
     case LAUNCH_HOSTNAME:
         return &launch->hostname;
     default:

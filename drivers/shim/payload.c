@@ -144,10 +144,12 @@ static void set_oom_score(uint64_t adjustment)
 }
 
 /* On v2 and hybrid it was born in the one that tracks it. */
-static bool enter_cgroups(const struct shim *shim)
+static bool enter_cgroups(const struct shim *shim, const struct launch *launch)
 {
     if (shim->cgroup[0] == '\0')
         return true;
+    if (launch->share != NULL) /* else the daemon comes for it: drivers/share.c */
+        (void)cgroup_enter_controllers(shim->cgroup_mode, launch->share, 0, NULL);
     return (shim->cgroup_mode == CGROUP_V1
                 ? cgroup_enter(shim->cgroup_mode, shim->cgroup, 0, NULL)
                 : cgroup_enter_controllers(shim->cgroup_mode, shim->cgroup, 0, NULL)) == 0;
@@ -183,7 +185,7 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
 {
     int null;
 
-    if (!enter_cgroups(shim))
+    if (!enter_cgroups(shim, launch))
         return STEP_CGROUP;
     (void)close(shim->task_fd); /* only now: see the head of this file */
     (void)setpgid(0, 0);        /* the parent does it, too; one of us is first */

@@ -139,6 +139,7 @@ enum launch_tag {
     LAUNCH_CPUS = 28,          /* text: "0-2,7", the processors that it may use */
     LAUNCH_NETWORK = 29,       /* text: path of the network namespace; missing: the daemon's */
     LAUNCH_HOSTNAME = 30,      /* text: its own; missing: the daemon's */
+    LAUNCH_SHARE = 31,         /* text: a cgroup whose processors it has, if it can be entered */
     LAUNCH_OPTIONAL = 0x8000,
 };
 

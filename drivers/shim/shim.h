@@ -33,7 +33,7 @@ struct launch {
     size_t arrays_bytes;
 
     const char *key, *cgroup, *shim_cgroup, *command, *alloc_dir, *task_dir, *log_dir, *log_name,
-        *user_name, *work_dir, *network, *hostname;
+        *user_name, *work_dir, *network, *hostname, *share;
     const char *task_in_alloc, *logs_in_alloc; /* parts of task_dir and log_dir */
     uint64_t key_digest, cgroup_mode, log_files_max, log_bytes_max;
     uint64_t isolation; /* enum launch_isolation; 0: it runs as any process of the host */

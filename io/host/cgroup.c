@@ -204,6 +204,32 @@ static int limit_cpus(enum cgroup_mode mode, const char *name, const char *cpus)
     return code == -ENOENT ? 0 : code; /* the hierarchy has no such controller */
 }
 
+bool cgroup_has_own_cpus(enum cgroup_mode mode, const char *name)
+{
+    char file[CGROUP_PATH_SIZE + 32], text[64];
+    struct cgroup_path path;
+
+    if (mode != CGROUP_V2)
+        return cgroup_controller_path(mode, CONTROLLER_CPUSET, name, &path) &&
+               access(path.text, F_OK) == 0;
+    if (cgroup_path_of(mode, name, &path, NULL) != 0)
+        return false;
+    (void)text_format(file, sizeof(file), "%s/cpuset.cpus", path.text); /* fits */
+    return small_file_read(AT_FDCWD, file, text, sizeof(text)) > 0 &&
+           text[strspn(text, "\n")] != '\0';
+}
+
+bool cgroup_has_cpus_of(const char *name, pid_t pid)
+{
+    char file[32], text[CGROUP_NAME_SIZE + 2];
+
+    (void)text_format(file, sizeof(file), "/proc/%d/cpuset", (int)pid); /* fits */
+    if (small_file_read(AT_FDCWD, file, text, sizeof(text)) <= 0)
+        return false;
+    text[strcspn(text, "\n")] = '\0';
+    return text[0] == '/' && text_equal(text + 1, name);
+}
+
 int cgroup_limit(enum cgroup_mode mode, const char *name, const struct cgroup_limits *limits,
                  struct err *err)
 {

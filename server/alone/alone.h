@@ -102,6 +102,9 @@ struct alone_wanted {
 /* What this node is to constraints; borrowed from ALONE. */
 const struct constraint_node *alone_known(const struct alone *alone);
 
+/* Which cores allocs have for themselves that have not ended and need not; the same. */
+const struct core_set *alone_cores(const struct alone *alone);
+
 /* What the drivers of ALONE say about tasks; good for all its life. */
 const struct assign_plans *alone_plans(const struct alone *alone);
 

@@ -33,6 +33,11 @@ const struct room *alone_held(const struct alone *alone, const char *alloc)
     return hold == NULL ? NULL : &hold->ask;
 }
 
+const struct core_set *alone_cores(const struct alone *alone)
+{
+    return &alone->cores;
+}
+
 /* What is stored may give to two what only one can have: it is free when one of them ends. */
 static void hold(struct alone *alone, const char *alloc, const struct room *ask,
                  const uint16_t *cores, size_t cores_count)

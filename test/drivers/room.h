@@ -284,7 +284,7 @@ static inline void room_cgroup(const struct room *room, uint32_t generation,
 {
     struct driver_key key = room_key(room, generation);
 
-    key_cgroup(room->node_mark, &key, to);
+    key_cgroup(room->drivers, &key, false, to);
 }
 
 /* Waits until PATH exists and is not empty: how payloads say that they are ready. */

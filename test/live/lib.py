@@ -242,7 +242,7 @@ class Node:
     def cgroups(self, mark):
         found = []
         for root, folders, _ in os.walk('/sys/fs/cgroup'):
-            if root.endswith('/cairn/' + mark):
+            if root.endswith(('/cairn/' + mark, '/cairn/%s-cores' % mark)):
                 found += [os.path.join(root, name) for name in folders]
         return found
 
@@ -281,7 +281,7 @@ class Node:
     def audit(self, mark):
         """What must not be left when every alloc has been destroyed (restore-failures 1)."""
         def leftovers():
-            tasks = [path for path in self.cgroups(mark) if not path.endswith('/shims')]
+            tasks = [path for path in self.cgroups(mark) if not path.endswith(('/shims', '/share'))]
             return [('process', pid, line) for pid, line in self.payloads().items()
                     if 'cairn-shim' not in line] + \
                 [('shim', pid) for pid in self.shims()] + [('cgroup', path) for path in tasks] + \
@@ -305,6 +305,7 @@ class Node:
         wait_for('the allocs to be gone', lambda: not self.allocs())
         self.audit(mark)
         assert self.terminate() == 0
+        assert not self.cgroups(mark), self.cgroups(mark)
         self.close()
 
     def close(self):
@@ -326,7 +327,7 @@ class Node:
         # Only what is ours: other nodes make cgroups at the same time.
         for mark in set(re.findall(r' started node=([0-9a-f]{8})-', self.log(1 << 20))):
             for root, _, _ in os.walk('/sys/fs/cgroup'):
-                if root.endswith('/cairn/' + mark):
+                if root.endswith(('/cairn/' + mark, '/cairn/%s-cores' % mark)):
                     self._remove_empty_cgroup(root)
             if os.path.exists('/run/cairn/' + mark):  # the lock of a killed daemon
                 os.unlink('/run/cairn/' + mark)

@@ -55,6 +55,65 @@ def each_task_runs_on_its_own_cores_and_keeps_them():
     node.finish()
 
 
+def affinity(node, alloc):
+    """Where each process of ALLOC may run."""
+    found = set()
+    for pid in node.payloads():
+        try:
+            with open('/proc/%d/cgroup' % pid) as file:
+                own = alloc in file.read()
+            if own:
+                found.add(frozenset(os.sched_getaffinity(pid)))
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended
+    return found
+
+
+def start_plain(node, name, **fields):
+    """The alloc of a job that asks for no cores, and has two processes."""
+    task = raw_exec('t', 'sleep 1000 & exec sleep 1000', **fields)
+    node.run_job(dict(service(task), ID=name, Name=name))
+    return running(node, name)
+
+
+def running(node, name):
+    return wait_for(name, lambda: [alloc for alloc in node.allocs(name)
+                                   if alloc['ClientStatus'] == 'running'])[0]['ID']
+
+
+def run_on(node, alloc, cores):
+    wait_for('%s on %s' % (alloc, sorted(cores)),
+             lambda: affinity(node, alloc) == {frozenset(cores)})
+
+
+def others_are_kept_off_them_and_come_back():
+    node = open_node('')
+    early, bare = start_plain(node, 'early', Driver='exec'), start_plain(node, 'bare')
+    for alloc in early, bare:
+        run_on(node, alloc, HERE)
+    node.run_job(job('one', 1))
+    one, late = running(node, 'one'), start_plain(node, 'late')
+    for alloc in early, bare, late:
+        run_on(node, alloc, HERE[1:])
+    run_on(node, one, HERE[:1])
+    mark = node.node_mark()
+    node.kill()
+    # A daemon that comes back trusts nothing that it finds.
+    place = next(place for place in ('/sys/fs/cgroup/cpuset/cairn/%s/share', '/sys/fs/cgroup/cairn/%s')
+                 if os.path.exists(place % mark))
+    with open(place % mark + '/cpuset.cpus', 'w') as file:
+        file.write('%d-%d' % (HERE[0], HERE[-1]))
+    run_on(node, late, HERE)
+    node.start()
+    for alloc in early, bare, late:
+        run_on(node, alloc, HERE[1:])
+    run_on(node, one, HERE[:1])
+    node.call('DELETE', '/v1/job/one?purge=true')
+    for alloc in early, bare, late:
+        run_on(node, alloc, HERE)
+    node.finish()
+
+
 def what_is_reserved_is_given_to_nobody():
     node = open_node('%d' % HERE[0])
     facts = node.get('/v1/node/%s' % node.get('/v1/nodes')[0]['ID'])
@@ -63,6 +122,8 @@ def what_is_reserved_is_given_to_nobody():
     assert facts['Attributes']['cpu.reservablecores'] == str(len(HERE) - 1)
     node.run_job(job('one', 1))
     assert payload_of(node, 'one')[0] == {HERE[1]}
+    node.call('DELETE', '/v1/job/one?purge=true')
+    run_on(node, start_plain(node, 'plain'), HERE[1:])
     node.finish()
 
 
@@ -76,5 +137,6 @@ if __name__ == '__main__':
         sys.exit(77)
     sys.exit(tap([
         each_task_runs_on_its_own_cores_and_keeps_them,
+        others_are_kept_off_them_and_come_back,
         what_is_reserved_is_given_to_nobody,
     ]))
