@@ -223,9 +223,10 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
     if (is_said(start->network))
         add_text(plan, LAUNCH_NETWORK, start->network);
     if (is_said(start->resolv) && command->isolation.parts != 0)
-        add_bind(plan, LAUNCH_BIND_READ_ONLY, start->resolv, "/etc/resolv.conf");
+        add_bind(plan, LAUNCH_BIND_READ_ONLY | LAUNCH_BIND_FOLLOW, start->resolv,
+                 "/etc/resolv.conf");
     if (is_said(start->hosts) && command->isolation.parts != 0)
-        add_bind(plan, LAUNCH_BIND_READ_ONLY, start->hosts, "/etc/hosts");
+        add_bind(plan, LAUNCH_BIND_READ_ONLY | LAUNCH_BIND_FOLLOW, start->hosts, "/etc/hosts");
     if (is_said(start->hostname))
         add_text(plan, LAUNCH_HOSTNAME, start->hostname);
     if (plan->isolated)

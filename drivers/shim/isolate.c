@@ -102,14 +102,34 @@ static int copy_mount(int fd, const char *path, uint64_t attributes)
 
 /* --- the host's --- */
 
-/* Mounts COPY as INSIDE, which is made as what it is. */
-static int mount_copy(const struct root *root, int copy, const char *inside)
+/* What the link INSIDE leads to in the payload's root, as the payload would find it. */
+static int follow(const struct root *root, const char *inside)
+{
+    char above[PATH_MAX], target[PATH_MAX];
+    int fd = beneath_follow(root->fd, inside, O_PATH);
+
+    if (fd != -EXDEV || !text_copy(above, sizeof(above), inside))
+        return fd;
+    char *name = strrchr(above, '/');
+    *name++ = '\0'; /* it is absolute */
+    scoped_fd int place = beneath_open(root->fd, above, O_PATH | O_DIRECTORY, 0);
+    ssize_t length = place < 0 ? -1 : readlinkat(place, name, target, sizeof(target) - 1);
+    if (length <= 0 || target[0] != '/')
+        return -EXDEV;
+    target[length] = '\0';
+    return beneath_follow(root->fd, target, O_PATH);
+}
+
+/* Mounts COPY as INSIDE, which is made as what it is, or FOLLOWS a link that is there. */
+static int mount_copy(const struct root *root, int copy, const char *inside, bool follows)
 {
     struct stat status;
 
     if (fstat(copy, &status) != 0)
         return -errno;
     scoped_fd int place = make_place(root, inside, S_ISDIR(status.st_mode));
+    if (place == -ELOOP && follows)
+        place = follow(root, inside);
     return place < 0 ? place : attach(copy, place, "");
 }
 
@@ -129,7 +149,7 @@ static int mount_bind(const struct root *root, const struct launch_bind *bind, i
     doing(root, "mount", bind->inside);
     if (copy < 0)
         return copy == -ENOENT && (bind->flags & LAUNCH_BIND_IF_THERE) != 0 ? 0 : copy;
-    return mount_copy(root, copy, bind->inside);
+    return mount_copy(root, copy, bind->inside, (bind->flags & LAUNCH_BIND_FOLLOW) != 0);
 }
 
 /* --- what the task has asked for --- */
@@ -173,7 +193,7 @@ static int attach_mounts(const struct root *root, const struct launch *launch,
         if ((bind->flags & LAUNCH_BIND_MOUNT) == 0)
             continue;
         doing(root, "mount", bind->inside);
-        int code = mount_copy(root, fds[count], bind->inside);
+        int code = mount_copy(root, fds[count], bind->inside, false);
         if (code != 0)
             return code;
         count++;

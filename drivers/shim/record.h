@@ -160,6 +160,7 @@ enum launch_bind_flags {
                                  is mounted in it later as one of the next two says, or private */
     LAUNCH_BIND_HOST_TO_TASK = 16,
     LAUNCH_BIND_BIDIRECTIONAL = 32,
+    LAUNCH_BIND_FOLLOW = 64, /* where it is to be may be a link, which is followed in the root */
 };
 
 struct launch_bind {

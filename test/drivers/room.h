@@ -53,6 +53,7 @@ struct room {
 
     struct spec_mount mounts[4];
     size_t mounts_count;
+    const char *resolv, *hosts, *hostname;
 
     struct driver_result result; /* of the last call */
     int completions;
@@ -213,7 +214,10 @@ static inline struct driver_start room_start_of(struct room *room, uint32_t gene
                                  .task_dir = room->task_dir,
                                  .log_dir = room->logs,
                                  .env = {.items = room->env, .count = room->env_count},
-                                 .mounts = {.items = room->mounts, .count = room->mounts_count}};
+                                 .mounts = {.items = room->mounts, .count = room->mounts_count},
+                                 .resolv = room->resolv,
+                                 .hosts = room->hosts,
+                                 .hostname = room->hostname};
 
     return start;
 }

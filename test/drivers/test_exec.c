@@ -291,6 +291,91 @@ static void test_a_second_root_leads_no_further_than_the_first(void **state)
                         "10");
 }
 
+/* What it finds of names is where the host's own is, be that a link, as the two programs that make
+ * such links make them; nowhere else are links followed. */
+static void test_names_are_found_where_the_host_has_links(void **state)
+{
+    static const char *const links[] = {"../run/real", "/run/real"};
+    struct room *room = *state;
+    char etc[PATH_SIZE], run[PATH_SIZE], link[PATH_SIZE], real[PATH_SIZE], given[PATH_SIZE];
+    struct spec_pair root[COUNT_OF(host_directories) + 2];
+
+    open_exec(room);
+    room_close(room);
+    assert_true(text_format(etc, sizeof(etc), "%s/etc", room->path));
+    assert_true(text_format(run, sizeof(run), "%s/run", room->path));
+    assert_true(text_format(link, sizeof(link), "%s/resolv.conf", etc));
+    assert_true(text_format(real, sizeof(real), "%s/real", run));
+    assert_true(text_format(given, sizeof(given), "%s/given", room->path));
+    assert_return_code(mkdir(etc, 0755), 0);
+    assert_return_code(mkdir(run, 0755), 0);
+    assert_int_equal(file_write_durable(real, "hosts\n", 6, 0644, NULL), 0);
+    assert_int_equal(file_write_durable(given, "given\n", 6, 0644, NULL), 0);
+    for (size_t i = 0; i < COUNT_OF(host_directories); i++) {
+        bool is_etc = text_equal(host_directories[i].value, "/etc");
+
+        root[i] = is_etc ? (struct spec_pair){etc, "/etc"} : host_directories[i];
+    }
+    root[COUNT_OF(host_directories)] = (struct spec_pair){run, "/run"};
+    root[COUNT_OF(host_directories) + 1] = (struct spec_pair){given, "/etc/resolv.conf"};
+    room->exec.root = (struct spec_pairs){root, COUNT_OF(root) - 1};
+    room->resolv = given;
+    room_open(room);
+    for (size_t i = 0; i < COUNT_OF(links); i++) {
+        (void)unlink(link);
+        assert_return_code(symlink(links[i], link), 0);
+        assert_string_equal(look(room, "cat /etc/resolv.conf > /seen"), "given\n");
+    }
+    (void)unlink(link);
+    assert_return_code(symlink("/no/such", link), 0);
+    assert_start_fails(room, "could not mount /etc/resolv.conf");
+    (void)unlink(link);
+    assert_return_code(symlink("/run/real", link), 0);
+    room->resolv = NULL;
+    room_close(room);
+    room->exec.root.count++; /* a file of the node's word */
+    room_open(room);
+    assert_start_fails(room, "could not mount /etc/resolv.conf");
+}
+
+static void test_has_the_name_and_the_hosts_that_it_is_given(void **state)
+{
+    struct room *room = *state;
+    char given[PATH_SIZE], here[256], there[256];
+
+    open_exec(room);
+    assert_return_code(gethostname(here, sizeof(here)), 0);
+    assert_true(text_format(given, sizeof(given), "%s/given", room->path));
+    assert_int_equal(file_write_durable(given, "127.0.0.1 own.example\n", 22, 0644, NULL), 0);
+    room->hosts = given;
+    room->hostname = "own.example";
+    assert_string_equal(look(room, "uname -n > /seen; grep own /etc/hosts >> /seen; "
+                                   "! echo > /etc/hosts; ! hostname other"),
+                        "own.example\n127.0.0.1 own.example\n");
+    assert_return_code(gethostname(there, sizeof(there)), 0);
+    assert_string_equal(there, here);
+}
+
+/* Who is root in a namespace of users of its own has no more of the kernel's files for it. */
+static void test_users_of_its_own_open_nothing(void **state)
+{
+    struct room *room = *state;
+    const char *script = "! unshare -Urmp --fork mount -t proc none /alloc && "
+                         "! unshare -Urm mount -t sysfs none /alloc && "
+                         "! unshare -Urm mount -o remount,rw,bind /etc && "
+                         "! unshare -Urm umount /proc/kcore && "
+                         "! unshare -Ur sh -c 'echo b > /proc/sysrq-trigger' && "
+                         "! unshare -Urm mount -o bind / /dev/full && "
+                         "! head -c 1 /proc/kcore && echo kept > /alloc/seen";
+
+    open_exec(room);
+    (void)look(room, script);
+    assert_string_equal(task_file(room, "../alloc/seen"), "kept\n");
+    give_to_nobody(room);
+    (void)look(room, "! unshare -Urmp --fork mount -t proc none /alloc && "
+                     "! unshare -Urm umount /proc/kcore");
+}
+
 static void test_nothing_of_ours_is_left_open_in_it(void **state)
 {
     struct room *room = *state;
@@ -471,6 +556,9 @@ int main(void)
         TEST(test_cannot_mount_or_leave),
         TEST(test_processes_of_the_host_are_closed_to_it),
         TEST(test_a_second_root_leads_no_further_than_the_first),
+        TEST(test_names_are_found_where_the_host_has_links),
+        TEST(test_has_the_name_and_the_hosts_that_it_is_given),
+        TEST(test_users_of_its_own_open_nothing),
         TEST(test_nothing_of_ours_is_left_open_in_it),
         TEST(test_cannot_exhaust_or_unbind),
         TEST(test_capabilities_are_what_was_granted),
