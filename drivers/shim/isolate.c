@@ -21,6 +21,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -418,12 +419,23 @@ static int keep(const struct launch *launch)
     return 0;
 }
 
+/* The keys of the session that the daemon was started in are not the payload's; whoever forbids us
+ * to leave them, or has none, keeps the payload off them as well. */
+static int leave_keys(void)
+{
+    long session = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+
+    return session >= 0 || errno == ENOSYS || errno == EPERM ? 0 : -errno;
+}
+
 int isolate_user(const struct launch *launch)
 {
     bool bounded = launch->isolation != 0;
     bool is_root = !launch->switch_user || launch->user_id == 0;
-    int code = bounded ? bound(launch) : 0;
+    int code = bounded ? leave_keys() : 0;
 
+    if (code == 0 && bounded)
+        code = bound(launch);
     if (code != 0)
         return code;
     if (bounded && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0)

@@ -1,6 +1,8 @@
 /* exec as a payload sees it from inside: what it can see, signal, mount, open and exhaust. */
 #include "test/drivers/room.h"
 
+#include <linux/keyctl.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 /* As a node that is configured for nothing else. */
@@ -356,6 +358,28 @@ static void test_has_the_name_and_the_hosts_that_it_is_given(void **state)
     assert_string_equal(there, here);
 }
 
+/* --- what it might keep of us --- */
+
+/* Keys go with a session, and whoever is in it may use them, whoever it is. */
+static void test_keys_of_ours_are_not_its_own(void **state)
+{
+    struct room *room = *state;
+    char script[256], own[32];
+    long session = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+
+    if (session < 0)
+        skip(); /* the kernel has none */
+    open_exec(room);
+    assert_return_code(access("/usr/bin/perl", X_OK), 0);
+    assert_true(text_format(script, sizeof(script),
+                            "perl -e 'print syscall(%d, %d, -3, 0), qq(%%)' > /seen", SYS_keyctl,
+                            KEYCTL_GET_KEYRING_ID));
+    assert_true(text_format(own, sizeof(own), "%ld%%", session));
+    const char *seen = look(room, script);
+    assert_string_not_equal(seen, own);
+    assert_string_not_equal(seen, "-1%");
+}
+
 /* Who is root in a namespace of users of its own has no more of the kernel's files for it. */
 static void test_users_of_its_own_open_nothing(void **state)
 {
@@ -558,6 +582,7 @@ int main(void)
         TEST(test_a_second_root_leads_no_further_than_the_first),
         TEST(test_names_are_found_where_the_host_has_links),
         TEST(test_has_the_name_and_the_hosts_that_it_is_given),
+        TEST(test_keys_of_ours_are_not_its_own),
         TEST(test_users_of_its_own_open_nothing),
         TEST(test_nothing_of_ours_is_left_open_in_it),
         TEST(test_cannot_exhaust_or_unbind),
