@@ -2,6 +2,10 @@
 #include "fsm/alloc.h"
 #include "fsm/task.h"
 
+#include "base/quote.h"
+
+#include <string.h>
+
 const char *task_event_type_name(unsigned type)
 {
     static const char *const names[TASK_EVENT_TYPE_COUNT] = {[TASK_EVENT_NONE] = "",
@@ -60,10 +64,34 @@ const char *client_status_name(enum client_status status)
     return "?";
 }
 
+/* TEXT in quotes, as Go's %q has it; what does not fit is cut. */
+static void append_quoted(char *to, size_t size, const char *text)
+{
+    static const char controls[] = "\a\b\f\n\r\t\v", letters[] = "abfnrtv";
+    bool fits = text_append(to, size, "\"");
+
+    while (*text != '\0' && fits) {
+        const char *control = strchr(controls, *text);
+        const char escaped[] = {'\\', control == NULL ? 'x' : letters[control - controls], '\0'};
+        char part[TASK_EVENT_TEXT_SIZE];
+        size_t length = 0;
+
+        while (text[length] != '\0' && strchr(controls, text[length]) == NULL &&
+               length < sizeof(part) - 1)
+            length++;
+        memcpy(part, text, length);
+        part[length] = '\0';
+        fits = control != NULL ? text_append(to, size, escaped)
+                               : text_append_clean(to, size, part, "\"\\");
+        text += control != NULL ? 1 : length;
+    }
+    (void)text_append(to, size, "\"");
+}
+
 /* "Exit Code: 137, Signal: 9, Exit Message: \"...\"" */
 static void terminated_message(const struct task_event *event, char *to, size_t size)
 {
-    char part[TASK_EVENT_TEXT_SIZE + 32];
+    char part[32];
 
     (void)text_format(to, size, "Exit Code: %lld", (long long)event->number);
     if (event->signal != 0) {
@@ -71,8 +99,8 @@ static void terminated_message(const struct task_event *event, char *to, size_t 
         (void)text_append(to, size, part);
     }
     if (event->text[0] != '\0') {
-        (void)text_format(part, sizeof(part), ", Exit Message: \"%s\"", event->text);
-        (void)text_append(to, size, part);
+        (void)text_append(to, size, ", Exit Message: ");
+        append_quoted(to, size, event->text);
     }
 }
 

@@ -321,6 +321,18 @@ static void test_event_of_each_type_says_what_nomad_says(void **state)
         assert_true(tried[type]);
 }
 
+/* As Go quotes it: a message of several lines is one. */
+static void test_exit_message_is_quoted(void **state)
+{
+    json_t *event = format_event((struct task_event){.type = TASK_EVENT_TERMINATED, .number = 1},
+                                 "a \"b\" \\\n\tc\x01 \303\274");
+
+    (void)state;
+    assert_text(event, "DisplayMessage",
+                "Exit Code: 1, Exit Message: \"a \\\"b\\\" \\\\\\n\\tc\\x01 \303\274\"");
+    json_decref(event);
+}
+
 /* --- allocs --- */
 
 struct sample {
@@ -645,6 +657,7 @@ int main(void)
         cmocka_unit_test(test_event_texts_go_to_the_field_of_their_type),
         cmocka_unit_test(test_event_figures_are_nanoseconds),
         cmocka_unit_test(test_event_of_each_type_says_what_nomad_says),
+        cmocka_unit_test(test_exit_message_is_quoted),
         SAMPLE(test_alloc_stub_says_what_the_record_says),
         SAMPLE(test_alloc_task_without_record_is_shown_by_what_the_alloc_knows),
         SAMPLE(test_alloc_stub_leaves_out_what_was_not_asked_for),
