@@ -83,10 +83,11 @@ static bool try_task(char to[PATH_MAX], const struct launch *launch, int task_fd
                      const char *middle)
 {
     const char *task_dir = has_own_root(launch) ? "" : launch->task_dir;
+    const char *command = launch->command + strspn(launch->command, "/");
     size_t length = strlen(task_dir) + 1;
     struct stat status;
 
-    if (!text_format(to, PATH_MAX, "%s/%s%s", task_dir, middle, launch->command))
+    if (!text_format(to, PATH_MAX, "%s/%s%s", task_dir, middle, command))
         return false;
     scoped_fd int place = beneath_follow(task_fd, to + length, O_PATH);
     if (place < 0)
