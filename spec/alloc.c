@@ -1,9 +1,9 @@
 /*
  * What one alloc runs by, as JSON for the journal, and whether two jobs agree about it.
  *
- * Both take exactly the fields of FATE_RUN, so a field that an alloc's JSON carries is one whose
- * change replaces the alloc.  The text is compact and its keys sorted: equal allocs of equal jobs
- * differ only in their placement.
+ * Both take exactly the fields of FATE_RUN; which of them an alloc takes in place says update.c.
+ * The text is compact and its keys sorted: equal allocs of equal jobs differ only in their
+ * placement.
  */
 #include "spec/part.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The job's own part: its fields of FATE_RUN without the groups. */
-static json_t *job_part(const json_t *job)
+json_t *jobspec_job_part(const json_t *job)
 {
     json_t *part = jobspec_arrange(&jobspec_job, job, true);
     json_t *version = json_object_get(job, "Version");
@@ -58,9 +58,12 @@ static int alloc_value(const json_t *job, const struct jobspec_placement *placem
         "{s:i, s:s, s:s, s:I, s:s, s:I, s:o, s:o}", "Schema", 1, "ID", placement->alloc_id,
         "EvalID", placement->eval_id, "Index", (json_int_t)placement->index, "Datacenter",
         placement->datacenter, "CreateTime", (json_int_t)placement->create_time_unix_ns, "Job",
-        job_part(job), "Group", jobspec_arrange(&jobspec_group_schema, group, true));
+        jobspec_job_part(job), "Group", jobspec_arrange(&jobspec_group_schema, group, true));
     if (*ret_alloc == NULL)
         return err_set(err, ERR_INVALID, "alloc's placement is not UTF-8 text");
+    if (placement->create_index != 0)
+        check(json_object_set_new(*ret_alloc, "CreateIndex",
+                                  json_integer((json_int_t)placement->create_index)) == 0);
     add_history(*ret_alloc, placement);
     jobspec_add_ports(*ret_alloc, &placement->ports);
     jobspec_add_cores(*ret_alloc, &placement->cores);
@@ -96,27 +99,35 @@ int jobspec_alloc_json(const json_t *job, const struct jobspec_placement *placem
     return code;
 }
 
-int jobspec_make_alloc(const json_t *job, const struct jobspec_placement *placement,
-                       char **ret_text, size_t *ret_length, struct alloc_spec **ret_spec,
-                       struct err *err)
+int jobspec_write_alloc(const json_t *alloc, char **ret_text, size_t *ret_length,
+                        struct alloc_spec **ret_spec, struct err *err)
 {
-    json_t *alloc;
     char *text = NULL;
     size_t length = 0;
-    int code = alloc_value(job, placement, &alloc, err);
+    int code = alloc_text(alloc, &text, &length, err);
 
-    if (code != 0)
-        return code;
-    code = alloc_text(alloc, &text, &length, err);
     if (code == 0)
         code = jobspec_decode_value(alloc, ret_spec, err);
-    json_decref(alloc);
     if (code == 0 && ret_length != NULL)
         *ret_length = length;
     if (code == 0 && ret_text != NULL)
         *ret_text = text;
     else
         free(text);
+    return code;
+}
+
+int jobspec_make_alloc(const json_t *job, const struct jobspec_placement *placement,
+                       char **ret_text, size_t *ret_length, struct alloc_spec **ret_spec,
+                       struct err *err)
+{
+    json_t *alloc;
+    int code = alloc_value(job, placement, &alloc, err);
+
+    if (code != 0)
+        return code;
+    code = jobspec_write_alloc(alloc, ret_text, ret_length, ret_spec, err);
+    json_decref(alloc);
     return code;
 }
 
@@ -146,7 +157,8 @@ bool jobspec_group_equal(const json_t *job_a, const json_t *job_b, const char *g
 
     if (group_a == NULL || group_b == NULL)
         return false;
-    json_t *parts[] = {job_part(job_a), job_part(job_b), group_part(group_a), group_part(group_b)};
+    json_t *parts[] = {jobspec_job_part(job_a), jobspec_job_part(job_b), group_part(group_a),
+                       group_part(group_b)};
     (void)json_object_del(parts[0], "Version"); /* grows with each submission */
     (void)json_object_del(parts[1], "Version");
     bool equal = json_equal(parts[0], parts[1]) && json_equal(parts[2], parts[3]);

@@ -565,6 +565,8 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     if (!json_is_integer(created))
         damaged(decoding, "CreateTime", "a time");
     spec->create_time_unix_ns = json_integer_value(created);
+    spec->create_index = get_whole(decoding, alloc, "CreateIndex", NUMBER_MAX);
+    spec->modify_index = get_whole(decoding, alloc, "ModifyIndex", NUMBER_MAX);
     decode_history(decoding, alloc, spec);
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);

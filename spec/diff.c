@@ -387,18 +387,6 @@ static void annotate_count(json_t *fields)
     }
 }
 
-/* True if allocs run by something else. */
-static bool runs_otherwise(const json_t *before, const json_t *after)
-{
-    json_t *was = jobspec_arrange(&jobspec_task, before, true);
-    json_t *is = jobspec_arrange(&jobspec_task, after, true);
-    bool otherwise = !json_equal(was, is);
-
-    json_decref(was);
-    json_decref(is);
-    return otherwise;
-}
-
 static json_t *part_diff(const struct jobspec_schema *schema, const char *name,
                          const json_t *before, const json_t *after)
 {
@@ -422,8 +410,8 @@ static json_t *task_diff(const char *name, const json_t *before, const json_t *a
     else if (change == CHANGE_DELETED)
         annotate(diff, "forces destroy");
     else if (change == CHANGE_EDITED)
-        annotate(diff, runs_otherwise(before, after) ? "forces create/destroy update"
-                                                     : "forces in-place update");
+        annotate(diff, jobspec_task_replaces(before, after) ? "forces create/destroy update"
+                                                            : "forces in-place update");
     return diff;
 }
 

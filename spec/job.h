@@ -111,6 +111,7 @@ struct jobspec_placement {
     const char *alloc_id, *eval_id; /* UUIDs; eval_id may be "" */
     const char *datacenter;         /* of the node */
     int64_t create_time_unix_ns;
+    uint64_t create_index;   /* of the commit that places it, 0: none */
     const char *previous_id; /* the alloc whose place it takes; NULL: none */
     const struct spec_rescheduled *rescheduled;
     size_t rescheduled_count; /* at most SPEC_RESCHEDULED_MAX */
@@ -131,6 +132,26 @@ int jobspec_alloc_json(const json_t *job, const struct jobspec_placement *placem
 int jobspec_make_alloc(const json_t *job, const struct jobspec_placement *placement,
                        char **ret_text, size_t *ret_length, struct alloc_spec **ret_spec,
                        struct err *err);
+
+/* What of GROUP, and of JOB around it, an alloc cannot take in place: where two are equal an alloc
+ * made from one job goes on as one of the other.  A new reference; NULL: it has no such group. */
+json_t *jobspec_essence(const json_t *job, const char *group);
+
+/* The same of what is stored of an alloc; NULL: no alloc can run by it. */
+json_t *jobspec_alloc_essence(const char *text, size_t length);
+
+/* A newer version of what an alloc runs by. */
+struct jobspec_update {
+    const char *text; /* what it runs by; borrowed */
+    size_t length;
+    const char *eval_id;
+    uint64_t modify_index; /* of the commit that stores it */
+};
+
+/* What it runs by from now on as an alloc of JOB, whose essence is the same: whatever it was given
+ * when it was placed stays.  The rest as jobspec_make_alloc; ERR_CORRUPT if it cannot be read. */
+int jobspec_update_alloc(const json_t *job, const struct jobspec_update *update, char **ret_text,
+                         size_t *ret_length, struct alloc_spec **ret_spec, struct err *err);
 
 /* Reads such a text.  ERR_CORRUPT with a sentence for anything that is not one; the spec with all
  * it points to is owned by the caller until alloc_spec_free. */

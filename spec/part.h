@@ -89,6 +89,16 @@ void jobspec_check(struct jobspec_work *work, json_t *job);
  * reference. */
 json_t *jobspec_arrange(const struct jobspec_schema *schema, const json_t *value, bool run_only);
 
+/* What an alloc's specification says of JOB, without its groups: a new reference. */
+json_t *jobspec_job_part(const json_t *job);
+
+/* True if a task that says AFTER cannot be BEFORE, which goes on (update.c). */
+bool jobspec_task_replaces(const json_t *before, const json_t *after);
+
+/* ALLOC, borrowed, as text and decoded; as jobspec_make_alloc. */
+int jobspec_write_alloc(const json_t *alloc, char **ret_text, size_t *ret_length,
+                        struct alloc_spec **ret_spec, struct err *err);
+
 /* What jobspec_decode_alloc makes of a text, from what the text says; ALLOC is borrowed for the
  * call and only read. */
 int jobspec_decode_value(const json_t *alloc, struct alloc_spec **ret_spec, struct err *err);

@@ -29,7 +29,7 @@ enum jobspec_kind {
 };
 
 enum jobspec_fate {
-    FATE_RUN,     /* an alloc runs by it: in its JSON, and a change replaces the alloc */
+    FATE_RUN,     /* an alloc runs by it: in its JSON, and a change replaces it or goes to it */
     FATE_PLACE,   /* the control plane acts on it: whether, when and how often it places allocs */
     FATE_KEPT,    /* kept with the job and not acted on: a warning says so */
     FATE_SERVER,  /* JSON only: set by a server, dropped on input */

@@ -167,6 +167,18 @@ static void test_task_that_runs_by_the_same_is_changed_in_place(void **state)
     json_decref(diff);
 }
 
+static void test_task_that_takes_it_is_changed_in_place(void **state)
+{
+    json_t *diff = diff_with("env {", "kill_timeout = \"9s\"\n logs {\n max_files = 3\n }\n env {");
+    (void)state;
+
+    check_part(group_of(diff, 0), "Tasks", "t", "[\"forces in-place update\"]");
+    json_decref(diff);
+    diff = diff_with("env {", "logs {\n disabled = true\n }\n env {");
+    check_part(group_of(diff, 0), "Tasks", "t", "[\"forces create/destroy update\"]");
+    json_decref(diff);
+}
+
 static void test_lists_of_blocks_are_sets(void **state)
 {
     static const char one[] = "constraint {\n attribute = \"${meta.a}\"\n value = \"1\"\n}\n";
@@ -216,6 +228,7 @@ int main(void)
         cmocka_unit_test(test_fields_and_maps_are_told_by_name),
         cmocka_unit_test(test_what_a_driver_is_told_is_flat),
         cmocka_unit_test(test_task_that_runs_by_the_same_is_changed_in_place),
+        cmocka_unit_test(test_task_that_takes_it_is_changed_in_place),
         cmocka_unit_test(test_lists_of_blocks_are_sets),
         cmocka_unit_test(test_groups_come_and_go_and_stopped_jobs_start),
     };

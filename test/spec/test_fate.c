@@ -271,7 +271,10 @@ static void try_field(const struct path *path, const struct jobspec_schema *sche
     json_decref(base_raw);
 }
 
-static size_t try_schema(struct path *path, const struct jobspec_schema *schema)
+typedef void try_one(const struct path *path, const struct jobspec_schema *schema,
+                     const struct jobspec_field *field);
+
+static size_t try_schema(struct path *path, const struct jobspec_schema *schema, try_one *try)
 {
     size_t tried = 0;
 
@@ -281,7 +284,7 @@ static size_t try_schema(struct path *path, const struct jobspec_schema *schema)
         if (field->json == NULL)
             continue; /* an HCL word for one of the others */
         if (field->block == NULL) {
-            try_field(path, schema, field);
+            try(path, schema, field);
             tried++;
             continue;
         }
@@ -289,7 +292,7 @@ static size_t try_schema(struct path *path, const struct jobspec_schema *schema)
         if (field->fate == FATE_PLACE && !is_placed_by(schema->name, field->json))
             fail_msg("nobody says where %s of a %s is acted on", field->json, schema->name);
         path->blocks[path->length++] = field;
-        tried += try_schema(path, field->block);
+        tried += try_schema(path, field->block, try);
         path->length--;
     }
     return tried;
@@ -300,7 +303,113 @@ static void test_each_field_is_acted_on_warned_of_or_refused(void **state)
     struct path path = {.length = 0};
 
     (void)state;
-    assert_in_range(try_schema(&path, &jobspec_job), 150, 1000);
+    assert_in_range(try_schema(&path, &jobspec_job, try_field), 150, 1000);
+}
+
+/* --- what a change of it does to an alloc --- */
+
+/* All that allocs run by and that nomad v2.0.5 scheduler/util.go tasksUpdated does not compare: it
+ * goes to an alloc that runs. */
+static const struct {
+    const char *block, *field;
+} taken_in_place[] = {
+    {"job", "Name"},
+    {"job", "ParentID"},
+    {"job", "Region"},
+    {"group", "ShutdownDelay"},
+    {"group", "MaxRunDuration"},
+    {"task", "KillSignal"},
+    {"task", "KillTimeout"},
+    {"task", "ShutdownDelay"},
+    {"restart", "Attempts"},
+    {"restart", "Interval"},
+    {"restart", "Delay"},
+    {"restart", "Mode"},
+    {"logs", "MaxFiles"},
+    {"logs", "MaxFileSizeMB"},
+};
+
+/* Nor does it compare these, but then goes on by the old ones: here another alloc is placed. */
+static const struct {
+    const char *block, *field;
+} never_acted_on_by_nomad[] = {
+    {"task", "Leader"},
+    {"lifecycle", "Hook"},
+    {"lifecycle", "Sidecar"},
+};
+
+/* What names the job, its group or its task is no change of one. */
+static bool is_a_name(const struct jobspec_schema *schema, const struct jobspec_field *field)
+{
+    bool own = schema == &jobspec_job &&
+               (text_equal(field->json, "ID") || text_equal(field->json, "Namespace"));
+
+    return own || (text_equal(field->json, "Name") &&
+                   (schema == &jobspec_group_schema || schema == &jobspec_task));
+}
+
+static bool replaces(const struct jobspec_schema *schema, const struct jobspec_field *field)
+{
+    for (size_t i = 0; i < COUNT_OF(taken_in_place); i++) {
+        if (text_equal(taken_in_place[i].block, schema->name) &&
+            text_equal(taken_in_place[i].field, field->json))
+            return false;
+    }
+    for (size_t i = 0; i < COUNT_OF(never_acted_on_by_nomad); i++) {
+        if (text_equal(never_acted_on_by_nomad[i].block, schema->name) &&
+            text_equal(never_acted_on_by_nomad[i].field, field->json))
+            return true;
+    }
+    return field->fate == FATE_RUN; /* no alloc is another one for what nothing acts on */
+}
+
+/* A job with all that leads to FIELD, and with FIELD if WITH says so; NULL: it is none. */
+static json_t *job_with(const struct path *path, const struct jobspec_schema *schema,
+                        const struct jobspec_field *field, bool with)
+{
+    json_t *raw = plain_job(), *object = reach(raw, path);
+
+    if (text_equal(field->json, "MaxRunDuration"))
+        assert_int_equal(json_object_set_new(raw, "Type", json_string("batch")), 0);
+    if (schema == &jobspec_volume_mount)
+        assert_int_equal(
+            json_object_set_new(json_array_get(json_object_get(raw, "TaskGroups"), 0), "Volumes",
+                                json_pack("{s:{s:s, s:s}, s:{s:s, s:s}}", "v", "Type", "host",
+                                          "Source", "s", "w", "Type", "host", "Source", "s")),
+            0);
+    if (with)
+        assert_int_equal(json_object_set_new(object, field->json, sample_of(schema, field)), 0);
+    complete(path, schema, field, object);
+    json_t *job = read_job(raw);
+    json_decref(raw);
+    return job;
+}
+
+static void try_change(const struct path *path, const struct jobspec_schema *schema,
+                       const struct jobspec_field *field)
+{
+    json_t *before = job_with(path, schema, field, false);
+    json_t *after = job_with(path, schema, field, true);
+
+    if (before != NULL && after != NULL && !json_equal(before, after) &&
+        !is_a_name(schema, field)) {
+        json_t *old = jobspec_essence(before, "g"), *new = jobspec_essence(after, "g");
+        if (json_equal(old, new) == replaces(schema, field))
+            fail_msg("%s of a %s %s", field->json, schema->name,
+                     json_equal(old, new) ? "is taken in place" : "replaces its alloc");
+        json_decref(old);
+        json_decref(new);
+    }
+    json_decref(before);
+    json_decref(after);
+}
+
+static void test_each_field_is_taken_in_place_or_replaces_as_nomad_says(void **state)
+{
+    struct path path = {.length = 0};
+
+    (void)state;
+    assert_in_range(try_schema(&path, &jobspec_job, try_change), 150, 1000);
 }
 
 /* --- warnings --- */
@@ -384,6 +493,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_field_is_acted_on_warned_of_or_refused),
+        cmocka_unit_test(test_each_field_is_taken_in_place_or_replaces_as_nomad_says),
         cmocka_unit_test(test_plain_job_has_no_warnings),
         cmocka_unit_test(test_defaults_as_nomads_own_tool_sends_them_have_no_warnings),
         cmocka_unit_test(test_update_names_what_of_it_is_not_acted_on_once),
