@@ -87,6 +87,8 @@ static struct known *keep(struct specs *specs, const char *alloc, struct alloc_s
         (void)text_copy(known->stub.previous_id, sizeof(known->stub.previous_id),
                         spec->previous_id);
         known->stub.rescheduled = spec->rescheduled_count > 0;
+        known->stub.create_index = spec->create_index;
+        known->stub.modify_index = spec->modify_index;
         HASH_ADD_STR(specs->known, alloc, known);
     }
     check(known->spec == NULL); /* else it would not have been decoded again */
@@ -101,7 +103,7 @@ void specs_placed(struct specs *specs, struct alloc_spec *spec)
     (void)keep(specs, spec->id, spec);
 }
 
-void specs_gone(struct specs *specs, const char *alloc)
+void specs_drop(struct specs *specs, const char *alloc)
 {
     struct known *known = find(specs, alloc);
 

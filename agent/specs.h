@@ -26,9 +26,9 @@ struct alloc_stub {
     char job_type[16];
     char previous_id[UUID_TEXT_SIZE]; /* whose place it took, or "" */
     bool rescheduled;                 /* some before it had failed */
-    /* The reader's, zero at first: the index of that evaluation, once it was looked up. */
-    uint64_t create_index;
-    bool looked_up;
+    uint64_t create_index;            /* of the commit that placed it, 0: it does not say */
+    uint64_t modify_index;            /* of the one that stored its newest version, 0: the first */
+    bool looked_up;                   /* the reader's, false at first: both are as well as known */
 };
 
 /* That of ALLOC, without decoding anything if it was decoded once; NULL: its spec is lost.
@@ -38,8 +38,8 @@ struct alloc_stub *specs_stub(struct specs *specs, const char *alloc);
 /* SPEC (moved) is what an alloc runs by that is about to be born. */
 void specs_placed(struct specs *specs, struct alloc_spec *spec);
 
-/* ALLOC is gone: nobody will ask for it. */
-void specs_gone(struct specs *specs, const char *alloc);
+/* ALLOC is gone: nobody will ask for it; or it runs by another version from now on. */
+void specs_drop(struct specs *specs, const char *alloc);
 
 /* The spec of an alloc, decoded from the journal; ERR_GONE if there is none.  The caller frees it
  * with alloc_spec_free. */

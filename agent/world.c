@@ -48,8 +48,9 @@ static void trace(void *ctx, const struct journal_event *event)
     const struct world_loop *world = ctx;
     char text[LOG_LINE_SIZE];
 
-    if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
-        specs_gone(world->parts->specs, event->id.text);
+    if (event->id.kind == MACHINE_ALLOC &&
+        (event->after == A_GONE || event->event.kind == AE_UPDATE))
+        specs_drop(world->parts->specs, event->id.text);
     if (!log_wants(LOG_DEBUG))
         return;
     core_describe(event, text, sizeof(text));

@@ -9,8 +9,9 @@ static bool is_batch(const struct alloc_spec *spec)
     return text_equal(spec->job_type, "batch") || text_equal(spec->job_type, "sysbatch");
 }
 
-static void define_task(struct core *core, const struct assign_plans *plans,
-                        const struct alloc_spec *spec, const struct task_spec *task)
+/* To TASK of SPEC: it is to be, or is there and goes on by this version. */
+static void tell_task(struct core *core, const struct assign_plans *plans,
+                      const struct alloc_spec *spec, const struct task_spec *task, uint8_t event)
 {
     uint64_t kill_max_ms = plans->kill_timeout_max_ms;
     struct task_define define = {
@@ -33,15 +34,15 @@ static void define_task(struct core *core, const struct assign_plans *plans,
     (void)text_copy(define.driver, sizeof(define.driver), task->driver);
     (void)text_copy(define.kill_signal, sizeof(define.kill_signal), task->kill_signal);
     plans->task(spec, task, &define);
-    core_tell(core, &id, TE_DEFINE, &define);
+    core_tell(core, &id, event, &define);
 }
 
-void assign_alloc(struct core *core, const struct assign_plans *plans,
-                  const struct alloc_spec *spec, const char *awaited, const char *disk_from)
+static struct alloc_assign *assign_of(const struct assign_plans *plans,
+                                      const struct alloc_spec *spec, const char *awaited,
+                                      const char *disk_from)
 {
     struct alloc_assign *assign =
         calloc(1, sizeof(*assign) + spec->tasks_count * sizeof(assign->members[0]));
-    struct machine_id id = machine_id_make(MACHINE_ALLOC, spec->id);
 
     check(assign != NULL);
     assign->create_unix_ns = spec->create_time_unix_ns;
@@ -65,8 +66,29 @@ void assign_alloc(struct core *core, const struct assign_plans *plans,
         (void)text_copy(member->name, sizeof(member->name), spec->tasks[i].name);
     }
     plans->alloc(spec, assign);
+    return assign;
+}
+
+void assign_alloc(struct core *core, const struct assign_plans *plans,
+                  const struct alloc_spec *spec, const char *awaited, const char *disk_from)
+{
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, spec->id);
+    struct alloc_assign *assign = assign_of(plans, spec, awaited, disk_from);
+
     core_tell(core, &id, AE_ASSIGN, assign);
     free(assign);
     for (size_t i = 0; i < spec->tasks_count; i++)
-        define_task(core, plans, spec, &spec->tasks[i]);
+        tell_task(core, plans, spec, &spec->tasks[i], TE_DEFINE);
+}
+
+void update_alloc(struct core *core, const struct assign_plans *plans,
+                  const struct alloc_spec *spec)
+{
+    struct machine_id id = machine_id_make(MACHINE_ALLOC, spec->id);
+    struct alloc_assign *assign = assign_of(plans, spec, "", "");
+
+    core_tell(core, &id, AE_UPDATE, assign);
+    free(assign);
+    for (size_t i = 0; i < spec->tasks_count; i++)
+        tell_task(core, plans, spec, &spec->tasks[i], TE_UPDATE);
 }

@@ -24,4 +24,10 @@ struct assign_plans {
 void assign_alloc(struct core *core, const struct assign_plans *plans,
                   const struct alloc_spec *spec, const char *awaited, const char *disk_from);
 
+/* Posts UPDATE to the alloc of SPEC, which is there, and to each of its tasks: they go on as they
+ * are, and by this version of what they were asked to be.  SPEC says nothing else of what would
+ * have to be replaced. */
+void update_alloc(struct core *core, const struct assign_plans *plans,
+                  const struct alloc_spec *spec);
+
 #endif

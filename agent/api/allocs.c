@@ -25,13 +25,23 @@ static const struct alone_job *job_of(struct api *api, const struct alloc *alloc
     return job != NULL && job->version == alloc->assign.job_version ? job : NULL;
 }
 
+/* The commit that STUB's evaluation went with is better known than what was written before it. */
+static void look_up(struct api *api, struct alloc_stub *stub)
+{
+    uint64_t index = alone_placed_at(api->parts->alone, stub->eval_id);
+
+    if (index != 0 && stub->modify_index != 0)
+        stub->modify_index = index;
+    else if (index != 0)
+        stub->create_index = index;
+    stub->looked_up = true;
+}
+
 /* The index of the commit that placed the alloc, as far as it is still known. */
 static uint64_t create_index_of(struct api *api, struct alloc_stub *stub, const struct alloc *alloc)
 {
-    if (stub != NULL && !stub->looked_up) {
-        stub->looked_up = true;
-        stub->create_index = alone_placed_at(api->parts->alone, stub->eval_id);
-    }
+    if (stub != NULL && !stub->looked_up)
+        look_up(api, stub);
     if (stub != NULL && stub->create_index != 0)
         return stub->create_index;
     const struct alone_job *job = job_of(api, alloc);
@@ -88,6 +98,7 @@ static void put_alloc(struct writer *to, struct api *api, const char *id, const 
     struct following following = {.api = api, .id = id, .assign = &alloc->assign};
     struct alone_evaluation follow_up;
     bool followed = alone_follow_up(api->parts->alone, id, &follow_up);
+    uint64_t create_index = create_index_of(api, stub, alloc); /* first: it looks up both */
     struct api_alloc_view view = {
         .id = id,
         .alloc = alloc,
@@ -99,7 +110,8 @@ static void put_alloc(struct writer *to, struct api *api, const char *id, const 
         .follow_up_id = followed ? follow_up.id : "",
         .node_id = node->identity.id,
         .node_name = node->known.name,
-        .create_index = create_index_of(api, stub, alloc),
+        .create_index = create_index,
+        .update_index = stub != NULL ? stub->modify_index : 0,
         .task_states = (parts & API_ALLOC_TASK_STATES) != 0,
         .resources = (parts & API_ALLOC_RESOURCES) != 0,
     };

@@ -311,6 +311,12 @@ static void put_rescheduled(struct writer *to, const struct api_alloc_view *view
     put_end(to);
 }
 
+/* Of the newest version of what it runs by. */
+static uint64_t version_index(const struct api_alloc_view *view)
+{
+    return view->update_index != 0 ? view->update_index : view->create_index;
+}
+
 /* What an entry of a list and the whole alloc have in common. */
 static void put_common(struct writer *to, const struct api_alloc_view *view)
 {
@@ -339,7 +345,7 @@ static void put_common(struct writer *to, const struct api_alloc_view *view)
     put_null(to, "PreemptedAllocations");
     put_text(to, "PreemptedByAllocation", "");
     put_number(to, "CreateIndex", (int64_t)view->create_index);
-    put_number(to, "ModifyIndex", (int64_t)(view->create_index + alloc->status_revision));
+    put_number(to, "ModifyIndex", (int64_t)(version_index(view) + alloc->status_revision));
     put_number(to, "CreateTime", assign->create_unix_ns);
     put_number(to, "ModifyTime",
                alloc->modify_unix_ns > 0 ? alloc->modify_unix_ns : assign->create_unix_ns);
@@ -437,7 +443,7 @@ void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
     put_text(to, "PreviousAllocation", view->previous_id);
     put_text(to, "NextAllocation", view->next_id);
     put_json_new(to, "NetworkStatus", format_network_status(view));
-    put_number(to, "AllocModifyIndex", (int64_t)view->create_index);
+    put_number(to, "AllocModifyIndex", (int64_t)version_index(view));
     put_end(to);
 }
 

@@ -34,8 +34,8 @@ struct api_alloc_view {
     const char *previous_id, *next_id; /* whose place it took, and who took its; or "" */
     const char *follow_up_id;          /* the evaluation that will make another, or "" */
     const char *node_id, *node_name;
-    uint64_t create_index;
-    bool task_states, resources; /* of a list's entry */
+    uint64_t create_index, update_index; /* of its newest version, 0: it has one only */
+    bool task_states, resources;         /* of a list's entry */
 };
 
 /* An entry of a list. */

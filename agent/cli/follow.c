@@ -20,6 +20,7 @@ struct follow {
     struct cli *cli;
     const char *evaluation, *job;
     bool stopping;
+    json_int_t index; /* of the evaluation: what was there before it is modified by it */
     struct {
         struct seen *items; /* owned */
         size_t count, size;
@@ -92,13 +93,15 @@ static void look_at(struct follow *follow, const json_t *alloc)
     struct seen *seen = find_seen(follow, id);
     if (text_equal(seen->status, status))
         return;
+    bool modified = seen->status[0] == '\0' && !stopped &&
+                    json_integer_value(json_object_get(alloc, "CreateIndex")) < follow->index;
     if (seen->status[0] == '\0' && !stopped)
-        say("    ", cli_format("Allocation \"%s\" created: group \"%s\"",
-                               cli_short(follow->cli, id), cli_value(alloc, "TaskGroup")));
+        say("    ", cli_format("Allocation \"%s\" %s: group \"%s\"", cli_short(follow->cli, id),
+                               modified ? "modified" : "created", cli_value(alloc, "TaskGroup")));
     else if (seen->status[0] == '\0' && !is_over(status))
         say("    ", cli_format("Allocation \"%s\" stopping: group \"%s\"",
                                cli_short(follow->cli, id), cli_value(alloc, "TaskGroup")));
-    if (seen->status[0] != '\0' || (!stopped && !text_equal(status, "pending")))
+    if (seen->status[0] != '\0' || (!stopped && !modified && !text_equal(status, "pending")))
         say("    ", cli_format("Allocation \"%s\" status changed: \"%s\" -> \"%s\" (%s)",
                                cli_short(follow->cli, id),
                                seen->status[0] != '\0' ? seen->status : "pending", status,
@@ -129,17 +132,19 @@ static int look(struct follow *follow, uint64_t *index)
     return 0;
 }
 
-/* True if some of what EVALUATION was to place waits. */
-static bool has_blocked(struct cli *cli, const char *evaluation)
+/* Its index, and whether some of what it was to place waits. */
+static int read_evaluation(struct follow *follow, bool *ret_blocked)
 {
     char path[CLI_URL_SIZE];
     json_t *answer = NULL;
+    int status =
+        cli_get(follow->cli, cli_path(follow->cli, path, "/v1/evaluation/%s", follow->evaluation),
+                &answer, NULL);
 
-    if (cli_get(cli, cli_path(cli, path, "/v1/evaluation/%s", evaluation), &answer, NULL) != 0)
-        return false;
-    bool blocked = *cli_value(answer, "BlockedEval") != '\0';
+    follow->index = json_integer_value(json_object_get(answer, "CreateIndex"));
+    *ret_blocked = answer != NULL && *cli_value(answer, "BlockedEval") != '\0';
     json_decref(answer);
-    return blocked;
+    return status;
 }
 
 int cli_follow(struct cli *cli, const char *evaluation, const char *job, const char *namespace,
@@ -147,13 +152,14 @@ int cli_follow(struct cli *cli, const char *evaluation, const char *job, const c
 {
     struct follow follow = {.cli = cli, .evaluation = evaluation, .job = job, .stopping = stopping};
     uint64_t index = 0;
-    int status;
+    bool blocked = false;
 
     cli->namespace = namespace;
     say("==> ", cli_format("Monitoring evaluation \"%s\"", cli_short(cli, evaluation)));
     say("    ", cli_format("Evaluation triggered by job \"%s\"", job));
+    int status = stopping ? 0 : read_evaluation(&follow, &blocked);
     do {
-        status = look(&follow, &index);
+        status = status == 0 ? look(&follow, &index) : status;
     } while (status == 0 && follow.waiting > 0);
     free(follow.seen.items);
     if (status != 0)
@@ -163,7 +169,7 @@ int cli_follow(struct cli *cli, const char *evaluation, const char *job, const c
                                cli_short(cli, evaluation), follow.failed));
         return CLI_UNHEALTHY;
     }
-    if (!stopping && has_blocked(cli, evaluation)) {
+    if (blocked) {
         say("==> ", cli_format("Evaluation \"%s\" failed to place all allocations; the rest waits "
                                "for room: cairn job status %s",
                                cli_short(cli, evaluation), job));

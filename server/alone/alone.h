@@ -85,7 +85,7 @@ struct alone_evaluation {
     uint64_t index;                  /* life_index of its commit */
     int64_t create_unix_ns;
     int64_t wait_until_unix_ns; /* pending: its time */
-    uint32_t placed, stopped;
+    uint32_t placed, stopped, updated;
     /* What could not be placed, NULL: nothing; an array of {"Group", "Count", "Why", "What"}, where
      * Why is "datacenter" (What: the job's datacenters), "constraint" (What: the one that this node
      * does not fulfil) or "exhausted" (What: of what there is too little), in Nomad's words.

@@ -33,8 +33,9 @@ static void refuse(struct refusal *refusal, const struct reconcile_group *group,
 
 /* --- datacenters and constraints --- */
 
-static bool is_in_datacenter(const struct alone *alone, const json_t *datacenters)
+bool alone_in_datacenter(const struct alone *alone, const json_t *job)
 {
+    const json_t *datacenters = json_object_get(job, "Datacenters");
     json_t *name;
     size_t i;
 
@@ -249,7 +250,7 @@ static json_t *refusal_of(struct alone *alone, const struct gathering *gathering
     char why[PORTS_WHY_SIZE];
 
     *ret_why = "datacenter";
-    if (!is_in_datacenter(alone, datacenters))
+    if (!alone_in_datacenter(alone, job->json))
         return json_incref(datacenters);
     *ret_why = "constraint";
     if (offer->unmet != NULL)

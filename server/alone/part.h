@@ -4,7 +4,8 @@
  * alone.c makes it; jobs.c keeps jobs, stored.c says which are believed, kept.c what has ended,
  * evaluations.c what was decided; change.c takes changes back whose commit has failed; posted.c
  * knows what they do to allocs until then; register.c is what callers ask for, and plan.c what
- * would come of it; limits.c says how much of it is taken; place.c makes and stops allocs;
+ * would come of it; limits.c says how much of it is taken; place.c makes and stops allocs, and
+ * classify.c says which of them go on, by a newer version of their job;
  * feasible.c says which may be here, room.c counts what they hold of the node, and ports.c which
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
  * for which reschedule.c says when; collect.c forgets what is over.
@@ -250,6 +251,9 @@ struct refusal {
 struct gathering;
 struct places;
 
+/* True if this node is in one of the datacenters that JOB, as JSON, may be in. */
+bool alone_in_datacenter(const struct alone *alone, const json_t *job);
+
 /* The constraint of the group that is number GROUP of JOB which this node does not fulfil, in
  * Nomad's words, or NULL; borrowed from JOB. */
 const char *alone_unmet(const struct alone *alone, struct job *job, size_t group);
@@ -367,13 +371,29 @@ struct gathering {
     struct machine_id *ids;
     int64_t *created_unix_ns;
     size_t count, size;
-    struct compared *compared; /* each group of the job as it is, once, and not for each alloc */
+    size_t stored_count;       /* of them; those behind are to come with the next commit */
+    struct compared *compared; /* each group that is wanted, once, and not for each alloc */
     size_t compared_count;
 };
 
 /* Fills GATHERING, whose job and wanted are set; its lists are freed by the caller. */
 void gathering_fill(struct gathering *gathering);
 void gathering_free(struct gathering *gathering);
+
+/* --- who goes on (classify.c) --- */
+
+/* The groups that are wanted, before GATHERING is filled. */
+void classify_begin(struct gathering *gathering);
+void classify_end(struct gathering *gathering);
+
+/* True if ALLOC of GROUP, or one of it that is posted, needs no other in its place. */
+bool classify_goes_on(const struct gathering *gathering, const char *alloc, const char *group);
+bool classify_goes_on_posted(const struct gathering *gathering, const char *group);
+
+/* Where the job was changed: each alloc of GATHERING that lives and was not marked to stop goes on
+ * by what the job says now. */
+int alone_update(struct alone *alone, const struct gathering *gathering,
+                 struct alone_evaluation *evaluation, struct err *err);
 
 /* Tells one alloc of JOB to end, and to be removed then. */
 void alone_order_stop(struct alone *alone, struct job *job, const struct machine_id *id,

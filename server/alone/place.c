@@ -70,6 +70,7 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
         .alloc_id = alloc_id,
         .eval_id = eval_id,
         .datacenter = alone->config.node.known.datacenter,
+        .create_index = core_figures(life_core(alone->config.life)).sequence + 1,
         /* Later than the one before, whatever the clock says: that is what tells the last one. */
         .create_time_unix_ns = now_unix_ns > placing->previous_unix_ns
                                    ? now_unix_ns
@@ -90,40 +91,6 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
 }
 
 /* --- reconciling --- */
-
-/* A group of the job as it is; an alloc of an older version was kept because it was as good as the
- * version after it. */
-struct compared {
-    const char *name;
-    bool same; /* the wanted job has it, and it says the same there */
-};
-
-static void compare_groups(struct gathering *gathering)
-{
-    const json_t *before = gathering->job->public.job;
-    const json_t *list = json_object_get(before, "TaskGroups"), *group;
-    size_t g;
-
-    if (gathering->wanted == NULL)
-        return;
-    gathering->compared = calloc(json_array_size(list) + 1, sizeof(*gathering->compared));
-    check(gathering->compared != NULL);
-    json_array_foreach(list, g, group)
-    {
-        const char *name = json_string_value(json_object_get(group, "Name"));
-        gathering->compared[gathering->compared_count++] =
-            (struct compared){name, jobspec_group_equal(before, gathering->wanted, name)};
-    }
-}
-
-static bool is_current(const struct gathering *gathering, const char *group)
-{
-    for (size_t g = 0; g < gathering->compared_count; g++) {
-        if (text_equal(gathering->compared[g].name, group))
-            return gathering->compared[g].same;
-    }
-    return false;
-}
 
 static void grow(struct gathering *gathering)
 {
@@ -162,7 +129,7 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
                      .live = alloc->ended_unix_ns == 0 && !stopped,
                      .ended = alloc->ended_unix_ns != 0 && !stopped,
                      .succeeded = alloc->client_status == CLIENT_COMPLETE && !stopped,
-                     .current = is_current(gathering, alloc->assign.group),
+                     .current = classify_goes_on(gathering, id->text, alloc->assign.group),
                  },
                  alloc->assign.create_unix_ns);
     return true;
@@ -182,7 +149,7 @@ static void gather_posted(struct gathering *gathering)
                          .group = placed->group,
                          .index = placed->index,
                          .live = !posted_to_end(gathering->alone, placed->id.text),
-                         .current = is_current(gathering, placed->group),
+                         .current = classify_goes_on_posted(gathering, placed->group),
                      },
                      life_unix_ns(gathering->alone->config.life));
     }
@@ -190,15 +157,16 @@ static void gather_posted(struct gathering *gathering)
 
 void gathering_fill(struct gathering *gathering)
 {
-    compare_groups(gathering);
+    classify_begin(gathering);
     core_each_of_job(life_core(gathering->alone->config.life), gathering->job->namespace,
                      gathering->job->id, gather, gathering);
+    gathering->stored_count = gathering->count;
     gather_posted(gathering);
 }
 
 void gathering_free(struct gathering *gathering)
 {
-    free(gathering->compared);
+    classify_end(gathering);
     free(gathering->allocs);
     free(gathering->ids);
     free(gathering->created_unix_ns);
@@ -374,10 +342,12 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
 static void displace(const struct alone *alone, struct gathering *gathering,
                      const struct places *places)
 {
+    bool here = alone_in_datacenter(alone, gathering->job->json);
+
     for (size_t a = 0; gathering->changed && a < gathering->count; a++) {
         for (size_t g = 0; g < places->count; g++) {
             if (text_equal(places->groups[g].name, gathering->allocs[a].group) &&
-                alone_unmet(alone, gathering->job, g) != NULL)
+                (!here || alone_unmet(alone, gathering->job, g) != NULL))
                 gathering->allocs[a].current = false;
         }
     }
@@ -397,7 +367,9 @@ int alone_reconcile(struct alone *alone, struct change *change, struct gathering
     struct places places;
 
     places_want(alone, gathering, &places);
-    int code = alone_place(alone, change, gathering, &places, evaluation, NULL, err);
+    int code = alone_update(alone, gathering, evaluation, err);
+    if (code == 0)
+        code = alone_place(alone, change, gathering, &places, evaluation, NULL, err);
     places_end(alone, &places);
     return code;
 }

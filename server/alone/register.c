@@ -269,8 +269,9 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
         return code;
     evaluation_keep(alone, ret_evaluation);
     say(&alone->config.say, SAY_INFO, "server",
-        "job registered job=%s version=%llu placed=%u stopped=%u", text_value(job->id),
-        (unsigned long long)job->public.version, ret_evaluation->placed, ret_evaluation->stopped);
+        "job registered job=%s version=%llu placed=%u stopped=%u updated=%u", text_value(job->id),
+        (unsigned long long)job->public.version, ret_evaluation->placed, ret_evaluation->stopped,
+        ret_evaluation->updated);
     return 0;
 }
 

@@ -104,7 +104,7 @@ static void test_spec_of_an_alloc_that_is_gone_is_forgotten(void **state)
     whole_turns(node);
     assert_null(core_alloc(node->parts.core, id));
     assert_null(specs_stub(node->parts.specs, id));
-    specs_gone(node->parts.specs, id); /* twice is once */
+    specs_drop(node->parts.specs, id); /* twice is once */
 }
 
 static void test_spec_of_no_alloc_is_none(void **state)

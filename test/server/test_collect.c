@@ -259,8 +259,9 @@ static void test_lost_job_is_adopted_and_registered_again(void **state)
     small_again(small);
     assert_non_null(small_spec(small, "job/default/j"));
     struct alone_evaluation again = small_run(small, "j", "/bin/a", 2, 0);
-    assert_int_equal(again.placed, 2); /* what the old ones were made from is not known any more */
-    assert_int_equal(again.stopped, 2);
+    assert_int_equal(again.updated, 2); /* each says itself what it runs by */
+    assert_int_equal(again.placed, 0);
+    assert_int_equal(again.stopped, 0);
     assert_int_equal(small_count(small, "j", NULL).live, 2);
     assert_false(small_find(small, "j")->stop);
 }

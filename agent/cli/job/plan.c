@@ -200,8 +200,9 @@ const struct cli_verb cli_job_plan = {
     .max = 1,
     .summary = "Show what submitting a job would change, without submitting it",
     .help = "  FILE is as for job run. Shows what the job says otherwise than the one that is\n"
-            "  registered, how many allocs would be placed, replaced and stopped, and what\n"
-            "  would have to wait, and why. The exit status is 5 if allocs would be placed or\n"
+            "  registered, how many allocs would be placed, updated in place, replaced and\n"
+            "  stopped, and what would have to wait, and why. The exit status is 5 if allocs would "
+            "be placed or\n"
             "  stopped, and 0 if none would.\n\n"
             "    $ cairn job plan web.nomad\n"
             "    $ cairn job plan -var image=v2 web.nomad",

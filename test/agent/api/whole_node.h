@@ -49,8 +49,9 @@ static inline void whole_trace(void *ctx, const struct journal_event *event)
 {
     struct whole_node *node = ctx;
 
-    if (event->id.kind == MACHINE_ALLOC && event->after == A_GONE)
-        specs_gone(node->parts.specs, event->id.text);
+    if (event->id.kind == MACHINE_ALLOC &&
+        (event->after == A_GONE || event->event.kind == AE_UPDATE))
+        specs_drop(node->parts.specs, event->id.text);
 }
 
 static inline void whole_sweep(void *ctx)

@@ -71,14 +71,14 @@ static void test_start_is_followed_until_it_runs(void **state)
                {.path = PATH,
                 .body = "[{\"ID\":\"aaaaaaaa-1111\",\"EvalID\":\"eval-1\","
                         "\"TaskGroup\":\"front\",\"DesiredStatus\":\"run\","
-                        "\"ClientStatus\":\"pending\"}]",
+                        "\"ClientStatus\":\"pending\",\"CreateIndex\":5}]",
                 .once = true},
                {.path = PATH,
                 .body = "[{\"ID\":\"aaaaaaaa-1111\",\"EvalID\":\"eval-1\","
                         "\"TaskGroup\":\"front\",\"DesiredStatus\":\"run\","
                         "\"ClientStatus\":\"running\","
                         "\"ClientDescription\":\"Tasks are running\"}]"},
-               {.path = "/v1/evaluation/eval-1", .body = "{\"BlockedEval\":\"\"}"},
+               {.path = "/v1/evaluation/eval-1", .body = "{\"CreateIndex\":5}"},
                {.path = NULL},
            },
            false);
@@ -90,9 +90,30 @@ static void test_start_is_followed_until_it_runs(void **state)
                               "(Tasks are running)\n"
                               "Evaluation \"eval-1\" finished with status \"complete\"\n");
     /* The second look waits for what comes behind the first. */
-    assert_string_equal(followed->asked, "GET " PATH "?index=0&wait=60s&namespace=default \n"
-                                         "GET " PATH "?index=7&wait=60s&namespace=default \n"
-                                         "GET /v1/evaluation/eval-1?namespace=default \n");
+    assert_string_equal(followed->asked, "GET /v1/evaluation/eval-1?namespace=default \n"
+                                         "GET " PATH "?index=0&wait=60s&namespace=default \n"
+                                         "GET " PATH "?index=7&wait=60s&namespace=default \n");
+}
+
+static void test_what_was_there_before_is_modified(void **state)
+{
+    struct followed *followed = *state;
+
+    follow(followed,
+           (struct answer[]){
+               {.path = PATH,
+                .body = "[{\"ID\":\"aaaaaaaa-1111\",\"EvalID\":\"eval-1\",\"CreateIndex\":4,"
+                        "\"TaskGroup\":\"front\",\"DesiredStatus\":\"run\","
+                        "\"ClientStatus\":\"running\"}]"},
+               {.path = "/v1/evaluation/eval-1", .body = "{\"CreateIndex\":5}"},
+               {.path = NULL},
+           },
+           false);
+    assert_int_equal(followed->status, CLI_OK);
+    without_times(followed->out);
+    assert_string_equal(followed->out,
+                        BEGUN "Allocation \"aaaaaaaa\" modified: group \"front\"\n"
+                              "Evaluation \"eval-1\" finished with status \"complete\"\n");
 }
 
 static void test_what_waits_for_room_is_said_and_is_the_exit_status(void **state)
@@ -118,12 +139,13 @@ static void test_failure_says_why_and_is_the_exit_status(void **state)
            (struct answer[]){
                {.path = PATH,
                 .body = "[{\"ID\":\"aaaaaaaa-1111\",\"EvalID\":\"eval-1\",\"TaskGroup\":\"front\","
-                        "\"DesiredStatus\":\"run\",\"ClientStatus\":\"failed\","
+                        "\"DesiredStatus\":\"run\",\"ClientStatus\":\"failed\",\"CreateIndex\":6,"
                         "\"ClientDescription\":\"Failed tasks\",\"TaskStates\":{\"fine\":{},"
                         "\"web\":{\"Failed\":true,\"Events\":["
                         "{\"Type\":\"Received\",\"DisplayMessage\":\"by client\"},"
                         "{\"Type\":\"Driver Failure\",\"DisplayMessage\":\"no such file\"},"
                         "{\"Type\":\"Not Restarting\",\"DisplayMessage\":\"unrecoverable\"}]}}}]"},
+               {.path = "/v1/evaluation/eval-1", .body = "{\"CreateIndex\":5}"},
                {.path = NULL},
            },
            false);
@@ -154,6 +176,7 @@ static void test_replaced_allocs_are_waited_for(void **state)
                         "\"TaskGroup\":\"front\",\"DesiredStatus\":\"stop\","
                         "\"ClientStatus\":\"failed\","
                         "\"ClientDescription\":\"killed\"}]"},
+               {.path = "/v1/evaluation/eval-1", .body = "{\"CreateIndex\":5}"},
                {.path = NULL},
            },
            false);
@@ -175,6 +198,7 @@ static void test_allocs_of_others_are_left_alone(void **state)
                {.path = PATH,
                 .body = "[{\"ID\":\"bbbbbbbb-1111\",\"EvalID\":\"eval-0\","
                         "\"DesiredStatus\":\"run\",\"ClientStatus\":\"failed\"}]"},
+               {.path = "/v1/evaluation/eval-1", .body = "{\"CreateIndex\":5}"},
                {.path = NULL},
            },
            false);
@@ -206,6 +230,7 @@ static void test_refusal_of_the_agent_ends_it(void **state)
     follow(followed,
            (struct answer[]){
                {.path = PATH, .body = "job not found\n", .status = 404},
+               {.path = "/v1/evaluation/eval-1", .body = "{\"CreateIndex\":5}"},
                {.path = NULL},
            },
            false);
@@ -220,6 +245,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_start_is_followed_until_it_runs),
+        TEST(test_what_was_there_before_is_modified),
         TEST(test_what_waits_for_room_is_said_and_is_the_exit_status),
         TEST(test_failure_says_why_and_is_the_exit_status),
         TEST(test_replaced_allocs_are_waited_for),
