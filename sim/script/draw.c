@@ -436,6 +436,7 @@ static void draw_job(struct pen *pen, uint64_t number)
         {SIM_DO_REGISTER, 3}, {SIM_DO_REGISTER, 3},   {SIM_DO_COUNT, SIM_COUNT_MAX + 1},
         {SIM_DO_PURGE, 1},    {SIM_DO_DEREGISTER, 1}, {SIM_DO_REPLACE, 3},
         {SIM_DO_REPLACE, 3},  {SIM_DO_GC, 1},         {SIM_DO_TORN_JOB, 1},
+        {SIM_DO_TUNE, 4},     {SIM_DO_TUNE, 4},
     };
     uint64_t at_ms = chance(pen, 1, 2) ? 0 : below(pen, pen->horizon_ms / 3);
 

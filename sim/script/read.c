@@ -434,6 +434,7 @@ static int64_t next_argument(struct reader *reader, unsigned action)
                        action == SIM_DO_EXIT     ? 255
                        : action == SIM_DO_COUNT  ? SIM_COUNT_MAX
                        : action == SIM_DO_UPDATE ? SIM_TIMES_MAX
+                       : action == SIM_DO_TUNE   ? SIM_TIMES_MAX
                                                  : HOUR_MS);
 }
 

@@ -191,6 +191,7 @@ struct sim_job {
                                       * 0: whatever is drawn */                                    \
     X(REGISTER, JOB, "register")     /* a user wants the job, as version number */                 \
     X(COUNT, JOB, "count")           /* wants number allocs of each group */                       \
+    X(TUNE, JOB, "tune")             /* wants what is taken in place to be number times as long */ \
     X(DEREGISTER, JOB, "deregister") /* wants it stopped */                                        \
     X(PURGE, JOB, "purge")           /* wants it forgotten */                                      \
     X(REPLACE, JOB, "replace")       /* stops its alloc of index number */                         \

@@ -32,7 +32,7 @@ static json_t *masks_json(const uint32_t *masks, size_t count)
 }
 
 static json_t *task_json(const struct sim_alloc *alloc, const struct sim_task *task,
-                         int64_t version)
+                         const struct sim_job_state *job)
 {
     static const char *const lifecycles[] = {
         [LIFECYCLE_PRESTART] = "prestart",
@@ -40,15 +40,16 @@ static json_t *task_json(const struct sim_alloc *alloc, const struct sim_task *t
         [LIFECYCLE_POSTSTOP] = "poststop",
     };
     const json_int_t ms = 1000000;
+    const uint64_t times = job->times;
     json_t *json = json_pack(
         "{s:s, s:s, s:{s:s, s:[o]}, s:b, s:I, s:I, s:{s:I, s:I, s:I, s:s}, s:{s:o, s:o}}", "Name",
         task->name, "Driver", "raw_exec", "Config", "command", "/bin/task", "args",
-        json_sprintf("%lld", (long long)version), "Leader", task->leader, "KillTimeout",
-        (json_int_t)task->kill_ms * ms, "ShutdownDelay", (json_int_t)task->delay_ms * ms,
-        "RestartPolicy", "Attempts", (json_int_t)task->attempts, "Interval",
-        (json_int_t)task->interval_ms * ms, "Delay", (json_int_t)task->backoff_ms * ms, "Mode",
-        task->mode_delay ? "delay" : "fail", "Meta", "hooks",
-        masks_json(task->hooks, COUNT_OF(task->hooks)), "alloc_hooks",
+        json_sprintf("%lld", (long long)job->version), "Leader", task->leader, "KillTimeout",
+        (json_int_t)(task->kill_ms * times) * ms, "ShutdownDelay",
+        (json_int_t)(task->delay_ms * times) * ms, "RestartPolicy", "Attempts",
+        (json_int_t)(task->attempts * times), "Interval", (json_int_t)task->interval_ms * ms,
+        "Delay", (json_int_t)task->backoff_ms * ms, "Mode", task->mode_delay ? "delay" : "fail",
+        "Meta", "hooks", masks_json(task->hooks, COUNT_OF(task->hooks)), "alloc_hooks",
         masks_json(alloc->hooks, COUNT_OF(alloc->hooks)));
 
     check(json != NULL);
@@ -101,16 +102,17 @@ static json_t *group_json(const struct sim *sim, size_t number, int index)
     json_t *tasks = json_array(), *group;
 
     for (int t = 0; t < alloc->tasks_count; t++)
-        (void)json_array_append_new(tasks, task_json(alloc, &alloc->tasks[t], job->version));
+        (void)json_array_append_new(tasks, task_json(alloc, &alloc->tasks[t], job));
     group =
         json_pack("{s:s, s:I, s:I, s:o, s:o}", "Name", alloc->name, "Count", (json_int_t)job->count,
-                  "ShutdownDelay", (json_int_t)alloc->delay_ms * 1000000, "Networks",
+                  "ShutdownDelay", (json_int_t)(alloc->delay_ms * job->times) * 1000000, "Networks",
                   network_json(sim, number, index), "Tasks", tasks);
     if (alloc->sticky)
         check(json_object_set_new(group, "EphemeralDisk", json_pack("{s:b}", "Sticky", 1)) == 0);
     if (alloc->limit_ms != 0)
-        check(json_object_set_new(group, "MaxRunDuration",
-                                  json_integer((json_int_t)alloc->limit_ms * 1000000)) == 0);
+        check(json_object_set_new(
+                  group, "MaxRunDuration",
+                  json_integer((json_int_t)(alloc->limit_ms * job->times) * 1000000)) == 0);
     if (!plan->system)
         check(json_object_set_new(group, "ReschedulePolicy", reschedule_json(plan->again)) == 0);
     return group;
@@ -202,7 +204,8 @@ void sim_jobs_reset(struct sim *sim)
 {
     sim_jobs_free(sim);
     for (size_t i = 0; i < sim->script->jobs_count; i++)
-        sim->jobs.states[i] = (struct sim_job_state){.sim = sim, .count = plan_of(sim, i)->count};
+        sim->jobs.states[i] =
+            (struct sim_job_state){.sim = sim, .count = plan_of(sim, i)->count, .times = 1};
 }
 
 static void new_id(void *ctx, char to[UUID_TEXT_SIZE])
@@ -306,6 +309,11 @@ bool sim_jobs_step(struct sim *sim, const struct sim_step *step)
         return true;
     case SIM_DO_COUNT:
         job->count = (uint32_t)step->number;
+        if (job->wish == JOB_WISH_RUN)
+            wish(sim, number, JOB_WISH_RUN);
+        return true;
+    case SIM_DO_TUNE:
+        job->times = step->number == 0 ? 1 : (uint64_t)step->number;
         if (job->wish == JOB_WISH_RUN)
             wish(sim, number, JOB_WISH_RUN);
         return true;

@@ -17,6 +17,7 @@ struct sim_job_state {
     uint8_t wish; /* enum sim_job_wish */
     int64_t version;
     uint32_t count;        /* of each group */
+    uint64_t times;        /* as long as the script says, what is taken in place is */
     uint32_t wished;       /* number of the newest wish */
     uint32_t asked;        /* of the one that the open request is about */
     uint32_t acknowledged; /* of the newest one whose request was granted */

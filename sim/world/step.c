@@ -295,6 +295,7 @@ static const struct {
 } actions[SIM_ACTION_COUNT] = {
     [SIM_DO_REGISTER] = {sim_jobs_step, false},
     [SIM_DO_COUNT] = {sim_jobs_step, false},
+    [SIM_DO_TUNE] = {sim_jobs_step, false},
     [SIM_DO_DEREGISTER] = {sim_jobs_step, false},
     [SIM_DO_PURGE] = {sim_jobs_step, false},
     [SIM_DO_REPLACE] = {sim_jobs_step, false},

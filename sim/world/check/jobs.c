@@ -6,6 +6,7 @@
 #include "sim/world/jobs.h"
 #include "sim/world/check/check.h"
 #include "sim/world/world.h"
+#include "spec/job.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -214,6 +215,47 @@ static void check_ports(struct sim *sim, const struct journal_batch *batch)
     }
 }
 
+/* What SPEC says of the tasks of ALLOC that is taken in place is what they go by. */
+static bool are_told(const struct sim *sim, const struct sim_alloc_state *alloc,
+                     const struct alloc_spec *spec)
+{
+    for (size_t t = 0; t < spec->tasks_count; t++) {
+        struct machine_id id = machine_id_join(MACHINE_TASK, alloc->id.text, spec->tasks[t].name);
+        const struct machine *record = sim_store_find(&sim->store, &id);
+        const struct task_define *define = record == NULL ? NULL : &task_of(record)->define;
+        if (define != NULL && (define->shutdown_delay_ms != spec->tasks[t].shutdown_delay_ms ||
+                               define->restart_attempts != spec->tasks[t].restart.attempts))
+            return false;
+    }
+    return true;
+}
+
+/* Who goes on when a job is changed does so by its new version: its record, its tasks and its
+ * specification say so with the job itself. */
+static void check_versions(struct sim *sim, int job, const json_t *json)
+{
+    uint64_t version = (uint64_t)json_integer_value(json_object_get(json, "Version"));
+    struct alloc_spec *spec;
+    struct err err;
+
+    for (int a = 0; a < sim->allocs_count; a++) {
+        const struct sim_alloc_state *alloc = &sim->allocs[a];
+        if (alloc->job != job || !sim_placed_lives(sim, alloc))
+            continue;
+        const struct machine *record = sim_store_find(&sim->store, &alloc->id);
+        if (jobspec_decode_alloc(alloc->spec, alloc->spec_length, &spec, &err) < 0) {
+            sim_violate(sim, 15, "the specification of %s cannot be read: %s", alloc->id.text,
+                        err.text);
+            return;
+        }
+        if (alloc_of(record)->assign.job_version != version || spec->job_version != version ||
+            !are_told(sim, alloc, spec))
+            sim_violate(sim, 15, "job %s is stored, and alloc %s goes on by another version",
+                        sim->script->jobs[job].name, alloc->id.text);
+        alloc_spec_free(spec);
+    }
+}
+
 static bool stores_job(const struct journal_batch *batch, const char *name)
 {
     for (size_t i = 0; i < batch->specs_count; i++) {
@@ -238,6 +280,7 @@ void sim_check_jobs_committed(struct sim *sim, const struct journal_batch *batch
             continue;
         json_t *json = stored(state);
         check_whole(sim, job, json);
+        check_versions(sim, job, json);
         json_decref(json);
     }
 }
