@@ -11,6 +11,7 @@
 #include "hooks/network/plugin.h"
 #include "hooks/network/versions.h"
 #include "hooks/part.h"
+#include "spec/constraint.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,22 @@ int hooks_network_join(const struct hook_request *request, struct err *err)
     }
     json_decref(status);
     return code;
+}
+
+int hooks_network_check(const struct hook_request *request, struct err *err)
+{
+    char remark[ERR_TEXT_SIZE] = "";
+    int code =
+        request->network == NULL || !request->privileged
+            ? 0
+            : network_check(request->network, request->alloc, request->asks_plugins, remark, err);
+
+    if (code != 0)
+        return err_wrap(err, "alloc %s", request->alloc);
+    if (remark[0] == '\0')
+        return 0;
+    (void)err_set(err, ERR_IO, "alloc %s: %s", request->alloc, remark); /* and no failure */
+    return HOOK_REMARK;
 }
 
 int hooks_network_remove(const struct hook_request *request, struct err *err)
@@ -120,12 +137,29 @@ static void look_for_plugins(struct io_work *work)
     look->versions = cni_versions(look->path, &look->arena);
 }
 
+/* Older ones say no for reasons of their own (nomad v2.0.5 networking_cni.go). */
+static bool answers_well(const struct spec_pairs *versions)
+{
+    bool well = false;
+
+    for (size_t i = 0; i < versions->count; i++) {
+        json_t *constraint = json_pack("{s:s, s:s, s:s}", "LTarget", versions->items[i].value,
+                                       "Operand", "semver", "RTarget", ">= 1.3.0");
+
+        well = well || (text_equal(versions->items[i].key, "bridge") && constraint != NULL &&
+                        constraint_holds(&(struct constraint_node){.id = ""}, constraint));
+        json_decref(constraint);
+    }
+    return well;
+}
+
 static void tell_plugins(struct io_work *work)
 {
     struct plugins_look *look = work->ctx;
 
     if (look->hooks != NULL) {
         look->hooks->look = NULL;
+        look->hooks->asks_plugins = answers_well(&look->versions);
         look->found(look->ctx, &look->versions);
     }
     arena_free(&look->arena);

@@ -31,6 +31,7 @@ struct hooks {
     struct spec_node_volumes volumes;    /* borrowed */
     const struct hooks_network *network; /* NULL: there is none but the host's */
     bool knows_bridges;                  /* the kernel does */
+    bool asks_plugins;                   /* whether networks are as they were made */
     bool privileged;                     /* may mount and give away */
     struct hooks_run *runs;              /* under way */
     struct plugins_look *look;           /* the same; NULL: none */
@@ -47,7 +48,7 @@ struct hook_request {
     const char *tasks, *disk_from;
     const char *order;                   /* a copy: what is asked of the network; "": nothing */
     const struct hooks_network *network; /* of the hooks; outlives them */
-    bool privileged;
+    bool privileged, asks_plugins;
     struct results *results; /* what the step leaves for later starts */
 
     const struct hooks *hooks;    /* on the loop only */
@@ -100,7 +101,7 @@ hook_function hooks_volumes;
 int hooks_mounts(struct arena *arena, const uint8_t *results, uint32_t bytes,
                  struct spec_mounts *ret_mounts, struct err *err);
 
-hook_function hooks_network_make, hooks_network_join, hooks_network_remove;
+hook_function hooks_network_make, hooks_network_join, hooks_network_remove, hooks_network_check;
 
 /* RET_ALLOC is ALLOC with what it says of its network interpolated, in ARENA.  ERR_INVALID: its
  * hostname cannot be one. */

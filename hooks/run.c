@@ -251,6 +251,7 @@ static struct hooks_run *new_run(struct hooks *hooks, const struct hook_run *ask
         .order = add_text(&at, order),
         .network = hooks->network,
         .privileged = hooks->privileged,
+        .asks_plugins = hooks->asks_plugins,
     };
     add_names(asked, &at, &run->request);
     run->hooks = hooks;
@@ -313,4 +314,17 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
         run->request.asked = NULL;
     }
     io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
+}
+
+void hooks_check_network(struct hooks *hooks, const char *alloc_id, hook_done *done, void *ctx)
+{
+    const struct alloc_spec alloc = {.id = alloc_id};
+    const struct hook_run asked = {.alloc = &alloc};
+    struct hooks_run *run = new_run(hooks, &asked, "", "");
+
+    check(uuid_is_valid(alloc_id));
+    run->done = done;
+    run->ctx = ctx;
+    run->function = hooks_network_check;
+    line_up(run);
 }

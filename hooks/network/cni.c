@@ -298,6 +298,32 @@ int cni_add(const struct cni_call *call, json_t **ret_result, struct err *err)
     return 0;
 }
 
+/* As libcni: a list may forbid it, and older protocols do not know it. */
+static bool can_check(const json_t *list)
+{
+    static const char *const older[] = {"", "0.1.0", "0.2.0", "0.3.0", "0.3.1"};
+
+    for (size_t i = 0; i < COUNT_OF(older); i++) {
+        if (text_equal(text_of(list, "cniVersion"), older[i]))
+            return false;
+    }
+    return !json_is_true(json_object_get(list, "disableCheck"));
+}
+
+int cni_check(const struct cni_call *call, const json_t *result, struct err *err)
+{
+    const json_t *plugins = json_object_get(call->list, "plugins");
+    bool asks = is_list(call->list) && can_check(call->list);
+    int code = 0;
+
+    for (size_t i = 0; asks && code == 0 && i < json_array_size(plugins); i++) {
+        code = run(call, "CHECK", json_array_get(plugins, i), result, NULL, err);
+        if (code != ERR_IO)
+            code = 0; /* who could not be asked has not said no */
+    }
+    return code;
+}
+
 /* --- filters --- */
 
 /* Runs PROGRAM with the ARGUMENTS up to NULL; its status, or ERR_*.  RET_OUTPUT, if it is not NULL,

@@ -34,6 +34,10 @@ int cni_list(const struct hooks_network *config, const char *mode, json_t **ret_
 /* Makes it; RET_RESULT is a new reference.  What a failed one has begun is left to cni_remove. */
 int cni_add(const struct cni_call *call, json_t **ret_result, struct err *err);
 
+/* Asks each plugin whether what it had made, RESULT, is as it was; it answers to the protocol 0.4.0
+ * and later.  ERR_IO and what it misses, and no other error: one of them says no. */
+int cni_check(const struct cni_call *call, const json_t *result, struct err *err);
+
 /* Undoes it, be it all there, half of it or nothing.  RESULT is what had been made, or NULL. */
 int cni_remove(const struct cni_call *call, const json_t *result, struct err *err);
 

@@ -278,8 +278,8 @@ static int put_note(struct work *work, const json_t *order, struct err *err)
         return code;
     json_decref(work->note);
     work->note =
-        packed(json_pack("{s:s, s:s, s:O}", "Boot", work->boot, "Args", text_of(order, "Args"),
-                         "Ports", json_object_get(order, "Ports")));
+        packed(json_pack("{s:s, s:s, s:s, s:O}", "Boot", work->boot, "Mode", mode, "Args",
+                         text_of(order, "Args"), "Ports", json_object_get(order, "Ports")));
     if (list != NULL)
         check(json_object_set_new(work->note, "List", list) == 0);
     return write_note(work, true, err);
@@ -391,6 +391,96 @@ int network_make(const struct hooks_network *config, const char *alloc, const ch
     }
     finish(&work);
     json_decref(order);
+    return code;
+}
+
+/* The plugins' arguments with the wish for ADDRESS, which host-local grants if it is free. */
+static json_t *arguments_for(const struct work *work, const char *address)
+{
+    json_t *args = json_sprintf("%s;IP=%s", text_of(work->note, "Args"), address);
+
+    check(args != NULL);
+    return args;
+}
+
+/* Made anew in the namespace that is there, in which tasks may run that know its address. */
+static int mend(struct work *work, const char *address, struct err *err)
+{
+    const char *mode = text_of(work->note, "Mode");
+    json_t *args = json_incref(json_object_get(work->note, "Args"));
+    int code = undo(work, err);
+
+    (void)json_object_del(work->note, "Status"); /* a crash from here on leaves none */
+    (void)json_object_del(work->note, "Result"); /* the same */
+    if (code == 0)
+        code = write_note(work, true, err);
+    if (code == 0 && text_equal(mode, "bridge") && *address != '\0') {
+        check(json_object_set_new(work->note, "Args", arguments_for(work, address)) == 0);
+        code = fill(work, mode, err);
+        check(json_object_set(work->note, "Args", args) == 0);
+        if (code != 0)
+            code = undo(work, err);
+    }
+    if (code == 0 && json_object_get(work->note, "Status") == NULL)
+        code = fill(work, mode, err);
+    json_decref(args);
+    return code == 0 ? write_note(work, true, err) : code;
+}
+
+/* What was made in this boot, by plugins, and lacks something; RET_WHY says what. */
+static bool is_damaged(struct work *work, bool asks, char ret_why[ERR_TEXT_SIZE])
+{
+    const struct cni_call call = call_of(work);
+    struct err no = {0};
+
+    (void)text_copy(ret_why, ERR_TEXT_SIZE, "a daemon ended while it was made"); /* fits */
+    if (call.list == NULL || json_object_get(work->note, "Status") == NULL)
+        return call.list != NULL;
+    (void)text_copy(ret_why, ERR_TEXT_SIZE, "its address is gone"); /* fits */
+    if (json_is_true(json_object_get(work->note, "Seen")) && !has_address(work))
+        return true;
+    if (!asks || cni_check(&call, json_object_get(work->note, "Result"), &no) == 0)
+        return false;
+    (void)text_copy(ret_why, ERR_TEXT_SIZE, no.text); /* of that size */
+    return true;
+}
+
+static int check_work(struct work *work, bool asks, char ret_remark[ERR_TEXT_SIZE], struct err *err)
+{
+    char why[ERR_TEXT_SIZE], before[ADDRESS_SIZE];
+
+    if (work->note == NULL || !text_equal(text_of(work->note, "Boot"), work->boot))
+        return 0; /* there is none, or a start makes it */
+    if (netns_is_there(work->netns, NULL) == 0) {
+        (void)text_copy(ret_remark, ERR_TEXT_SIZE,
+                        "its network namespace was taken away: tasks that run keep it, and who "
+                        "starts gets another; restart all of them"); /* fits */
+        return 0;
+    }
+    const char *address = text_of(json_object_get(work->note, "Status"), "Address");
+    if (!text_copy(before, sizeof(before), address) || !is_damaged(work, asks, why))
+        return 0;
+    int code = mend(work, before, err);
+    if (code != 0)
+        return err_wrap(err, "its network was damaged (%s)", why);
+    address = text_of(json_object_get(work->note, "Status"), "Address");
+    (void)text_format(ret_remark, ERR_TEXT_SIZE, "its network was damaged and is mended%s: %s",
+                      *before == '\0' || text_equal(before, address) ? ""
+                                                                     : ", with another address",
+                      why); /* may be cut */
+    return 0;
+}
+
+int network_check(const struct hooks_network *config, const char *alloc, bool asks,
+                  char ret_remark[ERR_TEXT_SIZE], struct err *err)
+{
+    struct work work = {.config = config, .alloc = alloc, .lock_fd = -1};
+    int code = begin(&work, err);
+
+    ret_remark[0] = '\0';
+    if (code == 0)
+        code = check_work(&work, asks, ret_remark, err);
+    finish(&work);
     return code;
 }
 

@@ -26,6 +26,12 @@ char *network_order(const struct hooks_network *config, const struct alloc_spec 
 int network_make(const struct hooks_network *config, const char *alloc, const char *order,
                  json_t **ret_status, struct err *err);
 
+/* Looks whether what is there of the network of ALLOC is as it was made, and mends it where its
+ * tasks have it; makes none where there is none.  ASKS: plugins can be asked.  RET_REMARK is what
+ * somebody should know, "": nothing. */
+int network_check(const struct hooks_network *config, const char *alloc, bool asks,
+                  char ret_remark[ERR_TEXT_SIZE], struct err *err);
+
 /* Removes all of it, whatever there is; nothing is success. */
 int network_remove(const struct hooks_network *config, const char *alloc, struct err *err);
 

@@ -400,6 +400,72 @@ static void test_a_start_finds_the_network_or_makes_it_again(void **state)
     assert_nothing_left();
 }
 
+static int check_network(void)
+{
+    struct fixture *fixture = network.fixture;
+
+    fixture->answered = false;
+    hooks_check_network(fixture->hooks, ALLOC_ID, on_outcome, fixture);
+    loop_run(fixture->loop);
+    assert_true(fixture->answered);
+    return fixture->outcome.code;
+}
+
+static void find_bridge(const char *version)
+{
+    char script[128];
+
+    assert_true(text_format(script, sizeof(script), "#!/bin/sh\necho %s\n", version));
+    write_text(network.plugins, "bridge", 0755, script);
+    hooks_find_plugins(network.fixture->hooks, hear_of_plugins, &(struct versions){0});
+    loop_run(network.fixture->loop);
+    assert_return_code(unlink(at(&network.fixture->scratch, "networks/calls")), 0);
+}
+
+static void test_what_a_plugin_misses_is_made_again_in_its_place(void **state)
+{
+    struct fixture *fixture = *state;
+
+    need_root();
+    write_plugin("first", ANSWER("127.0.0.1/8"));
+    write_plugin("second", ANSWER("127.0.0.1/8"));
+    assert_int_equal(check_network(), 0); /* there is none, and none is made */
+    assert_nothing_left();
+    assert_int_equal(make_network(), 0);
+    find_bridge("v1.2.9");
+    assert_int_equal(check_network(), 0);
+    assert_false(exists(at(&fixture->scratch, "networks/calls"))); /* it answers for no reason */
+    write_text(network.state, "calls", 0644, "");
+    find_bridge("v1.3.0");
+    assert_int_equal(check_network(), 0);
+    assert_string_equal(fixture->text, "");
+    assert_calls("CHECK first, CHECK second, ");
+    assert_says("CHECK.first", "\"prevResult\":{");
+    write_plugin("second",
+                 "test $CNI_COMMAND = CHECK && echo '{\"code\":1,\"msg\":\"no rule\"}' && "
+                 "exit 1\n" ANSWER("127.0.0.1/8"));
+    assert_int_equal(check_network(), 0);
+    assert_string_equal(fixture->text, "alloc " ALLOC_ID ": its network was damaged and is mended: "
+                                       "CNI plugin \"second\" (CHECK): no rule");
+    assert_calls("CHECK first, CHECK second, CHECK first, CHECK second, DEL second, DEL first, "
+                 "ADD first, ADD second, ");
+    assert_int_equal(netns_is_there(namespace_path(), &fixture->scratch.err), 1);
+    /* One that cannot be asked has not said no. */
+    assert_return_code(unlink(at(&fixture->scratch, "plugins/second")), 0);
+    assert_int_equal(check_network(), 0);
+    assert_string_equal(fixture->text, "");
+    write_plugin("second", "test $CNI_COMMAND = DEL || exit 1");
+    assert_int_equal(check_network(), ERR_IO); /* in the middle of it ... */
+    assert_true(text_starts_with(fixture->text, "alloc " ALLOC_ID ": its network was damaged ("));
+    write_plugin("second", ANSWER("127.0.0.1/8"));
+    assert_int_equal(check_network(), 0); /* ... it goes on */
+    assert_true(text_ends_with(fixture->text, "a daemon ended while it was made"));
+    assert_int_equal(check_network(), 0);
+    assert_string_equal(fixture->text, "");
+    assert_int_equal(remove_network(), 0);
+    assert_nothing_left();
+}
+
 static void test_mode_none_is_a_loopback_and_no_plugin(void **state)
 {
     struct fixture *fixture = *state;
@@ -487,6 +553,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_end_insists_until_plugins_have_undone_it, make,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_a_start_finds_the_network_or_makes_it_again, make,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_what_a_plugin_misses_is_made_again_in_its_place, make,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_mode_none_is_a_loopback_and_no_plugin, make,
                                         fixture_remove),

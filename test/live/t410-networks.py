@@ -289,6 +289,32 @@ def names_are_found_as_the_job_says():
     node.finish()
 
 
+def what_somebody_took_from_it_is_mended_under_its_tasks():
+    node = open_node(22990)
+    node.run_job(service(listener('web'), Networks=[PORTS]))
+    wait_for('it', lambda: node.running('web'))
+    port, address = port_of(node), address_of(node)
+    first = wait_for('an answer', lambda: answer('127.0.0.1', port))
+    node.kill()
+    inside(int(first[1]), 'ip', 'address', 'flush', 'dev', 'eth0')
+    assert answer('127.0.0.1', port) is None
+    node.start()
+    assert wait_for('an answer again', lambda: answer('127.0.0.1', port)) == first
+    assert answer(address, 8080) == first and address_of(node) == address
+    wait_for('a word of it', lambda: 'was damaged and is mended: its address is gone' in node.log())
+    node.kill()
+    subprocess.run(['ip', 'netns', 'delete', namespaces_of(node)[0]], check=True)
+    node.start()
+    wait_for('a warning', lambda: 'its network namespace was taken away' in node.log())
+    assert answer('127.0.0.1', port) == first  # who runs keeps it
+    node.finish()
+
+
+def namespaces_of(node):
+    alloc = alloc_of_note(node)
+    return [name for name in os.listdir('/run/netns') if name.endswith(alloc)]
+
+
 def a_group_has_the_name_that_it_asks_for():
     node = open_node(22900)
     script = ('uname -n > $NOMAD_TASK_DIR/name; getent hosts $(uname -n) > $NOMAD_TASK_DIR/hosts;'
@@ -348,6 +374,7 @@ if __name__ == '__main__':
         a_plugin_outlived_by_a_crash_is_waited_for_and_undone,
         what_the_journal_does_not_know_is_removed_and_nothing_else,
         names_are_found_as_the_job_says,
+        what_somebody_took_from_it_is_mended_under_its_tasks,
         a_group_has_the_name_that_it_asks_for,
         plugins_are_facts_of_the_node,
         a_mode_that_the_node_has_not_waits,
