@@ -3,8 +3,8 @@
 Everything lives in one temporary directory; payloads are found by a mark in their environment, so
 that the audit sees orphans whatever their parent is.
 """
-import contextlib
 import atexit
+import contextlib
 import json
 import os
 import re
