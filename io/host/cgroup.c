@@ -46,6 +46,7 @@ static int make_path(enum cgroup_mode mode, struct cgroup_path *path)
             return 0;
         if (errno != ENOENT)
             return -errno;
+        hand_down_controllers(mode, CGROUP_ROOT); /* systemd needs not all of them */
         for (char *slash = strchr(path->text + strlen(CGROUP_ROOT) + 1, '/'); slash != NULL;
              slash = strchr(slash + 1, '/')) {
             *slash = '\0';

@@ -20,11 +20,12 @@ import urllib.error
 import urllib.request
 
 BUILD = os.environ.get('CAIRN_BUILD', os.path.abspath('build/debug'))
+PATIENCE = float(os.environ.get('CAIRN_PATIENCE', '1'))  # of a machine that is slow by nature
 
 
 def wait_for(what, condition, limit_s=20.0, pause_s=0.01):
     """Waits until CONDITION() is true and returns its value; fails with WHAT after LIMIT_S."""
-    end = time.monotonic() + limit_s
+    end = time.monotonic() + limit_s * PATIENCE
     while True:
         value = condition()
         if value:
@@ -142,7 +143,7 @@ class Node:
         request = urllib.request.Request('http://127.0.0.1:%d%s' % (self.port, path), data=data,
                                          method=method)
         try:
-            with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+            with urllib.request.urlopen(request, timeout=timeout_s * PATIENCE) as answer:
                 text = answer.read().decode()
         except urllib.error.HTTPError as error:
             raise Refused(error.code, error.read().decode()) from None

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""A whole machine for cairn: Debian's own kernel and root, made of its packages alone, under QEMU.
+
+It has cgroup v2 and nothing else, no network, and no memory: each boot begins with the root as it
+was made, beside a disk with this tree's tests and the daemon that was built.  The first time it is
+made, which takes some minutes; it is kept in build/vm until its recipe changes.
+
+usage: test/vm/machine.py make              only that
+       test/vm/machine.py live TEST...      live tests by name, "t390-exec", in one boot
+       test/vm/machine.py run COMMAND       a shell command, in the tree on the machine
+       test/vm/machine.py shell             a root shell on its console; `poweroff -f` ends it
+"""
+import glob
+import hashlib
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+
+TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PLACE = os.path.join(TREE, 'build', 'vm')
+BUILD = os.environ.get('CAIRN_BUILD', os.path.join(TREE, 'build', 'debug'))
+PROBE_S, BOOT_S, TEST_S = 20, 300, 900  # emulation is slow, and so are busy hosts
+
+PACKAGES = '''linux-image-cloud-amd64 initramfs-tools systemd-sysv udev kmod procps util-linux iproute2
+    iptables containernetworking-plugins e2fsprogs python3 libjansson4 libnettle8 libcap2 liblmdb0
+    libmpfr6 libpcre2-8-0 libunistring2 libmicrohttpd12 libev4 libcurl3-gnutls libprotobuf-c1'''.split()
+
+FILES = {
+    'etc/hostname': 'cairn\n',
+    'etc/fstab': '/dev/vda / ext4 defaults 0 1\n/dev/vdb /tree ext4 ro 0 0\n',
+    'etc/systemd/system/work.service': '''[Unit]
+After=multi-user.target
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'stty -F /dev/ttyS1 raw; cd /tree; ./work > /dev/ttyS1 2>&1; \\
+    echo "ended $?" > /dev/ttyS1; systemctl poweroff -f'
+''',
+}
+# What the initrd has to find the root with; all else it would have is for other machines.
+MODULES = {'conf.d/cairn': 'MODULES=list\nCOMPRESS=gzip\n', 'modules': 'virtio_pci\nvirtio_blk\next4\n'}
+
+
+def say(text):
+    print('== ' + text, file=sys.stderr, flush=True)
+
+
+def put(root, files):
+    for name, text in files.items():
+        path = os.path.join(root, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w') as out:
+            out.write(text)
+
+
+def disk(directory, image, size_mb):
+    with open(image, 'w') as out:
+        out.truncate(size_mb << 20)
+    subprocess.run(['mke2fs', '-q', '-t', 'ext4', '-d', directory, image], check=True)
+
+
+def recipe():
+    what = repr((PACKAGES, FILES, MODULES)) + inspect.getsource(make)
+    return hashlib.sha256(what.encode()).hexdigest()
+
+
+def make():
+    """The root's image, kernel and initrd in PLACE, of this recipe."""
+    mark = os.path.join(PLACE, 'recipe')
+    if os.path.exists(mark) and open(mark).read() == recipe():
+        return
+    say('making the machine (some minutes, once)')
+    shutil.rmtree(PLACE, ignore_errors=True)
+    os.makedirs(PLACE)
+    with tempfile.TemporaryDirectory(prefix='cairn-vm-', dir=PLACE) as work:
+        root, hook = os.path.join(work, 'root'), os.path.join(work, 'hook')
+        put(os.path.join(work, 'initramfs'), MODULES)
+        with open(hook, 'w') as out:  # before the kernel comes, which makes an initrd
+            out.write('#!/bin/sh\nmkdir -p "$1/etc/initramfs-tools"\n'
+                      'cp -r %s/initramfs/. "$1/etc/initramfs-tools"\n' % work)
+        os.chmod(hook, 0o755)
+        sources = [path for path in glob.glob('/etc/apt/sources.list.d/debian.sources') +
+                   ['/etc/apt/sources.list'] if os.path.exists(path)][:1]
+        subprocess.run(['mmdebstrap', '--quiet', '--variant=minbase', '--format=directory',
+                        '--include=' + ','.join(PACKAGES), '--essential-hook=' + hook,
+                        '--dpkgopt=path-exclude=/usr/share/doc/*',
+                        '--dpkgopt=path-exclude=/usr/share/man/*',
+                        '--dpkgopt=path-exclude=/usr/share/locale/*', 'bookworm', root, *sources],
+                       check=True, stdout=sys.stderr)
+        put(root, FILES)
+        os.mkdir(os.path.join(root, 'tree'))
+        for name in ('vmlinuz', 'initrd.img'):
+            shutil.copy(glob.glob(os.path.join(root, 'boot', name + '-*'))[0],
+                        os.path.join(PLACE, name))
+        disk(root, os.path.join(PLACE, 'root.img'), 2048)
+    with open(mark, 'w') as out:
+        out.write(recipe())
+
+
+def qemu(accel, append, *more):
+    image = os.path.join(PLACE, 'root.img')
+    return ['qemu-system-x86_64', '-machine', 'q35', '-accel', accel, '-cpu', 'max', '-smp', '2',
+            '-m', '1536', '-nodefaults', '-no-reboot', '-display', 'none',
+            '-kernel', os.path.join(PLACE, 'vmlinuz'), '-initrd', os.path.join(PLACE, 'initrd.img'),
+            '-append', 'console=ttyS0 root=/dev/vda rw quiet ' + append,
+            '-drive', 'file=%s,if=virtio,format=raw,snapshot=on' % image, *more]
+
+
+def accelerator():
+    """KVM where a kernel really begins under it: there are hosts where the device is there, and the
+    guest never leaves its firmware."""
+    known = os.path.join(PLACE, 'accelerator')
+    if not os.path.exists(known):
+        found = 'tcg,thread=multi'
+        if os.access('/dev/kvm', os.R_OK | os.W_OK):
+            try:
+                said = subprocess.run(qemu('kvm', 'panic=-1 init=/none', '-serial', 'stdio'),
+                                      stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                      timeout=PROBE_S, check=False).stdout
+                found = 'kvm' if 'Kernel panic' in said else found
+            except subprocess.TimeoutExpired:
+                pass
+        with open(known, 'w') as out:
+            out.write(found)
+    return open(known).read()
+
+
+def tree_disk(work, image):
+    """What is tried, and the script WORK that the machine is booted for."""
+    with tempfile.TemporaryDirectory(prefix='cairn-tree-', dir=PLACE) as tree:
+        shutil.copytree(os.path.join(TREE, 'test'), os.path.join(tree, 'test'),
+                        ignore=shutil.ignore_patterns('__pycache__', 'golden'))
+        os.makedirs(os.path.join(tree, 'build'))
+        for program in ('cairn', 'cairn-shim'):
+            shutil.copy(os.path.join(BUILD, program), os.path.join(tree, 'build', program))
+        put(tree, {'work': '#!/bin/sh\nexport CAIRN_BUILD=/tree/build CAIRN_PATIENCE=5 PYTHONDONTWRITEBYTECODE=1\n' + work})
+        os.chmod(os.path.join(tree, 'work'), 0o755)
+        disk(tree, image, 512)
+
+
+def boot(work, limit_s):
+    """Runs WORK on the machine, whose output is ours; its exit code."""
+    make()
+    accel = accelerator()
+    with tempfile.TemporaryDirectory(prefix='cairn-run-', dir=PLACE) as run:
+        image, console = os.path.join(run, 'tree.img'), os.path.join(PLACE, 'console.log')
+        tree_disk(work, image)
+        say('booting (%s)' % accel)
+        machine = subprocess.Popen(
+            qemu(accel, 'systemd.wants=work.service',
+                 '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % image,
+                 '-serial', 'file:' + console, '-serial', 'stdio'),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors='replace')
+        code = None
+        try:
+            for line in watched(machine, limit_s):
+                ended = re.match(r'ended (\d+)\s*$', line)
+                if ended:
+                    code = int(ended.group(1))
+                else:
+                    print(line, end='', flush=True)
+            machine.wait(60)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            machine.kill()
+            machine.wait()
+    if code is None:
+        say('the machine did not end its work within %d s; its console is %s' % (limit_s, console))
+    return 1 if code is None else code
+
+
+def watched(machine, limit_s):
+    """Lines of its output; it is ended after LIMIT_S."""
+    timer = threading.Timer(limit_s, machine.kill)
+    timer.start()
+    try:
+        yield from machine.stdout
+    finally:
+        timer.cancel()
+
+
+LIVE = '''code=0
+for test in %s; do
+    echo "# $test"
+    timeout %d python3 test/live/$test.py || code=1
+done
+exit $code
+'''
+
+
+def main():
+    verb, rest = (sys.argv[1] if len(sys.argv) > 1 else ''), sys.argv[2:]
+    if verb == 'make' and not rest:
+        make()
+    elif verb == 'live' and rest and all(
+            os.path.exists(os.path.join(TREE, 'test', 'live', name + '.py')) for name in rest):
+        return boot(LIVE % (' '.join(rest), TEST_S), BOOT_S + TEST_S * len(rest))
+    elif verb == 'run' and len(rest) == 1:
+        return boot(rest[0] + '\n', BOOT_S + TEST_S)
+    elif verb == 'shell' and not rest:
+        make()
+        return subprocess.run(qemu(accelerator(), 'init=/bin/bash', '-serial', 'stdio'),
+                              check=False).returncode
+    else:
+        print(__doc__.strip(), file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
