@@ -447,23 +447,26 @@ static bool is_damaged(struct work *work, bool asks, char ret_why[ERR_TEXT_SIZE]
 
 static int check_work(struct work *work, bool asks, char ret_remark[ERR_TEXT_SIZE], struct err *err)
 {
+    const json_t *status = json_object_get(work->note, "Status");
     char why[ERR_TEXT_SIZE], before[ADDRESS_SIZE];
 
     if (work->note == NULL || !text_equal(text_of(work->note, "Boot"), work->boot))
         return 0; /* there is none, or a start makes it */
     if (netns_is_there(work->netns, NULL) == 0) {
+        if (status == NULL)
+            return 0; /* there never was one */
         (void)text_copy(ret_remark, ERR_TEXT_SIZE,
                         "its network namespace was taken away: tasks that run keep it, and who "
                         "starts gets another; restart all of them"); /* fits */
         return 0;
     }
-    const char *address = text_of(json_object_get(work->note, "Status"), "Address");
-    if (!text_copy(before, sizeof(before), address) || !is_damaged(work, asks, why))
+    if (!text_copy(before, sizeof(before), text_of(status, "Address")) ||
+        !is_damaged(work, asks, why))
         return 0;
     int code = mend(work, before, err);
     if (code != 0)
         return err_wrap(err, "its network was damaged (%s)", why);
-    address = text_of(json_object_get(work->note, "Status"), "Address");
+    const char *address = text_of(json_object_get(work->note, "Status"), "Address");
     (void)text_format(ret_remark, ERR_TEXT_SIZE, "its network was damaged and is mended%s: %s",
                       *before == '\0' || text_equal(before, address) ? ""
                                                                      : ", with another address",
