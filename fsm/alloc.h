@@ -81,7 +81,8 @@ enum alloc_event_kind {
     X(SEND_REMOVE, SEND, 0, 0)          /* to tasks */                                             \
     X(SEND_WANT, SEND, 0, 0)            /* to volumes */                                           \
     X(SEND_RELEASE, SEND, 0, 0)         /* to volumes */                                           \
-    X(SEND_REWIND, SEND, 0, 0)          /* to tasks whose turn has come */
+    X(SEND_REWIND, SEND, 0, 0)          /* to tasks whose turn has come */                         \
+    X(SEND_REPORT, SEND, 0, 0)          /* to tasks of which nobody knows whether they run */
 enum alloc_effect {
     AX_NONE,
 #define X(name, lane, completions, timeout_ms) AX_##name,
@@ -109,6 +110,13 @@ enum member_order { ORDER_NONE, ORDER_START, ORDER_KILL, ORDER_REWIND };
  * one before it, or on its way. */
 enum alloc_disk { DISK_HERE, DISK_AWAY, DISK_MOVING, DISK_COUNT };
 
+/* What an alloc knows of the payload of a task; one that is watched asks after a restart of the
+ * daemon, and before it says that it is healthy. */
+enum member_up { MEMBER_DOWN, MEMBER_UP, MEMBER_ASKED, MEMBER_UP_COUNT };
+
+/* What is said of a watched alloc, once and for good. */
+enum alloc_health { HEALTH_UNKNOWN, HEALTH_HEALTHY, HEALTH_UNHEALTHY, HEALTH_COUNT };
+
 enum client_status { CLIENT_PENDING, CLIENT_RUNNING, CLIENT_COMPLETE, CLIENT_FAILED };
 const char *client_status_name(enum client_status status);
 
@@ -116,10 +124,13 @@ const char *client_status_name(enum client_status status);
     X(U64, delay_until_ms, 0, "node time at which the group's shutdown_delay ends, 0: not begun")  \
     X(U64, assigned_ms, 0, "node time at which it was assigned, 0: an older version did not say")  \
     X(U64, run_until_ms, 0, "node time at which its max_run_duration is over, 0: it has none")     \
+    X(U64, healthy_at_ms, 0, "node time at which it is healthy if all goes on so, 0: not all run") \
+    X(U64, unhealthy_at_ms, 0, "node time at which its healthy_deadline is over, 0: not begun")    \
     X(U64, status_revision, 0, "grows when the client status or a task's outcome changes")         \
     X(U64, acked_revision, 0, "the newest one the server has confirmed")                           \
     X(I64, modify_unix_ns, 0, "of the last such change")                                           \
     X(I64, ended_unix_ns, 0, "when it became terminal")                                            \
+    X(I64, health_unix_ns, 0, "when its health became known")                                      \
     X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \
     X(U8, hook, 0, "enum alloc_hook, HOOK_NONE: none left")                                        \
     X(FLAG, stop_wanted, 0, "desired status is stop")                                              \
@@ -131,7 +142,9 @@ const char *client_status_name(enum client_status status);
     X(FLAG, prepared, 0, "its set-up was complete once: its tasks may have run")                   \
     X(FLAG, ran_out, 0, "it was not over by then: ended, without its poststop tasks")              \
     X(U8, disk, 0, "enum alloc_disk")                                                              \
-    X(PAD, pad, 5, "")                                                                             \
+    X(U8, health, 0, "enum alloc_health")                                                          \
+    X(FLAG, confirming, 0, "its time has come, and its tasks are asked, in this turn")             \
+    X(PAD, pad, 3, "")                                                                             \
     X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
     X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \
     X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")

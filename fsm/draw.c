@@ -23,6 +23,8 @@ static void draw_limit(const struct fsm_state *state, fsm_print *print, void *ct
 {
     if (state->limit_ms == FSM_LIMIT_RULES)
         SAY(" limit=rules");
+    else if (state->limit_ms == FSM_LIMIT_RECORD)
+        SAY(" limit=record");
     else if (state->limit_ms != 0)
         SAY(" limit=%lldms", (long long)state->limit_ms);
 }

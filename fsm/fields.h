@@ -108,7 +108,8 @@ enum task_run_state { TASK_RUN_PENDING, TASK_RUN_RUNNING, TASK_RUN_DEAD };
     X(FLAG, ready, 0, "volume: published")                                                         \
     X(FLAG, gone, 0, "volume: released")                                                           \
     X(FLAG, rewound, 0, "task: waits for its turn again, or has not run since")                    \
-    X(PAD, pad, 5, "")                                                                             \
+    X(U8, up, 0, "task: enum member_up")                                                           \
+    X(PAD, pad, 4, "")                                                                             \
     X(NAME, name, SPEC_NAME_SIZE, "")
 struct alloc_member {
     ALLOC_MEMBER_FIELDS(FIELD)
@@ -123,6 +124,8 @@ enum { DESCRIPTION_SIZE = 136 };
     X(U64, job_version, 0, "")                                                                     \
     X(U64, shutdown_delay_ms, 0, "the group's")                                                    \
     X(U64, max_run_ms, 0, "from when it was assigned to its end, 0: as long as it wants")          \
+    X(U64, min_healthy_ms, 0, "for which all of its tasks run before it is healthy")               \
+    X(U64, healthy_deadline_ms, 0, "from the begin of its set-up, by which it has to be")          \
     X(U32, index, 0, "of the alloc in its group")                                                  \
     X(U32, hooks_prerun, 0, "bit mask of the hooks to run, by phase")                              \
     X(U32, hooks_prekill, 0, "")                                                                   \
@@ -132,7 +135,8 @@ enum { DESCRIPTION_SIZE = 136 };
     X(FLAG, may_start, 0, "the desired state is fresh: nothing has to be asked first")             \
     X(FLAG, condemned, 0, "1: its record was damaged; it is only brought to an end")               \
     X(FLAG, batch, 0, "job type batch or sysbatch")                                                \
-    X(PAD, pad, 5, "")                                                                             \
+    X(FLAG, watched, 0, "somebody waits to hear whether it is healthy: a deployment")              \
+    X(PAD, pad, 4, "")                                                                             \
     X(NAME, previous, 40, "alloc to wait for, or empty")                                           \
     X(NAME, disk_from, 40, "alloc to wait for whose ephemeral disk it takes over, or empty")       \
     X(NAME, namespace, SPEC_NAMESPACE_SIZE, "")                                                    \
@@ -248,7 +252,8 @@ struct restore {
     X(FLAG, started, 0, "has run, since its alloc was last replayed")                              \
     X(FLAG, rewound, 0, "waits for its turn again, or has not run since")                          \
     X(FLAG, quiet, 0, "nothing that users see is new")                                             \
-    X(PAD, pad, 3, "")                                                                             \
+    X(FLAG, up, 0, "its payload runs, as far as is known, and is not being ended")                 \
+    X(PAD, pad, 2, "")                                                                             \
     X(NAME, name, SPEC_NAME_SIZE, "")
 struct task_changed {
     TASK_CHANGED_FIELDS(FIELD)

@@ -136,8 +136,8 @@ static void set_limit(const struct fsm_def *def, struct machine *record, const s
 {
     int64_t limit = def->states[record->state].limit_ms;
 
-    check(limit >= 0 || limit == FSM_LIMIT_RULES);
-    if (limit == FSM_LIMIT_RULES)
+    check(limit >= 0 || limit == FSM_LIMIT_RULES || limit == FSM_LIMIT_RECORD);
+    if (limit < 0)
         record->deadline_ms = def->deadline(record, now);
     else
         record->deadline_ms = limit == 0 ? 0 : now->ms + (uint64_t)limit;
@@ -225,7 +225,7 @@ enum fsm_verdict fsm_step(const struct fsm_def *def, const struct machine_id *se
     }
     def->enter(record, row, event, now);
     check(record->state == row->next); /* rules do not choose where to go */
-    if (moved)
+    if (moved || def->states[record->state].limit_ms == FSM_LIMIT_RECORD)
         set_limit(def, record, now);
 
     /* A limit measures one wait: it starts over when its time came or new work was issued after

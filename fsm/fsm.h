@@ -131,11 +131,14 @@ enum fsm_state_flags {
     FSM_RESTING = 4, /* may wait for ever */
 };
 
-enum { FSM_LIMIT_RULES = -1 }; /* the state's limit is computed by the machine's rules */
+enum {
+    FSM_LIMIT_RULES = -1, /* the state's limit is computed by the machine's rules, when it begins */
+    FSM_LIMIT_RECORD = -2, /* and after every step, from the record alone */
+};
 
 struct fsm_state {
     const char *name;
-    int64_t limit_ms; /* 0: none; FSM_LIMIT_RULES; else TIMEOUT after this long */
+    int64_t limit_ms; /* 0: none; FSM_LIMIT_*; else TIMEOUT after this long */
     uint64_t ignored; /* late or repeated: counted, changes nothing */
     uint64_t never;   /* arrival is our own mistake */
     uint8_t flags;

@@ -73,6 +73,18 @@ bool policy_is_rewound(const struct alloc *alloc);
 /* Client status as servers and users see it, and its fixed description. */
 enum client_status policy_client_status(const struct alloc *alloc, const char **ret_description);
 
+/* --- health of a group of tasks (client-behaviour 1.9; nomad v2.0.5 client/allochealth) --- */
+
+enum group_health {
+    GROUP_UNSETTLED, /* a task has yet to start, or to start again */
+    GROUP_DOUBTED,   /* all run, if those that ran before a restart of the daemon still do */
+    GROUP_STEADY,    /* all run that are to */
+    GROUP_BROKEN,    /* one failed or is over that was to go on: it will never be healthy */
+};
+
+/* Prestart and poststart tasks that have ended well are not missed, poststop tasks do not count. */
+enum group_health policy_group_health(const struct alloc *alloc);
+
 /* --- stand-alone control plane --- */
 
 /* True if a task of such a lifecycle starts again after it ended well: services and sidecars do,

@@ -66,7 +66,8 @@ enum task_state {
     X(RESTORE, RESTORE, RESTORE)                                                                   \
     X(REWIND, MESSAGE, NONE)               /* its alloc: end, and wait for your turn again */      \
     X(REVIVE, MESSAGE, NONE)               /* its alloc: you are dead; wait for it again */        \
-    X(UPDATE, MESSAGE, TASK_DEFINE)        /* the control plane: go on by this newer version */
+    X(UPDATE, MESSAGE, TASK_DEFINE)        /* the control plane: go on by this newer version */    \
+    X(REPORT, MESSAGE, NONE)               /* its alloc: say whether you run, be it no news */
 enum task_event_kind {
 #define X(name, class, payload) TE_##name,
     TASK_EVENTS(X)
@@ -219,8 +220,9 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(FLAG, remove_wanted, 0, "its alloc is gone: forget the task when the stop hooks have run")   \
     X(FLAG, rewind_wanted, 0, "what is under way leads back to its turn in the lifecycle")         \
     X(FLAG, rewound, 0, "it was sent back there, and has not run since")                           \
+    X(FLAG, report_wanted, 0, "its alloc is told of the next change, be it no news")               \
     X(U8, events_count, 0, "")                                                                     \
-    X(PAD, pad, 6, "")
+    X(PAD, pad, 5, "")
 struct task {
     struct machine machine;
     TASK_FIELDS(FIELD)

@@ -175,11 +175,15 @@ static void list_completions(const struct fsm_def *def, uint8_t effect, char *to
     }
 }
 
-/* It waits for something else, and for no longer than that. */
-static bool is_run_limit(const struct machine *record)
+/* What it waits for beside what its state waits for, NULL: nothing. */
+static const char *limit_of(const struct machine *record)
 {
-    return record->kind == MACHINE_ALLOC && record->state != A_DELAYING &&
-           record->deadline_ms == alloc_of(record)->run_until_ms;
+    if (record->kind != MACHINE_ALLOC || record->state == A_DELAYING)
+        return NULL;
+    return record->deadline_ms == alloc_of(record)->run_until_ms ? "its max_run_duration is over"
+           : record->state <= A_RUNNING || record->state == A_REPLAYING
+               ? "whether it is healthy is known"
+               : NULL;
 }
 
 /* Tells each thing that a record waits for; the last part of the line behind "waits for". */
@@ -209,12 +213,12 @@ static void each_wait(const struct foresight *foresight, const struct machine *r
         uint64_t left =
             record->deadline_ms > foresight->now_ms ? record->deadline_ms - foresight->now_ms : 0;
         inspect_print_age((int64_t)left * 1000000, age);
-        bool limit = is_run_limit(record);
+        const char *limit = limit_of(record);
         (void)text_format(line, sizeof(line), "TIMEOUT in %s%s%s", age,
-                          reason[0] == '\0' && !limit ? "" : ": ",
-                          limit ? "its max_run_duration is over" : reason);
+                          reason[0] == '\0' && limit == NULL ? "" : ": ",
+                          limit != NULL ? limit : reason);
         cb(ctx, line);
-        if (!limit)
+        if (limit == NULL)
             return;
     }
     if (reason[0] != '\0')

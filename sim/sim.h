@@ -21,7 +21,7 @@ enum sim_outcome {
     SIM_SAFETY = 129,
 };
 
-enum { SIM_ROWS_MAX = 256, SIM_VIOLATION_SIZE = 512 };
+enum { SIM_ROWS_MAX = 512, SIM_VIOLATION_SIZE = 512 };
 
 struct sim_result {
     enum sim_outcome outcome;

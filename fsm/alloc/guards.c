@@ -1,6 +1,6 @@
 /*
- * What the table asks of an alloc: its guards, and what always holds of its record.  Nothing here
- * changes one.  Pure.
+ * What the table asks of an alloc: its guards, its time, and what always holds of its record.
+ * Nothing here changes one.  Pure.
  */
 #include "fsm/alloc/part.h"
 
@@ -106,6 +106,7 @@ GUARD(alloc_any_running, members_any_running(alloc))
 GUARD(alloc_rewound, policy_is_rewound(alloc))
 GUARD(alloc_any_failed, members_any_failed(alloc))
 GUARD(alloc_destroy_wanted, alloc->destroy_wanted)
+GUARD(alloc_may_run_on, alloc->run_until_ms == 0 || now->ms < alloc->run_until_ms)
 /* clang-format on */
 
 /* --- the invariant, and the validator for records from disk --- */
@@ -125,8 +126,10 @@ static const char *broken_members(const struct alloc *alloc)
         const struct alloc_member *member = &alloc->assign.members[i];
         if (member->kind > MEMBER_VOLUME || member->lifecycle > LIFECYCLE_POSTSTOP ||
             member->run_state > TASK_RUN_DEAD || member->told > ORDER_REWIND ||
-            member->name[0] == '\0')
+            member->up >= MEMBER_UP_COUNT || member->name[0] == '\0')
             return "malformed member";
+        if (!implies(member->up != MEMBER_DOWN, member->run_state == TASK_RUN_RUNNING))
+            return "a task runs that does not";
     }
     return NULL;
 }
@@ -151,7 +154,9 @@ static const char *broken_names(const struct alloc *alloc)
         (hooks_of(alloc, (enum hook_phase)alloc->phase) >> alloc->hook & 1u) == 0)
         return "running a hook that it does not have";
     if (alloc->assign.shutdown_delay_ms > DURATION_MS_MAX ||
-        alloc->assign.max_run_ms > DURATION_MS_MAX)
+        alloc->assign.max_run_ms > DURATION_MS_MAX ||
+        alloc->assign.min_healthy_ms > DURATION_MS_MAX ||
+        alloc->assign.healthy_deadline_ms > DURATION_MS_MAX)
         return "a length of time that no job may ask for";
     return NULL;
 }
@@ -217,7 +222,8 @@ static const char *broken_waits(const struct alloc *alloc)
 const char *alloc_broken(const struct machine *record)
 {
     static const char *(*const looks[])(const struct alloc *) = {
-        broken_members, broken_names, broken_group, broken_status, broken_waits,
+        broken_members, broken_names, broken_group,
+        broken_status,  broken_waits, alloc_broken_health,
     };
     const struct alloc *alloc = alloc_of(record);
     const char *why = NULL;
@@ -227,12 +233,29 @@ const char *alloc_broken(const struct machine *record)
     return why;
 }
 
-/* --- times that were read --- */
+/* --- times --- */
 
-/* The delay was fixed when it began, at the latest when its state was entered. */
+uint64_t alloc_deadline(const struct machine *record, const struct fsm_now *now)
+{
+    const struct alloc *alloc = alloc_of(record);
+
+    (void)now; /* each was fixed when its wait began, and outlives restarts */
+    if (record->state == A_DELAYING) {
+        check(alloc->delay_until_ms != 0);
+        return alloc->delay_until_ms;
+    }
+    uint64_t health_ms = alloc_health_at_ms(alloc);
+    bool health_first = alloc->run_until_ms == 0 || health_ms < alloc->run_until_ms;
+    return health_ms != 0 && health_first ? health_ms : alloc->run_until_ms;
+}
+
+/* Each time was fixed when its wait began, at the latest when the state was entered; that of its
+ * health begins anew when a task does. */
 const char *alloc_mistimed(const struct machine *record)
 {
     const struct alloc *alloc = alloc_of(record);
+    const uint32_t limited = IN(WAITING) | IN(PREPARING) | IN(MOUNTING) | IN(RUNNING) |
+                             IN(REPLAYING) | IN(DELAYING) | IN(POSTSTOP);
     uint64_t at_ms = alloc->delay_until_ms;
 
     if (at_ms > record->entered_ms && at_ms - record->entered_ms > alloc->assign.shutdown_delay_ms)
@@ -240,8 +263,10 @@ const char *alloc_mistimed(const struct machine *record)
     if (alloc->run_until_ms > record->entered_ms &&
         alloc->run_until_ms - record->entered_ms > alloc->assign.max_run_ms)
         return "it may run for longer than was asked for";
-    if ((is_in(alloc, IN(DELAYING)) && record->deadline_ms != at_ms) ||
-        (alloc_state_has_limit(record->state) && record->deadline_ms != alloc->run_until_ms))
+    if (alloc->unhealthy_at_ms > record->entered_ms &&
+        alloc->unhealthy_at_ms - record->entered_ms > alloc->assign.healthy_deadline_ms)
+        return "it has longer to be healthy than was asked for";
+    if (is_in(alloc, limited) && record->deadline_ms != alloc_deadline(record, NULL))
         return "its timer is set to another time than it waits for";
     return NULL;
 }

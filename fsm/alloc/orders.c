@@ -97,6 +97,16 @@ static void send_rewind(const struct machine_id *self, struct alloc *alloc, fsm_
     }
 }
 
+static void send_report(const struct machine_id *self, const struct alloc *alloc, fsm_send *send,
+                        void *ctx)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->up == MEMBER_ASKED)
+            tell(self, member, TE_REPORT, NULL, send, ctx);
+    }
+}
+
 static void send_restart(const struct machine_id *self, const struct alloc *alloc,
                          const struct fsm_event *event, fsm_send *send, void *ctx)
 {
@@ -124,6 +134,9 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
         return;
     case AX_SEND_REWIND:
         send_rewind(self, alloc, send, ctx);
+        return;
+    case AX_SEND_REPORT:
+        send_report(self, alloc, send, ctx);
         return;
     case AX_SEND_AUTHORIZED:
         send_authorized(self, alloc, send, ctx);

@@ -11,12 +11,6 @@ static inline struct alloc *alloc_mutable(struct machine *record)
     return (struct alloc *)(void *)record;
 }
 
-/* True in the states that the end of its max_run_duration ends: their timer is set to it. */
-static inline bool alloc_state_has_limit(uint8_t state)
-{
-    return state <= A_RUNNING || state == A_REPLAYING || state == A_POSTSTOP;
-}
-
 /* --- members, as their alloc was told of them (members.c) --- */
 
 /* NULL: there is none. */
@@ -37,6 +31,20 @@ bool members_hold_volumes(const struct alloc *alloc);
 /* Of tasks: all but poststop ones that will run, and these, too. */
 bool members_all_dead(const struct alloc *alloc);
 bool members_every_dead(const struct alloc *alloc);
+
+/* --- its health, if somebody waits to hear of it (health.c) --- */
+
+/* Its set-up begins, and with it the time by which it has to be healthy. */
+void alloc_begin_health(struct alloc *alloc, const struct fsm_now *now);
+
+/* EVENT has been absorbed: gives the verdict if it is time, once. */
+void alloc_judge_health(struct alloc *alloc, const struct fsm_event *event,
+                        const struct fsm_now *now);
+
+/* The node time at which it is time if nothing else happens, 0: never. */
+uint64_t alloc_health_at_ms(const struct alloc *alloc);
+
+const char *alloc_broken_health(const struct alloc *alloc); /* as fsm_def.broken */
 
 /* --- hooks (guards.c) --- */
 

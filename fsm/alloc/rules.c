@@ -144,6 +144,7 @@ static void absorb_task(struct alloc *alloc, const struct fsm_event *event,
     member->failed = changed->failed;
     member->started = changed->started;
     member->rewound = changed->rewound;
+    member->up = changed->up ? MEMBER_UP : MEMBER_DOWN;
     if (!changed->quiet)
         refresh_status(alloc, now);
     note_missing_volume(alloc, now);
@@ -159,6 +160,7 @@ static void absorb_member_lost(struct alloc *alloc, const struct fsm_event *even
     if (task != NULL) {
         task->run_state = TASK_RUN_DEAD;
         task->failed = 1;
+        task->up = MEMBER_DOWN;
         explain_kill(alloc, TASK_EVENT_SIBLING_FAILED, news->name);
         refresh_status(alloc, now);
     } else if (volume != NULL) {
@@ -318,6 +320,7 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
     case AE_COUNT:
         break;
     }
+    alloc_judge_health(alloc, event, now);
 }
 
 /* --- enter --- */
@@ -330,8 +333,6 @@ void alloc_enter(struct machine *record, const struct fsm_row *row, const struct
 
     (void)event; /* everything of it has been absorbed */
     check(record->state == row->next);
-    if (row->event == AE_UPDATE && alloc_state_has_limit(record->state))
-        record->deadline_ms = alloc->run_until_ms; /* may have passed: then the next turn ends it */
     if (row->next == row->state)
         return;
     if ((row->state == A_RUNNING || row->state == A_REPLAYING) && row->event == AE_TASK_CHANGED) {
@@ -342,6 +343,7 @@ void alloc_enter(struct machine *record, const struct fsm_row *row, const struct
     switch ((enum alloc_state)row->next) {
     case A_PREPARING:
         begin_phase(alloc, PHASE_PRERUN);
+        alloc_begin_health(alloc, now);
         break;
     case A_PREKILL:
         begin_phase(alloc, PHASE_PREKILL);
@@ -380,17 +382,6 @@ void alloc_enter(struct machine *record, const struct fsm_row *row, const struct
     case A_COUNT:
         break;
     }
-}
-
-uint64_t alloc_deadline(const struct machine *record, const struct fsm_now *now)
-{
-    const struct alloc *alloc = alloc_of(record);
-
-    (void)now; /* fixed when the delay or the alloc began, and outlives restarts */
-    if (record->state != A_DELAYING)
-        return alloc->run_until_ms;
-    check(alloc->delay_until_ms != 0);
-    return alloc->delay_until_ms;
 }
 
 uint64_t alloc_backoff_ms(const struct machine *record, const struct fsm_now *now)

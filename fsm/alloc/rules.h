@@ -29,7 +29,8 @@
     X(REWOUND, alloc_rewound)       /* each task waits for its turn in the lifecycle again */      \
     X(ANY_FAILED, alloc_any_failed) /* a task: the end of the group is on its way */               \
     X(DESTROY_WANTED, alloc_destroy_wanted)                                                        \
-    X(PAUSING, fsm_pausing) /* a pause before the next try is under way */
+    X(MAY_RUN_ON, alloc_may_run_on) /* its max_run_duration is not over */                         \
+    X(PAUSING, fsm_pausing)         /* a pause before the next try is under way */
 enum alloc_guard {
     AG_ALWAYS,
 #define X(name, function) AG_##name,

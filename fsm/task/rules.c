@@ -328,6 +328,9 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_UPDATE:
         absorb_update(task, event);
         break;
+    case TE_REPORT:
+        task->report_wanted = 1; /* by what comes next, or at once */
+        break;
     case TE_START:
     case TE_STOP_ACCEPTED:
     case TE_STOP_FAILED:
@@ -518,6 +521,7 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
         .started = task_has_started(task),
         .rewound = task_is_rewound(task),
         .quiet = task->told_revision == task->status_revision,
+        .up = record->state == T_RUNNING,
     };
     struct fsm_message message = {
         .audience = TO_MACHINE,
@@ -527,10 +531,11 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
 
     check(effect == TX_SEND_CHANGED);
     /* Where nothing that anybody sees is new, a restart of the daemon says nothing (I-39); but its
-     * alloc waits for each task to come back to its turn. */
-    if (changed.quiet && event->kind != TE_REWIND)
+     * alloc waits for each task to come back to its turn, and asks whether it runs. */
+    if (changed.quiet && event->kind != TE_REWIND && !task->report_wanted)
         return;
     task->told_revision = task->status_revision;
+    task->report_wanted = 0;
     check(text_copy(changed.name, sizeof(changed.name), machine_id_name(self)));
     send(ctx, &message);
 }

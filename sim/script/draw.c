@@ -126,6 +126,10 @@ static void draw_alloc(struct pen *pen, unsigned number)
         alloc.delay_ms = 1 + below(pen, 1500);
     if (alloc.batch && chance(pen, 1, 6))
         alloc.limit_ms = 1 + below(pen, pen->horizon_ms);
+    if (chance(pen, 1, 3)) {
+        alloc.min_healthy_ms = below(pen, 3000);
+        alloc.healthy_deadline_ms = alloc.min_healthy_ms + 1 + below(pen, 20000);
+    }
     for (int i = 1; i < 3 && chance(pen, 1, 3); i++)
         alloc.hooks[i] = 1u << ALLOC_HOOK_ALLOC_DIR;
     for (unsigned t = 0; t < tasks; t++)

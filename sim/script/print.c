@@ -74,6 +74,9 @@ static void print_alloc(const struct sim_script *script, const struct sim_alloc 
         SAY(" sticky");
     if (alloc->limit_ms != 0)
         SAY(" limit %llu", (unsigned long long)alloc->limit_ms);
+    if (alloc->healthy_deadline_ms != 0)
+        SAY(" healthy %llu %llu", (unsigned long long)alloc->min_healthy_ms,
+            (unsigned long long)alloc->healthy_deadline_ms);
     if (memcmp(alloc->hooks, usual.hooks, sizeof(usual.hooks)) != 0)
         SAY(" hooks %u %u %u %u", alloc->hooks[0], alloc->hooks[1], alloc->hooks[2],
             alloc->hooks[3]);
@@ -211,6 +214,9 @@ static void print_answer(const struct sim_expect *expect, fsm_print *print, void
         return;
     case SIM_ASKS_STATUS:
         SAY(" %s", sim_status_words[number]);
+        return;
+    case SIM_ASKS_HEALTH:
+        SAY(" %s", sim_health_words[number]);
         return;
     case SIM_ASKS_ALIVE:
     case SIM_ASKS_MOUNTED:

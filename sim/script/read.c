@@ -212,6 +212,14 @@ static void read_masks(struct reader *reader, uint32_t *masks, int count, unsign
         masks[i] = (uint32_t)next_count(reader, (1u << hooks) - 1);
 }
 
+/* For how long it runs before it is, and by when. */
+static void read_healthy(struct reader *reader, struct sim_alloc *alloc)
+{
+    alloc->min_healthy_ms = next_count(reader, DAY_MS);
+    alloc->healthy_deadline_ms = next_count(reader, DAY_MS);
+    reader->failed |= alloc->healthy_deadline_ms == 0;
+}
+
 static void read_alloc(struct reader *reader)
 {
     struct sim_script *script = reader->script;
@@ -232,6 +240,8 @@ static void read_alloc(struct reader *reader)
             alloc.sticky = 1;
         else if (accept(reader, "limit"))
             alloc.limit_ms = next_count(reader, DAY_MS);
+        else if (accept(reader, "healthy"))
+            read_healthy(reader, &alloc);
         else if (accept(reader, "hooks"))
             read_masks(reader, alloc.hooks, COUNT_OF(alloc.hooks), ALLOC_HOOK_COUNT);
         else
@@ -618,6 +628,9 @@ static void read_answer(struct reader *reader, struct sim_expect *expect)
         return;
     case SIM_ASKS_STATUS:
         expect->number = next_of(reader, sim_status_words, COUNT_OF(sim_status_words));
+        return;
+    case SIM_ASKS_HEALTH:
+        expect->number = next_of(reader, sim_health_words, COUNT_OF(sim_health_words));
         return;
     case SIM_ASKS_ALIVE:
     case SIM_ASKS_MOUNTED:

@@ -130,8 +130,9 @@ struct sim_alloc {
     uint8_t batch;
     uint8_t after; /* alloc to wait for + 1, 0: none */
     uint8_t tasks_count, claims_count;
-    uint64_t delay_ms; /* the group's shutdown_delay */
-    uint64_t limit_ms; /* its max_run_duration, 0: none */
+    uint64_t delay_ms;                            /* the group's shutdown_delay */
+    uint64_t limit_ms;                            /* its max_run_duration, 0: none */
+    uint64_t min_healthy_ms, healthy_deadline_ms; /* the latter 0: nobody asks for its health */
     uint8_t sticky;    /* it takes over the disk of the alloc before it */
     uint32_t hooks[4]; /* masks: prerun, prekill, postrun, destroy */
     struct sim_task tasks[SIM_TASKS_MAX];
@@ -286,6 +287,7 @@ struct sim_fact {
     X(EXIT, TASK, "exit")        /* the last payload's code as reported (128 + a signal),          \
                                   * "unknown" */                                                   \
     X(STATUS, ALLOC, "status")   /* client status, as the server knows it if there is one */       \
+    X(HEALTH, ALLOC, "health")   /* unknown, healthy, unhealthy */                                 \
     X(ALIVE, TASK, "alive")      /* yes, no: processes of it */                                    \
     X(MOUNTED, CLAIM, "mounted") /* yes, no */                                                     \
     X(STAGED, CLAIM, "staged")   /* yes, no */                                                     \

@@ -135,6 +135,12 @@ const struct sim_question_word sim_question_words[SIM_QUESTION_COUNT] = {
 #undef X
 };
 const char *const sim_relation_words[SIM_AT_LEAST + 1] = {"exactly", "at_most", "at_least"};
+const char *const sim_health_words[HEALTH_COUNT] = {
+    [HEALTH_UNKNOWN] = "unknown",
+    [HEALTH_HEALTHY] = "healthy",
+    [HEALTH_UNHEALTHY] = "unhealthy",
+};
+
 const char *const sim_status_words[CLIENT_FAILED + 1] = {
     "pending",
     "running",

@@ -45,6 +45,7 @@ extern const struct sim_question_word sim_question_words[SIM_QUESTION_COUNT];
 
 extern const char *const sim_relation_words[SIM_AT_LEAST + 1];
 extern const char *const sim_status_words[CLIENT_FAILED + 1];
+extern const char *const sim_health_words[HEALTH_COUNT];
 extern const char *const sim_note_words[TASK_EVENT_TYPE_COUNT]; /* of task events */
 extern const char *const sim_server_words[SIM_SERVER_COUNT];
 extern const char *const sim_moment_words[SIM_THEN + 1];

@@ -96,6 +96,7 @@ static void trace(void *ctx, const struct journal_event *event)
     struct search *search = ctx;
     char line[512];
 
+    check(event->row < SIM_ROWS_MAX);
     search->asked->rows[event->id.kind][event->row / 64] |= (uint64_t)1 << event->row % 64;
     if (search->print == NULL)
         return;

@@ -57,6 +57,7 @@ static void begin_payload(struct sim *sim, struct sim_attempt *attempt)
     attempt->shim = SHIM_ALIVE;
     attempt->starts++;
     attempt->boot = sim->boot;
+    attempt->began_ms = sim->now_ms;
     attempt->process = sim_process_new(sim);
     sim_attempt_note(sim, SIM_FACT_STARTS, attempt);
     sim_say(sim, "payload of %s generation %u runs", sim_attempt_id(sim, attempt)->text,

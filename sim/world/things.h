@@ -11,7 +11,7 @@
 struct sim;
 
 enum {
-    SIM_EFFECTS_MAX = 16, /* of one machine */
+    SIM_EFFECTS_MAX = 20, /* of one machine */
     SIM_PLACED_MAX = 96,  /* allocs, by the control plane of one world */
 };
 
@@ -84,6 +84,7 @@ struct sim_alloc_state {
     uint16_t index;
     uint16_t ports[SIM_PORTS_MAX]; /* that it was given, 0: none */
     uint64_t ended_turn;           /* of the commit that ended it, 0: it has not */
+    uint64_t prepared_ms;          /* node time at which its set-up began */
     uint8_t wish;                  /* of the control plane: enum sim_wish */
     uint8_t accepted;              /* the node has said so: it must not be lost */
     uint8_t directory;

@@ -59,6 +59,7 @@ static void trace(void *ctx, const struct journal_event *event)
     struct sim *sim = ctx;
     char line[512];
 
+    check(event->row < SIM_ROWS_MAX);
     sim->result->rows[event->id.kind][event->row / 64] |= (uint64_t)1 << event->row % 64;
     sim_mix(sim, event->digest);
     /* Not the row's number: the same behaviour has the same hash wherever its row stands. */

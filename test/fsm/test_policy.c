@@ -289,6 +289,61 @@ static void test_alloc_that_ran_out_is_complete_once_its_tasks_are_dead(void **s
     assert_string_equal(text, "allocation exceeded max_run_duration");
 }
 
+/* --- health --- */
+
+static void test_health_is_that_of_all_tasks_that_are_to_run(void **state)
+{
+    struct group group = {0};
+    struct alloc_member *before =
+        add(&group, "before", LIFECYCLE_PRESTART, false, TASK_RUN_PENDING);
+    struct alloc_member *a = add(&group, "a", LIFECYCLE_MAIN, false, TASK_RUN_RUNNING);
+    struct alloc_member *side = add(&group, "side", LIFECYCLE_POSTSTART, true, TASK_RUN_RUNNING);
+    struct alloc_member *after = add(&group, "after", LIFECYCLE_POSTSTOP, false, TASK_RUN_PENDING);
+
+    (void)state;
+    a->up = side->up = MEMBER_UP;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_UNSETTLED);
+    before->run_state = TASK_RUN_DEAD;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_STEADY);
+    a->up = MEMBER_ASKED;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_DOUBTED);
+    side->up = MEMBER_DOWN; /* it is being restarted: that is no doubt */
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_UNSETTLED);
+    side->run_state = TASK_RUN_DEAD; /* it has ended well */
+    a->up = MEMBER_UP;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_STEADY);
+    group.alloc.machine.state = A_REPLAYING;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_UNSETTLED);
+    group.alloc.machine.state = A_RUNNING;
+    side->failed = 1;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_BROKEN);
+    side->failed = 0;
+    after->failed = 1; /* nobody waits for it */
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_STEADY);
+    a->run_state = TASK_RUN_DEAD; /* a service is to go on */
+    a->up = MEMBER_DOWN;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_BROKEN);
+}
+
+static void test_health_ends_with_the_leader_and_with_the_set_up(void **state)
+{
+    struct group group = {0};
+    struct alloc_member *a = add(&group, "a", LIFECYCLE_MAIN, false, TASK_RUN_RUNNING);
+    struct alloc_member *leader =
+        add(&group, "leader", LIFECYCLE_POSTSTART, false, TASK_RUN_RUNNING);
+
+    (void)state;
+    a->up = leader->up = MEMBER_UP;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_STEADY);
+    group.alloc.setup_failed = 1;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_BROKEN);
+    group.alloc.setup_failed = 0;
+    leader->leader = 1;
+    leader->run_state = TASK_RUN_DEAD;
+    leader->up = MEMBER_DOWN;
+    assert_int_equal(policy_group_health(&group.alloc), GROUP_BROKEN);
+}
+
 /* --- reconciling --- */
 
 static void test_reconcile_places_what_is_missing_and_stops_what_is_too_much(void **state)
@@ -620,6 +675,8 @@ int main(void)
         cmocka_unit_test(test_kill_reason_ends_sidecars_when_the_mains_are_done),
         cmocka_unit_test(test_client_status_follows_the_members_in_nomads_order),
         cmocka_unit_test(test_alloc_that_ran_out_is_complete_once_its_tasks_are_dead),
+        cmocka_unit_test(test_health_is_that_of_all_tasks_that_are_to_run),
+        cmocka_unit_test(test_health_ends_with_the_leader_and_with_the_set_up),
         cmocka_unit_test(test_reconcile_places_what_is_missing_and_stops_what_is_too_much),
         cmocka_unit_test(test_reconcile_does_not_run_finished_batch_work_again),
         cmocka_unit_test(test_reconcile_runs_a_sysbatch_once_and_a_system_job_until_it_fails),

@@ -213,6 +213,26 @@ static inline void make_task_state(struct rng *rng, struct task *task)
     task->told_revision = rng_below(rng, task->status_revision + 1);
 }
 
+static inline void make_health(struct rng *rng, struct alloc *alloc)
+{
+    uint64_t entered_ms = alloc->machine.entered_ms;
+
+    alloc->assign.watched = 1;
+    alloc->assign.min_healthy_ms = rng_below(rng, 100000);
+    alloc->assign.healthy_deadline_ms = rng_below(rng, 100000);
+    alloc->unhealthy_at_ms = entered_ms + rng_below(rng, alloc->assign.healthy_deadline_ms + 1);
+    alloc->healthy_at_ms = entered_ms + rng_below(rng, alloc->assign.min_healthy_ms + 1);
+    alloc->health = (uint8_t)rng_below(rng, HEALTH_COUNT);
+    if (alloc->health == HEALTH_UNKNOWN)
+        alloc->health_unix_ns = 0;
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        struct alloc_member *member = &alloc->assign.members[i];
+        member->up = member->run_state == TASK_RUN_RUNNING
+                         ? (uint8_t)rng_below(rng, MEMBER_UP_COUNT)
+                         : (uint8_t)MEMBER_DOWN;
+    }
+}
+
 static inline void make_alloc_state(struct rng *rng, struct alloc *alloc)
 {
     static const uint8_t phases[A_COUNT] = {
@@ -233,13 +253,16 @@ static inline void make_alloc_state(struct rng *rng, struct alloc *alloc)
     alloc->assign.shutdown_delay_ms = rng_below(rng, 100000);
     alloc->delay_until_ms =
         machine->entered_ms + rng_below(rng, alloc->assign.shutdown_delay_ms + 1);
-    if (machine->state == A_DELAYING)
-        machine->deadline_ms = alloc->delay_until_ms;
+    make_health(rng, alloc);
+    if (alloc_def.states[machine->state].limit_ms < 0)
+        machine->deadline_ms = alloc_def.deadline(machine, NULL);
     alloc->prepared = alloc->prepared || machine->state == A_RUNNING;
     if (machine->state < A_POSTRUN)
         alloc->ended_unix_ns = 0;
-    for (uint32_t i = 0; machine->state >= A_RELEASING && i < alloc->assign.members_count; i++)
+    for (uint32_t i = 0; machine->state >= A_RELEASING && i < alloc->assign.members_count; i++) {
         alloc->assign.members[i].run_state = TASK_RUN_DEAD;
+        alloc->assign.members[i].up = MEMBER_DOWN;
+    }
 }
 
 static inline void make_fields(struct rng *rng, enum machine_kind kind, struct machine *record)

@@ -39,7 +39,10 @@ static void check_restored_task(struct sim *sim, const struct task *before,
 static void check_pause(struct sim *sim, const struct machine *before, const struct machine *after,
                         const char *name)
 {
-    bool paused = fsm_pausing(before, NULL, NULL) && after->state == before->state;
+    const struct fsm_def *def = fsm_definition((enum machine_kind)before->kind);
+    /* What follows from the record may, of what is doubted after a restart, wait for an answer. */
+    bool paused = fsm_pausing(before, NULL, NULL) && after->state == before->state &&
+                  def->states[before->state].limit_ms != FSM_LIMIT_RECORD;
 
     if (after->state == before->state && after->attempt != before->attempt)
         sim_violate(sim, 36, "a restart counts as a failed try of %s", name);
@@ -126,7 +129,8 @@ static void check_alloc_record(struct sim *sim, const struct alloc *before,
         sim_violate(sim, 39, "the status of %s went backwards", name);
 }
 
-static void check_record(struct sim *sim, const struct journal_record *item)
+static void check_record(struct sim *sim, const struct journal_batch *batch,
+                         const struct journal_record *item)
 {
     const struct machine *before = core_find(sim->core, &item->id);
     struct sim_whom whom = sim_find(sim, &item->id);
@@ -146,9 +150,11 @@ static void check_record(struct sim *sim, const struct journal_record *item)
                           task_of(item->record));
     if (whom.kind == MACHINE_TASK && before != NULL)
         check_deadlines(sim, task_of(before), task_of(item->record), item->id.text);
-    if (whom.kind == MACHINE_ALLOC)
-        check_alloc_record(sim, before == NULL ? NULL : alloc_of(before), alloc_of(item->record),
-                           item->id.text);
+    if (whom.kind == MACHINE_ALLOC) {
+        const struct alloc *alloc = before == NULL ? NULL : alloc_of(before);
+        check_alloc_record(sim, alloc, alloc_of(item->record), item->id.text);
+        sim_check_health(sim, batch, &whom, alloc, alloc_of(item->record));
+    }
 }
 
 const struct machine *sim_new_record(const struct journal_batch *batch, const struct machine_id *id,
@@ -246,7 +252,7 @@ void sim_check_batch(struct sim *sim, const struct journal_batch *batch)
         sim_violate(sim, 9, "%zu machines are restored, %zu were stored", restored,
                     sim->store.count);
     for (size_t i = 0; i < batch->records_count; i++)
-        check_record(sim, &batch->records[i]);
+        check_record(sim, batch, &batch->records[i]);
 }
 
 /* --- an effect, as it is performed --- */

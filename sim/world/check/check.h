@@ -59,6 +59,15 @@ const char *sim_group_over(const struct sim *sim, int a);
 /* It has ended: what it looks like from outside. */
 void sim_check_outcome(struct sim *sim, const struct sim_whom *whom, const struct alloc *alloc);
 
+/* --- health.c: the health of allocs for which somebody waits --- */
+
+/* Its record, which BATCH is about to store; BEFORE may be NULL. */
+void sim_check_health(struct sim *sim, const struct journal_batch *batch,
+                      const struct sim_whom *whom, const struct alloc *before,
+                      const struct alloc *after);
+/* ALLOC has ended, or goes on for ever: what is missing of its health, or NULL. */
+const char *sim_health_missing(const struct alloc *alloc);
+
 /* --- history.c: the log stays bounded and loses nothing --- */
 
 /* BATCH is about to be stored. */

@@ -69,6 +69,8 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 15, "%s is stored without its specification", event->id.text);
     if (event->before == A_ABSENT)
         alloc->unknown = 0;
+    if (event->after == A_PREPARING && event->before != A_PREPARING)
+        alloc->prepared_ms = event->now_ms;
     if (event->after == A_GONE)
         alloc->gone = 1;
     if (event->after != A_TERMINAL || event->before == A_TERMINAL || record == NULL)
@@ -80,6 +82,9 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 24, "%s has ended, and not all of its last hooks ran", event->id.text);
     if (alloc->network)
         sim_violate(sim, 33, "%s has ended, and its network is left", event->id.text);
+    const char *missing = sim_health_missing(alloc_of(record));
+    if (missing != NULL && !alloc->damaged)
+        sim_violate(sim, 39, "%s has ended by itself, %s", event->id.text, missing);
     sim_check_outcome(sim, whom, alloc_of(record));
 }
 

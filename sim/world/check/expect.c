@@ -125,6 +125,18 @@ static void judge_status(const struct sim *sim, const struct sim_expect *expect,
                           status < 0 ? "absent" : sim_status_words[status]); /* fits */
 }
 
+static void judge_health(const struct sim *sim, const struct sim_expect *expect, char *ret_why,
+                         size_t size)
+{
+    const struct machine *record = sim_record(sim, &expect->fact.whom);
+
+    if (record == NULL)
+        (void)text_copy(ret_why, size, "it is absent"); /* fits */
+    else if (alloc_of(record)->health != expect->number)
+        (void)text_format(ret_why, size, "it is %s",
+                          sim_health_words[alloc_of(record)->health]); /* fits */
+}
+
 static bool is_alive(const struct sim *sim, const struct sim_whom *whom)
 {
     int32_t at = sim->allocs[(unsigned)whom->alloc].tasks[(unsigned)whom->member].newest;
@@ -184,6 +196,9 @@ static void judge(struct sim *sim, const struct sim_expect *expect)
         break;
     case SIM_ASKS_STATUS:
         judge_status(sim, expect, why, sizeof(why));
+        break;
+    case SIM_ASKS_HEALTH:
+        judge_health(sim, expect, why, sizeof(why));
         break;
     case SIM_ASKS_ALIVE:
     case SIM_ASKS_MOUNTED:

@@ -109,6 +109,8 @@ static bool alloc_is_settled(struct sim *sim, int a, struct finding *finding)
                    miss(finding, 25, "damaged alloc", name, state_name(record));
         if (record == NULL)
             return miss(finding, 14, "alloc", name, "is wanted and not there");
+        if (record->state == A_RUNNING && sim_health_missing(alloc_of(record)) != NULL)
+            return miss(finding, 39, "alloc", name, sim_health_missing(alloc_of(record)));
         if (record->state == A_RUNNING)
             return running_is_settled(sim, a, finding);
         return record->state == A_TERMINAL ||

@@ -1,0 +1,119 @@
+/*
+ * The health of an alloc that a deployment waits for, decided once.
+ *
+ * It is healthy when all of its tasks have run for min_healthy_time, without one of them having
+ * ended; unhealthy when one has failed, when the group ends by itself, or when healthy_deadline is
+ * over before.  One that is told to end before either has no health (nomad v2.0.5
+ * client/allochealth/tracker.go).
+ *
+ * Both times are node time in the record.  The daemon's own absence counts: payloads that were
+ * alive at both ends of it have run.  What has not been found yet after a restart is doubted, and
+ * no verdict comes from a doubt; a payload that a reboot ended starts its time anew.  The deadline
+ * goes on in any case, from the begin of the set-up: what it waited for another alloc is not its
+ * own.
+ *
+ * When the time has come its tasks are asked, and their answers, in the same turn, are the verdict:
+ * a daemon that was late may have the end of one of them in that turn, too.  Pure.
+ */
+#include "fsm/alloc/part.h"
+
+#include "fsm/policy.h"
+
+static bool is_watched(const struct alloc *alloc)
+{
+    return alloc->assign.watched && !alloc->assign.condemned && alloc->health == HEALTH_UNKNOWN &&
+           !alloc_state_ends(alloc->machine.state) && !alloc->stop_wanted &&
+           !alloc->destroy_wanted && !alloc->ran_out;
+}
+
+/* Before its deadline, if nothing happens. */
+static bool is_hopeful(const struct alloc *alloc, enum group_health group)
+{
+    return (group == GROUP_STEADY || group == GROUP_DOUBTED) && alloc->healthy_at_ms != 0 &&
+           alloc->healthy_at_ms <= alloc->unhealthy_at_ms;
+}
+
+static void doubt(struct alloc *alloc)
+{
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        struct alloc_member *member = &alloc->assign.members[i];
+        if (member->up == MEMBER_UP)
+            member->up = MEMBER_ASKED;
+    }
+}
+
+void alloc_begin_health(struct alloc *alloc, const struct fsm_now *now)
+{
+    if (is_watched(alloc))
+        alloc->unhealthy_at_ms = now->ms + alloc->assign.healthy_deadline_ms;
+}
+
+uint64_t alloc_health_at_ms(const struct alloc *alloc)
+{
+    enum group_health group = policy_group_health(alloc);
+
+    if (!is_watched(alloc))
+        return 0;
+    if (!is_hopeful(alloc, group))
+        return alloc->unhealthy_at_ms;
+    return group == GROUP_DOUBTED ? 0 : alloc->healthy_at_ms;
+}
+
+static void decide(struct alloc *alloc, enum alloc_health health, const struct fsm_now *now)
+{
+    alloc->health = (uint8_t)health;
+    alloc->health_unix_ns = now->unix_ns;
+    alloc->modify_unix_ns = now->unix_ns;
+    alloc->status_revision++;
+    alloc->confirming = 0;
+}
+
+/* The group goes on, and the time has come: healthy if all answer that they run. */
+static void confirm(struct alloc *alloc)
+{
+    doubt(alloc);
+    alloc->confirming = 1;
+}
+
+void alloc_judge_health(struct alloc *alloc, const struct fsm_event *event,
+                        const struct fsm_now *now)
+{
+    if (!is_watched(alloc))
+        return;
+    if (event->kind == AE_RESTORE) {
+        doubt(alloc);
+        return;
+    }
+    enum group_health group = policy_group_health(alloc);
+    uint64_t at_ms = alloc_health_at_ms(alloc);
+    bool due = event->kind == AE_TIMEOUT && at_ms != 0 && now->ms >= at_ms;
+
+    if (group == GROUP_BROKEN || (due && !is_hopeful(alloc, group))) {
+        decide(alloc, HEALTH_UNHEALTHY, now);
+    } else if (due) {
+        confirm(alloc);
+    } else if (group == GROUP_UNSETTLED) {
+        alloc->healthy_at_ms = 0;
+        alloc->confirming = 0;
+    } else if (group == GROUP_STEADY && alloc->confirming) {
+        decide(alloc, HEALTH_HEALTHY, now);
+    } else if (group == GROUP_STEADY && alloc->healthy_at_ms == 0) {
+        alloc->healthy_at_ms = now->ms + alloc->assign.min_healthy_ms;
+    }
+}
+
+const char *alloc_broken_health(const struct alloc *alloc)
+{
+    bool known = alloc->health != HEALTH_UNKNOWN;
+
+    if (alloc->health >= HEALTH_COUNT)
+        return "neither healthy nor unhealthy";
+    if (!implies(known || alloc->unhealthy_at_ms != 0 || alloc->healthy_at_ms != 0,
+                 alloc->assign.watched))
+        return "the health of an alloc that nobody watches";
+    if (!implies(alloc->health == HEALTH_HEALTHY, alloc->healthy_at_ms != 0))
+        return "healthy, and its tasks have never run";
+    if (!implies(alloc->health_unix_ns != 0, known))
+        return "its health was known before it is";
+    return NULL;
+}

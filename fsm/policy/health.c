@@ -1,0 +1,41 @@
+/*
+ * Whether a group of tasks is what was asked for.  Nomad's tracker, with two differences: a payload
+ * that has ended counts as not running at once, not when its restart is decided; and after a
+ * restart of the daemon a task counts when it was found, not because it is in the records.
+ */
+#include "fsm/policy.h"
+
+static enum group_health task_health(const struct alloc *alloc, const struct alloc_member *task)
+{
+    if (task->failed)
+        return GROUP_BROKEN;
+    if (task->run_state == TASK_RUN_DEAD && !policy_comes_back(alloc, task)) {
+        bool aside =
+            task->lifecycle == LIFECYCLE_PRESTART || task->lifecycle == LIFECYCLE_POSTSTART;
+        return aside ? GROUP_STEADY : GROUP_BROKEN;
+    }
+    return task->up == MEMBER_UP      ? GROUP_STEADY
+           : task->up == MEMBER_ASKED ? GROUP_DOUBTED
+                                      : GROUP_UNSETTLED;
+}
+
+enum group_health policy_group_health(const struct alloc *alloc)
+{
+    bool unsettled = alloc->machine.state == A_REPLAYING, doubted = false;
+    const char *cause;
+
+    if (alloc->setup_failed || alloc->client_status == CLIENT_FAILED ||
+        policy_kill_reason(alloc, &cause) != TASK_EVENT_NONE)
+        return GROUP_BROKEN;
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind != MEMBER_TASK || member->lifecycle == LIFECYCLE_POSTSTOP)
+            continue;
+        enum group_health health = task_health(alloc, member);
+        if (health == GROUP_BROKEN)
+            return GROUP_BROKEN;
+        unsettled = unsettled || health == GROUP_UNSETTLED;
+        doubted = doubted || health == GROUP_DOUBTED;
+    }
+    return unsettled ? GROUP_UNSETTLED : doubted ? GROUP_DOUBTED : GROUP_STEADY;
+}
