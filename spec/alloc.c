@@ -45,6 +45,21 @@ static void add_history(json_t *alloc, const struct jobspec_placement *placement
     json_decref(events);
 }
 
+/* Who waits to hear of its health, and how long; only then. */
+static void add_deployment(json_t *alloc, const json_t *group,
+                           const struct jobspec_placement *placement)
+{
+    const json_t *update = json_object_get(group, "Update");
+    json_int_t min_ns = json_integer_value(json_object_get(update, "MinHealthyTime"));
+    json_int_t deadline_ns = json_integer_value(json_object_get(update, "HealthyDeadline"));
+
+    if (placement->deployment_id == NULL || placement->deployment_id[0] == '\0')
+        return;
+    check(json_object_set_new(alloc, "DeploymentID", json_string(placement->deployment_id)) == 0);
+    check(json_object_set_new(alloc, "MinHealthyTime", json_integer(min_ns)) == 0);
+    check(json_object_set_new(alloc, "HealthyDeadline", json_integer(deadline_ns)) == 0);
+}
+
 /* The alloc as a new reference. */
 static int alloc_value(const json_t *job, const struct jobspec_placement *placement,
                        json_t **ret_alloc, struct err *err)
@@ -65,6 +80,7 @@ static int alloc_value(const json_t *job, const struct jobspec_placement *placem
         check(json_object_set_new(*ret_alloc, "CreateIndex",
                                   json_integer((json_int_t)placement->create_index)) == 0);
     add_history(*ret_alloc, placement);
+    add_deployment(*ret_alloc, group, placement);
     jobspec_add_ports(*ret_alloc, &placement->ports);
     jobspec_add_cores(*ret_alloc, &placement->cores);
     return 0;

@@ -526,6 +526,11 @@ static void decode_history(struct decoding *decoding, const json_t *alloc, struc
     spec->previous_id = get_text(decoding, alloc, "PreviousAllocation", UUID_TEXT_SIZE);
     if (*spec->previous_id != '\0' && !uuid_is_valid(spec->previous_id))
         damaged(decoding, "PreviousAllocation", "an id");
+    spec->deployment_id = get_text(decoding, alloc, "DeploymentID", UUID_TEXT_SIZE);
+    if (*spec->deployment_id != '\0' && !uuid_is_valid(spec->deployment_id))
+        damaged(decoding, "DeploymentID", "an id");
+    spec->min_healthy_ms = get_ms(decoding, alloc, "MinHealthyTime");
+    spec->healthy_deadline_ms = get_ms(decoding, alloc, "HealthyDeadline");
     if (count > SPEC_RESCHEDULED_MAX) {
         damaged(decoding, "RescheduleTracker", "a list of bounded length");
         return;

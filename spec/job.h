@@ -111,8 +111,9 @@ struct jobspec_placement {
     const char *alloc_id, *eval_id; /* UUIDs; eval_id may be "" */
     const char *datacenter;         /* of the node */
     int64_t create_time_unix_ns;
-    uint64_t create_index;   /* of the commit that places it, 0: none */
-    const char *previous_id; /* the alloc whose place it takes; NULL: none */
+    uint64_t create_index;     /* of the commit that places it, 0: none */
+    const char *previous_id;   /* the alloc whose place it takes; NULL: none */
+    const char *deployment_id; /* which waits to hear whether it is healthy; NULL: none */
     const struct spec_rescheduled *rescheduled;
     size_t rescheduled_count; /* at most SPEC_RESCHEDULED_MAX */
     /* What was found for all that jobspec_ports says, in that order; borrowed. */

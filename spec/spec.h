@@ -190,10 +190,12 @@ struct alloc_spec {
     uint32_t ephemeral_disk_mb;
     bool disk_sticky, disk_migrate; /* either: it takes over that of the alloc before it */
     int64_t create_time_unix_ns;
-    uint64_t create_index;   /* of the commit that placed it, 0: not known */
-    uint64_t modify_index;   /* of the one that stored its newest version, 0: it has one only */
-    const char *previous_id; /* of the alloc whose place it takes, or "" */
-    struct spec_rescheduled *rescheduled; /* the newest of them, the oldest first */
+    uint64_t create_index;     /* of the commit that placed it, 0: not known */
+    uint64_t modify_index;     /* of the one that stored its newest version, 0: it has one only */
+    const char *previous_id;   /* of the alloc whose place it takes, or "" */
+    const char *deployment_id; /* which waits to hear whether it is healthy, or "" */
+    uint64_t min_healthy_ms, healthy_deadline_ms; /* by which it is, of one in a deployment */
+    struct spec_rescheduled *rescheduled;         /* the newest of them, the oldest first */
     size_t rescheduled_count;
     bool has_network;         /* the group says something about it */
     const char *network_mode; /* "" or "host": that of the host; "bridge", "none", "cni/NAME" */

@@ -317,6 +317,21 @@ static uint64_t version_index(const struct api_alloc_view *view)
     return view->update_index != 0 ? view->update_index : view->create_index;
 }
 
+/* What its deployment waits for, once it is known. */
+static void put_health(struct writer *to, const struct alloc *alloc)
+{
+    if (alloc->health == HEALTH_UNKNOWN) {
+        put_null(to, "DeploymentStatus");
+        return;
+    }
+    put_object(to, "DeploymentStatus");
+    put_bool(to, "Healthy", alloc->health == HEALTH_HEALTHY);
+    put_time(to, "Timestamp", alloc->health_unix_ns);
+    put_bool(to, "Canary", false);
+    put_number(to, "ModifyIndex", (int64_t)alloc->status_revision);
+    put_end(to);
+}
+
 /* What an entry of a list and the whole alloc have in common. */
 static void put_common(struct writer *to, const struct api_alloc_view *view)
 {
@@ -339,7 +354,7 @@ static void put_common(struct writer *to, const struct api_alloc_view *view)
     put_text(to, "DesiredDescription", alloc->desired_description);
     put_text(to, "ClientStatus", client_status_name((enum client_status)alloc->client_status));
     put_text(to, "ClientDescription", description);
-    put_null(to, "DeploymentStatus");
+    put_health(to, alloc);
     put_text(to, "FollowupEvalID", view->follow_up_id);
     put_rescheduled(to, view);
     put_null(to, "PreemptedAllocations");
@@ -439,7 +454,7 @@ void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
     put_null(to, "Services");
     put_json_new(to, "Metrics", format_metrics());
     put_json_new(to, "DesiredTransition", json_pack("{s:n, s:n}", "Migrate", "Reschedule"));
-    put_text(to, "DeploymentID", "");
+    put_text(to, "DeploymentID", view->spec != NULL ? view->spec->deployment_id : "");
     put_text(to, "PreviousAllocation", view->previous_id);
     put_text(to, "NextAllocation", view->next_id);
     put_json_new(to, "NetworkStatus", format_network_status(view));
