@@ -307,12 +307,25 @@ static void encode(void *record)
     free(bytes);
 }
 
-/* Some values have no form in a journal at all: texts without an end, fields beyond a list's. */
+/* False of a task with events beyond the end of their list. */
+static bool ends_its_lists(const struct machine *record)
+{
+    static const struct task_event none[TASK_EVENTS_MAX];
+    const struct task *task = record->kind == MACHINE_TASK ? task_of(record) : NULL;
+
+    return task == NULL ||
+           memcmp(&task->events[task->events_count], none,
+                  (size_t)(TASK_EVENTS_MAX - task->events_count) * sizeof(task->events[0])) == 0;
+}
+
+/* Some values have no form in a journal at all: fields beyond a list's, texts without an end.  The
+ * encoder is left with what it has allocated where it finds one. */
 static bool can_be_written(struct machine *record)
 {
     char why[ERR_TEXT_SIZE];
 
-    return fsm_broken(record) == NULL && core_attempt(encode, record, why);
+    return fsm_broken(record) == NULL && ends_its_lists(record) &&
+           core_attempt(encode, record, why);
 }
 
 /* Makes each record of KIND odd in another way, from the case *AT on. */
