@@ -58,8 +58,8 @@ struct http_client {
     struct loop_guest guest;
     struct loop *loop;
     CURLM *multi;
-    struct io_timer timer; /* the library's */
-    struct io_timer turn;  /* ours: requests to start or to bury */
+    struct io_timer timer;       /* the library's */
+    struct io_before_sleep turn; /* ours: requests to start or to bury */
     unsigned inside;
     struct http_request *requests, **requests_end; /* in the order of http_start */
 };
@@ -86,6 +86,7 @@ static void request_free(struct http_request *request)
 }
 
 static void plan_turn(struct http_client *client);
+static void client_http2_close(struct loop_guest *guest);
 
 /* The library is asked for nothing more for REQUEST. */
 static void bury(struct http_request *request)
@@ -428,9 +429,19 @@ static bool needs_turn(const struct http_request *request)
     return !request->added || request->delivered;
 }
 
-static void on_turn(struct io_timer *timer)
+static bool needs_one(const struct http_client *client)
 {
-    struct http_client *client = timer->ctx;
+    for (const struct http_request *at = client->requests; at != NULL; at = at->next) {
+        if (needs_turn(at))
+            return true;
+    }
+    return false;
+}
+
+/* Comes in the iteration in which a request is made, so that none is lost before it is sent. */
+static bool on_turn(void *ctx)
+{
+    struct http_client *client = ctx;
     size_t count = 0; /* those that callbacks add have a turn of their own */
 
     for (struct http_request *at = client->requests; at != NULL; at = at->next)
@@ -442,18 +453,26 @@ static void on_turn(struct io_timer *timer)
         while (at != NULL && !needs_turn(at))
             at = at->next;
         if (at == NULL)
-            return;
+            break;
         if (at->delivered)
             bury(at);
         else
             start_request(at);
     }
+    /* A UNIX socket connects at once.  What uploads over TCP begins with the library's own timer:
+     * begun here, 7.88 keeps a descriptor of one that is refused (test/io/net/test_room.c). */
+    if (client->guest.close == client_http2_close)
+        act(client, CURL_SOCKET_TIMEOUT, 0);
+    if (needs_one(client))
+        return true;
+    io_before_sleep_stop(&client->turn);
+    return false;
 }
 
 static void plan_turn(struct http_client *client)
 {
-    if (client->turn.slot == 0)
-        io_timer_start(client->loop, &client->turn, 0, on_turn, client);
+    if (client->turn.loop == NULL)
+        io_before_sleep_start(client->loop, &client->turn, on_turn, client);
 }
 
 static void client_close(struct loop_guest *guest)
@@ -468,7 +487,7 @@ static void client_close(struct loop_guest *guest)
     }
     (void)curl_library.multi_cleanup(client->multi); /* nothing is in it any more */
     io_timer_stop(&client->timer);
-    io_timer_stop(&client->turn);
+    io_before_sleep_stop(&client->turn);
     free(client);
 }
 
