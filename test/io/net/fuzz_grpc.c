@@ -35,8 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(text_is_utf8(detail, strlen(detail)));
     check(text_is_utf8(reply.error.text, strlen(reply.error.text)) || http.status == 0);
     check(implies(reply.answered, http.status != 0));
-    check(implies(reply.message != NULL,
-                  (const char *)reply.message + reply.message_length == bytes + body_length));
+    if (reply.message != NULL)
+        check((const char *)reply.message + reply.message_length == bytes + body_length);
     free(lines);
     free(bytes);
     return 0;
