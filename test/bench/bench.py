@@ -389,6 +389,15 @@ def turn_row():
              'beside 16 %.2f us' % (few / 1e3), '%.2f x' % (many / few), '1.5 x')]
 
 
+def csi_row():
+    """A call to a CSI plugin that answers at once, against the same call by libcurl alone."""
+    done = subprocess.run([os.path.join(BUILD, 'test/csi/bench_client')], check=True,
+                          capture_output=True, text=True)
+    ours, bare = (float(figure) for figure in done.stdout.split()[1:])
+    return [('a call to a CSI plugin', '%.0f us' % ours, 'libcurl alone %.0f us' % bare,
+             '%.2f x' % (ours / bare), '1.2 x')]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--count', type=int, default=300)
@@ -427,6 +436,7 @@ def main():
     rows += crowd_rows(options.crowd)
     rows += mock_rows(options.mocks)
     rows += turn_row()
+    rows += csi_row()
     rows += list_rows()
     rows += laboratory_rows(options.events)
     print('%-30s %12s  %-24s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))

@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+"""A plugin of CSI in memory, on an implementation of gRPC and protobuf that is not ours.
+
+usage: test/csi/plugin.py SOCKET
+
+Prints "ready" when it listens.  What each call has asked is written to SOCKET.last as JSON, which
+names every field by the specification.  SOCKET.next, if it is there, says what becomes of the next
+call and is gone with it:
+
+  say CODE TEXT      the error CODE of gRPC with these words
+  raw HEX [N]        OK with these bytes, N times, as its message
+  hang               no answer for a minute
+  die                the process ends in mid-call
+  leave              the server goes (GOAWAY), with the call unanswered
+
+The messages are declared here once more, from the specification and not from cairn's own file, so
+that a wrong number or type in either is seen.
+"""
+import json
+import os
+import sys
+import threading
+from concurrent import futures
+
+try:
+    import grpc
+    from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
+except ImportError as lacking:
+    print('%s: install python3-grpcio and python3-protobuf' % lacking)
+    sys.exit(77)
+
+# message: "field:number[=type][*]", strings unless said otherwise, * is repeated, map is of strings.
+MESSAGES = {
+    'Empty': '',
+    'BoolValue': 'value:1=bool',
+    'MountVolume': 'fs_type:1 mount_flags:2* volume_mount_group:3',
+    'AccessMode': 'mode:1=int32',
+    'VolumeCapability': 'block:1=Empty mount:2=MountVolume access_mode:3=AccessMode',
+    'CapacityRange': 'required_bytes:1=int64 limit_bytes:2=int64',
+    'SnapshotSource': 'snapshot_id:1',
+    'VolumeSource': 'volume_id:1',
+    'VolumeContentSource': 'snapshot:1=SnapshotSource volume:2=VolumeSource',
+    'Topology': 'segments:1=map',
+    'TopologyRequirement': 'requisite:1=Topology* preferred:2=Topology*',
+    'Volume': 'capacity_bytes:1=int64 volume_id:2 volume_context:3=map '
+              'content_source:4=VolumeContentSource accessible_topology:5=Topology*',
+    'VolumeCondition': 'abnormal:1=bool message:2',
+    'Snapshot': 'size_bytes:1=int64 snapshot_id:2 source_volume_id:3 creation_time:4=Timestamp '
+                'ready_to_use:5=bool group_snapshot_id:6',
+    'Type': 'type:1=int32',
+    'PluginCapability': 'service:1=Type volume_expansion:2=Type',
+    'RpcCapability': 'rpc:1=Type',
+    'GetPluginInfoResponse': 'name:1 vendor_version:2 manifest:3=map',
+    'GetPluginCapabilitiesResponse': 'capabilities:1=PluginCapability*',
+    'ProbeResponse': 'ready:1=BoolValue',
+    'CreateVolumeRequest': 'name:1 capacity_range:2=CapacityRange '
+                           'volume_capabilities:3=VolumeCapability* parameters:4=map secrets:5=map '
+                           'volume_content_source:6=VolumeContentSource '
+                           'accessibility_requirements:7=TopologyRequirement',
+    'CreateVolumeResponse': 'volume:1=Volume',
+    'DeleteVolumeRequest': 'volume_id:1 secrets:2=map',
+    'ControllerPublishVolumeRequest': 'volume_id:1 node_id:2 volume_capability:3=VolumeCapability '
+                                      'readonly:4=bool secrets:5=map volume_context:6=map',
+    'ControllerPublishVolumeResponse': 'publish_context:1=map',
+    'ControllerUnpublishVolumeRequest': 'volume_id:1 node_id:2 secrets:3=map',
+    'ValidateVolumeCapabilitiesRequest': 'volume_id:1 volume_context:2=map '
+                                         'volume_capabilities:3=VolumeCapability* '
+                                         'parameters:4=map secrets:5=map',
+    'Confirmed': 'volume_context:1=map volume_capabilities:2=VolumeCapability* parameters:3=map',
+    'ValidateVolumeCapabilitiesResponse': 'confirmed:1=Confirmed message:2',
+    'ListVolumesRequest': 'max_entries:1=int32 starting_token:2',
+    'VolumeStatus': 'published_node_ids:1* volume_condition:2=VolumeCondition',
+    'VolumeEntry': 'volume:1=Volume status:2=VolumeStatus',
+    'ListVolumesResponse': 'entries:1=VolumeEntry* next_token:2',
+    'GetCapacityRequest': 'volume_capabilities:1=VolumeCapability* parameters:2=map',
+    'GetCapacityResponse': 'available_capacity:1=int64',
+    'ControllerGetCapabilitiesResponse': 'capabilities:1=RpcCapability*',
+    'CreateSnapshotRequest': 'source_volume_id:1 name:2 secrets:3=map parameters:4=map',
+    'CreateSnapshotResponse': 'snapshot:1=Snapshot',
+    'DeleteSnapshotRequest': 'snapshot_id:1 secrets:2=map',
+    'ListSnapshotsRequest': 'max_entries:1=int32 starting_token:2 source_volume_id:3 snapshot_id:4 '
+                            'secrets:5=map',
+    'SnapshotEntry': 'snapshot:1=Snapshot',
+    'ListSnapshotsResponse': 'entries:1=SnapshotEntry* next_token:2',
+    'ControllerExpandVolumeRequest': 'volume_id:1 capacity_range:2=CapacityRange secrets:3=map '
+                                     'volume_capability:4=VolumeCapability',
+    'ControllerExpandVolumeResponse': 'capacity_bytes:1=int64 node_expansion_required:2=bool',
+    'NodeStageVolumeRequest': 'volume_id:1 publish_context:2=map staging_target_path:3 '
+                              'volume_capability:4=VolumeCapability secrets:5=map '
+                              'volume_context:6=map',
+    'NodeUnstageVolumeRequest': 'volume_id:1 staging_target_path:2',
+    'NodePublishVolumeRequest': 'volume_id:1 publish_context:2=map staging_target_path:3 '
+                                'target_path:4 volume_capability:5=VolumeCapability '
+                                'readonly:6=bool secrets:7=map volume_context:8=map',
+    'NodeUnpublishVolumeRequest': 'volume_id:1 target_path:2',
+    'NodeGetVolumeStatsRequest': 'volume_id:1 volume_path:2 staging_target_path:3',
+    'VolumeUsage': 'available:1=int64 total:2=int64 used:3=int64 unit:4=int32',
+    'NodeGetVolumeStatsResponse': 'usage:1=VolumeUsage* volume_condition:2=VolumeCondition',
+    'NodeExpandVolumeRequest': 'volume_id:1 volume_path:2 capacity_range:3=CapacityRange '
+                               'staging_target_path:4 volume_capability:5=VolumeCapability '
+                               'secrets:6=map',
+    'NodeExpandVolumeResponse': 'capacity_bytes:1=int64',
+    'NodeGetCapabilitiesResponse': 'capabilities:1=RpcCapability*',
+    'NodeGetInfoResponse': 'node_id:1 max_volumes_per_node:2=int64 accessible_topology:3=Topology',
+}
+SERVICES = {
+    'Identity': 'GetPluginInfo GetPluginCapabilities Probe',
+    'Controller': 'CreateVolume DeleteVolume ControllerPublishVolume ControllerUnpublishVolume '
+                  'ValidateVolumeCapabilities ListVolumes GetCapacity ControllerGetCapabilities '
+                  'CreateSnapshot DeleteSnapshot ListSnapshots ControllerExpandVolume',
+    'Node': 'NodeStageVolume NodeUnstageVolume NodePublishVolume NodeUnpublishVolume '
+            'NodeGetVolumeStats NodeExpandVolume NodeGetCapabilities NodeGetInfo',
+}
+VOLUME = {'volume_id': 'vol-1', 'capacity_bytes': 1 << 30, 'volume_context': {'pool': 'fast'},
+          'content_source': {'snapshot': {'snapshot_id': 'snap-0'}},
+          'accessible_topology': [{'segments': {'zone': 'a'}}, {'segments': {'zone': 'b'}}]}
+SNAPSHOT = {'snapshot_id': 'snap-1', 'source_volume_id': 'vol-1', 'size_bytes': 4096,
+            'creation_time': '2026-01-02T03:04:05Z', 'ready_to_use': True}
+USAGE = [{'available': 60, 'total': 100, 'used': 40, 'unit': 1},
+         {'available': 6, 'total': 10, 'used': 4, 'unit': 2},
+         {'available': 1, 'total': 1, 'used': 1, 'unit': 7}]  # of a later version
+ANSWERS = {
+    'GetPluginInfo': {'name': 'test.cairn.example', 'vendor_version': '1.2.3',
+                      'manifest': {'url': 'none'}},
+    'GetPluginCapabilities': {'capabilities': [{'service': {'type': 1}}, {'service': {'type': 2}},
+                                               {'service': {'type': 99}},
+                                               {'volume_expansion': {'type': 1}}]},
+    'CreateVolume': {'volume': VOLUME},
+    'ControllerPublishVolume': {'publish_context': {'device': '/dev/xvdf'}},
+    'ValidateVolumeCapabilities': {'confirmed': {'volume_capabilities': [
+        {'mount': {'fs_type': 'ext4', 'mount_flags': ['noatime']}, 'access_mode': {'mode': 5}},
+        {'block': {}, 'access_mode': {'mode': 1}}]}, 'message': 'fine'},
+    'ListVolumes': {'entries': [
+        {'volume': VOLUME, 'status': {'published_node_ids': ['n1', 'n2'],
+                                      'volume_condition': {'abnormal': True, 'message': 'worn'}}},
+        {'volume': {'volume_id': 'vol-2'}}], 'next_token': 'more'},
+    'GetCapacity': {'available_capacity': 1 << 40},
+    'ControllerGetCapabilities': {'capabilities': [{'rpc': {'type': kind}}
+                                                   for kind in (1, 2, 9, 77)]},
+    'CreateSnapshot': {'snapshot': SNAPSHOT},
+    'ListSnapshots': {'entries': [{'snapshot': SNAPSHOT}], 'next_token': ''},
+    'ControllerExpandVolume': {'capacity_bytes': 1 << 31, 'node_expansion_required': True},
+    'NodeGetVolumeStats': {'usage': USAGE,
+                           'volume_condition': {'abnormal': False, 'message': 'good'}},
+    'NodeExpandVolume': {'capacity_bytes': 1 << 31},
+    'NodeGetCapabilities': {'capabilities': [{'rpc': {'type': 1}}, {'rpc': {'type': 3}}]},
+    'NodeGetInfo': {'node_id': 'node-7', 'max_volumes_per_node': 12,
+                    'accessible_topology': {'segments': {'zone': 'a', 'rack': 'r3'}}},
+}
+
+
+def declare():
+    """{name: class} of MESSAGES."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    simple = {'string': kinds.TYPE_STRING, 'bool': kinds.TYPE_BOOL, 'int32': kinds.TYPE_INT32,
+              'int64': kinds.TYPE_INT64}
+    file = descriptor_pb2.FileDescriptorProto(name='plugin.proto', package='csi.v1',
+                                              syntax='proto3',
+                                              dependency=['google/protobuf/timestamp.proto'])
+    for name, fields in MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field in fields.split():
+            repeated = field.endswith('*')
+            title, _, rest = field.rstrip('*').partition(':')
+            number, _, kind = rest.partition('=')
+            kind = kind or 'string'
+            one = message.field.add(name=title, number=int(number),
+                                    label=kinds.LABEL_REPEATED if repeated or kind == 'map'
+                                    else kinds.LABEL_OPTIONAL)
+            if kind in simple:
+                one.type = simple[kind]
+                continue
+            one.type = kinds.TYPE_MESSAGE
+            one.type_name = '.csi.v1.' + kind
+            if kind == 'Timestamp':
+                one.type_name = '.google.protobuf.Timestamp'
+            if kind == 'map':
+                pair = title.title().replace('_', '') + 'Entry'
+                entry = message.nested_type.add(name=pair)
+                entry.options.map_entry = True
+                for key, at in (('key', 1), ('value', 2)):
+                    entry.field.add(name=key, number=at, label=kinds.LABEL_OPTIONAL,
+                                    type=kinds.TYPE_STRING)
+                one.type_name = '.csi.v1.%s.%s' % (name, pair)
+    from google.protobuf import timestamp_pb2  # registers what the file depends on
+    assert timestamp_pb2
+    pool = descriptor_pool.Default()
+    pool.Add(file)
+    factory = message_factory.MessageFactory(pool)
+    return {name: factory.GetPrototype(pool.FindMessageTypeByName('csi.v1.' + name))
+            for name in MESSAGES}
+
+
+class Plugin:
+    def __init__(self, socket):
+        self.socket = socket
+        self.kinds = declare()
+        self.lock = threading.Lock()
+        self.server = grpc.server(futures.ThreadPoolExecutor(16))
+        for service, methods in SERVICES.items():
+            self.server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(
+                'csi.v1.' + service,
+                {method: grpc.unary_unary_rpc_method_handler(self.handler(method))
+                 for method in methods.split()})])
+        self.server.add_insecure_port('unix:' + socket)
+
+    def kind(self, name):
+        return self.kinds[name if name in self.kinds else 'Empty']
+
+    def handler(self, method):
+        def handle(raw, context):
+            request = self.kind(method + 'Request').FromString(raw)
+            shown = json_format.MessageToDict(request, preserving_proto_field_name=True)
+            with self.lock:
+                with open(self.socket + '.last', 'w') as last:
+                    json.dump({method: shown}, last, sort_keys=True, ensure_ascii=False)
+                try:
+                    with open(self.socket + '.next') as file:
+                        command = file.read().split(' ', 2)
+                    os.unlink(self.socket + '.next')
+                except FileNotFoundError:
+                    command = ['answer']
+            return self.obey(command, method, context)
+        return handle
+
+    def obey(self, command, method, context):
+        if command[0] == 'say':
+            code = next(code for code in grpc.StatusCode if code.value[0] == int(command[1]))
+            context.abort(code, command[2])
+        if command[0] == 'raw':
+            return bytes.fromhex(command[1]) * int(command[2] if len(command) > 2 else 1)
+        if command[0] == 'die':
+            os._exit(0)
+        if command[0] == 'leave':
+            self.server.stop(None)
+        if command[0] in ('hang', 'leave'):
+            threading.Event().wait(60)
+        answer = self.kind(method + 'Response')()
+        json_format.ParseDict(ANSWERS.get(method, {}), answer)
+        return answer.SerializeToString()
+
+
+def main():
+    plugin = Plugin(sys.argv[1])
+    plugin.server.start()
+    print('ready', flush=True)
+    plugin.server.wait_for_termination()
+
+
+main()
