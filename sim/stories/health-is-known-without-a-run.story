@@ -33,6 +33,8 @@ expect enters alloc mounts MOUNTING 1
 expect enters alloc replays REPLAYING 1
 expect health hangs unhealthy
 expect health mounts unhealthy
+expect state alloc hangs RUNNING
+expect state alloc mounts RUNNING
 expect health replays unhealthy
 expect health fails unhealthy
 always health waits healthy

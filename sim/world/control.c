@@ -367,6 +367,7 @@ static void push(struct sim *sim)
         state->pushed_digest = lags(sim, a) ? 0 : visible(sim, a);
         state->pushed_revision = alloc->status_revision;
         state->reported_status = alloc->client_status;
+        state->reported_health = alloc->health;
         struct sim_whom whom = {MACHINE_ALLOC, (int8_t)a, -1};
         sim_fact(sim, SIM_FACT_TOLD, &whom, alloc->client_status);
         any = true;

@@ -109,7 +109,7 @@ struct sim_alloc_state {
     uint8_t updated_times;                /* and what it says, as in a script */
     uint64_t first_version;               /* as it was before that */
     uint64_t offered_index, seen_index;   /* of the version the node is told, has applied */
-    uint8_t reported_status;
+    uint8_t reported_status, reported_health;
     uint64_t pushed_digest, pushed_revision, confirmed_digest, acked_digest;
 };
 

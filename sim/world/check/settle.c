@@ -138,6 +138,8 @@ static bool status_is_settled(struct sim *sim, int a, struct finding *finding)
     /* An older copy of the journal knows nothing of what was told since, and tells what changes. */
     if (state->older)
         return true;
+    if (alloc->health != state->reported_health)
+        return miss(finding, 39, "health of", state->id.text, "is not what was reported");
     return alloc->client_status == state->reported_status ||
            miss(finding, 39, "status of", state->id.text, "is not what was reported");
 }
