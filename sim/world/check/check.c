@@ -404,18 +404,43 @@ void sim_check_effect(struct sim *sim, const struct effect *effect, const struct
         check_launch(sim, effect, whom);
 }
 
-/* Nobody before ALLOC in its place has the disk still that it was to take over. */
-static void check_disk(struct sim *sim, const struct sim_alloc_state *alloc)
+static bool same_place(const struct sim_alloc_state *a, const struct sim_alloc_state *b)
+{
+    return a->job == b->job && a->group == b->group && a->index == b->index;
+}
+
+static int64_t created_unix_ns(const struct sim *sim, const struct sim_alloc_state *alloc)
 {
     const struct machine *record = sim_store_find(&sim->store, &alloc->id);
 
-    for (int a = 0; a < sim->allocs_count && record != NULL; a++) {
+    return record == NULL ? INT64_MAX : alloc_of(record)->assign.create_unix_ns;
+}
+
+/* True if whose disk it takes over was lost with the record of one between the two. */
+static bool chain_is_broken(const struct sim *sim, const struct sim_alloc_state *first,
+                            const struct sim_alloc_state *last)
+{
+    for (int a = 0; a < sim->allocs_count; a++) {
+        const struct sim_alloc_state *between = &sim->allocs[a];
+        if (between->damaged && same_place(between, last) &&
+            created_unix_ns(sim, between) >= created_unix_ns(sim, first) &&
+            created_unix_ns(sim, between) <= created_unix_ns(sim, last))
+            return true;
+    }
+    return false;
+}
+
+/* Nobody before ALLOC in its place has the disk still that it was to take over. */
+static void check_disk(struct sim *sim, const struct sim_alloc_state *alloc)
+{
+    int64_t now_unix_ns = created_unix_ns(sim, alloc);
+
+    for (int a = 0; a < sim->allocs_count && now_unix_ns != INT64_MAX; a++) {
         const struct sim_alloc_state *other = &sim->allocs[a];
         const struct machine *before = sim_store_find(&sim->store, &other->id);
-        if (other->disk && other->ended && !other->damaged && other->job == alloc->job &&
-            other->group == alloc->group && other->index == alloc->index && before != NULL &&
-            !alloc_of(before)->destroy_wanted &&
-            alloc_of(before)->assign.create_unix_ns < alloc_of(record)->assign.create_unix_ns)
+        if (other->disk && other->ended && same_place(other, alloc) && before != NULL &&
+            !alloc_of(before)->destroy_wanted && created_unix_ns(sim, other) < now_unix_ns &&
+            !chain_is_broken(sim, other, alloc))
             sim_violate(sim, 22, "%s runs, and its disk is still with %s", alloc->id.text,
                         other->id.text);
     }
