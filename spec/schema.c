@@ -76,7 +76,9 @@ enum { WHOLE_MAX = INT32_MAX };
 
 #define ONE_NODE "this node is the only one"
 #define AT_ONCE "all allocs of a group are replaced at once, and none is waited for"
-#define NO_SERVER "this node has no server to lose"
+#define NO_SERVER "this node is its own control plane and always in contact"
+#define FOR_OTHERS NO_SERVER "; all but stop_on_client_after is for servers"
+#define FOR_SERVERS "it is for servers, and this node has none"
 
 /* --- blocks of placement and roll-out --- */
 
@@ -357,11 +359,12 @@ static const struct jobspec_field group_fields[] = {
     KEPT("update", "Update", BLOCK, 0, &jobspec_update, AT_ONCE),
     BLOCK("reschedule", "ReschedulePolicy", FATE_PLACE, &jobspec_reschedule),
     KEPT("migrate", "Migrate", BLOCK, 0, &jobspec_migrate, ONE_NODE),
-    KEPT("disconnect", "Disconnect", BLOCK, 0, &disconnect, NO_SERVER),
-    KEPT("max_client_disconnect", "MaxClientDisconnect", DURATION, DURATION_MAX, NULL, NO_SERVER),
+    KEPT("disconnect", "Disconnect", BLOCK, 0, &disconnect, FOR_OTHERS),
+    KEPT("max_client_disconnect", "MaxClientDisconnect", DURATION, DURATION_MAX, NULL,
+         FOR_SERVERS),
     KEPT("stop_after_client_disconnect", "StopAfterClientDisconnect", DURATION, DURATION_MAX, NULL,
          NO_SERVER),
-    KEPT("prevent_reschedule_on_lost", "PreventRescheduleOnLost", BOOL, 0, NULL, NO_SERVER),
+    KEPT("prevent_reschedule_on_lost", "PreventRescheduleOnLost", BOOL, 0, NULL, FOR_SERVERS),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
     BLOCKS("network", "Networks", FATE_RUN, &jobspec_network),
     REFUSED("scaling", "Scaling", "write count = N instead: nothing scales groups yet"),

@@ -464,6 +464,23 @@ static void test_warnings_say_where(void **state)
                     "* group \"g\": affinity is kept and not acted on: this node is the only one");
 }
 
+static void test_lost_servers_are_nothing_that_this_node_can_lose(void **state)
+{
+    (void)state;
+    assert_warnings(
+        "job \"j\" {\n" GROUP_OF("\n disconnect {\n lost_after = \"1h\"\n"
+                                 " stop_on_client_after = \"5m\"\n}\n") "}",
+        "1 warning(s):\n\n"
+        "* group \"g\": disconnect (lost_after, stop_on_client_after) is kept and not acted on: "
+        "this "
+        "node is its own control plane and always in contact; all but stop_on_client_after is for "
+        "servers");
+    assert_warnings("job \"j\" {\n" GROUP_OF("\n max_client_disconnect = \"1h\"\n") "}",
+                    "1 warning(s):\n\n"
+                    "* group \"g\": max_client_disconnect is kept and not acted on: it is for "
+                    "servers, and this node has none");
+}
+
 static void test_many_warnings_are_counted(void **state)
 {
     char text[8192] = "job \"j\" {\n", line[200];
@@ -498,6 +515,7 @@ int main(void)
         cmocka_unit_test(test_defaults_as_nomads_own_tool_sends_them_have_no_warnings),
         cmocka_unit_test(test_update_names_what_of_it_is_not_acted_on_once),
         cmocka_unit_test(test_warnings_say_where),
+        cmocka_unit_test(test_lost_servers_are_nothing_that_this_node_can_lose),
         cmocka_unit_test(test_many_warnings_are_counted),
     };
 
