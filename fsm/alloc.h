@@ -57,7 +57,9 @@ enum alloc_state {
     X(TIMEOUT, CLOCK, NONE)                                                                        \
     X(RESTORE, RESTORE, RESTORE)                                                                   \
     X(REPLAY, REQUEST, NONE)               /* all tasks again, those that are over, too */         \
-    X(UPDATE, MESSAGE, ALLOC_ASSIGN)       /* the control plane: go on by this newer version */
+    X(UPDATE, MESSAGE, ALLOC_ASSIGN)       /* the control plane: go on by this newer version */    \
+    X(CONTACT, MESSAGE, NONE)              /* the control plane was heard of; for allocs that have \
+                                            * a stop_after_ms */
 enum alloc_event_kind {
 #define X(name, class, payload) AE_##name,
     ALLOC_EVENTS(X)
@@ -124,6 +126,7 @@ const char *client_status_name(enum client_status status);
     X(U64, delay_until_ms, 0, "node time at which the group's shutdown_delay ends, 0: not begun")  \
     X(U64, assigned_ms, 0, "node time at which it was assigned, 0: an older version did not say")  \
     X(U64, run_until_ms, 0, "node time at which its max_run_duration is over, 0: it has none")     \
+    X(U64, contact_ms, 0, "node time at which it was last heard of, 0: it never minds")            \
     X(U64, healthy_at_ms, 0, "node time at which it is healthy if all goes on so, 0: not all run") \
     X(U64, unhealthy_at_ms, 0, "node time at which its healthy_deadline is over, 0: not begun")    \
     X(U64, status_revision, 0, "grows when the client status or a task's outcome changes")         \
@@ -141,10 +144,11 @@ const char *client_status_name(enum client_status status);
     X(U8, kill_event, 0, "enum task_event_type that explains the kill to the tasks, 0: none")      \
     X(FLAG, prepared, 0, "its set-up was complete once: its tasks may have run")                   \
     X(FLAG, ran_out, 0, "it was not over by then: ended, without its poststop tasks")              \
+    X(FLAG, cut_off, 0, "it was not heard of for stop_after_ms: ended")                            \
     X(U8, disk, 0, "enum alloc_disk")                                                              \
     X(U8, health, 0, "enum alloc_health")                                                          \
     X(FLAG, confirming, 0, "its time has come, and its tasks are asked, in this turn")             \
-    X(PAD, pad, 3, "")                                                                             \
+    X(PAD, pad, 2, "")                                                                             \
     X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
     X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \
     X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")
@@ -158,6 +162,9 @@ extern const struct fsm_def alloc_def;
 
 /* True if an alloc assigned so takes over the disk of another one. */
 bool alloc_takes_disk(const struct alloc_assign *assign);
+
+/* The node time at which ALLOC ends if it is not heard of before, 0: it goes on. */
+uint64_t alloc_cut_off_at_ms(const struct alloc *alloc);
 
 /* True in the states of an alloc that is on its way to its end, or there. */
 static inline bool alloc_state_ends(uint8_t state)

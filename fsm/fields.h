@@ -126,6 +126,7 @@ enum { DESCRIPTION_SIZE = 136 };
     X(U64, max_run_ms, 0, "from when it was assigned to its end, 0: as long as it wants")          \
     X(U64, min_healthy_ms, 0, "for which all of its tasks run before it is healthy")               \
     X(U64, healthy_deadline_ms, 0, "from the begin of its set-up, by which it has to be")          \
+    X(U64, stop_after_ms, 0, "after which, not heard of by its control plane, it ends, 0: never")  \
     X(U32, index, 0, "of the alloc in its group")                                                  \
     X(U32, hooks_prerun, 0, "bit mask of the hooks to run, by phase")                              \
     X(U32, hooks_prekill, 0, "")                                                                   \

@@ -181,6 +181,8 @@ static const char *limit_of(const struct machine *record)
     if (record->kind != MACHINE_ALLOC || record->state == A_DELAYING)
         return NULL;
     return record->deadline_ms == alloc_of(record)->run_until_ms ? "its max_run_duration is over"
+           : record->deadline_ms == alloc_cut_off_at_ms(alloc_of(record))
+               ? "it has had no contact to servers for its stop_on_client_after"
            : record->state <= A_RUNNING || record->state == A_REPLAYING
                ? "whether it is healthy is known"
                : NULL;

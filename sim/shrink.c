@@ -323,6 +323,8 @@ static void plain_world(struct shrinking *shrinking)
         again(shrinking)->allocs[a].min_healthy_ms = 0;
         again(shrinking)->allocs[a].healthy_deadline_ms = 0;
         (void)keep(shrinking);
+        again(shrinking)->allocs[a].stop_after_ms = 0;
+        (void)keep(shrinking);
         again(shrinking)->allocs[a].sticky = 0;
         (void)keep(shrinking);
         memcpy(again(shrinking)->allocs[a].hooks, usual.hooks, sizeof(usual.hooks));

@@ -81,6 +81,14 @@ static bool failing(const struct alloc *alloc)
     return policy_kill_reason(alloc, &cause) != TASK_EVENT_NONE || alloc->setup_failed;
 }
 
+static bool may_run_on(const struct alloc *alloc, const struct fsm_now *now)
+{
+    uint64_t cut_off_ms = alloc_cut_off_at_ms(alloc);
+
+    return (alloc->run_until_ms == 0 || now->ms < alloc->run_until_ms) &&
+           (cut_off_ms == 0 || now->ms < cut_off_ms);
+}
+
 /* clang-format off */
 GUARD(alloc_condemned, alloc->assign.condemned)
 GUARD(alloc_condemned_live, alloc->assign.condemned && !members_every_dead(alloc))
@@ -106,7 +114,7 @@ GUARD(alloc_any_running, members_any_running(alloc))
 GUARD(alloc_rewound, policy_is_rewound(alloc))
 GUARD(alloc_any_failed, members_any_failed(alloc))
 GUARD(alloc_destroy_wanted, alloc->destroy_wanted)
-GUARD(alloc_may_run_on, alloc->run_until_ms == 0 || now->ms < alloc->run_until_ms)
+GUARD(alloc_may_run_on, may_run_on(alloc, now))
 /* clang-format on */
 
 /* --- the invariant, and the validator for records from disk --- */
@@ -156,7 +164,8 @@ static const char *broken_names(const struct alloc *alloc)
     if (alloc->assign.shutdown_delay_ms > DURATION_MS_MAX ||
         alloc->assign.max_run_ms > DURATION_MS_MAX ||
         alloc->assign.min_healthy_ms > DURATION_MS_MAX ||
-        alloc->assign.healthy_deadline_ms > DURATION_MS_MAX)
+        alloc->assign.healthy_deadline_ms > DURATION_MS_MAX ||
+        alloc->assign.stop_after_ms > DURATION_MS_MAX)
         return "a length of time that no job may ask for";
     return NULL;
 }
@@ -214,7 +223,8 @@ static const char *broken_waits(const struct alloc *alloc)
         !implies(alloc->disk != DISK_HERE, alloc->assign.disk_from[0] != '\0'))
         return "taking over a disk of nobody";
     if (!implies(alloc->run_until_ms != 0, alloc->assign.max_run_ms != 0) ||
-        !implies(alloc->ran_out, alloc_state_ends(alloc->machine.state)))
+        !implies(alloc->contact_ms != 0, alloc->assign.stop_after_ms != 0) ||
+        !implies(alloc->ran_out || alloc->cut_off, alloc_state_ends(alloc->machine.state)))
         return "at the end of a time that it does not have";
     return NULL;
 }
@@ -235,6 +245,19 @@ const char *alloc_broken(const struct machine *record)
 
 /* --- times --- */
 
+uint64_t alloc_cut_off_at_ms(const struct alloc *alloc)
+{
+    bool minds = alloc->contact_ms != 0 && !alloc_state_ends(alloc->machine.state);
+
+    return minds ? alloc->contact_ms + alloc->assign.stop_after_ms : 0;
+}
+
+/* Of two times, 0: never. */
+static uint64_t earlier(uint64_t a_ms, uint64_t b_ms)
+{
+    return a_ms == 0 || (b_ms != 0 && b_ms < a_ms) ? b_ms : a_ms;
+}
+
 uint64_t alloc_deadline(const struct machine *record, const struct fsm_now *now)
 {
     const struct alloc *alloc = alloc_of(record);
@@ -244,9 +267,8 @@ uint64_t alloc_deadline(const struct machine *record, const struct fsm_now *now)
         check(alloc->delay_until_ms != 0);
         return alloc->delay_until_ms;
     }
-    uint64_t health_ms = alloc_health_at_ms(alloc);
-    bool health_first = alloc->run_until_ms == 0 || health_ms < alloc->run_until_ms;
-    return health_ms != 0 && health_first ? health_ms : alloc->run_until_ms;
+    return earlier(alloc_health_at_ms(alloc),
+                   earlier(alloc->run_until_ms, alloc_cut_off_at_ms(alloc)));
 }
 
 /* Each time was fixed when its wait began, at the latest when the state was entered; that of its

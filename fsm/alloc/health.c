@@ -23,7 +23,7 @@ static bool is_watched(const struct alloc *alloc)
 {
     return alloc->assign.watched && !alloc->assign.condemned && alloc->health == HEALTH_UNKNOWN &&
            !alloc_state_ends(alloc->machine.state) && !alloc->stop_wanted &&
-           !alloc->destroy_wanted && !alloc->ran_out;
+           !alloc->destroy_wanted && !alloc->ran_out && !alloc->cut_off;
 }
 
 /* Before its deadline, if nothing happens. */

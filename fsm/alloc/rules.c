@@ -52,6 +52,14 @@ static void set_run_limit(struct alloc *alloc)
         assign->max_run_ms != 0 && !assign->condemned ? alloc->assigned_ms + assign->max_run_ms : 0;
 }
 
+/* The control plane is there; what counts from now on is its absence, the daemon's own included. */
+static void note_contact(struct alloc *alloc, const struct fsm_now *now)
+{
+    bool minds = alloc->assign.stop_after_ms != 0 && !alloc->assign.condemned;
+
+    alloc->contact_ms = minds ? now->ms : 0;
+}
+
 static void absorb_assign(struct alloc *alloc, const struct fsm_event *event,
                           const struct fsm_now *now)
 {
@@ -65,6 +73,7 @@ static void absorb_assign(struct alloc *alloc, const struct fsm_event *event,
     if (alloc_takes_disk(assign) && !assign->condemned)
         alloc->disk = DISK_AWAY;
     set_run_limit(alloc);
+    note_contact(alloc, now);
     if (assign->condemned) {
         (void)text_copy(alloc->failure, sizeof(alloc->failure), assign->description); /* fits */
         refresh_status(alloc, now);
@@ -89,6 +98,8 @@ static void absorb_update(struct alloc *alloc, const struct fsm_event *event,
         alloc->assign.max_run_ms = newer->max_run_ms;
         set_run_limit(alloc);
     }
+    alloc->assign.stop_after_ms = newer->stop_after_ms;
+    note_contact(alloc, now);
     alloc->modify_unix_ns = now->unix_ns;
 }
 
@@ -244,6 +255,18 @@ static void note_ran_out(struct alloc *alloc, const struct fsm_event *event,
     explain_kill(alloc, TASK_EVENT_NONE, policy_ran_out);
 }
 
+/* Whoever does not hear of it may have replaced it by now. */
+static void note_cut_off(struct alloc *alloc, const struct fsm_event *event,
+                         const struct fsm_now *now)
+{
+    uint64_t at_ms = alloc_cut_off_at_ms(alloc);
+
+    if (event->kind != AE_TIMEOUT || at_ms == 0 || now->ms < at_ms || alloc->ran_out)
+        return;
+    alloc->cut_off = 1;
+    explain_kill(alloc, TASK_EVENT_NONE, "no contact to servers for stop_on_client_after");
+}
+
 /* Each volume is looked at and says again that it is ready. */
 static void forget_mounts(struct alloc *alloc)
 {
@@ -270,12 +293,17 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
     struct alloc *alloc = alloc_mutable(record);
 
     note_ran_out(alloc, event, now);
+    note_cut_off(alloc, event, now);
     switch ((enum alloc_event_kind)event->kind) {
     case AE_ASSIGN:
         absorb_assign(alloc, event, now);
         break;
     case AE_AUTHORIZED:
         alloc->may_start = 1;
+        note_contact(alloc, now);
+        break;
+    case AE_CONTACT:
+        note_contact(alloc, now);
         break;
     case AE_TASK_CHANGED:
         absorb_task(alloc, event, now);

@@ -6,8 +6,9 @@
  * set-up, a failed task, all tasks done) goes backward through the same states, so that whatever
  * was begun in any incarnation is undone (I-24, I-25): KILLING, POSTSTOP, RELEASING, POSTRUN.
  *
- * TIMEOUT of a state in which tasks may still start or run is the end of its max_run_duration, or
- * the time at which its health is decided (health.c), whichever comes first.
+ * TIMEOUT of a state in which tasks may still start or run is the end of its max_run_duration, the
+ * time at which its health is decided (health.c), or that until which it goes on without contact to
+ * its control plane, whichever comes first.  The last ends it as a stop does.
  *
  * UPDATE moves nothing: each state takes the newer version, and what it says holds for what begins
  * from then on.  A hook that has to act on it gets a phase of its own, in the rows of RUNNING.
@@ -28,6 +29,8 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 
 #define HOOKS   (M(HOOK_DONE) | M(HOOK_FAILED))
 #define VOLUMES (M(VOLUME_READY) | M(VOLUME_FAILED) | M(VOLUME_GONE))
+/* For who is on its way to an end. */
+#define IN_VAIN (M(ASSIGN) | M(CONTACT) | M(PREVIOUS_ENDED))
 
 /* An end begins while tasks may live. */
 #define BEGIN_KILL(s, e, ...)                                                                      \
@@ -68,7 +71,7 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, DESTROY_WANTED, DESTROYING, AX_HOOK, AX_TELL_STATUS, AX_TELL_ENDED),                 \
     ROW(s, e, ALWAYS,         TERMINAL,   AX_TELL_STATUS, AX_TELL_ENDED)
 
-/* It was the time at which its health is decided, and not the end of that for which it may run. */
+/* It was the time at which its health is decided, and not one at which it ends. */
 #define JUDGED(s, ...)  ROW(s, TIMEOUT, MAY_RUN_ON, s, AX_TELL_STATUS, ##__VA_ARGS__)
 
 /* What every state takes note of. */
@@ -85,14 +88,14 @@ STATE(WAITING,    0,            FSM_LIMIT_RECORD, M(ASSIGN)|HOOKS|VOLUMES|M(STAT
 STATE(PREPARING,  0,            FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES, 0),
 STATE(MOUNTING,   FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS, 0),
 STATE(RUNNING,    FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS, 0),
-STATE(PREKILL,    0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED),         M(TIMEOUT)),
-STATE(DELAYING,   0,            FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   0),
-STATE(KILLING,    FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   M(TIMEOUT)),
-STATE(POSTSTOP,   FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   0),
-STATE(RELEASING,  FSM_RESTING,  0,               M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS|M(VOLUME_READY)|M(VOLUME_FAILED), M(TIMEOUT)),
-STATE(POSTRUN,    0,            0,               M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES, 0),
-STATE(TERMINAL,   FSM_RESTING,  0,               M(ASSIGN)|M(AUTHORIZED)|M(PREVIOUS_ENDED)|HOOKS|VOLUMES, M(TIMEOUT)),
-STATE(DESTROYING, 0,            0,               M(ASSIGN)|M(AUTHORIZED)|M(PREVIOUS_ENDED)|VOLUMES, 0),
+STATE(PREKILL,    0,            0,               IN_VAIN,                             M(TIMEOUT)),
+STATE(DELAYING,   0,            FSM_LIMIT_RECORD, IN_VAIN|HOOKS,                      0),
+STATE(KILLING,    FSM_RESTING,  0,               IN_VAIN|HOOKS,                       M(TIMEOUT)),
+STATE(POSTSTOP,   FSM_RESTING,  FSM_LIMIT_RECORD, IN_VAIN|HOOKS,                      0),
+STATE(RELEASING,  FSM_RESTING,  0,               IN_VAIN|HOOKS|M(VOLUME_READY)|M(VOLUME_FAILED), M(TIMEOUT)),
+STATE(POSTRUN,    0,            0,               IN_VAIN|VOLUMES,                     0),
+STATE(TERMINAL,   FSM_RESTING,  0,               IN_VAIN|M(AUTHORIZED)|HOOKS|VOLUMES, M(TIMEOUT)),
+STATE(DESTROYING, 0,            0,               IN_VAIN|M(AUTHORIZED)|VOLUMES,       0),
 STATE(GONE,       FSM_FINAL,    0,               0,                                   ALL),
 STATE(REPLAYING,  FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   0),
 };
@@ -116,6 +119,7 @@ BEGIN_KILL_EARLY(WAITING, TIMEOUT),
 ROW(WAITING,    RESTORE,        ALWAYS,          WAITING,    AX_WATCH_PREVIOUS),
 REFUSED(WAITING, REPLAY),
 NOTED(WAITING,  UPDATE),
+NOTED(WAITING,  CONTACT),
 
 ROW(PREPARING,  AUTHORIZED,     ALWAYS,          PREPARING,  AX_SEND_AUTHORIZED),
 NOTED(PREPARING, TASK_CHANGED),
@@ -133,6 +137,7 @@ BEGIN_KILL_EARLY(PREPARING, TIMEOUT),
 ROW(PREPARING,  RESTORE,        ALWAYS,          PREPARING,  AX_HOOK),
 REFUSED(PREPARING, REPLAY),
 NOTED(PREPARING, UPDATE),
+NOTED(PREPARING, CONTACT),
 
 ROW(MOUNTING,   AUTHORIZED,     ALWAYS,          MOUNTING,   AX_SEND_AUTHORIZED),
 NOTED(MOUNTING, TASK_CHANGED),
@@ -150,6 +155,7 @@ BEGIN_KILL_EARLY(MOUNTING, TIMEOUT),
 ROW(MOUNTING,   RESTORE,        ALWAYS,          MOUNTING,   AX_SEND_WANT),
 REFUSED(MOUNTING, REPLAY),
 NOTED(MOUNTING, UPDATE),
+NOTED(MOUNTING, CONTACT),
 
 ROW(RUNNING,    AUTHORIZED,     ALWAYS,          RUNNING,    AX_SEND_AUTHORIZED),
 BEGIN_END(RUNNING, TASK_CHANGED, ALL_DEAD),
@@ -171,6 +177,7 @@ ROW(RUNNING,    RESTORE,        ALWAYS,          RUNNING,    AX_SEND_START, AX_S
 ROW(RUNNING,    REPLAY,         ANY_FAILED,      RUNNING,    AX_REPLY_NOT_RUNNING),
 ROW(RUNNING,    REPLAY,         ALWAYS,          REPLAYING,  AX_SEND_REWIND, AX_REPLY_OK, AX_TELL_STATUS),
 NOTED(RUNNING,  UPDATE),
+NOTED(RUNNING,  CONTACT),
 
 ROW(PREKILL,    AUTHORIZED,     ALWAYS,          PREKILL,    AX_SEND_AUTHORIZED),
 ROW(PREKILL,    TASK_CHANGED,   ALWAYS,          PREKILL,    AX_TELL_STATUS),
@@ -323,6 +330,7 @@ BEGIN_KILL(REPLAYING, TIMEOUT),
 ROW(REPLAYING,  RESTORE,        ALWAYS,          REPLAYING,  AX_SEND_REWIND),
 AGREED(REPLAYING, REPLAY),
 NOTED(REPLAYING, UPDATE),
+NOTED(REPLAYING, CONTACT),
 };
 
 /* clang-format on */

@@ -130,6 +130,8 @@ static void draw_alloc(struct pen *pen, unsigned number)
         alloc.min_healthy_ms = below(pen, 3000);
         alloc.healthy_deadline_ms = alloc.min_healthy_ms + 1 + below(pen, 20000);
     }
+    if (script->server && chance(pen, 1, 3))
+        alloc.stop_after_ms = 2500 + below(pen, 20000);
     for (int i = 1; i < 3 && chance(pen, 1, 3); i++)
         alloc.hooks[i] = 1u << ALLOC_HOOK_ALLOC_DIR;
     for (unsigned t = 0; t < tasks; t++)

@@ -240,6 +240,8 @@ static void read_alloc(struct reader *reader)
             alloc.sticky = 1;
         else if (accept(reader, "limit"))
             alloc.limit_ms = next_count(reader, DAY_MS);
+        else if (accept(reader, "stop_after"))
+            alloc.stop_after_ms = next_count(reader, DAY_MS);
         else if (accept(reader, "healthy"))
             read_healthy(reader, &alloc);
         else if (accept(reader, "hooks"))

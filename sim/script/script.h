@@ -133,6 +133,7 @@ struct sim_alloc {
     uint64_t delay_ms;                            /* the group's shutdown_delay */
     uint64_t limit_ms;                            /* its max_run_duration, 0: none */
     uint64_t min_healthy_ms, healthy_deadline_ms; /* the latter 0: nobody asks for its health */
+    uint64_t stop_after_ms;                       /* without contact to the server, 0: it goes on */
     uint8_t sticky;    /* it takes over the disk of the alloc before it */
     uint32_t hooks[4]; /* masks: prerun, prekill, postrun, destroy */
     struct sim_task tasks[SIM_TASKS_MAX];

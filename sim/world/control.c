@@ -18,6 +18,7 @@ enum {
     PUSH_BATCH_MS = 200,
     PUSH_RETRY_MS = 1000,
     SLOW_MS = 3000,
+    BEAT_MS = 2000,
 };
 
 /* --- requests --- */
@@ -393,6 +394,32 @@ static void acknowledge(struct sim *sim)
     sim_status_changed(sim); /* whatever came meanwhile goes next; nothing: it ends there */
 }
 
+/* --- heartbeats --- */
+
+/* Nobody has to hear of one where no alloc minds. */
+static void beat(struct sim *sim)
+{
+    bool heard =
+        sim->control.server != SIM_SERVER_DOWN && sim->control.server != SIM_SERVER_BLACKHOLE;
+
+    for (int a = 0; heard && a < sim->allocs_count; a++) {
+        const struct alloc *alloc = record_of(sim, a);
+        if (alloc != NULL && alloc->assign.stop_after_ms != 0 &&
+            !alloc_state_ends(alloc->machine.state))
+            core_tell(sim->core, &sim->allocs[a].id, AE_CONTACT, NULL);
+    }
+    sim_later(sim, BEAT_MS, SE_BEAT, 0, sim->incarnation);
+}
+
+static bool anybody_minds(const struct sim *sim)
+{
+    for (int a = 0; a < sim->allocs_count; a++) {
+        if (sim->allocs[a].plan->stop_after_ms != 0)
+            return true;
+    }
+    return false;
+}
+
 /* --- what happens --- */
 
 void sim_control_start(struct sim *sim)
@@ -401,6 +428,8 @@ void sim_control_start(struct sim *sim)
         return;
     poll_in(sim, 1);
     sim_status_changed(sim);
+    if (anybody_minds(sim))
+        sim_later(sim, 2, SE_BEAT, 0, sim->incarnation);
 }
 
 void sim_control_refused(struct sim *sim)
@@ -436,6 +465,9 @@ void sim_control_event(struct sim *sim, const struct sim_event *event)
         return;
     case SE_ACK:
         acknowledge(sim);
+        return;
+    case SE_BEAT:
+        beat(sim);
         return;
     case SE_STEP:
     case SE_START:

@@ -567,6 +567,7 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
     case SE_ANSWER:
     case SE_PUSH:
     case SE_ACK:
+    case SE_BEAT:
         break;
     }
     unreachable("not of a process");

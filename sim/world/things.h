@@ -85,6 +85,7 @@ struct sim_alloc_state {
     uint16_t ports[SIM_PORTS_MAX]; /* that it was given, 0: none */
     uint64_t ended_turn;           /* of the commit that ended it, 0: it has not */
     uint64_t prepared_ms;          /* node time at which its set-up began */
+    uint64_t contact_ms;           /* of the server's newest word that is durable, 0: none */
     uint8_t wish;                  /* of the control plane: enum sim_wish */
     uint8_t accepted;              /* the node has said so: it must not be lost */
     uint8_t directory;
@@ -94,6 +95,7 @@ struct sim_alloc_state {
     uint8_t torn;    /* postrun hooks that have succeeded */
     uint8_t ended;   /* it was terminal once */
     uint8_t unasked; /* and nobody had told it to end */
+    uint8_t cut_off; /* it ended for want of a server */
     uint8_t gone;    /* it was removed */
     uint8_t follows; /* the alloc it waits for was there when it came */
     uint8_t damaged; /* a record of it was, so promises about it are off */

@@ -33,6 +33,7 @@ enum sim_event_kind {
     SE_ANSWER,   /* the server has answered; stamp: incarnation */
     SE_PUSH,     /* the client reports statuses; stamp: incarnation */
     SE_ACK,      /* the server has taken them; stamp: incarnation */
+    SE_BEAT,     /* the client says that it is there; stamp: incarnation */
 };
 
 struct sim_event {

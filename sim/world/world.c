@@ -249,6 +249,7 @@ static void deliver(struct sim *sim, const struct sim_event *event)
     case SE_ANSWER:
     case SE_PUSH:
     case SE_ACK:
+    case SE_BEAT:
         sim_control_event(sim, event);
         break;
     }

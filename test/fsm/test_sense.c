@@ -148,6 +148,27 @@ static void test_times_that_nobody_asked_for(void **state)
     expect("a", NULL);
 }
 
+static void test_contacts_that_nobody_counts_on(void **state)
+{
+    struct alloc *alloc = an_alloc();
+
+    (void)state;
+    alloc->assign.stop_after_ms = 5000;
+    alloc->contact_ms = 2000; /* it was heard of since it runs */
+    alloc->machine.deadline_ms = 7000;
+    expect("a", NULL);
+    alloc->machine.deadline_ms = 7001;
+    expect("a", "its timer is set to another time than it waits for");
+    alloc->machine.deadline_ms = 7000;
+    alloc->cut_off = 1;
+    expect("a", "at the end of a time that it does not have");
+    alloc = an_alloc();
+    alloc->contact_ms = 2000;
+    expect("a", "at the end of a time that it does not have");
+    alloc->assign.stop_after_ms = DURATION_MS_MAX + 1;
+    expect("a", "a length of time that no job may ask for");
+}
+
 static void test_texts_that_are_none(void **state)
 {
     struct alloc *alloc = an_alloc();
@@ -259,6 +280,7 @@ int main(void)
         cmocka_unit_test(test_states_that_are_never_stored),
         cmocka_unit_test(test_counters_without_room),
         cmocka_unit_test(test_times_that_nobody_asked_for),
+        cmocka_unit_test(test_contacts_that_nobody_counts_on),
         cmocka_unit_test(test_texts_that_are_none),
         cmocka_unit_test(test_flags_and_enums),
         cmocka_unit_test(test_lives_that_contradict_themselves),

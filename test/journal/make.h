@@ -254,6 +254,9 @@ static inline void make_alloc_state(struct rng *rng, struct alloc *alloc)
     alloc->delay_until_ms =
         machine->entered_ms + rng_below(rng, alloc->assign.shutdown_delay_ms + 1);
     make_health(rng, alloc);
+    alloc->assign.stop_after_ms = 1 + rng_below(rng, 100000);
+    alloc->contact_ms = machine->entered_ms + rng_below(rng, 100000);
+    alloc->cut_off = alloc->cut_off && alloc_state_ends(machine->state);
     if (alloc_def.states[machine->state].limit_ms < 0)
         machine->deadline_ms = alloc_def.deadline(machine, NULL);
     alloc->prepared = alloc->prepared || machine->state == A_RUNNING;

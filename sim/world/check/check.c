@@ -553,6 +553,7 @@ void sim_check_turn(struct sim *sim)
             check_task(sim, a, t);
     }
     check_owners(sim);
+    sim_check_cut_off(sim);
 }
 
 struct comparison {

@@ -68,6 +68,14 @@ void sim_check_health(struct sim *sim, const struct journal_batch *batch,
 /* ALLOC has ended, or goes on for ever: what is missing of its health, or NULL. */
 const char *sim_health_missing(const struct alloc *alloc);
 
+/* --- contact.c: allocs that end when the server does not hear of them --- */
+
+/* EVENT has been committed, and with it RECORD, which may be NULL. */
+void sim_check_contact(struct sim *sim, const struct sim_whom *whom,
+                       const struct journal_event *event, const struct machine *record);
+/* After a turn: nobody goes on who has to end. */
+void sim_check_cut_off(struct sim *sim);
+
 /* --- history.c: the log stays bounded and loses nothing --- */
 
 /* BATCH is about to be stored. */

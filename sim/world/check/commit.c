@@ -61,6 +61,7 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
 
     if (kind == AE_ASSIGN || kind == AE_AUTHORIZED || kind == AE_STOP)
         alloc->fresh = sim->incarnation;
+    sim_check_contact(sim, whom, event, record);
     if (kind == AE_AUTHORIZED)
         alloc->seen_index = alloc->offered_index;
     if (kind == AE_STATUS_ACKED)

@@ -60,7 +60,8 @@ void sim_check_health(struct sim *sim, const struct journal_batch *batch,
         sim_violate(sim, 39, "%s was said to be %s, and now %s", state->id.text,
                     was == HEALTH_HEALTHY ? "healthy" : "unhealthy",
                     after->health == HEALTH_HEALTHY ? "healthy" : "not");
-    if (!after->assign.watched || after->stop_wanted || after->destroy_wanted)
+    bool told = before != NULL && (before->stop_wanted || before->destroy_wanted);
+    if (!after->assign.watched || told) /* who is told in this turn may have been known before */
         sim_violate(sim, 39, "%s has a health for which nobody waits", state->id.text);
     for (int t = 0; t < state->tasks_count && why == NULL; t++) {
         const struct task *task = task_in(sim, batch, &state->tasks[t].id);
@@ -78,8 +79,8 @@ void sim_check_health(struct sim *sim, const struct journal_batch *batch,
 
 const char *sim_health_missing(const struct alloc *alloc)
 {
-    bool awaited =
-        alloc->assign.watched && !alloc->stop_wanted && !alloc->destroy_wanted && !alloc->ran_out;
+    bool awaited = alloc->assign.watched && !alloc->stop_wanted && !alloc->destroy_wanted &&
+                   !alloc->ran_out && !alloc->cut_off;
 
     return awaited && alloc->health == HEALTH_UNKNOWN && !alloc->assign.condemned
                ? "and nobody was told whether it is healthy"
