@@ -254,7 +254,8 @@ struct restore {
     X(FLAG, rewound, 0, "waits for its turn again, or has not run since")                          \
     X(FLAG, quiet, 0, "nothing that users see is new")                                             \
     X(FLAG, up, 0, "its payload runs, as far as is known, and is not being ended")                 \
-    X(PAD, pad, 2, "")                                                                             \
+    X(FLAG, answers, 0, "its alloc has asked it whether it does")                                  \
+    X(PAD, pad, 1, "")                                                                             \
     X(NAME, name, SPEC_NAME_SIZE, "")
 struct task_changed {
     TASK_CHANGED_FIELDS(FIELD)

@@ -155,7 +155,10 @@ static void absorb_task(struct alloc *alloc, const struct fsm_event *event,
     member->failed = changed->failed;
     member->started = changed->started;
     member->rewound = changed->rewound;
-    member->up = changed->up ? MEMBER_UP : MEMBER_DOWN;
+    if (!changed->up)
+        member->up = MEMBER_DOWN;
+    else if (member->up != MEMBER_ASKED || changed->answers)
+        member->up = MEMBER_UP; /* else it had said so before it was asked */
     if (!changed->quiet)
         refresh_status(alloc, now);
     note_missing_volume(alloc, now);

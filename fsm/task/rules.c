@@ -522,6 +522,7 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
         .rewound = task_is_rewound(task),
         .quiet = task->told_revision == task->status_revision,
         .up = record->state == T_RUNNING,
+        .answers = task->report_wanted,
     };
     struct fsm_message message = {
         .audience = TO_MACHINE,
