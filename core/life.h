@@ -71,6 +71,8 @@ struct life_control {
      * the last record of it.  Borrowed. */
     void (*alloc_ended)(void *ctx, const char *id, const struct alloc *alloc);
     void (*alloc_gone)(void *ctx, const char *id, const struct alloc *alloc);
+    /* What users see of an alloc has changed: its status, its health.  Borrowed. */
+    void (*alloc_changed)(void *ctx, const char *id, const struct alloc *alloc);
     /* A turn is over; what is posted now is work for the next one. */
     void (*tidy)(void *ctx);
     /* Node time at which tidy wants to be called though nothing has happened; 0: it does not. */

@@ -75,7 +75,10 @@ enum { WHOLE_MAX = INT32_MAX };
 /* clang-format off */
 
 #define ONE_NODE "this node is the only one"
-#define AT_ONCE "all allocs of a group are replaced at once, and none is waited for"
+/* What of an update block is acted on, of a job of type service, is FATE_PLACE in it. */
+#define ROLLED                                                                                     \
+    "a deployment that fails stops there, its allocs are healthy when their tasks run, and only "  \
+    "those of services are replaced step by step"
 #define NO_SERVER "this node is its own control plane and always in contact"
 #define FOR_OTHERS NO_SERVER "; all but stop_on_client_after is for servers"
 #define FOR_SERVERS "it is for servers, and this node has none"
@@ -126,11 +129,11 @@ SCHEMA(jobspec_spread, "spread", NULL, spread_fields);
 
 static const struct jobspec_field update_fields[] = {
     DURATION("stagger", "Stagger", FATE_KEPT),
-    WHOLE("max_parallel", "MaxParallel", FATE_KEPT, 0, WHOLE_MAX),
+    WHOLE("max_parallel", "MaxParallel", FATE_PLACE, 0, WHOLE_MAX),
     TEXT("health_check", "HealthCheck", FATE_KEPT),
-    DURATION("min_healthy_time", "MinHealthyTime", FATE_KEPT),
-    DURATION("healthy_deadline", "HealthyDeadline", FATE_KEPT),
-    DURATION("progress_deadline", "ProgressDeadline", FATE_KEPT),
+    DURATION("min_healthy_time", "MinHealthyTime", FATE_PLACE),
+    DURATION("healthy_deadline", "HealthyDeadline", FATE_PLACE),
+    DURATION("progress_deadline", "ProgressDeadline", FATE_PLACE),
     BOOL("auto_revert", "AutoRevert", FATE_KEPT),
     BOOL("auto_promote", "AutoPromote", FATE_KEPT),
     WHOLE("canary", "Canary", FATE_KEPT, 0, WHOLE_MAX),
@@ -356,7 +359,7 @@ static const struct jobspec_field group_fields[] = {
     KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
     BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
     KEPT("spread", "Spreads", BLOCKS, 0, &jobspec_spread, ONE_NODE),
-    KEPT("update", "Update", BLOCK, 0, &jobspec_update, AT_ONCE),
+    KEPT("update", "Update", BLOCK, 0, &jobspec_update, ROLLED),
     BLOCK("reschedule", "ReschedulePolicy", FATE_PLACE, &jobspec_reschedule),
     KEPT("migrate", "Migrate", BLOCK, 0, &jobspec_migrate, ONE_NODE),
     KEPT("disconnect", "Disconnect", BLOCK, 0, &disconnect, FOR_OTHERS),
@@ -391,7 +394,7 @@ static const struct jobspec_field job_fields[] = {
     KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
     BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
     KEPT("spread", "Spreads", BLOCKS, 0, &jobspec_spread, ONE_NODE),
-    KEPT("update", "Update", BLOCK, 0, &jobspec_update, AT_ONCE),
+    KEPT("update", "Update", BLOCK, 0, &jobspec_update, ROLLED),
     BLOCK("reschedule", "Reschedule", FATE_PLACE, &jobspec_reschedule),
     KEPT("migrate", "Migrate", BLOCK, 0, &jobspec_migrate, ONE_NODE),
     KEPT("ui", "UI", BLOCK, 0, &ui, "there is no web UI yet"),

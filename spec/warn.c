@@ -34,11 +34,12 @@ static void warn(struct warnings *warnings, const struct jobspec_field *field, c
     check(text_append(warnings->text, sizeof(warnings->text), line));
 }
 
-/* What VALUE says that neither the block's default nor the job's block for its groups does, as
- * " (canary, stagger)"; "" if there is nothing. */
-static void say_parts(const struct jobspec_field *field, const json_t *value,
+/* What of VALUE is not acted on in JOB, and that neither the block's default nor the job's block
+ * for its groups does, as " (canary, stagger)"; "" if there is nothing. */
+static void say_parts(const json_t *job, const struct jobspec_field *field, const json_t *value,
                       const json_t *inherited, char *to, size_t size)
 {
+    bool is_service = text_equal(json_string_value(json_object_get(job, "Type")), "service");
     json_t *defaults = jobspec_default_block(field->block);
 
     (void)text_copy(to, size, "");
@@ -46,7 +47,8 @@ static void say_parts(const struct jobspec_field *field, const json_t *value,
         const struct jobspec_field *part = &field->block->fields[i];
         const json_t *said = json_object_get(value, part->json);
 
-        if (said == NULL || json_equal(said, json_object_get(defaults, part->json)) ||
+        if (said == NULL || (is_service && part->fate != FATE_KEPT) ||
+            json_equal(said, json_object_get(defaults, part->json)) ||
             json_equal(said, json_object_get(inherited, part->json)))
             continue;
         (void)text_append(to, size, to[0] == '\0' ? " (" : ", ");
@@ -66,7 +68,7 @@ static void warn_kept(struct warnings *warnings, const struct jobspec_field *fie
     if (jobspec_is_empty(value))
         return;
     if (field->kind == KIND_BLOCK) {
-        say_parts(field, value, inherited, parts, sizeof(parts));
+        say_parts(warnings->job, field, value, inherited, parts, sizeof(parts));
         if (parts[0] == '\0')
             return;
     }

@@ -110,11 +110,6 @@ void api_empty_list(struct api_request *request)
     api_reply(request, json_array());
 }
 
-void api_deployment_get(struct api_request *request)
-{
-    api_refuse(request, 404, "deployment not found");
-}
-
 /* What Nomad has and this release has not is said so, not "not found". */
 void api_unavailable(struct api_request *request)
 {

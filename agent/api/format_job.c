@@ -64,8 +64,9 @@ json_t *api_format_job(const struct alone_job *job, const char *status)
     set_number(to, "CreateIndex", job->create_index);
     set_number(to, "ModifyIndex", job->modify_index);
     set_number(to, "JobModifyIndex", job->job_modify_index);
-    (void)json_object_del(to, "cairnQueued"); /* our own, and mostly missing, as is the other */
+    (void)json_object_del(to, "cairnQueued"); /* our own, and mostly missing, as are the others */
     (void)json_object_del(to, "cairnPurge");
+    (void)json_object_del(to, "cairnDeployment");
     char *warnings = jobspec_warnings(job->job);
     set_text(to, "Warnings", warnings);
     free(warnings);
@@ -270,7 +271,10 @@ json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t
                               const struct constraint_node *node)
 {
     static const char *const empty[] = {
-        "NodeID", "DeploymentID", "StatusDescription", "NextEval", "PreviousEval",
+        "NodeID",
+        "StatusDescription",
+        "NextEval",
+        "PreviousEval",
     };
     json_t *to = json_object();
     char until[API_TIME_SIZE];
@@ -278,6 +282,7 @@ json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t
     api_time(until, evaluation->wait_until_unix_ns);
     set_text(to, "WaitUntil", until);
     set_text(to, "BlockedEval", evaluation->blocked_id);
+    set_text(to, "DeploymentID", evaluation->deployment_id);
     set_failed(to, evaluation, node);
 
     for (size_t i = 0; i < COUNT_OF(empty); i++)

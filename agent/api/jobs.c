@@ -163,17 +163,6 @@ void api_job_versions(struct api_request *request)
                                      api_format_job(job, status_of(request->api, job)), "Diffs"));
 }
 
-/* Jobs of one node are changed at once: there are no deployments. */
-void api_job_deployment(struct api_request *request)
-{
-    api_reply(request, json_null());
-}
-
-void api_job_deployments(struct api_request *request)
-{
-    api_reply(request, json_array());
-}
-
 /* --- registering --- */
 
 static json_t *make_registered(struct api *api, void *ctx)

@@ -172,6 +172,8 @@ static void reply_ok(struct life *life, const struct effect *effect)
 
 static void tell_status(struct life *life, const struct effect *effect)
 {
+    if (life->control.alloc_changed != NULL)
+        life->control.alloc_changed(life->control.ctx, effect->id.text, alloc_of(effect->record));
     life_alloc_changed(life, effect->id.text, alloc_of(effect->record));
 }
 

@@ -30,6 +30,7 @@ struct alone *alone_new(const struct alone_config *config)
                                                       .load = load,
                                                       .alloc_ended = alone_note_ended,
                                                       .alloc_gone = alone_note_gone,
+                                                      .alloc_changed = alone_note_changed,
                                                       .tidy = alone_tidy,
                                                       .deadline_ms = alone_look_deadline_ms});
     return alone;

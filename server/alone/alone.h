@@ -81,8 +81,9 @@ struct alone_evaluation {
     char type[16];         /* of the job */
     char triggered_by[32]; /* job-register, job-deregister, alloc-failure, queued-allocs */
     char status[12];       /* complete; blocked: waits for room; pending: waits for its time */
-    char blocked_id[UUID_TEXT_SIZE]; /* of the one that waits to place the rest, or "" */
-    uint64_t index;                  /* life_index of its commit */
+    char blocked_id[UUID_TEXT_SIZE];    /* of the one that waits to place the rest, or "" */
+    char deployment_id[UUID_TEXT_SIZE]; /* of the deployment that it began or went on with, or "" */
+    uint64_t index;                     /* life_index of its commit */
     int64_t create_unix_ns;
     int64_t wait_until_unix_ns; /* pending: its time */
     uint32_t placed, stopped, updated;
@@ -185,6 +186,16 @@ size_t alone_queued(const struct alone_job *job, size_t group);
  */
 bool alone_follow_up(const struct alone *alone, const char *alloc,
                      struct alone_evaluation *ret_evaluation);
+
+/* The newest deployment of JOB as it is kept, and what has come of it: a new reference; NULL: there
+ * was none. */
+json_t *alone_deployment(const struct alone *alone, const struct alone_job *job);
+
+/* Its id, or "". */
+const char *alone_deployment_id(const struct alone_job *job);
+
+/* True if the newest deployment of JOB placed ALLOC, which is its own. */
+bool alone_in_deployment(const struct alone_job *job, const struct alloc *alloc);
 
 /* pending, running or dead, from the job's allocs. */
 const char *alone_job_status(const struct alone *alone, const struct alone_job *job);

@@ -8,7 +8,8 @@
  * classify.c says which of them go on, by a newer version of their job;
  * feasible.c says which may be here, room.c counts what they hold of the node, and ports.c which
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
- * for which reschedule.c says when; collect.c forgets what is over.
+ * for which reschedule.c says when; rollout.c says how many are replaced before those are healthy;
+ * collect.c forgets what is over.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -367,6 +368,7 @@ struct gathering {
     struct job *job;
     const json_t *wanted; /* NULL: nothing */
     bool changed;         /* the job says something else than it did */
+    bool begins;          /* it is to run from now on, or to run that: a deployment follows */
     struct reconcile_alloc *allocs;
     struct machine_id *ids;
     int64_t *created_unix_ns;
@@ -426,6 +428,32 @@ void places_want(const struct alone *alone, struct gathering *gathering, struct 
 int alone_place(struct alone *alone, struct change *change, const struct gathering *gathering,
                 struct places *places, struct alone_evaluation *evaluation, bool *partly,
                 struct err *err);
+
+/* --- rolling updates (rollout.c) --- */
+
+/* The deployment of JOB that watches an alloc of GROUP which is placed now, NULL: none does; and
+ * the time before which none of its allocs is made, 0: there is none. */
+const char *rollout_id(const struct job *job, const json_t *group);
+int64_t rollout_began_unix_ns(const struct job *job);
+
+/* Takes out of PLACES, which replace what has to be replaced, all beyond max_parallel. */
+void rollout_hold(struct gathering *gathering, struct places *places);
+
+/* Something of what PLACES want has a deployment of its own from now on: it goes with CHANGE. */
+void rollout_begin(struct alone *alone, struct change *change, const struct gathering *gathering,
+                   const struct places *places, struct alone_evaluation *evaluation);
+
+/* The newest deployment of JOB, which has ended so if it was running: a new reference, or NULL. */
+json_t *rollout_ended(const struct alone *alone, const struct job *job, const char *status,
+                      const char *description);
+
+/* Goes on with the deployment of a job that is looked at: NEXT, PLACES have what is replaced now;
+ * ENDED: that is posted, and nothing else. */
+enum rollout { ROLLOUT_NOTHING, ROLLOUT_NEXT, ROLLOUT_ENDED };
+enum rollout rollout_look(struct alone *alone, struct gathering *gathering, struct places *places);
+
+/* life_control of a struct alone. */
+void alone_note_changed(void *ctx, const char *id, const struct alloc *alloc);
 
 /* Decides about KEPT, which has failed, once, and again when the job has changed. */
 void alone_decide(struct alone *alone, const struct job *job, const json_t *group,

@@ -62,6 +62,7 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
 {
     char alloc_id[UUID_TEXT_SIZE];
     int64_t now_unix_ns = life_unix_ns(alone->config.life);
+    int64_t began_unix_ns = rollout_began_unix_ns(job);
     struct rescheduled rescheduled = {0};
     struct spec_core cores[NODE_CORES_MAX];
     struct jobspec_placement placement = {
@@ -76,10 +77,13 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
                                    ? now_unix_ns
                                    : wall_add(placing->previous_unix_ns, 1),
         .previous_id = placing->previous,
+        .deployment_id = rollout_id(job, placing->group),
         .ports = *placing->ports,
         .cores = alone_pick_cores(alone, placing->group, cores),
     };
 
+    if (placement.create_time_unix_ns < began_unix_ns)
+        placement.create_time_unix_ns = began_unix_ns;
     if (placing->rescheduled)
         alone_history(alone, placing->group, placing->previous, &rescheduled);
     placement.rescheduled = rescheduled.items;
@@ -359,6 +363,7 @@ void places_want(const struct alone *alone, struct gathering *gathering, struct 
     displace(alone, gathering, places);
     policy_reconcile(job_type(gathering->job->json), gathering->allocs, gathering->count,
                      places->groups, places->count);
+    rollout_hold(gathering, places);
 }
 
 int alone_reconcile(struct alone *alone, struct change *change, struct gathering *gathering,
@@ -367,6 +372,8 @@ int alone_reconcile(struct alone *alone, struct change *change, struct gathering
     struct places places;
 
     places_want(alone, gathering, &places);
+    if (gathering->begins)
+        rollout_begin(alone, change, gathering, &places, evaluation);
     int code = alone_update(alone, gathering, evaluation, err);
     if (code == 0)
         code = alone_place(alone, change, gathering, &places, evaluation, NULL, err);

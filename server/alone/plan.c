@@ -73,7 +73,8 @@ static json_t *count_updates(const struct gathering *gathering, struct places *p
         if (alloc->stop)
             count(updates, alloc->group, is_replaced(places, alloc) ? "DestructiveUpdate" : "Stop");
         else
-            count(updates, alloc->group, gathering->changed ? "InPlaceUpdate" : "Ignore");
+            count(updates, alloc->group,
+                  gathering->changed && alloc->current ? "InPlaceUpdate" : "Ignore");
     }
     for (size_t g = 0; g < places->count; g++) {
         for (uint32_t i = 0; i < places->groups[g].count; i++) {

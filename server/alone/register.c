@@ -142,11 +142,23 @@ static void stamp(struct alone *alone, const struct job *job, json_t *json, bool
     (void)json_object_set_new(json, "Stop", json_false());
 }
 
+/* That of an older version is over, and stays until there is another one. */
+static void carry_deployment(const struct alone *alone, const struct job *job, json_t *json,
+                             bool changed)
+{
+    json_t *deployment =
+        changed ? rollout_ended(alone, job, "cancelled", "Cancelled due to newer version of job")
+                : json_incref(json_object_get(job->json, "cairnDeployment"));
+
+    if (deployment != NULL)
+        check(json_object_set_new(json, "cairnDeployment", deployment) == 0);
+}
+
 bool job_is_same(const json_t *a, const json_t *b)
 {
     static const char *const stamped[] = {"Version",        "CreateIndex", "ModifyIndex",
                                           "JobModifyIndex", "SubmitTime",  "Stop",
-                                          "Status",         "cairnQueued"};
+                                          "Status",         "cairnQueued", "cairnDeployment"};
     json_t *left = json_copy((json_t *)(uintptr_t)a), *right = json_copy((json_t *)(uintptr_t)b);
 
     for (size_t i = 0; i < COUNT_OF(stamped); i++) {
@@ -257,7 +269,12 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
         job = job_add(alone, namespace, id);
     bool changed = job->json == NULL || !job_is_same(job->json, json);
     stamp(alone, job, json, changed);
-    struct gathering gathering = {.alone = alone, .job = job, .wanted = json, .changed = changed};
+    carry_deployment(alone, job, json, changed);
+    struct gathering gathering = {.alone = alone,
+                                  .job = job,
+                                  .wanted = json,
+                                  .changed = changed,
+                                  .begins = changed || job->public.stop};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
     struct change change = change_begin(alone, job);
     change_job(alone, &change, json);
@@ -312,6 +329,9 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
     json_t *json = json_copy(job->json);
     (void)json_object_set_new(json, "Stop", json_true());
     (void)json_object_del(json, "cairnQueued"); /* missing is fine */
+    json_t *deployment = rollout_ended(alone, job, "cancelled", "Cancelled because job is stopped");
+    if (deployment != NULL)
+        check(json_object_set_new(json, "cairnDeployment", deployment) == 0);
     (void)json_object_set_new(
         json, "ModifyIndex",
         json_integer((json_int_t)(core_figures(life_core(alone->config.life)).sequence + 1)));

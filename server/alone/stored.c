@@ -53,6 +53,8 @@ static const char *fault_of_group(const json_t *group)
     static const char *const rooms[] = {"CPU", "Cores", "MemoryMB", NULL};
     static const char *const attempts[] = {"Attempts", NULL};
     static const char *const delays[] = {"Interval", "Delay", "MaxDelay", NULL};
+    static const char *const parallels[] = {"MaxParallel", NULL};
+    static const char *const deadlines[] = {"ProgressDeadline", NULL};
     const char *name = json_string_value(json_object_get(group, "Name"));
     const json_t *tasks = json_object_get(group, "Tasks"), *task;
     const json_t *reschedule = json_object_get(group, "ReschedulePolicy");
@@ -68,6 +70,9 @@ static const char *fault_of_group(const json_t *group)
     if (!are_whole(reschedule, attempts, INT32_MAX) ||
         !are_whole(reschedule, delays, duration_ns_max))
         return "a group is rescheduled by what is no number";
+    if (!are_whole(json_object_get(group, "Update"), parallels, INT32_MAX) ||
+        !are_whole(json_object_get(group, "Update"), deadlines, duration_ns_max))
+        return "a group is updated by what is no number";
     if (!are_whole(json_object_get(group, "EphemeralDisk"), sizes, INT32_MAX) ||
         !is_list(tasks, JSON_OBJECT))
         return "a group's tasks or disk are none";
@@ -81,6 +86,35 @@ static const char *fault_of_group(const json_t *group)
     return jobspec_volumes(group, 0, volumes, sources, &volumes_count)
                ? NULL
                : "a group asks for volumes that are none";
+}
+
+/* What a deployment says of its job, or nothing. */
+static bool is_deployment(const json_t *deployment)
+{
+    static const char *const numbers[] = {"JobVersion", "CreateIndex", "ModifyIndex", NULL};
+    static const char *const times[] = {"CreateTime", "ModifyTime", NULL};
+    static const char *const counts[] = {"DesiredTotal", "PlacedAllocs", "HealthyAllocs",
+                                         "UnhealthyAllocs", NULL};
+    static const char *const delays[] = {"ProgressDeadline", NULL};
+    const char *id = json_string_value(json_object_get(deployment, "ID"));
+    json_t *groups = json_object_get(deployment, "TaskGroups"), *group;
+    const char *name;
+
+    if (deployment == NULL)
+        return true;
+    if (id == NULL || !uuid_is_valid(id) ||
+        !json_is_string(json_object_get(deployment, "Status")) ||
+        !json_is_string(json_object_get(deployment, "StatusDescription")) ||
+        !are_whole(deployment, numbers, NUMBER_MAX) || !are_whole(deployment, times, INT64_MAX) ||
+        !json_is_object(groups))
+        return false;
+    json_object_foreach(groups, name, group)
+    {
+        if (!json_is_object(group) || !are_whole(group, counts, NUMBER_MAX) ||
+            !are_whole(group, delays, duration_ns_max))
+            return false;
+    }
+    return true;
 }
 
 static bool has_twins(const json_t *groups)
@@ -120,6 +154,8 @@ const char *job_fault(const char *key, const json_t *json)
         !is_list(json_object_get(json, "cairnQueued"), JSON_INTEGER) ||
         !is_list(groups, JSON_OBJECT) || has_twins(groups))
         return "a list of what it may not hold";
+    if (!is_deployment(json_object_get(json, "cairnDeployment")))
+        return "a deployment that is none";
     json_array_foreach(groups, g, group) if (fault == NULL) fault = fault_of_group(group);
     return fault;
 }

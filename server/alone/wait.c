@@ -94,9 +94,11 @@ static void end_blocked(struct alone *alone, struct job *job)
 }
 
 static void place_due(struct alone *alone, struct job *job, const struct gathering *gathering,
-                      struct places *places)
+                      struct places *places, bool rolls)
 {
-    const char *why = job_queue(job) != NULL ? "queued-allocs" : "alloc-failure";
+    const char *why = job_queue(job) != NULL ? "queued-allocs"
+                      : rolls                ? "deployment-watcher"
+                                             : "alloc-failure";
     struct alone_evaluation evaluation = evaluation_begin(alone, job, why);
     struct change change = change_begin(alone, job);
     struct err err = {0};
@@ -132,9 +134,12 @@ static void look(struct alone *alone, struct job *job)
     gathering_fill(&gathering);
     stop_waiting(alone, job, &gathering);
     places_begin(&places, &gathering);
-    if (!job->public.stop && want(alone, job, &gathering, &places)) {
+    bool due = !job->public.stop && want(alone, job, &gathering, &places);
+    enum rollout rollout =
+        job->public.stop ? ROLLOUT_NOTHING : rollout_look(alone, &gathering, &places);
+    if (rollout != ROLLOUT_ENDED && (due || rollout == ROLLOUT_NEXT)) {
         if (alone_check_turn(alone, 0, NULL) == 0)
-            place_due(alone, job, &gathering, &places);
+            place_due(alone, job, &gathering, &places, rollout == ROLLOUT_NEXT);
         else
             alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
     }

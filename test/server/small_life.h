@@ -437,15 +437,18 @@ static inline int small_close(void **state)
 
 /* --- jobs --- */
 
-/* A service NAME with groups "a" and "b" of so many allocs, one task each that runs COMMAND. */
+/* A service NAME with groups "a" and "b" of so many allocs, one task each that runs COMMAND:
+ * replaced all at once. */
 static inline json_t *small_job(const char *name, const char *command, int a, int b)
 {
-    json_t *job = json_pack("{s:s, s:s, s:[s], s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]},"
-                            " {s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]}",
-                            "ID", name, "Type", "service", "Datacenters", "*", "TaskGroups", "Name",
-                            "a", "Count", a, "Tasks", "Name", "web", "Driver", "raw_exec", "Config",
-                            "command", command, "Name", "b", "Count", b, "Tasks", "Name", "side",
-                            "Driver", "raw_exec", "Config", "command", "/bin/b");
+    json_t *job =
+        json_pack("{s:s, s:s, s:{s:i, s:i}, s:[s],"
+                  " s:[{s:s, s:i, s:[{s:s, s:s, s:{s:s}}]},"
+                  " {s:s, s:i, s:[{s:s, s:s, s:{s:s}}]}]}",
+                  "ID", name, "Type", "service", "Update", "MaxParallel", 0, "Stagger", 1,
+                  "Datacenters", "*", "TaskGroups", "Name", "a", "Count", a, "Tasks", "Name", "web",
+                  "Driver", "raw_exec", "Config", "command", command, "Name", "b", "Count", b,
+                  "Tasks", "Name", "side", "Driver", "raw_exec", "Config", "command", "/bin/b");
 
     assert_non_null(job);
     return job;

@@ -41,6 +41,10 @@ static const struct {
     {"reschedule", "DelayFunction", "fsm/policy/reschedule.c"},
     {"reschedule", "MaxDelay", "fsm/policy/reschedule.c"},
     {"reschedule", "Unlimited", "fsm/policy/reschedule.c"},
+    {"update", "MaxParallel", "server/alone/rollout.c"},
+    {"update", "MinHealthyTime", "fsm/alloc/health.c, of what the alloc was placed with"},
+    {"update", "HealthyDeadline", "fsm/alloc/health.c, of what the alloc was placed with"},
+    {"update", "ProgressDeadline", "server/alone/rollout.c"},
 };
 
 static bool is_placed_by(const char *block, const char *field)
@@ -449,8 +453,23 @@ static void test_update_names_what_of_it_is_not_acted_on_once(void **state)
     assert_warnings(
         "job \"j\" {\n update {\n canary = 1\n auto_revert = true\n}\n" GROUP_OF("") "}",
         "1 warning(s):\n\n"
-        "* update (auto_revert, canary) is kept and not acted on: all allocs of a group "
-        "are replaced at once, and none is waited for");
+        "* update (auto_revert, canary) is kept and not acted on: a deployment that fails stops "
+        "there, its allocs are healthy when their tasks run, and only those of services are "
+        "replaced step by step");
+    assert_warnings("job \"j\" {\n update {\n max_parallel = 2\n min_healthy_time = \"1s\"\n"
+                    " progress_deadline = \"20m\"\n}\n" GROUP_OF("") "}",
+                    "");
+}
+
+static void test_update_of_a_system_job_is_not_acted_on_at_all(void **state)
+{
+    (void)state;
+    assert_warnings(
+        "job \"j\" {\n type = \"system\"\n update {\n max_parallel = 2\n}\n" GROUP_OF("") "}",
+        "1 warning(s):\n\n"
+        "* update (max_parallel) is kept and not acted on: a deployment that fails stops "
+        "there, its allocs are healthy when their tasks run, and only those of services are "
+        "replaced step by step");
 }
 
 static void test_warnings_say_where(void **state)
@@ -514,6 +533,7 @@ int main(void)
         cmocka_unit_test(test_plain_job_has_no_warnings),
         cmocka_unit_test(test_defaults_as_nomads_own_tool_sends_them_have_no_warnings),
         cmocka_unit_test(test_update_names_what_of_it_is_not_acted_on_once),
+        cmocka_unit_test(test_update_of_a_system_job_is_not_acted_on_at_all),
         cmocka_unit_test(test_warnings_say_where),
         cmocka_unit_test(test_lost_servers_are_nothing_that_this_node_can_lose),
         cmocka_unit_test(test_many_warnings_are_counted),

@@ -126,10 +126,28 @@ static bool is_queued(const json_t *json, const char *group_name, unsigned index
 
 /* --- a batch that has been committed --- */
 
+static bool has_deployment(const json_t *json, const char *status)
+{
+    const json_t *deployment = json_object_get(json, "cairnDeployment");
+    const char *is = json_string_value(json_object_get(deployment, "Status"));
+
+    return is != NULL && text_equal(is, status);
+}
+
+/* True if the end of its deployment is what has stored it: nothing is placed then, and an alloc may
+ * be over. */
+static bool is_stored_by_an_end(const json_t *json)
+{
+    const json_t *deployment = json_object_get(json, "cairnDeployment");
+
+    return json_integer_value(json_object_get(deployment, "ModifyIndex")) >
+           json_integer_value(json_object_get(json, "ModifyIndex"));
+}
+
 /* A registration goes with all that it places, a stop with all that it stops. */
 static void check_whole(struct sim *sim, int job, const json_t *json)
 {
-    bool stop = json_is_true(json_object_get(json, "Stop"));
+    bool stop = json_is_true(json_object_get(json, "Stop")), over = is_stored_by_an_end(json);
     const char *name = sim->script->jobs[job].name;
 
     for (int group = 0; group < sim->script->allocs_count; group++) {
@@ -137,7 +155,8 @@ static void check_whole(struct sim *sim, int job, const json_t *json)
         bool batch = sim->script->allocs[group].batch;
         for (unsigned index = 0; index < SIM_COUNT_MAX && has_group(sim, job, group); index++) {
             struct placed placed = look(sim, job, group, index);
-            bool there = placed.live == 1 || placed.just_ended || (batch && placed.ended) ||
+            bool there = placed.live == 1 || placed.just_ended ||
+                         ((batch || over) && placed.ended) ||
                          is_queued(json, sim->script->allocs[group].name, index);
             if (index < count && !there)
                 sim_violate(sim, 15, "job %s is stored without alloc %s[%u]", name,
@@ -231,10 +250,12 @@ static bool are_told(const struct sim *sim, const struct sim_alloc_state *alloc,
 }
 
 /* Who goes on when a job is changed does so by its new version: its record, its tasks and its
- * specification say so with the job itself. */
+ * specification say so with the job itself.  While it is rolled out, or when that has failed,
+ * others go on by the version that they had. */
 static void check_versions(struct sim *sim, int job, const json_t *json)
 {
     uint64_t version = (uint64_t)json_integer_value(json_object_get(json, "Version"));
+    bool partly = has_deployment(json, "running") || has_deployment(json, "failed");
     struct alloc_spec *spec;
     struct err err;
 
@@ -248,7 +269,8 @@ static void check_versions(struct sim *sim, int job, const json_t *json)
                         err.text);
             return;
         }
-        if (alloc_of(record)->assign.job_version != version || spec->job_version != version ||
+        uint64_t own = alloc_of(record)->assign.job_version;
+        if ((partly ? own > version : own != version) || spec->job_version != own ||
             !are_told(sim, alloc, spec))
             sim_violate(sim, 15, "job %s is stored, and alloc %s goes on by another version",
                         sim->script->jobs[job].name, alloc->id.text);
@@ -317,7 +339,12 @@ static const char *unsettled_run(const struct sim *sim, int job)
                 return "has more allocs than it is to have";
         }
     }
-    return state->stored == NULL ? "is not stored" : NULL;
+    if (state->stored == NULL)
+        return "is not stored";
+    json_t *json = stored(state);
+    bool waits = has_deployment(json, "running");
+    json_decref(json);
+    return waits ? "is rolled out no further" : NULL;
 }
 
 static const char *unsettled_job(const struct sim *sim, int job)
