@@ -27,13 +27,13 @@ static json_t *format(struct api *api, const struct alone_job *job)
                                  "RequireProgressBy", "0001-01-01T00:00:00Z");
         check(json_object_update_new(group, rest) == 0);
     }
-    check(json_object_update_new(
-              to, json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:I}", "Namespace", job->namespace,
-                            "JobID", job->id, "JobModifyIndex", (json_int_t)job->job_modify_index,
-                            "JobSpecModifyIndex", (json_int_t)job->job_modify_index,
-                            "JobCreateIndex", (json_int_t)job->create_index, "IsMultiregion", 0,
-                            "EvalPriority",
-                            json_is_integer(priority) ? json_integer_value(priority) : 50)) == 0);
+    check(
+        json_object_update_new(
+            to, json_pack("{s:s, s:s, s:I, s:I, s:I, s:b, s:I}", "Namespace", job->namespace,
+                          "JobID", job->id, "JobModifyIndex", (json_int_t)job->job_modify_index,
+                          "JobSpecModifyIndex", (json_int_t)job->job_modify_index, "JobCreateIndex",
+                          (json_int_t)job->create_index, "IsMultiregion", 0, "EvalPriority",
+                          json_is_integer(priority) ? json_integer_value(priority) : 50)) == 0);
     return to;
 }
 

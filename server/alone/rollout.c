@@ -47,9 +47,7 @@ const char *rollout_id(const struct job *job, const json_t *group)
 
 int64_t rollout_began_unix_ns(const struct job *job)
 {
-    return is_running(job->json)
-               ? (int64_t)job_number(deployment_of(job->json), "CreateTime")
-               : 0;
+    return is_running(job->json) ? (int64_t)job_number(deployment_of(job->json), "CreateTime") : 0;
 }
 
 const char *alone_deployment_id(const struct alone_job *job)
@@ -148,12 +146,12 @@ static json_t *begin_groups(const struct gathering *gathering, const struct plac
             continue;
         for (uint32_t i = 0; i < places->groups[g].count; i++)
             any = any || places->groups[g].place[i];
-        check(json_object_set_new(
-                  groups, places->groups[g].name,
-                  json_pack("{s:I, s:I, s:i, s:i, s:i}", "DesiredTotal",
-                            (json_int_t)places->groups[g].count, "ProgressDeadline",
-                            (json_int_t)job_number(update, "ProgressDeadline"), "PlacedAllocs", 0,
-                            "HealthyAllocs", 0, "UnhealthyAllocs", 0)) == 0);
+        check(json_object_set_new(groups, places->groups[g].name,
+                                  json_pack("{s:I, s:I, s:i, s:i, s:i}", "DesiredTotal",
+                                            (json_int_t)places->groups[g].count, "ProgressDeadline",
+                                            (json_int_t)job_number(update, "ProgressDeadline"),
+                                            "PlacedAllocs", 0, "HealthyAllocs", 0,
+                                            "UnhealthyAllocs", 0)) == 0);
     }
     if (any)
         return groups;
@@ -228,28 +226,35 @@ static enum place_state state_of_own(const struct alone *alone, const struct all
                                      const char *id, uint64_t deadline_ms)
 {
     const struct kept *kept = kept_find(alone, id);
-    bool ends = alloc->machine.state != A_TERMINAL && policy_group_health(alloc) == GROUP_BROKEN;
+    bool over = alloc->machine.state == A_TERMINAL;
+    /* What ends is decided about when it has (wait.c). */
+    bool ends = !over && policy_group_health(alloc) == GROUP_BROKEN;
+    bool again = ends || (kept != NULL && kept->again);
 
-    if (alloc->health == HEALTH_UNHEALTHY) {
-        bool again = ends || (kept != NULL && kept->again); /* what ends is decided about then */
-        return deadline_ms > 0 && again ? PLACE_BEGUN : PLACE_FAILED;
-    }
-    return alloc->health == HEALTH_HEALTHY && alloc->ended_unix_ns == 0 ? PLACE_GOOD : PLACE_BEGUN;
+    if (alloc->stop_wanted)
+        return PLACE_BEGUN; /* another one waits for room */
+    if (alloc->health == HEALTH_HEALTHY)
+        return over && again ? PLACE_BEGUN : PLACE_GOOD;
+    if (alloc->health == HEALTH_UNKNOWN && !over)
+        return PLACE_BEGUN;
+    return deadline_ms > 0 && again ? PLACE_BEGUN : PLACE_FAILED;
 }
 
-/* Of the alloc ID of JOB, the last in its place. */
-static enum place_state state_of(const struct alone *alone, const struct job *job, const char *id,
-                                 uint64_t deadline_ms)
+/* Of the place that has the alloc LAST of GATHERING, below 0: none, though one was there or is to
+ * be placed. */
+static enum place_state state_of(const struct gathering *gathering, int last, uint64_t deadline_ms)
 {
-    const struct alloc *alloc = core_alloc(life_core(alone->config.life), id);
+    const struct alone *alone = gathering->alone;
+    const struct alone_job *job = &gathering->job->public;
+    const char *id = last < 0 ? NULL : gathering->ids[last].text;
+    const struct alloc *alloc = id == NULL ? NULL : core_alloc(life_core(alone->config.life), id);
 
     if (alloc == NULL)
-        return PLACE_BEGUN; /* it is placed by the commit that is to come */
-    if (alone_in_deployment(&job->public, alloc))
+        return PLACE_OLD;
+    if (alone_in_deployment(job, alloc))
         return state_of_own(alone, alloc, id, deadline_ms);
-    return alloc->ended_unix_ns != 0 || alloc->assign.job_version < job->public.version
-               ? PLACE_OLD
-               : PLACE_GOOD;
+    return alloc->ended_unix_ns != 0 || alloc->assign.job_version < job->version ? PLACE_OLD
+                                                                                 : PLACE_GOOD;
 }
 
 /* The deadline of a group after which nothing has become healthy since ALLOC did, or was begun. */
@@ -264,43 +269,57 @@ static void note_deadline(const struct alloc *alloc, uint64_t deadline_ms, uint6
         *last_ms = at_ms + deadline_ms;
 }
 
-/* Looks at each place of the group that is number G, and marks what is to be replaced now. */
-static bool roll_group(const struct alone *alone, struct gathering *gathering,
-                       struct places *places, size_t g, struct progress *progress)
+/* When the group that is number G is too late, 0: never, or an alloc of it is not begun yet. */
+static uint64_t deadline_of(const struct gathering *gathering, const struct places *places,
+                            size_t g, uint64_t deadline_ms)
 {
-    const struct job *job = gathering->job;
-    const json_t *json = json_array_get(json_object_get(job->json, "TaskGroups"), g);
-    uint64_t parallel = parallel_of(job->json, json), taken = 0, last_ms = 0;
-    uint64_t deadline_ms = job_number(json_object_get(json, "Update"), "ProgressDeadline") / 1000000;
+    const struct core *core = life_core(gathering->alone->config.life);
+    uint64_t last_ms = 0;
+    bool waits = false;
+
+    for (uint32_t i = 0; i < places->groups[g].count && deadline_ms > 0; i++) {
+        int last = places->last[g][i];
+        const struct alloc *alloc = last < 0 ? NULL : core_alloc(core, gathering->ids[last].text);
+
+        if (alloc != NULL && alone_in_deployment(&gathering->job->public, alloc))
+            note_deadline(alloc, deadline_ms, &last_ms, &waits);
+    }
+    return waits ? 0 : last_ms;
+}
+
+/* Looks at each place of the group that is number G, and marks what is to be replaced now. */
+static bool roll_group(struct gathering *gathering, struct places *places, size_t g,
+                       struct progress *progress)
+{
+    const json_t *job = gathering->job->json;
+    const json_t *json = json_array_get(json_object_get(job, "TaskGroups"), g);
+    const json_t *update = json_object_get(json, "Update");
+    uint64_t deadline_ms = job_number(update, "ProgressDeadline") / 1000000;
+    uint64_t parallel = parallel_of(job, json), taken = 0;
     struct reconcile_group *group = &places->groups[g];
-    bool waits = false, done = true, any = false;
+    bool done = true, any = false;
 
     for (uint32_t i = 0; i < group->count; i++) {
-        int last = places->last[g][i];
-        const char *id = last < 0 ? NULL : gathering->ids[last].text;
-        enum place_state state =
-            id == NULL ? PLACE_BEGUN : state_of(alone, job, id, deadline_ms);
-        const struct alloc *alloc = id == NULL ? NULL : core_alloc(life_core(alone->config.life), id);
+        enum place_state state = state_of(gathering, places->last[g][i], deadline_ms);
 
-        done = done && state == PLACE_GOOD;
+        done = done && state == PLACE_GOOD && !group->place[i];
         progress->failed |= state == PLACE_FAILED;
         taken += state == PLACE_BEGUN || state == PLACE_FAILED || group->place[i];
-        if (alloc != NULL && alone_in_deployment(&job->public, alloc))
-            note_deadline(alloc, deadline_ms, &last_ms, &waits);
     }
     for (uint32_t i = 0; i < group->count && taken < parallel; i++) {
         int last = places->last[g][i];
-        if (last < 0 || group->place[i] ||
-            state_of(alone, job, gathering->ids[last].text, deadline_ms) != PLACE_OLD)
+
+        if (group->place[i] || state_of(gathering, last, deadline_ms) != PLACE_OLD)
             continue;
-        gathering->allocs[last].stop = gathering->allocs[last].live;
+        if (last >= 0)
+            gathering->allocs[last].stop = gathering->allocs[last].live;
         group->place[i] = any = true;
         taken++;
     }
     progress->done &= done;
-    if (!done && !waits && deadline_ms > 0 && last_ms != 0 &&
-        (progress->deadline_ms == 0 || last_ms < progress->deadline_ms))
-        progress->deadline_ms = last_ms;
+    uint64_t late_ms = done ? 0 : deadline_of(gathering, places, g, deadline_ms);
+    if (late_ms != 0 && (progress->deadline_ms == 0 || late_ms < progress->deadline_ms))
+        progress->deadline_ms = late_ms;
     return any;
 }
 
@@ -329,9 +348,10 @@ enum rollout rollout_look(struct alone *alone, struct gathering *gathering, stru
         return ROLLOUT_NOTHING;
     for (size_t g = 0; g < places->count; g++) {
         if (parallel_of(job->json, json_array_get(list, g)) > 0)
-            any = roll_group(alone, gathering, places, g, &progress) || any;
+            any = roll_group(gathering, places, g, &progress) || any;
     }
-    bool late = progress.deadline_ms != 0 && progress.deadline_ms <= life_now_ms(alone->config.life);
+    bool late =
+        progress.deadline_ms != 0 && progress.deadline_ms <= life_now_ms(alone->config.life);
     if (progress.done || progress.failed || late) {
         if (alone_check_turn(alone, 0, NULL) < 0) {
             alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
@@ -351,10 +371,9 @@ enum rollout rollout_look(struct alone *alone, struct gathering *gathering, stru
 void alone_note_changed(void *ctx, const char *id, const struct alloc *alloc)
 {
     struct alone *alone = ctx;
-    struct job *job =
-        alloc->assign.watched
-            ? job_find(alone, alloc->assign.namespace, alloc->assign.job_id)
-            : NULL;
+    struct job *job = alloc->assign.watched
+                          ? job_find(alone, alloc->assign.namespace, alloc->assign.job_id)
+                          : NULL;
 
     (void)id;
     if (job != NULL && is_running(job->json))

@@ -101,8 +101,11 @@ static void place_due(struct alone *alone, struct job *job, const struct gatheri
                                              : "alloc-failure";
     struct alone_evaluation evaluation = evaluation_begin(alone, job, why);
     struct change change = change_begin(alone, job);
+    const char *deployment_id = rolls ? alone_deployment_id(&job->public) : "";
     struct err err = {0};
     bool partly = false;
+
+    (void)text_copy(evaluation.deployment_id, sizeof(evaluation.deployment_id), deployment_id);
     int code = alone_place(alone, &change, gathering, places, &evaluation, &partly, &err);
 
     if (code == 0 && evaluation.placed == 0 && !job->unsaved &&

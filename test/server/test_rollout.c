@@ -168,11 +168,10 @@ static void test_one_that_is_rescheduled_may_still_become_healthy(void **state)
     json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
 
     begin(small, 2, 1);
-    assert_int_equal(
-        json_object_set_new(group, "ReschedulePolicy",
-                            json_pack("{s:b, s:I, s:s}", "Unlimited", 1, "Delay", 6000 * ms,
-                                      "DelayFunction", "constant")),
-        0);
+    assert_int_equal(json_object_set_new(group, "ReschedulePolicy",
+                                         json_pack("{s:b, s:I, s:s}", "Unlimited", 1, "Delay",
+                                                   6000 * ms, "DelayFunction", "constant")),
+                     0);
     (void)run(small, job);
     fail_newest(small);
     expect_deployment(small, 1, "running", 1, 0, 1);

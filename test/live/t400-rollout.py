@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""A newer version of a service on a real node takes the place of the older one step by step, as
+max_parallel and the health of its tasks say, wherever the daemon dies."""
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import Node, milliseconds, raw_exec, restart_policy, tap, wait_for  # noqa: E402
+
+
+def job_of(seconds, count=3, parallel=1, healthy_ms=300, script=None):
+    task = raw_exec('t', script or 'exec sleep %d' % seconds, KillTimeout=milliseconds(2000))
+    group = {'Name': 'g', 'Count': count, 'Tasks': [task], 'RestartPolicy': restart_policy(0),
+             'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False},
+             'Update': {'MaxParallel': parallel, 'MinHealthyTime': milliseconds(healthy_ms),
+                        'HealthyDeadline': milliseconds(60000),
+                        'ProgressDeadline': milliseconds(120000)}}
+    return {'ID': 'job', 'Name': 'job', 'Type': 'service', 'Datacenters': ['dc1'],
+            'TaskGroups': [group]}
+
+
+def open_node():
+    node = Node()
+    node.start()
+    return node
+
+
+def deployment(node):
+    return node.get('/v1/job/job/deployment')
+
+
+def await_status(node, version, status):
+    wait_for('version %d to be %s' % (version, status), lambda: (
+        deployment(node)['JobVersion'], deployment(node)['Status']) == (version, status))
+
+
+def versions(node):
+    """Of the allocs that are to run."""
+    return sorted(alloc['JobVersion'] for alloc in node.allocs('job')
+                  if alloc['DesiredStatus'] == 'run' and alloc['ClientStatus'] != 'failed')
+
+
+def counts(node):
+    group = deployment(node)['TaskGroups']['g']
+    return [group[name] for name in ('DesiredTotal', 'PlacedAllocs', 'HealthyAllocs',
+                                     'UnhealthyAllocs')]
+
+
+def each_one_is_healthy_before_the_next_is_replaced():
+    node = open_node()
+    node.run_job(job_of(1000))
+    await_status(node, 0, 'successful')
+    assert counts(node) == [3, 3, 3, 0], counts(node)
+    answer = node.run_job(job_of(1001))
+    own = node.get('/v1/evaluation/' + answer['EvalID'])['DeploymentID']
+    assert deployment(node)['ID'] == own
+    await_status(node, 1, 'successful')
+    assert counts(node) == [3, 3, 3, 0], counts(node)
+    assert versions(node) == [1, 1, 1], versions(node)
+    assert [one['ID'] for one in node.get('/v1/deployments')] == [own]
+    assert node.get('/v1/deployment/' + own) == deployment(node)
+    new = sorted(node.get('/v1/deployment/allocations/' + own), key=lambda one: one['CreateTime'])
+    assert len(new) == 3, new
+    for one, following in zip(new, new[1:]):  # whatever the load was
+        assert one['DeploymentStatus']['Healthy'], one
+        assert one['CreateIndex'] < following['CreateIndex']
+        assert one['DeploymentStatus']['Timestamp'][:19] <= \
+            node.get('/v1/allocation/' + following['ID'])['DeploymentStatus']['Timestamp'][:19]
+    node.finish()
+
+
+def one_that_fails_leaves_the_others():
+    node = open_node()
+    node.run_job(job_of(1000))
+    await_status(node, 0, 'successful')
+    before = node.payloads()
+    node.run_job(job_of(1001, script='exit 3'))
+    await_status(node, 1, 'failed')
+    assert counts(node)[1:] == [1, 0, 1], counts(node)
+    assert versions(node) == [0, 0], versions(node)
+    assert len(set(node.payloads().items()) & set(before.items())) == 2
+    node.kill()
+    node.start()
+    assert deployment(node)['StatusDescription'] == 'Failed due to unhealthy allocations'
+    assert versions(node) == [0, 0], versions(node)
+    node.run_job(job_of(1000))  # what it was before: who still runs is left alone
+    await_status(node, 2, 'successful')
+    assert versions(node) == [2, 2, 2], versions(node)
+    assert len(set(node.payloads().items()) & set(before.items())) == 2
+    node.finish()
+
+
+def wherever_the_daemon_dies_it_goes_on():
+    node = open_node()
+    node.run_job(job_of(1000))
+    await_status(node, 0, 'successful')
+    node.run_job(job_of(1001))
+    for replaced in range(1, 4):
+        wait_for('alloc %d' % replaced, lambda: versions(node).count(1) >= replaced)
+        node.kill()
+        node.start()
+        assert len(versions(node)) == 3, versions(node)
+    await_status(node, 1, 'successful')
+    assert versions(node) == [1, 1, 1], versions(node)
+    assert counts(node) == [3, 3, 3, 0], counts(node)
+    node.put('/v1/allocation/%s/stop' % node.alloc('job', 'g')['ID'])
+    wait_for('another one', lambda: versions(node) == [1, 1, 1])
+    node.finish()
+
+
+if __name__ == '__main__':
+    if os.getuid() != 0:
+        print('needs root: it runs a node with real tasks')
+        sys.exit(77)
+    sys.exit(tap([
+        each_one_is_healthy_before_the_next_is_replaced,
+        one_that_fails_leaves_the_others,
+        wherever_the_daemon_dies_it_goes_on,
+    ]))
