@@ -79,7 +79,7 @@ const struct api_route api_routes[] = {
     {"/v1/metrics",                      API_GET,            BLOCKS_NOT,      api_metrics},
     {"/v1/search",                       API_PUT,            BLOCKS_NOT,      api_search},
     {"/v1/deployments",                  API_GET,            BLOCKS,          api_deployments_list},
-    {"/v1/deployment/allocations/*",     API_GET,            BLOCKS,          api_deployment_allocations},
+    {"/v1/deployment/allocations/*",     API_GET,            BLOCKS,          api_deployed_allocs},
     {"/v1/deployment/*",                 API_GET,            BLOCKS,          api_deployment_get},
     {"/v1/volumes",                      API_GET,            BLOCKS_NOT,      api_empty_list},
     {"/v1/plugins",                      API_GET,            BLOCKS_NOT,      api_empty_list},

@@ -104,7 +104,7 @@ static bool keep_of_deployment(void *ctx, const char *id, const struct alloc *al
     return alone_in_deployment(ctx, alloc);
 }
 
-void api_deployment_allocations(struct api_request *request)
+void api_deployed_allocs(struct api_request *request)
 {
     const struct alone_job *job = find(request);
 

@@ -340,8 +340,7 @@ api_handler api_job_plan;
 api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_restart,
     api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_empty_list,
-    api_deployments_list, api_deployment_get, api_deployment_allocations, api_search,
-    api_unavailable;
+    api_deployments_list, api_deployment_get, api_deployed_allocs, api_search, api_unavailable;
 api_handler api_nodes_list, api_node_get, api_node_allocations, api_client_stats;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,

@@ -513,6 +513,14 @@ static const char *const odd_jobs[][2] = {
     {"cairnQueued", "[\"x\"]"},
     {"cairnQueued", "[-9223372036854775808, 9223372036854775807]"},
     {"cairnPurge", "7"},
+    {"cairnDeployment", "7"},
+    {"cairnDeployment", "{\"Status\": \"running\"}"},
+    {"cairnDeployment",
+     "{\"ID\": \"6b86a1f4-9a5c-4d3c-8a8e-0f8b7a3f0c11\", \"Status\": \"running\", "
+     "\"StatusDescription\": \"\", \"CreateTime\": -1, \"TaskGroups\": {}}"},
+    {"cairnDeployment",
+     "{\"ID\": \"6b86a1f4-9a5c-4d3c-8a8e-0f8b7a3f0c11\", \"Status\": \"running\", "
+     "\"StatusDescription\": \"\", \"TaskGroups\": {\"g\": 7}}"},
 };
 
 static void store_text(struct journal *journal, const char *key, const char *text)
