@@ -2,8 +2,7 @@
  * Records as Nomad's JSON.  Pure: everything that is said comes in with the call.
  *
  * Field names, their order of magnitude and their emptiness follow nomad v1.1.2, package api.  What
- * this node does not have (deployments, preemption, reschedules) is empty in the way Nomad shows it
- * empty.
+ * this node does not have (preemption) is empty in the way Nomad shows it empty.
  */
 #ifndef CAIRN_AGENT_API_FORMAT_H
 #define CAIRN_AGENT_API_FORMAT_H
