@@ -79,6 +79,7 @@ def one_that_fails_leaves_the_others():
     assert counts(node)[1:] == [1, 0, 1], counts(node)
     assert versions(node) == [0, 0], versions(node)
     assert len(set(node.payloads().items()) & set(before.items())) == 2
+    assert 'Failed due to unhealthy allocations' in node.cli('job', 'status', 'job').stdout
     node.kill()
     node.start()
     assert deployment(node)['StatusDescription'] == 'Failed due to unhealthy allocations'

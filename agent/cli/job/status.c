@@ -141,6 +141,30 @@ void cli_print_failed(const char *group, const json_t *failed)
     }
 }
 
+/* DEPLOYMENT: null if there was none. */
+static void print_deployment(const struct cli *cli, const json_t *deployment)
+{
+    struct cli_table facts = {0}, groups = {0};
+    const char *name;
+    json_t *group;
+
+    if (!json_is_object(deployment))
+        return;
+    cli_heading(cli, "Latest Deployment");
+    cli_row(&facts, "ID", cli_short(cli, cli_value(deployment, "ID")));
+    cli_row(&facts, "Status", cli_value(deployment, "Status"));
+    cli_row(&facts, "Description", cli_value(deployment, "StatusDescription"));
+    cli_table_print_pairs(&facts, stdout);
+    cli_heading(cli, "Deployed");
+    cli_row(&groups, "Task Group", "Desired", "Placed", "Healthy", "Unhealthy");
+    json_object_foreach(json_object_get(deployment, "TaskGroups"), name, group)
+    {
+        cli_row(&groups, name, cli_value(group, "DesiredTotal"), cli_value(group, "PlacedAllocs"),
+                cli_value(group, "HealthyAllocs"), cli_value(group, "UnhealthyAllocs"));
+    }
+    cli_table_print(&groups, stdout);
+}
+
 /* True if an evaluation says more: why, or until when. */
 static bool something_waits(const json_t *summary, const json_t *allocs)
 {
@@ -190,7 +214,7 @@ int cli_show_job(struct cli *cli, const json_t *job)
 {
     char path[CLI_URL_SIZE];
     const char *id = cli_value(job, "ID");
-    json_t *summary = NULL, *allocs = NULL, *evaluations = NULL;
+    json_t *summary = NULL, *allocs = NULL, *evaluations = NULL, *deployment = NULL;
     bool verbose = cli_switch(cli, "verbose");
 
     cli->namespace = cli_value(job, "Namespace");
@@ -199,6 +223,8 @@ int cli_show_job(struct cli *cli, const json_t *job)
     int status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/summary", id), &summary, NULL);
     if (status == 0)
         status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/allocations", id), &allocs, NULL);
+    if (status == 0 && text_equal(cli_value(job, "Type"), "service"))
+        status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/deployment", id), &deployment, NULL);
     if (status == 0 && (verbose || something_waits(summary, allocs)))
         status =
             cli_get(cli, cli_path(cli, path, "/v1/job/%s/evaluations", id), &evaluations, NULL);
@@ -207,12 +233,14 @@ int cli_show_job(struct cli *cli, const json_t *job)
         print_waiting(cli, evaluations);
         if (verbose)
             print_evaluations(cli, evaluations);
+        print_deployment(cli, deployment);
         cli_heading(cli, "Allocations");
         cli_print_allocs(cli, allocs);
     }
     json_decref(summary);
     json_decref(allocs);
     json_decref(evaluations);
+    json_decref(deployment);
     return status;
 }
 

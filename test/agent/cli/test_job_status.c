@@ -25,6 +25,11 @@ static char *run(struct typed *typed, const struct cli_verb *verb, const char *j
                         {.path = "/v1/job/shop/evaluations",
                          .body = "[{\"ID\":\"eeeeeeee-1111\",\"Priority\":50,"
                                  "\"TriggeredBy\":\"job-register\",\"Status\":\"complete\"}]"},
+                        {.path = "/v1/job/shop/deployment",
+                         .body = "{\"ID\":\"dddddddd-1111\",\"Status\":\"running\","
+                                 "\"StatusDescription\":\"Deployment is running\",\"TaskGroups\":"
+                                 "{\"front\":{\"DesiredTotal\":4,\"PlacedAllocs\":3,"
+                                 "\"HealthyAllocs\":2,\"UnhealthyAllocs\":1}}}"},
                         {.path = "/v1/job/shop", .body = JOB},
                         {.path = NULL},
                     });
@@ -77,6 +82,12 @@ static void test_status_shows_job_summary_and_allocs(void **state)
     assert_says(typed->out, "Summary\n"
                             "Task Group  Queued  Starting  Running  Failed  Complete  Lost\n"
                             "front       0       1         2        3       4         5\n");
+    assert_says(typed->out, "Latest Deployment\n"
+                            "ID          = dddddddd\n"
+                            "Status      = running\n"
+                            "Description = Deployment is running\n");
+    assert_says(typed->out, "Task Group  Desired  Placed  Healthy  Unhealthy\n"
+                            "front       4        3       2        1\n");
     assert_says(typed->out, "aaaaaaaa  nnnnnnnn  front       2        run      running   <none>");
     assert_says(typed->out, "bbbbbbbb  nnnnnnnn  front       1        stop     complete  <none>");
     assert_is_silent_about(typed->out, "Evaluations");
