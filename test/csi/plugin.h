@@ -34,7 +34,8 @@ static inline int plugin_run(struct plugin_process *plugin)
     assert_true(plugin->pid >= 0);
     if (plugin->pid == 0) {
         (void)dup2(pipes[1], 1);
-        (void)execl("/usr/bin/python3", "python3", "test/csi/plugin.py", plugin->socket, NULL);
+        (void)execl("/usr/bin/python3", "/usr/bin/python3", "test/csi/plugin.py", plugin->socket,
+                    NULL);
         _exit(127);
     }
     close(pipes[1]);
