@@ -24,7 +24,7 @@ struct sim_attempt {
     uint32_t said;       /* incarnation that was told of the end */
     uint64_t boot;       /* in which it was begun */
     uint64_t kill_at_ms; /* shim: 0 is no stop asked for */
-    uint64_t began_ms;   /* when the payload began to run */
+    uint64_t began_ms;   /* when the payload began to run, 0: before the world did */
     int64_t finished_unix_ns;
     struct started process;
     int32_t code, signal; /* how the payload ended, in truth */

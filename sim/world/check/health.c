@@ -33,8 +33,10 @@ static const char *not_running(struct sim *sim, const struct sim_whom *whom, int
         return "a task of it has never run";
     if (attempt->reported != sim->incarnation || task->exit_seen)
         return "nobody knows that a task of it runs";
-    return sim->now_ms < attempt->began_ms + least_ms ? "a task of it has not run for so long"
-                                                      : NULL;
+    bool known = attempt->began_ms != 0;
+    return known && sim->now_ms < attempt->began_ms + least_ms
+               ? "a task of it has not run for so long"
+               : NULL;
 }
 
 static bool is_over(const struct task *task)
