@@ -142,7 +142,7 @@ static int start(const struct plugin_call *call, const int ends[STREAMS], pid_t 
     scoped_fd int input = open_input(call->input, err);
 
     if (input < 0)
-        return err->code;
+        return input;
     for (size_t i = 1; call->argv != NULL && call->argv[i] != NULL; i++) {
         check(count < COUNT_OF(argv) - 1);
         argv[count++] = call->argv[i];
