@@ -95,8 +95,9 @@ void search_shelf_free(struct search_shelf *shelf)
 /* An event that waits. */
 struct posted {
     uint8_t who, kind, lane, proposal;
-    uint32_t ticket, generation, reply, size; /* the payload's bytes follow */
+    uint32_t ticket, generation, reply, size, pad; /* the payload's bytes follow */
 };
+_Static_assert(sizeof(struct posted) % sizeof(uint64_t) == 0, "payloads lie as they have to");
 
 struct busy_lane {
     uint8_t who, number, effect, phase, hook, next_effect, orphaned, pad;
