@@ -88,7 +88,7 @@ static int isolate(char **argv)
 static const struct {
     const char *tree, *file, *limit;
 } cgroups[] = {
-    {"unified", "cgroup.procs", "0"},
+    {"unified", NULL, NULL},
     {"memory", "memory.limit_in_bytes", "33554432"},
     {"cpu", "cpu.shares", "50"},
 };
@@ -124,7 +124,8 @@ static int enter_cgroups(const char *root)
         name_in(path, root, i, "");
         if (mkdir(path, 0755) == 0)
             failed = tell_cgroup(root, i, "cgroup.procs", "0") ||
-                     tell_cgroup(root, i, cgroups[i].file, cgroups[i].limit);
+                     (cgroups[i].file != NULL &&
+                      tell_cgroup(root, i, cgroups[i].file, cgroups[i].limit));
         else
             failed = errno != EEXIST; /* all are one */
     }
