@@ -99,7 +99,8 @@ static void make_filter(struct filter *filter)
     put(filter, BPF_JMP | BPF_JGT | BPF_K, over(filter->length, allow), 0,
         numbers[COUNT_OF(numbers) - 1]);
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
-        size_t last = i + BLOCK < COUNT_OF(numbers) ? i + BLOCK - 1 : COUNT_OF(numbers) - 1;
+        size_t next = i - i % BLOCK + BLOCK; /* where the block after this one begins */
+        size_t last = next < COUNT_OF(numbers) ? next - 1 : COUNT_OF(numbers) - 1;
 
         if (i % BLOCK == 0)
             put(filter, BPF_JMP | BPF_JGT | BPF_K, last - i + 1, 0, numbers[last]);

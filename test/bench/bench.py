@@ -173,6 +173,12 @@ def running(node):
     return sum(alloc['ClientStatus'] == 'running' for alloc in node.allocs('bench'))
 
 
+def wait_settled(node, limit_s=60):
+    """An idle node is one that judges no alloc's health any more."""
+    wait_for('deployments to be over', lambda: all(
+        deployment['Status'] != 'running' for deployment in node.get('/v1/deployments')), limit_s, 0.5)
+
+
 def restored_ms(node, started_s):
     """From the start of the process to the line of its log that says all is reattached."""
     def line():
@@ -201,6 +207,7 @@ def one_round(count, results, idle_s):
     shims = node.shims()
     results['pss'].append(statistics.mean(memory_kb(pid, 'Pss', 'smaps_rollup') for pid in shims))
     if idle_s:
+        wait_settled(node)
         before = cpu_seconds(node.process.pid)
         time.sleep(idle_s)
         results['idle'].append((cpu_seconds(node.process.pid) - before) / idle_s * 100)
@@ -307,6 +314,8 @@ def mock_rows(count):
         took_s = time.monotonic() - start
         time.sleep(3.5)  # let caches be emptied, as they are on an idle node
         rss = memory_kb(node.process.pid, 'VmRSS') / 1024
+        wait_settled(node, 120)
+        time.sleep(3.5)  # the same
         before = cpu_seconds(node.process.pid)
         time.sleep(10)
         idle = (cpu_seconds(node.process.pid) - before) * 10

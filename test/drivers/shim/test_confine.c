@@ -10,16 +10,21 @@
 
 enum { CALLS = 1024 }; /* more than any kernel has */
 
-/* What the filter says of the call NUMBER, as the kernel runs it. */
+enum { STEPS_MAX = HEAD + (COUNT_OF(taken_away) + BLOCK - 1) / BLOCK + BLOCK + 1 };
+
+/* What the filter says of the call NUMBER, as the kernel runs it: no call is compared with more
+ * than the ends of the blocks and those of one block. */
 static uint32_t verdict_of(const struct filter *filter, uint32_t arch, uint32_t number)
 {
     const struct seccomp_data data = {.nr = (int)number, .arch = arch};
     uint32_t loaded = 0;
+    size_t steps = 0;
 
     for (size_t at = 0; at < filter->length; at++) {
         const struct sock_filter *code = &filter->code[at];
         bool holds = false;
 
+        assert_true(++steps <= STEPS_MAX);
         switch (code->code) {
         case BPF_LD | BPF_W | BPF_ABS:
             memcpy(&loaded, (const char *)&data + code->k, sizeof(loaded));
