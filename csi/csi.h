@@ -58,19 +58,6 @@ struct csi_map {
     size_t count;
 };
 
-/* Access modes, as CSI numbers them. */
-enum csi_access {
-    CSI_ACCESS_UNKNOWN, /* in answers only */
-    CSI_SINGLE_NODE_WRITER,
-    CSI_SINGLE_NODE_READER,
-    CSI_MULTI_NODE_READER,
-    CSI_MULTI_NODE_SINGLE_WRITER,
-    CSI_MULTI_NODE_MULTI_WRITER,
-    CSI_SINGLE_NODE_SINGLE_WRITER,
-    CSI_SINGLE_NODE_MULTI_WRITER,
-    CSI_ACCESS_COUNT,
-};
-
 struct csi_capability {
     enum csi_access access;
     bool block;               /* a device instead of a file system; then nothing below is said */

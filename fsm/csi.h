@@ -9,6 +9,27 @@
 
 #include <stdbool.h>
 
+/* Access modes, as CSI numbers them. */
+enum csi_access {
+    CSI_ACCESS_UNKNOWN, /* in answers only */
+    CSI_SINGLE_NODE_WRITER,
+    CSI_SINGLE_NODE_READER,
+    CSI_MULTI_NODE_READER,
+    CSI_MULTI_NODE_SINGLE_WRITER,
+    CSI_MULTI_NODE_MULTI_WRITER,
+    CSI_SINGLE_NODE_SINGLE_WRITER,
+    CSI_SINGLE_NODE_MULTI_WRITER,
+    CSI_ACCESS_COUNT,
+};
+
+/* How who claims a volume has it. */
+enum csi_attachment {
+    CSI_ATTACHMENT_UNKNOWN,
+    CSI_FILE_SYSTEM, /* a directory */
+    CSI_BLOCK_DEVICE,
+    CSI_ATTACHMENT_COUNT,
+};
+
 /* What a call does to the world. */
 enum csi_kind {
     CSI_ASKS,

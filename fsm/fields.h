@@ -155,7 +155,7 @@ enum { PLUGIN_NAME_SIZE = 128, VOLUME_NAME_SIZE = 128 };
 #define VOLUME_DEFINE_FIELDS(X)                                                                    \
     X(FLAG, read_only, 0, "")                                                                      \
     X(U8, access_mode, 0, "as CSI numbers them")                                                   \
-    X(U8, attachment_mode, 0, "")                                                                  \
+    X(U8, attachment_mode, 0, "enum csi_attachment; 0: a file system, of an older version")        \
     X(PAD, pad, 5, "")                                                                             \
     X(NAME, plugin, PLUGIN_NAME_SIZE, "plugin id")                                                 \
     X(NAME, namespace, SPEC_NAMESPACE_SIZE, "")                                                    \

@@ -53,7 +53,7 @@ enum {
     ADDRESS_SIZE = 46,         /* an IP address as text, with its NUL */
     SPEC_VOLUMES_MAX = 32,     /* of a group */
     SPEC_MOUNTS_MAX = 64,      /* of a task */
-    SPEC_SOURCE_SIZE = 112,    /* the name of a volume of the node, with an alloc's index */
+    SPEC_SOURCE_SIZE = 112,    /* the name or id of a volume, with an alloc's index */
 };
 
 /* The longest time that anything may ask for, 100 years: as nanoseconds it still fits 63 bits, and

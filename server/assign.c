@@ -1,5 +1,6 @@
 #include "server/assign.h"
 
+#include "core/lost.h"
 #include "fsm/policy.h"
 
 #include <stdlib.h>
@@ -7,6 +8,15 @@
 static bool is_batch(const struct alloc_spec *spec)
 {
     return text_equal(spec->job_type, "batch") || text_equal(spec->job_type, "sysbatch");
+}
+
+static size_t claims_of(const struct alloc_spec *spec)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < spec->volumes_count; i++)
+        count += spec->volumes[i].type == VOLUME_CSI;
+    return count;
 }
 
 /* To TASK of SPEC: it is to be, or is there and goes on by this version. */
@@ -26,6 +36,7 @@ static void tell_task(struct core *core, const struct assign_plans *plans,
         .sidecar = task->sidecar,
         .leader = task->leader,
         .may_start = 1,
+        .mounts = claims_of(spec) > 0,
         .restart_on_success =
             policy_restarts_on_success(is_batch(spec), task->lifecycle, task->sidecar),
     };
@@ -41,8 +52,8 @@ static struct alloc_assign *assign_of(const struct assign_plans *plans,
                                       const struct alloc_spec *spec, const char *awaited,
                                       const char *disk_from)
 {
-    struct alloc_assign *assign =
-        calloc(1, sizeof(*assign) + spec->tasks_count * sizeof(assign->members[0]));
+    struct alloc_assign *assign = calloc(
+        1, sizeof(*assign) + (spec->tasks_count + claims_of(spec)) * sizeof(assign->members[0]));
 
     check(assign != NULL);
     assign->create_unix_ns = spec->create_time_unix_ns;
@@ -68,8 +79,27 @@ static struct alloc_assign *assign_of(const struct assign_plans *plans,
         member->leader = spec->tasks[i].leader;
         (void)text_copy(member->name, sizeof(member->name), spec->tasks[i].name);
     }
+    for (size_t i = 0; i < spec->volumes_count; i++) {
+        if (spec->volumes[i].type != VOLUME_CSI)
+            continue;
+        struct alloc_member *member = &assign->members[assign->members_count++];
+        member->kind = MEMBER_VOLUME;
+        (void)text_copy(member->name, sizeof(member->name), spec->volumes[i].name);
+    }
     plans->alloc(spec, assign);
     return assign;
+}
+
+/* Each volume of a storage plugin is a machine of its own. */
+static void tell_claims(struct core *core, const struct alloc_spec *spec)
+{
+    for (size_t i = 0; i < spec->volumes_count; i++) {
+        if (spec->volumes[i].type != VOLUME_CSI)
+            continue;
+        struct volume_define define = define_of_volume(spec, &spec->volumes[i]);
+        struct machine_id id = machine_id_join(MACHINE_VOLUME, spec->id, spec->volumes[i].name);
+        core_tell(core, &id, VE_DEFINE, &define);
+    }
 }
 
 void assign_alloc(struct core *core, const struct assign_plans *plans,
@@ -82,6 +112,7 @@ void assign_alloc(struct core *core, const struct assign_plans *plans,
     free(assign);
     for (size_t i = 0; i < spec->tasks_count; i++)
         tell_task(core, plans, spec, &spec->tasks[i], TE_DEFINE);
+    tell_claims(core, spec);
 }
 
 void update_alloc(struct core *core, const struct assign_plans *plans,

@@ -83,6 +83,7 @@ static int alloc_value(const json_t *job, const struct jobspec_placement *placem
     add_deployment(*ret_alloc, group, placement);
     jobspec_add_ports(*ret_alloc, &placement->ports);
     jobspec_add_cores(*ret_alloc, &placement->cores);
+    jobspec_add_plugins(*ret_alloc, &placement->plugins);
     return 0;
 }
 

@@ -5,6 +5,7 @@
  * and names again for what could lead out of a directory.  One arena holds the spec and all it
  * points to.
  */
+#include "fsm/fields.h"
 #include "spec/arena.h"
 #include "spec/names.h"
 #include "spec/part.h"
@@ -443,8 +444,24 @@ static void decode_cores(struct decoding *decoding, const json_t *alloc, struct 
 
 /* --- volumes --- */
 
-static void decode_volumes(struct decoding *decoding, const json_t *group, struct alloc_spec *spec)
+/* What only a volume of type csi has; which plugin it is of was found out when it was placed. */
+static void decode_claim(struct decoding *decoding, const json_t *group, const json_t *plugins,
+                         struct spec_volume *volume)
 {
+    const json_t *block = json_object_get(json_object_get(group, "Volumes"), volume->name);
+    const json_t *options = json_object_get(block, "MountOptions");
+
+    volume->fs_type = get_text(decoding, options, "FSType", SPEC_NAME_SIZE);
+    volume->mount_flags = get_texts(decoding, options, "MountFlags");
+    volume->plugin = get_text(decoding, plugins, volume->name, PLUGIN_NAME_SIZE);
+    if (*volume->plugin == '\0' || strchr(volume->plugin, '/') != NULL)
+        damaged(decoding, "VolumePlugins", "a plugin for each volume of type csi");
+}
+
+static void decode_volumes(struct decoding *decoding, const json_t *alloc, const json_t *group,
+                           struct alloc_spec *spec)
+{
+    const json_t *plugins = json_object_get(alloc, "VolumePlugins");
     struct arena *arena = &decoding->holder->arena;
     struct spec_volume volumes[SPEC_VOLUMES_MAX];
     char sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE];
@@ -458,12 +475,15 @@ static void decode_volumes(struct decoding *decoding, const json_t *group, struc
         return;
     spec->volumes = arena_new(arena, count * sizeof(*volumes));
     spec->volumes_count = count;
-    for (size_t i = 0; i < count; i++)
-        spec->volumes[i] = (struct spec_volume){
-            .name = arena_text(arena, volumes[i].name),
-            .source = arena_text(arena, volumes[i].source),
-            .read_only = volumes[i].read_only,
-        };
+    for (size_t i = 0; i < count; i++) {
+        struct spec_volume *volume = &spec->volumes[i];
+
+        *volume = volumes[i];
+        volume->name = arena_text(arena, volumes[i].name);
+        volume->source = arena_text(arena, volumes[i].source);
+        if (volume->type == VOLUME_CSI)
+            decode_claim(decoding, group, plugins, volume);
+    }
 }
 
 /* --- alloc --- */
@@ -576,7 +596,7 @@ static void decode_alloc(struct decoding *decoding, const json_t *alloc, struct 
     decode_job(decoding, job, spec);
     decode_group(decoding, group, json_object_get(job, "Meta"), spec);
     decode_ports(decoding, alloc, group, spec);
-    decode_volumes(decoding, group, spec);
+    decode_volumes(decoding, alloc, group, spec);
     decode_cores(decoding, alloc, spec);
     spec_alloc_name(name, spec->job_id, spec->group, spec->index);
     spec->name = arena_text(&decoding->holder->arena, name);

@@ -119,6 +119,8 @@ struct jobspec_placement {
     /* What was found for all that jobspec_ports says, in that order; borrowed. */
     struct spec_ports ports;
     struct spec_cores cores; /* for each task as many as it asks for; borrowed */
+    /* Of each volume of type csi, by its name in the group, the id of its plugin; borrowed. */
+    struct spec_pairs plugins;
 };
 
 /* What one alloc of JOB runs by, as compact JSON that needs nothing else to be understood.  The

@@ -118,6 +118,76 @@ const char *spec_volume_name_fault(const char *text)
     return strlen(text) >= SPEC_NAME_SIZE ? "is too long, it may have 95 bytes" : NULL;
 }
 
+const char *spec_volume_id_fault(const char *text)
+{
+    if (*text == '\0')
+        return "must not be empty";
+    if (text_equal(text, ".") || text_equal(text, ".."))
+        return "must not be \".\" or \"..\"";
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '/' || (unsigned char)*at < ' ' || *at == 127)
+            return "must not contain slashes or control characters";
+    }
+    return strlen(text) >= SPEC_SOURCE_SIZE ? "is too long, it may have 111 bytes" : NULL;
+}
+
+/* As Nomad calls them; it has no name for the modes that came with CSI 1.5. */
+static const char *const accesses[CSI_ACCESS_COUNT] = {
+    [CSI_SINGLE_NODE_WRITER] = "single-node-writer",
+    [CSI_SINGLE_NODE_READER] = "single-node-reader-only",
+    [CSI_MULTI_NODE_READER] = "multi-node-reader-only",
+    [CSI_MULTI_NODE_SINGLE_WRITER] = "multi-node-single-writer",
+    [CSI_MULTI_NODE_MULTI_WRITER] = "multi-node-multi-writer",
+};
+
+static const char *const attachments[CSI_ATTACHMENT_COUNT] = {
+    [CSI_FILE_SYSTEM] = "file-system",
+    [CSI_BLOCK_DEVICE] = "block-device",
+};
+
+static bool find_name(const char *const *names, unsigned count, const char *name, unsigned *ret_at)
+{
+    for (unsigned i = 0; name != NULL && i < count; i++) {
+        if (names[i] == NULL || !text_equal(names[i], name))
+            continue;
+        *ret_at = i;
+        return true;
+    }
+    return false;
+}
+
+bool spec_access(const char *name, enum csi_access *ret_access)
+{
+    unsigned at;
+
+    if (!find_name(accesses, CSI_ACCESS_COUNT, name, &at))
+        return false;
+    *ret_access = (enum csi_access)at;
+    return true;
+}
+
+bool spec_attachment(const char *name, enum csi_attachment *ret_attachment)
+{
+    unsigned at;
+
+    if (!find_name(attachments, CSI_ATTACHMENT_COUNT, name, &at))
+        return false;
+    *ret_attachment = (enum csi_attachment)at;
+    return true;
+}
+
+const char *spec_access_name(enum csi_access access)
+{
+    check((unsigned)access < CSI_ACCESS_COUNT);
+    return accesses[access] == NULL ? "" : accesses[access];
+}
+
+const char *spec_attachment_name(enum csi_attachment attachment)
+{
+    check((unsigned)attachment < CSI_ATTACHMENT_COUNT);
+    return attachments[attachment] == NULL ? "" : attachments[attachment];
+}
+
 static const char *const propagations[] = {
     [PROPAGATION_PRIVATE] = "private",
     [PROPAGATION_HOST_TO_TASK] = "host-to-task",

@@ -46,6 +46,15 @@ const char *spec_port_label_fault(const char *text);
 /* The name of a volume of the node's configuration. */
 const char *spec_volume_name_fault(const char *text);
 
+/* The id of a volume of a storage plugin: one part of a path, on this node. */
+const char *spec_volume_id_fault(const char *text);
+
+/* How such a one is used (names may be NULL); false: nothing is called NAME. */
+bool spec_access(const char *name, enum csi_access *ret_access);
+bool spec_attachment(const char *name, enum csi_attachment *ret_attachment);
+const char *spec_access_name(enum csi_access access); /* "" for none that has a name */
+const char *spec_attachment_name(enum csi_attachment attachment);
+
 /* How mounts spread (may be NULL: as if not given); false: nothing is called NAME. */
 bool spec_propagation(const char *name, enum spec_propagation *ret_propagation);
 const char *spec_propagation_name(enum spec_propagation propagation);

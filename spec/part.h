@@ -76,6 +76,9 @@ void jobspec_add_ports(json_t *alloc, const struct spec_ports *ports);
 
 void jobspec_add_cores(json_t *alloc, const struct spec_cores *cores);
 
+/* Whose the volumes of storage plugins are. */
+void jobspec_add_plugins(json_t *alloc, const struct spec_pairs *plugins);
+
 /* The volumes of a group and the mounts of its tasks, in the same way. */
 void jobspec_default_volumes(json_t *group);
 void jobspec_default_mounts(json_t *task);

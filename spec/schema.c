@@ -248,18 +248,22 @@ static const struct jobspec_field task_network_fields[] = {
 };
 static SCHEMA(task_network, "network", NULL, task_network_fields);
 
+static const struct jobspec_field mount_options_fields[] = {
+    TEXT("fs_type", "FSType", FATE_RUN),
+    TEXTS("mount_flags", "MountFlags", FATE_RUN),
+};
+static SCHEMA(mount_options, "mount_options", NULL, mount_options_fields);
+
 static const struct jobspec_field volume_fields[] = {
     TEXT(NULL, "Name", FATE_RUN),
     TEXT("type", "Type", FATE_RUN),
     TEXT("source", "Source", FATE_RUN),
     BOOL("read_only", "ReadOnly", FATE_RUN),
     BOOL("per_alloc", "PerAlloc", FATE_RUN),
-    KEPT("access_mode", "AccessMode", TEXT, 0, NULL,
-         "a volume of the node's configuration is shared by all who ask for it"),
-    KEPT("attachment_mode", "AttachmentMode", TEXT, 0, NULL,
-         "a volume of the node's configuration is a directory or a file, and mounted as that"),
-    REFUSED("sticky", "Sticky", "remove it: a volume of the node's configuration never moves"),
-    REFUSED("mount_options", "MountOptions", "remove it: host volumes cannot have mount options"),
+    TEXT("access_mode", "AccessMode", FATE_RUN), /* of type host they are warned of: warn.c */
+    TEXT("attachment_mode", "AttachmentMode", FATE_RUN),
+    BLOCK("mount_options", "MountOptions", FATE_RUN, &mount_options),
+    REFUSED("sticky", "Sticky", "remove it: a volume of this node never moves"),
 };
 SCHEMA(jobspec_volume, "volume", "Name", volume_fields);
 

@@ -11,6 +11,7 @@
 #ifndef CAIRN_SPEC_SPEC_H
 #define CAIRN_SPEC_SPEC_H
 
+#include "fsm/csi.h"
 #include "fsm/limits.h"
 
 #include <stdbool.h>
@@ -94,11 +95,23 @@ struct spec_driver {
  * or what either of them does. */
 enum spec_propagation { PROPAGATION_PRIVATE, PROPAGATION_HOST_TO_TASK, PROPAGATION_BIDIRECTIONAL };
 
-/* A volume that the group asks for, of the node's configuration. */
+/* Whose a volume is: of the node's configuration, or of a storage plugin. */
+enum spec_volume_type { VOLUME_HOST, VOLUME_CSI };
+
+/* A volume that the group asks for. */
 struct spec_volume {
+    enum spec_volume_type type;
     const char *name;   /* that the group gives it */
-    const char *source; /* that it has on the node, with the alloc's index if each has its own */
+    const char *source; /* that it has on the node, or its id, with the alloc's index if each has
+                           its own */
     bool read_only;     /* asked for */
+    /* Of type csi only. */
+    enum csi_access access;
+    enum csi_attachment attachment;
+    const char *fs_type;           /* "": as the volume says */
+    struct spec_texts mount_flags; /* of a decoded alloc only; may be secret: not to be shown */
+    bool has_mount_flags;          /* false: as the volume says */
+    const char *plugin;            /* given: whose it is; "" before */
 };
 
 /* A directory or a file of the node that its configuration gives a name. */

@@ -49,7 +49,9 @@ static void keep_essence(const struct jobspec_schema *schema, json_t *value)
         const struct jobspec_field *field = &schema->fields[f];
         json_t *inner = field->json == NULL ? NULL : json_object_get(value, field->json);
 
-        if (inner != NULL && is_taken_in_place(schema, field->json)) {
+        /* An empty text says nothing, and an older version may not have had it at all. */
+        bool is_empty = json_is_string(inner) && json_string_length(inner) == 0;
+        if (inner != NULL && (is_empty || is_taken_in_place(schema, field->json))) {
             (void)json_object_del(value, field->json); /* it is there */
             continue;
         }

@@ -2,10 +2,11 @@
  * Volumes of groups, and where their tasks have them.
  *
  * Follows nomad v2.0.5 nomad/structs/volumes.go (VolumeRequest.Validate, VolumeMount.Validate).  A
- * volume is one of the node's configuration, by its name there; with per_alloc each alloc has its
- * own, whose name ends in the alloc's index.  What is mounted where is said by each task, in paths
- * of its root: those that would cover what a task is promised are refused here already, unless
- * only its environment tells what they are.
+ * volume is one of the node's configuration, by its name there, or one of a storage plugin, by the
+ * id that it was registered with; with per_alloc each alloc has its own, whose name ends in the
+ * alloc's index.  What is mounted where is said by each task, in paths of its root: those that
+ * would cover what a task is promised are refused here already, unless only its environment tells
+ * what they are.
  */
 #include "spec/names.h"
 #include "spec/part.h"
@@ -71,6 +72,36 @@ void jobspec_default_mounts(json_t *task)
 
 /* --- what one alloc asks for --- */
 
+/* With an index behind it the id of a volume has room enough: a name is that much shorter. */
+static const char *source_fault(const json_t *volume)
+{
+    const char *source = text_of(volume, "Source"), *fault = spec_volume_name_fault(source);
+
+    return fault == NULL && text_equal(text_of(volume, "Type"), "csi")
+               ? spec_volume_id_fault(source)
+               : fault;
+}
+
+/* What of VOLUME only those of storage plugins have; false: it is damaged. */
+static bool read_claim(const json_t *volume, struct spec_volume *to)
+{
+    const json_t *options = json_object_get(volume, "MountOptions");
+    const json_t *flags = json_object_get(options, "MountFlags"), *flag;
+    size_t i;
+
+    json_array_foreach(flags, i, flag)
+    {
+        if (!json_is_string(flag))
+            return false;
+    }
+    to->type = VOLUME_CSI;
+    to->fs_type = text_of(options, "FSType");
+    to->has_mount_flags = json_is_array(flags);
+    to->plugin = "";
+    return spec_access(text_of(volume, "AccessMode"), &to->access) &&
+           spec_attachment(text_of(volume, "AttachmentMode"), &to->attachment);
+}
+
 bool jobspec_volumes(const json_t *group, uint32_t index,
                      struct spec_volume ret_volumes[SPEC_VOLUMES_MAX],
                      char ret_sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE], size_t *ret_count)
@@ -84,21 +115,33 @@ bool jobspec_volumes(const json_t *group, uint32_t index,
         return false;
     json_object_foreach(volumes, name, volume)
     {
-        const char *source = text_of(volume, "Source");
+        const char *source = text_of(volume, "Source"), *type = text_of(volume, "Type");
+        bool is_csi = text_equal(type, "csi");
+        struct spec_volume claim = {.fs_type = "", .plugin = ""};
 
-        if (count == SPEC_VOLUMES_MAX || !text_equal(text_of(volume, "Type"), "host") ||
-            spec_volume_name_fault(source) != NULL || spec_group_name_fault(name) != NULL)
+        if (count == SPEC_VOLUMES_MAX || (!is_csi && !text_equal(type, "host")) ||
+            source_fault(volume) != NULL || spec_group_name_fault(name) != NULL ||
+            (is_csi && !read_claim(volume, &claim)))
             return false;
         if (is_true(volume, "PerAlloc"))
             check(text_format(ret_sources[count], SPEC_SOURCE_SIZE, "%s[%u]", source, index));
         else
             check(text_copy(ret_sources[count], SPEC_SOURCE_SIZE, source));
-        ret_volumes[count] = (struct spec_volume){
-            .name = name, .source = ret_sources[count], .read_only = is_true(volume, "ReadOnly")};
-        count++;
+        claim.name = name;
+        claim.source = ret_sources[count];
+        claim.read_only = is_true(volume, "ReadOnly");
+        ret_volumes[count++] = claim;
     }
     *ret_count = count;
     return true;
+}
+
+void jobspec_add_plugins(json_t *alloc, const struct spec_pairs *plugins)
+{
+    for (size_t i = 0; i < plugins->count; i++)
+        check(json_object_set_new(jobspec_member(alloc, "VolumePlugins", json_object),
+                                  plugins->items[i].key,
+                                  json_string(plugins->items[i].value)) == 0);
 }
 
 /* --- rules of volumes --- */
@@ -107,19 +150,14 @@ static void check_type(struct jobspec_work *work, const json_t *volume, const ch
 {
     const char *type = text_of(volume, "Type");
 
-    if (text_equal(type, "host"))
-        return;
-    if (text_equal(type, "csi"))
-        jobspec_complain(work, volume, "Type",
-                         "name a host_volume of the node's configuration, and write type = "
-                         "\"host\"",
-                         "volume \"%.60s\": volumes of type \"csi\" are not supported yet", name);
-    else
-        jobspec_complain(work, volume, *type == '\0' ? "" : "Type", "write type = \"host\"",
+    if (!text_equal(type, "host") && !text_equal(type, "csi"))
+        jobspec_complain(work, volume, *type == '\0' ? "" : "Type",
+                         "write type = \"host\" or type = \"csi\"",
                          "volume \"%.60s\" has unrecognized type \"%.40s\"", name, type);
 }
 
-static void check_modes(struct jobspec_work *work, const json_t *volume, const char *name)
+/* A volume of the node's configuration. */
+static void check_host(struct jobspec_work *work, const json_t *volume, const char *name)
 {
     static const char *const modes[] = {"", "single-node-reader-only", "single-node-writer",
                                         "single-node-single-writer", "single-node-multi-writer"};
@@ -135,6 +173,80 @@ static void check_modes(struct jobspec_work *work, const json_t *volume, const c
     if (text_equal(mode, "single-node-reader-only") && !is_true(volume, "ReadOnly"))
         jobspec_complain(work, volume, "AccessMode", "write read_only = true",
                          "volume \"%.60s\": %s volumes must be read-only", name, mode);
+    if (json_object_get(volume, "MountOptions") != NULL)
+        jobspec_complain(work, volume, "MountOptions", NULL,
+                         "volume \"%.60s\": host volumes cannot have mount options", name);
+}
+
+/* How many allocs of a group may share a volume, in Nomad's words; NULL: any number. */
+static const char *sharing_fault(enum csi_access access, bool read_only)
+{
+    switch (access) {
+    case CSI_SINGLE_NODE_READER:
+        return "allows only one reader";
+    case CSI_SINGLE_NODE_WRITER:
+        return "allows only one reader or writer";
+    case CSI_MULTI_NODE_SINGLE_WRITER:
+        return read_only ? NULL : "allows only one writer";
+    case CSI_MULTI_NODE_READER:
+    case CSI_MULTI_NODE_MULTI_WRITER:
+    case CSI_ACCESS_UNKNOWN:
+    case CSI_SINGLE_NODE_SINGLE_WRITER:
+    case CSI_SINGLE_NODE_MULTI_WRITER:
+    case CSI_ACCESS_COUNT:
+        return NULL;
+    }
+    unreachable("access mode");
+}
+
+static void check_access(struct jobspec_work *work, const json_t *group, const json_t *volume,
+                         const char *name)
+{
+    static const char hint[] = "there are \"single-node-reader-only\", \"single-node-writer\", "
+                               "\"multi-node-reader-only\", \"multi-node-single-writer\" and "
+                               "\"multi-node-multi-writer\"";
+    const char *mode = text_of(volume, "AccessMode"), *fault;
+    bool shared = json_integer_value(json_object_get(group, "Count")) > 1;
+    enum csi_access access;
+
+    if (!spec_access(mode, &access)) {
+        jobspec_complain(work, volume, *mode == '\0' ? "" : "AccessMode", hint,
+                         *mode == '\0'
+                             ? "volume \"%.60s\": CSI volumes must have an access mode%.0s"
+                             : "volume \"%.60s\" has an unknown access mode \"%.40s\"",
+                         name, mode);
+        return;
+    }
+    if ((access == CSI_SINGLE_NODE_READER || access == CSI_MULTI_NODE_READER) &&
+        !is_true(volume, "ReadOnly"))
+        jobspec_complain(work, volume, "AccessMode", "write read_only = true",
+                         "volume \"%.60s\": %s volumes must be read-only", name, mode);
+    fault = sharing_fault(access, is_true(volume, "ReadOnly"));
+    if (fault != NULL && shared && !is_true(volume, "PerAlloc"))
+        jobspec_complain(work, volume, "AccessMode",
+                         "give each alloc a volume of its own with per_alloc = true, or write "
+                         "count = 1",
+                         "volume \"%.60s\" with %s access mode %s", name, mode, fault);
+}
+
+/* A volume of a storage plugin. */
+static void check_claim(struct jobspec_work *work, const json_t *group, const json_t *volume,
+                        const char *name)
+{
+    static const char hint[] = "there are \"file-system\" and \"block-device\"";
+    const char *mode = text_of(volume, "AttachmentMode");
+    enum csi_attachment attachment;
+
+    if (*mode == '\0')
+        jobspec_complain(work, volume, "", hint,
+                         "volume \"%.60s\": CSI volumes must have an attachment mode", name);
+    else if (!spec_attachment(mode, &attachment))
+        jobspec_complain(work, volume, "AttachmentMode", hint,
+                         "volume \"%.60s\" has an unknown attachment mode \"%.40s\"", name, mode);
+    else if (attachment == CSI_BLOCK_DEVICE && json_object_get(volume, "MountOptions") != NULL)
+        jobspec_complain(work, volume, "MountOptions", NULL,
+                         "volume \"%.60s\": block devices cannot have mount options", name);
+    check_access(work, group, volume, name);
 }
 
 static void check_per_alloc(struct jobspec_work *work, const json_t *job, const json_t *group,
@@ -157,6 +269,7 @@ void jobspec_check_volumes(struct jobspec_work *work, const json_t *job, const j
 {
     json_t *volumes = json_object_get(group, "Volumes"), *volume;
     const char *name, *fault;
+    size_t claims = 0;
 
     json_object_foreach(volumes, name, volume)
     {
@@ -164,16 +277,26 @@ void jobspec_check_volumes(struct jobspec_work *work, const json_t *job, const j
         if (fault != NULL)
             jobspec_complain(work, volume, "", NULL, "the name of a volume %s", fault);
         check_type(work, volume, name);
-        fault = spec_volume_name_fault(text_of(volume, "Source"));
+        bool is_csi = text_equal(text_of(volume, "Type"), "csi");
+        fault = source_fault(volume);
         if (*text_of(volume, "Source") == '\0')
-            jobspec_complain(work, volume, "", "write source = \"name\", of a host_volume",
+            jobspec_complain(work, volume, "",
+                             is_csi ? "write source = \"id\", of a registered volume"
+                                    : "write source = \"name\", of a host_volume",
                              "volume \"%.60s\" has an empty source", name);
         else if (fault != NULL)
             jobspec_complain(work, volume, "Source", NULL, "volume \"%.60s\": its source %s", name,
                              fault);
-        check_modes(work, volume, name);
+        if (is_csi)
+            check_claim(work, group, volume, name);
+        else
+            check_host(work, volume, name);
+        claims += is_csi;
         check_per_alloc(work, job, group, volume, name);
     }
+    if (claims > ALLOC_CLAIMS_MAX)
+        jobspec_complain(work, group, "", NULL, "%zu volumes of type csi, there may be %d", claims,
+                         ALLOC_CLAIMS_MAX);
     if (json_object_size(volumes) > SPEC_VOLUMES_MAX)
         jobspec_complain(work, group, "", NULL, "%zu volumes, there may be %d",
                          json_object_size(volumes), SPEC_VOLUMES_MAX);

@@ -59,6 +59,34 @@ static void say_parts(const json_t *job, const struct jobspec_field *field, cons
     json_decref(defaults);
 }
 
+/* Acted on, but for blocks whose type is this one. */
+static const struct {
+    const struct jobspec_schema *schema;
+    const char *field, *type, *advice;
+} idle[] = {
+    {&jobspec_volume, "AccessMode", "host",
+     "a volume of the node's configuration is shared by all who ask for it"},
+    {&jobspec_volume, "AttachmentMode", "host",
+     "a volume of the node's configuration is a directory or a file, and mounted as that"},
+};
+
+static void warn_idle(struct warnings *warnings, const struct jobspec_schema *schema,
+                      const struct jobspec_field *field, const json_t *block)
+{
+    const char *type = json_string_value(json_object_get(block, "Type"));
+
+    for (size_t i = 0; i < COUNT_OF(idle); i++) {
+        struct jobspec_field told = *field;
+
+        if (idle[i].schema != schema || !text_equal(idle[i].field, field->json) || type == NULL ||
+            !text_equal(idle[i].type, type) ||
+            jobspec_is_empty(json_object_get(block, field->json)))
+            continue;
+        told.advice = idle[i].advice;
+        warn(warnings, &told, "", "is kept and not acted on");
+    }
+}
+
 static void warn_kept(struct warnings *warnings, const struct jobspec_field *field,
                       const json_t *value, const json_t *inherited)
 {
@@ -117,6 +145,7 @@ static void look(struct warnings *warnings, const struct jobspec_schema *schema,
                       schema == &jobspec_group_schema ? json_object_get(warnings->job, field->json)
                                                       : NULL);
         } else if (field->fate != FATE_SERVER && field->fate != FATE_REFUSED) {
+            warn_idle(warnings, schema, field, value);
             if (field->advice != NULL && !jobspec_is_empty(said))
                 warn(warnings, field, "", "is not acted on in full");
             if (field->kind == KIND_BLOCK)

@@ -64,7 +64,9 @@ static bool claim(void *ctx, const char *alloc, const char *name, struct volume_
 {
     struct life *life = ctx;
 
-    return life->world.claim != NULL && life->world.claim(life->world.ctx, alloc, name, ret_define);
+    if (life->world.claim != NULL)
+        return life->world.claim(life->world.ctx, alloc, name, ret_define);
+    return lost_claim(&life->world.store, alloc, name, ret_define);
 }
 
 /* Ends what runs of it: at once, or when the sweep under way, which may have passed by, is over. */

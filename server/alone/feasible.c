@@ -99,9 +99,10 @@ const char *alone_unmet(const struct alone *alone, struct job *job, size_t group
     return json_string_value(json_array_get(job->unmet, group));
 }
 
-/* A volume that the alloc INDEX of GROUP wants and the node has not, or has for readers only: in
- * Nomad's words, and which; a new reference, or NULL. */
-static json_t *volumes_missing(const struct alone *alone, const json_t *group, uint32_t index)
+/* A volume that the alloc INDEX of GROUP, of a job in NAMESPACE, wants and that is not there, or
+ * not to be had: in Nomad's words, and which; a new reference, or NULL. */
+static json_t *volumes_missing(const struct alone *alone, const char *namespace,
+                               const json_t *group, uint32_t index)
 {
     const struct spec_node_volumes *here = &alone->config.node.volumes;
     struct spec_volume volumes[SPEC_VOLUMES_MAX];
@@ -112,6 +113,12 @@ static json_t *volumes_missing(const struct alone *alone, const json_t *group, u
     for (size_t v = 0; v < count; v++) {
         size_t at = 0;
 
+        if (volumes[v].type == VOLUME_CSI) {
+            json_t *missing = claim_missing(alone, namespace, &volumes[v]);
+            if (missing != NULL)
+                return missing;
+            continue;
+        }
         while (at < here->count && !text_equal(here->items[at].name, volumes[v].source))
             at++;
         if (at == here->count)
@@ -255,7 +262,7 @@ static json_t *refusal_of(struct alone *alone, const struct gathering *gathering
     *ret_why = "constraint";
     if (offer->unmet != NULL)
         return json_string(offer->unmet);
-    json_t *missing = volumes_missing(alone, json, index);
+    json_t *missing = volumes_missing(alone, job->namespace, json, index);
     if (missing != NULL)
         return missing;
     if (offer->missing != NULL)

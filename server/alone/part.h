@@ -240,6 +240,31 @@ bool job_is_purged(const struct job *job);
 /* What was over when the daemon died is looked at by the first tidying. */
 void alone_resume_tidy(struct alone *alone);
 
+/* --- volumes of storage plugins (volumes_asked.c) --- */
+
+/* What the claims of one alloc are on. */
+struct claims {
+    struct spec_volume volumes[SPEC_VOLUMES_MAX];
+    char sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE];
+    struct spec_pair plugins[SPEC_VOLUMES_MAX]; /* by the volume's name in the group */
+    size_t count;                               /* of plugins */
+};
+
+/* Those of the alloc INDEX of GROUP, of a job in NAMESPACE; borrowed from GROUP and ALONE. */
+void claims_find(const struct alone *alone, const char *namespace, const json_t *group,
+                 uint32_t index, struct claims *ret_claims);
+
+/* How many an alloc of GROUP has. */
+size_t claims_count(const json_t *group);
+
+/* Why VOLUME of NAMESPACE is not to be had now: a new reference; NULL: it is. */
+json_t *claim_missing(const struct alone *alone, const char *namespace,
+                      const struct spec_volume *volume);
+
+/* The id of the plugin of the volume ID, borrowed until the next change of it; NULL: no such volume
+ * is registered. */
+const char *alone_volume_plugin(const struct alone *alone, const char *namespace, const char *id);
+
 /* --- what may be placed here (feasible.c) --- */
 
 /* What is not placed, and why: new references. */

@@ -65,6 +65,7 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
     int64_t began_unix_ns = rollout_began_unix_ns(job);
     struct rescheduled rescheduled = {0};
     struct spec_core cores[NODE_CORES_MAX];
+    struct claims claims;
     struct jobspec_placement placement = {
         .group = json_string_value(json_object_get(placing->group, "Name")),
         .index = placing->index,
@@ -82,6 +83,8 @@ static int place(struct alone *alone, struct job *job, const struct placing *pla
         .cores = alone_pick_cores(alone, placing->group, cores),
     };
 
+    claims_find(alone, job->namespace, placing->group, placing->index, &claims);
+    placement.plugins = (struct spec_pairs){claims.plugins, claims.count};
     if (placement.create_time_unix_ns < began_unix_ns)
         placement.create_time_unix_ns = began_unix_ns;
     if (placing->rescheduled)
@@ -251,12 +254,13 @@ void places_end(struct alone *alone, struct places *places)
 static struct demand demand_of(const struct gathering *gathering, const struct places *places)
 {
     const json_t *list = json_object_get(gathering->job->json, "TaskGroups");
-    struct demand demand = {0};
+    struct demand demand = {0}; /* tasks: and claims */
 
     for (size_t a = 0; a < gathering->count; a++)
         demand.stops += gathering->allocs[a].stop;
     for (size_t g = 0; g < places->count; g++) {
-        size_t tasks = json_array_size(json_object_get(json_array_get(list, g), "Tasks"));
+        size_t tasks = json_array_size(json_object_get(json_array_get(list, g), "Tasks")) +
+                       claims_count(json_array_get(list, g));
         for (uint32_t i = 0; i < places->groups[g].count; i++) {
             demand.allocs += places->groups[g].place[i];
             demand.tasks += places->groups[g].place[i] ? tasks : 0;

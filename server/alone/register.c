@@ -65,6 +65,19 @@ static struct spec_cores pretend_cores(const json_t *group, struct spec_core ite
     return cores;
 }
 
+/* A plugin for each volume of the group that is of one. */
+static struct spec_pairs pretend_plugins(const struct spec_volume *volumes, size_t count,
+                                         struct spec_pair items[SPEC_VOLUMES_MAX])
+{
+    struct spec_pairs plugins = {.items = items};
+
+    for (size_t i = 0; i < count; i++) {
+        if (volumes[i].type == VOLUME_CSI)
+            items[plugins.count++] = (struct spec_pair){volumes[i].name, "plugin"};
+    }
+    return plugins;
+}
+
 /* The specification that an alloc of GROUP would get. */
 static int try_group(const json_t *job, const json_t *group, struct alloc_spec **ret_spec,
                      struct err *err)
@@ -78,12 +91,17 @@ static int try_group(const json_t *job, const json_t *group, struct alloc_spec *
     struct spec_port ports[SPEC_PORTS_MAX];
     char ips[SPEC_PORTS_MAX][ADDRESS_SIZE];
     struct spec_core cores[NODE_CORES_MAX];
-    size_t length;
+    struct spec_volume volumes[SPEC_VOLUMES_MAX];
+    char sources[SPEC_VOLUMES_MAX][SPEC_SOURCE_SIZE];
+    struct spec_pair plugins[SPEC_VOLUMES_MAX];
+    size_t length, volumes_count;
 
     placement.ports.items = ports;
     (void)jobspec_ports(group, ports, &placement.ports.count); /* it was checked */
     pretend_ports(&placement.ports, ips);
     placement.cores = pretend_cores(group, cores);
+    (void)jobspec_volumes(group, 0, volumes, sources, &volumes_count); /* it was checked */
+    placement.plugins = pretend_plugins(volumes, volumes_count, plugins);
 
     int code = jobspec_make_alloc(job, &placement, NULL, &length, ret_spec, err);
     if (code < 0)

@@ -4,7 +4,8 @@
 static struct spec_node_volume on_node[] = {
     {"database[2]", "/srv/database", false}, {"certs", "/etc/ssl", true}, {"data", "/data", false}};
 
-static struct spec_volume wanted[] = {{"data", "database[2]", false}, {"certs", "certs", true}};
+static struct spec_volume wanted[] = {{.name = "data", .source = "database[2]"},
+                                      {.name = "certs", .source = "certs", .read_only = true}};
 
 static struct spec_volume_mount mounts[2];
 

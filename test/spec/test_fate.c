@@ -92,6 +92,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
             return json_string("host");
         if (schema == &jobspec_volume && text_equal(field->json, "Type"))
             return json_string("host");
+        if (schema == &jobspec_volume && text_equal(field->json, "AttachmentMode"))
+            return json_string("block-device");
         for (size_t i = 0; i < COUNT_OF(texts); i++) {
             if (text_equal(texts[i].field, field->json))
                 return json_string(texts[i].value);
@@ -129,6 +131,13 @@ struct path {
     size_t length;
 };
 
+/* A volume of which everything is acted on. */
+static json_t *claim(void)
+{
+    return json_pack("{s:s, s:s, s:s, s:s}", "Type", "csi", "Source", "s", "AccessMode",
+                     "multi-node-multi-writer", "AttachmentMode", "file-system");
+}
+
 /* What else must be said beside FIELD. */
 static void complete(const struct path *path, const struct jobspec_schema *schema,
                      const struct jobspec_field *field, json_t *object)
@@ -143,7 +152,9 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
                          text_equal(within, "ReservedPorts") ? 8080 : 0);
 
     if (schema == &jobspec_volume)
-        rest = json_pack("{s:s, s:s}", "Type", "host", "Source", "s");
+        rest = strstr(field->json, "Mode") != NULL
+                   ? claim()
+                   : json_pack("{s:s, s:s}", "Type", "host", "Source", "s");
     if (schema == &jobspec_volume_mount)
         rest = json_pack("{s:s, s:s}", "Volume", "v", "Destination", "/srv");
     if (schema == &jobspec_constraint)
@@ -173,7 +184,9 @@ static json_t *reach(json_t *job, const struct path *path)
 
         if (next == NULL) {
             next = block->kind == KIND_BLOCKS  ? json_pack("[{}]")
-                   : block->kind == KIND_NAMED ? json_pack("{s:{}}", "v")
+                   : block->kind == KIND_NAMED ? i + 1 < path->length
+                                                     ? json_pack("{s:o}", "v", claim())
+                                                     : json_pack("{s:{}}", "v")
                                                : json_object();
             assert_int_equal(json_object_set_new(object, block->json, next), 0);
         }

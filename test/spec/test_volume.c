@@ -26,15 +26,20 @@ static json_t *parse(const char *text)
     return job;
 }
 
-static json_t *read_job(void)
+static json_t *read_file(const char *path)
 {
     char text[4096];
-    FILE *stream = fopen("test/spec/jobs/volumes.hcl", "re");
+    FILE *stream = fopen(path, "re");
 
     assert_non_null(stream);
     text[fread(text, 1, sizeof(text) - 1, stream)] = '\0';
     assert_int_equal(fclose(stream), 0);
     return parse(text);
+}
+
+static json_t *read_job(void)
+{
+    return read_file("test/spec/jobs/volumes.hcl");
 }
 
 static char *alloc_text(uint32_t index, size_t *ret_length, struct alloc_spec **ret_spec)
@@ -224,8 +229,12 @@ static void test_changed_volumes_replace_allocs_and_are_told(void **state)
 
     (void)state;
     assert_true(jobspec_group_equal(before, after, "g"));
-    assert_int_equal(json_object_set_new(volume, "AccessMode", json_string("x")), 0);
-    assert_true(jobspec_group_equal(before, after, "g")); /* nothing runs by that */
+    json_t *was = jobspec_essence(before, "g");
+    assert_int_equal(json_object_del(volume, "AccessMode"), 0); /* as an older version stored it */
+    json_t *is = jobspec_essence(after, "g");
+    assert_true(json_equal(was, is));
+    json_decref(was);
+    json_decref(is);
     assert_int_equal(json_object_set_new(volume, "AccessMode", json_string("")), 0);
     assert_int_equal(json_object_set_new(volume, "Source", json_string("other")), 0);
     assert_false(jobspec_group_equal(before, after, "g"));
@@ -243,6 +252,76 @@ static void test_changed_volumes_replace_allocs_and_are_told(void **state)
     json_decref(diff);
     json_decref(before);
     json_decref(after);
+}
+
+/* An alloc of claims.hcl, whose volumes are of these plugins; returns the code. */
+static int claim(const char *data, const char *disk, struct alloc_spec **ret_spec, struct err *err)
+{
+    json_t *job = read_file("test/spec/jobs/claims.hcl");
+    struct spec_pair plugins[] = {{"data", data}, {"disk", disk}};
+    struct jobspec_placement placement = {.group = "g",
+                                          .index = 1,
+                                          .alloc_id = ALLOC_ID,
+                                          .eval_id = "",
+                                          .datacenter = "dc1",
+                                          .plugins = {plugins, disk == NULL ? 1 : 2}};
+    char *warnings = jobspec_warnings(job), *text;
+    size_t length;
+
+    assert_string_equal(warnings, ""); /* all of it is acted on */
+    free(warnings);
+    int code = jobspec_make_alloc(job, &placement, &text, &length, ret_spec, err);
+    if (code == 0)
+        free(text);
+    json_decref(job);
+    return code;
+}
+
+static void test_alloc_has_the_volumes_of_plugins(void **state)
+{
+    struct alloc_spec *spec;
+    struct err err;
+
+    (void)state;
+    assert_int_equal(claim("ebs", "nfs", &spec, &err), 0);
+    assert_int_equal(spec->volumes_count, 2);
+    const struct spec_volume *data = &spec->volumes[0], *disk = &spec->volumes[1];
+    if (!text_equal(data->name, "data")) {
+        data = disk;
+        disk = &spec->volumes[0];
+    }
+    assert_int_equal(data->type, VOLUME_CSI);
+    assert_string_equal(data->source, "database[1]");
+    assert_string_equal(data->plugin, "ebs");
+    assert_int_equal(data->access, CSI_SINGLE_NODE_WRITER);
+    assert_int_equal(data->attachment, CSI_FILE_SYSTEM);
+    assert_string_equal(data->fs_type, "ext4");
+    assert_true(data->has_mount_flags);
+    assert_int_equal(data->mount_flags.count, 2);
+    assert_string_equal(data->mount_flags.items[1], "discard");
+    assert_false(data->read_only);
+    assert_string_equal(disk->source, "disk");
+    assert_string_equal(disk->plugin, "nfs");
+    assert_int_equal(disk->access, CSI_MULTI_NODE_READER);
+    assert_int_equal(disk->attachment, CSI_BLOCK_DEVICE);
+    assert_string_equal(disk->fs_type, "");
+    assert_false(disk->has_mount_flags);
+    assert_true(disk->read_only);
+    alloc_spec_free(spec);
+}
+
+static void test_claim_without_a_plugin_is_damaged(void **state)
+{
+    static const char *const plugins[] = {NULL, "", "a/b"};
+    struct alloc_spec *spec;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(plugins); i++) {
+        struct err err = {0};
+
+        assert_int_equal(claim("ebs", plugins[i], &spec, &err), ERR_CORRUPT);
+        assert_non_null(strstr(err.text, "VolumePlugins"));
+    }
 }
 
 static void test_numbers_of_volumes_and_mounts_have_bounds(void **state)
@@ -285,6 +364,8 @@ int main(void)
         cmocka_unit_test(test_alloc_whose_volumes_are_damaged_is_refused),
         cmocka_unit_test(test_places_in_a_root_are_plain_and_none_that_a_task_is_promised),
         cmocka_unit_test(test_changed_volumes_replace_allocs_and_are_told),
+        cmocka_unit_test(test_alloc_has_the_volumes_of_plugins),
+        cmocka_unit_test(test_claim_without_a_plugin_is_damaged),
         cmocka_unit_test(test_numbers_of_volumes_and_mounts_have_bounds),
     };
 

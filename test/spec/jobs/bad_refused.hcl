@@ -6,8 +6,9 @@ job "a" {
 
   group "g" {
     volume "data" {
-      type   = "csi"
+      type   = "host"
       source = "data"
+      sticky = true
     }
     service {
       name = "web"

@@ -59,10 +59,10 @@ job "vol" {
     }
   }
 
-  group "csi" {
-    volume "claimed" {
-      type          = "csi"
-      source        = "claimed"
+  group "mounted" {
+    volume "data" {
+      type          = "host"
+      source        = "data"
       mount_options {
         fs_type = "ext4"
       }
