@@ -80,6 +80,8 @@ enum csi_verdict {
     CSI_STAGE_FIRST, /* publishing: the volume is not staged any more */
     CSI_UNDO_FIRST,  /* it is there with other arguments: undo it, then once more */
     CSI_REFUSED,     /* the same call would end the same way */
+    CSI_LIES,        /* it said OK, and the mount table says otherwise; whoever looks finds it */
+    CSI_VERDICT_COUNT,
 };
 
 struct csi_outcome {

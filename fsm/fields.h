@@ -149,7 +149,8 @@ struct alloc_assign {
     struct alloc_member members[];
 };
 
-enum { PLUGIN_NAME_SIZE = 128, VOLUME_NAME_SIZE = 128 };
+/* Ids of CSI have up to 128 bytes, but for that of a node, 256, and volume ids of real plugins. */
+enum { PLUGIN_NAME_SIZE = 128, VOLUME_NAME_SIZE = 264, PLUGIN_NODE_SIZE = 264 };
 
 /* A volume that an alloc wants: one claim on it. */
 #define VOLUME_DEFINE_FIELDS(X)                                                                    \
@@ -215,7 +216,8 @@ struct exited {
     X(I32, code, 0, "ERR_*")                                                                       \
     X(FLAG, recoverable, 0, "trying again may help")                                               \
     X(FLAG, untouched, 0, "the world is as it was: nothing was begun under this key")              \
-    X(PAD, pad, 2, "")                                                                             \
+    X(U8, verdict, 0, "of a call to a CSI plugin: enum csi_verdict, 0: it was none")               \
+    X(FLAG, may_run, 0, "a plugin may still work on the call, which nobody waits for any more")    \
     X(TEXT, text, DESCRIPTION_SIZE, "")
 struct failure {
     FAILURE_FIELDS(FIELD)
@@ -279,7 +281,7 @@ struct claim {
     X(FLAG, healthy, 0, "")                                                                        \
     X(PAD, pad, 6, "")                                                                             \
     X(TEXT, version, 64, "")                                                                       \
-    X(TEXT, node, 128, "the plugin's own id of this node")
+    X(TEXT, node, PLUGIN_NODE_SIZE, "the plugin's own id of this node")
 struct plugin_identity {
     PLUGIN_IDENTITY_FIELDS(FIELD)
 };

@@ -4,6 +4,7 @@
  * Enums get their names, wall-clock times their dates; nothing that a terminal could take for a
  * command gets through.
  */
+#include "fsm/csi.h"
 #include "inspect/fields.h"
 
 #include <stdlib.h>
@@ -51,6 +52,21 @@ static const char *verdict_name(unsigned value)
     return value < COUNT_OF(names) ? names[value] : "?";
 }
 
+static const char *csi_verdict_name(unsigned value)
+{
+    static const char *const names[CSI_VERDICT_COUNT] = {
+        [CSI_DONE] = "none",
+        [CSI_REPEAT] = "repeat",
+        [CSI_DOUBT] = "doubt",
+        [CSI_STAGE_FIRST] = "stage first",
+        [CSI_UNDO_FIRST] = "undo first",
+        [CSI_REFUSED] = "refused",
+        [CSI_LIES] = "lies",
+    };
+
+    return value < COUNT_OF(names) ? names[value] : "?";
+}
+
 static const char *resume_name(unsigned value)
 {
     static const char *const names[] = {"nothing", "prekill", "delaying", "stopping"};
@@ -93,6 +109,7 @@ const char *shape_value_name(const struct shape *shape, const struct field *fiel
         {"kill_order", "event", task_event_type_name},
         {"plugin_define", "type", plugin_type_name},
         {"failure", "code", failure_code_name},
+        {"failure", "verdict", csi_verdict_name},
         {"hook_outcome", "code", failure_code_name},
     };
 

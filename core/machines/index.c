@@ -10,7 +10,7 @@
 /* --- keys of groups: a letter, then the names, each with its NUL --- */
 
 struct key {
-    char bytes[1 + 3 * 256];
+    char bytes[1 + PLUGIN_NAME_SIZE + SPEC_NAMESPACE_SIZE + VOLUME_NAME_SIZE];
     size_t length;
 };
 

@@ -522,7 +522,7 @@ static struct machine *changed; /* FSM_RECORD_BYTES_MAX */
 static void try_bytes(void *field, size_t size, const void *value, const char *name,
                       const char *what)
 {
-    uint8_t before[256];
+    uint8_t before[VOLUME_NAME_SIZE];
 
     assert_in_range(size, 1, sizeof(before));
     memcpy(before, field, size);
@@ -557,7 +557,7 @@ static void try_number(void *field, size_t size, const char *name)
 static void try_text(char *field, size_t size, const char *name)
 {
     static const char *const odd[] = {"", "x", "..", "\xff\xfe"};
-    char text[256];
+    char text[VOLUME_NAME_SIZE];
 
     for (size_t i = 0; i < COUNT_OF(odd); i++) {
         (void)text_copy(text, sizeof(text), odd[i]);
