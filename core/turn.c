@@ -51,6 +51,25 @@ static void send_message(void *ctx, const struct fsm_message *message)
     unreachable("audience");
 }
 
+/* What a volume must know of PLUGIN: several instances may serve it, and the newest that is ready
+ * is the one that is called. */
+static uint32_t peers_of_plugin(const struct core *core, const char *plugin)
+{
+    const struct group_member *member;
+    uint32_t peers = 0;
+
+    for (member = index_plugin(core, plugin); member != NULL; member = member->next) {
+        const struct machine *instance = slot_now(member->slot);
+        if (instance == NULL || instance->state != P_READY ||
+            plugin_of(instance)->define.type == PLUGIN_CSI_CONTROLLER)
+            continue;
+        peers = PEERS_PLUGIN_READY;
+        if (plugin_of(instance)->identity.staging)
+            peers |= PEERS_PLUGIN_STAGES;
+    }
+    return peers;
+}
+
 /* What a step of the volume ID must know of other machines; 0 for other kinds. */
 static uint32_t peers_of(const struct core *core, const struct machine_id *id,
                          const struct machine *record)
@@ -66,16 +85,7 @@ static uint32_t peers_of(const struct core *core, const struct machine_id *id,
         if (other != NULL && !machine_id_equal(&member->slot->id, id))
             peers = volume_add_peer(peers, volume_of(other));
     }
-    for (member = index_plugin(core, volume->define.plugin); member != NULL;
-         member = member->next) {
-        const struct machine *plugin = slot_now(member->slot);
-        if (plugin == NULL || plugin->state != P_READY)
-            continue;
-        peers |= PEERS_PLUGIN_READY;
-        if (plugin_of(plugin)->identity.staging)
-            peers |= PEERS_PLUGIN_STAGES;
-    }
-    return peers;
+    return peers | peers_of_plugin(core, volume->define.plugin);
 }
 
 /* --- stepping one event --- */

@@ -142,6 +142,8 @@ static void draw_alloc(struct pen *pen, unsigned number)
     for (unsigned c = 0; c < alloc.claims_count; c++) {
         name(alloc.claims[c].name, "v", c);
         alloc.claims[c].plugin = (uint8_t)below(pen, script->plugins_count);
+        if (script->plugins[alloc.claims[c].plugin].of != 0)
+            alloc.claims[c].plugin = (uint8_t)(script->plugins[alloc.claims[c].plugin].of - 1);
         /* Two claims of one alloc are on two disks. */
         alloc.claims[c].disk = (uint8_t)(2 * c + below(pen, 2));
         alloc.claims[c].exclusive = chance(pen, 1, 6);
@@ -511,6 +513,7 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
     for (unsigned p = 0; p < plugins; p++) {
         name(script->plugins[p].name, "p", p);
         script->plugins[p].stages = chance(&pen, 2, 3);
+        script->plugins[p].of = p > 0 && chance(&pen, 1, 3);
         script->plugins_count++;
     }
     for (unsigned a = 0; a < allocs; a++) {

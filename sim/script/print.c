@@ -300,7 +300,9 @@ void sim_script_print(const struct sim_script *script, fsm_print *print, void *c
             SAY("rate %s %u\n", sim_fault_name(i), script->rates[i]);
     }
     for (unsigned i = 0; i < script->plugins_count; i++)
-        SAY("plugin %s%s\n", script->plugins[i].name, script->plugins[i].stages ? " stages" : "");
+        SAY("plugin %s%s%s%s\n", script->plugins[i].name, script->plugins[i].of != 0 ? " of " : "",
+            script->plugins[i].of != 0 ? script->plugins[script->plugins[i].of - 1].name : "",
+            script->plugins[i].stages ? " stages" : "");
     for (unsigned i = 0; i < script->allocs_count; i++)
         print_alloc(script, &script->allocs[i], print, ctx);
     if (script->kept != 0)

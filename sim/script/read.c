@@ -342,6 +342,8 @@ static void read_claim(struct reader *reader)
     }
     reader->failed |= !accept(reader, "plugin");
     claim.plugin = (uint8_t)find_plugin(reader, next_word(reader));
+    if (!reader->failed && reader->script->plugins[claim.plugin].of != 0)
+        refuse(reader, "claim \"%s\" names an instance, and not its plugin", claim.name);
     reader->failed |= !accept(reader, "disk");
     claim.disk = (uint8_t)next_count(reader, SIM_DISKS_MAX - 1);
     claim.exclusive = accept(reader, "exclusive");
@@ -397,7 +399,11 @@ static void read_plugin(struct reader *reader)
         if (text_equal(plugin.name, script->plugins[i].name))
             refuse(reader, "plugin \"%s\" is there already", plugin.name);
     }
+    if (accept(reader, "of"))
+        plugin.of = (uint8_t)(find_plugin(reader, next_word(reader)) + 1);
     plugin.stages = accept(reader, "stages");
+    if (!reader->failed && plugin.of != 0 && script->plugins[plugin.of - 1].of != 0)
+        refuse(reader, "plugin \"%s\" is an instance of an instance", plugin.name);
     if (script->plugins_count == SIM_PLUGINS_MAX)
         refuse(reader, "there are %d plugins already", SIM_PLUGINS_MAX);
     if (!reader->failed)

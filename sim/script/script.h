@@ -143,6 +143,7 @@ struct sim_alloc {
 struct sim_plugin {
     char name[SIM_NAME_SIZE];
     uint8_t stages;
+    uint8_t of; /* another instance of that plugin, an earlier one, + 1; 0: of its own */
 };
 
 /* Registered with the stand-alone control plane; its groups are what the script's allocs say. */

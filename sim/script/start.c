@@ -139,6 +139,18 @@ static void name_members(struct loading *loading, const char *id, const struct a
     }
 }
 
+/* The first machine that serves PLUGIN, or one that may come to. */
+static struct machine_id plugin_id(const struct sim_start *start, const char *plugin)
+{
+    for (size_t i = 0; i < start->kept.count; i++) {
+        const struct sim_past *kept = &start->kept.items[i];
+        if (kept->id.kind == MACHINE_PLUGIN && kept->record != NULL &&
+            text_equal(plugin_of(kept->record)->define.plugin, plugin))
+            return kept->id;
+    }
+    return machine_id_join(MACHINE_PLUGIN, "csi", plugin);
+}
+
 static void name_kept(struct loading *loading, const struct sim_past *kept)
 {
     const struct machine *record = kept->record;
@@ -150,8 +162,7 @@ static void name_kept(struct loading *loading, const struct sim_past *kept)
     case MACHINE_VOLUME:
         name_id(&loading->claims, kept->id);
         if (record != NULL)
-            name_id(&loading->plugins,
-                    machine_id_join(MACHINE_PLUGIN, "csi", volume_of(record)->define.plugin));
+            name_id(&loading->plugins, plugin_id(loading->start, volume_of(record)->define.plugin));
         break;
     case MACHINE_TASK:
         name_id(&loading->tasks, kept->id);
@@ -249,7 +260,7 @@ static uint16_t disk_of(struct sim_start *start, const struct ids *plugins,
     *disk = (struct sim_started_disk){0};
     if (volume != NULL) {
         disk->define = volume->define;
-        plugin = machine_id_join(MACHINE_PLUGIN, "csi", volume->define.plugin);
+        plugin = plugin_id(start, volume->define.plugin);
     }
     size_t at = find_id(plugins, &plugin);
     disk->plugin = at == SIZE_MAX ? 0 : (uint16_t)at;

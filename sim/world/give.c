@@ -255,7 +255,8 @@ void sim_define_plugins(struct sim *sim)
         bool there = core_find(sim->core, &plugin->id) != NULL;
         struct plugin_define define = {.type = PLUGIN_CSI_NODE};
 
-        (void)text_copy(define.plugin, sizeof(define.plugin), machine_id_name(&plugin->id));
+        (void)text_copy(define.plugin, sizeof(define.plugin),
+                        machine_id_name(&sim->plugins[plugin->serves].id)); /* fits */
         if (plugin->past != NULL)
             define = plugin->past->define;
         if (!there && !plugin->removed)

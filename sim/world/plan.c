@@ -202,8 +202,10 @@ static void plan_script(struct sim *sim, const struct sim_script *script)
         tasks += SIM_TASKS_MAX;
     }
     for (int p = 0; p < sim->plugins_count; p++) {
-        sim->plugins[p].id = machine_id_join(MACHINE_PLUGIN, "csi", script->plugins[p].name);
-        sim->plugins[p].stages = script->plugins[p].stages;
+        const struct sim_plugin *plan = &script->plugins[p];
+        sim->plugins[p].id = machine_id_join(MACHINE_PLUGIN, "csi", plan->name);
+        sim->plugins[p].serves = (int16_t)(plan->of != 0 ? plan->of - 1 : p);
+        sim->plugins[p].stages = plan->stages;
     }
     for (int d = 0; d < sim->disks_count; d++) {
         sim->disks[d].plugin = (uint16_t)(d / SIM_DISKS_MAX);
@@ -237,6 +239,19 @@ static void plan_start_alloc(struct sim *sim, const struct sim_started_alloc *fr
     alloc->claims_count = from->claims_count;
 }
 
+/* The first of the instances up to the one at NUMBER that serve the same plugin. */
+static int16_t first_of(const struct sim *sim, int number)
+{
+    const struct plugin *past = sim->plugins[number].past;
+
+    for (int p = 0; p < number && past != NULL; p++) {
+        const struct plugin *earlier = sim->plugins[p].past;
+        if (earlier != NULL && text_equal(earlier->define.plugin, past->define.plugin))
+            return (int16_t)p;
+    }
+    return (int16_t)number;
+}
+
 static void plan_start(struct sim *sim, const struct sim_start *start)
 {
     for (int a = 0; a < sim->allocs_count; a++)
@@ -258,6 +273,7 @@ static void plan_start(struct sim *sim, const struct sim_start *start)
         sim->plugins[p].id = start->plugins.items[p].id;
         sim->plugins[p].stages = start->plugins.items[p].stages;
         sim->plugins[p].past = record == NULL ? NULL : plugin_of(record);
+        sim->plugins[p].serves = first_of(sim, p);
     }
     for (int d = 0; d < sim->disks_count; d++) {
         sim->disks[d].plugin = start->disks.items[d].plugin;

@@ -118,6 +118,7 @@ struct sim_alloc_state {
 struct sim_plugin_state {
     struct machine_id id;
     const struct plugin *past; /* as of a task */
+    int16_t serves;            /* the first instance of the same plugin, which may be itself */
     uint8_t stages;
     uint8_t alive, removed;
     uint8_t stop_asked;

@@ -318,15 +318,15 @@ static void test_effect_that_ends_at_once_is_heard_by_the_next_turn(void **state
 
 /* --- messages to many --- */
 
-static void define_plugin(struct seam *seam, const char *name, bool staging)
+/* The machine ID serves the plugin NAME; it is ready after the next turn. */
+static void define_instance(struct seam *seam, const char *id, const char *name,
+                            enum plugin_type type, bool staging)
 {
-    struct plugin_define define = {.type = PLUGIN_CSI_NODE, .supervised = 1};
+    struct plugin_define define = {.type = (uint8_t)type, .supervised = 1};
     const struct plugin_identity identity = {.staging = staging};
     const struct started started = {.payload_pid = 7};
-    char id[64];
 
     (void)text_copy(define.plugin, sizeof(define.plugin), name); /* fits */
-    (void)text_format(id, sizeof(id), "csi/%s", name);
     seam_tell(seam, MACHINE_PLUGIN, id, PE_DEFINE, &define);
     seam_turn(seam);
     seam_done(seam, MACHINE_PLUGIN, id, LANE_DRIVER, PE_LAUNCHED, &started);
@@ -334,6 +334,14 @@ static void define_plugin(struct seam *seam, const char *name, bool staging)
     seam_done(seam, MACHINE_PLUGIN, id, LANE_NODE, PE_PROBED, NULL);
     seam_turn(seam);
     seam_done(seam, MACHINE_PLUGIN, id, LANE_NODE, PE_IDENTIFIED, &identity);
+}
+
+static void define_plugin(struct seam *seam, const char *name, bool staging)
+{
+    char id[64];
+
+    (void)text_format(id, sizeof(id), "csi/%s", name);
+    define_instance(seam, id, name, PLUGIN_CSI_NODE, staging);
 }
 
 /* A claim that waits for its plugin. */
@@ -384,6 +392,45 @@ test_news_of_a_plugin_reach_its_users_only_and_each_sees_the_others_as_they_are(
                        "perform volume a/data STAGE\n");
     seam->looks = NULL;
     claim_volume(seam, "d/data", "other", "more"); /* and waits: its plugin is not there */
+}
+
+/* The claim ID is wanted and held, and comes to be in STATE. */
+static void want_volume(struct seam *seam, const char *id, enum volume_state state)
+{
+    struct volume_define define = {.plugin = "disks"};
+    const struct claim claim = {.external = "vol"};
+
+    (void)text_copy(define.volume, sizeof(define.volume), id); /* fits */
+    seam_tell(seam, MACHINE_VOLUME, id, VE_DEFINE, &define);
+    seam_tell(seam, MACHINE_VOLUME, id, VE_WANT, NULL);
+    seam_turn(seam);
+    seam_done(seam, MACHINE_VOLUME, id, LANE_RPC, VE_CLAIMED, &claim);
+    seam_turn(seam);
+    assert_int_equal(seam_state(seam, MACHINE_VOLUME, id), state);
+}
+
+/* Of the instances that serve nodes the newest that is ready counts, also after it has come and
+ * gone, and one that is a controller only does not count. */
+static void test_newest_instance_of_a_plugin_counts(void **state)
+{
+    struct seam *seam = *state;
+
+    define_instance(seam, "x/control", "disks", PLUGIN_CSI_CONTROLLER, false);
+    seam_turn(seam);
+    want_volume(seam, "a/none", V_QUEUED);
+    define_instance(seam, "x/older", "disks", PLUGIN_CSI_NODE, true);
+    seam_turn(seam);
+    assert_int_equal(seam_state(seam, MACHINE_VOLUME, "a/none"), V_STAGING);
+    define_instance(seam, "x/newer", "disks", PLUGIN_CSI_NODE, false);
+    seam_turn(seam);
+    want_volume(seam, "a/newer", V_PUBLISHING);
+    seam_tell(seam, MACHINE_PLUGIN, "x/newer", PE_REMOVE, NULL);
+    seam_turn(seam);
+    want_volume(seam, "a/older", V_STAGING);
+    seam_tell(seam, MACHINE_PLUGIN, "x/older", PE_REMOVE, NULL);
+    seam_turn(seam);
+    want_volume(seam, "a/gone", V_QUEUED);
+    seam_forget(seam);
 }
 
 /* Turns are offered to the other claims on the same volume, never to the one that offers. */
@@ -568,6 +615,7 @@ int main(void)
         SEAM_TEST(test_effect_superseded_in_the_same_turn_is_never_begun),
         SEAM_TEST(test_effect_that_ends_at_once_is_heard_by_the_next_turn),
         SEAM_TEST(test_news_of_a_plugin_reach_its_users_only_and_each_sees_the_others_as_they_are),
+        SEAM_TEST(test_newest_instance_of_a_plugin_counts),
         SEAM_TEST(test_news_of_a_volume_reach_the_other_claims_on_it_only),
         SEAM_TEST(test_turn_is_a_function_of_events_time_and_seed),
         SEAM_TEST(test_timer_fires_when_it_is_due_and_not_before),
