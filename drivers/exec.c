@@ -135,7 +135,8 @@ int isolated_prepare(const char *driver, const struct drivers_exec *exec, struct
                        (is_own(command->ipc_mode, exec->shares_ipc) ? LAUNCH_OWN_IPC : 0);
     isolation->bounding =
         (driver_default_capabilities & exec->allowed_capabilities & ~dropped) | added;
-    isolation->ambient = added;
+    /* Who listens on port 80 is rarely root; the rest of the set would make anybody nearly that. */
+    isolation->ambient = added | (isolation->bounding & BIT(NET_BIND_SERVICE));
     isolation->root = &exec->root;
     command->denied = &exec->denied;
     command->has_cgroup = true;

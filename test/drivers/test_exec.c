@@ -443,17 +443,17 @@ static void test_capabilities_are_what_was_granted(void **state)
     assert_true(text_format(config, sizeof(config), "%.400s/seen", room->task_dir));
     assert_return_code(unlink(config), 0); /* it is root's */
     assert_string_equal(look(room, script),
-                        "CapEff:0000000000000000\nCapBnd:00000000a80405fb\nNoNewPrivs:1\n");
+                        "CapEff:0000000000000400\nCapBnd:00000000a80405fb\nNoNewPrivs:1\n");
     assert_true(text_format(config, sizeof(config),
                             "{\"command\": \"/bin/sh\", \"args\": [\"-c\", \"%s\"], "
-                            "\"cap_drop\": [\"all\"], \"cap_add\": [\"net_bind_service\"]}",
+                            "\"cap_drop\": [\"all\"], \"cap_add\": [\"chown\"]}",
                             "grep -E '^Cap(Eff|Bnd)' /proc/self/status > seen"));
     room->task.config_json = config;
     room_start_running(room, 1);
     room_await_exit(room);
     room_destroy(room, 1);
-    assert_string_equal(task_file(room, "seen"), "CapEff:\t0000000000000400\n"
-                                                 "CapBnd:\t0000000000000400\n");
+    assert_string_equal(task_file(room, "seen"), "CapEff:\t0000000000000001\n"
+                                                 "CapBnd:\t0000000000000001\n");
     room->task.config_json = "{\"command\": \"true\", \"cap_add\": [\"sys_admin\"]}";
     assert_start_fails(room, "does not allow the capability cap_sys_admin");
 }
