@@ -13,6 +13,7 @@ enum { SAID_SIZE = 8192, SKIPPED = 77 };
 struct plugin_process {
     struct scratch *scratch;
     char socket[PATH_SIZE];
+    const char *directory; /* of its volumes, NULL: it has none */
     pid_t pid;
     struct loop *loop;
     struct csi_client *client;
@@ -35,7 +36,7 @@ static inline int plugin_run(struct plugin_process *plugin)
     if (plugin->pid == 0) {
         (void)dup2(pipes[1], 1);
         (void)execl("/usr/bin/python3", "/usr/bin/python3", "test/csi/plugin.py", plugin->socket,
-                    NULL);
+                    plugin->directory, NULL);
         _exit(127);
     }
     close(pipes[1]);

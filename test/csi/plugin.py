@@ -1,25 +1,37 @@
 #!/usr/bin/python3
-"""A plugin of CSI in memory, on an implementation of gRPC and protobuf that is not ours.
+"""A plugin of CSI, on an implementation of gRPC and protobuf that is not ours.
 
-usage: test/csi/plugin.py SOCKET
+usage: test/csi/plugin.py SOCKET [DIRECTORY]
 
-Prints "ready" when it listens.  What each call has asked is written to SOCKET.last as JSON, which
-names every field by the specification.  SOCKET.next, if it is there, says what becomes of the next
-call and is gone with it:
+SOCKET may be "-": that of CSI_ENDPOINT.  Prints "ready" when it listens.  What each call has asked
+is written to SOCKET.last as JSON, which names every field by the specification.  SOCKET.next, if it
+is there, says what becomes of the next call and is gone with it; so does each line of
+DIRECTORY/next.METHOD, the first of them for the next call of that method:
 
+  answer             what it would be without all that
   say CODE TEXT      the error CODE of gRPC with these words
   raw HEX [N]        OK with these bytes, N times, as its message
   hang               no answer for a minute
   die                the process ends in mid-call
   leave              the server goes (GOAWAY), with the call unanswered
+  lie                OK, and nothing is done
+  late MS            OK, and it is done that much later
+  wait MS            it is done and answered that much later
+  did ...            it is done, and then one of the above: the answer is lost
+
+With DIRECTORY volumes are real: DIRECTORY/<volume> is mounted where a call of the node says it, or,
+for a block device, bound there as a file.  What is asked is a line of DIRECTORY/calls each, begin
+and end: "> NodeStageVolume vol-1 /staging/path", "< NodeStageVolume vol-1 /staging/path OK".
 
 The messages are declared here once more, from the specification and not from cairn's own file, so
 that a wrong number or type in either is seen.
 """
+import ctypes
 import json
 import os
 import sys
 import threading
+import time
 from concurrent import futures
 
 try:
@@ -191,9 +203,103 @@ def declare():
             for name in MESSAGES}
 
 
+class Refusal(Exception):
+    """An error of gRPC: its code and its words."""
+
+
+class Mounts:
+    """Volumes below a directory, mounted where they are asked for."""
+    BIND, REMOUNT, READ_ONLY = 4096, 32, 1
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.lock = threading.Lock()
+
+    def call(self, result, what):
+        if result != 0:
+            error = ctypes.get_errno()
+            raise Refusal(13, '%s: %s' % (what, os.strerror(error)))
+
+    def is_mounted(self, path):
+        path = os.path.realpath(path)
+        with open('/proc/self/mountinfo') as table:
+            return any(line.split(' ')[4].replace('\\040', ' ') == path for line in table)
+
+    def bind(self, source, target, read_only):
+        if self.is_mounted(target):
+            return
+        self.call(self.libc.mount(source.encode(), target.encode(), None, self.BIND, None),
+                  'mount ' + target)
+        if read_only:
+            self.call(self.libc.mount(None, target.encode(), None,
+                                      self.BIND | self.REMOUNT | self.READ_ONLY, None),
+                      'remount ' + target)
+
+    def unbind(self, target):
+        while self.is_mounted(target):
+            self.call(self.libc.umount2(target.encode(), 0), 'umount ' + target)
+
+    def source(self, request):
+        path = os.path.join(self.directory, request.volume_id)
+        if not os.path.exists(path):
+            raise Refusal(5, 'there is no volume %s' % request.volume_id)
+        return path
+
+    def NodeStageVolume(self, request):
+        self.bind(self.source(request), request.staging_target_path, False)
+
+    def NodePublishVolume(self, request):
+        block = request.volume_capability.HasField('block')
+        source, target = self.source(request), request.target_path
+        if request.staging_target_path:
+            if not self.is_mounted(request.staging_target_path):
+                raise Refusal(9, '%s is not staged' % request.volume_id)
+            source = source if block else request.staging_target_path
+        if block:
+            open(target, 'a').close()
+        else:
+            os.makedirs(target, exist_ok=True)
+        self.bind(source, target, request.readonly)
+
+    def NodeUnpublishVolume(self, request):
+        self.unbind(request.target_path)
+        if os.path.isdir(request.target_path):
+            os.rmdir(request.target_path)
+        elif os.path.exists(request.target_path):
+            os.unlink(request.target_path)
+
+    def NodeUnstageVolume(self, request):
+        self.unbind(request.staging_target_path)
+
+    def note(self, begins, method, request, end=''):
+        places = [getattr(request, name, '') for name in ('volume_id', 'staging_target_path',
+                                                          'target_path')]
+        line = ' '.join(filter(None, ['<>'[begins], method] + places + [end]))
+        with open(os.path.join(self.directory, 'calls'), 'a') as calls:
+            calls.write(line + '\n')
+
+    def command(self, method):
+        path = os.path.join(self.directory, 'next.' + method)
+        with self.lock:
+            try:
+                with open(path) as file:
+                    first, *rest = file.read().splitlines()
+            except (FileNotFoundError, ValueError):
+                return None
+            if rest:
+                with open(path + '.new', 'w') as file:
+                    file.write('\n'.join(rest) + '\n')
+                os.rename(path + '.new', path)
+            else:
+                os.unlink(path)
+        return first.split(' ', 2)
+
+
 class Plugin:
-    def __init__(self, socket):
+    def __init__(self, socket, directory):
         self.socket = socket
+        self.mounts = Mounts(directory) if directory else None
         self.kinds = declare()
         self.lock = threading.Lock()
         self.server = grpc.server(futures.ThreadPoolExecutor(16))
@@ -220,8 +326,34 @@ class Plugin:
                     os.unlink(self.socket + '.next')
                 except FileNotFoundError:
                     command = ['answer']
-            return self.obey(command, method, context)
+            if self.mounts is None:
+                return self.obey(command, method, context)
+            self.mounts.note(True, method, request)
+            command = self.mounts.command(method) or command
+            try:
+                command = self.work(command, method, request)
+                answer = self.obey(command, method, context)
+            except Refusal as refusal:
+                self.mounts.note(False, method, request, str(refusal.args[0]))
+                return self.obey(['say'] + list(refusal.args), method, context)
+            self.mounts.note(False, method, request, 'OK')
+            return answer
         return handle
+
+    def work(self, command, method, request):
+        """Does what is asked, when it is to be done; what becomes of the answer."""
+        do = getattr(self.mounts, method, lambda request: None)
+        if command[0] == 'late':
+            threading.Timer(int(command[1]) / 1000, do, [request]).start()
+        elif command[0] == 'wait':
+            time.sleep(int(command[1]) / 1000)
+            do(request)
+        elif command[0] == 'did':
+            do(request)
+            return ' '.join(command[1:]).split(' ', 2)
+        elif command[0] == 'answer':
+            do(request)
+        return command
 
     def obey(self, command, method, context):
         if command[0] == 'say':
@@ -241,7 +373,10 @@ class Plugin:
 
 
 def main():
-    plugin = Plugin(sys.argv[1])
+    socket = sys.argv[1]
+    if socket == '-':
+        socket = os.environ['CSI_ENDPOINT'].split('://', 1)[1]
+    plugin = Plugin(socket, sys.argv[2] if len(sys.argv) > 2 else None)
     plugin.server.start()
     print('ready', flush=True)
     plugin.server.wait_for_termination()

@@ -1,0 +1,454 @@
+/*
+ * One step after the other: what is made ready, what is asked of the plugin, what is looked at.
+ *
+ *     directories (pool) -> call -> the mount table (pool), again and again for a moment -> done
+ *
+ * Invariant: a step is in the list of its volumes until its callback, and is on the pool, in a call
+ * or behind a timer, one at a time.  What is on the pool when the volumes are freed finishes, and
+ * nobody hears of it.
+ */
+#include "csi/volumes/part.h"
+
+#include "io/scope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* For so long a plugin may say OK before it is done: then it has lied. */
+static const uint16_t pauses_ms[] = {10, 20, 50, 100, 200, 400, 800, 1600};
+
+struct csi_volumes {
+    struct loop *loop;
+    bool (*find)(void *ctx, const char *plugin, struct csi_node *ret_node);
+    void *ctx;
+    struct csi_knowledge *knowledge;
+    struct running *steps;
+    char root[];
+};
+
+struct running {
+    struct csi_volumes *volumes; /* NULL: they were freed */
+    struct running *next, **link;
+    enum csi_step_kind kind;
+    bool fresh, force, block;
+    struct volume_define define;
+    char alloc[UUID_TEXT_SIZE], name[SPEC_NAME_SIZE], external[CSI_ID_MAX + 1];
+    char root[PATH_SIZE]; /* of the plugin, on the host */
+    struct volume_paths paths;
+    struct io_work work;
+    bool on_pool;
+    struct io_timer timer;
+    struct csi_operation *operation;
+    unsigned looks; /* at the mount table, since the plugin has answered */
+    bool settled;   /* it is as it was asked for */
+    bool refused;   /* the plugin has said no, or nobody was asked */
+    char remark[ERR_TEXT_SIZE];
+    struct csi_step_result result;
+    csi_step_done *done;
+    void *ctx;
+};
+
+/* --- birth and end --- */
+
+struct csi_volumes *csi_volumes_new(const struct csi_volumes_config *config)
+{
+    size_t length = strlen(config->root);
+    struct csi_volumes *volumes = calloc(1, sizeof(*volumes) + length + 1);
+
+    check(volumes != NULL);
+    volumes->loop = config->loop;
+    volumes->find = config->find;
+    volumes->ctx = config->ctx;
+    volumes->knowledge = csi_knowledge_new();
+    memcpy(volumes->root, config->root, length + 1);
+    return volumes;
+}
+
+static void unlink_step(struct running *step)
+{
+    *step->link = step->next;
+    if (step->next != NULL)
+        step->next->link = step->link;
+}
+
+void csi_volumes_free(struct csi_volumes *volumes)
+{
+    if (volumes == NULL)
+        return;
+    while (volumes->steps != NULL) {
+        struct running *step = volumes->steps;
+
+        unlink_step(step);
+        step->volumes = NULL;
+        io_timer_stop(&step->timer);
+        if (step->operation != NULL)
+            csi_cancel(step->operation); /* which frees the step */
+        else if (!step->on_pool)
+            free(step);
+    }
+    csi_knowledge_free(volumes->knowledge);
+    free(volumes);
+}
+
+void csi_volumes_know(struct csi_volumes *volumes, const struct csi_claim *claim,
+                      const struct csi_terms *terms)
+{
+    csi_knowledge_set(volumes->knowledge, claim->alloc, claim->name, terms);
+}
+
+void csi_volumes_forget(struct csi_volumes *volumes, const struct csi_claim *claim)
+{
+    csi_knowledge_drop(volumes->knowledge, claim->alloc, claim->name);
+}
+
+static void finish(struct running *step)
+{
+    struct csi_step_result *result = &step->result;
+
+    unlink_step(step);
+    result->code = step->settled ? 0 : result->error.code;
+    result->remark = step->settled && step->remark[0] != '\0' ? step->remark : NULL;
+    check(step->settled || result->code < 0);
+    step->done(step->ctx, result);
+    free(step);
+}
+
+static bool undoes(const struct running *step)
+{
+    return step->kind == CSI_STEP_UNPUBLISH || step->kind == CSI_STEP_UNSTAGE;
+}
+
+/* Where that is which is made or undone. */
+static const char *place_of(const struct running *step)
+{
+    bool staging = step->kind == CSI_STEP_STAGE || step->kind == CSI_STEP_UNSTAGE;
+
+    return staging ? step->paths.staging : step->paths.target;
+}
+
+/* --- on the pool --- */
+
+static void submit(struct running *step, void (*run)(struct io_work *work),
+                   void (*done)(struct io_work *work))
+{
+    step->on_pool = true;
+    io_work_submit(step->volumes->loop, &step->work, run, done, step);
+}
+
+/* False: the volumes are gone, and so is the step. */
+static bool is_back(struct running *step)
+{
+    step->on_pool = false;
+    if (step->volumes != NULL)
+        return true;
+    free(step);
+    return false;
+}
+
+static void prepare(struct io_work *work)
+{
+    struct running *step = work->ctx;
+    struct err *err = &step->result.error;
+    scoped_fd int root = csi_root_open(step->root, err);
+
+    if (root < 0)
+        return;
+    if (csi_directory_make(
+            root, step->kind == CSI_STEP_STAGE ? step->paths.staging : step->paths.above, err) != 0)
+        return;
+    if (step->kind == CSI_STEP_PUBLISH)
+        (void)csi_target_prepare(root, step->paths.target, step->block, step->fresh,
+                                 err); /* the error says it */
+}
+
+/* Nothing is mounted there any more: what else is there goes. */
+static void clear_place(struct running *step, int root)
+{
+    struct err err = {0};
+    bool block = step->block && step->kind == CSI_STEP_UNPUBLISH;
+
+    if (csi_leftover_remove(root, place_of(step), block, &err) != 0)
+        (void)text_copy(step->remark, sizeof(step->remark), err.text); /* same size */
+    else if (step->kind == CSI_STEP_UNPUBLISH)
+        csi_directories_remove(root, step->paths.above, 2); /* <volume>, <alloc> */
+}
+
+/* What the plugin does not take away. */
+static int unmount(struct running *step, int root)
+{
+    int code = mount_remove(root, place_of(step), &step->result.error);
+
+    if (code == 0)
+        (void)text_format(step->remark, sizeof(step->remark),
+                          "the plugin left %s mounted: it was unmounted without it",
+                          place_of(step)); /* cut is enough */
+    return code;
+}
+
+static void look_after_undoing(struct running *step, int root)
+{
+    bool last = step->looks >= COUNT_OF(pauses_ms);
+    struct err err = {0};
+    /* A device in the place of a directory is no mount, and goes with what is left. */
+    int mounted = csi_is_mounted(root, place_of(step), false, &err);
+
+    if (mounted == 1 && last && step->force)
+        mounted = unmount(step, root) == 0 ? 0 : 1;
+    if (mounted < 0)
+        step->result.error = err;
+    if (mounted != 0)
+        return;
+    if (step->refused && !csi_is_missing(root, place_of(step)) && !step->force)
+        return; /* the plugin may have more to do than we can see */
+    step->settled = true;
+    clear_place(step, root);
+}
+
+static void look(struct io_work *work)
+{
+    struct running *step = work->ctx;
+    struct err err = {0};
+    scoped_fd int root = csi_root_open(step->root, &err);
+
+    if (root < 0) {
+        bool nothing = root == ERR_GONE && (undoes(step) || step->kind == CSI_STEP_LOOK);
+        step->settled = nothing; /* no directory, no mount */
+        if (!nothing)
+            step->result.error = err;
+        return;
+    }
+    if (undoes(step)) {
+        look_after_undoing(step, root);
+        return;
+    }
+    int mounted = csi_is_mounted(root, step->paths.target, step->block, &err);
+    step->settled = mounted == 1 || (mounted == 0 && step->kind == CSI_STEP_LOOK);
+    step->result.is_mounted = mounted == 1;
+    if (mounted < 0)
+        step->result.error = err;
+}
+
+/* --- looking --- */
+
+static void look_again(struct io_timer *timer);
+
+/* It said OK, and went on saying it. */
+static void tell_lie(struct running *step)
+{
+    struct csi_step_result *result = &step->result;
+
+    result->outcome = (struct csi_outcome){.verdict = CSI_LIES};
+    (void)err_set(&result->error, ERR_REFUSED,
+                  "plugin %s said that volume %s is %s, and %s is %smounted", step->define.plugin,
+                  step->define.volume,
+                  step->kind == CSI_STEP_PUBLISH     ? "published"
+                  : step->kind == CSI_STEP_UNPUBLISH ? "unpublished"
+                                                     : "unstaged",
+                  place_of(step), undoes(step) ? "" : "not "); /* filled is enough */
+    result->error.recoverable = true;
+}
+
+static void looked(struct io_work *work)
+{
+    struct running *step = work->ctx;
+
+    if (!is_back(step))
+        return;
+    bool failed = step->result.error.code != 0; /* of the call, or of looking */
+    if (!step->settled && !failed && step->looks < COUNT_OF(pauses_ms)) {
+        io_timer_start(step->volumes->loop, &step->timer, loop_now_ms() + pauses_ms[step->looks++],
+                       look_again, step);
+        return;
+    }
+    if (!step->settled && !failed)
+        tell_lie(step);
+    finish(step);
+}
+
+static void look_again(struct io_timer *timer)
+{
+    submit(timer->ctx, look, looked);
+}
+
+/* --- the call --- */
+
+static void called(void *ctx, const struct csi_result *result)
+{
+    struct running *step = ctx;
+
+    step->operation = NULL;
+    if (step->volumes == NULL) {
+        free(step);
+        return;
+    }
+    step->result.outcome = result->outcome;
+    if (result->outcome.verdict != CSI_DONE) {
+        step->result.error = result->error;
+        step->result.error.recoverable = result->outcome.verdict != CSI_REFUSED;
+        step->refused = true;
+    }
+    /* A plugin that will not undo what is not there has undone it, if it is not at work on it. */
+    bool look_at_it = result->outcome.verdict == CSI_DONE
+                          ? step->kind != CSI_STEP_STAGE /* it may leave that unmounted */
+                          : undoes(step) && !result->outcome.may_run;
+    if (look_at_it) {
+        submit(step, look, looked);
+        return;
+    }
+    step->settled = result->outcome.verdict == CSI_DONE;
+    finish(step);
+}
+
+static void make_call(struct running *step)
+{
+    static const enum csi_call calls[] = {
+        [CSI_STEP_STAGE] = CSI_NODE_STAGE,
+        [CSI_STEP_PUBLISH] = CSI_NODE_PUBLISH,
+        [CSI_STEP_UNPUBLISH] = CSI_NODE_UNPUBLISH,
+        [CSI_STEP_UNSTAGE] = CSI_NODE_UNSTAGE,
+    };
+    struct csi_volumes *volumes = step->volumes;
+    const struct csi_known *known = csi_knowledge_find(volumes->knowledge, step->alloc, step->name);
+    struct err *err = &step->result.error;
+    struct csi_node node;
+    char staging[PATH_SIZE], target[PATH_SIZE];
+
+    if (!volumes->find(volumes->ctx, step->define.plugin, &node)) {
+        (void)err_set(err, ERR_GONE, "plugin \"%s\" does not answer", step->define.plugin);
+        err->recoverable = true;
+        finish(step);
+        return;
+    }
+    csi_path_in(node.root, step->paths.staging, staging);
+    csi_path_in(node.root, step->paths.target, target);
+    struct csi_request request = {.call = calls[step->kind], .volume_id = step->external};
+    struct csi_capability capability = {.access = (enum csi_access)step->define.access_mode,
+                                        .block = step->block};
+    if (step->kind != CSI_STEP_PUBLISH || node.stages)
+        request.staging_path = step->kind == CSI_STEP_UNPUBLISH ? NULL : staging;
+    if (step->kind == CSI_STEP_PUBLISH || step->kind == CSI_STEP_UNPUBLISH)
+        request.target_path = target;
+    if (!undoes(step)) {
+        check(known != NULL); /* by csi_volume_step */
+        capability.fs_type = !step->block && known->fs_type[0] != '\0' ? known->fs_type : NULL;
+        capability.flags = (const char *const *)known->flags;
+        capability.flags_count = step->block ? 0 : known->flags_count;
+        request.capabilities = &capability;
+        request.capabilities_count = 1;
+        request.publish_context = known->publish_context;
+        request.volume_context = known->volume_context;
+        request.secrets = known->secrets;
+        request.readonly = step->kind == CSI_STEP_PUBLISH && step->define.read_only != 0;
+    }
+    step->operation = csi_start(node.client, &request, called, step, err);
+    if (step->operation == NULL)
+        finish(step);
+}
+
+static void prepared(struct io_work *work)
+{
+    struct running *step = work->ctx;
+
+    if (!is_back(step))
+        return;
+    if (step->result.error.code != 0)
+        finish(step);
+    else
+        make_call(step);
+}
+
+/* --- what is asked --- */
+
+static void give_up(struct io_timer *timer)
+{
+    finish(timer->ctx);
+}
+
+/* Later, as all answers. */
+static void fail(struct running *step)
+{
+    io_timer_start(step->volumes->loop, &step->timer, loop_now_ms(), give_up, step);
+}
+
+static struct running *step_new(struct csi_volumes *volumes, const struct csi_step *from)
+{
+    const struct csi_claim *claim = &from->claim;
+    struct running *step = calloc(1, sizeof(*step));
+
+    check(step != NULL);
+    step->volumes = volumes;
+    step->kind = from->kind;
+    step->fresh = from->fresh;
+    step->force = from->force;
+    step->define = *claim->define;
+    step->block = claim->define->attachment_mode == CSI_BLOCK_DEVICE;
+    check(text_copy(step->alloc, sizeof(step->alloc), claim->alloc)); /* of a machine */
+    check(text_copy(step->name, sizeof(step->name), claim->name));
+    step->next = volumes->steps;
+    step->link = &volumes->steps;
+    if (step->next != NULL)
+        step->next->link = &step->next;
+    volumes->steps = step;
+    return step;
+}
+
+static void tell_later(struct io_timer *timer)
+{
+    make_call(timer->ctx);
+}
+
+void csi_volume_step(struct csi_volumes *volumes, const struct csi_step *from, csi_step_done *done,
+                     void *ctx)
+{
+    struct running *step = step_new(volumes, from);
+    struct err *err = &step->result.error;
+
+    step->done = done;
+    step->ctx = ctx;
+    if (volume_paths_of(&from->claim, &step->paths, err) != 0) {
+        fail(step);
+        return;
+    }
+    if (!text_copy(step->external, sizeof(step->external), from->claim.external) ||
+        path_join(step->root, volumes->root, step->define.plugin) != 0) {
+        (void)err_set(err, ERR_LIMIT, "the id or the path of volume \"%s\" is too long",
+                      step->define.volume); /* fail tells it */
+        fail(step);
+        return;
+    }
+    bool makes = step->kind == CSI_STEP_STAGE || step->kind == CSI_STEP_PUBLISH;
+    if (makes && csi_knowledge_find(volumes->knowledge, step->alloc, step->name) == NULL) {
+        (void)err_set(err, ERR_GONE, "nothing is known any more of how volume \"%s\" is mounted",
+                      step->define.volume); /* fail tells it */
+        fail(step);
+        return;
+    }
+    if (makes) {
+        submit(step, prepare, prepared);
+        return;
+    }
+    /* Nobody knows what the plugin calls it: what is mounted goes without it. */
+    bool nameless = undoes(step) && step->external[0] == '\0';
+    step->force = step->force || nameless;
+    step->looks = nameless ? COUNT_OF(pauses_ms) : 0;
+    if (step->kind == CSI_STEP_LOOK || nameless)
+        submit(step, look, looked);
+    else
+        io_timer_start(volumes->loop, &step->timer, loop_now_ms(), tell_later, step);
+}
+
+int csi_volume_target(const struct csi_volumes *volumes, const struct csi_claim *claim,
+                      char to[PATH_SIZE], struct err *err)
+{
+    struct volume_paths paths;
+    char root[PATH_SIZE];
+    int code = volume_paths_of(claim, &paths, err);
+
+    if (code != 0)
+        return code;
+    if (path_join(root, volumes->root, claim->define->plugin) != 0 ||
+        path_join(to, root, paths.target) != 0)
+        return err_set(err, ERR_LIMIT, "the path of volume \"%s\" is too long",
+                       claim->define->volume);
+    return 0;
+}
