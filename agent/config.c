@@ -74,6 +74,8 @@ void config_defaults(struct config *config)
         .bridge_name = "nomad",
         .bridge_subnet = "172.26.64.0/20",
         .bind_wildcard = true,
+        .publishes_node = true,
+        .publishes_prometheus = true,
     };
 }
 

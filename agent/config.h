@@ -82,8 +82,11 @@ struct config {
     char bridge_subnet[ADDRESS_SIZE + 4];      /* client.bridge_network_subnet, default Nomad's */
     char bridge_subnet_ipv6[ADDRESS_SIZE + 4]; /* "": none */
     bool bridge_hairpin;                       /* client.bridge_network_hairpin_mode */
-    bool bind_wildcard;       /* client.bind_wildcard_default_host_network, default true */
-    bool take_over, new_node; /* flags only: what a copied directory is to be (home.h) */
+    bool bind_wildcard;        /* client.bind_wildcard_default_host_network, default true */
+    bool publishes_node;       /* telemetry.publish_node_metrics, default true */
+    bool publishes_allocs;     /* telemetry.publish_allocation_metrics: of each task that runs */
+    bool publishes_prometheus; /* telemetry.prometheus_metrics, default true */
+    bool take_over, new_node;  /* flags only: what a copied directory is to be (home.h) */
 };
 
 void config_defaults(struct config *config);

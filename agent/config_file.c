@@ -44,6 +44,7 @@ enum section {
     IN_JAVA_CONFIG,
     IN_MOCK,
     IN_MOCK_CONFIG,
+    IN_TELEMETRY,
     SECTION_COUNT,
 };
 
@@ -174,6 +175,9 @@ static const struct key keys[] = {
     {IN_JAVA_CONFIG, "allow_caps", KEY_CAPABILITIES, FIELD_OF(java_allow_caps), NULL},
     {IN_JAVA_CONFIG, "default_pid_mode", KEY_MODE, FIELD_OF(java_host_pids), NULL},
     {IN_JAVA_CONFIG, "default_ipc_mode", KEY_MODE, FIELD_OF(java_host_ipc), NULL},
+    {IN_TELEMETRY, "publish_node_metrics", KEY_BOOL, FIELD_OF(publishes_node), NULL},
+    {IN_TELEMETRY, "publish_allocation_metrics", KEY_BOOL, FIELD_OF(publishes_allocs), NULL},
+    {IN_TELEMETRY, "prometheus_metrics", KEY_BOOL, FIELD_OF(publishes_prometheus), NULL},
     {IN_MOCK_CONFIG, "enabled", KEY_BOOL, FIELD_OF(mock_enabled), NULL},
     {IN_MOCK_CONFIG, "fs_isolation", KEY_RULE, 0, 0, require_no_isolation},
     {IN_MOCK_CONFIG, "shutdown_periodic_after", KEY_BOOL, FIELD_OF(mock_shuts_down), NULL},
@@ -190,6 +194,7 @@ static const struct {
     {IN_ROOT, "server", IN_SERVER},
     {IN_ROOT, "client", IN_CLIENT},
     {IN_ROOT, "plugin", IN_PLUGIN},
+    {IN_ROOT, "telemetry", IN_TELEMETRY},
     {IN_CLIENT, "meta", IN_META},
     {IN_CLIENT, "chroot_env", IN_CHROOT_ENV},
     {IN_CLIENT, "options", IN_OPTIONS},
@@ -231,7 +236,6 @@ static const struct {
     {IN_ROOT, "log_rotate_max_files"},
     {IN_ROOT, "plugin_dir"},
     {IN_ROOT, "sentinel"},
-    {IN_ROOT, "telemetry"},
     {IN_ROOT, "tls"},
     {IN_ROOT, "ui"},
     {IN_ROOT, "vault"},
@@ -244,6 +248,20 @@ static const struct {
     {IN_RESERVED, "disk"},
     {IN_RESERVED, "memory"},
     {IN_EXEC_CONFIG, "no_pivot_root"},
+    {IN_TELEMETRY, "circonus_api_token"},
+    {IN_TELEMETRY, "collection_interval"},
+    {IN_TELEMETRY, "datadog_address"},
+    {IN_TELEMETRY, "datadog_tags"},
+    {IN_TELEMETRY, "disable_hostname"},
+    {IN_TELEMETRY, "filter_default"},
+    {IN_TELEMETRY, "in_memory_collection_interval"},
+    {IN_TELEMETRY, "in_memory_retention_period"},
+    {IN_TELEMETRY, "include_alloc_metadata_in_metrics"},
+    {IN_TELEMETRY, "allowed_metadata_keys_in_metrics"},
+    {IN_TELEMETRY, "prefix_filter"},
+    {IN_TELEMETRY, "statsd_address"},
+    {IN_TELEMETRY, "statsite_address"},
+    {IN_TELEMETRY, "use_node_name"},
 };
 
 static const char *const section_names[SECTION_COUNT] = {
@@ -268,6 +286,7 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_JAVA_CONFIG] = "plugin \"java\" config",
     [IN_MOCK] = "plugin \"mock_driver\"",
     [IN_MOCK_CONFIG] = "plugin \"mock_driver\" config",
+    [IN_TELEMETRY] = "telemetry",
 };
 
 /* --- reading one file --- */

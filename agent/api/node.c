@@ -79,23 +79,29 @@ void api_node_allocations(struct api_request *request)
                          &(struct api_selection){.namespace = "*", .parts = API_ALLOC_FULL});
 }
 
+const char *api_device(const struct api *api)
+{
+    const struct spec_pairs *attributes = &api->parts->node.known.attributes;
+
+    for (size_t i = 0; i < attributes->count; i++) {
+        if (text_equal(attributes->items[i].key, "unique.storage.volume"))
+            return attributes->items[i].value;
+    }
+    return "";
+}
+
 static void give_stats(struct api_request *request, const struct api_host_view *view)
 {
     struct api *api = request->api;
-    const struct node *node = &api->parts->node;
-    const char *device = "";
 
     if (view->stats == NULL) {
         api_refuse_err(request, view->err);
         return;
     }
-    for (size_t i = 0; i < node->known.attributes.count; i++) {
-        if (text_equal(node->known.attributes.items[i].key, "unique.storage.volume"))
-            device = node->known.attributes.items[i].value;
-    }
     /* Its Timestamp says when it was so: the present, but for a file system that does not answer.
      */
-    api_reply(request, api_format_host_stats(view->stats, &node->facts, device, view->unix_ns));
+    api_reply(request, api_format_host_stats(view->stats, &api->parts->node.facts, api_device(api),
+                                             view->unix_ns));
 }
 
 void api_client_stats(struct api_request *request)

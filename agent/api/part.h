@@ -262,6 +262,9 @@ void api_host_ask(struct api_request *request,
 /* After the server. */
 void api_host_close(struct api *api);
 
+/* Where the data directory is, "": nobody knows. */
+const char *api_device(const struct api *api);
+
 /* --- allocs, common to several files --- */
 
 /* The alloc that the request's argument names, or NULL after refusing the request. */

@@ -138,15 +138,18 @@ class Node:
 
     # --- asking ---
 
-    def call(self, method, path, body=None, timeout_s=10):
+    def text(self, method, path, body=None, timeout_s=10):
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request('http://127.0.0.1:%d%s' % (self.port, path), data=data,
                                          method=method)
         try:
             with urllib.request.urlopen(request, timeout=timeout_s * PATIENCE) as answer:
-                text = answer.read().decode()
+                return answer.read().decode()
         except urllib.error.HTTPError as error:
             raise Refused(error.code, error.read().decode()) from None
+
+    def call(self, method, path, body=None, timeout_s=10):
+        text = self.text(method, path, body, timeout_s)
         return json.loads(text) if text.strip() else None
 
     def get(self, path):

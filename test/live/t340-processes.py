@@ -500,6 +500,34 @@ def ten_restarts_change_no_task_and_leak_nothing():
     node.finish()
 
 
+def figures_of_a_running_task_have_nomads_names():
+    """Published where that is configured, with a task's labels; what has ended has none."""
+    node = Node(config='telemetry {\n  publish_allocation_metrics = true\n}\n')
+    node.start()
+    node.run_job(service(raw_exec('t', 'while :; do :; done')))
+    wait_for('the task', node.running)
+
+    def figures():
+        return {gauge['Name']: gauge for gauge in node.get('/v1/metrics')['Gauges']
+                if gauge['Name'].startswith('nomad.client.allocs.')}
+    wait_for('time spent', lambda: figures()['nomad.client.allocs.cpu.total_percent']['Value'] > 0)
+    alloc = node.allocs()[0]
+    memory = figures()['nomad.client.allocs.memory.rss']
+    assert memory['Value'] > 100 << 10, memory
+    assert memory['Labels'] == {
+        'alloc_id': alloc['ID'], 'host': node.get('/v1/nodes')[0]['Name'], 'job': alloc['JobID'],
+        'namespace': 'default', 'task': 't', 'task_group': alloc['TaskGroup']}
+    given = figures()['nomad.client.allocs.memory.allocated']['Value']
+    asked = node.get('/v1/job/' + alloc['JobID'])['TaskGroups'][0]['Tasks'][0]['Resources']
+    assert given == asked['MemoryMB'] << 20, given
+    text = node.text('GET', '/v1/metrics?format=prometheus')
+    assert text.count('# TYPE nomad_client_allocs_memory_rss gauge\n') == 1
+    assert 'task="t",task_group="%s"} ' % alloc['TaskGroup'] in text
+    node.call('DELETE', '/v1/job/' + alloc['JobID'])
+    wait_for('its end', lambda: not figures())
+    node.finish()
+
+
 if __name__ == '__main__':
     if os.getuid() != 0:
         print('needs root: it runs a node with real tasks')
@@ -519,4 +547,5 @@ if __name__ == '__main__':
         a_foreign_process_at_the_journaled_pid_is_left_alone,
         a_restored_task_obeys_like_a_fresh_one,
         ten_restarts_change_no_task_and_leak_nothing,
+        figures_of_a_running_task_have_nomads_names,
     ]))

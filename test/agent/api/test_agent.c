@@ -110,11 +110,32 @@ static void test_metrics_count_what_there_is_in_both_forms(void **state)
     json_decref(metrics);
 
     const struct question prometheus = {.path = "/v1/metrics?format=prometheus"};
+    (void)text_copy(node->config.name, sizeof(node->config.name), "a\"b\\c");
     assert_int_equal(talk(node, &prometheus, &text), 200);
-    assert_non_null(strstr(text,
-                           "# TYPE nomad_client_allocations_running gauge\n"
-                           "nomad_client_allocations_running{node_id=\"" WHOLE_NODE_ID "\"} 3\n"));
+    assert_non_null(strstr(text, "# TYPE nomad_client_allocations_running gauge\n"
+                                 "nomad_client_allocations_running{node_id=\"" WHOLE_NODE_ID
+                                 "\",datacenter=\"dc1\",node_class=\"none\",node_pool=\"default\","
+                                 "node_status=\"ready\",node_scheduling_eligibility=\"eligible\","
+                                 "host=\"a\\\"b\\\\c\"} 3\n"));
+    assert_non_null(strstr(text, "\nnomad_client_tasks_running{"));
+    assert_non_null(strstr(text, "\nnomad_client_allocated_memory{"));
+    assert_null(strstr(text, "nomad_client_allocs_")); /* nobody asked for what costs more */
     free(text);
+}
+
+static void test_metrics_are_those_that_are_published(void **state)
+{
+    struct whole_node *node = *state;
+    json_t *found;
+    size_t i;
+
+    node->config.publishes_node = node->config.publishes_prometheus = false;
+    assert_int_equal(status_of(node, "GET", "/v1/metrics?format=prometheus"), 415);
+    json_t *metrics = get(node, "/v1/metrics");
+    json_array_foreach(json_object_get(metrics, "Gauges"), i, found)
+        assert_null(strstr(text_at(found, "Name"), "nomad.client."));
+    assert_true(gauge(metrics, "cairn.degraded") == 0);
+    json_decref(metrics);
 }
 
 static void test_node_is_the_only_one(void **state)
@@ -159,6 +180,8 @@ int main(void)
         TEST(test_agent_that_is_well_says_so),
         TEST(test_namespaces_are_those_of_jobs),
         TEST(test_metrics_count_what_there_is_in_both_forms),
+        TEST(test_metrics_are_those_that_are_published),
+        TEST(test_metrics_are_those_that_are_published),
         TEST(test_node_is_the_only_one),
         TEST(test_node_shows_its_allocs),
     };

@@ -163,6 +163,7 @@ static inline void whole_open(struct whole_node *node)
                       node->directory);
     (void)text_copy(node->config.data_dir, sizeof(node->config.data_dir), node->directory);
     (void)text_copy(parts->node.identity.id, sizeof(parts->node.identity.id), WHOLE_NODE_ID);
+    node->config.publishes_node = node->config.publishes_prometheus = true;
     parts->config = &node->config;
     parts->loop = loop_new();
     int code = journal_open(node->directory, JOURNAL_WRITE, &parts->journal, &err);

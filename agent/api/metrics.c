@@ -1,0 +1,522 @@
+/*
+ * Figures for those who watch: of the node, what it has given away, and, where that is configured,
+ * of each task that runs.
+ *
+ * Names, labels and units are those of Nomad's client (client/client.go and
+ * client/allocrunner/taskrunner/task_runner.go of 2.0), so that its dashboards go on; what only we
+ * have begins with "cairn".  A figure is a row; in both forms of the answer all of one name stand
+ * together, as Prometheus wants them.
+ */
+#include "agent/api/part.h"
+#include "agent/api/write.h"
+
+#include "base/list.h"
+#include "server/alone/alone.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct label {
+    const char *name, *value;
+};
+
+/* --- the two forms --- */
+
+struct sheet {
+    bool is_prometheus;
+    struct writer json;
+    char *text; /* of the other form; owned */
+    size_t used, size;
+};
+
+static void add(struct sheet *sheet, const char *bytes, size_t length)
+{
+    sheet->text = list_room(sheet->text, &sheet->size, sheet->used + length, 1);
+    memcpy(sheet->text + sheet->used, bytes, length);
+    sheet->used += length;
+}
+
+static void add_text(struct sheet *sheet, const char *text)
+{
+    add(sheet, text, strlen(text));
+}
+
+/* As Prometheus names it: dots and dashes are its own. */
+static void add_name(struct sheet *sheet, const char *name)
+{
+    for (const char *at = name; *at != '\0'; at++)
+        add(sheet, *at == '.' || *at == '-' ? "_" : at, 1);
+}
+
+static void add_value_of_label(struct sheet *sheet, const char *value)
+{
+    for (const char *at = value; *at != '\0'; at++) {
+        if (*at == '\\' || *at == '"')
+            add(sheet, "\\", 1);
+        if (*at == '\n')
+            add(sheet, "\\n", 2);
+        else
+            add(sheet, at, 1);
+    }
+}
+
+/* What follows is of NAME. */
+static void put_kind(struct sheet *sheet, const char *name)
+{
+    if (!sheet->is_prometheus)
+        return;
+    add_text(sheet, "# TYPE ");
+    add_name(sheet, name);
+    add_text(sheet, " gauge\n");
+}
+
+static void put_line(struct sheet *sheet, const char *name, const struct label *labels,
+                     size_t labels_count, double value)
+{
+    char number[32];
+
+    add_name(sheet, name);
+    for (size_t i = 0; i < labels_count; i++) {
+        add_text(sheet, i == 0 ? "{" : ",");
+        add_text(sheet, labels[i].name);
+        add_text(sheet, "=\"");
+        add_value_of_label(sheet, labels[i].value);
+        add_text(sheet, "\"");
+    }
+    check(text_format(number, sizeof(number), "} %.17g\n", value));
+    add_text(sheet, number);
+}
+
+static void put_gauge(struct sheet *sheet, const char *name, const struct label *labels,
+                      size_t labels_count, double value)
+{
+    if (sheet->is_prometheus) {
+        put_line(sheet, name, labels, labels_count, value);
+        return;
+    }
+    put_object(&sheet->json, NULL);
+    put_text(&sheet->json, "Name", name);
+    put_json_new(&sheet->json, "Value", json_real(value));
+    put_object(&sheet->json, "Labels");
+    for (size_t i = 0; i < labels_count; i++)
+        put_text(&sheet->json, labels[i].name, labels[i].value);
+    put_end(&sheet->json);
+    put_end(&sheet->json);
+}
+
+/* --- the node --- */
+
+enum { NODE_LABELS_MAX = 8 };
+
+/* Those of the node, and one more, which is the caller's; returns how many there are. */
+static size_t label_node(const struct api *api, struct label labels[NODE_LABELS_MAX])
+{
+    const struct config *config = api->parts->config;
+    const struct label found[] = {
+        {"node_id", api->parts->node.identity.id},
+        {"datacenter", config->datacenter},
+        {"node_class", config->node_class[0] != '\0' ? config->node_class : "none"},
+        {"node_pool", "default"},
+        {"node_status", "ready"},
+        {"node_scheduling_eligibility", "eligible"},
+        {"host", config->name},
+    };
+
+    _Static_assert(COUNT_OF(found) < NODE_LABELS_MAX, "there is room for one more");
+    memcpy(labels, found, sizeof(found));
+    return COUNT_OF(found);
+}
+
+struct counts {
+    uint32_t blocked, migrating, pending, running, terminal;
+    uint32_t tasks[TASK_RUN_DEAD + 1];
+};
+
+static bool count_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    const struct alloc *alloc = alloc_of(record);
+    struct counts *counts = ctx;
+    (void)id;
+
+    counts->blocked += record->state == A_WAITING;
+    counts->migrating += record->state == A_PREPARING && alloc->hook == ALLOC_HOOK_MIGRATE_DISK;
+    switch ((enum client_status)alloc->client_status) {
+    case CLIENT_PENDING:
+        counts->pending++;
+        break;
+    case CLIENT_RUNNING:
+        counts->running++;
+        break;
+    case CLIENT_COMPLETE:
+    case CLIENT_FAILED:
+        counts->terminal++;
+        break;
+    }
+    return true;
+}
+
+static bool count_task(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct counts *counts = ctx;
+    (void)id;
+
+    counts->tasks[task_of(record)->run_state]++;
+    return true;
+}
+
+/* Resident memory of this process in bytes, 0 if it cannot be read. */
+static uint64_t resident_bytes(void)
+{
+    char *text;
+    size_t length;
+    uint64_t pages = 0;
+
+    if (file_read("/proc/self/statm", 256, &text, &length, NULL) != 0)
+        return 0;
+    char *second = strchr(text, ' ');
+    if (second != NULL) {
+        second[1 + strcspn(second + 1, " \n")] = '\0';
+        (void)text_to_u64(second + 1, &pages); /* 0 otherwise */
+    }
+    free(text);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : 100 * (double)part / (double)whole;
+}
+
+/* More is given away than there is when the node was configured anew. */
+static double rest(uint64_t whole, uint64_t part)
+{
+    return (double)whole - (double)part;
+}
+
+struct gauge {
+    const char *name;
+    double value;
+};
+
+static void put_gauges(struct sheet *sheet, const struct label *labels, size_t labels_count,
+                       const struct gauge *gauges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        put_kind(sheet, gauges[i].name);
+        put_gauge(sheet, gauges[i].name, labels, labels_count, gauges[i].value);
+    }
+}
+
+static void put_allocs(struct sheet *sheet, const struct api *api, const struct label *labels,
+                       size_t labels_count)
+{
+    struct counts counts = {0};
+    struct room room, used;
+
+    alone_room(api->parts->alone, &room, &used);
+    core_each(api->parts->core, MACHINE_ALLOC, count_alloc, &counts);
+    core_each(api->parts->core, MACHINE_TASK, count_task, &counts);
+    const struct gauge gauges[] = {
+        {"nomad.client.allocations.blocked", counts.blocked},
+        {"nomad.client.allocations.migrating", counts.migrating},
+        {"nomad.client.allocations.pending", counts.pending},
+        {"nomad.client.allocations.running", counts.running},
+        {"nomad.client.allocations.terminal", counts.terminal},
+        {"nomad.client.tasks.pending", counts.tasks[TASK_RUN_PENDING]},
+        {"nomad.client.tasks.running", counts.tasks[TASK_RUN_RUNNING]},
+        {"nomad.client.tasks.dead", counts.tasks[TASK_RUN_DEAD]},
+        {"nomad.client.allocated.cpu", (double)used.cpu_mhz},
+        {"nomad.client.allocated.memory", (double)used.memory_mb},
+        {"nomad.client.allocated.disk", (double)used.disk_mb},
+        {"nomad.client.unallocated.cpu", rest(room.cpu_mhz, used.cpu_mhz)},
+        {"nomad.client.unallocated.memory", rest(room.memory_mb, used.memory_mb)},
+        {"nomad.client.unallocated.disk", rest(room.disk_mb, used.disk_mb)},
+    };
+    put_gauges(sheet, labels, labels_count, gauges, COUNT_OF(gauges));
+}
+
+/* What was seen last; nothing was, if the file system of the data directory never answered. */
+static void put_host(struct sheet *sheet, const struct api *api, const struct host_stats *host,
+                     struct label *labels, size_t labels_count)
+{
+    const struct gauge plain[] = {
+        {"nomad.client.uptime", (double)host->uptime_s},
+        {"nomad.client.host.memory.total", (double)host->memory_total},
+        {"nomad.client.host.memory.available", (double)host->memory_available},
+        {"nomad.client.host.memory.used", (double)host->memory_used},
+        {"nomad.client.host.memory.free", (double)host->memory_free},
+    };
+    const struct gauge cpu[] = {
+        {"nomad.client.host.cpu.total", host->cpu_total_percent},
+        {"nomad.client.host.cpu.total_percent", host->cpu_total_percent},
+        {"nomad.client.host.cpu.total_ticks", host->cpu_total_percent / 100 *
+                                                  api->parts->node.facts.cpu_mhz *
+                                                  api->parts->node.facts.cpu_cores},
+        {"nomad.client.host.cpu.user", host->cpu_user_percent},
+        {"nomad.client.host.cpu.system", host->cpu_system_percent},
+        {"nomad.client.host.cpu.idle", host->cpu_idle_percent},
+    };
+    const struct gauge disk[] = {
+        {"nomad.client.host.disk.size", (double)host->disk_size},
+        {"nomad.client.host.disk.used", (double)host->disk_used},
+        {"nomad.client.host.disk.available", (double)host->disk_available},
+        {"nomad.client.host.disk.used_percent",
+         percent(host->disk_used, host->disk_used + host->disk_available)},
+        {"nomad.client.host.disk.inodes_percent", percent(host->inodes_used, host->inodes)},
+    };
+
+    put_gauges(sheet, labels, labels_count, plain, COUNT_OF(plain));
+    labels[labels_count] = (struct label){"cpu", "cpu"}; /* all of them together */
+    put_gauges(sheet, labels, labels_count + 1, cpu, COUNT_OF(cpu));
+    labels[labels_count] = (struct label){"disk", api_device(api)};
+    put_gauges(sheet, labels, labels_count + 1, disk, COUNT_OF(disk));
+}
+
+static void put_daemon(struct sheet *sheet, const struct api *api, uint64_t age_ms)
+{
+    struct core *core = api->parts->core;
+    const struct label labels[] = {{"node_id", api->parts->node.identity.id}};
+    struct core_figures figures = core_figures(core);
+    struct journal_figures journal = {0};
+
+    (void)journal_figures(api->parts->journal, &journal, NULL); /* else 0 */
+    const struct gauge gauges[] = {
+        {"nomad.runtime.resident_bytes", (double)resident_bytes()},
+        {"cairn.host.age_seconds", (double)age_ms / 1000},
+        {"cairn.machines.allocs", (double)core_count(core, MACHINE_ALLOC)},
+        {"cairn.machines.tasks", (double)core_count(core, MACHINE_TASK)},
+        {"cairn.machines.volumes", (double)core_count(core, MACHINE_VOLUME)},
+        {"cairn.machines.plugins", (double)core_count(core, MACHINE_PLUGIN)},
+        {"cairn.turns", (double)figures.turns},
+        {"cairn.events", (double)figures.events},
+        {"cairn.effects", (double)figures.effects},
+        {"cairn.commits_failed", (double)figures.commits_failed},
+        {"cairn.journal.events", (double)journal.events},
+        {"cairn.journal.bytes_used", (double)journal.bytes_used},
+        {"cairn.journal.quarantined", (double)journal.quarantined},
+        {"cairn.degraded", life_trouble(api->parts->life) != NULL ? 1 : 0},
+        {"cairn.cpu_cores", api->parts->node.facts.cpu_cores},
+    };
+    put_gauges(sheet, labels, COUNT_OF(labels), gauges, COUNT_OF(gauges));
+}
+
+/* --- tasks --- */
+
+/* One that runs, as it was when somebody asked: it may be gone when the pool has looked. */
+struct watched {
+    char namespace[SPEC_NAMESPACE_SIZE], job[SPEC_NAME_SIZE], group[SPEC_NAME_SIZE];
+    uint32_t cpu_mhz, memory_mb, memory_max_mb; /* that it was given */
+    struct driver_look look;
+    struct driver_stats stats; /* if USES */
+    bool uses;
+};
+
+/*    name                                     of TASK, whose stats are USED */
+#define TASK_GAUGES(X)                                                                             \
+    X("nomad.client.allocs.cpu.allocated", task->cpu_mhz)                                          \
+    X("nomad.client.allocs.cpu.total_percent", task->stats.cpu_percent)                            \
+    X("nomad.client.allocs.cpu.total_ticks", task->stats.cpu_percent / 100 * mhz)                  \
+    X("nomad.client.allocs.cpu.user", task->stats.cpu_percent *user_share(used))                   \
+    X("nomad.client.allocs.cpu.system", task->stats.cpu_percent *(1 - user_share(used)))           \
+    X("nomad.client.allocs.cpu.throttled_periods", (double)used->throttled_periods)                \
+    X("nomad.client.allocs.cpu.throttled_time", (double)used->throttled_us * 1000)                 \
+    X("nomad.client.allocs.memory.allocated", MIB * task->memory_mb)                               \
+    X("nomad.client.allocs.memory.max_allocated", MIB * task->memory_max_mb)                       \
+    X("nomad.client.allocs.memory.rss", (double)used->memory_rss_bytes)                            \
+    X("nomad.client.allocs.memory.cache", (double)used->memory_cache_bytes)                        \
+    X("nomad.client.allocs.memory.swap", (double)used->memory_swap_bytes)                          \
+    X("nomad.client.allocs.memory.usage", (double)used->memory_usage_bytes)                        \
+    X("nomad.client.allocs.memory.max_usage", (double)used->memory_usage_bytes_max)
+
+#define X(name, value) +1
+enum { TASK_GAUGES_COUNT = 0 TASK_GAUGES(X) };
+#undef X
+#define X(name, value) name,
+static const char *const task_gauges[] = {TASK_GAUGES(X)};
+#undef X
+
+static const double MIB = 1 << 20;
+
+/* As the time since the start is parted. */
+static double user_share(const struct cgroup_stats *used)
+{
+    uint64_t all_us = used->cpu_user_us + used->cpu_system_us;
+
+    return all_us == 0 ? 0 : (double)used->cpu_user_us / (double)all_us;
+}
+
+static void read_gauges(const struct watched *task, uint32_t mhz, double to[TASK_GAUGES_COUNT])
+{
+    const struct cgroup_stats *used = &task->stats.usage;
+#define X(name, value) value,
+    const double found[] = {TASK_GAUGES(X)};
+#undef X
+
+    memcpy(to, found, sizeof(found));
+}
+
+/* The answer, and the tasks that the pool looks at for it. */
+struct metrics {
+    struct api_aside aside;
+    struct api *api;
+    struct host_stats host;
+    bool host_known;
+    uint64_t host_age_ms;
+    struct watched *items;
+    size_t count, size;
+};
+
+static bool watch(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct metrics *metrics = ctx;
+    struct parts *parts = metrics->api->parts;
+    struct machine_id owner = machine_id_owner(id);
+    const struct alloc *alloc = core_alloc(parts->core, owner.text);
+    const struct task *task = task_of(record);
+    struct driver_key key = {.generation = record->generation};
+
+    if (task->run_state != TASK_RUN_RUNNING || alloc == NULL)
+        return true;
+    (void)text_copy(key.alloc, sizeof(key.alloc), owner.text);            /* these fit: they */
+    (void)text_copy(key.task, sizeof(key.task), machine_id_name(id));     /* come from fields */
+    (void)text_copy(key.driver, sizeof(key.driver), task->define.driver); /* of these sizes */
+    struct watched *watched = list_more(metrics);
+    memset(watched, 0, sizeof(*watched));
+    if (driver_look_begin(parts->drivers, &key, &watched->look, NULL) != 0) {
+        metrics->count--; /* it is not running any more */
+        return true;
+    }
+    (void)text_copy(watched->namespace, sizeof(watched->namespace), alloc->assign.namespace);
+    (void)text_copy(watched->job, sizeof(watched->job), alloc->assign.job_id);
+    (void)text_copy(watched->group, sizeof(watched->group), alloc->assign.group);
+    const struct alloc_spec *spec = specs_find(parts->specs, owner.text, NULL);
+    for (size_t i = 0; spec != NULL && i < spec->tasks_count; i++) {
+        const struct spec_resources *asked = &spec->tasks[i].resources;
+        if (!text_equal(spec->tasks[i].name, key.task))
+            continue;
+        watched->cpu_mhz = asked->cpu_mhz;
+        watched->memory_mb = asked->memory_mb;
+        watched->memory_max_mb = asked->memory_max_mb;
+    }
+    return true;
+}
+
+static void put_tasks(struct sheet *sheet, struct metrics *metrics)
+{
+    uint32_t mhz = metrics->api->parts->node.facts.cpu_mhz;
+    double values[TASK_GAUGES_COUNT];
+
+    for (size_t i = 0; i < metrics->count; i++) {
+        struct watched *task = &metrics->items[i];
+        task->uses =
+            driver_look_end(metrics->api->parts->drivers, &task->look, &task->stats, NULL) == 0;
+    }
+    for (size_t gauge = 0; gauge < TASK_GAUGES_COUNT && metrics->count > 0; gauge++) {
+        put_kind(sheet, task_gauges[gauge]);
+        for (size_t i = 0; i < metrics->count; i++) {
+            const struct watched *task = &metrics->items[i];
+            const struct label labels[] = {
+                {"alloc_id", task->look.key.alloc},
+                {"host", metrics->api->parts->config->name},
+                {"job", task->job},
+                {"namespace", task->namespace},
+                {"task", task->look.key.task},
+                {"task_group", task->group},
+            };
+
+            if (!task->uses)
+                continue;
+            read_gauges(task, mhz, values);
+            put_gauge(sheet, task_gauges[gauge], labels, COUNT_OF(labels), values[gauge]);
+        }
+    }
+}
+
+/* --- the answer --- */
+
+static void run_looks(struct api_aside *aside)
+{
+    struct metrics *metrics = (struct metrics *)aside;
+
+    for (size_t i = 0; i < metrics->count; i++)
+        driver_look_read(&metrics->items[i].look);
+}
+
+static void free_metrics(struct api_aside *aside)
+{
+    struct metrics *metrics = (struct metrics *)aside;
+
+    free(metrics->items);
+    free(metrics); /* the first member of what was allocated */
+}
+
+static bool wants_prometheus(const struct api_request *request)
+{
+    const char *form = http_query(request->exchange, "format");
+
+    return form != NULL && text_equal(form, "prometheus");
+}
+
+static void put_all(struct sheet *sheet, struct metrics *metrics)
+{
+    struct label labels[NODE_LABELS_MAX];
+    size_t count = label_node(metrics->api, labels);
+
+    if (metrics->api->parts->config->publishes_node) {
+        put_allocs(sheet, metrics->api, labels, count);
+        if (metrics->host_known)
+            put_host(sheet, metrics->api, &metrics->host, labels, count);
+    }
+    put_daemon(sheet, metrics->api, metrics->host_age_ms);
+    put_tasks(sheet, metrics);
+}
+
+static void answer_metrics(struct api_request *request, struct api_aside *aside)
+{
+    struct sheet sheet = {.is_prometheus = wants_prometheus(request), .json = api_writer(request)};
+    if (sheet.is_prometheus) {
+        put_all(&sheet, (struct metrics *)aside);
+        http_respond(request->exchange, 200, "text/plain; version=0.0.4; charset=utf-8",
+                     api_safe_headers, API_SAFE_HEADERS, sheet.text, sheet.used);
+        free(sheet.text);
+        return;
+    }
+    put_object(&sheet.json, NULL);
+    put_time(&sheet.json, "Timestamp", loop_now_unix_ns());
+    put_array(&sheet.json, "Gauges");
+    put_all(&sheet, (struct metrics *)aside);
+    put_end(&sheet.json);
+    for (size_t i = 0; i < 3; i++) {
+        put_array(&sheet.json, (const char *[]){"Points", "Counters", "Samples"}[i]);
+        put_end(&sheet.json);
+    }
+    put_end(&sheet.json);
+    api_reply_written(request, &sheet.json);
+}
+
+static void give_metrics(struct api_request *request, const struct api_host_view *view)
+{
+    struct metrics *metrics = calloc(1, sizeof(*metrics));
+
+    check(metrics != NULL);
+    metrics->api = request->api;
+    metrics->host_known = view->stats != NULL;
+    if (metrics->host_known)
+        metrics->host = *view->stats;
+    metrics->host_age_ms = view->age_ms;
+    metrics->aside =
+        (struct api_aside){.run = run_looks, .answer = answer_metrics, .free = free_metrics};
+    if (request->api->parts->config->publishes_allocs)
+        core_each(request->api->parts->core, MACHINE_TASK, watch, metrics);
+    api_aside_start(request, &metrics->aside);
+}
+
+void api_metrics(struct api_request *request)
+{
+    if (wants_prometheus(request) && !request->api->parts->config->publishes_prometheus) {
+        api_refuse(request, 415, "Prometheus is not enabled");
+        return;
+    }
+    api_host_ask(request, give_metrics);
+}
