@@ -362,6 +362,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
             },
     };
     parts->alone = alone_new(&alone);
+    parts->control = alone_control(parts->alone);
     identity_keep(&parts->node.identity, parts->core);
     parts->disk = disk_watch_new(parts);
     note_health(parts);

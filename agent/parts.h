@@ -15,7 +15,7 @@
 #include "drivers/drivers.h"
 #include "hooks/hooks.h"
 #include "io/loop.h"
-#include "server/alone/alone.h"
+#include "server/alone/volumes.h"
 
 struct parts {
     const struct config *config;
@@ -27,6 +27,7 @@ struct parts {
     struct drivers *drivers;
     struct hooks *hooks;
     struct alone *alone;
+    const struct control *control; /* who answers for claims on volumes */
     struct disk_watch *disk;
     struct specs *specs;
     struct perform_call *calls; /* under way, of perform.c */

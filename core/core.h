@@ -127,6 +127,7 @@ uint64_t core_deadline_ms(const struct core *core);
 const struct machine *core_find(const struct core *core, const struct machine_id *id);
 const struct task *core_task(const struct core *core, const char *alloc, const char *task);
 const struct alloc *core_alloc(const struct core *core, const char *alloc);
+const struct volume *core_volume(const struct core *core, const char *alloc, const char *name);
 
 /* Those whose ephemeral disk ALLOC takes over, the last first: the one before it, and, where that
  * ended before it had all of what it was to take over itself, the one before that.  Ids, borrowed
@@ -143,6 +144,11 @@ size_t core_count(const struct core *core, enum machine_kind kind);
 /* The same for the allocs of one job. */
 void core_each_of_job(const struct core *core, const char *namespace, const char *job,
                       core_each_cb *cb, void *ctx);
+
+/* The same for the claims on one volume of a plugin, and for the instances of a plugin. */
+void core_each_of_volume(const struct core *core, const struct volume_define *volume,
+                         core_each_cb *cb, void *ctx);
+void core_each_of_plugin(const struct core *core, const char *plugin, core_each_cb *cb, void *ctx);
 
 struct core_figures {
     uint64_t turns, events, ignored, stale, unknown, commits_failed, effects;

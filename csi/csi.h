@@ -91,30 +91,6 @@ struct csi_request {
 
 /* --- what is answered --- */
 
-/* Bits of csi_answer.capabilities: 1 << number of the specification, for each of the three calls.
- */
-enum { CSI_PLUGIN_HAS_CONTROLLER = 1 << 1, CSI_PLUGIN_HAS_TOPOLOGY = 1 << 2 };
-enum {
-    CSI_CONTROLLER_CREATES = 1 << 1,
-    CSI_CONTROLLER_PUBLISHES = 1 << 2,
-    CSI_CONTROLLER_LISTS = 1 << 3,
-    CSI_CONTROLLER_HAS_CAPACITY = 1 << 4,
-    CSI_CONTROLLER_SNAPSHOTS = 1 << 5,
-    CSI_CONTROLLER_LISTS_SNAPSHOTS = 1 << 6,
-    CSI_CONTROLLER_CLONES = 1 << 7,
-    CSI_CONTROLLER_PUBLISHES_READONLY = 1 << 8,
-    CSI_CONTROLLER_EXPANDS = 1 << 9,
-    CSI_CONTROLLER_LISTS_NODES = 1 << 10,
-    CSI_CONTROLLER_HAS_CONDITION = 1 << 11,
-    CSI_CONTROLLER_GETS = 1 << 12,
-};
-enum {
-    CSI_NODE_STAGES = 1 << 1,
-    CSI_NODE_HAS_STATS = 1 << 2,
-    CSI_NODE_EXPANDS = 1 << 3,
-    CSI_NODE_HAS_CONDITION = 1 << 4,
-};
-
 struct csi_condition {
     bool known, abnormal;
     const char *text;
@@ -147,7 +123,7 @@ struct csi_usage {
 /* Texts are "" where the plugin said nothing, unless it is said otherwise. */
 struct csi_answer {
     const char *name, *version;           /* PLUGIN_INFO */
-    uint32_t capabilities;                /* the three that ask for them */
+    uint32_t capabilities;                /* the three that ask for them: CSI_PLUGIN_HAS_... */
     bool expands_online, expands_offline; /* PLUGIN_CAPABILITIES */
     bool ready;                           /* PROBE */
     const char *node_id;                  /* NODE_INFO, with the two below */

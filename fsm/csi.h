@@ -30,6 +30,29 @@ enum csi_attachment {
     CSI_ATTACHMENT_COUNT,
 };
 
+/* What a plugin, its controller and its node service can do: 1 << number of the specification. */
+enum { CSI_PLUGIN_HAS_CONTROLLER = 1 << 1, CSI_PLUGIN_HAS_TOPOLOGY = 1 << 2 };
+enum {
+    CSI_CONTROLLER_CREATES = 1 << 1,
+    CSI_CONTROLLER_PUBLISHES = 1 << 2,
+    CSI_CONTROLLER_LISTS = 1 << 3,
+    CSI_CONTROLLER_HAS_CAPACITY = 1 << 4,
+    CSI_CONTROLLER_SNAPSHOTS = 1 << 5,
+    CSI_CONTROLLER_LISTS_SNAPSHOTS = 1 << 6,
+    CSI_CONTROLLER_CLONES = 1 << 7,
+    CSI_CONTROLLER_PUBLISHES_READONLY = 1 << 8,
+    CSI_CONTROLLER_EXPANDS = 1 << 9,
+    CSI_CONTROLLER_LISTS_NODES = 1 << 10,
+    CSI_CONTROLLER_HAS_CONDITION = 1 << 11,
+    CSI_CONTROLLER_GETS = 1 << 12,
+};
+enum {
+    CSI_NODE_STAGES = 1 << 1,
+    CSI_NODE_HAS_STATS = 1 << 2,
+    CSI_NODE_EXPANDS = 1 << 3,
+    CSI_NODE_HAS_CONDITION = 1 << 4,
+};
+
 /* What a call does to the world. */
 enum csi_kind {
     CSI_ASKS,

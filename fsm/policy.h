@@ -6,6 +6,7 @@
 #define CAIRN_FSM_POLICY_H
 
 #include "fsm/alloc.h"
+#include "fsm/csi.h"
 #include "fsm/task.h"
 
 /* --- restart (client-behaviour 2.5; nomad v1.1.2 client/allocrunner/taskrunner/restarts) --- */
@@ -230,6 +231,49 @@ struct port_range {
  * been given back is not the next to be given out. */
 uint16_t policy_pick_port(const struct port_set *taken, const struct port_range *range,
                           uint64_t seed);
+
+/* --- volumes of storage plugins --- */
+
+/* How a volume can be claimed, or is. */
+struct claim_terms {
+    uint8_t access;     /* enum csi_access */
+    uint8_t attachment; /* enum csi_attachment */
+    bool read_only;     /* of a claim */
+};
+
+enum claim_verdict {
+    CLAIM_FITS,
+    CLAIM_NOT_CAPABLE,        /* the volume was not registered for that */
+    CLAIM_OTHERWISE_ATTACHED, /* others have it as a device, or as a file system */
+    CLAIM_NOT_WRITABLE,       /* those who have it, or who asks, only read */
+    CLAIM_READERS_EXHAUSTED,
+    CLAIM_WRITERS_EXHAUSTED,
+};
+
+/* May who asks for a volume have it, that was registered for all of VOLUME, beside those who have
+ * it, the first of them first? */
+enum claim_verdict policy_claim(const struct claim_terms *volume, size_t volume_count,
+                                const struct claim_terms *claims, size_t claims_count,
+                                const struct claim_terms *asked);
+
+/* What is known of a volume at its plugin. */
+enum registration_state {
+    REGISTRATION_READY,
+    REGISTRATION_CREATING, /* it may be there */
+    REGISTRATION_DELETING, /* it may not be there any more */
+    REGISTRATION_STATE_COUNT,
+};
+
+enum registration_step {
+    REGISTRATION_BECOMES_READY,
+    REGISTRATION_IS_FORGOTTEN, /* there is no such volume */
+    REGISTRATION_CALLS_AGAIN,  /* the same, after a pause: nobody knows what has come of it */
+    REGISTRATION_CALLS_NEXT,   /* it is known now what is to be deleted */
+};
+
+/* What becomes of a volume in STATE, which is not READY, when CALL has ended like that. */
+enum registration_step policy_registration(enum registration_state state, enum csi_call call,
+                                           const struct csi_outcome *outcome);
 
 /* True if NAME is what PATTERN says, in which * is any text: names of datacenters. */
 bool policy_matches(const char *pattern, const char *name);

@@ -56,6 +56,8 @@ static bool put_blob(void *ctx, const char *key, const void *bytes, size_t lengt
 
     if (text_starts_with(key, "journal/"))
         return true; /* the journal's own, made again by the import */
+    if (text_starts_with(key, "secret/"))
+        return true; /* of volumes: it never leaves the node, whatever else is revealed */
     (void)fprintf(exporting->to, "{\"table\":\"%s\",\"key\":", exporting->table);
     inspect_json_string(exporting->to, key);
     char *text = exporting->redact ? redacted(bytes, length) : NULL;
@@ -107,7 +109,9 @@ static bool put_quarantined(void *ctx, const struct journal_quarantined *item)
     (void)fputs(",\"reason\":", exporting->to);
     inspect_json_string(exporting->to, item->reason);
     (void)fputs(",\"hex\":", exporting->to);
-    inspect_json_hex(exporting->to, item->bytes, exporting->redact ? 0 : item->length);
+    inspect_json_hex(exporting->to, item->bytes,
+                     exporting->redact || text_starts_with(item->key, "secret/") ? 0
+                                                                                 : item->length);
     (void)fputs("}\n", exporting->to);
     exporting->lines++;
     return !ferror(exporting->to);

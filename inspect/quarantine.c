@@ -71,8 +71,11 @@ static bool take_item(void *ctx, const struct journal_quarantined *item)
     put_item(aside->inspect, item);
     if (aside->number == 0 || aside->inspect->options.json)
         return aside->number == 0;
-    if (aside->inspect->options.reveal)
+    if (aside->inspect->options.reveal && !text_starts_with(item->key, "secret/"))
         put_bytes(aside->inspect->options.out, item->bytes, item->length);
+    else if (aside->inspect->options.reveal)
+        (void)fputs("  its bytes are secrets, which are never shown\n",
+                    aside->inspect->options.out);
     else
         (void)fputs("  its bytes may hold secrets; see -reveal\n", aside->inspect->options.out);
     return false;

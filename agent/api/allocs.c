@@ -88,9 +88,8 @@ static bool find_next(void *ctx, const struct machine_id *id, const struct machi
     return false;
 }
 
-/* Writes ID's alloc: all of it, or as a list shows it. */
-static void put_alloc(struct writer *to, struct api *api, const char *id, const struct alloc *alloc,
-                      unsigned parts)
+void api_put_alloc(struct writer *to, struct api *api, const char *id, const struct alloc *alloc,
+                   unsigned parts)
 {
     const struct node *node = &api->parts->node;
     const struct task *tasks[ALLOC_MEMBERS_MAX];
@@ -191,7 +190,7 @@ void api_reply_allocs(struct api_request *request, const struct api_selection *s
         qsort(list.items, list.count, sizeof(*list.items), by_age);
     put_array(&to, NULL);
     for (size_t i = 0; i < list.count; i++)
-        put_alloc(&to, request->api, list.items[i].id, list.items[i].alloc, selection->parts);
+        api_put_alloc(&to, request->api, list.items[i].id, list.items[i].alloc, selection->parts);
     put_end(&to);
     api_reply_written(request, &to);
     free(list.items);
@@ -246,7 +245,7 @@ void api_alloc_get(struct api_request *request)
         return;
     }
     struct writer to = api_writer(request);
-    put_alloc(&to, request->api, request->argument, alloc, API_ALLOC_FULL);
+    api_put_alloc(&to, request->api, request->argument, alloc, API_ALLOC_FULL);
     api_reply_written(request, &to);
 }
 

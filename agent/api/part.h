@@ -281,6 +281,10 @@ struct api_selection {
     void *ctx;
 };
 
+/* Writes ID's alloc: all of it, or as a list shows it. */
+void api_put_alloc(struct writer *to, struct api *api, const char *id, const struct alloc *alloc,
+                   unsigned parts);
+
 /* Answers with those allocs, newest first. */
 void api_reply_allocs(struct api_request *request, const struct api_selection *selection);
 
@@ -344,6 +348,8 @@ api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api
     api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_empty_list,
     api_deployments_list, api_deployment_get, api_deployed_allocs, api_search, api_unavailable;
+api_handler api_volumes_list, api_volume_get, api_volume_register, api_volume_create,
+    api_volume_forget, api_volume_delete;
 api_handler api_nodes_list, api_node_get, api_node_allocations, api_client_stats;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,

@@ -143,6 +143,16 @@ const struct alloc *core_alloc(const struct core *core, const char *alloc)
     return record == NULL ? NULL : alloc_of(record);
 }
 
+const struct volume *core_volume(const struct core *core, const char *alloc, const char *name)
+{
+    if (strlen(alloc) >= UUID_TEXT_SIZE || strlen(name) >= SPEC_NAME_SIZE)
+        return NULL;
+    struct machine_id id = machine_id_join(MACHINE_VOLUME, alloc, name);
+    const struct machine *record = core_find(core, &id);
+
+    return record == NULL ? NULL : volume_of(record);
+}
+
 void core_disk_owners(const struct core *core, const struct alloc *alloc,
                       const char *ret_owners[DISK_OWNERS_MAX + 1])
 {
@@ -168,17 +178,34 @@ void core_each(const struct core *core, enum machine_kind kind, core_each_cb *cb
     }
 }
 
-void core_each_of_job(const struct core *core, const char *namespace, const char *job,
-                      core_each_cb *cb, void *ctx)
+static void each_of_group(const struct group_member *first, core_each_cb *cb, void *ctx)
 {
     const struct group_member *next;
 
-    for (const struct group_member *member = index_job(core, namespace, job); member != NULL;
-         member = next) {
+    for (const struct group_member *member = first; member != NULL; member = next) {
         next = member->next;
         if (is_there(member->slot) && !cb(ctx, &member->slot->id, member->slot->record))
             return;
     }
+}
+
+void core_each_of_job(const struct core *core, const char *namespace, const char *job,
+                      core_each_cb *cb, void *ctx)
+{
+    each_of_group(index_job(core, namespace, job), cb, ctx);
+}
+
+void core_each_of_volume(const struct core *core, const struct volume_define *volume,
+                         core_each_cb *cb, void *ctx)
+{
+    struct volume probe = {.define = *volume};
+
+    each_of_group(index_volume(core, &probe), cb, ctx);
+}
+
+void core_each_of_plugin(const struct core *core, const char *plugin, core_each_cb *cb, void *ctx)
+{
+    each_of_group(index_plugin(core, plugin), cb, ctx);
 }
 
 size_t core_count(const struct core *core, enum machine_kind kind)

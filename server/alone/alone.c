@@ -1,5 +1,5 @@
 /* The stand-alone control plane: its parts, and how it begins and ends. */
-#include "server/alone/part.h"
+#include "server/alone/registry.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +11,9 @@ static int load(void *ctx, struct err *err)
     alone_count_room(ctx);
     ports_load(ctx);
     disks_load(ctx);
+    if (code == 0)
+        code = registry_load(ctx, err);
+    provision_resume(ctx);
     alone_resume_tidy(ctx); /* the last incarnation may have died before it did */
     return code;
 }
@@ -26,6 +29,7 @@ struct alone *alone_new(const struct alone_config *config)
     alone_begin_evaluations(alone);
     ports_begin(alone);
     disks_begin(alone);
+    claims_begin(alone);
     life_control(config->life, &(struct life_control){.ctx = alone,
                                                       .load = load,
                                                       .alloc_ended = alone_note_ended,
@@ -51,6 +55,10 @@ void alone_free(struct alone *alone)
     alone_free_room(alone);
     ports_end(alone);
     disks_end(alone);
+    registry_forget_changes(alone);
+    lanes_free(alone);
+    claims_free(alone);
+    registry_free(alone);
     free(alone->unsaved.items);
     free(alone->looks.items);
     HASH_ITER(hh, alone->jobs, job, next)

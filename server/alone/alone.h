@@ -15,6 +15,7 @@
 #include "core/life.h"
 #include "fsm/policy.h"
 #include "server/assign.h"
+#include "server/control.h"
 #include "spec/constraint.h"
 
 #include <jansson.h>
@@ -64,6 +65,8 @@ struct alone_config {
     /* Lets alone_disk_measured follow, soon.  May be NULL: nobody knows. */
     void (*measure_disk)(void *ctx);
     struct assign_plans plans;
+    /* Asks the controller of a storage plugin; for NULL there is none that is healthy. */
+    control_call *controller;
 };
 
 /* Before life_start, which then lets it read the jobs of the journal. */

@@ -99,9 +99,9 @@ const char *alone_unmet(const struct alone *alone, struct job *job, size_t group
     return json_string_value(json_array_get(job->unmet, group));
 }
 
-/* A volume that the alloc INDEX of GROUP, of a job in NAMESPACE, wants and that is not there, or
+/* A volume that the alloc INDEX of GROUP, of the job of GATHERING, wants and that is not there, or
  * not to be had: in Nomad's words, and which; a new reference, or NULL. */
-static json_t *volumes_missing(const struct alone *alone, const char *namespace,
+static json_t *volumes_missing(const struct alone *alone, const struct gathering *gathering,
                                const json_t *group, uint32_t index)
 {
     const struct spec_node_volumes *here = &alone->config.node.volumes;
@@ -114,7 +114,8 @@ static json_t *volumes_missing(const struct alone *alone, const char *namespace,
         size_t at = 0;
 
         if (volumes[v].type == VOLUME_CSI) {
-            json_t *missing = claim_missing(alone, namespace, &volumes[v]);
+            json_t *missing =
+                claim_missing(alone, gathering->job->namespace, gathering, &volumes[v]);
             if (missing != NULL)
                 return missing;
             continue;
@@ -262,7 +263,7 @@ static json_t *refusal_of(struct alone *alone, const struct gathering *gathering
     *ret_why = "constraint";
     if (offer->unmet != NULL)
         return json_string(offer->unmet);
-    json_t *missing = volumes_missing(alone, job->namespace, json, index);
+    json_t *missing = volumes_missing(alone, gathering, json, index);
     if (missing != NULL)
         return missing;
     if (offer->missing != NULL)

@@ -9,7 +9,7 @@
  * feasible.c says which may be here, room.c counts what they hold of the node, and ports.c which
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
  * for which reschedule.c says when; rollout.c says how many are replaced before those are healthy;
- * collect.c forgets what is over.
+ * collect.c forgets what is over.  Volumes of storage plugins are registry.h's.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "fsm/policy.h"
 #include "server/alone/alone.h"
+#include "server/control.h"
 
 #include <uthash.h>
 
@@ -94,6 +95,13 @@ struct alone {
     struct demand taken; /* by the turn under way; its core does not count it yet */
     struct alone_evaluation *evaluations; /* ring; owns what has failed in each */
     uint64_t evaluations_count;
+    struct registered *volumes; /* of storage plugins */
+    bool volumes_unsorted;
+    struct change_of_volume *volume_changes; /* that the next commit decides */
+    uint64_t provision_at_ms;                /* when a plugin is asked again, 0: never */
+    struct lane *lanes;   /* what is done to volumes, one thing after the other */
+    struct grant *grants; /* claims that machines have not heard of yet */
+    struct control control;
     struct alone_evaluation shown; /* the last that was asked for and is in no ring */
 };
 
@@ -242,6 +250,8 @@ void alone_resume_tidy(struct alone *alone);
 
 /* --- volumes of storage plugins (volumes_asked.c) --- */
 
+struct gathering;
+
 /* What the claims of one alloc are on. */
 struct claims {
     struct spec_volume volumes[SPEC_VOLUMES_MAX];
@@ -257,9 +267,14 @@ void claims_find(const struct alone *alone, const char *namespace, const json_t 
 /* How many an alloc of GROUP has. */
 size_t claims_count(const json_t *group);
 
-/* Why VOLUME of NAMESPACE is not to be had now: a new reference; NULL: it is. */
+/* Why VOLUME of NAMESPACE is not to be had now, when those of GATHERING (may be NULL) are stopped
+ * that are to be: a new reference; NULL: it is. */
 json_t *claim_missing(const struct alone *alone, const char *namespace,
-                      const struct spec_volume *volume);
+                      const struct gathering *gathering, const struct spec_volume *volume);
+
+/* An alloc that is going and has what one more of GROUP cannot have before; or "". */
+void claims_awaited(const struct alone *alone, const char *namespace, const json_t *group,
+                    uint32_t index, char ret_alloc[UUID_TEXT_SIZE]);
 
 /* The id of the plugin of the volume ID, borrowed until the next change of it; NULL: no such volume
  * is registered. */

@@ -29,6 +29,7 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
     struct core *core = life_core(alone->config.life);
     struct room ask = alone_ask(alone, placing->group);
     const char *awaited = ports_awaited(alone, placing->ports);
+    char holder[UUID_TEXT_SIZE];
     const char *disk_from = disks_source(alone, placing->group, placing->previous);
     struct alloc_spec *spec;
     char key[JOURNAL_KEY_SIZE], *text;
@@ -37,11 +38,13 @@ static int make(struct alone *alone, struct job *job, const struct placing *plac
     int code = jobspec_make_alloc(job->json, placement, &text, &length, &spec, err);
     if (code < 0)
         return code;
+    claims_awaited(alone, job->namespace, placing->group, placing->index, holder);
+    const char *before = awaited[0] != '\0' ? awaited : holder;
     code = alone_take_spec(alone, length, err);
     if (code == 0) {
         (void)text_format(key, sizeof(key), "alloc/%s", placement->alloc_id); /* fits */
         core_spec(core, key, text, length);
-        assign_alloc(core, &alone->config.plans, spec, awaited, disk_from);
+        assign_alloc(core, &alone->config.plans, spec, before, disk_from);
         struct machine_id id = machine_id_make(MACHINE_ALLOC, placement->alloc_id);
         posted_place(job, &id, placement->group, placement->index);
         alone_hold(alone, placement->alloc_id, &ask, &placement->cores);

@@ -13,7 +13,10 @@
 
 uint64_t alone_look_deadline_ms(void *ctx)
 {
-    return ((struct alone *)ctx)->look_at_ms;
+    const struct alone *alone = ctx;
+    uint64_t look_ms = alone->look_at_ms, provision_ms = alone->provision_at_ms;
+
+    return look_ms == 0 || (provision_ms != 0 && provision_ms < look_ms) ? provision_ms : look_ms;
 }
 
 /* --- looking at one job --- */

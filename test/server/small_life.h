@@ -8,7 +8,7 @@
 #ifndef CAIRN_TEST_SERVER_SMALL_LIFE_H
 #define CAIRN_TEST_SERVER_SMALL_LIFE_H
 
-#include "server/alone/alone.h"
+#include "server/alone/volumes.h"
 
 #include "base/list.h"
 
@@ -58,7 +58,10 @@ struct small_life {
     struct spec_node_volumes volumes;
     unsigned measures; /* how often the control plane has asked for the disk to be measured */
     bool holds_back;   /* who is told to end does not */
-    int commit_code;   /* ERR_*: commits fail */
+    control_call *controller;
+    struct plugin_identity identity; /* of every storage plugin */
+    unsigned plugin_probes_fail;     /* so many more */
+    int commit_code;                 /* ERR_*: commits fail */
     size_t commits;
     size_t assigned, defined; /* by the last commit */
     bool job_was_saved;       /* by the last commit */
@@ -226,6 +229,90 @@ static inline uint64_t small_random(void *ctx)
     return ++((struct small_life *)ctx)->drawn;
 }
 
+/* --- storage: plugins answer at once, and volumes are mounted when they may be --- */
+
+struct small_claiming {
+    struct small_life *small;
+    struct machine_id id;
+};
+
+static inline void small_claimed(void *ctx, const struct control_claimed *claimed,
+                                 const struct failure *failure)
+{
+    struct small_claiming *claiming = ctx;
+    struct core *core = life_core(claiming->small->life);
+    struct claim claim = {.external = ""};
+
+    if (claimed != NULL)
+        (void)text_copy(claim.external, sizeof(claim.external), claimed->external);
+    core_done(core, &claiming->id, LANE_RPC, claimed != NULL ? VE_CLAIMED : VE_RPC_FAILED,
+              claimed != NULL ? (const void *)&claim : failure);
+    free(claiming);
+}
+
+static inline void small_released(void *ctx, const struct failure *failure)
+{
+    struct small_claiming *claiming = ctx;
+
+    core_done(life_core(claiming->small->life), &claiming->id, LANE_RPC,
+              failure == NULL ? VE_RELEASED : VE_RPC_FAILED, failure);
+    free(claiming);
+}
+
+static inline void small_ask_control(struct small_life *small, const struct effect *effect)
+{
+    const struct control *control = alone_control(small->alone);
+    struct machine_id owner = machine_id_owner(&effect->id);
+    struct small_claiming *claiming = calloc(1, sizeof(*claiming));
+    struct control_claim claim = {.alloc = owner.text,
+                                  .name = machine_id_name(&effect->id),
+                                  .define = &volume_of(effect->record)->define,
+                                  .external = volume_of(effect->record)->external,
+                                  .node_id = ""};
+
+    assert_non_null(claiming);
+    *claiming = (struct small_claiming){small, effect->id};
+    if (effect->kind == VX_CLAIM)
+        control->claim(control->ctx, &claim, small_claimed, claiming);
+    else
+        control->unclaim(control->ctx, &claim, small_released, claiming);
+}
+
+static inline void small_perform_volume(struct small_life *small, const struct effect *effect)
+{
+    static const uint8_t answers[VX_COUNT] = {
+        [VX_STAGE] = VE_STAGED,     [VX_PUBLISH] = VE_PUBLISHED, [VX_UNPUBLISH] = VE_UNPUBLISHED,
+        [VX_UNSTAGE] = VE_UNSTAGED, [VX_LOOK] = VE_MOUNT_FOUND,
+    };
+
+    if (effect->kind == VX_CLAIM || effect->kind == VX_UNCLAIM)
+        small_ask_control(small, effect);
+    else if (answers[effect->kind] != 0)
+        core_done(life_core(small->life), &effect->id, LANE_NODE, answers[effect->kind], NULL);
+}
+
+static inline void small_perform_plugin(struct small_life *small, const struct effect *effect)
+{
+    struct core *core = life_core(small->life);
+    struct started started = {.payload_pid = 200, .payload_ticks = 1};
+    struct failure failure = {.code = ERR_IO, .recoverable = 1, .text = "no answer"};
+
+    if (effect->kind == PX_LAUNCH)
+        core_done(core, &effect->id, LANE_DRIVER, PE_LAUNCHED, &started);
+    if (effect->kind == PX_RECOVER)
+        core_done(core, &effect->id, LANE_DRIVER, PE_RECOVERED, &started);
+    if (effect->kind == PX_TERMINATE)
+        core_done(core, &effect->id, LANE_DRIVER, PE_STOPPED, NULL);
+    if (effect->kind == PX_PROBE && small->plugin_probes_fail > 0)
+        core_done(core, &effect->id, LANE_NODE, PE_PROBE_FAILED, &failure);
+    else if (effect->kind == PX_PROBE)
+        core_done(core, &effect->id, LANE_NODE, PE_PROBED, NULL);
+    if (effect->kind == PX_IDENTIFY)
+        core_done(core, &effect->id, LANE_NODE, PE_IDENTIFIED, &small->identity);
+    if (effect->kind == PX_TELL_NODE)
+        alone_plugins_changed(small->alone);
+}
+
 static inline void small_perform(void *ctx, const struct effect *effect)
 {
     struct small_life *small = ctx;
@@ -239,6 +326,10 @@ static inline void small_perform(void *ctx, const struct effect *effect)
         struct hook_outcome hook = {.hook = alloc_of(effect->record)->hook};
         core_done(core, &effect->id, LANE_HOOK, AE_HOOK_DONE, &hook);
     }
+    if (effect->id.kind == MACHINE_VOLUME)
+        small_perform_volume(small, effect);
+    if (effect->id.kind == MACHINE_PLUGIN)
+        small_perform_plugin(small, effect);
     if (effect->id.kind != MACHINE_TASK)
         return;
     if (effect->kind == TX_HOOK) {
@@ -381,6 +472,7 @@ static inline void small_begin(struct small_life *small)
         .disk_limits = {90, 90},
         .collect_at_once = 2,
         .measure_disk = small_measure_disk,
+        .controller = small->controller,
         .plans =
             {
                 .kill_timeout_max_ms = 30000,

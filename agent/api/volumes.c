@@ -1,0 +1,298 @@
+/*
+ * Volumes of storage plugins over HTTP.
+ *
+ * The control plane (server/alone/volumes.h) decides; here is only what Nomad's routes make of it.
+ * Nothing that is secret is ever in an answer.  Follows nomad v2.0.5 command/agent/csi_endpoint.go.
+ */
+#include "agent/api/format.h"
+#include "agent/api/part.h"
+
+#include "base/list.h"
+#include "server/alone/volumes.h"
+#include "spec/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const struct alone_volume *volume, const char *name)
+{
+    return json_string_value(json_object_get(volume->json, name)); /* NULL is written as "" */
+}
+
+/* --- reading --- */
+
+/* What a list and a whole volume have in common. */
+static void put_volume(struct writer *to, struct api *api, const struct alone_volume *volume)
+{
+    static const char *const numbers[] = {"CreateIndex", "ModifyIndex", "CreateTime", "ModifyTime"};
+    struct alone *alone = api->parts->alone;
+    struct alone_claims claims = alone_claims_of(alone, volume);
+    struct control_plugin plugin;
+
+    alone_plugin_of(alone, volume, &plugin);
+    put_text(to, "ID", volume->id);
+    put_text(to, "Namespace", volume->namespace);
+    put_text(to, "Name", text_of(volume, "Name"));
+    put_text(to, "ExternalID", text_of(volume, "ExternalID"));
+    put_json_new(to, "Topologies", json_incref(json_object_get(volume->json, "Topologies")));
+    put_text(to, "AccessMode", spec_access_name((enum csi_access)claims.access));
+    put_text(to, "AttachmentMode", spec_attachment_name((enum csi_attachment)claims.attachment));
+    put_bool(to, "Schedulable", alone_is_schedulable(alone, volume));
+    put_text(to, "PluginID", text_of(volume, "PluginID"));
+    put_text(to, "Provider", text_of(volume, "Provider"));
+    put_bool(to, "ControllerRequired",
+             json_is_true(json_object_get(volume->json, "ControllerRequired")));
+    put_number(to, "ControllersHealthy", plugin.controller_ready);
+    put_number(to, "ControllersExpected", plugin.has_controller);
+    put_number(to, "NodesHealthy", plugin.node_ready);
+    put_number(to, "NodesExpected", plugin.has_node);
+    put_text(to, "ResourceExhausted", "0001-01-01T00:00:00Z");
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        put_number(to, numbers[i], json_integer_value(json_object_get(volume->json, numbers[i])));
+    put_number(to, "CurrentReaders", (int64_t)claims.readers);
+    put_number(to, "CurrentWriters", (int64_t)claims.writers);
+}
+
+struct listing {
+    struct api_request *request;
+    struct writer to;
+};
+
+static bool list_volume(void *ctx, const struct alone_volume *volume)
+{
+    struct listing *listing = ctx;
+    struct api_request *request = listing->request;
+    const char *plugin = http_query(request->exchange, "plugin_id");
+    const char *node = http_query(request->exchange, "node_id");
+    const struct alone_claims claims = alone_claims_of(request->api->parts->alone, volume);
+
+    if (!text_starts_with(volume->id, request->prefix) ||
+        !api_namespace_matches(request, volume->namespace) ||
+        (plugin != NULL && plugin[0] != '\0' && !text_equal(plugin, text_of(volume, "PluginID"))))
+        return true;
+    /* Those that some alloc of this node has; there is no other node. */
+    if (node != NULL && node[0] != '\0' &&
+        (!text_starts_with(request->api->parts->node.identity.id, node) ||
+         claims.readers + claims.writers == 0))
+        return true;
+    put_object(&listing->to, NULL);
+    put_volume(&listing->to, request->api, volume);
+    put_end(&listing->to);
+    return true;
+}
+
+void api_volumes_list(struct api_request *request)
+{
+    struct listing listing = {request, api_writer(request)};
+    const char *type = http_query(request->exchange, "type");
+
+    put_array(&listing.to, NULL);
+    if (type == NULL || type[0] == '\0' || text_equal(type, "csi"))
+        alone_each_volume(request->api->parts->alone, list_volume, &listing);
+    put_end(&listing.to);
+    api_reply_written(request, &listing.to);
+}
+
+/* Who has a volume: allocs by what they do with it, and each of them as lists of allocs show it. */
+struct users {
+    struct api *api;
+    struct writer *to;
+    enum { USERS_READ, USERS_WRITE, USERS_ALL } which;
+};
+
+static bool put_user(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct users *users = ctx;
+    struct machine_id owner = machine_id_owner(id);
+    const struct alloc *alloc = core_alloc(users->api->parts->core, owner.text);
+    bool reads = volume_of(record)->define.read_only;
+
+    if (users->which == USERS_ALL && alloc != NULL)
+        api_put_alloc(users->to, users->api, owner.text, alloc, API_ALLOC_TASK_STATES);
+    else if (users->which != USERS_ALL && reads == (users->which == USERS_READ))
+        put_null(users->to, owner.text);
+    return true;
+}
+
+static void put_users(struct writer *to, struct api *api, const struct alone_volume *volume)
+{
+    struct users users = {api, to, USERS_READ};
+
+    put_object(to, "ReadAllocs");
+    alone_each_claim(api->parts->alone, volume, put_user, &users);
+    put_end(to);
+    users.which = USERS_WRITE;
+    put_object(to, "WriteAllocs");
+    alone_each_claim(api->parts->alone, volume, put_user, &users);
+    put_end(to);
+    users.which = USERS_ALL;
+    put_array(to, "Allocations");
+    alone_each_claim(api->parts->alone, volume, put_user, &users);
+    put_end(to);
+}
+
+/* That there are mount flags may be known, which they are may not. */
+static json_t *mount_options(const struct alone_volume *volume)
+{
+    json_t *options = json_deep_copy(json_object_get(volume->json, "MountOptions"));
+
+    if (options == NULL)
+        return json_null();
+    check(json_object_set_new(options, "MountFlags",
+                              volume->has_mount_flags ? json_pack("[s]", "[REDACTED]")
+                                                      : json_null()) == 0);
+    return options;
+}
+
+static void put_whole(struct writer *to, struct api *api, const struct alone_volume *volume)
+{
+    static const char *const kept[] = {"RequestedTopologies",
+                                       "Parameters",
+                                       "Context",
+                                       "Capacity",
+                                       "RequestedCapacityMin",
+                                       "RequestedCapacityMax",
+                                       "RequestedCapabilities",
+                                       "CloneID",
+                                       "SnapshotID"};
+
+    put_object(to, NULL);
+    put_volume(to, api, volume);
+    put_text(to, "ProviderVersion", text_of(volume, "ProviderVersion"));
+    put_json_new(to, "MountOptions", mount_options(volume));
+    put_null(to, "Secrets");
+    for (size_t i = 0; i < COUNT_OF(kept); i++)
+        put_json_new(to, kept[i], json_incref(json_object_get(volume->json, kept[i])));
+    put_users(to, api, volume);
+    put_text(to, "CairnState", registration_name(volume->state));
+    put_text(to, "CairnFailure", volume->last_fail);
+    put_end(to);
+}
+
+void api_volume_get(struct api_request *request)
+{
+    const struct alone_volume *volume =
+        alone_find_volume(request->api->parts->alone, request->namespace, request->argument);
+
+    if (volume == NULL) {
+        api_refuse(request, 404, "volume not found");
+        return;
+    }
+    struct writer to = api_writer(request);
+    put_whole(&to, request->api, volume);
+    api_reply_written(request, &to);
+}
+
+/* --- changing --- */
+
+/* One request about one volume, while the control plane works on it. */
+struct asking {
+    char namespace[SPEC_NAMESPACE_SIZE], id[SPEC_SOURCE_SIZE];
+    json_t *answer;
+};
+
+/* The volume as it is now, which whoever changed it is told, as Nomad does. */
+static json_t *make_volumes(struct api *api, void *ctx)
+{
+    const struct asking *asking = ctx;
+    const struct alone_volume *volume =
+        alone_find_volume(api->parts->alone, asking->namespace, asking->id);
+    json_t *list = json_array();
+
+    if (volume != NULL) {
+        struct writer to = {.pretty = false};
+        put_whole(&to, api, volume);
+        check(json_array_append_new(list, json_loadb(to.bytes, to.used, 0, NULL)) == 0);
+        free(to.bytes);
+    }
+    return json_pack("{s:o, s:s, s:I}", "Volumes", list, "Warnings", "", "Index",
+                     (json_int_t)api_index(api));
+}
+
+static void answered(void *ctx, int code, const struct err *err, const json_t *answer)
+{
+    (void)answer; /* it is looked at when it is told */
+    api_deferred_answer(ctx, code, err);
+}
+
+static struct api_deferred *defer(struct api_request *request, const char *namespace,
+                                  const char *id, json_t *(*make)(struct api *api, void *ctx))
+{
+    struct asking *asking = calloc(1, sizeof(*asking));
+
+    check(asking != NULL);
+    (void)text_copy(asking->namespace, sizeof(asking->namespace), namespace);
+    (void)text_copy(asking->id, sizeof(asking->id), id); /* longer ones are refused */
+    return api_defer(request, make, asking);
+}
+
+typedef void volume_ask(struct alone *alone, const char *namespace, const json_t *request,
+                        alone_volume_answer *answer, void *ctx);
+
+/* Nomad's clients send a list of one. */
+static void put_one(struct api_request *request, volume_ask *ask)
+{
+    json_t *body = api_body(request, false);
+    json_t *volume = json_array_get(json_object_get(body, "Volumes"), 0);
+    const char *namespace = json_string_value(json_object_get(volume, "Namespace"));
+
+    if (body == NULL)
+        return;
+    if (!json_is_object(volume) || json_array_size(json_object_get(body, "Volumes")) != 1)
+        api_refuse(request, 400, "missing volume definition");
+    else
+        ask(request->api->parts->alone, request->namespace, volume, answered,
+            defer(request,
+                  namespace == NULL || namespace[0] == '\0' ? request->namespace : namespace,
+                  json_string_value(json_object_get(volume, "ID")), make_volumes));
+    json_decref(body);
+}
+
+void api_volume_register(struct api_request *request)
+{
+    put_one(request, alone_register_volume);
+}
+
+void api_volume_create(struct api_request *request)
+{
+    put_one(request, alone_create_volume);
+}
+
+void api_volume_forget(struct api_request *request)
+{
+    bool force = false;
+
+    if (api_query_bool(request, "force", &force))
+        alone_deregister_volume(request->api->parts->alone, request->namespace, request->argument,
+                                force, answered,
+                                defer(request, request->namespace, request->argument, NULL));
+}
+
+/* "key=value,key=value" of Nomad's header: what is no pair is passed over, as Nomad does. */
+static json_t *header_secrets(const struct api_request *request)
+{
+    const char *header = http_header(request->exchange, "X-Nomad-CSI-Secrets");
+    char *copy = strdup(header == NULL ? "" : header), *rest = copy, *pair;
+    json_t *secrets = json_object();
+
+    check(copy != NULL);
+    while ((pair = strsep(&rest, ",")) != NULL) {
+        char *value = strchr(pair, '=');
+        if (value == NULL)
+            continue;
+        *value++ = '\0';
+        (void)json_object_set_new(secrets, pair, json_string(value)); /* no UTF-8: none */
+    }
+    explicit_bzero(copy, strlen(header == NULL ? "" : header));
+    free(copy);
+    return secrets;
+}
+
+void api_volume_delete(struct api_request *request)
+{
+    json_t *secrets = header_secrets(request);
+
+    alone_delete_volume(request->api->parts->alone, request->namespace, request->argument, secrets,
+                        answered, defer(request, request->namespace, request->argument, NULL));
+    alone_wipe(secrets);
+}

@@ -1,0 +1,100 @@
+/*
+ * Volumes of storage plugins, as the control plane has them: who may have one beside whom, and what
+ * follows when a plugin has answered.
+ *
+ * The rules of claims are Nomad's (nomad v2.0.5 nomad/structs/csi.go), and stricter in two things.
+ * A claim is of a kind that the volume was registered for; and it obeys the mode that it asks for
+ * itself, and not only that of whoever came first: who asks to be the only writer is.
+ */
+#include "fsm/policy.h"
+
+/* True if one more claim may stand beside READERS and WRITERS by the rules of ACCESS. */
+static bool has_room(uint8_t access, bool read_only, size_t readers, size_t writers)
+{
+    switch ((enum csi_access)access) {
+    case CSI_SINGLE_NODE_READER:
+        return read_only && readers == 0;
+    case CSI_SINGLE_NODE_WRITER:
+    case CSI_SINGLE_NODE_SINGLE_WRITER:
+        return writers == 0 && (!read_only || readers == 0);
+    case CSI_MULTI_NODE_READER:
+        return read_only;
+    case CSI_MULTI_NODE_SINGLE_WRITER:
+        return read_only || writers == 0;
+    case CSI_MULTI_NODE_MULTI_WRITER:
+    case CSI_SINGLE_NODE_MULTI_WRITER:
+    case CSI_ACCESS_UNKNOWN:
+        return true;
+    case CSI_ACCESS_COUNT:
+        break;
+    }
+    unreachable("access mode");
+}
+
+static bool can_be_written(uint8_t access)
+{
+    return access != CSI_SINGLE_NODE_READER && access != CSI_MULTI_NODE_READER;
+}
+
+enum claim_verdict policy_claim(const struct claim_terms *volume, size_t volume_count,
+                                const struct claim_terms *claims, size_t claims_count,
+                                const struct claim_terms *asked)
+{
+    size_t readers = 0, writers = 0;
+    bool is_capable = false;
+
+    check(asked->access < CSI_ACCESS_COUNT);
+    for (size_t i = 0; i < volume_count; i++)
+        is_capable |=
+            volume[i].access == asked->access && volume[i].attachment == asked->attachment;
+    if (!is_capable)
+        return CLAIM_NOT_CAPABLE;
+    for (size_t i = 0; i < claims_count; i++) {
+        readers += claims[i].read_only;
+        writers += !claims[i].read_only;
+    }
+    if (claims_count > 0 && claims[0].attachment != asked->attachment)
+        return CLAIM_OTHERWISE_ATTACHED;
+    if (!asked->read_only &&
+        (!can_be_written(asked->access) || (claims_count > 0 && !can_be_written(claims[0].access))))
+        return CLAIM_NOT_WRITABLE;
+    for (size_t i = 0; i < claims_count; i++) {
+        if (!has_room(claims[i].access, asked->read_only, readers, writers))
+            return asked->read_only ? CLAIM_READERS_EXHAUSTED : CLAIM_WRITERS_EXHAUSTED;
+    }
+    if (!has_room(asked->access, asked->read_only, readers, writers))
+        return asked->read_only ? CLAIM_READERS_EXHAUSTED : CLAIM_WRITERS_EXHAUSTED;
+    return CLAIM_FITS;
+}
+
+/* --- volumes that are made and deleted --- */
+
+enum registration_step policy_registration(enum registration_state state, enum csi_call call,
+                                           const struct csi_outcome *outcome)
+{
+    bool done = outcome->verdict == CSI_DONE;
+    /* The plugin has refused, and works on nothing: it is as if nobody had asked. */
+    bool refused = outcome->verdict == CSI_REFUSED && !outcome->may_run;
+
+    switch (state) {
+    case REGISTRATION_CREATING:
+        check(call == CSI_CREATE_VOLUME);
+        if (done)
+            return REGISTRATION_BECOMES_READY;
+        return refused ? REGISTRATION_IS_FORGOTTEN : REGISTRATION_CALLS_AGAIN;
+    case REGISTRATION_DELETING:
+        if (call == CSI_CREATE_VOLUME) /* to hear the id of what was perhaps made */
+            return done      ? REGISTRATION_CALLS_NEXT
+                   : refused ? REGISTRATION_IS_FORGOTTEN
+                             : REGISTRATION_CALLS_AGAIN;
+        check(call == CSI_DELETE_VOLUME);
+        if (done)
+            return REGISTRATION_IS_FORGOTTEN;
+        /* Whoever answers has not deleted it: who asked is told, and the volume is as it was. */
+        return outcome->may_run ? REGISTRATION_CALLS_AGAIN : REGISTRATION_BECOMES_READY;
+    case REGISTRATION_READY:
+    case REGISTRATION_STATE_COUNT:
+        break;
+    }
+    unreachable("a call for a volume that is neither made nor deleted");
+}

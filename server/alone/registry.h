@@ -1,0 +1,117 @@
+/*
+ * Inside server/alone/ only: volumes of storage plugins, and what its parts share.
+ *
+ * registry.c keeps them; registry_read.c reads what callers send, and says what of what is stored
+ * is believed; lanes.c has one thing done after the other to a volume; claims.c says who may have
+ * one, and volumes_asked.c who might; provision.c is what callers ask for.
+ */
+#ifndef CAIRN_SERVER_ALONE_REGISTRY_H
+#define CAIRN_SERVER_ALONE_REGISTRY_H
+
+#include "server/alone/part.h"
+#include "server/alone/volumes.h"
+
+/* --- volumes (registry.c) --- */
+
+enum { REGISTRY_ID_SIZE = SPEC_SOURCE_SIZE }; /* of a volume, as jobs name it */
+
+struct registered {
+    char key[JOURNAL_KEY_SIZE]; /* "volume/<namespace>/<id>" */
+    struct alone_volume public;
+    char namespace[SPEC_NAMESPACE_SIZE], id[REGISTRY_ID_SIZE];
+    json_t *json;
+    uint64_t retry_at_ms; /* node time at which its plugin is asked again, 0: nothing is open */
+    uint32_t failures;    /* in a row, of this incarnation */
+    bool resumes;         /* that is under way */
+    UT_hash_handle hh;
+};
+
+int registry_load(struct alone *alone, struct err *err);
+void registry_free(struct alone *alone);
+
+/* NULL: there is none. */
+struct registered *registry_find(const struct alone *alone, const char *namespace, const char *id);
+
+/* What of VOLUME is secret: {"Secrets": {...}, "MountFlags": [...]}, each only if there are some; a
+ * new reference, which is wiped.  NULL: it cannot be read. */
+json_t *registry_secret(const struct alone *alone, const struct registered *volume);
+
+/* The volume ID says JSON (moved) from now on, NULL: it is forgotten; and SECRET (borrowed), NULL:
+ * what was.  THEN hears when that is durable, and seen by all, or that it is not to be. */
+void registry_store(struct alone *alone, const char *namespace, const char *id, json_t *json,
+                    const json_t *secret, life_answer *then, void *ctx);
+
+void registry_forget_changes(struct alone *alone); /* the daemon ends, and nobody hears of them */
+
+/* --- plugins (registry_plugin.c) --- */
+
+/* What the node has of PLUGIN; false: it has none. */
+bool registry_plugin(const struct alone *alone, const char *plugin,
+                     struct control_plugin *ret_plugin);
+
+/* --- what is read (registry_read.c) --- */
+
+/* Of REQUEST what a volume has, in RET_VOLUME, and what of it is secret, in RET_SECRET: both owned
+ * by the caller.  ERR_INVALID: all that is wrong with it. */
+int registry_read(const json_t *request, const char *namespace, json_t **ret_volume,
+                  json_t **ret_secret, struct err *err);
+
+/* Why the volume stored as JSON (may be NULL) under KEY cannot be believed, NULL: it can. */
+const char *registry_fault(const char *key, const json_t *json);
+
+/* What VOLUME was registered for; at most REGISTRY_TERMS_MAX. */
+enum { REGISTRY_TERMS_MAX = 16 };
+size_t registry_terms(const json_t *volume, struct claim_terms ret_terms[REGISTRY_TERMS_MAX]);
+
+/* The text NAME of a volume, "" if it has none. */
+const char *registry_text(const json_t *volume, const char *name);
+
+/* By what claims on VOLUME are found: its names, and no mode. */
+struct volume_define registry_define(const json_t *volume);
+
+/* What its plugin calls it. */
+const char *registry_remote_id(const json_t *volume);
+
+/* --- one after the other (lanes.c) --- */
+
+/* Something that is done to a volume; the first member of what it works on. */
+struct lane_task {
+    struct alone *alone;
+    void (*begin)(struct lane_task *task); /* it has its turn: it ends with lane_leave */
+    void (*drop)(struct lane_task *task);  /* the daemon ends: free what it works on */
+    struct lane *lane;                     /* private, as what follows; zeroed at first */
+    bool has_begun;
+    struct lane_task *prev, *next;
+};
+
+/* TASK has its turn now, or when all that came before it have left. */
+void lane_enter(struct lane_task *task, const char *namespace, const char *id);
+
+/* TASK is over, and can be freed behind this. */
+void lane_leave(struct lane_task *task);
+void lanes_free(struct alone *alone);
+
+/* --- what callers ask for (provision.c) --- */
+
+/* Goes on with what is not known to be made, deleted or expanded, where it is time; and the next
+ * tidy does so where that had to wait for a plugin. */
+void provision_tidy(struct alone *alone);
+void provision_resume(struct alone *alone);
+
+/* --- claims (claims.c) --- */
+
+/* Those who have a volume or may have it, but not the machine BUT (may be NULL), and nobody whose
+ * alloc the caller knows to go. */
+struct claim_list {
+    struct claim_terms *items;
+    size_t count, size;
+};
+
+void claims_list(const struct alone *alone, const json_t *volume, const struct machine_id *but,
+                 struct claim_list *list);
+/* How DEFINE wants a volume. */
+struct claim_terms claims_terms(const struct volume_define *define);
+void claims_begin(struct alone *alone);
+void claims_free(struct alone *alone);
+
+#endif

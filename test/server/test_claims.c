@@ -1,0 +1,334 @@
+/* Volumes of storage plugins: who may have one, who waits for it, and what is known of it. */
+#include "test/server/small_life.h"
+
+/* --- plugins and volumes --- */
+
+static const char plugin_id[] = "00000000-0000-4000-8000-00000000beef/plugin";
+
+/* An instance of plugin "hp" comes; a node plugin unless TYPE says otherwise. */
+static void start_plugin(struct small_life *small, enum plugin_type type)
+{
+    struct plugin_define define = {.type = (uint8_t)type, .plugin = "hp"};
+    struct machine_id id = machine_id_make(MACHINE_PLUGIN, plugin_id);
+
+    (void)text_copy(small->identity.node, sizeof(small->identity.node), "n1");
+    (void)text_copy(small->identity.version, sizeof(small->identity.version), "1.2");
+    core_tell(life_core(small->life), &id, PE_DEFINE, &define);
+    small_settle(small);
+}
+
+static void end_plugin(struct small_life *small)
+{
+    struct machine_id id = machine_id_make(MACHINE_PLUGIN, plugin_id);
+
+    core_tell(life_core(small->life), &id, PE_REMOVE, NULL);
+    small_settle(small);
+}
+
+struct heard {
+    int count, code;
+    char text[ERR_TEXT_SIZE];
+};
+
+static void hear(void *ctx, int code, const struct err *err, const json_t *answer)
+{
+    struct heard *heard = ctx;
+
+    (void)answer;
+    heard->count++;
+    heard->code = code;
+    if (err != NULL)
+        (void)text_copy(heard->text, sizeof(heard->text), err->text);
+}
+
+static json_t *volume_json(const char *id, const char *access)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:[{s:s, s:s}], s:{s:s}, s:{s:s, s:[s]}}", "ID", id,
+                     "Name", id, "ExternalID", "ext-1", "PluginID", "hp", "RequestedCapabilities",
+                     "AccessMode", access, "AttachmentMode", "file-system", "Secrets", "key",
+                     "hunter2", "MountOptions", "FSType", "ext4", "MountFlags", "password=sesame");
+}
+
+static struct heard register_volume(struct small_life *small, const char *id, const char *access)
+{
+    struct heard heard = {0};
+    json_t *json = volume_json(id, access);
+
+    alone_register_volume(small->alone, "default", json, hear, &heard);
+    json_decref(json);
+    small_settle(small);
+    assert_int_equal(heard.count, 1);
+    return heard;
+}
+
+static struct heard deregister(struct small_life *small, const char *id, bool force)
+{
+    struct heard heard = {0};
+
+    alone_deregister_volume(small->alone, "default", id, force, hear, &heard);
+    small_settle(small);
+    assert_int_equal(heard.count, 1);
+    return heard;
+}
+
+/* --- jobs --- */
+
+/* A service of COUNT allocs that have SOURCE. */
+static struct alone_evaluation run(struct small_life *small, const char *name, int count,
+                                   const char *source, const char *access, bool read_only,
+                                   bool per_alloc)
+{
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+    json_t *job =
+        json_pack("{s:s, s:s, s:[s], s:[{s:s, s:i, s:{s:{s:s, s:s, s:b, s:b, s:s, s:s}},"
+                  " s:[{s:s, s:s, s:{s:s}, s:[{s:s, s:s}]}]}]}",
+                  "ID", name, "Type", "service", "Datacenters", "dc1", "TaskGroups", "Name", "g",
+                  "Count", count, "Volumes", "v", "Type", "csi", "Source", source, "ReadOnly",
+                  read_only, "PerAlloc", per_alloc, "AccessMode", access, "AttachmentMode",
+                  "file-system", "Tasks", "Name", "t", "Driver", "raw_exec", "Config", "command",
+                  "/bin/a", "VolumeMounts", "Volume", "v", "Destination", "/srv");
+
+    assert_non_null(job);
+    if (alone_register(small->alone, job, &evaluation, NULL, &err) < 0)
+        fail_msg("%s", err.text);
+    json_decref(job);
+    small_settle(small);
+    return evaluation;
+}
+
+static void stop(struct small_life *small, const char *name)
+{
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    assert_int_equal(alone_deregister(small->alone, "default", name, false, &evaluation, &err), 0);
+    small_settle(small);
+}
+
+static void assert_waits(struct small_life *small, const char *job,
+                         const struct alone_evaluation *evaluation, const char *what)
+{
+    const struct alone_evaluation *blocked = alone_evaluation(small->alone, evaluation->blocked_id);
+
+    assert_true(alone_queued(small_find(small, job), 0) > 0);
+    assert_non_null(blocked);
+    const json_t *failed = json_array_get(blocked->failed, 0);
+    assert_string_equal(json_string_value(json_object_get(failed, "Why")), "constraint");
+    assert_string_equal(json_string_value(json_object_get(failed, "What")), what);
+}
+
+static struct alone_claims claims_of(struct small_life *small, const char *id)
+{
+    const struct alone_volume *volume = alone_find_volume(small->alone, "default", id);
+
+    assert_non_null(volume);
+    return alone_claims_of(small->alone, volume);
+}
+
+/* --- tests --- */
+
+static void test_volume_is_registered_with_its_secrets_apart(void **state)
+{
+    struct small_life *small = *state;
+
+    struct heard heard = register_volume(small, "data", "single-node-writer");
+    assert_int_equal(heard.code, ERR_INVALID);
+    assert_string_equal(heard.text, "no CSI plugin named: hp could be found");
+    assert_null(alone_find_volume(small->alone, "default", "data"));
+
+    start_plugin(small, PLUGIN_CSI_NODE);
+    assert_int_equal(register_volume(small, "data", "single-node-writer").code, 0);
+    small_again(small);
+    const struct alone_volume *volume = alone_find_volume(small->alone, "default", "data");
+    assert_non_null(volume);
+    assert_int_equal(volume->state, REGISTRATION_READY);
+    assert_true(volume->has_mount_flags);
+    const struct stored_blob *stored = small_spec(small, "volume/default/data");
+    assert_non_null(stored);
+    assert_null(strstr(stored->bytes, "hunter2"));
+    assert_null(strstr(stored->bytes, "sesame"));
+    stored = small_spec(small, "secret/volume/default/data");
+    assert_non_null(stored);
+    assert_non_null(strstr(stored->bytes, "hunter2"));
+    assert_non_null(strstr(stored->bytes, "sesame"));
+
+    assert_int_equal(deregister(small, "data", false).code, 0);
+    assert_null(small_spec(small, "volume/default/data"));
+    assert_null(small_spec(small, "secret/volume/default/data"));
+    assert_int_equal(deregister(small, "data", false).code, ERR_GONE);
+}
+
+static void test_what_cannot_be_a_volume_is_refused(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *json; /* over a good one */
+        const char *told;
+    } wrong[] = {
+        {"no id", "{\"ID\": \"\"}", "missing volume id"},
+        {"slash", "{\"ID\": \"a/b\"}", "the volume's id"},
+        {"up", "{\"ID\": \"..\"}", "the volume's id"},
+        {"no plugin", "{\"PluginID\": \"\"}", "missing plugin id"},
+        {"both", "{\"CloneID\": \"c\", \"SnapshotID\": \"s\"}", "only one of snapshot_id"},
+        {"none", "{\"RequestedCapabilities\": []}", "at least one capability block"},
+        {"mode",
+         "{\"RequestedCapabilities\": [{\"AccessMode\": \"x\", \"AttachmentMode\": "
+         "\"file-system\"}]}",
+         "unknown access_mode or attachment_mode"},
+        {"topology", "{\"RequestedTopologies\": {\"Required\": [{}]}}",
+         "required topology is missing segments field"},
+        {"bytes", "{\"RequestedCapacityMin\": -1}", "RequestedCapacityMin is no number of bytes"},
+        {"secret", "{\"Secrets\": {\"a b\": \"c\"}}", "secrets have names of letters"},
+        {"flags", "{\"MountOptions\": {\"MountFlags\": \"x\"}}", "mount_flags is no list"},
+    };
+    struct small_life *small = *state;
+
+    start_plugin(small, PLUGIN_CSI_NODE);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        json_t *json = volume_json("data", "single-node-writer");
+        json_t *over = json_loads(wrong[i].json, 0, NULL);
+        struct heard heard = {0};
+
+        assert_non_null(over);
+        assert_int_equal(json_object_update_new(json, over), 0);
+        alone_register_volume(small->alone, "default", json, hear, &heard);
+        json_decref(json);
+        small_settle(small);
+        if (heard.count != 1 || heard.code != ERR_INVALID ||
+            strstr(heard.text, wrong[i].told) == NULL)
+            fail_msg("%s: %d \"%s\"", wrong[i].name, heard.code, heard.text);
+        assert_null(strstr(heard.text, "hunter2"));
+    }
+    assert_int_equal(small_specs_of(small, "volume/"), 0);
+}
+
+static void test_group_waits_for_volume_and_plugin(void **state)
+{
+    struct small_life *small = *state;
+
+    struct alone_evaluation evaluation =
+        run(small, "j", 1, "data", "single-node-writer", false, false);
+    assert_waits(small, "j", &evaluation, "missing CSI volume(s) data");
+    start_plugin(small, PLUGIN_CSI_NODE);
+    assert_int_equal(register_volume(small, "data", "single-node-writer").code, 0);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    assert_int_equal(claims_of(small, "data").writers, 1);
+    assert_int_equal(claims_of(small, "data").access, CSI_SINGLE_NODE_WRITER);
+
+    stop(small, "j");
+    assert_int_equal(claims_of(small, "data").writers, 0);
+    end_plugin(small);
+    evaluation = run(small, "k", 1, "data", "single-node-writer", false, false);
+    assert_waits(small, "k", &evaluation, "CSI plugin hp is missing from client n");
+    start_plugin(small, PLUGIN_CSI_NODE);
+    small_settle(small);
+    assert_int_equal(small_count(small, "k", NULL).live, 1);
+}
+
+static void test_volume_has_one_writer_and_goes_to_the_next(void **state)
+{
+    struct small_life *small = *state;
+
+    start_plugin(small, PLUGIN_CSI_NODE);
+    assert_int_equal(register_volume(small, "data", "single-node-writer").code, 0);
+    (void)run(small, "j", 1, "data", "single-node-writer", false, false);
+    assert_int_equal(claims_of(small, "data").writers, 1);
+    struct alone_evaluation evaluation =
+        run(small, "k", 1, "data", "single-node-writer", false, false);
+    assert_waits(small, "k", &evaluation,
+                 "CSI volume data has exhausted its available writer claims");
+    small_again(small);
+    assert_int_equal(small_count(small, "k", NULL).live, 0);
+    struct heard heard = deregister(small, "data", true);
+    assert_int_equal(heard.code, ERR_REFUSED);
+    assert_string_equal(heard.text, "volume in use: data");
+
+    stop(small, "j");
+    small_settle(small);
+    assert_int_equal(small_count(small, "k", NULL).live, 1);
+    assert_int_equal(claims_of(small, "data").writers, 1);
+}
+
+static void test_volume_is_claimed_as_it_was_registered(void **state)
+{
+    struct small_life *small = *state;
+
+    start_plugin(small, PLUGIN_CSI_NODE);
+    assert_int_equal(register_volume(small, "data", "multi-node-reader-only").code, 0);
+    struct alone_evaluation evaluation =
+        run(small, "j", 1, "data", "multi-node-multi-writer", false, false);
+    assert_waits(small, "j", &evaluation,
+                 "CSI volume data was not registered with this access mode and attachment mode");
+    (void)run(small, "k", 3, "data", "multi-node-reader-only", true, false);
+    assert_int_equal(claims_of(small, "data").readers, 3);
+}
+
+static void test_each_alloc_has_a_volume_of_its_own(void **state)
+{
+    struct small_life *small = *state;
+
+    start_plugin(small, PLUGIN_CSI_NODE);
+    assert_int_equal(register_volume(small, "own[0]", "single-node-writer").code, 0);
+    struct alone_evaluation evaluation =
+        run(small, "j", 2, "own", "single-node-writer", false, true);
+    assert_int_equal(small_count(small, "j", NULL).indices, 1);
+    assert_waits(small, "j", &evaluation, "missing CSI volume(s) own[1]");
+    assert_int_equal(register_volume(small, "own[1]", "single-node-writer").code, 0);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).indices, 3);
+    assert_int_equal(claims_of(small, "own[0]").writers, 1);
+    assert_int_equal(claims_of(small, "own[1]").writers, 1);
+}
+
+/* A commit that fails leaves no volume, and who asked is told. */
+static void test_what_cannot_be_stored_was_never_registered(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard = {0};
+    json_t *json = volume_json("data", "single-node-writer");
+
+    start_plugin(small, PLUGIN_CSI_NODE);
+    small->commit_code = ERR_FULL;
+    alone_register_volume(small->alone, "default", json, hear, &heard);
+    json_decref(json);
+    small_settle(small);
+    assert_int_equal(heard.count, 1);
+    assert_true(heard.code < 0);
+    assert_null(alone_find_volume(small->alone, "default", "data"));
+    small->commit_code = 0;
+    small->now_ms += 2000; /* the journal is tried again */
+    small_settle(small);
+    assert_int_equal(register_volume(small, "data", "single-node-writer").code, 0);
+}
+
+static void test_damaged_volume_is_put_aside(void **state)
+{
+    struct small_life *small = *state;
+
+    start_plugin(small, PLUGIN_CSI_NODE);
+    assert_int_equal(register_volume(small, "data", "single-node-writer").code, 0);
+    struct stored_blob *stored = small_spec(small, "volume/default/data");
+    assert_non_null(stored);
+    memcpy(strstr(stored->bytes, "\"ready\""), "\"dizzy\"", 7);
+    small_again(small);
+    assert_null(alone_find_volume(small->alone, "default", "data"));
+    assert_non_null(strstr(small->said, "a stored volume cannot be read"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SMALL_TEST(test_volume_is_registered_with_its_secrets_apart),
+        SMALL_TEST(test_what_cannot_be_a_volume_is_refused),
+        SMALL_TEST(test_group_waits_for_volume_and_plugin),
+        SMALL_TEST(test_volume_has_one_writer_and_goes_to_the_next),
+        SMALL_TEST(test_volume_is_claimed_as_it_was_registered),
+        SMALL_TEST(test_each_alloc_has_a_volume_of_its_own),
+        SMALL_TEST(test_what_cannot_be_stored_was_never_registered),
+        SMALL_TEST(test_damaged_volume_is_put_aside),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
