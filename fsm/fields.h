@@ -165,9 +165,8 @@ struct volume_define {
     VOLUME_DEFINE_FIELDS(FIELD)
 };
 
-enum plugin_type { PLUGIN_DRIVER, PLUGIN_DEVICE, PLUGIN_CSI_NODE, PLUGIN_CSI_CONTROLLER };
-
 #define PLUGIN_DEFINE_FIELDS(X)                                                                    \
+    X(U64, health_timeout_ms, 0, "for which it may be unwell, 0: the default")                     \
     X(U8, type, 0, "enum plugin_type")                                                             \
     X(FLAG, supervised, 0, "1: its process belongs to a task, 0: to this machine")                 \
     X(PAD, pad, 6, "")                                                                             \
@@ -277,9 +276,14 @@ struct claim {
 };
 
 #define PLUGIN_IDENTITY_FIELDS(X)                                                                  \
+    X(I64, volumes_max, 0, "that it can have on this node, 0: no bound")                           \
+    X(U32, plugin_capabilities, 0, "bits as csi/csi.h names them")                                 \
+    X(U32, node_capabilities, 0, "")                                                               \
+    X(U32, controller_capabilities, 0, "")                                                         \
     X(FLAG, staging, 0, "volumes are staged before they are published")                            \
     X(FLAG, healthy, 0, "")                                                                        \
-    X(PAD, pad, 6, "")                                                                             \
+    X(PAD, pad, 2, "")                                                                             \
+    X(TEXT, provider, 64, "the name that the plugin has for itself")                               \
     X(TEXT, version, 64, "")                                                                       \
     X(TEXT, node, PLUGIN_NODE_SIZE, "the plugin's own id of this node")
 struct plugin_identity {

@@ -107,4 +107,14 @@ enum spec_job_type { JOB_SERVICE, JOB_BATCH, JOB_SYSTEM, JOB_SYSBATCH };
 /* When a task runs, relative to the main tasks of its group. */
 enum spec_lifecycle { LIFECYCLE_MAIN, LIFECYCLE_PRESTART, LIFECYCLE_POSTSTART, LIFECYCLE_POSTSTOP };
 
+/* What a plugin is for. */
+enum plugin_type {
+    PLUGIN_DRIVER,
+    PLUGIN_DEVICE,
+    PLUGIN_CSI_NODE,
+    PLUGIN_CSI_CONTROLLER,
+    PLUGIN_CSI_MONOLITH, /* both in one process */
+    PLUGIN_TYPE_COUNT,
+};
+
 #endif

@@ -5,6 +5,10 @@
  * machine's own.  Either way it is probed, identified, watched, and its users hear when it comes
  * and goes.  A plugin that cannot be reattached is replaced (I-32).  Follows plugins.md section 9
  * and csi.md section 4.6.
+ *
+ * Of a supervised one DEFINE says that its task runs, EXITED that it has ended; to launch it is to
+ * wait for its socket, and to end it is to forget it.  Its task is told how it is, and to start
+ * again when it has been unwell for too long.
  */
 #ifndef CAIRN_FSM_PLUGIN_H
 #define CAIRN_FSM_PLUGIN_H
@@ -27,7 +31,7 @@
     X(BACKOFF)     /* the pause before it is launched again */                                     \
     X(STOPPING)    /* the end of its process */                                                    \
     X(REJECTED)    /* an operator: it is not what was asked for */                                 \
-    X(STOPPED)     /* its removal */                                                               \
+    X(STOPPED)     /* its removal, or that its task runs again */                                  \
     X(GONE)        /* nothing: the record is deleted */
 enum plugin_state {
 #define X(name) P_##name,
@@ -72,7 +76,9 @@ enum plugin_event_kind {
     X(TELL_NODE, TELL, 0, 0)            /* the node's fingerprint has changed */                   \
     X(REPLY_OK, TELL, 0, 0)                                                                        \
     X(SEND_UP, SEND, 0, 0)              /* to volumes that need it */                              \
-    X(SEND_DOWN, SEND, 0, 0)            /* to volumes that need it */
+    X(SEND_DOWN, SEND, 0, 0)            /* to volumes that need it */                              \
+    X(SEND_HEALTH, SEND, 0, 0)          /* to its task, if it is news: users read of it */         \
+    X(SEND_UNWELL, SEND, 0, 0)          /* to its task: it was unwell for too long */
 enum plugin_effect {
     PX_NONE,
 #define X(name, lane, completions, timeout_ms) PX_##name,
@@ -82,10 +88,13 @@ enum plugin_effect {
 };
 
 #define PLUGIN_FIELDS(X)                                                                           \
+    X(U64, defined_ms, 0, "node time at which it came")                                            \
+    X(U64, due_ms, 0, "node time by which it has to be healthy, 0: it is, or nothing runs")        \
     X(U32, failures, 0, "launches that did not lead to READY, in a row")                           \
     X(FLAG, remove_wanted, 0, "")                                                                  \
     X(FLAG, permanent, 0, "the last failure will not go away by itself")                           \
-    X(PAD, pad, 2, "")                                                                             \
+    X(FLAG, told_healthy, 0, "what its task heard last")                                           \
+    X(PAD, pad, 1, "")                                                                             \
     X(TEXT, failure, DESCRIPTION_SIZE, "the last one")
 struct plugin {
     struct machine machine;
@@ -96,6 +105,18 @@ struct plugin {
 };
 
 extern const struct fsm_def plugin_def;
+
+/* What a plugin may be used for; a driver or device plugin for neither. */
+static inline bool plugin_serves_node(const struct plugin *plugin)
+{
+    return plugin->define.type == PLUGIN_CSI_NODE || plugin->define.type == PLUGIN_CSI_MONOLITH;
+}
+
+static inline bool plugin_serves_controller(const struct plugin *plugin)
+{
+    return plugin->define.type == PLUGIN_CSI_CONTROLLER ||
+           plugin->define.type == PLUGIN_CSI_MONOLITH;
+}
 
 static inline const struct plugin *plugin_of(const struct machine *record)
 {

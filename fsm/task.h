@@ -67,7 +67,9 @@ enum task_state {
     X(REWIND, MESSAGE, NONE)               /* its alloc: end, and wait for your turn again */      \
     X(REVIVE, MESSAGE, NONE)               /* its alloc: you are dead; wait for it again */        \
     X(UPDATE, MESSAGE, TASK_DEFINE)        /* the control plane: go on by this newer version */    \
-    X(REPORT, MESSAGE, NONE)               /* its alloc: say whether you run, be it no news */
+    X(REPORT, MESSAGE, NONE)               /* its alloc: say whether you run, be it no news */     \
+    X(NOTE, MESSAGE, KILL)                 /* its plugin: this is to be read of you */             \
+    X(UNWELL, MESSAGE, KILL)               /* its plugin: you have failed, start again */
 enum task_event_kind {
 #define X(name, class, payload) TE_##name,
     TASK_EVENTS(X)
@@ -148,7 +150,9 @@ const char *hook_phase_name(unsigned phase);
     X(RESTORE_FAILED, "Failed Restoring Task")                                                     \
     X(HOOK_FAILED, "Task hook failed")                                                             \
     X(SHUTDOWN_DELAY, "Waiting for shutdown delay")                                                \
-    X(ALLOC_UNHEALTHY, "Alloc Unhealthy")
+    X(ALLOC_UNHEALTHY, "Alloc Unhealthy")                                                          \
+    X(PLUGIN_HEALTHY, "Plugin became healthy")                                                     \
+    X(PLUGIN_UNHEALTHY, "Plugin became unhealthy")
 enum task_event_type {
     TASK_EVENT_NONE,
 #define X(name, text) TASK_EVENT_##name,
@@ -221,8 +225,9 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(FLAG, rewind_wanted, 0, "what is under way leads back to its turn in the lifecycle")         \
     X(FLAG, rewound, 0, "it was sent back there, and has not run since")                           \
     X(FLAG, report_wanted, 0, "its alloc is told of the next change, be it no news")               \
+    X(FLAG, unwell, 0, "the attempt has failed, however its payload ends")                         \
     X(U8, events_count, 0, "")                                                                     \
-    X(PAD, pad, 5, "")
+    X(PAD, pad, 4, "")
 struct task {
     struct machine machine;
     TASK_FIELDS(FIELD)

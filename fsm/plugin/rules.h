@@ -8,8 +8,11 @@
 #define PLUGIN_GUARDS(X)                                                                           \
     X(PERMANENT, plugin_permanent) /* trying again will not help */                                \
     X(REMOVE_WANTED, plugin_remove_wanted)                                                         \
-    X(PROBES_LEFT, plugin_probes_left) /* it may still come up by itself */                        \
-    X(PAUSING, fsm_pausing)            /* a pause before the next try is under way */
+    X(SUPERVISED, plugin_supervised) /* its process is a task */                                   \
+    X(HEALTHY, plugin_healthy)       /* it was, before the daemon came back */                     \
+    X(OVERDUE, plugin_overdue)       /* it has not become healthy in its time */                   \
+    X(UNWELL, plugin_unwell)         /* so, and its process is a task */                           \
+    X(PAUSING, fsm_pausing)          /* a pause before the next try is under way */
 enum plugin_guard {
     PG_ALWAYS,
 #define X(name, function) PG_##name,
@@ -28,6 +31,7 @@ void plugin_absorb(struct machine *record, const struct fsm_event *event,
                    const struct fsm_now *now);
 void plugin_enter(struct machine *record, const struct fsm_row *row, const struct fsm_event *event,
                   const struct fsm_now *now);
+uint64_t plugin_deadline(const struct machine *record, const struct fsm_now *now);
 uint64_t plugin_backoff_ms(const struct machine *record, const struct fsm_now *now);
 void plugin_send(const struct machine_id *self, struct machine *record, uint8_t effect,
                  const struct fsm_event *event, fsm_send *send, void *ctx);

@@ -56,7 +56,7 @@ void task_decide(struct task *task, const struct fsm_now *now)
         .interval_ms = task->interval_ms,
         .seed = now->seed,
         .count = task->restart_count,
-        .success = exit_is_success(task) && !task->start_failed,
+        .success = exit_is_success(task) && !task->start_failed && !task->unwell,
         .unrecoverable = task->start_failed && task->unrecoverable,
     };
     struct restart_decision decision;

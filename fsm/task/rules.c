@@ -169,6 +169,16 @@ static void absorb_rewind(struct task *task, bool dead, const struct fsm_now *no
         task_note(task, now, TASK_EVENT_RESTART_SIGNALED, policy_replayed);
 }
 
+/* What its plugin says of it. */
+static void absorb_plugin(struct task *task, const struct kill_order *said, bool unwell,
+                          const struct fsm_now *now)
+{
+    check(said->event != TASK_EVENT_NONE);
+    if (unwell)
+        task->unwell = 1;
+    task_note(task, now, (enum task_event_type)said->event, said->text);
+}
+
 static void absorb_start_failed(struct task *task, const struct failure *failure,
                                 const struct fsm_now *now)
 {
@@ -331,6 +341,10 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_REPORT:
         task->report_wanted = 1; /* by what comes next, or at once */
         break;
+    case TE_NOTE:
+    case TE_UNWELL:
+        absorb_plugin(task, event->payload, event->kind == TE_UNWELL, now);
+        break;
     case TE_START:
     case TE_STOP_ACCEPTED:
     case TE_STOP_FAILED:
@@ -350,6 +364,7 @@ static void enter_starting(struct task *task)
     task->start_failed = 0;
     task->unrecoverable = 0;
     task->restart_wanted = 0;
+    task->unwell = 0;
     task->rebooted = 0;
     task->delay_until_ms = 0;
     task->kill_at_ms = 0;

@@ -181,6 +181,8 @@ static void reduce_volume(struct volume *volume)
 static void reduce_plugin(struct plugin *plugin)
 {
     plugin->failures = 0;
+    plugin->defined_ms = 0;
+    plugin->due_ms = set_or_not(plugin->due_ms);
     plugin->permanent = 0; /* of the step that asks */
     plugin->machine.restored = 0;
     memset(&plugin->process, 0, sizeof(plugin->process));

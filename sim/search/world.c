@@ -225,6 +225,8 @@ static void change_record(struct search *search, unsigned who, uint64_t deadline
     memcpy(changed, machine->record, size);
     changed->deadline_ms = deadline_ms;
     changed->attempt = attempt;
+    if (changed->kind == MACHINE_PLUGIN && attempt == TRIES_EXHAUSTED)
+        ((struct plugin *)(void *)changed)->due_ms = SEARCH_NOW_MS;
     machine->record = changed;
     search_put(search);
     free(changed);

@@ -365,6 +365,8 @@ static void apply_plugin(struct sim *sim, struct sim_call *call)
     case PX_REPLY_OK:
     case PX_SEND_UP:
     case PX_SEND_DOWN:
+    case PX_SEND_HEALTH:
+    case PX_SEND_UNWELL:
     case PX_COUNT:
         return;
     }

@@ -297,6 +297,14 @@ static const struct {
      "Alloc Unhealthy",
      "Unhealthy because of failed task",
      "{\"message\":\"Unhealthy because of failed task\"}"},
+    {{.type = TASK_EVENT_PLUGIN_HEALTHY, .text = "plugin: hp"},
+     "Plugin became healthy",
+     "plugin: hp",
+     "{\"message\":\"plugin: hp\"}"},
+    {{.type = TASK_EVENT_PLUGIN_UNHEALTHY, .text = "Error: no answer"},
+     "Plugin became unhealthy",
+     "Error: no answer",
+     "{\"message\":\"Error: no answer\"}"},
 };
 
 static void test_event_of_each_type_says_what_nomad_says(void **state)
