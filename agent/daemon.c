@@ -10,6 +10,7 @@
 #include "agent/home.h"
 #include "agent/limits.h"
 #include "agent/perform.h"
+#include "agent/plugins.h"
 #include "agent/world.h"
 #include "inspect/inspect.h"
 #include "io/log.h"
@@ -28,6 +29,7 @@ struct daemon {
     struct api *api;
     char network_dir[PATH_SIZE];
     struct hooks_network network;
+    struct hooks_plugins plugins;
 };
 
 /* Room for some ten thousand events when the disk is full. */
@@ -243,6 +245,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
     struct hooks_config hooks = {
         .loop = parts->loop,
         .network = &daemon->network,
+        .plugins = &daemon->plugins,
         .alloc_dir = config->alloc_dir,
         .node = &parts->node.known,
         .environment = (const char *const *)environ,
@@ -259,6 +262,9 @@ static int open_rooms(struct daemon *daemon, struct err *err)
     note_drivers(parts);
     if (!config->take_over && drivers_foreign(parts->drivers, err) != 0)
         return err->code;
+    int code = plugins_open(parts, &daemon->plugins, err);
+    if (code != 0)
+        return code;
     parts->hooks = hooks_new(&hooks, err);
     if (parts->hooks == NULL)
         return err->code;
@@ -414,6 +420,7 @@ static void close_parts(struct daemon *daemon)
     alone_free(parts->alone);
     drivers_free(parts->drivers);
     hooks_free(parts->hooks);
+    csi_plugins_free(parts->plugins);
     perform_forget(parts);
     specs_free(parts->specs);
     life_free(parts->life);

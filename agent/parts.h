@@ -12,6 +12,7 @@
 #include "agent/node.h"
 #include "agent/specs.h"
 #include "core/life.h"
+#include "csi/plugins.h"
 #include "drivers/drivers.h"
 #include "hooks/hooks.h"
 #include "io/loop.h"
@@ -26,6 +27,7 @@ struct parts {
     struct core *core; /* of the life */
     struct drivers *drivers;
     struct hooks *hooks;
+    struct csi_plugins *plugins;
     struct alone *alone;
     const struct control *control; /* who answers for claims on volumes */
     struct disk_watch *disk;

@@ -42,6 +42,17 @@ struct hooks_network {
     bool maps_host_ip; /* ports are mapped on their address, and not on all of the node */
 };
 
+/* Tasks that are storage plugins: who knows these is told, and says where they have directories. */
+struct hooks_plugins {
+    void *ctx;
+    /* What its volumes are below, NULL: not asked, and where its socket is; of PATH_SIZE each. */
+    int (*place)(void *ctx, const char *alloc, const struct spec_csi_plugin *plugin, char *ret_root,
+                 char *ret_directory, struct err *err);
+    void (*started)(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task);
+    void (*ended)(void *ctx, const char *alloc, const char *task); /* it may start again */
+    void (*removed)(void *ctx, const char *alloc, const char *task);
+};
+
 struct hooks_config {
     struct loop *loop;
     const char *alloc_dir; /* absolute; one directory for each alloc below it; copied */
@@ -53,6 +64,7 @@ struct hooks_config {
     const struct spec_driver *(*driver)(const char *name); /* NULL: there is no such */
     struct spec_node_volumes volumes;                      /* of the node; borrowed */
     const struct hooks_network *network; /* NULL: no alloc has a network of its own */
+    const struct hooks_plugins *plugins; /* borrowed; NULL: no task can be one */
 };
 
 /* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is

@@ -81,7 +81,7 @@ int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *all
                : err_set(err, ERR_INVALID, "the hostname \"%s\" %s", ret_alloc->hostname, fault);
 }
 
-int hooks_network_order(const struct hooks *hooks, const struct alloc_spec *alloc, char **ret_order,
+int hooks_network_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
                         struct err *err)
 {
     struct arena arena = {0};
@@ -89,7 +89,7 @@ int hooks_network_order(const struct hooks *hooks, const struct alloc_spec *allo
     int code = 0;
 
     if (hooks->network != NULL)
-        code = hooks_network_expand(hooks, alloc, &arena, &expanded, err);
+        code = hooks_network_expand(hooks, asked->alloc, &arena, &expanded, err);
     if (code == 0)
         *ret_order = hooks->network == NULL ? strdup("") : network_order(hooks->network, &expanded);
     arena_free(&arena);

@@ -30,6 +30,7 @@ struct hooks {
     const struct spec_driver *(*driver)(const char *name);
     struct spec_node_volumes volumes;    /* borrowed */
     const struct hooks_network *network; /* NULL: there is none but the host's */
+    const struct hooks_plugins *plugins; /* NULL: no task can be one */
     bool knows_bridges;                  /* the kernel does */
     bool asks_plugins;                   /* whether networks are as they were made */
     bool privileged;                     /* may mount and give away */
@@ -46,7 +47,7 @@ struct hook_request {
     /* Of a hook of an alloc: its tasks, and the allocs whose disk it takes over.  Copies, one
      * behind the other, each with its NUL, and an empty one behind them. */
     const char *tasks, *disk_from;
-    const char *order;                   /* a copy: what is asked of the network; "": nothing */
+    const char *order;                   /* a copy: what the step was asked for; "": nothing */
     const struct hooks_network *network; /* of the hooks; outlives them */
     bool privileged, asks_plugins;
     struct results *results; /* what the step leaves for later starts */
@@ -68,9 +69,15 @@ enum { HOOK_REMARK = 1 };
 /* 0, HOOK_REMARK, or ERR_* with ERR filled, which also says whether trying again may help. */
 typedef int hook_function(const struct hook_request *request, struct err *err);
 
+/* On the loop, before a step on the pool: makes the order that it is to be given (owned by the
+ * caller, NULL: none), and may tell others what is about to be. */
+typedef int hook_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
+                       struct err *err);
+
 struct hook_step {
     enum hook_where where;
     hook_function *run;
+    hook_begin *begin; /* may be NULL */
 };
 
 /* What may need a hook; task and driver are NULL for hooks of an alloc. */
@@ -95,6 +102,9 @@ hook_function hooks_task_dir_build, hooks_task_dir_strip;
 hook_function hooks_logs_prepare;
 hook_function hooks_validate;
 hook_function hooks_volumes;
+hook_function hooks_csi_plugin_prepare, hooks_csi_plugin_started, hooks_csi_plugin_ended;
+hook_function hooks_csi_plugin_remove;
+hook_begin hooks_csi_plugin_begin, hooks_csi_plugin_removed;
 
 /* The mounts that RESULTS, which are valid, ask a driver for, from whichever hook they are.
  * ERR_CORRUPT for damaged ones. */
@@ -111,9 +121,8 @@ int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *all
 /* Nobody is told any more. */
 void hooks_forget_plugins(struct hooks *hooks);
 
-/* What an alloc asks of the network hook; owned by the caller, "" if there are no networks. */
-int hooks_network_order(const struct hooks *hooks, const struct alloc_spec *alloc, char **ret_order,
-                        struct err *err);
+/* What an alloc asks of the network hook. */
+hook_begin hooks_network_begin;
 
 /* --- for all --- */
 

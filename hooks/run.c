@@ -72,6 +72,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
         config->user_denylist != NULL ? config->user_denylist : default_user_denylist;
     hooks->privileged = geteuid() == 0;
     hooks->network = config->network;
+    hooks->plugins = config->plugins;
     hooks->knows_bridges = config->network != NULL && netns_knows_bridges();
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
     return hooks;
@@ -285,11 +286,9 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     bool valid = step == NULL || hooks_paths(hooks, asked->alloc->id, task, &paths, &err) == 0;
     if (valid && step != NULL && task != NULL && asked->phase == PHASE_PRESTART)
         valid = hooks_user(hooks, asked, user, &err) == 0;
-    bool builds = valid && step != NULL && step->where == HOOK_IN_LINE &&
-                  (asked->phase == PHASE_PRERUN || asked->phase == PHASE_PRESTART);
     scoped_string char *order = NULL;
-    if (builds)
-        valid = hooks_network_order(hooks, asked->alloc, &order, &err) == 0;
+    if (valid && step != NULL && step->begin != NULL)
+        valid = step->begin(hooks, asked, &order, &err) == 0;
     struct hooks_run *run = new_run(hooks, asked, user, order != NULL ? order : "");
     run->err = err;
     run->done = done;

@@ -33,6 +33,11 @@ static bool keeps_logs(const struct hook_subject *subject)
     return !subject->task->logs.disabled;
 }
 
+static bool is_plugin(const struct hook_subject *subject)
+{
+    return subject->task->csi_plugin != NULL;
+}
+
 static bool has_network(const struct hook_subject *subject)
 {
     return spec_has_namespace(subject->alloc) || subject->alloc->has_dns;
@@ -41,6 +46,9 @@ static bool has_network(const struct hook_subject *subject)
 #define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function}
 #define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function}
 #define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function}
+/* The same with something to do on the loop before it. */
+#define POOL_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_POOL, function, begin}
+#define LINE_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_IN_LINE, function, begin}
 
 /* clang-format off */
 /*    hook       needed when   steps */
@@ -48,7 +56,7 @@ static bool has_network(const struct hook_subject *subject)
     ROW(ALLOC_DIR, always,      POOL(PRERUN,   hooks_alloc_dir_build),                             \
                                 POOL(DESTROY,  hooks_alloc_dir_destroy))                           \
     ROW(MIGRATE_DISK, takes_disk, POOL(PRERUN, hooks_migrate_disk))                                \
-    ROW(NETWORK,   has_network, LINE(PRERUN,   hooks_network_make),                                \
+    ROW(NETWORK,   has_network, LINE_BEGUN(PRERUN, hooks_network_make, hooks_network_begin),       \
                                 LINE(POSTRUN,  hooks_network_remove))
 
 #define TASK_ROWS(ROW)                                                                             \
@@ -57,7 +65,12 @@ static bool has_network(const struct hook_subject *subject)
                                 POOL(STOP,     hooks_task_dir_strip))                              \
     ROW(LOGS,      keeps_logs,  POOL(PRESTART, hooks_logs_prepare))                                \
     ROW(VOLUMES,   has_volumes, LOOP(PRESTART, hooks_volumes))                                     \
-    ROW(NETWORK,   has_network, LINE(PRESTART, hooks_network_join))
+    ROW(NETWORK,   has_network, LINE_BEGUN(PRESTART, hooks_network_join, hooks_network_begin))     \
+    ROW(CSI_PLUGIN, is_plugin,                                                                     \
+        POOL_BEGUN(PRESTART, hooks_csi_plugin_prepare, hooks_csi_plugin_begin),                    \
+        LOOP(POSTSTART, hooks_csi_plugin_started),                                                 \
+        LOOP(EXITED, hooks_csi_plugin_ended),                                                      \
+        POOL_BEGUN(STOP, hooks_csi_plugin_remove, hooks_csi_plugin_removed))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

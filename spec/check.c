@@ -161,6 +161,7 @@ static void default_task(struct jobspec_work *work, json_t *task, const json_t *
     fill_new(need_object(task, "LogConfig"),
              json_pack("{s:i, s:i, s:b}", "MaxFiles", 10, "MaxFileSizeMB", 10, "Disabled", 0));
     jobspec_default_mounts(task);
+    jobspec_default_csi_plugin(task);
     json_t *lifecycle = json_object_get(task, "Lifecycle");
     if (work->file == NULL && jobspec_is_empty(lifecycle))
         (void)json_object_del(task, "Lifecycle"); /* Go prints an unset one like this */
@@ -576,6 +577,7 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
                          (unsigned long long)jobspec_cores(group), NODE_CORES_MAX);
     jobspec_check_networks(work, group);
     jobspec_check_volumes(work, job, group);
+    jobspec_check_csi_plugins(work, group);
     char saved[sizeof(work->where)];
     (void)text_copy(saved, sizeof(saved), work->where);
     json_array_foreach(tasks, i, task)

@@ -236,6 +236,26 @@ static void decode_mounts(struct decoding *decoding, const json_t *from, struct 
     }
 }
 
+static void decode_csi_plugin(struct decoding *decoding, const json_t *from, struct task_spec *task)
+{
+    char place[SPEC_PLACE_SIZE];
+
+    if (json_object_get(from, "CSIPluginConfig") == NULL)
+        return;
+    const json_t *block = get_object(decoding, from, "CSIPluginConfig");
+    struct spec_csi_plugin *to = arena_new(&decoding->holder->arena, sizeof(*to));
+    to->id = get_name(decoding, block, "ID", spec_plugin_fault);
+    if (!spec_plugin_type(get_text(decoding, block, "Type", 16), &to->type))
+        damaged(decoding, "Type", "a type of plugins");
+    to->mount_dir = get_text(decoding, block, "MountDir", SPEC_PLACE_SIZE);
+    to->stage_publish_base_dir = get_text(decoding, block, "StagePublishBaseDir", SPEC_PLACE_SIZE);
+    if (spec_place(to->mount_dir, place) != NULL ||
+        spec_place(to->stage_publish_base_dir, place) != NULL)
+        damaged(decoding, "MountDir", "a directory");
+    to->health_timeout_ms = get_ms(decoding, block, "HealthTimeout");
+    task->csi_plugin = to;
+}
+
 static void decode_task(struct decoding *decoding, const json_t *from, const json_t *job_meta,
                         const json_t *group_meta, struct task_spec *task)
 {
@@ -274,6 +294,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     task->shutdown_delay_ms = get_ms(decoding, from, "ShutdownDelay");
     task->leader = get_bool(decoding, from, "Leader");
     decode_lifecycle(decoding, from, task);
+    decode_csi_plugin(decoding, from, task);
 }
 
 /* --- ports --- */

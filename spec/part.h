@@ -85,6 +85,12 @@ void jobspec_default_mounts(json_t *task);
 void jobspec_check_volumes(struct jobspec_work *work, const json_t *job, const json_t *group);
 void jobspec_check_mounts(struct jobspec_work *work, const json_t *group, const json_t *task);
 
+/* The csi_plugin blocks of tasks, in the same way. */
+void jobspec_default_csi_plugin(json_t *task);
+void jobspec_check_csi_plugins(struct jobspec_work *work, const json_t *group);
+bool spec_plugin_type(const char *text, enum plugin_type *ret_type);
+const char *spec_plugin_fault(const char *id); /* NULL: it is one */
+
 /* Finds what is wrong beyond types. */
 void jobspec_check(struct jobspec_work *work, json_t *job);
 

@@ -305,6 +305,15 @@ static const struct jobspec_field lifecycle_fields[] = {
 };
 SCHEMA(jobspec_lifecycle, "lifecycle", NULL, lifecycle_fields);
 
+static const struct jobspec_field csi_plugin_fields[] = {
+    TEXT("id", "ID", FATE_RUN),
+    TEXT("type", "Type", FATE_RUN),
+    TEXT("mount_dir", "MountDir", FATE_RUN),
+    TEXT("stage_publish_base_dir", "StagePublishBaseDir", FATE_RUN),
+    DURATION("health_timeout", "HealthTimeout", FATE_RUN),
+};
+static SCHEMA(csi_plugin, "csi_plugin", NULL, csi_plugin_fields);
+
 static const struct jobspec_field disk_fields[] = {
     WHOLE("size", "SizeMB", FATE_RUN, 10, WHOLE_MAX),
     BOOL("sticky", "Sticky", FATE_RUN),
@@ -335,7 +344,7 @@ static const struct jobspec_field task_fields[] = {
     REFUSED("artifact", "Artifacts", "put the files in place before the task starts, "
                                      "for example in a prestart task, and remove it"),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
-    REFUSED("csi_plugin", "CSIPluginConfig", "cairn runs no CSI plugins yet"),
+    BLOCK("csi_plugin", "CSIPluginConfig", FATE_RUN, &csi_plugin),
     REFUSED("dispatch_payload", "DispatchPayload", "remove it: jobs cannot be dispatched yet"),
     REFUSED("identity", "Identities", "remove it: tasks get no identity tokens yet"),
     REFUSED(NULL, "Identity", "remove it: tasks get no identity tokens yet"),

@@ -126,6 +126,15 @@ struct spec_node_volumes {
     size_t count, size;
 };
 
+/* What a task is that is a storage plugin. */
+struct spec_csi_plugin {
+    const char *id;
+    enum plugin_type type;
+    const char *mount_dir;              /* where it makes its socket, in a root of its own */
+    const char *stage_publish_base_dir; /* where it has its volumes, in the same way */
+    uint64_t health_timeout_ms;
+};
+
 /* Where a task wants to have a volume. */
 struct spec_volume_mount {
     const char *volume;      /* its name in the group */
@@ -174,9 +183,10 @@ struct task_spec {
     struct spec_resources resources;
     struct spec_logs logs;
     struct spec_volume_mount *volume_mounts;
-    size_t volume_mounts_count; /* at most SPEC_MOUNTS_MAX */
-    const char *kill_signal;    /* "SIGTERM", or "" for the driver's default */
-    uint64_t kill_timeout_ms;   /* default 5 s */
+    size_t volume_mounts_count;         /* at most SPEC_MOUNTS_MAX */
+    struct spec_csi_plugin *csi_plugin; /* NULL: it is none */
+    const char *kill_signal;            /* "SIGTERM", or "" for the driver's default */
+    uint64_t kill_timeout_ms;           /* default 5 s */
     uint64_t shutdown_delay_ms;
     enum spec_lifecycle lifecycle;
     bool sidecar;

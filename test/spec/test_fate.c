@@ -84,6 +84,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"PropagationMode", "bidirectional"},
         {"SELinuxLabel", "z"},
         {"Volume", "v"},
+        {"MountDir", "/sample"},
+        {"StagePublishBaseDir", "/sample"},
     };
 
     switch (field->kind) {
@@ -94,6 +96,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
             return json_string("host");
         if (schema == &jobspec_volume && text_equal(field->json, "AttachmentMode"))
             return json_string("block-device");
+        if (text_equal(schema->name, "csi_plugin") && text_equal(field->json, "Type"))
+            return json_string("monolith");
         for (size_t i = 0; i < COUNT_OF(texts); i++) {
             if (text_equal(texts[i].field, field->json))
                 return json_string(texts[i].value);
@@ -155,6 +159,8 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = strstr(field->json, "Mode") != NULL
                    ? claim()
                    : json_pack("{s:s, s:s}", "Type", "host", "Source", "s");
+    if (text_equal(schema->name, "csi_plugin"))
+        rest = json_pack("{s:s, s:s}", "ID", "hp", "Type", "node");
     if (schema == &jobspec_volume_mount)
         rest = json_pack("{s:s, s:s}", "Volume", "v", "Destination", "/srv");
     if (schema == &jobspec_constraint)

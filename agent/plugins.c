@@ -1,0 +1,230 @@
+#include "agent/plugins.h"
+
+#include "io/log.h"
+
+#include <stdlib.h>
+
+/* A question under way: whose machine hears the answer. */
+struct plugin_question {
+    struct parts *parts;
+    struct machine_id id;
+    enum fsm_lane lane;
+    uint8_t well, failed; /* its completions */
+};
+
+static struct failure failure_of(const struct err *err)
+{
+    struct failure failure = {.code = err->code, .recoverable = 1};
+
+    (void)text_copy(failure.text, sizeof(failure.text), err->text); /* cut if too long */
+    text_whole(failure.text);
+    return failure;
+}
+
+static void answered(void *ctx, const struct plugin_identity *identity, const struct err *err)
+{
+    struct plugin_question *question = ctx;
+    struct core *core = question->parts->core;
+    static const struct started elsewhere; /* the process is the task's */
+    const void *payload = identity;
+
+    if (err != NULL) {
+        struct failure failure = failure_of(err);
+        core_done(core, &question->id, question->lane, question->failed, &failure);
+    } else {
+        if (question->lane == LANE_DRIVER)
+            payload = &elsewhere;
+        core_done(core, &question->id, question->lane, question->well, payload);
+    }
+    free(question);
+}
+
+static const struct task_spec *spec_of(struct parts *parts, const struct machine_id *id,
+                                       struct err *err)
+{
+    struct machine_id owner = machine_id_owner(id);
+    const struct alloc_spec *alloc = specs_find(parts->specs, owner.text, err);
+
+    for (size_t i = 0; alloc != NULL && i < alloc->tasks_count; i++) {
+        if (text_equal(alloc->tasks[i].name, machine_id_name(id)) &&
+            alloc->tasks[i].csi_plugin != NULL)
+            return &alloc->tasks[i];
+    }
+    if (alloc != NULL)
+        (void)err_set(err, ERR_CORRUPT, "the specification names no such plugin");
+    return NULL;
+}
+
+/* What the instance is, once for each life of the daemon. */
+static int make_known(struct parts *parts, const struct effect *effect, struct err *err)
+{
+    const struct plugin *plugin = plugin_of(effect->record);
+    struct machine_id owner = machine_id_owner(&effect->id);
+    const char *task = machine_id_name(&effect->id);
+
+    if (csi_plugins_of(parts->plugins, owner.text, task) != NULL)
+        return 0;
+    const struct task_spec *spec = spec_of(parts, &effect->id, err);
+    if (spec == NULL)
+        return err->code;
+    bool own_root =
+        driver_kind(spec->driver) != NULL && driver_kind(spec->driver)->isolation != ISOLATION_NONE;
+    const struct csi_place place = {
+        .plugin = plugin->define.plugin,
+        .alloc = owner.text,
+        .task = task,
+        .type = (enum plugin_type)plugin->define.type,
+        .inside = own_root ? spec->csi_plugin->stage_publish_base_dir : NULL,
+    };
+    return csi_plugins_add(parts->plugins, &place, err);
+}
+
+static void tell_node(struct parts *parts)
+{
+    static const struct life_subject everything = {.kind = LIFE_EVERYTHING};
+
+    alone_node_changed(parts->alone);
+    life_changed(parts->life, &everything);
+}
+
+static void ask(struct parts *parts, const struct effect *effect, uint8_t well, uint8_t failed,
+                void (*begin)(struct csi_plugins *plugins, const char *alloc, const char *task,
+                              csi_asked *cb, void *ctx))
+{
+    struct machine_id owner = machine_id_owner(&effect->id);
+    struct plugin_question *question = calloc(1, sizeof(*question));
+    struct err err = {0};
+
+    check(question != NULL);
+    *question = (struct plugin_question){.parts = parts,
+                                         .id = effect->id,
+                                         .lane = (enum fsm_lane)effect->lane,
+                                         .well = well,
+                                         .failed = failed};
+    if (make_known(parts, effect, &err) != 0)
+        answered(question, NULL, &err);
+    else if (begin == NULL)
+        answered(question, NULL, NULL);
+    else
+        begin(parts->plugins, owner.text, machine_id_name(&effect->id), answered, question);
+}
+
+static void forget(struct parts *parts, const struct effect *effect)
+{
+    struct machine_id owner = machine_id_owner(&effect->id);
+
+    csi_plugins_drop(parts->plugins, owner.text, machine_id_name(&effect->id));
+    core_done(parts->core, &effect->id, (enum fsm_lane)effect->lane, PE_STOPPED, NULL);
+}
+
+void plugins_perform(struct parts *parts, const struct effect *effect)
+{
+    check(plugin_of(effect->record)->define.supervised); /* others come from configuration */
+    switch ((enum plugin_effect)effect->kind) {
+    case PX_LAUNCH:
+        ask(parts, effect, PE_LAUNCHED, PE_LAUNCH_FAILED, csi_plugins_await);
+        return;
+    case PX_RECOVER: /* whether its process runs is the task's to find out */
+        ask(parts, effect, PE_RECOVERED, PE_LOST, NULL);
+        return;
+    case PX_TERMINATE:
+        forget(parts, effect);
+        return;
+    case PX_PROBE:
+        ask(parts, effect, PE_PROBED, PE_PROBE_FAILED, csi_plugins_probe);
+        return;
+    case PX_IDENTIFY:
+        ask(parts, effect, PE_IDENTIFIED, PE_IDENTIFY_FAILED, csi_plugins_identify);
+        return;
+    case PX_TELL_NODE:
+        tell_node(parts);
+        return;
+    case PX_NONE:
+    case PX_BACKOFF:
+    case PX_REPLY_OK:
+    case PX_SEND_UP:
+    case PX_SEND_DOWN:
+    case PX_SEND_HEALTH:
+    case PX_SEND_UNWELL:
+    case PX_COUNT:
+        break;
+    }
+    unreachable("an effect of plugins that is the core's own");
+}
+
+/* --- what hooks tell --- */
+
+static int place(void *ctx, const char *alloc, const struct spec_csi_plugin *plugin, char *ret_root,
+                 char *ret_directory, struct err *err)
+{
+    struct parts *parts = ctx;
+    struct csi_paths paths;
+    int code = csi_plugins_paths(parts->plugins, alloc, plugin != NULL ? plugin->id : "any",
+                                 plugin != NULL ? plugin->type : PLUGIN_CSI_NODE, &paths, err);
+
+    if (code == 0 && plugin != NULL)
+        check(text_copy(ret_root, PATH_SIZE, paths.root));
+    if (code == 0)
+        check(text_copy(ret_directory, PATH_SIZE, paths.directory));
+    return code;
+}
+
+static void started(void *ctx, const struct alloc_spec *alloc, const struct task_spec *task)
+{
+    struct parts *parts = ctx;
+    struct machine_id id = machine_id_join(MACHINE_PLUGIN, alloc->id, task->name);
+    struct plugin_define define = {
+        .type = (uint8_t)task->csi_plugin->type,
+        .supervised = 1,
+        .health_timeout_ms = task->csi_plugin->health_timeout_ms,
+    };
+
+    check(text_copy(define.plugin, sizeof(define.plugin), task->csi_plugin->id));
+    core_tell(parts->core, &id, PE_DEFINE, &define);
+}
+
+static void ended(void *ctx, const char *alloc, const char *task)
+{
+    struct parts *parts = ctx;
+    struct machine_id id = machine_id_join(MACHINE_PLUGIN, alloc, task);
+    const struct machine *record = core_find(parts->core, &id);
+    struct exited exited = {0};
+
+    csi_plugins_ended(parts->plugins, alloc, task);
+    if (record != NULL)
+        core_news(parts->core, &id, record->generation, PE_EXITED, &exited);
+}
+
+static void removed(void *ctx, const char *alloc, const char *task)
+{
+    struct parts *parts = ctx;
+    struct machine_id id = machine_id_join(MACHINE_PLUGIN, alloc, task);
+
+    core_tell(parts->core, &id, PE_REMOVE, NULL);
+}
+
+/* --- the beginning --- */
+
+static const struct plugin *record_of(void *ctx, const char *alloc, const char *task)
+{
+    const struct parts *parts = ctx;
+    struct machine_id id = machine_id_join(MACHINE_PLUGIN, alloc, task);
+    const struct machine *record = core_find(parts->core, &id);
+
+    return record == NULL ? NULL : plugin_of(record);
+}
+
+int plugins_open(struct parts *parts, struct hooks_plugins *ret_hooks, struct err *err)
+{
+    const struct csi_plugins_config config = {
+        .loop = parts->loop,
+        .state_dir = parts->config->state_dir,
+        .record = record_of,
+        .ctx = parts,
+    };
+
+    *ret_hooks = (struct hooks_plugins){
+        .ctx = parts, .place = place, .started = started, .ended = ended, .removed = removed};
+    parts->plugins = csi_plugins_new(&config, err);
+    return parts->plugins == NULL ? err->code : 0;
+}
