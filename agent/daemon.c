@@ -194,9 +194,47 @@ static bool has_network(void *ctx, const char *mode)
     return hooks_has_network(parts->hooks, mode);
 }
 
-static int open_rooms(struct daemon *daemon, struct err *err)
+static int open_hooks(struct daemon *daemon, struct err *err)
 {
     static const char *const denied[] = {"root", "Administrator", NULL};
+    struct parts *parts = &daemon->parts;
+    const struct config *config = parts->config;
+
+    daemon->network = (struct hooks_network){
+        .state_dir = daemon->network_dir,
+        .run_dir = "/run/netns",
+        .mark = parts->node.mark,
+        .cni_path = config->cni_path,
+        .cni_config_dir = config->cni_config_dir,
+        .bridge_name = config->bridge_name,
+        .bridge_subnet = config->bridge_subnet,
+        .bridge_subnet_ipv6 = config->bridge_subnet_ipv6,
+        .bridge_hairpin = config->bridge_hairpin,
+        .maps_host_ip = !config->bind_wildcard || config->host_networks_count > 0,
+    };
+    struct hooks_config hooks = {
+        .loop = parts->loop,
+        .network = &daemon->network,
+        .plugins = &daemon->plugins,
+        .alloc_dir = config->alloc_dir,
+        .node = &parts->node.known,
+        .environment = (const char *const *)environ,
+        .user_denylist = denied,
+        .driver = driver_kind,
+        .volumes = config->host_volumes,
+    };
+
+    if (path_join(daemon->network_dir, config->state_dir, "network") != 0)
+        return err_set(err, ERR_LIMIT, "state_dir is too long");
+    int code = plugins_open(parts, &daemon->plugins, err);
+    if (code != 0)
+        return code;
+    parts->hooks = hooks_new(&hooks, err);
+    return parts->hooks == NULL ? err->code : 0;
+}
+
+static int open_rooms(struct daemon *daemon, struct err *err)
+{
     struct parts *parts = &daemon->parts;
     const struct config *config = parts->config;
     struct drivers_config drivers = {
@@ -230,44 +268,16 @@ static int open_rooms(struct daemon *daemon, struct err *err)
         .on_change = drivers_changed,
         .ctx = parts,
     };
-    daemon->network = (struct hooks_network){
-        .state_dir = daemon->network_dir,
-        .run_dir = "/run/netns",
-        .mark = parts->node.mark,
-        .cni_path = config->cni_path,
-        .cni_config_dir = config->cni_config_dir,
-        .bridge_name = config->bridge_name,
-        .bridge_subnet = config->bridge_subnet,
-        .bridge_subnet_ipv6 = config->bridge_subnet_ipv6,
-        .bridge_hairpin = config->bridge_hairpin,
-        .maps_host_ip = !config->bind_wildcard || config->host_networks_count > 0,
-    };
-    struct hooks_config hooks = {
-        .loop = parts->loop,
-        .network = &daemon->network,
-        .plugins = &daemon->plugins,
-        .alloc_dir = config->alloc_dir,
-        .node = &parts->node.known,
-        .environment = (const char *const *)environ,
-        .user_denylist = denied,
-        .driver = driver_kind,
-        .volumes = config->host_volumes,
-    };
 
-    if (path_join(daemon->network_dir, config->state_dir, "network") != 0)
-        return err_set(err, ERR_LIMIT, "state_dir is too long");
     parts->drivers = drivers_new(&drivers, err);
     if (parts->drivers == NULL)
         return err->code;
     note_drivers(parts);
     if (!config->take_over && drivers_foreign(parts->drivers, err) != 0)
         return err->code;
-    int code = plugins_open(parts, &daemon->plugins, err);
+    int code = open_hooks(daemon, err);
     if (code != 0)
         return code;
-    parts->hooks = hooks_new(&hooks, err);
-    if (parts->hooks == NULL)
-        return err->code;
     warn_of_closed(config);
     parts->specs = specs_new(parts->journal);
     return 0;

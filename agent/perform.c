@@ -371,7 +371,7 @@ static void task_signal(struct parts *parts, const struct effect *effect)
                   call_new(parts, effect));
 }
 
-/* --- volumes: no adapter is linked in, so every call fails, for good --- */
+/* --- volumes, and plugins that are no tasks: every call fails, for good --- */
 
 static void no_adapter(struct parts *parts, const struct effect *effect)
 {
@@ -380,8 +380,9 @@ static void no_adapter(struct parts *parts, const struct effect *effect)
 
     if (effect->lane >= LANE_COUNT)
         return; /* nobody waits for news of them */
-    (void)text_copy(failure.text, sizeof(failure.text),
-                    "CSI volumes are not available in this release"); /* fits */
+    (void)text_copy(
+        failure.text, sizeof(failure.text),
+        "plugins that are no tasks and CSI volumes are not available in this release"); /* fits */
     for (uint8_t event = 0; event < def->events_count; event++) {
         bool ends = (def->effects[effect->kind].completions >> event & 1u) != 0;
         if (ends && def->events[event].payload == PAYLOAD_FAILURE) {
@@ -421,7 +422,7 @@ void perform_effect(void *ctx, const struct effect *effect)
         function = task_functions[effect->kind];
     else if (effect->id.kind == MACHINE_ALLOC)
         function = alloc_functions[effect->kind];
-    else if (effect->id.kind == MACHINE_PLUGIN)
+    else if (effect->id.kind == MACHINE_PLUGIN && plugin_of(effect->record)->define.supervised)
         function = plugins_perform;
     check(function != NULL);
     function(parts, effect);

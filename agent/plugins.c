@@ -119,7 +119,7 @@ static void forget(struct parts *parts, const struct effect *effect)
 
 void plugins_perform(struct parts *parts, const struct effect *effect)
 {
-    check(plugin_of(effect->record)->define.supervised); /* others come from configuration */
+    check(plugin_of(effect->record)->define.supervised);
     switch ((enum plugin_effect)effect->kind) {
     case PX_LAUNCH:
         ask(parts, effect, PE_LAUNCHED, PE_LAUNCH_FAILED, csi_plugins_await);

@@ -12,7 +12,7 @@
 /* Fills PARTS->plugins and RET_HOOKS, which is for hooks_config. */
 int plugins_open(struct parts *parts, struct hooks_plugins *ret_hooks, struct err *err);
 
-/* Begins an effect of a plugin's machine. */
+/* Begins an effect of the machine of a plugin that is a task. */
 void plugins_perform(struct parts *parts, const struct effect *effect);
 
 #endif

@@ -295,7 +295,8 @@ uint32_t plugin_record_size(const struct machine *record)
     }
 
 /* clang-format off */
-GUARD(plugin_permanent, plugin->permanent && !plugin->define.supervised) /* its task may start again */
+/* The task of a supervised one may start it again. */
+GUARD(plugin_permanent, plugin->permanent && !plugin->define.supervised)
 GUARD(plugin_remove_wanted, plugin->remove_wanted)
 GUARD(plugin_supervised, plugin->define.supervised)
 GUARD(plugin_healthy, plugin->identity.healthy)
