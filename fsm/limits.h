@@ -85,6 +85,7 @@ enum {
     JOB_ALLOCS_MAX = NODE_ALLOCS_MAX / 4, /* of all groups together */
     JOB_TASKS_MAX = NODE_MEMBERS_MAX / 4, /* of all these allocs together */
     JOB_CONSTRAINTS_MAX = 256,            /* its own, its groups' and their tasks' */
+    JOB_VERSIONS_BYTES_MAX = 1 << 20,     /* of what is kept of its older versions */
 };
 
 /* One turn. */

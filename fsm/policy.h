@@ -99,6 +99,7 @@ struct reconcile_alloc {
     bool ended;     /* by itself */
     bool succeeded; /* and completely */
     bool current;   /* made from a definition as good as the wanted one */
+    bool canary;    /* it is tried beside the one in its place, and left alone here */
     bool stop;      /* out: must be told to end */
 };
 
@@ -179,6 +180,70 @@ void policy_reschedule(const struct reschedule_input *input,
 size_t policy_reschedule_kept(const struct reschedule_policy *policy,
                               const struct reschedule_event *events, size_t count,
                               int64_t now_unix_ns);
+
+/* --- rolling updates (nomad v2.0.5 nomad/deploymentwatcher, scheduler/reconciler) --- */
+
+/* One alloc of a group that is rolled out. */
+enum rollout_who {
+    ROLLOUT_NOBODY, /* and nobody was */
+    ROLLOUT_OLDER,  /* one that is to be replaced, whether it lives or not */
+    ROLLOUT_KEPT,   /* one that goes on by the newer version as it is */
+    ROLLOUT_OWN,    /* one that the deployment has placed; all below is about such */
+};
+struct rollout_alloc {
+    uint8_t who;            /* enum rollout_who */
+    uint8_t health;         /* enum alloc_health */
+    bool stopped;           /* it was told to end, and another one waits for room */
+    bool over;              /* it has ended */
+    bool again;             /* another one is made for it when it has */
+    uint64_t begun_ms;      /* node time at which its set-up began, 0: it has not */
+    uint64_t healthy_at_ms; /* node time since which it is healthy */
+};
+
+/* One place of such a group. */
+struct rollout_place {
+    struct rollout_alloc last;   /* who was placed there last */
+    struct rollout_alloc canary; /* who is tried beside it: nobody, or an own one */
+    bool filled;                 /* somebody is placed there by this look anyhow */
+    bool replace;                /* out: another one takes the place now */
+    bool try;                    /* out: a canary is placed beside it now */
+};
+
+struct rollout_group {
+    uint32_t parallel;    /* so many are replaced before those are healthy */
+    uint32_t canaries;    /* so many are tried before anybody is replaced, 0: it is promoted */
+    uint64_t progress_ms; /* within which another one is to be healthy, 0: one failure is the end */
+    bool auto_promote, auto_revert;
+    struct rollout_place *places;
+    size_t count;
+};
+
+struct rollout_input {
+    struct rollout_group *groups;
+    size_t count;
+    uint64_t now_ms;
+    uint64_t resumed_ms; /* node time at which it was promoted or a user let it go on, 0: never */
+    bool paused;
+};
+
+enum rollout_answer {
+    ROLLOUT_GOES_ON,
+    ROLLOUT_SUCCEEDS,
+    ROLLOUT_PROMOTES,
+    ROLLOUT_UNHEALTHY, /* it fails: an alloc has, and none is made for it in time */
+    ROLLOUT_LATE,      /* it fails: nothing has become healthy in time */
+};
+
+struct rollout_decision {
+    enum rollout_answer answer;
+    bool reverts;        /* it fails by a group that wants the last good version back */
+    bool awaits;         /* it waits for its promotion and for nothing else */
+    uint64_t look_at_ms; /* node time at which it is late, 0: never, or not known yet */
+};
+
+/* What is to be done next.  Where it goes on, INPUT says what is placed; who is in the place of a
+ * replaced one is told to end. */
+void policy_rollout(struct rollout_input *input, struct rollout_decision *ret_decision);
 
 /* --- placement: what one node has room for (nomad v1.1.2 nomad/structs/funcs.go) --- */
 

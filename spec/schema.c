@@ -77,8 +77,8 @@ enum { WHOLE_MAX = INT32_MAX };
 #define ONE_NODE "this node is the only one"
 /* What of an update block is acted on, of a job of type service, is FATE_PLACE in it. */
 #define ROLLED                                                                                     \
-    "a deployment that fails stops there, its allocs are healthy when their tasks run, and only "  \
-    "those of services are replaced step by step"
+    "allocs are healthy when their tasks run and nobody else says so, there is nothing to "        \
+    "stagger on one node, and only those of services are replaced step by step"
 #define NO_SERVER "this node is its own control plane and always in contact"
 #define FOR_OTHERS NO_SERVER "; all but stop_on_client_after is for servers"
 #define FOR_SERVERS "it is for servers, and this node has none"
@@ -134,9 +134,9 @@ static const struct jobspec_field update_fields[] = {
     DURATION("min_healthy_time", "MinHealthyTime", FATE_PLACE),
     DURATION("healthy_deadline", "HealthyDeadline", FATE_PLACE),
     DURATION("progress_deadline", "ProgressDeadline", FATE_PLACE),
-    BOOL("auto_revert", "AutoRevert", FATE_KEPT),
-    BOOL("auto_promote", "AutoPromote", FATE_KEPT),
-    WHOLE("canary", "Canary", FATE_KEPT, 0, WHOLE_MAX),
+    BOOL("auto_revert", "AutoRevert", FATE_PLACE),
+    BOOL("auto_promote", "AutoPromote", FATE_PLACE),
+    WHOLE("canary", "Canary", FATE_PLACE, 0, WHOLE_MAX),
 };
 SCHEMA(jobspec_update, "update", NULL, update_fields);
 

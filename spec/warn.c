@@ -34,6 +34,13 @@ static void warn(struct warnings *warnings, const struct jobspec_field *field, c
     check(text_append(warnings->text, sizeof(warnings->text), line));
 }
 
+/* True if SAID is what happens anyhow: there are no checks yet, besides that of the tasks. */
+static bool is_so(const struct jobspec_field *field, const json_t *said)
+{
+    return text_equal(field->json, "HealthCheck") && json_is_string(said) &&
+           text_equal(json_string_value(said), "task_states");
+}
+
 /* What of VALUE is not acted on in JOB, and that neither the block's default nor the job's block
  * for its groups does, as " (canary, stagger)"; "" if there is nothing. */
 static void say_parts(const json_t *job, const struct jobspec_field *field, const json_t *value,
@@ -47,7 +54,7 @@ static void say_parts(const json_t *job, const struct jobspec_field *field, cons
         const struct jobspec_field *part = &field->block->fields[i];
         const json_t *said = json_object_get(value, part->json);
 
-        if (said == NULL || (is_service && part->fate != FATE_KEPT) ||
+        if (said == NULL || (is_service && (part->fate != FATE_KEPT || is_so(part, said))) ||
             json_equal(said, json_object_get(defaults, part->json)) ||
             json_equal(said, json_object_get(inherited, part->json)))
             continue;

@@ -30,9 +30,9 @@ void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, s
             (type == JOB_BATCH && alloc->succeeded) || (type == JOB_SYSBATCH && alloc->ended);
         bool fills = alloc->live || done;
 
-        if (needed && fills)
+        if (needed && fills && !alloc->canary)
             group->place[alloc->index] = false;
-        alloc->stop = alloc->live && !needed;
+        alloc->stop = alloc->live && !needed && !alloc->canary;
     }
 }
 

@@ -194,14 +194,41 @@ bool alone_follow_up(const struct alone *alone, const char *alloc,
                      struct alone_evaluation *ret_evaluation);
 
 /* The newest deployment of JOB as it is kept, and what has come of it: a new reference; NULL: there
- * was none. */
+ * was none.  And all that are kept, the newest first. */
 json_t *alone_deployment(const struct alone *alone, const struct alone_job *job);
+json_t *alone_deployments(const struct alone *alone, const struct alone_job *job);
 
 /* Its id, or "". */
 const char *alone_deployment_id(const struct alone_job *job);
 
-/* True if the newest deployment of JOB placed ALLOC, which is its own. */
+/* True if the newest deployment of JOB placed ALLOC, which is its own; or the one of that id did.
+ */
 bool alone_in_deployment(const struct alone_job *job, const struct alloc *alloc);
+bool alone_placed_by(const struct alone_job *job, const char *deployment_id,
+                     const struct alloc *alloc);
+
+/* True if ALLOC of GROUP is a canary that has yet to be promoted. */
+bool alone_is_canary(const struct alone_job *job, const char *group, const char *alloc);
+
+/* What users ask of a deployment; ERR_GONE: there is none, or it is not the newest of its job;
+ * ERR_INVALID: it is over, or its canaries are not healthy yet.  As alone_register, what is
+ * answered is posted.  ONLY (an array of names, borrowed) are the groups to be promoted, NULL: all.
+ * RET_REVERTED is the version that the job goes back to, below 0: none. */
+int alone_pause(struct alone *alone, const char *deployment_id, bool pause,
+                struct alone_evaluation *ret_evaluation, struct err *err);
+int alone_promote(struct alone *alone, const char *deployment_id, const json_t *only,
+                  struct alone_evaluation *ret_evaluation, struct err *err);
+int alone_fail_deployment(struct alone *alone, const char *deployment_id,
+                          struct alone_evaluation *ret_evaluation, int64_t *ret_reverted,
+                          struct err *err);
+
+/* The NTH version of JOB, 0: the newest; false: it is not kept.  Borrowed as JOB is. */
+bool alone_version(const struct alone_job *job, size_t nth, struct alone_job *ret_version);
+
+/* Registers VERSION of JOB again, as its newest one.  ERR_INVALID: it is that; ERR_GONE: it is not
+ * kept. */
+int alone_revert(struct alone *alone, const struct alone_job *job, uint64_t version,
+                 struct alone_evaluation *ret_evaluation, struct err *err);
 
 /* pending, running or dead, from the job's allocs. */
 const char *alone_job_status(const struct alone *alone, const struct alone_job *job);

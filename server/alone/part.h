@@ -8,8 +8,10 @@
  * classify.c says which of them go on, by a newer version of their job;
  * feasible.c says which may be here, room.c counts what they hold of the node, and ports.c which
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
- * for which reschedule.c says when; rollout.c says how many are replaced before those are healthy;
- * collect.c forgets what is over.  Volumes of storage plugins are registry.h's.
+ * for which reschedule.c says when; hold.c and rollout.c replace allocs step by step, in
+ * deployments that deployments.c keeps and steer.c lets users steer, and goes back to what
+ * versions.c keeps; collect.c forgets what is over.  Volumes of storage
+ * plugins are registry.h's.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -450,6 +452,7 @@ int alone_reconcile(struct alone *alone, struct change *change, struct gathering
 struct places {
     struct reconcile_group *groups;
     int **last;                /* for each group and index, -1: there was none */
+    bool **tries;              /* for each group and index: what is placed is a canary beside it */
     struct spec_ports **ports; /* for each group and index: offered to what is placed there */
     size_t count;
 };
@@ -469,28 +472,93 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
                 struct places *places, struct alone_evaluation *evaluation, bool *partly,
                 struct err *err);
 
-/* --- rolling updates (rollout.c) --- */
+/* --- deployments as they are kept (deployments.c) --- */
+
+/* Of the newest deployment of JOB, a job as JSON: it is under way, be it paused; when it was
+ * promoted or a user let it go on, node time, 0: it never was; its groups by name, or NULL. */
+bool deployment_is_active(const json_t *job);
+bool deployment_is_paused(const json_t *job);
+uint64_t deployment_resumed_ms(const json_t *job);
+json_t *deployment_groups(const json_t *job);
+
+/* How many canaries GROUP waits for, 0: none, or they are promoted; and true if ALLOC is one. */
+uint32_t deployment_canaries(const json_t *job, const char *group);
+bool deployment_tries(const json_t *job, const char *group, const char *alloc);
+
+/* It has failed, and ALLOC, which is its own, with it: nobody takes its place. */
+bool deployment_gave_up(const struct job *job, const struct alloc *alloc);
+
+/* Each goes with CHANGE.  GROUPS are moved; PLACED holds a list of ids for each group; ONLY is a
+ * list of names, NULL: all groups. */
+void deployment_begin(struct alone *alone, struct change *change, json_t *groups,
+                      int64_t since_unix_ns, const char *id);
+void deployment_end(struct alone *alone, struct change *change, const char *status,
+                    const char *description);
+void deployment_pause(struct alone *alone, struct change *change, bool pause);
+void deployment_promote(struct alone *alone, struct change *change, const json_t *only);
+void deployment_note_canaries(struct alone *alone, struct change *change, json_t *placed);
+
+/* How many allocs of GROUP of JOB may be replaced before those are healthy, 0: all at once. */
+uint64_t rollout_parallel(const json_t *job, const json_t *group);
 
 /* The deployment of JOB that watches an alloc of GROUP which is placed now, NULL: none does; and
  * the time before which none of its allocs is made, 0: there is none. */
 const char *rollout_id(const struct job *job, const json_t *group);
 int64_t rollout_began_unix_ns(const struct job *job);
 
-/* Takes out of PLACES, which replace what has to be replaced, all beyond max_parallel. */
+/* The newest deployment of JOB, which has ended so if it was under way: a new reference, or NULL.
+ */
+json_t *rollout_ended(const struct alone *alone, const struct job *job, const char *status,
+                      const char *description);
+
+/* --- rolling updates (hold.c, rollout.c) --- */
+
+/* Takes out of PLACES, which replace what has to be replaced, all beyond max_parallel; where there
+ * are to be canaries, all but those, which come beside. */
 void rollout_hold(struct gathering *gathering, struct places *places);
 
 /* Something of what PLACES want has a deployment of its own from now on: it goes with CHANGE. */
 void rollout_begin(struct alone *alone, struct change *change, const struct gathering *gathering,
                    const struct places *places, struct alone_evaluation *evaluation);
 
-/* The newest deployment of JOB, which has ended so if it was running: a new reference, or NULL. */
-json_t *rollout_ended(const struct alone *alone, const struct job *job, const char *status,
-                      const char *description);
-
 /* Goes on with the deployment of a job that is looked at: NEXT, PLACES have what is replaced now;
  * ENDED: that is posted, and nothing else. */
 enum rollout { ROLLOUT_NOTHING, ROLLOUT_NEXT, ROLLOUT_ENDED };
 enum rollout rollout_look(struct alone *alone, struct gathering *gathering, struct places *places);
+
+/* The deployment of the job of GATHERING, which is active, fails.  REVERTS: the last version that
+ * was good is registered again, if there is one, with EVALUATION, and RET_REVERTED is which. */
+int rollout_fail(struct alone *alone, const struct gathering *gathering, const char *description,
+                 bool reverts, struct alone_evaluation *evaluation, int64_t *ret_reverted,
+                 struct err *err);
+
+/* --- versions before the newest one (versions.c) --- */
+
+/* What the next version of JOB, as JSON, has behind it, of at most ROOM bytes: a new reference. */
+json_t *versions_before_next(const json_t *job, size_t room);
+
+/* JSON, a job, without what only its newest version has. */
+void version_strip(json_t *json);
+
+/* Borrowed from JOB, NULL: it is not kept; the newest one that was good, be it the newest. */
+const json_t *versions_find(const struct alone_job *job, uint64_t version);
+const json_t *versions_stable(const struct alone_job *job);
+
+/* --- registering (register.c) --- */
+
+/* How the deployment that is under way ends by a registration. */
+struct outcome {
+    const char *status, *description;
+};
+
+/* VERSION of a job becomes its newest one. */
+int version_again(struct alone *alone, const json_t *version, const struct outcome *outcome,
+                  const char *why, struct alone_evaluation *ret_evaluation, struct err *err);
+
+/* Registers JSON (moved), a job that was checked; OUTCOME NULL: a newer version is what ends the
+ * deployment. */
+int register_json(struct alone *alone, json_t *json, const struct outcome *outcome, const char *why,
+                  struct alone_evaluation *ret_evaluation, struct err *err);
 
 /* life_control of a struct alone. */
 void alone_note_changed(void *ctx, const char *id, const struct alloc *alloc);

@@ -126,6 +126,11 @@ static void add_gathered(struct gathering *gathering, const struct machine_id *i
     gathering->allocs[gathering->count++] = *alloc;
 }
 
+static bool is_canary(const struct gathering *gathering, const char *alloc, const char *group)
+{
+    return deployment_tries(gathering->job->public.job, group, alloc);
+}
+
 static bool gather(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     struct gathering *gathering = ctx;
@@ -140,6 +145,7 @@ static bool gather(void *ctx, const struct machine_id *id, const struct machine 
                      .ended = alloc->ended_unix_ns != 0 && !stopped,
                      .succeeded = alloc->client_status == CLIENT_COMPLETE && !stopped,
                      .current = classify_goes_on(gathering, id->text, alloc->assign.group),
+                     .canary = is_canary(gathering, id->text, alloc->assign.group),
                  },
                  alloc->assign.create_unix_ns);
     return true;
@@ -160,6 +166,7 @@ static void gather_posted(struct gathering *gathering)
                          .index = placed->index,
                          .live = !posted_to_end(gathering->alone, placed->id.text),
                          .current = classify_goes_on_posted(gathering, placed->group),
+                         .canary = is_canary(gathering, placed->id.text, placed->group),
                      },
                      life_unix_ns(gathering->alone->config.life));
     }
@@ -204,10 +211,12 @@ void places_begin(struct places *places, const struct gathering *gathering)
 
     *places = (struct places){.groups = calloc(count + 1, sizeof(*places->groups)),
                               .last = calloc(count + 1, sizeof(*places->last)),
+                              .tries = calloc(count + 1, sizeof(*places->tries)),
                               .ports = calloc(count + 1, sizeof(*places->ports)),
                               .count = count};
     check(places->groups != NULL);
     check(places->last != NULL);
+    check(places->tries != NULL);
     check(places->ports != NULL);
     for (size_t g = 0; g < count; g++) {
         struct reconcile_group *group = &places->groups[g];
@@ -215,9 +224,11 @@ void places_begin(struct places *places, const struct gathering *gathering)
         group->count = (uint32_t)job_number(json_array_get(list, g), "Count");
         group->place = calloc(group->count + 1, sizeof(*group->place));
         places->last[g] = malloc((group->count + 1) * sizeof(**places->last));
+        places->tries[g] = calloc(group->count + 1, sizeof(**places->tries));
         places->ports[g] = calloc(group->count + 1, sizeof(**places->ports));
         check(group->place != NULL);
         check(places->last[g] != NULL);
+        check(places->tries[g] != NULL);
         check(places->ports[g] != NULL);
         for (uint32_t i = 0; i < group->count; i++)
             places->last[g][i] = -1;
@@ -228,7 +239,7 @@ void places_begin(struct places *places, const struct gathering *gathering)
 
         while (g < count && !text_equal(places->groups[g].name, alloc->group))
             g++;
-        if (g == count || alloc->index >= places->groups[g].count)
+        if (g == count || alloc->index >= places->groups[g].count || alloc->canary)
             continue;
         int *last = &places->last[g][alloc->index];
         if (*last < 0 || gathering->created_unix_ns[a] > gathering->created_unix_ns[*last] ||
@@ -245,9 +256,11 @@ void places_end(struct alone *alone, struct places *places)
         free(places->ports[g]);
         free(places->groups[g].place);
         free(places->last[g]);
+        free(places->tries[g]);
     }
     free(places->groups);
     free(places->last);
+    free(places->tries);
     free(places->ports);
 }
 
@@ -284,29 +297,49 @@ static void stop_unwanted(struct alone *alone, struct job *job, const struct gat
     }
 }
 
+/* In the place INDEX of the group that is number G, or beside who is there. */
+static int place_one(struct alone *alone, const struct gathering *gathering,
+                     const struct places *places, size_t g, uint32_t index, const char *eval_id,
+                     struct err *err)
+{
+    const json_t *list = json_object_get(gathering->job->json, "TaskGroups");
+    int last = places->tries[g][index] ? -1 : places->last[g][index];
+    struct placing placing = {
+        .group = json_array_get(list, g), .index = index, .ports = &places->ports[g][index]};
+
+    if (last >= 0) {
+        const struct kept *kept = kept_find(alone, gathering->ids[last].text);
+        placing.previous = gathering->ids[last].text;
+        placing.previous_unix_ns = gathering->created_unix_ns[last];
+        placing.rescheduled = gathering->wanted == NULL && kept != NULL && kept->again;
+    }
+    return place(alone, gathering->job, &placing, eval_id, err);
+}
+
+/* The alloc that JOB has posted last is a canary of GROUP. */
+static void note_canary(json_t *canaries, const char *group, const struct job *job)
+{
+    const struct posted *posted = &job->posted.items[job->posted.count - 1];
+
+    if (json_object_get(canaries, group) == NULL)
+        check(json_object_set_new(canaries, group, json_array()) == 0);
+    check(json_array_append_new(json_object_get(canaries, group), json_string(posted->id.text)) ==
+          0);
+}
+
 static int place_missing(struct alone *alone, const struct gathering *gathering,
                          const struct places *places, struct alone_evaluation *evaluation,
-                         struct err *err)
+                         json_t *canaries, struct err *err)
 {
-    struct job *job = gathering->job;
-    const json_t *list = json_object_get(job->json, "TaskGroups");
-
     for (size_t g = 0; g < places->count; g++) {
         for (uint32_t i = 0; i < places->groups[g].count; i++) {
-            int last = places->last[g][i];
-            struct placing placing = {
-                .group = json_array_get(list, g), .index = i, .ports = &places->ports[g][i]};
             if (!places->groups[g].place[i])
                 continue;
-            if (last >= 0) {
-                const struct kept *kept = kept_find(alone, gathering->ids[last].text);
-                placing.previous = gathering->ids[last].text;
-                placing.previous_unix_ns = gathering->created_unix_ns[last];
-                placing.rescheduled = gathering->wanted == NULL && kept != NULL && kept->again;
-            }
-            int code = place(alone, job, &placing, evaluation->id, err);
+            int code = place_one(alone, gathering, places, g, i, evaluation->id, err);
             if (code < 0)
                 return code;
+            if (places->tries[g][i])
+                note_canary(canaries, places->groups[g].name, gathering->job);
             places->groups[g].place[i] = false;
             evaluation->placed++;
         }
@@ -318,6 +351,7 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
                 struct places *places, struct alone_evaluation *evaluation, bool *partly,
                 struct err *err)
 {
+    json_t *canaries = json_object();
     struct refusal refusal;
 
     alone_choose(alone, gathering, places, &refusal);
@@ -325,12 +359,15 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
     int code = alone_take(alone, &demand, err);
     if (code == 0) {
         stop_unwanted(alone, change->job, gathering, evaluation);
-        code = place_missing(alone, gathering, places, evaluation, err);
+        code = place_missing(alone, gathering, places, evaluation, canaries, err);
     }
     if (code == ERR_LIMIT && partly != NULL && evaluation->placed > 0) {
         *partly = true;
         code = 0;
     }
+    if (code == 0)
+        deployment_note_canaries(alone, change, canaries);
+    json_decref(canaries);
     if (code < 0) {
         json_decref(refusal.queue);
         json_decref(refusal.failed);
@@ -364,12 +401,20 @@ static void displace(const struct alone *alone, struct gathering *gathering,
     }
 }
 
+/* Where the job is changed the deployment that tries them is over. */
+static void end_canaries(struct gathering *gathering)
+{
+    for (size_t a = 0; gathering->changed && a < gathering->count; a++)
+        gathering->allocs[a].stop |= gathering->allocs[a].canary && gathering->allocs[a].live;
+}
+
 void places_want(const struct alone *alone, struct gathering *gathering, struct places *places)
 {
     places_begin(places, gathering);
     displace(alone, gathering, places);
     policy_reconcile(job_type(gathering->job->json), gathering->allocs, gathering->count,
                      places->groups, places->count);
+    end_canaries(gathering);
     rollout_hold(gathering, places);
 }
 

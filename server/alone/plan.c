@@ -70,8 +70,11 @@ static json_t *count_updates(const struct gathering *gathering, struct places *p
 
         if (!alloc->live)
             continue;
+        if (alloc->canary && !alloc->stop)
+            continue; /* it is not one of those that are wanted */
         if (alloc->stop)
-            count(updates, alloc->group, is_replaced(places, alloc) ? "DestructiveUpdate" : "Stop");
+            count(updates, alloc->group,
+                  !alloc->canary && is_replaced(places, alloc) ? "DestructiveUpdate" : "Stop");
         else
             count(updates, alloc->group,
                   gathering->changed && alloc->current ? "InPlaceUpdate" : "Ignore");
@@ -79,7 +82,7 @@ static json_t *count_updates(const struct gathering *gathering, struct places *p
     for (size_t g = 0; g < places->count; g++) {
         for (uint32_t i = 0; i < places->groups[g].count; i++) {
             if (places->groups[g].place[i])
-                count(updates, places->groups[g].name, "Place");
+                count(updates, places->groups[g].name, places->tries[g][i] ? "Canary" : "Place");
         }
     }
     return updates;

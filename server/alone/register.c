@@ -11,9 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    STAMPS_BYTES_MAX = 64 << 10
-}; /* what stamping, placing and queueing add to what callers send */
+/* What stamping, placing and queueing add to what callers send, and deployments to that. */
+enum { STAMPS_BYTES_MAX = 512 << 10 };
 
 /* --- registering --- */
 
@@ -160,23 +159,39 @@ static void stamp(struct alone *alone, const struct job *job, json_t *json, bool
     (void)json_object_set_new(json, "Stop", json_false());
 }
 
-/* That of an older version is over, and stays until there is another one. */
-static void carry_deployment(const struct alone *alone, const struct job *job, json_t *json,
-                             bool changed)
+/* What was kept with the version before stays with the job; its deployment is over if this is
+ * another one: as OUTCOME says, NULL: because of it. */
+static void carry_kept(const struct alone *alone, const struct job *job, json_t *json, bool changed,
+                       const struct outcome *outcome)
 {
-    json_t *deployment =
-        changed ? rollout_ended(alone, job, "cancelled", "Cancelled due to newer version of job")
-                : json_incref(json_object_get(job->json, "cairnDeployment"));
+    static const struct outcome newer = {"cancelled", "Cancelled due to newer version of job"};
+    static const char *const carried[] = {"cairnDeployment", "cairnDeployments", "cairnVersions",
+                                          "Stable"};
 
+    for (size_t i = 0; i < COUNT_OF(carried); i++) {
+        json_t *kept = json_object_get(job->json, carried[i]);
+        if (kept != NULL)
+            check(json_object_set(json, carried[i], kept) == 0);
+    }
+    if (!changed || job->json == NULL)
+        return;
+    outcome = outcome == NULL ? &newer : outcome;
+    json_t *deployment = rollout_ended(alone, job, outcome->status, outcome->description);
     if (deployment != NULL)
         check(json_object_set_new(json, "cairnDeployment", deployment) == 0);
+    (void)json_object_del(json, "cairnVersions"); /* mostly missing */
+    size_t room =
+        JOURNAL_VALUE_BYTES_MAX - STAMPS_BYTES_MAX - json_dumpb(json, NULL, 0, JSON_COMPACT);
+    check(json_object_set_new(json, "cairnVersions", versions_before_next(job->json, room)) == 0);
+    (void)json_object_del(json, "Stable"); /* of the one before */
 }
 
 bool job_is_same(const json_t *a, const json_t *b)
 {
-    static const char *const stamped[] = {"Version",        "CreateIndex", "ModifyIndex",
-                                          "JobModifyIndex", "SubmitTime",  "Stop",
-                                          "Status",         "cairnQueued", "cairnDeployment"};
+    static const char *const stamped[] = {"Version",         "CreateIndex",      "ModifyIndex",
+                                          "JobModifyIndex",  "SubmitTime",       "Stop",
+                                          "Status",          "Stable",           "cairnQueued",
+                                          "cairnDeployment", "cairnDeployments", "cairnVersions"};
     json_t *left = json_copy((json_t *)(uintptr_t)a), *right = json_copy((json_t *)(uintptr_t)b);
 
     for (size_t i = 0; i < COUNT_OF(stamped); i++) {
@@ -265,29 +280,36 @@ int alone_read_job(const struct assign_plans *plans, const json_t *request,
     return code;
 }
 
-int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
-                        struct alone_evaluation *ret_evaluation, struct err *err)
+/* JSON (moved), of which RET_JOB is a new version, or the first. */
+static int accept(struct alone *alone, json_t *json, struct job **ret_job, struct err *err)
 {
-    json_t *json = wanted->job;
     const char *namespace = json_string_value(json_object_get(json, "Namespace"));
     const char *id = json_string_value(json_object_get(json, "ID"));
     struct job *job = job_find(alone, namespace, id);
-
-    *wanted = (struct alone_wanted){.bytes = wanted->bytes};
     int code = alone_check_names(alone, json, err);
+
     if (code == 0)
         code = alone_check_turn(alone, 0, err);
     if (code == 0)
-        code = alone_check_job(alone, job, wanted->bytes, err);
-    if (code < 0) {
+        code = alone_check_job(alone, job, json_dumpb(json, NULL, 0, JSON_COMPACT), err);
+    if (code < 0)
         json_decref(json);
+    else
+        *ret_job = job == NULL ? job_add(alone, namespace, id) : job;
+    return code;
+}
+
+int register_json(struct alone *alone, json_t *json, const struct outcome *outcome, const char *why,
+                  struct alone_evaluation *ret_evaluation, struct err *err)
+{
+    struct job *job;
+    int code = accept(alone, json, &job, err);
+
+    if (code < 0)
         return code;
-    }
-    if (job == NULL)
-        job = job_add(alone, namespace, id);
     bool changed = job->json == NULL || !job_is_same(job->json, json);
     stamp(alone, job, json, changed);
-    carry_deployment(alone, job, json, changed);
+    carry_kept(alone, job, json, changed, outcome);
     struct gathering gathering = {.alone = alone,
                                   .job = job,
                                   .wanted = json,
@@ -296,7 +318,7 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
     struct change change = change_begin(alone, job);
     change_job(alone, &change, json);
-    *ret_evaluation = evaluation_begin(alone, job, "job-register");
+    *ret_evaluation = evaluation_begin(alone, job, why);
     code = alone_reconcile(alone, &change, &gathering, ret_evaluation, err);
     code = change_end(alone, &change, code);
     gathering_free(&gathering);
@@ -310,6 +332,15 @@ int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
     return 0;
 }
 
+int alone_register_read(struct alone *alone, struct alone_wanted *wanted,
+                        struct alone_evaluation *ret_evaluation, struct err *err)
+{
+    json_t *json = wanted->job;
+
+    *wanted = (struct alone_wanted){.bytes = wanted->bytes};
+    return register_json(alone, json, NULL, "job-register", ret_evaluation, err);
+}
+
 int alone_register(struct alone *alone, const json_t *request,
                    struct alone_evaluation *ret_evaluation, json_t *problems, struct err *err)
 {
@@ -318,6 +349,34 @@ int alone_register(struct alone *alone, const json_t *request,
 
     return code < 0 ? code : alone_register_read(alone, &wanted, ret_evaluation, err);
 }
+
+/* --- registering an older version again --- */
+
+int version_again(struct alone *alone, const json_t *version, const struct outcome *outcome,
+                  const char *why, struct alone_evaluation *ret_evaluation, struct err *err)
+{
+    json_t *json = json_deep_copy(version); /* what is registered is stamped and changed */
+
+    check(json != NULL);
+    version_strip(json);
+    (void)json_object_del(json, "Stable");
+    return register_json(alone, json, outcome, why, ret_evaluation, err);
+}
+
+int alone_revert(struct alone *alone, const struct alone_job *job, uint64_t version,
+                 struct alone_evaluation *ret_evaluation, struct err *err)
+{
+    const json_t *json = versions_find(job, version);
+
+    if (version == job->version)
+        return err_set(err, ERR_INVALID, "can't revert to current version");
+    if (json == NULL)
+        return err_set(err, ERR_GONE, "job \"%s\" in namespace \"%s\" at version %llu not found",
+                       job->id, job->namespace, (unsigned long long)version);
+    return version_again(alone, json, NULL, "job-register", ret_evaluation, err);
+}
+
+/* --- stopping --- */
 
 int alone_deregister(struct alone *alone, const char *namespace, const char *job_id, bool purge,
                      struct alone_evaluation *ret_evaluation, struct err *err)

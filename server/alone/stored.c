@@ -53,7 +53,7 @@ static const char *fault_of_group(const json_t *group)
     static const char *const rooms[] = {"CPU", "Cores", "MemoryMB", NULL};
     static const char *const attempts[] = {"Attempts", NULL};
     static const char *const delays[] = {"Interval", "Delay", "MaxDelay", NULL};
-    static const char *const parallels[] = {"MaxParallel", NULL};
+    static const char *const parallels[] = {"MaxParallel", "Canary", NULL};
     static const char *const deadlines[] = {"ProgressDeadline", NULL};
     const char *name = json_string_value(json_object_get(group, "Name"));
     const json_t *tasks = json_object_get(group, "Tasks"), *task;
@@ -93,9 +93,10 @@ static bool is_deployment(const json_t *deployment)
 {
     static const char *const numbers[] = {"JobVersion", "CreateIndex", "ModifyIndex", NULL};
     static const char *const times[] = {"CreateTime", "ModifyTime", NULL};
-    static const char *const counts[] = {"DesiredTotal", "PlacedAllocs", "HealthyAllocs",
-                                         "UnhealthyAllocs", NULL};
+    static const char *const counts[] = {"DesiredTotal",    "PlacedAllocs",    "HealthyAllocs",
+                                         "UnhealthyAllocs", "DesiredCanaries", NULL};
     static const char *const delays[] = {"ProgressDeadline", NULL};
+    static const char *const resumed[] = {"cairnResumedMs", NULL};
     const char *id = json_string_value(json_object_get(deployment, "ID"));
     json_t *groups = json_object_get(deployment, "TaskGroups"), *group;
     const char *name;
@@ -106,12 +107,13 @@ static bool is_deployment(const json_t *deployment)
         !json_is_string(json_object_get(deployment, "Status")) ||
         !json_is_string(json_object_get(deployment, "StatusDescription")) ||
         !are_whole(deployment, numbers, NUMBER_MAX) || !are_whole(deployment, times, INT64_MAX) ||
-        !json_is_object(groups))
+        !are_whole(deployment, resumed, NUMBER_MAX) || !json_is_object(groups))
         return false;
     json_object_foreach(groups, name, group)
     {
         if (!json_is_object(group) || !are_whole(group, counts, NUMBER_MAX) ||
-            !are_whole(group, delays, duration_ns_max))
+            !are_whole(group, delays, duration_ns_max) ||
+            !is_list(json_object_get(group, "PlacedCanaries"), JSON_STRING))
             return false;
     }
     return true;
@@ -127,6 +129,30 @@ static bool has_twins(const json_t *groups)
         }
     }
     return false;
+}
+
+/* What is kept of the deployments and the versions before. */
+static const char *fault_of_past(const char *key, const json_t *json)
+{
+    const json_t *deployments = json_object_get(json, "cairnDeployments"), *one;
+    const json_t *versions = json_object_get(json, "cairnVersions");
+    size_t i;
+
+    if (!is_deployment(json_object_get(json, "cairnDeployment")))
+        return "a deployment that is none";
+    if (!is_list(deployments, JSON_OBJECT) || !is_list(versions, JSON_OBJECT))
+        return "a list of what it may not hold";
+    json_array_foreach(deployments, i, one)
+    {
+        if (!is_deployment(one))
+            return "a deployment that is none";
+    }
+    json_array_foreach(versions, i, one)
+    {
+        if (json_object_get(one, "cairnVersions") != NULL || job_fault(key, one) != NULL)
+            return "a version that is none";
+    }
+    return NULL;
 }
 
 const char *job_fault(const char *key, const json_t *json)
@@ -154,8 +180,7 @@ const char *job_fault(const char *key, const json_t *json)
         !is_list(json_object_get(json, "cairnQueued"), JSON_INTEGER) ||
         !is_list(groups, JSON_OBJECT) || has_twins(groups))
         return "a list of what it may not hold";
-    if (!is_deployment(json_object_get(json, "cairnDeployment")))
-        return "a deployment that is none";
+    fault = fault_of_past(key, json);
     json_array_foreach(groups, g, group) if (fault == NULL) fault = fault_of_group(group);
     return fault;
 }

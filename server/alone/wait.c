@@ -63,7 +63,8 @@ static bool want(struct alone *alone, struct job *job, const struct gathering *g
             struct kept *kept = last < 0 ? NULL : kept_find(alone, gathering->ids[last].text);
             const struct alloc *alloc =
                 kept == NULL ? NULL : core_alloc(life_core(alone->config.life), kept->id);
-            if (alloc == NULL || alloc->client_status != CLIENT_FAILED || alloc->stop_wanted)
+            if (alloc == NULL || alloc->client_status != CLIENT_FAILED || alloc->stop_wanted ||
+                deployment_gave_up(job, alloc))
                 continue;
             alone_decide(alone, job, json_array_get(list, g), kept);
             if (places->groups[g].place[index] || !kept->again || !is_due(alone, job, kept))

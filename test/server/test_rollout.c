@@ -324,6 +324,428 @@ static void test_without_max_parallel_all_are_replaced_at_once(void **state)
     assert_null(alone_deployment(small->alone, small_find(small, "j")));
 }
 
+/* --- what fails goes no further, and may go back --- */
+
+/* Of the only group of JOB: NAME of its update block is VALUE (moved). */
+static json_t *with(json_t *job, const char *name, json_t *value)
+{
+    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+
+    assert_int_equal(json_object_set_new(json_object_get(group, "Update"), name, value), 0);
+    return job;
+}
+
+static void expect_description(struct small_life *small, const char *description)
+{
+    json_t *deployment = alone_deployment(small->alone, small_find(small, "j"));
+
+    assert_string_equal(json_string_value(json_object_get(deployment, "StatusDescription")),
+                        description);
+    json_decref(deployment);
+}
+
+static json_t *again_for_ever(json_t *job)
+{
+    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+
+    assert_int_equal(json_object_set_new(group, "ReschedulePolicy",
+                                         json_pack("{s:b, s:I, s:s}", "Unlimited", 1, "Delay",
+                                                   6000 * ms, "DelayFunction", "constant")),
+                     0);
+    return job;
+}
+
+static void test_what_has_failed_is_not_tried_again(void **state)
+{
+    struct small_life *small = *state;
+
+    begin(small, 2, 1);
+    (void)run(small,
+              with(again_for_ever(job_of("/bin/b", 2, 1)), "ProgressDeadline", json_integer(0)));
+    fail_newest(small);
+    expect_deployment(small, 1, "failed", 1, 0, 1);
+    pass(small, 100000);
+    expect_versions(small, 1, 0, 0);
+    small_again(small);
+    pass(small, 100000);
+    expect_versions(small, 1, 0, 0);
+}
+
+static void test_job_goes_back_to_the_last_version_that_was_good(void **state)
+{
+    struct small_life *small = *state;
+    const struct alone_job *job;
+
+    begin(small, 3, 1);
+    (void)run(small, with(job_of("/bin/b", 3, 1), "AutoRevert", json_true()));
+    expect_versions(small, 2, 1, 0);
+    fail_newest(small);
+    job = small_find(small, "j");
+    assert_int_equal(job->version, 2); /* in the same commit */
+    json_t *list = alone_deployments(small->alone, job);
+    assert_int_equal(json_array_size(list), 3);
+    const json_t *failed = json_array_get(list, 1);
+    assert_string_equal(json_string_value(json_object_get(failed, "Status")), "failed");
+    assert_string_equal(json_string_value(json_object_get(failed, "StatusDescription")),
+                        "Failed due to unhealthy allocations - rolling back to job version 0");
+    json_decref(list);
+    expect_versions(small, 0, 0, 3); /* two go on as they are */
+    expect_deployment(small, 2, "running", 1, 0, 0);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 2, "successful", 1, 1, 0);
+    assert_true(json_is_true(json_object_get(small_find(small, "j")->job, "Stable")));
+    small_again(small);
+    expect_deployment(small, 2, "successful", 1, 1, 0);
+}
+
+static void test_job_without_a_good_version_goes_nowhere(void **state)
+{
+    struct small_life *small = *state;
+
+    (void)run(small, with(job_of("/bin/a", 2, 1), "AutoRevert", json_true()));
+    fail_newest(small);
+    expect_deployment(small, 0, "failed", 2, 0, 1);
+    expect_description(small, "Failed due to unhealthy allocations - no stable job version to auto "
+                              "revert to");
+}
+
+static void test_good_version_that_fails_later_is_not_gone_back_to(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    (void)run(small, with(job_of("/bin/a", 2, 1), "AutoRevert", json_true()));
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 0, "successful", 2, 2, 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", false, &evaluation, &err), 0);
+    small_settle(small);
+    (void)run(small, with(job_of("/bin/a", 2, 1), "AutoRevert", json_true()));
+    fail_newest(small);
+    expect_deployment(small, 0, "failed", 2, 0, 1);
+    expect_description(small,
+                       "Failed due to unhealthy allocations - not rolling back to stable job "
+                       "version 0 as current job has same specification");
+}
+
+static void test_way_back_that_cannot_be_committed_is_tried_again(void **state)
+{
+    struct small_life *small = *state;
+
+    begin(small, 2, 1);
+    (void)run(small, with(job_of("/bin/b", 2, 1), "AutoRevert", json_true()));
+    pass(small, DEADLINE_MS / 2 - HEALTHY_MS);
+    fail_newest(small);
+    assert_int_equal(small_find(small, "j")->version, 2);
+    (void)run(small, with(job_of("/bin/c", 2, 1), "AutoRevert", json_true()));
+    small->commit_code = ERR_IO;
+    pass(small, PROGRESS_MS);
+    small->commit_code = 0;
+    pass(small, 2000);
+    /* The alloc of version 3 was healthy before anything could be stored. */
+    assert_int_equal(small_find(small, "j")->version, 3);
+}
+
+static void test_versions_are_kept_and_can_be_run_again(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct alone_job version;
+    struct err err = {0};
+    char command[] = "/bin/0";
+    size_t kept = 0;
+
+    for (char c = '0'; c <= '8'; c++) {
+        command[5] = c;
+        (void)run(small, job_of(command, 1, 0));
+    }
+    while (alone_version(small_find(small, "j"), kept, &version))
+        kept++;
+    assert_int_equal(kept, 6);
+    assert_int_equal(alone_revert(small->alone, small_find(small, "j"), 8, &evaluation, &err),
+                     ERR_INVALID);
+    assert_string_equal(err.text, "can't revert to current version");
+    assert_int_equal(alone_revert(small->alone, small_find(small, "j"), 2, &evaluation, &err),
+                     ERR_GONE);
+    assert_int_equal(alone_revert(small->alone, small_find(small, "j"), 3, &evaluation, &err), 0);
+    small_settle(small);
+    assert_int_equal(small_find(small, "j")->version, 9);
+    small_again(small);
+    assert_true(alone_version(small_find(small, "j"), 5, &version));
+    assert_int_equal(version.version, 4);
+    assert_null(json_object_get(version.job, "cairnVersions"));
+}
+
+static void test_newest_good_version_is_kept_however_many_come_after_it(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_job version = {0};
+    char command[] = "/bin/0";
+
+    begin(small, 1, 1);
+    for (char c = '0'; c <= '8'; c++) {
+        command[5] = c;
+        (void)run(small, job_of(command, 1, 0)); /* nothing that waits to hear whether it is good */
+    }
+    for (size_t i = 0; alone_version(small_find(small, "j"), i, &version);)
+        i++;
+    assert_int_equal(version.version, 0);
+    assert_true(json_is_true(json_object_get(version.job, "Stable")));
+}
+
+/* --- users steer it --- */
+
+static char *deployment_id(struct small_life *small)
+{
+    static char id[UUID_TEXT_SIZE];
+
+    assert_true(text_copy(id, sizeof(id), alone_deployment_id(small_find(small, "j"))));
+    return id;
+}
+
+static void test_paused_one_goes_on_when_it_is_resumed(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    begin(small, 3, 1);
+    (void)run(small, job_of("/bin/b", 3, 1));
+    assert_int_equal(alone_pause(small->alone, deployment_id(small), true, &evaluation, &err), 0);
+    small_settle(small);
+    expect_deployment(small, 1, "paused", 1, 0, 0);
+    small_again(small);
+    pass(small, 10 * PROGRESS_MS);
+    expect_deployment(small, 1, "paused", 1, 1, 0);
+    expect_versions(small, 2, 1, 0);
+    assert_int_equal(alone_pause(small->alone, deployment_id(small), false, &evaluation, &err), 0);
+    small_settle(small);
+    expect_description(small, "Deployment is running");
+    expect_versions(small, 1, 2, 0); /* it had waited for longer than progress_deadline */
+    pass(small, HEALTHY_MS);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 1, "successful", 3, 3, 0);
+    assert_int_equal(alone_pause(small->alone, deployment_id(small), true, &evaluation, &err),
+                     ERR_INVALID);
+    assert_string_equal(err.text, "can't pause terminal deployment");
+    assert_int_equal(alone_pause(small->alone, "nobody", true, &evaluation, &err), ERR_GONE);
+}
+
+static void test_failed_by_a_user_goes_no_further(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+    int64_t reverted;
+
+    begin(small, 3, 1);
+    (void)run(small, job_of("/bin/b", 3, 1));
+    assert_int_equal(
+        alone_fail_deployment(small->alone, deployment_id(small), &evaluation, &reverted, &err), 0);
+    small_settle(small);
+    assert_int_equal(reverted, -1);
+    pass(small, 10 * PROGRESS_MS);
+    expect_deployment(small, 1, "failed", 1, 0, 0);
+    expect_description(small, "Deployment marked as failed");
+    expect_versions(small, 2, 1, 0);
+    (void)run(small, with(job_of("/bin/c", 3, 1), "AutoRevert", json_true()));
+    assert_int_equal(
+        alone_fail_deployment(small->alone, deployment_id(small), &evaluation, &reverted, &err), 0);
+    small_settle(small);
+    assert_int_equal(reverted, 0);
+    assert_int_equal(small_find(small, "j")->version, 3);
+    assert_string_equal(evaluation.triggered_by, "deployment-watcher");
+}
+
+/* --- canaries --- */
+
+static json_t *tried(const char *command, int count, int canaries)
+{
+    return with(job_of(command, count, 1), "Canary", json_integer(canaries));
+}
+
+/* Canaries that are to run, by what the control plane says of them. */
+struct canaries {
+    const struct alone_job *job;
+    size_t count;
+};
+
+static bool count_canary(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct canaries *canaries = ctx;
+    const struct alloc *alloc = alloc_of(record);
+
+    canaries->count +=
+        alone_is_canary(canaries->job, alloc->assign.group, id->text) && alloc->ended_unix_ns == 0;
+    return true;
+}
+
+static void expect_canaries(struct small_life *small, size_t count)
+{
+    struct canaries canaries = {.job = small_find(small, "j")};
+
+    core_each(life_core(small->life), MACHINE_ALLOC, count_canary, &canaries);
+    assert_int_equal(canaries.count, count);
+}
+
+static void test_canaries_run_beside_the_others_until_they_are_promoted(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    begin(small, 3, 1);
+    evaluation = run(small, tried("/bin/b", 3, 2));
+    assert_int_equal(evaluation.placed, 2);
+    assert_int_equal(evaluation.stopped, 0);
+    expect_versions(small, 3, 2, 0);
+    expect_canaries(small, 2);
+    expect_description(small, "Deployment is running but requires manual promotion");
+    assert_int_equal(alone_promote(small->alone, deployment_id(small), NULL, &evaluation, &err),
+                     ERR_INVALID);
+    assert_string_equal(err.text, "Task group \"g\" has 0/2 healthy allocations");
+    pass(small, HEALTHY_MS);
+    pass(small, 10 * PROGRESS_MS); /* it is not late: it waits for its users */
+    small_again(small);
+    pass(small, 10 * PROGRESS_MS);
+    expect_versions(small, 3, 2, 0);
+    expect_canaries(small, 2);
+    expect_deployment(small, 1, "running", 2, 2, 0);
+    assert_int_equal(alone_promote(small->alone, deployment_id(small), NULL, &evaluation, &err), 0);
+    small_settle(small);
+    expect_canaries(small, 0);
+    expect_versions(small, 0, 3, 0); /* two places have theirs, and the third is next */
+    expect_description(small, "Deployment is running");
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 1, "successful", 3, 3, 0);
+    expect_versions(small, 0, 3, 0);
+    assert_string_equal(small->said, "");
+}
+
+static void test_daemon_that_dies_behind_a_promotion_goes_on(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    begin(small, 2, 1);
+    (void)run(small, tried("/bin/b", 2, 1));
+    pass(small, HEALTHY_MS);
+    assert_int_equal(alone_promote(small->alone, deployment_id(small), NULL, &evaluation, &err), 0);
+    small->holds_back = true; /* who is told to end does not, yet */
+    small_settle(small);
+    small->holds_back = false;
+    small_again(small);
+    pass(small, HEALTHY_MS);
+    pass(small, HEALTHY_MS);
+    expect_versions(small, 0, 2, 0);
+    expect_deployment(small, 1, "successful", 2, 2, 0);
+}
+
+static void test_canaries_promote_themselves_if_they_may(void **state)
+{
+    struct small_life *small = *state;
+
+    begin(small, 3, 1);
+    (void)run(small, with(tried("/bin/b", 3, 1), "AutoPromote", json_true()));
+    expect_description(small, "Deployment is running pending automatic promotion");
+    expect_versions(small, 3, 1, 0);
+    pass(small, HEALTHY_MS - 1);
+    expect_versions(small, 3, 1, 0);
+    pass(small, 1);
+    expect_versions(small, 1, 2, 0);
+    pass(small, HEALTHY_MS);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 1, "successful", 3, 3, 0);
+}
+
+static void test_canary_that_fails_leaves_everything_as_it_was(void **state)
+{
+    struct small_life *small = *state;
+
+    begin(small, 3, 1);
+    (void)run(small, again_for_ever(tried("/bin/b", 3, 2)));
+    fail_newest(small);
+    expect_deployment(small, 1, "failed", 2, 0, 1);
+    expect_versions(small, 3, 0, 0); /* the other canary goes, too */
+    pass(small, 100 * PROGRESS_MS);
+    small_again(small);
+    pass(small, 100 * PROGRESS_MS);
+    expect_versions(small, 3, 0, 0);
+}
+
+static void test_canary_that_fails_takes_its_job_back(void **state)
+{
+    struct small_life *small = *state;
+
+    begin(small, 2, 1);
+    (void)run(small, with(tried("/bin/b", 2, 1), "AutoRevert", json_true()));
+    fail_newest(small);
+    assert_int_equal(small_find(small, "j")->version, 2);
+    pass(small, HEALTHY_MS);
+    expect_versions(small, 0, 0, 2);
+    expect_canaries(small, 0);
+    expect_description(small,
+                       "Failed due to unhealthy allocations - rolling back to job version 0");
+}
+
+static void test_newer_version_ends_the_canaries_of_the_last(void **state)
+{
+    struct small_life *small = *state;
+
+    begin(small, 2, 1);
+    (void)run(small, tried("/bin/b", 2, 2));
+    expect_versions(small, 2, 2, 0);
+    (void)run(small, tried("/bin/c", 2, 1));
+    expect_versions(small, 2, 0, 1);
+    expect_canaries(small, 1);
+    (void)run(small, tried("/bin/c", 2, 1)); /* nothing is new */
+    expect_versions(small, 2, 0, 1);
+    expect_canaries(small, 1);
+}
+
+static void test_canary_that_a_user_stops_comes_again(void **state)
+{
+    struct small_life *small = *state;
+    struct versions versions;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    begin(small, 2, 1);
+    (void)run(small, tried("/bin/b", 2, 1));
+    versions = count_versions(small);
+    assert_int_equal(alone_stop_alloc(small->alone, versions.newest, &evaluation, &err), 0);
+    small_settle(small);
+    pass(small, 1);
+    expect_versions(small, 2, 1, 0);
+    expect_canaries(small, 1);
+}
+
+static void test_first_version_has_no_canaries(void **state)
+{
+    struct small_life *small = *state;
+
+    assert_int_equal(run(small, tried("/bin/a", 3, 2)).placed, 3);
+    expect_canaries(small, 0);
+    expect_description(small, "Deployment is running");
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 0, "successful", 3, 3, 0);
+}
+
+static void test_canary_without_room_waits_for_it(void **state)
+{
+    struct small_life *small = *state;
+
+    small->room.memory_mb = 3 * 300;
+    small_again(small);
+    begin(small, 3, 1);
+    assert_int_equal(run(small, tried("/bin/b", 3, 1)).placed, 0);
+    expect_versions(small, 3, 0, 0);
+    pass(small, 10 * PROGRESS_MS);
+    expect_versions(small, 3, 0, 0);
+    expect_deployment(small, 1, "running", 0, 0, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +761,24 @@ int main(void)
         SMALL_TEST(test_failed_commit_of_a_step_is_made_again),
         SMALL_TEST(test_higher_count_is_placed_at_once_and_lower_stopped),
         SMALL_TEST(test_without_max_parallel_all_are_replaced_at_once),
+        SMALL_TEST(test_what_has_failed_is_not_tried_again),
+        SMALL_TEST(test_job_goes_back_to_the_last_version_that_was_good),
+        SMALL_TEST(test_job_without_a_good_version_goes_nowhere),
+        SMALL_TEST(test_good_version_that_fails_later_is_not_gone_back_to),
+        SMALL_TEST(test_way_back_that_cannot_be_committed_is_tried_again),
+        SMALL_TEST(test_versions_are_kept_and_can_be_run_again),
+        SMALL_TEST(test_newest_good_version_is_kept_however_many_come_after_it),
+        SMALL_TEST(test_paused_one_goes_on_when_it_is_resumed),
+        SMALL_TEST(test_failed_by_a_user_goes_no_further),
+        SMALL_TEST(test_canaries_run_beside_the_others_until_they_are_promoted),
+        SMALL_TEST(test_daemon_that_dies_behind_a_promotion_goes_on),
+        SMALL_TEST(test_canaries_promote_themselves_if_they_may),
+        SMALL_TEST(test_canary_that_fails_leaves_everything_as_it_was),
+        SMALL_TEST(test_canary_that_fails_takes_its_job_back),
+        SMALL_TEST(test_newer_version_ends_the_canaries_of_the_last),
+        SMALL_TEST(test_canary_that_a_user_stops_comes_again),
+        SMALL_TEST(test_first_version_has_no_canaries),
+        SMALL_TEST(test_canary_without_room_waits_for_it),
     };
     return cmocka_run_group_tests_name("server/rollout", tests, NULL, NULL);
 }

@@ -1,0 +1,383 @@
+/*
+ * Deployments as they are kept: with their job, in the same commit as what they begin or end.
+ *
+ * How far one has come is what the records say.  An alloc is its own that is watched and was made
+ * since it began: create times of a job's allocs only grow, whatever the clock does (place.c).
+ * Which of them are canaries, and whether these are promoted, it says itself.
+ *
+ * The newest one may be under way; a few before it are kept to be looked at.
+ */
+#include "server/alone/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPLOYMENTS_KEPT = 4 }; /* before the newest one */
+
+/* What the daemon alone needs to know of one: node time. */
+static const char resumed[] = "cairnResumedMs"; /* or promoted */
+
+/* --- reading --- */
+
+static const json_t *deployment_of(const json_t *job)
+{
+    return json_object_get(job, "cairnDeployment");
+}
+
+static bool has_status(const json_t *deployment, const char *status)
+{
+    const char *is = json_string_value(json_object_get(deployment, "Status"));
+
+    return is != NULL && text_equal(is, status);
+}
+
+bool deployment_is_paused(const json_t *job)
+{
+    return has_status(deployment_of(job), "paused");
+}
+
+bool deployment_is_active(const json_t *job)
+{
+    return has_status(deployment_of(job), "running") || deployment_is_paused(job);
+}
+
+uint64_t deployment_resumed_ms(const json_t *job)
+{
+    return job_number(deployment_of(job), resumed);
+}
+
+json_t *deployment_groups(const json_t *job)
+{
+    return json_object_get(deployment_of(job), "TaskGroups");
+}
+
+uint32_t deployment_canaries(const json_t *job, const char *group)
+{
+    const json_t *state = json_object_get(deployment_groups(job), group);
+
+    return json_is_true(json_object_get(state, "Promoted"))
+               ? 0
+               : (uint32_t)job_number(state, "DesiredCanaries");
+}
+
+bool deployment_tries(const json_t *job, const char *group, const char *alloc)
+{
+    const json_t *canaries, *id;
+    size_t i;
+
+    if (!deployment_is_active(job) || deployment_canaries(job, group) == 0)
+        return false;
+    canaries = json_object_get(json_object_get(deployment_groups(job), group),
+                               "PlacedCanaries");
+    json_array_foreach(canaries, i, id)
+    {
+        if (text_equal(json_string_value(id), alloc))
+            return true;
+    }
+    return false;
+}
+
+uint64_t rollout_parallel(const json_t *job, const json_t *group)
+{
+    return job_type(job) == JOB_SERVICE
+               ? job_number(json_object_get(group, "Update"), "MaxParallel")
+               : 0;
+}
+
+const char *rollout_id(const struct job *job, const json_t *group)
+{
+    return deployment_is_active(job->json) && rollout_parallel(job->json, group) > 0
+               ? alone_deployment_id(&job->public)
+               : NULL;
+}
+
+int64_t rollout_began_unix_ns(const struct job *job)
+{
+    return deployment_is_active(job->json)
+               ? (int64_t)job_number(deployment_of(job->json), "CreateTime")
+               : 0;
+}
+
+const char *alone_deployment_id(const struct alone_job *job)
+{
+    const char *id = json_string_value(json_object_get(deployment_of(job->job), "ID"));
+
+    return id == NULL ? "" : id;
+}
+
+bool alone_is_canary(const struct alone_job *job, const char *group, const char *alloc)
+{
+    return deployment_tries(job->job, group, alloc);
+}
+
+bool alone_in_deployment(const struct alone_job *job, const struct alloc *alloc)
+{
+    const json_t *deployment = deployment_of(job->job);
+
+    return deployment != NULL && alloc->assign.watched &&
+           alloc->assign.create_unix_ns >= (int64_t)job_number(deployment, "CreateTime");
+}
+
+bool deployment_gave_up(const struct job *job, const struct alloc *alloc)
+{
+    return has_status(deployment_of(job->json), "failed") &&
+           alone_in_deployment(&job->public, alloc);
+}
+
+bool alone_placed_by(const struct alone_job *job, const char *deployment_id,
+                     const struct alloc *alloc)
+{
+    const json_t *older = json_object_get(job->job, "cairnDeployments"), *one;
+    int64_t until_ns = (int64_t)job_number(deployment_of(job->job), "CreateTime");
+    int64_t made_ns = alloc->assign.create_unix_ns;
+    size_t i;
+
+    if (text_equal(alone_deployment_id(job), deployment_id))
+        return alone_in_deployment(job, alloc);
+    json_array_foreach(older, i, one)
+    {
+        int64_t since_ns = (int64_t)job_number(one, "CreateTime");
+
+        if (text_equal(json_string_value(json_object_get(one, "ID")), deployment_id))
+            return alloc->assign.watched && made_ns >= since_ns && made_ns < until_ns;
+        until_ns = since_ns;
+    }
+    return false;
+}
+
+/* --- what has come of it --- */
+
+struct tally {
+    const struct alone_job *job;
+    json_t *groups; /* of the deployment; those of its own are counted there */
+};
+
+static void add_one(json_t *group, const char *name)
+{
+    check(json_object_set_new(group, name, json_integer((json_int_t)job_number(group, name) + 1)) ==
+          0);
+}
+
+static bool count_own(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    const struct tally *tally = ctx;
+    const struct alloc *alloc = alloc_of(record);
+    json_t *group = json_object_get(tally->groups, alloc->assign.group);
+
+    (void)id;
+    if (group == NULL || !alone_in_deployment(tally->job, alloc))
+        return true;
+    add_one(group, "PlacedAllocs");
+    if (alloc->health == HEALTH_HEALTHY)
+        add_one(group, "HealthyAllocs");
+    if (alloc->health == HEALTH_UNHEALTHY)
+        add_one(group, "UnhealthyAllocs");
+    return true;
+}
+
+json_t *alone_deployment(const struct alone *alone, const struct alone_job *job)
+{
+    json_t *copy = json_deep_copy(deployment_of(job->job));
+    struct tally tally = {job, json_object_get(copy, "TaskGroups")};
+
+    if (deployment_is_active(job->job))
+        core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_own, &tally);
+    return copy;
+}
+
+json_t *alone_deployments(const struct alone *alone, const struct alone_job *job)
+{
+    const json_t *older = json_object_get(job->job, "cairnDeployments"), *one;
+    json_t *all = json_array(), *newest = alone_deployment(alone, job);
+    size_t i;
+
+    if (newest != NULL)
+        check(json_array_append_new(all, newest) == 0);
+    json_array_foreach(older, i, one) check(json_array_append_new(all, json_deep_copy(one)) == 0);
+    json_array_foreach(all, i, newest)(void) json_object_del(newest, resumed); /* may be missing */
+    return all;
+}
+
+/* --- writing --- */
+
+/* DEPLOYMENT (moved, its own copy) is the newest one of the job that JSON is. */
+static void put(json_t *json, json_t *deployment)
+{
+    check(json_object_set_new(json, "cairnDeployment", deployment) == 0);
+}
+
+static void set_status(const struct alone *alone, json_t *deployment, const char *status,
+                       const char *description)
+{
+    json_int_t index = (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1;
+
+    check(json_object_set_new(deployment, "Status", json_string(status)) == 0);
+    check(json_object_set_new(deployment, "StatusDescription", json_string(description)) == 0);
+    check(json_object_set_new(deployment, "ModifyIndex", json_integer(index)) == 0);
+    check(json_object_set_new(deployment, "ModifyTime",
+                              json_integer(life_unix_ns(alone->config.life))) == 0);
+}
+
+/* What is said of one that runs whose groups are GROUPS. */
+static const char *running_description(json_t *groups)
+{
+    bool tries = false, promotes = true;
+    const char *name;
+    json_t *group;
+
+    json_object_foreach(groups, name, group)
+    {
+        bool waits = job_number(group, "DesiredCanaries") > 0 &&
+                     !json_is_true(json_object_get(group, "Promoted"));
+
+        tries = tries || waits;
+        promotes = promotes && (!waits || json_is_true(json_object_get(group, "AutoPromote")));
+    }
+    return !tries     ? "Deployment is running"
+           : promotes ? "Deployment is running pending automatic promotion"
+                      : "Deployment is running but requires manual promotion";
+}
+
+json_t *rollout_ended(const struct alone *alone, const struct job *job, const char *status,
+                      const char *description)
+{
+    json_t *deployment;
+
+    if (!deployment_is_active(job->json))
+        return json_incref((json_t *)(uintptr_t)deployment_of(job->json));
+    deployment = alone_deployment(alone, &job->public);
+    set_status(alone, deployment, status, description);
+    return deployment;
+}
+
+/* The newest deployment of the job that JSON is has another one before it from now on: who its
+ * canaries were is of no interest any more. */
+static void keep_older(json_t *json)
+{
+    const json_t *before = json_object_get(json, "cairnDeployments"), *one;
+    json_t *newest = json_deep_copy(json_object_get(json, "cairnDeployment")), *list, *group;
+    const char *name;
+    size_t i;
+
+    if (newest == NULL)
+        return;
+    json_object_foreach(json_object_get(newest, "TaskGroups"), name, group)
+        check(json_object_set_new(group, "PlacedCanaries", json_array()) == 0);
+    list = json_pack("[o]", newest);
+    check(list != NULL);
+    json_array_foreach(before, i, one)
+    {
+        if (json_array_size(list) < DEPLOYMENTS_KEPT)
+            check(json_array_append(list, (json_t *)(uintptr_t)one) == 0);
+    }
+    check(json_object_set_new(json, "cairnDeployments", list) == 0);
+}
+
+void deployment_begin(struct alone *alone, struct change *change, json_t *groups,
+                      int64_t since_unix_ns, const char *id)
+{
+    json_int_t index = (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1;
+    json_t *json = json_copy(change->job->json);
+    json_t *deployment =
+        json_pack("{s:s, s:I, s:I, s:I, s:o}", "ID", id, "JobVersion",
+                  (json_int_t)change->job->public.version, "CreateIndex", index, "CreateTime",
+                  (json_int_t)since_unix_ns, "TaskGroups", groups);
+
+    check(json != NULL);
+    check(deployment != NULL);
+    set_status(alone, deployment, "running", running_description(groups));
+    keep_older(json);
+    put(json, deployment);
+    change_job(alone, change, json);
+}
+
+void deployment_end(struct alone *alone, struct change *change, const char *status,
+                    const char *description)
+{
+    json_t *json = json_copy(change->job->json);
+
+    check(json != NULL);
+    put(json, rollout_ended(alone, change->job, status, description));
+    if (text_equal(status, "successful"))
+        check(json_object_set_new(json, "Stable", json_true()) == 0);
+    change_job(alone, change, json);
+}
+
+/* What it waited for was no fault of its allocs: progress_deadline begins anew. */
+static void note_now(const struct alone *alone, json_t *deployment)
+{
+    json_int_t now_ms = (json_int_t)life_now_ms(alone->config.life);
+
+    check(json_object_set_new(deployment, resumed, json_integer(now_ms)) == 0);
+}
+
+void deployment_pause(struct alone *alone, struct change *change, bool pause)
+{
+    json_t *json = json_copy(change->job->json);
+    json_t *deployment = json_deep_copy(deployment_of(json));
+
+    check(json != NULL);
+    check(deployment != NULL); /* it is active */
+    if (!pause)
+        note_now(alone, deployment);
+    set_status(alone, deployment, pause ? "paused" : "running",
+               pause ? "Deployment is paused"
+                     : running_description(json_object_get(deployment, "TaskGroups")));
+    put(json, deployment);
+    change_job(alone, change, json);
+}
+
+static bool is_among(const json_t *names, const char *name)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(names, i, one)
+    {
+        if (text_equal(json_string_value(one), name))
+            return true;
+    }
+    return false;
+}
+
+void deployment_promote(struct alone *alone, struct change *change, const json_t *only)
+{
+    json_t *json = json_copy(change->job->json);
+    json_t *deployment = json_deep_copy(deployment_of(json)), *group;
+    const char *name;
+
+    check(json != NULL);
+    check(deployment != NULL); /* it is active */
+    json_object_foreach(json_object_get(deployment, "TaskGroups"), name, group)
+    {
+        if (job_number(group, "DesiredCanaries") > 0 && (only == NULL || is_among(only, name)))
+            check(json_object_set_new(group, "Promoted", json_true()) == 0);
+    }
+    note_now(alone, deployment);
+    if (!deployment_is_paused(json))
+        set_status(alone, deployment, "running",
+                   running_description(json_object_get(deployment, "TaskGroups")));
+    put(json, deployment);
+    change_job(alone, change, json);
+}
+
+void deployment_note_canaries(struct alone *alone, struct change *change, json_t *placed)
+{
+    json_t *json, *deployment, *ids;
+    const char *name;
+
+    if (json_object_size(placed) == 0)
+        return;
+    json = json_copy(change->job->json);
+    deployment = json_deep_copy(deployment_of(json));
+    check(json != NULL);
+    check(deployment != NULL); /* it is active */
+    json_object_foreach(placed, name, ids)
+    {
+        json_t *group = json_object_get(json_object_get(deployment, "TaskGroups"), name);
+
+        check(json_array_extend(json_object_get(group, "PlacedCanaries"), ids) == 0);
+    }
+    put(json, deployment);
+    change_job(alone, change, json);
+}

@@ -1,0 +1,115 @@
+/*
+ * How a rollout begins: who is replaced by the registration of a newer version itself, who waits,
+ * and what the deployment says that goes on from there (rollout.c).
+ */
+#include "server/alone/part.h"
+
+/* --- its begin --- */
+
+static bool is_rolled(const json_t *job, size_t g)
+{
+    return rollout_parallel(job, json_array_get(json_object_get(job, "TaskGroups"), g)) > 0;
+}
+
+/* How many canaries GROUP of JOB wants where somebody is replaced. */
+static uint32_t canaries_of(const json_t *job, const json_t *group)
+{
+    uint64_t wanted = job_number(json_object_get(group, "Update"), "Canary");
+    uint64_t count = job_number(group, "Count");
+
+    return rollout_parallel(job, group) == 0 ? 0 : (uint32_t)(wanted < count ? wanted : count);
+}
+
+/* Of PLACES, which hold what is wanted: their groups that are rolled out. */
+static json_t *begin_groups(const struct gathering *gathering, const struct places *places)
+{
+    const json_t *job = gathering->job->json, *list = json_object_get(job, "TaskGroups");
+    json_t *groups = json_object();
+    bool any = false;
+
+    for (size_t g = 0; g < places->count; g++) {
+        const json_t *group = json_array_get(list, g);
+        const json_t *update = json_object_get(group, "Update");
+        bool tries = false;
+
+        if (!is_rolled(job, g))
+            continue;
+        for (uint32_t i = 0; i < places->groups[g].count; i++) {
+            any = any || places->groups[g].place[i];
+            tries = tries || places->tries[g][i];
+        }
+        check(json_object_set_new(
+                  groups, places->groups[g].name,
+                  json_pack("{s:I, s:I, s:i, s:i, s:i, s:b, s:b, s:I, s:[], s:b}", "DesiredTotal",
+                            (json_int_t)places->groups[g].count, "ProgressDeadline",
+                            (json_int_t)job_number(update, "ProgressDeadline"), "PlacedAllocs", 0,
+                            "HealthyAllocs", 0, "UnhealthyAllocs", 0, "AutoRevert",
+                            json_is_true(json_object_get(update, "AutoRevert")), "AutoPromote",
+                            json_is_true(json_object_get(update, "AutoPromote")), "DesiredCanaries",
+                            (json_int_t)(tries ? canaries_of(job, group) : 0), "PlacedCanaries",
+                            "Promoted", 0)) == 0);
+    }
+    if (any)
+        return groups;
+    json_decref(groups);
+    return NULL;
+}
+
+void rollout_begin(struct alone *alone, struct change *change, const struct gathering *gathering,
+                   const struct places *places, struct alone_evaluation *evaluation)
+{
+    json_t *groups = begin_groups(gathering, places);
+    int64_t now_unix_ns = life_unix_ns(alone->config.life);
+
+    if (groups == NULL)
+        return;
+    for (size_t a = 0; a < gathering->count; a++) {
+        if (gathering->created_unix_ns[a] >= now_unix_ns)
+            now_unix_ns = wall_add(gathering->created_unix_ns[a], 1);
+    }
+    alone->config.new_id(alone->config.ctx, evaluation->deployment_id);
+    deployment_begin(alone, change, groups, now_unix_ns, evaluation->deployment_id);
+}
+
+/* --- how far it may go at once --- */
+
+static bool is_replaced(const struct gathering *gathering, const struct places *places, size_t g,
+                        uint32_t i)
+{
+    int last = places->last[g][i];
+
+    return places->groups[g].place[i] && last >= 0 && gathering->allocs[last].stop;
+}
+
+static void hold_group(struct gathering *gathering, struct places *places, size_t g,
+                       uint64_t parallel, uint32_t canaries)
+{
+    struct reconcile_group *group = &places->groups[g];
+    uint64_t taken = 0;
+
+    for (uint32_t i = 0; i < group->count; i++)
+        taken += group->place[i] && !is_replaced(gathering, places, g, i);
+    for (uint32_t i = 0; i < group->count; i++) {
+        bool tries = canaries > 0;
+
+        if (!is_replaced(gathering, places, g, i) || (!tries && taken++ < parallel))
+            continue;
+        gathering->allocs[places->last[g][i]].stop = false;
+        group->place[i] = places->tries[g][i] = tries;
+        if (tries && --canaries == 0)
+            parallel = taken; /* nobody else before they are promoted */
+    }
+}
+
+void rollout_hold(struct gathering *gathering, struct places *places)
+{
+    const json_t *job = gathering->job->json, *list = json_object_get(job, "TaskGroups");
+
+    for (size_t g = 0; g < places->count; g++) {
+        const json_t *group = json_array_get(list, g);
+        uint64_t parallel = rollout_parallel(job, group);
+
+        if (parallel > 0)
+            hold_group(gathering, places, g, parallel, canaries_of(job, group));
+    }
+}
