@@ -268,6 +268,8 @@ static void print_job(const struct sim_script *script, const struct sim_job *job
     SAY(" count %u", job->count);
     if (job->again > 0)
         SAY(" again %u", job->again);
+    if (job->parallel > 0)
+        SAY(" parallel %u", job->parallel);
     if (job->system)
         SAY(" system");
     SAY("\n");

@@ -353,7 +353,7 @@ static void read_claim(struct reader *reader)
         alloc->claims[alloc->claims_count++] = claim;
 }
 
-/* "job j a b count 2 again 1 system": the groups are allocs that come before it. */
+/* "job j a b count 2 again 1 system parallel 1": the groups are allocs that come before it. */
 static void read_job(struct reader *reader)
 {
     struct sim_script *script = reader->script;
@@ -369,6 +369,8 @@ static void read_job(struct reader *reader)
             job.again = (uint8_t)next_count(reader, UINT8_MAX);
         else if (accept(reader, "system"))
             job.system = 1;
+        else if (accept(reader, "parallel"))
+            job.parallel = (uint8_t)next_count(reader, SIM_COUNT_MAX);
         else
             job.groups |= (uint8_t)(1u << (unsigned)find_alloc(reader, next_word(reader)));
     }

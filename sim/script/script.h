@@ -149,10 +149,11 @@ struct sim_plugin {
 /* Registered with the stand-alone control plane; its groups are what the script's allocs say. */
 struct sim_job {
     char name[SIM_NAME_SIZE];
-    uint8_t groups; /* mask of allocs */
-    uint8_t count;  /* of each group, to begin with */
-    uint8_t again;  /* times that another alloc is made for one that has failed */
-    uint8_t system; /* of type system, or sysbatch: never rescheduled */
+    uint8_t groups;   /* mask of allocs */
+    uint8_t count;    /* of each group, to begin with */
+    uint8_t again;    /* times that another alloc is made for one that has failed */
+    uint8_t system;   /* of type system, or sysbatch: never rescheduled */
+    uint8_t parallel; /* of a service: so many are replaced before they are healthy, 0: all */
 };
 
 /* --- what happens --- */

@@ -68,6 +68,18 @@ static json_t *reschedule_json(uint8_t again)
                      "DelayFunction", "constant");
 }
 
+/* Rolled out as its alloc says when it is healthy; never too late. */
+static json_t *update_json(const struct sim_alloc *alloc, uint8_t parallel)
+{
+    const json_int_t ms = 1000000;
+
+    return json_pack("{s:i, s:I, s:I, s:I, s:I}", "MaxParallel", parallel, "Stagger",
+                     (json_int_t)30000 * ms, "MinHealthyTime",
+                     (json_int_t)alloc->min_healthy_ms * ms, "HealthyDeadline",
+                     (json_int_t)alloc->healthy_deadline_ms * ms, "ProgressDeadline",
+                     (json_int_t)24 * 3600 * 1000 * ms);
+}
+
 /* True if each group of the job that is NUMBER always has one alloc. */
 static bool is_single(const struct sim *sim, size_t number)
 {
@@ -113,6 +125,8 @@ static json_t *group_json(const struct sim *sim, size_t number, int index)
         check(json_object_set_new(
                   group, "MaxRunDuration",
                   json_integer((json_int_t)(alloc->limit_ms * job->times) * 1000000)) == 0);
+    if (plan->parallel > 0)
+        check(json_object_set_new(group, "Update", update_json(alloc, plan->parallel)) == 0);
     if (!plan->system)
         check(json_object_set_new(group, "ReschedulePolicy", reschedule_json(plan->again)) == 0);
     return group;

@@ -255,7 +255,8 @@ static bool are_told(const struct sim *sim, const struct sim_alloc_state *alloc,
 static void check_versions(struct sim *sim, int job, const json_t *json)
 {
     uint64_t version = (uint64_t)json_integer_value(json_object_get(json, "Version"));
-    bool partly = has_deployment(json, "running") || has_deployment(json, "failed");
+    bool partly = has_deployment(json, "running") || has_deployment(json, "paused") ||
+                  has_deployment(json, "failed");
     struct alloc_spec *spec;
     struct err err;
 
