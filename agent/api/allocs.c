@@ -97,6 +97,8 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
     struct following following = {.api = api, .id = id, .assign = &alloc->assign};
     struct alone_evaluation follow_up;
     bool followed = alone_follow_up(api->parts->alone, id, &follow_up);
+    const struct alone_job *now =
+        alone_find(api->parts->alone, alloc->assign.namespace, alloc->assign.job_id);
     uint64_t create_index = create_index_of(api, stub, alloc); /* first: it looks up both */
     struct api_alloc_view view = {
         .id = id,
@@ -107,6 +109,7 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
         .previous_id = stub != NULL ? stub->previous_id : "",
         .next_id = following.next_id,
         .follow_up_id = followed ? follow_up.id : "",
+        .canary = now != NULL && alone_is_canary(now, alloc->assign.group, id),
         .node_id = node->identity.id,
         .node_name = node->known.name,
         .create_index = create_index,

@@ -317,17 +317,22 @@ static uint64_t version_index(const struct api_alloc_view *view)
     return view->update_index != 0 ? view->update_index : view->create_index;
 }
 
-/* What its deployment waits for, once it is known. */
-static void put_health(struct writer *to, const struct alloc *alloc)
+/* What its deployment waits for, once it is known; and that it is a canary. */
+static void put_health(struct writer *to, const struct api_alloc_view *view)
 {
-    if (alloc->health == HEALTH_UNKNOWN) {
+    const struct alloc *alloc = view->alloc;
+
+    if (alloc->health == HEALTH_UNKNOWN && !view->canary) {
         put_null(to, "DeploymentStatus");
         return;
     }
     put_object(to, "DeploymentStatus");
-    put_bool(to, "Healthy", alloc->health == HEALTH_HEALTHY);
+    if (alloc->health == HEALTH_UNKNOWN)
+        put_null(to, "Healthy");
+    else
+        put_bool(to, "Healthy", alloc->health == HEALTH_HEALTHY);
     put_time(to, "Timestamp", alloc->health_unix_ns);
-    put_bool(to, "Canary", false);
+    put_bool(to, "Canary", view->canary);
     put_number(to, "ModifyIndex", (int64_t)alloc->status_revision);
     put_end(to);
 }
@@ -354,7 +359,7 @@ static void put_common(struct writer *to, const struct api_alloc_view *view)
     put_text(to, "DesiredDescription", alloc->desired_description);
     put_text(to, "ClientStatus", client_status_name((enum client_status)alloc->client_status));
     put_text(to, "ClientDescription", description);
-    put_health(to, alloc);
+    put_health(to, view);
     put_text(to, "FollowupEvalID", view->follow_up_id);
     put_rescheduled(to, view);
     put_null(to, "PreemptedAllocations");

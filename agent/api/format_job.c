@@ -58,7 +58,7 @@ json_t *api_format_job(const struct alone_job *job, const char *status)
     set(to, "Stop", json_boolean(job->stop));
     set_text(to, "Status", status);
     set_text(to, "StatusDescription", "");
-    set(to, "Stable", json_false());
+    carry(to, job->job, "Stable", json_false());
     set_number(to, "Version", job->version);
     set(to, "SubmitTime", json_integer((json_int_t)job->submit_unix_ns));
     set_number(to, "CreateIndex", job->create_index);
@@ -67,6 +67,8 @@ json_t *api_format_job(const struct alone_job *job, const char *status)
     (void)json_object_del(to, "cairnQueued"); /* our own, and mostly missing, as are the others */
     (void)json_object_del(to, "cairnPurge");
     (void)json_object_del(to, "cairnDeployment");
+    (void)json_object_del(to, "cairnDeployments");
+    (void)json_object_del(to, "cairnVersions");
     char *warnings = jobspec_warnings(job->job);
     set_text(to, "Warnings", warnings);
     free(warnings);

@@ -153,14 +153,20 @@ void api_job_summary(struct api_request *request)
     free(counting.groups);
 }
 
-/* Only the present version is kept. */
+/* As many as are kept, the newest first. */
 void api_job_versions(struct api_request *request)
 {
     const struct alone_job *job = find_job(request);
+    json_t *list = json_array();
+    struct alone_job version;
 
-    if (job != NULL)
-        api_reply(request, json_pack("{s:[o], s:n}", "Versions",
-                                     api_format_job(job, status_of(request->api, job)), "Diffs"));
+    for (size_t i = 0; job != NULL && alone_version(job, i, &version); i++)
+        check(json_array_append_new(list, api_format_job(&version, status_of(request->api, job))) ==
+              0);
+    if (job == NULL)
+        json_decref(list);
+    else
+        api_reply(request, json_pack("{s:o, s:n}", "Versions", list, "Diffs"));
 }
 
 /* --- registering --- */
@@ -354,6 +360,36 @@ void api_job_delete(struct api_request *request)
         api_refuse_err(request, &err);
     else
         reply_evaluation(request, &evaluation);
+}
+
+/* Nomad's words (v2.0.5 nomad/job_endpoint.go Revert). */
+void api_job_revert(struct api_request *request)
+{
+    const struct alone_job *job = find_job(request);
+    json_t *body = job == NULL ? NULL : api_body(request, false);
+    const char *id = json_string_value(json_object_get(body, "JobID"));
+    const json_t *prior = json_object_get(body, "EnforcePriorVersion");
+    const json_t *version = json_object_get(body, "JobVersion");
+    struct alone_evaluation evaluation = {0};
+    struct err err = {0};
+
+    if (body == NULL)
+        return;
+    if (id == NULL || id[0] == '\0')
+        api_refuse(request, 400, "JobID must be specified");
+    else if (!text_equal(id, request->argument))
+        api_refuse(request, 400, "Job ID does not match");
+    else if (json_is_integer(prior) && (uint64_t)json_integer_value(prior) != job->version)
+        api_refuse(request, 400, "Current job has version %" PRIu64 "; enforcing version %lld",
+                   job->version, (long long)json_integer_value(prior));
+    else if (!json_is_integer(version) || json_integer_value(version) < 0)
+        api_refuse(request, 400, "JobVersion must be specified");
+    else if (alone_revert(request->api->parts->alone, job, (uint64_t)json_integer_value(version),
+                          &evaluation, &err) != 0)
+        api_refuse_err(request, &err);
+    else
+        reply_evaluation(request, &evaluation);
+    json_decref(body);
 }
 
 /* --- job files --- */

@@ -148,6 +148,7 @@ void cli_print_warnings(const json_t *answer);
 void cli_print_failed(const char *group, const json_t *failed);
 
 int cli_show_job(struct cli *cli, const json_t *job);
+void cli_print_deployment(const struct cli *cli, const json_t *deployment);
 int cli_show_alloc(struct cli *cli, const json_t *alloc);
 
 /* Follows an evaluation until its allocs run, have ended well, or one has failed. */

@@ -123,9 +123,9 @@ static uint64_t deadline_of(const struct rollout_group *group, uint64_t resumed_
 /* Where all of them have come to. */
 struct sum {
     bool done, failed, late;
-    bool reverts;               /* one that has failed or is late says so */
-    bool unproven;              /* a group has yet to hear of its canaries */
-    bool awaits, promotes;      /* one that has, waits for its promotion; all do it by themselves */
+    bool reverts;          /* one that has failed or is late says so */
+    bool unproven;         /* a group has yet to hear of its canaries */
+    bool awaits, promotes; /* one that has, waits for its promotion; all do it by themselves */
     uint64_t look_at_ms;
 };
 

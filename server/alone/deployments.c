@@ -67,8 +67,7 @@ bool deployment_tries(const json_t *job, const char *group, const char *alloc)
 
     if (!deployment_is_active(job) || deployment_canaries(job, group) == 0)
         return false;
-    canaries = json_object_get(json_object_get(deployment_groups(job), group),
-                               "PlacedCanaries");
+    canaries = json_object_get(json_object_get(deployment_groups(job), group), "PlacedCanaries");
     json_array_foreach(canaries, i, id)
     {
         if (text_equal(json_string_value(id), alloc))
@@ -278,10 +277,9 @@ void deployment_begin(struct alone *alone, struct change *change, json_t *groups
 {
     json_int_t index = (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1;
     json_t *json = json_copy(change->job->json);
-    json_t *deployment =
-        json_pack("{s:s, s:I, s:I, s:I, s:o}", "ID", id, "JobVersion",
-                  (json_int_t)change->job->public.version, "CreateIndex", index, "CreateTime",
-                  (json_int_t)since_unix_ns, "TaskGroups", groups);
+    json_t *deployment = json_pack("{s:s, s:I, s:I, s:I, s:o}", "ID", id, "JobVersion",
+                                   (json_int_t)change->job->public.version, "CreateIndex", index,
+                                   "CreateTime", (json_int_t)since_unix_ns, "TaskGroups", groups);
 
     check(json != NULL);
     check(deployment != NULL);

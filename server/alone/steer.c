@@ -63,9 +63,8 @@ static int check_promotion(const struct alone *alone, const struct job *job, con
             continue;
         any = true;
         if (healthy < wanted)
-            return err_set(err, ERR_INVALID,
-                           "Task group \"%s\" has %llu/%llu healthy allocations", name,
-                           (unsigned long long)healthy, (unsigned long long)wanted);
+            return err_set(err, ERR_INVALID, "Task group \"%s\" has %llu/%llu healthy allocations",
+                           name, (unsigned long long)healthy, (unsigned long long)wanted);
     }
     return any ? 0 : err_set(err, ERR_INVALID, "no canaries to promote");
 }

@@ -218,11 +218,15 @@ static void test_paused_one_replaces_nobody_and_is_not_late(void **state)
 static void test_canaries_come_first_and_nobody_goes_for_them(void **state)
 {
     static const struct row rows[] = {
-        {"oooo", "....", 2, 2, "go", "TT--", 0}, {"oooo", "uu..", 2, 2, "go", "----", 0},
-        {"oooo", "h...", 2, 2, "go", "-T--", 0}, {"oooo", ".h..", 2, 2, "go", "T---", 0},
-        {"oooo", "hh..", 2, 2, "go", "----", 0}, {"oooo", "hx..", 2, 2, "unhealthy", NULL, 0},
+        {"oooo", "....", 2, 2, "go", "TT--", 0},
+        {"oooo", "uu..", 2, 2, "go", "----", 0},
+        {"oooo", "h...", 2, 2, "go", "-T--", 0},
+        {"oooo", ".h..", 2, 2, "go", "T---", 0},
+        {"oooo", "hh..", 2, 2, "go", "----", 0},
+        {"oooo", "hx..", 2, 2, "unhealthy", NULL, 0},
         {"oooo", "hX..", 2, 2, "unhealthy", NULL, 0}, /* that is what it was to tell */
-        {"koko", "....", 1, 2, "go", "-T-T", 0}, {"hhhh", "....", 1, 1, "go", "----", 0},
+        {"koko", "....", 1, 2, "go", "-T-T", 0},
+        {"hhhh", "....", 1, 1, "go", "----", 0},
         {"ooo", "u..", 1, 1, "late", NULL, BEGUN_MS + PROGRESS_MS},
         {"ooo", "h..", 1, 1, "go", "---", 100 * PROGRESS_MS}, /* it is up to its users */
         {"hoo", "...", 1, 0, "go", "-R-", 0},                 /* promoted */

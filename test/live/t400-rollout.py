@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, milliseconds, raw_exec, restart_policy, tap, wait_for  # noqa: E402
+from lib import Node, Refused, milliseconds, raw_exec, restart_policy, tap, wait_for  # noqa: E402
 
 
 def job_of(seconds, count=3, parallel=1, healthy_ms=300, script=None):
@@ -57,7 +57,7 @@ def each_one_is_healthy_before_the_next_is_replaced():
     await_status(node, 1, 'successful')
     assert counts(node) == [3, 3, 3, 0], counts(node)
     assert versions(node) == [1, 1, 1], versions(node)
-    assert [one['ID'] for one in node.get('/v1/deployments')] == [own]
+    assert [one['JobVersion'] for one in node.get('/v1/deployments')] == [1, 0]
     assert node.get('/v1/deployment/' + own) == deployment(node)
     new = sorted(node.get('/v1/deployment/allocations/' + own), key=lambda one: one['CreateTime'])
     assert len(new) == 3, new
@@ -109,6 +109,94 @@ def wherever_the_daemon_dies_it_goes_on():
     node.finish()
 
 
+def updated(job, **update):
+    job['TaskGroups'][0]['Update'].update(update)
+    return job
+
+
+def steer(node, verb, **body):
+    own = deployment(node)['ID']
+    return node.put('/v1/deployment/%s/%s' % (verb, own), dict(body, DeploymentID=own))
+
+
+def canaries_run_beside_the_others_until_a_user_promotes_them():
+    node = open_node()
+    node.run_job(job_of(1000))
+    await_status(node, 0, 'successful')
+    before = node.payloads()
+    node.run_job(updated(job_of(1001), Canary=1))
+    group = deployment(node)['TaskGroups']['g']
+    assert (group['DesiredCanaries'], len(group['PlacedCanaries'])) == (1, 1), group
+    canary = node.get('/v1/allocation/' + group['PlacedCanaries'][0])
+    assert canary['DeploymentStatus']['Canary'], canary
+    assert versions(node) == [0, 0, 0, 1], versions(node)
+    node.kill()
+    node.start()
+    wait_for('a healthy canary', lambda: counts(node)[2] == 1)
+    assert set(before.items()) <= set(node.payloads().items())
+    told = node.cli('job', 'promote', 'job').stdout
+    assert 'promoted' in told, told
+    await_status(node, 1, 'successful')
+    assert versions(node) == [1, 1, 1], versions(node)
+    assert group['PlacedCanaries'][0] in [one['ID'] for one in node.allocs('job')
+                                          if one['DesiredStatus'] == 'run']
+    listed = node.cli('deployment', 'list').stdout
+    assert listed.count('completed successfully') == 2, listed
+    node.finish()
+
+
+def what_fails_takes_its_job_back():
+    node = open_node()
+    node.run_job(job_of(1000))
+    await_status(node, 0, 'successful')
+    before = node.payloads()
+    node.run_job(updated(job_of(1001, script='exit 3'), AutoRevert=True))
+    await_status(node, 2, 'successful')
+    failed = node.get('/v1/job/job/deployments')[1]
+    assert failed['StatusDescription'] == \
+        'Failed due to unhealthy allocations - rolling back to job version 0', failed
+    assert versions(node) == [2, 2, 2], versions(node)
+    assert len(set(node.payloads().items()) & set(before.items())) == 2
+    kept = node.get('/v1/job/job/versions')['Versions']
+    assert [(one['Version'], one['Stable']) for one in kept] == \
+        [(2, True), (1, False), (0, True)], kept
+    assert not [name for one in kept for name in one if name.startswith('cairn')]
+    node.cli('job', 'revert', '-detach', 'job', '0')
+    await_status(node, 2, 'successful')  # it says the same: nothing is new
+    node.run_job(job_of(1002))
+    await_status(node, 3, 'successful')
+    node.cli('job', 'revert', '-detach', 'job', '0')
+    await_status(node, 4, 'successful')
+    node.finish()
+
+
+def users_hold_it_and_end_it():
+    node = open_node()
+    node.run_job(job_of(1000))
+    await_status(node, 0, 'successful')
+    node.run_job(job_of(1001, healthy_ms=1500))
+    steer(node, 'pause', Pause=True)
+    wait_for('a healthy one', lambda: counts(node)[2] == 1)
+    node.kill()
+    node.start()
+    assert deployment(node)['Status'] == 'paused'
+    assert versions(node) == [0, 0, 1], versions(node)
+    steer(node, 'pause', Pause=False)
+    wait_for('the next one', lambda: versions(node) == [0, 1, 1])
+    answer = steer(node, 'fail')
+    assert answer['RevertedJobVersion'] is None, answer
+    assert deployment(node)['StatusDescription'] == 'Deployment marked as failed'
+    assert versions(node) == [0, 1, 1], versions(node)
+    for verb, body in (('pause', {'Pause': True}), ('promote', {'All': True}), ('fail', {})):
+        try:
+            steer(node, verb, **body)
+            raise AssertionError(verb)
+        except Refused as refused:
+            assert refused.status == 400, refused
+            assert 'terminal deployment' in refused.text, refused
+    node.finish()
+
+
 if __name__ == '__main__':
     if os.getuid() != 0:
         print('needs root: it runs a node with real tasks')
@@ -117,4 +205,7 @@ if __name__ == '__main__':
         each_one_is_healthy_before_the_next_is_replaced,
         one_that_fails_leaves_the_others,
         wherever_the_daemon_dies_it_goes_on,
+        canaries_run_beside_the_others_until_a_user_promotes_them,
+        what_fails_takes_its_job_back,
+        users_hold_it_and_end_it,
     ]))

@@ -144,25 +144,10 @@ void cli_print_failed(const char *group, const json_t *failed)
 /* DEPLOYMENT: null if there was none. */
 static void print_deployment(const struct cli *cli, const json_t *deployment)
 {
-    struct cli_table facts = {0}, groups = {0};
-    const char *name;
-    json_t *group;
-
     if (!json_is_object(deployment))
         return;
     cli_heading(cli, "Latest Deployment");
-    cli_row(&facts, "ID", cli_short(cli, cli_value(deployment, "ID")));
-    cli_row(&facts, "Status", cli_value(deployment, "Status"));
-    cli_row(&facts, "Description", cli_value(deployment, "StatusDescription"));
-    cli_table_print_pairs(&facts, stdout);
-    cli_heading(cli, "Deployed");
-    cli_row(&groups, "Task Group", "Desired", "Placed", "Healthy", "Unhealthy");
-    json_object_foreach(json_object_get(deployment, "TaskGroups"), name, group)
-    {
-        cli_row(&groups, name, cli_value(group, "DesiredTotal"), cli_value(group, "PlacedAllocs"),
-                cli_value(group, "HealthyAllocs"), cli_value(group, "UnhealthyAllocs"));
-    }
-    cli_table_print(&groups, stdout);
+    cli_print_deployment(cli, deployment);
 }
 
 /* True if an evaluation says more: why, or until when. */
