@@ -26,6 +26,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_alloc_stop,
     &cli_alloc_fs,
     &cli_node_status,
+    &cli_plugin_status,
     &cli_status,
     &cli_system_gc,
     &cli_monitor,

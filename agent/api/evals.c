@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 4 };
+enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 5 };
 
 static json_t *format(struct api *api, const struct alone_evaluation *evaluation)
 {
@@ -149,6 +149,11 @@ static bool match_alloc(void *ctx, const struct machine_id *id, const struct mac
     return true;
 }
 
+static void match_plugin(void *ctx, const char *id)
+{
+    match(ctx, id);
+}
+
 static bool match_evaluation(void *ctx, const struct alone_evaluation *evaluation)
 {
     match(ctx, evaluation->id);
@@ -168,13 +173,16 @@ static void search_context(struct api *api, struct search *search, const char *c
         core_each(api->parts->core, MACHINE_ALLOC, match_alloc, search);
     else if (text_equal(context, "evals"))
         alone_each_evaluation(alone, match_evaluation, search);
+    else if (text_equal(context, "plugins"))
+        api_each_plugin(api, match_plugin, search);
     else
         match(search, api->parts->node.identity.id);
 }
 
 void api_search(struct api_request *request)
 {
-    static const char *const contexts[SEARCH_CONTEXTS] = {"allocs", "evals", "jobs", "nodes"};
+    static const char *const contexts[SEARCH_CONTEXTS] = {"allocs", "evals", "jobs", "nodes",
+                                                          "plugins"};
     json_t *body = api_body(request, false);
 
     if (body == NULL)

@@ -80,7 +80,8 @@ struct api_node_view {
     const char *description; /* why it is degraded, or "" */
     const struct driver_info *drivers;
     size_t drivers_count;
-    const json_t *events; /* as agent/health.h has them; NULL: none */
+    const json_t *events;                      /* as agent/health.h has them; NULL: none */
+    json_t *node_plugins, *controller_plugins; /* by their ids; borrowed, NULL: none */
     int64_t since_unix_ns;
     uint64_t index;
 };

@@ -516,6 +516,11 @@ json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
     return to;
 }
 
+static json_t *plugins_or_none(json_t *plugins)
+{
+    return plugins != NULL ? json_incref(plugins) : json_object();
+}
+
 json_t *api_format_node(const struct api_node_view *view)
 {
     const struct host_facts *facts = &view->node->facts;
@@ -540,8 +545,8 @@ json_t *api_format_node(const struct api_node_view *view)
     set_null(to, "DrainStrategy");
     set(to, "StatusUpdatedAt", json_integer((json_int_t)(view->since_unix_ns / 1000000000)));
     set(to, "Events", format_node_events(view->events));
-    set(to, "CSIControllerPlugins", json_object());
-    set(to, "CSINodePlugins", json_object());
+    set(to, "CSIControllerPlugins", plugins_or_none(view->controller_plugins));
+    set(to, "CSINodePlugins", plugins_or_none(view->node_plugins));
     return to;
 }
 

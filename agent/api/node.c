@@ -41,7 +41,14 @@ static json_t *format(struct api *api, bool whole, bool resources)
     for (size_t i = 0; i < view.drivers_count; i++)
         drivers[i].since_unix_ns = health_since(&api->parts->health, &drivers[i]);
     advertise(api, address);
-    return whole ? api_format_node(&view) : api_format_node_stub(&view, resources);
+    if (!whole)
+        return api_format_node_stub(&view, resources);
+    view.node_plugins = api_node_plugins(api, CSI_ROLE_NODE);
+    view.controller_plugins = api_node_plugins(api, CSI_ROLE_CONTROLLER);
+    json_t *to = api_format_node(&view);
+    json_decref(view.node_plugins);
+    json_decref(view.controller_plugins);
+    return to;
 }
 
 void api_nodes_list(struct api_request *request)

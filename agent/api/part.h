@@ -338,6 +338,14 @@ size_t api_frame_write(struct http_exchange *exchange, const struct api_frame *f
 
 void api_monitors_close(struct api *api);
 
+/* --- storage plugins (plugins.c) --- */
+
+/* What the node says of those that have ROLE, by their ids: a new reference. */
+json_t *api_node_plugins(struct api *api, enum csi_role role);
+
+/* Each id that runs, or that a job wants to. */
+void api_each_plugin(struct api *api, void (*cb)(void *ctx, const char *id), void *ctx);
+
 /* --- handlers, by file --- */
 
 api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_job_delete,
@@ -351,6 +359,7 @@ api_handler api_evals_list, api_eval_get, api_eval_allocations, api_empty_list,
     api_deployed_promote, api_deployed_fail, api_deployed_unblock, api_search, api_unavailable;
 api_handler api_volumes_list, api_volume_get, api_volume_register, api_volume_create,
     api_volume_forget, api_volume_delete;
+api_handler api_plugins_list, api_plugin_get;
 api_handler api_nodes_list, api_node_get, api_node_allocations, api_client_stats;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,

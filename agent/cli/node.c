@@ -322,8 +322,8 @@ static int run_status(struct cli *cli)
     const char *context = find_context(json_object_get(answer, "Matches"), id);
     if (context == NULL)
         status = cli_fail(CLI_FAILED,
-                          "\"%s\" is not the beginning of exactly one id of a job, alloc or node: "
-                          "try job status, alloc status or node status",
+                          "\"%s\" is not the beginning of exactly one id of a job, alloc, node or "
+                          "plugin: try job status, alloc status, node status or plugin status",
                           id);
     else if (text_equal(context, "jobs"))
         status = cli_job_status.run(cli);
@@ -331,6 +331,8 @@ static int run_status(struct cli *cli)
         status = cli_alloc_status.run(cli);
     else if (text_equal(context, "nodes"))
         status = run_node_status(cli);
+    else if (text_equal(context, "plugins"))
+        status = cli_plugin_status.run(cli);
     else
         status = cli_fail(CLI_FAILED,
                           "\"%s\" is an evaluation; its job shows it: "

@@ -55,6 +55,7 @@ extern const struct cli_verb cli_deployment_list, cli_deployment_status, cli_dep
 extern const struct cli_verb cli_alloc_status, cli_alloc_logs, cli_alloc_restart, cli_alloc_signal,
     cli_alloc_stop, cli_alloc_fs;
 extern const struct cli_verb cli_node_status;
+extern const struct cli_verb cli_plugin_status;
 extern const struct cli_verb cli_sim;
 extern const struct cli_verb cli_fsm_list, cli_fsm_show, cli_fsm_dot, cli_fsm_mermaid;
 extern const struct cli_verb cli_journal_list, cli_journal_show, cli_journal_log, cli_journal_at,
