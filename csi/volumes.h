@@ -72,14 +72,16 @@ enum csi_step_kind {
     CSI_STEP_PUBLISH,
     CSI_STEP_UNPUBLISH,
     CSI_STEP_UNSTAGE,
-    CSI_STEP_LOOK, /* is it published?  Needs no plugin */
+    /* The others need no plugin, and tell none. */
+    CSI_STEP_UNMOUNT,         /* what is published, whatever the plugin says of it */
+    CSI_STEP_UNMOUNT_STAGING, /* what is staged, the same */
+    CSI_STEP_LOOK,            /* is it published? */
 };
 
 struct csi_step {
     enum csi_step_kind kind;
     struct csi_claim claim;
     bool fresh; /* publishing: nothing was ever begun, so nothing can be there */
-    bool force; /* undoing: what the plugin leaves mounted is unmounted all the same */
 };
 
 struct csi_step_result {

@@ -30,7 +30,7 @@ struct running {
     struct csi_volumes *volumes; /* NULL: they were freed */
     struct running *next, **link;
     enum csi_step_kind kind;
-    bool fresh, force, block;
+    bool fresh, block;
     struct volume_define define;
     char alloc[UUID_TEXT_SIZE], name[SPEC_NAME_SIZE], external[CSI_ID_MAX + 1];
     char root[PATH_SIZE]; /* of the plugin, on the host */
@@ -113,17 +113,26 @@ static void finish(struct running *step)
     free(step);
 }
 
+static bool unmounts(const struct running *step)
+{
+    return step->kind == CSI_STEP_UNMOUNT || step->kind == CSI_STEP_UNMOUNT_STAGING;
+}
+
 static bool undoes(const struct running *step)
 {
-    return step->kind == CSI_STEP_UNPUBLISH || step->kind == CSI_STEP_UNSTAGE;
+    return step->kind == CSI_STEP_UNPUBLISH || step->kind == CSI_STEP_UNSTAGE || unmounts(step);
+}
+
+static bool is_staging(const struct running *step)
+{
+    return step->kind == CSI_STEP_STAGE || step->kind == CSI_STEP_UNSTAGE ||
+           step->kind == CSI_STEP_UNMOUNT_STAGING;
 }
 
 /* Where that is which is made or undone. */
 static const char *place_of(const struct running *step)
 {
-    bool staging = step->kind == CSI_STEP_STAGE || step->kind == CSI_STEP_UNSTAGE;
-
-    return staging ? step->paths.staging : step->paths.target;
+    return is_staging(step) ? step->paths.staging : step->paths.target;
 }
 
 /* --- on the pool --- */
@@ -165,43 +174,42 @@ static void prepare(struct io_work *work)
 static void clear_place(struct running *step, int root)
 {
     struct err err = {0};
-    bool block = step->block && step->kind == CSI_STEP_UNPUBLISH;
 
-    if (csi_leftover_remove(root, place_of(step), block, &err) != 0)
+    if (csi_leftover_remove(root, place_of(step), step->block && !is_staging(step), &err) != 0)
         (void)text_copy(step->remark, sizeof(step->remark), err.text); /* same size */
-    else if (step->kind == CSI_STEP_UNPUBLISH)
+    else if (!is_staging(step))
         csi_directories_remove(root, step->paths.above, 2); /* <volume>, <alloc> */
 }
 
-/* What the plugin does not take away. */
-static int unmount(struct running *step, int root)
+/* Without the plugin.  A mount that is busy is not taken away from whoever uses it. */
+static void unmount(struct running *step, int root)
 {
-    int code = mount_remove(root, place_of(step), &step->result.error);
+    struct err *err = &step->result.error;
 
-    if (code == 0)
-        (void)text_format(step->remark, sizeof(step->remark),
-                          "the plugin left %s mounted: it was unmounted without it",
-                          place_of(step)); /* cut is enough */
-    return code;
+    if (mount_remove(root, place_of(step), err) != 0) {
+        err->recoverable = true;
+        return;
+    }
+    (void)text_format(step->remark, sizeof(step->remark), "%s was unmounted without its plugin",
+                      place_of(step)); /* cut is enough */
+    *err = (struct err){0};
+    step->settled = true;
 }
 
 static void look_after_undoing(struct running *step, int root)
 {
-    bool last = step->looks >= COUNT_OF(pauses_ms);
     struct err err = {0};
     /* A device in the place of a directory is no mount, and goes with what is left. */
     int mounted = csi_is_mounted(root, place_of(step), false, &err);
 
-    if (mounted == 1 && last && step->force)
-        mounted = unmount(step, root) == 0 ? 0 : 1;
     if (mounted < 0)
         step->result.error = err;
-    if (mounted != 0)
-        return;
-    if (step->refused && !csi_is_missing(root, place_of(step)) && !step->force)
-        return; /* the plugin may have more to do than we can see */
-    step->settled = true;
-    clear_place(step, root);
+    else if (mounted == 1 && unmounts(step))
+        unmount(step, root);
+    else if (mounted == 0) /* of a place that is there the plugin may know more than we see */
+        step->settled = !step->refused || csi_is_missing(root, place_of(step));
+    if (step->settled)
+        clear_place(step, root);
 }
 
 static void look(struct io_work *work)
@@ -379,7 +387,6 @@ static struct running *step_new(struct csi_volumes *volumes, const struct csi_st
     step->volumes = volumes;
     step->kind = from->kind;
     step->fresh = from->fresh;
-    step->force = from->force;
     step->define = *claim->define;
     step->block = claim->define->attachment_mode == CSI_BLOCK_DEVICE;
     check(text_copy(step->alloc, sizeof(step->alloc), claim->alloc)); /* of a machine */
@@ -392,7 +399,7 @@ static struct running *step_new(struct csi_volumes *volumes, const struct csi_st
     return step;
 }
 
-static void tell_later(struct io_timer *timer)
+static void call_now(struct io_timer *timer)
 {
     make_call(timer->ctx);
 }
@@ -427,14 +434,10 @@ void csi_volume_step(struct csi_volumes *volumes, const struct csi_step *from, c
         submit(step, prepare, prepared);
         return;
     }
-    /* Nobody knows what the plugin calls it: what is mounted goes without it. */
-    bool nameless = undoes(step) && step->external[0] == '\0';
-    step->force = step->force || nameless;
-    step->looks = nameless ? COUNT_OF(pauses_ms) : 0;
-    if (step->kind == CSI_STEP_LOOK || nameless)
+    if (step->kind == CSI_STEP_LOOK || unmounts(step))
         submit(step, look, looked);
     else
-        io_timer_start(volumes->loop, &step->timer, loop_now_ms(), tell_later, step);
+        io_timer_start(volumes->loop, &step->timer, loop_now_ms(), call_now, step);
 }
 
 int csi_volume_target(const struct csi_volumes *volumes, const struct csi_claim *claim,

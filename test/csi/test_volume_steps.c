@@ -272,16 +272,17 @@ static void test_ok_that_leaves_the_mount_is_a_lie_until_somebody_insists(void *
     struct fixture *fixture = *state;
 
     mount_both(fixture);
-    next(fixture, "NodeUnpublishVolume", "lie\nlie\n");
+    next(fixture, "NodeUnpublishVolume", "lie\n");
     assert_int_equal(run(fixture, STEP(UNPUBLISH)), ERR_REFUSED);
     assert_int_equal(fixture->result.outcome.verdict, CSI_LIES);
     assert_true(is_there(fixture, TARGET "/who"));
-    must(fixture, STEP(UNPUBLISH, .force = true));
-    assert_non_null(strstr(fixture->remark, "it was unmounted without it"));
+    must(fixture, STEP(UNMOUNT));
+    assert_non_null(strstr(fixture->remark, "was unmounted without its plugin"));
     assert_false(is_there(fixture, "csi/test/per-alloc/" ALLOC));
     assert_true(is_there(fixture, "disks/vol-1/who")); /* unmounted, and nothing removed */
     next(fixture, "NodeUnstageVolume", "lie\n");
-    must(fixture, STEP(UNSTAGE, .force = true));
+    assert_int_equal(run(fixture, STEP(UNSTAGE)), ERR_REFUSED);
+    must(fixture, STEP(UNMOUNT_STAGING));
     assert_true(is_clean(fixture));
 }
 
@@ -434,12 +435,20 @@ static void test_volume_that_nobody_can_name_is_unmounted_without_its_plugin(voi
 
     mount_both(fixture);
     fixture->claim.external = "";
+    assert_true(run(fixture, STEP(UNPUBLISH)) < 0);
     fixture->absent = true;
-    must(fixture, STEP(UNPUBLISH));
-    assert_non_null(strstr(fixture->remark, "unmounted without it"));
-    must(fixture, STEP(UNSTAGE));
+    int user = open(in(fixture, TARGET "/who"), O_RDONLY | O_CLOEXEC);
+    assert_true(user >= 0);
+    assert_int_equal(run(fixture, STEP(UNMOUNT)), ERR_AGAIN); /* not under somebody who has it */
+    assert_true(is_mounted(fixture, TARGET));
+    assert_int_equal(close(user), 0);
+    must(fixture, STEP(UNMOUNT));
+    must(fixture, STEP(UNMOUNT_STAGING));
     assert_true(is_clean(fixture));
     assert_true(is_there(fixture, "disks/vol-1/who"));
+    must(fixture, STEP(UNMOUNT));
+    must(fixture, STEP(UNMOUNT_STAGING));
+    assert_string_equal(fixture->remark, ""); /* nothing was there */
 }
 
 static void test_nothing_is_mounted_by_terms_that_are_forgotten(void **state)
