@@ -1,6 +1,8 @@
 /* The drivers there are. */
 #include "drivers/part.h"
 
+#include "spec/names.h"
+
 static const struct driver *const all_drivers[] = {&exec_driver, &java_driver, &mock_driver,
                                                    &raw_exec_driver};
 
@@ -37,10 +39,12 @@ int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task
     if (task->kill_signal[0] != '\0' && proc_signal_number(task->kill_signal) == 0)
         return err_set(err, ERR_INVALID, "unknown kill_signal \"%s\"", task->kill_signal);
     if (task->volume_mounts_count > 0 && !driver->kind.mounts)
-        return err_set(err, ERR_INVALID,
-                       "task driver \"%s\" for \"%s\" does not support host volumes: remove its "
-                       "volume_mount, the task sees the host's own files",
-                       task->driver, task->name);
+        return err_set(err, ERR_INVALID, "task driver \"%s\" for \"%s\" does not support %s",
+                       task->driver, task->name,
+                       spec_mounts_claim(alloc, task)
+                           ? "CSI: use one that can mount, as exec"
+                           : "host volumes: remove its volume_mount, the task sees the host's own "
+                             "files");
     if (spec_has_namespace(alloc) && !driver->kind.enters_network)
         return err_set(err, ERR_INVALID, "%s: task \"%s\" does not support \"%s\" networking mode",
                        task->driver, task->name, alloc->network_mode);

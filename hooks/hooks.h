@@ -87,14 +87,23 @@ void hooks_plan_task(const struct alloc_spec *alloc, const struct task_spec *tas
  * with code 0, what went on without. */
 typedef void hook_done(void *ctx, const struct hook_outcome *outcome);
 
+/* Where a volume of a storage plugin is mounted. */
+struct hook_claim {
+    const char *volume; /* its name in the group */
+    const char *path;   /* absolute */
+};
+
 struct hook_run {
     enum hook_phase phase;
     uint8_t hook;                   /* enum alloc_hook or task_hook; HOOK_NONE is always done */
     const struct alloc_spec *alloc; /* teardown needs no more of it than the id ... */
     const struct task_spec *task;   /* ... and of this than the name; NULL for hooks of an alloc */
-    const char *const *disk_from;   /* allocs that have ended, NULL-terminated: whoever of them has
-                                       the disk that this one takes over, the last first; or NULL */
-    const uint8_t *results;         /* what earlier runs of the task's hooks left */
+    /* Allocs that have ended, NULL-terminated: whoever of them has the disk that this one takes
+     * over, the last first; or NULL. */
+    const char *const *disk_from;
+    const struct hook_claim *claims; /* of the alloc, for hook volumes of a task */
+    size_t claims_count;
+    const uint8_t *results; /* what earlier runs of the task's hooks left */
     uint32_t results_bytes;
 };
 

@@ -6,18 +6,21 @@
  * the task's root.  Whatever hook leaves such results, its mounts are made in the same way.
  *
  * It runs before every start, since a node may have lost a volume of its configuration since, and
- * that is no reason to run without it (there, too).
+ * that is no reason to run without it (there, too).  Where volumes of storage plugins are mounted
+ * is told with each run; that they are is seen to by their machines.
  */
 #include "hooks/env.h"
 #include "hooks/expand.h"
 #include "hooks/part.h"
+
+#include "io/host.h"
 
 #include "spec/names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOUNT_TEXT_SIZE = sizeof(((struct spec_node_volume *)NULL)->path) + 32 };
+enum { MOUNT_TEXT_SIZE = PATH_SIZE + 32 };
 
 struct mounting {
     const struct hook_request *request;
@@ -53,13 +56,33 @@ static int look_for_all(const struct hook_request *request, struct err *err)
 
     for (size_t i = 0; i < alloc->volumes_count; i++) {
         const struct spec_volume *volume = &alloc->volumes[i];
-        const struct spec_node_volume *found = find_on_node(request->hooks, volume->source);
 
-        if (found == NULL)
+        if (volume->type == VOLUME_HOST && find_on_node(request->hooks, volume->source) == NULL)
             return err_set(err, ERR_GONE, "host volume validation error: missing %s",
                            volume->source);
     }
     return 0;
+}
+
+/* Where VOLUME is on the host; it is here, or NULL. */
+static const char *host_path(const struct hook_request *request, const struct spec_volume *volume)
+{
+    const struct hook_run *asked = request->asked;
+
+    if (volume->type == VOLUME_HOST)
+        return find_on_node(request->hooks, volume->source)->path;
+    for (size_t i = 0; i < asked->claims_count; i++) {
+        if (text_equal(asked->claims[i].volume, volume->name))
+            return asked->claims[i].path;
+    }
+    return NULL;
+}
+
+/* For every task, whoever has it mounted. */
+static bool is_read_only(const struct hook_request *request, const struct spec_volume *volume)
+{
+    return volume->read_only ||
+           (volume->type == VOLUME_HOST && find_on_node(request->hooks, volume->source)->read_only);
 }
 
 /* Where the task is to have MOUNT, into the next of the places. */
@@ -92,12 +115,15 @@ static int mount_one(struct mounting *mounting, const struct spec_volume_mount *
     if (volume == NULL)
         return err_set(mounting->err, ERR_INVALID, "the group has no volume \"%.100s\"",
                        mount->volume);
-    const struct spec_node_volume *on_node = find_on_node(request->hooks, volume->source);
+    const char *path = host_path(request, volume);
+    if (path == NULL)
+        return err_set(mounting->err, ERR_GONE, "No CSI Mount Point found for volume: %s",
+                       volume->name);
     int code = find_place(mounting, mount);
     if (code != 0)
         return code;
-    bool read_only = on_node->read_only || volume->read_only || mount->read_only;
-    check(text_format(text, sizeof(text), "%s\t%s\t%s", on_node->path, read_only ? "ro" : "rw",
+    bool read_only = is_read_only(request, volume) || mount->read_only;
+    check(text_format(text, sizeof(text), "%s\t%s\t%s", path, read_only ? "ro" : "rw",
                       spec_propagation_name(mount->propagation)));
     code = results_set(request->results, TASK_HOOK_VOLUMES, RESULT_MOUNT,
                        mounting->places[mounting->count - 1], text, (uint32_t)strlen(text));
@@ -130,9 +156,10 @@ int hooks_volumes(const struct hook_request *request, struct err *err)
     if (code != 0 || task->volume_mounts_count == 0)
         return code;
     if (!hooks_driver(request->hooks, task->driver)->mounts)
-        return err_set(err, ERR_REFUSED,
-                       "task driver \"%s\" for \"%s\" does not support host volumes", task->driver,
-                       task->name);
+        return err_set(
+            err, ERR_REFUSED, "task driver \"%s\" for \"%s\" does not support %s", task->driver,
+            task->name,
+            spec_mounts_claim(asked->alloc, task) ? "CSI" : "host volumes"); /* as Nomad says it */
     code = hooks_env_build(request->hooks, asked->alloc, task, asked->results, asked->results_bytes,
                            &env, err);
     if (code == 0)

@@ -188,6 +188,18 @@ const char *spec_attachment_name(enum csi_attachment attachment)
     return attachments[attachment] == NULL ? "" : attachments[attachment];
 }
 
+bool spec_mounts_claim(const struct alloc_spec *alloc, const struct task_spec *task)
+{
+    for (size_t m = 0; m < task->volume_mounts_count; m++) {
+        for (size_t v = 0; v < alloc->volumes_count; v++) {
+            if (alloc->volumes[v].type == VOLUME_CSI &&
+                text_equal(alloc->volumes[v].name, task->volume_mounts[m].volume))
+                return true;
+        }
+    }
+    return false;
+}
+
 static const char *const propagations[] = {
     [PROPAGATION_PRIVATE] = "private",
     [PROPAGATION_HOST_TO_TASK] = "host-to-task",

@@ -55,6 +55,9 @@ bool spec_attachment(const char *name, enum csi_attachment *ret_attachment);
 const char *spec_access_name(enum csi_access access); /* "" for none that has a name */
 const char *spec_attachment_name(enum csi_attachment attachment);
 
+/* True if TASK of ALLOC mounts a volume of a storage plugin. */
+bool spec_mounts_claim(const struct alloc_spec *alloc, const struct task_spec *task);
+
 /* How mounts spread (may be NULL: as if not given); false: nothing is called NAME. */
 bool spec_propagation(const char *name, enum spec_propagation *ret_propagation);
 const char *spec_propagation_name(enum spec_propagation propagation);

@@ -155,6 +155,18 @@ static int mount_bind(const struct root *root, const struct launch_bind *bind, i
 
 /* --- what the task has asked for --- */
 
+/* Devices in a directory that is mounted are none to the task, but one that is mounted itself is
+ * there to be used. */
+static uint64_t attributes_of_mount(const struct launch_bind *bind)
+{
+    struct stat status;
+    uint64_t attributes = attributes_of(bind);
+
+    return stat(bind->host, &status) == 0 && S_ISBLK(status.st_mode)
+               ? attributes & ~(uint64_t)MOUNT_ATTR_NODEV
+               : attributes;
+}
+
 /* Copies of it, mounted nowhere.  Taken while our mounts are still one with the host's: a copy goes
  * on being one, unless it is told not to. */
 static int open_mounts(const struct root *root, const struct launch *launch,
@@ -171,7 +183,7 @@ static int open_mounts(const struct root *root, const struct launch *launch,
         if ((bind->flags & LAUNCH_BIND_MOUNT) == 0)
             continue;
         doing(root, "open", bind->host);
-        fds[count] = copy_mount(AT_FDCWD, bind->host, attributes_of(bind));
+        fds[count] = copy_mount(AT_FDCWD, bind->host, attributes_of_mount(bind));
         if (fds[count] < 0)
             return fds[count];
         if (!both && mount_setattr(fds[count], "", AT_EMPTY_PATH | AT_RECURSIVE, &spread,

@@ -169,6 +169,30 @@ static bool sees_what_the_host_mounts(struct room *room, enum spec_propagation p
     return room->exit.code == 0;
 }
 
+/* A volume that is a block device: given by its own name, and not in a directory. */
+static void test_device_that_is_mounted_itself_can_be_used(void **state)
+{
+    struct room *room = *state;
+    static char device[PATH_SIZE];
+    struct host_user nobody;
+
+    open_exec(room);
+    assert_true(text_copy(device, sizeof(device), in_volume("disk")));
+    assert_return_code(mknod(device, S_IFBLK | 0666, makedev(7, 0)), 0); /* /dev/loop0 */
+    assert_return_code(chmod(device, 0666), 0);
+    int fd = open(device, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) { /* devices mean nothing here */
+        print_message("skipped: %s\n", strerror(errno));
+        skip();
+    }
+    assert_int_equal(close(fd), 0);
+    assert_int_equal(host_user_find("nobody", &nobody, NULL), 0);
+    assert_return_code(chown(room->task_dir, nobody.uid, nobody.gid), 0);
+    room->task.user = "nobody";
+    add_mount(room, device, "/srv/disk", true, PROPAGATION_PRIVATE);
+    run(room, "set -e; test -b /srv/disk; : < /srv/disk");
+}
+
 static void test_mounts_of_the_host_come_as_was_asked(void **state)
 {
     struct room *room = *state;
@@ -260,6 +284,15 @@ static void test_drivers_that_mount_nothing_say_so(void **state)
     (void)state;
     assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "\"raw_exec\" for \"web\" does not support host volumes"));
+    struct spec_volume claims[] = {{.name = "other", .type = VOLUME_CSI}, {.name = "data"}};
+    struct alloc_spec alloc = in_host;
+    alloc.volumes = claims;
+    alloc.volumes_count = COUNT_OF(claims);
+    assert_int_equal(driver_validate(&alloc, &task, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "does not support host volumes"));
+    claims[1].type = VOLUME_CSI;
+    assert_int_equal(driver_validate(&alloc, &task, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "\"raw_exec\" for \"web\" does not support CSI"));
     task.driver = "mock_driver";
     task.config_json = "{}";
     assert_int_equal(driver_validate(&in_host, &task, &err), ERR_INVALID);
@@ -276,6 +309,7 @@ int main(void)
         TEST(test_directories_and_files_are_where_they_were_asked_for),
         TEST(test_read_only_holds_for_all_that_is_mounted_below),
         TEST(test_files_in_them_give_no_rights),
+        TEST(test_device_that_is_mounted_itself_can_be_used),
         TEST(test_mounts_of_the_host_come_as_was_asked),
         TEST(test_mounts_of_a_task_go_to_the_host_only_if_asked),
         TEST(test_what_is_not_there_fails_the_start_by_name),

@@ -53,16 +53,23 @@ static void on_volumes(void *ctx, const struct hook_outcome *outcome)
     loop_stop(fixture->loop);
 }
 
-static int run_volumes(struct fixture *fixture)
+static int run_with(struct fixture *fixture, const struct hook_claim *claims, size_t count)
 {
     const struct hook_run run = {.phase = PHASE_PRESTART,
                                  .hook = TASK_HOOK_VOLUMES,
                                  .alloc = &fixture->alloc,
-                                 .task = &fixture->task};
+                                 .task = &fixture->task,
+                                 .claims = claims,
+                                 .claims_count = count};
 
     hook_run(fixture->hooks, &run, on_volumes, fixture);
     loop_run(fixture->loop);
     return got.code;
+}
+
+static int run_volumes(struct fixture *fixture)
+{
+    return run_with(fixture, NULL, 0);
 }
 
 static void assert_says(const char *why)
@@ -135,6 +142,33 @@ static void test_volume_that_the_node_has_no_more_fails_the_start(void **state)
     fixture->task.volume_mounts_count = 0;
     assert_int_equal(run_volumes(fixture), 0);
     assert_int_equal(got.bytes, 0);
+}
+
+static void test_volume_of_a_plugin_is_where_it_is_published(void **state)
+{
+    static const struct hook_claim claims[] = {{"other", "/csi/other"}, {"data", "/csi/data"}};
+    struct fixture *fixture = *state;
+
+    start(fixture, COUNT_OF(on_node));
+    wanted[0].type = VOLUME_CSI;
+    wanted[0].source = "nowhere on the node";
+    for (int read_only = 0; read_only < 2; read_only++) {
+        wanted[0].read_only = read_only != 0;
+        assert_int_equal(run_with(fixture, claims, COUNT_OF(claims)), 0);
+        struct hooks_launch *launch = launch_with(fixture);
+        assert_int_equal(launch->mounts.count, 2);
+        assert_string_equal(launch->mounts.items[1].inside, "/var/lib/data");
+        assert_string_equal(launch->mounts.items[1].host, "/csi/data");
+        assert_int_equal(launch->mounts.items[1].read_only, read_only);
+        assert_int_equal(launch->mounts.items[1].propagation, PROPAGATION_BIDIRECTIONAL);
+        hooks_launch_free(launch);
+    }
+    assert_int_equal(run_with(fixture, claims, 1), ERR_GONE);
+    assert_says("No CSI Mount Point found for volume: data");
+    fixture->task.driver = "raw_exec";
+    assert_int_equal(run_with(fixture, claims, COUNT_OF(claims)), ERR_REFUSED);
+    assert_says("task driver \"raw_exec\" for \"web\" does not support CSI");
+    wanted[0] = (struct spec_volume){.name = "data", .source = "database[2]"};
 }
 
 static void test_drivers_without_mounts_refuse_them(void **state)
@@ -223,6 +257,7 @@ int main(void)
         TEST(test_mounts_are_what_group_node_and_task_say_together),
         TEST(test_any_of_three_makes_it_read_only),
         TEST(test_volume_that_the_node_has_no_more_fails_the_start),
+        TEST(test_volume_of_a_plugin_is_where_it_is_published),
         TEST(test_drivers_without_mounts_refuse_them),
         TEST(test_places_are_looked_at_when_they_are_known),
         TEST(test_only_groups_with_volumes_need_it),
