@@ -11,6 +11,7 @@
 #include "agent/limits.h"
 #include "agent/perform.h"
 #include "agent/plugins.h"
+#include "agent/volumes.h"
 #include "agent/world.h"
 #include "inspect/inspect.h"
 #include "io/log.h"
@@ -278,6 +279,9 @@ static int open_rooms(struct daemon *daemon, struct err *err)
     int code = open_hooks(daemon, err);
     if (code != 0)
         return code;
+    parts->volumes = volumes_new(parts, err);
+    if (parts->volumes == NULL)
+        return err->code;
     warn_of_closed(config);
     parts->specs = specs_new(parts->journal);
     return 0;
@@ -430,6 +434,7 @@ static void close_parts(struct daemon *daemon)
     alone_free(parts->alone);
     drivers_free(parts->drivers);
     hooks_free(parts->hooks);
+    volumes_free(parts->volumes);
     csi_plugins_free(parts->plugins);
     perform_forget(parts);
     specs_free(parts->specs);

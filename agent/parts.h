@@ -28,6 +28,7 @@ struct parts {
     struct drivers *drivers;
     struct hooks *hooks;
     struct csi_plugins *plugins;
+    struct volumes *volumes; /* of volumes.c */
     struct alone *alone;
     const struct control *control; /* who answers for claims on volumes */
     struct disk_watch *disk;

@@ -7,6 +7,7 @@
 #include "agent/perform.h"
 
 #include "agent/plugins.h"
+#include "agent/volumes.h"
 #include "io/log.h"
 
 #include <stdio.h>
@@ -149,11 +150,16 @@ static void task_hook(struct parts *parts, const struct effect *effect)
         hook_refused(parts, effect, task->hook, &err);
         return;
     }
+    struct volumes_mounted mounted = {.count = 0};
+    if (spec != NULL && task->hook == TASK_HOOK_VOLUMES)
+        volumes_find_mounted(parts, alloc, &mounted);
     struct hook_run run = {
         .phase = (enum hook_phase)task->phase,
         .hook = task->hook,
         .alloc = spec != NULL ? alloc : &nameless,
         .task = spec != NULL ? spec : &nameless_task,
+        .claims = mounted.claims,
+        .claims_count = mounted.count,
         .results = task->results,
         .results_bytes = task->results_bytes,
     };
@@ -371,7 +377,7 @@ static void task_signal(struct parts *parts, const struct effect *effect)
                   call_new(parts, effect));
 }
 
-/* --- volumes, and plugins that are no tasks: every call fails, for good --- */
+/* --- plugins that are no tasks: every call fails, for good --- */
 
 static void no_adapter(struct parts *parts, const struct effect *effect)
 {
@@ -380,9 +386,8 @@ static void no_adapter(struct parts *parts, const struct effect *effect)
 
     if (effect->lane >= LANE_COUNT)
         return; /* nobody waits for news of them */
-    (void)text_copy(
-        failure.text, sizeof(failure.text),
-        "plugins that are no tasks and CSI volumes are not available in this release"); /* fits */
+    (void)text_copy(failure.text, sizeof(failure.text),
+                    "plugins that are no tasks are not available in this release"); /* fits */
     for (uint8_t event = 0; event < def->events_count; event++) {
         bool ends = (def->effects[effect->kind].completions >> event & 1u) != 0;
         if (ends && def->events[event].payload == PAYLOAD_FAILURE) {
@@ -424,6 +429,8 @@ void perform_effect(void *ctx, const struct effect *effect)
         function = alloc_functions[effect->kind];
     else if (effect->id.kind == MACHINE_PLUGIN && plugin_of(effect->record)->define.supervised)
         function = plugins_perform;
+    else if (effect->id.kind == MACHINE_VOLUME)
+        function = volumes_perform;
     check(function != NULL);
     function(parts, effect);
 }

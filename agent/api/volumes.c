@@ -19,6 +19,14 @@ static const char *text_of(const struct alone_volume *volume, const char *name)
     return json_string_value(json_object_get(volume->json, name)); /* NULL is written as "" */
 }
 
+/* A new reference; null if it says nothing of it. */
+static json_t *field_of(const struct alone_volume *volume, const char *name)
+{
+    json_t *value = json_object_get(volume->json, name);
+
+    return value == NULL ? json_null() : json_incref(value);
+}
+
 /* --- reading --- */
 
 /* What a list and a whole volume have in common. */
@@ -34,7 +42,7 @@ static void put_volume(struct writer *to, struct api *api, const struct alone_vo
     put_text(to, "Namespace", volume->namespace);
     put_text(to, "Name", text_of(volume, "Name"));
     put_text(to, "ExternalID", text_of(volume, "ExternalID"));
-    put_json_new(to, "Topologies", json_incref(json_object_get(volume->json, "Topologies")));
+    put_json_new(to, "Topologies", field_of(volume, "Topologies"));
     put_text(to, "AccessMode", spec_access_name((enum csi_access)claims.access));
     put_text(to, "AttachmentMode", spec_attachment_name((enum csi_attachment)claims.attachment));
     put_bool(to, "Schedulable", alone_is_schedulable(alone, volume));
@@ -162,7 +170,7 @@ static void put_whole(struct writer *to, struct api *api, const struct alone_vol
     put_json_new(to, "MountOptions", mount_options(volume));
     put_null(to, "Secrets");
     for (size_t i = 0; i < COUNT_OF(kept); i++)
-        put_json_new(to, kept[i], json_incref(json_object_get(volume->json, kept[i])));
+        put_json_new(to, kept[i], field_of(volume, kept[i]));
     put_users(to, api, volume);
     put_text(to, "CairnState", registration_name(volume->state));
     put_text(to, "CairnFailure", volume->last_fail);

@@ -89,9 +89,8 @@ static void test_plugin_fails_for_good_and_says_why(void **state)
     core_tell(nodes->node[0].parts->core, &id, PE_DEFINE, &define);
     nodes_run_until(nodes, plugin_has_failed);
     const struct plugin *plugin = the_plugin(&nodes->node[0]);
-    assert_string_equal(
-        plugin->failure,
-        "plugins that are no tasks and CSI volumes are not available in this release");
+    assert_string_equal(plugin->failure,
+                        "plugins that are no tasks are not available in this release");
     assert_true(plugin->permanent);
 }
 

@@ -20,7 +20,8 @@ DIRECTORY/next.METHOD, the first of them for the next call of that method:
   did ...            it is done, and then one of the above: the answer is lost
 
 With DIRECTORY volumes are real: DIRECTORY/<volume> is mounted where a call of the node says it, or,
-for a block device, bound there as a file.  What is asked is a line of DIRECTORY/calls each, begin
+for a block device, bound there as a file; DIRECTORY/answers.json says otherwise what methods
+answer.  What is asked is a line of DIRECTORY/calls each, begin
 and end: "> NodeStageVolume vol-1 /staging/path", "< NodeStageVolume vol-1 /staging/path OK".
 
 The messages are declared here once more, from the specification and not from cairn's own file, so
@@ -247,15 +248,17 @@ class Mounts:
         return path
 
     def NodeStageVolume(self, request):
-        self.bind(self.source(request), request.staging_target_path, False)
+        source = self.source(request)
+        if not request.volume_capability.HasField('block'):
+            self.bind(source, request.staging_target_path, False)
 
     def NodePublishVolume(self, request):
         block = request.volume_capability.HasField('block')
         source, target = self.source(request), request.target_path
-        if request.staging_target_path:
+        if request.staging_target_path and not block:
             if not self.is_mounted(request.staging_target_path):
                 raise Refusal(9, '%s is not staged' % request.volume_id)
-            source = source if block else request.staging_target_path
+            source = request.staging_target_path
         if block:
             open(target, 'a').close()
         else:
@@ -300,6 +303,9 @@ class Plugin:
     def __init__(self, socket, directory):
         self.socket = socket
         self.mounts = Mounts(directory) if directory else None
+        if directory and os.path.exists(os.path.join(directory, 'answers.json')):
+            with open(os.path.join(directory, 'answers.json')) as answers:
+                ANSWERS.update(json.load(answers))
         self.kinds = declare()
         self.lock = threading.Lock()
         self.server = grpc.server(futures.ThreadPoolExecutor(16))

@@ -5,12 +5,15 @@ Crash points are before and after each journal commit and before each effect (ag
 scenario "plain": a service group whose one task is restarted by policy, a batch group that
 finishes, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
 a sidecar, a leader and a poststop task, a volume of the node and a sticky disk, which is updated,
-stopped and purged.  Where there are CNI plugins, the groups of services have networks of their own
+stopped and purged.  "volumes": a storage plugin that runs as a task and two jobs that share a volume
+of it, of which one stops, then the plugin is killed, then the other stops; with --both the plugin
+dies whenever the daemon does.  Where there are CNI plugins, the groups of services have networks of their own
 with a mapped port.  For each point n the whole scenario runs on a node of its own; when
 the daemon dies it is started again and the scenario goes on.  Audited each time: at most one
-payload of a task at a time, no more starts than attempts, true exit codes, nothing left behind.
+payload of a task at a time, no more starts than attempts, true exit codes, no volume let go under
+a user and none missing where a payload starts, nothing left behind.
 
-usage: test/live/crash.py [--all | --every K] [--group] [--workers N] [POINT...]
+usage: test/live/crash.py [--all | --every K] [--group | --volumes [--both]] [--workers N] [POINT...]
 """
 import argparse
 import concurrent.futures
@@ -78,6 +81,7 @@ def batch_job(directory):
 
 class Run:
     """One scenario on one node, the daemon dying at point N."""
+    silent = ()  # tasks that leave no trail
 
     def __init__(self, point):
         self.point = point
@@ -176,6 +180,8 @@ class Run:
         # A task starts once, and once more for each restart that its record tells of.
         for alloc in self.step('what became of them', self.node.allocs):
             for name, state in alloc['TaskStates'].items():
+                if name in self.silent:
+                    continue
                 count = lines.count('%s %s' % (alloc['ID'], name))
                 allowed = 1 + state['Restarts']
                 assert count <= allowed, '%s started %d times in %d attempts' % (name, count,
@@ -272,6 +278,134 @@ class GroupRun(Run):
         node.audit(self.mark)
 
 
+PLUGIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'csi', 'plugin.py')
+SHARED = {'AccessMode': 'multi-node-multi-writer', 'AttachmentMode': 'file-system'}
+
+
+def plugin_job(directory):
+    return {
+        'ID': 'plugin', 'Name': 'plugin', 'Type': 'service', 'Datacenters': ['dc1'],
+        'TaskGroups': [{
+            'Name': 'p', 'Count': 1, 'RestartPolicy': restart_policy(1000, 10),
+            'Tasks': [{
+                'Name': 'plugin', 'Driver': 'raw_exec',
+                'Config': {'command': '/usr/bin/python3',
+                           'args': [os.path.abspath(PLUGIN), '-', directory]},
+                'CSIPluginConfig': {'ID': 'test', 'Type': 'node'},
+                'Resources': {'CPU': 50, 'MemoryMB': 200}}]}],
+    }
+
+
+def volume_job(name):
+    task = raw_exec('t', STARTED.format(dir='/srv/disk') + 'exec sleep 1000', Driver='exec',
+                    VolumeMounts=[{'Volume': 'v', 'Destination': '/srv/disk'}],
+                    KillTimeout=milliseconds(100))
+    return {
+        'ID': name, 'Name': name, 'Type': 'service', 'Datacenters': ['dc1'],
+        'TaskGroups': [{'Name': 'g', 'Count': 1, 'RestartPolicy': restart_policy(0),
+                        'Volumes': {'v': dict(SHARED, Type='csi', Source='disk')},
+                        'Tasks': [task]}],
+    }
+
+
+class VolumesRun(Run):
+    """Two users of a volume that a plugin, a task of the same node, stages and publishes."""
+    silent = ('plugin',)
+    kills_plugin = False
+
+    def __init__(self, point):
+        super().__init__(point)
+        self.storage = os.path.join(self.node.dir, 'storage')
+        self.trail = os.path.join(self.storage, 'disk')
+        os.makedirs(self.trail)
+        os.chmod(self.trail, 0o777)
+        os.chmod(self.node.dir, 0o711)
+        with open(os.path.join(self.storage, 'answers.json'), 'w') as out:
+            out.write('{"GetPluginCapabilities": {}}')
+
+    def step(self, what, action, limit_s=60):
+        if self.kills_plugin and not self.node.alive() and self.node.process is not None:
+            self.kill_plugin()
+        return super().step(what, action, limit_s)
+
+    def plugin(self):
+        return next((pid for pid, line in self.node.payloads().items()
+                     if line.endswith('plugin.py - ' + self.storage)
+                     and line.startswith('/usr/bin/python3')), None)
+
+    def kill_plugin(self):
+        pid = self.plugin()
+        if pid is not None:
+            os.kill(pid, 9)
+
+    def registered(self):
+        self.node.put('/v1/volume/csi/disk', {'Volumes': [{
+            'ID': 'disk', 'Name': 'disk', 'ExternalID': 'disk', 'PluginID': 'test',
+            'RequestedCapabilities': [SHARED]}]})
+        return True
+
+    def is_up(self, name):
+        """It runs, and has said so on the volume."""
+        alloc, state = self.node.alloc(name, 'g'), self.node.task(name, 'g', 't')
+        starts = os.path.join(self.trail, 'starts')
+        if alloc is None or state is None or not os.path.exists(starts):
+            return False
+        with open(starts) as lines:
+            return state['State'] == 'running' and alloc['ID'] in lines.read()
+
+    def stopped_one(self, name):
+        if not self.node.get('/v1/job/' + name)['Stop']:
+            self.node.call('DELETE', '/v1/job/' + name)
+        states = [alloc['ClientStatus'] for alloc in self.node.allocs(name)]
+        return states and all(state in ('complete', 'failed') for state in states)
+
+    def left(self):
+        """What is mounted of volumes, and what is left of where they were."""
+        root = os.path.join(self.node.data, 'client', 'csi', 'node', 'test')
+        stay = [os.path.join(root, name) for name in ('per-alloc', 'staging', 'staging/default')]
+        return [path for path in self.node.mounts() if path.startswith(root)] + [
+            os.path.join(where, name) for where, folders, _ in os.walk(root) for name in folders
+            if os.path.join(where, name) not in stay]
+
+    def check_calls(self):
+        """No volume is unstaged while it is published."""
+        published = set()
+        with open(os.path.join(self.storage, 'calls')) as calls:
+            for line in calls.read().splitlines():
+                words = line.split(' ')
+                if words[1] == 'NodePublishVolume' and words[0] == '<' and words[-1] == 'OK':
+                    published.add(words[4])
+                elif words[1] == 'NodeUnpublishVolume' and words[0] == '<' and words[-1] == 'OK':
+                    published.discard(words[3])
+                elif words[1] == 'NodeUnstageVolume' and words[0] == '>':
+                    assert not published, 'unstaged under %r' % published
+
+    def scenario(self):
+        node = self.node
+        node.start(crash_at=self.point, wait=False)
+        self.step('the daemon', lambda: node.get('/v1/agent/self'))
+        self.mark = node.node_mark() if node.alive() else self.step('the mark', node.node_mark)
+        self.step('the plugin', lambda: self.submitted(plugin_job(self.storage)))
+        self.step('the volume', self.registered)
+        for name in ('one', 'two'):
+            self.step('the job', lambda name=name: self.submitted(volume_job(name)))
+        for name in ('one', 'two'):
+            self.step(name + ' to run', lambda name=name: self.is_up(name))
+        self.step('one to stop', lambda: self.stopped_one('one'))
+        self.step('two to go on', lambda: self.is_up('two'))
+        self.kill_plugin()
+        self.step('two to stop', lambda: self.stopped_one('two'))
+        self.check_starts()
+        self.step('nothing to be mounted', lambda: not self.left())
+        self.check_calls()
+        self.step('the purge', self.purged)
+        node.audit(self.mark)
+
+
+class BothRun(VolumesRun):
+    kills_plugin = True
+
+
 def run_point(point, kind):
     run = kind(point)
     try:
@@ -289,10 +423,14 @@ def main():
     parser.add_argument('--all', action='store_true', help='every point')
     parser.add_argument('--every', type=int, default=1, help='only each K-th point')
     parser.add_argument('--group', action='store_true', help='the scenario of one with everything')
+    parser.add_argument('--volumes', action='store_true', help='the one of a storage plugin')
+    parser.add_argument('--both', action='store_true', help='which dies with the daemon')
     parser.add_argument('--workers', type=int, default=4)
     parser.add_argument('points', nargs='*', type=int)
     options = parser.parse_args()
     points = options.points or range(1, 100000, options.every)
+    kind = (GroupRun if options.group else BothRun if options.both
+            else VolumesRun if options.volumes else Run)
     failed, done, beyond, start = [], 0, 0, time.monotonic()
     with concurrent.futures.ProcessPoolExecutor(options.workers) as pool:
         waiting, source = set(), iter(points)
@@ -301,7 +439,7 @@ def main():
                 point = next(source, None)
                 if point is None:
                     break
-                waiting.add(pool.submit(run_point, point, GroupRun if options.group else Run))
+                waiting.add(pool.submit(run_point, point, kind))
             if not waiting:
                 break
             ready, waiting = concurrent.futures.wait(

@@ -1,0 +1,28 @@
+/* Volumes of storage plugins: effects of volume machines, and where tasks find what is mounted. */
+#ifndef CAIRN_AGENT_VOLUMES_H
+#define CAIRN_AGENT_VOLUMES_H
+
+#include "agent/parts.h"
+
+struct volumes;
+
+/* NULL and ERR: the paths of volumes would be too long. */
+struct volumes *volumes_new(struct parts *parts, struct err *err);
+
+/* Nobody is told any more; before the plugins are freed. */
+void volumes_free(struct volumes *volumes);
+
+/* Effects of volume machines. */
+void volumes_perform(struct parts *parts, const struct effect *effect);
+
+/* Where the volumes are that ALLOC has claims on, by their names in the group. */
+struct volumes_mounted {
+    struct hook_claim claims[ALLOC_CLAIMS_MAX];
+    char paths[ALLOC_CLAIMS_MAX][PATH_SIZE];
+    size_t count;
+};
+
+void volumes_find_mounted(const struct parts *parts, const struct alloc_spec *alloc,
+                          struct volumes_mounted *ret_mounted);
+
+#endif

@@ -1,0 +1,431 @@
+#!/usr/bin/env python3
+"""Volumes of a storage plugin on a real node: a plugin that runs as a task mounts them for real, and
+is told what to do wrong; after whatever happens nothing is left mounted."""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import (Node, Refused, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
+                 service, start_ticks, tap, wait_for)
+
+PLUGIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'csi', 'plugin.py')
+NODE_ONLY = {'GetPluginCapabilities': {}, 'NodeGetInfo': {'node_id': 'here'}}
+
+
+class Storage:
+    """A node, and a storage plugin that runs on it."""
+
+    def __init__(self, *disks):
+        self.dir = tempfile.mkdtemp(prefix='cairn-storage-')
+        os.chmod(self.dir, 0o755)
+        self.node = Node(config='plugin "raw_exec" {\n  config {\n    enabled = true\n  }\n}\n')
+        os.chmod(self.node.dir, 0o711)
+        for disk in disks:
+            os.makedirs(self.path(disk))
+            os.chmod(self.path(disk), 0o777)
+        with open(self.path('answers.json'), 'w') as out:
+            json.dump(NODE_ONLY, out)
+        self.node.start()
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def read(self, *names):
+        try:
+            with open(self.path(*names)) as file:
+                return file.read()
+        except FileNotFoundError:
+            return ''
+
+    def read_bytes(self, name, count):
+        with open(self.path(name), 'rb') as file:
+            return file.read(count)
+
+    def run_plugin(self):
+        task = raw_exec('plugin', '', Config={'command': '/usr/bin/python3',
+                                              'args': [os.path.abspath(PLUGIN), '-', self.dir]},
+                        CSIPluginConfig={'ID': 'test', 'Type': 'node'})
+        task['Resources']['MemoryMB'] = 200
+        self.node.run_job(dict(service(task), ID='plugin', Name='plugin'))
+        wait_for('the plugin', lambda: self.plugin_pid())
+
+    def plugin_pid(self):
+        return next((pid for pid, line in self.node.payloads().items()
+                     if line.startswith('/usr/bin/python3') and line.endswith('- ' + self.dir)),
+                    None)
+
+    def kill_plugin(self):
+        before = self.plugin_pid()
+        os.kill(before, 9)
+        return before
+
+    def register(self, disk, access='single-node-writer', attachment='file-system', **fields):
+        volume = {'ID': disk, 'Name': disk, 'ExternalID': disk, 'PluginID': 'test',
+                  'RequestedCapabilities': [{'AccessMode': access, 'AttachmentMode': attachment}]}
+        volume.update(fields)
+
+
+        def try_it():
+            try:
+                self.node.put('/v1/volume/csi/' + disk, {'Volumes': [volume]})
+            except Refused as answer:  # it runs, but has not said yet who it is
+                assert 'no CSI plugin named: test' in str(answer), answer
+                return False
+            return True
+
+        wait_for('the registration of ' + disk, try_it)
+
+    def next(self, method, *commands):
+        with open(self.path('next.' + method), 'w') as out:
+            out.write(''.join(command + '\n' for command in commands))
+
+    def calls(self, *methods):
+        """What the plugin was asked, and how that ended: "NodeStageVolume disk OK"."""
+        found = []
+        for line in self.read('calls').splitlines():
+            words = line.split(' ')
+            if words[0] == '<' and words[1].startswith(methods or 'Node') \
+                    and words[1] not in ('NodeGetInfo', 'NodeGetCapabilities'):
+                found.append(' '.join([words[1], words[2], words[-1]]))
+        return found
+
+    def directories(self):
+        """What is below the plugin's root, but for what stays."""
+        root = os.path.join(self.node.data, 'client', 'csi', 'node', 'test')
+        return sorted(os.path.relpath(os.path.join(where, name), root)
+                      for where, folders, files in os.walk(root) for name in folders + files
+                      if os.path.relpath(os.path.join(where, name), root)
+                      not in ('staging', 'per-alloc', 'staging/default'))
+
+    def finish(self):
+        wait_for('nothing below the root of the plugin', lambda: not self.directories())
+        for volume in self.node.get('/v1/volumes?type=csi'):
+            assert volume['CurrentReaders'] + volume['CurrentWriters'] == 0, volume
+            self.node.call('DELETE', '/v1/volume/csi/' + volume['ID'])
+        self.node.finish()
+        shutil.rmtree(self.dir)
+
+
+def job(script, *disks, access='single-node-writer', name='job', count=1, read_only=False,
+        attachment='file-system', destination='/srv/%s', **fields):
+    task = raw_exec('t', script, Driver='exec', KillTimeout=milliseconds(5000), VolumeMounts=[
+        {'Volume': disk, 'Destination': destination % disk} for disk in disks], **fields)
+    made = service(task, restart=restart_policy(0), ReschedulePolicy={
+        'Attempts': 0, 'Unlimited': False}, Count=count)
+    made['TaskGroups'][0]['Volumes'] = {
+        disk: {'Type': 'csi', 'Source': disk, 'AccessMode': access, 'ReadOnly': read_only,
+               'AttachmentMode': attachment} for disk in disks}
+    return dict(made, ID=name, Name=name)
+
+
+def stop(node, name='job'):
+    node.call('DELETE', '/v1/job/%s' % name)
+
+
+def statuses(node, name='job'):
+    return [alloc['ClientStatus'] for alloc in node.allocs(name)]
+
+
+def await_statuses(node, *wanted, name='job'):
+    wait_for('%s to be %r' % (name, wanted), lambda: sorted(statuses(node, name)) == sorted(wanted),
+             limit_s=30)
+
+
+def sleeper_pids(node):
+    return {pid: start_ticks(pid) for pid, line in node.payloads().items()
+            if line == 'sleep 1000'}
+
+
+def a_volume_is_mounted_used_and_taken_away():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk', Secrets={'key': 'hunter2'}, Context={'pool': 'fast'})
+    node.run_job(job('echo it works > /srv/disk/words; exec sleep 1000', 'disk'))
+    wait_for('its words', lambda: storage.read('disk', 'words') == 'it works\n')
+    await_statuses(node, 'running')
+    before = sleeper_pids(node)
+    node.kill()
+    node.start()
+    await_statuses(node, 'running')
+    assert sleeper_pids(node) == before
+    stop(node)
+    await_statuses(node, 'complete')
+    wait_for('the end of it', lambda: not storage.directories())
+    assert storage.calls() == ['NodeStageVolume disk OK', 'NodePublishVolume disk OK',
+                               'NodeUnpublishVolume disk OK', 'NodeUnstageVolume disk OK'], \
+        storage.calls()
+    assert storage.read('disk', 'words') == 'it works\n'
+    assert 'hunter2' not in node.log(1 << 20)
+    storage.finish()
+
+
+def two_allocs_share_what_is_staged_over_crashes_of_everybody():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk', 'multi-node-multi-writer')
+    for name in ('one', 'two'):
+        node.run_job(job('echo $NOMAD_JOB_NAME >> /srv/disk/words; exec sleep 1000', 'disk',
+                         access='multi-node-multi-writer', name=name))
+    wait_for('both', lambda: sorted(storage.read('disk', 'words').split()) == ['one', 'two'])
+    await_statuses(node, 'running', name='one')
+    await_statuses(node, 'running', name='two')
+    before = sleeper_pids(node)
+    assert storage.calls('NodeStage') == ['NodeStageVolume disk OK']
+    node.kill()
+    storage.kill_plugin()
+    node.start()
+    wait_for('the plugin again', storage.plugin_pid)
+    stop(node, 'one')
+    await_statuses(node, 'complete', name='one')
+    wait_for('one to be unpublished', lambda: len(storage.calls('NodeUnpublish')) == 1)
+    assert storage.calls('NodeUnstage') == []
+    assert sleeper_pids(node).items() <= before.items()
+    node.kill()
+    node.start()
+    stop(node, 'two')
+    await_statuses(node, 'complete', name='two')
+    wait_for('the last to unstage it', lambda: storage.calls('NodeUnstage'))
+    assert len(storage.calls('NodeUnpublish')) == 2
+    storage.finish()
+
+
+def task_that_is_slow_to_end_keeps_its_volume():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    node.run_job(job('trap "sleep 1; echo last > /srv/disk/words; exit 0" INT; echo first > /srv/disk/words; '
+                     'while :; do sleep 0.1; done', 'disk'))
+    wait_for('its words', lambda: storage.read('disk', 'words') == 'first\n')
+    stop(node)
+    await_statuses(node, 'complete')
+    assert storage.read('disk', 'words') == 'last\n'
+    assert exit_codes(node.task('job', 'g', 't')) == [0]
+    storage.finish()
+
+
+def exclusive_volume_moves_from_one_to_the_next():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    node.run_job(job('echo one >> /srv/disk/words; exec sleep 1000', 'disk', name='one'))
+    await_statuses(node, 'running', name='one')
+    node.run_job(job('echo two >> /srv/disk/words; exec sleep 1000', 'disk', name='two'))
+    assert statuses(node, 'two') == [] or 'running' not in statuses(node, 'two')
+    stop(node, 'one')
+    await_statuses(node, 'running', name='two')
+    wait_for('both words', lambda: storage.read('disk', 'words') == 'one\ntwo\n')
+    made = [call.split()[0] for call in storage.calls()]
+    assert made.index('NodeUnpublishVolume') < len(made) - 1 - made[::-1].index(
+        'NodePublishVolume'), made
+    stop(node, 'two')
+    storage.finish()
+
+
+def ok_without_a_mount_starts_nothing():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    storage.next('NodePublishVolume', *['lie'] * 20)
+    node.run_job(job('touch /srv/disk/started; exec sleep 1000', 'disk'))
+    wait_for('two tries', lambda: len(storage.calls('NodePublish')) >= 2, limit_s=30)
+    assert not sleeper_pids(node)
+    storage.next('NodePublishVolume', 'answer')
+    await_statuses(node, 'running')
+    wait_for('its file', lambda: os.path.exists(storage.path('disk', 'started')))
+    stop(node)
+    storage.finish()
+
+
+def answer_that_is_lost_is_asked_for_again():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    for method in ('NodeStageVolume', 'NodePublishVolume', 'NodeUnpublishVolume',
+                   'NodeUnstageVolume'):
+        storage.next(method, 'did say 14 lost')
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+    stop(node)
+    await_statuses(node, 'complete')
+    storage.finish()
+
+
+def plugin_that_dies_in_mid_call_and_one_that_never_answers():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    storage.next('NodeStageVolume', 'die')
+    storage.next('NodePublishVolume', 'hang')
+    node.run_job(job('exec sleep 1000', 'disk'))
+    wait_for('the call that hangs', lambda: '> NodePublishVolume' in storage.read('calls'),
+             limit_s=60)
+    storage.kill_plugin()
+    await_statuses(node, 'running')
+    stop(node)
+    await_statuses(node, 'complete')
+    storage.finish()
+
+
+def failing_start_unwinds_all_of_it():
+    storage = Storage('good', 'bad')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('good')
+    storage.register('bad')
+    storage.next('NodeStageVolume', 'answer')
+    os.rmdir(storage.path('bad'))  # NOT_FOUND
+    node.run_job(job('exec sleep 1000', 'good', 'bad'))
+    await_statuses(node, 'failed')
+    why = json.dumps(node.task('job', 'g', 't'))
+    assert 'NOT_FOUND' in why and 'there is no volume bad' in why, why
+    wait_for('the unwinding', lambda: not storage.directories())
+    assert not sleeper_pids(node)
+    storage.finish()
+
+
+def stop_while_the_daemon_is_down_and_the_plugin_late():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+    node.kill()
+    for pid in sleeper_pids(node):
+        os.kill(pid, 9)
+    plugin = storage.kill_plugin()
+    wait_for('their end', lambda: not sleeper_pids(node))
+    node.start()
+    await_statuses(node, 'failed')
+    assert wait_for('the plugin again', storage.plugin_pid) != plugin
+    wait_for('the unwinding', lambda: not storage.directories())
+    assert storage.calls('NodeUn') == ['NodeUnpublishVolume disk OK', 'NodeUnstageVolume disk OK']
+    storage.finish()
+
+
+def volume_that_somebody_unmounts_comes_back():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+    before = sleeper_pids(node)
+    node.kill()
+    for mount in sorted(node.mounts(), reverse=True):
+        if '/csi/node/test/' in mount:
+            assert os.system('umount ' + mount) == 0
+    node.start()
+    wait_for('it to be published again', lambda: len(storage.calls('NodePublish')) == 2)
+    assert sleeper_pids(node) == before
+    stop(node)
+    await_statuses(node, 'complete')
+    storage.finish()
+
+
+def loop_device(path):
+    """A loop device over the new file PATH, and its number; None where there is none to be had."""
+    with open(path, 'wb') as image:
+        image.truncate(1 << 20)
+    made = subprocess.run(['losetup', '--find', '--show', path], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return made.stdout.strip() if made.returncode == 0 else None
+
+
+def block_device_is_a_device_to_its_task():
+    storage = Storage()
+    node = storage.node
+    loop = loop_device(storage.path('image'))
+    if loop is None:
+        node.finish()
+        shutil.rmtree(storage.dir)
+        return 'no loop device can be had'
+    try:
+        os.mknod(storage.path('raw'), 0o60666, os.stat(loop).st_rdev)
+        os.chmod(storage.path('raw'), 0o666)
+        storage.run_plugin()
+        storage.register('raw', attachment='block-device')
+        node.run_job(job('set -e; test -b /srv/raw; printf blocks > /srv/raw; exec sleep 1000',
+                         'raw', attachment='block-device'))
+        await_statuses(node, 'running')
+        wait_for('its words', lambda: storage.read_bytes('image', 6) == b'blocks')
+        node.kill()
+        node.start()
+        stop(node)
+        await_statuses(node, 'complete')
+        storage.finish()
+    finally:
+        subprocess.run(['losetup', '--detach', loop], check=True)
+    return None
+
+
+def daemon_ends_at_once_while_a_plugin_hangs():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+    storage.next('NodeUnpublishVolume', 'hang')
+    stop(node)
+    wait_for('the call', lambda: '> NodeUnpublishVolume' in storage.read('calls'), limit_s=30)
+    assert node.terminate() == 0
+    storage.kill_plugin()
+    node.start()
+    storage.finish()
+
+
+def driver_without_mounts_refuses_by_name():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    made = job('exec sleep 1000', 'disk')
+    made['TaskGroups'][0]['Tasks'][0]['Driver'] = 'raw_exec'
+    try:
+        node.run_job(made)
+        raise AssertionError('raw_exec mounts a volume')
+    except Refused as answer:
+        assert 'does not support CSI' in str(answer), answer
+    storage.finish()
+
+
+def group_waits_for_a_volume_that_nobody_has_registered():
+    storage = Storage('disk')
+    node = storage.node
+    node.run_job(job('exec sleep 1000', 'disk'))
+    assert 'missing CSI' in node.cli('job', 'status', 'job').stdout
+    storage.run_plugin()
+    storage.register('disk')
+    await_statuses(node, 'running')
+    stop(node)
+    storage.finish()
+
+
+sys.exit(tap([
+    a_volume_is_mounted_used_and_taken_away,
+    two_allocs_share_what_is_staged_over_crashes_of_everybody,
+    task_that_is_slow_to_end_keeps_its_volume,
+    exclusive_volume_moves_from_one_to_the_next,
+    ok_without_a_mount_starts_nothing,
+    answer_that_is_lost_is_asked_for_again,
+    plugin_that_dies_in_mid_call_and_one_that_never_answers,
+    failing_start_unwinds_all_of_it,
+    stop_while_the_daemon_is_down_and_the_plugin_late,
+    volume_that_somebody_unmounts_comes_back,
+    block_device_is_a_device_to_its_task,
+    daemon_ends_at_once_while_a_plugin_hangs,
+    driver_without_mounts_refuses_by_name,
+    group_waits_for_a_volume_that_nobody_has_registered,
+]))
