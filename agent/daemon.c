@@ -153,32 +153,12 @@ static void drivers_changed(void *ctx)
     alone_node_changed(parts->alone);
 }
 
-static void network_checked(void *ctx, const struct hook_outcome *outcome)
-{
-    (void)ctx;
-    if (outcome->text[0] != '\0')
-        log_warn("hooks", "%s", outcome->text);
-}
-
-static bool check_network(void *ctx, const struct machine_id *id, const struct machine *record)
-{
-    const struct parts *parts = ctx;
-    const struct alloc *alloc = alloc_of(record);
-    bool has_network = (alloc->assign.hooks_postrun >> ALLOC_HOOK_NETWORK & 1) != 0;
-
-    if (has_network && alloc->ended_unix_ns == 0)
-        hooks_check_network(parts->hooks, id->text, network_checked, NULL);
-    return true;
-}
-
-/* Tasks that were found again run in networks that nobody has looked at. */
 static void plugins_found(void *ctx, const struct spec_pairs *versions)
 {
     struct parts *parts = ctx;
 
     node_set_plugins(&parts->node, versions);
     alone_node_changed(parts->alone);
-    core_each(parts->core, MACHINE_ALLOC, check_network, parts);
 }
 
 static bool has_driver(void *ctx, const char *name)

@@ -136,6 +136,26 @@ static void alloc_hook(struct parts *parts, const struct effect *effect)
     hook_run(parts->hooks, &run, hook_answered, call_new(parts, effect));
 }
 
+/* Of what cannot be looked at nobody knows that it is lost. */
+static void network_checked(void *ctx, const struct hook_outcome *outcome)
+{
+    struct perform_call *call = ctx;
+    bool lost = outcome->code == ERR_GONE;
+    struct failure failure = {.code = outcome->code};
+
+    (void)text_copy(failure.text, sizeof(failure.text), outcome->text); /* cut if too long */
+    if (outcome->text[0] != '\0')
+        log_warn("hooks", "alloc=%s network: %s", call->id.text, outcome->text);
+    core_done(call->parts->core, &call->id, LANE_NODE, lost ? AE_NETWORK_LOST : AE_NETWORK_SOUND,
+              lost ? &failure : NULL);
+    call_free(call);
+}
+
+static void check_network(struct parts *parts, const struct effect *effect)
+{
+    hooks_check_network(parts->hooks, effect->id.text, network_checked, call_new(parts, effect));
+}
+
 static void task_hook(struct parts *parts, const struct effect *effect)
 {
     const struct task *task = task_of(effect->record);
@@ -413,6 +433,7 @@ static perform_function *const task_functions[TX_COUNT] = {
 
 static perform_function *const alloc_functions[AX_COUNT] = {
     [AX_HOOK] = alloc_hook,
+    [AX_CHECK_NETWORK] = check_network,
 };
 
 void perform_effect(void *ctx, const struct effect *effect)

@@ -59,7 +59,9 @@ enum alloc_state {
     X(REPLAY, REQUEST, NONE)               /* all tasks again, those that are over, too */         \
     X(UPDATE, MESSAGE, ALLOC_ASSIGN)       /* the control plane: go on by this newer version */    \
     X(CONTACT, MESSAGE, NONE)              /* the control plane was heard of; for allocs that have \
-                                            * a stop_after_ms */
+                                            * a stop_after_ms */                                   \
+    X(NETWORK_SOUND, COMPLETION, NONE)     /* it is as it was made, or mended, or not known */     \
+    X(NETWORK_LOST, COMPLETION, FAILURE)   /* only who starts again gets one */
 enum alloc_event_kind {
 #define X(name, class, payload) AE_##name,
     ALLOC_EVENTS(X)
@@ -84,7 +86,9 @@ enum alloc_event_kind {
     X(SEND_WANT, SEND, 0, 0)            /* to volumes */                                           \
     X(SEND_RELEASE, SEND, 0, 0)         /* to volumes */                                           \
     X(SEND_REWIND, SEND, 0, 0)          /* to tasks whose turn has come */                         \
-    X(SEND_REPORT, SEND, 0, 0)          /* to tasks of which nobody knows whether they run */
+    X(SEND_REPORT, SEND, 0, 0)          /* to tasks of which nobody knows whether they run */      \
+    X(CHECK_NETWORK, NODE, M(NETWORK_SOUND) | M(NETWORK_LOST), 300000) /* and mend it */          \
+    X(SEND_NOTE, SEND, 0, 0)            /* to running tasks: why they are about to restart */
 enum alloc_effect {
     AX_NONE,
 #define X(name, lane, completions, timeout_ms) AX_##name,

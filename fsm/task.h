@@ -68,7 +68,7 @@ enum task_state {
     X(REVIVE, MESSAGE, NONE)               /* its alloc: you are dead; wait for it again */        \
     X(UPDATE, MESSAGE, TASK_DEFINE)        /* the control plane: go on by this newer version */    \
     X(REPORT, MESSAGE, NONE)               /* its alloc: say whether you run, be it no news */     \
-    X(NOTE, MESSAGE, KILL)                 /* its plugin: this is to be read of you */             \
+    X(NOTE, MESSAGE, KILL)                 /* its plugin or alloc: to be read of you */            \
     X(UNWELL, MESSAGE, KILL)               /* its plugin: you have failed, start again */
 enum task_event_kind {
 #define X(name, class, payload) TE_##name,

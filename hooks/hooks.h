@@ -126,9 +126,11 @@ json_t *hooks_network_status(const uint8_t *results, uint32_t bytes);
 typedef void hooks_plugins_found(void *ctx, const struct spec_pairs *versions);
 void hooks_find_plugins(struct hooks *hooks, hooks_plugins_found *found, void *ctx);
 
-/* Looks at the network of an alloc, of which tasks may run that nobody will start, and mends it;
- * the outcome's text tells what was found.  DONE as hook_run's.  Plugins are asked, as in Nomad, if
- * the bridge among them is of a version that answers well, which is known when they were found. */
+/* Looks at the network of an alloc, in which tasks may run that nobody will start, and mends it;
+ * the outcome's text tells what was found.  ERR_GONE: it is lost, or cannot be mended, to all but
+ * who starts again; any other failure: nobody knows.  DONE as hook_run's.  Plugins are asked, as in
+ * Nomad, if the bridge among them is of a version that answers well; while that is being found out
+ * it waits. */
 void hooks_check_network(struct hooks *hooks, const char *alloc_id, hook_done *done, void *ctx);
 
 /* True if groups with networks of MODE can run here: the kernel, the plugins and the files that it

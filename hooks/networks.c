@@ -61,10 +61,10 @@ int hooks_network_check(const struct hook_request *request, struct err *err)
             : network_check(request->network, request->alloc, request->asks_plugins, remark, err);
 
     if (code != 0)
-        return err_wrap(err, "alloc %s", request->alloc);
+        return code;
     if (remark[0] == '\0')
         return 0;
-    (void)err_set(err, ERR_IO, "alloc %s: %s", request->alloc, remark); /* and no failure */
+    (void)err_set(err, ERR_IO, "%s", remark); /* and no failure */
     return HOOK_REMARK;
 }
 
@@ -160,6 +160,7 @@ static void tell_plugins(struct io_work *work)
     if (look->hooks != NULL) {
         look->hooks->look = NULL;
         look->hooks->asks_plugins = answers_well(&look->versions);
+        look->hooks->begin_checks(look->hooks);
         look->found(look->ctx, &look->versions);
     }
     arena_free(&look->arena);

@@ -36,6 +36,8 @@ struct hooks {
     bool privileged;                     /* may mount and give away */
     struct hooks_run *runs;              /* under way */
     struct plugins_look *look;           /* the same; NULL: none */
+    struct hooks_run *checks;            /* of networks, for when it is done: */
+    void (*begin_checks)(struct hooks *hooks);
     struct hooks_run *line; /* of those the ones that go one by one, in order; the first runs */
     char alloc_dir[];
 };

@@ -44,6 +44,8 @@ static void run_free(struct hooks_run *run)
 
 /* --- the hooks --- */
 
+static void begin_checks(struct hooks *hooks);
+
 struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
 {
     size_t length = strlen(config->alloc_dir);
@@ -73,6 +75,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->privileged = geteuid() == 0;
     hooks->network = config->network;
     hooks->plugins = config->plugins;
+    hooks->begin_checks = begin_checks;
     hooks->knows_bridges = config->network != NULL && netns_knows_bridges();
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
     return hooks;
@@ -188,13 +191,17 @@ static void submit(struct hooks_run *run)
                    run->in_line ? on_line_done : on_pool_done, run);
 }
 
-static void line_up(struct hooks_run *run)
+/* Runs wait in lists, by `behind`. */
+static void wait_behind(struct hooks_run **last, struct hooks_run *run)
 {
-    struct hooks_run **last = &run->hooks->line;
-
     while (*last != NULL)
         last = &(*last)->behind;
     *last = run;
+}
+
+static void line_up(struct hooks_run *run)
+{
+    wait_behind(&run->hooks->line, run);
     run->in_line = true;
     if (run->hooks->line == run)
         submit(run);
@@ -315,6 +322,20 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
 }
 
+/* What plugins can say is known: those that waited for it begin. */
+static void begin_checks(struct hooks *hooks)
+{
+    struct hooks_run *run, *next = hooks->checks;
+
+    hooks->checks = NULL;
+    while ((run = next) != NULL) {
+        next = run->behind;
+        run->behind = NULL;
+        run->request.asks_plugins = hooks->asks_plugins;
+        line_up(run);
+    }
+}
+
 void hooks_check_network(struct hooks *hooks, const char *alloc_id, hook_done *done, void *ctx)
 {
     const struct alloc_spec alloc = {.id = alloc_id};
@@ -325,5 +346,8 @@ void hooks_check_network(struct hooks *hooks, const char *alloc_id, hook_done *d
     run->done = done;
     run->ctx = ctx;
     run->function = hooks_network_check;
-    line_up(run);
+    if (hooks->look != NULL)
+        wait_behind(&hooks->checks, run);
+    else
+        line_up(run);
 }

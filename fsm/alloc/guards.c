@@ -115,6 +115,7 @@ GUARD(alloc_rewound, policy_is_rewound(alloc))
 GUARD(alloc_any_failed, members_any_failed(alloc))
 GUARD(alloc_destroy_wanted, alloc->destroy_wanted)
 GUARD(alloc_may_run_on, may_run_on(alloc, now))
+GUARD(alloc_has_network, (alloc->assign.hooks_postrun >> ALLOC_HOOK_NETWORK & 1u) != 0)
 /* clang-format on */
 
 /* --- the invariant, and the validator for records from disk --- */

@@ -107,6 +107,23 @@ static void send_report(const struct machine_id *self, const struct alloc *alloc
     }
 }
 
+/* What only a restart mends. */
+static void send_note(const struct machine_id *self, const struct alloc *alloc,
+                      const struct fsm_event *event, fsm_send *send, void *ctx)
+{
+    const struct failure *lost = event->payload;
+    struct kill_order note = {.event = TASK_EVENT_RESTART_SIGNALED};
+
+    check(event->kind == AE_NETWORK_LOST);
+    (void)text_format(note.text, sizeof(note.text), "The network of the allocation was lost: %s",
+                      lost->text); /* cut if too long */
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        if (member->kind == MEMBER_TASK && member->run_state == TASK_RUN_RUNNING)
+            tell(self, member, TE_NOTE, &note, send, ctx);
+    }
+}
+
 static void send_restart(const struct machine_id *self, const struct alloc *alloc,
                          const struct fsm_event *event, fsm_send *send, void *ctx)
 {
@@ -138,6 +155,9 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
     case AX_SEND_REPORT:
         send_report(self, alloc, send, ctx);
         return;
+    case AX_SEND_NOTE:
+        send_note(self, alloc, event, send, ctx);
+        return;
     case AX_SEND_AUTHORIZED:
         send_authorized(self, alloc, send, ctx);
         return;
@@ -158,6 +178,7 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
     case AX_TELL_ENDED:
     case AX_REPLY_OK:
     case AX_REPLY_NOT_RUNNING:
+    case AX_CHECK_NETWORK:
     case AX_COUNT:
         break;
     }

@@ -348,6 +348,8 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
     case AE_REPLAY:
     case AE_PREVIOUS_ENDED:
     case AE_TIMEOUT:
+    case AE_NETWORK_SOUND:
+    case AE_NETWORK_LOST:
     case AE_COUNT:
         break;
     }

@@ -29,8 +29,9 @@
     X(REWOUND, alloc_rewound)       /* each task waits for its turn in the lifecycle again */      \
     X(ANY_FAILED, alloc_any_failed) /* a task: the end of the group is on its way */               \
     X(DESTROY_WANTED, alloc_destroy_wanted)                                                        \
-    X(MAY_RUN_ON, alloc_may_run_on) /* its max_run_duration is not over */                         \
-    X(PAUSING, fsm_pausing)         /* a pause before the next try is under way */
+    X(MAY_RUN_ON, alloc_may_run_on)   /* its max_run_duration is not over */                       \
+    X(HAS_NETWORK, alloc_has_network) /* of its own, which its last hooks remove */                \
+    X(PAUSING, fsm_pausing)           /* a pause before the next try is under way */
 enum alloc_guard {
     AG_ALWAYS,
 #define X(name, function) AG_##name,

@@ -10,6 +10,9 @@
  * time at which its health is decided (health.c), or that until which it goes on without contact to
  * its control plane, whichever comes first.  The last ends it as a stop does.
  *
+ * After a restart of the daemon the network is looked at in which tasks run that nobody will start.
+ * What is lost of it only comes back to who starts again: all tasks do, as if a user had asked.
+ *
  * UPDATE moves nothing: each state takes the newer version, and what it says holds for what begins
  * from then on.  A hook that has to act on it gets a phase of its own, in the rows of RUNNING.
  */
@@ -29,8 +32,10 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 
 #define HOOKS   (M(HOOK_DONE) | M(HOOK_FAILED))
 #define VOLUMES (M(VOLUME_READY) | M(VOLUME_FAILED) | M(VOLUME_GONE))
+/* What is known of a network at a restart is for those whose tasks are to run on in it. */
+#define NETWORK (M(NETWORK_SOUND) | M(NETWORK_LOST))
 /* For who is on its way to an end. */
-#define IN_VAIN (M(ASSIGN) | M(CONTACT) | M(PREVIOUS_ENDED))
+#define IN_VAIN (M(ASSIGN) | M(CONTACT) | M(PREVIOUS_ENDED) | NETWORK)
 
 /* An end begins while tasks may live. */
 #define BEGIN_KILL(s, e, ...)                                                                      \
@@ -84,9 +89,9 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 static const struct fsm_state alloc_states[A_COUNT] = {
 /*    state       flags         limit_ms         ignored: late or repeated            never: our own mistake */
 STATE(ABSENT,     FSM_INITIAL,  0,               0,                                   ALL & ~M(ASSIGN)),
-STATE(WAITING,    0,            FSM_LIMIT_RECORD, M(ASSIGN)|HOOKS|VOLUMES|M(STATUS_ACKED), 0),
-STATE(PREPARING,  0,            FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|VOLUMES, 0),
-STATE(MOUNTING,   FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS, 0),
+STATE(WAITING,    0,            FSM_LIMIT_RECORD, M(ASSIGN)|NETWORK|HOOKS|VOLUMES|M(STATUS_ACKED), 0),
+STATE(PREPARING,  0,            FSM_LIMIT_RECORD, M(ASSIGN)|NETWORK|M(PREVIOUS_ENDED)|VOLUMES, 0),
+STATE(MOUNTING,   FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|NETWORK|M(PREVIOUS_ENDED)|HOOKS, 0),
 STATE(RUNNING,    FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS, 0),
 STATE(PREKILL,    0,            0,               IN_VAIN,                             M(TIMEOUT)),
 STATE(DELAYING,   0,            FSM_LIMIT_RECORD, IN_VAIN|HOOKS,                      0),
@@ -97,7 +102,7 @@ STATE(POSTRUN,    0,            0,               IN_VAIN|VOLUMES,               
 STATE(TERMINAL,   FSM_RESTING,  0,               IN_VAIN|M(AUTHORIZED)|HOOKS|VOLUMES, M(TIMEOUT)),
 STATE(DESTROYING, 0,            0,               IN_VAIN|M(AUTHORIZED)|VOLUMES,       0),
 STATE(GONE,       FSM_FINAL,    0,               0,                                   ALL),
-STATE(REPLAYING,  FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|M(PREVIOUS_ENDED)|HOOKS,   0),
+STATE(REPLAYING,  FSM_RESTING,  FSM_LIMIT_RECORD, M(ASSIGN)|NETWORK|M(PREVIOUS_ENDED)|HOOKS,   0),
 };
 
 static const struct fsm_row alloc_rows[] = {
@@ -173,11 +178,16 @@ REFUSED(RUNNING, RESTART),
 BEGIN_KILL(RUNNING, DESTROY, AX_REPLY_OK),
 JUDGED(RUNNING, AX_SEND_REPORT),
 BEGIN_KILL(RUNNING, TIMEOUT),
+ROW(RUNNING,    RESTORE,        HAS_NETWORK,     RUNNING,    AX_SEND_START, AX_SEND_REPORT, AX_CHECK_NETWORK),
 ROW(RUNNING,    RESTORE,        ALWAYS,          RUNNING,    AX_SEND_START, AX_SEND_REPORT),
 ROW(RUNNING,    REPLAY,         ANY_FAILED,      RUNNING,    AX_REPLY_NOT_RUNNING),
 ROW(RUNNING,    REPLAY,         ALWAYS,          REPLAYING,  AX_SEND_REWIND, AX_REPLY_OK, AX_TELL_STATUS),
 NOTED(RUNNING,  UPDATE),
 NOTED(RUNNING,  CONTACT),
+NOTED(RUNNING,  NETWORK_SOUND),
+ROW(RUNNING,    NETWORK_LOST,   ANY_FAILED,      RUNNING),
+ROW(RUNNING,    NETWORK_LOST,   ANY_RUNNING,     REPLAYING,  AX_SEND_NOTE, AX_SEND_REWIND, AX_TELL_STATUS),
+NOTED(RUNNING,  NETWORK_LOST),
 
 ROW(PREKILL,    AUTHORIZED,     ALWAYS,          PREKILL,    AX_SEND_AUTHORIZED),
 ROW(PREKILL,    TASK_CHANGED,   ALWAYS,          PREKILL,    AX_TELL_STATUS),
@@ -369,7 +379,8 @@ const struct fsm_def alloc_def = {
     .effects_count = AX_COUNT,
     .guards = alloc_guards,
     .guards_count = AG_COUNT,
-    .after_sweep = (uint64_t)1 << AX_HOOK, /* directories are deleted under nobody */
+    .after_sweep = (uint64_t)1 << AX_HOOK | /* directories are deleted under nobody */
+                   (uint64_t)1 << AX_CHECK_NETWORK, /* nor are networks mended under strangers */
     .paced = (uint64_t)1 << AG_HOOKS_LEFT,
     .timeout_event = AE_TIMEOUT,
     .restore_event = AE_RESTORE,

@@ -156,6 +156,13 @@ static void absorb_restart_order(struct task *task, const struct request *reques
     task_note(task, now, TASK_EVENT_RESTART_SIGNALED, request->text);
 }
 
+/* Users ask for no reason; whoever else does has just given one. */
+static bool was_told_why(const struct task *task)
+{
+    return task->events_count > 0 &&
+           task->events[task->events_count - 1].type == TASK_EVENT_RESTART_SIGNALED;
+}
+
 /* Its alloc runs all of its tasks again.  One that has failed does not: its group ends with it. */
 static void absorb_rewind(struct task *task, bool dead, const struct fsm_now *now)
 {
@@ -165,11 +172,11 @@ static void absorb_rewind(struct task *task, bool dead, const struct fsm_now *no
         return; /* its alloc will be told what it is */
     task->rewind_wanted = 1;
     task->restart_wanted = 0;
-    if (!task_state_waits(task->machine.state))
+    if (!task_state_waits(task->machine.state) && !was_told_why(task))
         task_note(task, now, TASK_EVENT_RESTART_SIGNALED, policy_replayed);
 }
 
-/* What its plugin says of it. */
+/* What its plugin or its alloc says of it. */
 static void absorb_plugin(struct task *task, const struct kill_order *said, bool unwell,
                           const struct fsm_now *now)
 {

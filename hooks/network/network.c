@@ -455,17 +455,16 @@ static int check_work(struct work *work, bool asks, char ret_remark[ERR_TEXT_SIZ
     if (netns_is_there(work->netns, NULL) == 0) {
         if (status == NULL)
             return 0; /* there never was one */
-        (void)text_copy(ret_remark, ERR_TEXT_SIZE,
-                        "its network namespace was taken away: tasks that run keep it, and who "
-                        "starts gets another; restart all of them"); /* fits */
-        return 0;
+        return err_set(err, ERR_GONE, "its network namespace was taken away");
     }
     if (!text_copy(before, sizeof(before), text_of(status, "Address")) ||
         !is_damaged(work, asks, why))
         return 0;
     int code = mend(work, before, err);
-    if (code != 0)
-        return err_wrap(err, "its network was damaged (%s)", why);
+    if (code != 0) {
+        (void)err_wrap(err, "its network was damaged (%s)", why); /* as this says: */
+        return err->code = ERR_GONE;
+    }
     const char *address = text_of(json_object_get(work->note, "Status"), "Address");
     (void)text_format(ret_remark, ERR_TEXT_SIZE, "its network was damaged and is mended%s: %s",
                       *before == '\0' || text_equal(before, address) ? ""

@@ -28,7 +28,8 @@ int network_make(const struct hooks_network *config, const char *alloc, const ch
 
 /* Looks whether what is there of the network of ALLOC is as it was made, and mends it where its
  * tasks have it; makes none where there is none.  ASKS: plugins can be asked.  RET_REMARK is what
- * somebody should know, "": nothing. */
+ * somebody should know, "": nothing.  ERR_GONE: the tasks that run have none any more, or one that
+ * cannot be mended; who starts gets another. */
 int network_check(const struct hooks_network *config, const char *alloc, bool asks,
                   char ret_remark[ERR_TEXT_SIZE], struct err *err);
 

@@ -201,6 +201,7 @@ struct sim_job {
     X(REPLACE, JOB, "replace")       /* stops its alloc of index number */                         \
     X(GC, NONE, "gc")                /* wants all removed that is over */                          \
     X(TORN_JOB, JOB, "torn_job")     /* the job as stored is zeroed */                             \
+    X(NET_LOST, ALLOC, "net_lost")   /* its network namespace is unmounted */                      \
     X(COPY, NONE, "copy")            /* of the journal is made */                                  \
     X(OLDER, NONE, "older")          /* DOWN after SIGKILL, for number ms; the copy is put back */
 enum sim_action {

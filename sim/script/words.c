@@ -59,6 +59,7 @@ static uint64_t faults_of(uint8_t kind, uint8_t effect)
     };
     static const uint64_t alloc[AX_COUNT] = {
         [AX_HOOK] = F(HANG) | F(ERR) | F(ERR_HARD) | F(SLOW) | F(DONE_ERR),
+        [AX_CHECK_NETWORK] = F(ERR) | F(SLOW),
     };
     static const uint64_t volume[VX_COUNT] = {
         [VX_CLAIM] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(SRV_DROP) | F(SRV_DENIED),

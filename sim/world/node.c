@@ -65,13 +65,25 @@ static void apply_network(struct sim *sim, const struct sim_call *call)
 {
     struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
 
-    if (call->phase == PHASE_PRERUN || call->phase == PHASE_PRESTART)
+    if (call->phase == PHASE_PRERUN || call->phase == PHASE_PRESTART) {
         alloc->network = sim_has_network(alloc);
+        alloc->netless = 0;
+    }
     if (call->phase != PHASE_POSTRUN)
         return;
     if (sim_alloc_lives(sim, call->whom.alloc))
         sim_violate(sim, 33, "the network of %s is removed under a live payload", alloc->id.text);
-    alloc->network = 0;
+    alloc->network = alloc->netless = 0;
+}
+
+/* One that cannot be looked at is not known to be lost. */
+static void answer_check(struct sim *sim, struct sim_call *call)
+{
+    const struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
+    struct failure failure = sim_failed(ERR_GONE, false, "it was taken away");
+    bool lost = call->code == 0 && alloc->netless;
+
+    sim_call_done(sim, call, lost ? AE_NETWORK_LOST : AE_NETWORK_SOUND, lost ? &failure : NULL);
 }
 
 static void take_disk(struct sim *sim, struct sim_call *call)
@@ -414,7 +426,8 @@ void sim_apply(struct sim *sim, struct sim_call *call)
                 sim_id(sim, &call->whom)->text);
     switch ((enum machine_kind)call->whom.kind) {
     case MACHINE_ALLOC:
-        apply_alloc_hook(sim, call);
+        if (call->lane == LANE_HOOK)
+            apply_alloc_hook(sim, call);
         return;
     case MACHINE_TASK:
         apply_task_hook(sim, call);
@@ -435,6 +448,11 @@ void sim_answer(struct sim *sim, struct sim_call *call)
 {
     switch ((enum machine_kind)call->whom.kind) {
     case MACHINE_ALLOC:
+        if (call->lane == LANE_NODE)
+            answer_check(sim, call);
+        else
+            answer_hook(sim, call);
+        return;
     case MACHINE_TASK:
         answer_hook(sim, call);
         return;
@@ -459,7 +477,7 @@ void sim_node_reboot(struct sim *sim)
     for (int i = 0; i < sim->claims_count; i++)
         sim->claims[i].mounted = 0;
     for (int a = 0; a < sim->allocs_count; a++)
-        sim->allocs[a].network = 0;
+        sim->allocs[a].network = sim->allocs[a].netless = 0;
     /* What hooks leave in memory file systems is gone, too. */
     for (int t = 0; t < sim->tasks_count; t++)
         sim->tasks[t].prestarted = 0;

@@ -278,6 +278,18 @@ static bool lose_directory(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+static bool lose_network(struct sim *sim, const struct sim_step *step)
+{
+    struct sim_alloc_state *alloc = sim_alloc_of(sim, &step->whom);
+
+    if (!alloc->network)
+        return false;
+    sim_count_fault(sim, SIM_UNMOUNT);
+    alloc->network = 0;
+    alloc->netless = 1;
+    return true;
+}
+
 static bool slow_sweeps(struct sim *sim, const struct sim_step *step)
 {
     sim_count_fault(sim, SIM_SLOW);
@@ -334,6 +346,7 @@ static const struct {
     [SIM_DO_BUSY] = {keep_busy, true},
     [SIM_DO_UNMOUNT] = {unmount, true},
     [SIM_DO_DIR_LOST] = {lose_directory, true},
+    [SIM_DO_NET_LOST] = {lose_network, true},
 };
 
 void sim_do_step(struct sim *sim, const struct sim_step *step)

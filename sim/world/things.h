@@ -91,6 +91,7 @@ struct sim_alloc_state {
     uint8_t directory;
     uint8_t disk;    /* and in it what it and those before it have written */
     uint8_t network; /* of its own, if its first hooks make one */
+    uint8_t netless; /* it was taken away under its tasks in this boot */
     uint8_t begun;   /* its set-up was once */
     uint8_t torn;    /* postrun hooks that have succeeded */
     uint8_t ended;   /* it was terminal once */

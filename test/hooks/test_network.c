@@ -445,7 +445,7 @@ static void test_what_a_plugin_misses_is_made_again_in_its_place(void **state)
                  "test $CNI_COMMAND = CHECK && echo '{\"code\":1,\"msg\":\"no rule\"}' && "
                  "exit 1\n" ANSWER("127.0.0.1/8"));
     assert_int_equal(check_network(), 0);
-    assert_string_equal(fixture->text, "alloc " ALLOC_ID ": its network was damaged and is mended: "
+    assert_string_equal(fixture->text, "its network was damaged and is mended: "
                                        "CNI plugin \"second\" (CHECK): no rule");
     assert_calls("CHECK first, CHECK second, CHECK first, CHECK second, DEL second, DEL first, "
                  "ADD first, ADD second, ");
@@ -455,13 +455,42 @@ static void test_what_a_plugin_misses_is_made_again_in_its_place(void **state)
     assert_int_equal(check_network(), 0);
     assert_string_equal(fixture->text, "");
     write_plugin("second", "test $CNI_COMMAND = DEL || exit 1");
-    assert_int_equal(check_network(), ERR_IO); /* in the middle of it ... */
-    assert_true(text_starts_with(fixture->text, "alloc " ALLOC_ID ": its network was damaged ("));
+    assert_int_equal(check_network(), ERR_GONE); /* in the middle of it ... */
+    assert_true(text_starts_with(fixture->text, "its network was damaged ("));
     write_plugin("second", ANSWER("127.0.0.1/8"));
     assert_int_equal(check_network(), 0); /* ... it goes on */
     assert_true(text_ends_with(fixture->text, "a daemon ended while it was made"));
     assert_int_equal(check_network(), 0);
     assert_string_equal(fixture->text, "");
+    assert_int_equal(netns_remove(namespace_path(), &fixture->scratch.err), 0);
+    assert_int_equal(check_network(), ERR_GONE);
+    assert_string_equal(fixture->text, "its network namespace was taken away");
+    assert_int_equal(make_network(), 0); /* of who starts again */
+    assert_int_equal(check_network(), 0);
+    assert_int_equal(remove_network(), 0);
+    assert_nothing_left();
+}
+
+/* Whether plugins can be asked is not known yet. */
+static void test_look_at_a_network_waits_for_what_plugins_say(void **state)
+{
+    struct fixture *fixture = *state;
+    struct versions versions = {0};
+
+    need_root();
+    write_plugin("first", ANSWER("127.0.0.1/8"));
+    write_plugin("second", ANSWER("127.0.0.1/8"));
+    assert_int_equal(make_network(), 0);
+    write_text(network.plugins, "bridge", 0755, "#!/bin/sh\necho v1.3.0\n");
+    fixture->answered = false;
+    hooks_find_plugins(fixture->hooks, hear_of_plugins, &versions);
+    write_text(network.state, "calls", 0644, "");
+    hooks_check_network(fixture->hooks, ALLOC_ID, on_outcome, fixture);
+    loop_run(fixture->loop);
+    if (!fixture->answered)
+        loop_run(fixture->loop);
+    assert_true(fixture->answered);
+    assert_calls(" first,  second, CHECK first, CHECK second, "); /* their versions first */
     assert_int_equal(remove_network(), 0);
     assert_nothing_left();
 }
@@ -553,6 +582,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_an_end_insists_until_plugins_have_undone_it, make,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_a_start_finds_the_network_or_makes_it_again, make,
+                                        fixture_remove),
+        cmocka_unit_test_setup_teardown(test_look_at_a_network_waits_for_what_plugins_say, make,
                                         fixture_remove),
         cmocka_unit_test_setup_teardown(test_what_a_plugin_misses_is_made_again_in_its_place, make,
                                         fixture_remove),

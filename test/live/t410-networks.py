@@ -306,7 +306,12 @@ def what_somebody_took_from_it_is_mended_under_its_tasks():
     subprocess.run(['ip', 'netns', 'delete', namespaces_of(node)[0]], check=True)
     node.start()
     wait_for('a warning', lambda: 'its network namespace was taken away' in node.log())
-    assert answer('127.0.0.1', port) == first  # who runs keeps it
+    second = wait_for('another one', lambda: [said for said in [answer('127.0.0.1', port)]
+                                              if said and said != first])[0]
+    assert network_of(int(second[1])) == os.stat('/run/netns/' + namespaces_of(node)[0]).st_ino
+    told = [event['DisplayMessage'] for event in node.task('job', 'g', 'web')['Events']]
+    assert 'The network of the allocation was lost: its network namespace was taken away' in told
+    assert 'User requested all tasks to restart' not in told, told
     node.finish()
 
 
