@@ -150,6 +150,7 @@ struct csi_result {
     enum csi_call call;
     const struct csi_answer *answer; /* borrowed until the callback returns; NULL: error says why */
     unsigned status;                 /* of gRPC; of an answer that cannot be read 13, INTERNAL */
+    bool answered;                   /* that is the plugin's own word */
     struct csi_outcome outcome;
     struct err error; /* "plugin hp: NodeStageVolume: NOT_FOUND: ..." */
 };

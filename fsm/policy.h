@@ -336,9 +336,13 @@ enum registration_step {
     REGISTRATION_CALLS_NEXT,   /* it is known now what is to be deleted */
 };
 
+/* True if it is known what came of a call, and of the same call before: nothing of it goes on.
+ * ANSWERED: the plugin has said so. */
+bool policy_is_settled(const struct csi_outcome *outcome, bool answered);
+
 /* What becomes of a volume in STATE, which is not READY, when CALL has ended like that. */
 enum registration_step policy_registration(enum registration_state state, enum csi_call call,
-                                           const struct csi_outcome *outcome);
+                                           const struct csi_outcome *outcome, bool answered);
 
 /* True if NAME is what PATTERN says, in which * is any text: names of datacenters. */
 bool policy_matches(const char *pattern, const char *name);

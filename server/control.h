@@ -72,6 +72,7 @@ struct control_plugin {
 struct control_answer {
     const json_t *answer;       /* borrowed; NULL: error says why */
     struct csi_outcome outcome; /* what is to be done then */
+    bool answered;              /* it is the plugin's own word */
     struct err error;
 };
 

@@ -102,7 +102,8 @@ static void on_reply(void *ctx, const struct grpc_reply *reply)
     struct csi_operation *operation = ctx;
     struct arena arena = {0};
     struct csi_answer answer;
-    struct csi_result result = {.call = operation->call, .status = reply->status};
+    struct csi_result result = {
+        .call = operation->call, .status = reply->status, .answered = reply->answered};
 
     if (reply->status != GRPC_OK)
         tell_refusal(operation, reply, &result);

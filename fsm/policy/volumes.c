@@ -69,12 +69,20 @@ enum claim_verdict policy_claim(const struct claim_terms *volume, size_t volume_
 
 /* --- volumes that are made and deleted --- */
 
-enum registration_step policy_registration(enum registration_state state, enum csi_call call,
-                                           const struct csi_outcome *outcome)
+/* A call that was never heard says nothing of the one before it, in which a daemon died.  One that
+ * is refused before it is sent was refused each time. */
+bool policy_is_settled(const struct csi_outcome *outcome, bool answered)
 {
-    bool done = outcome->verdict == CSI_DONE;
-    /* The plugin has refused, and works on nothing: it is as if nobody had asked. */
-    bool refused = outcome->verdict == CSI_REFUSED && !outcome->may_run;
+    return outcome->verdict == CSI_DONE ||
+           (!outcome->may_run && (answered || outcome->verdict == CSI_REFUSED));
+}
+
+enum registration_step policy_registration(enum registration_state state, enum csi_call call,
+                                           const struct csi_outcome *outcome, bool answered)
+{
+    bool done = outcome->verdict == CSI_DONE, settled = policy_is_settled(outcome, answered);
+    /* The plugin works on nothing: it is as if nobody had asked. */
+    bool refused = outcome->verdict == CSI_REFUSED && settled;
 
     switch (state) {
     case REGISTRATION_CREATING:
@@ -91,7 +99,7 @@ enum registration_step policy_registration(enum registration_state state, enum c
         if (done)
             return REGISTRATION_IS_FORGOTTEN;
         /* Whoever answers has not deleted it: who asked is told, and the volume is as it was. */
-        return outcome->may_run ? REGISTRATION_CALLS_AGAIN : REGISTRATION_BECOMES_READY;
+        return settled ? REGISTRATION_BECOMES_READY : REGISTRATION_CALLS_AGAIN;
     case REGISTRATION_READY:
     case REGISTRATION_STATE_COUNT:
         break;

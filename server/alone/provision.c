@@ -299,7 +299,7 @@ static void expanded(void *ctx, const struct control_answer *answer)
         operation->err = answer->error;
         (void)err_wrap(&operation->err, "unable to expand volume");
     }
-    if (answer->answer == NULL && answer->outcome.may_run) {
+    if (answer->answer == NULL && !policy_is_settled(&answer->outcome, answer->answered)) {
         store_as(operation, REGISTRATION_READY, NULL, doubtful);
         return;
     }
@@ -480,7 +480,7 @@ static bool learn(struct operation *operation, const json_t *answer)
     if (external[0] != '\0' && strlen(external) < sizeof(((struct claim *)0)->external))
         return true;
     (void)err_set(&operation->err, ERR_UNSUPPORTED,
-                  "the plugin calls the volume what no claim can hold: it is deleted again");
+                  "the plugin gives the volume an id that no claim can hold: it is deleted again");
     return false;
 }
 
@@ -502,7 +502,7 @@ static void created(void *ctx, const struct control_answer *answer)
 
     if (answer->answer == NULL)
         operation->err = answer->error;
-    switch (policy_registration(state, CSI_CREATE_VOLUME, &answer->outcome)) {
+    switch (policy_registration(state, CSI_CREATE_VOLUME, &answer->outcome, answer->answered)) {
     case REGISTRATION_BECOMES_READY:
         if (learned)
             store_as(operation, REGISTRATION_READY, NULL, done);
@@ -639,7 +639,8 @@ static void deleted(void *ctx, const struct control_answer *answer)
 
     if (answer->answer == NULL && answer->outcome.verdict != CSI_DONE)
         operation->err = answer->error;
-    switch (policy_registration(REGISTRATION_DELETING, CSI_DELETE_VOLUME, &answer->outcome)) {
+    switch (policy_registration(REGISTRATION_DELETING, CSI_DELETE_VOLUME, &answer->outcome,
+                                answer->answered)) {
     case REGISTRATION_IS_FORGOTTEN:
         forget(operation);
         return;
@@ -755,6 +756,67 @@ void alone_deregister_volume(struct alone *alone, const char *namespace, const c
     struct operation *operation = operation_new(alone, namespace, id, begin_deregister);
 
     operation->force = force;
+    operation->answer = answer;
+    operation->ctx = ctx;
+    lane_enter(&operation->task, namespace, id);
+}
+
+/* --- taking off the node --- */
+
+static void detached(void *ctx, const struct control_answer *answer)
+{
+    struct operation *operation = ctx;
+
+    if (answer->answer == NULL && answer->outcome.verdict != CSI_DONE)
+        operation->err = answer->error;
+    finish(operation, NULL);
+}
+
+static void begin_detach(struct lane_task *task)
+{
+    struct operation *operation = (struct operation *)(void *)task;
+    const struct registered *volume =
+        registry_find(task->alone, operation->namespace, operation->id);
+    struct finding_live finding = {.core = life_core(task->alone->config.life)};
+    struct control_plugin plugin;
+
+    if (!is_there(operation, volume))
+        return;
+    alone_each_claim(task->alone, &volume->public, find_live, &finding);
+    if (finding.found) {
+        (void)refused(operation, err_set(&operation->err, ERR_REFUSED,
+                                         "volume in use: %s; stop the allocs that have it first",
+                                         operation->id));
+        return;
+    }
+    const struct alone_claims claims = alone_claims_of(task->alone, &volume->public);
+    if (claims.readers + claims.writers > 0) {
+        (void)refused(operation,
+                      err_set(&operation->err, ERR_AGAIN,
+                              "volume %s is still being unmounted after its allocs have ended",
+                              operation->id));
+        return;
+    }
+    (void)registry_plugin(task->alone, registry_text(volume->json, "PluginID"), &plugin);
+    if (!plugin.controller_ready || plugin.node_id[0] == '\0' ||
+        (plugin.controller_capabilities & CSI_CONTROLLER_PUBLISHES) == 0) {
+        finish(operation, NULL); /* nobody attaches it to nodes, or could take it off */
+        return;
+    }
+    if (!gather_secrets(operation, volume))
+        return;
+    operation->volume = json_incref(volume->json);
+    call(operation, CSI_CONTROLLER_UNPUBLISH,
+         json_pack("{s:s, s:s}", "VolumeID", registry_remote_id(volume->json), "ClientCSINodeID",
+                   plugin.node_id),
+         detached);
+}
+
+void alone_detach_volume(struct alone *alone, const char *namespace, const char *id,
+                         alone_volume_answer *answer, void *ctx)
+{
+    struct operation *operation = operation_new(alone, namespace, id, begin_detach);
+
     operation->answer = answer;
     operation->ctx = ctx;
     lane_enter(&operation->task, namespace, id);

@@ -4,35 +4,58 @@
  */
 #include "server/alone/registry.h"
 
+struct gathering_plugin {
+    struct control_plugin *found;
+    const struct plugin *newest; /* that is ready; its word counts */
+};
+
 static bool count_instance(void *ctx, const struct machine_id *id, const struct machine *record)
 {
-    struct control_plugin *found = ctx;
+    struct gathering_plugin *gathering = ctx;
+    struct control_plugin *found = gathering->found;
     const struct plugin *plugin = plugin_of(record);
-    bool ready = record->state == P_READY;
+    bool both = plugin->define.type == PLUGIN_CSI_MONOLITH, ready = record->state == P_READY;
 
     (void)id;
     if (record->state == P_STOPPED || record->state == P_GONE)
         return true;
-    if (plugin->define.type == PLUGIN_CSI_NODE) {
+    if (both || plugin->define.type == PLUGIN_CSI_NODE) {
         found->has_node = true;
         found->node_ready |= ready;
-        if (plugin->identity.node[0] != '\0')
+        if (ready || found->node_id[0] == '\0')
             found->node_id = plugin->identity.node;
+        if (ready)
+            found->volumes_max = plugin->identity.volumes_max;
     }
-    if (plugin->define.type == PLUGIN_CSI_CONTROLLER) {
+    if (both || plugin->define.type == PLUGIN_CSI_CONTROLLER) {
         found->has_controller = true;
         found->controller_ready |= ready;
+        if (ready)
+            found->controller_capabilities = plugin->identity.controller_capabilities;
     }
+    if (ready || gathering->newest == NULL)
+        gathering->newest = plugin;
     return true;
 }
 
 bool registry_plugin(const struct alone *alone, const char *plugin,
                      struct control_plugin *ret_plugin)
 {
+    struct gathering_plugin gathering = {.found = ret_plugin};
+
     *ret_plugin = (struct control_plugin){.provider = "", .version = "", .node_id = ""};
-    core_each_of_plugin(life_core(alone->config.life), plugin, count_instance, ret_plugin);
-    ret_plugin->needs_controller = ret_plugin->has_controller;
-    return ret_plugin->has_node || ret_plugin->has_controller;
+    core_each_of_plugin(life_core(alone->config.life), plugin, count_instance, &gathering);
+    if (gathering.newest == NULL)
+        return false;
+    const struct plugin_identity *identity = &gathering.newest->identity;
+    ret_plugin->provider = identity->provider;
+    ret_plugin->version = identity->version;
+    /* What it says counts, once it has said something. */
+    ret_plugin->needs_controller =
+        gathering.newest->machine.state == P_READY
+            ? (identity->plugin_capabilities & CSI_PLUGIN_HAS_CONTROLLER) != 0
+            : ret_plugin->has_controller;
+    return true;
 }
 
 void alone_plugin_of(const struct alone *alone, const struct alone_volume *volume,

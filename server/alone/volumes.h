@@ -86,6 +86,31 @@ void alone_wipe(json_t *secrets);
 void alone_deregister_volume(struct alone *alone, const char *namespace, const char *id, bool force,
                              alone_volume_answer *answer, void *ctx);
 
+/* Has its plugin take it off this node, if no alloc has it any more. */
+void alone_detach_volume(struct alone *alone, const char *namespace, const char *id,
+                         alone_volume_answer *answer, void *ctx);
+
+/* --- what only passes through --- */
+
+/* A snapshot of a registered volume: Nomad's CSISnapshot (borrowed), with the volume in NAMESPACE.
+ * The answer is what Nomad's client of that call answers. */
+void alone_create_snapshot(struct alone *alone, const char *namespace, const json_t *snapshot,
+                           alone_volume_answer *answer, void *ctx);
+void alone_delete_snapshot(struct alone *alone, const char *plugin, const char *id,
+                           const json_t *secrets, alone_volume_answer *answer, void *ctx);
+
+/* A page of what a plugin knows, {"Entries", "NextToken"}. */
+struct alone_page { /* borrowed for the call */
+    const char *plugin;
+    bool snapshots;      /* not volumes */
+    int64_t entries_max; /* 0: as the plugin likes */
+    const char *token;   /* of the page before, "": the first */
+    const json_t *secrets;
+};
+
+void alone_list_external(struct alone *alone, const struct alone_page *page,
+                         alone_volume_answer *answer, void *ctx);
+
 /* A storage plugin has come, gone, or changed: what waited for it is looked at.  ALONE may be NULL.
  */
 void alone_plugins_changed(struct alone *alone);
