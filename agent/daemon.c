@@ -6,6 +6,7 @@
 #include "agent/daemon.h"
 
 #include "agent/api/api.h"
+#include "agent/controller.h"
 #include "agent/disk.h"
 #include "agent/home.h"
 #include "agent/limits.h"
@@ -353,6 +354,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .collect_at_once = config->gc_parallel_destroys > 0 ? config->gc_parallel_destroys : 1,
         .disk_is_given = config->disk_total_mb > 0,
         .measure_disk = measure_disk,
+        .controller = controller_call,
         .plans =
             {
                 .kill_timeout_max_ms = config->max_kill_timeout_ms,
@@ -411,6 +413,7 @@ static void close_parts(struct daemon *daemon)
     if (parts->life != NULL)
         life_forget_callers(parts->life);
     disk_watch_free(parts->disk);
+    controller_forget(parts);
     alone_free(parts->alone);
     drivers_free(parts->drivers);
     hooks_free(parts->hooks);

@@ -34,6 +34,7 @@ struct parts {
     struct disk_watch *disk;
     struct specs *specs;
     struct perform_call *calls; /* under way, of perform.c */
+    struct asking *asked;       /* of controller.c */
     struct crash crash;
     struct node node;
     struct health health; /* of its drivers */

@@ -83,7 +83,7 @@ static void tell_node(struct parts *parts)
 {
     static const struct life_subject everything = {.kind = LIFE_EVERYTHING};
 
-    alone_node_changed(parts->alone);
+    alone_plugins_changed(parts->alone);
     life_changed(parts->life, &everything);
 }
 

@@ -358,7 +358,8 @@ api_handler api_evals_list, api_eval_get, api_eval_allocations, api_empty_list,
     api_deployments_list, api_deployment_get, api_deployed_allocs, api_deployed_pause,
     api_deployed_promote, api_deployed_fail, api_deployed_unblock, api_search, api_unavailable;
 api_handler api_volumes_list, api_volume_get, api_volume_register, api_volume_create,
-    api_volume_forget, api_volume_delete;
+    api_volume_forget, api_volume_delete, api_volume_detach, api_volumes_external,
+    api_snapshots_list, api_snapshot_create, api_snapshot_delete;
 api_handler api_plugins_list, api_plugin_get;
 api_handler api_nodes_list, api_node_get, api_node_allocations, api_client_stats;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;

@@ -196,7 +196,6 @@ void api_volume_get(struct api_request *request)
 /* One request about one volume, while the control plane works on it. */
 struct asking {
     char namespace[SPEC_NAMESPACE_SIZE], id[SPEC_SOURCE_SIZE];
-    json_t *answer;
 };
 
 /* The volume as it is now, which whoever changed it is told, as Nomad does. */
@@ -302,5 +301,129 @@ void api_volume_delete(struct api_request *request)
 
     alone_delete_volume(request->api->parts->alone, request->namespace, request->argument, secrets,
                         answered, defer(request, request->namespace, request->argument, NULL));
+    alone_wipe(secrets);
+}
+
+/* There is this node alone. */
+void api_volume_detach(struct api_request *request)
+{
+    const char *node = http_query(request->exchange, "node");
+
+    if (node == NULL || node[0] == '\0')
+        api_refuse(request, 400, "detach requires node ID");
+    else if (!text_equal(node, request->api->parts->node.identity.id))
+        api_refuse(request, 404, "node not found: this is %s, and there is no other",
+                   request->api->parts->node.identity.id);
+    else
+        alone_detach_volume(request->api->parts->alone, request->namespace, request->argument,
+                            answered, defer(request, request->namespace, request->argument, NULL));
+}
+
+/* --- what plugins know --- */
+
+/* What came of a question that only passes through. */
+struct passing {
+    json_t *answer;
+    const char *list; /* what Nomad calls its entries; NULL: there is no list */
+};
+
+static json_t *make_list(struct api *api, void *ctx)
+{
+    struct passing *passing = ctx;
+    json_t *entries = json_object_get(passing->answer, "Entries");
+    json_t *token = json_object_get(passing->answer, "NextToken");
+    json_t *body = json_pack("{s:O, s:O, s:I}", passing->list, entries, "NextToken", token, "Index",
+                             (json_int_t)api_index(api));
+
+    json_decref(passing->answer);
+    return body;
+}
+
+static json_t *make_snapshot(struct api *api, void *ctx)
+{
+    struct passing *passing = ctx;
+
+    return json_pack("{s:[o], s:I}", "Snapshots", passing->answer, "Index",
+                     (json_int_t)api_index(api));
+}
+
+static void passed(void *ctx, int code, const struct err *err, const json_t *answer)
+{
+    struct api_deferred *deferred = ctx;
+    struct passing *passing = deferred->ctx;
+
+    if (deferred->exchange != NULL) /* else nobody takes it */
+        passing->answer = json_incref((json_t *)(uintptr_t)answer);
+    api_deferred_answer(deferred, code, err);
+}
+
+static struct api_deferred *defer_passing(struct api_request *request, const char *list,
+                                          json_t *(*make)(struct api *api, void *ctx))
+{
+    struct passing *passing = calloc(1, sizeof(*passing));
+
+    check(passing != NULL);
+    passing->list = list;
+    return api_defer(request, make, passing);
+}
+
+static void list_external(struct api_request *request, bool snapshots)
+{
+    const char *plugin = http_query(request->exchange, "plugin_id");
+    const char *token = http_query(request->exchange, "next_token");
+    json_t *secrets = header_secrets(request);
+    int64_t entries_max = 0;
+
+    if (plugin == NULL || plugin[0] == '\0') {
+        api_refuse(request, 400, "plugin_id is required");
+    } else if (api_query_number(request, "per_page", &entries_max)) {
+        const struct alone_page page = {.plugin = plugin,
+                                        .snapshots = snapshots,
+                                        .entries_max = entries_max < 0 ? 0 : entries_max,
+                                        .token = token == NULL ? "" : token,
+                                        .secrets = secrets};
+        alone_list_external(request->api->parts->alone, &page, passed,
+                            defer_passing(request, snapshots ? "Snapshots" : "Volumes", make_list));
+    }
+    alone_wipe(secrets);
+}
+
+void api_volumes_external(struct api_request *request)
+{
+    list_external(request, false);
+}
+
+void api_snapshots_list(struct api_request *request)
+{
+    list_external(request, true);
+}
+
+void api_snapshot_create(struct api_request *request)
+{
+    json_t *body = api_body(request, false);
+    const json_t *snapshots = json_object_get(body, "Snapshots");
+
+    if (body == NULL)
+        return;
+    if (json_array_size(snapshots) != 1 || !json_is_object(json_array_get(snapshots, 0)))
+        api_refuse(request, 400, "snapshot cannot be nil");
+    else
+        alone_create_snapshot(request->api->parts->alone, request->namespace,
+                              json_array_get(snapshots, 0), passed,
+                              defer_passing(request, NULL, make_snapshot));
+    json_decref(body);
+}
+
+void api_snapshot_delete(struct api_request *request)
+{
+    const char *plugin = http_query(request->exchange, "plugin_id");
+    const char *id = http_query(request->exchange, "snapshot_id");
+    json_t *secrets = header_secrets(request);
+
+    if (plugin == NULL || plugin[0] == '\0' || id == NULL || id[0] == '\0')
+        api_refuse(request, 400, "plugin_id and snapshot_id are required");
+    else
+        alone_delete_snapshot(request->api->parts->alone, plugin, id, secrets, answered,
+                              defer(request, request->namespace, "", NULL));
     alone_wipe(secrets);
 }

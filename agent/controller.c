@@ -1,0 +1,451 @@
+/*
+ * Calls to controllers of storage plugins: requests and answers as Nomad's servers name their
+ * fields, to csi/csi.h and back.
+ *
+ * Nothing is decided: what an answer means for a volume is up to who asked.
+ */
+#include "agent/controller.h"
+
+#include "spec/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <utlist.h>
+
+/* --- what is asked --- */
+
+/* A request, and the lists that it borrows. */
+struct building {
+    struct csi_request request;
+    struct csi_capability capabilities[CSI_CAPABILITIES_MAX];
+    void *lists[2 * CSI_TOPOLOGIES_MAX + 8]; /* to be freed */
+    size_t lists_count;
+    struct csi_secrets *secrets;
+};
+
+static void *list_new(struct building *building, size_t count, size_t bytes)
+{
+    void *list = calloc(count + 1, bytes);
+
+    check(list != NULL);
+    check(building->lists_count < COUNT_OF(building->lists));
+    building->lists[building->lists_count++] = list;
+    return list;
+}
+
+static void building_end(struct building *building)
+{
+    for (size_t i = 0; i < building->lists_count; i++)
+        free(building->lists[i]);
+    csi_secrets_free(building->secrets);
+}
+
+/* The text NAME, NULL if it is empty. */
+static const char *text_of(const json_t *request, const char *name)
+{
+    const char *text = json_string_value(json_object_get(request, name));
+
+    return text == NULL || text[0] == '\0' ? NULL : text;
+}
+
+static struct csi_map map_of(struct building *building, json_t *object)
+{
+    struct csi_pair *pairs = list_new(building, json_object_size(object), sizeof(*pairs));
+    struct csi_map map = {.pairs = pairs};
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(object, name, value)
+    {
+        if (json_is_string(value))
+            pairs[map.count++] = (struct csi_pair){name, json_string_value(value)};
+    }
+    return map;
+}
+
+static struct csi_map map_named(struct building *building, const json_t *request, const char *name)
+{
+    return map_of(building, json_object_get(request, name));
+}
+
+static const struct csi_map *topologies_of(struct building *building, const json_t *list,
+                                           size_t *ret_count)
+{
+    struct csi_map *maps = list_new(building, json_array_size(list), sizeof(*maps));
+    const json_t *item;
+    size_t i;
+
+    *ret_count = 0;
+    json_array_foreach(list, i, item)
+    {
+        if (*ret_count < CSI_TOPOLOGIES_MAX)
+            maps[(*ret_count)++] = map_named(building, item, "Segments");
+    }
+    return maps;
+}
+
+/* One more that the volume is to be capable of: the modes of ITEM, mounted by OPTIONS. */
+static void add_capability(struct building *building, const json_t *item, const json_t *options)
+{
+    const json_t *flags = json_object_get(options, "MountFlags"), *flag;
+    struct csi_capability *to = &building->capabilities[building->request.capabilities_count];
+    enum csi_attachment attachment;
+    const char **texts;
+    size_t i;
+
+    if (building->request.capabilities_count == CSI_CAPABILITIES_MAX ||
+        !spec_access(json_string_value(json_object_get(item, "AccessMode")), &to->access) ||
+        !spec_attachment(json_string_value(json_object_get(item, "AttachmentMode")), &attachment))
+        return; /* the call lacks it then, and says so */
+    building->request.capabilities_count++;
+    to->block = attachment == CSI_BLOCK_DEVICE;
+    if (to->block)
+        return;
+    to->fs_type = text_of(options, "Filesystem");
+    texts = list_new(building, json_array_size(flags), sizeof(*texts));
+    to->flags = texts;
+    json_array_foreach(flags, i, flag) texts[to->flags_count++] = json_string_value(flag);
+}
+
+static void add_capabilities(struct building *building, const json_t *request, size_t max)
+{
+    const json_t *list = json_object_get(request, "VolumeCapabilities"), *item;
+    const json_t *options = json_object_get(request, "MountOptions");
+    size_t i;
+
+    building->request.capabilities = building->capabilities;
+    if (list == NULL)
+        add_capability(building, request, options);
+    json_array_foreach(list, i, item)
+    {
+        if (i < max)
+            add_capability(building, item, options);
+    }
+}
+
+static int add_secrets(struct building *building, const json_t *request, struct err *err)
+{
+    json_t *secrets = json_object_get(request, "Secrets"), *value;
+    const char *name;
+    int code = 0;
+
+    building->secrets = csi_secrets_new();
+    building->request.secrets = building->secrets;
+    json_object_foreach(secrets, name, value)
+    {
+        if (code == 0)
+            code = csi_secrets_add(building->secrets, name, json_string_value(value), err);
+    }
+    return code;
+}
+
+static int64_t number_of(const json_t *request, const char *name)
+{
+    return json_integer_value(json_object_get(request, name));
+}
+
+static void ask_create(struct building *building, const json_t *from)
+{
+    const json_t *topologies = json_object_get(from, "RequestedTopologies");
+    struct csi_request *to = &building->request;
+
+    to->name = text_of(from, "Name");
+    to->bytes_min = number_of(from, "CapacityMin");
+    to->bytes_max = number_of(from, "CapacityMax");
+    to->parameters = map_named(building, from, "Parameters");
+    to->snapshot_id = text_of(from, "SnapshotID");
+    to->source_volume_id = text_of(from, "CloneID");
+    to->required =
+        topologies_of(building, json_object_get(topologies, "Required"), &to->required_count);
+    to->preferred =
+        topologies_of(building, json_object_get(topologies, "Preferred"), &to->preferred_count);
+    add_capabilities(building, from, CSI_CAPABILITIES_MAX);
+}
+
+static void ask_publish(struct building *building, const json_t *from,
+                        const struct csi_instance *instance)
+{
+    struct csi_request *to = &building->request;
+
+    to->volume_id = text_of(from, "VolumeID");
+    to->node_id = text_of(from, "ClientCSINodeID");
+    to->volume_context = map_named(building, from, "VolumeContext");
+    /* Whoever cannot do that is not asked; the node mounts it so all the same. */
+    to->readonly = json_is_true(json_object_get(from, "ReadOnly")) &&
+                   (instance->controller_capabilities & CSI_CONTROLLER_PUBLISHES_READONLY) != 0;
+    add_capabilities(building, from, 1);
+}
+
+static void ask_validate(struct building *building, const json_t *from)
+{
+    building->request.volume_id = text_of(from, "VolumeID");
+    building->request.volume_context = map_named(building, from, "Context");
+    building->request.parameters = map_named(building, from, "Parameters");
+    add_capabilities(building, from, CSI_CAPABILITIES_MAX);
+}
+
+static void ask_expand(struct building *building, const json_t *from)
+{
+    const json_t *range = json_object_get(from, "CapacityRange");
+
+    building->request.volume_id = text_of(from, "ExternalVolumeID");
+    building->request.bytes_min = number_of(range, "RequiredBytes");
+    building->request.bytes_max = number_of(range, "LimitBytes");
+    add_capabilities(building, from, 1);
+}
+
+static void ask_snapshot(struct building *building, const json_t *from)
+{
+    building->request.source_volume_id = text_of(from, "ExternalSourceVolumeID");
+    building->request.name = text_of(from, "Name");
+    building->request.parameters = map_named(building, from, "Parameters");
+}
+
+static void ask_list(struct building *building, const json_t *from)
+{
+    building->request.entries_max = (int32_t)number_of(from, "MaxEntries");
+    building->request.token = text_of(from, "StartingToken");
+}
+
+/* Secrets are no part of a list of volumes. */
+static int build(struct building *building, enum csi_call call, const json_t *from,
+                 const struct csi_instance *instance, struct err *err)
+{
+    building->request.call = call;
+    if (call == CSI_CREATE_VOLUME) {
+        ask_create(building, from);
+    } else if (call == CSI_DELETE_VOLUME) {
+        building->request.volume_id = text_of(from, "ExternalVolumeID");
+    } else if (call == CSI_CONTROLLER_PUBLISH) {
+        ask_publish(building, from, instance);
+    } else if (call == CSI_CONTROLLER_UNPUBLISH) {
+        building->request.volume_id = text_of(from, "VolumeID");
+        building->request.node_id = text_of(from, "ClientCSINodeID");
+    } else if (call == CSI_VALIDATE) {
+        ask_validate(building, from);
+    } else if (call == CSI_CONTROLLER_EXPAND) {
+        ask_expand(building, from);
+    } else if (call == CSI_CREATE_SNAPSHOT) {
+        ask_snapshot(building, from);
+    } else if (call == CSI_DELETE_SNAPSHOT) {
+        building->request.snapshot_id = text_of(from, "ID");
+    } else {
+        check(call == CSI_LIST_VOLUMES || call == CSI_LIST_SNAPSHOTS);
+        ask_list(building, from);
+    }
+    return call == CSI_LIST_VOLUMES ? 0 : add_secrets(building, from, err);
+}
+
+/* --- what is answered --- */
+
+static json_t *object_of(const struct csi_map *map)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < map->count; i++)
+        check(json_object_set_new(object, map->pairs[i].key, json_string(map->pairs[i].value)) ==
+              0);
+    return object;
+}
+
+static json_t *created(const struct csi_volume *volume)
+{
+    json_t *topologies = json_array();
+
+    for (size_t i = 0; i < volume->topologies_count; i++)
+        check(json_array_append_new(topologies, json_pack("{s:o}", "Segments",
+                                                          object_of(&volume->topologies[i]))) == 0);
+    return json_pack("{s:s, s:I, s:o, s:o}", "ExternalVolumeID", volume->id, "CapacityBytes",
+                     (json_int_t)volume->bytes, "VolumeContext", object_of(&volume->context),
+                     "Topologies", topologies);
+}
+
+static json_t *listed_volume(const struct csi_volume *volume)
+{
+    json_t *nodes = json_array();
+
+    for (size_t i = 0; i < volume->node_ids_count; i++)
+        check(json_array_append_new(nodes, json_string(volume->node_ids[i])) == 0);
+    return json_pack("{s:s, s:I, s:o, s:s, s:s, s:o, s:b, s:s}", "ExternalID", volume->id,
+                     "CapacityBytes", (json_int_t)volume->bytes, "VolumeContext",
+                     object_of(&volume->context), "CloneID",
+                     volume->source_volume_id == NULL ? "" : volume->source_volume_id, "SnapshotID",
+                     volume->snapshot_id == NULL ? "" : volume->snapshot_id,
+                     "PublishedExternalNodeIDs", nodes, "IsAbnormal", volume->condition.abnormal,
+                     "Status", volume->condition.text == NULL ? "" : volume->condition.text);
+}
+
+static json_t *snapshot(const struct csi_snapshot *from)
+{
+    return json_pack("{s:s, s:s, s:I, s:I, s:b}", "ID", from->id, "ExternalSourceVolumeID",
+                     from->source_volume_id, "SizeBytes", (json_int_t)from->bytes, "CreateTime",
+                     (json_int_t)from->made_unix_s, "IsReady", from->ready);
+}
+
+static json_t *list(const struct csi_answer *answer, bool snapshots)
+{
+    json_t *entries = json_array();
+
+    for (size_t i = 0; !snapshots && i < answer->volumes_count; i++)
+        check(json_array_append_new(entries, listed_volume(&answer->volumes[i])) == 0);
+    for (size_t i = 0; snapshots && i < answer->snapshots_count; i++)
+        check(json_array_append_new(entries, snapshot(&answer->snapshots[i])) == 0);
+    return json_pack("{s:o, s:s}", "Entries", entries, "NextToken", answer->next_token);
+}
+
+static json_t *format(enum csi_call call, const struct csi_answer *answer)
+{
+    if (call == CSI_CREATE_VOLUME)
+        return created(&answer->volumes[0]);
+    if (call == CSI_CONTROLLER_PUBLISH)
+        return json_pack("{s:o}", "PublishContext", object_of(&answer->publish_context));
+    if (call == CSI_CONTROLLER_EXPAND)
+        return json_pack("{s:I, s:b}", "CapacityBytes", (json_int_t)answer->bytes,
+                         "NodeExpansionRequired", answer->node_expands);
+    if (call == CSI_CREATE_SNAPSHOT)
+        return snapshot(&answer->snapshots[0]);
+    if (call == CSI_LIST_VOLUMES || call == CSI_LIST_SNAPSHOTS)
+        return list(answer, call == CSI_LIST_SNAPSHOTS);
+    return json_object(); /* the others have nothing to say */
+}
+
+/* --- calls --- */
+
+struct asking {
+    control_answer_cb *cb; /* NULL: nobody waits */
+    void *ctx;
+    struct parts *parts;
+    struct asking *prev, *next; /* all that are under way */
+    struct csi_capability *wanted; /* to be confirmed; its texts are not, but for: */
+    size_t wanted_count;
+    char fs_type[CSI_STRING_MAX + 1];
+};
+
+static void asking_free(struct asking *asking)
+{
+    DL_DELETE(asking->parts->asked, asking);
+    free(asking->wanted);
+    free(asking);
+}
+
+/* True if one of what the plugin confirms is as WANTED; whoever leaves something open confirms it.
+ */
+static bool is_confirmed(const struct asking *asking, const struct csi_capability *wanted,
+                         const struct csi_answer *answer)
+{
+    for (size_t i = 0; i < answer->capabilities_confirmed_count; i++) {
+        const struct csi_capability *confirmed = &answer->capabilities_confirmed[i];
+
+        if ((confirmed->access == CSI_ACCESS_UNKNOWN || confirmed->access == wanted->access) &&
+            confirmed->block == wanted->block &&
+            (wanted->block || confirmed->fs_type == NULL || confirmed->fs_type[0] == '\0' ||
+             text_equal(confirmed->fs_type, asking->fs_type)))
+            return true;
+    }
+    return false;
+}
+
+/* A plugin that confirms nothing has not said no (csi.md 3.10, as Nomad reads it). */
+static int check_confirmed(const struct asking *asking, const struct csi_result *result,
+                           struct err *err)
+{
+    const struct csi_answer *answer = result->answer;
+
+    if (answer == NULL || result->call != CSI_VALIDATE || !answer->confirmed ||
+        answer->capabilities_confirmed_count == 0)
+        return 0;
+    for (size_t i = 0; i < asking->wanted_count; i++) {
+        if (!is_confirmed(asking, &asking->wanted[i], answer))
+            return err_set(err, ERR_INVALID,
+                           "the plugin does not confirm access mode %s with attachment mode %s%s%s",
+                           spec_access_name(asking->wanted[i].access),
+                           asking->wanted[i].block ? "block-device" : "file-system",
+                           answer->text[0] != '\0' ? ": " : "", answer->text);
+    }
+    return 0;
+}
+
+static void answered(void *ctx, const struct csi_result *result)
+{
+    struct asking *asking = ctx;
+    struct control_answer answer = {
+        .outcome = result->outcome, .answered = result->answered, .error = result->error};
+    json_t *json = NULL;
+
+    if (check_confirmed(asking, result, &answer.error) < 0)
+        answer.outcome = (struct csi_outcome){.verdict = CSI_REFUSED};
+    else if (result->answer != NULL)
+        json = format(result->call, result->answer);
+    answer.answer = json;
+    if (asking->cb != NULL)
+        asking->cb(asking->ctx, &answer);
+    json_decref(json);
+    asking_free(asking);
+}
+
+static struct asking *asking_new(struct parts *parts, const struct building *building,
+                                 control_answer_cb *cb, void *ctx)
+{
+    const struct csi_request *request = &building->request;
+    struct asking *asking = calloc(1, sizeof(*asking));
+
+    check(asking != NULL);
+    *asking = (struct asking){.cb = cb, .ctx = ctx, .parts = parts};
+    DL_APPEND(parts->asked, asking);
+    if (request->call != CSI_VALIDATE)
+        return asking;
+    asking->wanted = calloc(request->capabilities_count + 1, sizeof(*asking->wanted));
+    check(asking->wanted != NULL);
+    for (size_t i = 0; i < request->capabilities_count; i++) {
+        const struct csi_capability *from = &request->capabilities[i];
+
+        asking->wanted[asking->wanted_count++] =
+            (struct csi_capability){.access = from->access, .block = from->block};
+        if (from->fs_type != NULL)
+            (void)text_copy(asking->fs_type, sizeof(asking->fs_type), from->fs_type);
+    }
+    return asking;
+}
+
+/* The call was never made. */
+static void refuse(control_answer_cb *cb, void *ctx, enum csi_verdict verdict,
+                   const struct err *err)
+{
+    cb(ctx, &(struct control_answer){.outcome = {.verdict = verdict}, .error = *err});
+}
+
+void controller_call(void *ctx, const char *plugin, enum csi_call call, const json_t *request,
+                     control_answer_cb *cb, void *cb_ctx)
+{
+    struct parts *parts = ctx;
+    const struct csi_instance *instance =
+        csi_plugins_find(parts->plugins, plugin, CSI_ROLE_CONTROLLER);
+    struct building building = {.lists_count = 0};
+    struct err err = {0};
+
+    if (instance == NULL) {
+        (void)err_set(&err, ERR_AGAIN, "no healthy controllers for CSI plugin: %s", plugin);
+        refuse(cb, cb_ctx, CSI_REPEAT, &err);
+        return;
+    }
+    struct asking *asking = NULL;
+    if (build(&building, call, request, instance, &err) == 0) {
+        asking = asking_new(parts, &building, cb, cb_ctx);
+        if (csi_start(instance->client, &building.request, answered, asking, &err) == NULL) {
+            asking_free(asking);
+            asking = NULL;
+        }
+    }
+    building_end(&building);
+    if (asking == NULL)
+        refuse(cb, cb_ctx, CSI_REFUSED, &err);
+}
+
+void controller_forget(struct parts *parts)
+{
+    struct asking *asking;
+
+    DL_FOREACH(parts->asked, asking)
+    asking->cb = NULL;
+}

@@ -1,0 +1,14 @@
+/* What a control plane asks of the controllers of storage plugins (server/control.h). */
+#ifndef CAIRN_AGENT_CONTROLLER_H
+#define CAIRN_AGENT_CONTROLLER_H
+
+#include "agent/parts.h"
+
+/* A control_call; CTX is the struct parts, whose plugins are asked. */
+void controller_call(void *ctx, const char *plugin, enum csi_call call, const json_t *request,
+                     control_answer_cb *cb, void *cb_ctx);
+
+/* Nobody who waits is told any more. */
+void controller_forget(struct parts *parts);
+
+#endif
