@@ -84,7 +84,7 @@ int hcl_parse(const char *name, const char *text, size_t length, struct hcl_file
               struct hcl_error *error);
 
 /* The same for files that HCL's first version is still used for: there, the name of an argument may
- * be quoted. */
+ * be quoted, and arguments that stand on one line are parted by commas. */
 int hcl_parse_config(const char *name, const char *text, size_t length, struct hcl_file **ret_file,
                      struct hcl_error *error);
 void hcl_free(struct hcl_file *file);

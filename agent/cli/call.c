@@ -133,7 +133,8 @@ static int run_call(struct cli *cli, const char *method, const char *path, const
     char url[CLI_URL_SIZE + 256];
     size_t address_length = strlen(cli->address);
     char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
-    static const char *const headers[] = {"Content-Type: application/json", NULL};
+    const char *headers[3] = {NULL};
+    size_t headers_count = 0;
     struct err err = {0};
 
     while (address_length > 0 && cli->address[address_length - 1] == '/')
@@ -142,13 +143,17 @@ static int run_call(struct cli *cli, const char *method, const char *path, const
                      strstr(cli->address, "://") == NULL ? "http://" : "", (int)address_length,
                      cli->address, path))
         return cli_fail(CLI_USAGE, "the address or an argument is too long");
+    if (text != NULL)
+        headers[headers_count++] = "Content-Type: application/json";
+    if (cli->secrets[0] != '\0')
+        headers[headers_count++] = cli->secrets;
     if (cli->loop == NULL)
         cli->loop = loop_new();
     call->loop = cli->loop;
     struct http_call http = {
         .method = method,
         .url = url,
-        .headers = text != NULL ? headers : NULL,
+        .headers = headers,
         .body = text,
         .body_length = text != NULL ? strlen(text) : 0,
         .timeout_ms = call->on_data != NULL ? (uint64_t)INT32_MAX : CALL_TIMEOUT_MS,

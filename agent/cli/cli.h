@@ -31,7 +31,8 @@ struct cli {
     size_t arguments_count;
     const char *address, *namespace;
     bool json, color;
-    struct loop *loop; /* made by the first call */
+    char secrets[4352]; /* a header line that goes with each call, or "" */
+    struct loop *loop;  /* made by the first call */
 };
 
 /* --- what went wrong (fail.c) --- */
@@ -131,6 +132,11 @@ const char *cli_bytes(uint64_t bytes);                         /* "12 MiB" */
 const char *cli_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* --- job files (job/job.c) --- */
+
+/* The text of the file that the first argument names, "-" is standard input; the text is owned by
+ * the caller.  A result other than 0 is an exit status. */
+int cli_read_input(const struct cli *cli, const char **ret_name, char **ret_text,
+                   size_t *ret_length);
 
 /* The job of the file that the first argument names, a new reference; "-" is standard input. */
 int cli_read_job(const struct cli *cli, json_t **ret_job);

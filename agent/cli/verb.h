@@ -56,6 +56,9 @@ extern const struct cli_verb cli_alloc_status, cli_alloc_logs, cli_alloc_restart
     cli_alloc_stop, cli_alloc_fs;
 extern const struct cli_verb cli_node_status;
 extern const struct cli_verb cli_plugin_status;
+extern const struct cli_verb cli_volume_status, cli_volume_init, cli_volume_register,
+    cli_volume_create, cli_volume_detach, cli_volume_deregister, cli_volume_delete,
+    cli_volume_snapshot;
 extern const struct cli_verb cli_sim;
 extern const struct cli_verb cli_fsm_list, cli_fsm_show, cli_fsm_dot, cli_fsm_mermaid;
 extern const struct cli_verb cli_journal_list, cli_journal_show, cli_journal_log, cli_journal_at,

@@ -231,6 +231,10 @@ static bool parse_body(struct hcl_parser *parser, const struct hcl_block *block,
             return false;
         if (parser->token == '}' && one_line)
             continue;
+        if (parser->token == ',' && parser->quoted_names) { /* HCL's first version lets them */
+            hcl_next_token(parser);
+            continue;
+        }
         if (parser->token != TOKEN_NEWLINE && parser->token != TOKEN_END) {
             char found[64];
 

@@ -38,7 +38,7 @@ struct hcl_parser {
     bool skip_newlines;         /* newlines are only space here */
     int depth;
     bool failed;
-    bool quoted_names; /* of arguments in blocks are fine */
+    bool quoted_names; /* of arguments in blocks are fine, and commas between them */
     struct hcl_place
         suspect; /* first block closed by a brace of another indentation; line 0: none */
     const char *suspect_type;

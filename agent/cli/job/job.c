@@ -72,25 +72,36 @@ static int parse_text(const struct cli *cli, const char *name, const char *text,
     return status;
 }
 
-int cli_read_job(const struct cli *cli, json_t **ret_job)
+int cli_read_input(const struct cli *cli, const char **ret_name, char **ret_text,
+                   size_t *ret_length)
 {
     const char *name = cli_argument(cli, 0);
     struct err err = {0};
-    size_t length;
-    char *text;
 
+    *ret_name = name;
     if (text_equal(name, "-")) {
-        text = read_stdin(&length);
-        name = "stdin";
-        if (text == NULL)
+        *ret_name = "stdin";
+        *ret_text = read_stdin(ret_length);
+        if (*ret_text == NULL)
             return cli_fail(CLI_FAILED,
-                            "cannot read a job file of at most %d bytes from standard "
-                            "input",
+                            "cannot read a file of at most %d bytes from standard input",
                             JOB_FILE_MAX);
-    } else if (file_read(name, JOB_FILE_MAX, &text, &length, &err) != 0) {
+    } else if (file_read(name, JOB_FILE_MAX, ret_text, ret_length, &err) != 0) {
         return cli_fail(CLI_FAILED, "%s", err.text);
     }
-    int status = parse_text(cli, name, text, length, ret_job);
+    return 0;
+}
+
+int cli_read_job(const struct cli *cli, json_t **ret_job)
+{
+    const char *name;
+    size_t length;
+    char *text;
+    int status = cli_read_input(cli, &name, &text, &length);
+
+    if (status != 0)
+        return status;
+    status = parse_text(cli, name, text, length, ret_job);
     free(text);
     return status;
 }

@@ -1,0 +1,422 @@
+/*
+ * Files of volumes: what Nomad's `volume register` and `volume create` read.
+ *
+ * They are of HCL's first version, in which more may stand on one line than in a job file.  What is
+ * in one and means nothing is refused by its name.  Follows nomad v2.0.5 command/volume_register.go
+ * and volume_register_csi.go.
+ */
+#include "agent/cli/volume/volume.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- sizes --- */
+
+bool volume_bytes(const char *text, int64_t *ret_bytes)
+{
+    static const struct {
+        const char *unit;
+        double bytes;
+    } units[] = {
+        {"", 1},         {"b", 1},        {"k", 1e3},      {"kb", 1e3},     {"m", 1e6},
+        {"mb", 1e6},     {"g", 1e9},      {"gb", 1e9},     {"t", 1e12},     {"tb", 1e12},
+        {"p", 1e15},     {"pb", 1e15},    {"ki", 0x1p10},  {"kib", 0x1p10}, {"mi", 0x1p20},
+        {"mib", 0x1p20}, {"gi", 0x1p30},  {"gib", 0x1p30}, {"ti", 0x1p40},  {"tib", 0x1p40},
+        {"pi", 0x1p50},  {"pib", 0x1p50},
+    };
+    char *end;
+    double number = strtod(text, &end);
+
+    if (end == text || !isdigit((unsigned char)text[0]))
+        return false;
+    end += strspn(end, " ");
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
+        if (strcasecmp(end, units[i].unit) != 0)
+            continue;
+        if (!isfinite(number) || number * units[i].bytes >= 0x1p62)
+            return false;
+        *ret_bytes = (int64_t)(number * units[i].bytes);
+        return true;
+    }
+    return false;
+}
+
+/* --- from the file's words to the API's --- */
+
+struct reading {
+    char *error; /* HCL_ERROR_SIZE bytes; "": nothing is wrong yet */
+    const char *file;
+    json_t *to;
+};
+
+static void complain(struct reading *reading, const char *name, const char *what)
+{
+    if (reading->error[0] == '\0')
+        (void)text_format(reading->error, HCL_ERROR_SIZE, "%s: %.60s %s", reading->file, name,
+                          what); /* cut if too long */
+}
+
+static void keep(json_t *to, const char *name, json_t *value)
+{
+    check(json_object_set_new(to, name, value) == 0);
+}
+
+/* The blocks of VALUE, which may be one object or a list of them; NULL: it is none. */
+static json_t *blocks_of(json_t *value)
+{
+    json_t *item;
+    size_t i;
+
+    if (json_is_object(value))
+        return json_pack("[O]", value);
+    if (!json_is_array(value))
+        return NULL;
+    json_array_foreach(value, i, item)
+    {
+        if (!json_is_object(item))
+            return NULL;
+    }
+    return json_incref(value);
+}
+
+static json_t *text_from(struct reading *reading, const char *name, json_t *value)
+{
+    json_t *text = hcl_convert(value, HCL_STRING);
+
+    if (text == NULL)
+        complain(reading, name, "must be a text");
+    return text == NULL ? json_string("") : text;
+}
+
+static json_t *bytes_from(struct reading *reading, const char *name, json_t *value)
+{
+    json_t *text = hcl_convert(value, HCL_STRING);
+    int64_t bytes = 0;
+
+    if (text == NULL ||
+        (json_string_length(text) > 0 && !volume_bytes(json_string_value(text), &bytes)))
+        complain(reading, name, "must be a number of bytes, as \"10GiB\"");
+    json_decref(text);
+    return json_integer(bytes);
+}
+
+/* Texts by name: of all blocks, if there are several. */
+static json_t *map_from(struct reading *reading, const char *name, json_t *value)
+{
+    json_t *blocks = blocks_of(value), *map = json_object(), *block, *item;
+    const char *key;
+    size_t i;
+
+    if (blocks == NULL)
+        complain(reading, name, "must be a block of texts");
+    json_array_foreach(blocks, i, block)
+    {
+        json_object_foreach(block, key, item) keep(map, key, text_from(reading, key, item));
+    }
+    json_decref(blocks);
+    return map;
+}
+
+static json_t *capabilities_from(struct reading *reading, const char *name, json_t *value)
+{
+    json_t *blocks = blocks_of(value), *list = json_array(), *block, *item;
+    const char *key;
+    size_t i;
+
+    if (blocks == NULL)
+        complain(reading, name, "must be a block");
+    json_array_foreach(blocks, i, block)
+    {
+        json_t *to = json_object();
+
+        json_object_foreach(block, key, item)
+        {
+            if (text_equal(key, "access_mode"))
+                keep(to, "AccessMode", text_from(reading, key, item));
+            else if (text_equal(key, "attachment_mode"))
+                keep(to, "AttachmentMode", text_from(reading, key, item));
+            else
+                complain(reading, key, "is no argument of capability");
+        }
+        check(json_array_append_new(list, to) == 0);
+    }
+    json_decref(blocks);
+    return list;
+}
+
+static json_t *flags_from(struct reading *reading, const char *name, json_t *value)
+{
+    json_t *list = json_array(), *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        complain(reading, name, "must be a list of texts");
+    json_array_foreach(value, i, item)
+        check(json_array_append_new(list, text_from(reading, name, item)) == 0);
+    return list;
+}
+
+static json_t *options_from(struct reading *reading, const char *name, json_t *value)
+{
+    json_t *blocks = blocks_of(value), *to = json_object(), *item;
+    const char *key;
+
+    if (json_array_size(blocks) != 1)
+        complain(reading, name, "must be one block");
+    json_object_foreach(json_array_get(blocks, 0), key, item)
+    {
+        if (text_equal(key, "fs_type"))
+            keep(to, "FSType", text_from(reading, key, item));
+        else if (text_equal(key, "mount_flags"))
+            keep(to, "MountFlags", flags_from(reading, key, item));
+        else
+            complain(reading, key, "is no argument of mount_options");
+    }
+    json_decref(blocks);
+    return to;
+}
+
+/* required { topology { segments { zone = "a" } } ... } */
+static json_t *topologies_from(struct reading *reading, const char *name, json_t *value)
+{
+    json_t *blocks = blocks_of(value), *list = json_array(), *block, *topology;
+    size_t i, t;
+
+    if (blocks == NULL)
+        complain(reading, name, "must be a block");
+    json_array_foreach(blocks, i, block)
+    {
+        json_t *topologies = blocks_of(json_object_get(block, "topology"));
+
+        if (topologies == NULL || json_object_size(block) != 1)
+            complain(reading, name, "must hold topology blocks alone");
+        json_array_foreach(topologies, t, topology)
+        {
+            json_t *segments = json_object_get(topology, "segments");
+
+            if (segments == NULL || json_object_size(topology) != 1)
+                complain(reading, "topology", "must hold a segments block alone");
+            check(json_array_append_new(list, json_pack("{s:o}", "Segments",
+                                                        map_from(reading, "segments", segments))) ==
+                  0);
+        }
+        json_decref(topologies);
+    }
+    json_decref(blocks);
+    return list;
+}
+
+static json_t *request_from(struct reading *reading, const char *name, json_t *value)
+{
+    json_t *blocks = blocks_of(value), *to = json_object(), *item;
+    const char *key;
+
+    if (json_array_size(blocks) != 1)
+        complain(reading, name, "must be one block");
+    json_object_foreach(json_array_get(blocks, 0), key, item)
+    {
+        if (text_equal(key, "required"))
+            keep(to, "Required", topologies_from(reading, key, item));
+        else if (text_equal(key, "preferred"))
+            keep(to, "Preferred", topologies_from(reading, key, item));
+        else
+            complain(reading, key, "is no block of topology_request");
+    }
+    json_decref(blocks);
+    return to;
+}
+
+static const struct {
+    const char *name, *to;
+    json_t *(*from)(struct reading *reading, const char *name, json_t *value);
+} arguments[] = {
+    {"id", "ID", text_from},
+    {"name", "Name", text_from},
+    {"namespace", "Namespace", text_from},
+    {"plugin_id", "PluginID", text_from},
+    {"external_id", "ExternalID", text_from},
+    {"snapshot_id", "SnapshotID", text_from},
+    {"clone_id", "CloneID", text_from},
+    {"capacity_min", "RequestedCapacityMin", bytes_from},
+    {"capacity_max", "RequestedCapacityMax", bytes_from},
+    {"capability", "RequestedCapabilities", capabilities_from},
+    {"mount_options", "MountOptions", options_from},
+    {"topology_request", "RequestedTopologies", request_from},
+    {"secrets", "Secrets", map_from},
+    {"parameters", "Parameters", map_from},
+    {"context", "Context", map_from},
+};
+
+static void complain_of_unknown(struct reading *reading, const char *name)
+{
+    const char *names[COUNT_OF(arguments)], *closest;
+    char what[ERR_TEXT_SIZE];
+
+    for (size_t i = 0; i < COUNT_OF(arguments); i++)
+        names[i] = arguments[i].name;
+    closest = hcl_closest(name, names, COUNT_OF(names));
+    if (text_equal(name, "access_mode") || text_equal(name, "attachment_mode"))
+        (void)text_copy(what, sizeof(what), "is said in a capability block");
+    else if (closest != NULL)
+        (void)text_format(what, sizeof(what), "is nothing that a volume has; did you mean %s?",
+                          closest);
+    else
+        (void)text_copy(what, sizeof(what), "is nothing that a volume has");
+    complain(reading, name, what);
+}
+
+static void read_argument(struct reading *reading, const char *name, json_t *value)
+{
+    if (text_equal(name, "type")) {
+        if (!text_equal(json_string_value(value), "csi"))
+            complain(reading, name,
+                     "must be \"csi\": there are no other volumes that are registered");
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(arguments); i++) {
+        if (text_equal(arguments[i].name, name)) {
+            keep(reading->to, arguments[i].to, arguments[i].from(reading, name, value));
+            return;
+        }
+    }
+    complain_of_unknown(reading, name);
+}
+
+/* --- files --- */
+
+static int parse_hcl(const char *name, const char *text, size_t length, json_t **ret_body,
+                     char *error)
+{
+    const struct hcl_options options = {0};
+    struct hcl_error wrong = {0};
+    struct hcl_context *context = NULL;
+    struct hcl_file *file;
+
+    if (hcl_parse_config(name, text, length, &file, &wrong) != 0) {
+        hcl_error_text(&wrong, error, HCL_ERROR_SIZE);
+        return wrong.code;
+    }
+    int code = hcl_context_new(file, &options, &context, &wrong);
+    if (code == 0)
+        code = hcl_body_value(context, NULL, hcl_root(file), ret_body, &wrong);
+    if (code != 0)
+        hcl_error_text(&wrong, error, HCL_ERROR_SIZE);
+    hcl_context_free(context);
+    hcl_free(file);
+    return code;
+}
+
+static int parse_json(const char *name, const char *text, size_t length, json_t **ret_body,
+                      char *error)
+{
+    json_error_t wrong;
+
+    *ret_body = json_loadb(text, length, JSON_REJECT_DUPLICATES, &wrong);
+    if (json_is_object(*ret_body))
+        return 0;
+    (void)text_format(error, HCL_ERROR_SIZE, "%s:%d:%d: %s", name, wrong.line, wrong.column,
+                      wrong.text);
+    json_decref(*ret_body);
+    return ERR_INVALID;
+}
+
+int volume_read(const char *name, const char *text, size_t length, json_t **ret_volume, char *error)
+{
+    struct reading reading = {.error = error, .file = name};
+    json_t *body = NULL, *value;
+    const char *key;
+
+    error[0] = '\0';
+    int code = text[strspn(text, " \t\r\n")] == '{' ? parse_json(name, text, length, &body, error)
+                                                    : parse_hcl(name, text, length, &body, error);
+    if (code != 0)
+        return code;
+    reading.to = json_object();
+    if (json_object_get(body, "type") == NULL)
+        complain(&reading, "type", "is missing: write type = \"csi\"");
+    json_object_foreach(body, key, value) read_argument(&reading, key, value);
+    json_decref(body);
+    if (error[0] == '\0') {
+        *ret_volume = reading.to;
+        return 0;
+    }
+    json_decref(reading.to);
+    return ERR_INVALID;
+}
+
+/* --- examples --- */
+
+const char volume_example_hcl[] =
+    "# A volume of a storage plugin.  Jobs ask for it by its id:\n"
+    "#\n"
+    "#   volume \"data\" {\n"
+    "#     type            = \"csi\"\n"
+    "#     source          = \"database\"\n"
+    "#     access_mode     = \"single-node-writer\"\n"
+    "#     attachment_mode = \"file-system\"\n"
+    "#   }\n"
+    "\n"
+    "id        = \"database\"\n"
+    "name      = \"database\"\n"
+    "type      = \"csi\"\n"
+    "plugin_id = \"hostpath\" # the id of a task's csi_plugin block\n"
+    "\n"
+    "# What the storage calls a volume that is there already: for `cairn volume register`.  Leave "
+    "it\n"
+    "# out for `cairn volume create`, which has the plugin make the volume.\n"
+    "# external_id = \"vol-0123456789\"\n"
+    "\n"
+    "# What jobs may ask for: at least one.\n"
+    "capability {\n"
+    "  access_mode     = \"single-node-writer\"\n"
+    "  attachment_mode = \"file-system\"\n"
+    "}\n"
+    "\n"
+    "# How large it is to be made; more than before lets one that is there grow.\n"
+    "capacity_min = \"1GiB\"\n"
+    "capacity_max = \"2GiB\"\n"
+    "\n"
+    "# What it is made from, if not from nothing: one of the two.\n"
+    "# snapshot_id = \"snap-0123456789\"\n"
+    "# clone_id    = \"vol-0123456789\"\n"
+    "\n"
+    "# How it is mounted.  Flags are taken for secrets and never shown.\n"
+    "# mount_options {\n"
+    "#   fs_type     = \"ext4\"\n"
+    "#   mount_flags = [\"noatime\"]\n"
+    "# }\n"
+    "\n"
+    "# Where it has to be reached from; the plugin says which names and values there are.\n"
+    "# topology_request {\n"
+    "#   required {\n"
+    "#     topology { segments { zone = \"a\" } }\n"
+    "#   }\n"
+    "# }\n"
+    "\n"
+    "# For the plugin: to make it, to work with one that is there, and what nobody may see.\n"
+    "# parameters {\n"
+    "#   kind = \"fast\"\n"
+    "# }\n"
+    "# context {\n"
+    "#   endpoint = \"http://storage.example.com:9000\"\n"
+    "# }\n"
+    "# secrets {\n"
+    "#   key = \"...\"\n"
+    "# }\n";
+
+const char volume_example_json[] = "{\n"
+                                   "  \"id\": \"database\",\n"
+                                   "  \"name\": \"database\",\n"
+                                   "  \"type\": \"csi\",\n"
+                                   "  \"plugin_id\": \"hostpath\",\n"
+                                   "  \"capability\": [\n"
+                                   "    {\n"
+                                   "      \"access_mode\": \"single-node-writer\",\n"
+                                   "      \"attachment_mode\": \"file-system\"\n"
+                                   "    }\n"
+                                   "  ],\n"
+                                   "  \"capacity_min\": \"1GiB\",\n"
+                                   "  \"capacity_max\": \"2GiB\"\n"
+                                   "}\n";

@@ -1,0 +1,652 @@
+/*
+ * cairn volume: volumes of storage plugins.
+ *
+ * Files are read here, not by the agent, so that mistakes are shown with the file's own lines.  The
+ * words are those of nomad v2.0.5 command/volume_*.go.
+ */
+#include "agent/cli/volume/volume.h"
+
+#include "io/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- finding --- */
+
+static void print_list(json_t *volumes)
+{
+    struct cli_table table = {0};
+    json_t *volume;
+    size_t at;
+
+    cli_row(&table, "ID", "Name", "Namespace", "Plugin ID", "Schedulable", "Access Mode");
+    json_array_foreach(volumes, at, volume)
+    {
+        cli_row(&table, cli_value(volume, "ID"), cli_value(volume, "Name"),
+                cli_value(volume, "Namespace"), cli_value(volume, "PluginID"),
+                cli_value(volume, "Schedulable"), cli_value(volume, "AccessMode"));
+    }
+    cli_table_print(&table, stdout);
+}
+
+/* The volume that PREFIX names, as a list has it: a new reference; said if there is none or more.
+ */
+static int find_volume(struct cli *cli, const char *prefix, json_t **ret_volume)
+{
+    char path[CLI_URL_SIZE];
+    json_t *list, *entry, *found = NULL;
+    size_t at;
+    int status =
+        cli_get(cli, cli_path(cli, path, "/v1/volumes?type=csi&prefix=%s", prefix), &list, NULL);
+
+    if (status != 0)
+        return status;
+    json_array_foreach(list, at, entry)
+    {
+        if (json_array_size(list) == 1 || text_equal(cli_value(entry, "ID"), prefix))
+            found = entry;
+    }
+    if (found != NULL) {
+        *ret_volume = json_incref(found);
+    } else if (json_array_size(list) == 0) {
+        status = cli_fail(CLI_FAILED,
+                          "no volume has an id that begins with \"%s\" in namespace %s; "
+                          "`cairn volume status` lists all",
+                          prefix, cli->namespace);
+    } else {
+        status = cli_fail(CLI_FAILED,
+                          "%zu volumes have an id that begins with \"%s\":", json_array_size(list),
+                          prefix);
+        (void)fflush(stdout);
+        print_list(list);
+    }
+    json_decref(list);
+    return status;
+}
+
+/* --- status --- */
+
+static const struct cli_flag status_flags[] = {
+    {"type", FLAG_TEXT, "csi", "there are no others"},
+    {"short", FLAG_SWITCH, NULL, "without capabilities and allocs"},
+    {"verbose", FLAG_SWITCH, NULL, "whole ids; with the list, what plugins themselves know"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static void print_mount_options(struct cli_table *table, const json_t *volume)
+{
+    const json_t *options = json_object_get(volume, "MountOptions");
+    const char *type = cli_value(options, "FSType");
+    bool flags = json_array_size(json_object_get(options, "MountFlags")) > 0;
+    const char *text = type[0] == '\0' ? "" : cli_format("fs_type: %s", type);
+
+    cli_row(table, "Mount Options", flags ? cli_format("%s flags: [REDACTED]", text) : text);
+}
+
+static void print_volume(const struct cli *cli, const json_t *volume)
+{
+    static const struct {
+        const char *title, *name;
+    } rows[] = {
+        {"ID", "ID"},
+        {"Name", "Name"},
+        {"Namespace", "Namespace"},
+        {"External ID", "ExternalID"},
+        {"Plugin ID", "PluginID"},
+        {"Provider", "Provider"},
+        {"Version", "ProviderVersion"},
+        {"Capacity", NULL},
+        {"Schedulable", "Schedulable"},
+        {"Controllers Healthy", "ControllersHealthy"},
+        {"Controllers Expected", "ControllersExpected"},
+        {"Nodes Healthy", "NodesHealthy"},
+        {"Nodes Expected", "NodesExpected"},
+        {"Access Mode", "AccessMode"},
+        {"Attachment Mode", "AttachmentMode"},
+    };
+    struct cli_table table = {0};
+    uint64_t bytes = (uint64_t)json_integer_value(json_object_get(volume, "Capacity"));
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        cli_row(&table, rows[i].title,
+                rows[i].name == NULL ? cli_bytes(bytes) : cli_value(volume, rows[i].name));
+    print_mount_options(&table, volume);
+    if (!text_equal(cli_value(volume, "CairnState"), "ready"))
+        cli_row(&table, "State", cli_value(volume, "CairnState"));
+    if (cli_value(volume, "CairnFailure")[0] != '\0')
+        cli_row(&table, "Last Failure", cli_value(volume, "CairnFailure"));
+    cli_table_print_pairs(&table, stdout);
+    if (cli_switch(cli, "short"))
+        return;
+    const json_t *list = json_object_get(volume, "RequestedCapabilities"), *item;
+    size_t at;
+    cli_heading(cli, "Capabilities");
+    cli_row(&table, "Access Mode", "Attachment Mode");
+    json_array_foreach(list, at, item)
+    {
+        cli_row(&table, cli_value(item, "AccessMode"), cli_value(item, "AttachmentMode"));
+    }
+    cli_table_print(&table, stdout);
+    cli_heading(cli, "Allocations");
+    cli_print_allocs(cli, json_object_get(volume, "Allocations"));
+}
+
+static int show_one(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+    json_t *entry, *volume;
+    int status = find_volume(cli, cli_argument(cli, 0), &entry);
+
+    if (status != 0)
+        return status;
+    cli->namespace = cli_value(entry, "Namespace");
+    status = cli_get(cli, cli_path(cli, path, "/v1/volume/csi/%s", cli_value(entry, "ID")), &volume,
+                     NULL);
+    json_decref(entry);
+    if (status != 0)
+        return status;
+    if (cli->json)
+        cli_print_json(volume);
+    else
+        print_volume(cli, volume);
+    json_decref(volume);
+    return CLI_OK;
+}
+
+/* What a plugin says that there is, registered or not. */
+static int print_external(struct cli *cli, const char *plugin)
+{
+    char path[CLI_URL_SIZE];
+    struct cli_table table = {0};
+    json_t *answer, *entry, *node;
+    size_t at, n;
+    int status = cli_get(cli, cli_path(cli, path, "/v1/volumes/external?plugin_id=%s", plugin),
+                         &answer, NULL);
+
+    if (status != 0)
+        return status;
+    cli_heading(cli, cli_format("Known to plugin %s", plugin));
+    cli_row(&table, "External ID", "Condition", "Nodes");
+    json_array_foreach(json_object_get(answer, "Volumes"), at, entry)
+    {
+        char nodes[256] = "";
+
+        json_array_foreach(json_object_get(entry, "PublishedExternalNodeIDs"), n, node)
+        {
+            (void)text_append(nodes, sizeof(nodes), n > 0 ? "," : ""); /* a cut list is enough */
+            (void)text_append(nodes, sizeof(nodes), json_string_value(node));
+        }
+        cli_row(&table, cli_value(entry, "ExternalID"),
+                json_is_true(json_object_get(entry, "IsAbnormal"))
+                    ? cli_format("Abnormal (%s)", cli_value(entry, "Status"))
+                    : "OK",
+                nodes);
+    }
+    cli_table_print(&table, stdout);
+    json_decref(answer);
+    return CLI_OK;
+}
+
+static int show_all(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+    json_t *list, *entry;
+    size_t at;
+    int status = cli_get(cli, cli_path(cli, path, "/v1/volumes?type=csi"), &list, NULL);
+
+    if (status != 0)
+        return status;
+    if (cli->json)
+        cli_print_json(list);
+    else if (json_array_size(list) == 0)
+        (void)puts("No CSI volumes");
+    else
+        print_list(list);
+    /* Each plugin that volumes are of, once. */
+    json_array_foreach(list, at, entry)
+    {
+        const char *plugin = cli_value(entry, "PluginID");
+        size_t before = 0;
+
+        while (!text_equal(cli_value(json_array_get(list, before), "PluginID"), plugin))
+            before++;
+        if (!cli->json && cli_switch(cli, "verbose") && before == at && status == 0 &&
+            json_is_true(json_object_get(entry, "ControllerRequired")))
+            status = print_external(cli, plugin);
+    }
+    json_decref(list);
+    return status;
+}
+
+static int run_status(struct cli *cli)
+{
+    if (!text_equal(cli_text(cli, "type", "csi"), "csi"))
+        return cli_fail(CLI_USAGE, "there are volumes of type csi; those of the node's "
+                                   "configuration are shown by `cairn node status -self -verbose`");
+    return cli_argument(cli, 0) == NULL ? show_all(cli) : show_one(cli);
+}
+
+const struct cli_verb cli_volume_status = {
+    .group = "volume",
+    .name = "status",
+    .arguments = "[ID]",
+    .max = 1,
+    .summary = "List volumes of storage plugins, or show one and who has it",
+    .help = "    $ cairn volume status\n"
+            "    $ cairn volume status database",
+    .flags = status_flags,
+    .run = run_status,
+};
+
+/* --- init --- */
+
+static const struct cli_flag init_flags[] = {
+    {"json", FLAG_SWITCH, NULL, "write JSON"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static int run_init(struct cli *cli)
+{
+    bool json = cli_switch(cli, "json");
+    const char *name = cli_argument(cli, 0),
+               *text = json ? volume_example_json : volume_example_hcl;
+
+    if (name == NULL)
+        name = json ? "volume.json" : "volume.hcl";
+    /* Whoever fills it in may write secrets into it. */
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return cli_fail(CLI_FAILED, "cannot make %s: %s", name, strerror(errno));
+    FILE *to = fdopen(fd, "w");
+    check(to != NULL);
+    bool failed = fputs(text, to) == EOF;
+    if (fclose(to) != 0 || failed)
+        return cli_fail(CLI_FAILED, "cannot write %s", name);
+    (void)printf("Example volume specification written to %s\n", name);
+    return CLI_OK;
+}
+
+const struct cli_verb cli_volume_init = {
+    .group = "volume",
+    .name = "init",
+    .arguments = "[FILE]",
+    .max = 1,
+    .is_local = true,
+    .summary = "Write an example of a volume's file",
+    .help = "    $ cairn volume init\n"
+            "    $ cairn volume init -json disk.json",
+    .flags = init_flags,
+    .run = run_init,
+};
+
+/* --- register, create --- */
+
+static int read_volume(const struct cli *cli, json_t **ret_volume)
+{
+    char *error = malloc(HCL_ERROR_SIZE), *text;
+    const char *name;
+    size_t length;
+
+    check(error != NULL);
+    int status = cli_read_input(cli, &name, &text, &length);
+    if (status == 0) {
+        if (volume_read(name, text, length, ret_volume, error) != 0)
+            status = cli_fail(CLI_FAILED, "%s", error);
+        explicit_bzero(text, length); /* of secrets there are no more copies than need be */
+        free(text);
+    }
+    free(error);
+    return status;
+}
+
+static int send_volume(struct cli *cli, bool creates)
+{
+    char path[CLI_URL_SIZE];
+    json_t *volume, *answer;
+    int status = read_volume(cli, &volume);
+
+    if (status != 0)
+        return status;
+    if (cli_value(volume, "Namespace")[0] == '\0')
+        check(json_object_set_new(volume, "Namespace", json_string(cli->namespace)) == 0);
+    json_t *body = json_pack("{s:[O]}", "Volumes", volume);
+    check(body != NULL);
+    const char *id = cli_value(volume, "ID");
+    if (id[0] == '\0')
+        status = cli_fail(CLI_FAILED, "the volume has no id");
+    else
+        status = cli_put(cli,
+                         creates ? cli_path(cli, path, "/v1/volume/csi/%s/create", id)
+                                 : cli_path(cli, path, "/v1/volume/csi/%s", id),
+                         body, &answer);
+    json_decref(body);
+    json_decref(volume);
+    if (status != 0)
+        return status;
+    const json_t *made = json_array_get(json_object_get(answer, "Volumes"), 0);
+    if (creates)
+        (void)printf("Created external volume %s with ID %s\n", cli_value(made, "ExternalID"),
+                     cli_value(made, "ID"));
+    else
+        (void)printf("Volume \"%s\" registered\n", cli_value(made, "ID"));
+    json_decref(answer);
+    return CLI_OK;
+}
+
+static int run_register(struct cli *cli)
+{
+    return send_volume(cli, false);
+}
+
+const struct cli_verb cli_volume_register = {
+    .group = "volume",
+    .name = "register",
+    .arguments = "FILE",
+    .min = 1,
+    .max = 1,
+    .summary = "Make a volume that a storage plugin has known to jobs, or change it",
+    .help = "The file names the volume as its storage does (external_id).  Its secrets are kept\n"
+            "where no command shows them.  Registering it again changes what may be changed.\n"
+            "\n"
+            "    $ cairn volume register volume.hcl",
+    .run = run_register,
+};
+
+static int run_create(struct cli *cli)
+{
+    return send_volume(cli, true);
+}
+
+const struct cli_verb cli_volume_create = {
+    .group = "volume",
+    .name = "create",
+    .arguments = "FILE",
+    .min = 1,
+    .max = 1,
+    .summary = "Have a storage plugin make a volume, and register it",
+    .help = "If it is not known what came of that, the plugin is asked again until it is; `cairn\n"
+            "volume status` shows the state.  Creating a volume that is there changes it: with a\n"
+            "larger capacity_min it grows.\n"
+            "\n"
+            "    $ cairn volume create volume.hcl",
+    .run = run_create,
+};
+
+/* --- deregister, delete, detach --- */
+
+static const struct cli_flag deregister_flags[] = {
+    {"force", FLAG_SWITCH, NULL, "though allocs that have ended still hold it"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+/* METHOD on the volume that the first argument names; RET_ID is its whole id. */
+static int act(struct cli *cli, const char *format, const char *more, char ret_id[CLI_URL_SIZE])
+{
+    char path[CLI_URL_SIZE];
+    struct cli_reply reply;
+    json_t *entry;
+    int status = find_volume(cli, cli_argument(cli, 0), &entry);
+
+    if (status != 0)
+        return status;
+    cli->namespace = cli_value(entry, "Namespace");
+    (void)text_copy(ret_id, CLI_URL_SIZE, cli_value(entry, "ID")); /* ids are shorter */
+    status = cli_call(cli, "DELETE", cli_path(cli, path, format, ret_id, more), NULL, &reply);
+    json_decref(entry);
+    if (status == 0)
+        free(reply.body);
+    return status;
+}
+
+static int run_deregister(struct cli *cli)
+{
+    char id[CLI_URL_SIZE];
+    int status =
+        act(cli, "/v1/volume/csi/%s?force=%s", cli_switch(cli, "force") ? "true" : "false", id);
+
+    if (status == 0)
+        (void)printf("Successfully deregistered volume \"%s\"!\n", id);
+    return status;
+}
+
+const struct cli_verb cli_volume_deregister = {
+    .group = "volume",
+    .name = "deregister",
+    .arguments = "ID",
+    .min = 1,
+    .max = 1,
+    .summary = "Forget a volume that nobody has; its storage keeps it",
+    .help = "    $ cairn volume deregister database",
+    .flags = deregister_flags,
+    .run = run_deregister,
+};
+
+static const struct cli_flag secret_flags[] = {
+    {"secret", FLAG_TEXT, "KEY=VALUE", "for the plugin, over those of the volume; repeatable"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+/* The flags -secret as the header that Nomad has for them, into the next call. */
+static int add_secrets(struct cli *cli)
+{
+    const char *pair;
+
+    (void)text_copy(cli->secrets, sizeof(cli->secrets), "X-Nomad-CSI-Secrets: ");
+    for (size_t i = 0; (pair = cli_text_again(cli, "secret", i)) != NULL; i++) {
+        if (strchr(pair, '=') == NULL || strpbrk(pair, ",\r\n") != NULL)
+            return cli_fail(CLI_USAGE, "a secret is written -secret KEY=VALUE, without commas");
+        if (i > 0)
+            (void)text_append(cli->secrets, sizeof(cli->secrets), ",");
+        if (!text_append(cli->secrets, sizeof(cli->secrets), pair))
+            return cli_fail(CLI_USAGE, "the secrets are too long");
+    }
+    if (cli_text_again(cli, "secret", 0) == NULL)
+        cli->secrets[0] = '\0';
+    return 0;
+}
+
+static int run_delete(struct cli *cli)
+{
+    char id[CLI_URL_SIZE];
+    int status = add_secrets(cli);
+
+    if (status == 0)
+        status = act(cli, "/v1/volume/csi/%s/delete", "", id);
+    if (status == 0)
+        (void)printf("Successfully deleted volume \"%s\"!\n", id);
+    return status;
+}
+
+const struct cli_verb cli_volume_delete = {
+    .group = "volume",
+    .name = "delete",
+    .arguments = "ID",
+    .min = 1,
+    .max = 1,
+    .summary = "Have a storage plugin delete a volume, with all that is on it",
+    .help = "    $ cairn volume delete database",
+    .flags = secret_flags,
+    .run = run_delete,
+};
+
+static int run_detach(struct cli *cli)
+{
+    char path[CLI_URL_SIZE], id[CLI_URL_SIZE];
+    json_t *nodes;
+    int status = cli_get(cli, cli_path(cli, path, "/v1/nodes?prefix=%s", cli_argument(cli, 1)),
+                         &nodes, NULL);
+
+    if (status != 0)
+        return status;
+    if (json_array_size(nodes) == 1)
+        status = act(cli, "/v1/volume/csi/%s/detach?node=%s",
+                     cli_value(json_array_get(nodes, 0), "ID"), id);
+    else
+        status = cli_fail(CLI_FAILED,
+                          "no node has an id that begins with \"%s\"; `cairn node "
+                          "status` shows it",
+                          cli_argument(cli, 1));
+    json_decref(nodes);
+    if (status == 0)
+        (void)printf("Volume \"%s\" is not attached any more\n", id);
+    return status;
+}
+
+const struct cli_verb cli_volume_detach = {
+    .group = "volume",
+    .name = "detach",
+    .arguments = "ID NODE",
+    .min = 2,
+    .max = 2,
+    .summary = "Have a storage plugin take a volume off the node that nobody has there",
+    .help = "That happens by itself when the last alloc has let go.\n"
+            "\n"
+            "    $ cairn volume detach database 3f2a91c4",
+    .run = run_detach,
+};
+
+/* --- snapshots --- */
+
+static const struct cli_flag snapshot_flags[] = {
+    {"plugin", FLAG_TEXT, "ID", "list: of which plugin"},
+    {"per-page", FLAG_NUMBER, "N", "list: at most so many"},
+    {"page-token", FLAG_TEXT, "TOKEN", "list: behind that page"},
+    {"parameter", FLAG_TEXT, "KEY=VALUE", "create: for the plugin; repeatable"},
+    {"secret", FLAG_TEXT, "KEY=VALUE", "for the plugin, over those of the volume; repeatable"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
+static int print_snapshots(const struct cli *cli, const json_t *answer)
+{
+    const json_t *list = json_object_get(answer, "Snapshots"), *item;
+    struct cli_table table = {0};
+    size_t at;
+
+    if (cli->json) {
+        cli_print_json(list);
+        return CLI_OK;
+    }
+    cli_row(&table, "Snapshot ID", "Volume ID", "Size", "Create Time", "Ready?");
+    json_array_foreach(list, at, item)
+    {
+        int64_t made_s = json_integer_value(json_object_get(item, "CreateTime"));
+        uint64_t bytes = (uint64_t)json_integer_value(json_object_get(item, "SizeBytes"));
+
+        cli_row(&table, cli_value(item, "ID"), cli_value(item, "ExternalSourceVolumeID"),
+                cli_bytes(bytes),
+                made_s > INT64_MAX / 1000000000 ? "" : cli_time(made_s * 1000000000),
+                cli_value(item, "IsReady"));
+    }
+    cli_table_print(&table, stdout);
+    if (cli_value(answer, "NextToken")[0] != '\0')
+        (void)printf("\nThere are more: -page-token %s\n", cli_value(answer, "NextToken"));
+    return CLI_OK;
+}
+
+static int list_snapshots(struct cli *cli)
+{
+    char path[CLI_URL_SIZE];
+    const char *plugin = cli_text(cli, "plugin", NULL);
+    int64_t per_page = 30;
+    json_t *answer;
+
+    if (plugin == NULL)
+        return cli_fail(CLI_USAGE, "of which plugin? -plugin ID");
+    if (cli_number(cli, "per-page", &per_page) != 0)
+        return CLI_USAGE;
+    int status = cli_get(
+        cli,
+        cli_path(cli, path, "/v1/volumes/snapshot?plugin_id=%s&per_page=%s&next_token=%s", plugin,
+                 cli_format("%lld", (long long)per_page), cli_text(cli, "page-token", "")),
+        &answer, NULL);
+    if (status != 0)
+        return status;
+    status = print_snapshots(cli, answer);
+    json_decref(answer);
+    return status;
+}
+
+static int create_snapshot(struct cli *cli, const char *name)
+{
+    char path[CLI_URL_SIZE];
+    json_t *entry, *answer, *parameters = json_object();
+    const char *pair;
+
+    for (size_t i = 0; (pair = cli_text_again(cli, "parameter", i)) != NULL; i++) {
+        const char *value = strchr(pair, '=');
+
+        if (value != NULL)
+            (void)json_object_set_new(parameters, cli_format("%.*s", (int)(value - pair), pair),
+                                      json_string(value + 1)); /* no UTF-8: none */
+    }
+    int status = find_volume(cli, cli_argument(cli, 1), &entry);
+    if (status != 0) {
+        json_decref(parameters);
+        return status;
+    }
+    json_t *body = json_pack("{s:[{s:s, s:s, s:o}]}", "Snapshots", "SourceVolumeID",
+                             cli_value(entry, "ID"), "Name", name, "Parameters", parameters);
+    if (body == NULL)
+        status = cli_fail(CLI_USAGE, "the name is no UTF-8");
+    cli->namespace = cli_value(entry, "Namespace");
+    if (status == 0)
+        status = cli_put(cli, cli_path(cli, path, "/v1/volumes/snapshot"), body, &answer);
+    json_decref(body);
+    json_decref(entry);
+    if (status != 0)
+        return status;
+    status = print_snapshots(cli, answer);
+    json_decref(answer);
+    return status;
+}
+
+static int delete_snapshot(struct cli *cli, const char *plugin, const char *id)
+{
+    char path[CLI_URL_SIZE];
+    struct cli_reply reply;
+    int status = cli_call(
+        cli, "DELETE",
+        cli_path(cli, path, "/v1/volumes/snapshot?plugin_id=%s&snapshot_id=%s", plugin, id), NULL,
+        &reply);
+
+    if (status != 0)
+        return status;
+    free(reply.body);
+    (void)printf("Deleted snapshot %s\n", id);
+    return CLI_OK;
+}
+
+static int run_snapshot(struct cli *cli)
+{
+    const char *what = cli_argument(cli, 0);
+    int status = add_secrets(cli);
+
+    if (status != 0)
+        return status;
+    if (text_equal(what, "list") && cli_argument(cli, 1) == NULL)
+        return list_snapshots(cli);
+    if (text_equal(what, "create") && cli_argument(cli, 2) != NULL)
+        return create_snapshot(cli, cli_argument(cli, 2));
+    if (text_equal(what, "delete") && cli_argument(cli, 2) != NULL)
+        return delete_snapshot(cli, cli_argument(cli, 1), cli_argument(cli, 2));
+    return cli_fail(CLI_USAGE,
+                    "write snapshot create VOLUME NAME, snapshot delete PLUGIN SNAPSHOT, "
+                    "or snapshot list -plugin ID");
+}
+
+const struct cli_verb cli_volume_snapshot = {
+    .group = "volume",
+    .name = "snapshot",
+    .arguments = "create VOLUME NAME | delete PLUGIN SNAPSHOT | list",
+    .min = 1,
+    .max = 3,
+    .summary = "Make, delete and list snapshots of volumes",
+    .help = "    $ cairn volume snapshot create database before-the-upgrade\n"
+            "    $ cairn volume snapshot list -plugin hostpath\n"
+            "    $ cairn volume snapshot delete hostpath snap-0123",
+    .flags = snapshot_flags,
+    .run = run_snapshot,
+};
