@@ -19,17 +19,21 @@ DIRECTORY/next.METHOD, the first of them for the next call of that method:
   wait MS            it is done and answered that much later
   did ...            it is done, and then one of the above: the answer is lost
 
-With DIRECTORY volumes are real: DIRECTORY/<volume> is mounted where a call of the node says it, or,
-for a block device, bound there as a file; DIRECTORY/answers.json says otherwise what methods
-answer.  What is asked is a line of DIRECTORY/calls each, begin
+With DIRECTORY storage is real: its controller makes and deletes directories there, marks with
+DIRECTORY/<volume>.attached what is attached, and keeps copies as <name>.snapshot.  Volumes are, too:
+DIRECTORY/<volume> is mounted where a call of the node says it, or, for a block device, bound there
+as a file.  DIRECTORY/answers.json says otherwise what methods answer.  What is asked is a line of
+DIRECTORY/calls each, begin
 and end: "> NodeStageVolume vol-1 /staging/path", "< NodeStageVolume vol-1 /staging/path OK".
 
 The messages are declared here once more, from the specification and not from cairn's own file, so
 that a wrong number or type in either is seen.
 """
+import contextlib
 import ctypes
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -241,11 +245,73 @@ class Mounts:
         while self.is_mounted(target):
             self.call(self.libc.umount2(target.encode(), 0), 'umount ' + target)
 
-    def source(self, request):
-        path = os.path.join(self.directory, request.volume_id)
+    def source(self, request, field='volume_id'):
+        volume = getattr(request, field)
+        path = os.path.join(self.directory, volume)
         if not os.path.exists(path):
-            raise Refusal(5, 'there is no volume %s' % request.volume_id)
+            raise Refusal(5, 'there is no volume %s' % volume)
         return path
+
+    def path(self, name):
+        return os.path.join(self.directory, os.path.basename(name))
+
+    def ControllerGetCapabilities(self, request):
+        return {'capabilities': [{'rpc': {'type': kind}} for kind in (1, 2, 3, 5, 6, 9)]}
+
+    def CreateVolume(self, request):
+        os.makedirs(self.path(request.name), exist_ok=True)
+        os.chmod(self.path(request.name), 0o777)
+        return {'volume': {'volume_id': request.name, 'volume_context': {'made': 'yes'},
+                           'capacity_bytes': request.capacity_range.required_bytes or 1 << 20}}
+
+    def DeleteVolume(self, request):
+        if os.path.exists(self.path(request.volume_id + '.attached')):
+            raise Refusal(9, '%s is attached' % request.volume_id)
+        shutil.rmtree(self.path(request.volume_id), ignore_errors=True)
+
+    def ControllerPublishVolume(self, request):
+        self.source(request)
+        with open(self.path(request.volume_id + '.attached'), 'w') as mark:
+            mark.write(request.node_id)
+        return {'publish_context': {'device': '/dev/' + request.volume_id}}
+
+    def ControllerUnpublishVolume(self, request):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path(request.volume_id + '.attached'))
+
+    def ValidateVolumeCapabilities(self, request):
+        self.source(request)
+        return {'confirmed': {'volume_capabilities': [
+            json_format.MessageToDict(one, preserving_proto_field_name=True)
+            for one in request.volume_capabilities]}}
+
+    def ControllerExpandVolume(self, request):
+        self.source(request)
+        return {'capacity_bytes': request.capacity_range.required_bytes}
+
+    def ListVolumes(self, request):
+        names = sorted(entry.name for entry in os.scandir(self.directory) if entry.is_dir())
+        return {'entries': [{'volume': {'volume_id': name}} for name in names]}
+
+    def CreateSnapshot(self, request):
+        self.source(request, 'source_volume_id')
+        with open(self.path(request.name + '.snapshot'), 'w') as snapshot:
+            snapshot.write(request.source_volume_id)
+        return {'snapshot': self.snapshot(request.name)}
+
+    def snapshot(self, name):
+        with open(self.path(name + '.snapshot')) as snapshot:
+            return {'snapshot_id': name, 'source_volume_id': snapshot.read(), 'size_bytes': 4096,
+                    'creation_time': '2026-01-02T03:04:05Z', 'ready_to_use': True}
+
+    def DeleteSnapshot(self, request):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path(request.snapshot_id + '.snapshot'))
+
+    def ListSnapshots(self, request):
+        names = sorted(name[:-9] for name in os.listdir(self.directory)
+                       if name.endswith('.snapshot'))
+        return {'entries': [{'snapshot': self.snapshot(name)} for name in names]}
 
     def NodeStageVolume(self, request):
         source = self.source(request)
@@ -303,9 +369,10 @@ class Plugin:
     def __init__(self, socket, directory):
         self.socket = socket
         self.mounts = Mounts(directory) if directory else None
+        self.told = {}
         if directory and os.path.exists(os.path.join(directory, 'answers.json')):
             with open(os.path.join(directory, 'answers.json')) as answers:
-                ANSWERS.update(json.load(answers))
+                self.told = json.load(answers)
         self.kinds = declare()
         self.lock = threading.Lock()
         self.server = grpc.server(futures.ThreadPoolExecutor(16))
@@ -337,8 +404,8 @@ class Plugin:
             self.mounts.note(True, method, request)
             command = self.mounts.command(method) or command
             try:
-                command = self.work(command, method, request)
-                answer = self.obey(command, method, context)
+                command, own = self.work(command, method, request)
+                answer = self.obey(command, method, context, own)
             except Refusal as refusal:
                 self.mounts.note(False, method, request, str(refusal.args[0]))
                 return self.obey(['say'] + list(refusal.args), method, context)
@@ -347,21 +414,21 @@ class Plugin:
         return handle
 
     def work(self, command, method, request):
-        """Does what is asked, when it is to be done; what becomes of the answer."""
-        do = getattr(self.mounts, method, lambda request: None)
+        """Does what is asked, when it is to be done; what becomes of the answer, and what it is."""
+        do, own = getattr(self.mounts, method, lambda request: None), None
         if command[0] == 'late':
             threading.Timer(int(command[1]) / 1000, do, [request]).start()
         elif command[0] == 'wait':
             time.sleep(int(command[1]) / 1000)
-            do(request)
+            own = do(request)
         elif command[0] == 'did':
             do(request)
-            return ' '.join(command[1:]).split(' ', 2)
+            return ' '.join(command[1:]).split(' ', 2), None
         elif command[0] == 'answer':
-            do(request)
-        return command
+            own = do(request)
+        return command, own
 
-    def obey(self, command, method, context):
+    def obey(self, command, method, context, own=None):
         if command[0] == 'say':
             code = next(code for code in grpc.StatusCode if code.value[0] == int(command[1]))
             context.abort(code, command[2])
@@ -374,7 +441,7 @@ class Plugin:
         if command[0] in ('hang', 'leave'):
             threading.Event().wait(60)
         answer = self.kind(method + 'Response')()
-        json_format.ParseDict(ANSWERS.get(method, {}), answer)
+        json_format.ParseDict(self.told.get(method, own or ANSWERS.get(method, {})), answer)
         return answer.SerializeToString()
 
 

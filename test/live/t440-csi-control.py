@@ -1,0 +1,306 @@
+#!/usr/bin/env python3
+"""Volumes of a storage plugin with a controller, as callers ask for them: made, deleted, expanded,
+copied; with the daemon and the plugin killed between a call and its answer."""
+import json
+import os
+import re
+import shutil
+import stat
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import Node, Refused, raw_exec, service, tap, wait_for  # noqa: E402
+
+PLUGIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'csi', 'plugin.py')
+SECRETS = ('hunter2', 'sesame')
+VOLUME = '''
+id           = "%(id)s"
+name         = "%(id)s"
+type         = "csi"
+plugin_id    = "test"
+capacity_min = "%(size)s"
+capability {
+  access_mode     = "single-node-writer"
+  attachment_mode = "file-system"
+}
+mount_options {
+  mount_flags = ["password=sesame"]
+}
+secrets {
+  key = "hunter2"
+}
+'''
+
+
+class Storage:
+    """A node, and a storage plugin that runs on it, as node and controller."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix='cairn-control-')
+        os.chmod(self.dir, 0o755)
+        self.node = Node(config='plugin "raw_exec" {\n  config {\n    enabled = true\n  }\n}\n')
+        self.node.start()
+        task = raw_exec('plugin', '', Config={'command': '/usr/bin/python3',
+                                              'args': [os.path.abspath(PLUGIN), '-', self.dir]},
+                        CSIPluginConfig={'ID': 'test', 'Type': 'monolith'})
+        task['Resources']['MemoryMB'] = 200
+        self.node.run_job(dict(service(task), ID='plugin', Name='plugin'))
+        self.await_plugin()
+
+    def await_plugin(self):
+        def answers():
+            try:
+                self.node.get('/v1/volumes/external?plugin_id=test')
+                return True
+            except Refused:
+                return False
+
+        wait_for('the plugin', answers)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def plugin_pid(self):
+        return next((pid for pid, line in self.node.payloads().items()
+                     if line.startswith('/usr/bin/python3') and line.endswith('- ' + self.dir)),
+                    None)
+
+    def next(self, method, *commands):
+        with open(self.path('next.' + method), 'w') as out:
+            out.write(''.join(command + '\n' for command in commands))
+
+    def calls(self, method):
+        """How many have begun."""
+        with open(self.path('calls')) as file:
+            return file.read().count('> ' + method)
+
+    def file(self, name, size='1MiB'):
+        path = self.path(name + '.hcl')
+        with open(path, 'w') as out:
+            out.write(VOLUME % {'id': name, 'size': size})
+        return path
+
+    def create(self, name, size='1MiB', check=True):
+        return self.node.cli('volume', 'create', self.file(name, size), check=check).stdout
+
+    def create_by_api(self, name):
+        """Sends it and hears no answer."""
+        try:
+            self.node.call('PUT', '/v1/volume/csi/%s/create' % name, {'Volumes': [{
+                'ID': name, 'Name': name, 'PluginID': 'test', 'Secrets': {'key': 'hunter2'},
+                'RequestedCapabilities': [{'AccessMode': 'single-node-writer',
+                                           'AttachmentMode': 'file-system'}]}]}, timeout_s=0.3)
+        except OSError:
+            return
+        raise AssertionError('it was answered')
+
+    def get(self, name):
+        return self.node.get('/v1/volume/csi/' + name)
+
+    def state(self, name):
+        try:
+            return self.get(name)['CairnState']
+        except Refused as answer:
+            assert answer.status == 404, answer
+            return None
+
+    def again(self):
+        """The daemon is killed, and comes back."""
+        self.node.kill()
+        self.node.start()
+
+    def finish(self):
+        self.node.finish()
+        shutil.rmtree(self.dir)
+
+
+def volume_is_made_shown_changed_and_deleted():
+    storage = Storage()
+    node = storage.node
+    assert 'Created external volume disk with ID disk' in storage.create('disk')
+    assert os.path.isdir(storage.path('disk'))
+    assert re.search(r'^disk +disk +default +test +true', node.cli('volume', 'status').stdout, re.M)
+    shown = node.cli('volume', 'status', 'di').stdout
+    assert re.search(r'Capacity += 1.* MiB', shown), shown
+    assert re.search(r'single-node-writer +file-system', shown), shown
+    assert 'Created' in storage.create('disk', '5MiB') and storage.get('disk')['Capacity'] == 5 << 20
+    assert storage.calls('ControllerExpandVolume') == 1
+    shrunk = node.cli('volume', 'register', storage.file('disk', '1MiB')).stdout
+    assert 'registered' in shrunk and storage.get('disk')['Capacity'] == 5 << 20
+    storage.again()
+    assert storage.get('disk')['ExternalID'] == 'disk'
+    storage.await_plugin()
+    made = node.cli('volume', 'snapshot', 'create', 'disk', 'before').stdout
+    assert re.search(r'^before +disk +4.0 KiB|^before +disk +4 KiB', made, re.M), made
+    listed = node.cli('volume', 'snapshot', 'list', '-plugin', 'test').stdout
+    assert 'before' in listed, listed
+    node.cli('volume', 'snapshot', 'delete', 'test', 'before')
+    assert not os.path.exists(storage.path('before.snapshot'))
+    node.cli('volume', 'detach', 'disk', node.get('/v1/nodes')[0]['ID'][:8])
+    assert 'Successfully deleted volume "disk"!' in node.cli('volume', 'delete', 'disk').stdout
+    assert not os.path.exists(storage.path('disk')) and storage.state('disk') is None
+    assert 'No CSI volumes' in node.cli('volume', 'status').stdout
+    storage.finish()
+
+
+def nothing_tells_a_secret():
+    storage = Storage()
+    node = storage.node
+    storage.create('disk')
+    node.cli('volume', 'snapshot', 'create', 'disk', 's')
+    shown = [node.text('GET', path) for path in
+             ('/v1/volumes?type=csi', '/v1/volume/csi/disk', '/v1/volumes/external?plugin_id=test')]
+    shown += [node.cli(*words).stdout for words in
+              (('volume', 'status', 'disk'), ('volume', 'status', '-json', 'disk'),
+               ('journal', 'log', '-dir', node.data), ('journal', 'log', '-json', '-dir', node.data),
+               ('journal', 'list', '-dir', node.data), ('journal', 'stats', '-dir', node.data),
+               ('journal', 'restore', '-dir', node.data))]
+    out = os.path.join(node.dir, 'export')
+    node.cli('journal', 'export', '-dir', node.data, '-out', out)
+    with open(out) as file:
+        shown.append(file.read())
+    shown.append(node.log(1 << 20))
+    assert 'volume/default/disk' in shown[-2]
+    assert '[REDACTED]' in shown[1]
+    for secret in SECRETS:
+        assert not [text for text in shown if secret in text], secret
+    for root, _, names in os.walk(node.data):
+        for name in names:
+            path = os.path.join(root, name)
+            if not os.path.isfile(path):
+                continue
+            with open(path, 'rb') as file:
+                text = file.read()
+            if any(secret.encode() in text for secret in SECRETS):
+                assert stat.S_IMODE(os.stat(path).st_mode) & 0o077 == 0, path
+    # The plugin is told both.
+    storage.next('CreateVolume', 'wait 0')
+    storage.create('other')
+    with open(os.path.join(node.data, 'client', 'csi', 'plugins',
+                           node.alloc('plugin', 'g')['ID'], 'csi.sock.last')) as file:
+        last = json.dumps(json.load(file))
+    assert 'hunter2' in last and 'sesame' in last, last
+    storage.finish()
+
+
+def daemon_that_dies_before_the_answer_asks_again():
+    storage = Storage()
+    storage.next('CreateVolume', 'wait 1000')
+    storage.create_by_api('disk')
+    assert storage.state('disk') == 'creating'
+    storage.again()
+    wait_for('the volume', lambda: storage.state('disk') == 'ready')
+    assert storage.calls('CreateVolume') == 2 and os.path.isdir(storage.path('disk'))
+    storage.next('DeleteVolume', 'wait 1000')
+    try:
+        storage.node.call('DELETE', '/v1/volume/csi/disk/delete', timeout_s=0.3)
+    except OSError:
+        pass
+    assert storage.state('disk') == 'deleting'
+    storage.again()
+    wait_for('the end of the volume', lambda: storage.state('disk') is None)
+    assert storage.calls('DeleteVolume') == 2 and not os.path.exists(storage.path('disk'))
+    storage.finish()
+
+
+def plugin_that_dies_with_the_call_is_asked_again():
+    storage = Storage()
+    storage.next('CreateVolume', 'did die')
+    told = storage.create('disk', check=False)
+    assert 'CreateVolume' in told, told
+    assert storage.state('disk') == 'creating'
+    wait_for('the volume', lambda: storage.state('disk') == 'ready')
+    assert storage.calls('CreateVolume') == 2
+    storage.next('ControllerExpandVolume', 'did die')
+    told = storage.create('disk', '7MiB', check=False)
+    assert 'unable to expand volume' in told, told
+    wait_for('the larger volume', lambda: storage.get('disk')['Capacity'] == 7 << 20)
+    storage.node.cli('volume', 'delete', 'disk')
+    storage.finish()
+
+
+def job(name, volume='disk'):
+    group = service(raw_exec('t', 'echo %s >> /srv/who; exec sleep 1000' % name, Driver='exec',
+                             VolumeMounts=[{'Volume': 'v', 'Destination': '/srv'}]))
+    group['TaskGroups'][0]['Volumes'] = {'v': {
+        'Type': 'csi', 'Source': volume, 'AccessMode': 'single-node-writer',
+        'AttachmentMode': 'file-system'}}
+    return dict(group, ID=name, Name=name)
+
+
+def a_claim_attaches_and_its_end_detaches_over_crashes_of_both():
+    storage = Storage()
+    node = storage.node
+    storage.create('disk')
+    storage.next('ControllerPublishVolume', 'wait 1000')
+    node.run_job(job('one'))
+    wait_for('the call', lambda: storage.calls('ControllerPublishVolume') == 1)
+    storage.again()
+    wait_for('the first', lambda: node.running(job='one'))
+    assert storage.calls('ControllerPublishVolume') == 2
+    assert os.path.exists(storage.path('disk.attached'))
+    held = storage.get('disk')
+    assert held['AccessMode'] == 'single-node-writer' and len(held['WriteAllocs']) == 1
+    assert [alloc['JobID'] for alloc in held['Allocations']] == ['one']
+    told = node.cli('volume', 'delete', 'disk', check=False).stdout
+    assert 'volume in use: disk' in told, told
+    node.run_job(job('two'))
+    told = node.cli('job', 'status', 'two').stdout
+    assert 'CSI volume disk has exhausted its available writer claims' in told, told
+    # The plugin dies when it is told to detach it.
+    storage.next('ControllerUnpublishVolume', 'die')
+    node.call('DELETE', '/v1/job/one')
+    wait_for('the second', lambda: node.running(job='two'), limit_s=60)
+    wait_for('what it writes', lambda: 'two' in open(os.path.join(storage.path('disk'), 'who')).read())
+    order = [line.split()[1] for line in open(storage.path('calls')) if line.startswith('> ')]
+    last = len(order) - 1 - order[::-1].index('ControllerUnpublishVolume')
+    assert order.index('NodeUnstageVolume') < order.index('ControllerUnpublishVolume')
+    assert order.index('NodeStageVolume', last) > last
+    node.call('DELETE', '/v1/job/two')
+    wait_for('the end', lambda: not os.path.exists(storage.path('disk.attached')), limit_s=60)
+    wait_for('no claim', lambda: not storage.get('disk')['WriteAllocs'])
+    node.cli('volume', 'delete', 'disk')
+    storage.finish()
+
+
+def refusals_are_told_and_change_nothing():
+    storage = Storage()
+    node = storage.node
+    storage.next('CreateVolume', 'say 11 too large a volume')
+    told = storage.create('disk', check=False)
+    assert 'OUT_OF_RANGE: too large a volume' in told, told
+    assert storage.state('disk') is None
+    storage.create('disk')
+    storage.next('DeleteVolume', 'say 9 it has snapshots')
+    told = node.cli('volume', 'delete', 'disk', check=False).stdout
+    assert 'FAILED_PRECONDITION: it has snapshots' in told, told
+    assert storage.state('disk') == 'ready' and os.path.isdir(storage.path('disk'))
+    told = node.cli('volume', 'delete', 'disc', check=False).stdout
+    assert 'no volume has an id that begins with "disc"' in told
+    for wrong, words in ((dict(ID='a/b'), "the volume's id"), (dict(PluginID='none'), 'no CSI plugin'),
+                         (dict(RequestedCapabilities=[]), 'at least one capability'),
+                         (dict(ExternalID='gone'), 'NOT_FOUND')):
+        volume = dict({'ID': 'v', 'Name': 'v', 'PluginID': 'test', 'RequestedCapabilities': [
+            {'AccessMode': 'single-node-writer', 'AttachmentMode': 'file-system'}]}, **wrong)
+        try:
+            node.put('/v1/volume/csi/v', {'Volumes': [volume]})
+        except Refused as answer:
+            assert words in str(answer), answer
+        else:
+            raise AssertionError('taken: %r' % wrong)
+    os.mkdir(storage.path('there'))
+    node.cli('volume', 'register', storage.file('there'))
+    assert node.cli('volume', 'deregister', 'there').stdout.startswith('Successfully')
+    assert os.path.isdir(storage.path('there'))
+    storage.finish()
+
+
+sys.exit(tap([
+    volume_is_made_shown_changed_and_deleted,
+    nothing_tells_a_secret,
+    daemon_that_dies_before_the_answer_asks_again,
+    plugin_that_dies_with_the_call_is_asked_again,
+    a_claim_attaches_and_its_end_detaches_over_crashes_of_both,
+    refusals_are_told_and_change_nothing,
+]))
