@@ -316,7 +316,7 @@ struct asking {
     control_answer_cb *cb; /* NULL: nobody waits */
     void *ctx;
     struct parts *parts;
-    struct asking *prev, *next; /* all that are under way */
+    struct asking *prev, *next;    /* all that are under way */
     struct csi_capability *wanted; /* to be confirmed; its texts are not, but for: */
     size_t wanted_count;
     char fs_type[CSI_STRING_MAX + 1];

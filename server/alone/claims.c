@@ -413,16 +413,30 @@ static void detached(void *ctx, const struct control_answer *answer)
         refuse(claiming, answer->error.code, true, answer->error.text);
 }
 
-/* True if another alloc of this node has the volume, so that it stays attached. */
+/* Whoever else has something of the volume on this node, or may have: what it inherited, too. */
+struct finding_user {
+    const struct machine_id *but;
+    bool found;
+};
+
+static bool find_user(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct finding_user *finding = ctx;
+    const struct volume *volume = volume_of(record);
+
+    finding->found |= record->state != V_GONE && !machine_id_equal(finding->but, id) &&
+                      (volume->claimed || volume->staged || volume->published);
+    return !finding->found;
+}
+
+/* True if the volume has to stay attached. */
 static bool stays_attached(const struct claiming *claiming)
 {
-    struct claim_list list = {0};
-    struct listing_claims listing = {claiming->task.alone, &claiming->id, &list};
+    struct finding_user finding = {.but = &claiming->id};
 
-    core_each_of_volume(life_core(claiming->task.alone->config.life), &claiming->define, list_claim,
-                        &listing);
-    free(list.items);
-    return list.count > 0;
+    core_each_of_volume(life_core(claiming->task.alone->config.life), &claiming->define, find_user,
+                        &finding);
+    return finding.found;
 }
 
 static void detach(struct claiming *claiming)

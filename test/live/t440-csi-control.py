@@ -75,6 +75,21 @@ class Storage:
         with open(self.path('calls')) as file:
             return file.read().count('> ' + method)
 
+    def in_order(self):
+        """Nothing is staged while it is not attached, and detached only when it is not staged."""
+        attached = staged = False
+        with open(self.path('calls')) as file:
+            for line in file:
+                word = line.split()
+                if word[1] == 'ControllerUnpublishVolume' and word[0] == '>':
+                    assert not staged, 'detached while it is staged'
+                if word[-1] != 'OK':
+                    continue
+                attached = word[1] == 'ControllerPublishVolume' or \
+                    (attached and word[1] != 'ControllerUnpublishVolume')
+                staged = word[1] == 'NodeStageVolume' or (staged and word[1] != 'NodeUnstageVolume')
+                assert attached or not staged, 'staged while it is not attached'
+
     def file(self, name, size='1MiB'):
         path = self.path(name + '.hcl')
         with open(path, 'w') as out:
@@ -250,16 +265,16 @@ def a_claim_attaches_and_its_end_detaches_over_crashes_of_both():
     assert 'CSI volume disk has exhausted its available writer claims' in told, told
     # The plugin dies when it is told to detach it.
     storage.next('ControllerUnpublishVolume', 'die')
+    before = storage.plugin_pid()
     node.call('DELETE', '/v1/job/one')
     wait_for('the second', lambda: node.running(job='two'), limit_s=60)
     wait_for('what it writes', lambda: 'two' in open(os.path.join(storage.path('disk'), 'who')).read())
-    order = [line.split()[1] for line in open(storage.path('calls')) if line.startswith('> ')]
-    last = len(order) - 1 - order[::-1].index('ControllerUnpublishVolume')
-    assert order.index('NodeUnstageVolume') < order.index('ControllerUnpublishVolume')
-    assert order.index('NodeStageVolume', last) > last
+    storage.in_order()
     node.call('DELETE', '/v1/job/two')
     wait_for('the end', lambda: not os.path.exists(storage.path('disk.attached')), limit_s=60)
     wait_for('no claim', lambda: not storage.get('disk')['WriteAllocs'])
+    storage.in_order()
+    assert storage.plugin_pid() != before
     node.cli('volume', 'delete', 'disk')
     storage.finish()
 
