@@ -88,7 +88,8 @@ enum alloc_event_kind {
     X(SEND_REWIND, SEND, 0, 0)          /* to tasks whose turn has come */                         \
     X(SEND_REPORT, SEND, 0, 0)          /* to tasks of which nobody knows whether they run */      \
     X(CHECK_NETWORK, NODE, M(NETWORK_SOUND) | M(NETWORK_LOST), 300000) /* and mend it */          \
-    X(SEND_NOTE, SEND, 0, 0)            /* to running tasks: why they are about to restart */
+    X(SEND_NOTE, SEND, 0, 0)            /* to running tasks: why they are about to restart */      \
+    X(SEND_VERDICT, SEND, 0, 0)         /* to tasks that have made it unhealthy, once */
 enum alloc_effect {
     AX_NONE,
 #define X(name, lane, completions, timeout_ms) AX_##name,
@@ -152,7 +153,8 @@ const char *client_status_name(enum client_status status);
     X(U8, disk, 0, "enum alloc_disk")                                                              \
     X(U8, health, 0, "enum alloc_health")                                                          \
     X(FLAG, confirming, 0, "its time has come, and its tasks are asked, in this turn")             \
-    X(PAD, pad, 2, "")                                                                             \
+    X(FLAG, verdict_told, 0, "its tasks know that they have made it unhealthy")                    \
+    X(PAD, pad, 1, "")                                                                             \
     X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
     X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \
     X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")

@@ -86,6 +86,10 @@ enum group_health {
 /* Prestart and poststart tasks that have ended well are not missed, poststop tasks do not count. */
 enum group_health policy_group_health(const struct alloc *alloc);
 
+/* Why MEMBER, a task, has made ALLOC unhealthy, into TO in Nomad's words; false: it has not. */
+bool policy_unhealthy_reason(const struct alloc *alloc, const struct alloc_member *member, char *to,
+                             size_t size);
+
 /* --- stand-alone control plane --- */
 
 /* True if a task of such a lifecycle starts again after it ended well: services and sidecars do,

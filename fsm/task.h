@@ -69,7 +69,8 @@ enum task_state {
     X(UPDATE, MESSAGE, TASK_DEFINE)        /* the control plane: go on by this newer version */    \
     X(REPORT, MESSAGE, NONE)               /* its alloc: say whether you run, be it no news */     \
     X(NOTE, MESSAGE, KILL)                 /* its plugin or alloc: to be read of you */            \
-    X(UNWELL, MESSAGE, KILL)               /* its plugin: you have failed, start again */
+    X(UNWELL, MESSAGE, KILL)               /* its plugin: you have failed, start again */          \
+    X(TOLD, MESSAGE, KILL)                 /* its alloc: what you have to do with its verdict */
 enum task_event_kind {
 #define X(name, class, payload) TE_##name,
     TASK_EVENTS(X)

@@ -124,6 +124,23 @@ static void send_note(const struct machine_id *self, const struct alloc *alloc,
     }
 }
 
+/* Nomad's words, of each task that is not as it should be (v2.0.5 client/allochealth). */
+static void send_verdict(const struct machine_id *self, struct alloc *alloc, fsm_send *send,
+                         void *ctx)
+{
+    if (alloc->health != HEALTH_UNHEALTHY || alloc->verdict_told)
+        return;
+    alloc->verdict_told = 1;
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        const struct alloc_member *member = &alloc->assign.members[i];
+        struct kill_order order = {.event = TASK_EVENT_ALLOC_UNHEALTHY};
+
+        if (member->kind == MEMBER_TASK &&
+            policy_unhealthy_reason(alloc, member, order.text, sizeof(order.text)))
+            tell(self, member, TE_TOLD, &order, send, ctx);
+    }
+}
+
 static void send_restart(const struct machine_id *self, const struct alloc *alloc,
                          const struct fsm_event *event, fsm_send *send, void *ctx)
 {
@@ -154,6 +171,9 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
         return;
     case AX_SEND_REPORT:
         send_report(self, alloc, send, ctx);
+        return;
+    case AX_SEND_VERDICT:
+        send_verdict(self, alloc, send, ctx);
         return;
     case AX_SEND_NOTE:
         send_note(self, alloc, event, send, ctx);

@@ -49,16 +49,16 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, ALWAYS,       KILLING,  AX_SEND_KILL, AX_TELL_STATUS, ##__VA_ARGS__)
 
 /* No task but poststop ones is left. */
-#define BEGIN_END(s, e, guard)                                                                     \
-    ROW(s, e, guard##_POSTSTOP, POSTSTOP,  AX_SEND_START, AX_TELL_STATUS),                         \
-    ROW(s, e, guard##_VOLUMES,  RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS),                       \
-    ROW(s, e, guard,            POSTRUN,   AX_HOOK, AX_TELL_STATUS)
+#define BEGIN_END(s, e, guard, ...)                                                                \
+    ROW(s, e, guard##_POSTSTOP, POSTSTOP,  AX_SEND_START, AX_TELL_STATUS, ##__VA_ARGS__),          \
+    ROW(s, e, guard##_VOLUMES,  RELEASING, AX_SEND_RELEASE, AX_TELL_STATUS, ##__VA_ARGS__),        \
+    ROW(s, e, guard,            POSTRUN,   AX_HOOK, AX_TELL_STATUS, ##__VA_ARGS__)
 
 /* A task's end is the end of the group. */
 #define FAIL(s)                                                                                    \
-    ROW(s, TASK_CHANGED, FAILING_PREKILL, PREKILL,  AX_HOOK, AX_TELL_STATUS),                      \
-    ROW(s, TASK_CHANGED, FAILING_DELAY,   DELAYING, AX_TELL_STATUS),                               \
-    ROW(s, TASK_CHANGED, FAILING,         KILLING,  AX_SEND_KILL, AX_TELL_STATUS)
+    ROW(s, TASK_CHANGED, FAILING_PREKILL, PREKILL,  AX_HOOK, AX_TELL_STATUS, AX_SEND_VERDICT),     \
+    ROW(s, TASK_CHANGED, FAILING_DELAY,   DELAYING, AX_TELL_STATUS, AX_SEND_VERDICT),              \
+    ROW(s, TASK_CHANGED, FAILING,         KILLING,  AX_SEND_KILL, AX_TELL_STATUS, AX_SEND_VERDICT)
 
 /* A member's record could not be read: the group ends, with whoever is left. */
 #define LOSE(s)                                                                                    \
@@ -77,7 +77,8 @@ _Static_assert((int)AE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, ALWAYS,         TERMINAL,   AX_TELL_STATUS, AX_TELL_ENDED)
 
 /* It was the time at which its health is decided, and not one at which it ends. */
-#define JUDGED(s, ...)  ROW(s, TIMEOUT, MAY_RUN_ON, s, AX_TELL_STATUS, ##__VA_ARGS__)
+#define JUDGED(s, ...)                                                                             \
+    ROW(s, TIMEOUT, MAY_RUN_ON, s, AX_TELL_STATUS, AX_SEND_VERDICT, ##__VA_ARGS__)
 
 /* What every state takes note of. */
 #define NOTED(s, e)     ROW(s, e, ALWAYS, s)
@@ -163,9 +164,9 @@ NOTED(MOUNTING, UPDATE),
 NOTED(MOUNTING, CONTACT),
 
 ROW(RUNNING,    AUTHORIZED,     ALWAYS,          RUNNING,    AX_SEND_AUTHORIZED),
-BEGIN_END(RUNNING, TASK_CHANGED, ALL_DEAD),
+BEGIN_END(RUNNING, TASK_CHANGED, ALL_DEAD, AX_SEND_VERDICT),
 FAIL(RUNNING),
-ROW(RUNNING,    TASK_CHANGED,   ALWAYS,          RUNNING,    AX_SEND_START, AX_TELL_STATUS),
+ROW(RUNNING,    TASK_CHANGED,   ALWAYS,          RUNNING,    AX_SEND_START, AX_TELL_STATUS, AX_SEND_VERDICT),
 LOSE(RUNNING),
 MOUNTED(RUNNING),
 ROW(RUNNING,    VOLUME_FAILED,  ANY_RUNNING,     RUNNING),
@@ -322,7 +323,7 @@ REFUSED(DESTROYING, REPLAY),
 NOTED(DESTROYING, UPDATE),
 
 ROW(REPLAYING,  AUTHORIZED,     ALWAYS,          REPLAYING,  AX_SEND_AUTHORIZED),
-BEGIN_END(REPLAYING, TASK_CHANGED, ALL_DEAD),
+BEGIN_END(REPLAYING, TASK_CHANGED, ALL_DEAD, AX_SEND_VERDICT),
 FAIL(REPLAYING),
 ROW(REPLAYING,  TASK_CHANGED,   REWOUND,         RUNNING,    AX_SEND_AUTHORIZED, AX_SEND_START, AX_TELL_STATUS),
 ROW(REPLAYING,  TASK_CHANGED,   ALWAYS,          REPLAYING,  AX_SEND_REWIND, AX_TELL_STATUS),

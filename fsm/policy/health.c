@@ -39,3 +39,26 @@ enum group_health policy_group_health(const struct alloc *alloc)
     }
     return unsettled ? GROUP_UNSETTLED : doubted ? GROUP_DOUBTED : GROUP_STEADY;
 }
+
+bool policy_unhealthy_reason(const struct alloc *alloc, const struct alloc_member *member, char *to,
+                             size_t size)
+{
+    /* All of them ran, and not for long enough: which of them began last is not known here. */
+    bool late = alloc->healthy_at_ms > alloc->unhealthy_at_ms;
+    char min[40];
+
+    check(member->kind == MEMBER_TASK);
+    if (member->lifecycle == LIFECYCLE_POSTSTOP)
+        return false;
+    if (member->failed)
+        return text_copy(to, size, "Unhealthy because of failed task");
+    if (member->run_state == TASK_RUN_DEAD)
+        return task_health(alloc, member) == GROUP_BROKEN &&
+               text_copy(to, size, "Unhealthy because of dead task");
+    if (!member->started)
+        return text_copy(to, size, "Task not running by deadline");
+    if (member->run_state == TASK_RUN_RUNNING && !late)
+        return false;
+    text_from_duration_ns(min, sizeof(min), (int64_t)alloc->assign.min_healthy_ms * 1000000);
+    return text_format(to, size, "Task not running for min_healthy_time of %s by deadline", min);
+}

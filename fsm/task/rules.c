@@ -350,6 +350,7 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
         break;
     case TE_NOTE:
     case TE_UNWELL:
+    case TE_TOLD:
         absorb_plugin(task, event->payload, event->kind == TE_UNWELL, now);
         break;
     case TE_START:

@@ -657,6 +657,41 @@ static void test_names_match_patterns_as_nomad_has_them(void **state)
     }
 }
 
+static void test_unhealthy_alloc_has_a_reason_of_each_task_that_made_it_so(void **state)
+{
+    static const struct {
+        struct alloc_member member;
+        bool late; /* all ran, and not for long enough */
+        const char *reason;
+    } rows[] = {
+        {{.run_state = TASK_RUN_DEAD, .failed = 1}, false, "Unhealthy because of failed task"},
+        {{.run_state = TASK_RUN_PENDING, .failed = 1}, false, "Unhealthy because of failed task"},
+        {{.run_state = TASK_RUN_DEAD}, false, "Unhealthy because of dead task"},
+        {{.run_state = TASK_RUN_DEAD, .lifecycle = LIFECYCLE_PRESTART}, false, NULL},
+        {{.run_state = TASK_RUN_PENDING}, false, "Task not running by deadline"},
+        {{.run_state = TASK_RUN_PENDING, .started = 1},
+         false,
+         "Task not running for min_healthy_time of 10s by deadline"},
+        {{.run_state = TASK_RUN_RUNNING, .started = 1}, false, NULL},
+        {{.run_state = TASK_RUN_RUNNING, .started = 1},
+         true,
+         "Task not running for min_healthy_time of 10s by deadline"},
+        {{.run_state = TASK_RUN_PENDING, .lifecycle = LIFECYCLE_POSTSTOP}, false, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct alloc alloc = {.unhealthy_at_ms = 5000,
+                              .healthy_at_ms = rows[i].late ? 5001 : 0,
+                              .assign = {.min_healthy_ms = 10000}};
+        char reason[DESCRIPTION_SIZE] = "";
+        bool has = policy_unhealthy_reason(&alloc, &rows[i].member, reason, sizeof(reason));
+
+        if (has != (rows[i].reason != NULL) || (has && strcmp(reason, rows[i].reason) != 0))
+            fail_msg("row %zu: %s", i, reason);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -677,6 +712,7 @@ int main(void)
         cmocka_unit_test(test_alloc_that_ran_out_is_complete_once_its_tasks_are_dead),
         cmocka_unit_test(test_health_is_that_of_all_tasks_that_are_to_run),
         cmocka_unit_test(test_health_ends_with_the_leader_and_with_the_set_up),
+        cmocka_unit_test(test_unhealthy_alloc_has_a_reason_of_each_task_that_made_it_so),
         cmocka_unit_test(test_reconcile_places_what_is_missing_and_stops_what_is_too_much),
         cmocka_unit_test(test_reconcile_does_not_run_finished_batch_work_again),
         cmocka_unit_test(test_reconcile_runs_a_sysbatch_once_and_a_system_job_until_it_fails),
