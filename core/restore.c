@@ -299,6 +299,19 @@ static void release_strays(struct core *core)
     }
 }
 
+/* A plugin whose task is not known any more has nobody who would say that it is over. */
+static void remove_strays(struct core *core)
+{
+    for (const struct slot *slot = core->kinds[MACHINE_PLUGIN].first; slot != NULL;
+         slot = slot->kind_next) {
+        struct machine_id task = slot->id;
+
+        task.kind = MACHINE_TASK;
+        if (plugin_of(slot->record)->define.supervised && slot_find(core, &task) == NULL)
+            core_tell(core, &slot->id, PE_REMOVE, NULL);
+    }
+}
+
 void core_restore(struct core *core, bool authority, bool rebooted)
 {
     struct restore restore = {.authority = authority, .rebooted = rebooted};
@@ -310,6 +323,7 @@ void core_restore(struct core *core, bool authority, bool rebooted)
     for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++)
         restore_kind(core, (enum machine_kind)kind, &restore);
     release_strays(core);
+    remove_strays(core);
     report_all_lost(core, MEMBER_VOLUME);
     condemn_owners(core);
 }

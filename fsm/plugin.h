@@ -90,7 +90,7 @@ enum plugin_effect {
 #define PLUGIN_FIELDS(X)                                                                           \
     X(U64, defined_ms, 0, "node time at which it came")                                            \
     X(U64, due_ms, 0, "node time by which it has to be healthy, 0: it is, or nothing runs")        \
-    X(U32, failures, 0, "launches that did not lead to READY, in a row")                           \
+    X(U32, failures, 0, "in a row: launches that did not lead to READY; supervised: answers")      \
     X(FLAG, remove_wanted, 0, "")                                                                  \
     X(FLAG, permanent, 0, "the last failure will not go away by itself")                           \
     X(FLAG, told_healthy, 0, "what its task heard last")                                           \

@@ -129,6 +129,17 @@ static int clear_socket(const char *directory, struct err *err)
     return 0;
 }
 
+/* It is the task's: who makes a socket there is not root, as a rule, where a driver isolates. */
+static int give(const struct hook_request *request, const char *directory, struct err *err)
+{
+    struct host_user owner;
+
+    if (!request->privileged || *request->user == '\0')
+        return 0;
+    int code = host_user_find(request->user, &owner, err);
+    return code == 0 ? directory_make(directory, DIRECTORY_MODE, owner.uid, owner.gid, err) : code;
+}
+
 int hooks_csi_plugin_prepare(const struct hook_request *request, struct err *err)
 {
     struct order order;
@@ -137,6 +148,8 @@ int hooks_csi_plugin_prepare(const struct hook_request *request, struct err *err
     int code = directory_make_all(order.root, DIRECTORY_MODE, err);
     if (code == 0)
         code = directory_make_all(order.directory, DIRECTORY_MODE, err);
+    if (code == 0)
+        code = give(request, order.directory, err);
     if (code == 0)
         code = clear_socket(order.directory, err);
     if (code == 0 && *order.socket != '\0' &&

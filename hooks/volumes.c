@@ -183,6 +183,14 @@ static bool read_mount(char *value, struct spec_mount *mount)
     return mount->read_only || text_equal(access, "rw");
 }
 
+/* A storage plugin has the devices of the host, which a job cannot ask for. */
+static bool read_place(const struct result *result, char place[SPEC_PLACE_SIZE])
+{
+    if (result->hook == TASK_HOOK_CSI_PLUGIN && text_equal(result->key, "/dev"))
+        return text_copy(place, SPEC_PLACE_SIZE, result->key);
+    return spec_place(result->key, place) == NULL;
+}
+
 int hooks_mounts(struct arena *arena, const uint8_t *results, uint32_t bytes,
                  struct spec_mounts *ret_mounts, struct err *err)
 {
@@ -200,7 +208,7 @@ int hooks_mounts(struct arena *arena, const uint8_t *results, uint32_t bytes,
         if (result.kind != RESULT_MOUNT)
             continue;
         struct spec_mount *mount = &mounts.items[mounts.count];
-        if (spec_place(result.key, place) != NULL ||
+        if (!read_place(&result, place) ||
             !read_mount(arena_copy(arena, result.value, result.value_length), mount))
             return err_set(err, ERR_CORRUPT, "a mount among the results of the hooks is damaged");
         mount->inside = arena_text(arena, place);

@@ -169,13 +169,15 @@ void plugin_enter(struct machine *record, const struct fsm_row *row, const struc
         record->generation++;
     if (row->next == P_BACKOFF && row->state != P_BACKOFF)
         plugin->failures++;
+    if (row->event == PE_IDENTIFY_FAILED && plugin->define.supervised)
+        plugin->failures++;
     if (row->next == P_READY)
         plugin->identity.healthy = 1;
     if (row->next == P_LAUNCHING || row->next == P_UNHEALTHY || row->next == P_BACKOFF ||
         row->next == P_STOPPED)
         plugin->identity.healthy = 0;
-    if (row->next == P_STOPPED)
-        plugin->told_healthy = 0; /* the task knows that it has ended */
+    if (row->next == P_STOPPED) /* the task knows that it has ended */
+        plugin->told_healthy = 0, plugin->failures = 0;
     enter_health(plugin, row, now);
 }
 
@@ -186,8 +188,9 @@ uint64_t plugin_backoff_ms(const struct machine *record, const struct fsm_now *n
     if (record->state == P_BACKOFF)
         return policy_backoff_ms(LAUNCH_BACKOFF_MS, LAUNCH_BACKOFF_MS_MAX,
                                  plugin->failures < 1 ? 1 : plugin->failures, now->seed);
-    uint64_t pause_ms =
-        policy_backoff_ms(PROBE_BACKOFF_MS, PROBE_BACKOFF_MS_MAX, record->attempt, now->seed);
+    /* One that listens, and cannot say who it is, comes here again and again. */
+    uint32_t tries = record->attempt + (plugin->define.supervised ? plugin->failures : 0);
+    uint64_t pause_ms = policy_backoff_ms(PROBE_BACKOFF_MS, PROBE_BACKOFF_MS_MAX, tries, now->seed);
     bool cut = plugin->due_ms > now->ms && plugin->due_ms < now->ms + pause_ms;
     return cut ? plugin->due_ms - now->ms : pause_ms;
 }

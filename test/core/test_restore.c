@@ -453,6 +453,30 @@ static void test_restore_reaches_plugins_then_volumes_then_tasks_then_allocs(voi
                        "perform task a/web DRIVER_RECOVER\n");
 }
 
+/* Nobody would ever say that its task is over. */
+static void test_plugin_of_a_lost_task_is_removed(void **state)
+{
+    struct seam *seam = *state;
+    const struct plugin_define of_task = {
+        .type = PLUGIN_CSI_NODE, .supervised = 1, .plugin = "disks"};
+    const struct plugin_define own = {.type = PLUGIN_CSI_NODE, .plugin = "disks"};
+
+    seam_tell(seam, MACHINE_PLUGIN, "a/web", PE_DEFINE, &of_task);
+    seam_tell(seam, MACHINE_PLUGIN, "b/lost", PE_DEFINE, &of_task);
+    seam_tell(seam, MACHINE_PLUGIN, "csi/disks", PE_DEFINE, &own);
+    seam_turn(seam);
+    seam_run(seam, "a", "web");
+    seam_load(seam);
+    core_restore(seam->core, true, false);
+    seam_turn(seam);
+    struct machine_id id = machine_id_make(MACHINE_PLUGIN, "b/lost");
+    assert_int_equal(core_find(seam->core, &id)->state, P_STOPPING);
+    id = machine_id_make(MACHINE_PLUGIN, "a/web");
+    assert_int_equal(core_find(seam->core, &id)->state, P_RECOVERING);
+    id = machine_id_make(MACHINE_PLUGIN, "csi/disks");
+    assert_int_equal(core_find(seam->core, &id)->state, P_RECOVERING);
+}
+
 static void test_restore_nothing_is_performed_before_its_commit(void **state)
 {
     struct seam *seam = *state;
@@ -598,6 +622,7 @@ int main(void)
         SEAM_TEST(test_adopt_leaves_an_alloc_alone_that_is_there),
         SEAM_TEST(test_removed_alloc_is_not_made_again_for_a_task_that_is_left),
         SEAM_TEST(test_restore_reaches_plugins_then_volumes_then_tasks_then_allocs),
+        SEAM_TEST(test_plugin_of_a_lost_task_is_removed),
         SEAM_TEST(test_restore_nothing_is_performed_before_its_commit),
         SEAM_TEST(test_restore_work_under_way_is_begun_again_under_its_key),
         SEAM_TEST(test_restore_ended_allocs_and_tasks_are_cleaned_up_again),

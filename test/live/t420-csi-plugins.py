@@ -264,6 +264,26 @@ def a_crash_at_each_point_of_its_start_and_its_end_loses_nothing():
         point += 3
 
 
+def one_with_a_root_of_its_own_has_its_socket_in_it():
+    node = Node()
+    node.start()
+    job = plugin_job(node, 'disks', kind='controller')
+    task = job['TaskGroups'][0]['Tasks'][0]
+    with open(PLUGIN) as file:  # the root has the host's Python, and nothing of ours
+        task.update(Driver='exec', Config={'command': '/usr/bin/python3',
+                                           'args': ['-c', file.read(), '-']})
+    node.run_job(job)
+    wait_for('the event', lambda: HEALTHY in told(node, 'disks'), 30)
+    info = of_node(node)['CSIControllerPlugins']['disks']
+    assert info['Healthy'] and info['ControllerInfo']['SupportsCreateDelete'], info
+    assert of_node(node)['CSINodePlugins'] == {}
+    output = node.cli('plugin', 'status').stdout
+    assert 'disks  test.cairn.example  1/1                           0/0' in output, output
+    (alloc,) = os.listdir(csi(node, 'plugins'))
+    assert os.path.exists(csi(node, 'plugins', alloc, 'csi.sock'))
+    node.finish()
+
+
 def bad_blocks_are_refused_in_nomads_words():
     node = Node()
     node.start()
@@ -306,6 +326,7 @@ def main():
         one_that_dies_is_back_with_its_task,
         a_newer_one_takes_over_without_a_gap,
         a_crash_at_each_point_of_its_start_and_its_end_loses_nothing,
+        one_with_a_root_of_its_own_has_its_socket_in_it,
         bad_blocks_are_refused_in_nomads_words,
     ])
 
