@@ -43,9 +43,9 @@ static bool has_network(const struct hook_subject *subject)
     return spec_has_namespace(subject->alloc) || subject->alloc->has_dns;
 }
 
-#define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function}
-#define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function}
-#define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function}
+#define LOOP(phase, function) [PHASE_##phase] = {HOOK_ON_LOOP, function, NULL}
+#define POOL(phase, function) [PHASE_##phase] = {HOOK_ON_POOL, function, NULL}
+#define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function, NULL}
 /* The same with something to do on the loop before it. */
 #define POOL_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_POOL, function, begin}
 #define LINE_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_IN_LINE, function, begin}
