@@ -359,6 +359,14 @@ class VolumesRun(Run):
         states = [alloc['ClientStatus'] for alloc in self.node.allocs(name)]
         return states and all(state in ('complete', 'failed') for state in states)
 
+    def purged(self):
+        """The plugin goes last: who uses it could not let go of what it has without it."""
+        jobs = {job['ID'] for job in self.node.get('/v1/jobs')}
+        used = [alloc for alloc in self.node.allocs() if alloc['JobID'] != 'plugin']
+        for job in jobs - {'plugin'} or (set() if used else jobs):
+            self.node.call('DELETE', '/v1/job/%s?purge=true' % job)
+        return not self.node.get('/v1/allocations')
+
     def left(self):
         """What is mounted of volumes, and what is left of where they were."""
         root = os.path.join(self.node.data, 'client', 'csi', 'node', 'test')

@@ -103,8 +103,11 @@ class Storage:
 
     def finish(self):
         wait_for('nothing below the root of the plugin', lambda: not self.directories())
-        for volume in self.node.get('/v1/volumes?type=csi'):
-            assert volume['CurrentReaders'] + volume['CurrentWriters'] == 0, volume
+        volumes = self.node.get('/v1/volumes?type=csi')
+        wait_for('no claim to be left', lambda: not [
+            volume for volume in self.node.get('/v1/volumes?type=csi')
+            if volume['CurrentReaders'] + volume['CurrentWriters'] > 0])
+        for volume in volumes:
             self.node.call('DELETE', '/v1/volume/csi/' + volume['ID'])
         self.node.finish()
         shutil.rmtree(self.dir)
@@ -140,6 +143,12 @@ def sleeper_pids(node):
             if line == 'sleep 1000'}
 
 
+def await_sleepers(node, count=1):
+    """Those processes, once their shells have become them."""
+    return wait_for('%d payloads' % count,
+                    lambda: len(sleeper_pids(node)) == count and sleeper_pids(node))
+
+
 def a_volume_is_mounted_used_and_taken_away():
     storage = Storage('disk')
     node = storage.node
@@ -148,7 +157,7 @@ def a_volume_is_mounted_used_and_taken_away():
     node.run_job(job('echo it works > /srv/disk/words; exec sleep 1000', 'disk'))
     wait_for('its words', lambda: storage.read('disk', 'words') == 'it works\n')
     await_statuses(node, 'running')
-    before = sleeper_pids(node)
+    before = await_sleepers(node)
     node.kill()
     node.start()
     await_statuses(node, 'running')
@@ -175,7 +184,7 @@ def two_allocs_share_what_is_staged_over_crashes_of_everybody():
     wait_for('both', lambda: sorted(storage.read('disk', 'words').split()) == ['one', 'two'])
     await_statuses(node, 'running', name='one')
     await_statuses(node, 'running', name='two')
-    before = sleeper_pids(node)
+    before = await_sleepers(node, 2)
     assert storage.calls('NodeStage') == ['NodeStageVolume disk OK']
     node.kill()
     storage.kill_plugin()
@@ -321,7 +330,7 @@ def volume_that_somebody_unmounts_comes_back():
     storage.register('disk')
     node.run_job(job('exec sleep 1000', 'disk'))
     await_statuses(node, 'running')
-    before = sleeper_pids(node)
+    before = await_sleepers(node)
     node.kill()
     for mount in sorted(node.mounts(), reverse=True):
         if '/csi/node/test/' in mount:

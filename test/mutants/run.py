@@ -55,6 +55,7 @@ FINDERS = [
                [OUT + '/test/server/test_wait'], [OUT + '/test/server/test_update'],
                [OUT + '/test/spec/test_fate'], [OUT + '/test/hooks/test_run'],
                [OUT + '/test/hooks/test_network']], 10),
+    ('mounts', [[OUT + '/test/csi/test_volume_steps']], 90),
     ('stories', [[CAIRN, 'sim', '-story', os.path.basename(path)[:-len('.story')]]
                  for path in sorted(glob.glob(os.path.join(ROOT, 'sim/stories/*.story')))], 20),
     ('seeds', [[CAIRN, 'sim', '-base', '1', '-seeds', '20000'],
