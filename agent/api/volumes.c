@@ -204,6 +204,7 @@ static json_t *make_volumes(struct api *api, void *ctx)
     const struct asking *asking = ctx;
     const struct alone_volume *volume =
         alone_find_volume(api->parts->alone, asking->namespace, asking->id);
+    const char *warning = volume == NULL ? "" : volume->last_fail;
     json_t *list = json_array();
 
     if (volume != NULL) {
@@ -212,7 +213,7 @@ static json_t *make_volumes(struct api *api, void *ctx)
         check(json_array_append_new(list, json_loadb(to.bytes, to.used, 0, NULL)) == 0);
         free(to.bytes);
     }
-    return json_pack("{s:o, s:s, s:I}", "Volumes", list, "Warnings", "", "Index",
+    return json_pack("{s:o, s:s, s:I}", "Volumes", list, "Warnings", warning, "Index",
                      (json_int_t)api_index(api));
 }
 

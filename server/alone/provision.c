@@ -8,253 +8,10 @@
  *
  * Follows nomad v2.0.5 nomad/csi_endpoint.go, whose words are used.
  */
-#include "server/alone/registry.h"
+#include "server/alone/operation.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { RETRY_MS = 1000, RETRY_MS_MAX = 5 * 60 * 1000 };
-
-struct operation {
-    struct lane_task task;
-    char namespace[SPEC_NAMESPACE_SIZE], id[REGISTRY_ID_SIZE];
-    json_t *wanted; /* the volume of a request */
-    json_t *secret; /* and what of it is secret, or what goes with a deletion */
-    json_t *volume; /* what is stored next */
-    json_t *hidden; /* all secrets that the plugin is given */
-    bool creates;   /* not only registers */
-    bool force;
-    bool is_new;
-    struct err err; /* told to the caller when what is known has been stored */
-    void (*stored)(struct operation *operation);
-    alone_volume_answer *answer; /* NULL: nobody waits for it */
-    void *ctx;
-};
-
-static void operation_free(struct operation *operation)
-{
-    json_decref(operation->wanted);
-    json_decref(operation->volume);
-    alone_wipe(operation->secret);
-    alone_wipe(operation->hidden);
-    free(operation);
-}
-
-static void drop_operation(struct lane_task *task)
-{
-    operation_free((struct operation *)(void *)task);
-}
-
-static struct operation *operation_new(struct alone *alone, const char *namespace, const char *id,
-                                       void (*begin)(struct lane_task *task))
-{
-    struct operation *operation = calloc(1, sizeof(*operation));
-
-    check(operation != NULL);
-    operation->task = (struct lane_task){.alone = alone, .begin = begin, .drop = drop_operation};
-    (void)text_copy(operation->namespace, sizeof(operation->namespace), namespace);
-    (void)text_copy(operation->id, sizeof(operation->id), id);
-    return operation;
-}
-
-/* --- the end --- */
-
-static void finish(struct operation *operation, const json_t *answer)
-{
-    struct registered *volume =
-        registry_find(operation->task.alone, operation->namespace, operation->id);
-    json_t *held = json_incref((json_t *)(uintptr_t)answer);
-
-    if (volume != NULL)
-        volume->resumes = false;
-    lane_leave(&operation->task);
-    if (operation->answer != NULL && operation->err.code != 0)
-        operation->answer(operation->ctx, operation->err.code, &operation->err, NULL);
-    else if (operation->answer != NULL)
-        operation->answer(operation->ctx, 0, NULL, held);
-    json_decref(held);
-    operation_free(operation);
-}
-
-/* Ends OPERATION with its error, whose code is CODE: false. */
-static bool refused(struct operation *operation, int code)
-{
-    check(code == operation->err.code);
-    finish(operation, NULL);
-    return false;
-}
-
-static void provision_at(struct alone *alone, uint64_t at_ms)
-{
-    if (alone->provision_at_ms == 0 || at_ms < alone->provision_at_ms)
-        alone->provision_at_ms = at_ms;
-}
-
-/* It is not known what came of a call: it is made again when the pause is over. */
-static void retry_later(struct alone *alone, struct registered *volume)
-{
-    uint64_t now_ms = life_now_ms(alone->config.life);
-
-    volume->failures++;
-    volume->retry_at_ms =
-        now_ms + policy_backoff_ms(RETRY_MS, RETRY_MS_MAX, volume->failures, now_ms);
-    provision_at(alone, volume->retry_at_ms);
-}
-
-/* --- storing --- */
-
-static void stamp(struct operation *operation, enum registration_state state)
-{
-    struct alone *alone = operation->task.alone;
-    json_int_t index = (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1;
-    json_t *to = operation->volume;
-
-    if (json_object_get(to, "CreateIndex") == NULL)
-        check(json_object_update_new(to, json_pack("{s:I, s:I}", "CreateIndex", index, "CreateTime",
-                                                   (json_int_t)life_unix_ns(alone->config.life))) ==
-              0);
-    if (json_object_get(to, "Capacity") == NULL)
-        check(json_object_set_new(to, "Capacity", json_integer(0)) == 0);
-    check(
-        json_object_update_new(to, json_pack("{s:I, s:I, s:s}", "ModifyIndex", index, "ModifyTime",
-                                             (json_int_t)life_unix_ns(alone->config.life),
-                                             "cairnState", registration_name(state))) == 0);
-}
-
-static void on_stored(void *ctx, int code, const struct err *err)
-{
-    struct operation *operation = ctx;
-
-    if (code == 0) {
-        operation->stored(operation);
-        return;
-    }
-    operation->err = *err;
-    operation->err.code = code;
-    finish(operation, NULL);
-}
-
-/* operation->volume is stored, NULL: it is forgotten; then goes on with STORED. */
-static void store(struct operation *operation, const json_t *secret,
-                  void (*stored)(struct operation *operation))
-{
-    struct alone *alone = operation->task.alone;
-    int code = alone_check_turn(alone, 0, &operation->err);
-
-    if (code < 0) {
-        finish(operation, NULL);
-        return;
-    }
-    operation->stored = stored;
-    registry_store(alone, operation->namespace, operation->id, json_incref(operation->volume),
-                   secret, on_stored, operation);
-}
-
-static void store_as(struct operation *operation, enum registration_state state,
-                     const json_t *secret, void (*stored)(struct operation *operation))
-{
-    stamp(operation, state);
-    store(operation, secret, stored);
-}
-
-/* What was asked for has come about, or has failed for good. */
-static void done(struct operation *operation)
-{
-    struct registered *volume =
-        registry_find(operation->task.alone, operation->namespace, operation->id);
-
-    if (volume != NULL) {
-        volume->retry_at_ms = 0;
-        volume->failures = 0;
-    }
-    finish(operation, operation->volume);
-}
-
-/* It is stored that nobody knows. */
-static void doubtful(struct operation *operation)
-{
-    struct alone *alone = operation->task.alone;
-    struct registered *volume = registry_find(alone, operation->namespace, operation->id);
-
-    check(volume != NULL); /* it has its turn until it ends */
-    retry_later(alone, volume);
-    say(&alone->config.say, SAY_WARN, "server",
-        "a plugin was asked and nobody knows what came of it, asking again volume=%s error=%s",
-        text_value(operation->id), text_value(operation->err.text));
-    finish(operation, NULL);
-}
-
-/* --- plugins --- */
-
-/* True if the plugin of VOLUME is there, and its controller if it has one; else it has failed. */
-static bool has_plugin(struct operation *operation, const json_t *volume,
-                       struct control_plugin *ret_plugin)
-{
-    const char *id = registry_text(volume, "PluginID");
-
-    if (!registry_plugin(operation->task.alone, id, ret_plugin))
-        return refused(operation, err_set(&operation->err, ERR_INVALID,
-                                          "no CSI plugin named: %s could be found", id));
-    if (ret_plugin->needs_controller && !ret_plugin->controller_ready)
-        return refused(operation, err_set(&operation->err, ERR_AGAIN,
-                                          "no healthy controllers for CSI plugin: %s", id));
-    return true;
-}
-
-static bool has_capability(struct operation *operation, const struct control_plugin *plugin,
-                           uint32_t capability, const char *lack)
-{
-    if (!plugin->needs_controller)
-        return refused(operation,
-                       err_set(&operation->err, ERR_REFUSED, "plugin has no controller"));
-    if ((plugin->controller_capabilities & capability) == 0)
-        return refused(operation, err_set(&operation->err, ERR_REFUSED, "%s", lack));
-    return true;
-}
-
-static void note_plugin(json_t *volume, const struct control_plugin *plugin)
-{
-    bool attaches = (plugin->controller_capabilities & CSI_CONTROLLER_PUBLISHES) != 0;
-
-    check(json_object_update_new(
-              volume, json_pack("{s:s, s:s, s:b, s:b}", "Provider", plugin->provider,
-                                "ProviderVersion", plugin->version, "ControllerRequired",
-                                plugin->needs_controller, "cairnAttaches", attaches)) == 0);
-}
-
-static void call(struct operation *operation, enum csi_call which, json_t *request,
-                 control_answer_cb *answered)
-{
-    struct alone *alone = operation->task.alone;
-    json_t *secrets = json_object_get(operation->hidden, "Secrets");
-
-    check(request != NULL);
-    if (json_object_size(secrets) > 0)
-        check(json_object_set(request, "Secrets", secrets) == 0);
-    alone->config.controller(alone->config.ctx, registry_text(operation->volume, "PluginID"), which,
-                             request, answered, operation);
-    json_decref(request);
-}
-
-/* The secrets that are stored, and those of the request, which come over them. */
-static bool gather_secrets(struct operation *operation, const struct registered *volume)
-{
-    json_t *stored =
-        volume == NULL ? json_object() : registry_secret(operation->task.alone, volume);
-    const char *const names[] = {"Secrets", "MountFlags"};
-
-    if (stored == NULL)
-        return refused(operation, err_set(&operation->err, ERR_CORRUPT,
-                                          "the volume's secrets cannot be read"));
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        json_t *given = json_object_get(operation->secret, names[i]);
-        if (given != NULL)
-            check(json_object_set_new(stored, names[i], json_deep_copy(given)) == 0);
-    }
-    alone_wipe(operation->hidden);
-    operation->hidden = stored;
-    return true;
-}
 
 /* --- expanding --- */
 
@@ -289,6 +46,21 @@ static int plan_capacity(struct operation *operation, bool *ret_calls)
     return 0;
 }
 
+/* What is told of a volume whose plugin wants its node to finish what it began. */
+static const char mounted_as_it_was[] =
+    "its storage has grown; what allocs have mounted grows when they mount it again";
+
+static bool has_users(const struct operation *operation)
+{
+    const struct registered *volume =
+        registry_find(operation->task.alone, operation->namespace, operation->id);
+    const struct alone_claims claims =
+        volume == NULL ? (struct alone_claims){0}
+                       : alone_claims_of(operation->task.alone, &volume->public);
+
+    return claims.readers + claims.writers > 0;
+}
+
 static void expanded(void *ctx, const struct control_answer *answer)
 {
     struct operation *operation = ctx;
@@ -300,7 +72,7 @@ static void expanded(void *ctx, const struct control_answer *answer)
         (void)err_wrap(&operation->err, "unable to expand volume");
     }
     if (answer->answer == NULL && !policy_is_settled(&answer->outcome, answer->answered)) {
-        store_as(operation, REGISTRATION_READY, NULL, doubtful);
+        operation_store_as(operation, REGISTRATION_READY, NULL, operation_doubt);
         return;
     }
     if (answer->answer != NULL) {
@@ -312,7 +84,12 @@ static void expanded(void *ctx, const struct control_answer *answer)
                                   json_integer(json_integer_value(bytes))) == 0);
     }
     (void)json_object_del(operation->volume, "cairnExpands"); /* it is there */
-    store_as(operation, REGISTRATION_READY, NULL, done);
+    operation_stamp(operation, REGISTRATION_READY);
+    if (json_is_true(json_object_get(answer->answer, "NodeExpansionRequired")) &&
+        has_users(operation))
+        check(json_object_set_new(operation->volume, "cairnFailure",
+                                  json_string(mounted_as_it_was)) == 0);
+    operation_store(operation, NULL, operation_done);
 }
 
 static void call_expand(struct operation *operation)
@@ -325,78 +102,10 @@ static void call_expand(struct operation *operation)
         "Filesystem", registry_text(json_object_get(operation->volume, "MountOptions"), "FSType"),
         "VolumeCapabilities", json_object_get(operation->volume, "RequestedCapabilities"));
 
-    call(operation, CSI_CONTROLLER_EXPAND, request, expanded);
+    operation_call(operation, CSI_CONTROLLER_EXPAND, request, expanded);
 }
 
 /* --- registering --- */
-
-/* The fields of what is registered that a request may not change, and the words for that. */
-static const struct {
-    const char *name, *wrong;
-    bool may_be_empty; /* then it is as it was */
-} fixed[] = {
-    {"Name", "volume name cannot be updated", true},
-    {"ExternalID", "volume external ID cannot be updated", true},
-    {"PluginID", "volume plugin ID cannot be updated", false},
-    {"CloneID", "volume clone ID cannot be updated", true},
-    {"SnapshotID", "volume snapshot ID cannot be updated", true},
-};
-
-static bool is_used_as(const json_t *capabilities, const struct alone_claims *claims)
-{
-    struct claim_terms terms[REGISTRY_TERMS_MAX];
-    json_t *probe = json_pack("{s:O}", "RequestedCapabilities", capabilities);
-    size_t count = registry_terms(probe, terms);
-    bool found = claims->readers + claims->writers == 0;
-
-    json_decref(probe);
-    for (size_t i = 0; i < count; i++)
-        found |= terms[i].access == claims->access && terms[i].attachment == claims->attachment;
-    return found;
-}
-
-/* The registered VOLUME as operation->wanted changes it, into operation->volume. */
-static int merge(struct operation *operation, const struct registered *volume)
-{
-    const struct alone_claims claims = alone_claims_of(operation->task.alone, &volume->public);
-    const bool used = claims.readers + claims.writers > 0;
-    json_t *to = json_deep_copy(volume->json), *from = operation->wanted, *given;
-    const char *wrong = NULL;
-
-    check(to != NULL);
-    operation->volume = to;
-    for (size_t i = 0; i < COUNT_OF(fixed); i++) {
-        const char *text = registry_text(from, fixed[i].name);
-        if (!text_equal(text, registry_text(to, fixed[i].name)) &&
-            !(fixed[i].may_be_empty && text[0] == '\0'))
-            wrong = fixed[i].wrong;
-    }
-    given = json_object_get(from, "RequestedCapabilities");
-    if (!is_used_as(given, &claims))
-        wrong = "volume requested capabilities update was not compatible with existing capability "
-                "in use";
-    check(json_object_set(to, "RequestedCapabilities", given) == 0);
-    if (json_array_size(json_object_get(to, "Topologies")) > 0 &&
-        !json_equal(json_object_get(to, "RequestedTopologies"),
-                    json_object_get(from, "RequestedTopologies")))
-        wrong = "volume topology request update was not compatible with existing topology";
-    given = json_object_get(from, "MountOptions");
-    if (used && (!json_equal(given, json_object_get(to, "MountOptions")) ||
-                 !json_equal(json_object_get(from, "cairnMountFlags"),
-                             json_object_get(to, "cairnMountFlags"))))
-        wrong = "can not update mount options while volume is in use";
-    check(json_object_set(to, "MountOptions", given) == 0);
-    check(json_object_set(to, "cairnMountFlags", json_object_get(from, "cairnMountFlags")) == 0);
-    given = json_object_get(from, "Parameters");
-    if (json_object_size(given) > 0 && !json_equal(given, json_object_get(to, "Parameters")))
-        wrong = "volume parameters cannot be updated";
-    given = json_object_get(from, "Context");
-    if (json_object_size(given) > 0)
-        check(json_object_set(to, "Context", given) == 0);
-    return wrong == NULL
-               ? 0
-               : err_set(&operation->err, ERR_INVALID, "unable to update volume: %s", wrong);
-}
 
 static void validated(void *ctx, const struct control_answer *answer)
 {
@@ -404,10 +113,10 @@ static void validated(void *ctx, const struct control_answer *answer)
 
     if (answer->answer == NULL) {
         operation->err = answer->error;
-        finish(operation, NULL);
+        operation_finish(operation, NULL);
         return;
     }
-    store_as(operation, REGISTRATION_READY, operation->secret, done);
+    operation_store_as(operation, REGISTRATION_READY, operation->secret, operation_done);
 }
 
 static json_t *mount_options(const struct operation *operation)
@@ -428,16 +137,16 @@ static void validate(struct operation *operation)
     const json_t *volume = operation->volume;
 
     if (!json_is_true(json_object_get(volume, "ControllerRequired"))) {
-        store_as(operation, REGISTRATION_READY, operation->secret, done);
+        operation_store_as(operation, REGISTRATION_READY, operation->secret, operation_done);
         return;
     }
-    call(operation, CSI_VALIDATE,
-         json_pack("{s:s, s:O, s:o, s:O, s:O}", "VolumeID", registry_remote_id(volume),
-                   "VolumeCapabilities", json_object_get(volume, "RequestedCapabilities"),
-                   "MountOptions", mount_options(operation), "Parameters",
-                   json_object_get(volume, "Parameters"), "Context",
-                   json_object_get(volume, "Context")),
-         validated);
+    operation_call(operation, CSI_VALIDATE,
+                   json_pack("{s:s, s:O, s:o, s:O, s:O}", "VolumeID", registry_remote_id(volume),
+                             "VolumeCapabilities", json_object_get(volume, "RequestedCapabilities"),
+                             "MountOptions", mount_options(operation), "Parameters",
+                             json_object_get(volume, "Parameters"), "Context",
+                             json_object_get(volume, "Context")),
+                   validated);
 }
 
 static void change(struct operation *operation, const struct registered *volume,
@@ -445,19 +154,19 @@ static void change(struct operation *operation, const struct registered *volume,
 {
     bool calls;
 
-    if (merge(operation, volume) < 0 || plan_capacity(operation, &calls) < 0) {
-        finish(operation, NULL);
+    if (operation_merge(operation, volume) < 0 || plan_capacity(operation, &calls) < 0) {
+        operation_finish(operation, NULL);
         return;
     }
-    note_plugin(operation->volume, plugin);
+    operation_note_plugin(operation->volume, plugin);
     if (!calls) {
         validate(operation);
         return;
     }
-    if (has_capability(operation, plugin, CSI_CONTROLLER_EXPANDS,
-                       "unable to update volume: expand is not implemented by this controller "
-                       "plugin"))
-        store_as(operation, REGISTRATION_READY, operation->secret, call_expand);
+    if (operation_can(operation, plugin, CSI_CONTROLLER_EXPANDS,
+                      "unable to update volume: expand is not implemented by this controller "
+                      "plugin"))
+        operation_store_as(operation, REGISTRATION_READY, operation->secret, call_expand);
 }
 
 /* --- creating --- */
@@ -490,7 +199,7 @@ static void forget(struct operation *operation)
 {
     json_decref(operation->volume);
     operation->volume = NULL;
-    store(operation, NULL, done);
+    operation_store(operation, NULL, operation_done);
 }
 
 static void created(void *ctx, const struct control_answer *answer)
@@ -505,12 +214,12 @@ static void created(void *ctx, const struct control_answer *answer)
     switch (policy_registration(state, CSI_CREATE_VOLUME, &answer->outcome, answer->answered)) {
     case REGISTRATION_BECOMES_READY:
         if (learned)
-            store_as(operation, REGISTRATION_READY, NULL, done);
+            operation_store_as(operation, REGISTRATION_READY, NULL, operation_done);
         else
-            store_as(operation, REGISTRATION_DELETING, NULL, call_delete);
+            operation_store_as(operation, REGISTRATION_DELETING, NULL, call_delete);
         return;
     case REGISTRATION_CALLS_NEXT:
-        store_as(operation, REGISTRATION_DELETING, NULL, call_delete);
+        operation_store_as(operation, REGISTRATION_DELETING, NULL, call_delete);
         return;
     case REGISTRATION_IS_FORGOTTEN:
         if (deletes)
@@ -518,7 +227,7 @@ static void created(void *ctx, const struct control_answer *answer)
         forget(operation);
         return;
     case REGISTRATION_CALLS_AGAIN:
-        store_as(operation, state, NULL, doubtful);
+        operation_store_as(operation, state, NULL, operation_doubt);
         return;
     }
     unreachable("a step of a registration");
@@ -537,7 +246,7 @@ static void call_create(struct operation *operation)
 
     for (size_t i = 0; i < COUNT_OF(kept); i++)
         check(json_object_set(request, kept[i], json_object_get(volume, kept[i])) == 0);
-    call(operation, CSI_CREATE_VOLUME, request, created);
+    operation_call(operation, CSI_CREATE_VOLUME, request, created);
 }
 
 /* A new one, or one of which nobody knows yet whether it was made as another request wanted it. */
@@ -546,8 +255,8 @@ static void create(struct operation *operation, const struct registered *before,
 {
     static const char *const kept[] = {"CreateIndex", "CreateTime"};
 
-    if (!has_capability(operation, plugin, CSI_CONTROLLER_CREATES,
-                        "plugin does not support creating volumes"))
+    if (!operation_can(operation, plugin, CSI_CONTROLLER_CREATES,
+                       "plugin does not support creating volumes"))
         return;
     operation->volume = json_incref(operation->wanted);
     if (registry_text(operation->volume, "Name")[0] == '\0')
@@ -555,8 +264,8 @@ static void create(struct operation *operation, const struct registered *before,
     for (size_t i = 0; before != NULL && i < COUNT_OF(kept); i++)
         check(json_object_set(operation->volume, kept[i], json_object_get(before->json, kept[i])) ==
               0);
-    note_plugin(operation->volume, plugin);
-    store_as(operation, REGISTRATION_CREATING, operation->secret, call_create);
+    operation_note_plugin(operation->volume, plugin);
+    operation_store_as(operation, REGISTRATION_CREATING, operation->secret, call_create);
 }
 
 static void enlist(struct operation *operation, const struct control_plugin *plugin)
@@ -567,7 +276,7 @@ static void enlist(struct operation *operation, const struct control_plugin *plu
     operation->volume = json_incref(operation->wanted);
     if (json_array_size(required) > 0)
         check(json_object_set(operation->volume, "Topologies", required) == 0);
-    note_plugin(operation->volume, plugin);
+    operation_note_plugin(operation->volume, plugin);
     validate(operation);
 }
 
@@ -579,20 +288,21 @@ static void begin_register(struct lane_task *task)
     struct control_plugin plugin;
 
     if (volume == NULL && HASH_COUNT(task->alone->volumes) >= NODE_VOLUMES_MAX) {
-        (void)refused(operation,
-                      err_set(&operation->err, ERR_LIMIT,
-                              "there may be %d volumes, and so many there are", NODE_VOLUMES_MAX));
+        (void)operation_refused(operation, err_set(&operation->err, ERR_LIMIT,
+                                                   "there may be %d volumes, and so many there are",
+                                                   NODE_VOLUMES_MAX));
         return;
     }
-    if (!has_plugin(operation, operation->wanted, &plugin) || !gather_secrets(operation, volume))
+    if (!operation_has_plugin(operation, operation->wanted, &plugin) ||
+        !operation_gather_secrets(operation, volume))
         return;
     if (volume != NULL && volume->public.state == REGISTRATION_READY)
         change(operation, volume, &plugin);
     else if (volume != NULL &&
              !(operation->creates && volume->public.state == REGISTRATION_CREATING))
-        (void)refused(operation,
-                      err_set(&operation->err, ERR_AGAIN, "the volume is being %s",
-                              volume->public.state == REGISTRATION_CREATING ? "made" : "deleted"));
+        (void)operation_refused(
+            operation, err_set(&operation->err, ERR_AGAIN, "the volume is being %s",
+                               volume->public.state == REGISTRATION_CREATING ? "made" : "deleted"));
     else if (operation->creates)
         create(operation, volume, &plugin);
     else
@@ -645,10 +355,10 @@ static void deleted(void *ctx, const struct control_answer *answer)
         forget(operation);
         return;
     case REGISTRATION_BECOMES_READY:
-        store_as(operation, REGISTRATION_READY, NULL, done);
+        operation_store_as(operation, REGISTRATION_READY, NULL, operation_done);
         return;
     case REGISTRATION_CALLS_AGAIN:
-        store_as(operation, REGISTRATION_DELETING, NULL, doubtful);
+        operation_store_as(operation, REGISTRATION_DELETING, NULL, operation_doubt);
         return;
     case REGISTRATION_CALLS_NEXT:
         break;
@@ -662,14 +372,16 @@ static void call_delete(struct operation *operation)
         call_create(operation); /* its answer says what there is to delete */
         return;
     }
-    call(operation, CSI_DELETE_VOLUME,
-         json_pack("{s:s}", "ExternalVolumeID", registry_remote_id(operation->volume)), deleted);
+    operation_call(operation, CSI_DELETE_VOLUME,
+                   json_pack("{s:s}", "ExternalVolumeID", registry_remote_id(operation->volume)),
+                   deleted);
 }
 
 static bool is_there(struct operation *operation, const struct registered *volume)
 {
-    return volume != NULL || refused(operation, err_set(&operation->err, ERR_GONE,
-                                                        "volume not found: %s", operation->id));
+    return volume != NULL ||
+           operation_refused(operation, err_set(&operation->err, ERR_GONE, "volume not found: %s",
+                                                operation->id));
 }
 
 static bool is_in_use(struct operation *operation, const struct registered *volume)
@@ -678,8 +390,8 @@ static bool is_in_use(struct operation *operation, const struct registered *volu
 
     if (claims.readers + claims.writers == 0)
         return false;
-    (void)refused(operation,
-                  err_set(&operation->err, ERR_REFUSED, "volume in use: %s", operation->id));
+    (void)operation_refused(
+        operation, err_set(&operation->err, ERR_REFUSED, "volume in use: %s", operation->id));
     return true;
 }
 
@@ -692,15 +404,15 @@ static void begin_delete(struct lane_task *task)
 
     if (!is_there(operation, volume))
         return;
-    if (is_in_use(operation, volume) || !has_plugin(operation, volume->json, &plugin) ||
-        !has_capability(operation, &plugin, CSI_CONTROLLER_CREATES,
-                        "plugin does not support deleting volumes") ||
-        !gather_secrets(operation, volume))
+    if (is_in_use(operation, volume) || !operation_has_plugin(operation, volume->json, &plugin) ||
+        !operation_can(operation, &plugin, CSI_CONTROLLER_CREATES,
+                       "plugin does not support deleting volumes") ||
+        !operation_gather_secrets(operation, volume))
         return;
     operation->volume = json_deep_copy(volume->json);
     if (volume->public.state == REGISTRATION_CREATING)
         check(json_object_set_new(operation->volume, "cairnNameless", json_true()) == 0);
-    store_as(operation, REGISTRATION_DELETING, operation->hidden, call_delete);
+    operation_store_as(operation, REGISTRATION_DELETING, operation->hidden, call_delete);
 }
 
 void alone_delete_volume(struct alone *alone, const char *namespace, const char *id,
@@ -769,7 +481,7 @@ static void detached(void *ctx, const struct control_answer *answer)
 
     if (answer->answer == NULL && answer->outcome.verdict != CSI_DONE)
         operation->err = answer->error;
-    finish(operation, NULL);
+    operation_finish(operation, NULL);
 }
 
 static void begin_detach(struct lane_task *task)
@@ -784,32 +496,33 @@ static void begin_detach(struct lane_task *task)
         return;
     alone_each_claim(task->alone, &volume->public, find_live, &finding);
     if (finding.found) {
-        (void)refused(operation, err_set(&operation->err, ERR_REFUSED,
-                                         "volume in use: %s; stop the allocs that have it first",
-                                         operation->id));
+        (void)operation_refused(operation,
+                                err_set(&operation->err, ERR_REFUSED,
+                                        "volume in use: %s; stop the allocs that have it first",
+                                        operation->id));
         return;
     }
     const struct alone_claims claims = alone_claims_of(task->alone, &volume->public);
     if (claims.readers + claims.writers > 0) {
-        (void)refused(operation,
-                      err_set(&operation->err, ERR_AGAIN,
-                              "volume %s is still being unmounted after its allocs have ended",
-                              operation->id));
+        (void)operation_refused(
+            operation, err_set(&operation->err, ERR_AGAIN,
+                               "volume %s is still being unmounted after its allocs have ended",
+                               operation->id));
         return;
     }
     (void)registry_plugin(task->alone, registry_text(volume->json, "PluginID"), &plugin);
     if (!plugin.controller_ready || plugin.node_id[0] == '\0' ||
         (plugin.controller_capabilities & CSI_CONTROLLER_PUBLISHES) == 0) {
-        finish(operation, NULL); /* nobody attaches it to nodes, or could take it off */
+        operation_finish(operation, NULL); /* nobody attaches it to nodes, or could take it off */
         return;
     }
-    if (!gather_secrets(operation, volume))
+    if (!operation_gather_secrets(operation, volume))
         return;
     operation->volume = json_incref(volume->json);
-    call(operation, CSI_CONTROLLER_UNPUBLISH,
-         json_pack("{s:s, s:s}", "VolumeID", registry_remote_id(volume->json), "ClientCSINodeID",
-                   plugin.node_id),
-         detached);
+    operation_call(operation, CSI_CONTROLLER_UNPUBLISH,
+                   json_pack("{s:s, s:s}", "VolumeID", registry_remote_id(volume->json),
+                             "ClientCSINodeID", plugin.node_id),
+                   detached);
 }
 
 void alone_detach_volume(struct alone *alone, const char *namespace, const char *id,
@@ -838,15 +551,15 @@ static void begin_resume(struct lane_task *task)
     struct control_plugin plugin;
 
     if (volume == NULL || !is_open(volume)) {
-        finish(operation, NULL);
+        operation_finish(operation, NULL);
         return;
     }
     registry_plugin(task->alone, registry_text(volume->json, "PluginID"), &plugin);
     if (!plugin.controller_ready) {
-        finish(operation, NULL); /* alone_plugins_changed tells when it is */
+        operation_finish(operation, NULL); /* alone_plugins_changed tells when it is */
         return;
     }
-    if (!gather_secrets(operation, volume))
+    if (!operation_gather_secrets(operation, volume))
         return;
     operation->volume = json_deep_copy(volume->json);
     if (volume->public.state == REGISTRATION_CREATING)
@@ -870,7 +583,7 @@ void provision_tidy(struct alone *alone)
         if (volume->retry_at_ms == 0 || volume->resumes)
             continue;
         if (volume->retry_at_ms > now_ms) {
-            provision_at(alone, volume->retry_at_ms);
+            operation_retry_at(alone, volume->retry_at_ms);
             continue;
         }
         volume->retry_at_ms = 0;
@@ -888,7 +601,7 @@ void provision_resume(struct alone *alone)
         if (!is_open(volume) || volume->resumes)
             continue;
         volume->retry_at_ms = 1;
-        provision_at(alone, 1);
+        operation_retry_at(alone, 1);
     }
 }
 

@@ -3,8 +3,8 @@
  *
  * registry.c keeps them; registry_read.c reads what callers send, and says what of what is stored
  * is believed; lanes.c has one thing done after the other to a volume; claims.c says who may have
- * one, and volumes_asked.c who might; provision.c is what callers ask
- * for, and snapshots.c what is only passed on.
+ * one, and volumes_asked.c who might; provision.c is what callers ask for, operation.c the steps of
+ * that, registry_merge.c what may be changed, and snapshots.c what is only passed on.
  */
 #ifndef CAIRN_SERVER_ALONE_REGISTRY_H
 #define CAIRN_SERVER_ALONE_REGISTRY_H

@@ -31,6 +31,16 @@ struct stored_blob {
     size_t length;
 };
 
+struct small_life;
+
+/* A claim that is asked for, or given back. */
+struct small_claiming {
+    struct small_life *small;
+    struct machine_id id;
+};
+
+enum { SMALL_CLAIMINGS_MAX = 64 }; /* at once */
+
 /* Looking for what is stored already takes long when there is very much. */
 enum small_store { STORE_ALL, STORE_NEW, STORE_NOTHING };
 
@@ -59,6 +69,8 @@ struct small_life {
     unsigned measures; /* how often the control plane has asked for the disk to be measured */
     bool holds_back;   /* who is told to end does not */
     control_call *controller;
+    struct small_claiming claimings[SMALL_CLAIMINGS_MAX];
+    size_t claimings_count;          /* ever; who is killed leaves some unanswered */
     struct plugin_identity identity; /* of every storage plugin */
     unsigned plugin_probes_fail;     /* so many more */
     int commit_code;                 /* ERR_*: commits fail */
@@ -231,11 +243,6 @@ static inline uint64_t small_random(void *ctx)
 
 /* --- storage: plugins answer at once, and volumes are mounted when they may be --- */
 
-struct small_claiming {
-    struct small_life *small;
-    struct machine_id id;
-};
-
 static inline void small_claimed(void *ctx, const struct control_claimed *claimed,
                                  const struct failure *failure)
 {
@@ -247,7 +254,6 @@ static inline void small_claimed(void *ctx, const struct control_claimed *claime
         (void)text_copy(claim.external, sizeof(claim.external), claimed->external);
     core_done(core, &claiming->id, LANE_RPC, claimed != NULL ? VE_CLAIMED : VE_RPC_FAILED,
               claimed != NULL ? (const void *)&claim : failure);
-    free(claiming);
 }
 
 static inline void small_released(void *ctx, const struct failure *failure)
@@ -256,21 +262,20 @@ static inline void small_released(void *ctx, const struct failure *failure)
 
     core_done(life_core(claiming->small->life), &claiming->id, LANE_RPC,
               failure == NULL ? VE_RELEASED : VE_RPC_FAILED, failure);
-    free(claiming);
 }
 
 static inline void small_ask_control(struct small_life *small, const struct effect *effect)
 {
     const struct control *control = alone_control(small->alone);
     struct machine_id owner = machine_id_owner(&effect->id);
-    struct small_claiming *claiming = calloc(1, sizeof(*claiming));
+    struct small_claiming *claiming =
+        &small->claimings[small->claimings_count++ % SMALL_CLAIMINGS_MAX];
     struct control_claim claim = {.alloc = owner.text,
                                   .name = machine_id_name(&effect->id),
                                   .define = &volume_of(effect->record)->define,
                                   .external = volume_of(effect->record)->external,
                                   .node_id = ""};
 
-    assert_non_null(claiming);
     *claiming = (struct small_claiming){small, effect->id};
     if (effect->kind == VX_CLAIM)
         control->claim(control->ctx, &claim, small_claimed, claiming);

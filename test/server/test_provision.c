@@ -20,6 +20,7 @@ static struct {
     unsigned status; /* of gRPC, of every answer; 0: all goes well */
     bool unanswered; /* it is what became of calls that nobody has answered */
     bool unheard;    /* nor even heard */
+    bool node_grows; /* has to grow as well */
     size_t stored;   /* volumes in the journal when the last call came */
     char state[16];  /* of the volume "data" there */
 } controller;
@@ -43,7 +44,8 @@ static void answer_one(struct asked *asked)
     else if (asked->call == CSI_CONTROLLER_PUBLISH)
         json = json_pack("{s:{s:s}}", "PublishContext", "device", "/dev/xvdf");
     else if (asked->call == CSI_CONTROLLER_EXPAND)
-        json = json_pack("{s:i, s:b}", "CapacityBytes", 8192, "NodeExpansionRequired", 0);
+        json = json_pack("{s:i, s:b}", "CapacityBytes", 8192, "NodeExpansionRequired",
+                         controller.node_grows);
     else if (asked->call == CSI_CREATE_SNAPSHOT)
         json = json_pack("{s:s, s:s, s:i, s:i, s:b}", "ID", "snap-1", "ExternalSourceVolumeID",
                          "made-1", "SizeBytes", 1, "CreateTime", 1, "IsReady", 1);
@@ -232,6 +234,7 @@ static void test_volume_that_may_have_been_made_is_asked_for_again(void **state)
     assert_int_equal(heard.count, 1);
     assert_true(heard.code < 0);
     assert_int_equal(data(small)->state, REGISTRATION_CREATING);
+    assert_string_equal(data(small)->last_fail, "plugin hp: it does not work: status 4");
     struct alone_evaluation evaluation =
         run(small, "j", 1, "data", "single-node-writer", false, false);
     assert_waits(small, "j", &evaluation, "CSI volume data is unschedulable or is read-only");
@@ -241,6 +244,7 @@ static void test_volume_that_may_have_been_made_is_asked_for_again(void **state)
     pass_time(small);
     assert_int_equal(calls_of(CSI_CREATE_VOLUME), 2);
     assert_int_equal(data(small)->state, REGISTRATION_READY);
+    assert_string_equal(data(small)->last_fail, "");
     small_settle(small);
     assert_int_equal(small_count(small, "j", NULL).live, 1);
 }
@@ -460,6 +464,20 @@ static void test_volume_grows_and_the_daemon_dies_meanwhile(void **state)
     assert_int_equal(calls_of(CSI_CONTROLLER_EXPAND), 2);
 }
 
+static void test_what_is_mounted_grows_later_and_that_is_told(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard;
+
+    controller.node_grows = true;
+    create(small, &heard);
+    assert_int_equal(grow(small, 5000).code, 0);
+    assert_string_equal(data(small)->last_fail, "");
+    (void)run(small, "j", 1, "data", "single-node-writer", false, false);
+    assert_int_equal(grow(small, 9000).code, 0);
+    assert_non_null(strstr(data(small)->last_fail, "grows when they mount it again"));
+}
+
 static void test_volume_that_cannot_grow_is_as_it_was(void **state)
 {
     struct small_life *small = *state;
@@ -560,6 +578,7 @@ int main(void)
         CONTROLLER_TEST(test_attachment_whose_answer_was_lost_is_made_again),
         CONTROLLER_TEST(test_two_claims_are_not_granted_at_once),
         CONTROLLER_TEST(test_volume_grows_and_the_daemon_dies_meanwhile),
+        CONTROLLER_TEST(test_what_is_mounted_grows_later_and_that_is_told),
         CONTROLLER_TEST(test_volume_that_cannot_grow_is_as_it_was),
         CONTROLLER_TEST(test_what_is_fixed_cannot_be_changed),
         CONTROLLER_TEST(test_what_the_plugin_does_not_confirm_is_not_registered),

@@ -327,6 +327,8 @@ static int send_volume(struct cli *cli, bool creates)
     if (status != 0)
         return status;
     const json_t *made = json_array_get(json_object_get(answer, "Volumes"), 0);
+    if (cli_value(answer, "Warnings")[0] != '\0')
+        (void)printf("Volume Warnings:\n%s\n\n", cli_value(answer, "Warnings"));
     if (creates)
         (void)printf("Created external volume %s with ID %s\n", cli_value(made, "ExternalID"),
                      cli_value(made, "ID"));

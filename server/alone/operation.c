@@ -1,0 +1,231 @@
+/* What a caller asks of a volume: from its turn at it, over what is stored, to its answer. */
+#include "server/alone/operation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RETRY_MS = 1000, RETRY_MS_MAX = 5 * 60 * 1000 };
+
+static void operation_free(struct operation *operation)
+{
+    json_decref(operation->wanted);
+    json_decref(operation->volume);
+    alone_wipe(operation->secret);
+    alone_wipe(operation->hidden);
+    free(operation);
+}
+
+static void drop_operation(struct lane_task *task)
+{
+    operation_free((struct operation *)(void *)task);
+}
+
+struct operation *operation_new(struct alone *alone, const char *namespace, const char *id,
+                                void (*begin)(struct lane_task *task))
+{
+    struct operation *operation = calloc(1, sizeof(*operation));
+
+    check(operation != NULL);
+    operation->task = (struct lane_task){.alone = alone, .begin = begin, .drop = drop_operation};
+    (void)text_copy(operation->namespace, sizeof(operation->namespace), namespace);
+    (void)text_copy(operation->id, sizeof(operation->id), id);
+    return operation;
+}
+
+/* --- the end --- */
+
+void operation_finish(struct operation *operation, const json_t *answer)
+{
+    struct registered *volume =
+        registry_find(operation->task.alone, operation->namespace, operation->id);
+    json_t *held = json_incref((json_t *)(uintptr_t)answer);
+
+    if (volume != NULL)
+        volume->resumes = false;
+    lane_leave(&operation->task);
+    if (operation->answer != NULL && operation->err.code != 0)
+        operation->answer(operation->ctx, operation->err.code, &operation->err, NULL);
+    else if (operation->answer != NULL)
+        operation->answer(operation->ctx, 0, NULL, held);
+    json_decref(held);
+    operation_free(operation);
+}
+
+bool operation_refused(struct operation *operation, int code)
+{
+    check(code == operation->err.code);
+    operation_finish(operation, NULL);
+    return false;
+}
+
+void operation_retry_at(struct alone *alone, uint64_t at_ms)
+{
+    if (alone->provision_at_ms == 0 || at_ms < alone->provision_at_ms)
+        alone->provision_at_ms = at_ms;
+}
+
+/* It is not known what came of a call: it is made again when the pause is over. */
+static void retry_later(struct alone *alone, struct registered *volume)
+{
+    uint64_t now_ms = life_now_ms(alone->config.life);
+
+    volume->failures++;
+    volume->retry_at_ms =
+        now_ms + policy_backoff_ms(RETRY_MS, RETRY_MS_MAX, volume->failures, now_ms);
+    operation_retry_at(alone, volume->retry_at_ms);
+}
+
+/* --- storing --- */
+
+void operation_stamp(struct operation *operation, enum registration_state state)
+{
+    struct alone *alone = operation->task.alone;
+    json_int_t index = (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1;
+    json_t *to = operation->volume;
+
+    if (json_object_get(to, "CreateIndex") == NULL)
+        check(json_object_update_new(to, json_pack("{s:I, s:I}", "CreateIndex", index, "CreateTime",
+                                                   (json_int_t)life_unix_ns(alone->config.life))) ==
+              0);
+    if (json_object_get(to, "Capacity") == NULL)
+        check(json_object_set_new(to, "Capacity", json_integer(0)) == 0);
+    check(
+        json_object_update_new(to, json_pack("{s:I, s:I, s:s}", "ModifyIndex", index, "ModifyTime",
+                                             (json_int_t)life_unix_ns(alone->config.life),
+                                             "cairnState", registration_name(state))) == 0);
+    if (operation->err.code != 0)
+        check(json_object_set_new(to, "cairnFailure", json_string(operation->err.text)) == 0);
+    else
+        (void)json_object_del(to, "cairnFailure"); /* missing is fine */
+}
+
+static void on_stored(void *ctx, int code, const struct err *err)
+{
+    struct operation *operation = ctx;
+
+    if (code == 0) {
+        operation->stored(operation);
+        return;
+    }
+    operation->err = *err;
+    operation->err.code = code;
+    operation_finish(operation, NULL);
+}
+
+void operation_store(struct operation *operation, const json_t *secret,
+                     void (*stored)(struct operation *operation))
+{
+    struct alone *alone = operation->task.alone;
+    int code = alone_check_turn(alone, 0, &operation->err);
+
+    if (code < 0) {
+        operation_finish(operation, NULL);
+        return;
+    }
+    operation->stored = stored;
+    registry_store(alone, operation->namespace, operation->id, json_incref(operation->volume),
+                   secret, on_stored, operation);
+}
+
+void operation_store_as(struct operation *operation, enum registration_state state,
+                        const json_t *secret, void (*stored)(struct operation *operation))
+{
+    operation_stamp(operation, state);
+    operation_store(operation, secret, stored);
+}
+
+void operation_done(struct operation *operation)
+{
+    struct registered *volume =
+        registry_find(operation->task.alone, operation->namespace, operation->id);
+
+    if (volume != NULL) {
+        volume->retry_at_ms = 0;
+        volume->failures = 0;
+    }
+    operation_finish(operation, operation->volume);
+}
+
+void operation_doubt(struct operation *operation)
+{
+    struct alone *alone = operation->task.alone;
+    struct registered *volume = registry_find(alone, operation->namespace, operation->id);
+
+    check(volume != NULL); /* it has its turn until it ends */
+    retry_later(alone, volume);
+    say(&alone->config.say, SAY_WARN, "server",
+        "a plugin was asked and nobody knows what came of it, asking again volume=%s error=%s",
+        text_value(operation->id), text_value(operation->err.text));
+    operation_finish(operation, NULL);
+}
+
+/* --- plugins --- */
+
+bool operation_has_plugin(struct operation *operation, const json_t *volume,
+                          struct control_plugin *ret_plugin)
+{
+    const char *id = registry_text(volume, "PluginID");
+
+    if (!registry_plugin(operation->task.alone, id, ret_plugin))
+        return operation_refused(operation, err_set(&operation->err, ERR_INVALID,
+                                                    "no CSI plugin named: %s could be found", id));
+    if (ret_plugin->needs_controller && !ret_plugin->controller_ready)
+        return operation_refused(
+            operation,
+            err_set(&operation->err, ERR_AGAIN, "no healthy controllers for CSI plugin: %s", id));
+    return true;
+}
+
+bool operation_can(struct operation *operation, const struct control_plugin *plugin,
+                   uint32_t capability, const char *lack)
+{
+    if (!plugin->needs_controller)
+        return operation_refused(operation,
+                                 err_set(&operation->err, ERR_REFUSED, "plugin has no controller"));
+    if ((plugin->controller_capabilities & capability) == 0)
+        return operation_refused(operation, err_set(&operation->err, ERR_REFUSED, "%s", lack));
+    return true;
+}
+
+void operation_note_plugin(json_t *volume, const struct control_plugin *plugin)
+{
+    bool attaches = (plugin->controller_capabilities & CSI_CONTROLLER_PUBLISHES) != 0;
+
+    check(json_object_update_new(
+              volume, json_pack("{s:s, s:s, s:b, s:b}", "Provider", plugin->provider,
+                                "ProviderVersion", plugin->version, "ControllerRequired",
+                                plugin->needs_controller, "cairnAttaches", attaches)) == 0);
+}
+
+void operation_call(struct operation *operation, enum csi_call which, json_t *request,
+                    control_answer_cb *answered)
+{
+    struct alone *alone = operation->task.alone;
+    json_t *secrets = json_object_get(operation->hidden, "Secrets");
+
+    check(request != NULL);
+    if (json_object_size(secrets) > 0)
+        check(json_object_set(request, "Secrets", secrets) == 0);
+    alone->config.controller(alone->config.ctx, registry_text(operation->volume, "PluginID"), which,
+                             request, answered, operation);
+    json_decref(request);
+}
+
+bool operation_gather_secrets(struct operation *operation, const struct registered *volume)
+{
+    json_t *stored =
+        volume == NULL ? json_object() : registry_secret(operation->task.alone, volume);
+    const char *const names[] = {"Secrets", "MountFlags"};
+
+    if (stored == NULL)
+        return operation_refused(operation, err_set(&operation->err, ERR_CORRUPT,
+                                                    "the volume's secrets cannot be read"));
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        json_t *given = json_object_get(operation->secret, names[i]);
+        if (given != NULL)
+            check(json_object_set_new(stored, names[i], json_deep_copy(given)) == 0);
+    }
+    alone_wipe(operation->hidden);
+    operation->hidden = stored;
+    return true;
+}

@@ -1,0 +1,79 @@
+/*
+ * Inside server/alone/ only: one thing that a caller asks of a volume, from its turn at it to its
+ * answer (operation.c).  What the steps are is provision.c's.
+ */
+#ifndef CAIRN_SERVER_ALONE_OPERATION_H
+#define CAIRN_SERVER_ALONE_OPERATION_H
+
+#include "server/alone/registry.h"
+
+struct operation {
+    struct lane_task task;
+    char namespace[SPEC_NAMESPACE_SIZE], id[REGISTRY_ID_SIZE];
+    json_t *wanted; /* the volume of a request */
+    json_t *secret; /* and what of it is secret, or what goes with a deletion */
+    json_t *volume; /* what is stored next */
+    json_t *hidden; /* all secrets that the plugin is given */
+    bool creates;   /* not only registers */
+    bool force;
+    bool is_new;
+    struct err err; /* told to the caller when what is known has been stored */
+    void (*stored)(struct operation *operation);
+    alone_volume_answer *answer; /* NULL: nobody waits for it */
+    void *ctx;
+};
+
+/* Begins with BEGIN when it is entered into its lane and has its turn. */
+struct operation *operation_new(struct alone *alone, const char *namespace, const char *id,
+                                void (*begin)(struct lane_task *task));
+
+/* Tells the caller ANSWER (may be NULL), or the error if there is one, and frees it. */
+void operation_finish(struct operation *operation, const json_t *answer);
+
+/* Ends OPERATION with its error, whose code is CODE: false. */
+bool operation_refused(struct operation *operation, int code);
+
+/* --- storing: operation->volume, NULL: the volume is forgotten --- */
+
+/* When it was made and changed, in which STATE it is, and the error if there is one. */
+void operation_stamp(struct operation *operation, enum registration_state state);
+
+/* Goes on with STORED when it is durable; SECRET as in registry_store. */
+void operation_store(struct operation *operation, const json_t *secret,
+                     void (*stored)(struct operation *operation));
+void operation_store_as(struct operation *operation, enum registration_state state,
+                        const json_t *secret, void (*stored)(struct operation *operation));
+
+/* What was asked for has come about, or has failed for good: it ends. */
+void operation_done(struct operation *operation);
+
+/* It is stored that nobody knows: it ends, and the plugin is asked again after a pause. */
+void operation_doubt(struct operation *operation);
+
+/* At AT_MS, or before, a plugin is to be asked again. */
+void operation_retry_at(struct alone *alone, uint64_t at_ms);
+
+/* --- plugins --- */
+
+/* True if the plugin of VOLUME is there, and its controller if it has one; else it has ended. */
+bool operation_has_plugin(struct operation *operation, const json_t *volume,
+                          struct control_plugin *ret_plugin);
+
+/* True if PLUGIN has the CAPABILITY; else it has ended, LACK says why. */
+bool operation_can(struct operation *operation, const struct control_plugin *plugin,
+                   uint32_t capability, const char *lack);
+void operation_note_plugin(json_t *volume, const struct control_plugin *plugin);
+
+/* The secrets that are stored, and those of the request, which come over them, into hidden; else it
+ * has ended. */
+bool operation_gather_secrets(struct operation *operation, const struct registered *volume);
+
+/* Asks the controller; REQUEST is moved, and the secrets go with it. */
+void operation_call(struct operation *operation, enum csi_call which, json_t *request,
+                    control_answer_cb *answered);
+
+/* The registered VOLUME as operation->wanted changes it, into operation->volume; ERR_INVALID, and
+ * the operation's error: it may not be changed so (registry_merge.c). */
+int operation_merge(struct operation *operation, const struct registered *volume);
+
+#endif
