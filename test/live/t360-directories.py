@@ -87,7 +87,8 @@ def a_disk_that_is_too_full_is_cleared_of_what_ended_first():
             wait_for('the end of the %s' % name, lambda: name == 'second' or [
                 a['ClientStatus'] for a in node.allocs(name)] == ['complete'])
         wait_for('the first to go', lambda: node.allocs('first') == [])
-        assert [a['ClientStatus'] for a in node.allocs('second')] == ['complete']
+        wait_for('the end of the second', lambda: [
+            a['ClientStatus'] for a in node.allocs('second')] == ['complete'])
         assert 'ended allocs are collected' in node.log()
         assert len(os.listdir(os.path.join(small, 'alloc'))) == 2
         node.finish()
