@@ -19,5 +19,5 @@ expect mounted a/data no
 expect staged a/data no
 expect status a complete
 always state plugin other READY
-always starts a/main 1
+expect starts a/main 1
 always state plugin disks READY

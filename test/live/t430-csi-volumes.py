@@ -192,7 +192,8 @@ def two_allocs_share_what_is_staged_over_crashes_of_everybody():
     wait_for('the plugin again', storage.plugin_pid)
     stop(node, 'one')
     await_statuses(node, 'complete', name='one')
-    wait_for('one to be unpublished', lambda: len(storage.calls('NodeUnpublish')) == 1)
+    wait_for('one to let go', lambda: node.get('/v1/volumes?type=csi')[0]['CurrentWriters'] == 1)
+    assert len(storage.calls('NodeUnpublish')) == 1
     assert storage.calls('NodeUnstage') == []
     assert sleeper_pids(node).items() <= before.items()
     node.kill()

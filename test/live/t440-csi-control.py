@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, Refused, raw_exec, service, tap, wait_for  # noqa: E402
+from lib import PATIENCE, Node, Refused, raw_exec, service, tap, wait_for  # noqa: E402
 
 PLUGIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'csi', 'plugin.py')
 SECRETS = ('hunter2', 'sesame')
@@ -105,7 +105,7 @@ class Storage:
             self.node.call('PUT', '/v1/volume/csi/%s/create' % name, {'Volumes': [{
                 'ID': name, 'Name': name, 'PluginID': 'test', 'Secrets': {'key': 'hunter2'},
                 'RequestedCapabilities': [{'AccessMode': 'single-node-writer',
-                                           'AttachmentMode': 'file-system'}]}]}, timeout_s=0.3)
+                                           'AttachmentMode': 'file-system'}]}]}, timeout_s=0.3 / PATIENCE)
         except OSError:
             return
         raise AssertionError('it was answered')
@@ -209,7 +209,7 @@ def daemon_that_dies_before_the_answer_asks_again():
     assert storage.calls('CreateVolume') == 2 and os.path.isdir(storage.path('disk'))
     storage.next('DeleteVolume', 'wait 1000')
     try:
-        storage.node.call('DELETE', '/v1/volume/csi/disk/delete', timeout_s=0.3)
+        storage.node.call('DELETE', '/v1/volume/csi/disk/delete', timeout_s=0.3 / PATIENCE)
     except OSError:
         pass
     assert storage.state('disk') == 'deleting'
