@@ -31,8 +31,8 @@ def attributes_have_the_values_that_nomad_gives_them():
 def what_is_kept_and_not_acted_on_is_named_where_users_look():
     node = Node()
     node.start()
-    job = service(sleeper(), Update={'Canary': 1}, Spreads=[{'Attribute': '${node.datacenter}'}])
-    wanted = ('update (canary) is kept and not acted on', 'spread is kept and not acted on')
+    job = service(sleeper(), Update={'Stagger': 60000000000}, Spreads=[{'Attribute': '${node.datacenter}'}])
+    wanted = ('update (stagger) is kept and not acted on', 'spread is kept and not acted on')
     answers = [node.put('/v1/validate/job', {'Job': job})['Warnings'], node.run_job(job)['Warnings'],
                node.get('/v1/job/job')['Warnings'], node.cli('job', 'status', 'job').stdout]
     file = os.path.join(node.dir, 'job.json')
