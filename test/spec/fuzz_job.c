@@ -37,15 +37,36 @@ static struct spec_cores give_cores(const json_t *group, struct spec_core items[
     return given;
 }
 
+/* Its volumes of type csi have a plugin. */
+static struct spec_pairs give_plugins(const json_t *group, struct spec_pair items[ALLOC_CLAIMS_MAX])
+{
+    struct spec_pairs given = {items, 0};
+    const char *name;
+    json_t *volume;
+
+    json_object_foreach(json_object_get(group, "Volumes"), name, volume)
+    {
+        const char *type = json_string_value(json_object_get(volume, "Type"));
+
+        if (type == NULL || !text_equal(type, "csi"))
+            continue;
+        check(given.count < ALLOC_CLAIMS_MAX);
+        items[given.count++] = (struct spec_pair){name, "plugin"};
+    }
+    return given;
+}
+
 /* An alloc of its first group gives a text that reads again. */
 static void place(const json_t *job)
 {
     const json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
     struct spec_port ports[SPEC_PORTS_MAX];
     struct spec_core cores[NODE_CORES_MAX];
+    struct spec_pair plugins[ALLOC_CLAIMS_MAX];
     struct jobspec_placement placement = {
         .ports = give_ports(group, ports),
         .cores = give_cores(group, cores),
+        .plugins = give_plugins(group, plugins),
         .group = json_string_value(json_object_get(group, "Name")),
         .alloc_id = "0f3a3e5c-5f31-4a52-9f0e-0123456789ab",
         .eval_id = "",
