@@ -6,10 +6,10 @@
 #ifndef CAIRN_AGENT_PARTS_H
 #define CAIRN_AGENT_PARTS_H
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "agent/crash.h"
-#include "agent/health.h"
-#include "agent/node.h"
+#include "agent/node/health.h"
+#include "agent/node/node.h"
 #include "agent/specs.h"
 #include "core/life.h"
 #include "csi/plugins.h"

@@ -7,7 +7,7 @@
 #ifndef CAIRN_AGENT_PROCESS_H
 #define CAIRN_AGENT_PROCESS_H
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 
 /* Runs a daemon until a signal ends it; the exit status of the process.  Says what is wrong on
  * standard error.  Payloads live on. */

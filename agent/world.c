@@ -5,8 +5,8 @@
  */
 #include "agent/world.h"
 
-#include "agent/cores.h"
-#include "agent/perform.h"
+#include "agent/node/cores.h"
+#include "agent/perform/perform.h"
 #include "io/log.h"
 
 #include <malloc.h>

@@ -7,7 +7,7 @@
  *
  * Below it is a seam of two calls, `commit` and `perform`, and one way up, core_done and
  * core_news.  The daemon binds LMDB and the rooms to the seam (agent/world.c,
- * agent/perform.c); the simulator binds a model of the world (sim/world/world.c).  Turn, lanes,
+ * agent/perform/); the simulator binds a model of the world (sim/world/world.c).  Turn, lanes,
  * restore and replay are the same code in both.
  *
  * A commit that fails performs nothing (I-18): the turn's records are forgotten, requests are

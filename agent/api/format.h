@@ -9,7 +9,7 @@
 
 #include "agent/api/values.h"
 #include "agent/api/write.h"
-#include "agent/node.h"
+#include "agent/node/node.h"
 #include "drivers/drivers.h"
 #include "io/host.h"
 #include "server/alone/alone.h"
@@ -80,7 +80,7 @@ struct api_node_view {
     const char *description; /* why it is degraded, or "" */
     const struct driver_info *drivers;
     size_t drivers_count;
-    const json_t *events;                      /* as agent/health.h has them; NULL: none */
+    const json_t *events;                      /* as agent/node/health.h has them; NULL: none */
     json_t *node_plugins, *controller_plugins; /* by their ids; borrowed, NULL: none */
     int64_t since_unix_ns;
     uint64_t index;

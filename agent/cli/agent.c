@@ -1,7 +1,7 @@
 /* cairn agent, version, monitor, system gc: the agent itself. */
 #include "agent/cli/cli.h"
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "agent/process.h"
 #include "agent/version.h"
 #include "io/log.h"

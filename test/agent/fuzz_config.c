@@ -1,7 +1,7 @@
 /* The agent's configuration, as HCL or, when it begins with a brace, as JSON. */
 #include "test/fuzz.h"
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,5 +1,5 @@
 /* Configuration: every mistake is named with its place, nothing is ignored, the later file wins. */
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "test/io/scratch.h"
 
 struct fixture {

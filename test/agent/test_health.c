@@ -1,5 +1,5 @@
 /* What was known of drivers, over restarts and when it is damaged. */
-#include "agent/health.h"
+#include "agent/node/health.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

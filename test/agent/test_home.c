@@ -1,7 +1,7 @@
 /* Where a node is: what counts as the same place, and what a note that says nothing is worth. */
 #include "test/io/scratch.h"
 
-#include "agent/home.c"
+#include "agent/node/home.c"
 
 static struct config config;
 static struct home home;

@@ -1,4 +1,4 @@
-/* Effects, news and the sweep (agent/perform.c), through whole nodes. */
+/* Effects, news and the sweep (agent/perform/perform.c), through whole nodes. */
 #include "test/agent/nodes.h"
 
 #include <sys/mount.h>

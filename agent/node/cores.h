@@ -1,6 +1,6 @@
 /* Processors that tasks have for themselves, and what is left to the others. */
-#ifndef CAIRN_AGENT_CORES_H
-#define CAIRN_AGENT_CORES_H
+#ifndef CAIRN_AGENT_NODE_CORES_H
+#define CAIRN_AGENT_NODE_CORES_H
 
 #include "agent/parts.h"
 

@@ -1,6 +1,6 @@
 /* Volumes of storage plugins: effects of volume machines, and where tasks find what is mounted. */
-#ifndef CAIRN_AGENT_VOLUMES_H
-#define CAIRN_AGENT_VOLUMES_H
+#ifndef CAIRN_AGENT_PERFORM_VOLUMES_H
+#define CAIRN_AGENT_PERFORM_VOLUMES_H
 
 #include "agent/parts.h"
 

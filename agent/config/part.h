@@ -1,8 +1,8 @@
-/* Inside agent/config*.c only. */
+/* Private to the room. */
 #ifndef CAIRN_AGENT_CONFIG_PART_H
 #define CAIRN_AGENT_CONFIG_PART_H
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 
 /* Why CIDR is no list of networks, NULL: it is one. */
 const char *config_cidr_fault(const char *cidr);

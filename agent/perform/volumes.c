@@ -5,7 +5,7 @@
  * here each answer becomes the machine's event.  What the control plane says of a claim, secrets
  * too, is handed on at once and kept nowhere else.
  */
-#include "agent/volumes.h"
+#include "agent/perform/volumes.h"
 
 #include "csi/volumes.h"
 #include "io/log.h"

@@ -1,7 +1,7 @@
 /* Pairs of texts that are owned by whoever has the list: attributes, meta, what a root is made of.
  */
-#ifndef CAIRN_AGENT_PAIRS_H
-#define CAIRN_AGENT_PAIRS_H
+#ifndef CAIRN_AGENT_CONFIG_PAIRS_H
+#define CAIRN_AGENT_CONFIG_PAIRS_H
 
 #include "spec/spec.h"
 

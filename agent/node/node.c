@@ -1,7 +1,7 @@
 /* What this node says about itself: who it is, its mark, the facts of its host. */
-#include "agent/node.h"
+#include "agent/node/node.h"
 
-#include "agent/pairs.h"
+#include "agent/config/pairs.h"
 
 #include "agent/version.h"
 

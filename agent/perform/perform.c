@@ -4,10 +4,10 @@
  * Each kind of effect has one function here, which calls a room and turns the room's answer into
  * the machine's event.  Nothing is decided: what an answer means is up to the tables.
  */
-#include "agent/perform.h"
+#include "agent/perform/perform.h"
 
-#include "agent/plugins.h"
-#include "agent/volumes.h"
+#include "agent/perform/plugins.h"
+#include "agent/perform/volumes.h"
 #include "io/log.h"
 
 #include <stdio.h>

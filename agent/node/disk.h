@@ -1,7 +1,7 @@
 /* The file system that holds the allocs, measured for the control plane: when that asks for it, and
  * every gc_interval. */
-#ifndef CAIRN_AGENT_DISK_H
-#define CAIRN_AGENT_DISK_H
+#ifndef CAIRN_AGENT_NODE_DISK_H
+#define CAIRN_AGENT_NODE_DISK_H
 
 #include "agent/parts.h"
 

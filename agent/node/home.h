@@ -7,11 +7,11 @@
  * others, a directory that was renamed has the same, and the number of the device, which a boot may
  * change, is not asked for.  While an agent runs it holds a lock by its mark.
  */
-#ifndef CAIRN_AGENT_HOME_H
-#define CAIRN_AGENT_HOME_H
+#ifndef CAIRN_AGENT_NODE_HOME_H
+#define CAIRN_AGENT_NODE_HOME_H
 
-#include "agent/config.h"
-#include "agent/node.h"
+#include "agent/config/config.h"
+#include "agent/node/node.h"
 
 struct home {
     char lock_path[PATH_SIZE];

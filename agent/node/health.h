@@ -4,8 +4,8 @@
  * What changed while no daemon looked counts from when it was seen; what is as it was before a
  * restart is as old as it was then.  The last changes are kept as the node's events.
  */
-#ifndef CAIRN_AGENT_HEALTH_H
-#define CAIRN_AGENT_HEALTH_H
+#ifndef CAIRN_AGENT_NODE_HEALTH_H
+#define CAIRN_AGENT_NODE_HEALTH_H
 
 #include "core/core.h"
 #include "core/say.h"

@@ -4,8 +4,8 @@
  * Files in HCL or JSON, a directory of them in name order, then flags; the later wins.  Every
  * unknown key is an error with file, line and column.
  */
-#ifndef CAIRN_AGENT_CONFIG_H
-#define CAIRN_AGENT_CONFIG_H
+#ifndef CAIRN_AGENT_CONFIG_CONFIG_H
+#define CAIRN_AGENT_CONFIG_CONFIG_H
 
 #include "base/base.h"
 #include "fsm/policy.h"

@@ -5,9 +5,9 @@
  * are walked by the same rules.  Nothing is ignored: a key that Nomad knows and this release does
  * not is refused by name, any other with its place and what was probably meant.
  */
-#include "agent/config_part.h"
+#include "agent/config/part.h"
 
-#include "agent/pairs.h"
+#include "agent/config/pairs.h"
 #include "base/list.h"
 #include "drivers/drivers.h"
 #include "spec/hcl.h"

@@ -1,4 +1,4 @@
-#include "agent/disk.h"
+#include "agent/node/disk.h"
 
 #include "io/host.h"
 #include "io/log.h"

@@ -1,32 +1,10 @@
 /* The processors of this node that tasks may have for themselves. */
-#include "agent/cores.h"
+#include "agent/node/cores.h"
 
 #include "spec/names.h"
 
 #include <sched.h>
 #include <string.h>
-
-const char *config_cores(const char *text, struct core_set *set)
-{
-    static const char fault[] = "cores are numbers from 0 to 1023 and ranges of them";
-    char copy[CORES_TEXT_MAX], *rest = copy, *part;
-
-    if (!text_copy(copy, sizeof(copy), text))
-        return fault;
-    while (*text != '\0' && (part = strsep(&rest, ",")) != NULL) {
-        char *dash = strchr(part, '-');
-        uint64_t first, last;
-
-        if (dash != NULL)
-            *dash = '\0';
-        if (!text_to_u64(part, &first) || !text_to_u64(dash == NULL ? part : dash + 1, &last) ||
-            last >= NODE_CORES_MAX || last < first)
-            return fault;
-        for (uint64_t core = first; core <= last; core++)
-            core_set_add(set, (uint16_t)core);
-    }
-    return NULL;
-}
 
 void node_find_cores(struct node *node, const struct config *config)
 {

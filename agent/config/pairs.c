@@ -1,4 +1,4 @@
-#include "agent/pairs.h"
+#include "agent/config/pairs.h"
 
 #include "base/base.h"
 

@@ -1,8 +1,8 @@
 /* This node: who it is and what it says about itself (fingerprint). */
-#ifndef CAIRN_AGENT_NODE_H
-#define CAIRN_AGENT_NODE_H
+#ifndef CAIRN_AGENT_NODE_NODE_H
+#define CAIRN_AGENT_NODE_NODE_H
 
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "core/identity.h"
 #include "drivers/drivers.h"
 #include "hooks/hooks.h"

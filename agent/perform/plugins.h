@@ -4,8 +4,8 @@
  * The instance of a task is a machine, "<alloc>/<task>", that begins when the task runs and is
  * removed when it is over; hooks tell both.  What the machine wants is asked here.
  */
-#ifndef CAIRN_AGENT_PLUGINS_H
-#define CAIRN_AGENT_PLUGINS_H
+#ifndef CAIRN_AGENT_PERFORM_PLUGINS_H
+#define CAIRN_AGENT_PERFORM_PLUGINS_H
 
 #include "agent/parts.h"
 

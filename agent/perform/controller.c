@@ -4,7 +4,7 @@
  *
  * Nothing is decided: what an answer means for a volume is up to who asked.
  */
-#include "agent/controller.h"
+#include "agent/perform/controller.h"
 
 #include "spec/names.h"
 

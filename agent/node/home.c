@@ -1,5 +1,5 @@
 /* The note beside the journal, the lock by mark, and what becomes of a copy. */
-#include "agent/home.h"
+#include "agent/node/home.h"
 
 #include "io/log.h"
 #include "io/loop.h"

@@ -1,7 +1,7 @@
 /* The agent's configuration: defaults, files and directories, and what must hold of the whole. */
-#include "agent/config_part.h"
+#include "agent/config/part.h"
 
-#include "agent/pairs.h"
+#include "agent/config/pairs.h"
 #include "drivers/drivers.h"
 #include "io/log.h"
 

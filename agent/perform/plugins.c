@@ -1,4 +1,4 @@
-#include "agent/plugins.h"
+#include "agent/perform/plugins.h"
 
 #include "io/log.h"
 

@@ -1,6 +1,6 @@
 /* What a control plane asks of the controllers of storage plugins (server/control.h). */
-#ifndef CAIRN_AGENT_CONTROLLER_H
-#define CAIRN_AGENT_CONTROLLER_H
+#ifndef CAIRN_AGENT_PERFORM_CONTROLLER_H
+#define CAIRN_AGENT_PERFORM_CONTROLLER_H
 
 #include "agent/parts.h"
 

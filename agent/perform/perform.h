@@ -1,6 +1,6 @@
 /* Effects to the real world: one table, one function for each kind. */
-#ifndef CAIRN_AGENT_PERFORM_H
-#define CAIRN_AGENT_PERFORM_H
+#ifndef CAIRN_AGENT_PERFORM_PERFORM_H
+#define CAIRN_AGENT_PERFORM_PERFORM_H
 
 #include "agent/parts.h"
 
