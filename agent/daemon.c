@@ -6,10 +6,10 @@
 #include "agent/daemon.h"
 
 #include "agent/api/api.h"
-#include "agent/perform/controller.h"
+#include "agent/limits.h"
 #include "agent/node/disk.h"
 #include "agent/node/home.h"
-#include "agent/limits.h"
+#include "agent/perform/controller.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/plugins.h"
 #include "agent/perform/volumes.h"
@@ -364,7 +364,8 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
             },
     };
     parts->alone = alone_new(&alone);
-    parts->control = alone_control(parts->alone);
+    parts->storage = alone_storage(parts->alone);
+    parts->control = storage_control(parts->storage);
     identity_keep(&parts->node.identity, parts->core);
     parts->disk = disk_watch_new(parts);
     note_health(parts);

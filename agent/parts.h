@@ -16,7 +16,7 @@
 #include "drivers/drivers.h"
 #include "hooks/hooks.h"
 #include "io/loop.h"
-#include "server/alone/volumes.h"
+#include "server/alone/alone.h"
 
 struct parts {
     const struct config *config;
@@ -30,6 +30,7 @@ struct parts {
     struct csi_plugins *plugins;
     struct volumes *volumes; /* of volumes.c */
     struct alone *alone;
+    struct storage *storage;       /* of alone */
     const struct control *control; /* who answers for claims on volumes */
     struct disk_watch *disk;
     struct specs *specs;

@@ -131,6 +131,10 @@ const char *life_restriction(const struct life *life);
 /* Either of the two, for those who are told how the node is. */
 const char *life_trouble(const struct life *life);
 
+/* 0; or ERR_AGAIN if EVENTS more cannot be posted in this turn, as the node is degraded or too many
+ * have been. */
+int life_check_turn(const struct life *life, size_t events, struct err *err);
+
 /* --- time --- */
 
 uint64_t life_now_ms(const struct life *life);

@@ -3,7 +3,7 @@
  *
  * A claim is a right to a volume: asked for by the machine that is to have it (fsm/volume.h), and
  * given back when nothing of it is mounted any more.  The stand-alone control plane answers here
- * (server/alone/volumes.h); one on servers would stand behind the same two calls.
+ * (server/storage/storage.h); one on servers would stand behind the same two calls.
  *
  * The other way, calls to controllers of storage plugins have the names and fields that Nomad's
  * servers give them (ClientCSIController...): who can make one for the stand-alone control plane

@@ -1,26 +1,27 @@
 /*
  * Volumes of storage plugins over HTTP.
  *
- * The control plane (server/alone/volumes.h) decides; here is only what Nomad's routes make of it.
- * Nothing that is secret is ever in an answer.  Follows nomad v2.0.5 command/agent/csi_endpoint.go.
+ * The control plane (server/storage/storage.h) decides; here is only what Nomad's routes make of
+ * it. Nothing that is secret is ever in an answer.  Follows nomad v2.0.5
+ * command/agent/csi_endpoint.go.
  */
 #include "agent/api/format.h"
 #include "agent/api/part.h"
 
 #include "base/list.h"
-#include "server/alone/volumes.h"
+#include "server/storage/storage.h"
 #include "spec/names.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char *text_of(const struct alone_volume *volume, const char *name)
+static const char *text_of(const struct storage_volume *volume, const char *name)
 {
     return json_string_value(json_object_get(volume->json, name)); /* NULL is written as "" */
 }
 
 /* A new reference; null if it says nothing of it. */
-static json_t *field_of(const struct alone_volume *volume, const char *name)
+static json_t *field_of(const struct storage_volume *volume, const char *name)
 {
     json_t *value = json_object_get(volume->json, name);
 
@@ -30,14 +31,14 @@ static json_t *field_of(const struct alone_volume *volume, const char *name)
 /* --- reading --- */
 
 /* What a list and a whole volume have in common. */
-static void put_volume(struct writer *to, struct api *api, const struct alone_volume *volume)
+static void put_volume(struct writer *to, struct api *api, const struct storage_volume *volume)
 {
     static const char *const numbers[] = {"CreateIndex", "ModifyIndex", "CreateTime", "ModifyTime"};
-    struct alone *alone = api->parts->alone;
-    struct alone_claims claims = alone_claims_of(alone, volume);
+    struct storage *storage = api->parts->storage;
+    struct storage_claims claims = storage_claims_of(storage, volume);
     struct control_plugin plugin;
 
-    alone_plugin_of(alone, volume, &plugin);
+    storage_plugin_of(storage, volume, &plugin);
     put_text(to, "ID", volume->id);
     put_text(to, "Namespace", volume->namespace);
     put_text(to, "Name", text_of(volume, "Name"));
@@ -45,7 +46,7 @@ static void put_volume(struct writer *to, struct api *api, const struct alone_vo
     put_json_new(to, "Topologies", field_of(volume, "Topologies"));
     put_text(to, "AccessMode", spec_access_name((enum csi_access)claims.access));
     put_text(to, "AttachmentMode", spec_attachment_name((enum csi_attachment)claims.attachment));
-    put_bool(to, "Schedulable", alone_is_schedulable(alone, volume));
+    put_bool(to, "Schedulable", storage_is_schedulable(storage, volume));
     put_text(to, "PluginID", text_of(volume, "PluginID"));
     put_text(to, "Provider", text_of(volume, "Provider"));
     put_bool(to, "ControllerRequired",
@@ -66,13 +67,13 @@ struct listing {
     struct writer to;
 };
 
-static bool list_volume(void *ctx, const struct alone_volume *volume)
+static bool list_volume(void *ctx, const struct storage_volume *volume)
 {
     struct listing *listing = ctx;
     struct api_request *request = listing->request;
     const char *plugin = http_query(request->exchange, "plugin_id");
     const char *node = http_query(request->exchange, "node_id");
-    const struct alone_claims claims = alone_claims_of(request->api->parts->alone, volume);
+    const struct storage_claims claims = storage_claims_of(request->api->parts->storage, volume);
 
     if (!text_starts_with(volume->id, request->prefix) ||
         !api_namespace_matches(request, volume->namespace) ||
@@ -96,7 +97,7 @@ void api_volumes_list(struct api_request *request)
 
     put_array(&listing.to, NULL);
     if (type == NULL || type[0] == '\0' || text_equal(type, "csi"))
-        alone_each_volume(request->api->parts->alone, list_volume, &listing);
+        storage_each_volume(request->api->parts->storage, list_volume, &listing);
     put_end(&listing.to);
     api_reply_written(request, &listing.to);
 }
@@ -122,25 +123,25 @@ static bool put_user(void *ctx, const struct machine_id *id, const struct machin
     return true;
 }
 
-static void put_users(struct writer *to, struct api *api, const struct alone_volume *volume)
+static void put_users(struct writer *to, struct api *api, const struct storage_volume *volume)
 {
     struct users users = {api, to, USERS_READ};
 
     put_object(to, "ReadAllocs");
-    alone_each_claim(api->parts->alone, volume, put_user, &users);
+    storage_each_claim(api->parts->storage, volume, put_user, &users);
     put_end(to);
     users.which = USERS_WRITE;
     put_object(to, "WriteAllocs");
-    alone_each_claim(api->parts->alone, volume, put_user, &users);
+    storage_each_claim(api->parts->storage, volume, put_user, &users);
     put_end(to);
     users.which = USERS_ALL;
     put_array(to, "Allocations");
-    alone_each_claim(api->parts->alone, volume, put_user, &users);
+    storage_each_claim(api->parts->storage, volume, put_user, &users);
     put_end(to);
 }
 
 /* That there are mount flags may be known, which they are may not. */
-static json_t *mount_options(const struct alone_volume *volume)
+static json_t *mount_options(const struct storage_volume *volume)
 {
     json_t *options = json_deep_copy(json_object_get(volume->json, "MountOptions"));
 
@@ -152,7 +153,7 @@ static json_t *mount_options(const struct alone_volume *volume)
     return options;
 }
 
-static void put_whole(struct writer *to, struct api *api, const struct alone_volume *volume)
+static void put_whole(struct writer *to, struct api *api, const struct storage_volume *volume)
 {
     static const char *const kept[] = {"RequestedTopologies",
                                        "Parameters",
@@ -179,8 +180,8 @@ static void put_whole(struct writer *to, struct api *api, const struct alone_vol
 
 void api_volume_get(struct api_request *request)
 {
-    const struct alone_volume *volume =
-        alone_find_volume(request->api->parts->alone, request->namespace, request->argument);
+    const struct storage_volume *volume =
+        storage_find_volume(request->api->parts->storage, request->namespace, request->argument);
 
     if (volume == NULL) {
         api_refuse(request, 404, "volume not found");
@@ -202,8 +203,8 @@ struct asking {
 static json_t *make_volumes(struct api *api, void *ctx)
 {
     const struct asking *asking = ctx;
-    const struct alone_volume *volume =
-        alone_find_volume(api->parts->alone, asking->namespace, asking->id);
+    const struct storage_volume *volume =
+        storage_find_volume(api->parts->storage, asking->namespace, asking->id);
     const char *warning = volume == NULL ? "" : volume->last_fail;
     json_t *list = json_array();
 
@@ -234,8 +235,8 @@ static struct api_deferred *defer(struct api_request *request, const char *names
     return api_defer(request, make, asking);
 }
 
-typedef void volume_ask(struct alone *alone, const char *namespace, const json_t *request,
-                        alone_volume_answer *answer, void *ctx);
+typedef void volume_ask(struct storage *storage, const char *namespace, const json_t *request,
+                        storage_volume_answer *answer, void *ctx);
 
 /* Nomad's clients send a list of one. */
 static void put_one(struct api_request *request, volume_ask *ask)
@@ -249,7 +250,7 @@ static void put_one(struct api_request *request, volume_ask *ask)
     if (!json_is_object(volume) || json_array_size(json_object_get(body, "Volumes")) != 1)
         api_refuse(request, 400, "missing volume definition");
     else
-        ask(request->api->parts->alone, request->namespace, volume, answered,
+        ask(request->api->parts->storage, request->namespace, volume, answered,
             defer(request,
                   namespace == NULL || namespace[0] == '\0' ? request->namespace : namespace,
                   json_string_value(json_object_get(volume, "ID")), make_volumes));
@@ -258,12 +259,12 @@ static void put_one(struct api_request *request, volume_ask *ask)
 
 void api_volume_register(struct api_request *request)
 {
-    put_one(request, alone_register_volume);
+    put_one(request, storage_register_volume);
 }
 
 void api_volume_create(struct api_request *request)
 {
-    put_one(request, alone_create_volume);
+    put_one(request, storage_create_volume);
 }
 
 void api_volume_forget(struct api_request *request)
@@ -271,9 +272,9 @@ void api_volume_forget(struct api_request *request)
     bool force = false;
 
     if (api_query_bool(request, "force", &force))
-        alone_deregister_volume(request->api->parts->alone, request->namespace, request->argument,
-                                force, answered,
-                                defer(request, request->namespace, request->argument, NULL));
+        storage_deregister_volume(request->api->parts->storage, request->namespace,
+                                  request->argument, force, answered,
+                                  defer(request, request->namespace, request->argument, NULL));
 }
 
 /* "key=value,key=value" of Nomad's header: what is no pair is passed over, as Nomad does. */
@@ -300,9 +301,10 @@ void api_volume_delete(struct api_request *request)
 {
     json_t *secrets = header_secrets(request);
 
-    alone_delete_volume(request->api->parts->alone, request->namespace, request->argument, secrets,
-                        answered, defer(request, request->namespace, request->argument, NULL));
-    alone_wipe(secrets);
+    storage_delete_volume(request->api->parts->storage, request->namespace, request->argument,
+                          secrets, answered,
+                          defer(request, request->namespace, request->argument, NULL));
+    storage_wipe(secrets);
 }
 
 /* There is this node alone. */
@@ -316,8 +318,9 @@ void api_volume_detach(struct api_request *request)
         api_refuse(request, 404, "node not found: this is %s, and there is no other",
                    request->api->parts->node.identity.id);
     else
-        alone_detach_volume(request->api->parts->alone, request->namespace, request->argument,
-                            answered, defer(request, request->namespace, request->argument, NULL));
+        storage_detach_volume(request->api->parts->storage, request->namespace, request->argument,
+                              answered,
+                              defer(request, request->namespace, request->argument, NULL));
 }
 
 /* --- what plugins know --- */
@@ -378,15 +381,16 @@ static void list_external(struct api_request *request, bool snapshots)
     if (plugin == NULL || plugin[0] == '\0') {
         api_refuse(request, 400, "plugin_id is required");
     } else if (api_query_number(request, "per_page", &entries_max)) {
-        const struct alone_page page = {.plugin = plugin,
-                                        .snapshots = snapshots,
-                                        .entries_max = entries_max < 0 ? 0 : entries_max,
-                                        .token = token == NULL ? "" : token,
-                                        .secrets = secrets};
-        alone_list_external(request->api->parts->alone, &page, passed,
-                            defer_passing(request, snapshots ? "Snapshots" : "Volumes", make_list));
+        const struct storage_page page = {.plugin = plugin,
+                                          .snapshots = snapshots,
+                                          .entries_max = entries_max < 0 ? 0 : entries_max,
+                                          .token = token == NULL ? "" : token,
+                                          .secrets = secrets};
+        storage_list_external(
+            request->api->parts->storage, &page, passed,
+            defer_passing(request, snapshots ? "Snapshots" : "Volumes", make_list));
     }
-    alone_wipe(secrets);
+    storage_wipe(secrets);
 }
 
 void api_volumes_external(struct api_request *request)
@@ -409,9 +413,9 @@ void api_snapshot_create(struct api_request *request)
     if (json_array_size(snapshots) != 1 || !json_is_object(json_array_get(snapshots, 0)))
         api_refuse(request, 400, "snapshot cannot be nil");
     else
-        alone_create_snapshot(request->api->parts->alone, request->namespace,
-                              json_array_get(snapshots, 0), passed,
-                              defer_passing(request, NULL, make_snapshot));
+        storage_create_snapshot(request->api->parts->storage, request->namespace,
+                                json_array_get(snapshots, 0), passed,
+                                defer_passing(request, NULL, make_snapshot));
     json_decref(body);
 }
 
@@ -424,7 +428,7 @@ void api_snapshot_delete(struct api_request *request)
     if (plugin == NULL || plugin[0] == '\0' || id == NULL || id[0] == '\0')
         api_refuse(request, 400, "plugin_id and snapshot_id are required");
     else
-        alone_delete_snapshot(request->api->parts->alone, plugin, id, secrets, answered,
-                              defer(request, request->namespace, "", NULL));
-    alone_wipe(secrets);
+        storage_delete_snapshot(request->api->parts->storage, plugin, id, secrets, answered,
+                                defer(request, request->namespace, "", NULL));
+    storage_wipe(secrets);
 }

@@ -177,6 +177,15 @@ const char *life_trouble(const struct life *life)
     return degraded != NULL ? degraded : life_restriction(life);
 }
 
+int life_check_turn(const struct life *life, size_t events, struct err *err)
+{
+    if (life_degraded(life) != NULL)
+        return err_set(err, ERR_AGAIN, "the journal cannot be written: %s", life_degraded(life));
+    if (events > core_room(life->core))
+        return err_set(err, ERR_AGAIN, "too many changes wait for the next commit: try again");
+    return 0;
+}
+
 uint64_t life_now_ms(const struct life *life)
 {
     int64_t unix_ns;

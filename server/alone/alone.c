@@ -1,19 +1,27 @@
 /* The stand-alone control plane: its parts, and how it begins and ends. */
-#include "server/alone/registry.h"
+#include "server/alone/part.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* A volume may be had that could not. */
+static void volume_freed(void *ctx)
+{
+    struct alone *alone = ctx;
+
+    alone->room_freed = true;
+}
+
 static int load(void *ctx, struct err *err)
 {
+    struct alone *alone = ctx;
     int code = alone_load_jobs(ctx, err);
 
     alone_count_room(ctx);
     ports_load(ctx);
     disks_load(ctx);
     if (code == 0)
-        code = registry_load(ctx, err);
-    provision_resume(ctx);
+        code = storage_load(alone->storage, err);
     alone_resume_tidy(ctx); /* the last incarnation may have died before it did */
     return code;
 }
@@ -29,7 +37,12 @@ struct alone *alone_new(const struct alone_config *config)
     alone_begin_evaluations(alone);
     ports_begin(alone);
     disks_begin(alone);
-    claims_begin(alone);
+    alone->storage = storage_new(&(struct storage_config){.life = config->life,
+                                                          .say = config->say,
+                                                          .controller = config->controller,
+                                                          .controller_ctx = config->ctx,
+                                                          .freed = volume_freed,
+                                                          .freed_ctx = alone});
     life_control(config->life, &(struct life_control){.ctx = alone,
                                                       .load = load,
                                                       .alloc_ended = alone_note_ended,
@@ -45,6 +58,19 @@ const struct constraint_node *alone_known(const struct alone *alone)
     return &alone->config.node.known;
 }
 
+struct storage *alone_storage(const struct alone *alone)
+{
+    return alone->storage;
+}
+
+void alone_plugins_changed(struct alone *alone)
+{
+    if (alone == NULL)
+        return;
+    alone_node_changed(alone);
+    storage_resume(alone->storage);
+}
+
 void alone_free(struct alone *alone)
 {
     struct job *job, *next;
@@ -55,10 +81,7 @@ void alone_free(struct alone *alone)
     alone_free_room(alone);
     ports_end(alone);
     disks_end(alone);
-    registry_forget_changes(alone);
-    lanes_free(alone);
-    claims_free(alone);
-    registry_free(alone);
+    storage_free(alone->storage);
     free(alone->unsaved.items);
     free(alone->looks.items);
     HASH_ITER(hh, alone->jobs, job, next)

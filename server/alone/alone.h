@@ -16,6 +16,7 @@
 #include "fsm/policy.h"
 #include "server/assign.h"
 #include "server/control.h"
+#include "server/storage/storage.h"
 #include "spec/constraint.h"
 
 #include <jansson.h>
@@ -76,6 +77,13 @@ void alone_free(struct alone *alone);
 /* The attributes of the node are something else, or the drivers it has: what waits is looked at
  * again.  What runs is left alone.  ALONE may be NULL. */
 void alone_node_changed(struct alone *alone);
+
+/* A storage plugin has come, gone, or changed: what waited for it is looked at.  ALONE may be NULL.
+ */
+void alone_plugins_changed(struct alone *alone);
+
+/* Its volumes of storage plugins; they live as long as ALONE. */
+struct storage *alone_storage(const struct alone *alone);
 
 struct alone_evaluation {
     char id[UUID_TEXT_SIZE];

@@ -136,7 +136,7 @@ int alone_update(struct alone *alone, const struct gathering *gathering,
         if (is_updated(gathering, a) && record != NULL)
             events += 1 + record->assign.members_count;
     }
-    code = alone_check_turn(alone, events, err);
+    code = life_check_turn(alone->config.life, events, err);
     for (size_t a = 0; a < gathering->count && code == 0; a++) {
         if (!is_updated(gathering, a))
             continue;

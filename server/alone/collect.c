@@ -3,7 +3,7 @@
  * destroyed, the longest ended first; jobs are forgotten that were purged, or stopped when
  * everything was to be collected, once they have no alloc left.
  */
-#include "server/alone/registry.h"
+#include "server/alone/part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -177,7 +177,7 @@ void alone_tidy(void *ctx)
 {
     struct alone *alone = ctx;
 
-    provision_tidy(alone);
+    storage_tidy(alone->storage);
     alone_look(alone);
     (void)collect(alone, policy_collect(HASH_COUNT(alone->kept), alone->config.allocs_kept), false);
     forget_jobs(alone);

@@ -40,16 +40,6 @@ int alone_check_job(const struct alone *alone, const struct job *job, size_t byt
     return code;
 }
 
-int alone_check_turn(const struct alone *alone, size_t events, struct err *err)
-{
-    if (life_degraded(alone->config.life) != NULL)
-        return err_set(err, ERR_AGAIN, "the journal cannot be written: %s",
-                       life_degraded(alone->config.life));
-    if (events > core_room(life_core(alone->config.life)))
-        return err_set(err, ERR_AGAIN, "too many changes wait for the next commit: try again");
-    return 0;
-}
-
 int alone_take(struct alone *alone, const struct demand *demand, struct err *err)
 {
     const struct core *core = life_core(alone->config.life);
@@ -64,7 +54,8 @@ int alone_take(struct alone *alone, const struct demand *demand, struct err *err
         code = check_bound("tasks", "those of ended allocs", tasks, demand->tasks, NODE_MEMBERS_MAX,
                            err);
     if (code == 0)
-        code = alone_check_turn(alone, demand->stops + demand->allocs + demand->tasks, err);
+        code = life_check_turn(alone->config.life, demand->stops + demand->allocs + demand->tasks,
+                               err);
     if (code < 0)
         return code;
     taken->allocs += demand->allocs;

@@ -10,8 +10,8 @@
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
  * for which reschedule.c says when; hold.c and rollout.c replace allocs step by step, in
  * deployments that deployments.c keeps and steer.c lets users steer, and goes back to what
- * versions.c keeps; collect.c forgets what is over.  Volumes of storage
- * plugins are registry.h's.
+ * versions.c keeps; collect.c forgets what is over.  Volumes of storage plugins are
+ * server/storage's, and volumes_asked.c says whether an alloc may have one.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
 #define CAIRN_SERVER_ALONE_PART_H
@@ -97,13 +97,7 @@ struct alone {
     struct demand taken; /* by the turn under way; its core does not count it yet */
     struct alone_evaluation *evaluations; /* ring; owns what has failed in each */
     uint64_t evaluations_count;
-    struct registered *volumes; /* of storage plugins */
-    bool volumes_unsorted;
-    struct change_of_volume *volume_changes; /* that the next commit decides */
-    uint64_t provision_at_ms;                /* when a plugin is asked again, 0: never */
-    struct lane *lanes;   /* what is done to volumes, one thing after the other */
-    struct grant *grants; /* claims that machines have not heard of yet */
-    struct control control;
+    struct storage *storage;       /* volumes of storage plugins */
     struct alone_evaluation shown; /* the last that was asked for and is in no ring */
 };
 
@@ -197,9 +191,6 @@ void posted_cut(struct alone *alone, struct job *job, size_t count);
 /* May JOB (NULL: a new one) be stored with BYTES? */
 int alone_check_job(const struct alone *alone, const struct job *job, size_t bytes,
                     struct err *err);
-
-/* May EVENTS more be posted in this turn? */
-int alone_check_turn(const struct alone *alone, size_t events, struct err *err);
 
 /* Takes DEMAND, if there is room, out of what the rest of this turn may have; what is taken back
  * before its commit gives it back by setting `taken` to what it was. */

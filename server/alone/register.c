@@ -289,7 +289,7 @@ static int accept(struct alone *alone, json_t *json, struct job **ret_job, struc
     int code = alone_check_names(alone, json, err);
 
     if (code == 0)
-        code = alone_check_turn(alone, 0, err);
+        code = life_check_turn(alone->config.life, 0, err);
     if (code == 0)
         code = alone_check_job(alone, job, json_dumpb(json, NULL, 0, JSON_COMPACT), err);
     if (code < 0)
@@ -388,7 +388,7 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
 
     struct gathering gathering = {.alone = alone, .job = job};
     gathering_fill(&gathering);
-    int code = alone_check_turn(alone, gathering.count * (purge ? 2 : 1), err);
+    int code = life_check_turn(alone->config.life, gathering.count * (purge ? 2 : 1), err);
     if (code < 0) {
         gathering_free(&gathering);
         return code;
@@ -435,7 +435,7 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
                        "the alloc's job \"%s\" is not known any more: stop it by "
                        "removing the alloc",
                        record->assign.job_id);
-    int code = alone_check_turn(alone, 1, err);
+    int code = life_check_turn(alone->config.life, 1, err);
     if (code < 0)
         return code;
 

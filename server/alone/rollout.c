@@ -223,7 +223,7 @@ static bool conclude(struct alone *alone, const struct gathering *gathering,
 {
     struct job *job = gathering->job;
 
-    if (decision->answer != ROLLOUT_GOES_ON && alone_check_turn(alone, 0, NULL) < 0) {
+    if (decision->answer != ROLLOUT_GOES_ON && life_check_turn(alone->config.life, 0, NULL) < 0) {
         alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
         return true;
     }

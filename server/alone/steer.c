@@ -78,7 +78,7 @@ static int begin(const struct alone *alone, const char *id, const char *verb, st
         return err_set(err, ERR_GONE, "deployment not found");
     if (!deployment_is_active((*ret_job)->json))
         return err_set(err, ERR_INVALID, "can't %s terminal deployment", verb);
-    return alone_check_turn(alone, 0, err);
+    return life_check_turn(alone->config.life, 0, err);
 }
 
 static struct alone_evaluation evaluation_of(const struct alone *alone, const struct job *job)

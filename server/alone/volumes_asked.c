@@ -4,8 +4,8 @@
  * The claims themselves are the volume machines of the core; nothing here counts them a second
  * time.
  */
-#include "server/alone/registry.h"
-
+#include "server/alone/part.h"
+#include "server/storage/part.h"
 #include "spec/job.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 const char *alone_volume_plugin(const struct alone *alone, const char *namespace, const char *id)
 {
-    const struct registered *volume = registry_find(alone, namespace, id);
+    const struct registered *volume = registry_find(alone->storage, namespace, id);
 
     return volume == NULL ? NULL : registry_text(volume->json, "PluginID");
 }
@@ -111,9 +111,9 @@ static bool is_full(const struct alone *alone, const char *plugin, int64_t volum
 
     if (volumes_max == 0)
         return false;
-    for (const struct registered *volume = alone->volumes; volume != NULL;
+    for (const struct registered *volume = alone->storage->volumes; volume != NULL;
          volume = volume->hh.next) {
-        const struct alone_claims claims = alone_claims_of(alone, &volume->public);
+        const struct storage_claims claims = storage_claims_of(alone->storage, &volume->public);
 
         count += volume != but && claims.readers + claims.writers > 0 &&
                  text_equal(registry_text(volume->json, "PluginID"), plugin);
@@ -126,7 +126,7 @@ static json_t *plugin_missing(const struct alone *alone, const struct registered
     const char *node = alone->config.node.known.id, *id = registry_text(volume->json, "PluginID");
     struct control_plugin plugin;
 
-    (void)registry_plugin(alone, id, &plugin);
+    (void)registry_plugin(alone->storage, id, &plugin);
     if (!plugin.has_node)
         return json_sprintf("CSI plugin %s is missing from client %s", id, node);
     if (!plugin.node_ready)
@@ -140,7 +140,7 @@ static json_t *plugin_missing(const struct alone *alone, const struct registered
 json_t *claim_missing(const struct alone *alone, const char *namespace,
                       const struct gathering *gathering, const struct spec_volume *asked)
 {
-    const struct registered *volume = registry_find(alone, namespace, asked->source);
+    const struct registered *volume = registry_find(alone->storage, namespace, asked->source);
     struct holders holders = {.alone = alone, .gathering = gathering};
 
     if (volume == NULL)
@@ -148,7 +148,7 @@ json_t *claim_missing(const struct alone *alone, const char *namespace,
     json_t *missing = plugin_missing(alone, volume);
     if (missing != NULL)
         return missing;
-    if (!alone_is_schedulable(alone, &volume->public))
+    if (!storage_is_schedulable(alone->storage, &volume->public))
         return unfit(asked->read_only ? CLAIM_READERS_EXHAUSTED : CLAIM_NOT_WRITABLE,
                      asked->source);
     find_holders(&holders, volume);
@@ -169,8 +169,9 @@ void claims_awaited(const struct alone *alone, const char *namespace, const json
     (void)jobspec_volumes(group, index, volumes, sources, &count); /* of a job that was checked */
     for (size_t i = 0; i < count; i++) {
         struct holders holders = {.alone = alone};
-        const struct registered *volume =
-            volumes[i].type == VOLUME_CSI ? registry_find(alone, namespace, sources[i]) : NULL;
+        const struct registered *volume = volumes[i].type == VOLUME_CSI
+                                              ? registry_find(alone->storage, namespace, sources[i])
+                                              : NULL;
 
         if (volume == NULL)
             continue;

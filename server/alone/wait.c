@@ -14,9 +14,9 @@
 uint64_t alone_look_deadline_ms(void *ctx)
 {
     const struct alone *alone = ctx;
-    uint64_t look_ms = alone->look_at_ms, provision_ms = alone->provision_at_ms;
+    uint64_t look_ms = alone->look_at_ms, storage_ms = storage_deadline_ms(alone->storage);
 
-    return look_ms == 0 || (provision_ms != 0 && provision_ms < look_ms) ? provision_ms : look_ms;
+    return look_ms == 0 || (storage_ms != 0 && storage_ms < look_ms) ? storage_ms : look_ms;
 }
 
 /* --- looking at one job --- */
@@ -145,7 +145,7 @@ static void look(struct alone *alone, struct job *job)
     enum rollout rollout =
         job->public.stop ? ROLLOUT_NOTHING : rollout_look(alone, &gathering, &places);
     if (rollout != ROLLOUT_ENDED && (due || rollout == ROLLOUT_NEXT)) {
-        if (alone_check_turn(alone, 0, NULL) == 0)
+        if (life_check_turn(alone->config.life, 0, NULL) == 0)
             place_due(alone, job, &gathering, &places, rollout == ROLLOUT_NEXT);
         else
             alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);

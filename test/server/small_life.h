@@ -8,7 +8,7 @@
 #ifndef CAIRN_TEST_SERVER_SMALL_LIFE_H
 #define CAIRN_TEST_SERVER_SMALL_LIFE_H
 
-#include "server/alone/volumes.h"
+#include "server/alone/alone.h"
 
 #include "base/list.h"
 
@@ -266,7 +266,7 @@ static inline void small_released(void *ctx, const struct failure *failure)
 
 static inline void small_ask_control(struct small_life *small, const struct effect *effect)
 {
-    const struct control *control = alone_control(small->alone);
+    const struct control *control = storage_control(alone_storage(small->alone));
     struct machine_id owner = machine_id_owner(&effect->id);
     struct small_claiming *claiming =
         &small->claimings[small->claimings_count++ % SMALL_CLAIMINGS_MAX];

@@ -58,7 +58,7 @@ static inline struct heard register_volume(struct small_life *small, const char 
     struct heard heard = {0};
     json_t *json = volume_json(id, access);
 
-    alone_register_volume(small->alone, "default", json, hear, &heard);
+    storage_register_volume(alone_storage(small->alone), "default", json, hear, &heard);
     json_decref(json);
     small_settle(small);
     assert_int_equal(heard.count, 1);
@@ -69,7 +69,7 @@ static inline struct heard deregister(struct small_life *small, const char *id, 
 {
     struct heard heard = {0};
 
-    alone_deregister_volume(small->alone, "default", id, force, hear, &heard);
+    storage_deregister_volume(alone_storage(small->alone), "default", id, force, hear, &heard);
     small_settle(small);
     assert_int_equal(heard.count, 1);
     return heard;
@@ -122,12 +122,13 @@ static inline void assert_waits(struct small_life *small, const char *job,
     assert_string_equal(json_string_value(json_object_get(failed, "What")), what);
 }
 
-static inline struct alone_claims claims_of(struct small_life *small, const char *id)
+static inline struct storage_claims claims_of(struct small_life *small, const char *id)
 {
-    const struct alone_volume *volume = alone_find_volume(small->alone, "default", id);
+    const struct storage_volume *volume =
+        storage_find_volume(alone_storage(small->alone), "default", id);
 
     assert_non_null(volume);
-    return alone_claims_of(small->alone, volume);
+    return storage_claims_of(alone_storage(small->alone), volume);
 }
 
 #endif

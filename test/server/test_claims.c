@@ -10,12 +10,13 @@ static void test_volume_is_registered_with_its_secrets_apart(void **state)
     struct heard heard = register_volume(small, "data", "single-node-writer");
     assert_int_equal(heard.code, ERR_INVALID);
     assert_string_equal(heard.text, "no CSI plugin named: hp could be found");
-    assert_null(alone_find_volume(small->alone, "default", "data"));
+    assert_null(storage_find_volume(alone_storage(small->alone), "default", "data"));
 
     start_plugin(small, PLUGIN_CSI_NODE);
     assert_int_equal(register_volume(small, "data", "single-node-writer").code, 0);
     small_again(small);
-    const struct alone_volume *volume = alone_find_volume(small->alone, "default", "data");
+    const struct storage_volume *volume =
+        storage_find_volume(alone_storage(small->alone), "default", "data");
     assert_non_null(volume);
     assert_int_equal(volume->state, REGISTRATION_READY);
     assert_true(volume->has_mount_flags);
@@ -67,7 +68,7 @@ static void test_what_cannot_be_a_volume_is_refused(void **state)
 
         assert_non_null(over);
         assert_int_equal(json_object_update_new(json, over), 0);
-        alone_register_volume(small->alone, "default", json, hear, &heard);
+        storage_register_volume(alone_storage(small->alone), "default", json, hear, &heard);
         json_decref(json);
         small_settle(small);
         if (heard.count != 1 || heard.code != ERR_INVALID ||
@@ -166,12 +167,12 @@ static void test_what_cannot_be_stored_was_never_registered(void **state)
 
     start_plugin(small, PLUGIN_CSI_NODE);
     small->commit_code = ERR_FULL;
-    alone_register_volume(small->alone, "default", json, hear, &heard);
+    storage_register_volume(alone_storage(small->alone), "default", json, hear, &heard);
     json_decref(json);
     small_settle(small);
     assert_int_equal(heard.count, 1);
     assert_true(heard.code < 0);
-    assert_null(alone_find_volume(small->alone, "default", "data"));
+    assert_null(storage_find_volume(alone_storage(small->alone), "default", "data"));
     small->commit_code = 0;
     small->now_ms += 2000; /* the journal is tried again */
     small_settle(small);
@@ -188,7 +189,7 @@ static void test_damaged_volume_is_put_aside(void **state)
     assert_non_null(stored);
     memcpy(strstr(stored->bytes, "\"ready\""), "\"dizzy\"", 7);
     small_again(small);
-    assert_null(alone_find_volume(small->alone, "default", "data"));
+    assert_null(storage_find_volume(alone_storage(small->alone), "default", "data"));
     assert_non_null(strstr(small->said, "a stored volume cannot be read"));
 }
 

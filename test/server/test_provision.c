@@ -137,7 +137,7 @@ static void create(struct small_life *small, struct heard *heard)
     json_t *json = to_create();
 
     *heard = (struct heard){0};
-    alone_create_volume(small->alone, "default", json, hear, heard);
+    storage_create_volume(alone_storage(small->alone), "default", json, hear, heard);
     json_decref(json);
     small_settle(small);
 }
@@ -145,13 +145,13 @@ static void create(struct small_life *small, struct heard *heard)
 static void delete (struct small_life *small, struct heard *heard)
 {
     *heard = (struct heard){0};
-    alone_delete_volume(small->alone, "default", "data", NULL, hear, heard);
+    storage_delete_volume(alone_storage(small->alone), "default", "data", NULL, hear, heard);
     small_settle(small);
 }
 
-static const struct alone_volume *data(struct small_life *small)
+static const struct storage_volume *data(struct small_life *small)
 {
-    return alone_find_volume(small->alone, "default", "data");
+    return storage_find_volume(alone_storage(small->alone), "default", "data");
 }
 
 /* The pause before a call is made again is over. */
@@ -429,7 +429,7 @@ static struct heard grow(struct small_life *small, json_int_t min)
     json_t *json = to_create();
 
     check(json_object_set_new(json, "RequestedCapacityMin", json_integer(min)) == 0);
-    alone_create_volume(small->alone, "default", json, hear, &heard);
+    storage_create_volume(alone_storage(small->alone), "default", json, hear, &heard);
     json_decref(json);
     small_settle(small);
     return heard;
@@ -520,7 +520,7 @@ static void test_what_is_fixed_cannot_be_changed(void **state)
         struct heard heard = {0};
 
         assert_int_equal(json_object_update_new(json, json_loads(changes[i].json, 0, NULL)), 0);
-        alone_register_volume(small->alone, "default", json, hear, &heard);
+        storage_register_volume(alone_storage(small->alone), "default", json, hear, &heard);
         json_decref(json);
         small_settle(small);
         if (heard.count != 1 || strstr(heard.text, changes[i].told) == NULL)
@@ -546,7 +546,7 @@ static void test_snapshot_is_made_of_what_the_plugin_calls_the_volume(void **sta
 
     create(small, &heard);
     heard = (struct heard){0};
-    alone_create_snapshot(small->alone, "default", snapshot, hear, &heard);
+    storage_create_snapshot(alone_storage(small->alone), "default", snapshot, hear, &heard);
     json_decref(snapshot);
     assert_int_equal(heard.count, 1);
     assert_int_equal(heard.code, 0);
@@ -554,9 +554,9 @@ static void test_snapshot_is_made_of_what_the_plugin_calls_the_volume(void **sta
     assert_string_equal(said(last_call(), "Name"), "s1");
     const json_t *secrets = json_object_get(last_call()->request, "Secrets");
     assert_int_equal(json_object_size(secrets), 2);
-    struct alone_page page = {.plugin = "hp", .snapshots = true, .token = ""};
+    struct storage_page page = {.plugin = "hp", .snapshots = true, .token = ""};
     heard = (struct heard){0};
-    alone_list_external(small->alone, &page, hear, &heard);
+    storage_list_external(alone_storage(small->alone), &page, hear, &heard);
     assert_int_equal(heard.code, ERR_REFUSED);
     assert_string_equal(heard.text, "plugin does not support listing snapshots");
 }

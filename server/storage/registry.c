@@ -1,25 +1,26 @@
 /*
  * Volumes of storage plugins: as they are stored, and found.
  */
-#include "server/alone/registry.h"
+#include "server/storage/part.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* --- volumes --- */
 
-struct registered *registry_find(const struct alone *alone, const char *namespace, const char *id)
+struct registered *registry_find(const struct storage *storage, const char *namespace,
+                                 const char *id)
 {
     char key[JOURNAL_KEY_SIZE];
     struct registered *volume;
 
     if (!text_format(key, sizeof(key), "volume/%s/%s", namespace, id))
         return NULL;
-    HASH_FIND_STR(alone->volumes, key, volume);
+    HASH_FIND_STR(storage->volumes, key, volume);
     return volume;
 }
 
-static struct registered *add(struct alone *alone, const char *namespace, const char *id)
+static struct registered *add(struct storage *storage, const char *namespace, const char *id)
 {
     struct registered *volume = calloc(1, sizeof(*volume));
 
@@ -29,14 +30,14 @@ static struct registered *add(struct alone *alone, const char *namespace, const 
     (void)text_copy(volume->id, sizeof(volume->id), id);
     volume->public.namespace = volume->namespace;
     volume->public.id = volume->id;
-    HASH_ADD_STR(alone->volumes, key, volume);
-    alone->volumes_unsorted = true;
+    HASH_ADD_STR(storage->volumes, key, volume);
+    storage->volumes_unsorted = true;
     return volume;
 }
 
-static void drop(struct alone *alone, struct registered *volume)
+static void drop(struct storage *storage, struct registered *volume)
 {
-    HASH_DEL(alone->volumes, volume);
+    HASH_DEL(storage->volumes, volume);
     json_decref(volume->json);
     free(volume);
 }
@@ -63,12 +64,12 @@ static void set(struct registered *volume, json_t *json)
     volume->public.has_mount_flags = json_is_true(json_object_get(json, "cairnMountFlags"));
 }
 
-void registry_free(struct alone *alone)
+void registry_free(struct storage *storage)
 {
     struct registered *volume, *next;
 
-    HASH_ITER(hh, alone->volumes, volume, next)
-    drop(alone, volume);
+    HASH_ITER(hh, storage->volumes, volume, next)
+    drop(storage, volume);
 }
 
 /* --- secrets --- */
@@ -78,14 +79,14 @@ static bool secret_key(char key[JOURNAL_KEY_SIZE], const char *namespace, const 
     return text_format(key, JOURNAL_KEY_SIZE, "secret/volume/%s/%s", namespace, id);
 }
 
-json_t *registry_secret(const struct alone *alone, const struct registered *volume)
+json_t *registry_secret(const struct storage *storage, const struct registered *volume)
 {
     char key[JOURNAL_KEY_SIZE], *text;
     size_t length;
 
     if (!secret_key(key, volume->namespace, volume->id))
         return NULL;
-    int code = life_read_spec(alone->config.life, key, &text, &length, NULL);
+    int code = life_read_spec(storage->config.life, key, &text, &length, NULL);
     if (code == ERR_GONE)
         return json_object();
     if (code < 0)
@@ -100,7 +101,7 @@ json_t *registry_secret(const struct alone *alone, const struct registered *volu
 
 /* A change that the next commit decides. */
 struct change_of_volume {
-    struct alone *alone;
+    struct storage *storage;
     char namespace[SPEC_NAMESPACE_SIZE], id[REGISTRY_ID_SIZE];
     json_t *json;
     life_answer *then;
@@ -119,37 +120,38 @@ static void forget(struct change_of_volume *change)
 
 static void apply(struct change_of_volume *change)
 {
-    struct alone *alone = change->alone;
-    struct registered *volume = registry_find(alone, change->namespace, change->id);
+    struct storage *storage = change->storage;
+    struct registered *volume = registry_find(storage, change->namespace, change->id);
 
     if (change->json == NULL) {
         if (volume != NULL)
-            drop(alone, volume);
+            drop(storage, volume);
         return;
     }
     if (volume == NULL)
-        volume = add(alone, change->namespace, change->id);
+        volume = add(storage, change->namespace, change->id);
     set(volume, json_incref(change->json));
 }
 
 static void decided(void *ctx, int code, const struct err *err)
 {
     struct change_of_volume *change = ctx;
-    struct alone *alone = change->alone;
+    struct storage *storage = change->storage;
     life_answer *then = change->then;
     void *then_ctx = change->ctx;
 
     if (code == 0) {
         apply(change);
-        alone->room_freed = true; /* somebody may wait for it */
+        storage->config.freed(storage->config.freed_ctx); /* somebody may wait for it */
     }
     forget(change);
     then(then_ctx, code, err);
 }
 
-static void post(struct alone *alone, const struct change_of_volume *change, const json_t *secret)
+static void post(struct storage *storage, const struct change_of_volume *change,
+                 const json_t *secret)
 {
-    struct core *core = life_core(alone->config.life);
+    struct core *core = life_core(storage->config.life);
     char key[JOURNAL_KEY_SIZE], secret_at[JOURNAL_KEY_SIZE];
     char *text = change->json == NULL ? NULL : json_dumps(change->json, JSON_COMPACT);
     char *hidden = json_object_size(secret) == 0 ? NULL : json_dumps(secret, JSON_COMPACT);
@@ -165,35 +167,35 @@ static void post(struct alone *alone, const struct change_of_volume *change, con
     free(hidden);
 }
 
-void registry_store(struct alone *alone, const char *namespace, const char *id, json_t *json,
+void registry_store(struct storage *storage, const char *namespace, const char *id, json_t *json,
                     const json_t *secret, life_answer *then, void *ctx)
 {
     struct change_of_volume *change = calloc(1, sizeof(*change));
     struct life_subject everything = {.kind = LIFE_EVERYTHING};
 
     check(change != NULL);
-    change->alone = alone;
+    change->storage = storage;
     (void)text_copy(change->namespace, sizeof(change->namespace), namespace);
     (void)text_copy(change->id, sizeof(change->id), id);
     change->json = json;
     change->then = then;
     change->ctx = ctx;
-    change->next = alone->volume_changes;
-    change->link = &alone->volume_changes;
+    change->next = storage->volume_changes;
+    change->link = &storage->volume_changes;
     if (change->next != NULL)
         change->next->link = &change->next;
-    alone->volume_changes = change;
-    core_propose(life_core(alone->config.life), true);
-    post(alone, change, secret);
-    core_propose(life_core(alone->config.life), false);
-    life_after_commit(alone->config.life, decided, change);
-    life_changed(alone->config.life, &everything);
+    storage->volume_changes = change;
+    core_propose(life_core(storage->config.life), true);
+    post(storage, change, secret);
+    core_propose(life_core(storage->config.life), false);
+    life_after_commit(storage->config.life, decided, change);
+    life_changed(storage->config.life, &everything);
 }
 
-void registry_forget_changes(struct alone *alone)
+void registry_forget_changes(struct storage *storage)
 {
-    while (alone->volume_changes != NULL)
-        forget(alone->volume_changes);
+    while (storage->volume_changes != NULL)
+        forget(storage->volume_changes);
 }
 
 /* --- reading them --- */
@@ -204,7 +206,7 @@ struct disbelieved {
 };
 
 struct loading {
-    struct alone *alone;
+    struct storage *storage;
     struct disbelieved *items;
     size_t count, size;
 };
@@ -222,20 +224,21 @@ static bool load_volume(void *ctx, const char *key, const void *bytes, size_t le
         json_decref(json);
         return true;
     }
-    set(add(loading->alone, registry_text(json, "Namespace"), registry_text(json, "ID")), json);
+    set(add(loading->storage, registry_text(json, "Namespace"), registry_text(json, "ID")), json);
     return true;
 }
 
-int registry_load(struct alone *alone, struct err *err)
+int registry_load(struct storage *storage, struct err *err)
 {
-    struct loading loading = {.alone = alone};
-    int code = life_each_spec(alone->config.life, "volume/", load_volume, &loading, err);
+    struct loading loading = {.storage = storage};
+    int code = life_each_spec(storage->config.life, "volume/", load_volume, &loading, err);
 
     for (size_t i = 0; i < loading.count && code == 0; i++) {
-        say(&alone->config.say, SAY_ERROR, "server",
+        say(&storage->config.say, SAY_ERROR, "server",
             "a stored volume cannot be read; who has it keeps it, register it again key=%s",
             text_value(loading.items[i].key));
-        code = life_spec_aside(alone->config.life, loading.items[i].key, loading.items[i].why, err);
+        code =
+            life_spec_aside(storage->config.life, loading.items[i].key, loading.items[i].why, err);
     }
     free(loading.items);
     return code;
@@ -243,10 +246,10 @@ int registry_load(struct alone *alone, struct err *err)
 
 /* --- looking --- */
 
-const struct alone_volume *alone_find_volume(const struct alone *alone, const char *namespace,
-                                             const char *id)
+const struct storage_volume *storage_find_volume(const struct storage *storage,
+                                                 const char *namespace, const char *id)
 {
-    const struct registered *volume = registry_find(alone, namespace, id);
+    const struct registered *volume = registry_find(storage, namespace, id);
 
     return volume == NULL ? NULL : &volume->public;
 }
@@ -257,14 +260,14 @@ static int by_key(const struct registered *a, const struct registered *b)
     return strcmp(a->key, b->key);
 }
 
-void alone_each_volume(struct alone *alone, alone_volume_cb *cb, void *ctx)
+void storage_each_volume(struct storage *storage, storage_volume_cb *cb, void *ctx)
 {
     const struct registered *next;
 
-    if (alone->volumes_unsorted)
-        HASH_SRT(hh, alone->volumes, by_key);
-    alone->volumes_unsorted = false;
-    for (const struct registered *volume = alone->volumes; volume != NULL; volume = next) {
+    if (storage->volumes_unsorted)
+        HASH_SRT(hh, storage->volumes, by_key);
+    storage->volumes_unsorted = false;
+    for (const struct registered *volume = storage->volumes; volume != NULL; volume = next) {
         next = volume->hh.next;
         if (!cb(ctx, &volume->public))
             return;

@@ -5,7 +5,7 @@
  * remembered: a claim that is being answered, or whose answer no machine has heard.  After a crash
  * both are asked for again, and nobody has used what nobody was told.
  */
-#include "server/alone/registry.h"
+#include "server/storage/part.h"
 
 #include "spec/names.h"
 
@@ -20,11 +20,11 @@ struct grant {
     struct grant *prev, *next;
 };
 
-static struct grant *find_grant(const struct alone *alone, const struct machine_id *id)
+static struct grant *find_grant(const struct storage *storage, const struct machine_id *id)
 {
     struct grant *grant;
 
-    DL_FOREACH(alone->grants, grant)
+    DL_FOREACH(storage->grants, grant)
     {
         if (machine_id_equal(&grant->id, id))
             return grant;
@@ -32,45 +32,45 @@ static struct grant *find_grant(const struct alone *alone, const struct machine_
     return NULL;
 }
 
-static void add_grant(struct alone *alone, const struct machine_id *id)
+static void add_grant(struct storage *storage, const struct machine_id *id)
 {
-    struct grant *grant = find_grant(alone, id);
+    struct grant *grant = find_grant(storage, id);
 
     if (grant != NULL)
         return;
     grant = calloc(1, sizeof(*grant));
     check(grant != NULL);
     grant->id = *id;
-    DL_APPEND(alone->grants, grant);
+    DL_APPEND(storage->grants, grant);
 }
 
-static void drop_grant(struct alone *alone, struct grant *grant)
+static void drop_grant(struct storage *storage, struct grant *grant)
 {
     if (grant == NULL)
         return;
-    DL_DELETE(alone->grants, grant);
+    DL_DELETE(storage->grants, grant);
     free(grant);
 }
 
 /* Those that machines know of by now, or whose machines have gone. */
-static void tidy_grants(struct alone *alone)
+static void tidy_grants(struct storage *storage)
 {
     struct grant *grant, *next;
 
-    DL_FOREACH_SAFE(alone->grants, grant, next)
+    DL_FOREACH_SAFE(storage->grants, grant, next)
     {
-        const struct machine *record = core_find(life_core(alone->config.life), &grant->id);
+        const struct machine *record = core_find(life_core(storage->config.life), &grant->id);
         if (record == NULL || volume_of(record)->external[0] != '\0')
-            drop_grant(alone, grant);
+            drop_grant(storage, grant);
     }
 }
 
 /* --- who has a volume --- */
 
-static bool is_held(const struct alone *alone, const struct machine_id *id,
+static bool is_held(const struct storage *storage, const struct machine_id *id,
                     const struct volume *volume)
 {
-    return volume->claimed && (volume->external[0] != '\0' || find_grant(alone, id) != NULL);
+    return volume->claimed && (volume->external[0] != '\0' || find_grant(storage, id) != NULL);
 }
 
 struct claim_terms claims_terms(const struct volume_define *define)
@@ -83,7 +83,7 @@ struct claim_terms claims_terms(const struct volume_define *define)
 }
 
 struct listing_claims {
-    const struct alone *alone;
+    const struct storage *storage;
     const struct machine_id *but;
     struct claim_list *list;
 };
@@ -93,23 +93,23 @@ static bool list_claim(void *ctx, const struct machine_id *id, const struct mach
     struct listing_claims *listing = ctx;
     const struct volume *volume = volume_of(record);
 
-    if (is_held(listing->alone, id, volume) &&
+    if (is_held(listing->storage, id, volume) &&
         (listing->but == NULL || !machine_id_equal(listing->but, id)))
         *list_more(listing->list) = claims_terms(&volume->define);
     return true;
 }
 
-void claims_list(const struct alone *alone, const json_t *volume, const struct machine_id *but,
+void claims_list(const struct storage *storage, const json_t *volume, const struct machine_id *but,
                  struct claim_list *list)
 {
-    struct listing_claims listing = {alone, but, list};
+    struct listing_claims listing = {storage, but, list};
     struct volume_define define = registry_define(volume);
 
-    core_each_of_volume(life_core(alone->config.life), &define, list_claim, &listing);
+    core_each_of_volume(life_core(storage->config.life), &define, list_claim, &listing);
 }
 
 struct each_claim {
-    const struct alone *alone;
+    const struct storage *storage;
     core_each_cb *cb;
     void *ctx;
 };
@@ -118,24 +118,25 @@ static bool give_claim(void *ctx, const struct machine_id *id, const struct mach
 {
     struct each_claim *each = ctx;
 
-    return !is_held(each->alone, id, volume_of(record)) || each->cb(each->ctx, id, record);
+    return !is_held(each->storage, id, volume_of(record)) || each->cb(each->ctx, id, record);
 }
 
-void alone_each_claim(const struct alone *alone, const struct alone_volume *volume,
-                      core_each_cb *cb, void *ctx)
+void storage_each_claim(const struct storage *storage, const struct storage_volume *volume,
+                        core_each_cb *cb, void *ctx)
 {
-    struct each_claim each = {alone, cb, ctx};
+    struct each_claim each = {storage, cb, ctx};
     struct volume_define define = registry_define(volume->json);
 
-    core_each_of_volume(life_core(alone->config.life), &define, give_claim, &each);
+    core_each_of_volume(life_core(storage->config.life), &define, give_claim, &each);
 }
 
-struct alone_claims alone_claims_of(const struct alone *alone, const struct alone_volume *volume)
+struct storage_claims storage_claims_of(const struct storage *storage,
+                                        const struct storage_volume *volume)
 {
-    struct alone_claims claims = {0};
+    struct storage_claims claims = {0};
     struct claim_list list = {0};
 
-    claims_list(alone, volume->json, NULL, &list);
+    claims_list(storage, volume->json, NULL, &list);
     for (size_t i = 0; i < list.count; i++) {
         claims.readers += list.items[i].read_only;
         claims.writers += !list.items[i].read_only;
@@ -165,7 +166,7 @@ struct claiming {
 
 static void claiming_free(struct claiming *claiming)
 {
-    alone_wipe(claiming->secret);
+    storage_wipe(claiming->secret);
     json_decref(claiming->volume);
     free(claiming);
 }
@@ -259,13 +260,13 @@ static const char *verdict_text(enum claim_verdict verdict)
 /* True if CLAIMING may have its volume; else it was refused. */
 static bool is_allowed(struct claiming *claiming)
 {
-    struct alone *alone = claiming->task.alone;
+    struct storage *storage = claiming->task.storage;
     struct claim_terms terms[REGISTRY_TERMS_MAX], asked = claims_terms(&claiming->define);
     size_t terms_count = registry_terms(claiming->volume, terms);
     struct claim_list list = {0};
     char line[DESCRIPTION_SIZE];
 
-    claims_list(alone, claiming->volume, &claiming->id, &list);
+    claims_list(storage, claiming->volume, &claiming->id, &list);
     enum claim_verdict verdict = policy_claim(terms, terms_count, list.items, list.count, &asked);
     free(list.items);
     if (verdict == CLAIM_FITS)
@@ -289,7 +290,7 @@ static void published(void *ctx, const struct control_answer *answer)
         return;
     }
     /* If it is attached all the same, the machine's way back detaches it. */
-    drop_grant(claiming->task.alone, find_grant(claiming->task.alone, &claiming->id));
+    drop_grant(claiming->task.storage, find_grant(claiming->task.storage, &claiming->id));
     refuse(claiming, answer->error.code, again, answer->error.text);
 }
 
@@ -317,10 +318,10 @@ static json_t *attach_request(const struct claiming *claiming)
 
 /* True if its plugin's controller attaches volumes to nodes; of one that is not there what was
  * known of it when the volume was registered. */
-static bool attaches(const struct alone *alone, const char *plugin, const json_t *volume,
+static bool attaches(const struct storage *storage, const char *plugin, const json_t *volume,
                      struct control_plugin *ret_plugin)
 {
-    registry_plugin(alone, plugin, ret_plugin);
+    registry_plugin(storage, plugin, ret_plugin);
     if (ret_plugin->controller_ready)
         return (ret_plugin->controller_capabilities & CSI_CONTROLLER_PUBLISHES) != 0;
     return json_is_true(json_object_get(volume, "cairnAttaches"));
@@ -334,17 +335,17 @@ static void know_node(struct claiming *claiming, const struct control_plugin *pl
 
 static void attach(struct claiming *claiming)
 {
-    struct alone *alone = claiming->task.alone;
+    struct storage *storage = claiming->task.storage;
     const char *id = registry_text(claiming->volume, "PluginID");
     struct control_plugin plugin;
 
-    if (!attaches(alone, id, claiming->volume, &plugin)) {
+    if (!attaches(storage, id, claiming->volume, &plugin)) {
         grant_claim(claiming, NULL);
         return;
     }
     know_node(claiming, &plugin);
     if (!plugin.controller_ready || claiming->node_id[0] == '\0') {
-        drop_grant(alone, find_grant(alone, &claiming->id));
+        drop_grant(storage, find_grant(storage, &claiming->id));
         refuse(claiming, ERR_AGAIN, true,
                plugin.controller_ready
                    ? "its node plugin has not told the id of this node yet"
@@ -352,19 +353,19 @@ static void attach(struct claiming *claiming)
         return;
     }
     json_t *request = attach_request(claiming);
-    alone->config.controller(alone->config.ctx, id, CSI_CONTROLLER_PUBLISH, request, published,
-                             claiming);
+    storage->config.controller(storage->config.controller_ctx, id, CSI_CONTROLLER_PUBLISH, request,
+                               published, claiming);
     json_decref(request);
 }
 
 static void begin_claim(struct lane_task *task)
 {
     struct claiming *claiming = (struct claiming *)(void *)task;
-    struct alone *alone = task->alone;
+    struct storage *storage = task->storage;
     const struct volume_define *define = &claiming->define;
-    const struct registered *volume = registry_find(alone, define->namespace, define->volume);
+    const struct registered *volume = registry_find(storage, define->namespace, define->volume);
 
-    tidy_grants(alone);
+    tidy_grants(storage);
     if (volume == NULL) {
         refuse_for_good(claiming, "volume not found", define->volume);
         return;
@@ -381,12 +382,12 @@ static void begin_claim(struct lane_task *task)
     claiming->volume = json_incref(volume->json);
     if (!is_allowed(claiming))
         return;
-    claiming->secret = registry_secret(alone, volume);
+    claiming->secret = registry_secret(storage, volume);
     if (claiming->secret == NULL) {
         refuse(claiming, ERR_CORRUPT, true, "the volume's secrets cannot be read");
         return;
     }
-    add_grant(alone, &claiming->id);
+    add_grant(storage, &claiming->id);
     attach(claiming);
 }
 
@@ -394,10 +395,10 @@ static void begin_claim(struct lane_task *task)
 
 static void give_back(struct claiming *claiming)
 {
-    struct alone *alone = claiming->task.alone;
+    struct storage *storage = claiming->task.storage;
 
-    drop_grant(alone, find_grant(alone, &claiming->id));
-    alone->room_freed = true; /* somebody may wait for the volume */
+    drop_grant(storage, find_grant(storage, &claiming->id));
+    storage->config.freed(storage->config.freed_ctx); /* somebody may wait for the volume */
     lane_leave(&claiming->task);
     claiming->released(claiming->ctx, NULL);
     claiming_free(claiming);
@@ -434,14 +435,14 @@ static bool stays_attached(const struct claiming *claiming)
 {
     struct finding_user finding = {.but = &claiming->id};
 
-    core_each_of_volume(life_core(claiming->task.alone->config.life), &claiming->define, find_user,
-                        &finding);
+    core_each_of_volume(life_core(claiming->task.storage->config.life), &claiming->define,
+                        find_user, &finding);
     return finding.found;
 }
 
 static void detach(struct claiming *claiming)
 {
-    struct alone *alone = claiming->task.alone;
+    struct storage *storage = claiming->task.storage;
     json_t *secrets = json_object_get(claiming->secret, "Secrets");
     json_t *request = json_pack("{s:s, s:s}", "VolumeID", claiming->external, "ClientCSINodeID",
                                 claiming->node_id);
@@ -449,24 +450,24 @@ static void detach(struct claiming *claiming)
     check(request != NULL);
     if (secrets != NULL)
         check(json_object_set(request, "Secrets", secrets) == 0);
-    alone->config.controller(alone->config.ctx, claiming->define.plugin, CSI_CONTROLLER_UNPUBLISH,
-                             request, detached, claiming);
+    storage->config.controller(storage->config.controller_ctx, claiming->define.plugin,
+                               CSI_CONTROLLER_UNPUBLISH, request, detached, claiming);
     json_decref(request);
 }
 
 static void begin_unclaim(struct lane_task *task)
 {
     struct claiming *claiming = (struct claiming *)(void *)task;
-    struct alone *alone = task->alone;
+    struct storage *storage = task->storage;
     const struct volume_define *define = &claiming->define;
-    const struct registered *volume = registry_find(alone, define->namespace, define->volume);
+    const struct registered *volume = registry_find(storage, define->namespace, define->volume);
     const json_t *json = volume == NULL ? NULL : volume->json;
     struct control_plugin plugin;
 
-    tidy_grants(alone);
+    tidy_grants(storage);
     if (claiming->external[0] == '\0') /* its answer was lost, if it was attached */
         (void)text_copy(claiming->external, sizeof(claiming->external), registry_remote_id(json));
-    if (!attaches(alone, define->plugin, json, &plugin) || claiming->external[0] == '\0' ||
+    if (!attaches(storage, define->plugin, json, &plugin) || claiming->external[0] == '\0' ||
         stays_attached(claiming)) {
         give_back(claiming);
         return;
@@ -477,20 +478,20 @@ static void begin_unclaim(struct lane_task *task)
                "no healthy controller of its plugin is here to detach it");
         return;
     }
-    claiming->secret = volume == NULL ? NULL : registry_secret(alone, volume);
+    claiming->secret = volume == NULL ? NULL : registry_secret(storage, volume);
     detach(claiming);
 }
 
 /* --- the door --- */
 
-static void enter(struct alone *alone, const struct control_claim *claim,
+static void enter(struct storage *storage, const struct control_claim *claim,
                   const struct claiming *callback, void (*begin)(struct lane_task *task))
 {
     struct claiming *claiming = calloc(1, sizeof(*claiming));
 
     check(claiming != NULL);
     *claiming = *callback;
-    claiming->task = (struct lane_task){.alone = alone, .begin = begin, .drop = drop_claiming};
+    claiming->task = (struct lane_task){.storage = storage, .begin = begin, .drop = drop_claiming};
     claiming->id = machine_id_join(MACHINE_VOLUME, claim->alloc, claim->name);
     claiming->define = *claim->define;
     (void)text_copy(claiming->external, sizeof(claiming->external), claim->external);
@@ -510,18 +511,18 @@ static void ask_unclaim(void *ctx, const struct control_claim *claim, control_re
     enter(ctx, claim, &(struct claiming){.released = cb, .ctx = cb_ctx}, begin_unclaim);
 }
 
-void claims_begin(struct alone *alone)
+void claims_begin(struct storage *storage)
 {
-    alone->control = (struct control){.ctx = alone, .claim = ask_claim, .unclaim = ask_unclaim};
+    storage->control = (struct control){.ctx = storage, .claim = ask_claim, .unclaim = ask_unclaim};
 }
 
-void claims_free(struct alone *alone)
+void claims_free(struct storage *storage)
 {
-    while (alone->grants != NULL)
-        drop_grant(alone, alone->grants);
+    while (storage->grants != NULL)
+        drop_grant(storage, storage->grants);
 }
 
-const struct control *alone_control(struct alone *alone)
+const struct control *storage_control(struct storage *storage)
 {
-    return &alone->control;
+    return &storage->control;
 }

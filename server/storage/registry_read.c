@@ -4,7 +4,7 @@
  * Follows nomad v2.0.5 nomad/structs/csi.go (CSIVolume.Validate).  Fields that Nomad fills in by
  * itself are passed over: whoever changes what a GET has shown him sends them back.
  */
-#include "server/alone/registry.h"
+#include "server/storage/part.h"
 
 #include "spec/names.h"
 
@@ -61,7 +61,7 @@ static void wipe_texts(json_t *value)
         explicit_bzero((char *)(uintptr_t)json_string_value(value), json_string_length(value));
 }
 
-void alone_wipe(json_t *secrets)
+void storage_wipe(json_t *secrets)
 {
     wipe_texts(secrets);
     json_decref(secrets);
@@ -339,7 +339,7 @@ int registry_read(const json_t *request, const char *namespace, json_t **ret_vol
     if (reading.wrong[0] == '\0')
         return 0;
     json_decref(reading.volume);
-    alone_wipe(secret);
+    storage_wipe(secret);
     return err_set(err, ERR_INVALID, "validation: %s", reading.wrong);
 }
 

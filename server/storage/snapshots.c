@@ -4,7 +4,7 @@
  * Nothing of that is kept here, as in Nomad: a snapshot is made by its name, so that who was not
  * told can ask for it again.  Follows nomad v2.0.5 nomad/csi_endpoint.go.
  */
-#include "server/alone/registry.h"
+#include "server/storage/part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +16,14 @@ struct passing {
     char plugin[PLUGIN_NAME_SIZE];
     enum csi_call call;
     json_t *request, *secrets; /* the latter come over those of the volume */
-    alone_volume_answer *answer;
+    storage_volume_answer *answer;
     void *ctx;
 };
 
 static void passing_free(struct passing *passing)
 {
     json_decref(passing->request);
-    alone_wipe(passing->secrets);
+    storage_wipe(passing->secrets);
     free(passing);
 }
 
@@ -65,7 +65,7 @@ static bool has_controller(struct passing *passing)
     struct control_plugin plugin;
     struct err err = {0};
 
-    if (!registry_plugin(passing->task.alone, passing->plugin, &plugin))
+    if (!registry_plugin(passing->task.storage, passing->plugin, &plugin))
         (void)err_set(&err, ERR_GONE, "no such plugin \"%s\"", passing->plugin);
     else if (!plugin.controller_ready)
         (void)err_set(&err, ERR_AGAIN, "no healthy controllers for CSI plugin: %s",
@@ -83,23 +83,23 @@ static bool has_controller(struct passing *passing)
 
 static void pass(struct passing *passing)
 {
-    struct alone *alone = passing->task.alone;
+    struct storage *storage = passing->task.storage;
 
     if (!has_controller(passing))
         return;
     if (json_object_size(passing->secrets) > 0)
         check(json_object_set(passing->request, "Secrets", passing->secrets) == 0);
-    alone->config.controller(alone->config.ctx, passing->plugin, passing->call, passing->request,
-                             passed, passing);
+    storage->config.controller(storage->config.controller_ctx, passing->plugin, passing->call,
+                               passing->request, passed, passing);
 }
 
-static struct passing *passing_new(struct alone *alone, enum csi_call call, const char *plugin,
+static struct passing *passing_new(struct storage *storage, enum csi_call call, const char *plugin,
                                    const json_t *secrets)
 {
     struct passing *passing = calloc(1, sizeof(*passing));
 
     check(passing != NULL);
-    passing->task.alone = alone;
+    passing->task.storage = storage;
     passing->call = call;
     passing->request = json_object();
     passing->secrets = secrets == NULL ? json_object() : json_deep_copy(secrets);
@@ -113,7 +113,7 @@ static struct passing *passing_new(struct alone *alone, enum csi_call call, cons
 static void begin_snapshot(struct lane_task *task)
 {
     struct passing *passing = (struct passing *)(void *)task;
-    const struct registered *volume = registry_find(task->alone, passing->namespace, passing->id);
+    const struct registered *volume = registry_find(task->storage, passing->namespace, passing->id);
     struct err err = {0};
 
     if (volume == NULL) {
@@ -121,11 +121,11 @@ static void begin_snapshot(struct lane_task *task)
         finish(passing, &err, NULL);
         return;
     }
-    json_t *stored = registry_secret(task->alone, volume);
+    json_t *stored = registry_secret(task->storage, volume);
     json_t *secrets = json_object_get(stored, "Secrets");
     if (secrets != NULL)
         check(json_object_update_missing_new(passing->secrets, json_deep_copy(secrets)) == 0);
-    alone_wipe(stored);
+    storage_wipe(stored);
     if (passing->plugin[0] == '\0')
         (void)text_copy(passing->plugin, sizeof(passing->plugin),
                         registry_text(volume->json, "PluginID"));
@@ -134,13 +134,13 @@ static void begin_snapshot(struct lane_task *task)
     pass(passing);
 }
 
-void alone_create_snapshot(struct alone *alone, const char *namespace, const json_t *snapshot,
-                           alone_volume_answer *answer, void *ctx)
+void storage_create_snapshot(struct storage *storage, const char *namespace, const json_t *snapshot,
+                             storage_volume_answer *answer, void *ctx)
 {
     const char *id = registry_text(snapshot, "SourceVolumeID");
     const char *const kept[] = {"Name", "Parameters"};
     struct passing *passing =
-        passing_new(alone, CSI_CREATE_SNAPSHOT, registry_text(snapshot, "PluginID"),
+        passing_new(storage, CSI_CREATE_SNAPSHOT, registry_text(snapshot, "PluginID"),
                     json_object_get(snapshot, "Secrets"));
 
     passing->task.begin = begin_snapshot;
@@ -157,10 +157,10 @@ void alone_create_snapshot(struct alone *alone, const char *namespace, const jso
     lane_enter(&passing->task, passing->namespace, passing->id);
 }
 
-void alone_delete_snapshot(struct alone *alone, const char *plugin, const char *id,
-                           const json_t *secrets, alone_volume_answer *answer, void *ctx)
+void storage_delete_snapshot(struct storage *storage, const char *plugin, const char *id,
+                             const json_t *secrets, storage_volume_answer *answer, void *ctx)
 {
-    struct passing *passing = passing_new(alone, CSI_DELETE_SNAPSHOT, plugin, secrets);
+    struct passing *passing = passing_new(storage, CSI_DELETE_SNAPSHOT, plugin, secrets);
 
     passing->answer = answer;
     passing->ctx = ctx;
@@ -170,11 +170,11 @@ void alone_delete_snapshot(struct alone *alone, const char *plugin, const char *
 
 /* --- lists --- */
 
-void alone_list_external(struct alone *alone, const struct alone_page *page,
-                         alone_volume_answer *answer, void *ctx)
+void storage_list_external(struct storage *storage, const struct storage_page *page,
+                           storage_volume_answer *answer, void *ctx)
 {
     struct passing *passing =
-        passing_new(alone, page->snapshots ? CSI_LIST_SNAPSHOTS : CSI_LIST_VOLUMES, page->plugin,
+        passing_new(storage, page->snapshots ? CSI_LIST_SNAPSHOTS : CSI_LIST_VOLUMES, page->plugin,
                     page->secrets);
 
     passing->answer = answer;

@@ -1,11 +1,11 @@
 /*
- * Inside server/alone/ only: one thing that a caller asks of a volume, from its turn at it to its
+ * Inside server/storage/ only: one thing that a caller asks of a volume, from its turn at it to its
  * answer (operation.c).  What the steps are is provision.c's.
  */
-#ifndef CAIRN_SERVER_ALONE_OPERATION_H
-#define CAIRN_SERVER_ALONE_OPERATION_H
+#ifndef CAIRN_SERVER_STORAGE_OPERATION_H
+#define CAIRN_SERVER_STORAGE_OPERATION_H
 
-#include "server/alone/registry.h"
+#include "server/storage/part.h"
 
 struct operation {
     struct lane_task task;
@@ -19,12 +19,12 @@ struct operation {
     bool is_new;
     struct err err; /* told to the caller when what is known has been stored */
     void (*stored)(struct operation *operation);
-    alone_volume_answer *answer; /* NULL: nobody waits for it */
+    storage_volume_answer *answer; /* NULL: nobody waits for it */
     void *ctx;
 };
 
 /* Begins with BEGIN when it is entered into its lane and has its turn. */
-struct operation *operation_new(struct alone *alone, const char *namespace, const char *id,
+struct operation *operation_new(struct storage *storage, const char *namespace, const char *id,
                                 void (*begin)(struct lane_task *task));
 
 /* Tells the caller ANSWER (may be NULL), or the error if there is one, and frees it. */
@@ -51,7 +51,7 @@ void operation_done(struct operation *operation);
 void operation_doubt(struct operation *operation);
 
 /* At AT_MS, or before, a plugin is to be asked again. */
-void operation_retry_at(struct alone *alone, uint64_t at_ms);
+void operation_retry_at(struct storage *storage, uint64_t at_ms);
 
 /* --- plugins --- */
 

@@ -2,7 +2,7 @@
  * Storage plugins as volumes see them: what of each is here, and how it is, by the records of its
  * instances; what it can do is handed in.
  */
-#include "server/alone/registry.h"
+#include "server/storage/part.h"
 
 struct gathering_plugin {
     struct control_plugin *found;
@@ -38,13 +38,13 @@ static bool count_instance(void *ctx, const struct machine_id *id, const struct 
     return true;
 }
 
-bool registry_plugin(const struct alone *alone, const char *plugin,
+bool registry_plugin(const struct storage *storage, const char *plugin,
                      struct control_plugin *ret_plugin)
 {
     struct gathering_plugin gathering = {.found = ret_plugin};
 
     *ret_plugin = (struct control_plugin){.provider = "", .version = "", .node_id = ""};
-    core_each_of_plugin(life_core(alone->config.life), plugin, count_instance, &gathering);
+    core_each_of_plugin(life_core(storage->config.life), plugin, count_instance, &gathering);
     if (gathering.newest == NULL)
         return false;
     const struct plugin_identity *identity = &gathering.newest->identity;
@@ -58,17 +58,17 @@ bool registry_plugin(const struct alone *alone, const char *plugin,
     return true;
 }
 
-void alone_plugin_of(const struct alone *alone, const struct alone_volume *volume,
-                     struct control_plugin *ret_plugin)
+void storage_plugin_of(const struct storage *storage, const struct storage_volume *volume,
+                       struct control_plugin *ret_plugin)
 {
-    (void)registry_plugin(alone, registry_text(volume->json, "PluginID"), ret_plugin);
+    (void)registry_plugin(storage, registry_text(volume->json, "PluginID"), ret_plugin);
 }
 
-bool alone_is_schedulable(const struct alone *alone, const struct alone_volume *volume)
+bool storage_is_schedulable(const struct storage *storage, const struct storage_volume *volume)
 {
     struct control_plugin plugin;
 
-    alone_plugin_of(alone, volume, &plugin);
+    storage_plugin_of(storage, volume, &plugin);
     return volume->state == REGISTRATION_READY && plugin.node_ready &&
            (plugin.controller_ready ||
             !json_is_true(json_object_get(volume->json, "ControllerRequired")));

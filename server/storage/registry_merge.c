@@ -2,7 +2,7 @@
  * What may be changed of a volume that is registered, and what not: as nomad v2.0.5
  * nomad/structs/csi.go has it (CSIVolume.Merge).
  */
-#include "server/alone/operation.h"
+#include "server/storage/operation.h"
 
 /* The fields of what is registered that a request may not change, and the words for that. */
 static const struct {
@@ -16,7 +16,7 @@ static const struct {
     {"SnapshotID", "volume snapshot ID cannot be updated", true},
 };
 
-static bool is_used_as(const json_t *capabilities, const struct alone_claims *claims)
+static bool is_used_as(const json_t *capabilities, const struct storage_claims *claims)
 {
     struct claim_terms terms[REGISTRY_TERMS_MAX];
     json_t *probe = json_pack("{s:O}", "RequestedCapabilities", capabilities);
@@ -31,7 +31,8 @@ static bool is_used_as(const json_t *capabilities, const struct alone_claims *cl
 
 int operation_merge(struct operation *operation, const struct registered *volume)
 {
-    const struct alone_claims claims = alone_claims_of(operation->task.alone, &volume->public);
+    const struct storage_claims claims =
+        storage_claims_of(operation->task.storage, &volume->public);
     const bool used = claims.readers + claims.writers > 0;
     json_t *to = json_deep_copy(volume->json), *from = operation->wanted, *given;
     const char *wrong = NULL;

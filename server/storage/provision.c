@@ -8,7 +8,7 @@
  *
  * Follows nomad v2.0.5 nomad/csi_endpoint.go, whose words are used.
  */
-#include "server/alone/operation.h"
+#include "server/storage/operation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,10 +53,10 @@ static const char mounted_as_it_was[] =
 static bool has_users(const struct operation *operation)
 {
     const struct registered *volume =
-        registry_find(operation->task.alone, operation->namespace, operation->id);
-    const struct alone_claims claims =
-        volume == NULL ? (struct alone_claims){0}
-                       : alone_claims_of(operation->task.alone, &volume->public);
+        registry_find(operation->task.storage, operation->namespace, operation->id);
+    const struct storage_claims claims =
+        volume == NULL ? (struct storage_claims){0}
+                       : storage_claims_of(operation->task.storage, &volume->public);
 
     return claims.readers + claims.writers > 0;
 }
@@ -284,10 +284,10 @@ static void begin_register(struct lane_task *task)
 {
     struct operation *operation = (struct operation *)(void *)task;
     const struct registered *volume =
-        registry_find(task->alone, operation->namespace, operation->id);
+        registry_find(task->storage, operation->namespace, operation->id);
     struct control_plugin plugin;
 
-    if (volume == NULL && HASH_COUNT(task->alone->volumes) >= NODE_VOLUMES_MAX) {
+    if (volume == NULL && HASH_COUNT(task->storage->volumes) >= NODE_VOLUMES_MAX) {
         (void)operation_refused(operation, err_set(&operation->err, ERR_LIMIT,
                                                    "there may be %d volumes, and so many there are",
                                                    NODE_VOLUMES_MAX));
@@ -309,8 +309,8 @@ static void begin_register(struct lane_task *task)
         enlist(operation, &plugin);
 }
 
-static void ask_register(struct alone *alone, const char *namespace, const json_t *request,
-                         bool creates, alone_volume_answer *answer, void *ctx)
+static void ask_register(struct storage *storage, const char *namespace, const json_t *request,
+                         bool creates, storage_volume_answer *answer, void *ctx)
 {
     json_t *wanted, *secret;
     struct err err = {0};
@@ -319,7 +319,7 @@ static void ask_register(struct alone *alone, const char *namespace, const json_
         answer(ctx, err.code, &err, NULL);
         return;
     }
-    struct operation *operation = operation_new(alone, registry_text(wanted, "Namespace"),
+    struct operation *operation = operation_new(storage, registry_text(wanted, "Namespace"),
                                                 registry_text(wanted, "ID"), begin_register);
     operation->wanted = wanted;
     operation->secret = secret;
@@ -329,16 +329,16 @@ static void ask_register(struct alone *alone, const char *namespace, const json_
     lane_enter(&operation->task, operation->namespace, operation->id);
 }
 
-void alone_register_volume(struct alone *alone, const char *namespace, const json_t *request,
-                           alone_volume_answer *answer, void *ctx)
+void storage_register_volume(struct storage *storage, const char *namespace, const json_t *request,
+                             storage_volume_answer *answer, void *ctx)
 {
-    ask_register(alone, namespace, request, false, answer, ctx);
+    ask_register(storage, namespace, request, false, answer, ctx);
 }
 
-void alone_create_volume(struct alone *alone, const char *namespace, const json_t *request,
-                         alone_volume_answer *answer, void *ctx)
+void storage_create_volume(struct storage *storage, const char *namespace, const json_t *request,
+                           storage_volume_answer *answer, void *ctx)
 {
-    ask_register(alone, namespace, request, true, answer, ctx);
+    ask_register(storage, namespace, request, true, answer, ctx);
 }
 
 /* --- deleting --- */
@@ -386,7 +386,8 @@ static bool is_there(struct operation *operation, const struct registered *volum
 
 static bool is_in_use(struct operation *operation, const struct registered *volume)
 {
-    const struct alone_claims claims = alone_claims_of(operation->task.alone, &volume->public);
+    const struct storage_claims claims =
+        storage_claims_of(operation->task.storage, &volume->public);
 
     if (claims.readers + claims.writers == 0)
         return false;
@@ -399,7 +400,7 @@ static void begin_delete(struct lane_task *task)
 {
     struct operation *operation = (struct operation *)(void *)task;
     const struct registered *volume =
-        registry_find(task->alone, operation->namespace, operation->id);
+        registry_find(task->storage, operation->namespace, operation->id);
     struct control_plugin plugin;
 
     if (!is_there(operation, volume))
@@ -415,10 +416,10 @@ static void begin_delete(struct lane_task *task)
     operation_store_as(operation, REGISTRATION_DELETING, operation->hidden, call_delete);
 }
 
-void alone_delete_volume(struct alone *alone, const char *namespace, const char *id,
-                         const json_t *secrets, alone_volume_answer *answer, void *ctx)
+void storage_delete_volume(struct storage *storage, const char *namespace, const char *id,
+                           const json_t *secrets, storage_volume_answer *answer, void *ctx)
 {
-    struct operation *operation = operation_new(alone, namespace, id, begin_delete);
+    struct operation *operation = operation_new(storage, namespace, id, begin_delete);
 
     if (json_object_size(secrets) > 0)
         operation->secret = json_pack("{s:o}", "Secrets", json_deep_copy(secrets));
@@ -449,23 +450,23 @@ static void begin_deregister(struct lane_task *task)
 {
     struct operation *operation = (struct operation *)(void *)task;
     const struct registered *volume =
-        registry_find(task->alone, operation->namespace, operation->id);
-    struct finding_live finding = {.core = life_core(task->alone->config.life)};
+        registry_find(task->storage, operation->namespace, operation->id);
+    struct finding_live finding = {.core = life_core(task->storage->config.life)};
 
     if (!is_there(operation, volume))
         return;
     if (operation->force)
-        alone_each_claim(task->alone, &volume->public, find_live, &finding);
+        storage_each_claim(task->storage, &volume->public, find_live, &finding);
     if (operation->force && !finding.found)
         forget(operation);
     else if (!is_in_use(operation, volume))
         forget(operation);
 }
 
-void alone_deregister_volume(struct alone *alone, const char *namespace, const char *id, bool force,
-                             alone_volume_answer *answer, void *ctx)
+void storage_deregister_volume(struct storage *storage, const char *namespace, const char *id,
+                               bool force, storage_volume_answer *answer, void *ctx)
 {
-    struct operation *operation = operation_new(alone, namespace, id, begin_deregister);
+    struct operation *operation = operation_new(storage, namespace, id, begin_deregister);
 
     operation->force = force;
     operation->answer = answer;
@@ -488,13 +489,13 @@ static void begin_detach(struct lane_task *task)
 {
     struct operation *operation = (struct operation *)(void *)task;
     const struct registered *volume =
-        registry_find(task->alone, operation->namespace, operation->id);
-    struct finding_live finding = {.core = life_core(task->alone->config.life)};
+        registry_find(task->storage, operation->namespace, operation->id);
+    struct finding_live finding = {.core = life_core(task->storage->config.life)};
     struct control_plugin plugin;
 
     if (!is_there(operation, volume))
         return;
-    alone_each_claim(task->alone, &volume->public, find_live, &finding);
+    storage_each_claim(task->storage, &volume->public, find_live, &finding);
     if (finding.found) {
         (void)operation_refused(operation,
                                 err_set(&operation->err, ERR_REFUSED,
@@ -502,7 +503,7 @@ static void begin_detach(struct lane_task *task)
                                         operation->id));
         return;
     }
-    const struct alone_claims claims = alone_claims_of(task->alone, &volume->public);
+    const struct storage_claims claims = storage_claims_of(task->storage, &volume->public);
     if (claims.readers + claims.writers > 0) {
         (void)operation_refused(
             operation, err_set(&operation->err, ERR_AGAIN,
@@ -510,7 +511,7 @@ static void begin_detach(struct lane_task *task)
                                operation->id));
         return;
     }
-    (void)registry_plugin(task->alone, registry_text(volume->json, "PluginID"), &plugin);
+    (void)registry_plugin(task->storage, registry_text(volume->json, "PluginID"), &plugin);
     if (!plugin.controller_ready || plugin.node_id[0] == '\0' ||
         (plugin.controller_capabilities & CSI_CONTROLLER_PUBLISHES) == 0) {
         operation_finish(operation, NULL); /* nobody attaches it to nodes, or could take it off */
@@ -525,10 +526,10 @@ static void begin_detach(struct lane_task *task)
                    detached);
 }
 
-void alone_detach_volume(struct alone *alone, const char *namespace, const char *id,
-                         alone_volume_answer *answer, void *ctx)
+void storage_detach_volume(struct storage *storage, const char *namespace, const char *id,
+                           storage_volume_answer *answer, void *ctx)
 {
-    struct operation *operation = operation_new(alone, namespace, id, begin_detach);
+    struct operation *operation = operation_new(storage, namespace, id, begin_detach);
 
     operation->answer = answer;
     operation->ctx = ctx;
@@ -547,16 +548,16 @@ static bool is_open(const struct registered *volume)
 static void begin_resume(struct lane_task *task)
 {
     struct operation *operation = (struct operation *)(void *)task;
-    struct registered *volume = registry_find(task->alone, operation->namespace, operation->id);
+    struct registered *volume = registry_find(task->storage, operation->namespace, operation->id);
     struct control_plugin plugin;
 
     if (volume == NULL || !is_open(volume)) {
         operation_finish(operation, NULL);
         return;
     }
-    registry_plugin(task->alone, registry_text(volume->json, "PluginID"), &plugin);
+    registry_plugin(task->storage, registry_text(volume->json, "PluginID"), &plugin);
     if (!plugin.controller_ready) {
-        operation_finish(operation, NULL); /* alone_plugins_changed tells when it is */
+        operation_finish(operation, NULL); /* storage_resume follows when it is */
         return;
     }
     if (!operation_gather_secrets(operation, volume))
@@ -570,45 +571,42 @@ static void begin_resume(struct lane_task *task)
         call_expand(operation);
 }
 
-void provision_tidy(struct alone *alone)
+void storage_tidy(struct storage *storage)
 {
     struct registered *volume, *next;
-    uint64_t now_ms = life_now_ms(alone->config.life);
+    uint64_t now_ms = life_now_ms(storage->config.life);
 
-    if (alone->provision_at_ms == 0 || alone->provision_at_ms > now_ms)
+    if (storage->provision_at_ms == 0 || storage->provision_at_ms > now_ms)
         return;
-    alone->provision_at_ms = 0;
-    HASH_ITER(hh, alone->volumes, volume, next)
+    storage->provision_at_ms = 0;
+    HASH_ITER(hh, storage->volumes, volume, next)
     {
         if (volume->retry_at_ms == 0 || volume->resumes)
             continue;
         if (volume->retry_at_ms > now_ms) {
-            operation_retry_at(alone, volume->retry_at_ms);
+            operation_retry_at(storage, volume->retry_at_ms);
             continue;
         }
         volume->retry_at_ms = 0;
         volume->resumes = true;
         struct operation *operation =
-            operation_new(alone, volume->namespace, volume->id, begin_resume);
+            operation_new(storage, volume->namespace, volume->id, begin_resume);
         lane_enter(&operation->task, operation->namespace, operation->id);
     }
 }
 
 /* What is open is looked at by the next tidy. */
-void provision_resume(struct alone *alone)
+void storage_resume(struct storage *storage)
 {
-    for (struct registered *volume = alone->volumes; volume != NULL; volume = volume->hh.next) {
+    for (struct registered *volume = storage->volumes; volume != NULL; volume = volume->hh.next) {
         if (!is_open(volume) || volume->resumes)
             continue;
         volume->retry_at_ms = 1;
-        operation_retry_at(alone, 1);
+        operation_retry_at(storage, 1);
     }
 }
 
-void alone_plugins_changed(struct alone *alone)
+uint64_t storage_deadline_ms(const struct storage *storage)
 {
-    if (alone == NULL)
-        return;
-    alone_node_changed(alone);
-    provision_resume(alone);
+    return storage->provision_at_ms;
 }

@@ -2,7 +2,7 @@
  * One thing after the other is done to a volume, as CSI wants it: claims, and what callers ask for,
  * each with its calls.  A volume has a lane while there is something to do.
  */
-#include "server/alone/registry.h"
+#include "server/storage/part.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,24 +16,24 @@ struct lane {
     UT_hash_handle hh;
 };
 
-static struct lane *find_or_add(struct alone *alone, const char *namespace, const char *id)
+static struct lane *find_or_add(struct storage *storage, const char *namespace, const char *id)
 {
-    char key[sizeof(alone->lanes->key)];
+    char key[sizeof(storage->lanes->key)];
     struct lane *lane;
 
     (void)text_format(key, sizeof(key), "%s/%s", namespace, id); /* both are bounded */
-    HASH_FIND_STR(alone->lanes, key, lane);
+    HASH_FIND_STR(storage->lanes, key, lane);
     if (lane != NULL)
         return lane;
     lane = calloc(1, sizeof(*lane));
     check(lane != NULL);
     memcpy(lane->key, key, sizeof(key));
-    HASH_ADD_STR(alone->lanes, key, lane);
+    HASH_ADD_STR(storage->lanes, key, lane);
     return lane;
 }
 
 /* Each may be over before its turn returns: then it is the next one's, here and not inside it. */
-static void run(struct alone *alone, struct lane *lane)
+static void run(struct storage *storage, struct lane *lane)
 {
     if (lane->runs)
         return;
@@ -45,19 +45,19 @@ static void run(struct alone *alone, struct lane *lane)
     lane->runs = false;
     if (lane->tasks != NULL)
         return;
-    HASH_DEL(alone->lanes, lane);
+    HASH_DEL(storage->lanes, lane);
     free(lane);
 }
 
 void lane_enter(struct lane_task *task, const char *namespace, const char *id)
 {
-    struct lane *lane = find_or_add(task->alone, namespace, id);
+    struct lane *lane = find_or_add(task->storage, namespace, id);
     bool is_free = lane->tasks == NULL;
 
     task->lane = lane;
     DL_APPEND(lane->tasks, task);
     if (is_free)
-        run(task->alone, lane);
+        run(task->storage, lane);
 }
 
 void lane_leave(struct lane_task *task)
@@ -66,20 +66,20 @@ void lane_leave(struct lane_task *task)
 
     check(lane->tasks == task);
     DL_DELETE(lane->tasks, task);
-    run(task->alone, lane);
+    run(task->storage, lane);
 }
 
-void lanes_free(struct alone *alone)
+void lanes_free(struct storage *storage)
 {
     struct lane *lane, *next;
 
-    HASH_ITER(hh, alone->lanes, lane, next)
+    HASH_ITER(hh, storage->lanes, lane, next)
     {
         struct lane_task *task, *behind;
 
         DL_FOREACH_SAFE(lane->tasks, task, behind)
         task->drop(task);
-        HASH_DEL(alone->lanes, lane);
+        HASH_DEL(storage->lanes, lane);
         free(lane);
     }
 }

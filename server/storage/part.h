@@ -1,16 +1,30 @@
 /*
- * Inside server/alone/ only: volumes of storage plugins, and what its parts share.
+ * Inside server/storage/: what its parts share.
  *
  * registry.c keeps them; registry_read.c reads what callers send, and says what of what is stored
  * is believed; lanes.c has one thing done after the other to a volume; claims.c says who may have
- * one, and volumes_asked.c who might; provision.c is what callers ask for, operation.c the steps of
- * that, registry_merge.c what may be changed, and snapshots.c what is only passed on.
+ * one; provision.c is what callers ask for, operation.c the steps of that, registry_merge.c what
+ * may be changed, and snapshots.c what is only passed on.  storage.c makes it.
  */
-#ifndef CAIRN_SERVER_ALONE_REGISTRY_H
-#define CAIRN_SERVER_ALONE_REGISTRY_H
+#ifndef CAIRN_SERVER_STORAGE_PART_H
+#define CAIRN_SERVER_STORAGE_PART_H
 
-#include "server/alone/part.h"
-#include "server/alone/volumes.h"
+#include "base/list.h"
+#include "server/storage/storage.h"
+#include "spec/spec.h"
+
+#include <uthash.h>
+
+struct storage {
+    struct storage_config config;
+    struct registered *volumes;
+    bool volumes_unsorted;
+    struct change_of_volume *volume_changes; /* that the next commit decides */
+    uint64_t provision_at_ms;                /* when a plugin is asked again, 0: never */
+    struct lane *lanes;   /* what is done to volumes, one thing after the other */
+    struct grant *grants; /* claims that machines have not heard of yet */
+    struct control control;
+};
 
 /* --- volumes (registry.c) --- */
 
@@ -18,7 +32,7 @@ enum { REGISTRY_ID_SIZE = SPEC_SOURCE_SIZE }; /* of a volume, as jobs name it */
 
 struct registered {
     char key[JOURNAL_KEY_SIZE]; /* "volume/<namespace>/<id>" */
-    struct alone_volume public;
+    struct storage_volume public;
     char namespace[SPEC_NAMESPACE_SIZE], id[REGISTRY_ID_SIZE];
     json_t *json;
     uint64_t retry_at_ms; /* node time at which its plugin is asked again, 0: nothing is open */
@@ -27,27 +41,29 @@ struct registered {
     UT_hash_handle hh;
 };
 
-int registry_load(struct alone *alone, struct err *err);
-void registry_free(struct alone *alone);
+int registry_load(struct storage *storage, struct err *err);
+void registry_free(struct storage *storage);
 
 /* NULL: there is none. */
-struct registered *registry_find(const struct alone *alone, const char *namespace, const char *id);
+struct registered *registry_find(const struct storage *storage, const char *namespace,
+                                 const char *id);
 
 /* What of VOLUME is secret: {"Secrets": {...}, "MountFlags": [...]}, each only if there are some; a
  * new reference, which is wiped.  NULL: it cannot be read. */
-json_t *registry_secret(const struct alone *alone, const struct registered *volume);
+json_t *registry_secret(const struct storage *storage, const struct registered *volume);
 
 /* The volume ID says JSON (moved) from now on, NULL: it is forgotten; and SECRET (borrowed), NULL:
  * what was.  THEN hears when that is durable, and seen by all, or that it is not to be. */
-void registry_store(struct alone *alone, const char *namespace, const char *id, json_t *json,
+void registry_store(struct storage *storage, const char *namespace, const char *id, json_t *json,
                     const json_t *secret, life_answer *then, void *ctx);
 
-void registry_forget_changes(struct alone *alone); /* the daemon ends, and nobody hears of them */
+void registry_forget_changes(
+    struct storage *storage); /* the daemon ends, and nobody hears of them */
 
 /* --- plugins (registry_plugin.c) --- */
 
 /* What the node has of PLUGIN; false: it has none. */
-bool registry_plugin(const struct alone *alone, const char *plugin,
+bool registry_plugin(const struct storage *storage, const char *plugin,
                      struct control_plugin *ret_plugin);
 
 /* --- what is read (registry_read.c) --- */
@@ -77,7 +93,7 @@ const char *registry_remote_id(const json_t *volume);
 
 /* Something that is done to a volume; the first member of what it works on. */
 struct lane_task {
-    struct alone *alone;
+    struct storage *storage;
     void (*begin)(struct lane_task *task); /* it has its turn: it ends with lane_leave */
     void (*drop)(struct lane_task *task);  /* the daemon ends: free what it works on */
     struct lane *lane;                     /* private, as what follows; zeroed at first */
@@ -90,14 +106,7 @@ void lane_enter(struct lane_task *task, const char *namespace, const char *id);
 
 /* TASK is over, and can be freed behind this. */
 void lane_leave(struct lane_task *task);
-void lanes_free(struct alone *alone);
-
-/* --- what callers ask for (provision.c) --- */
-
-/* Goes on with what is not known to be made, deleted or expanded, where it is time; and the next
- * tidy does so where that had to wait for a plugin. */
-void provision_tidy(struct alone *alone);
-void provision_resume(struct alone *alone);
+void lanes_free(struct storage *storage);
 
 /* --- claims (claims.c) --- */
 
@@ -108,11 +117,11 @@ struct claim_list {
     size_t count, size;
 };
 
-void claims_list(const struct alone *alone, const json_t *volume, const struct machine_id *but,
+void claims_list(const struct storage *storage, const json_t *volume, const struct machine_id *but,
                  struct claim_list *list);
 /* How DEFINE wants a volume. */
 struct claim_terms claims_terms(const struct volume_define *define);
-void claims_begin(struct alone *alone);
-void claims_free(struct alone *alone);
+void claims_begin(struct storage *storage);
+void claims_free(struct storage *storage);
 
 #endif

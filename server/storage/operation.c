@@ -1,5 +1,5 @@
 /* What a caller asks of a volume: from its turn at it, over what is stored, to its answer. */
-#include "server/alone/operation.h"
+#include "server/storage/operation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@ static void operation_free(struct operation *operation)
 {
     json_decref(operation->wanted);
     json_decref(operation->volume);
-    alone_wipe(operation->secret);
-    alone_wipe(operation->hidden);
+    storage_wipe(operation->secret);
+    storage_wipe(operation->hidden);
     free(operation);
 }
 
@@ -20,13 +20,14 @@ static void drop_operation(struct lane_task *task)
     operation_free((struct operation *)(void *)task);
 }
 
-struct operation *operation_new(struct alone *alone, const char *namespace, const char *id,
+struct operation *operation_new(struct storage *storage, const char *namespace, const char *id,
                                 void (*begin)(struct lane_task *task))
 {
     struct operation *operation = calloc(1, sizeof(*operation));
 
     check(operation != NULL);
-    operation->task = (struct lane_task){.alone = alone, .begin = begin, .drop = drop_operation};
+    operation->task =
+        (struct lane_task){.storage = storage, .begin = begin, .drop = drop_operation};
     (void)text_copy(operation->namespace, sizeof(operation->namespace), namespace);
     (void)text_copy(operation->id, sizeof(operation->id), id);
     return operation;
@@ -37,7 +38,7 @@ struct operation *operation_new(struct alone *alone, const char *namespace, cons
 void operation_finish(struct operation *operation, const json_t *answer)
 {
     struct registered *volume =
-        registry_find(operation->task.alone, operation->namespace, operation->id);
+        registry_find(operation->task.storage, operation->namespace, operation->id);
     json_t *held = json_incref((json_t *)(uintptr_t)answer);
 
     if (volume != NULL)
@@ -58,40 +59,40 @@ bool operation_refused(struct operation *operation, int code)
     return false;
 }
 
-void operation_retry_at(struct alone *alone, uint64_t at_ms)
+void operation_retry_at(struct storage *storage, uint64_t at_ms)
 {
-    if (alone->provision_at_ms == 0 || at_ms < alone->provision_at_ms)
-        alone->provision_at_ms = at_ms;
+    if (storage->provision_at_ms == 0 || at_ms < storage->provision_at_ms)
+        storage->provision_at_ms = at_ms;
 }
 
 /* It is not known what came of a call: it is made again when the pause is over. */
-static void retry_later(struct alone *alone, struct registered *volume)
+static void retry_later(struct storage *storage, struct registered *volume)
 {
-    uint64_t now_ms = life_now_ms(alone->config.life);
+    uint64_t now_ms = life_now_ms(storage->config.life);
 
     volume->failures++;
     volume->retry_at_ms =
         now_ms + policy_backoff_ms(RETRY_MS, RETRY_MS_MAX, volume->failures, now_ms);
-    operation_retry_at(alone, volume->retry_at_ms);
+    operation_retry_at(storage, volume->retry_at_ms);
 }
 
 /* --- storing --- */
 
 void operation_stamp(struct operation *operation, enum registration_state state)
 {
-    struct alone *alone = operation->task.alone;
-    json_int_t index = (json_int_t)core_figures(life_core(alone->config.life)).sequence + 1;
+    struct storage *storage = operation->task.storage;
+    json_int_t index = (json_int_t)core_figures(life_core(storage->config.life)).sequence + 1;
     json_t *to = operation->volume;
 
     if (json_object_get(to, "CreateIndex") == NULL)
-        check(json_object_update_new(to, json_pack("{s:I, s:I}", "CreateIndex", index, "CreateTime",
-                                                   (json_int_t)life_unix_ns(alone->config.life))) ==
-              0);
+        check(json_object_update_new(
+                  to, json_pack("{s:I, s:I}", "CreateIndex", index, "CreateTime",
+                                (json_int_t)life_unix_ns(storage->config.life))) == 0);
     if (json_object_get(to, "Capacity") == NULL)
         check(json_object_set_new(to, "Capacity", json_integer(0)) == 0);
     check(
         json_object_update_new(to, json_pack("{s:I, s:I, s:s}", "ModifyIndex", index, "ModifyTime",
-                                             (json_int_t)life_unix_ns(alone->config.life),
+                                             (json_int_t)life_unix_ns(storage->config.life),
                                              "cairnState", registration_name(state))) == 0);
     if (operation->err.code != 0)
         check(json_object_set_new(to, "cairnFailure", json_string(operation->err.text)) == 0);
@@ -115,15 +116,15 @@ static void on_stored(void *ctx, int code, const struct err *err)
 void operation_store(struct operation *operation, const json_t *secret,
                      void (*stored)(struct operation *operation))
 {
-    struct alone *alone = operation->task.alone;
-    int code = alone_check_turn(alone, 0, &operation->err);
+    struct storage *storage = operation->task.storage;
+    int code = life_check_turn(storage->config.life, 0, &operation->err);
 
     if (code < 0) {
         operation_finish(operation, NULL);
         return;
     }
     operation->stored = stored;
-    registry_store(alone, operation->namespace, operation->id, json_incref(operation->volume),
+    registry_store(storage, operation->namespace, operation->id, json_incref(operation->volume),
                    secret, on_stored, operation);
 }
 
@@ -137,7 +138,7 @@ void operation_store_as(struct operation *operation, enum registration_state sta
 void operation_done(struct operation *operation)
 {
     struct registered *volume =
-        registry_find(operation->task.alone, operation->namespace, operation->id);
+        registry_find(operation->task.storage, operation->namespace, operation->id);
 
     if (volume != NULL) {
         volume->retry_at_ms = 0;
@@ -148,12 +149,12 @@ void operation_done(struct operation *operation)
 
 void operation_doubt(struct operation *operation)
 {
-    struct alone *alone = operation->task.alone;
-    struct registered *volume = registry_find(alone, operation->namespace, operation->id);
+    struct storage *storage = operation->task.storage;
+    struct registered *volume = registry_find(storage, operation->namespace, operation->id);
 
     check(volume != NULL); /* it has its turn until it ends */
-    retry_later(alone, volume);
-    say(&alone->config.say, SAY_WARN, "server",
+    retry_later(storage, volume);
+    say(&storage->config.say, SAY_WARN, "server",
         "a plugin was asked and nobody knows what came of it, asking again volume=%s error=%s",
         text_value(operation->id), text_value(operation->err.text));
     operation_finish(operation, NULL);
@@ -166,7 +167,7 @@ bool operation_has_plugin(struct operation *operation, const json_t *volume,
 {
     const char *id = registry_text(volume, "PluginID");
 
-    if (!registry_plugin(operation->task.alone, id, ret_plugin))
+    if (!registry_plugin(operation->task.storage, id, ret_plugin))
         return operation_refused(operation, err_set(&operation->err, ERR_INVALID,
                                                     "no CSI plugin named: %s could be found", id));
     if (ret_plugin->needs_controller && !ret_plugin->controller_ready)
@@ -200,21 +201,22 @@ void operation_note_plugin(json_t *volume, const struct control_plugin *plugin)
 void operation_call(struct operation *operation, enum csi_call which, json_t *request,
                     control_answer_cb *answered)
 {
-    struct alone *alone = operation->task.alone;
+    struct storage *storage = operation->task.storage;
     json_t *secrets = json_object_get(operation->hidden, "Secrets");
 
     check(request != NULL);
     if (json_object_size(secrets) > 0)
         check(json_object_set(request, "Secrets", secrets) == 0);
-    alone->config.controller(alone->config.ctx, registry_text(operation->volume, "PluginID"), which,
-                             request, answered, operation);
+    storage->config.controller(storage->config.controller_ctx,
+                               registry_text(operation->volume, "PluginID"), which, request,
+                               answered, operation);
     json_decref(request);
 }
 
 bool operation_gather_secrets(struct operation *operation, const struct registered *volume)
 {
     json_t *stored =
-        volume == NULL ? json_object() : registry_secret(operation->task.alone, volume);
+        volume == NULL ? json_object() : registry_secret(operation->task.storage, volume);
     const char *const names[] = {"Secrets", "MountFlags"};
 
     if (stored == NULL)
@@ -225,7 +227,7 @@ bool operation_gather_secrets(struct operation *operation, const struct register
         if (given != NULL)
             check(json_object_set_new(stored, names[i], json_deep_copy(given)) == 0);
     }
-    alone_wipe(operation->hidden);
+    storage_wipe(operation->hidden);
     operation->hidden = stored;
     return true;
 }
