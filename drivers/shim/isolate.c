@@ -15,6 +15,7 @@
 #include "drivers/shim/shim.h"
 
 #include "io/host.h"
+#include "io/kernel.h"
 #include "io/scope.h"
 
 #include <errno.h>
@@ -23,7 +24,6 @@
 #include <linux/capability.h>
 #include <linux/keyctl.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -18,7 +18,7 @@ struct cgroup_path {
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
 /* True if PATH is a file system of the kind MAGIC that we may write to. */
-bool cgroup_is_mounted(const char *path, long magic);
+bool cgroup_is_mounted(const char *path, unsigned long magic);
 
 /* The root of the hierarchy that tracks processes in MODE. */
 const char *cgroup_root(enum cgroup_mode mode);

@@ -8,11 +8,12 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-bool cgroup_is_mounted(const char *path, long magic)
+bool cgroup_is_mounted(const char *path, unsigned long magic)
 {
     struct statfs status;
 
-    return statfs(path, &status) == 0 && status.f_type == magic && access(path, W_OK) == 0;
+    return statfs(path, &status) == 0 && (unsigned long)status.f_type == magic &&
+           access(path, W_OK) == 0;
 }
 
 enum cgroup_mode cgroup_mode(void)

@@ -1,10 +1,10 @@
 /* File systems that are mounted nowhere yet.  Also linked into the static shim. */
 #include "io/host.h"
 
+#include "io/kernel.h"
 #include "io/scope.h"
 
 #include <errno.h>
-#include <sys/mount.h>
 
 int mount_make(const char *type, const struct mount_option *options, unsigned attributes)
 {
