@@ -31,6 +31,7 @@ struct daemon {
     struct api *api;
     char network_dir[PATH_SIZE];
     struct hooks_network network;
+    struct hooks_fetch fetch;
     struct hooks_plugins plugins;
 };
 
@@ -194,8 +195,17 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .bridge_hairpin = config->bridge_hairpin,
         .maps_host_ip = !config->bind_wildcard || config->host_networks_count > 0,
     };
+    daemon->fetch = (struct hooks_fetch){
+        .program = config->fetch_path,
+        .variables = config->artifact_variables,
+        .timeout_ms = config->artifact_timeout_ms,
+        .bytes_max = config->artifact_bytes_max,
+        .unpacked_bytes_max = config->artifact_unpacked_max,
+        .entries_max = config->artifact_entries_max,
+    };
     struct hooks_config hooks = {
         .loop = parts->loop,
+        .fetch = &daemon->fetch,
         .network = &daemon->network,
         .plugins = &daemon->plugins,
         .alloc_dir = config->alloc_dir,

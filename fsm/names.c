@@ -144,6 +144,8 @@ static const struct {
     [TASK_EVENT_MAIN_DEAD] = {.always = "Main tasks in the group died"},
     [TASK_EVENT_RESTORE_FAILED] = {.always = "failed to restore task; will not run until server is "
                                              "contacted"},
+    [TASK_EVENT_DOWNLOADING] = {.always = "Client is downloading artifacts"},
+    [TASK_EVENT_DOWNLOAD_FAILED] = {.otherwise = "Failed to download artifacts"},
     [TASK_EVENT_SETUP_FAILURE] = {.otherwise = "Task setup failed"},
     [TASK_EVENT_FAILED_VALIDATION] = {.otherwise = "Validation of task failed"},
     [TASK_EVENT_DRIVER_FAILURE] = {.otherwise = "Failed to start task"},

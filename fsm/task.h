@@ -89,7 +89,8 @@ enum task_event_kind {
     X(DRIVER_SIGNAL, TELL, 0, 0)        /* answers the request itself */                           \
     X(REPLY_OK, TELL, 0, 0)                                                                        \
     X(REPLY_NOT_RUNNING, TELL, 0, 0)                                                               \
-    X(SEND_CHANGED, SEND, 0, 0)         /* to its alloc */
+    X(SEND_CHANGED, SEND, 0, 0)         /* to its alloc */                                         \
+    X(HOOK_ABORT, TELL, 0, 0)           /* nobody waits any more for the hook under way */
 enum task_effect {
     TX_NONE,
 #define X(name, lane, completions, timeout_ms) TX_##name,
@@ -102,7 +103,7 @@ enum task_effect {
  * hooks/table.c.  Order and names follow nomad v1.1.2 task_runner_hooks.go initHooks. */
 #define TASK_HOOKS(X)                                                                              \
     X(VALIDATE, "validate") X(TASK_DIR, "task_dir") X(LOGS, "logmon") X(VOLUMES, "volumes")        \
-    X(NETWORK, "network") X(CSI_PLUGIN, "csi_plugin_supervisor")
+    X(NETWORK, "network") X(CSI_PLUGIN, "csi_plugin_supervisor") X(ARTIFACTS, "artifacts")
 enum task_hook {
 #define X(name, text) TASK_HOOK_##name,
     TASK_HOOKS(X)
@@ -153,7 +154,9 @@ const char *hook_phase_name(unsigned phase);
     X(SHUTDOWN_DELAY, "Waiting for shutdown delay")                                                \
     X(ALLOC_UNHEALTHY, "Alloc Unhealthy")                                                          \
     X(PLUGIN_HEALTHY, "Plugin became healthy")                                                     \
-    X(PLUGIN_UNHEALTHY, "Plugin became unhealthy")
+    X(PLUGIN_UNHEALTHY, "Plugin became unhealthy")                                                 \
+    X(DOWNLOADING, "Downloading Artifacts")                                                        \
+    X(DOWNLOAD_FAILED, "Failed Artifact Download")
 enum task_event_type {
     TASK_EVENT_NONE,
 #define X(name, text) TASK_EVENT_##name,

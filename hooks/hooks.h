@@ -53,6 +53,15 @@ struct hooks_plugins {
     void (*removed)(void *ctx, const char *alloc, const char *task);
 };
 
+/* How artifacts are fetched.  All borrowed for the life of the hooks. */
+struct hooks_fetch {
+    const char *program;   /* absolute path of cairn-fetch */
+    const char *variables; /* of the daemon's environment that it gets: names, commas between */
+    uint64_t timeout_ms;   /* for one */
+    uint64_t bytes_max;    /* of one */
+    uint64_t unpacked_bytes_max, entries_max; /* of what one archive holds */
+};
+
 struct hooks_config {
     struct loop *loop;
     const char *alloc_dir; /* absolute; one directory for each alloc below it; copied */
@@ -65,6 +74,7 @@ struct hooks_config {
     struct spec_node_volumes volumes;                      /* of the node; borrowed */
     const struct hooks_network *network; /* NULL: no alloc has a network of its own */
     const struct hooks_plugins *plugins; /* borrowed; NULL: no task can be one */
+    const struct hooks_fetch *fetch;     /* NULL: no task has artifacts */
 };
 
 /* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is
@@ -111,6 +121,10 @@ struct hook_run {
  * it points to are borrowed for the call.  A failure says whether trying again may help: a full
  * disk and every teardown may, a lost alloc directory (ERR_GONE) never. */
 void hook_run(struct hooks *hooks, const struct hook_run *run, hook_done *done, void *ctx);
+
+/* Nobody waits any more for the hook of this task that is under way: if it is one that can be
+ * ended, it fails soon. */
+void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task);
 
 /* Calls CB for each alloc that has a network here, or what is left of one; some come more than
  * once. */

@@ -3,8 +3,10 @@
  *
  * A row's step says where it runs.  HOOK_ON_POOL is for everything that touches the file system: it
  * sees its request only, which therefore carries copies.  HOOK_IN_LINE is the same for what two
- * must not do at once; one that takes long keeps only those waiting.  HOOK_ON_LOOP is for
- * decisions: it may look at the hooks and at the run that was asked for, and must not block.
+ * must not do at once; one that takes long keeps only those waiting.  HOOK_BY_PROCESS is for what
+ * may take very long: a step on the pool prepares it and cairn-fetch does it, which can be ended.
+ * HOOK_ON_LOOP is for decisions: it may look at the hooks and at the run that was asked for, and
+ * must not block.
  */
 #ifndef CAIRN_HOOKS_PART_H
 #define CAIRN_HOOKS_PART_H
@@ -32,13 +34,16 @@ struct hooks {
     const struct hooks_network *network; /* NULL: there is none but the host's */
     const struct hooks_plugins *plugins; /* NULL: no task can be one */
     bool knows_bridges;                  /* the kernel does */
+    const struct hooks_fetch *fetch;     /* NULL: nothing is */
     bool asks_plugins;                   /* whether networks are as they were made */
     bool privileged;                     /* may mount and give away */
     struct hooks_run *runs;              /* under way */
     struct plugins_look *look;           /* the same; NULL: none */
     struct hooks_run *checks;            /* of networks, for when it is done: */
     void (*begin_checks)(struct hooks *hooks);
-    struct hooks_run *line; /* of those the ones that go one by one, in order; the first runs */
+    struct hooks_run *to_fetch; /* those that wait for a process, in order */
+    unsigned fetching;          /* processes that there are */
+    struct hooks_run *line;     /* of those the ones that go one by one, in order; the first runs */
     char alloc_dir[];
 };
 
@@ -52,7 +57,8 @@ struct hook_request {
     const char *order;                   /* a copy: what the step was asked for; "": nothing */
     const struct hooks_network *network; /* of the hooks; outlives them */
     bool privileged, asks_plugins;
-    struct results *results; /* what the step leaves for later starts */
+    struct results *results;         /* what the step leaves for later starts */
+    struct hooks_fetching *fetching; /* what the step prepares for a process */
 
     const struct hooks *hooks;    /* on the loop only */
     const struct hook_run *asked; /* on the loop only, while hook_run runs */
@@ -62,7 +68,8 @@ enum hook_where {
     HOOK_ABSENT,
     HOOK_ON_LOOP,
     HOOK_ON_POOL,
-    HOOK_IN_LINE, /* on the pool, and never two of them at once */
+    HOOK_IN_LINE,    /* on the pool, and never two of them at once */
+    HOOK_BY_PROCESS, /* on the pool, and then by a process of its own */
 };
 
 /* Done, and ERR's text is what somebody should know of it all the same. */
@@ -122,6 +129,9 @@ int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *all
 
 /* Nobody is told any more. */
 void hooks_forget_plugins(struct hooks *hooks);
+
+hook_begin hooks_artifacts_begin;
+hook_function hooks_artifacts_prepare;
 
 /* What an alloc asks of the network hook. */
 hook_begin hooks_network_begin;

@@ -5,6 +5,7 @@
  * works on it sees nothing else and the spec may go at once.  Its answer comes on the loop, from
  * the pool or from a timer that is already due, never from inside hook_run.
  */
+#include "hooks/fetching.h"
 #include "hooks/part.h"
 
 #include "io/host.h"
@@ -14,6 +15,7 @@
 
 enum {
     ALLOC_DIR_MAX = 360, /* an id, a task's name and "/secrets" fit behind it in hooks_paths */
+    FETCHES_MAX = 8,     /* processes at once; more wait */
 };
 
 /* Nomad's own, client/config/config.go DefaultUserDenylist. */
@@ -32,12 +34,16 @@ struct hooks_run {
     struct err err;
     struct hook_outcome *outcome; /* with what the hook leaves; owned, NULL: nothing */
     uint8_t hook;
-    bool on_pool, in_line;
+    struct hooks_fetching fetching; /* of one that a process carries out */
+    bool on_pool, in_line, by_process;
+    bool aborted; /* nobody waits for it */
     char texts[]; /* of the request */
 };
 
 static void run_free(struct hooks_run *run)
 {
+    if (run->by_process)
+        fetching_close(&run->fetching);
     free(run->outcome);
     free(run);
 }
@@ -75,6 +81,7 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->privileged = geteuid() == 0;
     hooks->network = config->network;
     hooks->plugins = config->plugins;
+    hooks->fetch = config->fetch;
     hooks->begin_checks = begin_checks;
     hooks->knows_bridges = config->network != NULL && netns_knows_bridges();
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
@@ -141,6 +148,7 @@ static void perform(struct hooks_run *run)
 
     check(results.bytes != NULL);
     run->request.results = &results;
+    run->request.fetching = &run->fetching;
     settle(run, run->function(&run->request, &run->err));
     run->request.results = NULL;
     if (results.used > 0 && run->err.code == 0) {
@@ -170,6 +178,83 @@ static void on_pool_done(struct io_work *work)
 
 static void submit(struct hooks_run *run);
 
+/* Runs wait in lists, by `behind`. */
+static void wait_behind(struct hooks_run **last, struct hooks_run *run)
+{
+    while (*last != NULL)
+        last = &(*last)->behind;
+    *last = run;
+}
+
+/* --- by a process --- */
+
+static void begin_fetching(struct hooks *hooks);
+
+/* What the step left counts only if the process did what it was told. */
+static void on_fetched(void *ctx, const struct err *err)
+{
+    struct hooks_run *run = ctx;
+    struct hooks *hooks = run->hooks;
+
+    hooks->fetching--;
+    run->err = *err;
+    if (err->code != 0) {
+        free(run->outcome);
+        run->outcome = NULL;
+    }
+    finish(run);
+    begin_fetching(hooks);
+}
+
+static void begin_fetching(struct hooks *hooks)
+{
+    while (hooks->to_fetch != NULL && hooks->fetching < FETCHES_MAX) {
+        struct hooks_run *run = hooks->to_fetch;
+
+        hooks->to_fetch = run->behind;
+        run->behind = NULL;
+        int code = run->aborted ? err_set(&run->err, ERR_CANCELED, "nobody waits for it any more")
+                                : fetching_start(&run->fetching, hooks, on_fetched, run, &run->err);
+        hooks->fetching++;
+        if (code != 0) {
+            struct err err = run->err;
+            on_fetched(run, &err);
+            return; /* which has begun what waits */
+        }
+    }
+}
+
+/* Ready to be carried out, if there is anything to do. */
+static void on_prepared(struct io_work *work)
+{
+    struct hooks_run *run = work->ctx;
+
+    run->on_pool = false;
+    if (run->hooks == NULL || run->err.code != 0 || !run->fetching.is_needed) {
+        finish(run);
+        return;
+    }
+    wait_behind(&run->hooks->to_fetch, run);
+    begin_fetching(run->hooks);
+}
+
+static bool is_of(const struct hooks_run *run, const char *alloc_id, const char *task)
+{
+    return text_equal(run->request.alloc, alloc_id) && text_equal(run->request.task, task);
+}
+
+void hooks_abort(struct hooks *hooks, const char *alloc_id, const char *task)
+{
+    for (struct hooks_run *run = hooks->runs; run != NULL; run = run->next) {
+        if (!run->by_process || !is_of(run, alloc_id, task))
+            continue;
+        run->aborted = true;
+        fetching_stop(&run->fetching);
+    }
+}
+
+/* --- in line --- */
+
 /* Out of the line; who is next may begin. */
 static void on_line_done(struct io_work *work)
 {
@@ -188,15 +273,10 @@ static void submit(struct hooks_run *run)
 {
     run->on_pool = true;
     io_work_submit(run->hooks->loop, &run->work, on_pool,
-                   run->in_line ? on_line_done : on_pool_done, run);
-}
-
-/* Runs wait in lists, by `behind`. */
-static void wait_behind(struct hooks_run **last, struct hooks_run *run)
-{
-    while (*last != NULL)
-        last = &(*last)->behind;
-    *last = run;
+                   run->in_line      ? on_line_done
+                   : run->by_process ? on_prepared
+                                     : on_pool_done,
+                   run);
 }
 
 static void line_up(struct hooks_run *run)
@@ -305,7 +385,11 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
         run->err = (struct err){0}; /* nothing was ever made under such a name */
     if (valid && step != NULL && step->where != HOOK_ABSENT)
         run->function = step->run;
-    if (run->function != NULL && step->where == HOOK_ON_POOL) {
+    if (run->function != NULL && step->where == HOOK_BY_PROCESS) {
+        run->by_process = true;
+        fetching_init(&run->fetching);
+    }
+    if (run->function != NULL && (step->where == HOOK_ON_POOL || step->where == HOOK_BY_PROCESS)) {
         submit(run);
         return;
     }

@@ -38,6 +38,11 @@ static bool is_plugin(const struct hook_subject *subject)
     return subject->task->csi_plugin != NULL;
 }
 
+static bool has_artifacts(const struct hook_subject *subject)
+{
+    return subject->task->artifacts_count > 0;
+}
+
 static bool has_network(const struct hook_subject *subject)
 {
     return spec_has_namespace(subject->alloc) || subject->alloc->has_dns;
@@ -48,6 +53,7 @@ static bool has_network(const struct hook_subject *subject)
 #define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function, NULL}
 /* The same with something to do on the loop before it. */
 #define POOL_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_POOL, function, begin}
+#define PROCESS(phase, function, begin) [PHASE_##phase] = {HOOK_BY_PROCESS, function, begin}
 #define LINE_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_IN_LINE, function, begin}
 
 /* clang-format off */
@@ -70,7 +76,9 @@ static bool has_network(const struct hook_subject *subject)
         POOL_BEGUN(PRESTART, hooks_csi_plugin_prepare, hooks_csi_plugin_begin),                    \
         LOOP(POSTSTART, hooks_csi_plugin_started),                                                 \
         LOOP(EXITED, hooks_csi_plugin_ended),                                                      \
-        POOL_BEGUN(STOP, hooks_csi_plugin_remove, hooks_csi_plugin_removed))
+        POOL_BEGUN(STOP, hooks_csi_plugin_remove, hooks_csi_plugin_removed))                       \
+    ROW(ARTIFACTS, has_artifacts,                                                                  \
+        PROCESS(PRESTART, hooks_artifacts_prepare, hooks_artifacts_begin))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

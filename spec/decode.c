@@ -236,6 +236,35 @@ static void decode_mounts(struct decoding *decoding, const json_t *from, struct 
     }
 }
 
+static void decode_artifacts(struct decoding *decoding, const json_t *from, struct task_spec *task)
+{
+    const json_t *list = json_object_get(from, "Artifacts"), *artifact;
+    size_t count = json_array_size(list), i;
+
+    if (count > SPEC_ARTIFACTS_MAX || (list != NULL && !json_is_array(list))) {
+        damaged(decoding, "Artifacts", "a list of artifacts");
+        return;
+    }
+    if (count == 0)
+        return;
+    task->artifacts = arena_new(&decoding->holder->arena, count * sizeof(*task->artifacts));
+    task->artifacts_count = count;
+    json_array_foreach(list, i, artifact)
+    {
+        struct spec_artifact *to = &task->artifacts[i];
+        const json_t *options[] = {json_object_get(artifact, "GetterOptions")};
+        const json_t *headers[] = {json_object_get(artifact, "GetterHeaders")};
+
+        to->source = get_text(decoding, artifact, "GetterSource", SPEC_SOURCE_URL_SIZE);
+        to->destination = get_text(decoding, artifact, "RelativeDest", SPEC_PLACE_SIZE);
+        if (!spec_artifact_mode(get_text(decoding, artifact, "GetterMode", 8), &to->mode))
+            damaged(decoding, "GetterMode", "a mode of an artifact");
+        to->insecure = get_bool(decoding, artifact, "GetterInsecure");
+        to->options = get_pairs(decoding, options, 1, "GetterOptions");
+        to->headers = get_pairs(decoding, headers, 1, "GetterHeaders");
+    }
+}
+
 static void decode_csi_plugin(struct decoding *decoding, const json_t *from, struct task_spec *task)
 {
     char place[SPEC_PLACE_SIZE];
@@ -295,6 +324,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     task->leader = get_bool(decoding, from, "Leader");
     decode_lifecycle(decoding, from, task);
     decode_csi_plugin(decoding, from, task);
+    decode_artifacts(decoding, from, task);
 }
 
 /* --- ports --- */

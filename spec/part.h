@@ -91,6 +91,11 @@ void jobspec_check_csi_plugins(struct jobspec_work *work, const json_t *group);
 bool spec_plugin_type(const char *text, enum plugin_type *ret_type);
 const char *spec_plugin_fault(const char *id); /* NULL: it is one */
 
+/* The artifact blocks of tasks, in the same way. */
+void jobspec_default_artifacts(json_t *task);
+void jobspec_check_artifacts(struct jobspec_work *work, const json_t *task);
+bool spec_artifact_mode(const char *text, enum spec_artifact_mode *ret_mode);
+
 /* Finds what is wrong beyond types. */
 void jobspec_check(struct jobspec_work *work, json_t *job);
 

@@ -314,6 +314,19 @@ static const struct jobspec_field csi_plugin_fields[] = {
 };
 static SCHEMA(csi_plugin, "csi_plugin", NULL, csi_plugin_fields);
 
+#define OWNED "what is fetched belongs to the user of the task in any case"
+
+static const struct jobspec_field artifact_fields[] = {
+    TEXT("source", "GetterSource", FATE_RUN),
+    TEXT("destination", "RelativeDest", FATE_RUN),
+    TEXT("mode", "GetterMode", FATE_RUN),
+    BOOL("insecure", "GetterInsecure", FATE_RUN),
+    MAP("options", "GetterOptions", FATE_RUN),
+    MAP("headers", "GetterHeaders", FATE_RUN),
+    KEPT("chown", "Chown", BOOL, 0, NULL, OWNED),
+};
+static SCHEMA(artifact, "artifact", NULL, artifact_fields);
+
 static const struct jobspec_field disk_fields[] = {
     WHOLE("size", "SizeMB", FATE_RUN, 10, WHOLE_MAX),
     BOOL("sticky", "Sticky", FATE_RUN),
@@ -341,8 +354,7 @@ static const struct jobspec_field task_fields[] = {
     KEPT("action", "Actions", BLOCKS, 0, &action, "nothing runs it yet"),
     KEPT("affinity", "Affinities", BLOCKS, 0, &jobspec_affinity, ONE_NODE),
     BLOCKS("constraint", "Constraints", FATE_PLACE, &jobspec_constraint),
-    REFUSED("artifact", "Artifacts", "put the files in place before the task starts, "
-                                     "for example in a prestart task, and remove it"),
+    BLOCKS("artifact", "Artifacts", FATE_RUN, &artifact),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
     BLOCK("csi_plugin", "CSIPluginConfig", FATE_RUN, &csi_plugin),
     REFUSED("dispatch_payload", "DispatchPayload", "remove it: jobs cannot be dispatched yet"),

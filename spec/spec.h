@@ -143,6 +143,22 @@ struct spec_volume_mount {
     enum spec_propagation propagation;
 };
 
+/* What an artifact becomes. */
+enum spec_artifact_mode {
+    ARTIFACT_ANY,       /* what an archive holds, in the directory; of all else one file in it */
+    ARTIFACT_FILE,      /* the file at the destination */
+    ARTIFACT_DIRECTORY, /* what an archive holds, in the directory */
+};
+
+/* Something that is fetched before a task starts.  Texts are not yet interpolated. */
+struct spec_artifact {
+    const char *source;
+    const char *destination; /* in the task's directory */
+    enum spec_artifact_mode mode;
+    bool insecure;                      /* whoever answers is believed */
+    struct spec_pairs options, headers; /* may be secret: not to be shown */
+};
+
 /* What of the host a task is given to see; whoever made it so, drivers mount it. */
 struct spec_mount {
     const char *host;   /* absolute path of a directory or a file */
@@ -185,8 +201,10 @@ struct task_spec {
     struct spec_volume_mount *volume_mounts;
     size_t volume_mounts_count;         /* at most SPEC_MOUNTS_MAX */
     struct spec_csi_plugin *csi_plugin; /* NULL: it is none */
-    const char *kill_signal;            /* "SIGTERM", or "" for the driver's default */
-    uint64_t kill_timeout_ms;           /* default 5 s */
+    struct spec_artifact *artifacts;
+    size_t artifacts_count;   /* at most SPEC_ARTIFACTS_MAX */
+    const char *kill_signal;  /* "SIGTERM", or "" for the driver's default */
+    uint64_t kill_timeout_ms; /* default 5 s */
     uint64_t shutdown_delay_ms;
     enum spec_lifecycle lifecycle;
     bool sidecar;

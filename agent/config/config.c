@@ -64,6 +64,10 @@ void config_defaults(struct config *config)
         .gc_interval_ms = 60 * 1000,
         .gc_max_allocs = 50,
         .gc_disk_percent = 95,
+        .artifact_timeout_ms = 30 * 60 * 1000, /* Nomad's, as the next three */
+        .artifact_bytes_max = 100000000000,
+        .artifact_unpacked_max = 100000000000,
+        .artifact_entries_max = 4096,
         .gc_inode_percent = 95,
         .gc_parallel_destroys = 2,
         .max_kill_timeout_ms = 30 * 1000,
@@ -128,6 +132,17 @@ static int find_shim(struct config *config, struct err *err)
     if (path_join(config->shim_path, here[0] == '\0' ? "/" : here, "cairn-shim") != 0)
         return err_set(err, ERR_LIMIT, "the path of this program is too long");
     return 0;
+}
+
+/* The other program is where the shim is. */
+static int find_fetch(struct config *config, struct err *err)
+{
+    char directory[PATH_SIZE], name[NAME_SIZE];
+    int code = path_split(config->shim_path, directory, name, err);
+
+    if (code == 0 && path_join(config->fetch_path, directory, "cairn-fetch") != 0)
+        code = err_set(err, ERR_LIMIT, "the path of the shim is too long");
+    return code;
 }
 
 static bool is_numeric_address(const char *text)
@@ -209,7 +224,8 @@ int config_finish(struct config *config, struct err *err)
     if ((code = make_absolute(config->data_dir, err)) != 0 ||
         (code = derive(config, config->alloc_dir, "alloc", err)) != 0 ||
         (code = derive(config, config->state_dir, "client", err)) != 0 ||
-        (code = make_absolute(config->log_file, err)) != 0 || (code = find_shim(config, err)) != 0)
+        (code = make_absolute(config->log_file, err)) != 0 ||
+        (code = find_shim(config, err)) != 0 || (code = find_fetch(config, err)) != 0)
         return code;
     code = check_volumes(&config->host_volumes, err);
     if (code != 0)

@@ -82,7 +82,13 @@ struct config {
     char bridge_subnet[ADDRESS_SIZE + 4];      /* client.bridge_network_subnet, default Nomad's */
     char bridge_subnet_ipv6[ADDRESS_SIZE + 4]; /* "": none */
     bool bridge_hairpin;                       /* client.bridge_network_hairpin_mode */
-    bool bind_wildcard;        /* client.bind_wildcard_default_host_network, default true */
+    bool bind_wildcard;         /* client.bind_wildcard_default_host_network, default true */
+    char fetch_path[PATH_SIZE]; /* cairn-fetch, beside the shim */
+    /* client.artifact: http_read_timeout, http_max_size, decompression_size_limit and
+     * decompression_file_count_limit, set_environment_variables. */
+    uint64_t artifact_timeout_ms, artifact_bytes_max, artifact_unpacked_max;
+    uint32_t artifact_entries_max;
+    char artifact_variables[1024];
     bool publishes_node;       /* telemetry.publish_node_metrics, default true */
     bool publishes_allocs;     /* telemetry.publish_allocation_metrics: of each task that runs */
     bool publishes_prometheus; /* telemetry.prometheus_metrics, default true */

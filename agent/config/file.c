@@ -35,6 +35,7 @@ enum section {
     IN_HOST_NETWORK,
     IN_HOST_VOLUMES, /* each by its name */
     IN_HOST_VOLUME,
+    IN_ARTIFACT,
     IN_PLUGIN,
     IN_RAW_EXEC,
     IN_RAW_EXEC_CONFIG,
@@ -55,6 +56,7 @@ enum key_kind {
     KEY_COUNT,
     KEY_PERCENT,
     KEY_DURATION,
+    KEY_SIZE,         /* "100GB": bytes */
     KEY_MODE,         /* "private", or "host": true */
     KEY_CAPABILITIES, /* a list of names: their bits */
     KEY_PORTS,        /* "22,8000-8080" */
@@ -156,6 +158,12 @@ static const struct key keys[] = {
     {IN_HOST_NETWORK, "reserved_ports", KEY_PORTS, NETWORK_FIELD(reserved_ports), NULL},
     {IN_HOST_VOLUME, "path", KEY_TEXT, VOLUME_FIELD(path), NULL},
     {IN_HOST_VOLUME, "read_only", KEY_BOOL, VOLUME_FIELD(read_only), NULL},
+    {IN_ARTIFACT, "http_read_timeout", KEY_DURATION, FIELD_OF(artifact_timeout_ms), NULL},
+    {IN_ARTIFACT, "http_max_size", KEY_SIZE, FIELD_OF(artifact_bytes_max), NULL},
+    {IN_ARTIFACT, "decompression_size_limit", KEY_SIZE, FIELD_OF(artifact_unpacked_max), NULL},
+    {IN_ARTIFACT, "decompression_file_count_limit", KEY_COUNT, FIELD_OF(artifact_entries_max),
+        NULL},
+    {IN_ARTIFACT, "set_environment_variables", KEY_TEXT, FIELD_OF(artifact_variables), NULL},
     {IN_OPTIONS, "driver.raw_exec.enable", KEY_BOOL, FIELD_OF(raw_exec_enabled), NULL},
     {IN_OPTIONS, "driver.raw_exec.no_cgroups", KEY_BOOL, FIELD_OF(raw_exec_no_cgroups), NULL},
     {IN_OPTIONS, "driver.allowlist", KEY_TEXT, FIELD_OF(driver_allowlist), NULL},
@@ -201,6 +209,7 @@ static const struct {
     {IN_CLIENT, "reserved", IN_RESERVED},
     {IN_CLIENT, "host_network", IN_HOST_NETWORKS},
     {IN_CLIENT, "host_volume", IN_HOST_VOLUMES},
+    {IN_CLIENT, "artifact", IN_ARTIFACT},
     {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
     {IN_PLUGIN, "exec", IN_EXEC},
     {IN_PLUGIN, "java", IN_JAVA},
@@ -241,7 +250,13 @@ static const struct {
     {IN_ROOT, "vault"},
     {IN_PORTS, "rpc"},
     {IN_PORTS, "serf"},
-    {IN_CLIENT, "artifact"},
+    {IN_ARTIFACT, "disable_artifact_inspection"},
+    {IN_ARTIFACT, "disable_filesystem_isolation"},
+    {IN_ARTIFACT, "filesystem_isolation_extra_paths"},
+    {IN_ARTIFACT, "gcs_timeout"},
+    {IN_ARTIFACT, "git_timeout"},
+    {IN_ARTIFACT, "hg_timeout"},
+    {IN_ARTIFACT, "s3_timeout"},
     {IN_CLIENT, "server_join"},
     {IN_CLIENT, "template"},
     {IN_RESERVED, "cpu"},
@@ -277,6 +292,7 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_HOST_NETWORK] = "client.host_network",
     [IN_HOST_VOLUMES] = "client.host_volume",
     [IN_HOST_VOLUME] = "client.host_volume",
+    [IN_ARTIFACT] = "client.artifact",
     [IN_PLUGIN] = "plugin",
     [IN_RAW_EXEC] = "plugin \"raw_exec\"",
     [IN_RAW_EXEC_CONFIG] = "plugin \"raw_exec\" config",
@@ -472,6 +488,35 @@ static int set_duration(struct reader *reader, const struct key *key, struct hcl
     return 0;
 }
 
+/* Bytes as Nomad's configuration writes them: "100GB" of 1000 each, "64MiB" of 1024. */
+static int set_size(struct reader *reader, const struct key *key, struct hcl_place place,
+                    json_t *value)
+{
+    static const struct {
+        const char *unit;
+        uint64_t bytes;
+    } units[] = {
+        {"", 1},           {"B", 1},           {"kB", 1000},           {"KB", 1000},
+        {"MB", 1000000},   {"GB", 1000000000}, {"TB", 1000000000000u}, {"KiB", 1u << 10},
+        {"MiB", 1u << 20}, {"GiB", 1u << 30},  {"TiB", 1ull << 40},
+    };
+    const char *text = json_string_value(value);
+    char digits[24] = "";
+    size_t length = text == NULL ? 0 : strspn(text, "0123456789");
+    uint64_t number;
+
+    if (length > 0 && length < sizeof(digits))
+        (void)text_format(digits, sizeof(digits), "%.*s", (int)length, text); /* fits */
+    for (size_t i = 0; text_to_u64(digits, &number) && i < COUNT_OF(units); i++) {
+        if (number <= INT64_MAX / units[i].bytes &&
+            text_equal(text + length + strspn(text + length, " "), units[i].unit)) {
+            *(uint64_t *)field_of(reader, key) = number * units[i].bytes;
+            return 0;
+        }
+    }
+    return complain(reader, place, "as in \"100GB\"", "%s must be a size", key->name);
+}
+
 static int set_mode(struct reader *reader, const struct key *key, struct hcl_place place,
                     json_t *value)
 {
@@ -557,6 +602,8 @@ static int set_key(struct reader *reader, const struct key *key, struct hcl_plac
         return set_number(reader, key, place, value);
     case KEY_DURATION:
         return set_duration(reader, key, place, value);
+    case KEY_SIZE:
+        return set_size(reader, key, place, value);
     case KEY_MODE:
         return set_mode(reader, key, place, value);
     case KEY_CAPABILITIES:

@@ -186,6 +186,13 @@ static void task_hook(struct parts *parts, const struct effect *effect)
     hook_run(parts->hooks, &run, hook_answered, call_new(parts, effect));
 }
 
+static void task_hook_abort(struct parts *parts, const struct effect *effect)
+{
+    struct machine_id owner = machine_id_owner(&effect->id);
+
+    hooks_abort(parts->hooks, owner.text, machine_id_name(&effect->id));
+}
+
 /* --- drivers --- */
 
 static struct driver_key key_of(const struct effect *effect)
@@ -424,6 +431,7 @@ typedef void perform_function(struct parts *parts, const struct effect *effect);
 
 static perform_function *const task_functions[TX_COUNT] = {
     [TX_HOOK] = task_hook,
+    [TX_HOOK_ABORT] = task_hook_abort,
     [TX_DRIVER_START] = task_start,
     [TX_DRIVER_RECOVER] = task_recover,
     [TX_DRIVER_STOP] = task_stop,

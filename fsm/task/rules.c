@@ -38,9 +38,29 @@ static void begin_phase(struct task *task, enum hook_phase phase)
     task->hook = task_hook_from(task, phase, 0);
 }
 
+/* True if HOOK has left something for later starts. */
+static bool has_results_of(const struct task *task, uint8_t hook)
+{
+    struct result result;
+
+    for (uint32_t at = 0; results_next(task->results, task->results_bytes, &at, &result);) {
+        if (result.hook == hook)
+            return true;
+    }
+    return false;
+}
+
 static void next_hook(struct task *task)
 {
     task->hook = task_hook_from(task, (enum hook_phase)task->phase, (unsigned)task->hook + 1);
+}
+
+/* Users read of the hook that may take long; what it has done once it finds done. */
+static void note_next_hook(struct task *task, const struct fsm_now *now)
+{
+    if (task->machine.state == T_PRESTART && task->hook == TASK_HOOK_ARTIFACTS &&
+        !has_results_of(task, TASK_HOOK_ARTIFACTS))
+        task_note(task, now, TASK_EVENT_DOWNLOADING, "");
 }
 
 static void absorb_hook_done(struct task *task, const struct fsm_event *event,
@@ -57,6 +77,7 @@ static void absorb_hook_done(struct task *task, const struct fsm_event *event,
     if (task->machine.state == T_CLEANUP && outcome->hook < TASK_HOOK_COUNT)
         task->owed &= ~(1u << outcome->hook);
     next_hook(task);
+    note_next_hook(task, now);
     if (task->machine.state == T_EXITED && task->hook == HOOK_NONE)
         task_decide(task, now);
 }
@@ -79,8 +100,11 @@ static void absorb_hook_failed(struct task *task, const struct fsm_event *event,
 
     if (task->machine.state == T_CLEANUP && task->owed_passes == 0) /* told once, tried for ever */
         note_hook_failed(task, now, "not cleaned up, tried again until it is: ", outcome);
-    if (starting) {
+    if (starting && outcome->hook == TASK_HOOK_ARTIFACTS)
+        task_note(task, now, TASK_EVENT_DOWNLOAD_FAILED, outcome->text);
+    else if (starting)
         note_hook_failed(task, now, "", outcome);
+    if (starting) {
         task->start_failed = 1;
         task->unrecoverable = !outcome->recoverable;
     }

@@ -52,7 +52,7 @@ static bool is_answer(const struct effect *effect)
     switch ((enum machine_kind)effect->id.kind) {
     case MACHINE_TASK:
         return effect->kind == TX_REPLY_OK || effect->kind == TX_REPLY_NOT_RUNNING ||
-               effect->kind == TX_DRIVER_SIGNAL;
+               effect->kind == TX_DRIVER_SIGNAL || effect->kind == TX_HOOK_ABORT;
     case MACHINE_ALLOC:
         return effect->kind == AX_REPLY_OK || effect->kind == AX_REPLY_NOT_RUNNING;
     case MACHINE_VOLUME:

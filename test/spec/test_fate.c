@@ -87,6 +87,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"PropagationMode", "bidirectional"},
         {"SELinuxLabel", "z"},
         {"Volume", "v"},
+        {"GetterSource", "http://sample/"},
+        {"GetterMode", "file"},
         {"MountDir", "/sample"},
         {"StagePublishBaseDir", "/sample"},
     };
@@ -164,6 +166,8 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
                    : json_pack("{s:s, s:s}", "Type", "host", "Source", "s");
     if (text_equal(schema->name, "csi_plugin"))
         rest = json_pack("{s:s, s:s}", "ID", "hp", "Type", "node");
+    if (text_equal(schema->name, "artifact"))
+        rest = json_pack("{s:s}", "GetterSource", "https://sample/file");
     if (schema == &jobspec_volume_mount)
         rest = json_pack("{s:s, s:s}", "Volume", "v", "Destination", "/srv");
     if (schema == &jobspec_constraint)

@@ -19,9 +19,6 @@ job "a" {
 
     task "t" {
       driver = "raw_exec"
-      artifact {
-        source = "https://example.com/x.tgz"
-      }
       template {
         data = "x"
       }

@@ -1,0 +1,62 @@
+/* Inside hooks/fetch/ only: what one artifact is on its way. */
+#ifndef CAIRN_HOOKS_FETCH_FETCH_H
+#define CAIRN_HOOKS_FETCH_FETCH_H
+
+#include "base/base.h"
+
+#include <jansson.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* What cairn-fetch is started with, as descriptors. */
+enum { FETCH_ORDER = 3, FETCH_PLACE = 4, FETCH_REPORT = 5 };
+#define FETCH_PLACE_PATH "/proc/self/fd/4"
+
+enum { CHECKSUM_SIZE = 8 + 128 + 1, FILE_NAME_SIZE = 256 };
+
+/* What the download is, as its name or its options say. */
+enum archive_kind {
+    ARCHIVE_NONE,
+    ARCHIVE_TAR, /* with any of the compressions */
+    ARCHIVE_ZIP,
+    ARCHIVE_COMPRESSED, /* one file */
+};
+
+/* Told by the process that downloads to the one that unpacks, which believes none of it. */
+struct fetched {
+    enum archive_kind kind;
+    char checksum[CHECKSUM_SIZE]; /* "type:digits", "": none is asked for */
+    char name[FILE_NAME_SIZE];    /* of the file */
+};
+
+struct fetch {
+    uid_t uid; /* whose the files will be */
+    gid_t gid;
+    uint64_t timeout_ms;                      /* for one download */
+    uint64_t bytes_max;                       /* of one download */
+    uint64_t unpacked_bytes_max, entries_max; /* of one archive */
+    int data;                                 /* what was downloaded */
+    struct fetched *fetched;                  /* seen by all processes */
+};
+
+/* Downloads ARTIFACT into fetch->data and fills what is known of it. */
+int fetch_download(struct fetch *fetch, const json_t *artifact, struct err *err);
+
+/* Reads the whole of fetch->data: ERR_CORRUPT if its digest is not CHECKSUM. */
+int fetch_check_sum(const struct fetch *fetch, const char *checksum, struct err *err);
+
+/* Puts what fetch->data holds, which is KIND, into the directory that is the current one: entries
+ * of an archive beneath it, or its one file as NAME, which is no path. */
+int fetch_unpack(const struct fetch *fetch, enum archive_kind kind, struct err *err);
+int fetch_unpack_file(const struct fetch *fetch, enum archive_kind kind, const char *name,
+                      struct err *err);
+
+/* The texts of ARTIFACT; "" if there is none. */
+static inline const char *fetch_text(const json_t *artifact, const char *field)
+{
+    const char *text = json_string_value(json_object_get(artifact, field));
+
+    return text == NULL ? "" : text;
+}
+
+#endif
