@@ -8,6 +8,7 @@ usage: test/bench/bench.py [--count N] [--rounds N] [--events N] [--crowd N]
 import argparse
 import datetime
 import http.client
+import json
 import os
 import platform
 import re
@@ -20,7 +21,8 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'live'))
-from lib import Node, raw_exec, restart_policy, start_ticks, wait_for  # noqa: E402
+from lib import (Node, raw_exec, restart_policy, service, start_ticks,  # noqa: E402
+                 wait_for)
 
 BUILD = os.environ.get('CAIRN_BUILD', os.path.abspath('build/release'))
 TICKS = os.sysconf('SC_CLK_TCK')
@@ -337,6 +339,127 @@ def mock_rows(count):
     return rows
 
 
+class Storage:
+    """A storage plugin with COUNT volumes, each call to which takes PAUSE_MS."""
+    PLUGIN = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', 'csi', 'plugin.py'))
+
+    def __init__(self, count, pause_ms):
+        self.count = count
+        self.dir = tempfile.mkdtemp(prefix='cairn-storage-')
+        self.names = ['disk-%d[%d]' % (number // 100 * 100, number % 100)
+                      for number in range(count)]
+        for name in self.names:
+            os.mkdir(os.path.join(self.dir, name))
+        for name, text in (('pause', str(pause_ms)), ('answers.json', json.dumps(
+                {'GetPluginCapabilities': {}, 'NodeGetInfo': {'node_id': 'here'}}))):
+            with open(os.path.join(self.dir, name), 'w') as out:
+                out.write(text)
+
+    def bare_ms(self):
+        """How soon it mounts them all when a client asks it that does nothing else."""
+        socket, root = os.path.join(self.dir, 's'), os.path.join(self.dir, 'bare')
+        os.mkdir(root)
+        with subprocess.Popen(['/usr/bin/python3', self.PLUGIN, socket, self.dir],
+                              stdout=subprocess.PIPE, text=True) as plugin:
+            assert plugin.stdout.readline() == 'ready\n'
+            done = subprocess.run([os.path.join(BUILD, 'test/csi/bench_volumes'), socket, root,
+                                   str(self.count)], check=True, capture_output=True, text=True)
+            plugin.kill()
+        return float(done.stdout.split()[1])
+
+    def run_on(self, node):
+        task = raw_exec('plugin', '', CSIPluginConfig={'ID': 'test', 'Type': 'node'}, Config={
+            'command': '/usr/bin/python3', 'args': [self.PLUGIN, '-', self.dir]})
+        task['Resources']['MemoryMB'] = 500
+        node.run_job(dict(service(task), ID='plugin', Name='plugin'))
+
+        def is_healthy():
+            plugins = node.get('/v1/plugins?type=csi')
+            return plugins and plugins[0]['NodesHealthy'] == 1
+        wait_for('the plugin', is_healthy)
+        for name in self.names:
+            node.put('/v1/volume/csi/' + name, {'Volumes': [{
+                'ID': name, 'Name': name, 'ExternalID': name, 'PluginID': 'test',
+                'RequestedCapabilities': [{'AccessMode': 'single-node-writer',
+                                           'AttachmentMode': 'file-system'}]}]})
+
+    def jobs(self):
+        for first in range(0, self.count, 100):
+            yield self.job(first, min(100, self.count - first))
+
+    def job(self, first, count):
+        made = job(count, '')
+        made['ID'] = made['Name'] = 'bench-%d' % first
+        made['TaskGroups'][0]['Tasks'][0].update(Driver='mock_driver', Config={'run_for': '24h'})
+        made['TaskGroups'][0]['Volumes'] = {'v': {
+            'Type': 'csi', 'Source': 'disk-%d' % first, 'PerAlloc': True,
+            'AccessMode': 'single-node-writer', 'AttachmentMode': 'file-system'}}
+        return made
+
+
+def users(node):
+    """Allocs that run with their volumes."""
+    return sum(alloc['ClientStatus'] == 'running' and alloc['JobID'] != 'plugin'
+               for alloc in node.get('/v1/allocations?task_states=false'))
+
+
+def claims(node):
+    return sum(volume['CurrentWriters'] for volume in node.get('/v1/volumes?type=csi'))
+
+
+def last_ms(node, transition, since_s):
+    """From SINCE_S to the last time that a volume made this TRANSITION."""
+    log = subprocess.run([os.path.join(BUILD, 'cairn'), 'journal', 'log', '-dir', node.data],
+                         check=True, capture_output=True, text=True).stdout
+    stamps = re.findall(r'(\S+)Z  volume \S+ ' + re.escape(transition), log)
+    ended = datetime.datetime.fromisoformat(stamps[-1]).replace(tzinfo=datetime.timezone.utc)
+    return (ended.timestamp() - since_s) * 1e3
+
+
+def volume_round(count, pause_ms, restart_and_idle=False):
+    """Milliseconds to mount COUNT volumes, without cairn too; to come back to them; idle CPU."""
+    with QuietDisk():
+        node = Node(BUILD, ROOMY + 'plugin "mock_driver" {\n  config {\n    enabled = true\n  }\n}\n')
+        storage = Storage(count, pause_ms)
+        bare = storage.bare_ms()
+        node.start()
+        storage.run_on(node)
+        start = time.time()
+        for made in storage.jobs():
+            node.run_job(made)
+        wait_for('all to run', lambda: users(node) == count, 300, 0.3)
+        mounted = last_ms(node, 'PUBLISHING -PUBLISHED-> READY', start)
+        restored = idle = 0
+        if restart_and_idle:
+            node.kill()
+            start = time.time()
+            node.start()
+            wait_for('all to run on', lambda: users(node) == count, 60, 0.3)
+            time.sleep(3)
+            restored = last_ms(node, 'VERIFYING -MOUNT_FOUND-> READY', start)
+            wait_settled(node)
+            before = cpu_seconds(node.process.pid)
+            time.sleep(60)
+            idle = (cpu_seconds(node.process.pid) - before) / 60 * 100
+        for made in storage.jobs():
+            node.call('DELETE', '/v1/job/%s?purge=true' % made['ID'])
+        wait_for('nothing to be mounted', lambda: claims(node) == 0, 300, 0.3)
+        node.call('DELETE', '/v1/job/plugin?purge=true')
+        wait_for('the allocs to be removed', lambda: not node.allocs(), 60, 0.3)
+        node.terminate()
+        node.close()
+    return mounted, bare, restored, idle
+
+
+def volume_rows():
+    mounted, bare, _, _ = volume_round(100, 100)
+    _, _, restored, idle = volume_round(1000, 0, True)
+    return [('100 volumes, calls of 100 ms', '%.0f ms' % mounted, 'the calls alone %.0f ms' % bare,
+             '%.2f x' % (mounted / bare), '1.5 x'),
+            ('restart, 1,000 mounted volumes', '%.0f ms' % restored, '', '', '300 ms'),
+            ('idle CPU, 1,000 volumes', '%.3f %%' % idle, '', '', '0.0 %')]
+
+
 def journal_rates():
     done = subprocess.run([os.path.join(BUILD, 'test/journal/bench_journal')], check=True,
                           capture_output=True, text=True)
@@ -389,13 +512,14 @@ def list_rows():
             row('100 changes, 100 queries wait', 'parked', 'nobody waits', '1.2 x')]
 
 
-def turn_row():
-    """A turn that concerns one machine, beside 16,000 idle ones against beside 16."""
+def turn_rows():
+    """A turn that concerns one machine, beside many idle ones against beside 16."""
     done = subprocess.run([os.path.join(BUILD, 'test/core/bench_turn')], check=True,
                           capture_output=True, text=True)
-    few, many = (float(line.split()[1]) for line in done.stdout.splitlines())
-    return [('a turn beside 16,000 machines', '%.2f us' % (many / 1e3),
-             'beside 16 %.2f us' % (few / 1e3), '%.2f x' % (many / few), '1.5 x')]
+    costs = [float(line.split()[1]) / 1e3 for line in done.stdout.splitlines()]
+    return [('a turn beside %s' % what, '%.2f us' % many, 'beside 16 %.2f us' % few,
+             '%.2f x' % (many / few), '1.5 x')
+            for what, few, many in (('16,000 machines', *costs[:2]), ('2,000 volumes', *costs[2:]))]
 
 
 def csi_row():
@@ -444,8 +568,9 @@ def main():
     ]
     rows += crowd_rows(options.crowd)
     rows += mock_rows(options.mocks)
-    rows += turn_row()
+    rows += turn_rows()
     rows += csi_row()
+    rows += volume_rows()
     rows += list_rows()
     rows += laboratory_rows(options.events)
     print('%-30s %12s  %-24s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))

@@ -1,7 +1,7 @@
 /*
  * What one turn of one machine costs beside idle machines: bench_turn prints "MACHINES NS" for few
- * and for many of them.  The store takes everything and keeps nothing, so only the core is
- * measured.
+ * and for many of them, of allocs with their tasks and then of volumes of one plugin.  The store
+ * takes everything and keeps nothing, so only the core is measured.
  */
 #include "test/core/small_node.h"
 
@@ -25,44 +25,93 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A status is acknowledged: one event, one record, one commit, no effect. */
-static uint64_t measure(struct small_node *node)
+/* --- allocs: a status is acknowledged --- */
+
+static void place_allocs(struct small_node *node, unsigned machines)
+{
+    for (unsigned number = 1; number <= machines / 2; number++) /* an alloc and its task */
+        small_place(node, number, "web", false);
+}
+
+static void tell_alloc(struct small_node *node)
 {
     struct machine_id id = small_alloc(1);
     const struct alloc *alloc = core_alloc(node->core, id.text);
     struct ack ack = {.status_revision = alloc->status_revision};
+
+    core_tell(node->core, &id, AE_STATUS_ACKED, &ack);
+}
+
+/* --- volumes: one of another claim on it is heard --- */
+
+static struct machine_id claim_id(unsigned number)
+{
+    char alloc[UUID_TEXT_SIZE];
+
+    small_alloc_id(alloc, number);
+    return machine_id_join(MACHINE_VOLUME, alloc, "data");
+}
+
+static void define_volumes(struct small_node *node, unsigned machines)
+{
+    struct volume_define define = {.access_mode = 1, .namespace = "default", .plugin = "disks"};
+
+    for (unsigned number = 1; number <= machines; number++) {
+        struct machine_id id = claim_id(number);
+
+        check(text_format(define.volume, sizeof(define.volume), "disk-%u", number));
+        core_tell(node->core, &id, VE_DEFINE, &define);
+    }
+}
+
+static void tell_volume(struct small_node *node)
+{
+    struct machine_id id = claim_id(1);
+
+    core_tell(node->core, &id, VE_INHERIT, NULL);
+}
+
+/* --- measuring --- */
+
+/* Of one event, one record, one commit, no effect. */
+static uint64_t measure(struct small_node *node, void (*tell)(struct small_node *node))
+{
     uint64_t began_ns = cpu_ns();
 
     for (uint32_t i = 0; i < TURNS; i++) {
         struct err err;
-        core_tell(node->core, &id, AE_STATUS_ACKED, &ack);
+        tell(node);
         int code = core_turn(node->core, node->now_ms, 0, i, &err);
         check(code == 0);
     }
     return (cpu_ns() - began_ns) / TURNS;
 }
 
+static void bench(unsigned machines, void (*fill)(struct small_node *node, unsigned machines),
+                  void (*tell)(struct small_node *node))
+{
+    struct small_node node = {.now_ms = SMALL_START_MS};
+    struct world world = {
+        .ctx = &node, .commit = take, .perform = small_perform, .refuse = small_refuse};
+    uint64_t best_ns = UINT64_MAX;
+
+    node.core = core_new(&world);
+    core_continue(node.core, 1, 0);
+    fill(&node, machines);
+    small_turns(&node);
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t ns = measure(&node, tell);
+        best_ns = ns < best_ns ? ns : best_ns;
+    }
+    (void)printf("%u %llu\n", machines, (unsigned long long)best_ns);
+    core_free(node.core);
+}
+
 int main(void)
 {
-    static const unsigned sizes[] = {16, 16000};
-
-    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
-        struct small_node node = {.now_ms = SMALL_START_MS};
-        struct world world = {
-            .ctx = &node, .commit = take, .perform = small_perform, .refuse = small_refuse};
-        uint64_t best_ns = UINT64_MAX;
-
-        node.core = core_new(&world);
-        core_continue(node.core, 1, 0);
-        for (unsigned number = 1; number <= sizes[s] / 2; number++) /* an alloc and its task */
-            small_place(&node, number, "web", false);
-        small_turns(&node);
-        for (int round = 0; round < ROUNDS; round++) {
-            uint64_t ns = measure(&node);
-            best_ns = ns < best_ns ? ns : best_ns;
-        }
-        (void)printf("%u %llu\n", sizes[s], (unsigned long long)best_ns);
-        core_free(node.core);
-    }
+    bench(16, place_allocs, tell_alloc);
+    bench(16000, place_allocs, tell_alloc);
+    bench(16, define_volumes, tell_volume);
+    bench(2000, define_volumes, tell_volume);
     return 0;
 }

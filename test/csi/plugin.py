@@ -22,8 +22,9 @@ DIRECTORY/next.METHOD, the first of them for the next call of that method:
 With DIRECTORY storage is real: its controller makes and deletes directories there, marks with
 DIRECTORY/<volume>.attached what is attached, and keeps copies as <name>.snapshot.  Volumes are, too:
 DIRECTORY/<volume> is mounted where a call of the node says it, or, for a block device, bound there
-as a file.  DIRECTORY/answers.json says otherwise what methods answer.  What is asked is a line of
-DIRECTORY/calls each, begin
+as a file.  DIRECTORY/answers.json says otherwise what methods answer, and DIRECTORY/pause how many
+milliseconds every call that names a volume takes; both are read when it begins.  What is asked is a
+line of DIRECTORY/calls each, begin
 and end: "> NodeStageVolume vol-1 /staging/path", "< NodeStageVolume vol-1 /staging/path OK".
 
 The messages are declared here once more, from the specification and not from cairn's own file, so
@@ -34,6 +35,7 @@ import ctypes
 import json
 import os
 import shutil
+import struct
 import sys
 import threading
 import time
@@ -215,6 +217,7 @@ class Refusal(Exception):
 class Mounts:
     """Volumes below a directory, mounted where they are asked for."""
     BIND, REMOUNT, READ_ONLY = 4096, 32, 1
+    MOUNT_ROOT = 0x2000
 
     def __init__(self, directory):
         self.directory = directory
@@ -227,9 +230,12 @@ class Mounts:
             raise Refusal(13, '%s: %s' % (what, os.strerror(error)))
 
     def is_mounted(self, path):
-        path = os.path.realpath(path)
-        with open('/proc/self/mountinfo') as table:
-            return any(line.split(' ')[4].replace('\\040', ' ') == path for line in table)
+        status = ctypes.create_string_buffer(256)  # struct statx
+        if self.libc.statx(-100, path.encode(), 0x100, 0, status) != 0:  # without links
+            return False
+        attributes, known = (struct.unpack_from('<Q', status, at)[0] for at in (8, 56))
+        assert known & self.MOUNT_ROOT, 'Linux 5.8 tells what a mount is'
+        return attributes & self.MOUNT_ROOT != 0
 
     def bind(self, source, target, read_only):
         if self.is_mounted(target):
@@ -373,15 +379,20 @@ class Plugin:
         if directory and os.path.exists(os.path.join(directory, 'answers.json')):
             with open(os.path.join(directory, 'answers.json')) as answers:
                 self.told = json.load(answers)
+        self.pause_s = 0
+        if directory and os.path.exists(os.path.join(directory, 'pause')):
+            with open(os.path.join(directory, 'pause')) as pause:
+                self.pause_s = int(pause.read()) / 1000
         self.kinds = declare()
         self.lock = threading.Lock()
-        self.server = grpc.server(futures.ThreadPoolExecutor(16))
+        self.server = grpc.server(futures.ThreadPoolExecutor(128))
         for service, methods in SERVICES.items():
             self.server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(
                 'csi.v1.' + service,
                 {method: grpc.unary_unary_rpc_method_handler(self.handler(method))
                  for method in methods.split()})])
-        self.server.add_insecure_port('unix:' + socket)
+        os.chdir(os.path.dirname(socket))  # a path has 107 bytes at most
+        self.server.add_insecure_port('unix:' + os.path.basename(socket))
 
     def kind(self, name):
         return self.kinds[name if name in self.kinds else 'Empty']
@@ -402,6 +413,8 @@ class Plugin:
             if self.mounts is None:
                 return self.obey(command, method, context)
             self.mounts.note(True, method, request)
+            if getattr(request, 'volume_id', ''):
+                time.sleep(self.pause_s)
             command = self.mounts.command(method) or command
             try:
                 command, own = self.work(command, method, request)
@@ -449,7 +462,8 @@ def main():
     socket = sys.argv[1]
     if socket == '-':
         socket = os.environ['CSI_ENDPOINT'].split('://', 1)[1]
-    plugin = Plugin(socket, sys.argv[2] if len(sys.argv) > 2 else None)
+    plugin = Plugin(os.path.abspath(socket),
+                    os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else None)
     plugin.server.start()
     print('ready', flush=True)
     plugin.server.wait_for_termination()
