@@ -105,4 +105,8 @@ void csi_volume_step(struct csi_volumes *volumes, const struct csi_step *step, c
 int csi_volume_target(const struct csi_volumes *volumes, const struct csi_claim *claim,
                       char to[PATH_SIZE], struct err *err);
 
+/* Where the plugin has it, as it sees what is here its directory as ROOT. */
+int csi_volume_seen(const char *root, const struct csi_claim *claim, char staging[PATH_SIZE],
+                    char target[PATH_SIZE], struct err *err);
+
 #endif

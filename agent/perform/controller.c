@@ -1,11 +1,12 @@
 /*
- * Calls to controllers of storage plugins: requests and answers as Nomad's servers name their
- * fields, to csi/csi.h and back.
+ * Calls to controllers of storage plugins, and one to their node services: requests and answers as
+ * Nomad's servers name their fields, to csi/csi.h and back.
  *
  * Nothing is decided: what an answer means for a volume is up to who asked.
  */
 #include "agent/perform/controller.h"
 
+#include "csi/volumes.h"
 #include "spec/names.h"
 
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct building {
     void *lists[2 * CSI_TOPOLOGIES_MAX + 8]; /* to be freed */
     size_t lists_count;
     struct csi_secrets *secrets;
+    char staging[PATH_SIZE], target[PATH_SIZE];
 };
 
 static void *list_new(struct building *building, size_t count, size_t bytes)
@@ -195,6 +197,66 @@ static void ask_expand(struct building *building, const json_t *from)
     add_capabilities(building, from, 1);
 }
 
+/* The claim of one alloc on a volume. */
+struct finding_claim {
+    const char *alloc;
+    struct volume_define define; /* that it is on; then the claim's own */
+    struct machine_id id;        /* "": there is none */
+};
+
+static bool find_claim(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct finding_claim *finding = ctx;
+    struct machine_id owner = machine_id_owner(id);
+
+    if (!text_equal(owner.text, finding->alloc))
+        return true;
+    finding->id = *id;
+    finding->define = volume_of(record)->define;
+    return false;
+}
+
+static int ask_node_expand(struct building *building, struct parts *parts, const json_t *from,
+                           const struct csi_instance *instance, struct err *err)
+{
+    const json_t *range = json_object_get(from, "Capacity");
+    const char *alloc = text_of(json_object_get(from, "Claim"), "AllocationID");
+    const char *volume = text_of(from, "VolumeID");
+    struct csi_request *to = &building->request;
+    struct finding_claim finding = {.alloc = alloc == NULL ? "" : alloc};
+
+    if ((instance->node_capabilities & CSI_NODE_EXPANDS) == 0)
+        return err_set(err, ERR_REFUSED, "plugin %s cannot expand what a node has mounted",
+                       instance->plugin);
+    if (volume == NULL ||
+        !text_copy(finding.define.volume, sizeof(finding.define.volume), volume) ||
+        !text_copy(finding.define.namespace, sizeof(finding.define.namespace),
+                   json_string_value(json_object_get(from, "VolumeNamespace"))) ||
+        !text_copy(finding.define.plugin, sizeof(finding.define.plugin), instance->plugin))
+        return err_set(err, ERR_INVALID, "no claim is on such a volume");
+    core_each_of_volume(life_core(parts->life), &finding.define, find_claim, &finding);
+    if (finding.id.text[0] == '\0')
+        return err_set(err, ERR_GONE, "alloc %s has no claim on volume %s", finding.alloc, volume);
+    const struct csi_claim claim = {.alloc = finding.alloc,
+                                    .name = machine_id_name(&finding.id),
+                                    .define = &finding.define,
+                                    .external = ""};
+    int code =
+        csi_volume_seen(instance->plugin_root, &claim, building->staging, building->target, err);
+    building->capabilities[0] =
+        (struct csi_capability){.access = (enum csi_access)finding.define.access_mode,
+                                .block = finding.define.attachment_mode == CSI_BLOCK_DEVICE};
+    to->capabilities = building->capabilities;
+    to->capabilities_count = 1;
+    to->volume_id = text_of(from, "ExternalID");
+    to->bytes_min = number_of(range, "RequiredBytes");
+    to->bytes_max = number_of(range, "LimitBytes");
+    to->target_path = building->target;
+    if ((instance->node_capabilities & CSI_NODE_STAGES) != 0)
+        to->staging_path = building->staging;
+    return code;
+}
+
 static void ask_snapshot(struct building *building, const json_t *from)
 {
     building->request.source_volume_id = text_of(from, "ExternalSourceVolumeID");
@@ -209,9 +271,11 @@ static void ask_list(struct building *building, const json_t *from)
 }
 
 /* Secrets are no part of a list of volumes. */
-static int build(struct building *building, enum csi_call call, const json_t *from,
-                 const struct csi_instance *instance, struct err *err)
+static int build(struct building *building, struct parts *parts, enum csi_call call,
+                 const json_t *from, const struct csi_instance *instance, struct err *err)
 {
+    int code = 0;
+
     building->request.call = call;
     if (call == CSI_CREATE_VOLUME) {
         ask_create(building, from);
@@ -226,6 +290,8 @@ static int build(struct building *building, enum csi_call call, const json_t *fr
         ask_validate(building, from);
     } else if (call == CSI_CONTROLLER_EXPAND) {
         ask_expand(building, from);
+    } else if (call == CSI_NODE_EXPAND) {
+        code = ask_node_expand(building, parts, from, instance, err);
     } else if (call == CSI_CREATE_SNAPSHOT) {
         ask_snapshot(building, from);
     } else if (call == CSI_DELETE_SNAPSHOT) {
@@ -234,7 +300,7 @@ static int build(struct building *building, enum csi_call call, const json_t *fr
         check(call == CSI_LIST_VOLUMES || call == CSI_LIST_SNAPSHOTS);
         ask_list(building, from);
     }
-    return call == CSI_LIST_VOLUMES ? 0 : add_secrets(building, from, err);
+    return call == CSI_LIST_VOLUMES || code != 0 ? code : add_secrets(building, from, err);
 }
 
 /* --- what is answered --- */
@@ -303,6 +369,8 @@ static json_t *format(enum csi_call call, const struct csi_answer *answer)
     if (call == CSI_CONTROLLER_EXPAND)
         return json_pack("{s:I, s:b}", "CapacityBytes", (json_int_t)answer->bytes,
                          "NodeExpansionRequired", answer->node_expands);
+    if (call == CSI_NODE_EXPAND)
+        return json_pack("{s:I}", "CapacityBytes", (json_int_t)answer->bytes);
     if (call == CSI_CREATE_SNAPSHOT)
         return snapshot(&answer->snapshots[0]);
     if (call == CSI_LIST_VOLUMES || call == CSI_LIST_SNAPSHOTS)
@@ -419,18 +487,20 @@ void controller_call(void *ctx, const char *plugin, enum csi_call call, const js
                      control_answer_cb *cb, void *cb_ctx)
 {
     struct parts *parts = ctx;
+    bool of_node = call == CSI_NODE_EXPAND;
     const struct csi_instance *instance =
-        csi_plugins_find(parts->plugins, plugin, CSI_ROLE_CONTROLLER);
+        csi_plugins_find(parts->plugins, plugin, of_node ? CSI_ROLE_NODE : CSI_ROLE_CONTROLLER);
     struct building building = {.lists_count = 0};
     struct err err = {0};
 
     if (instance == NULL) {
-        (void)err_set(&err, ERR_AGAIN, "no healthy controllers for CSI plugin: %s", plugin);
+        (void)err_set(&err, ERR_AGAIN, "no healthy %s for CSI plugin: %s",
+                      of_node ? "node service" : "controllers", plugin); /* refuse tells it */
         refuse(cb, cb_ctx, CSI_REPEAT, &err);
         return;
     }
     struct asking *asking = NULL;
-    if (build(&building, call, request, instance, &err) == 0) {
+    if (build(&building, parts, call, request, instance, &err) == 0) {
         asking = asking_new(parts, &building, cb, cb_ctx);
         if (csi_start(instance->client, &building.request, answered, asking, &err) == NULL) {
             asking_free(asking);

@@ -45,3 +45,16 @@ void csi_path_in(const char *root, const char *path, char to[PATH_SIZE])
     if (path_join(to, root, path) != 0)
         (void)text_copy(to, PATH_SIZE, ""); /* the call says that it is none */
 }
+
+int csi_volume_seen(const char *root, const struct csi_claim *claim, char staging[PATH_SIZE],
+                    char target[PATH_SIZE], struct err *err)
+{
+    struct volume_paths paths;
+    int code = volume_paths_of(claim, &paths, err);
+
+    if (code != 0)
+        return code;
+    csi_path_in(root, paths.staging, staging);
+    csi_path_in(root, paths.target, target);
+    return 0;
+}

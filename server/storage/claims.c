@@ -213,6 +213,16 @@ static struct spec_pairs pairs_of(json_t *map)
     return pairs;
 }
 
+static void expect_growth(const struct claiming *claiming)
+{
+    const struct volume_define *define = &claiming->define;
+    struct registered *volume =
+        registry_find(claiming->task.storage, define->namespace, define->volume);
+
+    if (volume != NULL)
+        growth_expect(claiming->task.storage, volume);
+}
+
 static void grant_claim(struct claiming *claiming, json_t *publish_context)
 {
     json_t *flags = json_object_get(claiming->secret, "MountFlags"), *flag;
@@ -230,6 +240,7 @@ static void grant_claim(struct claiming *claiming, json_t *publish_context)
     check(texts != NULL);
     json_array_foreach(flags, i, flag) texts[claimed.flags_count++] = json_string_value(flag);
     claimed.flags = texts;
+    expect_growth(claiming);
     lane_leave(&claiming->task);
     claiming->claimed(claiming->ctx, &claimed, NULL);
     free(texts);

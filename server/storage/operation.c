@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RETRY_MS = 1000, RETRY_MS_MAX = 5 * 60 * 1000 };
+enum { RETRY_MS_MAX = 5 * 60 * 1000 };
 
 static void operation_free(struct operation *operation)
 {
     json_decref(operation->wanted);
     json_decref(operation->volume);
+    json_decref(operation->grown);
     storage_wipe(operation->secret);
     storage_wipe(operation->hidden);
     free(operation);
@@ -72,7 +73,7 @@ static void retry_later(struct storage *storage, struct registered *volume)
 
     volume->failures++;
     volume->retry_at_ms =
-        now_ms + policy_backoff_ms(RETRY_MS, RETRY_MS_MAX, volume->failures, now_ms);
+        now_ms + policy_backoff_ms(OPERATION_RETRY_MS, RETRY_MS_MAX, volume->failures, now_ms);
     operation_retry_at(storage, volume->retry_at_ms);
 }
 
@@ -158,6 +159,16 @@ void operation_doubt(struct operation *operation)
         "a plugin was asked and nobody knows what came of it, asking again volume=%s error=%s",
         text_value(operation->id), text_value(operation->err.text));
     operation_finish(operation, NULL);
+}
+
+void operation_later(struct operation *operation)
+{
+    struct storage *storage = operation->task.storage;
+    struct registered *volume = registry_find(storage, operation->namespace, operation->id);
+
+    check(volume != NULL); /* it has its turn until it ends */
+    retry_later(storage, volume);
+    operation_finish(operation, operation->volume);
 }
 
 /* --- plugins --- */

@@ -7,6 +7,8 @@
 
 #include "server/storage/part.h"
 
+enum { OPERATION_RETRY_MS = 1000 };
+
 struct operation {
     struct lane_task task;
     char namespace[SPEC_NAMESPACE_SIZE], id[REGISTRY_ID_SIZE];
@@ -14,6 +16,7 @@ struct operation {
     json_t *secret; /* and what of it is secret, or what goes with a deletion */
     json_t *volume; /* what is stored next */
     json_t *hidden; /* all secrets that the plugin is given */
+    json_t *grown;  /* claims that have been asked for; of growth.c */
     bool creates;   /* not only registers */
     bool force;
     bool is_new;
@@ -50,6 +53,9 @@ void operation_done(struct operation *operation);
 /* It is stored that nobody knows: it ends, and the plugin is asked again after a pause. */
 void operation_doubt(struct operation *operation);
 
+/* It goes well, and is not over: it ends for whoever asked, and goes on after a pause. */
+void operation_later(struct operation *operation);
+
 /* At AT_MS, or before, a plugin is to be asked again. */
 void operation_retry_at(struct storage *storage, uint64_t at_ms);
 
@@ -75,5 +81,13 @@ void operation_call(struct operation *operation, enum csi_call which, json_t *re
 /* The registered VOLUME as operation->wanted changes it, into operation->volume; ERR_INVALID, and
  * the operation's error: it may not be changed so (registry_merge.c). */
 int operation_merge(struct operation *operation, const struct registered *volume);
+
+/* --- growing (growth.c) --- */
+
+/* The volume is asked to have so much: RET_CALLS, and its plugin has to be asked for that. */
+int growth_plan(struct operation *operation, bool *ret_calls);
+
+/* Asks whoever is next to make it so, up to the end; OPERATION->volume is stored. */
+void growth_begin(struct operation *operation);
 
 #endif

@@ -3,8 +3,9 @@
  *
  * registry.c keeps them; registry_read.c reads what callers send, and says what of what is stored
  * is believed; lanes.c has one thing done after the other to a volume; claims.c says who may have
- * one; provision.c is what callers ask for, operation.c the steps of that, registry_merge.c what
- * may be changed, and snapshots.c what is only passed on.  storage.c makes it.
+ * one; provision.c is what callers ask for, operation.c the steps of that, growth.c how they grow,
+ * registry_merge.c what may be changed, and snapshots.c what is only passed on.  storage.c makes
+ * it.
  */
 #ifndef CAIRN_SERVER_STORAGE_PART_H
 #define CAIRN_SERVER_STORAGE_PART_H
@@ -107,6 +108,18 @@ void lane_enter(struct lane_task *task, const char *namespace, const char *id);
 /* TASK is over, and can be freed behind this. */
 void lane_leave(struct lane_task *task);
 void lanes_free(struct storage *storage);
+
+/* --- growing (growth.c) --- */
+
+/* Somebody has been asked to make VOLUME larger, and has not finished; it is the node's turn. */
+bool growth_is_open(const json_t *volume);
+bool growth_is_of_node(const json_t *volume);
+
+/* False: what is stored of that makes no sense. */
+bool growth_is_whole(const json_t *volume);
+
+/* Somebody is about to have VOLUME, and may have it larger then. */
+void growth_expect(struct storage *storage, struct registered *volume);
 
 /* --- claims (claims.c) --- */
 

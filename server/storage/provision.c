@@ -13,98 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- expanding --- */
-
-/* The volume is asked to have so much: RET_CALLS, and its plugin has to be asked for that. */
-static int plan_capacity(struct operation *operation, bool *ret_calls)
-{
-    json_int_t min = json_integer_value(json_object_get(operation->wanted, "RequestedCapacityMin"));
-    json_int_t max = json_integer_value(json_object_get(operation->wanted, "RequestedCapacityMax"));
-    json_t *volume = operation->volume;
-    json_int_t has = json_integer_value(json_object_get(volume, "Capacity"));
-
-    *ret_calls = false;
-    if ((min == 0 && max == 0) ||
-        (min == json_integer_value(json_object_get(volume, "RequestedCapacityMin")) &&
-         max == json_integer_value(json_object_get(volume, "RequestedCapacityMax"))))
-        return 0;
-    if (max > 0 && max < min)
-        return err_set(&operation->err, ERR_INVALID,
-                       "unable to update volume: max requested capacity (%lld B) less than or "
-                       "equal to min (%lld B)",
-                       (long long)max, (long long)min);
-    if (max > 0 && max < has)
-        return err_set(&operation->err, ERR_INVALID,
-                       "unable to update volume: max requested capacity (%lld B) less than or "
-                       "equal to current (%lld B)",
-                       (long long)max, (long long)has);
-    *ret_calls = min > has;
-    check(json_object_update_new(volume, *ret_calls
-                                             ? json_pack("{s:[I, I]}", "cairnExpands", min, max)
-                                             : json_pack("{s:I, s:I}", "RequestedCapacityMin", min,
-                                                         "RequestedCapacityMax", max)) == 0);
-    return 0;
-}
-
-/* What is told of a volume whose plugin wants its node to finish what it began. */
-static const char mounted_as_it_was[] =
-    "its storage has grown; what allocs have mounted grows when they mount it again";
-
-static bool has_users(const struct operation *operation)
-{
-    const struct registered *volume =
-        registry_find(operation->task.storage, operation->namespace, operation->id);
-    const struct storage_claims claims =
-        volume == NULL ? (struct storage_claims){0}
-                       : storage_claims_of(operation->task.storage, &volume->public);
-
-    return claims.readers + claims.writers > 0;
-}
-
-static void expanded(void *ctx, const struct control_answer *answer)
-{
-    struct operation *operation = ctx;
-    json_t *asked = json_object_get(operation->volume, "cairnExpands");
-    const json_t *bytes = json_object_get(answer->answer, "CapacityBytes");
-
-    if (answer->answer == NULL) {
-        operation->err = answer->error;
-        (void)err_wrap(&operation->err, "unable to expand volume");
-    }
-    if (answer->answer == NULL && !policy_is_settled(&answer->outcome, answer->answered)) {
-        operation_store_as(operation, REGISTRATION_READY, NULL, operation_doubt);
-        return;
-    }
-    if (answer->answer != NULL) {
-        check(json_object_set(operation->volume, "RequestedCapacityMin",
-                              json_array_get(asked, 0)) == 0);
-        check(json_object_set(operation->volume, "RequestedCapacityMax",
-                              json_array_get(asked, 1)) == 0);
-        check(json_object_set_new(operation->volume, "Capacity",
-                                  json_integer(json_integer_value(bytes))) == 0);
-    }
-    (void)json_object_del(operation->volume, "cairnExpands"); /* it is there */
-    operation_stamp(operation, REGISTRATION_READY);
-    if (json_is_true(json_object_get(answer->answer, "NodeExpansionRequired")) &&
-        has_users(operation))
-        check(json_object_set_new(operation->volume, "cairnFailure",
-                                  json_string(mounted_as_it_was)) == 0);
-    operation_store(operation, NULL, operation_done);
-}
-
-static void call_expand(struct operation *operation)
-{
-    json_t *asked = json_object_get(operation->volume, "cairnExpands");
-    json_t *request = json_pack(
-        "{s:s, s:{s:O, s:O}, s:{s:s}, s:O}", "ExternalVolumeID",
-        registry_remote_id(operation->volume), "CapacityRange", "RequiredBytes",
-        json_array_get(asked, 0), "LimitBytes", json_array_get(asked, 1), "MountOptions",
-        "Filesystem", registry_text(json_object_get(operation->volume, "MountOptions"), "FSType"),
-        "VolumeCapabilities", json_object_get(operation->volume, "RequestedCapabilities"));
-
-    operation_call(operation, CSI_CONTROLLER_EXPAND, request, expanded);
-}
-
 /* --- registering --- */
 
 static void validated(void *ctx, const struct control_answer *answer)
@@ -154,7 +62,7 @@ static void change(struct operation *operation, const struct registered *volume,
 {
     bool calls;
 
-    if (operation_merge(operation, volume) < 0 || plan_capacity(operation, &calls) < 0) {
+    if (operation_merge(operation, volume) < 0 || growth_plan(operation, &calls) < 0) {
         operation_finish(operation, NULL);
         return;
     }
@@ -166,7 +74,7 @@ static void change(struct operation *operation, const struct registered *volume,
     if (operation_can(operation, plugin, CSI_CONTROLLER_EXPANDS,
                       "unable to update volume: expand is not implemented by this controller "
                       "plugin"))
-        operation_store_as(operation, REGISTRATION_READY, operation->secret, call_expand);
+        operation_store_as(operation, REGISTRATION_READY, operation->secret, growth_begin);
 }
 
 /* --- creating --- */
@@ -540,8 +448,7 @@ void storage_detach_volume(struct storage *storage, const char *namespace, const
 
 static bool is_open(const struct registered *volume)
 {
-    return volume->public.state != REGISTRATION_READY ||
-           json_object_get(volume->json, "cairnExpands") != NULL;
+    return volume->public.state != REGISTRATION_READY || growth_is_open(volume->json);
 }
 
 /* Whoever had his turn before may have seen to it. */
@@ -556,7 +463,8 @@ static void begin_resume(struct lane_task *task)
         return;
     }
     registry_plugin(task->storage, registry_text(volume->json, "PluginID"), &plugin);
-    if (!plugin.controller_ready) {
+    bool nodes_turn = volume->public.state == REGISTRATION_READY && growth_is_of_node(volume->json);
+    if (nodes_turn ? !plugin.node_ready : !plugin.controller_ready) {
         operation_finish(operation, NULL); /* storage_resume follows when it is */
         return;
     }
@@ -568,7 +476,7 @@ static void begin_resume(struct lane_task *task)
     else if (volume->public.state == REGISTRATION_DELETING)
         call_delete(operation);
     else
-        call_expand(operation);
+        growth_begin(operation);
 }
 
 void storage_tidy(struct storage *storage)

@@ -406,5 +406,7 @@ const char *registry_fault(const char *key, const json_t *json)
     }
     if (!is_map(json_object_get(json, "Context")) || !is_map(json_object_get(json, "Parameters")))
         return "texts by name that are none";
+    if (!growth_is_whole(json))
+        return "it is to have a size that is none";
     return NULL;
 }

@@ -293,6 +293,12 @@ class Mounts:
 
     def ControllerExpandVolume(self, request):
         self.source(request)
+        return {'capacity_bytes': request.capacity_range.required_bytes,
+                'node_expansion_required': True}
+
+    def NodeExpandVolume(self, request):
+        if not self.is_mounted(request.volume_path):
+            raise Refusal(5, '%s is not mounted' % request.volume_path)
         return {'capacity_bytes': request.capacity_range.required_bytes}
 
     def ListVolumes(self, request):
@@ -349,7 +355,7 @@ class Mounts:
 
     def note(self, begins, method, request, end=''):
         places = [getattr(request, name, '') for name in ('volume_id', 'staging_target_path',
-                                                          'target_path')]
+                                                          'target_path', 'volume_path')]
         line = ' '.join(filter(None, ['<>'[begins], method] + places + [end]))
         with open(os.path.join(self.directory, 'calls'), 'a') as calls:
             calls.write(line + '\n')

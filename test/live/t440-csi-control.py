@@ -70,6 +70,10 @@ class Storage:
         with open(self.path('next.' + method), 'w') as out:
             out.write(''.join(command + '\n' for command in commands))
 
+    def text(self, name):
+        with open(self.path(name)) as file:
+            return file.read()
+
     def calls(self, method):
         """How many have begun."""
         with open(self.path('calls')) as file:
@@ -279,6 +283,37 @@ def a_claim_attaches_and_its_end_detaches_over_crashes_of_both():
     storage.finish()
 
 
+def what_is_mounted_grows_with_its_storage():
+    storage = Storage()
+    node = storage.node
+    storage.create('disk')
+    storage.create('disk', '2MiB')  # nobody has it mounted: it grows when somebody has
+    assert storage.calls('NodeExpandVolume') == 0
+    node.run_job(job('one'))
+    wait_for('the payload', lambda: node.running(job='one'))
+    wait_for('it to grow', lambda: storage.calls('NodeExpandVolume') == 1)
+    # Both die when it is to grow while it is mounted.
+    storage.next('NodeExpandVolume', 'die')
+    before = storage.plugin_pid()
+    told = storage.create('disk', '4MiB', check=False)
+    assert 'its storage has grown, but not what is mounted of it' in told, told
+    storage.again()
+    wait_for('it to grow at last', lambda: '\n< NodeExpandVolume' in storage.text('calls')
+             .split('NodeExpandVolume', 4)[-1], limit_s=60)
+    assert storage.plugin_pid() != before
+    shown = storage.get('disk')
+    assert shown['Capacity'] == shown['RequestedCapacityMin'] == 4 << 20, shown
+    assert node.running(job='one')['Restarts'] == 0
+    storage.next('NodeExpandVolume', 'say 3 too large')
+    told = storage.create('disk', '8MiB', check=False)
+    assert 'INVALID_ARGUMENT: too large' in told, told
+    assert 'too large' in node.cli('volume', 'status', 'disk').stdout
+    node.call('DELETE', '/v1/job/one')
+    wait_for('no claim', lambda: not storage.get('disk')['WriteAllocs'])
+    node.cli('volume', 'delete', 'disk')
+    storage.finish()
+
+
 def refusals_are_told_and_change_nothing():
     storage = Storage()
     node = storage.node
@@ -317,5 +352,6 @@ sys.exit(tap([
     daemon_that_dies_before_the_answer_asks_again,
     plugin_that_dies_with_the_call_is_asked_again,
     a_claim_attaches_and_its_end_detaches_over_crashes_of_both,
+    what_is_mounted_grows_with_its_storage,
     refusals_are_told_and_change_nothing,
 ]))

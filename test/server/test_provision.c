@@ -425,8 +425,10 @@ static void test_two_claims_are_not_granted_at_once(void **state)
 
 static struct heard grow(struct small_life *small, json_int_t min)
 {
-    struct heard heard = {0};
+    static struct heard heard; /* some hear of it later */
     json_t *json = to_create();
+
+    heard = (struct heard){0};
 
     check(json_object_set_new(json, "RequestedCapacityMin", json_integer(min)) == 0);
     storage_create_volume(alone_storage(small->alone), "default", json, hear, &heard);
@@ -464,18 +466,92 @@ static void test_volume_grows_and_the_daemon_dies_meanwhile(void **state)
     assert_int_equal(calls_of(CSI_CONTROLLER_EXPAND), 2);
 }
 
-static void test_what_is_mounted_grows_later_and_that_is_told(void **state)
+static void test_what_is_mounted_grows_too(void **state)
 {
     struct small_life *small = *state;
     struct heard heard;
 
     controller.node_grows = true;
     create(small, &heard);
-    assert_int_equal(grow(small, 5000).code, 0);
-    assert_string_equal(data(small)->last_fail, "");
     (void)run(small, "j", 1, "data", "single-node-writer", false, false);
     assert_int_equal(grow(small, 9000).code, 0);
-    assert_non_null(strstr(data(small)->last_fail, "grows when they mount it again"));
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 1);
+    assert_string_equal(said(last_call(), "VolumeID"), "data");
+    assert_string_equal(said(last_call(), "ExternalID"), "made-1");
+    assert_true(uuid_is_valid(json_string_value(
+        json_object_get(json_object_get(last_call()->request, "Claim"), "AllocationID"))));
+    assert_int_equal(json_integer_value(json_object_get(
+                         json_object_get(last_call()->request, "Capacity"), "RequiredBytes")),
+                     9000);
+    assert_string_equal(data(small)->last_fail, "");
+    small_again(small);
+    pass_time(small);
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 1);
+}
+
+/* Nobody has it mounted: it grows with the first that has. */
+static void test_what_is_mounted_later_grows_then(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard;
+
+    controller.node_grows = true;
+    create(small, &heard);
+    assert_int_equal(grow(small, 9000).code, 0);
+    pass_time(small);
+    small_again(small);
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 0);
+    (void)run(small, "j", 1, "data", "single-node-writer", false, false);
+    pass_time(small);
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 1);
+    pass_time(small);
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 1);
+}
+
+static void test_growing_on_the_node_goes_on_after_a_crash(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard;
+
+    controller.node_grows = true;
+    create(small, &heard);
+    (void)run(small, "j", 1, "data", "single-node-writer", false, false);
+    controller.holds = true;
+    (void)grow(small, 9000);
+    assert_int_equal(calls_of(CSI_CONTROLLER_EXPAND), 1);
+    answer_one(last_call());
+    small_settle(small);
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 1);
+    small_again(small);
+    pass_time(small);
+    assert_int_equal(calls_of(CSI_CONTROLLER_EXPAND), 1);
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 2);
+    answer_one(last_call());
+    small_settle(small);
+    small_again(small);
+    pass_time(small);
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 2);
+}
+
+static void test_what_the_node_cannot_grow_is_told(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard;
+
+    controller.node_grows = true;
+    create(small, &heard);
+    (void)run(small, "j", 1, "data", "single-node-writer", false, false);
+    controller.holds = true;
+    heard = grow(small, 9000);
+    answer_one(last_call());
+    small_settle(small);
+    controller.status = 9; /* FAILED_PRECONDITION: it is in use */
+    answer_one(last_call());
+    small_settle(small);
+    assert_int_equal(capacity(small), 8192);
+    assert_non_null(strstr(data(small)->last_fail, "its storage has grown, but not what"));
+    pass_time(small);
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 1);
 }
 
 static void test_volume_that_cannot_grow_is_as_it_was(void **state)
@@ -578,7 +654,10 @@ int main(void)
         CONTROLLER_TEST(test_attachment_whose_answer_was_lost_is_made_again),
         CONTROLLER_TEST(test_two_claims_are_not_granted_at_once),
         CONTROLLER_TEST(test_volume_grows_and_the_daemon_dies_meanwhile),
-        CONTROLLER_TEST(test_what_is_mounted_grows_later_and_that_is_told),
+        CONTROLLER_TEST(test_what_is_mounted_grows_too),
+        CONTROLLER_TEST(test_what_is_mounted_later_grows_then),
+        CONTROLLER_TEST(test_growing_on_the_node_goes_on_after_a_crash),
+        CONTROLLER_TEST(test_what_the_node_cannot_grow_is_told),
         CONTROLLER_TEST(test_volume_that_cannot_grow_is_as_it_was),
         CONTROLLER_TEST(test_what_is_fixed_cannot_be_changed),
         CONTROLLER_TEST(test_what_the_plugin_does_not_confirm_is_not_registered),
