@@ -34,7 +34,7 @@ struct parts {
     const struct control *control; /* who answers for claims on volumes */
     struct disk_watch *disk;
     struct specs *specs;
-    struct perform_call *calls; /* under way, of perform.c */
+    struct perform_call *calls; /* under way, of perform/calls.c */
     struct asking *asked;       /* of controller.c */
     struct crash crash;
     struct node node;

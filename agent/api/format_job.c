@@ -330,6 +330,19 @@ static json_t *format_drivers(const struct api_node_view *view)
     return drivers;
 }
 
+/* As Nomad's clients tell of a volume. */
+static json_t *volume_details(const json_t *event)
+{
+    json_t *error = json_object_get(event, "error");
+    bool failed = json_string_value(error)[0] != '\0';
+    json_t *details = json_pack("{s:O, s:s}", "volume_id", json_object_get(event, "volume"),
+                                "success", failed ? "false" : "true");
+
+    if (failed)
+        check(json_object_set(details, "error", error) == 0);
+    return details;
+}
+
 static json_t *format_node_events(const json_t *events)
 {
     json_t *to = json_array();
@@ -339,12 +352,16 @@ static json_t *format_node_events(const json_t *events)
 
     json_array_foreach(events, i, event)
     {
+        json_t *driver = json_object_get(event, "driver");
+        json_t *details =
+            driver != NULL ? json_pack("{s:O}", "driver", driver) : volume_details(event);
+
         api_time(time, json_integer_value(json_object_get(event, "time")));
-        check(json_array_append_new(to, json_pack("{s:O, s:s, s:{s:O}, s:s, s:i}", "Message",
+        check(json_array_append_new(to, json_pack("{s:O, s:s, s:o, s:s, s:i}", "Message",
                                                   json_object_get(event, "message"), "Subsystem",
-                                                  "Driver", "Details", "driver",
-                                                  json_object_get(event, "driver"), "Timestamp",
-                                                  time, "CreateIndex", 0)) == 0);
+                                                  driver != NULL ? "Driver" : "Storage", "Details",
+                                                  details, "Timestamp", time, "CreateIndex", 0)) ==
+              0);
     }
     return to;
 }

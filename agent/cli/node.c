@@ -68,11 +68,17 @@ static void print_events(const struct cli *cli, const json_t *node)
     cli_row(&table, "Time", "Subsystem", "Message");
     for (size_t i = json_array_size(events); i > 0; i--) {
         const json_t *event = json_array_get(events, i - 1);
+        const json_t *details = json_object_get(event, "Details");
+        const char *driver = cli_value(details, "driver"), *error = cli_value(details, "error");
         char message[512];
 
-        (void)text_format(message, sizeof(message), "%s: %s",
-                          cli_value(json_object_get(event, "Details"), "driver"),
-                          cli_value(event, "Message")); /* a cut one is enough */
+        if (driver[0] != '\0')
+            (void)text_format(message, sizeof(message), "%s: %s", driver,
+                              cli_value(event, "Message")); /* a cut one is enough */
+        else
+            (void)text_format(message, sizeof(message), "%s %s%s%s", cli_value(event, "Message"),
+                              cli_value(details, "volume_id"), error[0] != '\0' ? ": " : "",
+                              error); /* likewise */
         cli_row(&table, cli_value(event, "Timestamp"), cli_value(event, "Subsystem"), message);
     }
     cli_table_print(&table, stdout);

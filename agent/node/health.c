@@ -15,6 +15,14 @@ static json_t *empty(void)
     return json;
 }
 
+/* A driver, or a volume. */
+static bool is_about(const json_t *event)
+{
+    return json_is_string(json_object_get(event, "driver")) ||
+           (json_is_string(json_object_get(event, "volume")) &&
+            json_is_string(json_object_get(event, "error")));
+}
+
 static bool is_whole(const json_t *json)
 {
     const json_t *events = json_object_get(json, "events"), *event, *driver;
@@ -32,8 +40,7 @@ static bool is_whole(const json_t *json)
     json_array_foreach(events, i, event)
     {
         if (!json_is_integer(json_object_get(event, "time")) ||
-            !json_is_string(json_object_get(event, "driver")) ||
-            !json_is_string(json_object_get(event, "message")))
+            !json_is_string(json_object_get(event, "message")) || !is_about(event))
             return false;
     }
     return json_is_object(json_object_get(json, "drivers")) && json_is_array(events);
@@ -83,43 +90,83 @@ static bool is_as(const json_t *record, const struct driver_info *driver)
            json_is_true(json_object_get(record, "healthy")) == driver->healthy;
 }
 
-/* What is seen for the first time is no change. */
-static void add_event(struct health *health, const struct driver_info *driver, int64_t now_unix_ns)
+static void add_event(struct health *health, json_t *event)
 {
     json_t *events = json_object_get(health->json, "events");
 
-    if (record_of(health, driver->name) == NULL)
-        return;
-    check(json_array_append_new(events, json_pack("{s:I, s:s, s:s}", "time",
-                                                  (json_int_t)now_unix_ns, "driver", driver->name,
-                                                  "message", driver->description)) == 0);
+    check(json_array_append_new(events, event) == 0);
     while (json_array_size(events) > EVENTS_MAX)
         check(json_array_remove(events, 0) == 0);
+    health->untold = true;
+}
+
+/* What is seen for the first time is no change. */
+static void add_change(struct health *health, const struct driver_info *driver, int64_t now_unix_ns)
+{
+    if (record_of(health, driver->name) != NULL)
+        add_event(health, json_pack("{s:I, s:s, s:s}", "time", (json_int_t)now_unix_ns, "driver",
+                                    driver->name, "message", driver->description));
+}
+
+static bool is_equal(const json_t *event, const char *name, const char *text)
+{
+    const char *own = json_string_value(json_object_get(event, name));
+
+    return own != NULL && text_equal(own, text);
+}
+
+/* What is tried again and again is one event. */
+static void drop_same(json_t *events, const char *volume, const char *message, const char *error)
+{
+    for (size_t i = json_array_size(events); i > 0; i--) {
+        const json_t *event = json_array_get(events, i - 1);
+
+        if (is_equal(event, "volume", volume) && is_equal(event, "message", message) &&
+            is_equal(event, "error", error))
+            check(json_array_remove(events, i - 1) == 0);
+    }
+}
+
+void health_note_volume(struct health *health, const char *volume, const char *message,
+                        const char *error, int64_t now_unix_ns)
+{
+    json_t *event = json_pack("{s:I, s:s, s:s, s:s}", "time", (json_int_t)now_unix_ns, "volume",
+                              volume, "message", message, "error", error);
+
+    if (event == NULL) /* a name that is no text, of a record that was damaged */
+        return;
+    drop_same(json_object_get(health->json, "events"), volume, message, error);
+    add_event(health, event);
+}
+
+void health_tell(struct health *health, struct core *core)
+{
+    if (!health->untold)
+        return;
+    char *text = json_dumps(health->json, JSON_COMPACT | JSON_SORT_KEYS);
+    check(text != NULL); /* all of it is whole UTF-8 */
+    core_meta(core, key, text, strlen(text));
+    free(text);
+    health->untold = false;
 }
 
 void health_note(struct health *health, struct core *core, const struct driver_info *drivers,
                  size_t count, int64_t now_unix_ns)
 {
     json_t *records = json_object_get(health->json, "drivers");
-    bool changed = false;
 
     for (size_t i = 0; i < count; i++) {
         if (!drivers[i].asked || is_as(record_of(health, drivers[i].name), &drivers[i]))
             continue;
-        add_event(health, &drivers[i], now_unix_ns);
+        add_change(health, &drivers[i], now_unix_ns);
         check(json_object_set_new(records, drivers[i].name,
                                   json_pack("{s:b, s:b, s:s, s:I}", "detected", drivers[i].detected,
                                             "healthy", drivers[i].healthy, "description",
                                             drivers[i].description, "since",
                                             (json_int_t)drivers[i].since_unix_ns)) == 0);
-        changed = true;
+        health->untold = true;
     }
-    if (!changed)
-        return;
-    char *text = json_dumps(health->json, JSON_COMPACT | JSON_SORT_KEYS);
-    check(text != NULL); /* messages are whole UTF-8 */
-    core_meta(core, key, text, strlen(text));
-    free(text);
+    health_tell(health, core);
 }
 
 int64_t health_since(const struct health *health, const struct driver_info *driver)

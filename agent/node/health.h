@@ -2,7 +2,8 @@
  * How the node's drivers were and are, in the journal's meta under "drivers".
  *
  * What changed while no daemon looked counts from when it was seen; what is as it was before a
- * restart is as old as it was then.  The last changes are kept as the node's events.
+ * restart is as old as it was then.  The last changes are kept as the node's events, with what
+ * became of its volumes.
  */
 #ifndef CAIRN_AGENT_NODE_HEALTH_H
 #define CAIRN_AGENT_NODE_HEALTH_H
@@ -16,7 +17,10 @@
 
 struct health {
     json_t *json; /* {"drivers": {<name>: {"detected", "healthy", "description", "since"}},
-                      "events": [{"time", "driver", "message"}]}, the oldest event first */
+                      "events": [{"time", "driver", "message"} or
+                                 {"time", "volume", "message", "error"}]}, the oldest event first;
+                      "error": "" is none */
+    bool untold;  /* there are events that no commit has */
 };
 
 /* Reads what STORE holds; what is damaged is put into quarantine, and begun anew. */
@@ -27,6 +31,12 @@ void health_free(struct health *health);
 /* The drivers are like this now; what has changed goes into the next commit. */
 void health_note(struct health *health, struct core *core, const struct driver_info *drivers,
                  size_t count, int64_t now_unix_ns);
+
+/* A volume was mounted or unmounted, as MESSAGE says, or not, as ERROR does ("": it was); the next
+ * health_tell puts it into the next commit.  The same again takes the place of what was. */
+void health_note_volume(struct health *health, const char *volume, const char *message,
+                        const char *error, int64_t now_unix_ns);
+void health_tell(struct health *health, struct core *core);
 
 /* Since when DRIVER has been as it is. */
 int64_t health_since(const struct health *health, const struct driver_info *driver);

@@ -6,6 +6,7 @@
  */
 #include "agent/perform/perform.h"
 
+#include "agent/perform/calls.h"
 #include "agent/perform/plugins.h"
 #include "agent/perform/volumes.h"
 #include "io/log.h"
@@ -14,47 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* A call under way: where its answer goes. */
-struct perform_call {
-    struct parts *parts;
-    struct perform_call *next, **link;
-    struct machine_id id;
-    uint32_t generation;
-    uint64_t reply;
-    bool untouched; /* nothing was there under the key when we began to look */
-};
-
-static struct perform_call *call_new(struct parts *parts, const struct effect *effect)
-{
-    struct perform_call *call = calloc(1, sizeof(*call));
-
-    check(call != NULL);
-    call->parts = parts;
-    call->id = effect->id;
-    call->generation = effect->generation;
-    call->reply = effect->reply;
-    call->next = parts->calls;
-    call->link = &parts->calls;
-    if (call->next != NULL)
-        call->next->link = &call->next;
-    parts->calls = call;
-    return call;
-}
-
-static void call_free(struct perform_call *call)
-{
-    *call->link = call->next;
-    if (call->next != NULL)
-        call->next->link = call->link;
-    free(call);
-}
-
-void perform_forget(struct parts *parts)
-{
-    while (parts->calls != NULL)
-        call_free(parts->calls);
-}
 
 /* --- hooks --- */
 
@@ -76,7 +36,7 @@ static void hook_answered(void *ctx, const struct hook_outcome *outcome)
                  task ? task_hook_name(outcome->hook) : alloc_hook_name(outcome->hook),
                  outcome->text);
     core_done(call->parts->core, &call->id, LANE_HOOK, event, outcome);
-    call_free(call);
+    perform_call_free(call);
 }
 
 static void hook_refused(struct parts *parts, const struct effect *effect, uint8_t hook,
@@ -85,7 +45,7 @@ static void hook_refused(struct parts *parts, const struct effect *effect, uint8
     struct hook_outcome outcome = {.hook = hook, .code = err->code};
 
     (void)text_copy(outcome.text, sizeof(outcome.text), err->text); /* cut if too long */
-    hook_answered(call_new(parts, effect), &outcome);
+    hook_answered(perform_call_new(parts, effect), &outcome);
 }
 
 static const struct task_spec *find_task(const struct alloc_spec *spec, const char *name)
@@ -133,7 +93,7 @@ static void alloc_hook(struct parts *parts, const struct effect *effect)
     };
 
     core_disk_owners(parts->core, alloc, disk_from);
-    hook_run(parts->hooks, &run, hook_answered, call_new(parts, effect));
+    hook_run(parts->hooks, &run, hook_answered, perform_call_new(parts, effect));
 }
 
 /* Of what cannot be looked at nobody knows that it is lost. */
@@ -148,12 +108,13 @@ static void network_checked(void *ctx, const struct hook_outcome *outcome)
         log_warn("hooks", "alloc=%s network: %s", call->id.text, outcome->text);
     core_done(call->parts->core, &call->id, LANE_NODE, lost ? AE_NETWORK_LOST : AE_NETWORK_SOUND,
               lost ? &failure : NULL);
-    call_free(call);
+    perform_call_free(call);
 }
 
 static void check_network(struct parts *parts, const struct effect *effect)
 {
-    hooks_check_network(parts->hooks, effect->id.text, network_checked, call_new(parts, effect));
+    hooks_check_network(parts->hooks, effect->id.text, network_checked,
+                        perform_call_new(parts, effect));
 }
 
 static void task_hook(struct parts *parts, const struct effect *effect)
@@ -183,7 +144,7 @@ static void task_hook(struct parts *parts, const struct effect *effect)
         .results = task->results,
         .results_bytes = task->results_bytes,
     };
-    hook_run(parts->hooks, &run, hook_answered, call_new(parts, effect));
+    hook_run(parts->hooks, &run, hook_answered, perform_call_new(parts, effect));
 }
 
 static void task_hook_abort(struct parts *parts, const struct effect *effect)
@@ -269,7 +230,7 @@ static void start_answered(void *ctx, const struct driver_result *result)
         struct failure failure = failure_of(result);
         core_done(call->parts->core, &call->id, LANE_DRIVER, TE_START_FAILED, &failure);
     }
-    call_free(call);
+    perform_call_free(call);
 }
 
 static void task_start(struct parts *parts, const struct effect *effect)
@@ -280,7 +241,7 @@ static void task_start(struct parts *parts, const struct effect *effect)
     struct hooks_launch *launch;
     struct hooks_paths paths;
     struct driver_key key = key_of(effect);
-    struct perform_call *call = call_new(parts, effect);
+    struct perform_call *call = perform_call_new(parts, effect);
     const struct task_spec *spec = task_spec_of(parts, &effect->id, &alloc, &failed.error);
 
     if (parts->is_volatile) { /* nobody would know of it after this process */
@@ -329,13 +290,13 @@ static void recover_answered(void *ctx, const struct driver_result *result)
                             "exit unknown: neither the shim nor an exit record was found");
         core_done(call->parts->core, &call->id, LANE_DRIVER, TE_LOST, &failure);
     }
-    call_free(call);
+    perform_call_free(call);
 }
 
 static void task_recover(struct parts *parts, const struct effect *effect)
 {
     struct driver_key key = key_of(effect);
-    struct perform_call *call = call_new(parts, effect);
+    struct perform_call *call = perform_call_new(parts, effect);
 
     call->untouched = !driver_was_begun(parts->drivers, &key);
     driver_recover(parts->drivers, &key, recover_answered, call);
@@ -349,7 +310,7 @@ static void stop_answered(void *ctx, const struct driver_result *result)
 
     core_done(call->parts->core, &call->id, LANE_DRIVER, done ? TE_STOP_ACCEPTED : TE_STOP_FAILED,
               done ? NULL : &failure);
-    call_free(call);
+    perform_call_free(call);
 }
 
 static void task_stop(struct parts *parts, const struct effect *effect)
@@ -360,7 +321,7 @@ static void task_stop(struct parts *parts, const struct effect *effect)
     uint64_t left_ms = task->kill_at_ms > now_ms ? task->kill_at_ms - now_ms : 0;
 
     driver_stop(parts->drivers, &key, task->define.kill_signal, left_ms, stop_answered,
-                call_new(parts, effect));
+                perform_call_new(parts, effect));
 }
 
 static void destroy_answered(void *ctx, const struct driver_result *result)
@@ -376,14 +337,14 @@ static void destroy_answered(void *ctx, const struct driver_result *result)
             call->id.text, call->generation, log_value(failure.text));
     core_done(call->parts->core, &call->id, LANE_DRIVER, done ? TE_REAPED : TE_REAP_FAILED,
               done ? NULL : &failure);
-    call_free(call);
+    perform_call_free(call);
 }
 
 static void task_destroy(struct parts *parts, const struct effect *effect)
 {
     struct driver_key key = key_of(effect);
 
-    driver_destroy(parts->drivers, &key, destroy_answered, call_new(parts, effect));
+    driver_destroy(parts->drivers, &key, destroy_answered, perform_call_new(parts, effect));
 }
 
 static void signal_answered(void *ctx, const struct driver_result *result)
@@ -392,7 +353,7 @@ static void signal_answered(void *ctx, const struct driver_result *result)
 
     life_reply(call->parts->life, call->reply, result->outcome == DRIVER_DONE ? 0 : ERR_REFUSED,
                &result->error);
-    call_free(call);
+    perform_call_free(call);
 }
 
 static void task_signal(struct parts *parts, const struct effect *effect)
@@ -401,7 +362,7 @@ static void task_signal(struct parts *parts, const struct effect *effect)
 
     check(effect->request != NULL);
     driver_signal(parts->drivers, &key, effect->request->signal, signal_answered,
-                  call_new(parts, effect));
+                  perform_call_new(parts, effect));
 }
 
 /* --- plugins that are no tasks: every call fails, for good --- */

@@ -1,15 +1,15 @@
 #include "agent/perform/plugins.h"
 
-#include "io/log.h"
+#include "agent/perform/calls.h"
 
-#include <stdlib.h>
-
-/* A question under way: whose machine hears the answer. */
-struct plugin_question {
-    struct parts *parts;
-    struct machine_id id;
-    enum fsm_lane lane;
-    uint8_t well, failed; /* its completions */
+/* How the machine hears of an answer. */
+static const struct {
+    uint8_t well, failed;
+} completions[PX_COUNT] = {
+    [PX_LAUNCH] = {PE_LAUNCHED, PE_LAUNCH_FAILED},
+    [PX_RECOVER] = {PE_RECOVERED, PE_LOST},
+    [PX_PROBE] = {PE_PROBED, PE_PROBE_FAILED},
+    [PX_IDENTIFY] = {PE_IDENTIFIED, PE_IDENTIFY_FAILED},
 };
 
 static struct failure failure_of(const struct err *err)
@@ -23,20 +23,16 @@ static struct failure failure_of(const struct err *err)
 
 static void answered(void *ctx, const struct plugin_identity *identity, const struct err *err)
 {
-    struct plugin_question *question = ctx;
-    struct core *core = question->parts->core;
+    struct perform_call *call = ctx;
     static const struct started elsewhere; /* the process is the task's */
-    const void *payload = identity;
 
     if (err != NULL) {
         struct failure failure = failure_of(err);
-        core_done(core, &question->id, question->lane, question->failed, &failure);
-    } else {
-        if (question->lane == LANE_DRIVER)
-            payload = &elsewhere;
-        core_done(core, &question->id, question->lane, question->well, payload);
+        perform_call_end(call, completions[call->effect].failed, &failure);
+        return;
     }
-    free(question);
+    perform_call_end(call, completions[call->effect].well,
+                     call->lane == LANE_DRIVER ? (const void *)&elsewhere : identity);
 }
 
 static const struct task_spec *spec_of(struct parts *parts, const struct machine_id *id,
@@ -87,26 +83,20 @@ static void tell_node(struct parts *parts)
     life_changed(parts->life, &everything);
 }
 
-static void ask(struct parts *parts, const struct effect *effect, uint8_t well, uint8_t failed,
+static void ask(struct parts *parts, const struct effect *effect,
                 void (*begin)(struct csi_plugins *plugins, const char *alloc, const char *task,
                               csi_asked *cb, void *ctx))
 {
     struct machine_id owner = machine_id_owner(&effect->id);
-    struct plugin_question *question = calloc(1, sizeof(*question));
+    struct perform_call *call = perform_call_new(parts, effect);
     struct err err = {0};
 
-    check(question != NULL);
-    *question = (struct plugin_question){.parts = parts,
-                                         .id = effect->id,
-                                         .lane = (enum fsm_lane)effect->lane,
-                                         .well = well,
-                                         .failed = failed};
     if (make_known(parts, effect, &err) != 0)
-        answered(question, NULL, &err);
+        answered(call, NULL, &err);
     else if (begin == NULL)
-        answered(question, NULL, NULL);
+        answered(call, NULL, NULL);
     else
-        begin(parts->plugins, owner.text, machine_id_name(&effect->id), answered, question);
+        begin(parts->plugins, owner.text, machine_id_name(&effect->id), answered, call);
 }
 
 static void forget(struct parts *parts, const struct effect *effect)
@@ -122,19 +112,19 @@ void plugins_perform(struct parts *parts, const struct effect *effect)
     check(plugin_of(effect->record)->define.supervised);
     switch ((enum plugin_effect)effect->kind) {
     case PX_LAUNCH:
-        ask(parts, effect, PE_LAUNCHED, PE_LAUNCH_FAILED, csi_plugins_await);
+        ask(parts, effect, csi_plugins_await);
         return;
     case PX_RECOVER: /* whether its process runs is the task's to find out */
-        ask(parts, effect, PE_RECOVERED, PE_LOST, NULL);
+        ask(parts, effect, NULL);
         return;
     case PX_TERMINATE:
         forget(parts, effect);
         return;
     case PX_PROBE:
-        ask(parts, effect, PE_PROBED, PE_PROBE_FAILED, csi_plugins_probe);
+        ask(parts, effect, csi_plugins_probe);
         return;
     case PX_IDENTIFY:
-        ask(parts, effect, PE_IDENTIFIED, PE_IDENTIFY_FAILED, csi_plugins_identify);
+        ask(parts, effect, csi_plugins_identify);
         return;
     case PX_TELL_NODE:
         tell_node(parts);

@@ -7,6 +7,7 @@
  */
 #include "agent/perform/volumes.h"
 
+#include "agent/perform/calls.h"
 #include "csi/volumes.h"
 #include "io/log.h"
 
@@ -15,47 +16,11 @@
 struct volumes {
     struct parts *parts;
     struct csi_volumes *csi;
-    struct volume_call *calls; /* under way */
+    struct io_timer tells; /* the node's events to the journal */
 };
 
-/* A call under way: where its answer goes. */
-struct volume_call {
-    struct volumes *volumes;
-    struct volume_call *next, **link;
-    struct machine_id id;
-    uint8_t effect;
-};
-
-static struct volume_call *call_new(struct volumes *volumes, const struct effect *effect)
-{
-    struct volume_call *call = calloc(1, sizeof(*call));
-
-    check(call != NULL);
-    call->volumes = volumes;
-    call->id = effect->id;
-    call->effect = effect->kind;
-    call->next = volumes->calls;
-    call->link = &volumes->calls;
-    if (call->next != NULL)
-        call->next->link = &call->next;
-    volumes->calls = call;
-    return call;
-}
-
-static void call_free(struct volume_call *call)
-{
-    *call->link = call->next;
-    if (call->next != NULL)
-        call->next->link = call->link;
-    free(call);
-}
-
-static void call_end(struct volume_call *call, enum fsm_lane lane, uint8_t event,
-                     const void *payload)
-{
-    core_done(call->volumes->parts->core, &call->id, lane, event, payload);
-    call_free(call);
-}
+/* For so long what becomes of volumes is gathered, to be one write. */
+enum { TELL_MS = 200 };
 
 /* --- birth and end --- */
 
@@ -96,9 +61,8 @@ void volumes_free(struct volumes *volumes)
 {
     if (volumes == NULL)
         return;
+    io_timer_stop(&volumes->tells);
     csi_volumes_free(volumes->csi);
-    while (volumes->calls != NULL)
-        call_free(volumes->calls);
     free(volumes);
 }
 
@@ -191,29 +155,29 @@ static int know(struct volumes *volumes, const struct machine_id *id, const stru
     return 0;
 }
 
-static void claim_failed(struct volume_call *call, const struct failure *failure)
+static void claim_failed(struct perform_call *call, const struct failure *failure)
 {
     log_warn("volumes", "claim failed volume=%s error=%s", call->id.text, log_value(failure->text));
-    call_end(call, LANE_RPC, VE_RPC_FAILED, failure);
+    perform_call_end(call, VE_RPC_FAILED, failure);
 }
 
 static void claimed(void *ctx, const struct control_claimed *claimed, const struct failure *failed)
 {
-    struct volume_call *call = ctx;
-    const struct machine *record = core_find(call->volumes->parts->core, &call->id);
+    struct perform_call *call = ctx;
+    const struct machine *record = core_find(call->parts->core, &call->id);
     struct claim claim = {.external = ""};
     struct failure failure = {.code = ERR_CORRUPT};
     struct err err = {0};
 
     if (record == NULL) { /* it went meanwhile: nobody waits */
-        call_free(call);
+        perform_call_free(call);
         return;
     }
     if (claimed == NULL) {
         claim_failed(call, failed);
         return;
     }
-    if (know(call->volumes, &call->id, volume_of(record), claimed, &err) != 0) {
+    if (know(call->parts->volumes, &call->id, volume_of(record), claimed, &err) != 0) {
         failure.code = err.code;
         (void)text_copy(failure.text, sizeof(failure.text), err.text); /* cut is enough */
         claim_failed(call, &failure);
@@ -225,20 +189,20 @@ static void claimed(void *ctx, const struct control_claimed *claimed, const stru
         claim_failed(call, &failure);
         return;
     }
-    call_end(call, LANE_RPC, VE_CLAIMED, &claim);
+    perform_call_end(call, VE_CLAIMED, &claim);
 }
 
 static void released(void *ctx, const struct failure *failure)
 {
-    struct volume_call *call = ctx;
+    struct perform_call *call = ctx;
 
     if (failure == NULL) {
-        call_end(call, LANE_RPC, VE_RELEASED, NULL);
+        perform_call_end(call, VE_RELEASED, NULL);
         return;
     }
     log_warn("volumes", "release failed, trying again volume=%s error=%s", call->id.text,
              log_value(failure->text));
-    call_end(call, LANE_RPC, VE_RPC_FAILED, failure);
+    perform_call_end(call, VE_RPC_FAILED, failure);
 }
 
 /* --- steps --- */
@@ -268,28 +232,54 @@ static const struct {
     [VX_LOOK] = {CSI_STEP_LOOK, VE_MOUNT_FOUND},
 };
 
+static void tell_events(struct io_timer *timer)
+{
+    struct parts *parts = timer->ctx;
+
+    health_tell(&parts->health, parts->core);
+}
+
+/* The node's event, as Nomad has it: once mounted, once not any more, and whenever that fails. */
+static void note_event(struct perform_call *call, const struct csi_step_result *result)
+{
+    struct parts *parts = call->parts;
+    const struct machine *record = core_find(parts->core, &call->id);
+    bool makes = call->effect == VX_STAGE || call->effect == VX_PUBLISH;
+    bool ends = call->effect == VX_PUBLISH || call->effect == VX_UNPUBLISH;
+    bool gathers = parts->health.untold;
+
+    if (record == NULL || call->effect == VX_LOOK || (result->code == 0 && !ends))
+        return;
+    health_note_volume(&parts->health, volume_of(record)->define.volume,
+                       makes ? "Mount volume" : "Unmount volume",
+                       result->code == 0 ? "" : result->error.text, loop_now_unix_ns());
+    if (!gathers)
+        io_timer_start(parts->loop, &parts->volumes->tells, loop_now_ms() + TELL_MS, tell_events,
+                       parts);
+}
+
 static void stepped(void *ctx, const struct csi_step_result *result)
 {
-    struct volume_call *call = ctx;
+    struct perform_call *call = ctx;
     const char *what = fsm_effect_name(&volume_def, call->effect);
     uint8_t event = steps[call->effect].event;
 
+    note_event(call, result);
     if (result->code != 0) {
         struct failure failure = failure_of(result);
         log_warn("volumes", "%s failed volume=%s error=%s", what, call->id.text,
                  log_value(result->error.text));
-        call_end(call, LANE_NODE, VE_NODE_FAILED, &failure);
+        perform_call_end(call, VE_NODE_FAILED, &failure);
         return;
     }
     if (result->remark != NULL)
         log_warn("volumes", "%s volume=%s: %s", what, call->id.text, result->remark);
     if (event == VE_MOUNT_FOUND && !result->is_mounted)
         event = VE_MOUNT_MISSING;
-    call_end(call, LANE_NODE, event, NULL);
+    perform_call_end(call, event, NULL);
 }
 
-static void step(struct volumes *volumes, const struct effect *effect,
-                 const struct csi_claim *claim)
+static void step(struct parts *parts, const struct effect *effect, const struct csi_claim *claim)
 {
     struct csi_step step = {
         .kind = steps[effect->kind].kind,
@@ -297,7 +287,7 @@ static void step(struct volumes *volumes, const struct effect *effect,
         .fresh = !effect->record->restored && effect->record->attempt == 0,
     };
 
-    csi_volume_step(volumes->csi, &step, stepped, call_new(volumes, effect));
+    csi_volume_step(parts->volumes->csi, &step, stepped, perform_call_new(parts, effect));
 }
 
 /* --- effects --- */
@@ -320,21 +310,23 @@ void volumes_perform(struct parts *parts, const struct effect *effect)
 
     switch ((enum volume_effect)effect->kind) {
     case VX_CLAIM:
-        parts->control->claim(parts->control->ctx, &asked, claimed, call_new(volumes, effect));
+        parts->control->claim(parts->control->ctx, &asked, claimed,
+                              perform_call_new(parts, effect));
         break;
     case VX_UNCLAIM:
         csi_volumes_forget(volumes->csi, &claim);
-        parts->control->unclaim(parts->control->ctx, &asked, released, call_new(volumes, effect));
+        parts->control->unclaim(parts->control->ctx, &asked, released,
+                                perform_call_new(parts, effect));
         break;
     case VX_UNPUBLISH:
         csi_volumes_forget(volumes->csi, &claim); /* whoever undoes needs none of it */
-        step(volumes, effect, &claim);
+        step(parts, effect, &claim);
         break;
     case VX_STAGE:
     case VX_PUBLISH:
     case VX_UNSTAGE:
     case VX_LOOK:
-        step(volumes, effect, &claim);
+        step(parts, effect, &claim);
         break;
     case VX_NONE:
     case VX_BACKOFF:

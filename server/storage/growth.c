@@ -1,6 +1,6 @@
 /*
- * Growing volumes: first their storage, by the controller, then what allocs have mounted of them, by
- * the node, where the plugin wants that.
+ * Growing volumes: first their storage, by the controller, then what allocs have mounted of them,
+ * by the node, where the plugin wants that.
  *
  * What is open of it is stored with the volume: "cairnExpands" is what its controller is asked for,
  * "cairnGrows" what its node is, in the same commit in which the first has ended; both are [min,
@@ -124,12 +124,12 @@ static void call_node(struct operation *operation, const struct finding_mounted 
     const struct volume_define *define = &mounted->volume->define;
     struct machine_id owner = machine_id_owner(&mounted->id);
     json_t *range = json_object_get(operation->volume, of_node);
-    json_t *request = json_pack(
-        "{s:s, s:s, s:s, s:s, s:{s:O, s:O}, s:{s:s, s:s}}", "PluginID", define->plugin, "VolumeID",
-        define->volume, "VolumeNamespace", define->namespace, "ExternalID",
-        registry_remote_id(operation->volume), "Capacity", "RequiredBytes",
-        json_array_get(range, 0), "LimitBytes", json_array_get(range, 1), "Claim", "AllocationID",
-        owner.text, "Mode", define->read_only ? "read" : "write");
+    json_t *request =
+        json_pack("{s:s, s:s, s:s, s:s, s:{s:O, s:O}, s:{s:s, s:s}}", "PluginID", define->plugin,
+                  "VolumeID", define->volume, "VolumeNamespace", define->namespace, "ExternalID",
+                  registry_remote_id(operation->volume), "Capacity", "RequiredBytes",
+                  json_array_get(range, 0), "LimitBytes", json_array_get(range, 1), "Claim",
+                  "AllocationID", owner.text, "Mode", define->read_only ? "read" : "write");
 
     check(json_object_set_new(operation->grown, mounted->id.text, json_true()) == 0);
     operation_call(operation, CSI_NODE_EXPAND, request, grown);

@@ -163,6 +163,50 @@ static void test_the_last_ten_changes_are_kept(void **state)
     assert_non_null(strstr(shelf.meta, "\"time\":105}"));
 }
 
+/* One daemon notes what became of a volume at NOW; the events then. */
+static json_t *note(const char *volume, const char *message, const char *error, int64_t now)
+{
+    const struct world world = {.commit = commit, .perform = perform};
+    struct core *core = core_new(&world);
+    struct health health = begin();
+    struct err err;
+
+    core_restore(core, true, false);
+    health_note_volume(&health, volume, message, error, now);
+    health_tell(&health, core);
+    assert_int_equal(core_turn(core, 1, now, 1, &err), 0);
+    json_t *events = json_incref(json_object_get(health.json, "events"));
+    health_free(&health);
+    core_free(core);
+    return events;
+}
+
+static void test_what_becomes_of_volumes_is_kept_and_told_once(void **state)
+{
+    (void)state;
+    json_decref(note("disk", "Mount volume", "", 1));
+    json_decref(note("disk", "Unmount volume", "it hangs", 2));
+    json_t *events = note("disk", "Unmount volume", "it hangs", 3);
+    assert_int_equal(json_array_size(events), 2);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(events, 1), "time")), 3);
+    json_decref(events);
+    events = note("disk", "Unmount volume", "", 4);
+    assert_int_equal(json_array_size(events), 3);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(events, 1), "error")),
+                        "it hangs");
+    json_decref(events);
+    for (int64_t now = 5; now < 20; now++) {
+        char name[8];
+        assert_true(text_format(name, sizeof(name), "d%d", (int)now));
+        json_decref(note(name, "Mount volume", "", now));
+    }
+    events = note("\xff", "Mount volume", "", 20); /* no text: nothing */
+    assert_int_equal(json_array_size(events), 10);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(events, 9), "volume")),
+                        "d19");
+    json_decref(events);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -170,6 +214,7 @@ int main(void)
         cmocka_unit_test_setup(test_the_first_look_is_no_event_and_the_next_daemon_knows_since_when,
                                forget),
         cmocka_unit_test_setup(test_the_last_ten_changes_are_kept, forget),
+        cmocka_unit_test_setup(test_what_becomes_of_volumes_is_kept_and_told_once, forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,10 +3,12 @@
 is told what to do wrong; after whatever happens nothing is left mounted."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import (Node, Refused, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
@@ -149,6 +151,12 @@ def await_sleepers(node, count=1):
                     lambda: len(sleeper_pids(node)) == count and sleeper_pids(node))
 
 
+def node_events(node):
+    own = node.get('/v1/node/' + node.get('/v1/nodes')[0]['ID'])
+    return [(event['Message'], event['Details']['volume_id'], event['Details']['success'])
+            for event in own['Events'] if event['Subsystem'] == 'Storage']
+
+
 def a_volume_is_mounted_used_and_taken_away():
     storage = Storage('disk')
     node = storage.node
@@ -158,6 +166,7 @@ def a_volume_is_mounted_used_and_taken_away():
     wait_for('its words', lambda: storage.read('disk', 'words') == 'it works\n')
     await_statuses(node, 'running')
     before = await_sleepers(node)
+    assert node_events(node) == [('Mount volume', 'disk', 'true')]
     node.kill()
     node.start()
     await_statuses(node, 'running')
@@ -170,6 +179,13 @@ def a_volume_is_mounted_used_and_taken_away():
         storage.calls()
     assert storage.read('disk', 'words') == 'it works\n'
     assert 'hunter2' not in node.log(1 << 20)
+    time.sleep(0.5)  # for they are gathered before they are written
+    node.kill()
+    node.start()
+    told = node_events(node)
+    assert told[-1:] == [('Unmount volume', 'disk', 'true')], told
+    shown = node.cli('node', 'status', '-self').stdout
+    assert re.search(r'Storage +Unmount volume disk$', shown, re.M), shown
     storage.finish()
 
 
@@ -297,6 +313,7 @@ def failing_start_unwinds_all_of_it():
     os.rmdir(storage.path('bad'))  # NOT_FOUND
     node.run_job(job('exec sleep 1000', 'good', 'bad'))
     await_statuses(node, 'failed')
+    assert ('Mount volume', 'bad', 'false') in node_events(node)
     why = json.dumps(node.task('job', 'g', 't'))
     assert 'NOT_FOUND' in why and 'there is no volume bad' in why, why
     wait_for('the unwinding', lambda: not storage.directories())

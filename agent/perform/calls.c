@@ -1,0 +1,44 @@
+#include "agent/perform/calls.h"
+
+#include "agent/perform/perform.h"
+
+#include <stdlib.h>
+
+struct perform_call *perform_call_new(struct parts *parts, const struct effect *effect)
+{
+    struct perform_call *call = calloc(1, sizeof(*call));
+
+    check(call != NULL);
+    call->parts = parts;
+    call->id = effect->id;
+    call->generation = effect->generation;
+    call->reply = effect->reply;
+    call->effect = effect->kind;
+    call->lane = effect->lane;
+    call->next = parts->calls;
+    call->link = &parts->calls;
+    if (call->next != NULL)
+        call->next->link = &call->next;
+    parts->calls = call;
+    return call;
+}
+
+void perform_call_free(struct perform_call *call)
+{
+    *call->link = call->next;
+    if (call->next != NULL)
+        call->next->link = call->link;
+    free(call);
+}
+
+void perform_call_end(struct perform_call *call, uint8_t event, const void *payload)
+{
+    core_done(call->parts->core, &call->id, (enum fsm_lane)call->lane, event, payload);
+    perform_call_free(call);
+}
+
+void perform_forget(struct parts *parts)
+{
+    while (parts->calls != NULL)
+        perform_call_free(parts->calls);
+}
