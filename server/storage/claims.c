@@ -5,7 +5,7 @@
  * remembered: a claim that is being answered, or whose answer no machine has heard.  After a crash
  * both are asked for again, and nobody has used what nobody was told.
  */
-#include "server/storage/part.h"
+#include "server/storage/operation.h"
 
 #include "spec/names.h"
 
@@ -213,14 +213,18 @@ static struct spec_pairs pairs_of(json_t *map)
     return pairs;
 }
 
+/* Whoever has mounted it then may have it larger. */
 static void expect_growth(const struct claiming *claiming)
 {
     const struct volume_define *define = &claiming->define;
-    struct registered *volume =
-        registry_find(claiming->task.storage, define->namespace, define->volume);
+    struct storage *storage = claiming->task.storage;
+    struct registered *volume = registry_find(storage, define->namespace, define->volume);
 
-    if (volume != NULL)
-        growth_expect(claiming->task.storage, volume);
+    if (volume == NULL || !registry_grows_on_node(volume->json) || volume->resumes ||
+        volume->retry_at_ms != 0)
+        return;
+    volume->retry_at_ms = life_now_ms(storage->config.life) + OPERATION_RETRY_MS;
+    operation_retry_at(storage, volume->retry_at_ms);
 }
 
 static void grant_claim(struct claiming *claiming, json_t *publish_context)

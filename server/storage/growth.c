@@ -46,31 +46,6 @@ int growth_plan(struct operation *operation, bool *ret_calls)
     return 0;
 }
 
-bool growth_is_open(const json_t *volume)
-{
-    return json_object_get(volume, of_controller) != NULL || growth_is_of_node(volume);
-}
-
-bool growth_is_of_node(const json_t *volume)
-{
-    return json_object_get(volume, of_controller) == NULL &&
-           json_object_get(volume, of_node) != NULL;
-}
-
-static bool is_range(const json_t *range)
-{
-    const json_t *min = json_array_get(range, 0), *max = json_array_get(range, 1);
-
-    return range == NULL || (json_is_integer(min) && json_is_integer(max) &&
-                             json_integer_value(min) >= 0 && json_integer_value(max) >= 0);
-}
-
-bool growth_is_whole(const json_t *volume)
-{
-    return is_range(json_object_get(volume, of_controller)) &&
-           is_range(json_object_get(volume, of_node));
-}
-
 /* --- the node --- */
 
 /* The next claim to grow. */
@@ -151,7 +126,7 @@ static void grow_next(struct operation *operation)
         (void)json_object_del(operation->volume, of_node); /* it is there */
         operation_store_as(operation, REGISTRATION_READY, NULL, operation_done);
     } else {
-        operation_done(operation); /* growth_expect follows with the first that has it */
+        operation_done(operation); /* claims.c sees to it with the first that has it */
     }
 }
 
@@ -159,14 +134,6 @@ static void begin_node(struct operation *operation)
 {
     operation->grown = json_object();
     grow_next(operation);
-}
-
-void growth_expect(struct storage *storage, struct registered *volume)
-{
-    if (!growth_is_of_node(volume->json) || volume->resumes || volume->retry_at_ms != 0)
-        return;
-    volume->retry_at_ms = life_now_ms(storage->config.life) + OPERATION_RETRY_MS;
-    operation_retry_at(storage, volume->retry_at_ms);
 }
 
 /* --- the controller --- */
@@ -215,7 +182,7 @@ static void call_controller(struct operation *operation)
 
 void growth_begin(struct operation *operation)
 {
-    if (growth_is_of_node(operation->volume))
+    if (registry_grows_on_node(operation->volume))
         begin_node(operation);
     else
         call_controller(operation);

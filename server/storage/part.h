@@ -84,6 +84,11 @@ size_t registry_terms(const json_t *volume, struct claim_terms ret_terms[REGISTR
 /* The text NAME of a volume, "" if it has none. */
 const char *registry_text(const json_t *volume, const char *name);
 
+/* Somebody has been asked to make VOLUME larger, and has not finished; and it is the node's turn.
+ */
+bool registry_grows(const json_t *volume);
+bool registry_grows_on_node(const json_t *volume);
+
 /* By what claims on VOLUME are found: its names, and no mode. */
 struct volume_define registry_define(const json_t *volume);
 
@@ -108,18 +113,6 @@ void lane_enter(struct lane_task *task, const char *namespace, const char *id);
 /* TASK is over, and can be freed behind this. */
 void lane_leave(struct lane_task *task);
 void lanes_free(struct storage *storage);
-
-/* --- growing (growth.c) --- */
-
-/* Somebody has been asked to make VOLUME larger, and has not finished; it is the node's turn. */
-bool growth_is_open(const json_t *volume);
-bool growth_is_of_node(const json_t *volume);
-
-/* False: what is stored of that makes no sense. */
-bool growth_is_whole(const json_t *volume);
-
-/* Somebody is about to have VOLUME, and may have it larger then. */
-void growth_expect(struct storage *storage, struct registered *volume);
 
 /* --- claims (claims.c) --- */
 

@@ -448,7 +448,7 @@ void storage_detach_volume(struct storage *storage, const char *namespace, const
 
 static bool is_open(const struct registered *volume)
 {
-    return volume->public.state != REGISTRATION_READY || growth_is_open(volume->json);
+    return volume->public.state != REGISTRATION_READY || registry_grows(volume->json);
 }
 
 /* Whoever had his turn before may have seen to it. */
@@ -463,7 +463,8 @@ static void begin_resume(struct lane_task *task)
         return;
     }
     registry_plugin(task->storage, registry_text(volume->json, "PluginID"), &plugin);
-    bool nodes_turn = volume->public.state == REGISTRATION_READY && growth_is_of_node(volume->json);
+    bool nodes_turn =
+        volume->public.state == REGISTRATION_READY && registry_grows_on_node(volume->json);
     if (nodes_turn ? !plugin.node_ready : !plugin.controller_ready) {
         operation_finish(operation, NULL); /* storage_resume follows when it is */
         return;

@@ -368,6 +368,25 @@ size_t registry_terms(const json_t *volume, struct claim_terms ret_terms[REGISTR
     return count;
 }
 
+bool registry_grows(const json_t *volume)
+{
+    return json_object_get(volume, "cairnExpands") != NULL || registry_grows_on_node(volume);
+}
+
+bool registry_grows_on_node(const json_t *volume)
+{
+    return json_object_get(volume, "cairnExpands") == NULL &&
+           json_object_get(volume, "cairnGrows") != NULL;
+}
+
+static bool is_range(const json_t *range)
+{
+    const json_t *min = json_array_get(range, 0), *max = json_array_get(range, 1);
+
+    return range == NULL || (json_is_integer(min) && json_is_integer(max) &&
+                             json_integer_value(min) >= 0 && json_integer_value(max) >= 0);
+}
+
 static bool is_state(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(registration_names); i++) {
@@ -406,7 +425,8 @@ const char *registry_fault(const char *key, const json_t *json)
     }
     if (!is_map(json_object_get(json, "Context")) || !is_map(json_object_get(json, "Parameters")))
         return "texts by name that are none";
-    if (!growth_is_whole(json))
+    if (!is_range(json_object_get(json, "cairnExpands")) ||
+        !is_range(json_object_get(json, "cairnGrows")))
         return "it is to have a size that is none";
     return NULL;
 }
