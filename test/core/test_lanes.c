@@ -325,7 +325,8 @@ static void test_another_hook_is_not_the_same_work(void **state)
     seam_tell(seam, MACHINE_TASK, "a/web", TE_KILL, &order);
     seam_turn(seam);
     seam_crossed(seam, "commit\n"
-                       "  task a/web KILL CLEANUP\n");
+                       "  task a/web KILL CLEANUP\n"
+                       "perform task a/web HOOK_ABORT\n");
 
     seam_hook_done(seam, MACHINE_TASK, "a/web"); /* the prestart hook */
     seam_crossed(seam, "perform task a/web HOOK\n");
