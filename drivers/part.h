@@ -36,7 +36,8 @@ enum {
     RETRY_LONGEST_MS = 500,
     KILL_REPEAT_MS = 1000,
 
-    BEGIN_MS = 20, /* of each iteration of the loop go to beginning runs */
+    BEGIN_MS = 20,  /* of each iteration of the loop go to beginning runs */
+    BIRTHS_MAX = 8, /* at once: more than there are threads, so that none waits for the loop */
 };
 
 /* --- paths.c: what a key is called --- */
@@ -75,6 +76,7 @@ bool fd_is_kept_back(int shim_fd, int fd);
 
 /* A connection to the shim of this key, non-blocking, or an error. */
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err);
+bool shim_greet(int fd); /* says what must come first; false: it has hung up already */
 
 /* Who holds the lock of this key, found among our shims by the descriptor itself. */
 int shim_find(const struct drivers *drivers, const struct driver_key *key,
@@ -304,6 +306,7 @@ void call_fail(struct drivers *drivers, struct call *call, const struct err *err
 
 enum run_phase {
     RUN_NEW,        /* waits for the look-up of its user, or for its turn to begin */
+    RUN_MAKING,     /* its shim is being born */
     RUN_CONNECTING, /* the lock is held, nobody answers yet */
     RUN_HELLO,
     RUN_STARTING,
@@ -335,8 +338,9 @@ struct run {
     bool shim_killed; /* and not even that has helped so far */
     uint32_t next_ticket;
 
-    struct mock *mock; /* RUN_HELD: what it is; owned */
-    struct plan *plan; /* a start that may still have to be done; owned */
+    struct mock *mock;   /* RUN_HELD: what it is; owned */
+    struct plan *plan;   /* a start that may still have to be done; owned */
+    struct birth *birth; /* RUN_MAKING */
     struct call_list calls;
 
     uint64_t stats_cpu_us, stats_at_ms; /* of the previous driver_stats */
@@ -390,6 +394,8 @@ struct drivers {
     struct run *begin_first, **begin_end; /* that wait for their turn to begin, oldest first */
     uint64_t begin_until_ms;              /* of this iteration, 0: nothing has begun in it */
     struct io_timer begin;                /* the next iteration */
+    unsigned births;                      /* under way */
+    void (*begin_go_on)(struct drivers *drivers); /* once some wait: when a birth is over */
 };
 
 struct run *run_find(const struct drivers *drivers, const struct driver_key *key);
@@ -445,6 +451,16 @@ void run_attach(struct run *run);
 
 /* A call was added: does for it what the phase allows. */
 void run_advance(struct run *run);
+
+/* --- birth.c: making shims --- */
+
+/* The shim of RUN is there, behind FD (moved), or ERR says why not. */
+typedef void birth_done(struct run *run, int fd, const struct err *err);
+
+/* Begins to make the shim of what PLAN asks for, which inherits the lock of TASK_FD; unless this
+ * fails, DONE is told how that went. */
+int birth_begin(struct run *run, struct plan *plan, int task_fd, birth_done *done, struct err *err);
+void birth_leave(struct birth *birth); /* its run goes, because the room closes */
 
 /* --- mock.c: tasks without a process --- */
 

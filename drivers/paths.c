@@ -191,6 +191,15 @@ int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct 
     return 0;
 }
 
+bool shim_greet(int fd)
+{
+    struct shim_hello hello = {.head = {.kind = SHIM_HELLO},
+                               .oldest = SHIM_PROTOCOL_OLDEST,
+                               .newest = SHIM_PROTOCOL_NEWEST};
+
+    return send(fd, &hello, sizeof(hello), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(hello);
+}
+
 struct search {
     struct stat lock;
     struct proc_identity found;

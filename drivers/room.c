@@ -69,8 +69,8 @@ void drivers_free(struct drivers *drivers)
     io_timer_stop(&drivers->deliver);
     io_timer_stop(&drivers->begin);
     shims_cgroup(drivers->node_mark, shims);
-    /* It stays while shims live in it. */
-    (void)cgroup_remove(drivers->config.cgroup_mode, shims, NULL);
+    if (drivers->births == 0) /* it stays while shims live in it, too */
+        (void)cgroup_remove(drivers->config.cgroup_mode, shims, NULL);
     if (drivers->shim_fd >= 0)
         (void)close(drivers->shim_fd); /* only names */
     free(drivers->shim_dir);

@@ -1,5 +1,5 @@
 /*
- * A run from its key to its payload: finding the shim, or making it, and talking with it.
+ * A run from its key to its payload: finding the shim, or having it made, and talking with it.
  *
  * Follows DESIGN section 4: the shim is found by key, never by chance.  The lock decides first, the
  * exit record second; a pid from a file decides nothing.
@@ -25,15 +25,6 @@ static void tell(struct run *run, void *message, size_t size, uint16_t kind, uin
 
     *head = (struct shim_head){.kind = kind, .protocol = run->protocol, .ticket = ticket};
     (void)send(run->fd, message, size, MSG_NOSIGNAL | MSG_DONTWAIT); /* see above */
-}
-
-static bool say_hello(int fd)
-{
-    struct shim_hello hello = {.head = {.kind = SHIM_HELLO},
-                               .oldest = SHIM_PROTOCOL_OLDEST,
-                               .newest = SHIM_PROTOCOL_NEWEST};
-
-    return send(fd, &hello, sizeof(hello), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(hello);
 }
 
 static void on_no_reply(struct io_timer *timer)
@@ -286,7 +277,7 @@ static void connect_to_shim(struct run *run)
     int fd = -1;
 
     if (shim_connect(run->drivers->shim_fd, &run->key, &fd, NULL) == 0) {
-        if (say_hello(fd)) {
+        if (shim_greet(fd)) {
             hello(run, fd);
             return;
         }
@@ -304,79 +295,6 @@ static void connect_to_shim(struct run *run)
 
 /* --- making --- */
 
-static int spawn_shim(struct run *run, const int fds[3], struct err *err)
-{
-    struct drivers *drivers = run->drivers;
-    char name[KEY_NAME_SIZE], shims[CGROUP_NAME_SIZE], cgroup[CGROUP_NAME_SIZE + 64];
-    char *const argv[] = {(char[]){"cairn-shim"}, name, NULL}, *const envp[] = {NULL};
-    pid_t pid;
-
-    check(key_name(&run->key, name, NULL) == 0);
-    shims_cgroup(drivers->node_mark, shims);
-    cgroup_directory(run->drivers->config.cgroup_mode, shims, cgroup, sizeof(cgroup));
-    struct proc_spawn spawn = {.path = drivers->shim_path,
-                               .argv = argv,
-                               .envp = envp,
-                               .directory = drivers->shim_dir,
-                               .fds = fds,
-                               .fds_count = 3,
-                               .cgroup = cgroup[0] == '\0' ? NULL : cgroup,
-                               .files_soft = drivers->config.files_soft};
-    int code = proc_spawn(&spawn, &pid, NULL, err);
-    if (code == ERR_GONE && cgroup_create(run->drivers->config.cgroup_mode, shims, NULL) == 0)
-        code = proc_spawn(&spawn, &pid, NULL, err); /* somebody tidied up our cgroup */
-    if (code == 0)
-        run->shim = (struct proc_identity){.pid = pid};
-    else
-        err->recoverable = true; /* not the job's fault */
-    return code;
-}
-
-/* Makes the shim, which inherits the locked TASK_FD, one end of a connection, and the plan. */
-static int make_shim(struct run *run, struct plan *plan, int task_fd, struct err *err)
-{
-    int ends[2], launch_fd = -1;
-    int code = plan_open(plan, &launch_fd, err);
-
-    if (code != 0)
-        return code;
-    int made = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends);
-    if (made == 0 && fd_is_kept_back(run->drivers->shim_fd, ends[0])) {
-        (void)close(ends[0]); /* nothing was sent */
-        (void)close(ends[1]);
-        made = -1;
-        errno = EMFILE;
-    }
-    if (made != 0) {
-        code = err_os(err, err_from_errno(errno), errno, "cannot make a socket");
-        err->recoverable = true;
-        (void)close(launch_fd);
-        return code;
-    }
-    check(say_hello(ends[0])); /* an empty socket takes it */
-    code = spawn_shim(run, (const int[]){task_fd, ends[1], launch_fd}, err);
-    (void)close(ends[1]); /* the shim's */
-    (void)close(launch_fd);
-    if (code != 0) {
-        (void)close(ends[0]);
-        return code;
-    }
-    hello(run, ends[0]);
-    run_at(run, START_BOUND_MS, on_start_bound);
-    return 0;
-}
-
-/* What PLAN asks for, whose file is TASK_FD. */
-static int begin(struct run *run, struct plan *plan, int task_fd, struct err *err)
-{
-    struct mock *mock = plan->mock;
-
-    if (mock == NULL)
-        return make_shim(run, plan, task_fd, err);
-    plan->mock = NULL;
-    return held_begin(run, mock, task_fd, err);
-}
-
 /* Fails all starts, each with its own reason if it has one (a config that is not valid). */
 static void fail_starts(struct run *run, const struct err *err)
 {
@@ -391,6 +309,30 @@ static void fail_starts(struct run *run, const struct err *err)
         else
             call_fail(run->drivers, call, call->result.error.code != 0 ? &call->result.error : err);
     }
+}
+
+/* Its shim is there, behind FD (moved), or ERR says why not.  May free the run. */
+static void on_born(struct run *run, int fd, const struct err *err)
+{
+    if (err->code != 0) {
+        fail_starts(run, err);
+        run_empty(run); /* nothing was started: this ends at once */
+        return;
+    }
+    hello(run, fd);
+    if (!run_has(run, CALL_DESTROY))
+        run_at(run, START_BOUND_MS, on_start_bound);
+}
+
+/* What PLAN asks for, whose file is TASK_FD. */
+static int begin(struct run *run, struct plan *plan, int task_fd, struct err *err)
+{
+    struct mock *mock = plan->mock;
+
+    if (mock == NULL)
+        return birth_begin(run, plan, task_fd, on_born, err);
+    plan->mock = NULL;
+    return held_begin(run, mock, task_fd, err);
 }
 
 /* The lock is free or there is none: nobody will write for this key any more. */
@@ -455,7 +397,8 @@ void run_advance(struct run *run)
     bool destroy = run_has(run, CALL_DESTROY);
 
     switch (run->phase) {
-    case RUN_NEW: /* it attaches soon, when its look-up is back and its turn has come */
+    case RUN_NEW:    /* it attaches soon, when its look-up is back and its turn has come */
+    case RUN_MAKING: /* as soon as there is somebody to talk with */
     case RUN_EMPTYING:
         break;
     case RUN_CONNECTING:

@@ -13,15 +13,15 @@
 
 /* --- beginning --- */
 
-/* A job may start thousands of tasks in one turn, and each start makes a process.  Those that do
- * not fit into BEGIN_MS wait for the next iteration of the loop, which between two of them hears of
- * other things. */
+/* A job may start thousands of tasks in one turn.  Those that do not fit into BEGIN_MS wait for the
+ * next iteration of the loop, which between two of them hears of other things; those that would
+ * make more than BIRTHS_MAX processes at once wait for one of these. */
 static void begin_some(struct io_timer *timer)
 {
     struct drivers *drivers = timer->ctx;
 
     drivers->begin_until_ms = 0;
-    if (drivers->begin_first == NULL)
+    if (drivers->begin_first == NULL || drivers->births >= BIRTHS_MAX)
         return;
     uint64_t until_ms = loop_now_ms() + BEGIN_MS;
     do {
@@ -29,9 +29,25 @@ static void begin_some(struct io_timer *timer)
 
         drivers->begin_first = run->begin_next;
         run_attach(run);
-    } while (drivers->begin_first != NULL && loop_now_ms() < until_ms);
+    } while (drivers->begin_first != NULL && drivers->births < BIRTHS_MAX &&
+             loop_now_ms() < until_ms);
     drivers->begin_until_ms = until_ms;
     io_timer_start(drivers->config.loop, timer, 0, begin_some, drivers);
+}
+
+/* Arms the end of this iteration, if nothing has begun in it. */
+static void begin_iteration(struct drivers *drivers, uint64_t now_ms)
+{
+    if (drivers->begin_until_ms != 0)
+        return;
+    drivers->begin_until_ms = now_ms + BEGIN_MS;
+    io_timer_start(drivers->config.loop, &drivers->begin, 0, begin_some, drivers);
+}
+
+static void go_on_beginning(struct drivers *drivers)
+{
+    if (drivers->begin_first != NULL)
+        begin_iteration(drivers, loop_now_ms());
 }
 
 /* May free the run. */
@@ -41,16 +57,15 @@ static void begin(struct run *run)
     uint64_t now_ms = loop_now_ms();
 
     check(run->phase == RUN_NEW);
-    if (drivers->begin_until_ms == 0) {
-        drivers->begin_until_ms = now_ms + BEGIN_MS;
-        io_timer_start(drivers->config.loop, &drivers->begin, 0, begin_some, drivers);
-    }
-    if (drivers->begin_first == NULL && now_ms < drivers->begin_until_ms) {
+    begin_iteration(drivers, now_ms);
+    if (drivers->begin_first == NULL && drivers->births < BIRTHS_MAX &&
+        now_ms < drivers->begin_until_ms) {
         run_attach(run);
         return;
     }
     if (drivers->begin_first == NULL)
         drivers->begin_end = &drivers->begin_first;
+    drivers->begin_go_on = go_on_beginning;
     *drivers->begin_end = run;
     drivers->begin_end = &run->begin_next;
 }

@@ -564,6 +564,92 @@ static void test_list_tells_health(void **state)
     room_destroy(room, 1);
 }
 
+/* --- while a shim is being made --- */
+
+static void test_what_is_asked_meanwhile_waits_for_the_shim(void **state)
+{
+    struct room *room = *state;
+    struct driver_key key = room_key(room, 1);
+
+    room_need_root();
+    room_open(room);
+    room_script(room, "trap 'exit 0' INT; while :; do sleep 0.01; done");
+    struct driver_start start = room_start_of(room, 1);
+    driver_start(room->drivers, &start, room_on_done, room);
+    driver_stop(room->drivers, &key, "SIGKILL", 0, room_on_done, room);
+    room_run(room, 2, 1); /* it was reported, and so was its end */
+    room_destroy(room, 1);
+
+    start = room_start_of(room, 2);
+    key = room_key(room, 2);
+    driver_start(room->drivers, &start, room_on_done, room);
+    driver_destroy(room->drivers, &key, room_on_done, room);
+    room_run(room, room->completions + 2, 0);
+    assert_int_equal(room->result.outcome, DRIVER_DONE);
+    assert_int_equal(room_recover(room, 2), DRIVER_LOST); /* nothing is left of it */
+}
+
+static void test_room_that_closes_meanwhile_leaves_the_shim_to_be_found(void **state)
+{
+    struct room *room = *state;
+
+    room_need_root();
+    room_open(room);
+    room_script(room, "echo x >> begun; exec sleep 100");
+    struct driver_start start = room_start_of(room, 1);
+    driver_start(room->drivers, &start, room_on_done, room);
+    room_close(room);
+    await_task_file(room, "begun");
+
+    room_open(room);
+    assert_int_equal(room_start(room, 1), DRIVER_RUNNING);
+    assert_string_equal(task_file(room, "begun"), "x\n");
+    room_destroy(room, 1);
+}
+
+static void test_shim_that_cannot_be_made_fails_this_start_only(void **state)
+{
+    struct room *room = *state;
+    char program[PATH_SIZE];
+
+    room_need_root();
+    (void)text_copy(program, sizeof(program), room->shim); /* fits */
+    assert_int_equal(path_join(room->shim, room->path, "cairn-shim"), 0);
+    assert_return_code(symlink(program, room->shim), 0);
+    room_open(room);
+    room_script(room, "exec sleep 100");
+    assert_return_code(unlink(room->shim), 0);
+    assert_int_equal(room_start(room, 1), DRIVER_FAILED);
+    assert_non_null(strstr(room->result.error.text, "could not run it"));
+    assert_true(room->result.error.recoverable);
+    assert_return_code(symlink(program, room->shim), 0);
+    room_start_running(room, 1);
+    room_destroy(room, 1);
+}
+
+static void test_more_starts_than_are_made_at_once_all_begin(void **state)
+{
+    struct room *room = *state;
+
+    room_need_root();
+    room_open(room);
+    room_script(room, "exec sleep 100");
+    for (uint32_t generation = 1; generation <= BIRTHS_MAX * 3; generation++) {
+        struct driver_start start = room_start_of(room, generation);
+
+        (void)text_format(start.key.task, sizeof(start.key.task), "web%u", generation); /* fits */
+        driver_start(room->drivers, &start, room_on_done, room);
+    }
+    room_run(room, BIRTHS_MAX * 3, 0);
+    for (uint32_t generation = 1; generation <= BIRTHS_MAX * 3; generation++) {
+        struct driver_key key = room_key(room, generation);
+
+        (void)text_format(key.task, sizeof(key.task), "web%u", generation); /* fits */
+        driver_destroy(room->drivers, &key, room_on_done, room);
+    }
+    room_run(room, room->completions + BIRTHS_MAX * 3, BIRTHS_MAX * 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, room_make_on, room_remove)
 
 int main(void)
@@ -577,6 +663,10 @@ int main(void)
         TEST(test_command_is_found_in_the_task_before_the_path),
         TEST(test_payload_runs_as_its_user),
         TEST(test_start_twice_under_one_key_gives_one_payload),
+        TEST(test_what_is_asked_meanwhile_waits_for_the_shim),
+        TEST(test_room_that_closes_meanwhile_leaves_the_shim_to_be_found),
+        TEST(test_shim_that_cannot_be_made_fails_this_start_only),
+        TEST(test_more_starts_than_are_made_at_once_all_begin),
         TEST(test_many_short_tasks_leave_nothing),
         TEST(test_exit_codes_and_signals_are_true),
         TEST(test_stop_sends_the_signal_and_keeps_the_code),

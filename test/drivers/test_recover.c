@@ -42,8 +42,15 @@ static void start_one(struct room *room)
 static void start_and_hear_nothing(struct room *room)
 {
     struct driver_start start = room_start_of(room, 1);
+    siginfo_t info;
 
     driver_start(room->drivers, &start, room_on_done, room);
+    bool made = room->drivers->births > 0; /* else: found */
+    for (int i = 0; made && waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) != 0; i++) {
+        assert_int_equal(errno, ECHILD);
+        assert_true(i < PATIENCE_MS);
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
 }
 
 /* --- the daemon dies --- */
