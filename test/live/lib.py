@@ -404,15 +404,24 @@ def flip(path, key, behind):
         while at >= 0:
             low, high, flags, key_length = struct.unpack_from('<4H', bytes_, at - 8)
             lower, upper = struct.unpack_from('<2H', bytes_, at // 4096 * 4096 + 12)
+            place = None
             # Below `upper` lies what is left of an earlier use of the page, under what is there now.
-            if flags == 0 and key_length == len(key) and at % 4096 - 8 >= upper > lower \
+            if key_length == len(key) and at % 4096 - 8 >= upper > lower \
                     and low + (high << 16) > behind:
-                place = at + len(key)
+                place = at + len(key) if flags == 0 else flags == 1 and far_value(bytes_, at + len(key))
+            if place:
                 store.seek(place + behind)
                 store.write(bytes([bytes_[place + behind] ^ 0x40]))
                 count += 1
             at = bytes_.find(key, at + 1)
     return count
+
+
+def far_value(bytes_, at):
+    """Where a value begins that is too large for its page, whose number stands AT; or None."""
+    page = struct.unpack_from('<Q', bytes_, at)[0] * 4096
+    is_there = page + 4096 <= len(bytes_) and struct.unpack_from('<H', bytes_, page + 10)[0] & 4
+    return page + 16 if is_there else None
 
 
 def tap(tests):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, events, free_port, raw_exec, service, start_ticks, tap,  # noqa: E402
+from lib import (Node, events, flip, free_port, raw_exec, service, start_ticks, tap,  # noqa: E402
                  wait_for)
 
 # Ignores what it can, and has a child that left its session.
@@ -253,7 +253,7 @@ def allocs_of_a_lost_job_can_be_seen_and_ended():
     node = running_node()
     pid, alloc = node.await_pid('sleep 1000'), node.alloc('job', 'g')['ID']
     node.kill()
-    replaced(data_of(node), b'job/default/job', 24)
+    assert flip(data_of(node), b'job/default/job', 24) > 0
     node.start()
     wait_for('the task', node.running)
     assert node.pid_of('sleep 1000') == pid and 'a job is lost' in node.log(), node.log()
@@ -348,7 +348,7 @@ def readers_killed_while_they_read_do_not_make_the_file_grow():
     alloc = node.alloc('job', 'g')['ID']
     data = data_of(node)
     sizes = []
-    for _ in range(40):
+    for _ in range(80):
         readers = [subprocess.Popen([os.path.join(node.build, 'cairn'), 'journal', verb, *flags,
                                      '-dir', node.data], stdin=subprocess.DEVNULL,
                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -361,9 +361,10 @@ def readers_killed_while_they_read_do_not_make_the_file_grow():
         for _ in range(5):
             node.put('/v1/client/allocation/%s/signal' % alloc, {'Signal': 'SIGCONT', 'Task': 't'})
         sizes.append(os.path.getsize(data))
-    # Before the first are taken back each round adds as much; then most add nothing.
-    pinned = (sizes[5] - sizes[0]) * 4
-    assert sizes[-1] - sizes[19] < pinned // 2, sizes
+    # Before the first are taken back each round adds as much.  What is freed is used again when it
+    # is no longer pinned, so that the file reaches its size after a few times of that.
+    pinned_by_half = (sizes[8] - sizes[3]) // 5 * 40
+    assert sizes[-1] - sizes[39] < pinned_by_half // 4, sizes
     done = subprocess.run([os.path.join(node.build, 'cairn'), 'journal', 'verify', '-dir',
                            node.data], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0 and 'ok: ' in done.stdout, done
