@@ -66,14 +66,14 @@ static int deregister(void *plane, const char *job_id, bool purge, struct err *e
 {
     struct alone_evaluation evaluation;
 
-    return alone_deregister(plane, "default", job_id, purge, &evaluation, err);
+    return alone_deregister(plane, "default", job_id, purge ? ALONE_PURGE : 0, &evaluation, err);
 }
 
 static int stop_alloc(void *plane, const char *alloc, struct err *err)
 {
     struct alone_evaluation evaluation;
 
-    return alone_stop_alloc(plane, alloc, &evaluation, err);
+    return alone_stop_alloc(plane, alloc, 0, &evaluation, err);
 }
 
 static void collect(void *plane)

@@ -111,7 +111,14 @@ enum alloc_hook {
 };
 const char *alloc_hook_name(unsigned hook);
 
-enum member_order { ORDER_NONE, ORDER_START, ORDER_KILL, ORDER_REWIND };
+enum member_order {
+    ORDER_NONE,
+    ORDER_START,
+    ORDER_KILL,
+    ORDER_REWIND,
+    ORDER_KILL_AT_ONCE,
+    ORDER_COUNT,
+};
 
 /* Where the disk is that an alloc takes over: here (or there is none to be taken over), with the
  * one before it, or on its way. */
@@ -154,7 +161,7 @@ const char *client_status_name(enum client_status status);
     X(U8, health, 0, "enum alloc_health")                                                          \
     X(FLAG, confirming, 0, "its time has come, and its tasks are asked, in this turn")             \
     X(FLAG, verdict_told, 0, "its tasks know that they have made it unhealthy")                    \
-    X(PAD, pad, 1, "")                                                                             \
+    X(FLAG, at_once, 0, "who stopped it wants no shutdown_delay to be waited for")                 \
     X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
     X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \
     X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")

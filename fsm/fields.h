@@ -226,7 +226,8 @@ struct failure {
 #define KILL_ORDER_FIELDS(X)                                                                       \
     X(U8, event, 0, "enum task_event_type to append first, 0: none")                               \
     X(FLAG, fails, 0, "the task counts as failed")                                                 \
-    X(PAD, pad, 6, "")                                                                             \
+    X(FLAG, at_once, 0, "its shutdown_delay is not waited for")                                    \
+    X(PAD, pad, 5, "")                                                                             \
     X(TEXT, text, DESCRIPTION_SIZE, "")
 struct kill_order {
     KILL_ORDER_FIELDS(FIELD)
@@ -234,6 +235,8 @@ struct kill_order {
 
 /* What somebody outside asks of a machine. */
 #define REQUEST_FIELDS(X)                                                                          \
+    X(FLAG, at_once, 0, "of a stop: no shutdown_delay is waited for")                              \
+    X(PAD, pad, 7, "")                                                                             \
     X(TEXT, signal, 32, "of a signal request")                                                     \
     X(TEXT, text, DESCRIPTION_SIZE, "why, for the task event or the desired description")
 struct request {

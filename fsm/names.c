@@ -173,6 +173,9 @@ void task_event_message(const struct task_event *event, char *to, size_t size)
     else if (event->type == TASK_EVENT_SHUTDOWN_DELAY)
         duration_message("Waiting for shutdown_delay of ", event->number,
                          " before killing the task.", to, size);
+    else if (event->type == TASK_EVENT_SKIPPING_DELAY)
+        duration_message("Skipping shutdown_delay of ", event->number, " before killing the task.",
+                         to, size);
     else
         (void)text_copy(to, size, text); /* NULL counts as "" */
 }

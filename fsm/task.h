@@ -156,7 +156,8 @@ const char *hook_phase_name(unsigned phase);
     X(PLUGIN_HEALTHY, "Plugin became healthy")                                                     \
     X(PLUGIN_UNHEALTHY, "Plugin became unhealthy")                                                 \
     X(DOWNLOADING, "Downloading Artifacts")                                                        \
-    X(DOWNLOAD_FAILED, "Failed Artifact Download")
+    X(DOWNLOAD_FAILED, "Failed Artifact Download")                                                 \
+    X(SKIPPING_DELAY, "Skipping shutdown delay")
 enum task_event_type {
     TASK_EVENT_NONE,
 #define X(name, text) TASK_EVENT_##name,
@@ -231,7 +232,8 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(FLAG, report_wanted, 0, "its alloc is told of the next change, be it no news")               \
     X(FLAG, unwell, 0, "the attempt has failed, however its payload ends")                         \
     X(U8, events_count, 0, "")                                                                     \
-    X(PAD, pad, 4, "")
+    X(FLAG, at_once, 0, "its end was asked for without its shutdown_delay")                        \
+    X(PAD, pad, 3, "")
 struct task {
     struct machine machine;
     TASK_FIELDS(FIELD)

@@ -264,12 +264,15 @@ void api_alloc_stop(struct api_request *request)
     struct alone_evaluation *evaluation;
     struct machine_id id;
     struct err err;
+    bool at_once = false;
 
-    if (!api_waits_for_delays(request) || api_alloc_of(request, request->argument, &id) == NULL)
+    if (!api_query_bool(request, "no_shutdown_delay", &at_once) ||
+        api_alloc_of(request, request->argument, &id) == NULL)
         return;
     evaluation = calloc(1, sizeof(*evaluation));
     check(evaluation != NULL);
-    if (alone_stop_alloc(request->api->parts->alone, id.text, evaluation, &err) != 0) {
+    if (alone_stop_alloc(request->api->parts->alone, id.text, at_once ? ALONE_AT_ONCE : 0,
+                         evaluation, &err) != 0) {
         free(evaluation);
         api_refuse_err(request, &err);
         return;

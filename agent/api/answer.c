@@ -38,19 +38,6 @@ bool api_query_bool(struct api_request *request, const char *name, bool *ret_val
     return false;
 }
 
-bool api_waits_for_delays(struct api_request *request)
-{
-    bool skip = false;
-
-    if (!api_query_bool(request, "no_shutdown_delay", &skip))
-        return false;
-    if (skip)
-        api_refuse(request, 501,
-                   "no_shutdown_delay is not available in this release: without it the "
-                   "shutdown_delay of the group and of its tasks is waited for");
-    return !skip;
-}
-
 bool api_query_number(struct api_request *request, const char *name, int64_t *ret_value)
 {
     const char *text = http_query(request->exchange, name);

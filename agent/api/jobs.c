@@ -351,11 +351,13 @@ void api_job_delete(struct api_request *request)
 {
     struct alone_evaluation evaluation = {0};
     struct err err = {0};
-    bool purge = false;
+    bool purge = false, at_once = false;
 
-    if (!api_query_bool(request, "purge", &purge) || !api_waits_for_delays(request))
+    if (!api_query_bool(request, "purge", &purge) ||
+        !api_query_bool(request, "no_shutdown_delay", &at_once))
         return;
-    if (alone_deregister(request->api->parts->alone, request->namespace, request->argument, purge,
+    unsigned how = (purge ? ALONE_PURGE : 0) | (at_once ? ALONE_AT_ONCE : 0);
+    if (alone_deregister(request->api->parts->alone, request->namespace, request->argument, how,
                          &evaluation, &err) != 0)
         api_refuse_err(request, &err);
     else

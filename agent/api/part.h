@@ -136,9 +136,6 @@ bool api_wants_pretty(const struct http_exchange *exchange);
 /* The boolean NAME of the query into RET_VALUE, which keeps its value if there is none; a request
  * with something else is refused and false returned. */
 bool api_query_bool(struct api_request *request, const char *name, bool *ret_value);
-/* False after refusing a stop that asks for more than one can have: every shutdown_delay is waited
- * for. */
-bool api_waits_for_delays(struct api_request *request);
 bool api_query_number(struct api_request *request, const char *name, int64_t *ret_value);
 
 /* The body as JSON object, a new reference; NULL after refusing the request.  With MAY_BE_EMPTY no

@@ -387,9 +387,18 @@ const struct cli_verb cli_alloc_signal = {
     .run = run_signal,
 };
 
+static const struct cli_flag stop_flags[] = {
+    {"no-shutdown-delay", FLAG_SWITCH, NULL, "wait for no shutdown_delay, be it under way"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
 static int run_stop(struct cli *cli)
 {
-    return put_alloc(cli, "/v1/allocation/%s/stop", json_object());
+    return put_alloc(cli,
+                     cli_switch(cli, "no-shutdown-delay")
+                         ? "/v1/allocation/%s/stop?no_shutdown_delay=true"
+                         : "/v1/allocation/%s/stop",
+                     json_object());
 }
 
 const struct cli_verb cli_alloc_stop = {
@@ -401,6 +410,7 @@ const struct cli_verb cli_alloc_stop = {
     .summary = "Stop one alloc",
     .help = "  To stop all of a job use: cairn job stop\n\n"
             "    $ cairn alloc stop 3f2a91c4",
+    .flags = stop_flags,
     .run = run_stop,
 };
 

@@ -59,7 +59,7 @@ static bool has_prekill(const struct alloc *alloc)
 
 static bool has_delay(const struct alloc *alloc)
 {
-    return alloc->assign.shutdown_delay_ms > 0 && alloc->delay_until_ms == 0 &&
+    return alloc->assign.shutdown_delay_ms > 0 && alloc->delay_until_ms == 0 && !alloc->at_once &&
            members_any_running(alloc);
 }
 
@@ -100,6 +100,7 @@ GUARD(alloc_volumes_ready, members_count(alloc, MEMBER_VOLUME, member_is_unready
 GUARD(alloc_volumes_gone, !members_hold_volumes(alloc))
 GUARD(alloc_has_prekill, has_prekill(alloc))
 GUARD(alloc_has_delay, has_delay(alloc))
+GUARD(alloc_at_once, alloc->at_once)
 GUARD(alloc_all_dead, members_all_dead(alloc))
 GUARD(alloc_all_dead_poststop,
       members_all_dead(alloc) && members_count(alloc, MEMBER_TASK, member_is_live_poststop) > 0)
@@ -134,7 +135,7 @@ static const char *broken_members(const struct alloc *alloc)
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
         if (member->kind > MEMBER_VOLUME || member->lifecycle > LIFECYCLE_POSTSTOP ||
-            member->run_state > TASK_RUN_DEAD || member->told > ORDER_REWIND ||
+            member->run_state > TASK_RUN_DEAD || member->told >= ORDER_COUNT ||
             member->up >= MEMBER_UP_COUNT || member->name[0] == '\0')
             return "malformed member";
         if (!implies(member->up != MEMBER_DOWN, member->run_state == TASK_RUN_RUNNING))
@@ -218,6 +219,8 @@ static const char *broken_waits(const struct alloc *alloc)
     if (!implies(is_in(alloc, IN(DELAYING)),
                  alloc->delay_until_ms != 0 && alloc->machine.deadline_ms != 0))
         return "delaying without a deadline";
+    if (!implies(alloc->at_once, alloc->stop_wanted))
+        return "delays are skipped, and nobody has stopped it";
     if (!implies(is_in(alloc, IN(WAITING)), has_previous(alloc)))
         return "waiting for nobody";
     if (alloc->disk >= DISK_COUNT ||

@@ -70,15 +70,16 @@ static void send_kill(const struct machine_id *self, struct alloc *alloc, fsm_se
     struct kill_order order = {
         .event = alloc->kill_event,
         .fails = alloc->kill_event == TASK_EVENT_SETUP_FAILURE,
+        .at_once = alloc->at_once,
     };
+    uint8_t told = alloc->at_once ? ORDER_KILL_AT_ONCE : ORDER_KILL;
 
     check(text_copy(order.text, sizeof(order.text), alloc->kill_text)); /* same size */
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind != MEMBER_TASK || member->told == ORDER_KILL ||
-            !policy_must_kill(alloc, member))
+        if (member->kind != MEMBER_TASK || member->told == told || !policy_must_kill(alloc, member))
             continue;
-        member->told = ORDER_KILL;
+        member->told = told;
         tell(self, member, TE_KILL, &order, send, ctx);
     }
 }

@@ -222,11 +222,21 @@ static void absorb_volume(struct alloc *alloc, const struct fsm_event *event,
     note_missing_volume(alloc, now);
 }
 
+/* That of the group which is under way is over; those of tasks are theirs to skip. */
+static void skip_delay(struct alloc *alloc, const struct fsm_now *now)
+{
+    alloc->at_once = 1;
+    if (alloc->machine.state == A_DELAYING && alloc->delay_until_ms > now->ms)
+        alloc->delay_until_ms = now->ms;
+}
+
 static void absorb_stop(struct alloc *alloc, const struct fsm_event *event,
                         const struct fsm_now *now)
 {
     bool stop = event->kind == AE_STOP;
 
+    if (stop && ((const struct request *)event->payload)->at_once)
+        skip_delay(alloc, now);
     if (stop ? alloc->stop_wanted : alloc->destroy_wanted)
         return; /* asked again: nothing is new */
     if (stop) {

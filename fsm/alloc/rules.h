@@ -16,6 +16,7 @@
     X(VOLUMES_GONE, alloc_volumes_gone)                                                            \
     X(HAS_PREKILL, alloc_has_prekill) /* hooks, and tasks that have run */                         \
     X(HAS_DELAY, alloc_has_delay)     /* a shutdown_delay not served, tasks that run */            \
+    X(AT_ONCE, alloc_at_once)         /* and nobody is to wait for one */                          \
     X(ALL_DEAD, alloc_all_dead)       /* every task but poststop ones that will run */             \
     X(ALL_DEAD_POSTSTOP, alloc_all_dead_poststop) /* and there are such */                         \
     X(ALL_DEAD_VOLUMES, alloc_all_dead_volumes)   /* or else there are volumes */                  \

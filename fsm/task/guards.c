@@ -90,7 +90,7 @@ static bool has_hooks(const struct task *task, enum hook_phase phase)
 
 static bool delay_ahead(const struct task *task)
 {
-    return task->define.shutdown_delay_ms > 0 && task->delay_until_ms == 0;
+    return task->define.shutdown_delay_ms > 0 && task->delay_until_ms == 0 && !task->at_once;
 }
 
 /* clang-format off */
@@ -98,6 +98,7 @@ GUARD(task_may_start, task->may_start)
 GUARD(task_hooks_left, task->hook != HOOK_NONE)
 GUARD(task_has_prekill, has_hooks(task, PHASE_PREKILL))
 GUARD(task_has_delay, delay_ahead(task))
+GUARD(task_at_once, task->at_once)
 GUARD(task_has_poststart, has_hooks(task, PHASE_POSTSTART))
 GUARD(task_has_exited, has_hooks(task, PHASE_EXITED))
 GUARD(task_kill_wanted, task->kill_wanted)
@@ -105,7 +106,7 @@ GUARD(task_kill_prekill,
       task->kill_wanted && has_hooks(task, PHASE_PREKILL) && task->resume == RESUME_NOTHING)
 GUARD(task_kill_delay, task->kill_wanted && delay_ahead(task))
 GUARD(task_resume_stop, task->resume == RESUME_STOPPING)
-GUARD(task_resume_delay, task->resume == RESUME_DELAYING)
+GUARD(task_resume_delay, task->resume == RESUME_DELAYING && !task->at_once)
 GUARD(task_resume_prekill, task->resume == RESUME_PREKILL && has_hooks(task, PHASE_PREKILL))
 GUARD(task_look_again, task_look_failed(task, event->payload))
 GUARD(task_never_begun, !task->ran)
@@ -226,6 +227,8 @@ static const char *broken_life(const struct task *task)
         return "on the way back to its turn, and has nothing to come back from";
     if (!implies(task->rewound, !is_in(task, alive)))
         return "alive, and has not run since it was sent back";
+    if (!implies(task->at_once, task->kill_wanted))
+        return "its delay is skipped, and nobody has told it to end";
     if (task->told_revision > task->status_revision)
         return "its alloc was told what never was";
     return NULL;

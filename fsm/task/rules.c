@@ -158,8 +158,10 @@ static void absorb_kill(struct task *task, const struct fsm_event *event, const 
         task->rewind_wanted = 0; /* it ends already, and for good */
         return;
     }
+    if (order->at_once)
+        task->at_once = 1;
     if (task->kill_wanted)
-        return; /* repeated after a restart of the daemon */
+        return; /* repeated after a restart of the daemon, or to be at once */
     task->kill_wanted = 1;
     task->restart_wanted = task->rewind_wanted = 0;
     if (order->event != TASK_EVENT_NONE && order->fails)
@@ -425,6 +427,16 @@ static void enter_delaying(struct task *task, const struct fsm_now *now)
         (int64_t)task->define.shutdown_delay_ms * 1000000;
 }
 
+static void enter_stopping(struct task *task, const struct fsm_now *now)
+{
+    if (task->kill_at_ms != 0)
+        return; /* found again on its way there */
+    task->kill_at_ms = now->ms + task->define.kill_timeout_ms;
+    if (task->at_once && task->define.shutdown_delay_ms > 0 && task->delay_until_ms == 0)
+        task_note(task, now, TASK_EVENT_SKIPPING_DELAY, "")->number =
+            (int64_t)task->define.shutdown_delay_ms * 1000000;
+}
+
 static void enter_pending(struct task *task)
 {
     if (task->run_state == TASK_RUN_RUNNING) {
@@ -520,8 +532,7 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
             enter_delaying(task, now);
         break;
     case T_STOPPING:
-        if (task->kill_at_ms == 0)
-            task->kill_at_ms = now->ms + task->define.kill_timeout_ms;
+        enter_stopping(task, now);
         break;
     case T_EXITED:
         if (!same)

@@ -10,6 +10,7 @@
     X(HOOKS_LEFT, task_hooks_left) /* the phase has another hook */                                \
     X(HAS_PREKILL, task_has_prekill)                                                               \
     X(HAS_DELAY, task_has_delay) /* a shutdown_delay that has not been served */                   \
+    X(AT_ONCE, task_at_once)     /* and is not to be */                                            \
     X(HAS_POSTSTART, task_has_poststart)                                                           \
     X(HAS_EXITED, task_has_exited)                                                                 \
     X(KILL_WANTED, task_kill_wanted)                                                               \

@@ -159,12 +159,19 @@ json_t *alone_plan_diff(const struct alone_plan *plan);
 int alone_register(struct alone *alone, const json_t *job, struct alone_evaluation *ret_evaluation,
                    json_t *problems, struct err *err);
 
-/* Stops all allocs of a job; PURGE forgets the job and destroys them when they have ended. */
-int alone_deregister(struct alone *alone, const char *namespace, const char *job_id, bool purge,
+/* How allocs are stopped: both may be. */
+enum {
+    ALONE_PURGE = 1,   /* the job is forgotten, and they are destroyed when they have ended */
+    ALONE_AT_ONCE = 2, /* no shutdown_delay is waited for, be it under way already */
+};
+
+/* Stops all allocs of a job, HOW it is said. */
+int alone_deregister(struct alone *alone, const char *namespace, const char *job_id, unsigned how,
                      struct alone_evaluation *ret_evaluation, struct err *err);
 
-/* Stops one alloc; while its job is wanted another is placed for it.  ERR_GONE: no such alloc. */
-int alone_stop_alloc(struct alone *alone, const char *alloc,
+/* Stops one alloc, HOW it is said (ALONE_AT_ONCE); while its job is wanted another is placed for
+ * it. ERR_GONE: no such alloc. */
+int alone_stop_alloc(struct alone *alone, const char *alloc, unsigned how,
                      struct alone_evaluation *ret_evaluation, struct err *err);
 
 /* Destroys every terminal alloc (system gc) and forgets dead jobs without allocs. */

@@ -430,9 +430,9 @@ bool classify_goes_on_posted(const struct gathering *gathering, const char *grou
 int alone_update(struct alone *alone, const struct gathering *gathering,
                  struct alone_evaluation *evaluation, struct err *err);
 
-/* Tells one alloc of JOB to end, and to be removed then. */
+/* Tells one alloc of JOB to end, and HOW: ALONE_*. */
 void alone_order_stop(struct alone *alone, struct job *job, const struct machine_id *id,
-                      const char *why, bool destroy);
+                      const char *why, unsigned how);
 
 /* Brings the allocs of JOB to what its json wants; GATHERING holds them as they are. */
 int alone_reconcile(struct alone *alone, struct change *change, struct gathering *gathering,

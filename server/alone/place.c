@@ -190,13 +190,13 @@ void gathering_free(struct gathering *gathering)
 }
 
 void alone_order_stop(struct alone *alone, struct job *job, const struct machine_id *id,
-                      const char *why, bool destroy)
+                      const char *why, unsigned how)
 {
-    struct request request = {.signal = ""};
+    struct request request = {.at_once = (how & ALONE_AT_ONCE) != 0};
 
     (void)text_copy(request.text, sizeof(request.text), why); /* fits */
     core_tell(life_core(alone->config.life), id, AE_STOP, &request);
-    if (destroy)
+    if ((how & ALONE_PURGE) != 0)
         core_tell(life_core(alone->config.life), id, AE_DESTROY, NULL);
     posted_stop(alone, job, id);
     alone_release(alone, id->text);
@@ -292,7 +292,7 @@ static void stop_unwanted(struct alone *alone, struct job *job, const struct gat
         if (!gathering->allocs[a].stop)
             continue;
         alone_order_stop(alone, job, &gathering->ids[a], "alloc is being updated due to job update",
-                         false);
+                         0);
         evaluation->stopped++;
     }
 }

@@ -378,10 +378,20 @@ int alone_revert(struct alone *alone, const struct alone_job *job, uint64_t vers
 
 /* --- stopping --- */
 
-int alone_deregister(struct alone *alone, const char *namespace, const char *job_id, bool purge,
+/* It was told to end before, and is now to skip what it waits for. */
+static bool is_hurried(const struct alone *alone, const char *alloc, unsigned how)
+{
+    const struct alloc *record = core_alloc(life_core(alone->config.life), alloc);
+
+    return (how & ALONE_AT_ONCE) != 0 && record != NULL && record->ended_unix_ns == 0 &&
+           !record->at_once;
+}
+
+int alone_deregister(struct alone *alone, const char *namespace, const char *job_id, unsigned how,
                      struct alone_evaluation *ret_evaluation, struct err *err)
 {
     struct job *job = job_find(alone, namespace, job_id);
+    bool purge = (how & ALONE_PURGE) != 0;
 
     if (job == NULL)
         return err_set(err, ERR_GONE, "job \"%s\" not found", job_id);
@@ -396,11 +406,11 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
     struct change change = change_begin(alone, job);
     *ret_evaluation = evaluation_begin(alone, job, "job-deregister");
     for (size_t i = 0; i < gathering.count; i++) {
-        if (!gathering.allocs[i].live && !purge)
-            continue;
-        alone_order_stop(alone, job, &gathering.ids[i], "alloc not needed due to job update",
-                         purge);
-        ret_evaluation->stopped++;
+        bool counts = gathering.allocs[i].live || purge;
+        if (counts || is_hurried(alone, gathering.ids[i].text, how))
+            alone_order_stop(alone, job, &gathering.ids[i], "alloc not needed due to job update",
+                             how);
+        ret_evaluation->stopped += counts;
     }
     gathering_free(&gathering);
     json_t *json = json_copy(job->json);
@@ -422,7 +432,7 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
     return 0;
 }
 
-int alone_stop_alloc(struct alone *alone, const char *alloc,
+int alone_stop_alloc(struct alone *alone, const char *alloc, unsigned how,
                      struct alone_evaluation *ret_evaluation, struct err *err)
 {
     const struct alloc *record = core_alloc(life_core(alone->config.life), alloc);
@@ -443,7 +453,7 @@ int alone_stop_alloc(struct alone *alone, const char *alloc,
     struct gathering gathering = {.alone = alone, .job = job, .wanted = job->json};
     struct change change = change_begin(alone, job);
     *ret_evaluation = evaluation_begin(alone, job, "alloc-stop");
-    alone_order_stop(alone, job, &id, "alloc was stopped by a user", false);
+    alone_order_stop(alone, job, &id, "alloc was stopped by a user", how & ALONE_AT_ONCE);
     ret_evaluation->stopped++;
     gathering_fill(&gathering); /* without it */
     if (!job->public.stop)

@@ -110,7 +110,7 @@ static void stop_canaries(struct alone *alone, const struct gathering *gathering
     for (size_t a = 0; a < gathering->count; a++) {
         if (gathering->allocs[a].canary && gathering->allocs[a].live)
             alone_order_stop(alone, gathering->job, &gathering->ids[a],
-                             "alloc not needed due to job update", false);
+                             "alloc not needed due to job update", 0);
     }
 }
 

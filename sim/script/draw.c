@@ -262,6 +262,8 @@ static void draw_wishes(struct pen *pen)
         if (chance(pen, 1, 2)) {
             stopped_ms = at_ms + below(pen, pen->horizon_ms);
             add(pen, SIM_DO_STOP, whom, stopped_ms, 0);
+            if (chance(pen, 1, 4))
+                add(pen, SIM_DO_HURRY, whom, stopped_ms + below(pen, 4000), 0);
         }
         if (chance(pen, 1, 4))
             add(pen, SIM_DO_DESTROY, whom, at_ms + below(pen, pen->horizon_ms), 0);
@@ -272,7 +274,7 @@ static void draw_wishes(struct pen *pen)
 /* Of allocs that are there already: few are to end. */
 static void draw_ends(struct pen *pen)
 {
-    static const uint8_t actions[] = {SIM_DO_STOP, SIM_DO_DESTROY};
+    static const uint8_t actions[] = {SIM_DO_STOP, SIM_DO_HURRY, SIM_DO_DESTROY};
 
     for (size_t i = 0; i < COUNT_OF(actions); i++) {
         for (uint64_t n = below(pen, 3); n > 0; n--) {

@@ -162,6 +162,7 @@ struct sim_job {
 #define SIM_ACTIONS(X)                                                                             \
     X(ASSIGN, ALLOC, "assign")   /* the control plane wants it */                                  \
     X(STOP, ALLOC, "stop")       /* wants it stopped */                                            \
+    X(HURRY, ALLOC, "hurry")     /* and no shutdown_delay to be waited for */                      \
     X(DESTROY, ALLOC, "destroy") /* wants it forgotten (server: purges it) */                      \
     X(RESTART, ALLOC, "restart") /* a user restarts the alloc */                                   \
     X(REPLAY, ALLOC, "replay")   /* all of its tasks, those that are over, too */                  \

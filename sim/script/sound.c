@@ -150,7 +150,8 @@ static bool is_rebooting(const struct sim_script *script, uint64_t at_ms)
 static const char *misplaced(const struct sim_script *script, const struct sim_step *step)
 {
     bool wish = step->action == SIM_DO_ASSIGN || step->action == SIM_DO_UPDATE ||
-                step->action == SIM_DO_STOP || step->action == SIM_DO_DESTROY;
+                step->action == SIM_DO_STOP || step->action == SIM_DO_HURRY ||
+                step->action == SIM_DO_DESTROY;
 
     if (wish && script->jobs_count > 0)
         return "there are jobs, which decide that";

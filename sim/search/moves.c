@@ -243,6 +243,8 @@ static void add_requests(struct listing *list)
         add(list, alloc->state == A_RUNNING ? MOVE_RESTART : MOVE_VAIN, WHO_ALLOC, 0);
     if (alloc != NULL && alloc->state == A_RUNNING)
         add(list, MOVE_REPLAY, WHO_ALLOC, 0);
+    if (alloc != NULL && search->asked->shape == SIM_SHAPE_HOOKS && !alloc_of(alloc)->at_once)
+        add(list, MOVE_HURRY, WHO_ALLOC, 0);
     if (alloc != NULL)
         add(list, MOVE_UPDATE, WHO_ALLOC, 0);
     for (unsigned who = WHO_TASK_A; who <= WHO_TASK_B; who++) {

@@ -119,6 +119,7 @@ _Static_assert(sizeof(struct search_world) ==
     X(ASSIGN, "the alloc is assigned", COUNT, true, false)                                         \
     X(CONFIRM, "the server still wants the alloc", COUNT, true, true)                              \
     X(STOP, "the alloc is to stop", COUNT, true, false)                                            \
+    X(HURRY, "a user stops the alloc without its delays", REQUEST, true, false)                    \
     X(DESTROY, "the alloc is to be gone", COUNT, true, false)                                      \
     X(RESTART, "a user asks for a restart", REQUEST, true, false)                                  \
     X(REPLAY, "a user asks for all tasks again", REQUEST, true, false)                             \

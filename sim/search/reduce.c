@@ -72,6 +72,13 @@ static bool runs_hooks(uint8_t state)
            state == T_CLEANUP;
 }
 
+/* True where it may still be asked whether there is a shutdown_delay to be waited for. */
+static bool delay_counts(uint8_t state)
+{
+    return state == T_STARTING || state == T_RECOVERING || state == T_PREKILL ||
+           state == T_DELAYING;
+}
+
 static void reduce_task(struct task *task)
 {
     uint8_t state = task->machine.state;
@@ -104,6 +111,8 @@ static void reduce_task(struct task *task)
         task->resume = RESUME_NOTHING; /* noted again by each restart */
     if (state == T_REAPING && task->exit_seen)
         task->kill_at_ms = 0;
+    if (!delay_counts(state))
+        task->at_once = 0;
     if (state == T_CLEANUP || is_dead(state))
         reduce_ended(task);
     task->status_revision = task->status_revision != task->told_revision;
@@ -136,6 +145,8 @@ static void reduce_ending(struct alloc *alloc)
         if (!poststop && member->kind == MEMBER_VOLUME)
             member->ready = member->failed = 0;
     }
+    if (alloc->machine.state > A_KILLING)
+        alloc->at_once = 0; /* what is killed now has no delay ahead */
     if (!poststop)
         alloc->may_start = alloc->setup_failed = alloc->prepared = alloc->ran_out = 0;
 }

@@ -279,18 +279,20 @@ static void ask(struct search *search, const struct search_move *move)
     static const uint8_t events[SEARCH_MOVE_COUNT] = {
         [MOVE_STOP] = AE_STOP,     [MOVE_DESTROY] = AE_DESTROY, [MOVE_RESTART] = TE_RESTART,
         [MOVE_VAIN] = TE_RESTART,  [MOVE_SIGNAL] = TE_SIGNAL,   [MOVE_DETACH] = VE_DETACH,
-        [MOVE_REPLAY] = AE_REPLAY, [MOVE_UNPLUG] = PE_STOP,     [MOVE_REMOVE] = PE_REMOVE,
+        [MOVE_HURRY] = AE_STOP,    [MOVE_REPLAY] = AE_REPLAY,   [MOVE_UNPLUG] = PE_STOP,
+        [MOVE_REMOVE] = PE_REMOVE,
     };
     const struct machine_id *id = &search->ids[move->who];
     bool restart = move->kind == MOVE_RESTART || move->kind == MOVE_VAIN;
     uint8_t event = restart && move->who == WHO_ALLOC ? AE_RESTART : events[move->kind];
     const struct fsm_def *def = fsm_definition((enum machine_kind)id->kind);
-    struct request why = {.text = "asked for"};
+    struct request why = {.text = "asked for", .at_once = move->kind == MOVE_HURRY};
     bool empty = def->events[event].payload == PAYLOAD_NONE;
     bool request = def->events[event].class == FSM_REQUEST;
 
     core_ask(search->core, id, event, empty ? NULL : &why, request ? REPLY_TOKEN : 0);
-    if (move->kind == MOVE_STOP && search->asked->server && !search->world.fresh)
+    if (events[move->kind] == AE_STOP && move->who == WHO_ALLOC && search->asked->server &&
+        !search->world.fresh)
         core_tell(search->core, id, AE_AUTHORIZED, NULL); /* one answer says both */
 }
 
@@ -375,6 +377,7 @@ static void make(struct search *search, const struct search_move *move)
         core_tell(search->core, &search->ids[WHO_ALLOC], AE_AUTHORIZED, NULL);
         return;
     case MOVE_STOP:
+    case MOVE_HURRY:
     case MOVE_DESTROY:
     case MOVE_RESTART:
     case MOVE_REPLAY:

@@ -39,7 +39,7 @@ static void check_durable(struct sim *sim, const struct sim_request *request)
     if (request->whom.kind != MACHINE_ALLOC || stored == NULL)
         return;
     const struct alloc *alloc = alloc_of(stored);
-    if ((request->event == AE_STOP && !alloc->stop_wanted) ||
+    if ((request->event == AE_STOP && (!alloc->stop_wanted || alloc->at_once < request->at_once)) ||
         (request->event == AE_DESTROY && !alloc->destroy_wanted))
         sim_violate(sim, 14, "%s of %s was acknowledged and is not in the journal",
                     fsm_event_name(&alloc_def, request->event), sim_id(sim, &request->whom)->text);
@@ -74,13 +74,17 @@ void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event)
     const struct fsm_def *def = fsm_definition((enum machine_kind)whom->kind);
     uint32_t number = sim->control.requests_count++;
     struct sim_request *request = &sim->control.requests[number % sim->control.requests_max];
-    struct request asked = {.signal = "SIGHUP", .text = "asked for"};
+    bool stop = whom->kind == MACHINE_ALLOC && event == AE_STOP;
+    struct request asked = {.signal = "SIGHUP",
+                            .text = "asked for",
+                            .at_once = stop && sim->allocs[whom->alloc].hurried};
     bool empty = def->events[event].payload == PAYLOAD_NONE;
 
     *request = (struct sim_request){
         .sim = sim,
         .whom = *whom,
         .event = event,
+        .at_once = asked.at_once,
         .incarnation = sim->incarnation,
     };
     if (!sim->up || sim->dying || !sim->restored) {
@@ -103,6 +107,12 @@ static bool is_asked(const struct sim *sim, int alloc, uint8_t event)
 
 /* --- wishes --- */
 
+/* Told to end, and as soon as it is wanted. */
+static bool is_stopped(const struct sim_alloc_state *state, const struct alloc *alloc)
+{
+    return alloc->stop_wanted && (alloc->at_once || !state->hurried);
+}
+
 /* The query that blocks at the server is answered. */
 static void wake_poll(struct sim *sim)
 {
@@ -121,6 +131,19 @@ void sim_wish(struct sim *sim, int number, enum sim_wish wish)
     alloc->wish = (uint8_t)wish;
     alloc->wished_index[wish] = ++sim->control.server_index;
     if (!sim->script->server)
+        sim_later(sim, 0, SE_USER, (size_t)number, 0);
+    else
+        wake_poll(sim);
+}
+
+void sim_hurry(struct sim *sim, int number)
+{
+    struct sim_alloc_state *alloc = &sim->allocs[number];
+
+    alloc->hurried = 1;
+    if (alloc->wish < WISH_STOP)
+        sim_wish(sim, number, WISH_STOP);
+    else if (!sim->script->server)
         sim_later(sim, 0, SE_USER, (size_t)number, 0);
     else
         wake_poll(sim);
@@ -172,7 +195,7 @@ static bool has_its_wish(struct sim *sim, int number)
         life_after_commit(sim->life, given, &state->id);
         return false;
     case WISH_STOP:
-        if (alloc == NULL || alloc->stop_wanted)
+        if (alloc == NULL || is_stopped(&sim->allocs[number], alloc))
             return true;
         if (!is_asked(sim, number, AE_STOP))
             sim_ask(sim, &whom, AE_STOP);
@@ -224,7 +247,7 @@ static void apply_one(struct sim *sim, int number, uint64_t index, bool complete
     enum sim_wish wish = wished_at(&sim->allocs[number], index);
     struct sim_alloc_state *state = &sim->allocs[number];
     const struct alloc *alloc = record_of(sim, number);
-    struct request why = {.text = "the server wants it stopped"};
+    struct request why = {.text = "the server wants it stopped", .at_once = state->hurried};
 
     if (wish == WISH_RUN && alloc == NULL) {
         sim_give(sim, number, version_at(state, index));
@@ -233,7 +256,7 @@ static void apply_one(struct sim *sim, int number, uint64_t index, bool complete
     if ((wish == WISH_RUN || wish == WISH_STOP) && alloc != NULL &&
         alloc->assign.job_version < state->first_version + version_at(state, index))
         sim_give_newer(sim, number, version_at(state, index));
-    if (wish == WISH_STOP && alloc != NULL && !alloc->stop_wanted)
+    if (wish == WISH_STOP && alloc != NULL && !is_stopped(state, alloc))
         core_tell(sim->core, &state->id, AE_STOP, &why);
     state->offered_index = index;
     if ((wish == WISH_RUN || wish == WISH_STOP) && alloc != NULL &&

@@ -15,6 +15,7 @@ struct sim_request {
     struct sim *sim;
     struct sim_whom whom;
     uint8_t event, state;
+    uint8_t at_once; /* a stop, without delays */
     uint32_t incarnation;
 };
 
@@ -35,6 +36,8 @@ void sim_control_event(struct sim *sim, const struct sim_event *event);
 void sim_control_start(struct sim *sim);
 void sim_control_refused(struct sim *sim); /* a commit failed, and proposals with it */
 void sim_wish(struct sim *sim, int alloc, enum sim_wish wish);
+/* ALLOC is to end, without its delays. */
+void sim_hurry(struct sim *sim, int alloc);
 /* There is a newer version of the alloc, in which nothing is wished anew; TIMES as in a script. */
 void sim_update(struct sim *sim, int alloc, uint64_t times);
 void sim_ask(struct sim *sim, const struct sim_whom *whom, uint8_t event);

@@ -28,6 +28,12 @@ static bool stop(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+static bool hurry(struct sim *sim, const struct sim_step *step)
+{
+    sim_hurry(sim, step->whom.alloc);
+    return true;
+}
+
 static bool forget(struct sim *sim, const struct sim_step *step)
 {
     if (sim->script->server)
@@ -316,6 +322,7 @@ static const struct {
     [SIM_DO_ASSIGN] = {assign, false},
     [SIM_DO_UPDATE] = {update, false},
     [SIM_DO_STOP] = {stop, false},
+    [SIM_DO_HURRY] = {hurry, false},
     [SIM_DO_DESTROY] = {forget, false},
     [SIM_DO_RESTART] = {ask, false},
     [SIM_DO_REPLAY] = {ask, false},

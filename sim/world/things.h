@@ -87,6 +87,7 @@ struct sim_alloc_state {
     uint64_t prepared_ms;          /* node time at which its set-up began */
     uint64_t contact_ms;           /* of the server's newest word that is durable, 0: none */
     uint8_t wish;                  /* of the control plane: enum sim_wish */
+    uint8_t hurried;               /* and by now it is to end without its delays */
     uint8_t accepted;              /* the node has said so: it must not be lost */
     uint8_t directory;
     uint8_t disk;    /* and in it what it and those before it have written */

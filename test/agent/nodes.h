@@ -205,8 +205,8 @@ static inline void purge_sleeper(struct nodes *nodes, unsigned number)
     struct alone_evaluation evaluation;
     struct err err = {0};
 
-    if (alone_deregister(nodes->node[number].parts->alone, "default", "sleeper", true, &evaluation,
-                         &err) != 0)
+    if (alone_deregister(nodes->node[number].parts->alone, "default", "sleeper", ALONE_PURGE,
+                         &evaluation, &err) != 0)
         fail_msg("%s", err.text);
 }
 

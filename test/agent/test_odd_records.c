@@ -137,7 +137,7 @@ static bool purge_job(void *ctx, const struct alone_job *job)
     struct alone_evaluation evaluation;
     struct err err = {0};
 
-    if (alone_deregister(alone, job->namespace, job->id, true, &evaluation, &err) != 0)
+    if (alone_deregister(alone, job->namespace, job->id, ALONE_PURGE, &evaluation, &err) != 0)
         fail_msg("%s", err.text);
     return true;
 }

@@ -99,8 +99,8 @@ static void test_spec_of_an_alloc_that_is_gone_is_forgotten(void **state)
     char id[UUID_TEXT_SIZE];
 
     place(node, id);
-    assert_int_equal(alone_deregister(node->parts.alone, "default", "web", true, &evaluation, &err),
-                     0);
+    assert_int_equal(
+        alone_deregister(node->parts.alone, "default", "web", ALONE_PURGE, &evaluation, &err), 0);
     whole_turns(node);
     assert_null(core_alloc(node->parts.core, id));
     assert_null(specs_stub(node->parts.specs, id));

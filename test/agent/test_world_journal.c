@@ -486,9 +486,10 @@ static void test_drawn_lives_break_no_invariant_and_are_the_same_again(void **st
     }
     assert_true(faults > 1000);
     forget(place); /* what happens in a life is told by the names that the journal has */
-    sim_start_draw(start, 5, &script);
+    sim_start_draw(start, 1, &script);
     sim_script_print(&script, hear, place);
     assert_non_null(strstr(place->story, " stop b\n"));
+    assert_non_null(strstr(place->story, " hurry a\n"));
     assert_non_null(strstr(place->story, " destroy a\n"));
     sim_set_start(place->sim, NULL);
     sim_start_free(start);

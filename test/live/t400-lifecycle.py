@@ -152,17 +152,45 @@ def a_user_runs_the_whole_lifecycle_again_over_a_crash():
         assert node.task('job', 'g', task)['Restarts'] == 1, task
         assert 'User requested all tasks to restart' in messages(node, task), messages(node, task)
     assert node.task('job', 'g', 'last')['StartedAt'] in (None, '0001-01-01T00:00:00Z')
-    for method, path in (('PUT', '/v1/allocation/%s/stop' % alloc), ('DELETE', '/v1/job/job')):
-        try:  # what nobody heeds is refused
-            node.call(method, path + '?no_shutdown_delay=true')
-            raise AssertionError('%s is accepted' % path)
-        except Refused as answer:
-            assert 'no_shutdown_delay is not available' in answer.text, answer
     node.cli('job', 'stop', 'job')
     wait_for('its end', ended(node, 'complete'))
     assert said()[-2:] == ['end', 'last'], said()
     answer = node.cli('alloc', 'restart', '-all-tasks', alloc, check=False)
     assert answer.returncode != 0, answer
+    node.finish()
+
+
+def a_stop_that_skips_its_delays_over_a_crash():
+    node = Node()
+    node.start()
+    slow = {'ShutdownDelay': milliseconds(60000)}
+    node.run_job(job_of('service', sleeper(**slow), **slow))
+    wait_for('the task', node.running)
+    assert 'no-shutdown-delay' in node.cli('alloc', 'stop', '-h').stdout
+    begun = time.monotonic()
+    node.cli('job', 'stop', '-no-shutdown-delay', 'job')
+    assert ended(node, 'complete')() and time.monotonic() - begun < 50
+    said = 'Skipping shutdown_delay of 1m0s before killing the task.'
+    assert said in messages(node, 't'), messages(node, 't')
+
+    node.run_job(job_of('service', sleeper(**slow)))
+    wait_for('the task again', node.running)
+    alloc = [alloc['ID'] for alloc in allocs_of(node) if alloc['DesiredStatus'] == 'run'][0]
+
+    def says(kind):
+        task = node.get('/v1/allocation/%s' % alloc)['TaskStates']['t']
+        return kind in [event['Type'] for event in task['Events']]
+
+    node.cli('job', 'stop', '-detach', 'job')
+    wait_for('its delay', lambda: says('Waiting for shutdown delay'))
+    node.kill()
+    node.start()
+    begun = time.monotonic()
+    node.cli('alloc', 'stop', '-no-shutdown-delay', alloc)
+    wait_for('its end', lambda: [one['ClientStatus'] for one in allocs_of(node)] ==
+             ['complete', 'complete'])
+    assert time.monotonic() - begun < 50
+    assert not says('Skipping shutdown delay')  # it had begun
     node.finish()
 
 
@@ -200,5 +228,6 @@ if __name__ == '__main__':
         a_run_is_over_when_its_time_is_also_while_nobody_watches,
         a_user_restarts_what_runs_and_nothing_that_has_ended,
         a_user_runs_the_whole_lifecycle_again_over_a_crash,
+        a_stop_that_skips_its_delays_over_a_crash,
         sidecars_end_with_the_mains_and_poststop_follows_all,
     ]))

@@ -106,7 +106,7 @@ static inline void stop(struct small_life *small, const char *name)
     struct alone_evaluation evaluation;
     struct err err = {0};
 
-    assert_int_equal(alone_deregister(small->alone, "default", name, false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", name, 0, &evaluation, &err), 0);
     small_settle(small);
 }
 

@@ -6,7 +6,7 @@ static void deregister(struct small_life *small, const char *job)
     struct alone_evaluation evaluation;
     struct err err;
 
-    assert_int_equal(alone_deregister(small->alone, "default", job, false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", job, 0, &evaluation, &err), 0);
     small_settle(small);
 }
 
@@ -81,7 +81,7 @@ static void test_collect_waits_for_a_stop_that_is_not_committed(void **state)
 
     small_run(small, "j", "/bin/a", 0, 0);
     small->commit_code = ERR_FULL;
-    assert_int_equal(alone_deregister(small->alone, "default", "j", false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", 0, &evaluation, &err), 0);
     alone_collect(small->alone);
     small_settle(small);
     small->commit_code = 0;
@@ -213,7 +213,8 @@ static void test_damaged_job_answers_for_its_allocs(void **state)
     assert_non_null(strstr(small->said, "a job is lost"));
     assert_int_equal(small_count(small, "j", NULL).live, 2);
     assert_true(small_find(small, "j")->stop);
-    assert_int_equal(alone_deregister(small->alone, "default", "j", true, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", ALONE_PURGE, &evaluation, &err),
+                     0);
     small_settle(small);
     assert_null(small_find(small, "j"));
     assert_int_equal(small->specs.count, 0);

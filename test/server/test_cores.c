@@ -75,7 +75,8 @@ static void stop(struct small_life *small, const char *job)
     struct alone_evaluation evaluation;
     struct err err = {0};
 
-    assert_int_equal(alone_deregister(small->alone, "default", job, true, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", job, ALONE_PURGE, &evaluation, &err),
+                     0);
     small_settle(small);
 }
 
@@ -125,7 +126,7 @@ static void test_what_was_not_committed_was_not_given(void **state)
     (void)run(small, "a", (const int[]){1, 0});
     small->commit_code = ERR_IO;
     (void)post(small, "b", (const int[]){1, 0});
-    assert_int_equal(alone_deregister(small->alone, "default", "a", false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "a", 0, &evaluation, &err), 0);
     assert_false(life_turn(small->life));
     small->commit_code = 0;
     small->now_ms += 5000;

@@ -82,8 +82,8 @@ static void test_what_is_committed_is_there_until_it_is_gone(void **state)
     /* One that takes the place of another is there beside it for a while. */
     assert_int_equal(small_post(small, "full-e", "/bin/new", 384, 0, &evaluation), ERR_LIMIT);
     assert_int_equal(small_find(small, "full-e")->version, 0);
-    assert_int_equal(alone_deregister(small->alone, "default", "full-e", true, &evaluation, NULL),
-                     0);
+    assert_int_equal(
+        alone_deregister(small->alone, "default", "full-e", ALONE_PURGE, &evaluation, NULL), 0);
     small_settle(small);
     post(small, "more", 384, NULL);
     post(small, "most", 1,
@@ -147,7 +147,8 @@ static void test_jobs_have_a_limit(void **state)
     json_decref(job);
     post(small, "j", 0, NULL); /* it takes its own place */
     small_settle(small);
-    assert_int_equal(alone_deregister(small->alone, "default", "j", true, &evaluation, NULL), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", ALONE_PURGE, &evaluation, NULL),
+                     0);
     small_settle(small);
     assert_in_range(small->alone->jobs_bytes, NODE_JOBS_BYTES_MAX - 2 * bytes,
                     NODE_JOBS_BYTES_MAX - bytes);
@@ -198,12 +199,12 @@ static void test_more_than_a_turn_takes_comes_again(void **state)
     small_run(small, "j", "/bin/a", 2, 0);
     while (core_room(core) > 2)
         core_tell(core, &nobody, AE_DESTROY, NULL);
-    assert_int_equal(alone_deregister(small->alone, "default", "j", true, &evaluation, &err),
+    assert_int_equal(alone_deregister(small->alone, "default", "j", ALONE_PURGE, &evaluation, &err),
                      ERR_AGAIN);
     assert_string_equal(err.text, "too many changes wait for the next commit: try again");
     assert_int_equal(small_post(small, "k", "/bin/a", 2, 0, &evaluation), ERR_AGAIN);
     assert_null(small_find(small, "k"));
-    assert_int_equal(alone_deregister(small->alone, "default", "j", false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", 0, &evaluation, &err), 0);
     assert_int_equal(core_room(core), 0);
     small_settle(small);
     assert_int_equal(small_post(small, "k", "/bin/a", 2, 0, &evaluation), 0);
@@ -245,7 +246,8 @@ static void test_a_journal_with_more_is_restored_and_can_be_emptied(void **state
     size_t allocs = core_count(life_core(small->life), MACHINE_ALLOC);
     assert_true(allocs > NODE_ALLOCS_MAX);
     assert_int_equal(small_post(small, "k", "/bin/a", 1, 0, &evaluation), ERR_LIMIT);
-    assert_int_equal(alone_deregister(small->alone, "default", "j", true, &evaluation, NULL), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", ALONE_PURGE, &evaluation, NULL),
+                     0);
     assert_int_equal(evaluation.stopped, allocs);
     small_settle(small);
     assert_int_equal(core_count(life_core(small->life), MACHINE_ALLOC), 0);

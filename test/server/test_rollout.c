@@ -255,7 +255,7 @@ static void test_stopped_job_has_no_deployment_that_runs(void **state)
 
     begin(small, 2, 1);
     (void)run(small, job_of("/bin/b", 2, 1));
-    assert_int_equal(alone_deregister(small->alone, "default", "j", false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", 0, &evaluation, &err), 0);
     small_settle(small);
     expect_deployment(small, 1, "cancelled", 1, 0, 0);
     expect_versions(small, 0, 0, 0);
@@ -263,7 +263,8 @@ static void test_stopped_job_has_no_deployment_that_runs(void **state)
     expect_deployment(small, 1, "running", 2, 0, 0);
     pass(small, HEALTHY_MS);
     expect_deployment(small, 1, "successful", 2, 2, 0);
-    assert_int_equal(alone_deregister(small->alone, "default", "j", true, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", ALONE_PURGE, &evaluation, &err),
+                     0);
     small_settle(small);
     assert_null(small_find(small, "j"));
 }
@@ -418,7 +419,7 @@ static void test_good_version_that_fails_later_is_not_gone_back_to(void **state)
     (void)run(small, with(job_of("/bin/a", 2, 1), "AutoRevert", json_true()));
     pass(small, HEALTHY_MS);
     expect_deployment(small, 0, "successful", 2, 2, 0);
-    assert_int_equal(alone_deregister(small->alone, "default", "j", false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", 0, &evaluation, &err), 0);
     small_settle(small);
     (void)run(small, with(job_of("/bin/a", 2, 1), "AutoRevert", json_true()));
     fail_newest(small);
@@ -714,7 +715,7 @@ static void test_canary_that_a_user_stops_comes_again(void **state)
     begin(small, 2, 1);
     (void)run(small, tried("/bin/b", 2, 1));
     versions = count_versions(small);
-    assert_int_equal(alone_stop_alloc(small->alone, versions.newest, &evaluation, &err), 0);
+    assert_int_equal(alone_stop_alloc(small->alone, versions.newest, 0, &evaluation, &err), 0);
     small_settle(small);
     pass(small, 1);
     expect_versions(small, 2, 1, 0);

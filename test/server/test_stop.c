@@ -1,12 +1,18 @@
 /* Stopping: a job, a job for good, one alloc of it; and several requests in one turn. */
 #include "test/server/small_life.h"
 
-static int deregister(struct small_life *small, const char *job, bool purge,
-                      struct alone_evaluation *ret_evaluation)
+static int deregister_so(struct small_life *small, const char *job, unsigned how,
+                         struct alone_evaluation *ret_evaluation)
 {
     struct err err = {0};
 
-    return alone_deregister(small->alone, "default", job, purge, ret_evaluation, &err);
+    return alone_deregister(small->alone, "default", job, how, ret_evaluation, &err);
+}
+
+static int deregister(struct small_life *small, const char *job, bool purge,
+                      struct alone_evaluation *ret_evaluation)
+{
+    return deregister_so(small, job, purge ? ALONE_PURGE : 0, ret_evaluation);
 }
 
 static int stop_alloc(struct small_life *small, const char *alloc,
@@ -14,7 +20,7 @@ static int stop_alloc(struct small_life *small, const char *alloc,
 {
     struct err err = {0};
 
-    return alone_stop_alloc(small->alone, alloc, ret_evaluation, &err);
+    return alone_stop_alloc(small->alone, alloc, 0, ret_evaluation, &err);
 }
 
 /* --- jobs --- */
@@ -158,6 +164,73 @@ static void test_alloc_of_a_stopped_job_is_not_replaced(void **state)
     assert_int_equal(small_count(small, "j", NULL).ended, 1);
 }
 
+/* --- delays --- */
+
+/* Runs a job with two groups; ends of the first are delayed for a minute, and then for another. */
+static void run_delayed(struct small_life *small)
+{
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+    json_t *job = small_job("j", "/bin/a", 1, 1);
+    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+    json_t *task = json_array_get(json_object_get(group, "Tasks"), 0);
+    const json_int_t minute_ns = (json_int_t)60 * 1000000000;
+
+    assert_int_equal(json_object_set_new(group, "ShutdownDelay", json_integer(minute_ns)), 0);
+    assert_int_equal(json_object_set_new(task, "ShutdownDelay", json_integer(minute_ns)), 0);
+    assert_int_equal(alone_register(small->alone, job, &evaluation, NULL, &err), 0);
+    json_decref(job);
+    small_settle(small);
+}
+
+static void test_stop_at_once_waits_for_no_delay(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+
+    run_delayed(small);
+    assert_int_equal(deregister_so(small, "j", ALONE_AT_ONCE, &evaluation), 0);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+}
+
+/* Who is told to end already is told so; the daemon may have died between the two. */
+static void test_delay_under_way_is_cut_short_by_the_next_stop(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+
+    run_delayed(small);
+    assert_int_equal(deregister(small, "j", false, &evaluation), 0);
+    small_settle(small);
+    small_again(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
+    assert_int_equal(deregister_so(small, "j", ALONE_AT_ONCE, &evaluation), 0);
+    assert_int_equal(evaluation.stopped, 0);
+    small_settle(small);
+    small->now_ms += 1; /* the timer of its delay */
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", NULL).live, 0);
+}
+
+static void test_alloc_stopped_at_once_is_one_of_all(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    run_delayed(small);
+    struct small_counts before = small_count(small, "j", "a");
+    assert_int_equal(
+        alone_stop_alloc(small->alone, before.newest, ALONE_AT_ONCE, &evaluation, &err), 0);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", "a").ended, 1);
+    assert_int_equal(small_count(small, "j", "a").live, 1); /* in its place */
+    assert_int_equal(deregister(small, "j", false, &evaluation), 0);
+    small_settle(small);
+    assert_int_equal(small_count(small, "j", "a").live, 1); /* which waits */
+}
+
 /* --- several requests, one commit --- */
 
 static void test_one_alloc_stopped_twice_in_one_turn_is_replaced_once(void **state)
@@ -212,6 +285,9 @@ int main(void)
         SMALL_TEST(test_unknown_job_and_alloc_are_refused),
         SMALL_TEST(test_stopped_alloc_is_replaced_under_its_index),
         SMALL_TEST(test_alloc_of_a_stopped_job_is_not_replaced),
+        SMALL_TEST(test_stop_at_once_waits_for_no_delay),
+        SMALL_TEST(test_delay_under_way_is_cut_short_by_the_next_stop),
+        SMALL_TEST(test_alloc_stopped_at_once_is_one_of_all),
         SMALL_TEST(test_one_alloc_stopped_twice_in_one_turn_is_replaced_once),
         SMALL_TEST(test_job_stopped_in_the_turn_that_registers_it_does_not_run),
         SMALL_TEST(test_job_purged_in_the_turn_that_registers_it_leaves_nothing),

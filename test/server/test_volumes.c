@@ -105,7 +105,7 @@ static void test_volume_that_goes_stops_nothing_and_lets_nothing_come(void **sta
     assert_int_equal(small_count(small, "j", NULL).live, 1);
     struct alone_evaluation evaluation;
     struct err err = {0};
-    assert_int_equal(alone_stop_alloc(small->alone, counts.newest, &evaluation, &err), 0);
+    assert_int_equal(alone_stop_alloc(small->alone, counts.newest, 0, &evaluation, &err), 0);
     small_settle(small);
     assert_int_equal(small_count(small, "j", NULL).live, 0);
     assert_int_equal(alone_queued(small_find(small, "j"), 0), 1);

@@ -119,7 +119,7 @@ static void test_what_waits_is_placed_when_room_appears(void **state)
     (void)run(small, "b", 2, 400, 50, never());
     assert_int_equal(small_count(small, "b", NULL).live, 0);
     assert_string_equal(status_of(small, "b"), "pending");
-    assert_int_equal(alone_deregister(small->alone, "default", "a", false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "a", 0, &evaluation, &err), 0);
     small_settle(small);
     assert_int_equal(small_count(small, "b", NULL).live, 2);
     assert_int_equal(alone_queued(small_find(small, "b"), 0), 0);
@@ -150,8 +150,7 @@ static void test_more_important_jobs_are_placed_first(void **state)
     (void)run(small, "full", 1, 1000, 50, never());
     (void)run(small, "low", 1, 800, 20, never());
     (void)run(small, "high", 1, 800, 80, never());
-    assert_int_equal(alone_deregister(small->alone, "default", "full", false, &evaluation, &err),
-                     0);
+    assert_int_equal(alone_deregister(small->alone, "default", "full", 0, &evaluation, &err), 0);
     small_settle(small);
     assert_int_equal(small_count(small, "high", NULL).live, 1);
     assert_int_equal(small_count(small, "low", NULL).live, 0);
@@ -204,7 +203,7 @@ static void test_stopped_job_waits_for_nothing(void **state)
 
     have_memory(small, 100);
     (void)run(small, "j", 1, 300, 50, never());
-    assert_int_equal(alone_deregister(small->alone, "default", "j", false, &evaluation, &err), 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", 0, &evaluation, &err), 0);
     small_settle(small);
     assert_string_equal(status_of(small, "j"), "dead");
     have_memory(small, 1000);
@@ -357,7 +356,7 @@ static void test_distinct_allocs_are_not_together_on_this_node(void **state)
     assert_int_equal(small_count(small, "j", "a").live, 1);
     assert_int_equal(small_count(small, "j", "b").live, 2);
     struct small_counts counts = small_count(small, "j", "a");
-    assert_int_equal(alone_stop_alloc(small->alone, counts.newest, &evaluation, &err), 0);
+    assert_int_equal(alone_stop_alloc(small->alone, counts.newest, 0, &evaluation, &err), 0);
     small_settle(small); /* one takes its place, and not two */
     assert_int_equal(small_count(small, "j", "a").live, 1);
     evaluation = run_constrained(small, 2, one_constraint("", "distinct_hosts", ""), json_array());
@@ -546,8 +545,7 @@ static void test_replacement_waits_for_room_too(void **state)
     assert_int_equal(small_count(small, "j", NULL).live, 0);
     assert_int_equal(alone_queued(small_find(small, "j"), 0), 1);
     small_again(small);
-    assert_int_equal(alone_deregister(small->alone, "default", "other", false, &evaluation, &err),
-                     0);
+    assert_int_equal(alone_deregister(small->alone, "default", "other", 0, &evaluation, &err), 0);
     small_settle(small);
     assert_int_equal(small_count(small, "j", NULL).live, 1);
     fail_one(small, "j");

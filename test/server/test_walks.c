@@ -66,7 +66,7 @@ static void live(struct small_life *small)
 
     assert_int_equal(evaluation.placed, 3);
     struct small_counts counts = count_unseen(small, "one");
-    assert_int_equal(alone_stop_alloc(small->alone, counts.newest, &evaluation, NULL), 0);
+    assert_int_equal(alone_stop_alloc(small->alone, counts.newest, 0, &evaluation, NULL), 0);
     small_settle(small);
     assert_int_equal(count_unseen(small, "one").live, 3);
     evaluation = small_run(small, "one", "/bin/b", 1, 1);
@@ -77,7 +77,8 @@ static void live(struct small_life *small)
     alone_look_later(small->alone, job_find(small->alone, "default", "one"), small->now_ms + 10);
     small->now_ms += 10;
     small_settle(small);
-    assert_int_equal(alone_deregister(small->alone, "default", "one", true, &evaluation, NULL), 0);
+    assert_int_equal(
+        alone_deregister(small->alone, "default", "one", ALONE_PURGE, &evaluation, NULL), 0);
     small_settle(small);
     assert_null(small_find(small, "one"));
 }

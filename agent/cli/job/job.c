@@ -257,6 +257,7 @@ const struct cli_verb cli_job_validate = {
 
 static const struct cli_flag stop_flags[] = {
     {"purge", FLAG_SWITCH, NULL, "forget the job and its allocs once they have ended"},
+    {"no-shutdown-delay", FLAG_SWITCH, NULL, "wait for no shutdown_delay, be it under way"},
     {"detach", FLAG_SWITCH, NULL, "do not wait for the allocs to end"},
     {"yes", FLAG_SWITCH, NULL, "also if only the beginning of the id was given"},
     {"verbose", FLAG_SWITCH, NULL, "whole ids"},
@@ -268,10 +269,12 @@ static int deregister(struct cli *cli, const json_t *job, json_t **ret_answer)
     char path[CLI_URL_SIZE];
     struct cli_reply reply;
 
-    int status = cli_call(cli, "DELETE",
-                          cli_path(cli, path, "/v1/job/%s?purge=%s", cli_value(job, "ID"),
-                                   cli_switch(cli, "purge") ? "true" : "false"),
-                          NULL, &reply);
+    int status =
+        cli_call(cli, "DELETE",
+                 cli_path(cli, path, "/v1/job/%s?purge=%s&no_shutdown_delay=%s",
+                          cli_value(job, "ID"), cli_switch(cli, "purge") ? "true" : "false",
+                          cli_switch(cli, "no-shutdown-delay") ? "true" : "false"),
+                 NULL, &reply);
     if (status != 0)
         return status;
     *ret_answer = json_loadb(reply.body, reply.length, 0, NULL);

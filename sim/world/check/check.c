@@ -112,6 +112,8 @@ static void check_deadlines(struct sim *sim, const struct task *before, const st
     if ((before->kill_at_ms != 0 && before->kill_at_ms != after->kill_at_ms) ||
         (before->delay_until_ms != 0 && before->delay_until_ms != after->delay_until_ms))
         sim_violate(sim, 36, "the end of %s was put off", name);
+    if (before->at_once && after->machine.state == T_DELAYING)
+        sim_violate(sim, 13, "%s begins a delay that it was told to skip", name);
 }
 
 static void check_alloc_record(struct sim *sim, const struct alloc *before,
@@ -122,6 +124,11 @@ static void check_alloc_record(struct sim *sim, const struct alloc *before,
     if ((before->stop_wanted && !after->stop_wanted) ||
         (before->destroy_wanted && !after->destroy_wanted))
         sim_violate(sim, 13, "the desired state of %s went backwards", name);
+    if (before->at_once && !after->at_once)
+        sim_violate(sim, 13, "%s waits again for delays that it was told to skip", name);
+    if (before->at_once && before->machine.state != A_DELAYING &&
+        after->machine.state == A_DELAYING)
+        sim_violate(sim, 13, "%s begins a delay that it was told to skip", name);
     if (before->ended_unix_ns != 0 && after->ended_unix_ns != before->ended_unix_ns)
         sim_violate(sim, 10, "%s ended twice", name);
     if (after->acked_revision < before->acked_revision ||
