@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_EVERY_MS = 30000, LOOK_AGAIN_MS = 500 };
+enum { LOOK_EVERY_MS = 30000, LOOK_AGAIN_MS = 500, PROBE_AFTER_MS = 500 };
 
 /* --- looking --- */
 
@@ -286,6 +286,11 @@ void manager_open(struct drivers *drivers)
 {
     while (driver_at(drivers->infos_count) != NULL)
         (void)look_at(drivers, drivers->infos_count++); /* all of it is new */
+    if (drivers->found.count > 0) { /* who is asked is a program: what runs is taken up first */
+        io_timer_start(drivers->config.loop, &drivers->look, loop_now_ms() + PROBE_AFTER_MS,
+                       on_time, drivers);
+        return;
+    }
     probe_all(drivers);
     if (drivers->probes == NULL)
         tell_all(drivers);

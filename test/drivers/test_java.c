@@ -170,6 +170,27 @@ static void test_room_closes_while_java_is_asked(void **state)
     room_open(room);
 }
 
+/* A daemon that died left a task: it is taken up while nobody asks java. */
+static void test_java_is_asked_when_what_runs_has_been_taken_up(void **state)
+{
+    struct room *room = *state;
+
+    room_need_root();
+    stand_in(room, answers_as_openjdk);
+    room_script(room, "exec sleep 100");
+    room_open(room);
+    room_start_running(room, 1);
+    room_close(room);
+
+    room_open(room);
+    assert_null(room->drivers->probes);
+    assert_string_equal(java_of(room).description, "not known yet");
+    room_await_change(room);
+    assert_string_equal(java_of(room).description, "Healthy");
+    assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
+    room_destroy(room, 1);
+}
+
 static void test_program_gets_its_line_in_order_and_a_root_of_its_own(void **state)
 {
     static struct spec_pair root[6] = {{"/bin", "/bin"},
@@ -233,6 +254,7 @@ int main(void)
         TEST(test_java_that_is_not_there_or_fails_says_so),
         TEST(test_java_is_asked_again_only_when_it_is_another),
         TEST(test_room_closes_while_java_is_asked),
+        TEST(test_java_is_asked_when_what_runs_has_been_taken_up),
         TEST(test_program_gets_its_line_in_order_and_a_root_of_its_own),
         TEST(test_real_java_is_understood),
     };
