@@ -45,7 +45,7 @@ enum volume_state {
     X(WANT, MESSAGE, NONE)                 /* its alloc: be mounted */                             \
     X(RELEASE, MESSAGE, NONE)              /* its alloc: no process uses you any more */           \
     X(TURN, MESSAGE, NONE)                 /* another claim's call has ended */                    \
-    X(INHERIT, MESSAGE, NONE)              /* and it leaves the volume staged, to those left */    \
+    X(INHERIT, MESSAGE, CLAIM)             /* and it leaves the volume staged, to those left */    \
     X(PLUGIN_UP, MESSAGE, IDENTITY)                                                                \
     X(PLUGIN_DOWN, MESSAGE, NONE)                                                                  \
     X(DETACH, REQUEST, NONE)               /* the server: unmount it */                            \
@@ -83,7 +83,9 @@ enum volume_event_kind {
     X(SEND_READY, SEND, 0, 0)           /* to its alloc */                                         \
     X(SEND_FAILED, SEND, 0, 0)          /* to its alloc */                                         \
     X(SEND_GONE, SEND, 0, 0)            /* to its alloc */                                         \
-    X(SEND_TURN, SEND, 0, 0)            /* to the other claims on the volume */
+    X(SEND_TURN, SEND, 0, 0)            /* to the other claims on the volume */                    \
+    X(UNMOUNT, NODE, M(UNPUBLISHED) | M(NODE_FAILED), 30000)      /* by ourselves, no plugin */    \
+    X(UNMOUNT_STAGING, NODE, M(UNSTAGED) | M(NODE_FAILED), 30000) /* is asked or told */
 enum volume_effect {
     VX_NONE,
 #define X(name, lane, completions, timeout_ms) VX_##name,
@@ -103,14 +105,28 @@ enum {
     PEERS_DEBT = 1 << 20,           /* one that leaves has left it staged */
 };
 
+/* Of a target that is published with other arguments: it is undone once, then published. */
+enum volume_undo { UNDO_NOT, UNDO_BEGUN, UNDO_DONE };
+
+/* A call that was given up, by its limit or with a daemon, may go on in the plugin for a while: its
+ * opposite waits for the end of that, and so does the claim before it is let go. */
 #define VOLUME_FIELDS(X)                                                                           \
     X(U64, retry_at_ms, 0, "DRAINING after a failure: node time of the next try, 0: no pause")     \
+    X(U64, plugin_until_ms, 0, "QUEUED: node time by which a plugin must be ready, 0: one is")     \
+    X(U64, makes_until_ms, 0, "until then a stage or publish that was given up may go on")         \
+    X(U64, undoes_until_ms, 0, "until then an unstage that was given up may go on, 0: none")       \
+    X(U64, looked_ms, 0, "node time at which the mount was seen last")                             \
     X(U32, failures, 0, "calls on the way back that have failed since one succeeded")              \
+    X(U32, tries, 0, "stages and publishes that have failed since it was wanted or mounted")       \
     X(FLAG, staged, 0, "this claim has staged it, or may have (I-28)")                             \
     X(FLAG, published, 0, "published for this alloc, or may be")                                   \
     X(FLAG, claimed, 0, "the server holds a claim, or may")                                        \
     X(FLAG, release_wanted, 0, "its alloc has let go")                                             \
     X(FLAG, recoverable, 0, "the last failure may go away by itself")                              \
+    X(U8, verdict, 0, "of the last call of the plugin that failed: enum csi_verdict")              \
+    X(FLAG, restaged, 0, "publishing has led back to the stage once")                              \
+    X(U8, undo, 0, "what published it otherwise is undone: enum volume_undo")                      \
+    X(FLAG, calls, 0, "a call of the plugin is under way")                                         \
     X(PAD, pad, 7, "")                                                                             \
     X(TEXT, external, VOLUME_NAME_SIZE, "the storage provider's id")                               \
     X(TEXT, failure, DESCRIPTION_SIZE, "the last one")

@@ -110,6 +110,7 @@ const char *shape_value_name(const struct shape *shape, const struct field *fiel
         {"plugin_define", "type", plugin_type_name},
         {"failure", "code", failure_code_name},
         {"failure", "verdict", csi_verdict_name},
+        {"volume", "verdict", csi_verdict_name},
         {"hook_outcome", "code", failure_code_name},
     };
 

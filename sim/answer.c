@@ -17,9 +17,15 @@ struct failure sim_failed(int code, bool recoverable, const char *text)
 uint8_t sim_volume_answer(uint8_t effect, int code, bool mounted)
 {
     static const uint8_t success[VX_COUNT] = {
-        [VX_CLAIM] = VE_CLAIMED,     [VX_UNCLAIM] = VE_RELEASED,      [VX_STAGE] = VE_STAGED,
-        [VX_PUBLISH] = VE_PUBLISHED, [VX_UNPUBLISH] = VE_UNPUBLISHED, [VX_UNSTAGE] = VE_UNSTAGED,
+        [VX_CLAIM] = VE_CLAIMED,
+        [VX_UNCLAIM] = VE_RELEASED,
+        [VX_STAGE] = VE_STAGED,
+        [VX_PUBLISH] = VE_PUBLISHED,
+        [VX_UNPUBLISH] = VE_UNPUBLISHED,
+        [VX_UNSTAGE] = VE_UNSTAGED,
         [VX_LOOK] = VE_MOUNT_FOUND,
+        [VX_UNMOUNT] = VE_UNPUBLISHED,
+        [VX_UNMOUNT_STAGING] = VE_UNSTAGED,
     };
 
     check(effect < VX_COUNT);

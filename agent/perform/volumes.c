@@ -230,6 +230,8 @@ static const struct {
     [VX_UNPUBLISH] = {CSI_STEP_UNPUBLISH, VE_UNPUBLISHED},
     [VX_UNSTAGE] = {CSI_STEP_UNSTAGE, VE_UNSTAGED},
     [VX_LOOK] = {CSI_STEP_LOOK, VE_MOUNT_FOUND},
+    [VX_UNMOUNT] = {CSI_STEP_UNMOUNT, VE_UNPUBLISHED},
+    [VX_UNMOUNT_STAGING] = {CSI_STEP_UNMOUNT_STAGING, VE_UNSTAGED},
 };
 
 static void tell_events(struct io_timer *timer)
@@ -245,7 +247,8 @@ static void note_event(struct perform_call *call, const struct csi_step_result *
     struct parts *parts = call->parts;
     const struct machine *record = core_find(parts->core, &call->id);
     bool makes = call->effect == VX_STAGE || call->effect == VX_PUBLISH;
-    bool ends = call->effect == VX_PUBLISH || call->effect == VX_UNPUBLISH;
+    bool ends =
+        call->effect == VX_PUBLISH || call->effect == VX_UNPUBLISH || call->effect == VX_UNMOUNT;
     bool gathers = parts->health.untold;
 
     if (record == NULL || call->effect == VX_LOOK || (result->code == 0 && !ends))
@@ -319,13 +322,16 @@ void volumes_perform(struct parts *parts, const struct effect *effect)
                                 perform_call_new(parts, effect));
         break;
     case VX_UNPUBLISH:
-        csi_volumes_forget(volumes->csi, &claim); /* whoever undoes needs none of it */
+        if (record->machine.state != V_PUBLISHING) /* it is published again, else undone */
+            csi_volumes_forget(volumes->csi, &claim);
         step(parts, effect, &claim);
         break;
     case VX_STAGE:
     case VX_PUBLISH:
     case VX_UNSTAGE:
     case VX_LOOK:
+    case VX_UNMOUNT:
+    case VX_UNMOUNT_STAGING:
         step(parts, effect, &claim);
         break;
     case VX_NONE:

@@ -8,6 +8,7 @@
 #include "fsm/volume/rules.h"
 
 #include "fsm/alloc.h"
+#include "fsm/csi.h"
 #include "fsm/policy.h"
 
 #include <string.h>
@@ -16,9 +17,14 @@ enum {
     RETRY_BACKOFF_MS = 1000,
     RETRY_BACKOFF_MS_MAX = 60000,
     RETRIES_MAX = 10,
-    PLUGIN_WAIT_MS =
-        60000,             /* for the first placement; a restored claim waits as long as it takes */
-    DRAIN_RETRY_MS = 5000, /* somebody's TURN may have been lost with a daemon */
+    DOUBTS_MAX = 5,             /* what plugins say of anything is not asked for often */
+    CLAIMS_MAX = 24 * 60,       /* others may have the volume for a day, as for nomad */
+    LOOKS_MAX = 30,             /* about half an hour */
+    LIES_MAX = 5,               /* a mount that is said to be gone is looked at over a minute */
+    PLUGIN_WAIT_MS = 60000,     /* for the first placement */
+    RESTORED_WAIT_MS = 1800000, /* plugins come back, too, and what runs is left alone */
+    STRAY_MS = 45000,           /* a call that was given up is over in the plugin after this long */
+    DRAIN_RETRY_MS = 5000,      /* somebody's TURN may have been lost with a daemon */
 };
 
 static struct volume *mutable_volume(struct machine *record)
@@ -46,7 +52,7 @@ uint32_t volume_add_peer(uint32_t peers, const struct volume *other)
     if ((peers & PEERS_USERS) < PEERS_USERS)
         peers++;
     if (state == V_STAGING || state == V_PUBLISHING || state == V_UNPUBLISHING ||
-        state == V_UNSTAGING)
+        state == V_UNSTAGING || other->undoes_until_ms != 0)
         peers |= PEERS_BUSY;
     /* Known to be staged, in this boot: anything else is staged again, which does no harm. */
     if (other->staged && (state == V_PUBLISHING || state == V_READY || state == V_UNPUBLISHING))
@@ -56,8 +62,35 @@ uint32_t volume_add_peer(uint32_t peers, const struct volume *other)
 
 static void absorb_failure(struct volume *volume, const struct failure *failure)
 {
-    volume->recoverable = failure->recoverable;
+    bool known = failure->verdict != CSI_DONE && failure->verdict < CSI_VERDICT_COUNT;
+
+    volume->verdict = known ? failure->verdict : CSI_DONE;
+    volume->recoverable = known ? failure->verdict != CSI_REFUSED : failure->recoverable;
     (void)text_copy(volume->failure, sizeof(volume->failure), failure->text); /* same size */
+}
+
+/* The call under way is given up, and may go on from here. */
+static void note_stray(struct volume *volume, const struct fsm_now *now)
+{
+    uint8_t state = volume->machine.state;
+
+    if (state == V_UNSTAGING || volume->undo == UNDO_BEGUN)
+        volume->undoes_until_ms = now->ms + STRAY_MS;
+    else if (state == V_STAGING || state == V_PUBLISHING)
+        volume->makes_until_ms = now->ms + STRAY_MS;
+}
+
+static void absorb_restore(struct volume *volume, const struct restore *restore,
+                           const struct fsm_now *now)
+{
+    if (restore->rebooted)
+        volume->makes_until_ms = volume->undoes_until_ms = 0; /* no plugin has lived on */
+    else if (volume->calls)
+        note_stray(volume, now); /* however long ago it was made: the host may have slept since */
+    volume->calls = 0;
+    volume->undo = UNDO_NOT;
+    if (!volume->machine.restored)
+        volume->plugin_until_ms = 0; /* it waits for longer, once */
 }
 
 /* A call of the way back has failed: others may have their turn, this one pauses. */
@@ -74,6 +107,52 @@ static void forget_failures(struct volume *volume)
     volume->retry_at_ms = 0;
 }
 
+static void absorb_node_failed(struct volume *volume, const struct failure *failure,
+                               const struct fsm_now *now)
+{
+    uint8_t state = volume->machine.state;
+
+    absorb_failure(volume, failure);
+    volume->calls = 0;
+    if (failure->may_run)
+        note_stray(volume, now);
+    if (state == V_STAGING || state == V_PUBLISHING)
+        volume->tries++;
+    if (state == V_UNPUBLISHING || state == V_UNSTAGING)
+        pause_back(volume, now);
+}
+
+/* It waits for a plugin, and none has come in time. */
+static bool misses_plugin(const struct volume *volume, uint64_t now_ms)
+{
+    return volume->machine.state == V_QUEUED && volume->plugin_until_ms != 0 &&
+           volume->plugin_until_ms <= now_ms;
+}
+
+/* What was waited for until a time that has come. */
+static void absorb_timeout(struct volume *volume, const struct fsm_now *now)
+{
+    uint64_t *const times[] = {&volume->retry_at_ms, &volume->makes_until_ms,
+                               &volume->undoes_until_ms};
+
+    for (size_t i = 0; i < COUNT_OF(times); i++) {
+        if (*times[i] <= now->ms)
+            *times[i] = 0;
+    }
+    if (misses_plugin(volume, now->ms))
+        (void)text_format(volume->failure, sizeof(volume->failure),
+                          "plugin \"%.60s\" did not become ready in time",
+                          volume->define.plugin); /* fits */
+}
+
+/* It was staged by another claim, which may know more of it. */
+static void absorb_inherit(struct volume *volume, const struct claim *from)
+{
+    volume->staged = 1;
+    if (volume->external[0] == '\0')
+        (void)text_copy(volume->external, sizeof(volume->external), from->external); /* same size */
+}
+
 void volume_absorb(struct machine *record, const struct fsm_event *event, const struct fsm_now *now)
 {
     struct volume *volume = mutable_volume(record);
@@ -87,6 +166,7 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
         check(record->state == V_ABSENT);
         volume->define = *(const struct volume_define *)event->payload;
         volume->claimed = volume->staged = volume->published = 1;
+        volume->makes_until_ms = now->ms + STRAY_MS;
         record->generation = 1;
         (void)text_copy(volume->failure, sizeof(volume->failure),
                         "its record in the journal was damaged"); /* fits */
@@ -102,42 +182,79 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
         volume->claimed = 0;
         break;
     case VE_INHERIT:
-        volume->staged = 1;
+        absorb_inherit(volume, event->payload);
+        break;
+    case VE_STAGED:
+        volume->calls = 0;
+        break;
+    case VE_PUBLISHED:
+    case VE_MOUNT_FOUND:
+        volume->calls = 0;
+        volume->looked_ms = now->ms;
         break;
     case VE_UNPUBLISHED:
+        volume->calls = 0;
         volume->published = 0;
+        volume->undo = volume->undo == UNDO_NOT ? UNDO_NOT : UNDO_DONE;
         forget_failures(volume);
         break;
     case VE_UNSTAGED:
+        volume->calls = 0;
         volume->staged = 0;
         forget_failures(volume);
         break;
     case VE_RPC_FAILED:
-    case VE_NODE_FAILED:
         absorb_failure(volume, event->payload);
-        if (record->state == V_UNPUBLISHING || record->state == V_UNSTAGING)
-            pause_back(volume, now);
+        break;
+    case VE_NODE_FAILED:
+        absorb_node_failed(volume, event->payload, now);
         break;
     case VE_TIMEOUT:
-        volume->retry_at_ms = 0; /* a pause is over */
-        if (record->state == V_QUEUED)
-            (void)text_format(volume->failure, sizeof(volume->failure),
-                              "plugin \"%.60s\" did not become ready in time",
-                              volume->define.plugin); /* fits */
+        absorb_timeout(volume, now);
+        break;
+    case VE_RESTORE:
+        absorb_restore(volume, event->payload, now);
         break;
     case VE_WANT:
     case VE_TURN:
     case VE_PLUGIN_UP:
     case VE_PLUGIN_DOWN:
     case VE_DETACH:
-    case VE_STAGED:
-    case VE_PUBLISHED:
-    case VE_MOUNT_FOUND:
     case VE_MOUNT_MISSING:
-    case VE_RESTORE:
     case VE_COUNT:
         break;
     }
+}
+
+/* --- enter --- */
+
+/* The plugin is asked to do something, which ends by its answer or by its limit. */
+static void note_call(struct volume *volume, uint8_t effect)
+{
+    if (effect == VX_STAGE || effect == VX_PUBLISH || effect == VX_UNPUBLISH ||
+        effect == VX_UNSTAGE)
+        volume->calls = 1;
+}
+
+/* A plugin is waited for as long as there is none; that others are called first costs nothing. */
+static void note_plugin(struct volume *volume, const struct fsm_now *now)
+{
+    bool waits = volume->machine.state == V_QUEUED && (now->peers & PEERS_PLUGIN_READY) == 0;
+    uint64_t wait_ms = volume->machine.restored ? RESTORED_WAIT_MS : PLUGIN_WAIT_MS;
+
+    if ((now->peers & PEERS_PLUGIN_READY) != 0 || volume->machine.state == V_READY)
+        volume->plugin_until_ms = 0;
+    else if (waits && volume->plugin_until_ms == 0)
+        volume->plugin_until_ms = now->ms + wait_ms;
+}
+
+/* The plugin's answer has led to another call before what failed is called again. */
+static void note_detour(struct volume *volume, uint8_t effect)
+{
+    if (effect == VX_STAGE)
+        volume->restaged = 1;
+    if (effect == VX_UNPUBLISH)
+        volume->undo = UNDO_BEGUN;
 }
 
 void volume_enter(struct machine *record, const struct fsm_row *row, const struct fsm_event *event,
@@ -159,21 +276,49 @@ void volume_enter(struct machine *record, const struct fsm_row *row, const struc
         if ((now->peers & PEERS_PLUGIN_STAGES) != 0)
             volume->staged = 1; /* also when another claim staged it: the last user unstages */
     }
+    if (row->state == V_PUBLISHING && row->event == VE_NODE_FAILED && row->next == V_PUBLISHING)
+        note_detour(volume, row->effects[0]);
+    if (row->next == V_READY || row->state == V_IDLE)
+        volume->tries = volume->restaged = volume->undo = 0;
+    note_call(volume, row->effects[0]);
+    note_plugin(volume, now);
+}
+
+/* What was given up may go on for so long, if it still may. */
+static bool is_making(const struct volume *volume, uint64_t now_ms)
+{
+    return volume->makes_until_ms > now_ms;
+}
+
+static bool is_straying(const struct volume *volume, uint64_t now_ms)
+{
+    return is_making(volume, now_ms) || volume->undoes_until_ms > now_ms;
 }
 
 uint64_t volume_deadline(const struct machine *record, const struct fsm_now *now)
 {
+    const struct volume *volume = volume_of(record);
+
+    if (record->state == V_QUEUED && volume->undoes_until_ms != 0)
+        return volume->undoes_until_ms;
     if (record->state == V_QUEUED)
-        return record->restored ? 0 : now->ms + PLUGIN_WAIT_MS;
+        return volume->plugin_until_ms;
     check(record->state == V_DRAINING);
-    if (volume_of(record)->retry_at_ms != 0)
-        return volume_of(record)->retry_at_ms;
+    if (is_making(volume, now->ms))
+        return volume->makes_until_ms;
+    if (volume->retry_at_ms != 0)
+        return volume->retry_at_ms;
+    if (is_straying(volume, now->ms) && !volume->published && !volume->staged)
+        return volume->undoes_until_ms;
     return now->ms + policy_backoff_ms(DRAIN_RETRY_MS, RETRY_BACKOFF_MS_MAX, 1, now->seed);
 }
 
 uint64_t volume_backoff_ms(const struct machine *record, const struct fsm_now *now)
 {
-    return policy_backoff_ms(RETRY_BACKOFF_MS, RETRY_BACKOFF_MS_MAX, record->attempt, now->seed);
+    bool calls = record->state == V_STAGING || record->state == V_PUBLISHING;
+
+    return policy_backoff_ms(RETRY_BACKOFF_MS, RETRY_BACKOFF_MS_MAX,
+                             calls ? volume_of(record)->tries : record->attempt, now->seed);
 }
 
 /* --- messages --- */
@@ -183,6 +328,7 @@ void volume_send(const struct machine_id *self, struct machine *record, uint8_t 
 {
     const struct volume *volume = volume_of(record);
     struct member_news news = {.name = ""};
+    struct claim left = {.external = ""};
     struct fsm_message message = {.audience = TO_MACHINE, .to = machine_id_owner(self)};
 
     (void)event; /* the news is the state, whatever led to it */
@@ -206,8 +352,11 @@ void volume_send(const struct machine_id *self, struct machine *record, uint8_t 
         message.event = (struct fsm_event){.kind = VE_TURN};
         /* One that is not the last user leaves the unstaging to those that stay (I-27).  Those of
          * them that step before they hear of it see its debt among their peers. */
-        if (volume->staged && (record->state == V_RELEASING || record->state == V_GONE))
+        if (volume->staged && (record->state == V_RELEASING || record->state == V_GONE)) {
             message.event.kind = VE_INHERIT;
+            message.event.payload = &left;
+            (void)text_copy(left.external, sizeof(left.external), volume->external); /* same size */
+        }
         break;
     case VX_NONE:
     case VX_CLAIM:
@@ -220,6 +369,8 @@ void volume_send(const struct machine_id *self, struct machine *record, uint8_t 
     case VX_BACKOFF:
     case VX_REPLY_OK:
     case VX_REPLY_BUSY:
+    case VX_UNMOUNT:
+    case VX_UNMOUNT_STAGING:
     case VX_COUNT:
         unreachable("not a message");
     }
@@ -240,7 +391,9 @@ uint32_t volume_record_size(const struct machine *record)
     {                                                                                              \
         const struct volume *volume = volume_of(record);                                           \
         uint32_t peers = now->peers;                                                               \
+        uint64_t ms = now->ms;                                                                     \
         (void)event;                                                                               \
+        (void)ms;                                                                                  \
         (void)volume;                                                                              \
         (void)peers;                                                                               \
         return condition;                                                                          \
@@ -272,24 +425,97 @@ static bool must_undo(const struct volume *volume, uint32_t peers)
     return volume->published || must_unstage(volume, peers);
 }
 
+/* What the plugin calls it was lost with the record. */
+static bool is_nameless(const struct volume *volume)
+{
+    return volume->external[0] == '\0';
+}
+
+/* Its turn to call the plugin on the way forward; what it has unpublished itself, to publish it as
+ * it is to be, may have been given up. */
+static bool may_make(const struct volume *volume, uint32_t peers)
+{
+    return our_turn(peers) && volume->undoes_until_ms == 0;
+}
+
+/* Its turn to call the plugin on the way back. */
+static bool may_undo(const struct volume *volume, uint32_t peers, uint64_t ms)
+{
+    return our_turn(peers) && !is_nameless(volume) && !is_making(volume, ms);
+}
+
+/* To take a mount away without the plugin. */
+static bool may_unmount(const struct volume *volume, uint32_t peers, uint64_t ms)
+{
+    return (peers & PEERS_BUSY) == 0 && is_nameless(volume) && !is_making(volume, ms);
+}
+
+static bool unpublishes(const struct volume *volume, uint32_t peers, uint64_t ms)
+{
+    return volume->published && may_undo(volume, peers, ms);
+}
+
+static bool unstages(const struct volume *volume, uint32_t peers, uint64_t ms)
+{
+    return !volume->published && must_unstage(volume, peers) && may_undo(volume, peers, ms);
+}
+
+static bool unmounts(const struct volume *volume, uint32_t peers, uint64_t ms)
+{
+    return volume->published && may_unmount(volume, peers, ms);
+}
+
+static bool unmounts_staging(const struct volume *volume, uint32_t peers, uint64_t ms)
+{
+    return !volume->published && must_unstage(volume, peers) && may_unmount(volume, peers, ms);
+}
+
+/* Tries of what has failed that are left. */
+static bool has_tries(const struct volume *volume)
+{
+    bool doubted = volume->verdict == CSI_DOUBT || volume->verdict == CSI_LIES;
+
+    switch (volume->machine.state) {
+    case V_CLAIMING:
+        return volume->machine.attempt < CLAIMS_MAX;
+    case V_VERIFYING:
+        return volume->machine.attempt < LOOKS_MAX;
+    default:
+        return volume->tries < (doubted ? DOUBTS_MAX : RETRIES_MAX);
+    }
+}
+
 /* clang-format off */
-GUARD(volume_must_stage, our_turn(peers) && !is_staged(peers))
-GUARD(volume_must_publish, our_turn(peers) && is_staged(peers))
+GUARD(volume_must_stage, may_make(volume, peers) && !is_staged(peers))
+GUARD(volume_must_publish, may_make(volume, peers) && is_staged(peers))
+GUARD(volume_plugin_missed, misses_plugin(volume, ms))
 GUARD(volume_plugin_stages, (peers & PEERS_PLUGIN_STAGES) != 0)
 GUARD(volume_calling, volume->machine.lane_effect[LANE_NODE] != 0)
-GUARD(volume_retry, volume->recoverable && volume->machine.attempt < RETRIES_MAX)
-GUARD(volume_back_unpublish, volume->published && our_turn(peers))
-GUARD(volume_back_unstage, !volume->published && must_unstage(volume, peers) && our_turn(peers))
-GUARD(volume_again_unpublish, volume->published && our_turn(peers) && volume->retry_at_ms == 0)
-GUARD(volume_again_unstage, !volume->published && must_unstage(volume, peers) &&
-                                our_turn(peers) && volume->retry_at_ms == 0)
-GUARD(volume_back_wait, must_undo(volume, peers))
+GUARD(volume_retry, (volume->recoverable || volume->machine.state == V_VERIFYING) &&
+                        has_tries(volume)) /* no look says that none will ever do */
+GUARD(volume_stage_first, volume->verdict == CSI_STAGE_FIRST && !volume->restaged &&
+                              (peers & PEERS_PLUGIN_STAGES) != 0)
+GUARD(volume_undo_first, (volume->verdict == CSI_UNDO_FIRST || volume->verdict == CSI_LIES) &&
+                             volume->undo == UNDO_NOT && volume->looked_ms == 0)
+GUARD(volume_undoing, volume->undo == UNDO_BEGUN)
+GUARD(volume_lied, volume->verdict == CSI_LIES && volume->failures >= LIES_MAX)
+GUARD(volume_back_unpublish, unpublishes(volume, peers, ms))
+GUARD(volume_back_unstage, unstages(volume, peers, ms))
+GUARD(volume_again_unpublish, unpublishes(volume, peers, ms) && volume->retry_at_ms == 0)
+GUARD(volume_again_unstage, unstages(volume, peers, ms) && volume->retry_at_ms == 0)
+GUARD(volume_back_unmount, unmounts(volume, peers, ms))
+GUARD(volume_back_unmount_staging, unmounts_staging(volume, peers, ms))
+GUARD(volume_again_unmount, unmounts(volume, peers, ms) && volume->retry_at_ms == 0)
+GUARD(volume_again_unmount_staging, unmounts_staging(volume, peers, ms) &&
+                                        volume->retry_at_ms == 0)
+GUARD(volume_back_wait, must_undo(volume, peers) || is_straying(volume, ms))
 GUARD(volume_back_claim, volume->claimed)
 GUARD(volume_release_wanted, volume->release_wanted)
-GUARD(volume_release_unpublish, volume->release_wanted && volume->published && our_turn(peers))
-GUARD(volume_release_unstage, volume->release_wanted && !volume->published &&
-                                  must_unstage(volume, peers) && our_turn(peers))
-GUARD(volume_release_wait, volume->release_wanted && must_undo(volume, peers))
+GUARD(volume_release_unpublish, volume->release_wanted && unpublishes(volume, peers, ms))
+GUARD(volume_release_unstage, volume->release_wanted && unstages(volume, peers, ms))
+GUARD(volume_release_wait, volume->release_wanted &&
+                               (must_undo(volume, peers) || is_straying(volume, ms)))
+GUARD(volume_straying, is_straying(volume, ms))
 /* clang-format on */
 
 const char *volume_broken(const struct machine *record)
@@ -309,6 +535,8 @@ const char *volume_broken(const struct machine *record)
                      record->state == V_UNSTAGING,
                  volume->release_wanted))
         return "on the way back, but nobody has let go";
+    if (volume->verdict >= CSI_VERDICT_COUNT || volume->undo > UNDO_DONE)
+        return "a call that ended in no known way";
     if (!implies(record->state == V_DRAINING, record->deadline_ms != 0))
         return "draining without a timer";
     return NULL;

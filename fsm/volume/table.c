@@ -5,6 +5,10 @@
  * UNPUBLISHING, UNSTAGING, RELEASING, with DRAINING as the waiting room.  A call that failed or
  * was cut off may have happened, so the way back undoes everything that was ever begun; a publish
  * that failed is tried again from the stage on, which may be what is missing (I-28).
+ *
+ * The plugin is not trusted to keep calls apart.  One that was given up may go on in it, and is
+ * waited out before its opposite; what it says of a mount is believed for a few times, and then the
+ * mount is taken away without it.
  */
 #include "fsm/volume/rules.h"
 
@@ -43,10 +47,19 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, BACK_WAIT,       DRAINING,     VX_SEND_TURN, ##__VA_ARGS__),                         \
     ROW(s, e, ALWAYS,          RELEASING,    VX_UNCLAIM, VX_SEND_TURN, ##__VA_ARGS__)
 
+/* Of a claim whose record was lost nobody knows what its plugin calls the volume. */
+#define BACK_NAMELESS(s, e)                                                                        \
+    ROW(s, e, BACK_UNMOUNT,    UNPUBLISHING, VX_UNMOUNT),                                          \
+    BACK_NAMELESS_UNPUBLISHED(s, e)
+#define BACK_NAMELESS_UNPUBLISHED(s, e)                                                            \
+    ROW(s, e, BACK_UNMOUNT_STAGING, UNSTAGING, VX_UNMOUNT_STAGING)
+
 /* The same from the waiting room.  Going on waiting changes nothing for others: two that wait would
  * wake each other for ever.  One whose call has failed pauses, whoever wakes it: two whose calls
  * fail would, too. */
 #define DRAIN(e)                                                                                   \
+    ROW(DRAINING, e, AGAIN_UNMOUNT, UNPUBLISHING, VX_UNMOUNT),                                     \
+    ROW(DRAINING, e, AGAIN_UNMOUNT_STAGING, UNSTAGING, VX_UNMOUNT_STAGING),                        \
     ROW(DRAINING, e, AGAIN_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                 \
     ROW(DRAINING, e, AGAIN_UNSTAGE, UNSTAGING, VX_UNSTAGE),                                        \
     ROW(DRAINING, e, BACK_WAIT,    DRAINING),                                                      \
@@ -62,9 +75,13 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 /* The same while it is staged: it may be published from before a restart. */
 #define BACK_IF_RELEASED_STAGING(e)                                                                \
     ROW(STAGING, e, RELEASE_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                \
-    ROW(STAGING, e, RELEASE_UNSTAGE, UNSTAGING, VX_UNSTAGE),                                       \
-    ROW(STAGING, e, RELEASE_WAIT, DRAINING,  VX_SEND_TURN),                                        \
-    ROW(STAGING, e, RELEASE_WANTED, RELEASING, VX_UNCLAIM, VX_SEND_TURN)
+    BACK_IF_RELEASED_UNPUBLISHED(STAGING, e)
+
+/* And when it is not. */
+#define BACK_IF_RELEASED_UNPUBLISHED(s, e)                                                         \
+    ROW(s, e, RELEASE_UNSTAGE, UNSTAGING,    VX_UNSTAGE),                                          \
+    ROW(s, e, RELEASE_WAIT,    DRAINING,     VX_SEND_TURN),                                        \
+    ROW(s, e, RELEASE_WANTED,  RELEASING,    VX_UNCLAIM, VX_SEND_TURN)
 
 /* A call has failed: try again, or give up and wait for the alloc to let go. */
 #define ATTEMPT(s, failed)                                                                         \
@@ -80,16 +97,16 @@ static const struct fsm_state volume_states[V_COUNT] = {
 STATE(ABSENT,       FSM_INITIAL,  0,               0,                                    ALL & ~MADE),
 STATE(IDLE,         FSM_RESTING,  0,               MADE|WAKES,                      RPC|NODE|M(TIMEOUT)),
 STATE(CLAIMING,     0,            60000,           MADE|M(WANT)|WAKES,              NODE|M(RELEASED)),
-STATE(QUEUED,       FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(PLUGIN_DOWN)|RPC, NODE),
+STATE(QUEUED,       FSM_RESTING,  FSM_LIMIT_RECORD, MADE|M(WANT)|RPC,               NODE),
 STATE(STAGING,      0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(PUBLISHED)),
-STATE(PUBLISHING,   0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS),
-STATE(READY,        FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC|M(STAGED)|M(NODE_FAILED), DOWN|LOOKS|M(PUBLISHED)|M(TIMEOUT)),
+STATE(PUBLISHING,   0,            0,               MADE|M(WANT)|WAKES|RPC,          M(UNSTAGED)|LOOKS),
+STATE(READY,        FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC|M(STAGED)|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS|M(PUBLISHED)|M(TIMEOUT)),
 STATE(VERIFYING,    0,            10000,           MADE|M(WANT)|WAKES|RPC,          UP|DOWN),
 STATE(BROKEN,       FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
-STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(NODE_FAILED), DOWN|LOOKS),
+STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS),
 STATE(UNPUBLISHING, 0,            120000,          MADE|M(WANT)|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNSTAGED)),
 STATE(UNSTAGING,    0,            120000,          MADE|M(WANT)|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNPUBLISHED)),
-STATE(RELEASING,    0,            60000,           MADE|M(WANT)|M(RELEASE)|WAKES|M(INHERIT)|M(CLAIMED)|UP|M(NODE_FAILED), DOWN|LOOKS),
+STATE(RELEASING,    0,            60000,           MADE|M(WANT)|M(RELEASE)|WAKES|M(INHERIT)|M(CLAIMED)|UP|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS),
 STATE(GONE,         FSM_FINAL,    0,               0,                                    ALL),
 };
 
@@ -119,8 +136,10 @@ BACK(QUEUED,      RELEASE),
 FORWARD(QUEUED,   TURN),
 FORWARD(QUEUED,   INHERIT),
 FORWARD(QUEUED,   PLUGIN_UP),
+NOTED(QUEUED,     PLUGIN_DOWN),
 BUSY(QUEUED),
-ROW(QUEUED,       TIMEOUT,       ALWAYS,         BROKEN,       VX_SEND_FAILED),
+ROW(QUEUED,       TIMEOUT,       PLUGIN_MISSED,  BROKEN,       VX_SEND_FAILED),
+FORWARD(QUEUED,   TIMEOUT),
 ROW(QUEUED,       RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
 
 ROW(STAGING,      RELEASE,       CALLING,        STAGING),
@@ -144,7 +163,12 @@ BACK_IF_RELEASED(PUBLISHING, STAGED),
 ROW(PUBLISHING,   STAGED,        ALWAYS,         PUBLISHING,   VX_PUBLISH),
 BACK_IF_RELEASED(PUBLISHING, PUBLISHED),
 ROW(PUBLISHING,   PUBLISHED,     ALWAYS,         READY,        VX_SEND_READY, VX_SEND_TURN),
+BACK_IF_RELEASED_UNPUBLISHED(PUBLISHING, UNPUBLISHED),
+ROW(PUBLISHING,   UNPUBLISHED,   ALWAYS,         PUBLISHING,   VX_PUBLISH),
 BACK_IF_RELEASED(PUBLISHING, NODE_FAILED),
+ROW(PUBLISHING,   NODE_FAILED,   UNDOING,        BROKEN,       VX_SEND_FAILED, VX_SEND_TURN),
+ROW(PUBLISHING,   NODE_FAILED,   STAGE_FIRST,    PUBLISHING,   VX_STAGE),
+ROW(PUBLISHING,   NODE_FAILED,   UNDO_FIRST,     PUBLISHING,   VX_UNPUBLISH),
 ATTEMPT(PUBLISHING, NODE_FAILED),
 ROW(PUBLISHING,   TIMEOUT,       PLUGIN_STAGES,  PUBLISHING,   VX_STAGE),
 ROW(PUBLISHING,   TIMEOUT,       ALWAYS,         PUBLISHING,   VX_PUBLISH),
@@ -164,11 +188,13 @@ BACK_IF_RELEASED(VERIFYING, MOUNT_FOUND),
 ROW(VERIFYING,    MOUNT_FOUND,   ALWAYS,         READY,        VX_SEND_READY),
 BACK_IF_RELEASED(VERIFYING, MOUNT_MISSING),
 ROW(VERIFYING,    MOUNT_MISSING, ALWAYS,         CLAIMING,     VX_CLAIM),
-ROW(VERIFYING,    NODE_FAILED,   ALWAYS,         VERIFYING,    VX_BACKOFF),
+BACK_IF_RELEASED(VERIFYING, NODE_FAILED),
+ATTEMPT(VERIFYING, NODE_FAILED),
 ROW(VERIFYING,    TIMEOUT,       ALWAYS,         VERIFYING,    VX_LOOK),
 ROW(VERIFYING,    RESTORE,       PAUSING,        VERIFYING),
 ROW(VERIFYING,    RESTORE,       ALWAYS,         VERIFYING,    VX_LOOK),
 
+BACK_NAMELESS(BROKEN, RELEASE),
 BACK(BROKEN,      RELEASE),
 NOTED(BROKEN,     INHERIT),
 BUSY(BROKEN),
@@ -185,15 +211,19 @@ ROW(DRAINING,     RESTORE,       ALWAYS,         GONE,         VX_SEND_GONE, VX_
 
 NOTED(UNPUBLISHING, INHERIT),
 BUSY(UNPUBLISHING),
+BACK_NAMELESS_UNPUBLISHED(UNPUBLISHING, UNPUBLISHED),
 BACK_UNPUBLISHED(UNPUBLISHING, UNPUBLISHED),
+ROW(UNPUBLISHING, NODE_FAILED,   LIED,           UNPUBLISHING, VX_UNMOUNT),
 ROW(UNPUBLISHING, NODE_FAILED,   ALWAYS,         DRAINING,     VX_SEND_TURN),
 ROW(UNPUBLISHING, TIMEOUT,       ALWAYS,         UNPUBLISHING, VX_UNPUBLISH),
 ROW(UNPUBLISHING, RESTORE,       ALWAYS,         DRAINING),
 
 NOTED(UNSTAGING,  INHERIT),
 BUSY(UNSTAGING),
+ROW(UNSTAGING,    UNSTAGED,      STRAYING,       DRAINING),
 ROW(UNSTAGING,    UNSTAGED,      BACK_CLAIM,     RELEASING,    VX_UNCLAIM, VX_SEND_TURN),
 ROW(UNSTAGING,    UNSTAGED,      ALWAYS,         GONE,         VX_SEND_GONE, VX_SEND_TURN),
+ROW(UNSTAGING,    NODE_FAILED,   LIED,           UNSTAGING,    VX_UNMOUNT_STAGING),
 ROW(UNSTAGING,    NODE_FAILED,   ALWAYS,         DRAINING,     VX_SEND_TURN),
 ROW(UNSTAGING,    TIMEOUT,       ALWAYS,         UNSTAGING,    VX_UNSTAGE),
 ROW(UNSTAGING,    RESTORE,       ALWAYS,         DRAINING),
@@ -243,8 +273,12 @@ const struct fsm_def volume_def = {
     .guards = volume_guards,
     .guards_count = VG_COUNT,
     .after_sweep = (uint64_t)1 << VX_UNPUBLISH | (uint64_t)1 << VX_UNSTAGE |
+                   (uint64_t)1 << VX_UNMOUNT | (uint64_t)1 << VX_UNMOUNT_STAGING |
                    (uint64_t)1 << VX_UNCLAIM, /* nothing is let go under a process */
-    .paced = (uint64_t)1 << VG_AGAIN_UNPUBLISH | (uint64_t)1 << VG_AGAIN_UNSTAGE,
+    .paced = (uint64_t)1 << VG_AGAIN_UNPUBLISH | (uint64_t)1 << VG_AGAIN_UNSTAGE |
+             (uint64_t)1 << VG_AGAIN_UNMOUNT | (uint64_t)1 << VG_AGAIN_UNMOUNT_STAGING |
+             (uint64_t)1 << VG_STAGE_FIRST | (uint64_t)1 << VG_UNDO_FIRST |
+             (uint64_t)1 << VG_LIED, /* the last three: once for each way forward, or call */
     .timeout_event = VE_TIMEOUT,
     .restore_event = VE_RESTORE,
     .record_bytes = sizeof(struct volume),

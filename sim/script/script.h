@@ -81,6 +81,9 @@ enum sim_place {
     X(LATE, "LATE", CALL, "the call reports a timeout and takes effect later")                     \
     X(DONE_ERR, "DONE+ERR", CALL, "the call takes effect and reports a failure")                   \
     X(LIE, "LIE", CALL, "the plugin reports success and has done nothing")                         \
+    X(CLASH, "CLASH", CALL, "the plugin says that the target is there with other arguments")       \
+    X(FORGOT, "FORGOT", CALL, "the plugin says that the volume is not staged")                     \
+    X(DOUBT, "DOUBT", CALL, "the plugin fails with what plugins say of anything")                  \
     X(SLOW, "SLOW", CALL, "the call takes seconds")                                                \
     X(FORK, "FORK", CALL, "start: no process can be made")                                         \
     X(EXEC, "EXEC", CALL, "start: the program cannot be executed")                                 \

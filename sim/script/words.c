@@ -64,11 +64,15 @@ static uint64_t faults_of(uint8_t kind, uint8_t effect)
     static const uint64_t volume[VX_COUNT] = {
         [VX_CLAIM] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(SRV_DROP) | F(SRV_DENIED),
         [VX_UNCLAIM] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(SRV_DROP),
-        [VX_STAGE] = F(HANG) | F(ERR) | F(ERR_HARD) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE),
-        [VX_PUBLISH] = F(HANG) | F(ERR) | F(ERR_HARD) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE),
-        [VX_UNPUBLISH] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE),
-        [VX_UNSTAGE] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(DONE_ERR),
+        [VX_STAGE] =
+            F(HANG) | F(ERR) | F(ERR_HARD) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE) | F(DOUBT),
+        [VX_PUBLISH] = F(HANG) | F(ERR) | F(ERR_HARD) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE) |
+                       F(CLASH) | F(FORGOT) | F(DOUBT),
+        [VX_UNPUBLISH] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE) | F(DOUBT),
+        [VX_UNSTAGE] = F(HANG) | F(ERR) | F(LATE) | F(SLOW) | F(DONE_ERR) | F(LIE) | F(DOUBT),
         [VX_LOOK] = F(ERR) | F(SLOW),
+        [VX_UNMOUNT] = F(ERR) | F(SLOW),
+        [VX_UNMOUNT_STAGING] = F(ERR) | F(SLOW),
     };
     static const uint64_t plugin[PX_COUNT] = {
         [PX_LAUNCH] = F(HANG) | F(ERR) | F(ERR_HARD) | F(SLOW) | F(DONE_ERR),

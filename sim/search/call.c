@@ -3,8 +3,8 @@
  *
  * A call is what a lane of the core says is under way; it ends when a move says so.  What it finds
  * is decided here, as sim/world/node.c decides it in the seeded worlds: calls repeat without harm,
- * publish wants a staged volume, a call that goes on in spite of its caller's end makes others
- * wait.
+ * publish wants a staged volume, a call that goes on in spite of its caller's end goes on beside
+ * the next one.
  */
 #include "sim/search/part.h"
 
@@ -74,9 +74,11 @@ static int apply_volume(struct search *search, uint8_t effect)
         world->snatched = 0;
         return 0;
     case VX_UNPUBLISH:
+    case VX_UNMOUNT:
         world->mounted = 0;
         return 0;
     case VX_UNSTAGE:
+    case VX_UNMOUNT_STAGING:
         if (world->mounted)
             return ERR_AGAIN;
         world->staged = 0;
@@ -165,6 +167,7 @@ static void answer_volume(struct search *search, const struct lane *lane, int co
     bool rpc = (BIT(lane->effect) & RPC_CALLS) != 0;
     const void *payload = lane->effect == VX_CLAIM ? &claim : NULL;
 
+    failure.may_run = (search->world.late & BIT(lane->effect) & NODE_CALLS) != 0;
     if (code != 0)
         payload = &failure;
     core_done(search->core, &search->ids[WHO_VOLUME], rpc ? LANE_RPC : LANE_NODE,
@@ -215,15 +218,8 @@ static void answer(struct search *search, unsigned who, const struct lane *lane,
 
 bool search_call_ready(const struct search *search, unsigned who, enum fsm_lane number)
 {
-    const struct lane *lane = search_lane(search, who, number);
-    unsigned late = search->world.late;
-
-    if (who != WHO_VOLUME)
-        return true;
-    /* The plugin goes on with an operation whose caller has gone; the server takes the calls of
-     * one claim in the order in which they were sent. */
-    unsigned rivals = number == LANE_RPC ? RPC_CALLS : NODE_CALLS;
-    return lane->effect == VX_LOOK || (late & rivals) == 0;
+    /* The server takes the calls of one claim in the order in which they were sent. */
+    return who != WHO_VOLUME || number != LANE_RPC || (search->world.late & RPC_CALLS) == 0;
 }
 
 void search_call_done(struct search *search, unsigned who, enum fsm_lane number)
@@ -244,6 +240,8 @@ unsigned search_call_fails(const struct search *search, unsigned who, enum fsm_l
         [VX_UNPUBLISH] = BIT(HOW_AGAIN) | BIT(HOW_LATE),
         [VX_UNSTAGE] = BIT(HOW_AGAIN) | BIT(HOW_LATE),
         [VX_LOOK] = BIT(HOW_AGAIN),
+        [VX_UNMOUNT] = BIT(HOW_AGAIN),
+        [VX_UNMOUNT_STAGING] = BIT(HOW_AGAIN),
     };
     static const uint8_t plugin[PX_COUNT] = {
         [PX_LAUNCH] = BIT(HOW_AGAIN) | BIT(HOW_HARD) | BIT(HOW_LATE),
@@ -328,7 +326,7 @@ void search_calls_orphan(struct search *search)
 
     if (rpc->effect != 0)
         late |= BIT(rpc->effect);
-    if ((BIT(node->effect) & NODE_CALLS) != 0 && (late & NODE_CALLS) == 0)
+    if ((BIT(node->effect) & NODE_CALLS) != 0)
         late |= BIT(node->effect);
     search->world.late = (uint8_t)late;
 }

@@ -251,7 +251,8 @@ static void check_task_effect(struct search *search, const struct effect *effect
 /* I-26: nothing is unmounted or let go under a process, nothing let go that is mounted. */
 static void check_volume_effect(struct search *search, const struct effect *effect)
 {
-    bool down = effect->kind == VX_UNPUBLISH || effect->kind == VX_UNSTAGE;
+    bool unstages = effect->kind == VX_UNSTAGE || effect->kind == VX_UNMOUNT_STAGING;
+    bool down = unstages || effect->kind == VX_UNPUBLISH || effect->kind == VX_UNMOUNT;
 
     if ((down || effect->kind == VX_UNCLAIM) && search_alloc_lives(search))
         VIOLATE(26, "%s of the volume while a process of its alloc lives",
@@ -260,7 +261,7 @@ static void check_volume_effect(struct search *search, const struct effect *effe
         VIOLATE(26, "the volume is released while it is mounted");
     if (effect->kind == VX_UNCLAIM && search->world.staged)
         VIOLATE(26, "the volume is released by its last user while it is staged");
-    if (effect->kind == VX_UNSTAGE && search->world.mounted)
+    if (unstages && search->world.mounted)
         VIOLATE(27, "the volume is unstaged while it is mounted");
 }
 

@@ -164,6 +164,19 @@ static void add_calls(struct listing *list, unsigned who)
     }
 }
 
+/* Its timer is that of a call which was given up, and by then that is over. */
+static bool is_outwaited(const struct search *search, const struct volume *volume)
+{
+    unsigned makes = 1u << VX_STAGE | 1u << VX_PUBLISH, late = search->world.late;
+
+    if (volume->machine.state != V_DRAINING)
+        return false;
+    if (volume->makes_until_ms > SEARCH_NOW_MS)
+        return (late & makes) != 0;
+    return volume->retry_at_ms == 0 && volume->undoes_until_ms > SEARCH_NOW_MS &&
+           (late >> VX_UNSTAGE & 1u) != 0;
+}
+
 /* A call is bounded, and so is the wait for it: both are over at the same time only by accident. */
 static void add_timer(struct listing *list, unsigned who)
 {
@@ -174,6 +187,8 @@ static void add_timer(struct listing *list, unsigned who)
         return;
     for (int lane = 0; lane < LANE_COUNT; lane++)
         awaits |= search_lane(list->search, who, (enum fsm_lane)lane)->effect != 0;
+    if (who == WHO_VOLUME && is_outwaited(list->search, volume_of(record)))
+        return;
     bool patient = who == WHO_VOLUME && record->state == V_QUEUED;
     bool watch = who == WHO_PLUGIN && record->state == P_READY;
     /* A plugin that answers each time is where it was. */

@@ -180,11 +180,14 @@ static void reduce_alloc(struct alloc *alloc)
 
 static void reduce_volume(struct volume *volume)
 {
-    volume->recoverable = 0; /* of the step that asks */
-    volume->failures = 0;    /* how long it pauses */
+    volume->recoverable = volume->verdict = 0; /* of the step that asks */
+    volume->failures = volume->tries = 0;      /* how long it pauses */
+    volume->looked_ms = 0;                     /* it always was a while ago */
     volume->retry_at_ms = set_or_not(volume->retry_at_ms);
+    volume->plugin_until_ms = set_or_not(volume->plugin_until_ms);
+    volume->makes_until_ms = set_or_not(volume->makes_until_ms);
+    volume->undoes_until_ms = set_or_not(volume->undoes_until_ms);
     memset(volume->failure, 0, sizeof(volume->failure));
-    memset(volume->external, 0, sizeof(volume->external));
     if (volume->release_wanted)
         volume->machine.restored = 0; /* it is not queued any more */
 }

@@ -213,6 +213,19 @@ static void reboot(struct search *search, bool marks_go)
     world->booted = 1;
 }
 
+/* What a volume has waited for until its timer. */
+static void pass_time(struct volume *volume)
+{
+    if (volume->machine.state != V_DRAINING)
+        return;
+    if (volume->makes_until_ms > SEARCH_NOW_MS)
+        volume->makes_until_ms = SEARCH_NOW_MS;
+    else if (volume->retry_at_ms != 0)
+        volume->retry_at_ms = SEARCH_NOW_MS;
+    else if (volume->undoes_until_ms != 0)
+        volume->undoes_until_ms = SEARCH_NOW_MS;
+}
+
 /* The record of WHO has come to have that timer and that number of tries. */
 static void change_record(struct search *search, unsigned who, uint64_t deadline_ms,
                           uint32_t attempt)
@@ -227,6 +240,8 @@ static void change_record(struct search *search, unsigned who, uint64_t deadline
     changed->attempt = attempt;
     if (changed->kind == MACHINE_PLUGIN && attempt == TRIES_EXHAUSTED)
         ((struct plugin *)(void *)changed)->due_ms = SEARCH_NOW_MS;
+    if (who == WHO_VOLUME && deadline_ms == SEARCH_NOW_MS)
+        pass_time((struct volume *)(void *)changed);
     machine->record = changed;
     search_put(search);
     free(changed);

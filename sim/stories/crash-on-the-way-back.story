@@ -1,7 +1,7 @@
 # The daemon dies after the unmount and before the unstage, and before the release: the way back is finished.
 # covers R-43
 mode server
-heal 60000
+heal 200000
 plugin disks stages
 alloc a
 task a/main

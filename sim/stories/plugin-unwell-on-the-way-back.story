@@ -18,7 +18,7 @@ at 20000 assign b
 at 25000 assign c
 fate SLOW volume b/data STAGE 1 ms 10100
 fate LIE volume c/data STAGE 1
-fate SLOW volume c/data STAGE 2 ms 4800
+fate SLOW volume c/data STAGE 2 ms 5900
 fate SLOW volume a/data UNPUBLISH 1 ms 5100
 at 25000 stop a
 at 25000 stop b

@@ -18,8 +18,8 @@ at 40000 stop a
 at 40000 stop b
 at 45000 assign c
 expect performs volume a/data STAGE 4
-always first enters volume a/data GONE then enters alloc c PREPARING
-always first enters volume b/data GONE then enters alloc c PREPARING
+expect first enters volume a/data GONE then enters alloc c PREPARING
+expect first enters volume b/data GONE then enters alloc c PREPARING
 always starts a/main 0
 always starts b/main 0
 always status a complete

@@ -11,7 +11,10 @@ enum { DRIVER_BOUND_MS = 30000 }; /* as drivers/run.c bounds a start */
 
 bool sim_is_node_call(const struct sim_call *call)
 {
-    return call->whom.kind == MACHINE_VOLUME && call->lane == LANE_NODE && call->effect != VX_LOOK;
+    bool ours =
+        call->effect == VX_LOOK || call->effect == VX_UNMOUNT || call->effect == VX_UNMOUNT_STAGING;
+
+    return call->whom.kind == MACHINE_VOLUME && call->lane == LANE_NODE && !ours;
 }
 
 struct sim_call *sim_call_new(struct sim *sim, const struct effect *effect,
@@ -95,4 +98,10 @@ void sim_call_fail(struct sim_call *call, int code, bool hard, const char *text)
     call->code = code;
     call->hard = hard;
     call->text = text;
+}
+
+void sim_call_refuse(struct sim_call *call, enum csi_verdict verdict, const char *text)
+{
+    sim_call_fail(call, ERR_REFUSED, verdict == CSI_REFUSED, text);
+    call->verdict = (uint8_t)verdict;
 }

@@ -3,10 +3,12 @@
 #define CAIRN_SIM_WORLD_CALL_H
 
 #include "core/core.h"
+#include "fsm/csi.h"
 #include "sim/script/script.h"
 #include "sim/world/time.h"
 
 struct sim;
+struct sim_claim_state;
 
 /* Stages of a simple call; driver calls have their own (process.c). */
 enum sim_stage { STAGE_APPLY, STAGE_ANSWER };
@@ -26,6 +28,7 @@ struct sim_call {
     uint8_t apply_left;                  /* its work in the world is still to come */
     uint8_t untouched;                   /* recover: nothing was there when we began to look */
     uint8_t hard;                        /* it failed, and trying again will not help */
+    uint8_t verdict;                     /* of a call to a plugin that failed: enum csi_verdict */
     int32_t code;                        /* what became of it, ERR_* */
     const char *text;                    /* and why */
 };
@@ -43,6 +46,8 @@ struct sim_call *sim_call_new(struct sim *sim, const struct effect *effect,
 /* One that the plugin of a volume works on. */
 bool sim_is_node_call(const struct sim_call *call);
 void sim_call_fail(struct sim_call *call, int code, bool hard, const char *text);
+/* The plugin's own word. */
+void sim_call_refuse(struct sim_call *call, enum csi_verdict verdict, const char *text);
 /* Whoever made CALL has its answer, or is not there any more. */
 void sim_call_end(struct sim *sim, struct sim_call *call);
 /* Ends CALL with the machine's completion EVENT. */
@@ -68,6 +73,8 @@ void sim_apply(struct sim *sim, struct sim_call *call);
 void sim_answer(struct sim *sim, struct sim_call *call);
 /* What CALL finds as it begins: a server that is away, an operation that is pending. */
 void sim_meet(struct sim *sim, struct sim_call *call);
+/* The server does not give MINE while another one has the volume. */
+bool sim_claim_is_taken(const struct sim *sim, const struct sim_claim_state *mine);
 void sim_plugin_die(struct sim *sim, int plugin);
 void sim_node_reboot(struct sim *sim);
 

@@ -2,9 +2,9 @@
  * What surrounds payloads: directories, plugins, mounts, and the server's claims.
  *
  * The plugin behaves as csi.md 2.7 to 2.10 says: calls repeat without harm, publish wants a staged
- * volume, unstage wants none published, an operation that goes on in spite of its caller's end
- * makes others wait.  The adapter looks at the mount table after a publish and an unpublish, so
- * that a plugin which lies is found out (I-31).
+ * volume, unstage wants none published.  It does not keep calls apart: an operation that goes on in
+ * spite of its caller's end goes on beside the next one.  The adapter looks at the mount table
+ * after each call that changes it, so that a plugin which lies is found out (I-31).
  */
 #include "sim/answer.h"
 #include "sim/world/check/check.h"
@@ -13,18 +13,6 @@
 enum { SLOW_SERVER_MS = 3000 };
 
 /* --- what a call meets --- */
-
-/* An operation of a caller that is not there any more goes on. */
-static bool is_pending(const struct sim *sim, const struct sim_call *call)
-{
-    for (size_t i = 0; i < sim->calls.count; i++) {
-        const struct sim_call *other = &sim->calls.items[i];
-        if (other->used && other->answered && other->apply_left && sim_is_node_call(other) &&
-            sim_disk_of(sim, &other->whom) == sim_disk_of(sim, &call->whom))
-            return true;
-    }
-    return false;
-}
 
 /* The server takes the calls of one claim in the order in which they were sent. */
 static void settle_earlier(struct sim *sim, const struct sim_call *call)
@@ -42,10 +30,6 @@ static void settle_earlier(struct sim *sim, const struct sim_call *call)
 
 void sim_meet(struct sim *sim, struct sim_call *call)
 {
-    if (sim_is_node_call(call) && is_pending(sim, call)) {
-        call->fault = SIM_ERR;
-        return;
-    }
     if (call->lane != LANE_RPC)
         return;
     settle_earlier(sim, call);
@@ -234,7 +218,7 @@ static void answer_hook(struct sim *sim, struct sim_call *call)
 
 /* --- claims and mounts --- */
 
-static bool is_taken(const struct sim *sim, const struct sim_claim_state *mine)
+bool sim_claim_is_taken(const struct sim *sim, const struct sim_claim_state *mine)
 {
     for (int i = 0; i < sim->claims_count; i++) {
         const struct sim_claim_state *other = &sim->claims[i];
@@ -290,7 +274,7 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
     }
     switch ((enum volume_effect)call->effect) {
     case VX_CLAIM:
-        if (is_taken(sim, claim))
+        if (sim_claim_is_taken(sim, claim))
             sim_call_fail(call, ERR_AGAIN, false, "max claims reached");
         else
             claim->held = 1;
@@ -303,7 +287,7 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
         return;
     case VX_PUBLISH:
         if (plugin->stages && !disk->staged)
-            sim_call_fail(call, ERR_REFUSED, false, "it is not staged");
+            sim_call_refuse(call, CSI_STAGE_FIRST, "it is not staged");
         else
             claim->mounted = 1, claim->snatched = 0;
         return;
@@ -313,7 +297,14 @@ static void apply_volume(struct sim *sim, struct sim_call *call)
         else
             claim->mounted = 0;
         return;
+    case VX_UNMOUNT:
+        if (claim->mounted && claim->busy_until_ms > sim->now_ms)
+            sim_call_fail(call, ERR_AGAIN, false, "the mount is busy");
+        else
+            claim->mounted = 0;
+        return;
     case VX_UNSTAGE:
+    case VX_UNMOUNT_STAGING:
         apply_unstage(sim, call);
         return;
     case VX_LOOK:
@@ -338,10 +329,14 @@ static void answer_volume(struct sim *sim, struct sim_call *call)
 
     /* What the plugin says is believed when the mount table says the same. */
     if (call->code == 0 && call->effect == VX_PUBLISH && !claim->mounted)
-        sim_call_fail(call, ERR_IO, false, "it was published, and is not mounted");
+        sim_call_refuse(call, CSI_LIES, "it was published, and is not mounted");
     if (call->code == 0 && call->effect == VX_UNPUBLISH && claim->mounted)
-        sim_call_fail(call, ERR_IO, false, "it was unpublished, and is still mounted");
+        sim_call_refuse(call, CSI_LIES, "it was unpublished, and is still mounted");
+    if (call->code == 0 && call->effect == VX_UNSTAGE && sim->disks[claim->disk].staged)
+        sim_call_refuse(call, CSI_LIES, "it was unstaged, and is still mounted");
     struct failure failure = sim_failed(call->code, !call->hard, call->text);
+    failure.verdict = call->verdict;
+    failure.may_run = sim_is_node_call(call) && call->code == ERR_TIMEOUT;
     if (call->code != 0)
         payload = &failure;
     sim_call_done(sim, call, sim_volume_answer(call->effect, call->code, claim->mounted), payload);

@@ -100,8 +100,9 @@ static void draw(struct sim *sim, struct sim_call *call)
 static const struct meaning {
     int code; /* it is answered with, 0: as its work came out */
     bool hard;
-    bool idle;    /* its work is not done */
-    bool timeout; /* it is answered when its bound is reached */
+    bool idle;       /* its work is not done */
+    bool timeout;    /* it is answered when its bound is reached */
+    uint8_t verdict; /* of a plugin's call: enum csi_verdict */
     const char *text;
 } meanings[SIM_FAULT_COUNT] = {
     [SIM_ERR] = {.code = ERR_IO, .idle = true, .text = "it failed"},
@@ -111,6 +112,15 @@ static const struct meaning {
                       .text = "it failed for good"},
     [SIM_SRV_DENIED] = {.code = ERR_REFUSED, .hard = true, .idle = true, .text = "it was denied"},
     [SIM_LIE] = {.idle = true, .text = ""},
+    [SIM_CLASH] = {.code = ERR_EXISTS,
+                   .idle = true,
+                   .verdict = CSI_UNDO_FIRST,
+                   .text = "it is there with other arguments"},
+    [SIM_FORGOT] = {.code = ERR_REFUSED,
+                    .idle = true,
+                    .verdict = CSI_STAGE_FIRST,
+                    .text = "it is not staged"},
+    [SIM_DOUBT] = {.code = ERR_IO, .idle = true, .verdict = CSI_DOUBT, .text = "internal error"},
     [SIM_HANG] = {.code = ERR_TIMEOUT, .idle = true, .timeout = true, .text = "it timed out"},
     [SIM_LATE] = {.code = ERR_TIMEOUT, .timeout = true, .text = "it timed out"},
 };
@@ -125,6 +135,8 @@ static void plan(struct sim *sim, struct sim_call *call)
         meaning = meanings[SIM_LATE];
     if (meaning.code != 0)
         sim_call_fail(call, meaning.code, meaning.hard, meaning.text);
+    if (sim_is_node_call(call))
+        call->verdict = meaning.verdict;
     call->apply_left = !meaning.idle;
     if (meaning.timeout)
         sim_call_again(sim, call, bound_ms, STAGE_ANSWER);

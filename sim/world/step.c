@@ -167,6 +167,20 @@ static bool boot(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+/* A plugin that works on what nobody waits for any more is done with it as the host wakes, and not
+ * after the sleep as it was before: how long such a call may take is counted by a clock. */
+static void wake_plugins(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->calls.count; i++) {
+        struct sim_call *call = &sim->calls.items[i];
+        if (!call->used || !call->answered || !call->apply_left || !sim_is_node_call(call))
+            continue;
+        sim_apply(sim, call);
+        call->apply_left = 0;
+        sim_call_free(sim, call);
+    }
+}
+
 /* Everything of this host stands still while its clocks go on. */
 static bool sleep_all(struct sim *sim, const struct sim_step *step)
 {
@@ -177,6 +191,7 @@ static bool sleep_all(struct sim *sim, const struct sim_step *step)
         sim->heap.items[i].at_ms += ms;
     sim->now_ms += ms;
     sim->control.poll_at_ms += ms;
+    wake_plugins(sim);
     return true;
 }
 

@@ -22,7 +22,7 @@
 
 enum {
     TRACE_BYTES_MAX = 1 << 20,
-    WORK_MAX = 18000, /* crash points times events of a story that is tried here */
+    WORK_MAX = 24000, /* crash points times events of a story that is tried here */
 };
 
 static const char *const folder = "test/golden/stories";

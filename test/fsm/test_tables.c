@@ -240,7 +240,7 @@ static void test_check_calls_without_a_pause_are_found(void **state)
     spoiled->def.paced = 0; /* as if the guard did not ask for the pause */
     assert_true(complains(spoiled, "check 11: DRAINING: calls again without a pause: UNPUBLISH"));
     assert_true(complains(spoiled, "check 11: DRAINING: calls again without a pause: UNSTAGE"));
-    assert_false(complains(spoiled, "check 11: QUEUED: ")); /* its way leads on */
+    assert_false(complains(spoiled, "check 11: IDLE: ")); /* its way leads on */
 
     spoiled = copy_of(&alloc_def);
     spoiled->rows[row_of(&alloc_def, A_POSTRUN, AE_HOOK_FAILED)].effects[0] = AX_HOOK;

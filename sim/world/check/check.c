@@ -339,7 +339,8 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
 {
     const struct sim_claim_state *claim = sim_claim_of(sim, whom);
     const struct sim_disk_state *disk = &sim->disks[claim->disk];
-    bool down = effect->kind == VX_UNPUBLISH || effect->kind == VX_UNSTAGE;
+    bool unstages = effect->kind == VX_UNSTAGE || effect->kind == VX_UNMOUNT_STAGING;
+    bool down = unstages || effect->kind == VX_UNPUBLISH || effect->kind == VX_UNMOUNT;
     bool mutates = down || effect->kind == VX_STAGE || effect->kind == VX_PUBLISH;
     bool used = false, known = false; /* known: and it was when this was decided */
 
@@ -357,7 +358,7 @@ static void check_volume(struct sim *sim, const struct effect *effect, const str
         used = true;
         known |= !came_later(claim, other, record);
     }
-    if (effect->kind == VX_UNSTAGE && known)
+    if (unstages && known)
         sim_violate(sim, 27, "%s unstages what another alloc uses or may use", effect->id.text);
     if (effect->kind == VX_UNCLAIM && claim->mounted)
         sim_violate(sim, 26, "%s is released while it is mounted", effect->id.text);

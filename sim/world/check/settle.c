@@ -43,6 +43,16 @@ static bool waits_for_broken(const struct sim *sim, int a)
     return false;
 }
 
+/* Another alloc has what it wants, for as long as that runs. */
+static bool waits_for_claim(const struct sim *sim, int a)
+{
+    for (int c = 0; c < sim->allocs[a].claims_count; c++) {
+        if (sim_claim_is_taken(sim, &sim->allocs[a].claims[c]))
+            return true;
+    }
+    return false;
+}
+
 static bool task_is_settled(struct sim *sim, int a, int t, struct finding *finding)
 {
     const struct machine_id *id = &sim->allocs[a].tasks[t].id;
@@ -115,6 +125,7 @@ static bool alloc_is_settled(struct sim *sim, int a, struct finding *finding)
             return running_is_settled(sim, a, finding);
         return record->state == A_TERMINAL ||
                (record->state == A_WAITING && previous_lives(sim, a)) ||
+               (record->state == A_MOUNTING && waits_for_claim(sim, a)) ||
                miss(finding, 9, "alloc", name, state_name(record));
     case WISH_STOP:
         return record == NULL || record->state == A_TERMINAL ||
