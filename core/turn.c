@@ -70,22 +70,14 @@ static uint32_t peers_of_plugin(const struct core *core, const char *plugin)
     return peers;
 }
 
-/* What a step of the volume ID must know of other machines; 0 for other kinds. */
-static uint32_t peers_of(const struct core *core, const struct machine_id *id,
+/* What a step of the volume in SLOT must know of other machines; 0 for other kinds. */
+static uint32_t peers_of(const struct core *core, const struct slot *slot,
                          const struct machine *record)
 {
-    const struct group_member *member;
-    uint32_t peers = 0;
-
-    if (id->kind != MACHINE_VOLUME)
+    if (record->kind != MACHINE_VOLUME)
         return 0;
     const struct volume *volume = volume_of(record);
-    for (member = index_volume(core, volume); member != NULL; member = member->next) {
-        const struct machine *other = slot_now(member->slot);
-        if (other != NULL && !machine_id_equal(&member->slot->id, id))
-            peers = volume_add_peer(peers, volume_of(other));
-    }
-    return peers | peers_of_plugin(core, volume->define.plugin);
+    return index_peers(core, slot, volume) | peers_of_plugin(core, volume->define.plugin);
 }
 
 /* --- stepping one event --- */
@@ -116,6 +108,7 @@ static void keep_scratch(struct core *core, struct slot *slot)
     slot->pending = realloc(slot->pending, size);
     check(slot->pending != NULL);
     memcpy(slot->pending, core->scratch, size);
+    index_note(slot);
     if (!slot->touched) {
         slot->touched = true;
         *list_more(&core->touched) = slot;
@@ -284,7 +277,7 @@ static void step(struct core *core, size_t number, struct fsm_now *now, struct r
         item.event.payload = payload;
     }
     now->seed = rng_next(rng);
-    now->peers = peers_of(core, &item.id, core->scratch);
+    now->peers = peers_of(core, slot, core->scratch);
     struct stepping stepping = {
         .def = def, .item = &item, .sender = {core, core->scratch}, .now = now};
     if (!attempt_step(core, slot, number, &stepping))
@@ -376,6 +369,7 @@ static void roll_back(struct core *core, const struct err *err)
         free(slot->pending);
         slot->pending = NULL;
         slot->touched = false;
+        index_note(slot);
         if (slot->record == NULL)
             slot_retire(core, slot);
     }

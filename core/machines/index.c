@@ -110,6 +110,7 @@ void index_join(struct core *core, struct slot *slot)
     case MACHINE_VOLUME:
         join(core, slot, 0, volume_key(volume_of(record)));
         join(core, slot, 1, plugin_key('u', volume_of(record)->define.plugin));
+        index_note(slot);
         return;
     case MACHINE_PLUGIN:
         join(core, slot, 0, plugin_key('p', plugin_of(record)->define.plugin));
@@ -120,6 +121,52 @@ void index_join(struct core *core, struct slot *slot)
         break;
     }
     unreachable("machine kind");
+}
+
+/* ONE claim more, or one less, of those that are so. */
+static void count_claim(struct group *group, uint32_t counted, uint32_t one)
+{
+    group->claims.users += (counted & PEERS_USERS) != 0 ? one : 0;
+    group->claims.busy += (counted & PEERS_BUSY) != 0 ? one : 0;
+    group->claims.staged += (counted & PEERS_STAGED) != 0 ? one : 0;
+    group->claims.debts += (counted & PEERS_DEBT) != 0 ? one : 0;
+}
+
+static void count_as(struct group_member *member, uint32_t counted)
+{
+    if (member->counted == counted)
+        return;
+    count_claim(member->group, member->counted, UINT32_MAX); /* one less */
+    member->counted = counted;
+    count_claim(member->group, counted, 1);
+}
+
+void index_note(struct slot *slot)
+{
+    struct group_member *member = &slot->groups[0];
+    const struct machine *record = slot_now(slot);
+
+    if (slot->id.kind == MACHINE_VOLUME && member->group != NULL)
+        count_as(member, record == NULL ? 0 : volume_add_peer(0, volume_of(record)));
+}
+
+uint32_t index_peers(const struct core *core, const struct slot *slot, const struct volume *volume)
+{
+    struct key key = volume_key(volume);
+    const struct group *group = find(core, &key);
+    uint32_t own = slot == NULL ? 0 : slot->groups[0].counted;
+
+    if (group == NULL)
+        return 0;
+    uint32_t users = group->claims.users - ((own & PEERS_USERS) != 0);
+    uint32_t peers = users < PEERS_USERS ? users : PEERS_USERS;
+    if (group->claims.busy > ((own & PEERS_BUSY) != 0))
+        peers |= PEERS_BUSY;
+    if (group->claims.staged > ((own & PEERS_STAGED) != 0))
+        peers |= PEERS_STAGED;
+    if (group->claims.debts > ((own & PEERS_DEBT) != 0))
+        peers |= PEERS_DEBT;
+    return peers;
 }
 
 bool index_is_same(const struct machine *one, const struct machine *other)
@@ -150,6 +197,8 @@ void index_leave(struct core *core, struct slot *slot)
         if (group == NULL)
             continue;
         check(member->slot == slot);
+        if (member->counted != 0)
+            count_as(member, 0);
         DL_DELETE(group->members, member);
         *member = (struct group_member){0};
         if (group->members != NULL)

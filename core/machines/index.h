@@ -24,11 +24,15 @@ enum { INDEX_GROUPS_MAX = 2, INDEX_NONE = SIZE_MAX };
 struct group_member {
     struct slot *slot;
     struct group *group; /* NULL: in none */
+    uint32_t counted;    /* of a volume: what it is to the others on it (volume_add_peer) */
     struct group_member *prev, *next;
 };
 
 struct group {
     struct group_member *members; /* prev of the first is the last (utlist) */
+    struct {
+        uint32_t users, busy, staged, debts; /* members that are so */
+    } claims;                                /* of a volume's */
     UT_hash_handle hh;
     char key[];
 };
@@ -37,6 +41,9 @@ struct group {
 
 /* SLOT has its first record (slot_now): joins the groups that its kind and record name. */
 void index_join(struct core *core, struct slot *slot);
+
+/* The record of SLOT is another one (slot_now): what others see of it is. */
+void index_note(struct slot *slot);
 
 /* Records that name the same groups. */
 bool index_is_same(const struct machine *one, const struct machine *other);
@@ -48,6 +55,10 @@ void index_leave(struct core *core, struct slot *slot);
 const struct group_member *index_job(const struct core *core, const char *namespace,
                                      const char *job);
 const struct group_member *index_volume(const struct core *core, const struct volume *volume);
+
+/* What the claim of SLOT (NULL: it is not there yet) on VOLUME must know of all others on it, as
+ * volume_add_peer puts it; counted as they come, change and go. */
+uint32_t index_peers(const struct core *core, const struct slot *slot, const struct volume *volume);
 const struct group_member *index_plugin(const struct core *core, const char *plugin);
 const struct group_member *index_plugin_users(const struct core *core, const char *plugin);
 
