@@ -46,20 +46,27 @@ static void restore_kind(struct core *core, enum machine_kind kind, const struct
 
 /* --- members whose records are not there --- */
 
-/* What is lost of a volume can be undone if the specification says which one it was. */
-static void adopt_volume(struct core *core, const char *alloc, const char *name)
+static const char nameless_text[] =
+    "its record in the journal was damaged, and nothing says what it has mounted: look for it";
+
+/* What is lost of a volume can be undone if the specification says which one it was.  False: it
+ * does not, and somebody may have to look for what is left mounted. */
+static bool adopt_volume(struct core *core, const char *alloc, const char *name)
 {
     struct machine_id id = machine_id_join(MACHINE_VOLUME, alloc, name);
     struct machine_id owner = machine_id_make(MACHINE_ALLOC, alloc);
     struct volume_define define = {0};
     struct member_news news = {0};
 
-    if (core->world.claim != NULL && core->world.claim(core->world.ctx, alloc, name, &define)) {
+    bool known =
+        core->world.claim != NULL && core->world.claim(core->world.ctx, alloc, name, &define);
+    if (known && define.plugin[0] != '\0' && define.volume[0] != '\0') {
         core_tell(core, &id, VE_ADOPT, &define);
-        return;
+        return true;
     }
     (void)text_copy(news.name, sizeof(news.name), name); /* fits: a member's name */
     core_tell(core, &owner, AE_VOLUME_GONE, &news);
+    return false;
 }
 
 /* A slot without a record only waits for work under way. */
@@ -91,9 +98,9 @@ static void report_lost(struct core *core, const struct slot *slot, enum alloc_m
         struct member_news news = {.text = "its record in the journal was damaged"};
         if (member->kind != kind || !is_lost(core, &slot->id, member))
             continue;
-        if (kind == MEMBER_VOLUME)
-            adopt_volume(core, slot->id.text, member->name);
-        (void)text_copy(news.name, sizeof(news.name), member->name); /* same size */
+        if (kind == MEMBER_VOLUME && !adopt_volume(core, slot->id.text, member->name))
+            (void)text_copy(news.text, sizeof(news.text), nameless_text); /* fits */
+        (void)text_copy(news.name, sizeof(news.name), member->name);      /* same size */
         core_tell(core, &slot->id, AE_MEMBER_LOST, &news);
     }
 }
@@ -160,7 +167,7 @@ static void condemn(struct core *core, const struct machine_id *id)
     core_tell(core, id, AE_ASSIGN, assign);
     for (uint32_t i = found; i < assign->members_count; i++) {
         if (assign->members[i].kind == MEMBER_VOLUME)
-            adopt_volume(core, id->text, assign->members[i].name);
+            (void)adopt_volume(core, id->text, assign->members[i].name); /* its spec has named it */
     }
     free(assign);
 }
@@ -214,7 +221,8 @@ static void miss_volume(struct core *core, const struct machine_id *id)
 
     if (!is_there(core, &owner))
         return;
-    adopt_volume(core, owner.text, machine_id_name(id));
+    if (!adopt_volume(core, owner.text, machine_id_name(id)))
+        (void)text_copy(news.text, sizeof(news.text), nameless_text);   /* fits */
     (void)text_copy(news.name, sizeof(news.name), machine_id_name(id)); /* fits: a sound id */
     core_tell(core, &owner, AE_MEMBER_LOST, &news);
 }

@@ -1,7 +1,7 @@
 /*
  * What one turn of one machine costs beside idle machines: bench_turn prints "MACHINES NS" for few
- * and for many of them, of allocs with their tasks and then of volumes of one plugin.  The store
- * takes everything and keeps nothing, so only the core is measured.
+ * and for many of them, of allocs with their tasks, of volumes of one plugin and of claims on one
+ * volume.  The store takes everything and keeps nothing, so only the core is measured.
  */
 #include "test/core/small_node.h"
 
@@ -52,23 +52,34 @@ static struct machine_id claim_id(unsigned number)
     return machine_id_join(MACHINE_VOLUME, alloc, "data");
 }
 
-static void define_volumes(struct small_node *node, unsigned machines)
+/* NUMBER claims the volume DISK. */
+static void define_claim(struct small_node *node, unsigned number, unsigned disk)
 {
     struct volume_define define = {.access_mode = 1, .namespace = "default", .plugin = "disks"};
+    struct machine_id id = claim_id(number);
 
-    for (unsigned number = 1; number <= machines; number++) {
-        struct machine_id id = claim_id(number);
+    check(text_format(define.volume, sizeof(define.volume), "disk-%u", disk));
+    core_tell(node->core, &id, VE_DEFINE, &define);
+}
 
-        check(text_format(define.volume, sizeof(define.volume), "disk-%u", number));
-        core_tell(node->core, &id, VE_DEFINE, &define);
-    }
+static void define_volumes(struct small_node *node, unsigned machines)
+{
+    for (unsigned number = 1; number <= machines; number++)
+        define_claim(node, number, number);
+}
+
+static void define_users(struct small_node *node, unsigned machines)
+{
+    for (unsigned number = 1; number <= machines; number++)
+        define_claim(node, number, 1);
 }
 
 static void tell_volume(struct small_node *node)
 {
+    static const struct claim left = {.external = "vol-1"};
     struct machine_id id = claim_id(1);
 
-    core_tell(node->core, &id, VE_INHERIT, NULL);
+    core_tell(node->core, &id, VE_INHERIT, &left);
 }
 
 /* --- measuring --- */
@@ -113,5 +124,7 @@ int main(void)
     bench(16000, place_allocs, tell_alloc);
     bench(16, define_volumes, tell_volume);
     bench(2000, define_volumes, tell_volume);
+    bench(16, define_users, tell_volume);
+    bench(2000, define_users, tell_volume);
     return 0;
 }

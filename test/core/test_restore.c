@@ -263,6 +263,9 @@ static void test_lost_volume_of_which_nothing_is_known_is_gone(void **state)
     assert_true(said(seam, "  alloc a VOLUME_GONE KILLING\n"));
     assert_true(said(seam, "  alloc a MEMBER_LOST KILLING\n"));
     assert_true(member_of(seam, "a", "data")->gone);
+    struct machine_id id = seam_id(MACHINE_ALLOC, "a");
+    const struct alloc *alloc = alloc_of(core_find(seam->core, &id));
+    assert_non_null(strstr(alloc->failure, "nothing says what it has mounted: look for it"));
 }
 
 /* --- an alloc is lost --- */
