@@ -104,11 +104,14 @@ class Storage:
                       not in ('staging', 'per-alloc', 'staging/default'))
 
     def finish(self):
-        wait_for('nothing below the root of the plugin', lambda: not self.directories())
+        # What a call that was given up may still do in the plugin is waited out for 45 s, before
+        # it is undone and before the claim is given back.
+        wait_for('nothing below the root of the plugin', lambda: not self.directories(),
+                 limit_s=90)
         volumes = self.node.get('/v1/volumes?type=csi')
         wait_for('no claim to be left', lambda: not [
             volume for volume in self.node.get('/v1/volumes?type=csi')
-            if volume['CurrentReaders'] + volume['CurrentWriters'] > 0])
+            if volume['CurrentReaders'] + volume['CurrentWriters'] > 0], limit_s=90)
         for volume in volumes:
             self.node.call('DELETE', '/v1/volume/csi/' + volume['ID'])
         self.node.finish()
@@ -316,7 +319,7 @@ def failing_start_unwinds_all_of_it():
     assert ('Mount volume', 'bad', 'false') in node_events(node)
     why = json.dumps(node.task('job', 'g', 't'))
     assert 'NOT_FOUND' in why and 'there is no volume bad' in why, why
-    wait_for('the unwinding', lambda: not storage.directories())
+    wait_for('the unwinding', lambda: not storage.directories(), limit_s=90)
     assert not sleeper_pids(node)
     storage.finish()
 
@@ -336,7 +339,7 @@ def stop_while_the_daemon_is_down_and_the_plugin_late():
     node.start()
     await_statuses(node, 'failed')
     assert wait_for('the plugin again', storage.plugin_pid) != plugin
-    wait_for('the unwinding', lambda: not storage.directories())
+    wait_for('the unwinding', lambda: not storage.directories(), limit_s=90)
     assert storage.calls('NodeUn') == ['NodeUnpublishVolume disk OK', 'NodeUnstageVolume disk OK']
     storage.finish()
 
