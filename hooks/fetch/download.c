@@ -2,9 +2,7 @@
  * Gets the bytes of one artifact from wherever they are: by HTTP or from a file with libcurl, from
  * a repository with the git program.
  *
- * Follows go-getter as nomad v2.0.5 client/allocrunner/taskrunner/getter sets it up: options are
- * added to the query of the source, and `archive`, `checksum` and `filename` are taken out of it
- * again.  A repository is cloned into a place of its own and handed on as a tar, so that whoever
+ * A repository is cloned into a place of its own and handed on as a tar, so that whoever
  * writes the task's files never talks to anybody.  Who does this may do nothing here but what every
  * user may.
  */
@@ -24,166 +22,8 @@ enum {
     REDIRECTS_MAX = 10,
     RECEIVE_BYTES = 512 * 1024,
     SUMS_BYTES_MAX = 1 << 20, /* of a file of checksums */
-    URL_SIZE = 3 * 4096,
     NOT_FOUND = 127,
 };
-
-/* --- what the source says --- */
-
-struct wanted {
-    const json_t *artifact;
-    char url[URL_SIZE];
-    char ref[FILE_NAME_SIZE], depth[16];      /* of a repository */
-    char archive[32], checksum[URL_SIZE / 4]; /* options; "": not given */
-    struct fetched *fetched;
-    bool is_git;
-};
-
-/* An option that is not part of what is asked for: where it goes, or NULL. */
-static char *own_option(struct wanted *wanted, const char *name, size_t length, size_t *ret_size)
-{
-    const struct {
-        const char *name;
-        char *to;
-        size_t size;
-        bool of_git;
-    } options[] = {
-        {"archive", wanted->archive, sizeof(wanted->archive), false},
-        {"checksum", wanted->checksum, sizeof(wanted->checksum), false},
-        {"filename", wanted->fetched->name, FILE_NAME_SIZE, false},
-        {"ref", wanted->ref, sizeof(wanted->ref), true},
-        {"depth", wanted->depth, sizeof(wanted->depth), true},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(options); i++) {
-        if (strlen(options[i].name) == length && memcmp(options[i].name, name, length) == 0 &&
-            (wanted->is_git || !options[i].of_git)) {
-            *ret_size = options[i].size;
-            return options[i].to;
-        }
-    }
-    return NULL;
-}
-
-/* Takes our own options out of QUERY and puts the others into TO. */
-static int take_options(struct wanted *wanted, const char *query, char *to, size_t size,
-                        struct err *err)
-{
-    while (*query != '\0') {
-        size_t length = strcspn(query, "&"), name = strcspn(query, "=&"), room;
-        char *own = own_option(wanted, query, name, &room);
-        int text_length = 0;
-
-        if (own == NULL) {
-            char part[URL_SIZE];
-
-            if (!text_format(part, sizeof(part), "%s%.*s", *to == '\0' ? "" : "&", (int)length,
-                             query) ||
-                !text_append(to, size, part))
-                return err_set(err, ERR_LIMIT, "the source is too long");
-        } else if (name < length) {
-            char *text =
-                curl_easy_unescape(NULL, query + name + 1, (int)(length - name - 1), &text_length);
-            bool fits = text != NULL && text_copy(own, room, text);
-
-            curl_free(text);
-            if (!fits)
-                return err_set(err, ERR_LIMIT, "the option %.*s is too long", (int)name, query);
-        }
-        query += length + (query[length] == '&');
-    }
-    return 0;
-}
-
-/* All options of the artifact as one query, behind that of its source. */
-static int join_options(const json_t *artifact, const char *query, char *to, size_t size,
-                        struct err *err)
-{
-    json_t *options = json_object_get(artifact, "options"), *value;
-    const char *name;
-    bool fits = text_copy(to, size, query);
-
-    json_object_foreach(options, name, value)
-    {
-        char *key = curl_easy_escape(NULL, name, 0);
-        char *text = curl_easy_escape(NULL, json_string_value(value), 0);
-
-        check(key != NULL && text != NULL);
-        fits = fits && text_append(to, size, *to == '\0' ? "" : "&") &&
-               text_append(to, size, key) && text_append(to, size, "=") &&
-               text_append(to, size, text);
-        curl_free(key);
-        curl_free(text);
-    }
-    return fits ? 0 : err_set(err, ERR_LIMIT, "the options are too long");
-}
-
-/* The last part of the path of URL, as it is written on the disk. */
-static int name_file(CURLU *url, struct fetched *fetched, struct err *err)
-{
-    char *path = NULL;
-
-    if (fetched->name[0] == '\0') {
-        if (curl_url_get(url, CURLUPART_PATH, &path, CURLU_URLDECODE) != CURLUE_OK)
-            return err_set(err, ERR_INVALID, "the source names no file");
-        const char *last = strrchr(path, '/');
-        bool fits = text_copy(fetched->name, sizeof(fetched->name), last == NULL ? path : last + 1);
-        curl_free(path);
-        if (!fits)
-            return err_set(err, ERR_LIMIT, "the name of the file is too long");
-    }
-    return 0;
-}
-
-static int parse_source(struct wanted *wanted, CURLU *url, const char *source, struct err *err)
-{
-    char all[URL_SIZE], rest[URL_SIZE] = "", *query = NULL, *whole = NULL;
-
-    if (curl_url_set(url, CURLUPART_URL, source, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
-        return err_set(err, ERR_INVALID, "failed to parse source URL");
-    if (curl_url_get(url, CURLUPART_QUERY, &query, 0) != CURLUE_OK)
-        query = NULL;
-    int code = join_options(wanted->artifact, query == NULL ? "" : query, all, sizeof(all), err);
-    curl_free(query);
-    if (code == 0)
-        code = take_options(wanted, all, rest, sizeof(rest), err);
-    if (code != 0)
-        return code;
-    if (curl_url_set(url, CURLUPART_QUERY, *rest == '\0' ? NULL : rest, 0) != CURLUE_OK ||
-        curl_url_get(url, CURLUPART_URL, &whole, 0) != CURLUE_OK)
-        return err_set(err, ERR_INVALID, "failed to parse source URL");
-    bool fits = text_copy(wanted->url, sizeof(wanted->url), whole);
-    curl_free(whole);
-    return fits ? name_file(url, wanted->fetched, err)
-                : err_set(err, ERR_LIMIT, "the source is too long");
-}
-
-/* By its name, or as the option says: "false" and "0" are none. */
-static enum archive_kind kind_of(const struct wanted *wanted)
-{
-    static const struct {
-        const char *ending;
-        enum archive_kind kind;
-    } kinds[] = {
-        {".tar", ARCHIVE_TAR},       {".tar.gz", ARCHIVE_TAR},     {".tgz", ARCHIVE_TAR},
-        {".tar.bz2", ARCHIVE_TAR},   {".tbz2", ARCHIVE_TAR},       {".tar.xz", ARCHIVE_TAR},
-        {".txz", ARCHIVE_TAR},       {".tar.zst", ARCHIVE_TAR},    {".tzst", ARCHIVE_TAR},
-        {".zip", ARCHIVE_ZIP},       {".gz", ARCHIVE_COMPRESSED},  {".bz2", ARCHIVE_COMPRESSED},
-        {".xz", ARCHIVE_COMPRESSED}, {".zst", ARCHIVE_COMPRESSED},
-    };
-    char asked[sizeof(wanted->archive) + 1];
-    const char *name = wanted->fetched->name;
-
-    if (wanted->archive[0] != '\0') {
-        (void)text_format(asked, sizeof(asked), ".%s", wanted->archive); /* fits */
-        name = asked;
-    }
-    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
-        if (text_ends_with(name, kinds[i].ending))
-            return kinds[i].kind;
-    }
-    return ARCHIVE_NONE;
-}
 
 /* --- with libcurl --- */
 
@@ -280,18 +120,18 @@ static void set_options(CURL *curl, const struct fetch *fetch, const char *url,
 }
 
 /* Only a whole answer with status 2xx counts. */
-static int get(const struct fetch *fetch, const struct wanted *wanted, const char *url,
+static int get(const struct fetch *fetch, const json_t *artifact, const char *url,
                struct receiving *receiving, struct err *err)
 {
     char text[CURL_ERROR_SIZE] = "";
-    struct curl_slist *headers = headers_of(wanted->artifact);
+    struct curl_slist *headers = headers_of(artifact);
     CURL *curl = curl_easy_init();
     long status = 0;
 
     check(curl != NULL);
     set_options(curl, fetch, url, receiving, text);
     (void)curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    if (json_is_true(json_object_get(wanted->artifact, "insecure"))) {
+    if (json_is_true(json_object_get(artifact, "insecure"))) {
         (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
         (void)curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
     }
@@ -336,23 +176,23 @@ static bool read_line(const char *line, const char *name, char checksum[CHECKSUM
            text_format(checksum, CHECKSUM_SIZE, "%s:%s", type_of(length), digits);
 }
 
-static int find_sum(const struct fetch *fetch, const struct wanted *wanted, struct err *err)
+static int find_sum(const struct fetch *fetch, const json_t *artifact, const struct source *source,
+                    struct err *err)
 {
     struct receiving receiving = {.fd = -1, .bytes_max = SUMS_BYTES_MAX};
-    const char *url = wanted->checksum + strlen("file:");
+    const char *url = source_sums(source);
     bool found = false;
 
     receiving.memory = calloc(1, SUMS_BYTES_MAX + 1);
     check(receiving.memory != NULL);
-    int code = get(fetch, wanted, url, &receiving, err);
+    int code = get(fetch, artifact, url, &receiving, err);
     if (code != 0)
         (void)err_wrap(err, "Failed to download checksum file"); /* its code stays */
     char *rest = receiving.memory;
     for (char *line; code == 0 && !found && (line = strsep(&rest, "\n")) != NULL;)
-        found = read_line(line, wanted->fetched->name, wanted->fetched->checksum);
+        found = read_line(line, source->name, fetch->told->checksum);
     if (code == 0 && !found)
-        code = err_set(err, ERR_GONE, "the checksum file has no checksum of %.80s",
-                       wanted->fetched->name);
+        code = err_set(err, ERR_GONE, "the checksum file has no checksum of %.80s", source->name);
     free(receiving.memory);
     return code;
 }
@@ -382,41 +222,40 @@ static int run(char *const argv[], int out, const char *doing, struct err *err)
 }
 
 /* The current directory is empty and nobody else's. */
-static int clone(const struct wanted *wanted, struct err *err)
+static int clone(const struct source *source, struct err *err)
 {
     char depth[32];
     char *argv[12] = {(char[]){"git"}, (char[]){"-c"}, (char[]){"protocol.ext.allow=never"},
                       (char[]){"clone"}, (char[]){"-q"}};
     int count = 5;
 
-    if (wanted->depth[0] != '\0') {
-        (void)text_format(depth, sizeof(depth), "--depth=%s", wanted->depth); /* fits */
+    if (source->depth[0] != '\0') {
+        (void)text_format(depth, sizeof(depth), "--depth=%s", source->depth); /* fits */
         argv[count++] = depth;
     }
     argv[count++] = (char[]){"--"};
-    argv[count++] = (char *)wanted->url;
+    argv[count++] = (char *)source->url;
     argv[count++] = (char[]){"repository"};
     argv[count] = NULL;
     int code = run(argv, -1, "cannot clone", err);
-    if (code != 0 || wanted->ref[0] == '\0')
+    if (code != 0 || source->ref[0] == '\0')
         return code;
-    if (wanted->ref[0] == '-')
+    if (source->ref[0] == '-')
         return err_set(err, ERR_INVALID, "ref is no name of a revision");
     char *const checkout[] = {
         (char[]){"git"}, (char[]){"-C"},      (char[]){"repository"}, (char[]){"checkout"},
-        (char[]){"-q"},  (char *)wanted->ref, (char[]){"--"},         NULL};
+        (char[]){"-q"},  (char *)source->ref, (char[]){"--"},         NULL};
     return run(checkout, -1, "cannot check out", err);
 }
 
-static int get_repository(const struct fetch *fetch, struct wanted *wanted, struct err *err)
+static int get_repository(const struct fetch *fetch, const struct source *source, struct err *err)
 {
     char *const pack[] = {(char[]){"tar"}, (char[]){"-C"}, (char[]){"repository"},
                           (char[]){"-c"},  (char[]){"."},  NULL};
-    int code = clone(wanted, err);
+    int code = clone(source, err);
 
     if (code == 0)
         code = run(pack, fetch->data, "cannot pack what was cloned", err);
-    wanted->fetched->kind = ARCHIVE_TAR;
     return code;
 }
 
@@ -424,27 +263,15 @@ static int get_repository(const struct fetch *fetch, struct wanted *wanted, stru
 
 int fetch_download(struct fetch *fetch, const json_t *artifact, struct err *err)
 {
-    static struct wanted wanted;
-    const char *source = fetch_text(artifact, "source");
+    static struct source source;
     struct receiving receiving = {.fd = fetch->data, .bytes_max = fetch->bytes_max};
-    CURLU *url = curl_url();
+    int code = fetch_source(artifact, &source, err);
 
-    check(url != NULL);
-    wanted = (struct wanted){.artifact = artifact, .fetched = fetch->fetched};
-    wanted.is_git = text_starts_with(source, "git::");
-    int code = parse_source(&wanted, url, source + (wanted.is_git ? strlen("git::") : 0), err);
-    curl_url_cleanup(url);
     if (code != 0)
         return code;
-    if (wanted.is_git)
-        return get_repository(fetch, &wanted, err);
-    fetch->fetched->kind = kind_of(&wanted);
-    code = get(fetch, &wanted, wanted.url, &receiving, err);
-    if (code != 0 || wanted.checksum[0] == '\0')
-        return code;
-    if (text_starts_with(wanted.checksum, "file:"))
-        return find_sum(fetch, &wanted, err);
-    if (!text_copy(fetch->fetched->checksum, CHECKSUM_SIZE, wanted.checksum))
-        return err_set(err, ERR_INVALID, "unsupported checksum");
-    return 0;
+    if (source.is_git)
+        return get_repository(fetch, &source, err);
+    code = get(fetch, artifact, source.url, &receiving, err);
+    return code == 0 && source_sums(&source) != NULL ? find_sum(fetch, artifact, &source, err)
+                                                     : code;
 }

@@ -12,7 +12,7 @@
 enum { FETCH_ORDER = 3, FETCH_PLACE = 4, FETCH_REPORT = 5 };
 #define FETCH_PLACE_PATH "/proc/self/fd/4"
 
-enum { CHECKSUM_SIZE = 8 + 128 + 1, FILE_NAME_SIZE = 256 };
+enum { CHECKSUM_SIZE = 8 + 128 + 1, FILE_NAME_SIZE = 256, URL_SIZE = 3 * 4096 };
 
 /* What the download is, as its name or its options say. */
 enum archive_kind {
@@ -22,11 +22,24 @@ enum archive_kind {
     ARCHIVE_COMPRESSED, /* one file */
 };
 
-/* Told by the process that downloads to the one that unpacks, which believes none of it. */
-struct fetched {
+/* What the source says; made by each process for itself. */
+struct source {
+    char url[URL_SIZE];
+    char ref[FILE_NAME_SIZE], depth[16]; /* of a repository */
+    char archive[32];
+    char checksum[URL_SIZE /
+                  4]; /* "type:digits", or "file:" and where it is; "": none is asked for */
+    char name[FILE_NAME_SIZE]; /* of the file */
     enum archive_kind kind;
-    char checksum[CHECKSUM_SIZE]; /* "type:digits", "": none is asked for */
-    char name[FILE_NAME_SIZE];    /* of the file */
+    bool is_git;
+};
+
+int fetch_source(const json_t *artifact, struct source *ret_source, struct err *err);
+
+/* Told by the process that downloads to the one that unpacks. */
+struct told {
+    char
+        checksum[CHECKSUM_SIZE]; /* that of the file, in the file of checksums that was asked for */
 };
 
 struct fetch {
@@ -36,10 +49,10 @@ struct fetch {
     uint64_t bytes_max;                       /* of one download */
     uint64_t unpacked_bytes_max, entries_max; /* of one archive */
     int data;                                 /* what was downloaded */
-    struct fetched *fetched;                  /* seen by all processes */
+    struct told *told;                        /* seen by all processes */
 };
 
-/* Downloads ARTIFACT into fetch->data and fills what is known of it. */
+/* Downloads ARTIFACT into fetch->data, and looks its checksum up if that is in a file. */
 int fetch_download(struct fetch *fetch, const json_t *artifact, struct err *err);
 
 /* Reads the whole of fetch->data: ERR_CORRUPT if its digest is not CHECKSUM. */
@@ -50,6 +63,14 @@ int fetch_check_sum(const struct fetch *fetch, const char *checksum, struct err 
 int fetch_unpack(const struct fetch *fetch, enum archive_kind kind, struct err *err);
 int fetch_unpack_file(const struct fetch *fetch, enum archive_kind kind, const char *name,
                       struct err *err);
+
+/* Where the file of checksums is that is asked for, or NULL. */
+static inline const char *source_sums(const struct source *source)
+{
+    static const char file[] = "file:";
+
+    return text_starts_with(source->checksum, file) ? source->checksum + sizeof(file) - 1 : NULL;
+}
 
 /* The texts of ARTIFACT; "" if there is none. */
 static inline const char *fetch_text(const json_t *artifact, const char *field)

@@ -229,38 +229,52 @@ static int enter_destination(const struct step *step, bool is_file, const char *
     return enter(directory, err);
 }
 
-static int place(const struct step *step, const struct fetched *fetched, struct err *err)
+static int place(const struct step *step, const struct source *source, struct err *err)
 {
     bool is_file = text_equal(fetch_text(step->artifact, "mode"), "file");
-    const char *name = fetched->name;
+    const char *name = source->name;
     int code = enter_destination(step, is_file, &name, err);
 
     if (code != 0)
         return code;
-    if (!is_file && fetched->kind != ARCHIVE_NONE)
-        return fetch_unpack(step->fetch, fetched->kind, err);
+    if (!is_file && source->kind != ARCHIVE_NONE)
+        return fetch_unpack(step->fetch, source->kind, err);
     if (text_equal(fetch_text(step->artifact, "mode"), "dir"))
         return err_set(err, ERR_INVALID, "mode is \"dir\", and this is no archive");
     if (*name == '\0' || strchr(name, '/') != NULL || text_equal(name, ".") ||
         text_equal(name, ".."))
         return err_set(err, ERR_INVALID,
                        "there is no name for the file: write options { filename = \"name\" }");
-    return fetch_unpack_file(step->fetch, fetched->kind, name, err);
+    return fetch_unpack_file(step->fetch, source->kind, name, err);
+}
+
+/* What is asked for, in the words of the job; only if these name a file that holds it, in those of
+ * who read that. */
+static int check_sum(const struct fetch *fetch, const struct source *source, struct err *err)
+{
+    char told[CHECKSUM_SIZE];
+
+    if (source->checksum[0] == '\0')
+        return 0;
+    if (source_sums(source) == NULL)
+        return fetch_check_sum(fetch, source->checksum, err);
+    memcpy(told, fetch->told->checksum, sizeof(told)); /* no more is heard */
+    told[sizeof(told) - 1] = '\0';
+    return fetch_check_sum(fetch, told, err);
 }
 
 static int unpack(struct step *step, struct err *err)
 {
-    struct fetched fetched = *step->fetch->fetched; /* as it was said; no more is heard */
+    static struct source source;
 
-    fetched.checksum[sizeof(fetched.checksum) - 1] = fetched.name[sizeof(fetched.name) - 1] = '\0';
-    if (fetched.kind > ARCHIVE_COMPRESSED)
-        return err_set(err, ERR_INVALID, "no such archive");
     if (geteuid() != 0 && fchdir(FETCH_PLACE) != 0)
         return err_os(err, ERR_IO, errno, "cannot enter the task's directory");
     int code = become(step, err);
-    if (code == 0 && fetched.checksum[0] != '\0')
-        code = fetch_check_sum(step->fetch, fetched.checksum, err);
-    return code == 0 ? place(step, &fetched, err) : code;
+    if (code == 0)
+        code = fetch_source(step->artifact, &source, err);
+    if (code == 0)
+        code = check_sum(step->fetch, &source, err);
+    return code == 0 ? place(step, &source, err) : code;
 }
 
 /* --- one artifact --- */
@@ -311,7 +325,7 @@ static int fetch_one(struct fetch *fetch, const json_t *artifact, struct err *er
     int code = open_data(&data, err);
 
     fetch->data = data;
-    memset(fetch->fetched, 0, sizeof(*fetch->fetched));
+    memset(fetch->told, 0, sizeof(*fetch->told));
     if (code == 0 && stages)
         code = make_staging(err);
     if (code == 0)
@@ -389,10 +403,10 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     fetch.uid = (uid_t)uid;
     fetch.gid = (gid_t)gid;
-    fetch.fetched = mmap(NULL, sizeof(*fetch.fetched), PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    fetch.told =
+        mmap(NULL, sizeof(*fetch.told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     json_t *order = json_loadfd(FETCH_ORDER, 0, NULL);
-    if (fetch.fetched == MAP_FAILED || order == NULL)
+    if (fetch.told == MAP_FAILED || order == NULL)
         return EXIT_USAGE;
     int code = fetch_all(&fetch, order);
     json_decref(order);

@@ -278,6 +278,9 @@ def repository_is_cloned():
         assert read(path_of(node, 'local', 'new', 'file')) == b'second'
         assert read(path_of(node, 'local', 'old', 'file')) == b'first'
         assert sorted(os.listdir(path_of(node))) == ['local', 'secrets', 'tmp'], 'left behind'
+        node.run_job(service(task({'GetterSource': source,
+                                   'GetterOptions': {'checksum': 'md5:' + '0' * 32}})))
+        wait_for('the refusal', lambda: 'checksum cannot be asked' in (failure(node) or ''))
 
 
 def stop_does_not_wait_for_a_download():
