@@ -26,6 +26,8 @@ static const struct cli_verb *const verbs[] = {
     &cli_alloc_stop,
     &cli_alloc_fs,
     &cli_node_status,
+    &cli_node_eligibility,
+    &cli_node_drain,
     &cli_plugin_status,
     &cli_volume_status,
     &cli_volume_init,

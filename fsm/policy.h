@@ -125,6 +125,25 @@ enum job_status policy_job_status(enum spec_job_type type, bool stop, size_t liv
                                   bool waits);
 const char *job_status_name(enum job_status status);
 
+/* --- draining a node --- */
+
+struct drain_alloc {
+    enum spec_job_type type;
+    bool plugin; /* a storage plugin is among its tasks */
+    bool live;   /* neither ended nor told to end */
+    bool ended;
+    bool stop; /* out: is to be told to end now */
+};
+
+struct drain {
+    bool over; /* nothing is waited for any more */
+    bool ignore_system;
+};
+
+/* Which of ALLOCS a node that is drained ends now.  True: nothing is left that it waits for, and
+ * with those that end now the drain is complete. */
+bool policy_drain(const struct drain *drain, struct drain_alloc *allocs, size_t count);
+
 /* How many of ENDED allocs, oldest first, are to be destroyed so that at most KEPT stay. */
 size_t policy_collect(size_t ended, size_t kept);
 

@@ -80,11 +80,15 @@ struct api_node_view {
     const char *description; /* why it is degraded, or "" */
     const struct driver_info *drivers;
     size_t drivers_count;
-    const json_t *events;                      /* as agent/node/health.h has them; NULL: none */
+    const json_t *events;   /* as agent/node/health.h has them; NULL: none */
+    const json_t *standing; /* as alone_standing has it; NULL: nothing was said */
     json_t *node_plugins, *controller_plugins; /* by their ids; borrowed, NULL: none */
     int64_t since_unix_ns;
     uint64_t index;
 };
+
+/* "eligible" or "ineligible", of what alone_standing has (NULL: nothing was said). */
+const char *api_eligibility(const json_t *standing);
 
 json_t *api_format_node_stub(const struct api_node_view *view, bool resources);
 json_t *api_format_node(const struct api_node_view *view);

@@ -26,11 +26,6 @@ static void set_number(json_t *object, const char *name, uint64_t number)
     set(object, name, json_integer((json_int_t)number));
 }
 
-static void set_null(json_t *object, const char *name)
-{
-    set(object, name, json_null());
-}
-
 /* Field NAME of JOB as it is, or OTHERWISE (moved). */
 static void carry(json_t *to, const json_t *job, const char *name, json_t *otherwise)
 {
@@ -343,27 +338,82 @@ static json_t *volume_details(const json_t *event)
     return details;
 }
 
-static json_t *format_node_events(const json_t *events)
+static json_t *time_of(const json_t *object, const char *name)
 {
+    char time[API_TIME_SIZE];
+
+    api_time(time, json_integer_value(json_object_get(object, name)));
+    return json_string(time);
+}
+
+/* What became of a driver, or of a volume. */
+static json_t *seen_event(const json_t *event)
+{
+    json_t *driver = json_object_get(event, "driver");
+    json_t *details = driver != NULL ? json_pack("{s:O}", "driver", driver) : volume_details(event);
+
+    return json_pack("{s:O, s:s, s:o, s:o, s:i}", "Message", json_object_get(event, "message"),
+                     "Subsystem", driver != NULL ? "Driver" : "Storage", "Details", details,
+                     "Timestamp", time_of(event, "time"), "CreateIndex", 0);
+}
+
+static json_t *said_event(const json_t *event)
+{
+    return json_pack("{s:O, s:O, s:O, s:o, s:i}", "Message", json_object_get(event, "Message"),
+                     "Subsystem", json_object_get(event, "Subsystem"), "Details",
+                     json_object_get(event, "Details"), "Timestamp", time_of(event, "Time"),
+                     "CreateIndex", 0);
+}
+
+/* What was seen and what an operator has said, in the order in which it was. */
+static json_t *format_node_events(const struct api_node_view *view)
+{
+    const json_t *said = json_object_get(view->standing, "Events");
+    size_t told = 0, count = json_array_size(said);
     json_t *to = json_array();
     const json_t *event;
-    char time[API_TIME_SIZE];
     size_t i;
 
-    json_array_foreach(events, i, event)
+    json_array_foreach(view->events, i, event)
     {
-        json_t *driver = json_object_get(event, "driver");
-        json_t *details =
-            driver != NULL ? json_pack("{s:O}", "driver", driver) : volume_details(event);
+        json_int_t time = json_integer_value(json_object_get(event, "time"));
 
-        api_time(time, json_integer_value(json_object_get(event, "time")));
-        check(json_array_append_new(to, json_pack("{s:O, s:s, s:o, s:s, s:i}", "Message",
-                                                  json_object_get(event, "message"), "Subsystem",
-                                                  driver != NULL ? "Driver" : "Storage", "Details",
-                                                  details, "Timestamp", time, "CreateIndex", 0)) ==
-              0);
+        for (; told < count &&
+               json_integer_value(json_object_get(json_array_get(said, told), "Time")) <= time;
+             told++)
+            check(json_array_append_new(to, said_event(json_array_get(said, told))) == 0);
+        check(json_array_append_new(to, seen_event(event)) == 0);
     }
+    for (; told < count; told++)
+        check(json_array_append_new(to, said_event(json_array_get(said, told))) == 0);
     return to;
+}
+
+const char *api_eligibility(const json_t *standing)
+{
+    const char *eligibility = json_string_value(json_object_get(standing, "Eligibility"));
+
+    return eligibility != NULL ? eligibility : "eligible";
+}
+
+static json_t *format_drain(const json_t *drain)
+{
+    if (!json_is_object(drain))
+        return json_null();
+    return json_pack("{s:O, s:O, s:o, s:o}", "Deadline", json_object_get(drain, "Deadline"),
+                     "IgnoreSystemJobs", json_object_get(drain, "IgnoreSystemJobs"),
+                     "ForceDeadline", time_of(drain, "ForceAt"), "StartedAt",
+                     time_of(drain, "StartedAt"));
+}
+
+static json_t *format_last_drain(const json_t *last)
+{
+    if (!json_is_object(last))
+        return json_null();
+    return json_pack("{s:o, s:o, s:O, s:s, s:O}", "StartedAt", time_of(last, "StartedAt"),
+                     "UpdatedAt", time_of(last, "UpdatedAt"), "Status",
+                     json_object_get(last, "Status"), "AccessorID", "", "Meta",
+                     json_object_get(last, "Meta"));
 }
 
 static json_int_t cpu_total(const struct host_facts *facts)
@@ -517,13 +567,13 @@ json_t *api_format_node_stub(const struct api_node_view *view, bool resources)
         if (text_equal(node->known.attributes.items[i].key, "nomad.version"))
             set_text(to, "Version", node->known.attributes.items[i].value);
     }
-    set(to, "Drain", json_false());
-    set_text(to, "SchedulingEligibility", "eligible");
+    set(to, "Drain", json_boolean(json_is_object(json_object_get(view->standing, "Drain"))));
+    set_text(to, "SchedulingEligibility", api_eligibility(view->standing));
     set_text(to, "Status", "ready");
     set_text(to, "StatusDescription", view->description);
     set(to, "Drivers", format_drivers(view));
     set(to, "HostVolumes", format_host_volumes(view->config));
-    set_null(to, "LastDrain");
+    set(to, "LastDrain", format_last_drain(json_object_get(view->standing, "LastDrain")));
     set_number(to, "CreateIndex", 1);
     set_number(to, "ModifyIndex", view->index);
     if (resources) {
@@ -559,9 +609,9 @@ json_t *api_format_node(const struct api_node_view *view)
     set(to, "Reserved",
         json_pack("{s:i, s:i, s:i, s:i, s:n}", "CPU", 0, "MemoryMB", 0, "DiskMB", 0, "IOPS", 0,
                   "Networks"));
-    set_null(to, "DrainStrategy");
+    set(to, "DrainStrategy", format_drain(json_object_get(view->standing, "Drain")));
     set(to, "StatusUpdatedAt", json_integer((json_int_t)(view->since_unix_ns / 1000000000)));
-    set(to, "Events", format_node_events(view->events));
+    set(to, "Events", format_node_events(view));
     set(to, "CSIControllerPlugins", plugins_or_none(view->controller_plugins));
     set(to, "CSINodePlugins", plugins_or_none(view->node_plugins));
     return to;

@@ -7,6 +7,7 @@
  * have begins with "cairn".  A figure is a row; in both forms of the answer all of one name stand
  * together, as Prometheus wants them.
  */
+#include "agent/api/format.h"
 #include "agent/api/part.h"
 #include "agent/api/write.h"
 
@@ -119,7 +120,7 @@ static size_t label_node(const struct api *api, struct label labels[NODE_LABELS_
         {"node_class", config->node_class[0] != '\0' ? config->node_class : "none"},
         {"node_pool", "default"},
         {"node_status", "ready"},
-        {"node_scheduling_eligibility", "eligible"},
+        {"node_scheduling_eligibility", api_eligibility(alone_standing(api->parts->alone))},
         {"host", config->name},
     };
 

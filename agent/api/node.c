@@ -34,6 +34,7 @@ static json_t *format(struct api *api, bool whole, bool resources)
         .drivers = drivers,
         .drivers_count = drivers_list(api->parts->drivers, drivers, COUNT_OF(drivers)),
         .events = json_object_get(api->parts->health.json, "events"),
+        .standing = alone_standing(api->parts->alone),
         .since_unix_ns = api->started_unix_ns,
         .index = 1,
     };
@@ -77,6 +78,101 @@ void api_node_get(struct api_request *request)
 {
     if (is_this_node(request, request->argument))
         api_reply(request, format(request->api, true, true));
+}
+
+/* --- whether allocs may be placed here --- */
+
+static json_t *make_said(struct api *api, void *ctx)
+{
+    json_int_t index = (json_int_t)api_index(api);
+
+    (void)ctx; /* the node says the rest */
+    return json_pack("{s:[], s:I, s:I, s:I}", "EvalIDs", "EvalCreateIndex", (json_int_t)0,
+                     "NodeModifyIndex", index, "Index", index);
+}
+
+static void answer_said(struct api_request *request, int code, const struct err *err)
+{
+    if (code != 0)
+        api_refuse_err(request, err);
+    else
+        life_after_commit(request->api->parts->life, api_deferred_answer,
+                          api_defer(request, make_said, NULL));
+}
+
+void api_node_eligibility(struct api_request *request)
+{
+    json_t *body = is_this_node(request, request->argument) ? api_body(request, false) : NULL;
+    const char *asked = json_string_value(json_object_get(body, "Eligibility"));
+    const char *id = json_string_value(json_object_get(body, "NodeID"));
+    struct err err = {0};
+
+    if (body == NULL)
+        return;
+    if (id != NULL && id[0] != '\0' && !text_equal(id, request->argument))
+        api_refuse(request, 400, "the NodeID is that of another node than the path's");
+    else if (asked == NULL || (!text_equal(asked, "eligible") && !text_equal(asked, "ineligible")))
+        api_refuse(request, 400, "invalid scheduling eligibility \"%.64s\"",
+                   asked != NULL ? asked : "");
+    else
+        answer_said(
+            request,
+            alone_set_eligible(request->api->parts->alone, text_equal(asked, "eligible"), &err),
+            &err);
+    json_decref(body);
+}
+
+static bool is_meta(const json_t *meta)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)meta, name, value)
+    {
+        if (!json_is_string(value))
+            return false;
+    }
+    return meta == NULL || json_is_null(meta) || json_is_object(meta);
+}
+
+/* What the drain in BODY (NULL: it ends) says. */
+static void drain(struct api_request *request, const json_t *body, const json_t *spec)
+{
+    const json_t *meta = json_object_get(body, "Meta"),
+                 *deadline = json_object_get(spec, "Deadline");
+    struct alone *alone = request->api->parts->alone;
+    struct alone_drain asked = {
+        .deadline_ns = json_integer_value(deadline),
+        .ignore_system = json_is_true(json_object_get(spec, "IgnoreSystemJobs")),
+        .meta = meta,
+    };
+    struct err err = {0};
+
+    if (!is_meta(meta))
+        api_refuse(request, 400, "Meta must be an object of texts");
+    else if (deadline != NULL && !json_is_integer(deadline))
+        api_refuse(request, 400, "the Deadline must be a number of nanoseconds");
+    else if (spec != NULL)
+        answer_said(request, alone_drain(alone, &asked, &err), &err);
+    else
+        answer_said(
+            request,
+            alone_end_drain(alone, json_is_true(json_object_get(body, "MarkEligible")), meta, &err),
+            &err);
+}
+
+void api_node_drain(struct api_request *request)
+{
+    json_t *body = is_this_node(request, request->argument) ? api_body(request, false) : NULL;
+    const json_t *spec = json_object_get(body, "DrainSpec");
+
+    if (body == NULL)
+        return;
+    if (spec != NULL && !json_is_null(spec) && !json_is_object(spec))
+        api_refuse(request, 400, "the DrainSpec must be an object");
+    else
+        drain(request, body, json_is_object(spec) ? spec : NULL);
+    json_decref(body);
 }
 
 void api_node_allocations(struct api_request *request)

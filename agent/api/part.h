@@ -358,7 +358,8 @@ api_handler api_volumes_list, api_volume_get, api_volume_register, api_volume_cr
     api_volume_forget, api_volume_delete, api_volume_detach, api_volumes_external,
     api_snapshots_list, api_snapshot_create, api_snapshot_delete;
 api_handler api_plugins_list, api_plugin_get;
-api_handler api_nodes_list, api_node_get, api_node_allocations, api_client_stats;
+api_handler api_nodes_list, api_node_get, api_node_allocations, api_node_drain,
+    api_node_eligibility, api_client_stats;
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,
     api_agent_monitor, api_status_leader, api_status_peers, api_regions, api_namespaces,

@@ -19,6 +19,25 @@ static uint64_t figure(const json_t *object, const char *name)
     return (uint64_t)json_integer_value(json_object_get(object, name));
 }
 
+/* nomad v2.0.5 command/node_status.go formatDrain. */
+static const char *drain_of(const json_t *node)
+{
+    const json_t *drain = json_object_get(node, "DrainStrategy");
+    const char *force_at = cli_value(drain, "ForceDeadline");
+    bool forced = json_integer_value(json_object_get(drain, "Deadline")) < 0;
+    bool limited = !text_starts_with(force_at, "0001-");
+
+    if (!json_is_object(drain))
+        return cli_value(node, "Drain");
+    return cli_format(
+        "true; %s%s%s",
+        forced    ? "force drain"
+        : limited ? force_at
+                  : "no deadline",
+        !forced && limited ? " deadline" : "",
+        json_is_true(json_object_get(drain, "IgnoreSystemJobs")) ? "; ignoring system jobs" : "");
+}
+
 static void print_basics(const json_t *node, const json_t *stats)
 {
     struct cli_table table = {0};
@@ -45,7 +64,7 @@ static void print_basics(const json_t *node, const json_t *stats)
     cli_row(&table, "Name", cli_value(node, "Name"));
     cli_row(&table, "Class", cli_value(node, "NodeClass"));
     cli_row(&table, "DC", cli_value(node, "Datacenter"));
-    cli_row(&table, "Drain", cli_value(node, "Drain"));
+    cli_row(&table, "Drain", drain_of(node));
     cli_row(&table, "Eligibility", cli_value(node, "SchedulingEligibility"));
     cli_row(&table, "Status", cli_value(node, "Status"));
     cli_row(&table, "Status Description", cli_value(node, "StatusDescription"));
@@ -70,14 +89,15 @@ static void print_events(const struct cli *cli, const json_t *node)
         const json_t *event = json_array_get(events, i - 1);
         const json_t *details = json_object_get(event, "Details");
         const char *driver = cli_value(details, "driver"), *error = cli_value(details, "error");
+        const char *volume = cli_value(details, "volume_id");
         char message[512];
 
         if (driver[0] != '\0')
             (void)text_format(message, sizeof(message), "%s: %s", driver,
                               cli_value(event, "Message")); /* a cut one is enough */
         else
-            (void)text_format(message, sizeof(message), "%s %s%s%s", cli_value(event, "Message"),
-                              cli_value(details, "volume_id"), error[0] != '\0' ? ": " : "",
+            (void)text_format(message, sizeof(message), "%s%s%s%s%s", cli_value(event, "Message"),
+                              volume[0] != '\0' ? " " : "", volume, error[0] != '\0' ? ": " : "",
                               error); /* likewise */
         cli_row(&table, cli_value(event, "Timestamp"), cli_value(event, "Subsystem"), message);
     }

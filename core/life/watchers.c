@@ -242,6 +242,8 @@ void life_tell_watchers(struct life *life)
     struct subject_list list = life->watched.changed;
     uint64_t index = core_figures(life->core).sequence;
 
+    if (list.count > 0 && index <= life->watched.everything->index)
+        index = life->watched.everything->index + 1;  /* of a commit that had no event */
     life->watched.changed = (struct subject_list){0}; /* a watcher may change something */
     for (size_t i = 0; i < list.count; i++) {
         check(index >= list.items[i]->index);

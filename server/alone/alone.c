@@ -21,6 +21,8 @@ static int load(void *ctx, struct err *err)
     ports_load(ctx);
     disks_load(ctx);
     if (code == 0)
+        code = alone_load_standing(alone, err);
+    if (code == 0)
         code = storage_load(alone->storage, err);
     alone_resume_tidy(ctx); /* the last incarnation may have died before it did */
     return code;
@@ -82,6 +84,7 @@ void alone_free(struct alone *alone)
     ports_end(alone);
     disks_end(alone);
     storage_free(alone->storage);
+    alone_free_standing(alone);
     free(alone->unsaved.items);
     free(alone->looks.items);
     HASH_ITER(hh, alone->jobs, job, next)

@@ -85,6 +85,32 @@ void alone_plugins_changed(struct alone *alone);
 /* Its volumes of storage plugins; they live as long as ALONE. */
 struct storage *alone_storage(const struct alone *alone);
 
+/* --- whether allocs may be placed here --- */
+
+/* {"Eligibility": "eligible" or "ineligible", "Drain": null or {"Deadline", "IgnoreSystemJobs",
+ * "StartedAt", "ForceAt" ...}, "LastDrain": null or {"StartedAt", "UpdatedAt", "Status", "Meta"},
+ * "Events": [{"Time", "Subsystem", "Message", "Details"}]}: times of the wall clock in nanoseconds,
+ * 0: none.  What is durable; borrowed until the next change. */
+const json_t *alone_standing(const struct alone *alone);
+
+/* False: nothing is placed, and what runs goes on.  Of what the next commit decides, too. */
+bool alone_is_eligible(const struct alone *alone);
+
+/* As alone_register, both are posted.  ERR_INVALID: eligible, while it is drained. */
+int alone_set_eligible(struct alone *alone, bool eligible, struct err *err);
+
+struct alone_drain {
+    int64_t deadline_ns; /* by which all has ended; 0: there is none; below 0: at once */
+    bool ignore_system;  /* allocs of system jobs stay */
+    const json_t *meta;  /* texts by name, of who drains it; borrowed, may be NULL */
+};
+
+/* Nothing is placed any more, and what runs ends (fsm/policy.h).  ERR_INVALID: no such deadline. */
+int alone_drain(struct alone *alone, const struct alone_drain *drain, struct err *err);
+
+/* A drain that is under way is over; MARK_ELIGIBLE: allocs may be placed again.  META as above. */
+int alone_end_drain(struct alone *alone, bool mark_eligible, const json_t *meta, struct err *err);
+
 struct alone_evaluation {
     char id[UUID_TEXT_SIZE];
     char job_id[SPEC_NAME_SIZE];

@@ -178,6 +178,7 @@ void alone_tidy(void *ctx)
     struct alone *alone = ctx;
 
     storage_tidy(alone->storage);
+    drain_tidy(alone);
     alone_look(alone);
     (void)collect(alone, policy_collect(HASH_COUNT(alone->kept), alone->config.allocs_kept), false);
     forget_jobs(alone);

@@ -258,7 +258,7 @@ static json_t *refusal_of(struct alone *alone, const struct gathering *gathering
     char why[PORTS_WHY_SIZE];
 
     *ret_why = "datacenter";
-    if (!alone_in_datacenter(alone, job->json))
+    if (!alone_in_datacenter(alone, job->json) || !alone_is_eligible(alone))
         return json_incref(datacenters);
     *ret_why = "constraint";
     if (offer->unmet != NULL)

@@ -10,7 +10,8 @@
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
  * for which reschedule.c says when; hold.c and rollout.c replace allocs step by step, in
  * deployments that deployments.c keeps and steer.c lets users steer, and goes back to what
- * versions.c keeps; collect.c forgets what is over.  Volumes of storage plugins are
+ * versions.c keeps; collect.c forgets what is over; standing.c says whether allocs may be placed
+ * here at all, and drain.c ends them where the node is to be empty.  Volumes of storage plugins are
  * server/storage's, and volumes_asked.c says whether an alloc may have one.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
@@ -71,6 +72,14 @@ struct demand {
     size_t stops;
 };
 
+/* Whether allocs may be placed here, as JSON: what is durable, and what the next commit decides,
+ * NULL: nothing. */
+struct standing {
+    json_t *json, *next;
+    uint64_t drain_at_ms;  /* the drain is looked at again, 0: when something has ended */
+    uint64_t drained_past; /* the node time of the deadline that has been heeded */
+};
+
 struct alone {
     struct alone_config config;
     struct job *jobs;
@@ -97,6 +106,7 @@ struct alone {
     struct demand taken; /* by the turn under way; its core does not count it yet */
     struct alone_evaluation *evaluations; /* ring; owns what has failed in each */
     uint64_t evaluations_count;
+    struct standing standing;
     struct storage *storage;       /* volumes of storage plugins */
     struct alone_evaluation shown; /* the last that was asked for and is in no ring */
 };
@@ -296,6 +306,22 @@ const char *alone_unmet(const struct alone *alone, struct job *job, size_t group
  * from now on. */
 void alone_choose(struct alone *alone, const struct gathering *gathering, struct places *places,
                   struct refusal *ret_refusal);
+
+/* --- whether anything may be (standing.c, drain.c) --- */
+
+int alone_load_standing(struct alone *alone, struct err *err);
+void alone_free_standing(struct alone *alone);
+
+/* The drain that is under way, of what is durable: {"Deadline", "IgnoreSystemJobs", "StartedAt",
+ * "ForceAt", "ForceMs"}; NULL: there is none, or it is about to change. */
+const json_t *standing_drain(const struct alone *alone);
+
+/* It is complete; LATE: its deadline was over. */
+void standing_drained(struct alone *alone, bool late);
+
+/* Ends what the node that is drained has to end now; and the next time to look, 0: none. */
+void drain_tidy(struct alone *alone);
+uint64_t drain_deadline_ms(const struct alone *alone);
 
 /* --- ports (ports.c) --- */
 

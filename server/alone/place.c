@@ -418,15 +418,39 @@ void places_want(const struct alone *alone, struct gathering *gathering, struct 
     rollout_hold(gathering, places);
 }
 
+/* What runs would be stopped, and nothing could be placed for it. */
+static int check_replaced(const struct alone *alone, const struct gathering *gathering,
+                          const struct places *places, struct err *err)
+{
+    if (!gathering->changed || alone_is_eligible(alone))
+        return 0;
+    for (size_t a = 0; a < gathering->count; a++) {
+        const struct reconcile_alloc *alloc = &gathering->allocs[a];
+
+        for (size_t g = 0; alloc->stop && g < places->count; g++) {
+            const struct reconcile_group *group = &places->groups[g];
+            if (text_equal(group->name, alloc->group) && alloc->index < group->count &&
+                group->place[alloc->index])
+                return err_set(err, ERR_AGAIN,
+                               "the node is not eligible for scheduling: allocs of group \"%s\" "
+                               "would be stopped, and none placed; see: cairn node eligibility",
+                               group->name);
+        }
+    }
+    return 0;
+}
+
 int alone_reconcile(struct alone *alone, struct change *change, struct gathering *gathering,
                     struct alone_evaluation *evaluation, struct err *err)
 {
     struct places places;
 
     places_want(alone, gathering, &places);
-    if (gathering->begins)
+    int code = check_replaced(alone, gathering, &places, err);
+    if (code == 0 && gathering->begins)
         rollout_begin(alone, change, gathering, &places, evaluation);
-    int code = alone_update(alone, gathering, evaluation, err);
+    if (code == 0)
+        code = alone_update(alone, gathering, evaluation, err);
     if (code == 0)
         code = alone_place(alone, change, gathering, &places, evaluation, NULL, err);
     places_end(alone, &places);

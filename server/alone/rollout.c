@@ -275,8 +275,8 @@ enum rollout rollout_look(struct alone *alone, struct gathering *gathering, stru
     struct rollout_group *groups;
     bool any = false;
 
-    if (!deployment_is_active(gathering->job->json))
-        return ROLLOUT_NOTHING;
+    if (!deployment_is_active(gathering->job->json) || !alone_is_eligible(alone))
+        return ROLLOUT_NOTHING; /* nothing can take the place of what it would stop */
     groups = calloc(places->count + 1, sizeof(*groups));
     check(groups != NULL);
     struct rollout_decision decision = decide(alone, gathering, places, groups);

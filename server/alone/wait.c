@@ -14,9 +14,15 @@
 uint64_t alone_look_deadline_ms(void *ctx)
 {
     const struct alone *alone = ctx;
-    uint64_t look_ms = alone->look_at_ms, storage_ms = storage_deadline_ms(alone->storage);
+    const uint64_t times[] = {alone->look_at_ms, storage_deadline_ms(alone->storage),
+                              drain_deadline_ms(alone)};
+    uint64_t first_ms = 0;
 
-    return look_ms == 0 || (storage_ms != 0 && storage_ms < look_ms) ? storage_ms : look_ms;
+    for (size_t i = 0; i < COUNT_OF(times); i++) {
+        if (times[i] != 0 && (first_ms == 0 || times[i] < first_ms))
+            first_ms = times[i];
+    }
+    return first_ms;
 }
 
 /* --- looking at one job --- */

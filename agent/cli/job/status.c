@@ -130,6 +130,8 @@ void cli_print_failed(const char *group, const json_t *failed)
 
     (void)printf("Task Group \"%s\" (failed to place %lld allocation%s):\n", group,
                  (long long)count, count == 1 ? "" : "s");
+    if (json_integer_value(json_object_get(failed, "NodesEvaluated")) == 0)
+        (void)puts("    * No nodes were eligible for evaluation");
     json_object_foreach(json_object_get(failed, "NodesAvailable"), name, value)
     {
         if (json_integer_value(value) == 0)
