@@ -365,6 +365,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .disk_is_given = config->disk_total_mb > 0,
         .measure_disk = measure_disk,
         .controller = controller_call,
+        .topology = controller_topology,
         .plans =
             {
                 .kill_timeout_max_ms = config->max_kill_timeout_ms,

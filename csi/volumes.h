@@ -32,7 +32,8 @@ struct csi_node {
 
 struct csi_volumes_config {
     struct loop *loop;
-    const char *root; /* absolute: <root>/<plugin> is the directory of one; copied */
+    const char *root;  /* absolute: <root>/<plugin> is the directory of one; copied */
+    const char *marks; /* absolute, and there: which mount each claim has; copied */
     /* The plugin of that id, borrowed until the next turn; false: none answers. */
     bool (*find)(void *ctx, const char *plugin, struct csi_node *ret_node);
     void *ctx;
@@ -75,7 +76,7 @@ enum csi_step_kind {
     /* The others need no plugin, and tell none. */
     CSI_STEP_UNMOUNT,         /* what is published, whatever the plugin says of it */
     CSI_STEP_UNMOUNT_STAGING, /* what is staged, the same */
-    CSI_STEP_LOOK,            /* is it published? */
+    CSI_STEP_LOOK,            /* is it published, and is that what was? */
 };
 
 struct csi_step {

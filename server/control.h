@@ -83,4 +83,8 @@ typedef void control_answer_cb(void *ctx, const struct control_answer *answer);
 typedef void control_call(void *ctx, const char *plugin, enum csi_call call, const json_t *request,
                           control_answer_cb *cb, void *cb_ctx);
 
+/* From where on this node volumes of PLUGIN can be reached, {"zone": "a"}: a new reference; NULL:
+ * it has not said. */
+typedef json_t *control_topology(void *ctx, const char *plugin);
+
 #endif

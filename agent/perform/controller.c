@@ -512,6 +512,15 @@ void controller_call(void *ctx, const char *plugin, enum csi_call call, const js
         refuse(cb, cb_ctx, CSI_REFUSED, &err);
 }
 
+json_t *controller_topology(void *ctx, const char *plugin)
+{
+    struct parts *parts = ctx;
+    const struct csi_instance *instance = csi_plugins_find(parts->plugins, plugin, CSI_ROLE_NODE);
+
+    return instance == NULL || instance->topology.count == 0 ? NULL
+                                                             : object_of(&instance->topology);
+}
+
 void controller_forget(struct parts *parts)
 {
     struct asking *asking;

@@ -8,6 +8,9 @@
 void controller_call(void *ctx, const char *plugin, enum csi_call call, const json_t *request,
                      control_answer_cb *cb, void *cb_ctx);
 
+/* A control_topology; CTX is the same. */
+json_t *controller_topology(void *ctx, const char *plugin);
+
 /* Nobody who waits is told any more. */
 void controller_forget(struct parts *parts);
 

@@ -41,15 +41,18 @@ static bool find_node(void *ctx, const char *plugin, struct csi_node *ret_node)
 
 struct volumes *volumes_new(struct parts *parts, struct err *err)
 {
-    char root[PATH_SIZE];
+    char root[PATH_SIZE], marks[PATH_SIZE];
 
-    if (!text_format(root, sizeof(root), "%s/csi/node", parts->config->state_dir)) {
+    if (!text_format(root, sizeof(root), "%s/csi/node", parts->config->state_dir) ||
+        !text_format(marks, sizeof(marks), "%s/csi/mounted", parts->config->state_dir)) {
         (void)err_set(err, ERR_LIMIT, "state_dir is too long"); /* NULL says it */
         return NULL;
     }
+    if (directory_make_all(marks, 0700, err) != 0)
+        return NULL;
     struct volumes *volumes = calloc(1, sizeof(*volumes));
     struct csi_volumes_config config = {
-        .loop = parts->loop, .root = root, .find = find_node, .ctx = parts};
+        .loop = parts->loop, .root = root, .marks = marks, .find = find_node, .ctx = parts};
 
     check(volumes != NULL);
     volumes->parts = parts;

@@ -43,6 +43,24 @@ int csi_leftover_remove(int root_fd, const char *path, bool block, struct err *e
 /* Removes the directory PATH and those above it that are empty, LEVELS of them. */
 void csi_directories_remove(int root_fd, const char *path, unsigned levels);
 
+/* --- which mount it is (marks.c); blocking as well --- */
+
+struct csi_mark {
+    uint64_t device, inode, raw; /* RAW: the device that it is */
+};
+
+/* The file for CLAIM in DIRECTORY; ERR_LIMIT. */
+int csi_mark_path(const char *directory, const struct csi_claim *claim, char to[PATH_SIZE]);
+
+/* What is at PATH now; false: it does not say. */
+bool csi_mark_look(int root_fd, const char *path, struct csi_mark *ret_mark);
+bool csi_mark_is(const struct csi_mark *one, const struct csi_mark *other);
+
+/* What was; false: it is not known. */
+bool csi_mark_read(const char *file, struct csi_mark *ret_mark);
+int csi_mark_write(const char *file, const struct csi_mark *mark, struct err *err);
+void csi_mark_remove(const char *file);
+
 /* --- what is known (known.c) --- */
 
 struct csi_known {

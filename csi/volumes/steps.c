@@ -23,6 +23,7 @@ struct csi_volumes {
     void *ctx;
     struct csi_knowledge *knowledge;
     struct running *steps;
+    char *marks;
     char root[];
 };
 
@@ -34,7 +35,10 @@ struct running {
     struct volume_define define;
     char alloc[UUID_TEXT_SIZE], name[SPEC_NAME_SIZE], external[CSI_ID_MAX + 1];
     char root[PATH_SIZE]; /* of the plugin, on the host */
+    char mark[PATH_SIZE]; /* the file */
     struct volume_paths paths;
+    struct csi_mark before; /* what was mounted before the plugin was asked to publish, */
+    bool was_mounted;       /* if there was something */
     struct io_work work;
     bool on_pool;
     struct io_timer timer;
@@ -61,6 +65,8 @@ struct csi_volumes *csi_volumes_new(const struct csi_volumes_config *config)
     volumes->ctx = config->ctx;
     volumes->knowledge = csi_knowledge_new();
     memcpy(volumes->root, config->root, length + 1);
+    volumes->marks = strdup(config->marks);
+    check(volumes->marks != NULL);
     return volumes;
 }
 
@@ -87,6 +93,7 @@ void csi_volumes_free(struct csi_volumes *volumes)
             free(step);
     }
     csi_knowledge_free(volumes->knowledge);
+    free(volumes->marks);
     free(volumes);
 }
 
@@ -165,9 +172,11 @@ static void prepare(struct io_work *work)
     if (csi_directory_make(
             root, step->kind == CSI_STEP_STAGE ? step->paths.staging : step->paths.above, err) != 0)
         return;
-    if (step->kind == CSI_STEP_PUBLISH)
-        (void)csi_target_prepare(root, step->paths.target, step->block, step->fresh,
-                                 err); /* the error says it */
+    if (step->kind != CSI_STEP_PUBLISH ||
+        csi_target_prepare(root, step->paths.target, step->block, step->fresh, err) != 0)
+        return; /* the error says it */
+    step->was_mounted = csi_is_mounted(root, step->paths.target, step->block, NULL) == 1 &&
+                        csi_mark_look(root, step->paths.target, &step->before);
 }
 
 /* Nothing is mounted there any more: what else is there goes. */
@@ -179,6 +188,8 @@ static void clear_place(struct running *step, int root)
         (void)text_copy(step->remark, sizeof(step->remark), err.text); /* same size */
     else if (!is_staging(step))
         csi_directories_remove(root, step->paths.above, 2); /* <volume>, <alloc> */
+    if (!is_staging(step))
+        csi_mark_remove(step->mark);
 }
 
 /* Without the plugin.  A mount that is busy is not taken away from whoever uses it. */
@@ -212,6 +223,43 @@ static void look_after_undoing(struct running *step, int root)
         clear_place(step, root);
 }
 
+/* What is mounted is what was when the plugin had published it. */
+static void look_which(struct running *step, int root)
+{
+    struct csi_mark known, now;
+    bool is_known = csi_mark_read(step->mark, &known);
+
+    step->result.is_mounted =
+        !is_known || !csi_mark_look(root, step->paths.target, &now) || csi_mark_is(&known, &now);
+    if (!step->result.is_mounted)
+        (void)text_format(step->remark, sizeof(step->remark),
+                          "what is mounted on %s is not the volume",
+                          step->paths.target); /* cut is enough */
+}
+
+/* What is mounted is the volume, unless it was there before and is known not to be: a plugin that
+ * finds its target mounted has nothing to do. */
+static void keep_which(struct running *step, int root)
+{
+    struct err *err = &step->result.error;
+    struct csi_mark known, now;
+
+    if (!csi_mark_look(root, step->paths.target, &now))
+        return;
+    if (step->was_mounted && csi_mark_is(&step->before, &now) &&
+        csi_mark_read(step->mark, &known) && !csi_mark_is(&known, &now)) {
+        step->settled = false;
+        (void)err_set(err, ERR_EXISTS,
+                      "what is mounted on %s is not the volume, and plugin %s takes it for that: "
+                      "unmount it",
+                      step->paths.target, step->define.plugin); /* filled is enough */
+        err->recoverable = true;
+    } else if (csi_mark_write(step->mark, &now, err) != 0) {
+        (void)text_copy(step->remark, sizeof(step->remark), err->text); /* same size */
+        *err = (struct err){0};
+    }
+}
+
 static void look(struct io_work *work)
 {
     struct running *step = work->ctx;
@@ -231,9 +279,12 @@ static void look(struct io_work *work)
     }
     int mounted = csi_is_mounted(root, step->paths.target, step->block, &err);
     step->settled = mounted == 1 || (mounted == 0 && step->kind == CSI_STEP_LOOK);
-    step->result.is_mounted = mounted == 1;
     if (mounted < 0)
         step->result.error = err;
+    else if (mounted == 1 && step->kind == CSI_STEP_LOOK)
+        look_which(step, root);
+    else if (mounted == 1)
+        keep_which(step, root);
 }
 
 /* --- looking --- */
@@ -417,7 +468,8 @@ void csi_volume_step(struct csi_volumes *volumes, const struct csi_step *from, c
         return;
     }
     if (!text_copy(step->external, sizeof(step->external), from->claim.external) ||
-        path_join(step->root, volumes->root, step->define.plugin) != 0) {
+        path_join(step->root, volumes->root, step->define.plugin) != 0 ||
+        csi_mark_path(volumes->marks, &from->claim, step->mark) != 0) {
         (void)err_set(err, ERR_LIMIT, "the id or the path of volume \"%s\" is too long",
                       step->define.volume); /* fail tells it */
         fail(step);

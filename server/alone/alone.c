@@ -42,6 +42,7 @@ struct alone *alone_new(const struct alone_config *config)
     alone->storage = storage_new(&(struct storage_config){.life = config->life,
                                                           .say = config->say,
                                                           .controller = config->controller,
+                                                          .topology = config->topology,
                                                           .controller_ctx = config->ctx,
                                                           .freed = volume_freed,
                                                           .freed_ctx = alone});

@@ -68,6 +68,7 @@ struct alone_config {
     struct assign_plans plans;
     /* Asks the controller of a storage plugin; for NULL there is none that is healthy. */
     control_call *controller;
+    control_topology *topology;
 };
 
 /* Before life_start, which then lets it read the jobs of the journal. */

@@ -134,6 +134,8 @@ static json_t *plugin_missing(const struct alone *alone, const struct registered
     if (is_full(alone, id, plugin.volumes_max, volume))
         return json_sprintf("CSI plugin %s has the maximum number of volumes on client %s", id,
                             node);
+    if (!storage_is_reachable(alone->storage, &volume->public))
+        return json_string("did not meet topology requirement");
     return NULL;
 }
 

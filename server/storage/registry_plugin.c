@@ -73,3 +73,34 @@ bool storage_is_schedulable(const struct storage *storage, const struct storage_
            (plugin.controller_ready ||
             !json_is_true(json_object_get(volume->json, "ControllerRequired")));
 }
+
+/* True if HERE is in the part of the world that SEGMENTS name. */
+static bool is_within(const json_t *here, json_t *segments)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(segments, name, value)
+    {
+        if (!json_equal(json_object_get(here, name), value))
+            return false;
+    }
+    return true;
+}
+
+/* Follows nomad v2.0.5 scheduler/feasible/feasible.go: who says nothing is nowhere. */
+bool storage_is_reachable(const struct storage *storage, const struct storage_volume *volume)
+{
+    const json_t *topologies = json_object_get(volume->json, "Topologies"), *topology;
+    bool found = json_array_size(topologies) == 0;
+    size_t i;
+
+    if (found || storage->config.topology == NULL)
+        return found;
+    json_t *here = storage->config.topology(storage->config.controller_ctx,
+                                            registry_text(volume->json, "PluginID"));
+    json_array_foreach(topologies, i, topology) found |=
+        here != NULL && is_within(here, json_object_get(topology, "Segments"));
+    json_decref(here);
+    return found;
+}

@@ -26,7 +26,8 @@ struct storage_config {
     struct say say;
     /* Asks the controller of a storage plugin; for NULL there is none that is healthy. */
     control_call *controller;
-    void *controller_ctx;
+    control_topology *topology; /* NULL: no plugin has said one */
+    void *controller_ctx;       /* of both */
     /* Somebody may have a volume now who could not before. */
     void (*freed)(void *ctx);
     void *freed_ctx;
@@ -75,6 +76,9 @@ void storage_plugin_of(const struct storage *storage, const struct storage_volum
 
 /* True if somebody could claim it now, as far as the volume and its plugin are concerned. */
 bool storage_is_schedulable(const struct storage *storage, const struct storage_volume *volume);
+
+/* True if VOLUME can be reached from this node, as far as it and its plugin say. */
+bool storage_is_reachable(const struct storage *storage, const struct storage_volume *volume);
 
 /* Who has VOLUME, or may have it: how many, and as what (0: nobody has it). */
 struct storage_claims {

@@ -21,8 +21,8 @@ DIRECTORY/next.METHOD, the first of them for the next call of that method:
 
 With DIRECTORY storage is real: its controller makes and deletes directories there, marks with
 DIRECTORY/<volume>.attached what is attached, and keeps copies as <name>.snapshot.  Volumes are, too:
-DIRECTORY/<volume> is mounted where a call of the node says it, or, for a block device, bound there
-as a file.  DIRECTORY/answers.json says otherwise what methods answer, and DIRECTORY/pause how many
+DIRECTORY/<volume> is mounted where a call of the node says it, the image of a file system by a loop
+device, or, for a block device, bound there as a file.  DIRECTORY/answers.json says otherwise what methods answer, and DIRECTORY/pause how many
 milliseconds every call that names a volume takes; both are read when it begins.  What is asked is a
 line of DIRECTORY/calls each, begin
 and end: "> NodeStageVolume vol-1 /staging/path", "< NodeStageVolume vol-1 /staging/path OK".
@@ -36,6 +36,7 @@ import json
 import os
 import shutil
 import struct
+import subprocess
 import sys
 import threading
 import time
@@ -326,9 +327,15 @@ class Mounts:
         return {'entries': [{'snapshot': self.snapshot(name)} for name in names]}
 
     def NodeStageVolume(self, request):
-        source = self.source(request)
-        if not request.volume_capability.HasField('block'):
-            self.bind(source, request.staging_target_path, False)
+        source, target = self.source(request), request.staging_target_path
+        if os.path.isfile(source) and not self.is_mounted(target):  # the image of a file system
+            done = subprocess.run(['mount', '-o', 'loop', '-t', request.volume_capability.mount.fs_type,
+                                   source, target], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, check=False)
+            if done.returncode != 0:
+                raise Refusal(13, done.stdout)
+        elif not request.volume_capability.HasField('block'):
+            self.bind(source, target, False)
 
     def NodePublishVolume(self, request):
         block = request.volume_capability.HasField('block')

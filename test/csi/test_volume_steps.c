@@ -4,7 +4,7 @@
  * Its directory has another name in the plugin than here, and all of it is in a mount namespace of
  * this test.
  */
-#include "csi/volumes.h"
+#include "csi/volumes/part.h"
 #include "io/scope.h"
 #include "test/csi/plugin.h"
 
@@ -370,6 +370,53 @@ static void test_mount_that_nobody_made_is_not_published_on(void **state)
     undo_both(fixture);
 }
 
+/* Over it, and in its place. */
+static void test_mount_of_somebody_else_is_not_the_volume(void **state)
+{
+    struct fixture *fixture = *state;
+    char away[PATH_SIZE];
+
+    mount_both(fixture);
+    (void)text_copy(away, sizeof(away), in(fixture, "away"));
+    assert_int_equal(mount(away, in(fixture, TARGET), NULL, MS_BIND, NULL), 0);
+    must(fixture, STEP(LOOK));
+    assert_false(fixture->result.is_mounted);
+    assert_non_null(strstr(fixture->remark, "is not the volume"));
+    assert_int_equal(run(fixture, STEP(PUBLISH)), ERR_EXISTS); /* its plugin is content with it */
+    assert_true(fixture->result.error.recoverable);
+    assert_non_null(strstr(fixture->result.error.text, "takes it for that: unmount it"));
+    assert_int_equal(umount2(in(fixture, TARGET), 0), 0);
+    must(fixture, STEP(PUBLISH));
+    must(fixture, STEP(LOOK));
+    assert_true(fixture->result.is_mounted);
+
+    assert_int_equal(umount2(in(fixture, TARGET), 0), 0);
+    assert_int_equal(mount("tmpfs", in(fixture, TARGET), "tmpfs", 0, NULL), 0);
+    must(fixture, STEP(LOOK));
+    assert_false(fixture->result.is_mounted);
+    assert_int_equal(umount2(in(fixture, TARGET), 0), 0);
+    must(fixture, STEP(PUBLISH)); /* what the plugin has mounted itself is believed */
+    must(fixture, STEP(LOOK));
+    assert_true(fixture->result.is_mounted);
+    undo_both(fixture);
+    assert_true(is_clean(fixture));
+    assert_int_equal(rmdir(in(fixture, "marks")), 0); /* no mark is left */
+    assert_int_equal(mkdir(in(fixture, "marks"), 0700), 0);
+}
+
+static void test_mark_that_makes_no_sense_says_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[PATH_SIZE];
+
+    mount_both(fixture);
+    assert_int_equal(csi_mark_path(in(fixture, "marks"), &fixture->claim, path), 0);
+    put_file(path, "12 zebras");
+    must(fixture, STEP(LOOK));
+    assert_true(fixture->result.is_mounted);
+    undo_both(fixture);
+}
+
 static void test_files_in_the_way_stay(void **state)
 {
     struct fixture *fixture = *state;
@@ -519,6 +566,7 @@ static int set_up(void **state)
     assert_int_equal(directory_make_all(in(fixture, "disks/vol-1"), 0700, &err), 0);
     assert_int_equal(directory_make_all(in(fixture, "csi/test"), 0700, &err), 0);
     assert_int_equal(directory_make_all(in(fixture, "away"), 0700, &err), 0);
+    assert_int_equal(directory_make_all(in(fixture, "marks"), 0700, &err), 0);
     put_file(in(fixture, "disks/vol-1/who"), "me");
     put_file(in(fixture, "disks/disk"), "blocks");
     (void)text_copy(path, sizeof(path), in(fixture, "csi/test"));
@@ -530,8 +578,12 @@ static int set_up(void **state)
     (void)text_copy(fixture->define.namespace, sizeof(fixture->define.namespace), "default");
     (void)text_copy(fixture->define.volume, sizeof(fixture->define.volume), "data");
     fixture->claim = (struct csi_claim){ALLOC, "data", &fixture->define, "vol-1"};
-    struct csi_volumes_config config = {
-        .loop = fixture->plugin->loop, .root = fixture->root, .find = find, .ctx = fixture};
+    (void)text_copy(path, sizeof(path), in(fixture, "marks"));
+    struct csi_volumes_config config = {.loop = fixture->plugin->loop,
+                                        .root = fixture->root,
+                                        .marks = path,
+                                        .find = find,
+                                        .ctx = fixture};
     fixture->volumes = csi_volumes_new(&config);
     return 0;
 }
@@ -579,6 +631,8 @@ int main(void)
         STEPS_TEST(test_answer_that_was_lost_is_found_done),
         STEPS_TEST(test_refusals_are_told_apart),
         STEPS_TEST(test_mount_that_nobody_made_is_not_published_on),
+        STEPS_TEST(test_mount_of_somebody_else_is_not_the_volume),
+        STEPS_TEST(test_mark_that_makes_no_sense_says_nothing),
         STEPS_TEST(test_files_in_the_way_stay),
         STEPS_TEST(test_links_lead_nowhere),
         STEPS_TEST(test_names_that_are_no_paths_are_refused),

@@ -364,6 +364,121 @@ def volume_that_somebody_unmounts_comes_back():
     storage.finish()
 
 
+def mount_over_a_volume_is_found_out():
+    storage = Storage('disk', 'other')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+    before = await_sleepers(node)
+    target = next(mount for mount in node.mounts() if '/per-alloc/' in mount)
+    node.kill()
+    subprocess.run(['mount', '--bind', storage.path('other'), target], check=True)
+    node.start()
+    wait_for('its word', lambda: 'takes it for that: unmount it' in node.log(1 << 20))
+    assert sleeper_pids(node) == before
+    subprocess.run(['umount', target], check=True)
+    marks = os.path.join(node.data, 'client', 'csi', 'mounted')
+    assert len(os.listdir(marks)) == 1
+    await_statuses(node, 'running')
+    stop(node)
+    await_statuses(node, 'complete')
+    storage.finish()
+    assert not os.path.isdir(marks) or not os.listdir(marks)
+
+
+def image(path, kind):
+    """A file system of this KIND in the new file PATH; False where it cannot be mounted."""
+    with open(path, 'wb') as file:
+        file.truncate(320 << 20)  # a sparse file, as large as XFS wants it
+    if shutil.which('mkfs.' + kind) is None:
+        return False
+    subprocess.run(['mkfs.' + kind, '-q', path], check=True)
+    with tempfile.TemporaryDirectory() as place:
+        if subprocess.run(['mount', '-o', 'loop', '-t', kind, path, place], check=False,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            return False
+        os.chmod(place, 0o777)
+        subprocess.run(['umount', place], check=True)
+    return True
+
+
+def file_systems_on_loop_devices_are_volumes():
+    storage = Storage()
+    node = storage.node
+    kinds = [kind for kind in ('ext4', 'xfs') if image(storage.path(kind), kind)]
+    storage.run_plugin()
+    for kind in kinds:
+        storage.register(kind, MountOptions={'FSType': kind})
+        node.run_job(job('grep " /srv/%s %s " /proc/mounts && echo there > /srv/%s/words; '
+                         'exec sleep 1000' % (kind, kind, kind), kind, name=kind))
+    for kind in kinds:
+        await_statuses(node, 'running', name=kind)
+    await_sleepers(node, len(kinds))
+    node.kill()
+    storage.kill_plugin()
+    node.start()
+    wait_for('the plugin again', storage.plugin_pid)
+    for kind in kinds:
+        stop(node, kind)
+        await_statuses(node, 'complete', name=kind)
+    wait_for('the end of it', lambda: not storage.directories())
+    for kind in kinds:
+        with tempfile.TemporaryDirectory() as place:
+            subprocess.run(['mount', '-o', 'loop', '-t', kind, storage.path(kind), place], check=True)
+            with open(os.path.join(place, 'words')) as words:
+                assert words.read() == 'there\n', kind
+            subprocess.run(['umount', place], check=True)
+    loops = subprocess.run(['losetup', '--list'], check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert storage.dir not in loops, loops
+    storage.finish()
+    return None if len(kinds) == 2 else 'no loop device with ' + ' or '.join({'ext4', 'xfs'} - set(kinds))
+
+
+def what_is_wrong_with_a_volume_is_told_and_unwound():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    for wrong, words in ((dict(ID='d' * 4096), "the volume's id"), (dict(PluginID='none'), 'no CSI plugin')):
+        try:
+            node.put('/v1/volume/csi/disk', {'Volumes': [dict({
+                'ID': 'disk', 'Name': 'disk', 'PluginID': 'test', 'RequestedCapabilities': [
+                    {'AccessMode': 'single-node-writer', 'AttachmentMode': 'file-system'}]}, **wrong)]})
+        except Refused as answer:
+            assert words in str(answer), answer
+        else:
+            raise AssertionError('taken: %r' % wrong)
+    storage.register('disk')
+    staging = os.path.join(node.data, 'client', 'csi', 'node', 'test', 'staging', 'default')
+    os.makedirs(staging)
+
+    def file_for_staging():
+        with open(os.path.join(staging, 'disk'), 'w') as out:
+            out.write('somebody\n')
+
+    for name, make, words in (
+            ('garbage', lambda: storage.next('NodeStageVolume', *['raw ffffff'] * 20), 'NodeStageVolume'),
+            ('no', lambda: storage.next('NodeStageVolume', 'say 3 no such mode'), 'no such mode'),
+            ('file', file_for_staging, 'staging/default/disk')):
+        make()
+        node.run_job(job('exec sleep 1000', 'disk', name=name))
+        wait_for(words, lambda: words in node.log(1 << 20))
+        if name == 'no':  # it would end the same way
+            await_statuses(node, 'failed', name=name)
+        else:
+            stop(node, name)
+        wait_for('the end of ' + name, lambda: set(statuses(node, name)) <= {'complete', 'failed'})
+        assert not sleeper_pids(node)
+        wait_for('no claim', lambda: node.get('/v1/volumes?type=csi')[0]['CurrentWriters'] == 0, limit_s=60)
+    os.unlink(os.path.join(staging, 'disk'))
+    storage.next('NodeStageVolume', 'answer')
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+    stop(node)
+    storage.finish()
+
+
 def loop_device(path):
     """A loop device over the new file PATH, and its number; None where there is none to be had."""
     with open(path, 'wb') as image:
@@ -454,6 +569,9 @@ sys.exit(tap([
     failing_start_unwinds_all_of_it,
     stop_while_the_daemon_is_down_and_the_plugin_late,
     volume_that_somebody_unmounts_comes_back,
+    mount_over_a_volume_is_found_out,
+    file_systems_on_loop_devices_are_volumes,
+    what_is_wrong_with_a_volume_is_told_and_unwound,
     block_device_is_a_device_to_its_task,
     daemon_ends_at_once_while_a_plugin_hangs,
     driver_without_mounts_refuses_by_name,

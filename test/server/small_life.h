@@ -69,6 +69,7 @@ struct small_life {
     unsigned measures; /* how often the control plane has asked for the disk to be measured */
     bool holds_back;   /* who is told to end does not */
     control_call *controller;
+    control_topology *topology;
     struct small_claiming claimings[SMALL_CLAIMINGS_MAX];
     size_t claimings_count;          /* ever; who is killed leaves some unanswered */
     struct plugin_identity identity; /* of every storage plugin */
@@ -478,6 +479,7 @@ static inline void small_begin(struct small_life *small)
         .collect_at_once = 2,
         .measure_disk = small_measure_disk,
         .controller = small->controller,
+        .topology = small->topology,
         .plans =
             {
                 .kill_timeout_max_ms = 30000,

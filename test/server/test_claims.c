@@ -79,6 +79,61 @@ static void test_what_cannot_be_a_volume_is_refused(void **state)
     assert_int_equal(small_specs_of(small, "volume/"), 0);
 }
 
+static json_t *zone_a(void *ctx, const char *plugin)
+{
+    (void)ctx;
+    assert_string_equal(plugin, "hp");
+    return json_pack("{s:s, s:s}", "zone", "a", "rack", "r3");
+}
+
+static json_t *nowhere(void *ctx, const char *plugin)
+{
+    (void)ctx;
+    (void)plugin;
+    return NULL;
+}
+
+/* The volume, where it is said to be, and whether a group can have it on a node in zone a. */
+static void test_group_waits_for_a_volume_that_can_be_reached(void **state)
+{
+    static const struct {
+        const char *topologies;
+        control_topology *here;
+        bool waits;
+    } cases[] = {
+        {"[{\"Segments\":{\"zone\":\"b\"}}]", zone_a, true},
+        {"[{\"Segments\":{\"zone\":\"b\"}},{\"Segments\":{\"zone\":\"a\"}}]", zone_a, false},
+        {"[{\"Segments\":{\"zone\":\"a\",\"row\":\"1\"}}]", zone_a, true},
+        {"[{\"Segments\":{\"zone\":\"a\"}}]", nowhere, true},
+        {"[]", nowhere, false},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct small_life *small = *state;
+        json_t *volume = volume_json("data", "single-node-writer");
+        json_t *required = json_loads(cases[i].topologies, 0, NULL);
+        struct heard heard = {0};
+
+        small->topology = cases[i].here;
+        small_again(small);
+        start_plugin(small, PLUGIN_CSI_NODE);
+        check(json_object_set_new(volume, "RequestedTopologies",
+                                  json_pack("{s:o}", "Required", required)) == 0);
+        storage_register_volume(alone_storage(small->alone), "default", volume, hear, &heard);
+        json_decref(volume);
+        small_settle(small);
+        assert_int_equal(heard.code, 0);
+        struct alone_evaluation evaluation =
+            run(small, "j", 1, "data", "single-node-writer", false, false);
+        if (cases[i].waits)
+            assert_waits(small, "j", &evaluation, "did not meet topology requirement");
+        else
+            assert_int_equal(small_count(small, "j", NULL).live, 1);
+        (void)small_close(state);
+        assert_int_equal(small_open(state), 0);
+    }
+}
+
 static void test_group_waits_for_volume_and_plugin(void **state)
 {
     struct small_life *small = *state;
@@ -199,6 +254,7 @@ int main(void)
         SMALL_TEST(test_volume_is_registered_with_its_secrets_apart),
         SMALL_TEST(test_what_cannot_be_a_volume_is_refused),
         SMALL_TEST(test_group_waits_for_volume_and_plugin),
+        SMALL_TEST(test_group_waits_for_a_volume_that_can_be_reached),
         SMALL_TEST(test_volume_has_one_writer_and_goes_to_the_next),
         SMALL_TEST(test_volume_is_claimed_as_it_was_registered),
         SMALL_TEST(test_each_alloc_has_a_volume_of_its_own),
