@@ -1,6 +1,7 @@
 #include "agent/perform/plugins.h"
 
 #include "agent/perform/calls.h"
+#include "io/log.h"
 
 /* How the machine hears of an answer. */
 static const struct {
@@ -185,11 +186,58 @@ static void ended(void *ctx, const char *alloc, const char *task)
         core_news(parts->core, &id, record->generation, PE_EXITED, &exited);
 }
 
+/* Who looks for volumes that nobody can unmount any more. */
+struct finding_mounted {
+    struct parts *parts;
+    const char *plugin;
+    size_t count;
+};
+
+static bool find_mounted(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct finding_mounted *finding = ctx;
+    const struct volume *volume = volume_of(record);
+    char why[256];
+
+    (void)id;
+    if (!(volume->staged || volume->published) ||
+        !text_equal(volume->define.plugin, finding->plugin))
+        return true;
+    finding->count++;
+    (void)text_format(why, sizeof(why),
+                      "plugin %s has ended: it stays mounted until one runs again",
+                      finding->plugin); /* fits */
+    health_note_volume(&finding->parts->health, volume->define.volume, "Plugin is gone", why,
+                       loop_now_unix_ns());
+    return true;
+}
+
+/* What it has mounted stays so, and claimed, unless another serves it; that is no reason to keep a
+ * task from being stopped, but one to say so. */
+static void tell_mounted(struct parts *parts, const char *alloc, const char *plugin)
+{
+    const struct csi_instance *other = csi_plugins_find(parts->plugins, plugin, CSI_ROLE_NODE);
+    struct finding_mounted finding = {.parts = parts, .plugin = plugin};
+
+    if (other != NULL && !text_equal(other->alloc, alloc))
+        return;
+    core_each(parts->core, MACHINE_VOLUME, find_mounted, &finding);
+    health_tell(&parts->health, parts->core);
+    if (finding.count > 0)
+        log_warn("volumes",
+                 "a storage plugin ends while volumes are mounted: they stay so, and claimed, "
+                 "until one runs again plugin=%s volumes=%zu",
+                 log_value(plugin), finding.count);
+}
+
 static void removed(void *ctx, const char *alloc, const char *task)
 {
     struct parts *parts = ctx;
     struct machine_id id = machine_id_join(MACHINE_PLUGIN, alloc, task);
+    const struct machine *record = core_find(parts->core, &id);
 
+    if (record != NULL && plugin_serves_node(plugin_of(record)))
+        tell_mounted(parts, alloc, plugin_of(record)->define.plugin);
     core_tell(parts->core, &id, PE_REMOVE, NULL);
 }
 

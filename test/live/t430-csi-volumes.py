@@ -364,6 +364,36 @@ def volume_that_somebody_unmounts_comes_back():
     storage.finish()
 
 
+def plugin_that_is_stopped_under_a_volume_is_waited_for():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    node.run_job(job('exec sleep 1000', 'disk'))
+    await_statuses(node, 'running')
+    before = await_sleepers(node)
+    stop(node, 'plugin')
+    await_statuses(node, 'complete', name='plugin')
+    assert sleeper_pids(node) == before  # it needs no plugin
+    assert ('Plugin is gone', 'disk', 'false') in node_events(node)
+    assert 'ends while volumes are mounted' in node.log(1 << 20)
+    stop(node)
+    await_statuses(node, 'complete')
+    assert node.get('/v1/volumes?type=csi')[0]['CurrentWriters'] == 1  # still mounted
+    assert storage.calls('NodeUn') == []
+    node.kill()
+    node.start()
+    storage.run_plugin()
+    wait_for('the end of it', lambda: not storage.directories(), limit_s=60)
+    assert storage.calls('NodeUn') == ['NodeUnpublishVolume disk OK', 'NodeUnstageVolume disk OK']
+    # One that another instance goes on with is nothing to tell of.
+    told = node.log(1 << 20).count('ends while volumes are mounted')
+    stop(node, 'plugin')
+    await_statuses(node, 'complete', 'complete', name='plugin')
+    assert node.log(1 << 20).count('ends while volumes are mounted') == told
+    storage.finish()
+
+
 def mount_over_a_volume_is_found_out():
     storage = Storage('disk', 'other')
     node = storage.node
@@ -569,6 +599,7 @@ sys.exit(tap([
     failing_start_unwinds_all_of_it,
     stop_while_the_daemon_is_down_and_the_plugin_late,
     volume_that_somebody_unmounts_comes_back,
+    plugin_that_is_stopped_under_a_volume_is_waited_for,
     mount_over_a_volume_is_found_out,
     file_systems_on_loop_devices_are_volumes,
     what_is_wrong_with_a_volume_is_told_and_unwound,
