@@ -4,8 +4,9 @@
 usage: test/run.py [--live] [-j N] BUILD_DIR...
 
 For each build directory the program of every test/**/test_*.c is run, N at a time (as many as there
-are cores).  With --live the scripts of test/live/t*.{sh,py} too, against the first directory, one by
-one: they measure whole nodes.  Programs print cmocka's or TAP lines; exit status 77 means skipped,
+are cores).  With --live the scripts of test/live/t*.{sh,py} too, against the first directory, two at
+a time: each has nodes, ports, directories and cgroups of its own, and waits most of its time, twice
+as long as one that is alone before it gives up.  Programs print cmocka's or TAP lines; exit status 77 means skipped,
 and the last line of output says why.  The last line printed here counts.
 
 A test that works for long and proves in two builds what it would prove in four says so in a line of
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import time
 
-UNIT_LIMIT_S, LIVE_LIMIT_S = 300, 900
+UNIT_LIMIT_S, LIVE_LIMIT_S, LIVE_AT_ONCE, LIVE_PATIENCE = 300, 900, 2, '2'
 PASSED = re.compile(r'^\[       OK \] ', re.M)
 FAILED = re.compile(r'^\[  FAILED  \] (\S+)$', re.M)
 SKIPPED = re.compile(r'^\[  SKIPPED \] (\S+)$', re.M)
@@ -118,16 +119,18 @@ def main():
     took = []
     env = dict(os.environ, ASAN_OPTIONS='detect_leaks=1:abort_on_error=1',
                UBSAN_OPTIONS='print_stacktrace=1')
-    live_env = dict(env, CAIRN_BUILD=os.path.abspath(options.builds[0]))
-    with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
-        for done in pool.map(lambda path: Done([path], UNIT_LIMIT_S, env),
-                             programs(options.builds)):
-            report(done, totals)
-            took.append((done.took_s, done.name))
-    for path in live_tests() if options.live else ():
-        done = Done([path], LIVE_LIMIT_S, live_env)
-        report(done, totals)
-        took.append((done.took_s, done.name))
+    live_env = dict({'CAIRN_PATIENCE': LIVE_PATIENCE}, **env,
+                    CAIRN_BUILD=os.path.abspath(options.builds[0]))
+
+    def run_all(paths, at_once, limit_s, env):
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            for done in pool.map(lambda path: Done([path], limit_s, env), paths):
+                report(done, totals)
+                took.append((done.took_s, done.name))
+
+    run_all(programs(options.builds), options.j, UNIT_LIMIT_S, env)
+    if options.live:
+        run_all(live_tests(), LIVE_AT_ONCE, LIVE_LIMIT_S, live_env)
     print('slowest: ' + ', '.join('%s %.0f s' % (name, took_s)
                                   for took_s, name in sorted(took, reverse=True)[:10]))
     print('%d passed, %d failed, %d skipped' % (totals.passed, totals.failed, totals.skipped))
