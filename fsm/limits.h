@@ -53,6 +53,7 @@ enum {
     ADDRESS_SIZE = 46,           /* an IP address as text, with its NUL */
     SPEC_VOLUMES_MAX = 32,       /* of a group */
     SPEC_MOUNTS_MAX = 64,        /* of a task */
+    SPEC_TEMPLATES_MAX = 512,    /* of a task */
     SPEC_ARTIFACTS_MAX = 64,     /* of a task */
     SPEC_SOURCE_URL_SIZE = 4096, /* of an artifact */
     SPEC_SOURCE_SIZE = 112,      /* the name or id of a volume, with an alloc's index */

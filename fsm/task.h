@@ -103,7 +103,8 @@ enum task_effect {
  * hooks/table.c.  Order and names follow nomad v1.1.2 task_runner_hooks.go initHooks. */
 #define TASK_HOOKS(X)                                                                              \
     X(VALIDATE, "validate") X(TASK_DIR, "task_dir") X(LOGS, "logmon") X(VOLUMES, "volumes")        \
-    X(NETWORK, "network") X(CSI_PLUGIN, "csi_plugin_supervisor") X(ARTIFACTS, "artifacts")
+    X(NETWORK, "network") X(CSI_PLUGIN, "csi_plugin_supervisor") X(ARTIFACTS, "artifacts")       \
+    X(TEMPLATE, "template")
 enum task_hook {
 #define X(name, text) TASK_HOOK_##name,
     TASK_HOOKS(X)

@@ -71,28 +71,6 @@ static int expand_pairs(const struct ordering *ordering, const struct spec_pairs
     return code;
 }
 
-/* PATH in DIRECTORY, from there on; NULL if it is not in it. */
-static const char *beneath(const char *path, const char *directory)
-{
-    size_t length = strlen(directory);
-
-    if (!text_starts_with(path, directory) || (path[length] != '/' && path[length] != '\0'))
-        return NULL;
-    return path + length;
-}
-
-static bool goes_up(const char *path)
-{
-    for (const char *at = path; *at != '\0';) {
-        size_t length = strcspn(at, "/");
-
-        if (length == 2 && memcmp(at, "..", 2) == 0)
-            return true;
-        at += length + (at[length] == '/');
-    }
-    return false;
-}
-
 /* A destination as the task knows it, as a path in the task's directory. */
 static int place(struct ordering *ordering, const char *text, const char **ret_place)
 {
@@ -102,15 +80,14 @@ static int place(struct ordering *ordering, const char *text, const char **ret_p
 
     if (code != 0)
         return code;
-    inside = host_paths ? beneath(path, ordering->paths.task) : NULL;
-    if (goes_up(path) || beneath(path, host_paths ? ordering->paths.shared : "/alloc") != NULL)
+    inside = hooks_place(path, host_paths ? ordering->paths.task : "",
+                         host_paths ? ordering->paths.shared : "/alloc");
+    if (inside == NULL)
         return err_set(ordering->err, ERR_INVALID,
                        "artifact destination path escapes the directory of the task: %.120s", path);
-    if (inside != NULL)
-        path = inside;
-    path += strspn(path, "/");
-    ordering->has_secrets = ordering->has_secrets || beneath(path, "secrets") != NULL;
-    *ret_place = path;
+    ordering->has_secrets = ordering->has_secrets || text_equal(inside, "secrets") ||
+                            text_starts_with(inside, "secrets/");
+    *ret_place = inside;
     return 0;
 }
 

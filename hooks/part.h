@@ -130,8 +130,12 @@ int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *all
 /* Nobody is told any more. */
 void hooks_forget_plugins(struct hooks *hooks);
 
-hook_begin hooks_artifacts_begin;
-hook_function hooks_artifacts_prepare;
+hook_begin hooks_artifacts_begin, hooks_render_begin;
+hook_function hooks_artifacts_prepare, hooks_render;
+
+/* PATH, as a task knows it, from the task's own directory on; NULL: it is elsewhere.  TASK and
+ * SHARED are where the task knows that directory and its alloc's to be, "": TASK is its root. */
+const char *hooks_place(const char *path, const char *task, const char *shared);
 
 /* What an alloc asks of the network hook. */
 hook_begin hooks_network_begin;

@@ -3,6 +3,8 @@
 
 #include "spec/names.h"
 
+#include <string.h>
+
 const struct spec_driver *hooks_driver(const struct hooks *hooks, const char *name)
 {
     static const struct spec_driver other = {"", ISOLATION_NONE, false, "", false, false};
@@ -35,4 +37,36 @@ int hooks_paths(const struct hooks *hooks, const char *alloc_id, const char *tas
         return err_set(err, ERR_LIMIT, "the path of an alloc directory is too long");
     *ret_paths = paths;
     return 0;
+}
+
+/* PATH in DIRECTORY, from there on; NULL if it is not in it. */
+static const char *beneath(const char *path, const char *directory)
+{
+    size_t length = strlen(directory);
+
+    if (!text_starts_with(path, directory) || (path[length] != '/' && path[length] != '\0'))
+        return NULL;
+    return path + length;
+}
+
+static bool goes_up(const char *path)
+{
+    for (const char *at = path; *at != '\0';) {
+        size_t length = strcspn(at, "/");
+
+        if (length == 2 && memcmp(at, "..", 2) == 0)
+            return true;
+        at += length + (at[length] == '/');
+    }
+    return false;
+}
+
+const char *hooks_place(const char *path, const char *task, const char *shared)
+{
+    const char *inside = *task == '\0' ? NULL : beneath(path, task);
+
+    if (goes_up(path) || beneath(path, shared) != NULL)
+        return NULL;
+    path = inside != NULL ? inside : path;
+    return path + strspn(path, "/");
 }

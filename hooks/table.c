@@ -43,6 +43,11 @@ static bool has_artifacts(const struct hook_subject *subject)
     return subject->task->artifacts_count > 0;
 }
 
+static bool has_templates(const struct hook_subject *subject)
+{
+    return subject->task->templates_count > 0;
+}
+
 static bool has_network(const struct hook_subject *subject)
 {
     return spec_has_namespace(subject->alloc) || subject->alloc->has_dns;
@@ -78,7 +83,9 @@ static bool has_network(const struct hook_subject *subject)
         LOOP(EXITED, hooks_csi_plugin_ended),                                                      \
         POOL_BEGUN(STOP, hooks_csi_plugin_remove, hooks_csi_plugin_removed))                       \
     ROW(ARTIFACTS, has_artifacts,                                                                  \
-        PROCESS(PRESTART, hooks_artifacts_prepare, hooks_artifacts_begin))
+        PROCESS(PRESTART, hooks_artifacts_prepare, hooks_artifacts_begin))                         \
+    ROW(TEMPLATE,  has_templates,                                                                  \
+        POOL_BEGUN(PRESTART, hooks_render, hooks_render_begin))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

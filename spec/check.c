@@ -163,6 +163,7 @@ static void default_task(struct jobspec_work *work, json_t *task, const json_t *
     jobspec_default_mounts(task);
     jobspec_default_csi_plugin(task);
     jobspec_default_artifacts(task);
+    jobspec_default_templates(task);
     json_t *lifecycle = json_object_get(task, "Lifecycle");
     if (work->file == NULL && jobspec_is_empty(lifecycle))
         (void)json_object_del(task, "Lifecycle"); /* Go prints an unset one like this */
@@ -494,6 +495,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     check_lifecycle(work, json_object_get(task, "Lifecycle"));
     jobspec_check_mounts(work, group, task);
     jobspec_check_artifacts(work, task);
+    jobspec_check_templates(work, task);
     check_constraints(work, task, true);
     if (is_type(job, JOB_SYSTEM) && json_array_size(jobspec_list(task, "Affinities")) > 0)
         jobspec_complain(work, task, "Affinities", "remove it",

@@ -9,6 +9,7 @@
 #include "spec/arena.h"
 #include "spec/names.h"
 #include "spec/part.h"
+#include "spec/template.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -265,6 +266,47 @@ static void decode_artifacts(struct decoding *decoding, const json_t *from, stru
     }
 }
 
+/* An id of a user or a group; missing is -1. */
+static int64_t get_id(struct decoding *decoding, const json_t *from, const char *field)
+{
+    const json_t *value = json_object_get(from, field);
+
+    if (value == NULL || json_is_null(value) || json_integer_value(value) == -1)
+        return -1;
+    return (int64_t)get_whole(decoding, from, field, INT32_MAX);
+}
+
+static void decode_templates(struct decoding *decoding, const json_t *from, struct task_spec *task)
+{
+    const json_t *list = json_object_get(from, "Templates"), *template;
+    size_t count = json_array_size(list), i;
+
+    if (count > SPEC_TEMPLATES_MAX || (list != NULL && !json_is_array(list))) {
+        damaged(decoding, "Templates", "a list of templates");
+        return;
+    }
+    if (count == 0)
+        return;
+    task->templates = arena_new(&decoding->holder->arena, count * sizeof(*task->templates));
+    task->templates_count = count;
+    json_array_foreach(list, i, template)
+    {
+        struct spec_template *to = &task->templates[i];
+
+        to->source = get_text(decoding, template, "SourcePath", SPEC_PLACE_SIZE);
+        to->data = get_text(decoding, template, "EmbeddedTmpl", TEMPLATE_BYTES_MAX + 1);
+        to->destination = get_text(decoding, template, "DestPath", SPEC_PLACE_SIZE);
+        to->left = get_text(decoding, template, "LeftDelim", SPEC_NAME_SIZE);
+        to->right = get_text(decoding, template, "RightDelim", SPEC_NAME_SIZE);
+        if (!spec_mode(get_text(decoding, template, "Perms", 8), &to->mode))
+            damaged(decoding, "Perms", "a mode of a file");
+        to->uid = get_id(decoding, template, "Uid");
+        to->gid = get_id(decoding, template, "Gid");
+        to->env = get_bool(decoding, template, "Envvars");
+        to->strict = get_bool(decoding, template, "ErrMissingKey");
+    }
+}
+
 static void decode_csi_plugin(struct decoding *decoding, const json_t *from, struct task_spec *task)
 {
     char place[SPEC_PLACE_SIZE];
@@ -325,6 +367,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     decode_lifecycle(decoding, from, task);
     decode_csi_plugin(decoding, from, task);
     decode_artifacts(decoding, from, task);
+    decode_templates(decoding, from, task);
 }
 
 /* --- ports --- */

@@ -327,6 +327,38 @@ static const struct jobspec_field artifact_fields[] = {
 };
 static SCHEMA(artifact, "artifact", NULL, artifact_fields);
 
+static const struct jobspec_field wait_fields[] = {
+    DURATION("min", "Min", FATE_KEPT),
+    DURATION("max", "Max", FATE_KEPT),
+};
+static SCHEMA(template_wait, "wait", NULL, wait_fields);
+
+#define AT_STARTS                                                                                  \
+    "a template is rendered before each start of its task, and nobody is told of what it reads "   \
+    "and that changes afterwards"
+
+static const struct jobspec_field template_fields[] = {
+    TEXT("source", "SourcePath", FATE_RUN),
+    TEXT("destination", "DestPath", FATE_RUN),
+    TEXT("data", "EmbeddedTmpl", FATE_RUN),
+    KEPT("change_mode", "ChangeMode", TEXT, 0, NULL, AT_STARTS),
+    KEPT("change_signal", "ChangeSignal", TEXT, 0, NULL, AT_STARTS),
+    REFUSED("change_script", "ChangeScript", "remove it: nothing runs scripts of templates yet"),
+    KEPT("once", "Once", BOOL, 0, NULL, AT_STARTS),
+    KEPT("splay", "Splay", DURATION, DURATION_MAX, NULL, AT_STARTS),
+    KEPT("wait", "Wait", BLOCK, 0, &template_wait, AT_STARTS),
+    TEXT("perms", "Perms", FATE_RUN),
+    WHOLE("uid", "Uid", FATE_RUN, -1, WHOLE_MAX),
+    WHOLE("gid", "Gid", FATE_RUN, -1, WHOLE_MAX),
+    TEXT("left_delimiter", "LeftDelim", FATE_RUN),
+    TEXT("right_delimiter", "RightDelim", FATE_RUN),
+    BOOL("env", "Envvars", FATE_RUN),
+    BOOL("error_on_missing_key", "ErrMissingKey", FATE_RUN),
+    KEPT("vault_grace", "VaultGrace", DURATION, DURATION_MAX, NULL,
+         "it has no meaning since Nomad 0.11"),
+};
+static SCHEMA(template, "template", NULL, template_fields);
+
 static const struct jobspec_field disk_fields[] = {
     WHOLE("size", "SizeMB", FATE_RUN, 10, WHOLE_MAX),
     BOOL("sticky", "Sticky", FATE_RUN),
@@ -365,8 +397,7 @@ static const struct jobspec_field task_fields[] = {
     REFUSED("schedule", "Schedule", "remove it: tasks run all the time"),
     REFUSED("secret", "Secrets", "remove it: there are no secret providers yet"),
     REFUSED("service", "Services", "remove it: services are not registered yet"),
-    REFUSED("template", "Templates", "write the file before the task starts, "
-                                     "for example in a prestart task, and remove it"),
+    BLOCKS("template", "Templates", FATE_RUN, &template),
     REFUSED("vault", "Vault", "remove it: cairn does not talk to Vault yet"),
     BLOCKS("volume_mount", "VolumeMounts", FATE_RUN, &jobspec_volume_mount),
 };

@@ -159,6 +159,17 @@ struct spec_artifact {
     struct spec_pairs options, headers; /* may be secret: not to be shown */
 };
 
+/* A file that is rendered before each start of a task. */
+struct spec_template {
+    const char *source, *data; /* the file or the text that it is; one is "" */
+    const char *destination;   /* source and it are in the task's directory, not interpolated yet */
+    const char *left, *right;  /* delimiters */
+    uint32_t mode;
+    int64_t uid, gid; /* -1: those of the task's user */
+    bool env;         /* its lines are variables of the task's environment, too */
+    bool strict;      /* a map without a key is an error */
+};
+
 /* What of the host a task is given to see; whoever made it so, drivers mount it. */
 struct spec_mount {
     const char *host;   /* absolute path of a directory or a file */
@@ -201,6 +212,8 @@ struct task_spec {
     struct spec_volume_mount *volume_mounts;
     size_t volume_mounts_count;         /* at most SPEC_MOUNTS_MAX */
     struct spec_csi_plugin *csi_plugin; /* NULL: it is none */
+    struct spec_template *templates;
+    size_t templates_count; /* at most SPEC_TEMPLATES_MAX */
     struct spec_artifact *artifacts;
     size_t artifacts_count;   /* at most SPEC_ARTIFACTS_MAX */
     const char *kill_signal;  /* "SIGTERM", or "" for the driver's default */

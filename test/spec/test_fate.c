@@ -89,6 +89,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"Volume", "v"},
         {"GetterSource", "http://sample/"},
         {"GetterMode", "file"},
+        {"Perms", "0600"},
+        {"ChangeMode", "noop"},
         {"MountDir", "/sample"},
         {"StagePublishBaseDir", "/sample"},
     };
@@ -168,6 +170,10 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = json_pack("{s:s, s:s}", "ID", "hp", "Type", "node");
     if (text_equal(schema->name, "artifact"))
         rest = json_pack("{s:s}", "GetterSource", "https://sample/file");
+    if (text_equal(schema->name, "template") && !text_equal(field->json, "SourcePath"))
+        rest = json_pack("{s:s, s:s}", "EmbeddedTmpl", "x", "DestPath", "local/x");
+    if (text_equal(field->json, "SourcePath"))
+        rest = json_pack("{s:s}", "DestPath", "local/x");
     if (schema == &jobspec_volume_mount)
         rest = json_pack("{s:s, s:s}", "Volume", "v", "Destination", "/srv");
     if (schema == &jobspec_constraint)
@@ -196,11 +202,14 @@ static json_t *reach(json_t *job, const struct path *path)
         json_t *next = json_object_get(object, block->json);
 
         if (next == NULL) {
-            next = block->kind == KIND_BLOCKS  ? json_pack("[{}]")
-                   : block->kind == KIND_NAMED ? i + 1 < path->length
-                                                     ? json_pack("{s:o}", "v", claim())
-                                                     : json_pack("{s:{}}", "v")
-                                               : json_object();
+            bool whole = text_equal(block->json, "Templates") && i + 1 < path->length;
+
+            next = whole ? json_pack("[{s:s, s:s}]", "EmbeddedTmpl", "x", "DestPath", "local/x")
+                   : block->kind == KIND_BLOCKS ? json_pack("[{}]")
+                   : block->kind == KIND_NAMED  ? i + 1 < path->length
+                                                      ? json_pack("{s:o}", "v", claim())
+                                                      : json_pack("{s:{}}", "v")
+                                                : json_object();
             assert_int_equal(json_object_set_new(object, block->json, next), 0);
         }
         object = block->kind == KIND_BLOCKS  ? json_array_get(next, 0)

@@ -19,9 +19,6 @@ job "a" {
 
     task "t" {
       driver = "raw_exec"
-      template {
-        data = "x"
-      }
       resources {
         device "nvidia/gpu" {}
       }

@@ -1,0 +1,440 @@
+/*
+ * Hook template: files that a task needs are rendered before each of its starts.
+ *
+ * Follows nomad v2.0.5 client/allocrunner/taskrunner/template, as far as nothing changes while the
+ * task runs.  What a template sees is interpolated names, the environment, and files of the task's
+ * own directory.  A file that is as it would be rendered is not touched; one that is missing, as
+ * after a reboot in `secrets`, is there before the task is.  What a template with env = true says
+ * is a result of the hook, and so in the journal.
+ *
+ * The directory is the task's to change: all is opened beneath it and by no link, and what is
+ * written gets its name last.
+ */
+#include "hooks/directory.h"
+#include "hooks/env.h"
+#include "hooks/expand.h"
+
+#include "io/host.h"
+#include "spec/template.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DIRECTORY_MODE = 0755, PLACE_BYTES_MAX = 4096 };
+
+/* --- the order --- */
+
+static void set_text(json_t *object, const char *key, const char *value)
+{
+    json_t *text = json_string(value == NULL ? "" : value);
+
+    if (text != NULL)                                 /* what is no UTF-8 no template can show */
+        (void)json_object_set_new(object, key, text); /* likewise the name */
+}
+
+/* What can be named: as find_node() and the environment. */
+static json_t *names_of(const struct hooks_node *node, const struct hooks_env *env)
+{
+    const struct spec_pair facts[] = {
+        {"node.unique.id", node->id},          {"node.unique.name", node->name},
+        {"node.datacenter", node->datacenter}, {"node.class", node->class},
+        {"node.region", node->region},
+    };
+    const struct {
+        const char *prefix;
+        const struct spec_pairs *pairs;
+    } maps[] = {{"attr.", &node->attributes}, {"meta.", &node->meta}, {"", &env->pairs}};
+    json_t *names = json_object();
+    char name[512];
+
+    for (size_t i = 0; i < COUNT_OF(facts); i++)
+        set_text(names, facts[i].key, facts[i].value);
+    for (size_t m = 0; m < COUNT_OF(maps); m++) {
+        for (size_t i = 0; i < maps[m].pairs->count; i++) {
+            const struct spec_pair *pair = &maps[m].pairs->items[i];
+
+            if (text_format(name, sizeof(name), "%s%s", maps[m].prefix, pair->key))
+                set_text(names, name, pair->value);
+        }
+    }
+    return names;
+}
+
+struct ordering {
+    struct hooks_names names;
+    struct arena *arena;
+    struct err *err;
+    const char *task, *shared; /* where the task knows them to be */
+};
+
+/* TEXT interpolated, in the task's directory; "" stays so. */
+static int place(const struct ordering *ordering, const char *text, const char **ret_place)
+{
+    const char *path;
+    int code = hooks_expand_plain(&ordering->names, ordering->arena, text, PLACE_BYTES_MAX, &path,
+                                  ordering->err);
+
+    if (code != 0)
+        return code;
+    *ret_place = hooks_place(path, ordering->task, ordering->shared);
+    if (*ret_place == NULL)
+        return err_set(ordering->err, ERR_INVALID,
+                       "template path escapes the directory of the task: %.120s", path);
+    return 0;
+}
+
+static int add_template(const struct ordering *ordering, const struct spec_template *template,
+                        json_t *list)
+{
+    const char *source = "", *destination = "";
+    int code = place(ordering, template->source, &source);
+
+    if (code == 0)
+        code = place(ordering, template->destination, &destination);
+    if (code != 0)
+        return code;
+    json_t *value = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:b, s:b}", "source",
+                              source, "data", template->data, "destination", destination, "left",
+                              template->left, "right", template->right, "mode", (int)template->mode,
+                              "uid", (json_int_t) template->uid, "gid", (json_int_t) template->gid,
+                              "env", template->env, "strict", template->strict);
+    if (value == NULL)
+        return err_set(ordering->err, ERR_INVALID, "a template is not UTF-8 text");
+    check(json_array_append_new(list, value) == 0);
+    return 0;
+}
+
+int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
+                       struct err *err)
+{
+    const struct task_spec *task = asked->task;
+    bool host_paths = hooks_driver(hooks, task->driver)->isolation == ISOLATION_NONE;
+    struct arena arena = {0};
+    struct hooks_env env = {.arena = &arena};
+    struct hooks_paths paths;
+    json_t *list = json_array();
+    int code = hooks_paths(hooks, asked->alloc->id, task->name, &paths, err);
+
+    if (code == 0)
+        code = hooks_env_build(hooks, asked->alloc, task, asked->results, asked->results_bytes,
+                               &env, err);
+    const struct ordering ordering = {.names = {.node = hooks->node, .env = &env},
+                                      .arena = &arena,
+                                      .err = err,
+                                      .task = host_paths ? paths.task : "",
+                                      .shared = host_paths ? paths.shared : "/alloc"};
+    for (size_t i = 0; code == 0 && i < task->templates_count; i++)
+        code = add_template(&ordering, &task->templates[i], list);
+    if (code == 0) {
+        json_t *order = json_pack("{s:o, s:O, s:s, s:s, s:I}", "names", names_of(hooks->node, &env),
+                                  "templates", list, "task", ordering.task, "shared",
+                                  ordering.shared, "now", (json_int_t)loop_now_unix_ns());
+
+        check(order != NULL);
+        *ret_order = json_dumps(order, JSON_COMPACT);
+        check(*ret_order != NULL);
+        json_decref(order);
+    }
+    json_decref(list);
+    arena_free(&arena);
+    return code;
+}
+
+/* --- on the pool: what templates see --- */
+
+struct rendering {
+    const struct hook_request *request;
+    const json_t *order;
+    int place; /* the task's directory */
+    struct host_user owner;
+};
+
+static const char *order_text(const json_t *object, const char *field)
+{
+    const char *text = json_string_value(json_object_get(object, field));
+
+    return text == NULL ? "" : text;
+}
+
+static const char *find_name(void *ctx, const char *name, size_t length)
+{
+    const struct rendering *rendering = ctx;
+
+    return json_string_value(
+        json_object_getn(json_object_get(rendering->order, "names"), name, length));
+}
+
+static int read_all(int fd, char **ret_text, size_t *ret_length, struct err *err)
+{
+    char *text = malloc(TEMPLATE_BYTES_MAX + 2);
+    size_t length = 0;
+    ssize_t got;
+
+    check(text != NULL);
+    do {
+        got = read(fd, text + length, TEMPLATE_BYTES_MAX + 1 - length);
+        length += got > 0 ? (size_t)got : 0;
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    if (got < 0 || length > TEMPLATE_BYTES_MAX) {
+        int code = got < 0 ? err_os(err, err_from_errno(errno), errno, "cannot read it")
+                           : err_set(err, ERR_LIMIT, "longer than %d bytes", TEMPLATE_BYTES_MAX);
+        free(text);
+        return code;
+    }
+    text[length] = '\0';
+    *ret_text = text;
+    *ret_length = length;
+    return 0;
+}
+
+/* A file of the task's own directory, by a path from there on. */
+static int read_beneath(const struct rendering *rendering, const char *path, char **ret_text,
+                        size_t *ret_length, struct err *err)
+{
+    struct stat status;
+    scoped_fd int fd =
+        beneath_open(rendering->place, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
+
+    if (fd < 0)
+        return err_os(err, err_from_errno(-fd), -fd, "cannot open it");
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return err_set(err, ERR_INVALID, "it is no file");
+    return read_all(fd, ret_text, ret_length, err);
+}
+
+static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_length,
+                     struct err *err)
+{
+    const struct rendering *rendering = ctx;
+    const char *inside = hooks_place(path, order_text(rendering->order, "task"),
+                                     order_text(rendering->order, "shared"));
+
+    if (inside == NULL)
+        return err_set(err, ERR_REFUSED, "it is not in the directory of the task");
+    return read_beneath(rendering, inside, ret_text, ret_length, err);
+}
+
+/* --- what is rendered --- */
+
+/* Opens each directory of PATH but the last name, made if it is missing; RET_NAME is that name. */
+static int open_directory(const struct rendering *rendering, const char *path,
+                          char ret_name[NAME_SIZE], int *ret_fd, struct err *err)
+{
+    scoped_fd int at = dup(rendering->place);
+
+    for (;;) {
+        size_t length = strcspn(path, "/");
+
+        if (length == 0 || length >= NAME_SIZE)
+            return err_set(err, ERR_INVALID, "the destination of a template names no file");
+        (void)text_format(ret_name, NAME_SIZE, "%.*s", (int)length, path); /* fits */
+        path += length + strspn(path + length, "/");
+        if (*path == '\0')
+            break;
+        bool made = mkdirat(at, ret_name, DIRECTORY_MODE) == 0;
+        int next = beneath_open(at, ret_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+        if (next < 0)
+            return err_os(err, err_from_errno(-next), -next, "cannot enter %.80s", ret_name);
+        if (made && rendering->request->privileged &&
+            fchown(next, rendering->owner.uid, rendering->owner.gid) != 0)
+            return err_os(err, err_from_errno(errno), errno, "cannot give away %.80s", ret_name);
+        (void)close(at);
+        at = next;
+    }
+    *ret_fd = take_fd(&at);
+    return 0;
+}
+
+/* True if the file NAME is what would be written. */
+static bool is_so(int directory, const char *name, const char *text, size_t length,
+                  const struct stat *wanted)
+{
+    scoped_fd int fd =
+        openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat status;
+    char *there = NULL;
+    size_t there_length;
+
+    if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) ||
+        (status.st_mode & 07777u) != wanted->st_mode || status.st_uid != wanted->st_uid ||
+        status.st_gid != wanted->st_gid || (size_t)status.st_size != length ||
+        read_all(fd, &there, &there_length, NULL) != 0)
+        return false;
+    bool same = there_length == length && memcmp(there, text, length) == 0;
+    free(there);
+    return same;
+}
+
+static int write_text(int fd, const char *text, size_t length)
+{
+    while (length > 0) {
+        ssize_t done = write(fd, text, length);
+
+        if (done < 0 && errno != EINTR)
+            return -1;
+        text += done > 0 ? done : 0;
+        length -= done > 0 ? (size_t)done : 0;
+    }
+    return 0;
+}
+
+static int replace_file(const struct rendering *rendering, int directory, const char *name,
+                        const char *text, size_t length, const struct stat *wanted, struct err *err)
+{
+    static const char unfinished[] = ".cairn-template"; /* one of an earlier attempt goes */
+    int failed = 0;
+
+    (void)unlinkat(directory, unfinished, 0); /* or there is none; else the next call fails */
+    scoped_fd int fd =
+        openat(directory, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || write_text(fd, text, length) != 0 ||
+        (rendering->request->privileged && fchown(fd, wanted->st_uid, wanted->st_gid) != 0) ||
+        fchmod(fd, wanted->st_mode) != 0 || renameat(directory, unfinished, directory, name) != 0)
+        failed = errno;
+    if (failed == 0)
+        return 0;
+    (void)unlinkat(directory, unfinished, 0); /* likewise */
+    int code = err_os(err, err_from_errno(failed), failed, "cannot write %.80s", name);
+    err->recoverable = code == ERR_FULL;
+    return code;
+}
+
+static int write_file(const struct rendering *rendering, const json_t *template, const char *text,
+                      size_t length, struct err *err)
+{
+    json_int_t uid = json_integer_value(json_object_get(template, "uid"));
+    json_int_t gid = json_integer_value(json_object_get(template, "gid"));
+    const struct stat wanted = {
+        .st_mode = (mode_t)json_integer_value(json_object_get(template, "mode")),
+        .st_uid = uid >= 0 ? (uid_t)uid : rendering->owner.uid,
+        .st_gid = gid >= 0 ? (gid_t)gid : rendering->owner.gid,
+    };
+    scoped_fd int directory = -1;
+    char name[NAME_SIZE];
+    int code =
+        open_directory(rendering, order_text(template, "destination"), name, &directory, err);
+
+    if (code != 0 || is_so(directory, name, text, length, &wanted))
+        return code;
+    return replace_file(rendering, directory, name, text, length, &wanted, err);
+}
+
+/* --- variables --- */
+
+/* VALUE without its quotes, in place; false if they are not closed. */
+static bool unquote(char *value)
+{
+    char quote = *value, *to = value;
+
+    if (quote != '"' && quote != '\'')
+        return true;
+    for (char *from = value + 1; *from != '\0'; from++) {
+        if (*from == quote) {
+            *to = '\0';
+            return from[1 + strspn(from + 1, " \t")] == '\0';
+        }
+        if (*from == '\\' && quote == '"' && from[1] != '\0')
+            *to++ = *++from == 'n' ? '\n' : *from == 't' ? '\t' : *from;
+        else
+            *to++ = *from;
+    }
+    return false;
+}
+
+static int add_variable(const struct rendering *rendering, char *line, unsigned number,
+                        struct err *err)
+{
+    line += strspn(line, " \t");
+    line[strcspn(line, "\r")] = '\0';
+    if (*line == '\0' || *line == '#')
+        return 0;
+    if (text_starts_with(line, "export "))
+        line += strlen("export ");
+    char *value = strchr(line, '=');
+    if (value == NULL || value == line)
+        return err_set(err, ERR_INVALID, "line %u of an env template is no NAME=VALUE", number);
+    for (char *end = value; end > line && isblank((unsigned char)end[-1]); end--)
+        end[-1] = '\0';
+    *value++ = '\0';
+    value += strspn(value, " \t");
+    if (!unquote(value))
+        return err_set(err, ERR_INVALID, "line %u of an env template: a quote is not closed",
+                       number);
+    if (results_set(rendering->request->results, TASK_HOOK_TEMPLATE, RESULT_ENV, line, value,
+                    (uint32_t)strlen(value)) != 0)
+        return err_set(err, ERR_LIMIT, "line %u of an env template: too many or too long variables",
+                       number);
+    return 0;
+}
+
+static int add_variables(const struct rendering *rendering, char *text, struct err *err)
+{
+    unsigned number = 0;
+    int code = 0;
+
+    for (char *line; code == 0 && (line = strsep(&text, "\n")) != NULL;)
+        code = add_variable(rendering, line, ++number, err);
+    return code;
+}
+
+/* --- all of them --- */
+
+static int render(struct rendering *rendering, const json_t *template, struct err *err)
+{
+    const struct template_world world = {
+        .ctx = rendering,
+        .find = find_name,
+        .read = read_file,
+        .now_unix_ns = json_integer_value(json_object_get(rendering->order, "now")),
+        .strict = json_is_true(json_object_get(template, "strict")),
+    };
+    const char *source = order_text(template, "source"), *data = order_text(template, "data");
+    scoped_string char *read = NULL, *text = NULL;
+    size_t length = strlen(data);
+    struct template *parsed = NULL;
+    int code = 0;
+
+    if (*source != '\0')
+        code = read_beneath(rendering, source, &read, &length, err);
+    if (code != 0)
+        return err_wrap(err, "the source \"%.60s\"", source);
+    code = template_parse(read != NULL ? read : data, length, order_text(template, "left"),
+                          order_text(template, "right"), &parsed, err);
+    if (code == 0)
+        code = template_render(parsed, &world, &text, &length, err);
+    template_free(parsed);
+    if (code == 0)
+        code = write_file(rendering, template, text, length, err);
+    if (code == 0 && json_is_true(json_object_get(template, "env")))
+        code = add_variables(rendering, text, err);
+    return code == 0 ? 0 : err_wrap(err, "%.60s", order_text(template, "destination"));
+}
+
+int hooks_render(const struct hook_request *request, struct err *err)
+{
+    json_t *order = json_loads(request->order, 0, NULL), *template;
+    struct rendering rendering = {
+        .request = request, .order = order, .owner = {.uid = geteuid(), .gid = getegid()}};
+    scoped_fd int root = -1, task = -1;
+    int code = hooks_open_root(request, &root, err);
+    size_t i;
+
+    check(order != NULL);
+    if (code == 0)
+        code = hooks_directory_open(root, request->task, request->task, &task, err);
+    if (code == 0 && request->privileged && *request->user != '\0')
+        code = host_user_find(request->user, &rendering.owner, err);
+    rendering.place = task;
+    json_array_foreach(json_object_get(order, "templates"), i, template)
+    {
+        if (code == 0)
+            code = render(&rendering, template, err);
+    }
+    json_decref(order);
+    return code;
+}

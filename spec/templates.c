@@ -1,0 +1,165 @@
+/*
+ * The template blocks of a task: what is not given, and what is wrong.
+ *
+ * Follows nomad v2.0.5 api/tasks.go Template and nomad/structs/structs.go Template.Validate.  The
+ * text of a template is read here already, so that what it cannot ask for is refused when a job is
+ * registered.
+ */
+#include "spec/part.h"
+
+#include "spec/names.h"
+#include "spec/template.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(const json_t *object, const char *field)
+{
+    const char *text = json_string_value(json_object_get(object, field));
+
+    return text == NULL ? "" : text;
+}
+
+static void set_missing(json_t *object, const char *field, json_t *value)
+{
+    if (json_object_get(object, field) == NULL)
+        check(json_object_set(object, field, value) == 0);
+    json_decref(value);
+}
+
+static void default_template(json_t *template)
+{
+    static const struct {
+        const char *field, *text;
+    } texts[] = {
+        {"SourcePath", ""}, {"DestPath", ""},    {"EmbeddedTmpl", ""},
+        {"Perms", "0644"},  {"LeftDelim", "{{"}, {"RightDelim", "}}"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
+        set_missing(template, texts[i].field, json_string(texts[i].text));
+    set_missing(template, "Envvars", json_false());
+    set_missing(template, "ErrMissingKey", json_false());
+}
+
+void jobspec_default_templates(json_t *task)
+{
+    json_t *template;
+    size_t i;
+
+    json_array_foreach(jobspec_list(task, "Templates"), i, template) default_template(template);
+}
+
+bool spec_mode(const char *text, uint32_t *ret_mode)
+{
+    char *end;
+    unsigned long mode = strtoul(text, &end, 8);
+
+    if (*text < '0' || *text > '7' || *end != '\0' || mode > 0777)
+        return false;
+    *ret_mode = (uint32_t)mode;
+    return true;
+}
+
+static bool goes_up(const char *path)
+{
+    while (*path != '\0') {
+        size_t length = strcspn(path, "/");
+
+        if (length == 2 && memcmp(path, "..", 2) == 0)
+            return true;
+        path += length + (path[length] == '/');
+    }
+    return false;
+}
+
+static void check_path(struct jobspec_work *work, const json_t *template, const char *field,
+                       const char *what)
+{
+    const char *path = text_of(template, field);
+
+    if (strlen(path) >= SPEC_PLACE_SIZE)
+        jobspec_complain(work, template, field, NULL,
+                         "the %s of a template is longer than %d bytes", what, SPEC_PLACE_SIZE - 1);
+    else if (goes_up(path))
+        jobspec_complain(
+            work, template, field, "write a path in the task's directory, as in \"local/file\"",
+            "the %s of a template escapes the directory of the task: \"%.80s\"", what, path);
+}
+
+static void check_text(struct jobspec_work *work, const json_t *template)
+{
+    const char *data = text_of(template, "EmbeddedTmpl");
+    struct template *read;
+    struct err err = {0};
+
+    if (template_parse(data, strlen(data), text_of(template, "LeftDelim"),
+                       text_of(template, "RightDelim"), &read, &err) == 0)
+        template_free(read);
+    else
+        jobspec_complain(work, template, "EmbeddedTmpl", NULL, "%s", err.text);
+}
+
+static void check_change(struct jobspec_work *work, const json_t *template)
+{
+    const char *mode = text_of(template, "ChangeMode");
+
+    if (*mode != '\0' && !text_equal(mode, "noop") && !text_equal(mode, "restart") &&
+        !text_equal(mode, "signal"))
+        jobspec_complain(work, template, "ChangeMode",
+                         text_equal(mode, "script") ? "nothing runs scripts of templates yet"
+                                                    : NULL,
+                         "Invalid change mode \"%.40s\". Must be one of the following: noop, "
+                         "signal, restart",
+                         mode);
+    if (text_equal(mode, "signal") && json_is_true(json_object_get(template, "Envvars")))
+        jobspec_complain(work, template, "ChangeMode", NULL,
+                         "cannot use signals with env var templates");
+}
+
+static void check_template(struct jobspec_work *work, const json_t *template)
+{
+    uint32_t mode;
+
+    if (*text_of(template, "SourcePath") == '\0' && *text_of(template, "EmbeddedTmpl") == '\0' &&
+        !jobspec_was_given(work, template, "EmbeddedTmpl"))
+        jobspec_complain(work, template, "", "write data = \"...\"",
+                         "Must specify a source path or have an embedded template");
+    if (*text_of(template, "SourcePath") != '\0' && *text_of(template, "EmbeddedTmpl") != '\0')
+        jobspec_complain(work, template, "SourcePath", NULL,
+                         "a template has a source or data, and not both");
+    if (*text_of(template, "DestPath") == '\0')
+        jobspec_complain(work, template, "", "write destination = \"local/file\"",
+                         "Must specify a destination for the template");
+    check_path(work, template, "DestPath", "destination");
+    check_path(work, template, "SourcePath", "source");
+    if (!spec_mode(text_of(template, "Perms"), &mode))
+        jobspec_complain(work, template, "Perms", "as in \"0644\", at most \"0777\"",
+                         "Failed to parse \"%.40s\" as octal", text_of(template, "Perms"));
+    check_change(work, template);
+    check_text(work, template);
+}
+
+void jobspec_check_templates(struct jobspec_work *work, const json_t *task)
+{
+    const json_t *templates = jobspec_list(task, "Templates"), *template, *other;
+    size_t i, j;
+
+    if (json_array_size(templates) > SPEC_TEMPLATES_MAX) {
+        jobspec_complain(work, task, "Templates", NULL, "%zu templates, there may be %d",
+                         json_array_size(templates), SPEC_TEMPLATES_MAX);
+        return;
+    }
+    json_array_foreach(templates, i, template)
+    {
+        check_template(work, template);
+        json_array_foreach(templates, j, other)
+        {
+            if (j < i && *text_of(other, "DestPath") != '\0' &&
+                text_equal(text_of(template, "DestPath"), text_of(other, "DestPath")))
+                jobspec_complain(work, template, "DestPath", NULL,
+                                 "two templates have the destination \"%.80s\"",
+                                 text_of(other, "DestPath"));
+        }
+    }
+}

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Templates on a real node: rendered before each start, only when they change, and never through a link."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import Node, Refused, events, milliseconds, raw_exec, restart_policy, service, tap, wait_for  # noqa: E402
+
+NOBODY = 65534
+
+
+def task(*templates, script='exec sleep 1000', **fields):
+    return raw_exec('t', script, KillTimeout=milliseconds(500), Templates=list(templates), **fields)
+
+
+def template(data, destination, **fields):
+    return dict({'EmbeddedTmpl': data, 'DestPath': destination}, **fields)
+
+
+def open_node(config='client {\n  meta {\n    rack = "r7"\n  }\n}\n'):
+    node = Node(config=config)
+    os.chmod(node.dir, 0o711)
+    node.start()
+    return node
+
+
+def path_of(node, *names):
+    return os.path.join(node.data, 'alloc', node.alloc('job', 'g')['ID'], 't', *names)
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def restart(node, starts):
+    node.put('/v1/client/allocation/%s/restart' % node.alloc('job', 'g')['ID'], {})
+    wait_for('start %d' % starts, lambda: events(node.running()).count('Started') == starts)
+
+
+def stamp(path):
+    status = os.stat(path)
+    return status.st_ino, status.st_mtime_ns
+
+
+def says(node):
+    """The last words of a hook that failed."""
+    found = [event['DisplayMessage'] for event in (node.task('job', 'g', 't') or {}).get('Events') or []
+             if event['Type'] == 'Task hook failed']
+    return found[-1] if found else None
+
+
+def what_is_rendered_is_there_before_the_task():
+    node = open_node()
+    node.run_job(service(task(
+        template('{{ env "NOMAD_META_what" | toUpper }} {{ env "meta.rack" }} {{ env "attr.kernel.name" }}\n'
+                 '{{- range $i, $p := split "," "a,b" }}\n{{ $i }}={{ $p }}{{ end }}\n',
+                 '${NOMAD_TASK_DIR}/conf/a.txt', Perms='0640'),
+        template('[[ env "NOMAD_ALLOC_ID" ]] {{ }}', 'secrets/b', LeftDelim='[[', RightDelim=']]', Uid=0, Gid=0),
+        script='cat local/conf/a.txt > local/seen; exec sleep 1000', User='nobody', Meta={'what': 'x'})))
+    wait_for('the task', node.running)
+    rendered = 'X r7 linux\n0=a\n1=b\n'
+    assert read(path_of(node, 'local', 'conf', 'a.txt')) == rendered
+    wait_for('what it saw', lambda: os.path.exists(path_of(node, 'local', 'seen'))
+             and read(path_of(node, 'local', 'seen')) == rendered)
+    status = os.stat(path_of(node, 'local', 'conf', 'a.txt'))
+    assert (status.st_mode & 0o7777, status.st_uid) == (0o640, NOBODY), status
+    assert os.stat(path_of(node, 'local', 'conf')).st_uid == NOBODY
+    assert read(path_of(node, 'secrets', 'b')) == node.alloc('job', 'g')['ID'] + ' {{ }}'
+    assert os.stat(path_of(node, 'secrets', 'b')).st_uid == 0
+    node.finish()
+
+
+def what_did_not_change_is_not_written_and_nobody_is_told():
+    node = open_node()
+    many = [template('{{ env "NOMAD_ALLOC_ID" }} %d' % i, 'local/f%d' % i) for i in range(300)]
+    node.run_job(service(task(*many)))
+    before = wait_for('the task', node.running)
+    stamps = [stamp(path_of(node, 'local', 'f%d' % i)) for i in range(300)]
+    restart(node, 2)
+    assert [stamp(path_of(node, 'local', 'f%d' % i)) for i in range(300)] == stamps, 'written again'
+    told = events(node.running())
+    node.kill()
+    node.start()
+    state = wait_for('the task', node.running)
+    assert events(state) == told and state['StartedAt'] != before['StartedAt'], state
+    assert [stamp(path_of(node, 'local', 'f%d' % i)) for i in range(300)] == stamps, 'written again'
+    os.unlink(path_of(node, 'local', 'f7'))
+    with open(path_of(node, 'local', 'f8'), 'w') as out:
+        out.write('changed by the task')
+    restart(node, 3)
+    assert read(path_of(node, 'local', 'f7')) == node.alloc('job', 'g')['ID'] + ' 7'
+    assert read(path_of(node, 'local', 'f8')) == node.alloc('job', 'g')['ID'] + ' 8'
+    assert stamp(path_of(node, 'local', 'f9')) == stamps[9]
+    node.finish()
+
+
+def variables_of_a_template_are_the_tasks():
+    node = open_node()
+    node.run_job(service(task(
+        template('# none of it\nPLAIN=a b\nexport QUOTED="x\\ty" \nSINGLE=\'$HOME\'\n\nEMPTY=\n',
+                 'secrets/env', Envvars=True, Perms='0600'),
+        script='env > local/env; exec sleep 1000')))
+    wait_for('the task', node.running)
+    seen = wait_for('its environment', lambda: os.path.exists(path_of(node, 'local', 'env'))
+                    and re.findall('(?m)^(?:PLAIN|QUOTED|SINGLE|EMPTY)=.*$', read(path_of(node, 'local', 'env'))))
+    assert sorted(seen) == ['EMPTY=', 'PLAIN=a b', 'QUOTED=x\ty', 'SINGLE=$HOME'], seen
+    node.kill()
+    node.start()
+    wait_for('the task', node.running)
+    restart(node, 2)
+    node.finish()
+
+
+def what_it_reads_is_read_at_each_start_and_by_no_link():
+    node = open_node()
+    node.run_job(service(task(
+        template('{{ if env "NOMAD_TASK_NAME" }}first{{ end }}', 'local/source.tpl'),
+        {'SourcePath': 'local/source.tpl', 'DestPath': 'local/out'},
+        template('{{ file "local/out" }} {{ file (print (env "NOMAD_TASK_DIR") "/source.tpl") }}', 'local/both'))))
+    wait_for('the task', node.running)
+    assert read(path_of(node, 'local', 'both')) == 'first first'
+    outside = os.path.join(node.dir, 'outside')
+    with open(outside, 'w') as out:
+        out.write('not its own')
+    os.unlink(path_of(node, 'local', 'out'))
+    os.symlink(outside, path_of(node, 'local', 'out'))
+    restart(node, 2)
+    assert read(outside) == 'not its own' and not os.path.islink(path_of(node, 'local', 'out'))
+    assert read(path_of(node, 'local', 'both')) == 'first first'
+    os.rename(path_of(node, 'local'), path_of(node, 'moved'))
+    os.symlink(node.dir, path_of(node, 'local'))
+    node.put('/v1/client/allocation/%s/restart' % node.alloc('job', 'g')['ID'], {})
+    wait_for('the refusal', lambda: says(node))
+    assert read(outside) == 'not its own' and not os.path.exists(os.path.join(node.dir, 'both'))
+    os.unlink(path_of(node, 'local'))
+    node.finish()
+
+
+def template_that_makes_no_sense_fails_its_task():
+    node = open_node()
+    for data, said in (('{{ mustEnv "NONE" }}', 'mustEnv: "NONE" is not set'),
+                       ('{{ file "/etc/passwd" }}', 'No such file'),
+                       ('{{ file "../../other" }}', 'not in the directory of the task')):
+        node.run_job(service(task(template(data, 'local/x')), restart=restart_policy(3),
+                             ReschedulePolicy={'Attempts': 0}))
+        message = wait_for('the refusal', lambda: says(node))
+        assert message.startswith('template: local/x: template: line 1: ') and said in message, message
+        state = wait_for('its end', node.dead)
+        assert state['Failed'] and state['Restarts'] == 0 and 'Started' not in events(state), state
+        node.call('DELETE', '/v1/job/job?purge=true')
+        wait_for('the alloc to be gone', lambda: not node.allocs())
+    try:
+        node.run_job(service(task(template('{{ key "x" }}', 'local/x'))))
+        raise AssertionError('it was taken')
+    except Refused as answer:
+        assert 'function "key" needs Consul, which this node has not' in answer.text.replace('\\"', '"'), answer
+    node.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(tap([
+        what_is_rendered_is_there_before_the_task,
+        what_did_not_change_is_not_written_and_nobody_is_told,
+        variables_of_a_template_are_the_tasks,
+        what_it_reads_is_read_at_each_start_and_by_no_link,
+        template_that_makes_no_sense_fails_its_task,
+    ]))
