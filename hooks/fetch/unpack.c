@@ -124,7 +124,6 @@ struct unpacking {
     struct err *err;
 };
 
-/* Counts where a file ends, not what is stored of it: holes cost nothing to say. */
 static int charge(struct unpacking *unpacking, uint64_t bytes)
 {
     if (bytes > unpacking->fetch->unpacked_bytes_max ||
@@ -135,7 +134,18 @@ static int charge(struct unpacking *unpacking, uint64_t bytes)
     return 0;
 }
 
-static int copy_data(struct unpacking *unpacking)
+/* Its length, which a file is given, whatever there is of it: holes cost nothing to say. */
+static int charge_length(struct unpacking *unpacking, struct archive_entry *entry,
+                         uint64_t *ret_length)
+{
+    la_int64_t length = archive_entry_size(entry);
+
+    *ret_length = length > 0 && archive_entry_filetype(entry) == AE_IFREG ? (uint64_t)length : 0;
+    return charge(unpacking, *ret_length);
+}
+
+/* CHARGED bytes of it count already. */
+static int copy_data(struct unpacking *unpacking, uint64_t charged)
 {
     uint64_t end = 0;
 
@@ -151,10 +161,11 @@ static int copy_data(struct unpacking *unpacking)
             return library_failed(unpacking->from, "unpack", unpacking->err);
         if (at < 0 || (uint64_t)at < end)
             return err_set(unpacking->err, ERR_CORRUPT, "cannot unpack: its parts overlap");
-        int code = charge(unpacking, (uint64_t)at - end + length);
+        end = (uint64_t)at + length;
+        int code = end > charged ? charge(unpacking, end - charged) : 0;
         if (code != 0)
             return code;
-        end = (uint64_t)at + length;
+        charged = end > charged ? end : charged;
         if (archive_write_data_block(unpacking->to, block, length, at) != ARCHIVE_OK)
             return library_failed(unpacking->to, "write", unpacking->err);
     }
@@ -163,16 +174,20 @@ static int copy_data(struct unpacking *unpacking)
 static int take_entry(struct unpacking *unpacking, struct archive_entry *entry)
 {
     int code = check_entry(entry, unpacking->err);
+    uint64_t length;
 
     if (code != 0)
         return code;
     if (unpacking->entries++ >= unpacking->fetch->entries_max)
         return err_set(unpacking->err, ERR_LIMIT, "more than %llu files in the archive",
                        (unsigned long long)unpacking->fetch->entries_max);
+    code = charge_length(unpacking, entry, &length);
+    if (code != 0)
+        return code;
     archive_entry_set_perm(entry, archive_entry_perm(entry) & LAST_BITS);
     if (archive_write_header(unpacking->to, entry) != ARCHIVE_OK)
         return library_failed(unpacking->to, "write", unpacking->err);
-    code = copy_data(unpacking);
+    code = copy_data(unpacking, length);
     if (code == 0 && archive_write_finish_entry(unpacking->to) != ARCHIVE_OK)
         code = library_failed(unpacking->to, "write", unpacking->err);
     return code;
