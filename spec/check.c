@@ -562,6 +562,8 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
     check_restart(work, json_object_get(group, "RestartPolicy"));
     if (!is_of_nodes(job))
         check_reschedule(work, json_object_get(group, "ReschedulePolicy"));
+    if (lasts(job))
+        jobspec_check_update(work, json_object_get(group, "Update"));
     check_blocks(work, job, group);
     check_limit(work, job, group);
     if (is_type(job, JOB_SYSTEM) && whole_of(group, "Count") > 1)

@@ -83,6 +83,10 @@ void jobspec_add_plugins(json_t *alloc, const struct spec_pairs *plugins);
 void jobspec_default_volumes(json_t *group);
 void jobspec_default_mounts(json_t *task);
 void jobspec_check_volumes(struct jobspec_work *work, const json_t *job, const json_t *group);
+
+/* --- update blocks (rollout.c) --- */
+
+void jobspec_check_update(struct jobspec_work *work, const json_t *update);
 void jobspec_check_mounts(struct jobspec_work *work, const json_t *group, const json_t *task);
 
 /* The csi_plugin blocks of tasks, in the same way. */

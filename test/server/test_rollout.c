@@ -109,6 +109,26 @@ static void fail_newest(struct small_life *small)
     small_settle(small);
 }
 
+/* Of the only group of JOB: NAME of its update block is VALUE (moved). */
+static json_t *with(json_t *job, const char *name, json_t *value)
+{
+    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+
+    assert_int_equal(json_object_set_new(json_object_get(group, "Update"), name, value), 0);
+    return job;
+}
+
+static json_t *again_for_ever(json_t *job)
+{
+    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+
+    assert_int_equal(json_object_set_new(group, "ReschedulePolicy",
+                                         json_pack("{s:b, s:I, s:s}", "Unlimited", 1, "Delay",
+                                                   6000 * ms, "DelayFunction", "constant")),
+                     0);
+    return job;
+}
+
 static void begin(struct small_life *small, int count, int parallel)
 {
     struct alone_evaluation evaluation = run(small, job_of("/bin/a", count, parallel));
@@ -187,19 +207,19 @@ static void test_one_that_is_rescheduled_may_still_become_healthy(void **state)
 static void test_it_fails_when_nothing_becomes_healthy_in_time(void **state)
 {
     struct small_life *small = *state;
-    json_t *job = job_of("/bin/b", 2, 1);
-    json_t *update =
-        json_object_get(json_array_get(json_object_get(job, "TaskGroups"), 0), "Update");
+    json_t *job = again_for_ever(job_of("/bin/b", 2, 1)); /* after six seconds */
 
     begin(small, 2, 1);
-    assert_int_equal(json_object_set_new(update, "ProgressDeadline", json_integer(3000 * ms)), 0);
-    (void)run(small, job);
+    job = with(job, "MinHealthyTime", json_integer(1000 * ms));
+    job = with(job, "HealthyDeadline", json_integer(2000 * ms));
+    (void)run(small, with(job, "ProgressDeadline", json_integer(3000 * ms)));
+    fail_newest(small);
     pass(small, 2999);
-    expect_deployment(small, 1, "running", 1, 0, 0);
+    expect_deployment(small, 1, "running", 1, 0, 1);
     pass(small, 1);
-    expect_deployment(small, 1, "failed", 1, 0, 0);
+    expect_deployment(small, 1, "failed", 1, 0, 1);
     pass(small, HEALTHY_MS);
-    expect_versions(small, 1, 1, 0);
+    expect_versions(small, 1, 0, 0);
 }
 
 static void test_daemon_that_dies_goes_on_with_it(void **state)
@@ -327,15 +347,6 @@ static void test_without_max_parallel_all_are_replaced_at_once(void **state)
 
 /* --- what fails goes no further, and may go back --- */
 
-/* Of the only group of JOB: NAME of its update block is VALUE (moved). */
-static json_t *with(json_t *job, const char *name, json_t *value)
-{
-    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
-
-    assert_int_equal(json_object_set_new(json_object_get(group, "Update"), name, value), 0);
-    return job;
-}
-
 static void expect_description(struct small_life *small, const char *description)
 {
     json_t *deployment = alone_deployment(small->alone, small_find(small, "j"));
@@ -343,17 +354,6 @@ static void expect_description(struct small_life *small, const char *description
     assert_string_equal(json_string_value(json_object_get(deployment, "StatusDescription")),
                         description);
     json_decref(deployment);
-}
-
-static json_t *again_for_ever(json_t *job)
-{
-    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
-
-    assert_int_equal(json_object_set_new(group, "ReschedulePolicy",
-                                         json_pack("{s:b, s:I, s:s}", "Unlimited", 1, "Delay",
-                                                   6000 * ms, "DelayFunction", "constant")),
-                     0);
-    return job;
 }
 
 static void test_what_has_failed_is_not_tried_again(void **state)

@@ -93,6 +93,7 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"ChangeMode", "noop"},
         {"MountDir", "/sample"},
         {"StagePublishBaseDir", "/sample"},
+        {"HealthCheck", "manual"},
     };
 
     switch (field->kind) {
@@ -113,6 +114,10 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
     case KIND_WHOLE:
         return json_integer(schema == &jobspec_disk || schema == &jobspec_resources ? 777 : 7);
     case KIND_DURATION:
+        if (text_equal(field->json, "HealthyDeadline"))
+            return json_integer(INT64_C(77000000000));
+        if (text_equal(field->json, "ProgressDeadline"))
+            return json_integer(INT64_C(777000000000));
         if (text_equal(field->json, "MaxDelay"))
             return json_integer(INT64_C(7777000000000));
         return json_integer(text_equal(field->json, "Interval") ? INT64_C(777777000000000)
@@ -183,6 +188,8 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = json_pack("{s:s}", "Hook", "prestart");
     if (schema == &jobspec_reschedule)
         rest = json_pack("{s:i, s:I}", "Attempts", 3, "Interval", (json_int_t)36000000000000);
+    if (schema == &jobspec_update && text_equal(field->json, "AutoPromote"))
+        rest = json_pack("{s:i}", "Canary", 1);
     if (schema == &jobspec_network && text_equal(field->json, "Hostname"))
         rest = json_pack("{s:s}", "Mode", "none");
     if (schema == &jobspec_resources && text_equal(field->json, "Cores"))

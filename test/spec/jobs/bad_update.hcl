@@ -1,0 +1,43 @@
+job "updates" {
+  group "slow" {
+    update {
+      stagger           = "0s"
+      min_healthy_time  = "10m"
+      healthy_deadline  = "5m"
+      progress_deadline = "5m"
+    }
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/true"
+      }
+    }
+  }
+  group "odd" {
+    update {
+      health_check     = "luck"
+      auto_promote     = true
+      healthy_deadline = "0s"
+    }
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/true"
+      }
+    }
+  }
+  group "fine" {
+    update {
+      canary            = 1
+      auto_promote      = true
+      healthy_deadline  = "5m"
+      progress_deadline = "0"
+    }
+    task "t" {
+      driver = "raw_exec"
+      config {
+        command = "/bin/true"
+      }
+    }
+  }
+}
