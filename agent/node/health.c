@@ -53,6 +53,7 @@ int health_read(struct health *health, const struct store *store, const struct s
     size_t length = 0;
     int code = store->meta_read(store->ctx, key, &text, &length, err);
 
+    health->untold = false;
     health->json = code == 0 ? json_loadb(text, length, 0, NULL) : NULL;
     free(text);
     if (code == 0 && !is_whole(health->json))
