@@ -53,6 +53,7 @@ FINDERS = [
                [OUT + '/test/fsm/test_rollout'], [OUT + '/test/server/test_rollout'],
                [OUT + '/test/server/test_claims'], [OUT + '/test/server/test_provision'],
                [OUT + '/test/server/test_wait'], [OUT + '/test/server/test_update'],
+               [OUT + '/test/server/test_stop'], [OUT + '/test/server/test_drain'],
                [OUT + '/test/spec/test_fate'], [OUT + '/test/hooks/test_run'],
                [OUT + '/test/hooks/test_network'], [OUT + '/test/hooks/test_artifacts']], 10),
     ('mounts', [[OUT + '/test/csi/test_volume_steps']], 90),
