@@ -54,7 +54,8 @@ struct job {
     bool looked_for; /* among alone.over */
     bool look;       /* is to be looked at by the next tidy: among alone.looks */
     bool queued;     /* something of it waits for room: among alone.queued */
-    uint64_t look_at_ms; /* and then, 0: never; among alone.timed while it is not */
+    uint64_t look_at_ms;    /* and then, 0: never; among alone.timed while it is not */
+    uint64_t look_again_ms; /* not before, 0: whenever */
     struct job *queued_prev, *queued_next, *timed_prev, *timed_next;
     size_t waiting;                  /* failed allocs whose time has not come */
     struct alone_evaluation blocked; /* while something is queued; id "": nothing is */
@@ -414,7 +415,10 @@ void alone_free_room(struct alone *alone);
 void alone_note_look(struct alone *alone, struct job *job);
 void alone_look_later(struct alone *alone, struct job *job, uint64_t at_ms);
 void alone_look_never(struct alone *alone, struct job *job);
-enum { LOOK_AGAIN_MS = 1000 }; /* after a commit that has failed */
+enum {
+    LOOK_AGAIN_MS = 1000,    /* after a commit that has failed */
+    LOOK_ALLOCS_PER_MS = 32, /* of one job: a larger one is looked at the less often */
+};
 
 /* Places what is due: whatever waits for room and has it, and what failed and waited long enough.
  */

@@ -126,8 +126,10 @@ static void place_due(struct alone *alone, struct job *job, const struct gatheri
             alone_look_later(alone, job, life_now_ms(alone->config.life) + LOOK_AGAIN_MS);
         return;
     }
-    if (partly)
+    if (partly) {
+        job->look_again_ms = 0;
         alone_look_later(alone, job, life_now_ms(alone->config.life) + 1);
+    }
     if (evaluation.placed == 0)
         return;
     evaluation_keep(alone, &evaluation);
@@ -135,16 +137,24 @@ static void place_due(struct alone *alone, struct job *job, const struct gatheri
         text_value(job->id), evaluation.placed, json_array_size(job_queue(job)));
 }
 
+/* It reads all allocs of the job.  One whose thousands come up one by one would be read for each
+ * of them: what it costs bounds how often it is done. */
 static void look(struct alone *alone, struct job *job)
 {
     struct gathering gathering = {.alone = alone, .job = job};
+    uint64_t now_ms = life_now_ms(alone->config.life);
     struct places places;
 
     if (job->unsaved) {
         alone_note_look(alone, job); /* when that is decided */
         return;
     }
+    if (now_ms < job->look_again_ms) {
+        alone_look_later(alone, job, job->look_again_ms);
+        return;
+    }
     gathering_fill(&gathering);
+    job->look_again_ms = now_ms + gathering.count / LOOK_ALLOCS_PER_MS;
     stop_waiting(alone, job, &gathering);
     places_begin(&places, &gathering);
     bool due = !job->public.stop && want(alone, job, &gathering, &places);

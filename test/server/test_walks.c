@@ -3,7 +3,8 @@
  * much of jobs, beside thousands of idle ones as beside a few.
  *
  * Visits are counted, not timed.  The files that walk are compiled into this program with what they
- * cannot walk without replaced: the question whether a machine is there, and a look into a job.
+ * cannot walk without replaced: the question whether a machine is there, the allocs of a job, and a
+ * look into it.
  */
 #include "core/machines/part.h"
 #include "server/alone/part.h"
@@ -22,13 +23,21 @@ static json_t *read_object_get(const json_t *object, const char *name)
     return json_object_get(object, name);
 }
 
+static void fill_gathering(struct gathering *gathering)
+{
+    gathering_fill(gathering);
+    visits += gathering->count;
+}
+
 #define fsm_is_final visited_is_final
 #include "core/machines/machines.c"
 #undef fsm_is_final
 #define json_object_get read_object_get
+#define gathering_fill fill_gathering
 #include "server/alone/evaluations.c"
 #include "server/alone/jobs.c"
 #include "server/alone/wait.c"
+#undef gathering_fill
 #undef json_object_get
 
 #include "test/server/small_life.h"
@@ -108,6 +117,35 @@ static void test_one_job_costs_the_same_beside_many(void **state)
     assert_int_equal(many.reads, few.reads);
 }
 
+/* What one look at JOB visits, which something has just happened to. */
+static size_t visits_of_turn(struct small_life *small, struct job *job)
+{
+    visits = 0;
+    alone_look_later(small->alone, job, small->now_ms);
+    small_settle(small);
+    return visits;
+}
+
+static void test_job_of_many_is_not_walked_for_each_of_them(void **state)
+{
+    enum { PAUSE_MS = 10, PAUSES = 4, TURNS_PER_MS = 5 };
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation =
+        small_run(small, "large", "/bin/a", PAUSE_MS * LOOK_ALLOCS_PER_MS, 0);
+    struct job *job = job_find(small->alone, "default", "large");
+    size_t all = 0;
+
+    assert_int_equal(evaluation.placed, PAUSE_MS * LOOK_ALLOCS_PER_MS);
+    small->now_ms += PAUSE_MS;
+    size_t once = visits_of_turn(small, job);
+    assert_true(once >= PAUSE_MS * LOOK_ALLOCS_PER_MS);
+    for (int i = 0; i < PAUSES * PAUSE_MS * TURNS_PER_MS; i++) {
+        all += visits_of_turn(small, job);
+        small->now_ms += i % TURNS_PER_MS == 0;
+    }
+    assert_in_range(all, (PAUSES - 1) * once, PAUSES * once); /* and it is not forgotten */
+}
+
 /* The counters see who walks: else the test above would prove nothing. */
 static void test_a_walk_over_all_is_seen(void **state)
 {
@@ -127,6 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_job_costs_the_same_beside_many),
+        SMALL_TEST(test_job_of_many_is_not_walked_for_each_of_them),
         SMALL_TEST(test_a_walk_over_all_is_seen),
     };
 
