@@ -122,7 +122,8 @@ static void add_mounts(struct plan *plan, const struct spec_mounts *mounts)
 
         add_bind(plan,
                  LAUNCH_BIND_MOUNT | spreads[mount->propagation] |
-                     (mount->read_only ? LAUNCH_BIND_READ_ONLY : 0u),
+                     (mount->read_only ? LAUNCH_BIND_READ_ONLY : 0u) |
+                     (mount->is_mount ? LAUNCH_BIND_IS_MOUNT : 0u),
                  mount->host, mount->inside);
     }
 }

@@ -14,7 +14,8 @@ enum { RESULTS_BYTES_MAX = 32 * 1024, RESULT_KEY_MAX = 255, RESULT_VALUE_MAX = 8
 
 enum result_kind {
     RESULT_ENV,    /* key: variable, value: its value */
-    RESULT_MOUNT,  /* key: path in the task, value: "host path\tro|rw\tpropagation" */
+    RESULT_MOUNT,  /* key: path in the task, value: "host path\tro|rw\tpropagation", and
+                    * "\tmount" behind it where the path is a mount or nothing */
     RESULT_DEVICE, /* key: path in the task, value: "host path\tpermissions" */
     RESULT_DATA,   /* the hook's own */
     RESULT_KIND_COUNT,

@@ -123,8 +123,9 @@ static int mount_one(struct mounting *mounting, const struct spec_volume_mount *
     if (code != 0)
         return code;
     bool read_only = is_read_only(request, volume) || mount->read_only;
-    check(text_format(text, sizeof(text), "%s\t%s\t%s", path, read_only ? "ro" : "rw",
-                      spec_propagation_name(mount->propagation)));
+    check(text_format(text, sizeof(text), "%s\t%s\t%s%s", path, read_only ? "ro" : "rw",
+                      spec_propagation_name(mount->propagation),
+                      volume->type == VOLUME_CSI ? "\tmount" : ""));
     code = results_set(request->results, TASK_HOOK_VOLUMES, RESULT_MOUNT,
                        mounting->places[mounting->count - 1], text, (uint32_t)strlen(text));
     return code == 0 ? 0 : err_set(mounting->err, code, "too many mounts with long paths");
@@ -174,11 +175,14 @@ int hooks_volumes(const struct hook_request *request, struct err *err)
 static bool read_mount(char *value, struct spec_mount *mount)
 {
     char *host = strsep(&value, "\t"), *access = strsep(&value, "\t");
+    char *propagation = strsep(&value, "\t");
 
-    if (access == NULL || value == NULL || host[0] != '/' ||
-        !spec_propagation(value, &mount->propagation))
+    if (propagation == NULL || host[0] != '/' ||
+        !spec_propagation(propagation, &mount->propagation) ||
+        (value != NULL && !text_equal(value, "mount")))
         return false;
     mount->host = host;
+    mount->is_mount = value != NULL;
     mount->read_only = text_equal(access, "ro");
     return mount->read_only || text_equal(access, "rw");
 }

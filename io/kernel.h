@@ -1,12 +1,15 @@
-/* The calls of Linux 5.2 and 5.12 that make mounts and bring them to their places.  glibc has them;
- * musl, which cairn-shim is linked with (drivers/SConscript), has not yet. */
+/* The calls of Linux 5.2 and 5.12 that make mounts and bring them to their places, and statx, which
+ * tells what is one.  glibc has them; musl, which cairn-shim is linked with (drivers/SConscript),
+ * has not yet. */
 #ifndef CAIRN_IO_KERNEL_H
 #define CAIRN_IO_KERNEL_H
 
 #include <sys/mount.h>
+#include <sys/stat.h>
 
 #ifndef __GLIBC__
 #include <linux/mount.h>
+#include <linux/stat.h>
 #include <stddef.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -41,6 +44,12 @@ static inline int mount_setattr(int directory_fd, const char *path, unsigned fla
                                 struct mount_attr *change, size_t size)
 {
     return (int)syscall(SYS_mount_setattr, directory_fd, path, flags, change, size);
+}
+
+static inline int statx(int directory_fd, const char *path, int flags, unsigned mask,
+                        struct statx *ret_status)
+{
+    return (int)syscall(SYS_statx, directory_fd, path, flags, mask, ret_status);
 }
 #endif
 

@@ -176,6 +176,7 @@ struct spec_mount {
     const char *inside; /* where the task has it: absolute, plain (spec/names.h) */
     bool read_only;
     enum spec_propagation propagation;
+    bool is_mount; /* HOST is one, of a volume: without that it is only the place for it */
 };
 
 struct spec_mounts {

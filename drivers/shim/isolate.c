@@ -157,14 +157,30 @@ static int mount_bind(const struct root *root, const struct launch_bind *bind, i
 
 /* Devices in a directory that is mounted are none to the task, but one that is mounted itself is
  * there to be used. */
-static uint64_t attributes_of_mount(const struct launch_bind *bind)
+static uint64_t attributes_of_mount(const struct launch_bind *bind, int host_fd)
 {
     struct stat status;
     uint64_t attributes = attributes_of(bind);
 
-    return stat(bind->host, &status) == 0 && S_ISBLK(status.st_mode)
+    return fstat(host_fd, &status) == 0 && S_ISBLK(status.st_mode)
                ? attributes & ~(uint64_t)MOUNT_ATTR_NODEV
                : attributes;
+}
+
+/* Opens the host's side of BIND; what is said of the descriptor is true of what is copied from it,
+ * whoever unmounts it in between. */
+static int open_host(const struct launch_bind *bind)
+{
+    struct statx status;
+    bool is_mount = (bind->flags & LAUNCH_BIND_IS_MOUNT) != 0;
+    scoped_fd int fd = open(bind->host, O_PATH | O_CLOEXEC);
+
+    if (fd < 0)
+        return errno == ENOENT && is_mount ? -ESTALE : -errno;
+    if (is_mount && statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &status) != 0)
+        return -errno;
+    return !is_mount || (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 ? take_fd(&fd)
+                                                                             : -ESTALE;
 }
 
 /* Copies of it, mounted nowhere.  Taken while our mounts are still one with the host's: a copy goes
@@ -183,7 +199,9 @@ static int open_mounts(const struct root *root, const struct launch *launch,
         if ((bind->flags & LAUNCH_BIND_MOUNT) == 0)
             continue;
         doing(root, "open", bind->host);
-        fds[count] = copy_mount(AT_FDCWD, bind->host, attributes_of_mount(bind));
+        scoped_fd int host_fd = open_host(bind);
+        fds[count] =
+            host_fd < 0 ? host_fd : copy_mount(host_fd, "", attributes_of_mount(bind, host_fd));
         if (fds[count] < 0)
             return fds[count];
         if (!both && mount_setattr(fds[count], "", AT_EMPTY_PATH | AT_RECURSIVE, &spread,

@@ -370,8 +370,12 @@ bool payload_failed(struct shim *shim, struct err *err)
         break;
     case STEP_ROOT:
         failure.what[sizeof(failure.what) - 1] = '\0';
-        (void)err_os(err, err_from_errno(failure.os), failure.os,
-                     "cannot make the task's root: could not %s", failure.what);
+        if (failure.os == ESTALE)
+            (void)err_set(err, ERR_GONE, "a volume is not mounted any more: could not %s",
+                          failure.what);
+        else
+            (void)err_os(err, err_from_errno(failure.os), failure.os,
+                         "cannot make the task's root: could not %s", failure.what);
         break;
     case STEP_FIND:
         (void)err_set(err, ERR_GONE, "command \"%s\" not found in the task's root", command);
@@ -399,7 +403,7 @@ bool payload_failed(struct shim *shim, struct err *err)
         break;
     }
     err->recoverable = failure.os == EAGAIN || failure.os == ENOMEM || failure.os == EMFILE ||
-                       failure.os == ENFILE || failure.os == ETXTBSY;
+                       failure.os == ENFILE || failure.os == ETXTBSY || failure.os == ESTALE;
     return true;
 }
 

@@ -160,7 +160,8 @@ enum launch_bind_flags {
                                  is mounted in it later as one of the next two says, or private */
     LAUNCH_BIND_HOST_TO_TASK = 16,
     LAUNCH_BIND_BIDIRECTIONAL = 32,
-    LAUNCH_BIND_FOLLOW = 64, /* where it is to be may be a link, which is followed in the root */
+    LAUNCH_BIND_FOLLOW = 64,    /* where it is to be may be a link, which is followed in the root */
+    LAUNCH_BIND_IS_MOUNT = 128, /* a mount of the host's: not the place for it when that is gone */
 };
 
 struct launch_bind {

@@ -157,7 +157,8 @@ enum { STEP_TEXT_SIZE = 64 };
 
 /* Makes the task's directory the root of the calling process, which has a mount namespace of its
  * own, with what LAUNCH binds into it and the kernel's file systems; it is the working directory
- * then.  0, or a negative errno and in RET_WHAT what could not be done. */
+ * then.  0, or a negative errno and in RET_WHAT what could not be done; -ESTALE: what is to be
+ * mounted on the host is not (any more). */
 int isolate_root(const struct launch *launch, char ret_what[STEP_TEXT_SIZE]);
 
 /* Takes what LAUNCH does not grant from the calling process for good and makes it the user that it

@@ -45,7 +45,8 @@ static void open_exec(struct room *room)
 static void add_mount(struct room *room, const char *host, const char *inside, bool read_only,
                       enum spec_propagation propagation)
 {
-    room->mounts[room->mounts_count++] = (struct spec_mount){host, inside, read_only, propagation};
+    room->mounts[room->mounts_count++] = (struct spec_mount){
+        .host = host, .inside = inside, .read_only = read_only, .propagation = propagation};
 }
 
 /* The volume is a file system of its own, whose mounts spread. */
@@ -252,6 +253,27 @@ static void test_what_is_not_there_fails_the_start_by_name(void **state)
     assert_int_not_equal(access("/usr/nothing", F_OK), 0);
 }
 
+/* A volume whose mount somebody has taken away is mounted again before the next try. */
+static void test_place_of_a_volume_is_no_volume(void **state)
+{
+    static const char why[] = "a volume is not mounted any more: could not open ";
+    struct room *room = *state;
+
+    open_exec(room);
+    add_mount(room, volume, "/srv", false, PROPAGATION_PRIVATE);
+    room->mounts[0].is_mount = true;
+    assert_start_fails(room, why);
+    make_shared();
+    run(room, "echo mine > /srv/sub/new");
+    assert_string_equal(content_of(in_volume("sub/new")), "mine\n");
+    unmake_shared();
+    assert_int_equal(room_start(room, 1), DRIVER_FAILED);
+    assert_true(room->result.error.recoverable);
+    room_destroy(room, 1);
+    assert_return_code(rmdir(volume), 0);
+    assert_start_fails(room, why);
+}
+
 /* The task's user puts a link where a volume goes: nothing is mounted on, or made in, what it leads
  * to, and the next start fails. */
 static void test_links_of_the_task_lead_a_mount_nowhere(void **state)
@@ -313,6 +335,7 @@ int main(void)
         TEST(test_mounts_of_the_host_come_as_was_asked),
         TEST(test_mounts_of_a_task_go_to_the_host_only_if_asked),
         TEST(test_what_is_not_there_fails_the_start_by_name),
+        TEST(test_place_of_a_volume_is_no_volume),
         TEST(test_links_of_the_task_lead_a_mount_nowhere),
         cmocka_unit_test(test_drivers_that_mount_nothing_say_so),
     };

@@ -103,6 +103,7 @@ static void test_mounts_are_what_group_node_and_task_say_together(void **state)
     assert_string_equal(launch->mounts.items[0].host, "/etc/ssl");
     assert_true(launch->mounts.items[0].read_only); /* the node says so */
     assert_int_equal(launch->mounts.items[0].propagation, PROPAGATION_PRIVATE);
+    assert_false(launch->mounts.items[0].is_mount);
     assert_string_equal(launch->mounts.items[1].inside, "/var/lib/data");
     assert_string_equal(launch->mounts.items[1].host, "/srv/database");
     assert_false(launch->mounts.items[1].read_only);
@@ -159,6 +160,7 @@ static void test_volume_of_a_plugin_is_where_it_is_published(void **state)
         assert_int_equal(launch->mounts.count, 2);
         assert_string_equal(launch->mounts.items[1].inside, "/var/lib/data");
         assert_string_equal(launch->mounts.items[1].host, "/csi/data");
+        assert_true(launch->mounts.items[1].is_mount);
         assert_int_equal(launch->mounts.items[1].read_only, read_only);
         assert_int_equal(launch->mounts.items[1].propagation, PROPAGATION_BIDIRECTIONAL);
         hooks_launch_free(launch);
