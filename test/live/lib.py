@@ -207,8 +207,12 @@ class Node:
         return wait_for('the payload ' + command, lambda: self.pid_of(command))
 
     def payloads(self):
-        """pid -> command line of every live process that carries our mark, but the daemon's."""
-        found = {}
+        """pid -> command line of every live process that carries our mark, but the daemon's, and those
+        that it is just making: until their exec they have its memory, and with it its name."""
+        found, own = {}, None
+        if self.process is not None and self.process.poll() is None:
+            with open('/proc/%d/cmdline' % self.process.pid, 'rb') as cmdline:
+                own = cmdline.read().replace(b'\0', b' ').decode(errors='replace').strip()
         for name in os.listdir('/proc'):
             if not name.isdigit():
                 continue
@@ -219,7 +223,7 @@ class Node:
                     line = cmdline.read().replace(b'\0', b' ').decode(errors='replace').strip()
             except (FileNotFoundError, ProcessLookupError, PermissionError):
                 continue
-            if ours and line and start_ticks(int(name)) is not None \
+            if ours and line and line != own and start_ticks(int(name)) is not None \
                     and (self.process is None or int(name) != self.process.pid):
                 found[int(name)] = line
         return found
