@@ -63,6 +63,7 @@ int LLVMFuzzerInitialize(int *arguments_count, char ***arguments)
     check(log_init(LOG_ERROR, "/dev/null", false) == 0);
     loop = loop_new();
     begin_node();
+    check(atexit(end_node) == 0); /* its cgroups and its lock are the machine's */
     return 0;
 }
 
