@@ -6,17 +6,19 @@
  */
 #include "server/alone/part.h"
 
+#include "base/list.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 /* The allocs of all jobs. */
 struct draining {
     struct drain_alloc *allocs;
-    size_t count, size;
     struct drained {
         struct job *job;
         struct machine_id id;
     } * owners; /* of each */
+    size_t count, allocs_size, owners_size;
 };
 
 static bool has_plugin(const json_t *job)
@@ -46,15 +48,10 @@ static void add_job(struct alone *alone, struct job *job, struct draining *drain
             core_alloc(life_core(alone->config.life), gathering.ids[a].text);
         size_t at = draining->count;
 
-        if (at == draining->size) {
-            draining->size = at == 0 ? 64 : at * 2;
-            draining->allocs =
-                realloc(draining->allocs, draining->size * sizeof(*draining->allocs));
-            draining->owners =
-                realloc(draining->owners, draining->size * sizeof(*draining->owners));
-            check(draining->allocs != NULL);
-            check(draining->owners != NULL);
-        }
+        draining->allocs =
+            list_room(draining->allocs, &draining->allocs_size, at + 1, sizeof(*draining->allocs));
+        draining->owners =
+            list_room(draining->owners, &draining->owners_size, at + 1, sizeof(*draining->owners));
         draining->allocs[at] =
             (struct drain_alloc){.type = job_type(job->json),
                                  .plugin = plugin,
