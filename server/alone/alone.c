@@ -24,6 +24,8 @@ static int load(void *ctx, struct err *err)
         code = alone_load_standing(alone, err);
     if (code == 0)
         code = storage_load(alone->storage, err);
+    if (code == 0)
+        code = acl_load(alone->acl, err);
     alone_resume_tidy(ctx); /* the last incarnation may have died before it did */
     return code;
 }
@@ -46,6 +48,7 @@ struct alone *alone_new(const struct alone_config *config)
                                                           .controller_ctx = config->ctx,
                                                           .freed = volume_freed,
                                                           .freed_ctx = alone});
+    alone->acl = acl_new(&(struct acl_config){.life = config->life, .say = config->say});
     life_control(config->life, &(struct life_control){.ctx = alone,
                                                       .load = load,
                                                       .alloc_ended = alone_note_ended,
@@ -66,6 +69,11 @@ struct storage *alone_storage(const struct alone *alone)
     return alone->storage;
 }
 
+struct acl *alone_acl(const struct alone *alone)
+{
+    return alone->acl;
+}
+
 void alone_plugins_changed(struct alone *alone)
 {
     if (alone == NULL)
@@ -84,6 +92,7 @@ void alone_free(struct alone *alone)
     alone_free_room(alone);
     ports_end(alone);
     disks_end(alone);
+    acl_free(alone->acl);
     storage_free(alone->storage);
     alone_free_standing(alone);
     free(alone->unsaved.items);

@@ -14,6 +14,7 @@
 
 #include "core/life.h"
 #include "fsm/policy.h"
+#include "server/acl/acl.h"
 #include "server/assign.h"
 #include "server/control.h"
 #include "server/storage/storage.h"
@@ -85,6 +86,9 @@ void alone_plugins_changed(struct alone *alone);
 
 /* Its volumes of storage plugins; they live as long as ALONE. */
 struct storage *alone_storage(const struct alone *alone);
+
+/* Its policies and tokens, likewise. */
+struct acl *alone_acl(const struct alone *alone);
 
 /* --- whether allocs may be placed here --- */
 

@@ -109,6 +109,7 @@ struct alone {
     uint64_t evaluations_count;
     struct standing standing;
     struct storage *storage;       /* volumes of storage plugins */
+    struct acl *acl;               /* policies and tokens */
     struct alone_evaluation shown; /* the last that was asked for and is in no ring */
 };
 
