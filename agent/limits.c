@@ -41,9 +41,9 @@ _Static_assert(BODIES_MAX + PARSED_A_BYTE * API_BODY_MAX <= 512 << 20,
 _Static_assert((int)API_SHORT_BODY_MAX <= (int)HTTP_SHORT_BYTES,
                "short ones have room at any time");
 
-/* Each connection has one request, which asks at most every task of one alloc. */
-_Static_assert(CALLERS_MAX >= API_CONNECTIONS_MAX * SPEC_TASKS_MAX,
-               "who is connected is not refused for the number of answers that wait");
+/* Each request that waits for the daemon asks at most every task of one alloc. */
+_Static_assert(CALLERS_MAX >= API_DEFERRED_MAX * SPEC_TASKS_MAX,
+               "who may wait is not refused for the number of answers that wait");
 _Static_assert(TURN_ASKED_A_MACHINE *NODE_MACHINES_MAX >= (int)CALLERS_MAX,
                "nor for the number of events");
 

@@ -1,9 +1,10 @@
 /*
- * The event loop: descriptors, timers, signals, work for other threads.
+ * The event loop: descriptors, files, timers, signals, work for other threads.
  *
  * One loop, one thread.  Callbacks run on it, never inside the call that arms them.  Embedded
- * structs (io_watch, io_timer, io_before_sleep, io_work) belong to the caller, must stay where they
- * are while armed, and are zeroed before first use; stopping one that is not armed does nothing.
+ * structs (io_watch, io_change, io_timer, io_before_sleep, io_work) belong to the caller, must stay
+ * where they are while armed, and are zeroed before first use; stopping one that is not armed does
+ * nothing.
  * Timers run on CLOCK_BOOTTIME, which counts sleep: a deadline that passed while the host slept
  * fires at once after it wakes.  Only io/loop/loop.c knows libev.
  */
@@ -62,6 +63,24 @@ struct io_watch {
 void io_watch_start(struct loop *loop, struct io_watch *watch, int fd, int events,
                     void (*cb)(struct io_watch *watch, int events), void *ctx);
 void io_watch_stop(struct io_watch *watch);
+
+/* --- files --- */
+
+struct io_change {
+    void (*cb)(struct io_change *change);
+    void *ctx;
+    struct io_changes *changes;     /* private */
+    struct io_change_entry *entry;  /* private: NULL when not armed */
+    struct io_change *next, **link; /* private */
+};
+
+/* Calls CB after each write to the file FD, and when it is cut, renamed or deleted; or, if FD is a
+ * directory, when something has come into it; until io_change_stop.  Many changes may be one call.
+ * FD may be one of O_PATH, and may be closed meanwhile.  False: the system gives no more of these
+ * (fs.inotify.max_user_watches), nobody will tell. */
+bool io_change_start(struct loop *loop, struct io_change *change, int fd,
+                     void (*cb)(struct io_change *change), void *ctx);
+void io_change_stop(struct io_change *change);
 
 /* --- timers --- */
 

@@ -258,6 +258,7 @@ struct api_deferred *api_defer(struct api_request *request,
     if (deferred->next != NULL)
         deferred->next->link = &deferred->next;
     request->api->deferred = deferred;
+    request->api->deferred_count++;
     http_on_close(deferred->exchange, on_deferred_closed, deferred);
     return deferred;
 }
@@ -267,6 +268,7 @@ static void forget(struct api_deferred *deferred)
     *deferred->link = deferred->next;
     if (deferred->next != NULL)
         deferred->next->link = deferred->link;
+    deferred->api->deferred_count--;
     free(deferred->ctx);
     free(deferred);
 }

@@ -353,6 +353,11 @@ static bool is_of_other_region(const struct api *api, const struct http_exchange
     return region != NULL && region[0] != '\0' && !text_equal(region, api->parts->config->region);
 }
 
+static bool route_changes(const struct api_route *route)
+{
+    return (route->methods & ~(unsigned)API_GET) != 0;
+}
+
 static void on_request(void *ctx, struct http_exchange *exchange)
 {
     struct api *api = ctx;
@@ -380,6 +385,9 @@ static void on_request(void *ctx, struct http_exchange *exchange)
         request = request_of(api, exchange, route, argument);
         if (is_of_other_region(api, exchange))
             api_refuse(&request, 404, "No path to region");
+        else if (api->deferred_count >= API_DEFERRED_MAX && route_changes(route))
+            api_refuse(&request, 503, "%d changes wait to be stored already: try again",
+                       API_DEFERRED_MAX);
         else if (route->blocks == BLOCKS_NOT || !park(&request))
             route->handle(&request);
     }

@@ -265,6 +265,13 @@ static int read_log(const struct api_log *log, struct log_file **ret_files, size
     return 0;
 }
 
+int api_log_directory(const struct api_log *log, int *ret_fd)
+{
+    scoped_fd int root_fd = -1;
+
+    return find(log->root, log_directory, &root_fd, ret_fd, NULL);
+}
+
 int api_log_next(const struct api_log *log, int64_t after, int64_t *ret_number, struct err *err)
 {
     struct log_file *files;

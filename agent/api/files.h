@@ -30,6 +30,9 @@ struct api_log {
     const char *root, *task, *type;
 };
 
+/* Opens the directory of the log's files (O_PATH), to watch it; the caller owns the descriptor. */
+int api_log_directory(const struct api_log *log, int *ret_fd);
+
 /* The lowest number above AFTER (-1: the lowest of all); ERR_GONE if there is none. */
 int api_log_next(const struct api_log *log, int64_t after, int64_t *ret_number, struct err *err);
 

@@ -158,7 +158,7 @@ void api_fs_stream(struct api_request *request)
     struct api_reading reading = {.follow = true, .left = -1};
 
     if (find_root(request, reading.root) && find_path(request, NULL, reading.path) &&
-        read_position(request, &reading))
+        api_query_bool(request, "plain", &reading.plain) && read_position(request, &reading))
         api_stream_start(request, &reading);
 }
 

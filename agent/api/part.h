@@ -18,14 +18,16 @@
 enum {
     API_BODY_MAX = 8 << 20,            /* of a job */
     API_SHORT_BODY_MAX = 16 << 10,     /* read at once, and all that other requests may bring */
-    API_BODIES_BYTES_MAX = 32 << 20,   /* that arrive; and as much that waits to be read */
+    API_BODIES_BYTES_MAX = 24 << 20,   /* that arrive; and as much that waits to be read */
     API_ANSWERS_BYTES_MAX = 128 << 20, /* on their way */
-    API_CONNECTIONS_MAX = 256,
+    API_CONNECTIONS_MAX = 1408,
     API_PARKED_MAX = 112,             /* blocking queries that wait at once */
-    API_FOLLOWERS_MAX = 64,           /* of files, logs and the agent's own log */
+    API_FOLLOWERS_MAX = 1024,         /* of files, logs, events and the agent's own log */
+    API_DEFERRED_MAX = 256,           /* answers that wait for the daemon */
     API_READS_MAX = 24,               /* of files and logs, to their present end */
     API_ASIDES_MAX = 24,              /* requests that threads of the pool work for */
     API_STREAM_QUEUE_MAX = 128 << 10, /* bytes a reader may lag behind */
+    API_STREAMS_BYTES_MAX = 16 << 20, /* and all readers together, but for a block of each */
     API_ARGUMENT_SIZE = 1024,
     API_ADDRESS_SIZE = 80,
     API_SAFE_HEADERS = 2,
@@ -58,6 +60,7 @@ struct api {
     struct api_parked *parked; /* blocking queries */
     size_t parked_count;
     struct api_deferred *deferred; /* answers that wait for the daemon */
+    size_t deferred_count;
     struct api_stream *streams;
     size_t followers_count, reads_count; /* of them */
     struct api_monitor *monitors;

@@ -9,6 +9,7 @@
 
 #include "agent/cli/verb.h"
 
+#include "io/loop.h"
 #include "spec/hcl.h"
 
 #include <jansson.h>
@@ -96,11 +97,36 @@ const char *cli_path(const struct cli *cli, char to[CLI_URL_SIZE], const char *f
 
 void cli_close(struct cli *cli);
 
+/* --- the end of what is streamed (tail.c) --- */
+
+struct cli_tail {
+    char *held; /* owned */
+    size_t used, size, wanted;
+    int64_t lines; /* -1: bytes were asked for */
+    bool passing;  /* the end has been reached: nothing is held any more */
+    struct io_timer quiet;
+    struct loop *loop;
+};
+
+/* What -tail, -n and -c say, which the verb has, as it has -f. */
+int cli_tail_read(const struct cli *cli, struct cli_tail *ret_tail);
+
+/* Prints what GET PATH (escaped, with a query) streams; the rest of the query says how. */
+int cli_tail_stream(struct cli *cli, struct cli_tail *tail, const char *path);
+
 /* --- finding (find.c) --- */
 
 /* The alloc whose id begins with PREFIX, whole, or the job; said if there is none or more. */
 int cli_find_alloc(struct cli *cli, const char *prefix, json_t **ret_alloc);
 int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job);
+
+/* The alloc that the first argument names; with the flag -job, which the verb has, one of that job:
+ * the newest that runs, or else the newest. */
+int cli_find_meant(struct cli *cli, json_t **ret_alloc);
+
+/* The task of ALLOC that the second argument or the flag -task names, or its only one; NULL after
+ * saying what is wrong. */
+const char *cli_find_task(const struct cli *cli, const json_t *alloc);
 
 void cli_print_allocs(const struct cli *cli, const json_t *allocs);
 

@@ -104,3 +104,63 @@ int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job)
     json_decref(list);
     return status;
 }
+
+int cli_find_meant(struct cli *cli, json_t **ret_alloc)
+{
+    char path[CLI_URL_SIZE];
+    json_t *job, *list, *entry;
+    const json_t *meant = NULL;
+    size_t at;
+
+    if (!cli_switch(cli, "job"))
+        return cli_find_alloc(cli, cli_argument(cli, 0), ret_alloc);
+    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
+    if (status != 0)
+        return status;
+    const char *given = cli->namespace, *id = cli_value(job, "ID");
+    cli->namespace = cli_value(job, "Namespace");
+    status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/allocations", id), &list, NULL);
+    cli->namespace = given;
+    if (status != 0) {
+        json_decref(job);
+        return status;
+    }
+    json_array_foreach(list, at, entry)
+    {
+        bool runs = text_equal(cli_value(entry, "ClientStatus"), "running");
+
+        if (meant == NULL || (runs && !text_equal(cli_value(meant, "ClientStatus"), "running")))
+            meant = entry;
+    }
+    status = meant != NULL ? cli_find_alloc(cli, cli_value(meant, "ID"), ret_alloc)
+                           : cli_fail(CLI_FAILED, "job \"%s\" has no allocs", id);
+    json_decref(list);
+    json_decref(job);
+    return status;
+}
+
+const char *cli_find_task(const struct cli *cli, const json_t *alloc)
+{
+    json_t *states = json_object_get(alloc, "TaskStates");
+    const char *asked = cli_argument(cli, 1), *name, *only = NULL;
+    char names[512] = "";
+    json_t *state;
+
+    if (asked == NULL)
+        asked = cli_text(cli, "task", NULL);
+    if (asked != NULL && json_object_get(states, asked) != NULL)
+        return asked;
+    json_object_foreach(states, name, state)
+    {
+        only = name;
+        (void)text_append(names, sizeof(names), names[0] != '\0' ? ", " : ""); /* a cut list */
+        (void)text_append(names, sizeof(names), name);                         /* is enough */
+    }
+    if (asked != NULL)
+        (void)cli_fail(CLI_USAGE, "the alloc has no task \"%.60s\", only: %s", asked, names);
+    else if (json_object_size(states) != 1)
+        (void)cli_fail(CLI_USAGE, "name one of the alloc's tasks: %s", names);
+    else
+        return only;
+    return NULL;
+}

@@ -209,6 +209,44 @@ static void test_log_is_followed_into_the_next_file(void **state)
     run_until(node, is_unfollowed, node);
 }
 
+static void test_log_that_is_removed_and_made_anew_is_followed(void **state)
+{
+    struct whole_node *node = *state;
+    const struct question follow = about("logs", "task=t&type=stdout&plain=true&follow=true", true);
+    char path[PATH_SIZE];
+
+    path_of(node, "alloc/logs/t.stdout.0", path);
+    add(node, "alloc/logs/t.stdout.0", "one ");
+    struct query *query = ask_with(node, &follow);
+    await(node, query, "one ");
+    assert_return_code(unlink(path), 0);
+    whole_turns(node);
+    add(node, "alloc/logs/t.stdout.0", "anew ");
+    await(node, query, "one anew ");
+    add(node, "alloc/logs/t.stdout.1", "next");
+    await(node, query, "one anew next");
+    query_end(query);
+    run_until(node, is_unfollowed, node);
+}
+
+static void test_log_ends_with_its_directory(void **state)
+{
+    struct whole_node *node = *state;
+    const struct question follow = about("logs", "task=t&type=stdout&plain=true&follow=true", true);
+    char path[PATH_SIZE];
+
+    add(node, "alloc/logs/t.stdout.0", "one ");
+    struct query *query = ask_with(node, &follow);
+    await(node, query, "one ");
+    path_of(node, "alloc/logs/t.stdout.0", path);
+    assert_return_code(unlink(path), 0);
+    path_of(node, "alloc/logs", path);
+    assert_return_code(rmdir(path), 0);
+    hear(node, query);
+    assert_int_equal(query->status, 200);
+    query_end(query);
+}
+
 static void test_file_that_is_followed_tells_what_happens_to_it(void **state)
 {
     struct whole_node *node = *state;
@@ -264,6 +302,8 @@ int main(void)
         TEST(test_directory_and_file_are_shown),
         TEST(test_log_is_read_over_its_files),
         TEST(test_log_is_followed_into_the_next_file),
+        TEST(test_log_that_is_removed_and_made_anew_is_followed),
+        TEST(test_log_ends_with_its_directory),
         TEST(test_file_that_is_followed_tells_what_happens_to_it),
         TEST(test_node_ends_while_a_log_is_followed),
         TEST(test_readers_have_a_bound_of_their_own),
