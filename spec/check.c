@@ -180,7 +180,7 @@ static void default_group(struct jobspec_work *work, const json_t *job, json_t *
     const json_t *migrate = json_object_get(job, "Migrate");
     size_t i;
 
-    set_missing(group, "Count", json_integer(1));
+    jobspec_default_scaling(group);
     json_t *disk = need_object(group, "EphemeralDisk");
     set_missing(disk, "SizeMB", json_integer(300));
     set_missing(disk, "Sticky", json_false());
@@ -564,6 +564,7 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
         check_reschedule(work, json_object_get(group, "ReschedulePolicy"));
     if (lasts(job))
         jobspec_check_update(work, json_object_get(group, "Update"));
+    jobspec_check_scaling(work, group);
     check_blocks(work, job, group);
     check_limit(work, job, group);
     if (is_type(job, JOB_SYSTEM) && whole_of(group, "Count") > 1)
@@ -612,37 +613,65 @@ static void check_type(struct jobspec_work *work, const json_t *job)
                          text_of(job, "Type"));
 }
 
-/* Each factor has its bound, and so have the sums of their products (fsm/limits.h). */
-static void check_sums(struct jobspec_work *work, const json_t *job, const json_t *groups)
-{
-    json_int_t allocs = 0, tasks = 0;
-    size_t constraints = json_array_size(jobspec_list(job, "Constraints")), i, t;
-    const json_t *group, *task;
+/* All groups together. */
+struct sums {
+    json_int_t allocs, tasks;
+    size_t constraints;
+};
 
-    json_array_foreach(groups, i, group)
+static struct sums sums_of(const json_t *job)
+{
+    struct sums sums = {.constraints = json_array_size(jobspec_list(job, "Constraints"))};
+    const json_t *group, *task;
+    size_t i, t;
+
+    json_array_foreach(jobspec_list(job, "TaskGroups"), i, group)
     {
         json_int_t count = whole_of(group, "Count");
 
-        constraints += json_array_size(jobspec_list(group, "Constraints"));
-        json_array_foreach(jobspec_list(group, "Tasks"), t, task) constraints +=
+        sums.constraints += json_array_size(jobspec_list(group, "Constraints"));
+        json_array_foreach(jobspec_list(group, "Tasks"), t, task) sums.constraints +=
             json_array_size(jobspec_list(task, "Constraints"));
         if (count < 0 || count > JOB_COUNT_MAX)
             continue; /* refused by its own bound */
-        allocs += count;
-        tasks += count * (json_int_t)json_array_size(jobspec_list(group, "Tasks"));
+        sums.allocs += count;
+        sums.tasks += count * (json_int_t)json_array_size(jobspec_list(group, "Tasks"));
     }
-    if (allocs > JOB_ALLOCS_MAX)
-        jobspec_complain(work, job, "", "make it several jobs",
-                         "%lld allocs, the counts of all groups together: a job may have %d",
-                         (long long)allocs, JOB_ALLOCS_MAX);
-    if (constraints > JOB_CONSTRAINTS_MAX)
+    return sums;
+}
+
+#define TOO_MANY_ALLOCS "%lld allocs, the counts of all groups together: a job may have %d"
+#define TOO_MANY_TASKS "%lld tasks in all its allocs together: a job may have %d"
+
+/* Each factor has its bound, and so have the sums of their products (fsm/limits.h). */
+static void check_sums(struct jobspec_work *work, const json_t *job)
+{
+    struct sums sums = sums_of(job);
+
+    if (sums.allocs > JOB_ALLOCS_MAX)
+        jobspec_complain(work, job, "", "make it several jobs", TOO_MANY_ALLOCS,
+                         (long long)sums.allocs, JOB_ALLOCS_MAX);
+    if (sums.constraints > JOB_CONSTRAINTS_MAX)
         jobspec_complain(work, job, "", NULL,
                          "%zu constraints of the job, its groups and their tasks: there may be %d",
-                         constraints, JOB_CONSTRAINTS_MAX);
-    if (tasks > JOB_TASKS_MAX)
-        jobspec_complain(work, job, "", "make it several jobs",
-                         "%lld tasks in all its allocs together: a job may have %d",
-                         (long long)tasks, JOB_TASKS_MAX);
+                         sums.constraints, JOB_CONSTRAINTS_MAX);
+    if (sums.tasks > JOB_TASKS_MAX)
+        jobspec_complain(work, job, "", "make it several jobs", TOO_MANY_TASKS,
+                         (long long)sums.tasks, JOB_TASKS_MAX);
+}
+
+int jobspec_check_count(const json_t *job, int64_t count, struct err *err)
+{
+    struct sums sums = sums_of(job);
+
+    if (count > JOB_COUNT_MAX)
+        return err_set(err, ERR_LIMIT, "Count must be at most %d, but is %lld", JOB_COUNT_MAX,
+                       (long long)count);
+    if (sums.allocs > JOB_ALLOCS_MAX)
+        return err_set(err, ERR_LIMIT, TOO_MANY_ALLOCS, (long long)sums.allocs, JOB_ALLOCS_MAX);
+    if (sums.tasks > JOB_TASKS_MAX)
+        return err_set(err, ERR_LIMIT, TOO_MANY_TASKS, (long long)sums.tasks, JOB_TASKS_MAX);
+    return 0;
 }
 
 void jobspec_check(struct jobspec_work *work, json_t *job)
@@ -685,5 +714,5 @@ void jobspec_check(struct jobspec_work *work, json_t *job)
         work->where[0] = '\0';
     }
     work->part = job;
-    check_sums(work, job, groups);
+    check_sums(work, job);
 }

@@ -228,14 +228,6 @@ static json_t *object_of(const char *name, enum change change, json_t *fields)
     return NULL;
 }
 
-static json_t *block_diff(const char *name, const struct jobspec_schema *schema,
-                          const json_t *before, const json_t *after)
-{
-    json_t *fields = field_diffs(flatten(schema, before), flatten(schema, after), true);
-
-    return object_of(name, sum_of(fields), fields);
-}
-
 static json_t *config_diff(const char *name, const json_t *before, const json_t *after)
 {
     json_t *old = json_object(), *new = json_object(), *fields;
@@ -245,6 +237,31 @@ static json_t *config_diff(const char *name, const json_t *before, const json_t 
     if (after != NULL)
         flatten_any(new, "", after);
     fields = field_diffs(old, new, true);
+    return object_of(name, sum_of(fields), fields);
+}
+
+/* With the policy, which belongs to whoever scales, in it. */
+static json_t *scaling_diff(const json_t *before, const json_t *after)
+{
+    json_t *policy =
+        config_diff("Policy", json_object_get(before, "Policy"), json_object_get(after, "Policy"));
+    json_t *old = flatten(&jobspec_scaling, before), *new = flatten(&jobspec_scaling, after);
+    enum change change = change_of(before, after);
+
+    (void)json_object_del(old, "Type"); /* there is one */
+    (void)json_object_del(new, "Type");
+    json_t *diff = object_of("Scaling", change, field_diffs(old, new, false));
+    if (diff != NULL && policy != NULL)
+        put(diff, "Objects", json_pack("[O]", policy));
+    json_decref(policy);
+    return diff;
+}
+
+static json_t *block_diff(const char *name, const struct jobspec_schema *schema,
+                          const json_t *before, const json_t *after)
+{
+    json_t *fields = field_diffs(flatten(schema, before), flatten(schema, after), true);
+
     return object_of(name, sum_of(fields), fields);
 }
 
@@ -345,7 +362,9 @@ static json_t *object_diffs(const struct jobspec_schema *schema, const json_t *b
 
         if (!is_told(field) || is_of_groups(schema, field))
             continue;
-        if (field->kind == KIND_BLOCK)
+        if (field->block == &jobspec_scaling)
+            add(list, scaling_diff(was, is));
+        else if (field->kind == KIND_BLOCK)
             add(list, block_diff(field->json, field->block, was, is));
         else if (field->kind == KIND_CONFIG)
             add(list, config_diff(field->json, was, is));

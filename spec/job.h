@@ -78,6 +78,10 @@ char *jobspec_warnings(const json_t *job);
 /* The group NAME of JOB, borrowed, or NULL. */
 const json_t *jobspec_group(const json_t *job, const char *name);
 
+/* 0 if COUNT, which a group of JOB (canonical) has now, is not too many for it, nor JOB too much
+ * with it; ERR_LIMIT. */
+int jobspec_check_count(const json_t *job, int64_t count, struct err *err);
+
 /* The ports that one alloc of GROUP (of a canonical job, or what is stored of one) asks for, static
  * ones first, all borrowed from it.  False: what is stored is damaged. */
 bool jobspec_ports(const json_t *group, struct spec_port ret_ports[SPEC_PORTS_MAX],

@@ -89,6 +89,10 @@ void jobspec_check_volumes(struct jobspec_work *work, const json_t *job, const j
 void jobspec_check_update(struct jobspec_work *work, const json_t *update);
 void jobspec_check_mounts(struct jobspec_work *work, const json_t *group, const json_t *task);
 
+/* The count of a group, and its scaling block, in the same way. */
+void jobspec_default_scaling(json_t *group);
+void jobspec_check_scaling(struct jobspec_work *work, const json_t *group);
+
 /* The csi_plugin blocks of tasks, in the same way. */
 void jobspec_default_csi_plugin(json_t *task);
 void jobspec_check_csi_plugins(struct jobspec_work *work, const json_t *group);

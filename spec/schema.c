@@ -140,6 +140,20 @@ static const struct jobspec_field update_fields[] = {
 };
 SCHEMA(jobspec_update, "update", NULL, update_fields);
 
+static const struct jobspec_field scaling_fields[] = {
+    WHOLE("min", "Min", FATE_PLACE, 0, WHOLE_MAX),
+    WHOLE("max", "Max", FATE_PLACE, 0, WHOLE_MAX),
+    BOOL("enabled", "Enabled", FATE_PLACE),
+    TEXT("type", "Type", FATE_PLACE),
+    {"policy", "Policy", KIND_CONFIG, FATE_PLACE, 0, 0, NULL, NULL}, /* for whoever scales */
+    SERVER("ID"),
+    SERVER("Namespace"),
+    SERVER("Target"),
+    SERVER("CreateIndex"),
+    SERVER("ModifyIndex"),
+};
+SCHEMA(jobspec_scaling, "scaling", NULL, scaling_fields);
+
 static const struct jobspec_field reschedule_fields[] = {
     WHOLE("attempts", "Attempts", FATE_PLACE, 0, SPEC_RESCHEDULED_MAX),
     DURATION("interval", "Interval", FATE_PLACE),
@@ -393,7 +407,8 @@ static const struct jobspec_field task_fields[] = {
     REFUSED("identity", "Identities", "remove it: tasks get no identity tokens yet"),
     REFUSED(NULL, "Identity", "remove it: tasks get no identity tokens yet"),
     REFUSED("kind", "Kind", "remove it: Consul Connect is not available yet"),
-    REFUSED("scaling", "ScalingPolicies", "remove it: nothing scales tasks yet"),
+    REFUSED("scaling", "ScalingPolicies",
+            "remove it: what a task asks for is not scaled (in Nomad that needs Enterprise)"),
     REFUSED("schedule", "Schedule", "remove it: tasks run all the time"),
     REFUSED("secret", "Secrets", "remove it: there are no secret providers yet"),
     REFUSED("service", "Services", "remove it: services are not registered yet"),
@@ -417,6 +432,7 @@ static const struct jobspec_field group_fields[] = {
     KEPT("spread", "Spreads", BLOCKS, 0, &jobspec_spread, ONE_NODE),
     KEPT("update", "Update", BLOCK, 0, &jobspec_update, ROLLED),
     BLOCK("reschedule", "ReschedulePolicy", FATE_PLACE, &jobspec_reschedule),
+    BLOCK("scaling", "Scaling", FATE_PLACE, &jobspec_scaling),
     KEPT("migrate", "Migrate", BLOCK, 0, &jobspec_migrate, ONE_NODE),
     KEPT("disconnect", "Disconnect", BLOCK, 0, &disconnect, FOR_OTHERS),
     KEPT("max_client_disconnect", "MaxClientDisconnect", DURATION, DURATION_MAX, NULL,
@@ -426,7 +442,6 @@ static const struct jobspec_field group_fields[] = {
     KEPT("prevent_reschedule_on_lost", "PreventRescheduleOnLost", BOOL, 0, NULL, FOR_SERVERS),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
     BLOCKS("network", "Networks", FATE_RUN, &jobspec_network),
-    REFUSED("scaling", "Scaling", "write count = N instead: nothing scales groups yet"),
     REFUSED("service", "Services", "remove it: services are not registered yet"),
     REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),
     NAMED("volume", "Volumes", FATE_RUN, &jobspec_volume),

@@ -105,11 +105,6 @@ void api_eval_allocations(struct api_request *request)
 
 /* --- what there is none of --- */
 
-void api_empty_list(struct api_request *request)
-{
-    api_reply(request, json_array());
-}
-
 /* What Nomad has and this release has not is said so, not "not found". */
 void api_unavailable(struct api_request *request)
 {

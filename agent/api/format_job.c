@@ -64,6 +64,7 @@ json_t *api_format_job(const struct alone_job *job, const char *status)
     (void)json_object_del(to, "cairnDeployment");
     (void)json_object_del(to, "cairnDeployments");
     (void)json_object_del(to, "cairnVersions");
+    (void)json_object_del(to, "cairnScaling");
     char *warnings = jobspec_warnings(job->job);
     set_text(to, "Warnings", warnings);
     free(warnings);

@@ -188,7 +188,7 @@ static json_t *make_registered(struct api *api, void *ctx)
     return answer;
 }
 
-static void reply_evaluation(struct api_request *request, const struct alone_evaluation *evaluation)
+void api_reply_evaluation(struct api_request *request, const struct alone_evaluation *evaluation)
 {
     struct alone_evaluation *copy = malloc(sizeof(*copy));
 
@@ -327,7 +327,7 @@ static void answer_registration(struct api_request *request, struct api_aside *a
                             &registration->err) != 0)
         api_refuse_err(request, &registration->err);
     else
-        reply_evaluation(request, &evaluation);
+        api_reply_evaluation(request, &evaluation);
 }
 
 void api_jobs_register(struct api_request *request)
@@ -361,7 +361,7 @@ void api_job_delete(struct api_request *request)
                          &evaluation, &err) != 0)
         api_refuse_err(request, &err);
     else
-        reply_evaluation(request, &evaluation);
+        api_reply_evaluation(request, &evaluation);
 }
 
 /* Nomad's words (v2.0.5 nomad/job_endpoint.go Revert). */
@@ -390,7 +390,7 @@ void api_job_revert(struct api_request *request)
                           &evaluation, &err) != 0)
         api_refuse_err(request, &err);
     else
-        reply_evaluation(request, &evaluation);
+        api_reply_evaluation(request, &evaluation);
     json_decref(body);
 }
 

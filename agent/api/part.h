@@ -265,6 +265,13 @@ void api_host_close(struct api *api);
 /* Where the data directory is, "": nobody knows. */
 const char *api_device(const struct api *api);
 
+/* --- jobs, common to several files --- */
+
+struct alone_evaluation;
+
+/* Answers, once it is true, as to one who has registered a job, or stopped one, by EVALUATION. */
+void api_reply_evaluation(struct api_request *request, const struct alone_evaluation *evaluation);
+
 /* --- allocs, common to several files --- */
 
 /* The alloc that the request's argument names, or NULL after refusing the request. */
@@ -352,11 +359,12 @@ api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_j
     api_job_allocations, api_job_evaluations, api_job_summary, api_job_versions, api_job_deployment,
     api_job_deployments, api_job_update, api_job_revert, api_validate_job;
 api_handler api_job_plan;
+api_handler api_job_scale, api_job_scale_status, api_policies_list, api_policy_get;
 api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_restart,
     api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
-api_handler api_evals_list, api_eval_get, api_eval_allocations, api_empty_list,
-    api_deployments_list, api_deployment_get, api_deployed_allocs, api_deployed_pause,
-    api_deployed_promote, api_deployed_fail, api_deployed_unblock, api_search, api_unavailable;
+api_handler api_evals_list, api_eval_get, api_eval_allocations, api_deployments_list,
+    api_deployment_get, api_deployed_allocs, api_deployed_pause, api_deployed_promote,
+    api_deployed_fail, api_deployed_unblock, api_search, api_unavailable;
 api_handler api_volumes_list, api_volume_get, api_volume_register, api_volume_create,
     api_volume_forget, api_volume_delete, api_volume_detach, api_volumes_external,
     api_snapshots_list, api_snapshot_create, api_snapshot_delete;

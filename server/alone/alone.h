@@ -190,6 +190,23 @@ json_t *alone_plan_diff(const struct alone_plan *plan);
 int alone_register(struct alone *alone, const json_t *job, struct alone_evaluation *ret_evaluation,
                    json_t *problems, struct err *err);
 
+/* What somebody says of the count of a group, or what is to be kept of that. */
+struct alone_scaling {
+    const char *group;
+    int64_t count;  /* that it is to have; below 0: as it is */
+    uint64_t index; /* the JobModifyIndex that the job must have; 0: any */
+    const char *message;
+    bool error;
+    const json_t *meta; /* borrowed, NULL: none */
+};
+
+/* As alone_register; RET_EVALUATION has no id if there is no count.  ERR_GONE: no such job;
+ * ERR_INVALID: it has no such group, its policy allows no such count, or a deployment is under way;
+ * ERR_REFUSED: it has another index; ERR_LIMIT. */
+int alone_scale(struct alone *alone, const char *namespace, const char *job_id,
+                const struct alone_scaling *scaling, struct alone_evaluation *ret_evaluation,
+                struct err *err);
+
 /* How allocs are stopped: both may be. */
 enum {
     ALONE_PURGE = 1,   /* the job is forgotten, and they are destroyed when they have ended */
@@ -238,6 +255,11 @@ size_t alone_queued(const struct alone_job *job, size_t group);
  */
 bool alone_follow_up(const struct alone *alone, const char *alloc,
                      struct alone_evaluation *ret_evaluation);
+
+/* Of GROUP of JOB, borrowed until the next change: {"ID", "CreateIndex", "ModifyIndex"} of its
+ * policy; and an array of what was said, the newest first, in Nomad's words.  Both may be NULL. */
+const json_t *alone_scaling_policy(const struct alone_job *job, const char *group);
+const json_t *alone_scaling_events(const struct alone_job *job, const char *group);
 
 /* The newest deployment of JOB as it is kept, and what has come of it: a new reference; NULL: there
  * was none.  And all that are kept, the newest first. */

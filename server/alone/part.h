@@ -10,8 +10,9 @@
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
  * for which reschedule.c says when; hold.c and rollout.c replace allocs step by step, in
  * deployments that deployments.c keeps and steer.c lets users steer, and goes back to what
- * versions.c keeps; collect.c forgets what is over; standing.c says whether allocs may be placed
- * here at all, and drain.c ends them where the node is to be empty.  Volumes of storage plugins are
+ * versions.c keeps; scaling/scaling.c changes counts, of which scaling/kept.c keeps what was said;
+ * collect.c forgets what is over; standing.c says whether allocs may be placed here at all, and
+ * drain.c ends them where the node is to be empty.  Volumes of storage plugins are
  * server/storage's, and volumes_asked.c says whether an alloc may have one.
  */
 #ifndef CAIRN_SERVER_ALONE_PART_H
@@ -566,6 +567,16 @@ void version_strip(json_t *json);
 const json_t *versions_find(const struct alone_job *job, uint64_t version);
 const json_t *versions_stable(const struct alone_job *job);
 
+/* --- what is kept of scaling (scaling/kept.c) --- */
+
+/* What JOB, as JSON, keeps of it: a new reference of its own; and ALL (moved) is that of JSON. */
+json_t *scaling_kept(const json_t *job);
+void scaling_put(json_t *json, json_t *all);
+
+/* JSON keeps the policies that it has, and what was said of counts, as the job BEFORE it (NULL:
+ * none) did. */
+void scaling_carry(struct alone *alone, const json_t *before, json_t *json);
+
 /* --- registering (register.c) --- */
 
 /* How the deployment that is under way ends by a registration. */
@@ -578,7 +589,7 @@ int version_again(struct alone *alone, const json_t *version, const struct outco
                   const char *why, struct alone_evaluation *ret_evaluation, struct err *err);
 
 /* Registers JSON (moved), a job that was checked; OUTCOME NULL: a newer version is what ends the
- * deployment. */
+ * deployment.  One that says Stop is stopped, and stays so. */
 int register_json(struct alone *alone, json_t *json, const struct outcome *outcome, const char *why,
                   struct alone_evaluation *ret_evaluation, struct err *err);
 

@@ -122,8 +122,6 @@ static int check_groups(const struct assign_plans *plans, const json_t *job, jso
     json_array_foreach(json_object_get(job, "TaskGroups"), g, group)
     {
         struct alloc_spec *spec;
-        if (json_integer_value(json_object_get(group, "Count")) == 0)
-            continue;
         int code = try_group(job, group, &spec, err);
         if (code < 0)
             return code;
@@ -156,7 +154,8 @@ static void stamp(struct alone *alone, const struct job *job, json_t *json, bool
         json, "JobModifyIndex",
         json_integer((json_int_t)(is_new || changed ? index : job->public.job_modify_index)));
     (void)json_object_set_new(json, "SubmitTime", json_integer(life_unix_ns(alone->config.life)));
-    (void)json_object_set_new(json, "Stop", json_false());
+    (void)json_object_set_new(json, "Stop",
+                              json_boolean(json_is_true(json_object_get(json, "Stop"))));
 }
 
 /* What was kept with the version before stays with the job; its deployment is over if this is
@@ -191,7 +190,8 @@ bool job_is_same(const json_t *a, const json_t *b)
     static const char *const stamped[] = {"Version",         "CreateIndex",      "ModifyIndex",
                                           "JobModifyIndex",  "SubmitTime",       "Stop",
                                           "Status",          "Stable",           "cairnQueued",
-                                          "cairnDeployment", "cairnDeployments", "cairnVersions"};
+                                          "cairnDeployment", "cairnDeployments", "cairnVersions",
+                                          "cairnScaling"};
     json_t *left = json_copy((json_t *)(uintptr_t)a), *right = json_copy((json_t *)(uintptr_t)b);
 
     for (size_t i = 0; i < COUNT_OF(stamped); i++) {
@@ -309,17 +309,20 @@ int register_json(struct alone *alone, json_t *json, const struct outcome *outco
         return code;
     bool changed = job->json == NULL || !job_is_same(job->json, json);
     stamp(alone, job, json, changed);
+    scaling_carry(alone, job->json, json);
     carry_kept(alone, job, json, changed, outcome);
+    bool stopped = json_is_true(json_object_get(json, "Stop"));
     struct gathering gathering = {.alone = alone,
                                   .job = job,
                                   .wanted = json,
                                   .changed = changed,
-                                  .begins = changed || job->public.stop};
+                                  .begins = !stopped && (changed || job->public.stop)};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
     struct change change = change_begin(alone, job);
     change_job(alone, &change, json);
     *ret_evaluation = evaluation_begin(alone, job, why);
-    code = alone_reconcile(alone, &change, &gathering, ret_evaluation, err);
+    if (!stopped)
+        code = alone_reconcile(alone, &change, &gathering, ret_evaluation, err);
     code = change_end(alone, &change, code);
     gathering_free(&gathering);
     if (code < 0)
@@ -360,6 +363,7 @@ int version_again(struct alone *alone, const json_t *version, const struct outco
     check(json != NULL);
     version_strip(json);
     (void)json_object_del(json, "Stable");
+    (void)json_object_del(json, "Stop");
     return register_json(alone, json, outcome, why, ret_evaluation, err);
 }
 

@@ -55,6 +55,7 @@ static const char *fault_of_group(const json_t *group)
     static const char *const delays[] = {"Interval", "Delay", "MaxDelay", NULL};
     static const char *const parallels[] = {"MaxParallel", "Canary", NULL};
     static const char *const deadlines[] = {"ProgressDeadline", NULL};
+    static const char *const bounds[] = {"Min", "Max", NULL};
     const char *name = json_string_value(json_object_get(group, "Name"));
     const json_t *tasks = json_object_get(group, "Tasks"), *task;
     const json_t *reschedule = json_object_get(group, "ReschedulePolicy");
@@ -73,6 +74,8 @@ static const char *fault_of_group(const json_t *group)
     if (!are_whole(json_object_get(group, "Update"), parallels, INT32_MAX) ||
         !are_whole(json_object_get(group, "Update"), deadlines, duration_ns_max))
         return "a group is updated by what is no number";
+    if (!are_whole(json_object_get(group, "Scaling"), bounds, INT32_MAX))
+        return "a group is scaled by what is no number";
     if (!are_whole(json_object_get(group, "EphemeralDisk"), sizes, INT32_MAX) ||
         !is_list(tasks, JSON_OBJECT))
         return "a group's tasks or disk are none";
@@ -131,6 +134,40 @@ static bool has_twins(const json_t *groups)
     return false;
 }
 
+/* What is kept of policies and of what was said of counts, or nothing. */
+static bool is_scaling(const json_t *scaling)
+{
+    static const char *const indexes[] = {"CreateIndex", "ModifyIndex", NULL};
+    json_t *policies = json_object_get(scaling, "Policies"), *one;
+    json_t *events = json_object_get(scaling, "Events");
+    const char *name;
+
+    if (scaling != NULL && !json_is_object(scaling))
+        return false;
+    if ((policies != NULL && !json_is_object(policies)) ||
+        (events != NULL && !json_is_object(events)))
+        return false;
+    json_object_foreach(policies, name, one)
+    {
+        const char *id = json_string_value(json_object_get(one, "ID"));
+        if (id == NULL || !uuid_is_valid(id) || !are_whole(one, indexes, NUMBER_MAX))
+            return false;
+    }
+    json_object_foreach(events, name, one)
+    {
+        const json_t *event;
+        size_t i;
+        if (!is_list(one, JSON_OBJECT))
+            return false;
+        json_array_foreach(one, i, event)
+        {
+            if (!are_whole(event, indexes, NUMBER_MAX))
+                return false;
+        }
+    }
+    return true;
+}
+
 /* What is kept of the deployments and the versions before. */
 static const char *fault_of_past(const char *key, const json_t *json)
 {
@@ -140,6 +177,8 @@ static const char *fault_of_past(const char *key, const json_t *json)
 
     if (!is_deployment(json_object_get(json, "cairnDeployment")))
         return "a deployment that is none";
+    if (!is_scaling(json_object_get(json, "cairnScaling")))
+        return "a scaling that is none";
     if (!is_list(deployments, JSON_OBJECT) || !is_list(versions, JSON_OBJECT))
         return "a list of what it may not hold";
     json_array_foreach(deployments, i, one)

@@ -41,6 +41,12 @@ static const struct {
     {"reschedule", "DelayFunction", "fsm/policy/reschedule.c"},
     {"reschedule", "MaxDelay", "fsm/policy/reschedule.c"},
     {"reschedule", "Unlimited", "fsm/policy/reschedule.c"},
+    {"group", "Scaling", "server/alone/scaling/"},
+    {"scaling", "Min", "server/alone/scaling/"},
+    {"scaling", "Max", "server/alone/scaling/"},
+    {"scaling", "Enabled", "agent/api/scaling.c: whoever scales reads it"},
+    {"scaling", "Type", "spec/scaling.c: there is one"},
+    {"scaling", "Policy", "agent/api/scaling.c: whoever scales reads it"},
     {"update", "MaxParallel", "server/alone/rollout.c"},
     {"update", "MinHealthyTime", "fsm/alloc/health.c, of what the alloc was placed with"},
     {"update", "HealthyDeadline", "fsm/alloc/health.c, of what the alloc was placed with"},
@@ -106,6 +112,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
             return json_string("block-device");
         if (text_equal(schema->name, "csi_plugin") && text_equal(field->json, "Type"))
             return json_string("monolith");
+        if (schema == &jobspec_scaling)
+            return json_string("horizontal");
         for (size_t i = 0; i < COUNT_OF(texts); i++) {
             if (text_equal(texts[i].field, field->json))
                 return json_string(texts[i].value);
@@ -188,6 +196,8 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = json_pack("{s:s}", "Hook", "prestart");
     if (schema == &jobspec_reschedule)
         rest = json_pack("{s:i, s:I}", "Attempts", 3, "Interval", (json_int_t)36000000000000);
+    if (text_equal(schema->name, "scaling"))
+        rest = json_pack("{s:i}", "Max", 9);
     if (schema == &jobspec_update && text_equal(field->json, "AutoPromote"))
         rest = json_pack("{s:i}", "Canary", 1);
     if (schema == &jobspec_network && text_equal(field->json, "Hostname"))
@@ -303,6 +313,8 @@ static void try_field(const struct path *path, const struct jobspec_schema *sche
                                 json_pack("{s:{s:s, s:s}}", "v", "Type", "host", "Source", "s")),
             0);
     }
+    if (field->fate == FATE_SERVER) /* without it the rest is the same */
+        complete(path, schema, field, reach(base_raw, path));
     json_t *base = read_job(base_raw);
     json_t *object = reach(raw, path);
 

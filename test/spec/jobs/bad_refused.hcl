@@ -13,12 +13,12 @@ job "a" {
     service {
       name = "web"
     }
-    scaling {
-      max = 3
-    }
 
     task "t" {
       driver = "raw_exec"
+      scaling "cpu" {
+        max = 3
+      }
       resources {
         device "nvidia/gpu" {}
       }
