@@ -61,7 +61,8 @@ enum alloc_state {
     X(CONTACT, MESSAGE, NONE)              /* the control plane was heard of; for allocs that have \
                                             * a stop_after_ms */                                   \
     X(NETWORK_SOUND, COMPLETION, NONE)     /* it is as it was made, or mended, or not known */     \
-    X(NETWORK_LOST, COMPLETION, FAILURE)   /* only who starts again gets one */
+    X(NETWORK_LOST, COMPLETION, FAILURE)   /* only who starts again gets one */                    \
+    X(LOOK, MESSAGE, MEMBER)               /* that task is about to start: are all volumes there */
 enum alloc_event_kind {
 #define X(name, class, payload) AE_##name,
     ALLOC_EVENTS(X)
@@ -89,7 +90,9 @@ enum alloc_event_kind {
     X(SEND_REPORT, SEND, 0, 0)          /* to tasks of which nobody knows whether they run */      \
     X(CHECK_NETWORK, NODE, M(NETWORK_SOUND) | M(NETWORK_LOST), 300000) /* and mend it */          \
     X(SEND_NOTE, SEND, 0, 0)            /* to running tasks: why they are about to restart */      \
-    X(SEND_VERDICT, SEND, 0, 0)         /* to tasks that have made it unhealthy, once */
+    X(SEND_VERDICT, SEND, 0, 0)         /* to tasks that have made it unhealthy, once */           \
+    X(SEND_LOOK, SEND, 0, 0)            /* to volumes */                                           \
+    X(SEND_MOUNTS, SEND, 0, 0)          /* to tasks about to start: are all volumes there */
 enum alloc_effect {
     AX_NONE,
 #define X(name, lane, completions, timeout_ms) AX_##name,

@@ -348,7 +348,7 @@ static bool is_unpaced(const struct fsm_def *def, const struct fsm_row *row)
     uint8_t class = def->events[row->event].class;
 
     return (class == FSM_COMPLETION || class == FSM_MESSAGE) &&
-           (def->paced >> row->guard & 1u) == 0;
+           (def->paced >> row->guard & 1u) == 0 && (def->paced_events >> row->event & 1u) == 0;
 }
 
 static void mark_reached(struct walk *walk, size_t at)

@@ -109,7 +109,8 @@ enum task_run_state { TASK_RUN_PENDING, TASK_RUN_RUNNING, TASK_RUN_DEAD };
     X(FLAG, gone, 0, "volume: released")                                                           \
     X(FLAG, rewound, 0, "task: waits for its turn again, or has not run since")                    \
     X(U8, up, 0, "task: enum member_up")                                                           \
-    X(PAD, pad, 4, "")                                                                             \
+    X(FLAG, looks, 0, "task: about to start, waits for what the volumes say")                      \
+    X(PAD, pad, 3, "")                                                                             \
     X(NAME, name, SPEC_NAME_SIZE, "")
 struct alloc_member {
     ALLOC_MEMBER_FIELDS(FIELD)

@@ -202,6 +202,7 @@ struct fsm_def {
     uint64_t after_sweep;  /* effects, a bit each: after a restart they begin only when the node has
                             * looked for what runs and belongs to nobody (core_swept) */
     uint32_t record_bytes; /* of a record without its tail */
+    uint64_t paced_events; /* the same of messages, a bit each: who sends them pauses */
 
     /* Rules, pure like everything here; see <machine>/rules.c. */
     void (*absorb)(struct machine *record, const struct fsm_event *event,

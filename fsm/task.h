@@ -34,7 +34,8 @@
     X(CLEANUP)    /* stop hooks, after which nothing of the task is left */                        \
     X(DEAD)       /* its alloc's removal */                                                        \
     X(OWING)      /* the pause before stop hooks that failed are tried again; else it is dead */   \
-    X(GONE)       /* nothing: the record is deleted */
+    X(GONE)       /* nothing: the record is deleted */                                             \
+    X(LOOKING)    /* the look at its alloc's mounts, right before each start */
 enum task_state {
 #define X(name) T_##name,
     TASK_STATES(X)
@@ -70,7 +71,9 @@ enum task_state {
     X(REPORT, MESSAGE, NONE)               /* its alloc: say whether you run, be it no news */     \
     X(NOTE, MESSAGE, KILL)                 /* its plugin or alloc: to be read of you */            \
     X(UNWELL, MESSAGE, KILL)               /* its plugin: you have failed, start again */          \
-    X(TOLD, MESSAGE, KILL)                 /* its alloc: what you have to do with its verdict */
+    X(TOLD, MESSAGE, KILL)                 /* its alloc: what you have to do with its verdict */   \
+    X(MOUNTED, MESSAGE, NONE)              /* its alloc: all volumes were seen just now */         \
+    X(UNMOUNTED, MESSAGE, FAILURE)         /* its alloc: one cannot be mounted (again) */
 enum task_event_kind {
 #define X(name, class, payload) TE_##name,
     TASK_EVENTS(X)
@@ -90,7 +93,8 @@ enum task_event_kind {
     X(REPLY_OK, TELL, 0, 0)                                                                        \
     X(REPLY_NOT_RUNNING, TELL, 0, 0)                                                               \
     X(SEND_CHANGED, SEND, 0, 0)         /* to its alloc */                                         \
-    X(HOOK_ABORT, TELL, 0, 0)           /* nobody waits any more for the hook under way */
+    X(HOOK_ABORT, TELL, 0, 0)           /* nobody waits any more for the hook under way */         \
+    X(SEND_LOOK, SEND, 0, 0)            /* to its alloc */
 enum task_effect {
     TX_NONE,
 #define X(name, lane, completions, timeout_ms) TX_##name,

@@ -24,7 +24,7 @@
     X(STAGING)      /* the plugin */                                                               \
     X(PUBLISHING)   /* the plugin */                                                               \
     X(READY)        /* nothing: mounted and in use */                                              \
-    X(VERIFYING)    /* after a restart: the look at the mount table */                             \
+    X(VERIFYING)    /* the look at the mount table, after a restart or before a start */           \
     X(BROKEN)       /* its alloc to give up */                                                     \
     X(DRAINING)     /* the plugin and other claims, on the way back */                             \
     X(UNPUBLISHING) /* the plugin */                                                               \
@@ -60,7 +60,8 @@ enum volume_state {
     X(MOUNT_MISSING, COMPLETION, NONE)                                                             \
     X(NODE_FAILED, COMPLETION, FAILURE)                                                            \
     X(TIMEOUT, CLOCK, NONE)                                                                        \
-    X(RESTORE, RESTORE, RESTORE)
+    X(RESTORE, RESTORE, RESTORE)                                                                   \
+    X(LOOK, MESSAGE, NONE)                 /* its alloc: a task is about to start on you */
 enum volume_event_kind {
 #define X(name, class, payload) VE_##name,
     VOLUME_EVENTS(X)

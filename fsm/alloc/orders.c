@@ -65,6 +65,27 @@ static void send_authorized(const struct machine_id *self, const struct alloc *a
     }
 }
 
+/* Whoever is about to start is told when the last of them was seen, or that one is not there. */
+static void send_mounts(const struct machine_id *self, struct alloc *alloc,
+                        const struct fsm_event *event, fsm_send *send, void *ctx)
+{
+    const struct member_news *news = event->payload;
+    struct failure failure = {.code = ERR_GONE, .recoverable = 1};
+    bool failed = event->kind == AE_VOLUME_FAILED;
+
+    if (!failed && members_count(alloc, MEMBER_VOLUME, member_is_unready) > 0)
+        return;
+    (void)text_format(failure.text, sizeof(failure.text), "volume \"%s\" is not mounted: %s",
+                      news->name, news->text); /* cut if too long */
+    for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
+        struct alloc_member *member = &alloc->assign.members[i];
+        if (!member->looks)
+            continue;
+        member->looks = 0;
+        tell(self, member, failed ? TE_UNMOUNTED : TE_MOUNTED, failed ? &failure : NULL, send, ctx);
+    }
+}
+
 static void send_kill(const struct machine_id *self, struct alloc *alloc, fsm_send *send, void *ctx)
 {
     struct kill_order order = {
@@ -190,6 +211,12 @@ void alloc_send(const struct machine_id *self, struct machine *record, uint8_t e
         return;
     case AX_SEND_RELEASE:
         send_to_all(self, alloc, MEMBER_VOLUME, VE_RELEASE, send, ctx);
+        return;
+    case AX_SEND_LOOK:
+        send_to_all(self, alloc, MEMBER_VOLUME, VE_LOOK, send, ctx);
+        return;
+    case AX_SEND_MOUNTS:
+        send_mounts(self, alloc, event, send, ctx);
         return;
     case AX_NONE:
     case AX_HOOK:

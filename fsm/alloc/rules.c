@@ -123,8 +123,9 @@ static void fail_setup(struct alloc *alloc, const struct fsm_now *now, const cha
 }
 
 /* A volume that could not be mounted again after a restart: tasks that run are left alone (I-23),
- * those that do not can never start. */
-static void note_missing_volume(struct alloc *alloc, const struct fsm_now *now)
+ * those that do not can never start.  NEWS, or NULL, says why of one of them. */
+static void note_missing_volume(struct alloc *alloc, const struct member_news *news,
+                                const struct fsm_now *now)
 {
     uint8_t state = alloc->machine.state;
     bool starts = state == A_RUNNING || state == A_REPLAYING ||
@@ -135,8 +136,12 @@ static void note_missing_volume(struct alloc *alloc, const struct fsm_now *now)
         return;
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         const struct alloc_member *member = &alloc->assign.members[i];
-        if (member->kind == MEMBER_VOLUME && member->failed && !member->gone)
-            fail_setup(alloc, now, "volume", member->name);
+        char what[sizeof(member->name) + 16];
+        if (member->kind != MEMBER_VOLUME || !member->failed || member->gone)
+            continue;
+        (void)text_format(what, sizeof(what), "volume \"%s\"", member->name); /* fits */
+        bool told = news != NULL && text_equal(news->name, member->name);
+        fail_setup(alloc, now, what, told ? news->text : "it is not mounted any more");
     }
 }
 
@@ -161,7 +166,7 @@ static void absorb_task(struct alloc *alloc, const struct fsm_event *event,
         member->up = MEMBER_UP; /* else it had said so before it was asked */
     if (!changed->quiet)
         refresh_status(alloc, now);
-    note_missing_volume(alloc, now);
+    note_missing_volume(alloc, NULL, now);
 }
 
 static void absorb_member_lost(struct alloc *alloc, const struct fsm_event *event,
@@ -219,7 +224,7 @@ static void absorb_volume(struct alloc *alloc, const struct fsm_event *event,
         (void)text_format(what, sizeof(what), "volume \"%s\"", news->name); /* fits */
         fail_setup(alloc, now, what, news->text);
     }
-    note_missing_volume(alloc, now);
+    note_missing_volume(alloc, news, now);
 }
 
 /* That of the group which is under way is over; those of tasks are theirs to skip. */
@@ -280,17 +285,27 @@ static void note_cut_off(struct alloc *alloc, const struct fsm_event *event,
     explain_kill(alloc, TASK_EVENT_NONE, "no contact to servers for stop_on_client_after");
 }
 
-/* Each volume is looked at and says again that it is ready. */
+/* Each volume is looked at, and says again that it is ready. */
 static void forget_mounts(struct alloc *alloc)
 {
     for (uint32_t i = 0; i < alloc->assign.members_count; i++)
         alloc->assign.members[i].ready = 0;
 }
 
+/* What was seen before counts no more. */
+static void absorb_look(struct alloc *alloc, const struct member_news *news)
+{
+    struct alloc_member *member = member_find(alloc, MEMBER_TASK, news->name);
+
+    check(member != NULL); /* tasks are made together with their alloc */
+    member->looks = 1;
+    forget_mounts(alloc);
+}
+
 static void forget_orders(struct alloc *alloc)
 {
     for (uint32_t i = 0; i < alloc->assign.members_count; i++)
-        alloc->assign.members[i].told = ORDER_NONE;
+        alloc->assign.members[i].told = ORDER_NONE, alloc->assign.members[i].looks = 0;
 }
 
 /* Each task, whatever it does, is to say that it waits for its turn again. */
@@ -354,6 +369,9 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
         forget_orders(alloc); /* orders are repeated; who has obeyed ignores them */
         break;
     }
+    case AE_LOOK:
+        absorb_look(alloc, event->payload);
+        break;
     case AE_RESTART:
     case AE_REPLAY:
     case AE_PREVIOUS_ENDED:

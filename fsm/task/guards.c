@@ -96,6 +96,7 @@ static bool delay_ahead(const struct task *task)
 /* clang-format off */
 GUARD(task_may_start, task->may_start)
 GUARD(task_hooks_left, task->hook != HOOK_NONE)
+GUARD(task_has_mounts, task->define.mounts)
 GUARD(task_has_prekill, has_hooks(task, PHASE_PREKILL))
 GUARD(task_has_delay, delay_ahead(task))
 GUARD(task_at_once, task->at_once)
@@ -110,7 +111,8 @@ GUARD(task_resume_delay, task->resume == RESUME_DELAYING && !task->at_once)
 GUARD(task_resume_prekill, task->resume == RESUME_PREKILL && has_hooks(task, PHASE_PREKILL))
 GUARD(task_look_again, task_look_failed(task, event->payload))
 GUARD(task_never_begun, !task->ran)
-GUARD(task_never_begun_boot, !task->ran && task->may_start && task->rebooted)
+GUARD(task_never_begun_anew,
+      !task->ran && task->may_start && (task->rebooted || task->define.mounts))
 GUARD(task_never_begun_may, !task->ran && task->may_start)
 GUARD(task_never_begun_kill, !task->ran && task->kill_wanted)
 GUARD(task_never_begun_rewind, !task->ran && task->rewind_wanted)
@@ -154,6 +156,7 @@ uint64_t task_deadline(const struct machine *record, const struct fsm_now *now)
     case T_CLEANUP:
     case T_DEAD:
     case T_GONE:
+    case T_LOOKING:
     case T_COUNT:
         break;
     }
@@ -203,7 +206,8 @@ static const char *broken_life(const struct task *task)
 {
     const uint32_t alive = IN(RUNNING) | IN(PREKILL) | IN(DELAYING) | IN(STOPPING);
     const uint32_t begun = alive | IN(STARTING) | IN(RECOVERING) | IN(REAPING);
-    const uint32_t pending = IN(WAITING) | IN(PRESTART) | IN(STARTING) | IN(HELD) | IN(BACKOFF);
+    const uint32_t pending =
+        IN(WAITING) | IN(PRESTART) | IN(LOOKING) | IN(STARTING) | IN(HELD) | IN(BACKOFF);
     const uint32_t over = IN(CLEANUP) | IN(DEAD) | IN(OWING) | IN(GONE);
 
     if (!implies(is_in(task, alive), task->ran))
@@ -216,6 +220,8 @@ static const char *broken_life(const struct task *task)
         return "alive, but not shown running";
     if (!implies(is_in(task, pending), task->run_state == TASK_RUN_PENDING))
         return "about to start, but not shown pending";
+    if (!implies(is_in(task, IN(LOOKING)), task->define.mounts))
+        return "looking at mounts, and its alloc has none";
     if (!implies(is_in(task, IN(DEAD) | IN(OWING)), task->run_state == TASK_RUN_DEAD))
         return "dead, but shown alive";
     if (!implies(task->run_state == TASK_RUN_DEAD, is_in(task, over)))

@@ -23,7 +23,8 @@ void task_note_restarting(struct task *task, const struct fsm_now *now, uint64_t
 /* True in the states in which a task only waits to start: there is nothing that could end. */
 static inline bool task_state_waits(uint8_t state)
 {
-    return state == T_WAITING || state == T_PRESTART || state == T_HELD || state == T_BACKOFF;
+    return state == T_WAITING || state == T_PRESTART || state == T_LOOKING || state == T_HELD ||
+           state == T_BACKOFF;
 }
 
 /* The first hook of PHASE from FIRST on, HOOK_NONE: none. */

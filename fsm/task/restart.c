@@ -30,9 +30,9 @@ static bool died_with_host(const struct task *task)
 
 void task_decide(struct task *task, const struct fsm_now *now)
 {
-    /* An attempt is over: its hooks failed, or nothing of its payload lives. */
-    check(task->machine.state == T_PRESTART || task->machine.state == T_REAPING ||
-          task->machine.state == T_EXITED);
+    /* An attempt is over: its hooks or mounts failed, or nothing of its payload lives. */
+    check(task->machine.state == T_PRESTART || task->machine.state == T_LOOKING ||
+          task->machine.state == T_REAPING || task->machine.state == T_EXITED);
     if (task->kill_wanted || task->rewind_wanted) {
         task->verdict = task->kill_wanted ? TASK_ENDS : TASK_REWINDS;
         return;

@@ -220,6 +220,18 @@ static void absorb_start_failed(struct task *task, const struct failure *failure
     task_note(task, now, TASK_EVENT_DRIVER_FAILURE, failure->text);
 }
 
+/* What it needs cannot be mounted: as when a hook before the start fails. */
+static void absorb_unmounted(struct task *task, const struct failure *failure,
+                             const struct fsm_now *now)
+{
+    if (task->machine.state != T_LOOKING)
+        return; /* it does not wait for it */
+    task->start_failed = 1;
+    task->unrecoverable = 0;
+    task_note(task, now, TASK_EVENT_HOOK_FAILED, failure->text);
+    task_decide(task, now);
+}
+
 /* Tried again until it works; told when it begins, and when the reason is another one. */
 static void absorb_reap_failed(struct task *task, const struct failure *failure,
                                const struct fsm_now *now)
@@ -301,6 +313,7 @@ static void absorb_restore(struct task *task, const struct fsm_event *event)
     case T_DEAD:
     case T_OWING:
     case T_GONE:
+    case T_LOOKING:
     case T_COUNT:
         task->resume = RESUME_NOTHING;
         break;
@@ -379,7 +392,11 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_TOLD:
         absorb_plugin(task, event->payload, event->kind == TE_UNWELL, now);
         break;
+    case TE_UNMOUNTED:
+        absorb_unmounted(task, event->payload, now);
+        break;
     case TE_START:
+    case TE_MOUNTED:
     case TE_STOP_ACCEPTED:
     case TE_STOP_FAILED:
     case TE_TIMEOUT:
@@ -515,7 +532,7 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
         enter_pending(task);
         break;
     case T_STARTING:
-        if (row->state == T_PRESTART)
+        if (row->state == T_PRESTART || row->state == T_LOOKING)
             enter_starting(task); /* from RECOVERING it is the same attempt, never begun */
         break;
     case T_RUNNING:
@@ -561,6 +578,7 @@ void task_enter(struct machine *record, const struct fsm_row *row, const struct 
     case T_ABSENT:
     case T_RECOVERING:
     case T_REAPING:
+    case T_LOOKING:
     case T_COUNT:
         break;
     }
@@ -588,6 +606,13 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
         .event = {.kind = AE_TASK_CHANGED, .payload = &changed},
     };
 
+    if (effect == TX_SEND_LOOK) {
+        struct member_news news = {.text = ""};
+        check(text_copy(news.name, sizeof(news.name), machine_id_name(self)));
+        message.event = (struct fsm_event){.kind = AE_LOOK, .payload = &news};
+        send(ctx, &message);
+        return;
+    }
     check(effect == TX_SEND_CHANGED);
     /* Where nothing that anybody sees is new, a restart of the daemon says nothing (I-39); but its
      * alloc waits for each task to come back to its turn, and asks whether it runs. */

@@ -8,6 +8,7 @@
 #define TASK_GUARDS(X)                                                                             \
     X(MAY_START, task_may_start)   /* nothing has to be asked before a start */                    \
     X(HOOKS_LEFT, task_hooks_left) /* the phase has another hook */                                \
+    X(HAS_MOUNTS, task_has_mounts) /* its alloc has volumes */                                     \
     X(HAS_PREKILL, task_has_prekill)                                                               \
     X(HAS_DELAY, task_has_delay) /* a shutdown_delay that has not been served */                   \
     X(AT_ONCE, task_at_once)     /* and is not to be */                                            \
@@ -21,7 +22,8 @@
     X(RESUME_PREKILL, task_resume_prekill)                                                         \
     X(LOOK_AGAIN, task_look_again)   /* the look failed and says nothing about the payload */      \
     X(NEVER_BEGUN, task_never_begun) /* the intent was stored, the start never made */             \
-    X(NEVER_BEGUN_BOOT, task_never_begun_boot) /* and what its hooks made went with the host */    \
+    X(NEVER_BEGUN_ANEW, task_never_begun_anew) /* and what was made or seen before it counts no    \
+                                                * more */                                          \
     X(NEVER_BEGUN_MAY, task_never_begun_may)                                                       \
     X(NEVER_BEGUN_KILL, task_never_begun_kill)                                                     \
     X(NEVER_BEGUN_REWIND, task_never_begun_rewind)                                                 \

@@ -216,6 +216,7 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
         absorb_restore(volume, event->payload, now);
         break;
     case VE_WANT:
+    case VE_LOOK:
     case VE_TURN:
     case VE_PLUGIN_UP:
     case VE_PLUGIN_DOWN:

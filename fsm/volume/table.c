@@ -30,6 +30,7 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 #define LOOKS (M(MOUNT_FOUND)|M(MOUNT_MISSING))
 #define NODE (UP|DOWN|LOOKS|M(NODE_FAILED))
 #define MADE (M(DEFINE)|M(ADOPT))
+#define ASKED (M(WANT)|M(LOOK)) /* what it does already, or did before its alloc let go */
 #define WAKES (M(TURN)|M(PLUGIN_UP)|M(PLUGIN_DOWN))
 
 /* One step forward, as far as it is our turn. */
@@ -95,18 +96,18 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 static const struct fsm_state volume_states[V_COUNT] = {
 /*    state         flags         limit_ms         ignored: late or repeated             never: our own mistake */
 STATE(ABSENT,       FSM_INITIAL,  0,               0,                                    ALL & ~MADE),
-STATE(IDLE,         FSM_RESTING,  0,               MADE|WAKES,                      RPC|NODE|M(TIMEOUT)),
-STATE(CLAIMING,     0,            60000,           MADE|M(WANT)|WAKES,              NODE|M(RELEASED)),
-STATE(QUEUED,       FSM_RESTING,  FSM_LIMIT_RECORD, MADE|M(WANT)|RPC,               NODE),
-STATE(STAGING,      0,            0,               MADE|M(WANT)|WAKES|RPC,          DOWN|LOOKS|M(PUBLISHED)),
-STATE(PUBLISHING,   0,            0,               MADE|M(WANT)|WAKES|RPC,          M(UNSTAGED)|LOOKS),
+STATE(IDLE,         FSM_RESTING,  0,               MADE|M(LOOK)|WAKES,                      RPC|NODE|M(TIMEOUT)),
+STATE(CLAIMING,     0,            60000,           MADE|ASKED|WAKES,              NODE|M(RELEASED)),
+STATE(QUEUED,       FSM_RESTING,  FSM_LIMIT_RECORD, MADE|ASKED|RPC,               NODE),
+STATE(STAGING,      0,            0,               MADE|ASKED|WAKES|RPC,          DOWN|LOOKS|M(PUBLISHED)),
+STATE(PUBLISHING,   0,            0,               MADE|ASKED|WAKES|RPC,          M(UNSTAGED)|LOOKS),
 STATE(READY,        FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC|M(STAGED)|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS|M(PUBLISHED)|M(TIMEOUT)),
-STATE(VERIFYING,    0,            10000,           MADE|M(WANT)|WAKES|RPC,          UP|DOWN),
+STATE(VERIFYING,    0,            10000,           MADE|ASKED|WAKES|RPC,          UP|DOWN),
 STATE(BROKEN,       FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
-STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, MADE|M(WANT)|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS),
-STATE(UNPUBLISHING, 0,            120000,          MADE|M(WANT)|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNSTAGED)),
-STATE(UNSTAGING,    0,            120000,          MADE|M(WANT)|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNPUBLISHED)),
-STATE(RELEASING,    0,            60000,           MADE|M(WANT)|M(RELEASE)|WAKES|M(INHERIT)|M(CLAIMED)|UP|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS),
+STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, MADE|ASKED|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS),
+STATE(UNPUBLISHING, 0,            120000,          MADE|ASKED|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNSTAGED)),
+STATE(UNSTAGING,    0,            120000,          MADE|ASKED|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNPUBLISHED)),
+STATE(RELEASING,    0,            60000,           MADE|ASKED|M(RELEASE)|WAKES|M(INHERIT)|M(CLAIMED)|UP|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS),
 STATE(GONE,         FSM_FINAL,    0,               0,                                    ALL),
 };
 
@@ -180,6 +181,7 @@ ROW(READY,        RELEASE,       ALWAYS,         DRAINING,     VX_SEND_TURN),
 NOTED(READY,      INHERIT),
 BUSY(READY),
 ROW(READY,        RESTORE,       ALWAYS,         VERIFYING,    VX_LOOK),
+ROW(READY,        LOOK,          ALWAYS,         VERIFYING,    VX_LOOK),
 
 NOTED(VERIFYING,  RELEASE),
 NOTED(VERIFYING,  INHERIT),
@@ -199,6 +201,7 @@ BACK(BROKEN,      RELEASE),
 NOTED(BROKEN,     INHERIT),
 BUSY(BROKEN),
 ROW(BROKEN,       RESTORE,       ALWAYS,         BROKEN,       VX_SEND_FAILED),
+ROW(BROKEN,       LOOK,          ALWAYS,         VERIFYING,    VX_LOOK), /* one more try */
 
 DRAIN(TURN),
 DRAIN(INHERIT),
@@ -279,6 +282,7 @@ const struct fsm_def volume_def = {
              (uint64_t)1 << VG_AGAIN_UNMOUNT | (uint64_t)1 << VG_AGAIN_UNMOUNT_STAGING |
              (uint64_t)1 << VG_STAGE_FIRST | (uint64_t)1 << VG_UNDO_FIRST |
              (uint64_t)1 << VG_LIED, /* the last three: once for each way forward, or call */
+    .paced_events = M(LOOK), /* once for each start of a task, which its own table paces */
     .timeout_event = VE_TIMEOUT,
     .restore_event = VE_RESTORE,
     .record_bytes = sizeof(struct volume),

@@ -135,6 +135,18 @@ static void check_restored(struct search *search, unsigned who, const struct tas
         VIOLATE(36, "a restart changed the counters or deadlines of %s", search->ids[who].text);
 }
 
+/* The volume was found mounted, in this turn. */
+static bool is_seen(const struct search *search, const struct journal_batch *batch)
+{
+    bool seen = false;
+
+    for (size_t i = 0; i < batch->events_count; i++)
+        seen |= machine_id_equal(&batch->events[i].id, &search->ids[WHO_VOLUME]) &&
+                (batch->events[i].event.kind == VE_MOUNT_FOUND ||
+                 batch->events[i].event.kind == VE_PUBLISHED);
+    return seen;
+}
+
 static void check_task_event(struct search *search, const struct journal_batch *batch, size_t at)
 {
     const struct journal_event *event = &batch->events[at];
@@ -152,6 +164,8 @@ static void check_task_event(struct search *search, const struct journal_batch *
     if (search->world.tasks[who_task(who)].dead && event->before != T_WAITING &&
         (begins || event->after == T_PRESTART || event->after == T_RUNNING))
         VIOLATE(10, "%s was dead and comes back", event->id.text);
+    if (begins && (event->before != T_LOOKING || !is_seen(search, batch)))
+        VIOLATE(31, "%s is started without a look at its volume", event->id.text);
     for (size_t i = 0; begins && i < at; i++) {
         if (batch->events[i].event.kind == TE_KILL &&
             machine_id_equal(&batch->events[i].id, &event->id))
@@ -188,7 +202,7 @@ void search_check_committed(struct search *search, const struct journal_batch *b
             struct search_task *task = &world->tasks[who_task(who)];
             task->dead = event->after != T_WAITING &&
                          (task->dead || event->after == T_DEAD || event->after == T_OWING);
-            if (event->after == T_STARTING && event->before == T_PRESTART)
+            if (event->after == T_STARTING && event->before == T_LOOKING)
                 task->hooked = task->unseen = 0;
         }
         if (event->id.kind != MACHINE_ALLOC)
@@ -285,6 +299,14 @@ void search_check_effect(struct search *search, const struct effect *effect, uns
 
 /* --- the world --- */
 
+/* A shim looks at what it is to bind. */
+bool search_check_mount(struct search *search, unsigned task)
+{
+    if (!search->world.mounted && !search->world.snatched)
+        VIOLATE(31, "%s is started without its volume", search->ids[WHO_TASK_A + task].text);
+    return search->world.mounted;
+}
+
 /* A payload begins to run. */
 void search_check_payload(struct search *search, unsigned task,
                           const struct search_attempt *attempt)
@@ -298,8 +320,6 @@ void search_check_payload(struct search *search, unsigned task,
         if (other != attempt && other->payload == PAYLOAD_LIVES)
             VIOLATE(2, "two payloads of %s live", name);
     }
-    if (!search->world.mounted && !search->world.snatched)
-        VIOLATE(31, "%s runs without its volume", name);
     if (!search->world.directory)
         VIOLATE(22, "%s runs without its alloc's directory", name);
 }

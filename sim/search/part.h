@@ -40,7 +40,7 @@ static inline unsigned who_task(unsigned who)
 
 enum search_shim { SEEN_NO_SHIM, SHIM_IS_STARTING, SHIM_IS_ALIVE, SHIM_HAS_ENDED };
 enum search_payload { NO_PAYLOAD_YET, PAYLOAD_LIVES, PAYLOAD_HAS_ENDED };
-enum search_record { NO_RECORD, RECORD_OF_END, RECORD_OF_FAILURE };
+enum search_record { NO_RECORD, RECORD_OF_END, RECORD_OF_FAILURE, RECORD_OF_NO_MOUNT };
 enum search_end { ENDS_WELL, ENDS_BADLY, ENDS_KILLED, SEARCH_ENDS };
 
 /* What exists under one key. */
@@ -316,6 +316,7 @@ void search_calls_orphan(struct search *search);
 void search_check_batch(struct search *search, const struct journal_batch *batch);
 void search_check_committed(struct search *search, const struct journal_batch *batch);
 void search_check_effect(struct search *search, const struct effect *effect, unsigned who);
+bool search_check_mount(struct search *search, unsigned task); /* it is mounted */
 void search_check_payload(struct search *search, unsigned task,
                           const struct search_attempt *attempt);
 void search_check_sweep(struct search *search, unsigned task, const struct search_attempt *attempt);

@@ -99,9 +99,11 @@ static void answer_failed(struct search *search, unsigned who, uint8_t effect, i
 }
 
 /* The record says so, whoever asks. */
-static void answer_not_started(struct search *search, unsigned who)
+static void answer_not_started(struct search *search, unsigned who, bool unmounted)
 {
-    struct failure failure = sim_failed(ERR_INVALID, false, "the program cannot be executed");
+    struct failure failure = unmounted
+                                 ? sim_failed(ERR_GONE, true, "a volume is not mounted any more")
+                                 : sim_failed(ERR_INVALID, false, "the program cannot be executed");
 
     done(search, who, TE_START_FAILED, &failure);
 }
@@ -148,8 +150,8 @@ static void look_done(struct search *search, unsigned who, uint8_t effect,
         answer_failed(search, who, effect, ERR_GONE, false);
     } else if (attempt->shim == SHIM_IS_ALIVE || attempt->record == RECORD_OF_END) {
         answer_found(search, who, effect, attempt);
-    } else if (attempt->record == RECORD_OF_FAILURE) {
-        answer_not_started(search, who);
+    } else if (attempt->record == RECORD_OF_FAILURE || attempt->record == RECORD_OF_NO_MOUNT) {
+        answer_not_started(search, who, attempt->record == RECORD_OF_NO_MOUNT);
     } else {
         kill_cgroup(attempt);
         if (effect == TX_DRIVER_START)
@@ -275,8 +277,19 @@ void search_driver_cut(struct search *search, unsigned who)
 
 /* --- what happens by itself --- */
 
+static void fail_start(struct search_attempt *attempt, enum search_record record)
+{
+    attempt->record = (uint8_t)record;
+    attempt->unfit = 1;
+    attempt->shim = SHIM_HAS_ENDED;
+}
+
 static void run(struct search *search, unsigned who, struct search_attempt *attempt)
 {
+    if (!search_check_mount(search, who_task(who))) { /* the shim binds nothing but mounts */
+        fail_start(attempt, RECORD_OF_NO_MOUNT);
+        return;
+    }
     attempt->shim = SHIM_IS_ALIVE;
     attempt->payload = PAYLOAD_LIVES;
     attempt->starts++;
@@ -291,9 +304,7 @@ void search_process(struct search *search, const struct search_move *move,
         run(search, move->who, attempt);
         return;
     case MOVE_UNFIT:
-        attempt->record = RECORD_OF_FAILURE;
-        attempt->unfit = 1;
-        attempt->shim = SHIM_HAS_ENDED;
+        fail_start(attempt, RECORD_OF_FAILURE);
         return;
     case MOVE_EXIT:
         end_in_order(attempt, (enum search_end)move->how);

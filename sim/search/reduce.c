@@ -140,6 +140,8 @@ static void reduce_ending(struct alloc *alloc)
         member->started = 0;
         if (member->kind == MEMBER_TASK)
             member->failed = 0;
+        if (alloc->machine.state != A_POSTSTOP)
+            member->looks = 0;
         if (dead || (alloc->machine.state != A_POSTSTOP && member->told == ORDER_START))
             member->told = ORDER_NONE;
         if (!poststop && member->kind == MEMBER_VOLUME)

@@ -10,7 +10,7 @@ at 1000 crash 500
 at 3000 exit a/main 1
 expect daemons 2
 expect performs volume a/data PUBLISH 1
-expect performs volume a/data LOOK 1
+expect performs volume a/data LOOK 3
 always starts a/main 2
 always first daemons then starts a/main
 always mounted a/data yes

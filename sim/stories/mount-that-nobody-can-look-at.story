@@ -13,6 +13,8 @@ at 0 assign b
 at 1000 crash 500
 fate ERR volume a/data LOOK 0
 fate ERR volume b/data LOOK 0
+fate SLOW volume a/data LOOK 1 ms 1
+fate SLOW volume b/data LOOK 1 ms 1
 at 60000 crash 500
 at 100000 stop b
 at 3000000 exit a/main 1

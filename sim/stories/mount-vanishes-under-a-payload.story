@@ -16,7 +16,7 @@ at 1500 crash 500
 fate ERR(permanent) volume b/data STAGE 2
 at 10000 exit a/main 1
 expect state volume b/data BROKEN
-expect enters volume a/data VERIFYING 1
+expect enters volume a/data VERIFYING 3
 always starts a/main 2
 always mounted a/data yes
 always ends b/main 0

@@ -11,7 +11,7 @@ at 5000 crash 500
 at 10000 boot 1000
 at 10500 destroy a
 expect daemons 4
-expect performs volume a/data LOOK 3
+expect performs volume a/data LOOK 6
 always state alloc a absent
 always mounted a/data no
 always claimed a/data no

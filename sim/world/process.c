@@ -179,9 +179,11 @@ static void answer_failed(struct sim *sim, struct sim_call *call, int code, bool
 }
 
 /* The record says so, whoever asks. */
-static void answer_not_started(struct sim *sim, struct sim_call *call)
+static void answer_not_started(struct sim *sim, struct sim_call *call, bool unmounted)
 {
-    struct failure failure = sim_failed(ERR_INVALID, false, "the program cannot be executed");
+    struct failure failure = unmounted
+                                 ? sim_failed(ERR_GONE, true, "a volume is not mounted any more")
+                                 : sim_failed(ERR_INVALID, false, "the program cannot be executed");
 
     sim_call_done(sim, call, TE_START_FAILED, &failure);
 }
@@ -202,8 +204,8 @@ static void look_for_payload(struct sim *sim, struct sim_call *call, struct sim_
         sim_call_again(sim, call, call->latency_ms, DRIVER_WAIT);
     } else if (attempt->record == RECORD_ENDED) {
         answer_found(sim, call, attempt, true);
-    } else if (attempt->record == RECORD_NOT_STARTED) {
-        answer_not_started(sim, call);
+    } else if (attempt->record == RECORD_NOT_STARTED || attempt->record == RECORD_NOT_MOUNTED) {
+        answer_not_started(sim, call, attempt->record == RECORD_NOT_MOUNTED);
     } else {
         kill_cgroup(sim, attempt);
         sim_call_again(sim, call, EMPTY_MS, DRIVER_EMPTY);
@@ -483,11 +485,12 @@ static void spawned(struct sim *sim, struct sim_attempt *attempt)
     if (attempt->shim != SHIM_STARTING)
         return;
     attempt->mark = MARK_BEGUN;
-    if (!attempt->exec_fault) {
+    bool mounted = sim_check_mounts(sim, attempt); /* the shim binds nothing but mounts */
+    if (!attempt->exec_fault && mounted) {
         begin_payload(sim, attempt);
         return;
     }
-    attempt->record = RECORD_NOT_STARTED;
+    attempt->record = mounted ? RECORD_NOT_STARTED : RECORD_NOT_MOUNTED;
     attempt->unfit = 1;
     attempt->code = EXEC_FAILED;
     attempt->shim = SHIM_ENDED;

@@ -13,7 +13,7 @@ enum sim_shim { SHIM_NONE, SHIM_STARTING, SHIM_ALIVE, SHIM_ENDED };
 enum sim_payload { PAYLOAD_NOT_STARTED, PAYLOAD_RUNNING, PAYLOAD_ENDED };
 /* The task's file: made and locked by the daemon, marked by the shim before a payload can be. */
 enum sim_mark { MARK_NONE, MARK_FILE, MARK_BEGUN };
-enum sim_record { RECORD_NONE, RECORD_ENDED, RECORD_NOT_STARTED };
+enum sim_record { RECORD_NONE, RECORD_ENDED, RECORD_NOT_STARTED, RECORD_NOT_MOUNTED };
 
 /* What exists under one key (alloc, task, generation), and what has. */
 struct sim_attempt {

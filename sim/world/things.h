@@ -11,7 +11,7 @@
 struct sim;
 
 enum {
-    SIM_EFFECTS_MAX = 20, /* of one machine */
+    SIM_EFFECTS_MAX = 24, /* of one machine */
     SIM_PLACED_MAX = 96,  /* allocs, by the control plane of one world */
 };
 
@@ -43,6 +43,7 @@ struct sim_task_state {
     uint8_t directory;       /* its directory is there */
     uint8_t dead;            /* it was dead once */
     uint8_t hooked;          /* the attempt under way has had its hooks */
+    uint64_t looking_turn;   /* the last in which its volumes were to be looked at */
     uint32_t prestarted;     /* prestart hooks that have run since the last start */
     uint32_t stopped;        /* stop hooks that have succeeded */
     struct sim_tries tries;
@@ -57,8 +58,9 @@ struct sim_claim_state {
     uint16_t plugin, disk; /* where in the world's */
     uint8_t exclusive;     /* the server lets nobody else have it */
     uint8_t mounted;
-    uint8_t held;     /* the server's claim */
-    uint8_t snatched; /* somebody else unmounted it */
+    uint8_t held;       /* the server's claim */
+    uint8_t snatched;   /* somebody else unmounted it */
+    uint64_t seen_turn; /* the last in which it was known to be mounted */
     uint64_t made_turn;
     uint64_t unstaging_turn; /* the last in which it was decided to unstage */
     uint64_t busy_until_ms;

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
+from lib import (Node, Refused, events, exit_codes, milliseconds, raw_exec, restart_policy,  # noqa: E402
                  service, start_ticks, tap, wait_for)
 
 PLUGIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'csi', 'plugin.py')
@@ -364,6 +364,72 @@ def volume_that_somebody_unmounts_comes_back():
     storage.finish()
 
 
+def volume_that_is_unmounted_between_two_attempts_is_there_at_the_next():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    again = job('echo $$ >> /srv/disk/words; while ! test -e /srv/disk/end; do sleep 0.05; done; '
+                'rm /srv/disk/end; exit 1', 'disk')
+    again['TaskGroups'][0]['RestartPolicy'] = restart_policy(10, 1000)
+    node.run_job(again)
+
+    def attempts(count):
+        return lambda: len(storage.read('disk', 'words').split()) == count
+
+    def unmount():
+        target = next(mount for mount in node.mounts() if '/per-alloc/' in mount)
+        subprocess.run(['umount', target], check=True)
+        return target
+
+    wait_for('the first attempt', attempts(1))
+    target = unmount()  # under it: it has a copy
+    open(storage.path('disk', 'end'), 'w').close()
+    wait_for('the second attempt', attempts(2))
+    await_statuses(node, 'running')
+    restarts = events(node.task('job', 'g', 't')).count('Restarting')
+    open(storage.path('disk', 'end'), 'w').close()
+    wait_for('the pause', lambda: events(node.task('job', 'g', 't')).count('Restarting') > restarts)
+    unmount()  # in the pause between them
+    wait_for('the third attempt', attempts(3))
+    await_statuses(node, 'running')
+    unmount()
+    node.cli('alloc', 'restart', '-all-tasks', node.alloc('job', 'g')['ID'])
+    wait_for('the lifecycle again', attempts(4))
+    await_statuses(node, 'running')
+    unmount()
+    node.kill()  # and it ends while nobody watches
+    open(storage.path('disk', 'end'), 'w').close()
+    wait_for('its end', lambda: not os.path.exists(storage.path('disk', 'end')))
+    node.start()
+    wait_for('the attempt after the crash', attempts(5))
+    assert len(storage.calls('NodePublish')) == 5, storage.calls()
+    stop(node)
+    await_statuses(node, 'complete')
+    assert not os.path.exists(os.path.join(target, 'words'))
+    storage.finish()
+
+
+def volume_that_cannot_be_mounted_again_ends_its_alloc_with_the_reason():
+    storage = Storage('disk')
+    node = storage.node
+    storage.run_plugin()
+    storage.register('disk')
+    again = job('while ! test -e /srv/disk/end; do sleep 0.05; done; exit 1', 'disk')
+    again['TaskGroups'][0]['RestartPolicy'] = restart_policy(10, 200)
+    node.run_job(again)
+    await_statuses(node, 'running')
+    target = next(mount for mount in node.mounts() if '/per-alloc/' in mount)
+    subprocess.run(['umount', target], check=True)
+    storage.next('NodeStageVolume', *['say 5 the disk has died'] * 20)
+    storage.next('NodePublishVolume', *['say 5 the disk has died'] * 20)
+    open(storage.path('disk', 'end'), 'w').close()
+    await_statuses(node, 'failed')
+    why = json.dumps(node.task('job', 'g', 't'))
+    assert 'the disk has died' in why, why
+    storage.finish()
+
+
 def plugin_that_is_stopped_under_a_volume_is_waited_for():
     storage = Storage('disk')
     node = storage.node
@@ -599,6 +665,8 @@ sys.exit(tap([
     failing_start_unwinds_all_of_it,
     stop_while_the_daemon_is_down_and_the_plugin_late,
     volume_that_somebody_unmounts_comes_back,
+    volume_that_is_unmounted_between_two_attempts_is_there_at_the_next,
+    volume_that_cannot_be_mounted_again_ends_its_alloc_with_the_reason,
     plugin_that_is_stopped_under_a_volume_is_waited_for,
     mount_over_a_volume_is_found_out,
     file_systems_on_loop_devices_are_volumes,

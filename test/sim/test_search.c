@@ -171,7 +171,18 @@ static void test_search_finds_a_start_without_a_look(void **state)
     row->next = T_PRESTART;
     row->effects[0] = TX_HOOK;
     search_spoiled(&search, MACHINE_TASK, &spoiled);
-    assert_found(&search, SIM_SAFETY, "I-23: ", 16);
+    assert_found(&search, SIM_SAFETY, "I-23: ", 17);
+}
+
+static void test_search_finds_a_start_without_a_look_at_the_volume(void **state)
+{
+    struct sim_search search = bounded(SIM_BOUND_CRASH, 0);
+    struct spoiled spoiled = copy_of(&task_def);
+
+    (void)state;
+    spoiled.guards[TG_HAS_MOUNTS].holds = never;
+    search_spoiled(&search, MACHINE_TASK, &spoiled);
+    assert_found(&search, SIM_SAFETY, "I-31: ", 10);
 }
 
 static void test_search_finds_a_key_that_is_used_again(void **state)
@@ -182,7 +193,7 @@ static void test_search_finds_a_key_that_is_used_again(void **state)
     (void)state;
     spoiled.def.enter = enter_without_generation;
     search_spoiled(&search, MACHINE_TASK, &spoiled);
-    assert_found(&search, SIM_SAFETY, "I-2: ", 19);
+    assert_found(&search, SIM_SAFETY, "I-2: ", 21);
 }
 
 static void test_search_finds_a_dead_task_that_comes_back(void **state)
@@ -208,7 +219,7 @@ static void test_search_finds_a_start_before_the_server_has_spoken(void **state)
     row[1].next = T_PRESTART; /* behind the row that asks */
     row[1].effects[0] = TX_HOOK;
     search_spoiled(&search, MACHINE_TASK, &spoiled);
-    assert_found(&search, SIM_SAFETY, "I-12: ", 13); /* the start waits for the sweep */
+    assert_found(&search, SIM_SAFETY, "I-12: ", 14); /* the start waits for the sweep */
 }
 
 static void test_search_finds_a_claim_that_is_released_early(void **state)
@@ -248,7 +259,7 @@ static void test_search_finds_a_restart_that_forgets_a_machine(void **state)
     search.shape = SIM_SHAPE_POSTSTOP;
     ignore(&spoiled, T_REAPING, TE_RESTORE);
     search_spoiled(&search, MACHINE_TASK, &spoiled);
-    assert_found(&search, SIM_LIVENESS, "I-9: no rest can be reached any more", 16);
+    assert_found(&search, SIM_LIVENESS, "I-9: no rest can be reached any more", 17);
 }
 
 static void test_search_finds_a_failure_that_is_not_tried_again(void **state)
@@ -260,7 +271,7 @@ static void test_search_finds_a_failure_that_is_not_tried_again(void **state)
     search.shape = SIM_SHAPE_POSTSTOP;
     memset(row_of(&spoiled, T_REAPING, TE_REAP_FAILED)->effects, 0, FSM_EFFECTS_MAX);
     search_spoiled(&search, MACHINE_TASK, &spoiled);
-    assert_found(&search, SIM_LIVENESS, "I-9: no rest can be reached any more", 15);
+    assert_found(&search, SIM_LIVENESS, "I-9: no rest can be reached any more", 16);
 }
 
 static void test_search_finds_a_stop_that_is_forgotten(void **state)
@@ -431,6 +442,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_finds_a_start_without_a_look),
+        cmocka_unit_test(test_search_finds_a_start_without_a_look_at_the_volume),
         cmocka_unit_test(test_search_finds_a_key_that_is_used_again),
         cmocka_unit_test(test_search_finds_a_dead_task_that_comes_back),
         cmocka_unit_test(test_search_finds_a_start_before_the_server_has_spoken),

@@ -209,6 +209,40 @@ static void check_restore(struct sim *sim, const struct journal_batch *batch, si
         check_restored_task(sim, task_of(before), task_of(after), event->id.text);
 }
 
+bool sim_sees_mount(const struct journal_event *event)
+{
+    return event->id.kind == MACHINE_VOLUME &&
+           (event->event.kind == VE_MOUNT_FOUND || event->event.kind == VE_PUBLISHED);
+}
+
+/* I-31: each volume was looked at after the task had come to wait for that, and it goes from there
+ * to its start. */
+static void check_looked(struct sim *sim, const struct journal_batch *batch,
+                         const struct journal_event *start)
+{
+    struct sim_whom whom = sim_find(sim, &start->id);
+    const struct sim_alloc_state *alloc = sim_alloc_of(sim, &whom);
+    uint64_t asked_turn = sim_task_of(sim, &whom)->looking_turn;
+
+    for (size_t i = 0; i < batch->events_count; i++) {
+        const struct journal_event *event = &batch->events[i];
+        if (event->after == T_LOOKING && event->before != T_LOOKING &&
+            machine_id_equal(&event->id, &start->id))
+            asked_turn = event->turn;
+    }
+    for (int c = 0; c < alloc->claims_count; c++) {
+        uint64_t seen_turn = alloc->claims[c].seen_turn;
+        for (size_t i = 0; i < batch->events_count; i++) {
+            const struct journal_event *event = &batch->events[i];
+            if (sim_sees_mount(event) && machine_id_equal(&event->id, &alloc->claims[c].id))
+                seen_turn = event->turn;
+        }
+        if (start->before != T_LOOKING || seen_turn < asked_turn)
+            sim_violate(sim, 31, "%s is started without a look at its volume %s", start->id.text,
+                        alloc->claims[c].id.text);
+    }
+}
+
 static void check_task_event(struct sim *sim, const struct journal_batch *batch, size_t at,
                              size_t *record_at)
 {
@@ -228,6 +262,8 @@ static void check_task_event(struct sim *sim, const struct journal_batch *batch,
     if (task->dead && event->before != T_WAITING &&
         (begins || event->after == T_PRESTART || event->after == T_RUNNING))
         sim_violate(sim, 10, "%s was dead and comes back", event->id.text);
+    if (begins)
+        check_looked(sim, batch, event);
     for (size_t i = 0; begins && i < at; i++) {
         if (batch->events[i].event.kind == TE_KILL &&
             machine_id_equal(&batch->events[i].id, &event->id))
@@ -454,6 +490,22 @@ static void check_disk(struct sim *sim, const struct sim_alloc_state *alloc)
     }
 }
 
+/* A shim looks at what it is to bind. */
+bool sim_check_mounts(struct sim *sim, const struct sim_attempt *attempt)
+{
+    const struct sim_alloc_state *alloc = &sim->allocs[attempt->alloc];
+    bool mounted = true;
+
+    for (int i = 0; i < alloc->claims_count; i++) {
+        const struct sim_claim_state *claim = &alloc->claims[i];
+        if (!claim->mounted && !claim->snatched)
+            sim_violate(sim, 31, "%s is started without its volume %s",
+                        alloc->tasks[attempt->task].id.text, claim->id.text);
+        mounted = mounted && claim->mounted;
+    }
+    return mounted;
+}
+
 /* A payload begins to run. */
 void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
 {
@@ -470,7 +522,7 @@ void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt)
                         other->generation, attempt->generation);
     }
     for (int i = 0; i < alloc->claims_count; i++) {
-        if (!alloc->claims[i].mounted && !alloc->claims[i].snatched)
+        if (!alloc->claims[i].mounted)
             sim_violate(sim, 31, "%s runs without its volume %s", task->id.text,
                         alloc->claims[i].id.text);
     }

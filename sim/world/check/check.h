@@ -25,6 +25,9 @@ void sim_check_loaded(struct sim *sim);
 void sim_check_memory(struct sim *sim); /* journal, replay and memory are the same */
 void sim_check_start(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_payload(struct sim *sim, const struct sim_attempt *attempt);
+/* A shim is about to start it: true if all of its volumes are mounted. */
+bool sim_check_mounts(struct sim *sim, const struct sim_attempt *attempt);
+bool sim_sees_mount(const struct journal_event *event); /* which is a volume's, and there */
 void sim_check_effect(struct sim *sim, const struct effect *effect, const struct sim_whom *whom);
 void sim_check_exit(struct sim *sim, struct sim_attempt *attempt, const struct exited *exited);
 void sim_check_push(struct sim *sim, int alloc, uint64_t digest, uint8_t status);

@@ -38,8 +38,10 @@ static void note_task(struct sim *sim, const struct sim_whom *whom,
 {
     struct sim_task_state *task = sim_task_of(sim, whom);
 
-    if (event->after == T_STARTING && event->before == T_PRESTART)
+    if (event->after == T_STARTING && event->before != T_RECOVERING && event->before != T_STARTING)
         task->hooked = 0;
+    if (event->after == T_LOOKING && event->before != T_LOOKING)
+        task->looking_turn = event->turn;
     if (record != NULL)
         sim_check_tries(sim, whom, event, task_of(record));
     if (event->after == T_DEAD || event->after == T_OWING)
@@ -124,6 +126,8 @@ void sim_check_committed(struct sim *sim, const struct journal_batch *batch)
             note_alloc(sim, &whom, event, record);
         if (whom.kind == MACHINE_ALLOC && event->event.kind == AE_UPDATE)
             check_version(sim, &whom);
+        if (whom.kind == MACHINE_VOLUME && sim_sees_mount(event))
+            sim_claim_of(sim, &whom)->seen_turn = event->turn;
         if (whom.kind == MACHINE_VOLUME && event->before == V_ABSENT)
             sim_claim_of(sim, &whom)->made_turn = event->turn;
         if (whom.kind == MACHINE_VOLUME && event->after == V_UNSTAGING &&

@@ -71,7 +71,8 @@ void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
 {
     struct sim_tries *tries = &sim_task_of(sim, whom)->tries;
     bool over = event->before == T_REAPING || event->before == T_EXITED ||
-                (event->before == T_PRESTART && event->event.kind == TE_HOOK_FAILED);
+                (event->before == T_PRESTART && event->event.kind == TE_HOOK_FAILED) ||
+                (event->before == T_LOOKING && event->event.kind == TE_UNMOUNTED);
 
     if (event->before == T_ABSENT)
         *tries = (struct sim_tries){.known = true, .begun_ms = event->now_ms};
