@@ -32,6 +32,7 @@ struct daemon {
     char network_dir[PATH_SIZE];
     struct hooks_network network;
     struct hooks_fetch fetch;
+    struct hooks_templates templates;
     struct hooks_plugins plugins;
 };
 
@@ -203,8 +204,10 @@ static int open_hooks(struct daemon *daemon, struct err *err)
         .unpacked_bytes_max = config->artifact_unpacked_max,
         .entries_max = config->artifact_entries_max,
     };
+    daemon->templates = (struct hooks_templates){.ctx = parts, .changed = perform_changed};
     struct hooks_config hooks = {
         .loop = parts->loop,
+        .templates = &daemon->templates,
         .fetch = &daemon->fetch,
         .network = &daemon->network,
         .plugins = &daemon->plugins,

@@ -67,11 +67,12 @@ void driver_stop(struct drivers *drivers, const struct driver_key *key, const ch
 }
 
 void driver_signal(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
-                   driver_done *done, void *ctx)
+                   uint32_t once, driver_done *done, void *ctx)
 {
     struct call *call = call_new(CALL_SIGNAL, done, ctx);
     struct err err = {0};
 
+    call->once = once;
     call->signal = proc_signal_number(signal_name);
     if (call->signal == 0) {
         (void)err_set(&err, ERR_INVALID, "unknown signal \"%s\"", signal_name);

@@ -209,9 +209,11 @@ void driver_recover(struct drivers *drivers, const struct driver_key *key, drive
 void driver_stop(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
                  uint64_t timeout_ms, driver_done *done, void *ctx);
 
-/* Sends a signal to the main process.  FAILED for unknown signals or when nothing runs. */
+/* Sends a signal to the main process.  FAILED for unknown signals or when nothing runs.  ONCE, if
+ * it is not 0, numbers the reason: sent under the number of the last one, by this or an earlier
+ * life of the daemon, it is DONE already. */
 void driver_signal(struct drivers *drivers, const struct driver_key *key, const char *signal_name,
-                   driver_done *done, void *ctx);
+                   uint32_t once, driver_done *done, void *ctx);
 
 /* Ends all that is left of the key: kills the cgroup and sees it empty and removed, waits for the
  * shim to be gone, deletes its directory.  DONE or FAILED (then try again later). */

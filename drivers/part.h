@@ -280,6 +280,7 @@ struct call {
     enum call_kind kind;
     uint32_t ticket; /* of the request that was sent for it, 0: none yet */
     int signal;
+    uint32_t once;  /* signal: see driver_signal */
     uint64_t at_ms; /* stop: when everything is killed */
     driver_done *done;
     void *ctx;

@@ -67,7 +67,7 @@ static void send_request(struct run *run, struct call *call)
 
         tell(run, &stop, sizeof(stop), SHIM_STOP, call->ticket);
     } else {
-        struct shim_signal signal = {.signal = call->signal};
+        struct shim_signal signal = {.signal = call->signal, .once = call->once};
 
         tell(run, &signal, sizeof(signal), SHIM_SIGNAL, call->ticket);
     }

@@ -37,6 +37,30 @@ void policy_restart(const struct restart_input *input, struct restart_decision *
  * up to a quarter of jitter. */
 uint64_t policy_backoff_ms(uint64_t base_ms, uint64_t cap_ms, uint32_t attempt, uint64_t seed);
 
+/* --- templates that are rendered again (nomad v2.0.5 taskrunner/template handleTemplateRerenders)
+ * --- */
+
+enum change_mode { CHANGE_NOOP, CHANGE_SIGNAL, CHANGE_RESTART };
+
+/* What a task's templates said when they were last rendered: of each, in their order, one of these
+ * under this key, as data of hook template. */
+#define RENDERED_KEY "rendered"
+struct rendered {
+    uint8_t mode;       /* enum change_mode */
+    uint8_t signal;     /* number, of mode signal */
+    uint8_t digest[14]; /* of the text */
+};
+
+struct rendered_change {
+    uint64_t signals; /* bit n - 1 for signal n */
+    bool restarts;    /* which goes before signals */
+};
+
+/* What is asked for where results AFTER say of templates otherwise than BEFORE; nothing where these
+ * say nothing yet, or not of as many. */
+void policy_change(const uint8_t *before, uint32_t before_bytes, const uint8_t *after,
+                   uint32_t after_bytes, struct rendered_change *ret_change);
+
 /* --- a group of tasks (client-behaviour 1.4 to 1.8) --- */
 
 /* True if MEMBER, a task, may start now: the lifecycle has reached its class. */

@@ -73,7 +73,9 @@ enum task_state {
     X(UNWELL, MESSAGE, KILL)               /* its plugin: you have failed, start again */          \
     X(TOLD, MESSAGE, KILL)                 /* its alloc: what you have to do with its verdict */   \
     X(MOUNTED, MESSAGE, NONE)              /* its alloc: all volumes were seen just now */         \
-    X(UNMOUNTED, MESSAGE, FAILURE)         /* its alloc: one cannot be mounted (again) */
+    X(UNMOUNTED, MESSAGE, FAILURE)         /* its alloc: one cannot be mounted (again) */          \
+    X(CHANGED, NEWS, HOOK)                 /* its templates say something else, and are written */ \
+    X(NOTIFIED, COMPLETION, NONE)          /* its payload has been sent the signals, or is gone */
 enum task_event_kind {
 #define X(name, class, payload) TE_##name,
     TASK_EVENTS(X)
@@ -94,7 +96,8 @@ enum task_event_kind {
     X(REPLY_NOT_RUNNING, TELL, 0, 0)                                                               \
     X(SEND_CHANGED, SEND, 0, 0)         /* to its alloc */                                         \
     X(HOOK_ABORT, TELL, 0, 0)           /* nobody waits any more for the hook under way */         \
-    X(SEND_LOOK, SEND, 0, 0)            /* to its alloc */
+    X(SEND_LOOK, SEND, 0, 0)            /* to its alloc */                                         \
+    X(DRIVER_NOTIFY, DRIVER, M(NOTIFIED), 0) /* record.signals_owed; told once for record.changes */
 enum task_effect {
     TX_NONE,
 #define X(name, lane, completions, timeout_ms) TX_##name,
@@ -176,7 +179,7 @@ enum { TASK_EVENTS_MAX = 10, TASK_EVENT_TEXT_SIZE = 164 };
 
 #define TASK_EVENT_FIELDS(X)                                                                       \
     X(I64, time_unix_ns, 0, "")                                                                    \
-    X(I64, number, 0, "exit code, start delay (ns) or kill timeout (ns), by type")                 \
+    X(I64, number, 0, "by type: exit code, delay (ns), kill timeout (ns), 1: for a template")      \
     X(I32, signal, 0, "of a terminated payload")                                                   \
     X(U8, type, 0, "enum task_event_type")                                                         \
     X(FLAG, fails, 0, "the event that made the task fail")                                         \
@@ -208,6 +211,7 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U64, kill_at_ms, 0, "node time at which the payload is killed, 0: no signal sent")           \
     X(U64, owed_at_ms, 0, "node time at which OWING ends")                                         \
     X(U64, older_wait_ms, 0, "longest wait that a version before this one asked for")              \
+    X(U64, signals_owed, 0, "that changes ask for and nobody sent, bit n - 1 for n")               \
     X(I64, started_unix_ns, 0, "")                                                                 \
     X(I64, finished_unix_ns, 0, "")                                                                \
     X(I64, last_restart_unix_ns, 0, "")                                                            \
@@ -217,6 +221,7 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U32, restarts, 0, "restarts in all")                                                         \
     X(U32, owed, 0, "stop hooks that have not succeeded yet, a bit each")                          \
     X(U32, owed_passes, 0, "passes over the stop hooks after which some were owed")                \
+    X(U32, changes, 0, "of templates, that signals were owed for")                                 \
     X(U8, phase, 0, "enum hook_phase of the hook under way or next")                               \
     X(U8, hook, 0, "enum task_hook, HOOK_NONE: none left")                                         \
     X(U8, run_state, 0, "enum task_run_state, as users see it")                                    \
@@ -238,7 +243,7 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(FLAG, unwell, 0, "the attempt has failed, however its payload ends")                         \
     X(U8, events_count, 0, "")                                                                     \
     X(FLAG, at_once, 0, "its end was asked for without its shutdown_delay")                        \
-    X(PAD, pad, 3, "")
+    X(PAD, pad, 7, "")
 struct task {
     struct machine machine;
     TASK_FIELDS(FIELD)

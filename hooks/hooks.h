@@ -62,6 +62,16 @@ struct hooks_fetch {
     uint64_t unpacked_bytes_max, entries_max; /* of what one archive holds */
 };
 
+/* Who is told of templates of a task that runs.  Borrowed for the life of the hooks. */
+struct hooks_templates {
+    void *ctx;
+    /* They say something else than when hook template was last done or this was last called, and
+     * are written: RENDERED has the results that take the place of those.  With a code they could
+     * not be rendered, and all is as it was.  Borrowed for the call. */
+    void (*changed)(void *ctx, const char *alloc, const char *task,
+                    const struct hook_outcome *rendered);
+};
+
 struct hooks_config {
     struct loop *loop;
     const char *alloc_dir; /* absolute; one directory for each alloc below it; copied */
@@ -72,9 +82,10 @@ struct hooks_config {
                                          default, root and Administrator */
     const struct spec_driver *(*driver)(const char *name); /* NULL: there is no such */
     struct spec_node_volumes volumes;                      /* of the node; borrowed */
-    const struct hooks_network *network; /* NULL: no alloc has a network of its own */
-    const struct hooks_plugins *plugins; /* borrowed; NULL: no task can be one */
-    const struct hooks_fetch *fetch;     /* NULL: no task has artifacts */
+    const struct hooks_network *network;     /* NULL: no alloc has a network of its own */
+    const struct hooks_plugins *plugins;     /* borrowed; NULL: no task can be one */
+    const struct hooks_fetch *fetch;         /* NULL: no task has artifacts */
+    const struct hooks_templates *templates; /* NULL: templates are rendered before starts only */
 };
 
 /* Makes alloc_dir (0711) if it is missing.  NULL and ERR filled when it cannot be made (ERR_*), is

@@ -41,9 +41,11 @@ struct hooks {
     struct plugins_look *look;           /* the same; NULL: none */
     struct hooks_run *checks;            /* of networks, for when it is done: */
     void (*begin_checks)(struct hooks *hooks);
-    struct hooks_run *to_fetch; /* those that wait for a process, in order */
-    unsigned fetching;          /* processes that there are */
-    struct hooks_run *line;     /* of those the ones that go one by one, in order; the first runs */
+    struct hooks_run *to_fetch;              /* those that wait for a process, in order */
+    unsigned fetching;                       /* processes that there are */
+    const struct hooks_templates *templates; /* NULL: nobody is told of what changes */
+    struct watches *watches;                 /* of templates */
+    struct hooks_run *line; /* of those the ones that go one by one, in order; the first runs */
     char alloc_dir[];
 };
 
@@ -59,6 +61,7 @@ struct hook_request {
     bool privileged, asks_plugins;
     struct results *results;         /* what the step leaves for later starts */
     struct hooks_fetching *fetching; /* what the step prepares for a process */
+    struct hooks_rerender *again;    /* of templates while the task runs, NULL: before it does */
 
     const struct hooks *hooks;    /* on the loop only */
     const struct hook_run *asked; /* on the loop only, while hook_run runs */
@@ -131,7 +134,7 @@ int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *all
 void hooks_forget_plugins(struct hooks *hooks);
 
 hook_begin hooks_artifacts_begin, hooks_render_begin;
-hook_function hooks_artifacts_prepare, hooks_render;
+hook_function hooks_artifacts_prepare, hooks_render, hooks_watch, hooks_watch_end;
 
 /* PATH, as a task knows it, from the task's own directory on; NULL: it is elsewhere.  TASK and
  * SHARED are where the task knows that directory and its alloc's to be, "": TASK is its root. */

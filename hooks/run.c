@@ -7,6 +7,7 @@
  */
 #include "hooks/fetching.h"
 #include "hooks/part.h"
+#include "hooks/render/render.h"
 
 #include "io/host.h"
 
@@ -82,6 +83,8 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->network = config->network;
     hooks->plugins = config->plugins;
     hooks->fetch = config->fetch;
+    hooks->templates = config->templates;
+    hooks->watches = watches_new(hooks);
     hooks->begin_checks = begin_checks;
     hooks->knows_bridges = config->network != NULL && netns_knows_bridges();
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
@@ -101,6 +104,7 @@ void hooks_free(struct hooks *hooks)
     if (hooks == NULL)
         return;
     hooks_forget_plugins(hooks);
+    watches_free(hooks->watches);
     while (hooks->runs != NULL) {
         struct hooks_run *run = hooks->runs;
 
@@ -279,6 +283,19 @@ static void submit(struct hooks_run *run)
                    run);
 }
 
+static void resume(void *ctx)
+{
+    submit(ctx);
+}
+
+/* What its templates said is rendered no more when they are rendered for a start. */
+static bool waits_for_watch(struct hooks_run *run, const struct hook_run *asked)
+{
+    return asked->task != NULL && asked->phase == PHASE_PRESTART &&
+           asked->hook == TASK_HOOK_TEMPLATE &&
+           watches_end(run->hooks->watches, run->request.alloc, run->request.task, resume, run);
+}
+
 static void line_up(struct hooks_run *run)
 {
     wait_behind(&run->hooks->line, run);
@@ -390,7 +407,8 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
         fetching_init(&run->fetching);
     }
     if (run->function != NULL && (step->where == HOOK_ON_POOL || step->where == HOOK_BY_PROCESS)) {
-        submit(run);
+        if (!waits_for_watch(run, asked))
+            submit(run);
         return;
     }
     if (run->function != NULL && step->where == HOOK_IN_LINE) {

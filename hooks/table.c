@@ -58,6 +58,7 @@ static bool has_network(const struct hook_subject *subject)
 #define LINE(phase, function) [PHASE_##phase] = {HOOK_IN_LINE, function, NULL}
 /* The same with something to do on the loop before it. */
 #define POOL_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_POOL, function, begin}
+#define LOOP_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_ON_LOOP, function, begin}
 #define PROCESS(phase, function, begin) [PHASE_##phase] = {HOOK_BY_PROCESS, function, begin}
 #define LINE_BEGUN(phase, function, begin) [PHASE_##phase] = {HOOK_IN_LINE, function, begin}
 
@@ -85,7 +86,9 @@ static bool has_network(const struct hook_subject *subject)
     ROW(ARTIFACTS, has_artifacts,                                                                  \
         PROCESS(PRESTART, hooks_artifacts_prepare, hooks_artifacts_begin))                         \
     ROW(TEMPLATE,  has_templates,                                                                  \
-        POOL_BEGUN(PRESTART, hooks_render, hooks_render_begin))
+        POOL_BEGUN(PRESTART, hooks_render, hooks_render_begin),                                    \
+        LOOP_BEGUN(POSTSTART, hooks_watch, hooks_render_begin),                                    \
+        LOOP(STOP, hooks_watch_end))
 /* clang-format on */
 
 #define ROW(name, needs, ...) {needs, {__VA_ARGS__}},

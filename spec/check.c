@@ -440,20 +440,6 @@ static void check_resources(struct jobspec_work *work, const json_t *resources)
                          name(work, schema, "MemoryMB"), (long long)memory);
 }
 
-static bool is_signal(const char *text)
-{
-    const char *plain = text_starts_with(text, "SIG") ? text + 3 : text;
-    uint64_t number;
-
-    if (text_to_u64(text, &number))
-        return number >= 1 && number <= 31;
-    for (int i = 1; i < 32; i++) {
-        if (text_equal(sigabbrev_np(i), plain))
-            return true;
-    }
-    return false;
-}
-
 static void check_lifecycle(struct jobspec_work *work, const json_t *lifecycle)
 {
     const char *hook = text_of(lifecycle, "Hook");
@@ -483,7 +469,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
         check_name(work, task, "Driver", "driver", spec_group_name_fault);
     check_length(work, task, schema, "Driver", SPEC_DRIVER_SIZE);
     check_length(work, task, schema, "User", SPEC_NAME_SIZE);
-    if (*signal != '\0' && !is_signal(signal))
+    if (*signal != '\0' && !spec_is_signal(signal))
         jobspec_complain(work, task, "KillSignal", "for example \"SIGTERM\"",
                          "unknown signal \"%.40s\"", signal);
     check_map(work, task, schema, "Env", true);

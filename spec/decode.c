@@ -276,6 +276,22 @@ static int64_t get_id(struct decoding *decoding, const json_t *from, const char 
     return (int64_t)get_whole(decoding, from, field, INT32_MAX);
 }
 
+static void decode_change(struct decoding *decoding, const json_t *template,
+                          struct spec_template *to)
+{
+    const json_t *wait = json_object_get(template, "Wait");
+
+    to->once = get_bool(decoding, template, "Once");
+    to->signal = get_text(decoding, template, "ChangeSignal", 32);
+    to->splay_ms = get_ms(decoding, template, "Splay");
+    if (!spec_change(get_text(decoding, template, "ChangeMode", 16), &to->change))
+        damaged(decoding, "ChangeMode", "a mode of a change");
+    if (json_is_object(wait)) {
+        to->wait_min_ms = get_ms(decoding, wait, "Min");
+        to->wait_max_ms = get_ms(decoding, wait, "Max");
+    }
+}
+
 static void decode_templates(struct decoding *decoding, const json_t *from, struct task_spec *task)
 {
     const json_t *list = json_object_get(from, "Templates"), *template;
@@ -304,6 +320,7 @@ static void decode_templates(struct decoding *decoding, const json_t *from, stru
         to->gid = get_id(decoding, template, "Gid");
         to->env = get_bool(decoding, template, "Envvars");
         to->strict = get_bool(decoding, template, "ErrMissingKey");
+        decode_change(decoding, template, to);
     }
 }
 

@@ -314,3 +314,17 @@ void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const ch
 {
     check(text_format(to, SPEC_ALLOC_NAME_SIZE, "%s.%s[%u]", job_id, group, index));
 }
+
+bool spec_is_signal(const char *text)
+{
+    const char *plain = text_starts_with(text, "SIG") ? text + 3 : text;
+    uint64_t number;
+
+    if (text_to_u64(text, &number))
+        return number >= 1 && number <= 31;
+    for (int i = 1; i < 32; i++) {
+        if (text_equal(sigabbrev_np(i), plain))
+            return true;
+    }
+    return false;
+}

@@ -83,4 +83,7 @@ enum { SPEC_ALLOC_NAME_SIZE = 2 * SPEC_NAME_SIZE + 16 };
 void spec_alloc_name(char to[SPEC_ALLOC_NAME_SIZE], const char *job_id, const char *group,
                      uint32_t index);
 
+/* "SIGHUP", "HUP" or a number. */
+bool spec_is_signal(const char *text);
+
 #endif

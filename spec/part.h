@@ -107,7 +107,8 @@ bool spec_artifact_mode(const char *text, enum spec_artifact_mode *ret_mode);
 /* The template blocks of tasks, in the same way. */
 void jobspec_default_templates(json_t *task);
 void jobspec_check_templates(struct jobspec_work *work, const json_t *task);
-bool spec_mode(const char *text, uint32_t *ret_mode); /* "0644", at most 0777 */
+bool spec_mode(const char *text, uint32_t *ret_mode);             /* "0644", at most 0777 */
+bool spec_change(const char *text, enum spec_change *ret_change); /* "": restart */
 
 /* Finds what is wrong beyond types. */
 void jobspec_check(struct jobspec_work *work, json_t *job);

@@ -342,25 +342,21 @@ static const struct jobspec_field artifact_fields[] = {
 static SCHEMA(artifact, "artifact", NULL, artifact_fields);
 
 static const struct jobspec_field wait_fields[] = {
-    DURATION("min", "Min", FATE_KEPT),
-    DURATION("max", "Max", FATE_KEPT),
+    DURATION("min", "Min", FATE_RUN),
+    DURATION("max", "Max", FATE_RUN),
 };
 static SCHEMA(template_wait, "wait", NULL, wait_fields);
-
-#define AT_STARTS                                                                                  \
-    "a template is rendered before each start of its task, and nobody is told of what it reads "   \
-    "and that changes afterwards"
 
 static const struct jobspec_field template_fields[] = {
     TEXT("source", "SourcePath", FATE_RUN),
     TEXT("destination", "DestPath", FATE_RUN),
     TEXT("data", "EmbeddedTmpl", FATE_RUN),
-    KEPT("change_mode", "ChangeMode", TEXT, 0, NULL, AT_STARTS),
-    KEPT("change_signal", "ChangeSignal", TEXT, 0, NULL, AT_STARTS),
+    TEXT("change_mode", "ChangeMode", FATE_RUN),
+    TEXT("change_signal", "ChangeSignal", FATE_RUN),
     REFUSED("change_script", "ChangeScript", "remove it: nothing runs scripts of templates yet"),
-    KEPT("once", "Once", BOOL, 0, NULL, AT_STARTS),
-    KEPT("splay", "Splay", DURATION, DURATION_MAX, NULL, AT_STARTS),
-    KEPT("wait", "Wait", BLOCK, 0, &template_wait, AT_STARTS),
+    BOOL("once", "Once", FATE_RUN),
+    DURATION("splay", "Splay", FATE_RUN),
+    BLOCK("wait", "Wait", FATE_RUN, &template_wait),
     TEXT("perms", "Perms", FATE_RUN),
     WHOLE("uid", "Uid", FATE_RUN, -1, WHOLE_MAX),
     WHOLE("gid", "Gid", FATE_RUN, -1, WHOLE_MAX),

@@ -159,7 +159,10 @@ struct spec_artifact {
     struct spec_pairs options, headers; /* may be secret: not to be shown */
 };
 
-/* A file that is rendered before each start of a task. */
+/* What a task is told of a template that says something else while it runs. */
+enum spec_change { SPEC_CHANGE_NOOP, SPEC_CHANGE_SIGNAL, SPEC_CHANGE_RESTART };
+
+/* A file that is rendered before each start of a task, and again when what it reads changes. */
 struct spec_template {
     const char *source, *data; /* the file or the text that it is; one is "" */
     const char *destination;   /* source and it are in the task's directory, not interpolated yet */
@@ -168,6 +171,11 @@ struct spec_template {
     int64_t uid, gid; /* -1: those of the task's user */
     bool env;         /* its lines are variables of the task's environment, too */
     bool strict;      /* a map without a key is an error */
+    bool once;        /* before starts only */
+    enum spec_change change;
+    const char *signal;                /* of that change */
+    uint64_t splay_ms;                 /* the longest that it waits to be told */
+    uint64_t wait_min_ms, wait_max_ms; /* for what it reads to settle, 0: the default */
 };
 
 /* What of the host a task is given to see; whoever made it so, drivers mount it. */

@@ -31,7 +31,8 @@ struct template_world {
     /* All of a file that it may read, with a NUL behind it, which the caller frees. */
     int (*read)(void *ctx, const char *path, char **ret_text, size_t *ret_length, struct err *err);
     int64_t now_unix_ns;
-    bool strict; /* what a map does not have is an error, and not "<no value>" */
+    bool *asks_time; /* set where what it says depends on that; NULL: nobody asks */
+    bool strict;     /* what a map does not have is an error, and not "<no value>" */
 };
 
 /* RET_TEXT is the caller's (free), with a NUL behind it.  ERR_INVALID: TEMPLATE makes no sense of

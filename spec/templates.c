@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const json_int_t SPLAY_NS = 5000000000; /* api/tasks.go Template.Canonicalize */
+
 static const char *text_of(const json_t *object, const char *field)
 {
     const char *text = json_string_value(json_object_get(object, field));
@@ -32,14 +34,16 @@ static void default_template(json_t *template)
     static const struct {
         const char *field, *text;
     } texts[] = {
-        {"SourcePath", ""}, {"DestPath", ""},    {"EmbeddedTmpl", ""},
-        {"Perms", "0644"},  {"LeftDelim", "{{"}, {"RightDelim", "}}"},
+        {"SourcePath", ""},  {"DestPath", ""},     {"EmbeddedTmpl", ""},      {"Perms", "0644"},
+        {"LeftDelim", "{{"}, {"RightDelim", "}}"}, {"ChangeMode", "restart"}, {"ChangeSignal", ""},
     };
 
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         set_missing(template, texts[i].field, json_string(texts[i].text));
     set_missing(template, "Envvars", json_false());
     set_missing(template, "ErrMissingKey", json_false());
+    set_missing(template, "Once", json_false());
+    set_missing(template, "Splay", json_integer(SPLAY_NS));
 }
 
 void jobspec_default_templates(json_t *task)
@@ -100,21 +104,62 @@ static void check_text(struct jobspec_work *work, const json_t *template)
         jobspec_complain(work, template, "EmbeddedTmpl", NULL, "%s", err.text);
 }
 
+bool spec_change(const char *text, enum spec_change *ret_change)
+{
+    static const struct {
+        const char *text;
+        enum spec_change change;
+    } modes[] = {{"", SPEC_CHANGE_RESTART},
+                 {"restart", SPEC_CHANGE_RESTART},
+                 {"noop", SPEC_CHANGE_NOOP},
+                 {"signal", SPEC_CHANGE_SIGNAL}};
+
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        if (text_equal(text, modes[i].text)) {
+            *ret_change = modes[i].change;
+            return true;
+        }
+    }
+    return false;
+}
+
 static void check_change(struct jobspec_work *work, const json_t *template)
 {
-    const char *mode = text_of(template, "ChangeMode");
+    const char *mode = text_of(template, "ChangeMode"), *signal = text_of(template, "ChangeSignal");
+    enum spec_change change;
 
-    if (*mode != '\0' && !text_equal(mode, "noop") && !text_equal(mode, "restart") &&
-        !text_equal(mode, "signal"))
+    if (!spec_change(mode, &change)) {
         jobspec_complain(work, template, "ChangeMode",
                          text_equal(mode, "script") ? "nothing runs scripts of templates yet"
                                                     : NULL,
                          "Invalid change mode \"%.40s\". Must be one of the following: noop, "
                          "signal, restart",
                          mode);
-    if (text_equal(mode, "signal") && json_is_true(json_object_get(template, "Envvars")))
+        return;
+    }
+    if (change == SPEC_CHANGE_SIGNAL && *signal == '\0')
+        jobspec_complain(work, template, "ChangeSignal", "for example \"SIGHUP\"",
+                         "Must specify signal value when change mode is signal");
+    else if (change == SPEC_CHANGE_SIGNAL && !spec_is_signal(signal))
+        jobspec_complain(work, template, "ChangeSignal", "for example \"SIGHUP\"",
+                         "unknown signal \"%.40s\"", signal);
+    if (change == SPEC_CHANGE_SIGNAL && json_is_true(json_object_get(template, "Envvars")))
         jobspec_complain(work, template, "ChangeMode", NULL,
                          "cannot use signals with env var templates");
+}
+
+static json_int_t length_of(const json_t *wait, const char *field)
+{
+    return json_integer_value(json_object_get(wait, field));
+}
+
+static void check_wait(struct jobspec_work *work, const json_t *template)
+{
+    const json_t *wait = json_object_get(template, "Wait");
+
+    if (json_is_object(wait) && json_object_get(wait, "Max") != NULL &&
+        length_of(wait, "Min") > length_of(wait, "Max"))
+        jobspec_complain(work, template, "Wait", NULL, "wait min is greater than wait max");
 }
 
 static void check_template(struct jobspec_work *work, const json_t *template)
@@ -137,6 +182,7 @@ static void check_template(struct jobspec_work *work, const json_t *template)
         jobspec_complain(work, template, "Perms", "as in \"0644\", at most \"0777\"",
                          "Failed to parse \"%.40s\" as octal", text_of(template, "Perms"));
     check_change(work, template);
+    check_wait(work, template);
     check_text(work, template);
 }
 

@@ -154,6 +154,20 @@ static void task_hook_abort(struct parts *parts, const struct effect *effect)
     hooks_abort(parts->hooks, owner.text, machine_id_name(&effect->id));
 }
 
+void perform_changed(void *ctx, const char *alloc, const char *task,
+                     const struct hook_outcome *rendered)
+{
+    struct parts *parts = ctx;
+    struct machine_id id = machine_id_join(MACHINE_TASK, alloc, task);
+    const struct task *record = core_task(parts->core, alloc, task);
+
+    if (rendered->code != 0)
+        log_warn("hooks", "templates are left as they are task=%s error=%s", id.text,
+                 log_value(rendered->text));
+    else if (record != NULL)
+        core_news(parts->core, &id, record->machine.generation, TE_CHANGED, rendered);
+}
+
 /* --- drivers --- */
 
 static struct driver_key key_of(const struct effect *effect)
@@ -361,8 +375,43 @@ static void task_signal(struct parts *parts, const struct effect *effect)
     struct driver_key key = key_of(effect);
 
     check(effect->request != NULL);
-    driver_signal(parts->drivers, &key, effect->request->signal, signal_answered,
+    driver_signal(parts->drivers, &key, effect->request->signal, 0, signal_answered,
                   perform_call_new(parts, effect));
+}
+
+/* The last of them has been sent, or could not be: it runs no more, which is told by itself. */
+static void notified(void *ctx, const struct driver_result *result)
+{
+    struct perform_call *call = ctx;
+
+    if (result->outcome != DRIVER_DONE)
+        log_warn("drivers", "a task could not be told of a template task=%s error=%s",
+                 call->id.text, log_value(result->error.text));
+    perform_call_end(call, TE_NOTIFIED, NULL);
+}
+
+static void noticed(void *ctx, const struct driver_result *result)
+{
+    (void)result; /* the last one says what there is to say */
+    perform_call_free(ctx);
+}
+
+static void task_notify(struct parts *parts, const struct effect *effect)
+{
+    const struct task *task = task_of(effect->record);
+    struct driver_key key = key_of(effect);
+    uint64_t left = task->signals_owed;
+
+    check(left != 0);
+    for (unsigned number = 1; left != 0; number++, left >>= 1) {
+        char name[16];
+
+        if ((left & 1) == 0)
+            continue;
+        (void)text_format(name, sizeof(name), "%u", number); /* fits */
+        driver_signal(parts->drivers, &key, name, task->changes, left == 1 ? notified : noticed,
+                      perform_call_new(parts, effect));
+    }
 }
 
 /* --- plugins that are no tasks: every call fails, for good --- */
@@ -396,6 +445,7 @@ static perform_function *const task_functions[TX_COUNT] = {
     [TX_DRIVER_START] = task_start,
     [TX_DRIVER_RECOVER] = task_recover,
     [TX_DRIVER_STOP] = task_stop,
+    [TX_DRIVER_NOTIFY] = task_notify,
     [TX_DRIVER_DESTROY] = task_destroy,
     [TX_DRIVER_SIGNAL] = task_signal,
 };

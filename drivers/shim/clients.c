@@ -132,6 +132,21 @@ static void welcome(struct shim *shim, struct client *client, const struct shim_
     send_state(shim, client, SHIM_WELCOME, hello->head.ticket);
 }
 
+#if SHIM_PROTOCOL_NEWEST >= 2
+/* A daemon that does not know whether its forerunner has sent it sends it again. */
+static int signal_once(struct shim *shim, const struct shim_signal *signal)
+{
+    bool numbered = signal->once != 0 && signal->signal > 0 && signal->signal < SHIM_SIGNALS;
+
+    if (numbered && shim->told[signal->signal] == signal->once)
+        return 0;
+    int code = payload_signal(shim, signal->signal);
+    if (numbered && code == 0)
+        shim->told[signal->signal] = signal->once;
+    return code;
+}
+#endif
+
 /* What a client asked for; SIZE bytes of it. */
 static void answer(struct shim *shim, struct client *client, const struct shim_head *head,
                    size_t size)
@@ -163,7 +178,7 @@ static void answer(struct shim *shim, struct client *client, const struct shim_h
             const struct shim_signal *signal = (const void *)head;
 
             reply(client, head->ticket,
-                  shim->phase == SHIM_RUNNING ? payload_signal(shim, signal->signal) : ERR_GONE);
+                  shim->phase == SHIM_RUNNING ? signal_once(shim, signal) : ERR_GONE);
             return;
         }
         break;

@@ -66,7 +66,7 @@ struct shim_stop {
 struct shim_signal {
     struct shim_head head;
     int32_t signal;
-    uint32_t zero;
+    uint32_t once; /* the same number again sends nothing, 0: it does; older shims do not look */
 };
 
 struct shim_reply {

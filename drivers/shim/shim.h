@@ -96,6 +96,8 @@ struct client {
     uint16_t protocol; /* 0: has not said hello */
 };
 
+enum { SHIM_SIGNALS = 65 };
+
 struct shim {
     int task_fd, signal_fd, timer_fd, listen_fd;
     int exec_fd; /* the payload's report until its exec, then -1 */
@@ -120,6 +122,7 @@ struct shim {
     uint64_t timer_set_ms;
     bool stop_asked;
     int stop_signal;
+    uint32_t told[SHIM_SIGNALS]; /* of each signal, the number that it was sent under last */
     bool childless; /* nothing of the payload is alive: its orphans would be our children */
     uint32_t rest_again_ms;
     uint64_t strays; /* that were found outside the cgroup */

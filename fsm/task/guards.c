@@ -125,6 +125,9 @@ GUARD(task_rewind_prekill,
       task->rewind_wanted && has_hooks(task, PHASE_PREKILL) && task->resume == RESUME_NOTHING)
 GUARD(task_remove_wanted, task->remove_wanted)
 GUARD(task_owes, task->owed != 0)
+GUARD(task_owes_signal, task->signals_owed != 0)
+GUARD(task_change_restarts, task->restart_wanted)
+GUARD(task_change_prekill, task->restart_wanted && has_hooks(task, PHASE_PREKILL))
 /* clang-format on */
 
 /* --- timers --- */
@@ -233,6 +236,8 @@ static const char *broken_life(const struct task *task)
         return "on the way back to its turn, and has nothing to come back from";
     if (!implies(task->rewound, !is_in(task, alive)))
         return "alive, and has not run since it was sent back";
+    if (!implies(task->signals_owed != 0, task->ran && has_hooks(task, PHASE_POSTSTART)))
+        return "to be told of a change that nobody looks for";
     if (!implies(task->at_once, task->kill_wanted))
         return "its delay is skipped, and nobody has told it to end";
     if (task->told_revision > task->status_revision)

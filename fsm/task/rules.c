@@ -68,7 +68,8 @@ static void absorb_hook_done(struct task *task, const struct fsm_event *event,
 {
     const struct hook_outcome *outcome = event->payload;
 
-    if (outcome->hook < TASK_HOOK_COUNT) {
+    /* What it left before the start holds until the next one, whatever it does behind it. */
+    if (outcome->hook < TASK_HOOK_COUNT && task->phase == PHASE_PRESTART) {
         struct results results = {task->results, task->results_bytes, RESULTS_BYTES_MAX};
         int code = results_take(&results, outcome->hook, outcome->results, outcome->results_bytes);
         check(code == 0); /* one hook's results fit, and the router refuses more than the bound */
@@ -111,6 +112,35 @@ static void absorb_hook_failed(struct task *task, const struct fsm_event *event,
     next_hook(task);
     if (starting || (task->machine.state == T_EXITED && task->hook == HOOK_NONE))
         task_decide(task, now);
+}
+
+/* --- templates --- */
+
+/* What its templates say now, told once: what it differs from goes with it. */
+static void absorb_changed(struct task *task, const struct hook_outcome *outcome,
+                           const struct fsm_now *now)
+{
+    struct results results = {task->results, task->results_bytes, RESULTS_BYTES_MAX};
+    struct rendered_change change;
+
+    if (task->machine.state != T_RUNNING || task_hook_from(task, PHASE_POSTSTART, 0) == HOOK_NONE)
+        return; /* it ends, and its next start renders */
+    policy_change(task->results, task->results_bytes, outcome->results, outcome->results_bytes,
+                  &change);
+    int code = results_take(&results, outcome->hook, outcome->results, outcome->results_bytes);
+    check(code == 0); /* as of a hook that is done */
+    task->results_bytes = results.used;
+    if (change.restarts) {
+        task->restart_wanted = 1;
+        task_note(task, now, TASK_EVENT_RESTART_SIGNALED,
+                  "Template with change_mode restart re-rendered");
+        return;
+    }
+    if (change.signals == 0)
+        return;
+    task->changes++;
+    task->signals_owed |= change.signals;
+    task_note(task, now, TASK_EVENT_SIGNALING, outcome->text)->number = 1; /* by a template */
 }
 
 /* --- absorb --- */
@@ -387,6 +417,12 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_REPORT:
         task->report_wanted = 1; /* by what comes next, or at once */
         break;
+    case TE_CHANGED:
+        absorb_changed(task, event->payload, now);
+        break;
+    case TE_NOTIFIED:
+        task->signals_owed = 0;
+        break;
     case TE_NOTE:
     case TE_UNWELL:
     case TE_TOLD:
@@ -417,6 +453,7 @@ static void enter_starting(struct task *task)
     task->restart_wanted = 0;
     task->unwell = 0;
     task->rebooted = 0;
+    task->signals_owed = 0;
     task->delay_until_ms = 0;
     task->kill_at_ms = 0;
     task->resume = RESUME_NOTHING;

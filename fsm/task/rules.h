@@ -34,8 +34,11 @@
     X(REWINDS, task_rewinds)               /* its turn in the lifecycle comes again */             \
     X(REWIND_PREKILL, task_rewind_prekill) /* and hooks come first */                              \
     X(REMOVE_WANTED, task_remove_wanted)                                                           \
-    X(OWES, task_owes)      /* a stop hook has not succeeded yet */                                \
-    X(PAUSING, fsm_pausing) /* a pause before the next try is under way */
+    X(OWES, task_owes)               /* a stop hook has not succeeded yet */                       \
+    X(OWES_SIGNAL, task_owes_signal) /* its payload is to be told of a change */                   \
+    X(CHANGE_RESTARTS, task_change_restarts)                                                       \
+    X(CHANGE_PREKILL, task_change_prekill) /* and hooks come first */                              \
+    X(PAUSING, fsm_pausing)                /* a pause before the next try is under way */
 enum task_guard {
     TG_ALWAYS,
 #define X(name, function) TG_##name,

@@ -12,6 +12,7 @@
 #include "sim/script/words.h"
 
 #include "fsm/alloc.h"
+#include "fsm/policy.h"
 #include "fsm/task.h"
 
 #include <string.h>
@@ -406,6 +407,23 @@ static void draw_older(struct pen *pen)
     add(pen, SIM_DO_OLDER, nobody, at_ms + later_ms, (int64_t)down_ms);
 }
 
+/* What templates read changes; last, so that worlds are otherwise what they would be. */
+static void draw_changes(struct pen *pen)
+{
+    static const uint32_t template = 1u << TASK_HOOK_TEMPLATE;
+
+    for (uint64_t n = below(pen, 4); n > 0; n--) {
+        struct sim_whom whom = any_task(pen);
+        uint32_t *hooks = pen->script->allocs[whom.alloc].tasks[whom.member].hooks;
+        hooks[0] |= template;
+        hooks[1] |= template;
+        for (uint64_t times = 1 + below(pen, 5); times > 0; times--) {
+            uint64_t at_ms = below(pen, pen->horizon_ms);
+            add(pen, SIM_DO_CHANGE, whom, at_ms, (int64_t)below(pen, CHANGE_RESTART + 1));
+        }
+    }
+}
+
 /* --- jobs --- */
 
 static struct sim_whom job_whom(uint64_t job)
@@ -533,6 +551,7 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
         draw_updates(&pen);
     if (!pen.calm)
         draw_older(&pen);
+    draw_changes(&pen);
 }
 
 void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script)

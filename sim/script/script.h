@@ -179,7 +179,8 @@ struct sim_job {
     X(TERM, NONE, "term")         /* DOWN after an orderly stop */                                 \
     X(BOOT, NONE, "boot")         /* reboot that takes number ms */                                \
     X(SHIM, TASK, "shim")                                                                          \
-    X(EXIT, TASK, "exit") /* the payload ends now with code number */                              \
+    X(EXIT, TASK, "exit")     /* the payload ends now with code number */                          \
+    X(CHANGE, TASK, "change") /* what a template of its reads, by number: enum change_mode */      \
     X(RECORD_LOST, TASK, "record_lost")                                                            \
     X(PLUG, PLUGIN, "plug")                                                                        \
     X(SERVER, NONE, "server") /* number: enum sim_server */                                        \
@@ -273,6 +274,7 @@ struct sim_fate {
     X(DONE, RECORD, EVENT, "done")              /* a request was granted */                        \
     X(REFUSED, RECORD, EVENT, "refused")        /* a request was refused */                        \
     X(QUARANTINED, RECORD, NONE, "quarantined") /* its record cannot be read */                    \
+    X(HUPS, TASK, NONE, "hups")                 /* a payload gets a signal for its templates */    \
     X(DAEMONS, NONE, NONE, "daemons")           /* the daemon starts */
 enum sim_fact_kind {
 #define X(name, about, detail, text) SIM_FACT_##name,

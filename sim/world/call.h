@@ -78,4 +78,9 @@ bool sim_claim_is_taken(const struct sim *sim, const struct sim_claim_state *min
 void sim_plugin_die(struct sim *sim, int plugin);
 void sim_node_reboot(struct sim *sim);
 
+/* Whoever looks at what the templates of a task read tells its machine of what it does not know. */
+struct sim_task_state;
+void sim_templates_tell(struct sim *sim, const struct sim_whom *whom);
+bool sim_is_told(const struct sim_task_state *state, const struct task *task);
+
 #endif

@@ -170,6 +170,51 @@ static void apply_task_hook(struct sim *sim, struct sim_call *call)
         task->prestarted |= 1u << call->hook;
 }
 
+/* --- templates --- */
+
+static int leave_rendered(const struct sim_task_state *task, struct results *results)
+{
+    struct rendered said[COUNT_OF(task->files)] = {{0}};
+
+    for (uint8_t mode = 0; mode < COUNT_OF(said); mode++) {
+        said[mode] = (struct rendered){.mode = mode, .signal = 1};
+        memcpy(said[mode].digest, &task->files[mode], sizeof(task->files[mode]));
+    }
+    return results_set(results, TASK_HOOK_TEMPLATE, RESULT_DATA, RENDERED_KEY, said, sizeof(said));
+}
+
+bool sim_is_told(const struct sim_task_state *state, const struct task *task)
+{
+    uint8_t bytes[256];
+    struct results results = {bytes, 0, sizeof(bytes)};
+    struct rendered_change change;
+    int code = leave_rendered(state, &results);
+
+    check(code == 0); /* fits */
+    policy_change(task->results, task->results_bytes, bytes, results.used, &change);
+    return !change.restarts && change.signals == 0 && task->signals_owed == 0;
+}
+
+void sim_templates_tell(struct sim *sim, const struct sim_whom *whom)
+{
+    struct sim_task_state *state = sim_task_of(sim, whom);
+    const struct machine *record = sim_record(sim, whom);
+    uint8_t room[sizeof(struct hook_outcome) + 512] __attribute__((aligned(8))) = {0};
+    struct hook_outcome *outcome = (struct hook_outcome *)(void *)room;
+    struct results results = {outcome->results, 0, 512};
+
+    if (!sim->up || sim->dying || state->watched != sim->incarnation || record == NULL)
+        return;
+    outcome->hook = TASK_HOOK_TEMPLATE;
+    int code = results_set(&results, TASK_HOOK_TEMPLATE, RESULT_ENV,
+                           task_hook_name(TASK_HOOK_TEMPLATE), "made", 4);
+    if (code == 0)
+        code = leave_rendered(state, &results);
+    check(code == 0); /* fits */
+    outcome->results_bytes = results.used;
+    core_news(sim->core, &state->id, record->generation, TE_CHANGED, outcome);
+}
+
 /* A hook that runs again makes what it made before. */
 static void leave_results(const struct sim_task_state *task, uint8_t hook,
                           struct hook_outcome *outcome)
@@ -181,6 +226,8 @@ static void leave_results(const struct sim_task_state *task, uint8_t hook,
 
     if ((task->past_hooks >> hook & 1u) == 0) {
         code = results_set(&results, hook, RESULT_ENV, task_hook_name(hook), "made", 4);
+        if (code == 0 && hook == TASK_HOOK_TEMPLATE)
+            code = leave_rendered(task, &results);
     } else {
         while (code == 0 &&
                results_next(task->past->results, task->past->results_bytes, &at, &result)) {
@@ -211,9 +258,17 @@ static void answer_hook(struct sim *sim, struct sim_call *call)
         sim_task_of(sim, &call->whom)->stopped |= 1u << call->hook;
     if (call->code == 0 && !task && call->phase == PHASE_POSTRUN && call->hook < ALLOC_HOOK_COUNT)
         sim_alloc_of(sim, &call->whom)->torn |= (uint8_t)(1u << call->hook);
+    bool templates = call->code == 0 && task && call->hook == TASK_HOOK_TEMPLATE &&
+                     (sim_task_of(sim, &call->whom)->past_hooks >> call->hook & 1u) == 0;
+    struct sim_whom whom = call->whom;
+    if (templates)
+        sim_task_of(sim, &whom)->watched = call->phase == PHASE_POSTSTART ? sim->incarnation : 0;
     uint8_t event = call->code == 0 ? (task ? TE_HOOK_DONE : AE_HOOK_DONE)
                                     : (task ? TE_HOOK_FAILED : AE_HOOK_FAILED);
     sim_call_done(sim, call, event, outcome);
+    const struct machine *record = sim_record(sim, &whom);
+    if (templates && record != NULL && !sim_is_told(sim_task_of(sim, &whom), task_of(record)))
+        sim_templates_tell(sim, &whom);
 }
 
 /* --- claims and mounts --- */

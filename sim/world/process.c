@@ -33,6 +33,7 @@ enum {
     DRIVER_EMPTY,   /* the cgroup was killed: is it empty */
     DRIVER_REMOVE,  /* all is dead: remove what it leaves */
     DRIVER_GIVE_UP, /* the bound is reached */
+    DRIVER_SENT,    /* the shim has answered */
 };
 
 /* --- the payload's and the shim's life --- */
@@ -337,6 +338,28 @@ static void finish_destroy(struct sim *sim, struct sim_call *call)
     sim_call_done(sim, call, TE_REAPED, NULL);
 }
 
+/* --- signals that templates ask for --- */
+
+/* The shim knows the number that it sent one under last. */
+static void notify(struct sim *sim, struct sim_call *call)
+{
+    struct sim_attempt *attempt = sim_attempt_of(sim, call);
+    const struct task *task = task_of(sim_record(sim, &call->whom));
+    struct sim_task_state *state = sim_task_of(sim, &call->whom);
+
+    if (attempt != NULL && attempt->shim == SHIM_ALIVE && attempt->payload == PAYLOAD_RUNNING &&
+        attempt->hup != task->changes) {
+        attempt->hup = task->changes;
+        state->hups++;
+        sim_fact(sim, SIM_FACT_HUPS, &call->whom, 0);
+        bool sure = !sim->copy.made && !sim_alloc_of(sim, &call->whom)->damaged;
+        if (sure && state->hups > state->files[CHANGE_SIGNAL])
+            sim_violate(sim, 16, "%s is told %u times of templates that changed %u times",
+                        sim_id(sim, &call->whom)->text, state->hups, state->files[CHANGE_SIGNAL]);
+    }
+    sim_call_again(sim, call, 1, DRIVER_SENT);
+}
+
 /* --- the calls --- */
 
 void sim_driver_begin(struct sim *sim, struct sim_call *call, const struct effect *effect)
@@ -362,6 +385,8 @@ void sim_driver_event(struct sim *sim, struct sim_call *call)
             stop(sim, call);
         else if (call->effect == TX_DRIVER_DESTROY)
             destroy(sim, call);
+        else if (call->effect == TX_DRIVER_NOTIFY)
+            notify(sim, call);
         else
             look(sim, call);
         return;
@@ -376,6 +401,9 @@ void sim_driver_event(struct sim *sim, struct sim_call *call)
         return;
     case DRIVER_REMOVE:
         finish_destroy(sim, call);
+        return;
+    case DRIVER_SENT:
+        sim_call_done(sim, call, TE_NOTIFIED, NULL);
         return;
     case DRIVER_GIVE_UP:
         answer_failed(sim, call, ERR_IO, call->fault == SIM_ERR, "it failed");

@@ -40,6 +40,7 @@ struct sim_attempt {
     uint8_t told;      /* its end is in the journal */
     uint8_t written;   /* its exit record was there, and not removed by one who had told of it */
     uint8_t term_sent;
+    uint32_t hup;     /* the number of the last signal for its templates */
     uint8_t by_boot;  /* a reboot ended it */
     uint8_t answered; /* the core was told that it runs, or ran */
 };

@@ -90,6 +90,15 @@ static bool end_payload(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+static bool change(struct sim *sim, const struct sim_step *step)
+{
+    struct sim_task_state *task = sim_task_of(sim, &step->whom);
+
+    task->files[(uint64_t)step->number % COUNT_OF(task->files)]++;
+    sim_templates_tell(sim, &step->whom);
+    return true;
+}
+
 void sim_heal(struct sim *sim)
 {
     if (sim->healed)
@@ -348,6 +357,7 @@ static const struct {
     [SIM_DO_REMOVE] = {want_plugin, false},
     [SIM_DO_INSTALL] = {want_plugin, false},
     [SIM_DO_EXIT] = {end_payload, false},
+    [SIM_DO_CHANGE] = {change, false},
     [SIM_DO_HEAL] = {heal, false},
     [SIM_DO_CRASH] = {crash, true},
     [SIM_DO_TERM] = {crash, true},

@@ -114,6 +114,8 @@ static json_t *run_timestamp(const struct call *call)
     char text[TIME_SIZE];
     struct tm parts;
 
+    if (call->evaluating->world->asks_time != NULL)
+        *call->evaluating->world->asks_time = true;
     if (call->count == 1 && text_equal(text_at(call, 0), "unix"))
         return json_integer((json_int_t)now);
     if (call->count == 1)

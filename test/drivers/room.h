@@ -257,14 +257,20 @@ static inline enum driver_outcome room_stop(struct room *room, uint32_t generati
     return room->result.outcome;
 }
 
-static inline enum driver_outcome room_signal(struct room *room, uint32_t generation,
-                                              const char *signal)
+static inline enum driver_outcome room_signal_once(struct room *room, uint32_t generation,
+                                                   const char *signal, uint32_t once)
 {
     struct driver_key key = room_key(room, generation);
 
-    driver_signal(room->drivers, &key, signal, room_on_done, room);
+    driver_signal(room->drivers, &key, signal, once, room_on_done, room);
     room_run(room, room->completions + 1, 0);
     return room->result.outcome;
+}
+
+static inline enum driver_outcome room_signal(struct room *room, uint32_t generation,
+                                              const char *signal)
+{
+    return room_signal_once(room, generation, signal, 0);
 }
 
 static inline void room_destroy(struct room *room, uint32_t generation)

@@ -396,6 +396,26 @@ static void test_signal_reaches_the_main_process(void **state)
     room_destroy(room, 1);
 }
 
+static void test_signal_of_one_number_is_sent_once(void **state)
+{
+    struct room *room = *state;
+
+    room_need_root();
+    room_open(room);
+    room_script(room, "trap 'echo got >> signalled' USR1; trap 'cp signalled until' USR2;"
+                      "echo x > ready; while :; do sleep 0.01; done");
+    room_start_running(room, 1);
+    await_task_file(room, "ready");
+    assert_int_equal(room_signal_once(room, 1, "SIGUSR1", 7), DRIVER_DONE);
+    await_task_file(room, "signalled");
+    assert_int_equal(room_signal_once(room, 1, "SIGUSR1", 7), DRIVER_DONE);
+    assert_int_equal(room_signal_once(room, 1, "10", 7), DRIVER_DONE);
+    assert_int_equal(room_signal_once(room, 1, "SIGUSR2", 7), DRIVER_DONE); /* another one is */
+    await_task_file(room, "until");
+    assert_string_equal(task_file(room, "until"), "got\n");
+    room_destroy(room, 1);
+}
+
 static void test_destroy_of_what_never_was_is_done(void **state)
 {
     struct room *room = *state;
@@ -674,6 +694,7 @@ int main(void)
         TEST(test_stop_ignored_kills_everything_at_the_timeout),
         TEST(test_stop_racing_with_the_natural_end_gives_the_true_code),
         TEST(test_signal_reaches_the_main_process),
+        TEST(test_signal_of_one_number_is_sent_once),
         TEST(test_destroy_of_what_never_was_is_done),
         TEST(test_without_cgroups_the_process_group_is_killed),
         TEST(test_stats_count_the_payload),

@@ -11,6 +11,61 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* --- templates --- */
+
+static uint8_t said_bytes[2][512];
+
+/* Results that say of three templates, of mode noop, signal and restart, what TEXTS are. */
+static struct results saying(unsigned which, const char texts[3], size_t count)
+{
+    struct results results = {said_bytes[which], 0, sizeof(said_bytes[which])};
+    struct rendered said[3] = {{.mode = CHANGE_NOOP, .signal = 1, .digest = {(uint8_t)texts[0]}},
+                               {.mode = CHANGE_SIGNAL, .signal = 10, .digest = {(uint8_t)texts[1]}},
+                               {.mode = CHANGE_RESTART, .digest = {(uint8_t)texts[2]}}};
+
+    assert_int_equal(results_set(&results, TASK_HOOK_TEMPLATE, RESULT_ENV, "A", "b", 1), 0);
+    assert_int_equal(results_set(&results, TASK_HOOK_TEMPLATE, RESULT_DATA, RENDERED_KEY, said,
+                                 (uint32_t)(count * sizeof(said[0]))),
+                     0);
+    return results;
+}
+
+static struct rendered_change changed(const char *before, const char *after)
+{
+    struct results was = saying(0, before, 3), is = saying(1, after, 3);
+    struct rendered_change change;
+
+    policy_change(was.bytes, was.used, is.bytes, is.used, &change);
+    return change;
+}
+
+static void test_change_asks_for_what_each_template_does(void **state)
+{
+    (void)state;
+    assert_false(changed("xyz", "xyz").restarts);
+    assert_int_equal(changed("xyz", "xyz").signals, 0);
+    assert_false(changed("xyz", "ayz").restarts);
+    assert_int_equal(changed("xyz", "ayz").signals, 0);
+    assert_false(changed("xyz", "aaz").restarts);
+    assert_int_equal(changed("xyz", "aaz").signals, 1u << 9);
+    assert_true(changed("xyz", "xya").restarts);
+    assert_int_equal(changed("xyz", "xya").signals, 0);
+}
+
+static void test_change_of_what_nobody_knows_is_none(void **state)
+{
+    struct results fewer = saying(0, "abc", 2), is = saying(1, "xyz", 3);
+    struct rendered_change change = {.restarts = true};
+
+    (void)state;
+    policy_change(fewer.bytes, fewer.used, is.bytes, is.used, &change);
+    assert_false(change.restarts);
+    policy_change(NULL, 0, is.bytes, is.used, &change);
+    assert_false(change.restarts || change.signals != 0);
+    policy_change(is.bytes, is.used, NULL, 0, &change);
+    assert_false(change.restarts || change.signals != 0);
+}
+
 /* --- restart --- */
 
 static struct task_define service(void)
@@ -695,6 +750,8 @@ static void test_unhealthy_alloc_has_a_reason_of_each_task_that_made_it_so(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_change_asks_for_what_each_template_does),
+        cmocka_unit_test(test_change_of_what_nobody_knows_is_none),
         cmocka_unit_test(test_restart_without_attempts_fails_unless_a_batch_task_succeeded),
         cmocka_unit_test(test_restart_within_policy_waits_the_delay_with_at_most_a_quarter_more),
         cmocka_unit_test(test_restart_over_the_attempts_fails_in_mode_fail),

@@ -138,6 +138,131 @@ def what_it_reads_is_read_at_each_start_and_by_no_link():
     node.finish()
 
 
+def words(node):
+    """What users read of it, in order."""
+    return [(event['Type'], event['DisplayMessage']) for event in (node.task('job', 'g', 't') or {}).get('Events') or []]
+
+
+RESTARTED = ('Restart Signaled', 'Template with change_mode restart re-rendered')
+SIGNALED = ('Signaling', 'Template re-rendered')
+
+
+def put(path, text):
+    """As those do who replace a file: it is whole whenever it is there."""
+    with open(path + '.new', 'w') as out:
+        out.write(text)
+    os.rename(path + '.new', path)
+
+
+def told_how_often(node):
+    found = words(node)
+    return found.count(RESTARTED), found.count(SIGNALED)
+
+
+CHANGING = [template('{{ file "local/noop" }}', 'local/of-noop', ChangeMode='noop'),
+            template('{{ file "local/hup" }}', 'local/of-hup', ChangeMode='signal', ChangeSignal='SIGHUP', Splay=0),
+            template('{{ file "local/again" }} {{ timestamp }}', 'local/of-again', Splay=0)]
+COUNTING = """n=0; trap 'n=$((n+1)); echo $n > local/hups' HUP; : > local/ready; while :; do sleep 1000 & wait; done"""
+
+
+def start_changing(node):
+    given = [template('1', 'local/' + name, Once=True) for name in ('noop', 'hup', 'again')]
+    node.run_job(service(task(*(given + CHANGING), script=COUNTING)))
+    place = wait_for('the task', lambda: node.running() and path_of(node, 'local'))
+    wait_for('its trap', lambda: os.path.exists(os.path.join(place, 'ready')))
+    return place
+
+
+def says_now(place, name):
+    return read(os.path.join(place, 'of-' + name)).split(' ')[0]
+
+
+def hups(place):
+    path = os.path.join(place, 'hups')
+    return int(read(path).strip() or 0) if os.path.exists(path) else 0
+
+
+def task_is_told_of_what_changes_as_it_asks():
+    node = open_node()
+    place = start_changing(node)
+    put(os.path.join(place, 'noop'), 'two')
+    wait_for('the file', lambda: says_now(place, 'noop') == 'two')
+    assert told_how_often(node) == (0, 0), words(node)
+    put(os.path.join(place, 'hup'), 'two')
+    wait_for('the signal', lambda: hups(place) == 1)
+    assert says_now(place, 'hup') == 'two' and told_how_often(node) == (0, 1), words(node)
+    with open(os.path.join(place, 'hup'), 'a') as out:  # in place, too
+        out.write('s')
+    wait_for('the signal', lambda: hups(place) == 2)
+    assert says_now(place, 'hup') == 'twos'
+    put(os.path.join(place, 'hup'), 'twos')  # says the same
+    put(os.path.join(place, 'again'), 'two')
+    wait_for('another start', lambda: events(node.running()).count('Started') == 2)
+    state = node.task('job', 'g', 't')
+    assert state['Restarts'] == 1 and told_how_often(node) == (1, 2), words(node)
+    assert ('Restarting', 'Task restarting in 0s') in words(node), words(node)
+    node.finish()
+
+
+def change_while_the_daemon_was_away_is_told_once():
+    node = open_node()
+    place = start_changing(node)
+    before = words(node)
+    stamps = [stamp(os.path.join(place, name)) for name in ('of-noop', 'of-hup', 'of-again')]
+    node.kill()
+    node.start()
+    wait_for('the task', node.running)
+    put(os.path.join(place, 'noop'), 'seen')  # behind the first look
+    wait_for('the file', lambda: says_now(place, 'noop') == 'seen')
+    assert words(node) == before
+    assert [stamp(os.path.join(place, name)) for name in ('of-hup', 'of-again')] == stamps[1:], 'written again'
+    node.kill()
+    put(os.path.join(place, 'hup'), 'two')
+    node.start()
+    wait_for('the signal', lambda: hups(place) == 1)
+    node.kill()
+    node.start()
+    wait_for('the task', node.running)
+    os.unlink(os.path.join(place, 'of-hup'))
+    put(os.path.join(place, 'noop'), 'again')
+    wait_for('the file', lambda: says_now(place, 'noop') == 'again')
+    assert told_how_often(node) == (0, 1) and hups(place) == 1 and says_now(place, 'hup') == 'two'
+    node.kill()
+    put(os.path.join(place, 'again'), 'two')
+    node.start()
+    wait_for('another start', lambda: events(node.running()).count('Started') == 2)
+    assert told_how_often(node) == (1, 1) and node.task('job', 'g', 't')['Restarts'] == 1, words(node)
+    node.finish()
+
+
+def what_cannot_be_rendered_again_is_left():
+    node = open_node()
+    place = start_changing(node)
+    before = words(node)
+    os.unlink(os.path.join(place, 'hup'))
+    wait_for('a word', lambda: 'templates are left as they are' in node.log(1 << 20))
+    assert says_now(place, 'hup') == '1' and words(node) == before
+    put(os.path.join(place, 'hup'), 'back')
+    wait_for('the signal', lambda: hups(place) == 1)
+    assert says_now(place, 'hup') == 'back'
+    node.finish()
+
+
+def changes_that_make_no_sense_are_refused():
+    node = open_node()
+    for wrong, said in (({'ChangeMode': 'signal'}, 'Must specify signal value when change mode is signal'),
+                        ({'ChangeMode': 'signal', 'ChangeSignal': 'SIGWHAT'}, 'unknown signal'),
+                        ({'ChangeMode': 'signal', 'ChangeSignal': 'SIGHUP', 'Envvars': True}, 'env var templates'),
+                        ({'ChangeMode': 'script'}, 'Invalid change mode'),
+                        ({'Wait': {'Min': 2000000000, 'Max': 1000000000}}, 'wait min is greater than wait max')):
+        try:
+            node.run_job(service(task(template('x', 'local/x', **wrong))))
+            raise AssertionError('it was taken: %s' % wrong)
+        except Refused as answer:
+            assert said in answer.text, answer
+    node.finish()
+
+
 def template_that_makes_no_sense_fails_its_task():
     node = open_node()
     for data, said in (('{{ mustEnv "NONE" }}', 'mustEnv: "NONE" is not set'),
@@ -165,5 +290,9 @@ if __name__ == '__main__':
         what_did_not_change_is_not_written_and_nobody_is_told,
         variables_of_a_template_are_the_tasks,
         what_it_reads_is_read_at_each_start_and_by_no_link,
+        task_is_told_of_what_changes_as_it_asks,
+        change_while_the_daemon_was_away_is_told_once,
+        what_cannot_be_rendered_again_is_left,
+        changes_that_make_no_sense_are_refused,
         template_that_makes_no_sense_fails_its_task,
     ]))

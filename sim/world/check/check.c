@@ -353,7 +353,12 @@ void sim_check_start(struct sim *sim, const struct effect *effect, const struct 
     sim_check_again(sim, effect, whom);
     state->hooked = 1; /* the same attempt may be begun again */
     state->prestarted = 0;
-    uint64_t digest = hash_bytes(1, task->results, task->results_bytes);
+    uint8_t copy[RESULTS_BYTES_MAX];
+    struct results rest = {copy, task->results_bytes, sizeof(copy)};
+    if (task->results_bytes > 0)
+        memcpy(copy, task->results, task->results_bytes);
+    results_clear(&rest, TASK_HOOK_TEMPLATE); /* those say what they say now */
+    uint64_t digest = hash_bytes(1, rest.bytes, rest.used);
     if (state->first_results == 0)
         state->first_results = digest;
     else if (state->first_results != digest)

@@ -72,6 +72,9 @@ static bool task_is_settled(struct sim *sim, int a, int t, struct finding *findi
         return miss(finding, 8, "task", id->text, "is shown running, and its payload is not");
     if (attempt->reported != sim->incarnation)
         return miss(finding, 8, "task", id->text, "runs, and nobody would see its end");
+    if (sim->allocs[a].tasks[t].watched == sim->incarnation &&
+        !sim_is_told(&sim->allocs[a].tasks[t], task_of(record)))
+        return miss(finding, 16, "task", id->text, "is not told of its templates");
     return true;
 }
 

@@ -87,7 +87,7 @@ void sim_check_tries(struct sim *sim, const struct sim_whom *whom,
         tries->ran_turn = event->turn;
     if (!tries->known || event->before == event->after)
         return;
-    if (event->event.kind == TE_RESTART)
+    if (event->event.kind == TE_RESTART || event->event.kind == TE_CHANGED)
         tries->asked = task->machine.generation;
     if (event->after == T_WAITING)
         tries->again_at_ms = 0; /* who has all of an alloc run again waits for no delay */

@@ -1,20 +1,26 @@
 /*
- * Hook template: files that a task needs are rendered before each of its starts.
+ * Hook template: files that a task needs are rendered before each of its starts, and again while it
+ * runs (watch.c).
  *
- * Follows nomad v2.0.5 client/allocrunner/taskrunner/template, as far as nothing changes while the
- * task runs.  What a template sees is interpolated names, the environment, and files of the task's
- * own directory.  A file that is as it would be rendered is not touched; one that is missing, as
- * after a reboot in `secrets`, is there before the task is.  What a template with env = true says
- * is a result of the hook, and so in the journal.
+ * Follows nomad v2.0.5 client/allocrunner/taskrunner/template.  What a template sees is
+ * interpolated names, the environment, and files of the task's own directory.  A file that is as it
+ * would be rendered is not touched; one that is missing, as after a reboot in `secrets`, is there
+ * before the task is.  What a template with env = true says is a result of the hook, and so in the
+ * journal.
  *
  * The directory is the task's to change: all is opened beneath it and by no link, and what is
  * written gets its name last.
  */
+#include "hooks/render/render.h"
+
 #include "hooks/directory.h"
 #include "hooks/env.h"
 #include "hooks/expand.h"
 
+#include "base/hash.h"
+#include "base/list.h"
 #include "io/host.h"
+#include "io/proc.h"
 #include "spec/template.h"
 
 #include <ctype.h>
@@ -22,10 +28,16 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DIRECTORY_MODE = 0755, PLACE_BYTES_MAX = 4096 };
+enum {
+    DIRECTORY_MODE = 0755,
+    PLACE_BYTES_MAX = 4096,
+    SETTLE_MS = 100, /* what is written is left alone for so long */
+    SETTLE_MS_MAX = 1000,
+};
 
 /* --- the order --- */
 
@@ -88,6 +100,17 @@ static int place(const struct ordering *ordering, const char *text, const char *
     return 0;
 }
 
+static int change_of(const struct spec_template *template)
+{
+    static const int modes[] = {
+        [SPEC_CHANGE_NOOP] = CHANGE_NOOP,
+        [SPEC_CHANGE_SIGNAL] = CHANGE_SIGNAL,
+        [SPEC_CHANGE_RESTART] = CHANGE_RESTART,
+    };
+
+    return modes[template->change];
+}
+
 static int add_template(const struct ordering *ordering, const struct spec_template *template,
                         json_t *list)
 {
@@ -98,21 +121,53 @@ static int add_template(const struct ordering *ordering, const struct spec_templ
         code = place(ordering, template->destination, &destination);
     if (code != 0)
         return code;
-    json_t *value = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:b, s:b}", "source",
-                              source, "data", template->data, "destination", destination, "left",
-                              template->left, "right", template->right, "mode", (int)template->mode,
-                              "uid", (json_int_t) template->uid, "gid", (json_int_t) template->gid,
-                              "env", template->env, "strict", template->strict);
+    json_t *value = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:b, s:b, s:b, s:i, s:i, s:I}", "source", source,
+        "data", template->data, "destination", destination, "left", template->left, "right",
+        template->right, "mode", (int)template->mode, "uid", (json_int_t) template->uid, "gid",
+        (json_int_t) template->gid, "env", template->env, "strict", template->strict, "once",
+        template->once, "change", change_of(template), "signal",
+        proc_signal_number(template->signal), "splay", (json_int_t) template->splay_ms);
     if (value == NULL)
         return err_set(ordering->err, ERR_INVALID, "a template is not UTF-8 text");
     check(json_array_append_new(list, value) == 0);
     return 0;
 }
 
+/* What earlier hooks left: what templates have said is nothing that they see. */
+static struct results others_of(const struct hook_run *asked, uint8_t *bytes)
+{
+    struct results results = {bytes, asked->results_bytes, RESULTS_BYTES_MAX};
+
+    if (asked->results_bytes > 0)
+        memcpy(bytes, asked->results, asked->results_bytes);
+    results_clear(&results, TASK_HOOK_TEMPLATE);
+    return results;
+}
+
+/* How long what is read may take to settle: the longest that a template asks for. */
+static void longest_waits(const struct task_spec *task, uint64_t *ret_min_ms, uint64_t *ret_max_ms)
+{
+    *ret_min_ms = SETTLE_MS;
+    *ret_max_ms = SETTLE_MS_MAX;
+    for (size_t i = 0; i < task->templates_count; i++) {
+        const struct spec_template *template = &task->templates[i];
+
+        if (template->wait_min_ms > *ret_min_ms)
+            *ret_min_ms = template->wait_min_ms;
+        if (template->wait_max_ms > *ret_max_ms)
+            *ret_max_ms = template->wait_max_ms;
+    }
+    if (*ret_max_ms < *ret_min_ms)
+        *ret_max_ms = *ret_min_ms;
+}
+
 int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, char **ret_order,
                        struct err *err)
 {
     const struct task_spec *task = asked->task;
+    scoped_string char *bytes = malloc(RESULTS_BYTES_MAX);
+    uint64_t settle_ms, settle_max_ms;
     bool host_paths = hooks_driver(hooks, task->driver)->isolation == ISOLATION_NONE;
     struct arena arena = {0};
     struct hooks_env env = {.arena = &arena};
@@ -120,9 +175,12 @@ int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, 
     json_t *list = json_array();
     int code = hooks_paths(hooks, asked->alloc->id, task->name, &paths, err);
 
+    check(bytes != NULL);
+    check(asked->results_bytes <= RESULTS_BYTES_MAX);
+    struct results others = others_of(asked, (uint8_t *)bytes);
+    longest_waits(task, &settle_ms, &settle_max_ms);
     if (code == 0)
-        code = hooks_env_build(hooks, asked->alloc, task, asked->results, asked->results_bytes,
-                               &env, err);
+        code = hooks_env_build(hooks, asked->alloc, task, others.bytes, others.used, &env, err);
     const struct ordering ordering = {.names = {.node = hooks->node, .env = &env},
                                       .arena = &arena,
                                       .err = err,
@@ -131,9 +189,11 @@ int hooks_render_begin(const struct hooks *hooks, const struct hook_run *asked, 
     for (size_t i = 0; code == 0 && i < task->templates_count; i++)
         code = add_template(&ordering, &task->templates[i], list);
     if (code == 0) {
-        json_t *order = json_pack("{s:o, s:O, s:s, s:s, s:I}", "names", names_of(hooks->node, &env),
-                                  "templates", list, "task", ordering.task, "shared",
-                                  ordering.shared, "now", (json_int_t)loop_now_unix_ns());
+        json_t *order =
+            json_pack("{s:o, s:O, s:s, s:s, s:I, s:I, s:I}", "names", names_of(hooks->node, &env),
+                      "templates", list, "task", ordering.task, "shared", ordering.shared, "now",
+                      (json_int_t)loop_now_unix_ns(), "settle", (json_int_t)settle_ms, "settle_max",
+                      (json_int_t)settle_max_ms);
 
         check(order != NULL);
         *ret_order = json_dumps(order, JSON_COMPACT);
@@ -152,6 +212,7 @@ struct rendering {
     const json_t *order;
     int place; /* the task's directory */
     struct host_user owner;
+    struct rendered *said; /* of each template */
 };
 
 static const char *order_text(const json_t *object, const char *field)
@@ -192,11 +253,63 @@ static int read_all(int fd, char **ret_text, size_t *ret_length, struct err *err
     return 0;
 }
 
-/* A file of the task's own directory, by a path from there on. */
+/* --- on the pool: what they read, for a task that runs --- */
+
+static void mark(struct hooks_rerender *again, int fd, uint32_t events, const char *name)
+{
+    char path[32];
+
+    if (again->marks.count == MARKS_MAX) {
+        again->blind = true;
+        return;
+    }
+    (void)text_format(path, sizeof(path), "/proc/self/fd/%d", fd); /* fits */
+    int wd = inotify_add_watch(again->inotify, path, events);
+    if (wd < 0) {
+        again->blind = true;
+        return;
+    }
+    for (size_t i = 0; i < again->marks.count; i++) {
+        if (again->marks.items[i].wd == wd && text_equal(again->marks.items[i].name, name))
+            return;
+    }
+    struct render_mark *made = list_more(&again->marks);
+    made->wd = wd;
+    (void)text_copy(made->name, sizeof(made->name), name); /* of one size */
+}
+
+/* Each directory on the way to PATH, as far as there is one, for what comes or goes there. */
+static void mark_way(const struct rendering *rendering, const char *path)
+{
+    static const uint32_t events =
+        IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR | IN_EXCL_UNLINK;
+    struct hooks_rerender *again = rendering->request->again;
+    scoped_fd int at = openat(rendering->place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char name[NAME_SIZE];
+
+    while (again != NULL && at >= 0) {
+        path += strspn(path, "/");
+        size_t length = strcspn(path, "/");
+        if (length == 0 || length >= NAME_SIZE)
+            return;
+        (void)text_format(name, sizeof(name), "%.*s", (int)length, path); /* fits */
+        mark(again, at, events, name);
+        path += length;
+        int next =
+            *path == '\0' ? -1 : beneath_open(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+        (void)close(at);
+        at = next < 0 ? -1 : next;
+    }
+}
+
+/* A file of the task's own directory, by a path from there on.  Marked before it is read: what
+ * changes meanwhile is told. */
 static int read_beneath(const struct rendering *rendering, const char *path, char **ret_text,
                         size_t *ret_length, struct err *err)
 {
     struct stat status;
+
+    mark_way(rendering, path);
     scoped_fd int fd =
         beneath_open(rendering->place, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
 
@@ -204,6 +317,8 @@ static int read_beneath(const struct rendering *rendering, const char *path, cha
         return err_os(err, err_from_errno(-fd), -fd, "cannot open it");
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return err_set(err, ERR_INVALID, "it is no file");
+    if (rendering->request->again != NULL)
+        mark(rendering->request->again, fd, IN_MODIFY, "");
     return read_all(fd, ret_text, ret_length, err);
 }
 
@@ -384,21 +499,67 @@ static int add_variables(const struct rendering *rendering, char *text, struct e
 
 /* --- all of them --- */
 
-static int render(struct rendering *rendering, const json_t *template, struct err *err)
+/* What PARSED says, and what its digest is.  That of one that asks for the time is of what it says
+ * at none in particular: time that goes by changes nothing. */
+static int say(struct rendering *rendering, const struct template *parsed, const json_t *template,
+               char **ret_text, size_t *ret_length, bool *ret_asks_time, uint8_t digest[14],
+               struct err *err)
 {
-    const struct template_world world = {
+    struct template_world world = {
         .ctx = rendering,
         .find = find_name,
         .read = read_file,
-        .now_unix_ns = json_integer_value(json_object_get(rendering->order, "now")),
         .strict = json_is_true(json_object_get(template, "strict")),
+        .asks_time = ret_asks_time,
     };
+    int code = template_render(parsed, &world, ret_text, ret_length, err);
+
+    if (code != 0)
+        return code;
+    const uint64_t halves[] = {hash_bytes(1, *ret_text, *ret_length),
+                               hash_bytes(2, *ret_text, *ret_length)};
+    memcpy(digest, halves, 14);
+    if (!*ret_asks_time)
+        return 0;
+    free(*ret_text);
+    *ret_text = NULL;
+    world.now_unix_ns = json_integer_value(json_object_get(rendering->order, "now"));
+    return template_render(parsed, &world, ret_text, ret_length, err);
+}
+
+static bool is_there(const struct rendering *rendering, const char *destination)
+{
+    scoped_fd int fd = beneath_open(rendering->place, destination, O_PATH | O_CLOEXEC, 0);
+
+    return fd >= 0;
+}
+
+/* What it said before, NULL: nobody knows. */
+static const struct rendered *said_before(const struct rendering *rendering, size_t number)
+{
+    const struct hooks_rerender *again = rendering->request->again;
+
+    return again != NULL && number < again->before_count ? &again->before[number] : NULL;
+}
+
+static int render(struct rendering *rendering, const json_t *template, size_t number,
+                  struct err *err)
+{
     const char *source = order_text(template, "source"), *data = order_text(template, "data");
+    const char *destination = order_text(template, "destination");
+    const struct rendered *before = said_before(rendering, number);
+    struct rendered *said = &rendering->said[number];
     scoped_string char *read = NULL, *text = NULL;
     size_t length = strlen(data);
     struct template *parsed = NULL;
+    bool asks_time = false;
     int code = 0;
 
+    if (rendering->request->again != NULL && json_is_true(json_object_get(template, "once"))) {
+        if (before != NULL)
+            *said = *before;
+        return 0;
+    }
     if (*source != '\0')
         code = read_beneath(rendering, source, &read, &length, err);
     if (code != 0)
@@ -406,23 +567,53 @@ static int render(struct rendering *rendering, const json_t *template, struct er
     code = template_parse(read != NULL ? read : data, length, order_text(template, "left"),
                           order_text(template, "right"), &parsed, err);
     if (code == 0)
-        code = template_render(parsed, &world, &text, &length, err);
+        code = say(rendering, parsed, template, &text, &length, &asks_time, said->digest, err);
     template_free(parsed);
-    if (code == 0)
+    said->mode = (uint8_t)json_integer_value(json_object_get(template, "change"));
+    said->signal = (uint8_t)json_integer_value(json_object_get(template, "signal"));
+    bool same = before != NULL && memcmp(before->digest, said->digest, sizeof(said->digest)) == 0;
+    if (code == 0 && !(same && asks_time && is_there(rendering, destination)))
         code = write_file(rendering, template, text, length, err);
     if (code == 0 && json_is_true(json_object_get(template, "env")))
         code = add_variables(rendering, text, err);
-    return code == 0 ? 0 : err_wrap(err, "%.60s", order_text(template, "destination"));
+    if (code == 0 && before != NULL && !same) {
+        uint64_t splay_ms = (uint64_t)json_integer_value(json_object_get(template, "splay"));
+        if (splay_ms > rendering->request->again->splay_ms)
+            rendering->request->again->splay_ms = splay_ms;
+    }
+    return code == 0 ? 0 : err_wrap(err, "%.60s", destination);
+}
+
+static int render_all(struct rendering *rendering, struct err *err)
+{
+    const json_t *templates = json_object_get(rendering->order, "templates"), *template;
+    size_t count = json_array_size(templates), i;
+    int code = 0;
+
+    if (count == 0)
+        return 0;
+    rendering->said = calloc(count, sizeof(*rendering->said));
+    check(rendering->said != NULL);
+    json_array_foreach(templates, i, template)
+    {
+        if (code == 0)
+            code = render(rendering, template, i, err);
+    }
+    if (code == 0 &&
+        results_set(rendering->request->results, TASK_HOOK_TEMPLATE, RESULT_DATA, RENDERED_KEY,
+                    rendering->said, (uint32_t)(count * sizeof(*rendering->said))) != 0)
+        code = err_set(err, ERR_LIMIT, "too many or too long variables of templates");
+    free(rendering->said);
+    return code;
 }
 
 int hooks_render(const struct hook_request *request, struct err *err)
 {
-    json_t *order = json_loads(request->order, 0, NULL), *template;
+    json_t *order = json_loads(request->order, 0, NULL);
     struct rendering rendering = {
         .request = request, .order = order, .owner = {.uid = geteuid(), .gid = getegid()}};
     scoped_fd int root = -1, task = -1;
     int code = hooks_open_root(request, &root, err);
-    size_t i;
 
     check(order != NULL);
     if (code == 0)
@@ -430,11 +621,8 @@ int hooks_render(const struct hook_request *request, struct err *err)
     if (code == 0 && request->privileged && *request->user != '\0')
         code = host_user_find(request->user, &rendering.owner, err);
     rendering.place = task;
-    json_array_foreach(json_object_get(order, "templates"), i, template)
-    {
-        if (code == 0)
-            code = render(&rendering, template, err);
-    }
+    if (code == 0)
+        code = render_all(&rendering, err);
     json_decref(order);
     return code;
 }
