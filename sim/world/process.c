@@ -465,6 +465,8 @@ void sim_sweep(struct sim *sim)
             continue;
         sim_say(sim, "sweep: %s generation %u", sim_attempt_id(sim, attempt)->text,
                 attempt->generation);
+        if (attempt->shim == SHIM_STARTING)
+            sim_shim_die(sim, attempt); /* all are told at once; what lives may take its time */
         sim_later(sim, takes_ms, SE_SWEEP, i, sim->incarnation);
     }
     for (int p = 0; p < sim->plugins_count; p++) {
