@@ -24,7 +24,8 @@ _Static_assert(NODE_MEMBERS_MAX + 2 * API_CONNECTIONS_MAX + FILES_OTHERS <= FILE
 
 /* Those who wait long leave connections for those who do not.  Only these are never closed for
  * others (io/net/connection.c), but for those that wait for a commit, which is decided soon. */
-_Static_assert(API_PARKED_MAX + API_FOLLOWERS_MAX + API_READS_MAX + API_ASIDES_MAX <=
+_Static_assert(API_PARKED_MAX + API_FOLLOWERS_MAX + API_READS_MAX + API_ASIDES_MAX +
+                       API_SESSIONS_MAX <=
                    API_CONNECTIONS_MAX * 7 / 8,
                "an eighth of the connections answers at once");
 

@@ -28,6 +28,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_alloc_signal,
     &cli_alloc_stop,
     &cli_alloc_fs,
+    &cli_alloc_exec,
     &cli_node_status,
     &cli_node_eligibility,
     &cli_node_drain,

@@ -220,6 +220,44 @@ void driver_signal(struct drivers *drivers, const struct driver_key *key, const 
 void driver_destroy(struct drivers *drivers, const struct driver_key *key, driver_done *done,
                     void *ctx);
 
+/* --- sessions: a command beside what the task runs --- */
+
+enum { DRIVER_SESSION_ARGUMENTS_MAX = 1024, DRIVER_SESSION_QUEUE_MAX = 1 << 20 };
+
+struct driver_session;
+
+struct driver_session_calls {
+    void (*on_output)(void *ctx, bool is_stderr, const char *bytes, size_t length);
+    void (*on_closed)(void *ctx, bool is_stderr); /* no more of this one comes */
+    void (*on_taken)(void *ctx);                  /* all input has been; may be NULL */
+    /* The last: how the command ended, or with ERR why it was not run.  The session is gone. */
+    void (*on_end)(void *ctx, int code, const struct err *err);
+    void *ctx;
+};
+
+/* Runs ARGUMENTS (the first is the command, found as a task's is) in the running task of START's
+ * key, as its payload is: root, namespaces, user, rights, environment; in a cgroup below its own.
+ * With TERMINAL it gets one.  All that came of it ends with the session, with the task, and with
+ * the daemon.  NULL and a reason; what goes wrong later is told by on_end. */
+struct driver_session *driver_session_new(struct drivers *drivers, const struct driver_start *start,
+                                          const char *const *arguments, size_t arguments_count,
+                                          bool terminal, const struct driver_session_calls *calls,
+                                          struct err *err);
+
+/* Ends it; none of its calls comes any more. */
+void driver_session_end(struct driver_session *session);
+
+/* Copies input; returns the bytes that wait to be taken.  Of more than DRIVER_SESSION_QUEUE_MAX the
+ * rest is lost: wait for on_taken.  After the second nothing more is given: on a terminal that is
+ * its character for the end of input. */
+size_t driver_session_write(struct driver_session *session, const char *bytes, size_t length);
+void driver_session_close_input(struct driver_session *session);
+
+void driver_session_resize(struct driver_session *session, uint16_t rows, uint16_t columns);
+
+/* Output is not read meanwhile: the command waits. */
+void driver_session_hold(struct driver_session *session, bool hold);
+
 struct driver_stats {
     struct cgroup_stats usage;
     double cpu_percent; /* of one core, since the previous call for this key */

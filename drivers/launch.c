@@ -305,6 +305,11 @@ void plan_add_user(struct plan *plan)
     add_variable(plan, "USER", plan->user);
 }
 
+void plan_add_terminal(struct plan *plan)
+{
+    add_number(plan, LAUNCH_TERMINAL, 1);
+}
+
 int plan_open(struct plan *plan, int *ret_fd, struct err *err)
 {
     size_t done = 0;

@@ -239,9 +239,26 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
 struct plan *plan_new_held(const struct drivers *drivers, const struct driver_start *start,
                            struct err *err);
 void plan_free(struct plan *plan);
+void plan_add_terminal(struct plan *plan);
 void plan_add_user(struct plan *plan); /* after the look-up */
 void plan_look_up_user(struct io_work *work);
 int plan_open(struct plan *plan, int *ret_fd, struct err *err); /* as the shim inherits it */
+
+/* --- starts.c --- */
+
+/* What START asks for, or INSTEAD of its command another one with its arguments (NULL: none), as a
+ * launch record; NULL and the reason why it cannot be. */
+struct plan *plan_make(const struct drivers *drivers, const struct driver_start *start,
+                       const struct texts *instead, struct err *err);
+
+/* --- sessions.c --- */
+
+void sessions_close(struct drivers *drivers); /* all end, and nobody is told */
+
+/* --- leftovers.c --- */
+
+/* Ends what sessions of an earlier life of the daemon left in the task that RUN has found. */
+void sessions_sweep(const struct run *run);
 
 /* --- registry.c --- */
 
@@ -389,6 +406,7 @@ struct drivers {
         char cpus[CORES_TEXT_SIZE];
     } share; /* what tasks have that ask for no processors */
 
+    struct driver_session *sessions;
     struct call_list due; /* completions to deliver */
     struct io_timer deliver;
 

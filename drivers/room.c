@@ -61,6 +61,7 @@ void drivers_free(struct drivers *drivers)
 
     if (drivers == NULL)
         return;
+    sessions_close(drivers);
     manager_close(drivers);
     generations_close(drivers);
     runs_close(drivers);

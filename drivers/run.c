@@ -144,6 +144,8 @@ static void now_running(struct run *run)
     run->phase = RUN_RUNNING;
     if (!run->stop_sent)
         io_timer_stop(&run->timer); /* else it bounds the shim's obedience */
+    if (run->plan == NULL)
+        sessions_sweep(run); /* we have found it */
     plan_free(run->plan);
     run->plan = NULL;
     calls_init(&run->calls);

@@ -93,9 +93,8 @@ static void on_user(struct io_work *work)
     begin(run);
 }
 
-/* What START asks for as a launch record, or the reason why it cannot be. */
-static struct plan *make_plan(const struct drivers *drivers, const struct driver_start *start,
-                              struct err *err)
+struct plan *plan_make(const struct drivers *drivers, const struct driver_start *start,
+                       const struct texts *instead, struct err *err)
 {
     const struct driver *driver = driver_named(start->key.driver);
     struct command command;
@@ -116,8 +115,13 @@ static struct plan *make_plan(const struct drivers *drivers, const struct driver
         command_close(&command);
         return NULL;
     }
-    struct plan *plan = driver->is_held ? plan_new_held(drivers, start, err)
-                                        : plan_new(drivers, start, &command, err);
+    struct command run = command; /* what is in it stays the other's */
+    if (instead != NULL) {
+        run.program = instead->items[0];
+        run.arguments = (struct texts){instead->items + 1, instead->count - 1};
+    }
+    struct plan *plan =
+        driver->is_held ? plan_new_held(drivers, start, err) : plan_new(drivers, start, &run, err);
     command_close(&command);
     return plan;
 }
@@ -211,6 +215,6 @@ void driver_start(struct drivers *drivers, const struct driver_start *start, dri
         return;
     }
     /* A start that is not possible now may still have been done before: its reason is kept. */
-    struct plan *plan = make_plan(drivers, start, &call->result.error);
+    struct plan *plan = plan_make(drivers, start, NULL, &call->result.error);
     start_when_alone(drivers, &start->key, call, plan);
 }

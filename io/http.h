@@ -144,6 +144,24 @@ void http_stream_begin(struct http_exchange *exchange, int status, const char *c
 size_t http_stream_write(struct http_exchange *exchange, const void *bytes, size_t length);
 void http_stream_end(struct http_exchange *exchange);
 
+/* --- connections handed over to another protocol (101) --- */
+
+struct http_tunnel {
+    void (*on_bytes)(void *ctx, const char *bytes, size_t length); /* borrowed for the call */
+    void (*on_drain)(void *ctx); /* the queue is empty again; may be NULL */
+    void (*on_close)(void *ctx); /* the peer is gone, and the exchange with him */
+    void *ctx;
+};
+
+/* Answers 101 with HEADERS; from then on there are only bytes, told by what TUNNEL (copied) says,
+ * in place of http_on_close.  The calls below are as those of streams: what was written before the
+ * end is still sent, and after it the exchange is gone for the caller. */
+void http_tunnel_begin(struct http_exchange *exchange, const struct http_header_line *headers,
+                       size_t headers_count, const struct http_tunnel *tunnel);
+size_t http_tunnel_write(struct http_exchange *exchange, const void *bytes, size_t length);
+void http_tunnel_hold(struct http_exchange *exchange, bool hold); /* reads nothing meanwhile */
+void http_tunnel_end(struct http_exchange *exchange);
+
 /* Lets the peer go in the next iteration, who does not take what is queued; on_close comes then. */
 void http_disconnect(struct http_exchange *exchange);
 

@@ -58,7 +58,7 @@ const struct api_route api_routes[] = {
     {"/v1/client/allocation/*/restart",  API_PUT,            BLOCKS_NOT,      api_alloc_restart},
     {"/v1/client/allocation/*/signal",   API_PUT,            BLOCKS_NOT,      api_alloc_signal},
     {"/v1/client/allocation/*/gc",       API_PUT_OR_GET,     BLOCKS_NOT,      api_alloc_gc},
-    {"/v1/client/allocation/*/exec",     API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/client/allocation/*/exec",     API_GET,            BLOCKS_NOT,      api_alloc_exec},
     {"/v1/client/allocation/*/snapshot", API_ANY,            BLOCKS_NOT,      api_unavailable},
     {"/v1/client/fs/ls/*",               API_GET,            BLOCKS_NOT,      api_fs_list},
     {"/v1/client/fs/stat/*",             API_GET,            BLOCKS_NOT,      api_fs_stat},
@@ -434,6 +434,7 @@ void api_free(struct api *api)
     api_monitors_close(api);
     http_server_free(api->server); /* closes what is parked and what streams */
     check(api->parked == NULL && api->streams == NULL);
+    api_sessions_close(api);
     api_asides_close(api);
     api_host_close(api);
     api_deferred_close(api);

@@ -25,6 +25,7 @@ enum {
     API_FOLLOWERS_MAX = 1024,         /* of files, logs, events and the agent's own log */
     API_DEFERRED_MAX = 256,           /* answers that wait for the daemon */
     API_READS_MAX = 24,               /* of files and logs, to their present end */
+    API_SESSIONS_MAX = 32,            /* commands that are run in tasks */
     API_ASIDES_MAX = 24,              /* requests that threads of the pool work for */
     API_STREAM_QUEUE_MAX = 128 << 10, /* bytes a reader may lag behind */
     API_STREAMS_BYTES_MAX = 16 << 20, /* and all readers together, but for a block of each */
@@ -64,6 +65,8 @@ struct api {
     struct api_stream *streams;
     size_t followers_count, reads_count; /* of them */
     struct api_monitor *monitors;
+    struct api_session *sessions; /* commands in tasks */
+    size_t sessions_count;
     struct api_aside *asides;          /* in the order in which they came */
     size_t asides_count, asides_bytes; /* the bytes of their bodies */
     bool reading;                      /* one of these bodies is being read */
@@ -345,6 +348,9 @@ size_t api_frame_write(struct http_exchange *exchange, const struct api_frame *f
 
 void api_monitors_close(struct api *api);
 
+/* After the server: what is run in tasks ends (exec.c). */
+void api_sessions_close(struct api *api);
+
 /* --- storage plugins (plugins.c) --- */
 
 /* What the node says of those that have ROLE, by their ids: a new reference. */
@@ -360,8 +366,8 @@ api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_j
     api_job_deployments, api_job_update, api_job_revert, api_validate_job;
 api_handler api_job_plan;
 api_handler api_job_scale, api_job_scale_status, api_policies_list, api_policy_get;
-api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_restart,
-    api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
+api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_exec,
+    api_alloc_restart, api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_deployments_list,
     api_deployment_get, api_deployed_allocs, api_deployed_pause, api_deployed_promote,
     api_deployed_fail, api_deployed_unblock, api_search, api_unavailable;

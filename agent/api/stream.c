@@ -152,6 +152,10 @@ static bool open_again(struct stream *stream)
         stream->offset = 0;
         return true;
     }
+    /* Not kept open: as long as it is, nobody is told that its directory goes. */
+    if (old >= 0)
+        (void)close(old);
+    stream->fd = -1;
     if (api_log_directory(&log, &directory) != 0)
         stream->outcome = READ_END; /* the alloc has been removed */
     return false;

@@ -124,9 +124,9 @@ int cli_find_job(struct cli *cli, const char *prefix, json_t **ret_job);
  * the newest that runs, or else the newest. */
 int cli_find_meant(struct cli *cli, json_t **ret_alloc);
 
-/* The task of ALLOC that the second argument or the flag -task names, or its only one; NULL after
+/* The task of ALLOC that ASKED (may be NULL) or the flag -task names, or its only one; NULL after
  * saying what is wrong. */
-const char *cli_find_task(const struct cli *cli, const json_t *alloc);
+const char *cli_find_task(const struct cli *cli, const json_t *alloc, const char *asked);
 
 void cli_print_allocs(const struct cli *cli, const json_t *allocs);
 

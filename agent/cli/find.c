@@ -139,10 +139,10 @@ int cli_find_meant(struct cli *cli, json_t **ret_alloc)
     return status;
 }
 
-const char *cli_find_task(const struct cli *cli, const json_t *alloc)
+const char *cli_find_task(const struct cli *cli, const json_t *alloc, const char *asked)
 {
     json_t *states = json_object_get(alloc, "TaskStates");
-    const char *asked = cli_argument(cli, 1), *name, *only = NULL;
+    const char *name, *only = NULL;
     char names[512] = "";
     json_t *state;
 

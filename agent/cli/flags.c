@@ -128,6 +128,7 @@ int cli_parse(struct cli *cli, int argc, char **argv, struct err *err)
             code = parse_flag(cli, argv, &at, argc, err);
         else
             cli->arguments[cli->arguments_count++] = argv[at];
+        flags_ended |= cli->verb->takes_command && cli->arguments_count > 0;
     }
     if (code != 0)
         return code;

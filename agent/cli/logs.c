@@ -24,7 +24,7 @@ static int run_logs(struct cli *cli)
         status = cli_find_meant(cli, &alloc);
     if (status != 0)
         return status;
-    const char *task = cli_find_task(cli, alloc);
+    const char *task = cli_find_task(cli, alloc, cli_argument(cli, 1));
     status = task == NULL ? CLI_USAGE : CLI_OK;
     if (status == 0)
         status = cli_tail_stream(cli, &tail,

@@ -36,6 +36,7 @@ struct cli_verb {
     const char *arguments;        /* for the help: "[ID]" */
     uint8_t min, max;             /* how many arguments */
     bool is_local;                /* does not talk with an agent: no -address and so on */
+    bool takes_command;           /* what stands behind the first argument is no flag */
     bool takes_moments;           /* -5m is an argument: no flag begins with a digit */
     const char *summary;          /* one line */
     const char *help;             /* paragraphs and examples */
@@ -55,7 +56,7 @@ extern const struct cli_verb cli_scaling_policy;
 extern const struct cli_verb cli_deployment_list, cli_deployment_status, cli_deployment_promote,
     cli_deployment_pause, cli_deployment_resume, cli_deployment_fail;
 extern const struct cli_verb cli_alloc_status, cli_alloc_logs, cli_alloc_restart, cli_alloc_signal,
-    cli_alloc_stop, cli_alloc_fs;
+    cli_alloc_stop, cli_alloc_fs, cli_alloc_exec;
 extern const struct cli_verb cli_node_status, cli_node_eligibility, cli_node_drain;
 extern const struct cli_verb cli_plugin_status;
 extern const struct cli_verb cli_volume_status, cli_volume_init, cli_volume_register,

@@ -85,6 +85,8 @@ static uint64_t *number_of(struct launch *launch, uint16_t tag)
         return &launch->limits.cpu_shares;
     case LAUNCH_OOM_SCORE_ADJ:
         return &launch->oom_score_adj;
+    case LAUNCH_TERMINAL:
+        return &launch->terminal;
     default:
         return NULL;
     }

@@ -13,6 +13,7 @@
  * payload's main process and all that came of it, wherever that went: what does not die even then
  * is put back into the cgroup.
  */
+#include "drivers/shim/session.h"
 #include "drivers/shim/shim.h"
 
 #include <errno.h>
@@ -332,7 +333,7 @@ static void turn(struct shim *shim)
 /* --- how it begins --- */
 
 /* Nothing that happens to the daemon, its terminal or its service may reach us. */
-static void withdraw(void)
+void shim_withdraw(void)
 {
     static const int unwanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGTERM, SIGALRM, SIGUSR1,
                                    SIGUSR2, SIGXFSZ, SIGXCPU, SIGTSTP, SIGTTIN, SIGTTOU};
@@ -427,7 +428,8 @@ int main(int argc, char **argv)
     struct launch launch = {0};
     struct err err = {0};
 
-    (void)argv;
+    if (argc > 0 && text_equal(argv[0], SESSION_PROGRAM))
+        return session_main();
     for (int i = 0; i < CLIENTS_MAX; i++)
         shim.clients[i].fd = -1;
     if (argc > 2 || fcntl(SHIM_FD_TASK, F_SETFD, FD_CLOEXEC) != 0 ||
@@ -438,7 +440,7 @@ int main(int argc, char **argv)
         (void)!write(STDERR_FILENO, usage, sizeof(usage) - 1); /* for a curious person */
         return EXIT_USAGE;
     }
-    withdraw();
+    shim_withdraw();
     clients_add(&shim, SHIM_FD_CONTROL);
     if (proc_identify(getpid(), &shim.self, &err) != 0 || begin(&shim, &launch, &err) != 0) {
         not_started(&shim, &err);

@@ -118,8 +118,7 @@ static bool find_in_path(char to[PATH_MAX], const struct launch *launch)
     return false;
 }
 
-/* Finds the command where LAUNCH's payload may name it, seen from where the caller is. */
-static bool find_program(struct launch *launch, int task_fd)
+bool payload_find_program(struct launch *launch, int task_fd)
 {
     const char *command = launch->command;
     char *to = launch->program;
@@ -133,7 +132,7 @@ static bool find_program(struct launch *launch, int task_fd)
 
 /* --- the child, from fork to exec --- */
 
-static void set_oom_score(uint64_t adjustment)
+void payload_set_oom_score(uint64_t adjustment)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     char text[24];
@@ -192,7 +191,7 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
     (void)close(shim->task_fd); /* only now: see the head of this file */
     (void)setpgid(0, 0);        /* the parent does it, too; one of us is first */
     proc_reset_signals();
-    set_oom_score(launch->oom_score_adj);
+    payload_set_oom_score(launch->oom_score_adj);
     null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(streams[0] < 0 ? null : streams[0], 1) < 0 ||
         dup2(streams[1] < 0 ? null : streams[1], 2) < 0)
@@ -204,7 +203,7 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
     if (has_own_root(launch)) {
         if (!enter_root(launch, &task_fd, ret_what))
             return STEP_ROOT;
-        if (!find_program(launch, task_fd))
+        if (!payload_find_program(launch, task_fd))
             return STEP_FIND;
     }
     int code = isolate_user(launch);
@@ -252,7 +251,7 @@ static int open_streams(struct shim *shim, int ret_write_fds[2], struct err *err
     return 0;
 }
 
-static uint64_t namespaces_of(const struct launch *launch)
+uint64_t payload_namespaces(const struct launch *launch)
 {
     return (has_own_root(launch) ? CLONE_NEWNS : 0u) |
            ((launch->isolation & LAUNCH_OWN_PIDS) != 0 ? CLONE_NEWPID : 0u) |
@@ -271,7 +270,8 @@ static int fork_payload(struct shim *shim, struct launch *launch, int task_fd, c
         return err_os(err, err_from_errno(errno), errno, "cannot make a pipe");
     if (shim->cgroup[0] != '\0')
         cgroup_directory(shim->cgroup_mode, shim->cgroup, directory, sizeof(directory));
-    int code = proc_fork(directory[0] == '\0' ? NULL : directory, namespaces_of(launch), &pid, err);
+    int code =
+        proc_fork(directory[0] == '\0' ? NULL : directory, payload_namespaces(launch), &pid, err);
     if (code == 0 && pid == 0)
         run_child(shim, launch, task_fd, streams, report[1]);
     (void)close(report[1]); /* the child's copy is what counts */
@@ -287,8 +287,7 @@ static int fork_payload(struct shim *shim, struct launch *launch, int task_fd, c
     return 0;
 }
 
-/* The task's directory as a place, reached from the alloc's without a link. */
-static int open_task(const struct launch *launch, int *ret_fd, struct err *err)
+int payload_open_task(const struct launch *launch, int *ret_fd, struct err *err)
 {
     scoped_fd int alloc_fd = open(launch->alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int fd = alloc_fd < 0 ? -errno
@@ -305,7 +304,7 @@ static int look_for_program(struct launch *launch, int task_fd, struct err *err)
 {
     if (launch->command[0] == '\0')
         return err_set(err, ERR_INVALID, "there is no command");
-    if (!has_own_root(launch) && !find_program(launch, task_fd))
+    if (!has_own_root(launch) && !payload_find_program(launch, task_fd))
         return err_set(err, ERR_GONE, "command \"%s\" not found", launch->command);
     return 0;
 }
@@ -314,7 +313,7 @@ int payload_start(struct shim *shim, struct launch *launch, struct err *err)
 {
     scoped_fd int task_fd = -1;
     int streams[2];
-    int code = open_task(launch, &task_fd, err);
+    int code = payload_open_task(launch, &task_fd, err);
 
     if (code == 0)
         code = look_for_program(launch, task_fd, err);

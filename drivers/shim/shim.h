@@ -38,7 +38,7 @@ struct launch {
     uint64_t key_digest, cgroup_mode, log_files_max, log_bytes_max;
     uint64_t isolation; /* enum launch_isolation; 0: it runs as any process of the host */
     uint64_t bounding, ambient;
-    uint64_t oom_score_adj;
+    uint64_t oom_score_adj, terminal;
     struct cgroup_limits limits;
     struct launch_bind *binds;
     size_t binds_count;
@@ -136,6 +136,17 @@ struct shim {
 
 /* payload.c */
 
+/* The task's directory as a place, reached from the alloc's without a link. */
+int payload_open_task(const struct launch *launch, int *ret_fd, struct err *err);
+
+/* Finds the command where LAUNCH's payload may name it, seen from where the caller is; TASK_FD is
+ * the task's directory there. */
+bool payload_find_program(struct launch *launch, int task_fd);
+
+/* CLONE_NEW*: the namespaces that LAUNCH's payload has of its own, but for its network. */
+uint64_t payload_namespaces(const struct launch *launch);
+void payload_set_oom_score(uint64_t adjustment);
+
 /* Everything from cgroup to fork.  Afterwards exec_fd tells whether the program runs. */
 int payload_start(struct shim *shim, struct launch *launch, struct err *err);
 
@@ -181,7 +192,13 @@ void clients_tell_started(struct shim *shim);
 void clients_tell_exit(struct shim *shim);
 bool clients_any(const struct shim *shim); /* is a daemon listening? */
 
+/* session.c: the program by its other name; runs one command in a task that runs already */
+int session_main(void);
+
 /* main.c */
+
+/* What every helper of ours does first: out of reach of signals and of the memory's killer. */
+void shim_withdraw(void);
 
 /* A request to stop: signals once, and sets or shortens the deadline. */
 void shim_stop(struct shim *shim, int signal, uint64_t timeout_ms);

@@ -63,6 +63,14 @@ size_t buffer_take(struct buffer *buffer, void *to, size_t size)
     return length;
 }
 
+void buffer_drop(struct buffer *buffer, size_t length)
+{
+    check(length <= buffer_length(buffer));
+    buffer->start += length;
+    if (buffer->start == buffer->end)
+        buffer_close(buffer);
+}
+
 void buffer_close(struct buffer *buffer)
 {
     free(buffer->bytes);

@@ -17,6 +17,9 @@ bool buffer_append(struct buffer *buffer, const void *bytes, size_t length, size
 /* Moves up to SIZE bytes from the front to TO; returns how many. */
 size_t buffer_take(struct buffer *buffer, void *to, size_t size);
 
+/* Forgets LENGTH bytes of the front. */
+void buffer_drop(struct buffer *buffer, size_t length);
+
 size_t buffer_length(const struct buffer *buffer);
 const char *buffer_text(const struct buffer *buffer); /* "" if empty */
 void buffer_close(struct buffer *buffer);

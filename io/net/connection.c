@@ -45,6 +45,8 @@ void connection_finish_exchange(struct connection *connection)
         return;
     exchange_give_all(exchange);
     bool open = exchange->state == EXCHANGE_WAITING || exchange->state == EXCHANGE_STREAMING;
+    if (exchange->state == EXCHANGE_TUNNEL && !exchange->ending)
+        exchange->tunnel.on_close(exchange->tunnel.ctx);
     if (open && exchange->on_close == NULL) {
         exchange->connection = NULL;
         return;
@@ -64,6 +66,19 @@ void connection_resume(struct connection *connection)
     server_run_soon(connection->server);
 }
 
+/* The library is told that a connection that was handed over is over. */
+static void close_upgraded(struct connection *connection)
+{
+    struct MHD_UpgradeResponseHandle *upgraded = connection->upgraded;
+
+    if (upgraded == NULL)
+        return;
+    connection->upgraded = NULL;
+    io_watch_stop(&connection->watch);
+    (void)MHD_upgrade_action(upgraded, MHD_UPGRADE_ACTION_CLOSE); /* fails if it was done before */
+    server_run_soon(connection->server);
+}
+
 void connection_doom(struct connection *connection)
 {
     if (connection->doomed)
@@ -74,6 +89,7 @@ void connection_doom(struct connection *connection)
     io_watch_stop(&connection->watch);
     (void)shutdown(connection->fd, SHUT_RDWR); /* fails if the peer was faster */
     connection_finish_exchange(connection);
+    close_upgraded(connection);
     connection_resume(connection);
 }
 

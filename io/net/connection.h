@@ -12,6 +12,7 @@ enum exchange_state {
     EXCHANGE_WAITING,   /* with the handler, not answered yet */
     EXCHANGE_STREAMING, /* begun, not ended */
     EXCHANGE_ANSWERED,  /* our part is done */
+    EXCHANGE_TUNNEL,    /* another protocol has the connection, or will in a moment */
 };
 
 struct http_exchange {
@@ -30,6 +31,8 @@ struct http_exchange {
     bool drained;
     void (*on_close)(void *ctx);
     void *on_close_ctx;
+    struct http_tunnel tunnel; /* EXCHANGE_TUNNEL */
+    bool held, ending;         /* likewise */
 };
 
 struct connection {
@@ -40,7 +43,8 @@ struct connection {
     bool condemned;    /* to be doomed at the next iteration */
     uint64_t since_ms; /* it is new, idle, has a request that arrives, an answer; or moved last */
     struct io_timer deadline;
-    struct io_watch watch; /* while idle or suspended */
+    struct io_watch watch;                      /* while idle, suspended or handed over */
+    struct MHD_UpgradeResponseHandle *upgraded; /* to another protocol; the library's */
     struct http_exchange *exchange;
     struct connection *next, **link;
 };

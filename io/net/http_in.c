@@ -227,8 +227,8 @@ static int start(struct http_server *server, const struct http_listen *listen, s
 {
     MHD_set_panic_func(on_panic, NULL);
     server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL,
-        on_request, server, MHD_OPTION_CONNECTION_LIMIT, listen->connections_max,
+        MHD_USE_EPOLL | MHD_ALLOW_UPGRADE | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_request,
+        server, MHD_OPTION_CONNECTION_LIMIT, listen->connections_max,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADERS_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_NOTIFY_CONNECTION, connection_on_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
         connection_on_completed, server, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,

@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
 """Ways in: logs and files of a task, followed and cut, from the command line and over HTTP."""
 import base64
+import contextlib
 import json
 import os
+import signal
 import socket
+import struct
 import subprocess
 import sys
+import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, tap, wait_for  # noqa: E402
+from lib import Node, Refused, start_ticks, tap, wait_for  # noqa: E402
 
 CONFIG = 'plugin "raw_exec" {\n  config {\n    enabled = true\n  }\n}\n'
 
+QUICK = 10 ** 8  # ns: what is the first process of its own hears no signal
+
 
 def task(name, script, **more):
-    return dict({'Name': name, 'Driver': 'raw_exec',
+    return dict({'Name': name, 'Driver': 'raw_exec', 'KillTimeout': QUICK,
                  'Config': {'command': '/bin/sh', 'args': ['-c', script]}}, **more)
 
 
@@ -63,6 +69,248 @@ def frames(stream):
                 break
             text = text[end:].lstrip()
             yield frame
+
+
+class Session:
+    """A command in a task, over a WebSocket of our own."""
+
+    def __init__(self, node, alloc, task, command, tty=False, headers=''):
+        query = urllib.parse.urlencode({'task': task, 'command': json.dumps(command),
+                                        'tty': str(tty).lower()})
+        self.socket = socket.create_connection(('127.0.0.1', node.port))
+        self.socket.sendall((
+            'GET /v1/client/allocation/%s/exec?%s HTTP/1.1\r\nHost: 127.0.0.1\r\n'
+            'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n'
+            'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n%s\r\n'
+            % (alloc, query, headers)).encode())
+        self.stream = self.socket.makefile('rb')
+        self.head = b''
+        while not self.head.endswith(b'\r\n\r\n'):
+            byte = self.stream.read(1)
+            assert byte, self.head
+            self.head += byte
+        self.status = int(self.head.split()[1])
+        self.out = {'stdout': b'', 'stderr': b''}
+        self.code = self.closed = None
+
+    def send(self, message):
+        text, mask = json.dumps(message).encode(), os.urandom(4)
+        head = bytes([0x81, 0x80 | len(text)]) if len(text) < 126 else \
+            bytes([0x81, 0xfe]) + struct.pack('>H', len(text))
+        self.socket.sendall(head + mask + bytes(byte ^ mask[at % 4]
+                                                for at, byte in enumerate(text)))
+
+    def type(self, text):
+        self.send({'stdin': {'data': base64.b64encode(text.encode()).decode()}})
+
+    def hear(self):
+        """One message; False after the last."""
+        head = self.stream.read(2)
+        if len(head) < 2:
+            return False
+        length = head[1] & 0x7f
+        if length == 126:
+            length, = struct.unpack('>H', self.stream.read(2))
+        body = self.stream.read(length)
+        if head[0] & 0xf == 8:
+            self.closed = (struct.unpack('>H', body[:2])[0], body[2:].decode())
+            return False
+        message = json.loads(body)
+        for name in self.out:
+            self.out[name] += base64.b64decode(message.get(name, {}).get('data', ''))
+        if message.get('exited'):
+            self.code = message['result']['exit_code']
+        return True
+
+    def hear_all(self):
+        while self.hear():
+            pass
+        return self
+
+    def hear_until(self, text):
+        while text.encode() not in self.out['stdout']:
+            assert self.hear(), (self.out, self.code, self.closed)
+        return self
+
+    def leave(self):
+        self.stream.close()
+        self.socket.close()
+
+
+def pids(command):
+    """The processes whose command line is COMMAND."""
+    found = []
+    for name in os.listdir('/proc'):
+        try:
+            with open('/proc/%s/cmdline' % name, 'rb') as line:
+                if line.read().replace(b'\0', b' ').decode(errors='replace').strip() == command \
+                        and start_ticks(int(name)) is not None:
+                    found.append(int(name))
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def sessions():
+    """The cgroups of sessions that there are on this machine."""
+    return [os.path.join(root, name) for root, folders, _ in os.walk('/sys/fs/cgroup')
+            for name in folders if name.startswith('session-')]
+
+
+def nothing_is_left(mark):
+    wait_for('the session to be gone', lambda: not pids('sleep ' + mark))
+    wait_for('its cgroup to be gone', lambda: not sessions())
+
+
+def start_both():
+    """A task of each kind, and a mark that no other test's processes have."""
+    isolated = {'Name': 'e', 'Driver': 'exec', 'User': 'nobody', 'Env': {'FOO': 'bar'},
+                'KillTimeout': QUICK,
+                'Config': {'command': '/bin/sleep', 'args': ['1000']}}
+    node, alloc = start(task('r', 'exec sleep 1000', Env={'FOO': 'bar'}), isolated)
+    return node, alloc, '%d' % (100000 + os.getpid())
+
+
+def end(node):
+    node.cli('job', 'stop', '-purge', 'job')
+    node.finish()
+
+
+def a_command_runs_as_its_task_does():
+    node, alloc, _ = start_both()
+    for name, said in ('r', 'bar\n0\n'), ('e', 'bar\n65534\n'):
+        session = Session(node, alloc, name, ['sh', '-c', 'echo $FOO; id -u; echo no >&2; exit 7'])
+        assert session.status == 101, session.head
+        assert b's3pPLMBiTxaQ9kYGzzhZRbK+xOo=' in session.head
+        session.hear_all()
+        assert (session.out, session.code) == ({'stdout': said.encode(), 'stderr': b'no\n'}, 7)
+        assert session.closed == (1000, ''), session.closed
+    inside = Session(node, alloc, 'e', ['sh', '-c', 'echo /local; cat /proc/1/cmdline']).hear_all()
+    assert inside.out['stdout'] == b'/local\n/bin/sleep\x001000\x00', inside.out
+    killed = Session(node, alloc, 'r', ['sh', '-c', 'kill -9 $$']).hear_all()
+    assert killed.code == 137, killed.code
+    end(node)
+
+
+def what_cannot_be_run_is_told():
+    node, alloc, _ = start_both()
+    for name, command, said in (('r', ['nonesuch'], 'not found'), ('none', ['true'], 'unknown task'),
+                                ('e', ['/bin/nonesuch'], 'not found')):
+        session = Session(node, alloc, name, command).hear_all()
+        assert session.code is None and session.closed[0] == 1008, session.closed
+        assert said in session.closed[1], session.closed
+    assert Session(node, alloc, 'r', []).status == 400
+    assert Session(node, alloc, 'r', [1]).status == 400
+    assert Session(node, alloc, '', ['true']).status == 400
+    assert Session(node, alloc, 'r', ['true'], headers='Origin: http://evil.example\r\n').status == 403
+    assert Session(node, '0' * 8 + alloc[8:], 'r', ['true']).status == 404
+    try:
+        node.get('/v1/client/allocation/%s/exec?task=r&command=["true"]' % alloc)
+        raise AssertionError('it is no WebSocket')
+    except Refused as refused:
+        assert refused.status == 400, refused
+    noise = Session(node, alloc, 'r', ['cat'])
+    noise.socket.sendall(b'\x81\x05hello')  # which a client has to mask
+    assert noise.hear_all().code is None
+    end(node)
+
+
+def input_is_passed_on_as_it_is_taken():
+    node, alloc, _ = start_both()
+    text = ''.join('%d\n' % number for number in range(400000))
+    done = subprocess.run([os.path.join(node.build, 'cairn'), 'alloc', 'exec', '-task', 'r', alloc,
+                           'cat'], env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % node.port),
+                          input=text, stdout=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout == text) == (0, True), done.returncode
+    failed = node.cli('alloc', 'exec', '-task', 'r', '-i=false', alloc, 'sh', '-c', 'cat; exit 3',
+                      check=False)
+    assert (failed.returncode, failed.stdout) == (3, ''), failed
+    lazy = Session(node, alloc, 'r', ['sh', '-c', 'exec <&-; sleep 0.2; echo done'])
+    for _ in range(40):
+        lazy.type('x' * 30000)  # nobody will ever read it
+    assert lazy.hear_all().code == 0 and lazy.out['stdout'] == b'done\n', lazy.closed
+    end(node)
+
+
+def a_terminal_is_one():
+    node, alloc, _ = start_both()
+    for name in 'r', 'e':
+        session = Session(node, alloc, name, ['/bin/sh'], tty=True)
+        session.send({'tty_size': {'height': 33, 'width': 111}})
+        session.type('tty; stty size; echo su""re\n')
+        session.hear_until('sure')
+        assert b'/dev/pts/' in session.out['stdout'] and b'33 111' in session.out['stdout'], session.out
+        session.type('cat\n')
+        session.type('meow\n')  # once by the terminal, once by the cat
+        session.hear_until('meow\r\nmeow')
+        session.type('\x03')
+        session.type('echo af""ter\n')
+        session.hear_until('after')
+        session.type('exit 5\n')
+        assert session.hear_all().code == 5
+    end(node)
+
+
+def a_session_ends_with_whoever_asked():
+    node, alloc, mark = start_both()
+    for name in 'r', 'e':
+        session = Session(node, alloc, name, ['sh', '-c', '(setsid sleep %s &); echo up; sleep %s'
+                                              % (mark, mark)]).hear_until('up')
+        wait_for('both', lambda: len(pids('sleep ' + mark)) == 2)
+        session.leave()
+        nothing_is_left(mark)
+        left = Session(node, alloc, name, ['sh', '-c', 'setsid sleep %s & echo up' % mark])
+        assert left.hear_all().code == 0
+        nothing_is_left(mark)
+    end(node)
+
+
+def a_session_ends_with_its_task():
+    node, alloc, mark = start_both()
+    held = [Session(node, alloc, name, ['sh', '-c', 'echo up; sleep ' + mark]).hear_until('up')
+            for name in 're']
+    node.cli('alloc', 'restart', alloc)
+    for session in held:
+        assert session.hear_all().code != 0
+    nothing_is_left(mark)
+    wait_for('the tasks to run again', lambda: node.running('r') and node.running('e'))
+    end(node)
+
+
+def a_session_ends_with_the_daemon():
+    node, alloc, mark = start_both()
+    held = [Session(node, alloc, name, ['sh', '-c', '(setsid sleep %s &); echo up; sleep %s'
+                                        % (mark, mark)]).hear_until('up') for name in 're']
+    wait_for('all', lambda: len(pids('sleep ' + mark)) == 4)
+    node.kill()
+    for session in held:
+        session.hear_all()
+    nothing_is_left(mark)
+    node.start()
+    assert Session(node, alloc, 'r', ['true']).hear_all().code == 0
+    end(node)
+
+
+def what_a_killed_helper_leaves_is_ended():
+    node, alloc, mark = start_both()
+    for daemon_lives in True, False:
+        session = Session(node, alloc, 'e', ['sh', '-c', '(setsid sleep %s &); echo up; sleep %s'
+                                             % (mark, mark)]).hear_until('up')
+        wait_for('both', lambda: len(pids('sleep ' + mark)) == 2)
+        own = [int(path.rpartition('-')[2]) for path in sessions()]
+        if not daemon_lives:
+            node.process.send_signal(signal.SIGSTOP)  # it hears of nothing before it dies
+        for pid in own:
+            with contextlib.suppress(ProcessLookupError):  # that of the first round is left
+                os.kill(pid, signal.SIGKILL)
+        if daemon_lives:
+            assert 'lost' in session.hear_all().closed[1], session.closed
+            wait_for('the rest', lambda: not pids('sleep ' + mark))
+        else:
+            node.kill()
+            node.start()
+            wait_for('the rest', lambda: not pids('sleep ' + mark))
+    end(node)
 
 
 def rotation_is_followed_without_gap_or_double():
@@ -139,4 +387,12 @@ if __name__ == '__main__':
         the_end_of_a_log_and_of_a_file_is_shown,
         a_follower_is_told_what_is_written_next,
         a_log_whose_alloc_goes_ends,
+        a_command_runs_as_its_task_does,
+        what_cannot_be_run_is_told,
+        input_is_passed_on_as_it_is_taken,
+        a_terminal_is_one,
+        a_session_ends_with_whoever_asked,
+        a_session_ends_with_its_task,
+        a_session_ends_with_the_daemon,
+        what_a_killed_helper_leaves_is_ended,
     ]))
