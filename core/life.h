@@ -194,6 +194,13 @@ void life_watch(struct life *life, const struct life_subject *subject, void (*cb
 void life_unwatch(struct life *life, const struct life_subject *subject, void (*cb)(void *ctx),
                   void *ctx);
 
+/* CB is told of each subject, but for everything, that has changed by a commit, with that commit's
+ * INDEX, and last of LIFE_EVERYTHING; before those who watch.  There is one listener; NULL: none.
+ * It changes nothing, and what it gets is borrowed. */
+void life_listen(struct life *life,
+                 void (*cb)(void *ctx, uint64_t index, const struct life_subject *subject),
+                 void *ctx);
+
 /* --- the end --- */
 
 /* The callers' end comes first: nobody who waits is told any more. */

@@ -113,6 +113,11 @@ const char *http_method(const struct http_exchange *exchange);
 const char *http_path(const struct http_exchange *exchange); /* decoded UTF-8, without the query */
 const char *http_query(const struct http_exchange *exchange, const char *name);  /* NULL: absent */
 const char *http_header(const struct http_exchange *exchange, const char *name); /* any case */
+
+/* The value of NAME in the query that COUNT others of that name come before; NULL: there is none.
+ */
+const char *http_query_again(const struct http_exchange *exchange, const char *name, size_t count);
+
 const char *http_body(const struct http_exchange *exchange, size_t *ret_length); /* NUL behind */
 
 /* Hands the body over (free), NULL if there is none; it is gone from the exchange, and does not

@@ -103,7 +103,7 @@ const struct api_route api_routes[] = {
     {"/v1/scaling/policies",             API_GET,            BLOCKS,          api_policies_list},
     {"/v1/scaling/policy/*",             API_GET,            BLOCKS,          api_policy_get},
     {"/v1/volume/*",                     API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/event/stream",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
+    {"/v1/event/stream",                 API_GET,            BLOCKS_NOT,      api_event_stream},
     {"/v1/acl/*",                        API_ANY,            BLOCKS_NOT,      api_unavailable},
     {"/v1/operator/*",                   API_ANY,            BLOCKS_NOT,      api_unavailable},
     {"/v1/namespace",                    API_PUT,            BLOCKS_NOT,      api_unavailable},
@@ -432,6 +432,7 @@ void api_free(struct api *api)
     if (api == NULL)
         return;
     api_monitors_close(api);
+    api_events_close(api);
     http_server_free(api->server); /* closes what is parked and what streams */
     check(api->parked == NULL && api->streams == NULL);
     api_sessions_close(api);

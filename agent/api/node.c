@@ -21,7 +21,7 @@ static void advertise(struct api *api, char to[API_ADDRESS_SIZE])
         (void)text_copy(to, API_ADDRESS_SIZE, api->address); /* of that size */
 }
 
-static json_t *format(struct api *api, bool whole, bool resources)
+json_t *api_node(struct api *api, bool whole, bool resources)
 {
     struct driver_info drivers[DRIVERS_MAX];
     char address[API_ADDRESS_SIZE];
@@ -61,7 +61,7 @@ void api_nodes_list(struct api_request *request)
         return;
     list = json_array();
     if (text_starts_with(request->api->parts->node.identity.id, request->prefix))
-        check(json_array_append_new(list, format(request->api, false, resources)) == 0);
+        check(json_array_append_new(list, api_node(request->api, false, resources)) == 0);
     api_reply(request, list);
 }
 
@@ -77,7 +77,7 @@ static bool is_this_node(struct api_request *request, const char *id)
 void api_node_get(struct api_request *request)
 {
     if (is_this_node(request, request->argument))
-        api_reply(request, format(request->api, true, true));
+        api_reply(request, api_node(request->api, true, true));
 }
 
 /* --- whether allocs may be placed here --- */

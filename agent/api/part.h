@@ -65,7 +65,10 @@ struct api {
     struct api_stream *streams;
     size_t followers_count, reads_count; /* of them */
     struct api_monitor *monitors;
-    struct api_session *sessions; /* commands in tasks */
+    struct api_subscriber *subscribers; /* to events */
+    uint64_t events_index;              /* of what was told last */
+    uint64_t node_digest;               /* of the node as it was then; 0: nobody asked */
+    struct api_session *sessions;       /* commands in tasks */
     size_t sessions_count;
     struct api_aside *asides;          /* in the order in which they came */
     size_t asides_count, asides_bytes; /* the bytes of their bodies */
@@ -348,6 +351,12 @@ size_t api_frame_write(struct http_exchange *exchange, const struct api_frame *f
 
 void api_monitors_close(struct api *api);
 
+/* Before the server: nobody is told of anything any more (events.c). */
+void api_events_close(struct api *api);
+
+/* The node, a new reference; WHOLE: all of it. */
+json_t *api_node(struct api *api, bool whole, bool resources);
+
 /* After the server: what is run in tasks ends (exec.c). */
 void api_sessions_close(struct api *api);
 
@@ -380,6 +389,6 @@ api_handler api_nodes_list, api_node_get, api_node_allocations, api_node_drain,
 api_handler api_fs_list, api_fs_stat, api_fs_cat, api_fs_readat, api_fs_stream, api_fs_logs;
 api_handler api_agent_self, api_agent_health, api_agent_members, api_agent_servers,
     api_agent_monitor, api_status_leader, api_status_peers, api_regions, api_namespaces,
-    api_namespace_get, api_metrics;
+    api_namespace_get, api_metrics, api_event_stream;
 
 #endif

@@ -48,6 +48,8 @@ struct watched {
     struct subject_list changed; /* since watchers were told */
     uint64_t floor; /* the index of a subject that is not in the table; never less than before */
     size_t watchers_count;
+    void (*listener)(void *ctx, uint64_t index, const struct life_subject *subject);
+    void *listener_ctx;
 };
 
 struct life {

@@ -237,6 +237,34 @@ static void remove_gone(struct watcher_list *list)
     list->count = kept;
 }
 
+void life_listen(struct life *life,
+                 void (*cb)(void *ctx, uint64_t index, const struct life_subject *subject),
+                 void *ctx)
+{
+    life->watched.listener = cb;
+    life->watched.listener_ctx = ctx;
+}
+
+static void call_listener(const struct life *life, const struct subject_list *list, uint64_t index)
+{
+    const struct watched *watched = &life->watched;
+
+    if (watched->listener == NULL || list->count == 0)
+        return;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct subject *subject = list->items[i];
+        const char *first = subject->key + 1;
+        bool is_job = subject != watched->everything && subject->key[0] == 'j';
+        struct life_subject what = {is_job ? LIFE_JOB : LIFE_ALLOC, is_job ? first : NULL,
+                                    is_job ? first + strlen(first) + 1 : first};
+
+        if (subject != watched->everything)
+            watched->listener(watched->listener_ctx, index, &what);
+    }
+    watched->listener(watched->listener_ctx, index,
+                      &(struct life_subject){LIFE_EVERYTHING, NULL, NULL});
+}
+
 void life_tell_watchers(struct life *life)
 {
     struct subject_list list = life->watched.changed;
@@ -252,6 +280,7 @@ void life_tell_watchers(struct life *life)
         list.items[i]->telling = true;
     }
     check(implies(list.count > 0, life->watched.everything->index == index));
+    call_listener(life, &list, index);
     for (size_t i = 0; i < list.count; i++)
         call_watchers(list.items[i]);
     for (size_t i = 0; i < list.count; i++) {

@@ -41,6 +41,33 @@ const char *http_query(const struct http_exchange *exchange, const char *name)
     return lookup(exchange, MHD_GET_ARGUMENT_KIND, name);
 }
 
+struct again {
+    const char *name, *value;
+    size_t left;
+};
+
+static enum MHD_Result see_again(void *ctx, enum MHD_ValueKind kind, const char *name,
+                                 const char *value)
+{
+    struct again *again = ctx;
+    (void)kind;
+
+    if (!text_equal(name, again->name) || again->left-- > 0)
+        return MHD_YES;
+    again->value = value == NULL ? "" : value;
+    return MHD_NO;
+}
+
+const char *http_query_again(const struct http_exchange *exchange, const char *name, size_t count)
+{
+    struct again again = {.name = name, .left = count};
+
+    if (exchange->connection != NULL)
+        (void)MHD_get_connection_values(exchange->connection->mhd, MHD_GET_ARGUMENT_KIND, see_again,
+                                        &again); /* their count */
+    return again.value;
+}
+
 const char *http_header(const struct http_exchange *exchange, const char *name)
 {
     return lookup(exchange, MHD_HEADER_KIND, name);

@@ -313,6 +313,67 @@ def what_a_killed_helper_leaves_is_ended():
     end(node)
 
 
+def events(node, query, what):
+    """The events that a stream tells while WHAT is done, up to the one that it returns true for."""
+    stream = follow(node, '/v1/event/stream?' + query)
+    lines = frames(stream)
+    assert next(lines) == {}  # it has begun
+    is_last, seen = what(), []
+    for line in lines:
+        for event in line.get('Events', []):
+            assert event['Index'] == line['Index']
+            seen.append(event)
+            if is_last(event):
+                stream.close()
+                return seen
+    raise AssertionError('the stream has ended after %r' % seen)
+
+
+def what_happens_is_streamed():
+    node = Node(config=CONFIG)
+    node.start()
+
+    def run():
+        node.run_job(job(task('t', 'exec sleep 1000')))
+        return lambda event: event['Topic'] == 'Allocation' and \
+            event['Payload']['Allocation']['ClientStatus'] == 'running'
+
+    seen = events(node, 'topic=*', run)
+    kinds = [(event['Topic'], event['Type']) for event in seen]
+    assert kinds.count(('Job', 'JobRegistered')) == 1, kinds
+    assert kinds.count(('Deployment', 'DeploymentStatusUpdate')) == 1, kinds
+    assert [event['Index'] for event in seen] == sorted(event['Index'] for event in seen)
+    alloc = node.alloc('job', 'g')['ID']
+    last = seen[-1]
+    assert last['Key'] == alloc and 'job' in last['FilterKeys'] and last['Namespace'] == 'default'
+    assert 'Job' not in last['Payload']['Allocation']
+
+    def drain():
+        node.cli('node', 'eligibility', '-disable', '-self')
+        node.cli('alloc', 'stop', alloc)  # told of to nobody here
+        node.cli('node', 'eligibility', '-enable', '-self')
+        return lambda event: event['Payload']['Node']['SchedulingEligibility'] == 'eligible'
+
+    seen = events(node, 'topic=Node', drain)
+    assert {event['Topic'] for event in seen} == {'Node'}, seen
+
+    def stop():
+        node.run_job(dict(job(task('t', 'exec sleep 1000')), ID='other'))
+        node.cli('job', 'stop', '-purge', 'other')
+        node.cli('job', 'stop', '-purge', 'job')
+        return lambda event: event['Type'] == 'JobDeregistered'
+
+    seen = events(node, 'topic=Job:job&topic=Allocation:nobody&index=1', stop)
+    assert [event['Key'] for event in seen] == ['job'], seen
+    for wrong in 'topic=Nothing', 'index=x', '&'.join(['topic=Job'] * 40):
+        try:
+            node.get('/v1/event/stream?' + wrong)
+            raise AssertionError(wrong)
+        except Refused as refused:
+            assert refused.status == 400, refused
+    node.finish()
+
+
 def rotation_is_followed_without_gap_or_double():
     go = 'while [ ! -e "$NOMAD_TASK_DIR/go" ]; do sleep 0.05; done; '
     lines = 600000  # 4 MB
@@ -395,4 +456,5 @@ if __name__ == '__main__':
         a_session_ends_with_its_task,
         a_session_ends_with_the_daemon,
         what_a_killed_helper_leaves_is_ended,
+        what_happens_is_streamed,
     ]))
