@@ -56,12 +56,15 @@ static void send_message(void *ctx, const struct fsm_message *message)
 static uint32_t peers_of_plugin(const struct core *core, const char *plugin)
 {
     const struct group_member *member;
-    uint32_t peers = 0;
+    uint32_t peers = PEERS_PLUGIN_GONE;
 
     for (member = index_plugin(core, plugin); member != NULL; member = member->next) {
         const struct machine *instance = slot_now(member->slot);
-        if (instance == NULL || instance->state != P_READY ||
+        if (instance == NULL || fsm_is_final(instance) ||
             plugin_of(instance)->define.type == PLUGIN_CSI_CONTROLLER)
+            continue;
+        peers &= ~(uint32_t)PEERS_PLUGIN_GONE;
+        if (instance->state != P_READY)
             continue;
         peers = PEERS_PLUGIN_READY;
         if (plugin_of(instance)->identity.staging)

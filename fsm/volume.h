@@ -104,6 +104,7 @@ enum {
     PEERS_PLUGIN_READY = 1 << 18,
     PEERS_PLUGIN_STAGES = 1 << 19,  /* the plugin wants volumes staged */
     PEERS_DEBT = 1 << 20,           /* one that leaves has left it staged */
+    PEERS_PLUGIN_GONE = 1 << 21,    /* no instance of it is known, in whatever state */
 };
 
 /* Of a target that is published with other arguments: it is undone once, then published. */
@@ -113,7 +114,8 @@ enum volume_undo { UNDO_NOT, UNDO_BEGUN, UNDO_DONE };
  * opposite waits for the end of that, and so does the claim before it is let go. */
 #define VOLUME_FIELDS(X)                                                                           \
     X(U64, retry_at_ms, 0, "DRAINING after a failure: node time of the next try, 0: no pause")     \
-    X(U64, plugin_until_ms, 0, "QUEUED: node time by which a plugin must be ready, 0: one is")     \
+    X(U64, plugin_until_ms, 0, "node time by which a plugin must be ready (QUEUED) or known (on "  \
+                               "the way back), 0: one is")                                         \
     X(U64, makes_until_ms, 0, "until then a stage or publish that was given up may go on")         \
     X(U64, undoes_until_ms, 0, "until then an unstage that was given up may go on, 0: none")       \
     X(U64, looked_ms, 0, "node time at which the mount was seen last")                             \

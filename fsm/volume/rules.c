@@ -22,7 +22,8 @@ enum {
     LOOKS_MAX = 30,             /* about half an hour */
     LIES_MAX = 5,               /* a mount that is said to be gone is looked at over a minute */
     PLUGIN_WAIT_MS = 60000,     /* for the first placement */
-    RESTORED_WAIT_MS = 1800000, /* plugins come back, too, and what runs is left alone */
+    RESTORED_WAIT_MS = 1800000, /* plugins come back, too, and what runs is left alone; one whose
+                                 * job is gone does not, and what it has mounted is let go */
     STRAY_MS = 45000,           /* a call that was given up is over in the plugin after this long */
     DRAIN_RETRY_MS = 5000,      /* somebody's TURN may have been lost with a daemon */
 };
@@ -89,7 +90,7 @@ static void absorb_restore(struct volume *volume, const struct restore *restore,
         note_stray(volume, now); /* however long ago it was made: the host may have slept since */
     volume->calls = 0;
     volume->undo = UNDO_NOT;
-    if (!volume->machine.restored)
+    if (!volume->machine.restored && !volume->release_wanted)
         volume->plugin_until_ms = 0; /* it waits for longer, once */
 }
 
@@ -129,6 +130,13 @@ static bool misses_plugin(const struct volume *volume, uint64_t now_ms)
            volume->plugin_until_ms <= now_ms;
 }
 
+/* It is let go, and nobody has known its plugin for so long that none will come. */
+static bool is_forsaken(const struct volume *volume, uint64_t now_ms)
+{
+    return volume->release_wanted && volume->plugin_until_ms != 0 &&
+           volume->plugin_until_ms <= now_ms;
+}
+
 /* What was waited for until a time that has come. */
 static void absorb_timeout(struct volume *volume, const struct fsm_now *now)
 {
@@ -142,6 +150,10 @@ static void absorb_timeout(struct volume *volume, const struct fsm_now *now)
     if (misses_plugin(volume, now->ms))
         (void)text_format(volume->failure, sizeof(volume->failure),
                           "plugin \"%.60s\" did not become ready in time",
+                          volume->define.plugin); /* fits */
+    if (is_forsaken(volume, now->ms))
+        (void)text_format(volume->failure, sizeof(volume->failure),
+                          "plugin \"%.60s\" is gone: unmounted without it",
                           volume->define.plugin); /* fits */
 }
 
@@ -173,6 +185,7 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
         break;
     case VE_RELEASE:
         volume->release_wanted = 1;
+        volume->plugin_until_ms = 0; /* on the way back another wait begins */
         break;
     case VE_CLAIMED:
         (void)text_copy(volume->external, sizeof(volume->external),
@@ -237,16 +250,18 @@ static void note_call(struct volume *volume, uint8_t effect)
         volume->calls = 1;
 }
 
-/* A plugin is waited for as long as there is none; that others are called first costs nothing. */
+/* A plugin is waited for as long as there is none; that others are called first costs nothing.  On
+ * the way back one that is known, be it unwell, is waited for as long as it takes. */
 static void note_plugin(struct volume *volume, const struct fsm_now *now)
 {
-    bool waits = volume->machine.state == V_QUEUED && (now->peers & PEERS_PLUGIN_READY) == 0;
-    uint64_t wait_ms = volume->machine.restored ? RESTORED_WAIT_MS : PLUGIN_WAIT_MS;
+    uint8_t state = volume->machine.state;
+    bool drains = state == V_DRAINING, gone = (now->peers & PEERS_PLUGIN_GONE) != 0;
+    bool patient = volume->machine.restored || drains;
 
-    if ((now->peers & PEERS_PLUGIN_READY) != 0 || volume->machine.state == V_READY)
+    if ((now->peers & PEERS_PLUGIN_READY) != 0 || state == V_READY || (drains && !gone))
         volume->plugin_until_ms = 0;
-    else if (waits && volume->plugin_until_ms == 0)
-        volume->plugin_until_ms = now->ms + wait_ms;
+    else if ((state == V_QUEUED || drains) && volume->plugin_until_ms == 0)
+        volume->plugin_until_ms = now->ms + (patient ? RESTORED_WAIT_MS : PLUGIN_WAIT_MS);
 }
 
 /* The plugin's answer has led to another call before what failed is called again. */
@@ -448,7 +463,8 @@ static bool may_undo(const struct volume *volume, uint32_t peers, uint64_t ms)
 /* To take a mount away without the plugin. */
 static bool may_unmount(const struct volume *volume, uint32_t peers, uint64_t ms)
 {
-    return (peers & PEERS_BUSY) == 0 && is_nameless(volume) && !is_making(volume, ms);
+    return (peers & PEERS_BUSY) == 0 && (is_nameless(volume) || is_forsaken(volume, ms)) &&
+           !is_making(volume, ms);
 }
 
 static bool unpublishes(const struct volume *volume, uint32_t peers, uint64_t ms)

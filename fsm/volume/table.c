@@ -8,7 +8,8 @@
  *
  * The plugin is not trusted to keep calls apart.  One that was given up may go on in it, and is
  * waited out before its opposite; what it says of a mount is believed for a few times, and then the
- * mount is taken away without it.
+ * mount is taken away without it.  So it is when no instance of it is known any more for a while, as
+ * when its job was purged.
  */
 #include "fsm/volume/rules.h"
 
@@ -48,7 +49,8 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, BACK_WAIT,       DRAINING,     VX_SEND_TURN, ##__VA_ARGS__),                         \
     ROW(s, e, ALWAYS,          RELEASING,    VX_UNCLAIM, VX_SEND_TURN, ##__VA_ARGS__)
 
-/* Of a claim whose record was lost nobody knows what its plugin calls the volume. */
+/* Of a claim whose record was lost nobody knows what its plugin calls the volume; and a plugin whose
+ * job is gone calls nothing. */
 #define BACK_NAMELESS(s, e)                                                                        \
     ROW(s, e, BACK_UNMOUNT,    UNPUBLISHING, VX_UNMOUNT),                                          \
     BACK_NAMELESS_UNPUBLISHED(s, e)

@@ -224,6 +224,8 @@ static void pass_time(struct volume *volume)
         volume->retry_at_ms = SEARCH_NOW_MS;
     else if (volume->undoes_until_ms != 0)
         volume->undoes_until_ms = SEARCH_NOW_MS;
+    else if (volume->plugin_until_ms != 0)
+        volume->plugin_until_ms = SEARCH_NOW_MS;
 }
 
 /* The record of WHO has come to have that timer and that number of tries. */
