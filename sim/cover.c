@@ -12,7 +12,6 @@
 #define PAUSED "what has nothing published is in its pause, or its plugin wakes it when it comes"
 #define STILL_WANTED "its alloc tells no task that has failed or was told to end"
 #define OWN_PROCESS "plugins have processes of their own in these worlds, and no task"
-#define BESIDE_A_REPLAY "taken in RUNNING; no story has it beside a replay, and seeds seldom"
 #define LAST_END "the turn of the last end moves it on; lost tasks come after RESTORE"
 
 static const struct reason {
@@ -64,9 +63,6 @@ static const struct reason {
     {MACHINE_ALLOC, "KILLING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "POSTSTOP", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "REPLAYING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
-    {MACHINE_ALLOC, "REPLAYING", "TASK_CHANGED", "FAILING_DELAY", BESIDE_A_REPLAY},
-    {MACHINE_ALLOC, "REPLAYING", "MEMBER_LOST", "ALL_DEAD_VOLUMES", BESIDE_A_REPLAY},
-    {MACHINE_ALLOC, "REPLAYING", "VOLUME_FAILED", "ANY_RUNNING", BESIDE_A_REPLAY},
     {MACHINE_ALLOC, "MOUNTING", "MEMBER_LOST", "ALL_DEAD",
      "its volumes would have to be lost with their specification, too"},
     {MACHINE_ALLOC, "KILLING", "RESTORE", "ALL_DEAD_POSTSTOP", LAST_END},
