@@ -396,13 +396,21 @@ static bool count_wanted(void *ctx, const struct machine_id *id, const struct ma
     return true;
 }
 
-static void look_at_address(const struct config *config)
+/* Nothing is open to the network for everybody. */
+static int look_at_address(const struct config *config, struct err *err)
 {
-    if (!api_is_loopback(config->bind_address))
-        log_warn("agent",
-                 "the API is open to the network, without tokens: whoever reaches it can run "
-                 "programs here bind=%s",
-                 log_value(config->bind_address));
+    if (api_is_loopback(config->bind_address))
+        return 0;
+    if (!config->acl_enabled)
+        return err_set(err, ERR_INVALID,
+                       "whoever reaches %s could run programs here: enable tokens (acl { enabled = "
+                       "true }), or listen on an address of loopback",
+                       config->bind_address);
+    log_warn("agent",
+             "tokens go over the network as they are: whoever listens there has them "
+             "bind=%s",
+             log_value(config->bind_address));
+    return 0;
 }
 
 /* Too few descriptors are no reason not to start: what has one is looked after. */
@@ -468,7 +476,9 @@ static int open_parts(struct daemon *daemon, struct err *err)
 
     if (getrandom(&seed, sizeof(seed), 0) < 0)
         seed = (uint64_t)loop_now_unix_ns();
-    int code = open_journal(daemon, err);
+    int code = look_at_address(daemon->parts.config, err);
+    if (code == 0)
+        code = open_journal(daemon, err);
     if (code == 0)
         code = open_rooms(daemon, err);
     if (code == 0) {
@@ -480,7 +490,6 @@ static int open_parts(struct daemon *daemon, struct err *err)
     if (code < 0)
         return code;
     count_files(daemon);
-    look_at_address(daemon->parts.config);
     return 0;
 }
 

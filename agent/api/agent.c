@@ -162,7 +162,7 @@ void api_namespaces(struct api_request *request)
 
     json_object_foreach(names, name, value)
     {
-        if (text_starts_with(name, request->prefix))
+        if (text_starts_with(name, request->prefix) && acl_sees_namespace(request->rights, name))
             check(json_array_append_new(list, format_namespace(name)) == 0);
     }
     json_decref(names);
@@ -173,7 +173,9 @@ void api_namespace_get(struct api_request *request)
 {
     json_t *names = namespaces_of(request->api);
 
-    if (json_object_get(names, request->argument) != NULL)
+    if (!acl_sees_namespace(request->rights, request->argument))
+        api_refuse(request, 403, "Permission denied");
+    else if (json_object_get(names, request->argument) != NULL)
         api_reply(request, format_namespace(request->argument));
     else
         api_refuse(request, 404, "namespace not found");

@@ -149,6 +149,7 @@ struct selected {
 };
 
 struct selected_list {
+    const struct api_request *request;
     const struct api_selection *selection;
     struct selected *items;
     size_t count, size;
@@ -174,6 +175,7 @@ static bool select_alloc(void *ctx, const struct machine_id *id, const struct ma
     if ((text_equal(selection->namespace, "*") ||
          text_equal(selection->namespace, alloc->assign.namespace)) &&
         (selection->job == NULL || text_equal(selection->job, alloc->assign.job_id)) &&
+        api_may(list->request, alloc->assign.namespace, ACL_BIT(ACL_READ_JOB)) &&
         (selection->keep == NULL || selection->keep(selection->ctx, id->text, alloc)))
         *list_more(list) = (struct selected){alloc->assign.create_unix_ns, id->text, alloc};
     return true;
@@ -182,7 +184,7 @@ static bool select_alloc(void *ctx, const struct machine_id *id, const struct ma
 void api_reply_allocs(struct api_request *request, const struct api_selection *selection)
 {
     struct core *core = request->api->parts->core;
-    struct selected_list list = {.selection = selection};
+    struct selected_list list = {.request = request, .selection = selection};
     struct writer to = api_writer(request);
 
     if (selection->job != NULL && !text_equal(selection->namespace, "*"))

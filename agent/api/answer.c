@@ -70,13 +70,18 @@ json_t *api_decode_object(const char *bytes, size_t length, struct err *err)
 
 json_t *api_body(struct api_request *request, bool may_be_empty)
 {
+    return api_long_body(request, may_be_empty, API_SHORT_BODY_MAX);
+}
+
+json_t *api_long_body(struct api_request *request, bool may_be_empty, size_t bytes_max)
+{
     size_t length;
     const char *bytes = http_body(request->exchange, &length);
     struct err err = {0};
 
-    if (length > API_SHORT_BODY_MAX) {
-        api_refuse(request, 413, "This request may have a body of %d bytes, it has %zu",
-                   API_SHORT_BODY_MAX, length);
+    if (length > bytes_max) {
+        api_refuse(request, 413, "This request may have a body of %zu bytes, it has %zu", bytes_max,
+                   length);
         return NULL;
     }
     /* Go's client sends "null" where it has nothing to say. */
@@ -87,11 +92,6 @@ json_t *api_body(struct api_request *request, bool may_be_empty)
     if (body == NULL)
         api_refuse(request, 400, "%s", err.text);
     return body;
-}
-
-bool api_namespace_matches(const struct api_request *request, const char *namespace)
-{
-    return text_equal(request->namespace, "*") || text_equal(request->namespace, namespace);
 }
 
 /* --- answers --- */

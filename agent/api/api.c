@@ -1,9 +1,4 @@
-/*
- * The API's routes, and how a request finds its handler.
- *
- * Follows the routes of nomad v1.1.2 command/agent/http.go.  The more special path stands first,
- * because a job's id may contain slashes.
- */
+/* How a request finds its handler, or waits for a change first. */
 #include "agent/api/part.h"
 
 #include "io/log.h"
@@ -11,159 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* clang-format off */
-const struct api_route api_routes[] = {
-    /* path                              methods             blocks           handler */
-    {"/v1/jobs",                         API_GET,            BLOCKS,          api_jobs_list},
-    {"/v1/jobs",                         API_PUT,            BLOCKS_NOT,      api_jobs_register},
-    {"/v1/jobs/parse",                   API_PUT,            BLOCKS_NOT,      api_jobs_parse},
-    {"/v1/validate/job",                 API_PUT,            BLOCKS_NOT,      api_validate_job},
-    {"/v1/job/*/allocations",            API_GET,            BLOCKS_ON_JOB,   api_job_allocations},
-    {"/v1/job/*/evaluations",            API_GET,            BLOCKS_ON_JOB,   api_job_evaluations},
-    {"/v1/job/*/summary",                API_GET,            BLOCKS_ON_JOB,   api_job_summary},
-    {"/v1/job/*/versions",               API_GET,            BLOCKS_ON_JOB,   api_job_versions},
-    {"/v1/job/*/deployments",            API_GET,            BLOCKS_ON_JOB,   api_job_deployments},
-    {"/v1/job/*/deployment",             API_GET,            BLOCKS_ON_JOB,   api_job_deployment},
-    {"/v1/job/*/plan",                   API_PUT,            BLOCKS_NOT,      api_job_plan},
-    {"/v1/job/*/evaluate",               API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/job/*/dispatch",               API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/job/*/revert",                 API_PUT,            BLOCKS_NOT,      api_job_revert},
-    {"/v1/job/*/stable",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/job/*/scale",                  API_GET,            BLOCKS_ON_JOB,   api_job_scale_status},
-    {"/v1/job/*/scale",                  API_PUT,            BLOCKS_NOT,      api_job_scale},
-    {"/v1/job/*/periodic/force",         API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/job/*/submission",             API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/job/*",                        API_GET,            BLOCKS_ON_JOB,   api_job_get},
-    {"/v1/job/*",                        API_PUT,            BLOCKS_NOT,      api_job_update},
-    {"/v1/job/*",                        API_DELETE,         BLOCKS_NOT,      api_job_delete},
-    {"/v1/allocations",                  API_GET,            BLOCKS,          api_allocs_list},
-    {"/v1/allocation/*/stop",            API_PUT,            BLOCKS_NOT,      api_alloc_stop},
-    {"/v1/allocation/*",                 API_GET,            BLOCKS_ON_ALLOC, api_alloc_get},
-    {"/v1/evaluations",                  API_GET,            BLOCKS,          api_evals_list},
-    {"/v1/evaluation/*/allocations",     API_GET,            BLOCKS_ON_EVAL,  api_eval_allocations},
-    {"/v1/evaluation/*",                 API_GET,            BLOCKS_ON_EVAL,  api_eval_get},
-    {"/v1/nodes",                        API_GET,            BLOCKS,          api_nodes_list},
-    {"/v1/node/pools",                   API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/node/pool/*",                  API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/node/*/allocations",           API_GET,            BLOCKS,          api_node_allocations},
-    {"/v1/node/*/drain",                 API_PUT,            BLOCKS_NOT,      api_node_drain},
-    {"/v1/node/*/eligibility",           API_PUT,            BLOCKS_NOT,      api_node_eligibility},
-    {"/v1/node/*/evaluate",              API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/node/*/purge",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/node/*",                       API_GET,            BLOCKS,          api_node_get},
-    {"/v1/client/stats",                 API_GET,            BLOCKS_NOT,      api_client_stats},
-    {"/v1/client/gc",                    API_PUT_OR_GET,     BLOCKS_NOT,      api_client_gc},
-    {"/v1/client/allocation/*/stats",    API_GET,            BLOCKS_NOT,      api_alloc_stats},
-    {"/v1/client/allocation/*/restart",  API_PUT,            BLOCKS_NOT,      api_alloc_restart},
-    {"/v1/client/allocation/*/signal",   API_PUT,            BLOCKS_NOT,      api_alloc_signal},
-    {"/v1/client/allocation/*/gc",       API_PUT_OR_GET,     BLOCKS_NOT,      api_alloc_gc},
-    {"/v1/client/allocation/*/exec",     API_GET,            BLOCKS_NOT,      api_alloc_exec},
-    {"/v1/client/allocation/*/snapshot", API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/client/fs/ls/*",               API_GET,            BLOCKS_NOT,      api_fs_list},
-    {"/v1/client/fs/stat/*",             API_GET,            BLOCKS_NOT,      api_fs_stat},
-    {"/v1/client/fs/cat/*",              API_GET,            BLOCKS_NOT,      api_fs_cat},
-    {"/v1/client/fs/readat/*",           API_GET,            BLOCKS_NOT,      api_fs_readat},
-    {"/v1/client/fs/stream/*",           API_GET,            BLOCKS_NOT,      api_fs_stream},
-    {"/v1/client/fs/logs/*",             API_GET,            BLOCKS_NOT,      api_fs_logs},
-    {"/v1/agent/self",                   API_GET,            BLOCKS_NOT,      api_agent_self},
-    {"/v1/agent/health",                 API_GET,            BLOCKS_NOT,      api_agent_health},
-    {"/v1/agent/members",                API_GET,            BLOCKS_NOT,      api_agent_members},
-    {"/v1/agent/servers",                API_GET,            BLOCKS_NOT,      api_agent_servers},
-    {"/v1/agent/monitor",                API_GET,            BLOCKS_NOT,      api_agent_monitor},
-    {"/v1/status/leader",                API_GET,            BLOCKS_NOT,      api_status_leader},
-    {"/v1/status/peers",                 API_GET,            BLOCKS_NOT,      api_status_peers},
-    {"/v1/regions",                      API_GET,            BLOCKS_NOT,      api_regions},
-    {"/v1/namespaces",                   API_GET,            BLOCKS_NOT,      api_namespaces},
-    {"/v1/namespace/*",                  API_GET,            BLOCKS_NOT,      api_namespace_get},
-    {"/v1/system/gc",                    API_PUT,            BLOCKS_NOT,      api_system_gc},
-    {"/v1/metrics",                      API_GET,            BLOCKS_NOT,      api_metrics},
-    {"/v1/search",                       API_PUT,            BLOCKS_NOT,      api_search},
-    {"/v1/deployments",                  API_GET,            BLOCKS,          api_deployments_list},
-    {"/v1/deployment/allocations/*",     API_GET,            BLOCKS,          api_deployed_allocs},
-    {"/v1/deployment/pause/*",           API_PUT,            BLOCKS_NOT,      api_deployed_pause},
-    {"/v1/deployment/promote/*",         API_PUT,            BLOCKS_NOT,      api_deployed_promote},
-    {"/v1/deployment/fail/*",            API_PUT,            BLOCKS_NOT,      api_deployed_fail},
-    {"/v1/deployment/unblock/*",         API_PUT,            BLOCKS_NOT,      api_deployed_unblock},
-    {"/v1/deployment/*",                 API_GET,            BLOCKS,          api_deployment_get},
-    {"/v1/volumes",                      API_GET,            BLOCKS,          api_volumes_list},
-    {"/v1/volumes",                      API_PUT,            BLOCKS_NOT,      api_volume_register},
-    {"/v1/volumes/external",             API_GET,            BLOCKS_NOT,      api_volumes_external},
-    {"/v1/volumes/snapshot",             API_GET,            BLOCKS_NOT,      api_snapshots_list},
-    {"/v1/volumes/snapshot",             API_PUT,            BLOCKS_NOT,      api_snapshot_create},
-    {"/v1/volumes/snapshot",             API_DELETE,         BLOCKS_NOT,      api_snapshot_delete},
-    {"/v1/volume/csi/*/detach",          API_DELETE,         BLOCKS_NOT,      api_volume_detach},
-    {"/v1/volume/csi/*/create",          API_PUT,            BLOCKS_NOT,      api_volume_create},
-    {"/v1/volume/csi/*/delete",          API_DELETE,         BLOCKS_NOT,      api_volume_delete},
-    {"/v1/volume/csi/*",                 API_GET,            BLOCKS,          api_volume_get},
-    {"/v1/volume/csi/*",                 API_PUT,            BLOCKS_NOT,      api_volume_register},
-    {"/v1/volume/csi/*",                 API_DELETE,         BLOCKS_NOT,      api_volume_forget},
-    {"/v1/plugins",                      API_GET,            BLOCKS,          api_plugins_list},
-    {"/v1/plugin/csi/*",                 API_GET,            BLOCKS,          api_plugin_get},
-    {"/v1/scaling/policies",             API_GET,            BLOCKS,          api_policies_list},
-    {"/v1/scaling/policy/*",             API_GET,            BLOCKS,          api_policy_get},
-    {"/v1/volume/*",                     API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/event/stream",                 API_GET,            BLOCKS_NOT,      api_event_stream},
-    {"/v1/acl/*",                        API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/operator/*",                   API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/namespace",                    API_PUT,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/namespace/*",                  API_PUT_OR_DELETE,  BLOCKS_NOT,      api_unavailable},
-    {"/v1/deployment/*",                 API_PUT,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/agent/servers",                API_PUT,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/agent/keyring/*",              API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/agent/pprof/*",                API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/system/reconcile/*",           API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/quota",                        API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/quota*",                       API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/sentinel/*",                   API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/recommendation*",              API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/services",                     API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/service/*",                    API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/var*",                         API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/search/fuzzy",                 API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/agent/join",                   API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/agent/force-leave",            API_ANY,            BLOCKS_NOT,      api_unavailable},
-    {"/v1/agent/host",                   API_ANY,            BLOCKS_NOT,      api_unavailable},
-};
-/* clang-format on */
-
-const size_t api_routes_count = COUNT_OF(api_routes);
-
-/* True if PATH is PATTERN; what stands for its * is copied. */
-static bool path_matches(const char *pattern, const char *path, char argument[API_ARGUMENT_SIZE])
-{
-    const char *star = strchr(pattern, '*');
-
-    argument[0] = '\0';
-    if (star == NULL)
-        return text_equal(pattern, path);
-    size_t before = (size_t)(star - pattern), after = strlen(star + 1), length = strlen(path);
-    if (length <= before + after || strncmp(pattern, path, before) != 0 ||
-        !text_ends_with(path, star + 1))
-        return false;
-    length -= before + after;
-    if (length >= API_ARGUMENT_SIZE)
-        return false;
-    memcpy(argument, path + before, length);
-    argument[length] = '\0';
-    return true;
-}
-
-static const struct api_route *find_route(const char *path, uint8_t method,
-                                          char argument[API_ARGUMENT_SIZE])
-{
-    for (size_t i = 0; i < api_routes_count; i++) {
-        if ((api_routes[i].methods & method) != 0 &&
-            path_matches(api_routes[i].path, path, argument))
-            return &api_routes[i];
-    }
-    return NULL;
-}
-
-const struct api_route *api_find_route(const char *path, char ret_argument[API_ARGUMENT_SIZE])
-{
-    return find_route(path, UINT8_MAX, ret_argument);
-}
 
 static uint8_t method_of(const struct http_exchange *exchange)
 {
@@ -270,7 +112,8 @@ static void resume(struct api_parked *parked)
 
     unpark(parked);
     http_on_close(parked->exchange, NULL, NULL);
-    parked->route->handle(&request);
+    if (api_is_allowed(&request)) /* still */
+        parked->route->handle(&request);
     free(parked);
 }
 
@@ -365,7 +208,7 @@ static void on_request(void *ctx, struct http_exchange *exchange)
     struct api_request request = {.api = api, .exchange = exchange};
     char argument[API_ARGUMENT_SIZE];
     const char *path = http_path(exchange), *fault;
-    const struct api_route *route = find_route(path, method_of(exchange), argument);
+    const struct api_route *route = api_route_of(path, method_of(exchange), argument);
 
     log_debug("api", "request method=%s path=%s", http_method(exchange), log_value(path));
     if (api_is_foreign(api, exchange)) {
@@ -386,6 +229,8 @@ static void on_request(void *ctx, struct http_exchange *exchange)
         request = request_of(api, exchange, route, argument);
         if (is_of_other_region(api, exchange))
             api_refuse(&request, 404, "No path to region");
+        else if (!api_is_allowed(&request))
+            return; /* it was refused */
         else if (api->deferred_count >= API_DEFERRED_MAX && route_changes(route))
             api_refuse(&request, 503, "%d changes wait to be stored already: try again",
                        API_DEFERRED_MAX);

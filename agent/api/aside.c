@@ -72,7 +72,8 @@ static void start_next(struct api *api);
 static void answer(struct api_aside *aside)
 {
     http_on_close(aside->request.exchange, NULL, NULL);
-    aside->answer(&aside->request, aside);
+    if (api_is_allowed(&aside->request)) /* still: a token may have gone meanwhile */
+        aside->answer(&aside->request, aside);
 }
 
 static void done(struct io_work *work)

@@ -116,8 +116,12 @@ static json_t *find(struct api_request *request, const struct alone_job **ret_jo
     struct search search = {.api = request->api, .id = request->argument};
 
     alone_each(request->api->parts->alone, match_id, &search);
-    if (search.found == NULL)
+    if (search.found == NULL) {
         api_refuse(request, 404, "deployment not found");
+    } else if (!api_must(request, search.job->namespace, request->route->need.any_of)) {
+        json_decref(search.found);
+        search.found = NULL;
+    }
     *ret_job = search.job;
     return search.found;
 }

@@ -114,6 +114,7 @@ void api_unavailable(struct api_request *request)
 /* --- search --- */
 
 struct search {
+    const struct api_request *request;
     const char *prefix;
     json_t *matches, *truncations;
     const char *context; /* being searched */
@@ -131,16 +132,22 @@ static void match(struct search *search, const char *id)
         check(json_array_append_new(found, api_text(id)) == 0);
 }
 
+static bool may_see(const struct search *search, const char *namespace)
+{
+    return api_may(search->request, namespace, ACL_BIT(ACL_READ_JOB));
+}
+
 static bool match_job(void *ctx, const struct alone_job *job)
 {
-    match(ctx, job->id);
+    if (may_see(ctx, job->namespace))
+        match(ctx, job->id);
     return true;
 }
 
 static bool match_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
 {
-    (void)record;
-    match(ctx, id->text);
+    if (may_see(ctx, alloc_of(record)->assign.namespace))
+        match(ctx, id->text);
     return true;
 }
 
@@ -151,12 +158,15 @@ static void match_plugin(void *ctx, const char *id)
 
 static bool match_evaluation(void *ctx, const struct alone_evaluation *evaluation)
 {
-    match(ctx, evaluation->id);
+    if (may_see(ctx, evaluation->namespace))
+        match(ctx, evaluation->id);
     return true;
 }
 
-static void search_context(struct api *api, struct search *search, const char *context)
+static void search_context(struct search *search, const char *context)
 {
+    const struct acl_rights *rights = search->request->rights;
+    struct api *api = search->request->api;
     struct alone *alone = api->parts->alone;
 
     search->context = context;
@@ -168,9 +178,9 @@ static void search_context(struct api *api, struct search *search, const char *c
         core_each(api->parts->core, MACHINE_ALLOC, match_alloc, search);
     else if (text_equal(context, "evals"))
         alone_each_evaluation(alone, match_evaluation, search);
-    else if (text_equal(context, "plugins"))
+    else if (text_equal(context, "plugins") && acl_allows_area(rights, ACL_PLUGIN, ACL_LIST))
         api_each_plugin(api, match_plugin, search);
-    else
+    else if (text_equal(context, "nodes") && acl_allows_area(rights, ACL_NODE, ACL_READ))
         match(search, api->parts->node.identity.id);
 }
 
@@ -185,6 +195,7 @@ void api_search(struct api_request *request)
     const char *prefix = json_string_value(json_object_get(body, "Prefix"));
     const char *wanted = json_string_value(json_object_get(body, "Context"));
     struct search search = {
+        .request = request,
         .prefix = prefix == NULL ? "" : prefix,
         .matches = json_object(),
         .truncations = json_object(),
@@ -192,7 +203,7 @@ void api_search(struct api_request *request)
     for (size_t i = 0; i < COUNT_OF(contexts); i++) {
         if (wanted == NULL || wanted[0] == '\0' || text_equal(wanted, "all") ||
             text_equal(wanted, contexts[i]))
-            search_context(request->api, &search, contexts[i]);
+            search_context(&search, contexts[i]);
     }
     api_reply(request, json_pack("{s:o, s:o, s:I}", "Matches", search.matches, "Truncations",
                                  search.truncations, "Index", (json_int_t)api_index(request->api)));

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEARTBEAT_MS = 10 * 1000, FILTERS_MAX = 32, QUEUE_MAX = 1 << 20 };
+enum { SECRET_SIZE = 128, HEARTBEAT_MS = 10 * 1000, FILTERS_MAX = 32, QUEUE_MAX = 1 << 20 };
 
 enum topic { TOPIC_JOB, TOPIC_ALLOC, TOPIC_DEPLOYMENT, TOPIC_NODE, TOPIC_COUNT };
 
@@ -32,6 +32,7 @@ struct api_subscriber {
     struct http_exchange *exchange;
     struct io_timer heartbeat;
     char namespace[SPEC_NAMESPACE_SIZE];
+    char secret[SECRET_SIZE]; /* of its token, "": none */
     struct filter filters[FILTERS_MAX];
     size_t filters_count; /* 0: everything */
     bool slow;            /* what is queued is the last */
@@ -56,6 +57,18 @@ static bool has_key(const struct event *event, const char *key)
     return found;
 }
 
+/* A token that goes, or whose policies change, is seen at the next event. */
+static bool may_see(const struct api_subscriber *subscriber, enum topic topic,
+                    const char *namespace)
+{
+    const struct acl_rights *rights = api_rights_of(subscriber->api, subscriber->secret);
+
+    if (rights == NULL)
+        return false;
+    return topic == TOPIC_NODE ? acl_allows_area(rights, ACL_NODE, ACL_READ)
+                               : acl_allows(rights, namespace, ACL_BIT(ACL_READ_JOB));
+}
+
 static bool wants(const struct api_subscriber *subscriber, const struct event *event)
 {
     bool wanted = subscriber->filters_count == 0;
@@ -70,7 +83,7 @@ static bool wants(const struct api_subscriber *subscriber, const struct event *e
         wanted =
             filter->topics[event->topic] && (filter->key[0] == '\0' || has_key(event, filter->key));
     }
-    return wanted;
+    return wanted && may_see(subscriber, event->topic, event->namespace);
 }
 
 static bool anybody_wants(const struct api *api, const struct event *event)
@@ -84,7 +97,7 @@ static bool anybody_wants(const struct api *api, const struct event *event)
 
 /* --- telling --- */
 
-static void on_slow(struct io_timer *timer)
+static void let_go(struct io_timer *timer)
 {
     struct api_subscriber *subscriber = timer->ctx;
 
@@ -96,7 +109,7 @@ static void tell(struct api_subscriber *subscriber, const char *line, size_t len
     if (http_stream_write(subscriber->exchange, line, length) <= QUEUE_MAX)
         return;
     subscriber->slow = true;
-    io_timer_start(subscriber->api->parts->loop, &subscriber->heartbeat, 0, on_slow, subscriber);
+    io_timer_start(subscriber->api->parts->loop, &subscriber->heartbeat, 0, let_go, subscriber);
 }
 
 /* PAYLOAD is moved: what is under the topic's name. */
@@ -237,6 +250,7 @@ static void forget(struct api_subscriber *subscriber)
     if (subscriber->next != NULL)
         subscriber->next->link = subscriber->link;
     api_stream_give(&subscriber->stream);
+    explicit_bzero(subscriber->secret, sizeof(subscriber->secret));
     free(subscriber);
     if (api->subscribers == NULL)
         life_listen(api->parts->life, NULL, NULL);
@@ -251,6 +265,10 @@ static void on_heartbeat(struct io_timer *timer)
 {
     struct api_subscriber *subscriber = timer->ctx;
 
+    if (api_rights_of(subscriber->api, subscriber->secret) == NULL) {
+        let_go(timer); /* its token is none any more */
+        return;
+    }
     io_timer_start(subscriber->api->parts->loop, timer, loop_now_ms() + HEARTBEAT_MS, on_heartbeat,
                    subscriber);
     tell(subscriber, "{}\n", strlen("{}\n"));
@@ -292,6 +310,23 @@ static bool read_filters(struct api_request *request, struct api_subscriber *sub
     return true;
 }
 
+/* True if all of the topics that are asked for may be seen; else it is refused. */
+static bool may_subscribe(struct api_request *request, const struct api_subscriber *subscriber)
+{
+    bool may = true;
+
+    for (enum topic topic = 0; topic < TOPIC_COUNT; topic++) {
+        bool asked = subscriber->filters_count == 0;
+
+        for (size_t i = 0; i < subscriber->filters_count; i++)
+            asked |= subscriber->filters[i].topics[topic];
+        may &= !asked || may_see(subscriber, topic, subscriber->namespace);
+    }
+    if (!may)
+        api_refuse(request, 403, "Permission denied");
+    return may;
+}
+
 void api_event_stream(struct api_request *request)
 {
     struct api *api = request->api;
@@ -304,13 +339,17 @@ void api_event_stream(struct api_request *request)
         free(subscriber);
         return;
     }
+    subscriber->api = api;
+    subscriber->exchange = request->exchange;
+    (void)text_copy(subscriber->secret, sizeof(subscriber->secret), /* a longer one is none */
+                    api_token(request));
     if (!api_query_number(request, "index", &index) || !read_filters(request, subscriber) ||
+        !may_subscribe(request, subscriber) ||
         !api_stream_take(request, &subscriber->stream, true)) {
+        explicit_bzero(subscriber->secret, sizeof(subscriber->secret));
         free(subscriber);
         return;
     }
-    subscriber->api = api;
-    subscriber->exchange = request->exchange;
     if (api->subscribers == NULL) {
         api->events_index =
             life_index(api->parts->life, &(struct life_subject){.kind = LIFE_EVERYTHING});

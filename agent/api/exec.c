@@ -358,6 +358,16 @@ static void begin(struct api_request *request, struct api_session *session, cons
         start(session);
 }
 
+/* A task that is not isolated is a process of the node, and so is what is run in it. */
+static bool may_enter(struct api_request *request, const struct alloc *alloc, const char *task)
+{
+    const struct task *entered = core_task(request->api->parts->core, request->argument, task);
+    const struct spec_driver *driver = entered == NULL ? NULL : driver_kind(entered->define.driver);
+
+    return driver == NULL || driver->isolation != ISOLATION_NONE ||
+           api_must(request, alloc->assign.namespace, ACL_BIT(ACL_ALLOC_NODE_EXEC));
+}
+
 void api_alloc_exec(struct api_request *request)
 {
     const char *task = http_query(request->exchange, "task");
@@ -366,13 +376,17 @@ void api_alloc_exec(struct api_request *request)
     bool terminal = false, shakes_hands = false;
 
     if (!api_query_bool(request, "tty", &terminal) ||
-        !api_query_bool(request, "ws_handshake", &shakes_hands) || !accept(request, accepted) ||
-        api_alloc_of(request, request->argument, &id) == NULL)
+        !api_query_bool(request, "ws_handshake", &shakes_hands) || !accept(request, accepted))
+        return;
+    const struct alloc *alloc = api_alloc_of(request, request->argument, &id);
+    if (alloc == NULL)
         return;
     if (task == NULL || task[0] == '\0' || strlen(task) >= SPEC_NAME_SIZE) {
         api_refuse(request, 400, "must provide task name");
         return;
     }
+    if (!may_enter(request, alloc, task))
+        return;
     if (request->api->sessions_count == API_SESSIONS_MAX) {
         api_refuse(request, 503, "%d commands are run in tasks already: end one", API_SESSIONS_MAX);
         return;

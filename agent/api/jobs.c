@@ -320,7 +320,8 @@ static void answer_registration(struct api_request *request, struct api_aside *a
         api_refuse(request, 400, "Job ID does not match name");
         return;
     }
-    if (!index_is_expected(request, registration))
+    if (!api_may_register(request, registration->wanted.job) ||
+        !index_is_expected(request, registration))
         return;
     keep_counts(request, registration);
     if (alone_register_read(request->api->parts->alone, &registration->wanted, &evaluation,
@@ -355,6 +356,9 @@ void api_job_delete(struct api_request *request)
 
     if (!api_query_bool(request, "purge", &purge) ||
         !api_query_bool(request, "no_shutdown_delay", &at_once))
+        return;
+    if (purge &&
+        !api_must(request, request->namespace, ACL_BIT(ACL_SUBMIT_JOB) | ACL_BIT(ACL_PURGE_JOB)))
         return;
     unsigned how = (purge ? ALONE_PURGE : 0) | (at_once ? ALONE_AT_ONCE : 0);
     if (alone_deregister(request->api->parts->alone, request->namespace, request->argument, how,

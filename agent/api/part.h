@@ -12,6 +12,7 @@
 #include "agent/api/write.h"
 #include "io/host.h"
 #include "io/http.h"
+#include "server/acl/acl.h"
 
 #include <jansson.h>
 
@@ -80,10 +81,11 @@ struct api_request {
     struct api *api;
     struct http_exchange *exchange;
     const struct api_route *route;
-    const char *argument;        /* what * in the route's path stood for, or "" */
-    const char *namespace;       /* "default" unless given; "*": all */
-    const char *prefix;          /* "" unless given */
-    struct life_subject subject; /* what the answer is about: its index is the answer's */
+    const char *argument;            /* what * in the route's path stood for, or "" */
+    const char *namespace;           /* "default" unless given; "*": all */
+    const char *prefix;              /* "" unless given */
+    struct life_subject subject;     /* what the answer is about: its index is the answer's */
+    const struct acl_rights *rights; /* of its token: see api_is_allowed */
 };
 
 typedef void api_handler(struct api_request *request);
@@ -110,23 +112,48 @@ enum api_blocks {
     BLOCKS_ON_EVAL,
 };
 
+/* What the token of a request has to allow. */
+enum api_scope {
+    NEEDS_UNSAID,     /* no route has this */
+    NEEDS_NOTHING,    /* or the handler looks by itself */
+    NEEDS_NAMESPACE,  /* in the request's namespace, "*": in any */
+    NEEDS_BODY,       /* in that of what its body describes: the handler looks again (api_may) */
+    NEEDS_ALLOC,      /* in that of the alloc that is its argument */
+    NEEDS_EVALUATION, /* the same */
+    NEEDS_DEPLOYMENT,
+    NEEDS_AREA,
+    NEEDS_MANAGEMENT,
+};
+
+struct api_need {
+    enum api_scope scope;
+    uint64_t any_of; /* capabilities */
+    enum acl_area area;
+    enum acl_level level;
+};
+
 struct api_route {
     const char *path; /* with at most one *, which stands for at least one byte */
     uint8_t methods;
     enum api_blocks blocks;
     api_handler *handle;
+    struct api_need need;
 };
 
 extern const struct api_route api_routes[];
 extern const size_t api_routes_count;
 
-/* The route for PATH, or NULL; RET_ARGUMENT is what * stands for. */
+/* The route for PATH and one of METHOD, or for any method; NULL: there is none.  RET_ARGUMENT is
+ * what
+ * * stands for. */
+const struct api_route *api_route_of(const char *path, uint8_t method,
+                                     char ret_argument[API_ARGUMENT_SIZE]);
 const struct api_route *api_find_route(const char *path, char ret_argument[API_ARGUMENT_SIZE]);
 
 /* What the answer of ROUTE to REQUEST is about; borrowed from the request and the evaluation. */
 struct life_subject api_subject(const struct api_request *request, const struct api_route *route);
 
-/* --- whom it is from (origin.c) --- */
+/* --- whom it is from (access/origin.c) --- */
 
 /* True if the request comes from a web page, or to a name that is not ours: somebody else's DNS may
  * have pointed it here. */
@@ -137,6 +164,27 @@ bool api_is_by_program(const struct http_exchange *exchange);
 
 /* True if AUTHORITY ("host", "host:port", "[v6]:port") may stand for the agent of CONFIG. */
 bool api_is_own_name(const struct config *config, const char *authority);
+
+/* --- whether he may (access/rights.c) --- */
+
+/* True if the token of REQUEST, or that it has none, allows what its route needs; else it is
+ * refused. From then on, until the next turn, its rights are known. */
+bool api_is_allowed(struct api_request *request);
+
+/* True if it allows one of CAPABILITIES in NAMESPACE; the second refuses the request if not. */
+bool api_may(const struct api_request *request, const char *namespace, uint64_t capabilities);
+bool api_must(struct api_request *request, const char *namespace, uint64_t capabilities);
+
+/* True if the request means what is in NAMESPACE, and may see it. */
+bool api_namespace_matches(const struct api_request *request, const char *namespace);
+
+/* True if a job of NAMESPACE that mounts what it does may be registered; else REQUEST is refused.
+ */
+bool api_may_register(struct api_request *request, const json_t *job);
+
+/* The token that REQUEST shows, NULL: none; and what SECRET allows now, NULL: it is none any more. */
+const char *api_token(const struct api_request *request);
+const struct acl_rights *api_rights_of(const struct api *api, const char *secret);
 
 /* --- what a request says --- */
 
@@ -151,10 +199,11 @@ bool api_query_number(struct api_request *request, const char *name, int64_t *re
  * body is an empty object.  For requests that are short: others have API_SHORT_BODY_MAX to obey. */
 json_t *api_body(struct api_request *request, bool may_be_empty);
 
+/* The same of a body that may have up to BYTES_MAX. */
+json_t *api_long_body(struct api_request *request, bool may_be_empty, size_t bytes_max);
+
 /* LENGTH bytes as JSON object, a new reference; NULL with ERR, for a status of 400. */
 json_t *api_decode_object(const char *bytes, size_t length, struct err *err);
-
-bool api_namespace_matches(const struct api_request *request, const char *namespace);
 
 /* --- answers --- */
 
@@ -369,6 +418,10 @@ json_t *api_node_plugins(struct api *api, enum csi_role role);
 void api_each_plugin(struct api *api, void (*cb)(void *ctx, const char *id), void *ctx);
 
 /* --- handlers, by file --- */
+
+api_handler api_acl_bootstrap, api_acl_policies, api_acl_policy_get, api_acl_policy_put,
+    api_acl_policy_delete, api_acl_tokens, api_acl_token_create, api_acl_token_self,
+    api_acl_token_get, api_acl_token_update, api_acl_token_delete;
 
 api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_job_delete,
     api_job_allocations, api_job_evaluations, api_job_summary, api_job_versions, api_job_deployment,

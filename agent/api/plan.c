@@ -118,6 +118,10 @@ static void answer_planning(struct api_request *request, struct api_aside *aside
         api_refuse_problems(request, planning->problems, &planning->err);
     else if (!text_equal(id, request->argument))
         api_refuse(request, 400, "Job ID does not match");
+    else if (!api_must(request,
+                       json_string_value(json_object_get(planning->wanted.job, "Namespace")),
+                       request->route->need.any_of))
+        return;
     else if (alone_plan(request->api->parts->alone, &planning->wanted, &plan, &planning->err) != 0)
         api_refuse_err(request, &planning->err);
     else

@@ -247,13 +247,14 @@ static void put_one(struct api_request *request, volume_ask *ask)
 
     if (body == NULL)
         return;
+    if (namespace == NULL || namespace[0] == '\0')
+    namespace = request->namespace;
     if (!json_is_object(volume) || json_array_size(json_object_get(body, "Volumes")) != 1)
         api_refuse(request, 400, "missing volume definition");
-    else
+    else if (api_must(request, namespace, request->route->need.any_of))
         ask(request->api->parts->storage, request->namespace, volume, answered,
-            defer(request,
-                  namespace == NULL || namespace[0] == '\0' ? request->namespace : namespace,
-                  json_string_value(json_object_get(volume, "ID")), make_volumes));
+            defer(request, namespace, json_string_value(json_object_get(volume, "ID")),
+                  make_volumes));
     json_decref(body);
 }
 

@@ -130,21 +130,25 @@ static int fail_call(const struct cli *cli, const struct call *call)
 static int run_call(struct cli *cli, const char *method, const char *path, const json_t *body,
                     struct call *call)
 {
+    static const char unix_scheme[] = "unix://";
+    bool is_unix = text_starts_with(cli->address, unix_scheme);
+    const char *address = is_unix ? "http://localhost" : cli->address;
     char url[CLI_URL_SIZE + 256];
-    size_t address_length = strlen(cli->address);
+    size_t address_length = strlen(address);
     char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
-    const char *headers[3] = {NULL};
+    const char *headers[4] = {NULL};
     size_t headers_count = 0;
     struct err err = {0};
 
-    while (address_length > 0 && cli->address[address_length - 1] == '/')
+    while (address_length > 0 && address[address_length - 1] == '/')
         address_length--;
-    if (!text_format(url, sizeof(url), "%s%.*s%s",
-                     strstr(cli->address, "://") == NULL ? "http://" : "", (int)address_length,
-                     cli->address, path))
+    if (!text_format(url, sizeof(url), "%s%.*s%s", strstr(address, "://") == NULL ? "http://" : "",
+                     (int)address_length, address, path))
         return cli_fail(CLI_USAGE, "the address or an argument is too long");
     if (text != NULL)
         headers[headers_count++] = "Content-Type: application/json";
+    if (cli->token[0] != '\0')
+        headers[headers_count++] = cli->token;
     if (cli->secrets[0] != '\0')
         headers[headers_count++] = cli->secrets;
     if (cli->loop == NULL)
@@ -153,6 +157,7 @@ static int run_call(struct cli *cli, const char *method, const char *path, const
     struct http_call http = {
         .method = method,
         .url = url,
+        .unix_socket = is_unix ? cli->address + strlen(unix_scheme) : NULL,
         .headers = headers,
         .body = text,
         .body_length = text != NULL ? strlen(text) : 0,

@@ -95,6 +95,9 @@ static int run_verb(struct cli *cli, int argc, char **argv)
                                 environment("CAIRN_ADDR", "NOMAD_ADDR", "http://127.0.0.1:4646"));
         cli->namespace =
             cli_text(cli, "namespace", environment("NOMAD_NAMESPACE", NULL, "default"));
+        const char *token = cli_text(cli, "token", environment("NOMAD_TOKEN", NULL, ""));
+        if (token[0] != '\0') /* a cut one is none */
+            (void)text_format(cli->token, sizeof(cli->token), "X-Nomad-Token: %s", token);
         cli->json = cli_switch(cli, "json");
         cli->color = !cli_switch(cli, "no-color") && isatty(STDOUT_FILENO) == 1 &&
                      getenv("NO_COLOR") == NULL;

@@ -33,6 +33,7 @@ struct cli {
     const char *address, *namespace;
     bool json, color;
     char secrets[4352]; /* a header line that goes with each call, or "" */
+    char token[512];    /* the same */
     struct loop *loop;  /* made by the first call */
 };
 

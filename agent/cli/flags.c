@@ -13,7 +13,10 @@
 
 const struct cli_flag cli_common_flags[] = {
     {"address", FLAG_TEXT, "URL",
-     "the agent's address; also NOMAD_ADDR or CAIRN_ADDR; default http://127.0.0.1:4646"},
+     "the agent's address, or unix:///PATH; also NOMAD_ADDR or CAIRN_ADDR; default "
+     "http://127.0.0.1:4646"},
+    {"token", FLAG_TEXT, "SECRET",
+     "the secret of a token; better NOMAD_TOKEN, which ps does not show"},
     {"namespace", FLAG_TEXT, "NAME", "also NOMAD_NAMESPACE; default \"default\", * is all"},
     {"json", FLAG_SWITCH, NULL, "print what the API answered, as JSON"},
     {"no-color", FLAG_SWITCH, NULL, "no bold headings"},

@@ -89,6 +89,7 @@ struct config {
     uint64_t artifact_timeout_ms, artifact_bytes_max, artifact_unpacked_max;
     uint32_t artifact_entries_max;
     char artifact_variables[1024];
+    bool acl_enabled;          /* acl.enabled: requests need tokens, default false */
     bool publishes_node;       /* telemetry.publish_node_metrics, default true */
     bool publishes_allocs;     /* telemetry.publish_allocation_metrics: of each task that runs */
     bool publishes_prometheus; /* telemetry.prometheus_metrics, default true */

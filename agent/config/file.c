@@ -24,6 +24,7 @@ enum { CONFIG_BYTES_MAX = 1 << 20, PAIRS_MAX = 256 };
 
 enum section {
     IN_ROOT,
+    IN_ACL,
     IN_PORTS,
     IN_SERVER,
     IN_CLIENT,
@@ -124,6 +125,7 @@ static const struct key keys[] = {
     {IN_ROOT, "log_level", KEY_TEXT, FIELD_OF(log_level), NULL},
     {IN_ROOT, "log_file", KEY_TEXT, FIELD_OF(log_file), NULL},
     {IN_ROOT, "log_json", KEY_BOOL, FIELD_OF(log_json), NULL},
+    {IN_ACL, "enabled", KEY_BOOL, FIELD_OF(acl_enabled), NULL},
     {IN_PORTS, "http", KEY_PORT, FIELD_OF(http_port), NULL},
     {IN_SERVER, "enabled", KEY_RULE, 0, 0, refuse_server},
     {IN_CLIENT, "enabled", KEY_RULE, 0, 0, require_client},
@@ -198,6 +200,7 @@ static const struct {
     const char *name;
     enum section inside;
 } blocks[] = {
+    {IN_ROOT, "acl", IN_ACL},
     {IN_ROOT, "ports", IN_PORTS},
     {IN_ROOT, "server", IN_SERVER},
     {IN_ROOT, "client", IN_CLIENT},
@@ -226,7 +229,6 @@ static const struct {
     enum section section;
     const char *name;
 } unavailable[] = {
-    {IN_ROOT, "acl"},
     {IN_ROOT, "addresses"},
     {IN_ROOT, "advertise"},
     {IN_ROOT, "audit"},
@@ -248,6 +250,12 @@ static const struct {
     {IN_ROOT, "tls"},
     {IN_ROOT, "ui"},
     {IN_ROOT, "vault"},
+    {IN_ACL, "policy_ttl"},
+    {IN_ACL, "replication_token"},
+    {IN_ACL, "role_ttl"},
+    {IN_ACL, "token_max_expiration_ttl"},
+    {IN_ACL, "token_min_expiration_ttl"},
+    {IN_ACL, "token_ttl"},
     {IN_PORTS, "rpc"},
     {IN_PORTS, "serf"},
     {IN_ARTIFACT, "disable_artifact_inspection"},
@@ -281,6 +289,7 @@ static const struct {
 
 static const char *const section_names[SECTION_COUNT] = {
     [IN_ROOT] = "the configuration",
+    [IN_ACL] = "acl",
     [IN_PORTS] = "ports",
     [IN_SERVER] = "server",
     [IN_CLIENT] = "client",

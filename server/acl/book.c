@@ -27,7 +27,9 @@ void book_digest(const char *secret, char to[DIGEST_TEXT_SIZE])
 
 json_int_t book_index(const struct acl *acl)
 {
-    return (json_int_t)core_figures(life_core(acl->config.life)).sequence + 1;
+    struct life_subject everything = {.kind = LIFE_EVERYTHING};
+
+    return (json_int_t)life_index(acl->config.life, &everything) + 1;
 }
 
 /* --- what is believed --- */

@@ -266,8 +266,9 @@ const json_t *alone_scaling_events(const struct alone_job *job, const char *grou
 json_t *alone_deployment(const struct alone *alone, const struct alone_job *job);
 json_t *alone_deployments(const struct alone *alone, const struct alone_job *job);
 
-/* Its id, or "". */
+/* Its id, or ""; and the job whose newest deployment has ID, NULL: none. */
 const char *alone_deployment_id(const struct alone_job *job);
+const struct alone_job *alone_job_of_deployment(const struct alone *alone, const char *id);
 
 /* True if the newest deployment of JOB placed ALLOC, which is its own; or the one of that id did.
  */

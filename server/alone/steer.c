@@ -18,6 +18,13 @@ static struct job *find(const struct alone *alone, const char *id)
     return NULL;
 }
 
+const struct alone_job *alone_job_of_deployment(const struct alone *alone, const char *id)
+{
+    const struct job *job = find(alone, id);
+
+    return job == NULL ? NULL : &job->public;
+}
+
 static bool is_named(const json_t *names, const char *name)
 {
     const json_t *one;

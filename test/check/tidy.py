@@ -34,7 +34,7 @@ def check_text(path, text):
     for match in re.finditer(LEFTOVERS, text):
         bad.append('%s:%d: leftover %s' % (path, text.count('\n', 0, match.start()) + 1,
                                            match.group(1)))
-    if not re.fullmatch('fsm/.*/table.c', path):
+    if not re.fullmatch('fsm/.*/table.c|agent/api/routes.c', path):
         for number, line in enumerate(text.split('\n'), 1):
             if len(line) > COLUMNS_MAX and 'http' not in line:
                 bad.append('%s:%d: %d columns' % (path, number, len(line)))

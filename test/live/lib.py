@@ -73,7 +73,7 @@ class Node:
         self.port = free_port()
         self.process = None
         self.output = os.path.join(self.dir, 'daemon.log')
-        self.config = None
+        self.config, self.token = None, None
         if config:
             self.config = os.path.join(self.dir, 'agent.hcl')
             with open(self.config, 'w') as out:
@@ -105,7 +105,7 @@ class Node:
             raise AssertionError('the daemon ended with %d:\n%s'
                                  % (self.process.returncode, self.log()))
         try:
-            self.get('/v1/agent/self')
+            self.text('GET', '/v1/status/leader')
             return True
         except (OSError, urllib.error.URLError):
             return False
@@ -140,8 +140,9 @@ class Node:
 
     def text(self, method, path, body=None, timeout_s=10):
         data = None if body is None else json.dumps(body).encode()
+        headers = {'X-Nomad-Token': self.token} if self.token else {}
         request = urllib.request.Request('http://127.0.0.1:%d%s' % (self.port, path), data=data,
-                                         method=method)
+                                         method=method, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=timeout_s * PATIENCE) as answer:
                 return answer.read().decode()
@@ -159,7 +160,8 @@ class Node:
         return self.call('PUT', path, body)
 
     def cli(self, *arguments, check=True, **options):
-        env = dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % self.port)
+        env = dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % self.port,
+                   NOMAD_TOKEN=self.token or '')
         done = subprocess.run([os.path.join(self.build, 'cairn'), *arguments], env=env,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, timeout=60, **options)

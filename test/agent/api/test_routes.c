@@ -103,6 +103,7 @@ static void test_route_each_has_a_handler_and_a_method(void **state)
         const char *star = strchr(api_routes[i].path, '*');
 
         assert_non_null(api_routes[i].handle);
+        assert_int_not_equal(api_routes[i].need.scope, NEEDS_UNSAID);
         assert_true(api_routes[i].methods != 0);
         if (star != NULL)
             assert_null(strchr(star + 1, '*'));

@@ -196,6 +196,7 @@ static inline void whole_open(struct whole_node *node)
                   .validate = whole_validate},
     };
     parts->alone = alone_new(&alone);
+    parts->storage = alone_storage(parts->alone);
     code = life_start(parts->life, &(struct life_start){.authority = true}, &err);
     check(code == 0);
     whole_turns(node);

@@ -1,6 +1,6 @@
 /*
- * Web pages that an operator looks at must not reach what his browser can: there are no tokens, and
- * whoever may register a job runs programs.
+ * Web pages that an operator looks at must not reach what his browser can: where no tokens are
+ * asked for, whoever may register a job runs programs.
  *
  * Three ways lead from a page here.  A script's request and a form's bear an Origin: refused.  An
  * image or a link is a GET: none changes anything, but for those that no browser sends (routes with
