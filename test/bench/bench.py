@@ -23,6 +23,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'live'))
 from lib import (Node, raw_exec, restart_policy, service, start_ticks,  # noqa: E402
                  wait_for)
+from ways import ways_rows  # noqa: E402
 
 BUILD = os.environ.get('CAIRN_BUILD', os.path.abspath('build/release'))
 TICKS = os.sysconf('SC_CLK_TCK')
@@ -572,6 +573,7 @@ def main():
     rows += turn_rows()
     rows += csi_row()
     rows += volume_rows()
+    rows += ways_rows(BUILD)
     rows += list_rows()
     rows += laboratory_rows(options.events)
     print('%-30s %12s  %-24s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))
