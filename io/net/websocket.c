@@ -63,7 +63,8 @@ static void on_message(wslay_event_context_ptr wslay,
     (void)wslay;
 
     if (message->opcode == WSLAY_TEXT_FRAME || message->opcode == WSLAY_BINARY_FRAME) {
-        socket->calls.on_message(socket->calls.ctx, (const char *)message->msg,
+        socket->calls.on_message(socket->calls.ctx,
+                                 message->msg_length == 0 ? "" : (const char *)message->msg,
                                  message->msg_length);
     } else if (message->opcode == WSLAY_CONNECTION_CLOSE) {
         size_t length = message->msg_length > 2 ? message->msg_length - 2 : 0;
