@@ -46,6 +46,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_volume_snapshot,
     &cli_status,
     &cli_system_gc,
+    &cli_operator_metrics,
     &cli_monitor,
     &cli_fsm_list,
     &cli_fsm_show,

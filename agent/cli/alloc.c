@@ -12,6 +12,7 @@
 static const struct cli_flag status_flags[] = {
     {"verbose", FLAG_SWITCH, NULL, "whole ids and exact times"},
     {"short", FLAG_SWITCH, NULL, "tasks in one line each, without events and usage"},
+    {"stats", FLAG_SWITCH, NULL, "all that was measured of what tasks use"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
@@ -91,6 +92,52 @@ static void print_usage(const json_t *alloc, const json_t *stats, const char *na
                                                 any ? addresses : NULL, NULL});
     cli_table_print(&table, stdout);
     (void)puts("");
+}
+
+/* What of STATS was measured, and nothing else; nomad v2.0.5 command/alloc_status.go
+ * outputVerboseResourceUsage. */
+static void print_measured(const char *title, const json_t *stats, bool are_bytes)
+{
+    const json_t *measured = json_object_get(stats, "Measured"), *name;
+    struct cli_table table = {0};
+    const char *names[16] = {NULL}, *values[16] = {NULL};
+    size_t at;
+
+    json_array_foreach(measured, at, name)
+    {
+        char member[40];
+        const char *from = json_string_value(name);
+        size_t used = 0;
+
+        if (at + 1 == COUNT_OF(names) || from == NULL)
+            break;
+        names[at] = from;
+        for (; *from != '\0' && used + 1 < sizeof(member); from++) {
+            if (*from != ' ') /* "Max Usage" is MaxUsage */
+                member[used++] = *from;
+        }
+        member[used] = '\0';
+        double value = json_number_value(json_object_get(stats, member));
+        values[at] = are_bytes                               ? cli_bytes((uint64_t)value)
+                     : text_starts_with(member, "Throttled") ? cli_format("%.0f", value)
+                                                             : cli_format("%.2f%%", value);
+    }
+    if (names[0] == NULL)
+        return;
+    (void)puts(title);
+    cli_table_row(&table, names);
+    cli_table_row(&table, values);
+    cli_table_print(&table, stdout);
+    (void)puts("");
+}
+
+static void print_all_measured(const json_t *stats, const char *name)
+{
+    const json_t *used =
+        json_object_get(json_object_get(json_object_get(stats, "Tasks"), name), "ResourceUsage");
+
+    print_measured("Memory Stats", json_object_get(used, "MemoryStats"), true);
+    print_measured("CPU Stats", json_object_get(used, "CpuStats"), false);
 }
 
 /* nomad v2.0.5 command/alloc_status.go outputTaskVolumes, and where they are. */
@@ -263,6 +310,8 @@ int cli_show_alloc(struct cli *cli, const json_t *alloc)
         cli_heading(cli, cli_format("Task \"%s\"%s is \"%s\"", name, role_of(alloc, name),
                                     cli_value(state, "State")));
         print_usage(alloc, stats, name);
+        if (cli_is_on(cli, "stats"))
+            print_all_measured(stats, name);
         print_volumes(alloc, name);
         print_events(state);
     }

@@ -9,6 +9,7 @@
 static const struct cli_flag node_flags[] = {
     {"self", FLAG_SWITCH, NULL, "the node of the agent that answers"},
     {"verbose", FLAG_SWITCH, NULL, "whole ids, host volumes and networks, attributes and meta"},
+    {"stats", FLAG_SWITCH, NULL, "all that was measured of what the host uses"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
@@ -133,6 +134,45 @@ static void print_allocated(const struct cli *cli, const json_t *node, const jso
     cli_table_print(&table, stdout);
 }
 
+/* nomad v2.0.5 command/node_status.go printCpuStats, printMemoryStats, printDiskStats. */
+static void print_measured(const struct cli *cli, const json_t *stats)
+{
+    static const char *const sizes[] = {"Total", "Available", "Used", "Free"};
+    static const char *const shares[] = {"User", "System", "Idle"};
+    const json_t *memory = json_object_get(stats, "Memory"), *item;
+    struct cli_table table = {0};
+    size_t at;
+
+    json_array_foreach(json_object_get(stats, "CPU"), at, item)
+    {
+        cli_heading(cli, at == 0 ? "CPU Stats" : "");
+        cli_row(&table, "CPU", cli_value(item, "CPU"));
+        for (size_t i = 0; i < COUNT_OF(shares); i++)
+            cli_row(&table, shares[i],
+                    cli_format("%.2f%%", json_number_value(json_object_get(item, shares[i]))));
+        cli_table_print_pairs(&table, stdout);
+    }
+    cli_heading(cli, "Memory Stats");
+    for (size_t i = 0; i < COUNT_OF(sizes); i++)
+        cli_row(&table, sizes[i], cli_bytes(figure(memory, sizes[i])));
+    cli_table_print_pairs(&table, stdout);
+    json_array_foreach(json_object_get(stats, "DiskStats"), at, item)
+    {
+        cli_heading(cli, at == 0 ? "Disk Stats" : "");
+        cli_row(&table, "Device", cli_value(item, "Device"));
+        cli_row(&table, "MountPoint", cli_value(item, "Mountpoint"));
+        cli_row(&table, "Size", cli_bytes(figure(item, "Size")));
+        cli_row(&table, "Used", cli_bytes(figure(item, "Used")));
+        cli_row(&table, "Available", cli_bytes(figure(item, "Available")));
+        cli_row(&table, "Used Percent",
+                cli_format("%.2f%%", json_number_value(json_object_get(item, "UsedPercent"))));
+        cli_row(
+            &table, "Inodes Percent",
+            cli_format("%.2f%%", json_number_value(json_object_get(item, "InodesUsedPercent"))));
+        cli_table_print_pairs(&table, stdout);
+    }
+}
+
 static void print_host(const struct cli *cli, const json_t *node, const json_t *stats)
 {
     const json_t *memory = json_object_get(stats, "Memory");
@@ -229,6 +269,8 @@ static int show_node(struct cli *cli, const char *id)
         print_basics(node, stats);
         print_allocated(cli, node, allocs);
         print_host(cli, node, stats);
+        if (cli_is_on(cli, "stats"))
+            print_measured(cli, stats);
         print_events(cli, node);
         cli_heading(cli, "Allocations");
         cli_print_allocs(cli, allocs);

@@ -374,6 +374,21 @@ def what_happens_is_streamed():
     node.finish()
 
 
+def what_is_used_is_shown():
+    node, alloc, _ = start_both()
+    shown = node.cli('alloc', 'status', '-stats', alloc).stdout
+    assert shown.count('Memory Stats') == 2 and 'RSS' in shown and 'System Mode' in shown, shown
+    assert 'Memory Stats' not in node.cli('alloc', 'status', alloc).stdout
+    shown = node.cli('node', 'status', '-stats', '-self').stdout
+    assert 'CPU Stats' in shown and 'Inodes Percent' in shown and 'Available' in shown, shown
+    assert 'nomad_client_allocations_running' in \
+        node.cli('operator', 'metrics', '-format', 'prometheus').stdout
+    names = [gauge['Name'] for gauge in json.loads(node.cli('operator', 'metrics').stdout)['Gauges']]
+    assert 'nomad.client.allocations.running' in names, names
+    assert node.cli('operator', 'metrics', '-format', 'xml', check=False).returncode != 0
+    end(node)
+
+
 def rotation_is_followed_without_gap_or_double():
     go = 'while [ ! -e "$NOMAD_TASK_DIR/go" ]; do sleep 0.05; done; '
     lines = 600000  # 4 MB
@@ -457,4 +472,5 @@ if __name__ == '__main__':
         a_session_ends_with_the_daemon,
         what_a_killed_helper_leaves_is_ended,
         what_happens_is_streamed,
+        what_is_used_is_shown,
     ]))
