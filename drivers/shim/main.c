@@ -429,7 +429,7 @@ int main(int argc, char **argv)
     struct err err = {0};
 
     if (argc > 0 && text_equal(argv[0], SESSION_PROGRAM))
-        return session_main();
+        session_main();
     for (int i = 0; i < CLIENTS_MAX; i++)
         shim.clients[i].fd = -1;
     if (argc > 2 || fcntl(SHIM_FD_TASK, F_SETFD, FD_CLOEXEC) != 0 ||

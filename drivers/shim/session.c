@@ -396,7 +396,7 @@ static int begin(struct session *session, struct launch *launch, struct err *err
     return start(session, launch, err);
 }
 
-int session_main(void)
+_Noreturn void session_main(void)
 {
     struct session session = {
         .children_fd = -1, .ours = {-1, -1, -1}, .its = {-1, -1, -1}, .pair = {-1, -1}};
@@ -425,9 +425,9 @@ int session_main(void)
     if (session.pid == 0 && !is_populated(&session)) {
         say(&session.last, NULL, 0); /* at once: usually nothing is left */
         end_rest(&session);
-        return 0;
+        _exit(0);
     }
     end_rest(&session);
     say(&session.last, NULL, 0);
-    return 0;
+    _exit(0); /* as the shim: what a library would do at the end, it would do in the task */
 }

@@ -193,7 +193,7 @@ void clients_tell_exit(struct shim *shim);
 bool clients_any(const struct shim *shim); /* is a daemon listening? */
 
 /* session.c: the program by its other name; runs one command in a task that runs already */
-int session_main(void);
+_Noreturn void session_main(void);
 
 /* main.c */
 
