@@ -25,6 +25,8 @@ from lib import (Node, raw_exec, restart_policy, service, start_ticks,  # noqa: 
                  wait_for)
 from ways import ways_rows  # noqa: E402
 
+import files  # noqa: E402
+
 BUILD = os.environ.get('CAIRN_BUILD', os.path.abspath('build/release'))
 TICKS = os.sysconf('SC_CLK_TCK')
 # Payloads do nothing: what they ask for is not to be what stops them.
@@ -575,6 +577,7 @@ def main():
     rows += volume_rows()
     rows += ways_rows(BUILD)
     rows += list_rows()
+    rows += [files.artifact_row(), files.templates_row()]
     rows += laboratory_rows(options.events)
     print('%-30s %12s  %-24s %8s  %8s' % ('what', 'cairn', 'raw limit', 'ratio', 'budget'))
     for row in rows:

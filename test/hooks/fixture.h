@@ -19,9 +19,10 @@ struct fixture {
     struct task_spec task;
     struct alloc_spec alloc;
     const char *environment[8];
-    const struct hooks_fetch *fetch; /* NULL: nothing is */
-    struct hooks_network network;    /* handed over if it says where it is kept */
-    char alloc_dir[512], root[512];  /* root: of the alloc */
+    const struct hooks_fetch *fetch;         /* NULL: nothing is */
+    const struct hooks_templates *templates; /* NULL: nobody is told of them */
+    struct hooks_network network;            /* handed over if it says where it is kept */
+    char alloc_dir[512], root[512];          /* root: of the alloc */
 
     /* The last outcome. */
     bool asked, answered;
@@ -57,6 +58,7 @@ static inline void start_hooks(struct fixture *fixture, const char *const *denyl
         .user_denylist = denylist,
         .driver = fixture_driver,
         .fetch = fixture->fetch,
+        .templates = fixture->templates,
         .network = fixture->network.state_dir != NULL ? &fixture->network : NULL,
     };
 

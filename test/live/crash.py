@@ -4,8 +4,9 @@
 Crash points are before and after each journal commit and before each effect (agent/crash.h).  The
 scenario "plain": a service group whose one task is restarted by policy, a batch group that
 finishes, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
-a sidecar, a leader and a poststop task, a volume of the node and a sticky disk, which is updated,
-stopped and purged.  "volumes": a storage plugin that runs as a task and two jobs that share a volume
+a sidecar, a leader and a poststop task, a volume of the node and a sticky disk, whose sidecar has
+an artifact and two templates that change, one to be told by a signal and one by another start, and
+which is updated, stopped and purged.  "volumes": a storage plugin that runs as a task and two jobs that share a volume
 of it, of which one stops, then the plugin is killed, then the other stops; with --both the plugin
 dies whenever the daemon does.  Where there are CNI plugins, the groups of services have networks of their own
 with a mapped port.  For each point n the whole scenario runs on a node of its own; when
@@ -17,9 +18,11 @@ usage: test/live/crash.py [--all | --every K] [--group | --volumes [--both]] [--
 """
 import argparse
 import concurrent.futures
+import io
 import os
 import subprocess
 import sys
+import tarfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -199,7 +202,21 @@ def exec_task(name, script, **fields):
     return task
 
 
-def group_job(version):
+# The sidecar counts the signals that it gets.
+COUNTING = "trap 'echo told >> %s/told' USR1; : > local/ready; while :; do sleep 1000 & wait; done" % VOLUME
+
+
+def changing(directory):
+    """A directory of two files, and two templates that read them."""
+    return {
+        'Artifacts': [{'GetterSource': 'file://%s/given.tar' % directory, 'RelativeDest': 'local/given'}],
+        'Templates': [{'EmbeddedTmpl': '{{ file "local/given/%s" }}' % name, 'DestPath': 'local/' + name,
+                       'ChangeMode': mode, 'ChangeSignal': signal, 'Splay': 0}
+                      for name, mode, signal in (('word', 'signal', 'SIGUSR1'), ('again', 'restart', ''))],
+    }
+
+
+def group_job(version, directory):
     say = 'echo %s-{0} >> $NOMAD_ALLOC_DIR/data/said; '.format(version)
     note = 'echo $NOMAD_ALLOC_ID >> %s/%%s; ' % VOLUME
     return {
@@ -211,8 +228,8 @@ def group_job(version):
             'Networks': networks(),
             'Tasks': [
                 exec_task('init', say % 'init', Lifecycle={'Hook': 'prestart'}),
-                exec_task('side', 'exec sleep 1000', Lifecycle={'Hook': 'prestart',
-                                                                'Sidecar': True}),
+                exec_task('side', COUNTING, Lifecycle={'Hook': 'prestart', 'Sidecar': True},
+                          **changing(directory)),
                 exec_task('main', 'echo $NOMAD_PORT_www > %s/port; ' % VOLUME + say % 'main'
                           + 'exec sleep 1000', Leader=True),
                 exec_task('last', note % 'last', Lifecycle={'Hook': 'poststop'}),
@@ -232,6 +249,12 @@ class GroupRun(Run):
         os.chmod(self.node.dir, 0o711)
         with open(self.node.config, 'a') as out:
             out.write('client {\n  host_volume "trail" {\n    path = "%s"\n  }\n}\n' % self.trail)
+        with tarfile.open(os.path.join(self.node.dir, 'given.tar'), 'w') as archive:
+            for name in ('word', 'again'):
+                entry = tarfile.TarInfo(name)
+                entry.size = 3
+                archive.addfile(entry, io.BytesIO(b'one'))
+        os.chmod(os.path.join(self.node.dir, 'given.tar'), 0o644)
 
     def lines(self, path):
         try:
@@ -252,8 +275,33 @@ class GroupRun(Run):
 
     def updated(self):
         if self.node.get('/v1/job/crash')['Version'] == 0:
-            self.node.run_job(group_job(1))
+            self.node.run_job(group_job(1, self.node.dir))
         return self.version_runs(1)
+
+    def side(self, alloc, *names):
+        return os.path.join(self.node.data, 'alloc', alloc, 'side', 'local', *names)
+
+    def change(self, alloc, name):
+        """What a template reads, replaced; the daemon may be there or not."""
+        path = self.side(alloc, 'given', name)
+        with open(path + '.new', 'w') as out:
+            out.write('two')
+        os.rename(path + '.new', path)
+
+    def side_started(self, times):
+        state = self.node.task('crash', 'web', 'side') or {}
+        return state.get('State') == 'running' and state['Restarts'] == times - 1
+
+    def changes_are_told(self, alloc):
+        """Once each, whenever the daemon dies."""
+        wait_for('its trap', lambda: os.path.exists(self.side(alloc, 'ready')))
+        os.unlink(self.side(alloc, 'ready'))
+        self.change(alloc, 'word')
+        self.step('the signal', lambda: self.node.get('/v1/jobs') and self.lines('trail/told'))
+        self.change(alloc, 'again')
+        self.step('another start', lambda: self.side_started(2))
+        wait_for('its trap', lambda: os.path.exists(self.side(alloc, 'ready')))
+        assert [self.lines(self.side(alloc, name)) for name in ('word', 'again')] == [['two'], ['two']]
 
     def said(self, alloc):
         return self.lines('data/alloc/%s/alloc/data/said' % alloc)
@@ -263,10 +311,11 @@ class GroupRun(Run):
         node.start(crash_at=self.point, wait=False)
         self.step('the daemon', lambda: node.get('/v1/agent/self'))
         self.mark = node.node_mark() if node.alive() else self.step('the mark', node.node_mark)
-        self.step('the job', lambda: self.submitted(group_job(0)))
+        self.step('the job', lambda: self.submitted(group_job(0, node.dir)))
         first = self.step('the group to run', lambda: self.version_runs(0))
         wait_for('its words', lambda: self.said(first) == ['init-0', 'main-0'])
         assert self.lines('trail/port') == ['80'], self.lines('trail/port')
+        self.changes_are_told(first)
         second = self.step('the update', self.updated)
         wait_for('its words', lambda: self.said(second) == [
             'init-0', 'main-0', 'init-1', 'main-1'])
@@ -274,6 +323,7 @@ class GroupRun(Run):
         self.step('the stop', self.stopped)
         assert self.lines('trail/last') == [first, second], self.lines('trail/last')
         self.check_starts()
+        assert self.lines('trail/told') == ['told'], self.lines('trail/told')
         self.step('the purge', self.purged)
         node.audit(self.mark)
 

@@ -1,0 +1,314 @@
+/*
+ * The hook that renders, and its watches on what templates of a running task read.  Whoever is told
+ * here stops the loop.
+ */
+#include "test/hooks/fixture.h"
+
+#include "fsm/policy.h"
+
+struct rendered_task {
+    struct spec_template templates[3];
+    struct hooks_templates told;
+    struct hook_run run;
+    uint8_t results[4096]; /* what the machine knows */
+    uint32_t results_bytes;
+    unsigned tellings;
+    int code;
+    char text[DESCRIPTION_SIZE];
+    bool restarts;
+    uint64_t signals;
+};
+
+static struct rendered_task rendered;
+
+static void take(const struct hook_outcome *outcome)
+{
+    assert_true(outcome->results_bytes <= sizeof(rendered.results));
+    memcpy(rendered.results, outcome->results, outcome->results_bytes);
+    rendered.results_bytes = outcome->results_bytes;
+}
+
+static void on_changed(void *ctx, const char *alloc, const char *task,
+                       const struct hook_outcome *outcome)
+{
+    struct fixture *fixture = ctx;
+    struct rendered_change change = {0};
+
+    assert_string_equal(alloc, ALLOC_ID);
+    assert_string_equal(task, "web");
+    assert_int_equal(outcome->hook, TASK_HOOK_TEMPLATE);
+    rendered.tellings++;
+    rendered.code = outcome->code;
+    (void)text_copy(rendered.text, sizeof(rendered.text), outcome->text); /* same size */
+    if (outcome->code == 0) {
+        policy_change(rendered.results, rendered.results_bytes, outcome->results,
+                      outcome->results_bytes, &change);
+        take(outcome);
+    }
+    rendered.restarts = change.restarts;
+    rendered.signals = change.signals;
+    loop_stop(fixture->loop);
+}
+
+static void on_rendered(void *ctx, const struct hook_outcome *outcome)
+{
+    struct fixture *fixture = ctx;
+
+    fixture->answered = true;
+    fixture->outcome = *outcome;
+    (void)text_copy(fixture->text, sizeof(fixture->text), outcome->text); /* same size */
+    if (outcome->results_bytes > 0)
+        take(outcome);
+    loop_stop(fixture->loop);
+}
+
+static int run_template(struct fixture *fixture, enum hook_phase phase)
+{
+    const struct hook_run run = {
+        .phase = phase,
+        .hook = TASK_HOOK_TEMPLATE,
+        .alloc = &fixture->alloc,
+        .task = &fixture->task,
+        .results = rendered.results,
+        .results_bytes = rendered.results_bytes,
+    };
+
+    fixture->answered = false;
+    hook_run(fixture->hooks, &run, on_rendered, fixture);
+    while (!fixture->answered)
+        loop_run(fixture->loop);
+    return fixture->outcome.code;
+}
+
+static void put(struct fixture *fixture, const char *name, const char *content)
+{
+    char path[PATH_SIZE];
+
+    assert_true(text_format(path, sizeof(path), "%s/web/local/%s", fixture->root, name));
+    assert_int_equal(
+        file_write_durable(path, content, strlen(content), 0644, &fixture->scratch.err), 0);
+}
+
+static void assert_says(struct fixture *fixture, const char *name, const char *content)
+{
+    char path[PATH_SIZE], *bytes;
+    size_t length;
+
+    assert_true(text_format(path, sizeof(path), "%s/web/local/%s", fixture->root, name));
+    assert_int_equal(file_read(path, 1024, &bytes, &length, &fixture->scratch.err), 0);
+    assert_string_equal(bytes, content);
+    free(bytes);
+}
+
+static void await_telling(struct fixture *fixture, unsigned count)
+{
+    while (rendered.tellings < count)
+        loop_run(fixture->loop);
+    assert_int_equal(rendered.tellings, count);
+}
+
+/* Whatever could be told by now was, since what is changed now is: NAME, which changes for
+ * nothing else. */
+static void assert_quiet(struct fixture *fixture, unsigned count, const char *name)
+{
+    static unsigned witness;
+    char text[16];
+
+    (void)text_format(text, sizeof(text), "w%u", ++witness); /* fits */
+    put(fixture, name, text);
+    await_telling(fixture, count + 1);
+    assert_int_equal(rendered.restarts, *name == 'c');
+    assert_int_equal(rendered.signals, *name == 'b' ? 1u << 9 : 0);
+    rendered.tellings--;
+}
+
+static struct spec_template template_of(const char *data, const char *destination,
+                                        enum spec_change change)
+{
+    return (struct spec_template){
+        .source = "",
+        .data = data,
+        .destination = destination,
+        .left = "{{",
+        .right = "}}",
+        .mode = 0644,
+        .uid = -1,
+        .gid = -1,
+        .change = change,
+        .signal = "SIGUSR1",
+        .wait_max_ms = 1,
+    };
+}
+
+static int make(void **state)
+{
+    int code = fixture_make(state);
+    struct fixture *fixture = *state;
+
+    rendered = (struct rendered_task){.told = {.ctx = fixture, .changed = on_changed}};
+    fixture->templates = &rendered.told;
+    start_hooks(fixture, NULL);
+    rendered.templates[0] = template_of("{{ file \"local/a\" }}", "local/noop", SPEC_CHANGE_NOOP);
+    rendered.templates[1] =
+        template_of("{{ file \"local/b\" }}", "local/signal", SPEC_CHANGE_SIGNAL);
+    rendered.templates[2] =
+        template_of("{{ file \"local/c\" }} {{ timestamp }}", "local/restart", SPEC_CHANGE_RESTART);
+    fixture->task.templates = rendered.templates;
+    fixture->task.templates_count = 3;
+    assert_int_equal(build_alloc(fixture), 0);
+    assert_int_equal(build_task(fixture), 0);
+    put(fixture, "a", "1");
+    put(fixture, "b", "1");
+    put(fixture, "c", "1");
+    return code;
+}
+
+static int end(void **state)
+{
+    struct fixture *fixture = *state;
+
+    fixture->task.templates_count = 0;
+    (void)strip_task(fixture);
+    return fixture_remove(state);
+}
+
+static void start(struct fixture *fixture)
+{
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), 0);
+    assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
+}
+
+static ino_t number_of(struct fixture *fixture, const char *name)
+{
+    struct stat status;
+    char path[PATH_SIZE];
+
+    assert_true(text_format(path, sizeof(path), "%s/web/local/%s", fixture->root, name));
+    assert_return_code(lstat(path, &status), 0);
+    return status.st_ino;
+}
+
+static void test_nothing_is_written_or_told_where_nothing_has_changed(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start(fixture);
+    ino_t noop = number_of(fixture, "noop"), restart = number_of(fixture, "restart");
+    put(fixture, "a", "1");
+    put(fixture, "c", "1");
+    put(fixture, "else", "of no interest");
+    assert_quiet(fixture, 0, "b");
+    start_hooks(fixture, NULL); /* a daemon that comes back */
+    assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
+    assert_quiet(fixture, 0, "b");
+    assert_true(number_of(fixture, "noop") == noop);
+    assert_true(number_of(fixture, "restart") == restart);
+}
+
+static void test_each_change_is_told_once_and_as_it_asks(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start(fixture);
+    put(fixture, "a", "2");
+    put(fixture, "b", "2");
+    await_telling(fixture, 1);
+    assert_int_equal(rendered.code, 0);
+    assert_false(rendered.restarts);
+    assert_int_equal(rendered.signals, 1u << 9);
+    assert_string_equal(rendered.text, "SIGUSR1");
+    assert_says(fixture, "signal", "2");
+    assert_quiet(fixture, 1, "c");
+    assert_says(fixture, "noop", "2");
+}
+
+static void test_change_while_nobody_looked_is_told(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start(fixture);
+    start_hooks(fixture, NULL);
+    put(fixture, "b", "2");
+    assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
+    await_telling(fixture, 1);
+    assert_int_equal(rendered.signals, 1u << 9);
+    start_hooks(fixture, NULL);
+    assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
+    assert_quiet(fixture, 1, "c");
+}
+
+static void test_file_that_is_gone_leaves_all_as_it_is_until_it_is_back(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[PATH_SIZE];
+
+    start(fixture);
+    assert_true(text_format(path, sizeof(path), "%s/web/local/b", fixture->root));
+    assert_return_code(unlink(path), 0);
+    await_telling(fixture, 1);
+    assert_int_equal(rendered.code, ERR_GONE);
+    assert_says(fixture, "signal", "1");
+    put(fixture, "b", "3");
+    await_telling(fixture, 2);
+    assert_int_equal(rendered.signals, 1u << 9);
+    assert_says(fixture, "signal", "3");
+}
+
+static void test_change_that_is_taken_back_within_the_splay_is_none(void **state)
+{
+    struct fixture *fixture = *state;
+
+    rendered.templates[1].splay_ms = 1000000000;
+    start(fixture);
+    put(fixture, "b", "2");
+    put(fixture, "b", "1"); /* whether it was rendered meanwhile or not */
+    assert_quiet(fixture, 0, "c");
+    assert_says(fixture, "signal", "1");
+}
+
+static void test_start_and_end_of_the_task_end_its_watch(void **state)
+{
+    struct fixture *fixture = *state;
+
+    start(fixture);
+    assert_int_equal(run_template(fixture, PHASE_PRESTART), 0); /* while it renders */
+    put(fixture, "b", "2");
+    assert_int_equal(run_template(fixture, PHASE_POSTSTART), 0);
+    await_telling(fixture, 1);
+    assert_quiet(fixture, 1, "c");
+    assert_int_equal(run_template(fixture, PHASE_STOP), 0);
+    put(fixture, "b", "3");
+    assert_int_equal(run_template(fixture, PHASE_STOP), 0); /* there is none */
+    start(fixture);
+    assert_quiet(fixture, 1, "c");
+}
+
+static void test_template_that_is_rendered_once_is_left(void **state)
+{
+    struct fixture *fixture = *state;
+
+    rendered.templates[1].once = true;
+    start(fixture);
+    put(fixture, "b", "2");
+    put(fixture, "a", "2");
+    assert_quiet(fixture, 0, "c");
+    assert_says(fixture, "noop", "2");
+    assert_says(fixture, "signal", "1");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make, end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_nothing_is_written_or_told_where_nothing_has_changed),
+        TEST(test_each_change_is_told_once_and_as_it_asks),
+        TEST(test_change_while_nobody_looked_is_told),
+        TEST(test_file_that_is_gone_leaves_all_as_it_is_until_it_is_back),
+        TEST(test_change_that_is_taken_back_within_the_splay_is_none),
+        TEST(test_start_and_end_of_the_task_end_its_watch),
+        TEST(test_template_that_is_rendered_once_is_left),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
