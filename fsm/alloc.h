@@ -62,7 +62,9 @@ enum alloc_state {
                                             * a stop_after_ms */                                   \
     X(NETWORK_SOUND, COMPLETION, NONE)     /* it is as it was made, or mended, or not known */     \
     X(NETWORK_LOST, COMPLETION, FAILURE)   /* only who starts again gets one */                    \
-    X(LOOK, MESSAGE, MEMBER)               /* that task is about to start: are all volumes there */
+    X(LOOK, MESSAGE, MEMBER)               /* that task is to start: are all volumes there */      \
+    X(HEALTHY, MESSAGE, NONE)              /* a user says so of one that is in a deployment, */    \
+    X(UNHEALTHY, MESSAGE, NONE)            /* and what he says last holds */
 enum alloc_event_kind {
 #define X(name, class, payload) AE_##name,
     ALLOC_EVENTS(X)
@@ -131,7 +133,7 @@ enum alloc_disk { DISK_HERE, DISK_AWAY, DISK_MOVING, DISK_COUNT };
  * daemon, and before it says that it is healthy. */
 enum member_up { MEMBER_DOWN, MEMBER_UP, MEMBER_ASKED, MEMBER_UP_COUNT };
 
-/* What is said of a watched alloc, once and for good. */
+/* What is said of a watched alloc, once and for good, but for what a user says. */
 enum alloc_health { HEALTH_UNKNOWN, HEALTH_HEALTHY, HEALTH_UNHEALTHY, HEALTH_COUNT };
 
 enum client_status { CLIENT_PENDING, CLIENT_RUNNING, CLIENT_COMPLETE, CLIENT_FAILED };
@@ -165,6 +167,8 @@ const char *client_status_name(enum client_status status);
     X(FLAG, confirming, 0, "its time has come, and its tasks are asked, in this turn")             \
     X(FLAG, verdict_told, 0, "its tasks know that they have made it unhealthy")                    \
     X(FLAG, at_once, 0, "who stopped it wants no shutdown_delay to be waited for")                 \
+    X(FLAG, health_said, 0, "its health is what a user said")                                      \
+    X(PAD, pad, 7, "")                                                                             \
     X(TEXT, kill_text, DESCRIPTION_SIZE, "and its text")                                           \
     X(TEXT, desired_description, DESCRIPTION_SIZE, "why it was stopped")                           \
     X(TEXT, failure, DESCRIPTION_SIZE, "why it could not be set up, or why it was condemned")

@@ -138,7 +138,8 @@ enum { DESCRIPTION_SIZE = 136 };
     X(FLAG, condemned, 0, "1: its record was damaged; it is only brought to an end")               \
     X(FLAG, batch, 0, "job type batch or sysbatch")                                                \
     X(FLAG, watched, 0, "somebody waits to hear whether it is healthy: a deployment")              \
-    X(PAD, pad, 4, "")                                                                             \
+    X(FLAG, manual, 0, "and only a user says so")                                                  \
+    X(PAD, pad, 3, "")                                                                             \
     X(NAME, previous, 40, "alloc to wait for, or empty")                                           \
     X(NAME, disk_from, 40, "alloc to wait for whose ephemeral disk it takes over, or empty")       \
     X(NAME, namespace, SPEC_NAMESPACE_SIZE, "")                                                    \

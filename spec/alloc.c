@@ -58,6 +58,8 @@ static void add_deployment(json_t *alloc, const json_t *group,
     check(json_object_set_new(alloc, "DeploymentID", json_string(placement->deployment_id)) == 0);
     check(json_object_set_new(alloc, "MinHealthyTime", json_integer(min_ns)) == 0);
     check(json_object_set_new(alloc, "HealthyDeadline", json_integer(deadline_ns)) == 0);
+    if (text_equal(json_string_value(json_object_get(update, "HealthCheck")), "manual"))
+        check(json_object_set_new(alloc, "ManualHealth", json_true()) == 0);
 }
 
 /* The alloc as a new reference. */

@@ -77,8 +77,8 @@ enum { WHOLE_MAX = INT32_MAX };
 #define ONE_NODE "this node is the only one"
 /* What of an update block is acted on, of a job of type service, is FATE_PLACE in it. */
 #define ROLLED                                                                                     \
-    "allocs are healthy when their tasks run and nobody else says so, there is nothing to "        \
-    "stagger on one node, and only those of services are replaced step by step"
+    "there is nothing to stagger on one node, and only allocs of services are replaced step by "   \
+    "step"
 #define NO_SERVER "this node is its own control plane and always in contact"
 #define FOR_OTHERS NO_SERVER "; all but stop_on_client_after is for servers"
 #define FOR_SERVERS "it is for servers, and this node has none"
@@ -130,7 +130,7 @@ SCHEMA(jobspec_spread, "spread", NULL, spread_fields);
 static const struct jobspec_field update_fields[] = {
     DURATION("stagger", "Stagger", FATE_KEPT),
     WHOLE("max_parallel", "MaxParallel", FATE_PLACE, 0, WHOLE_MAX),
-    TEXT("health_check", "HealthCheck", FATE_KEPT),
+    TEXT("health_check", "HealthCheck", FATE_PLACE), /* checks of services come with them */
     DURATION("min_healthy_time", "MinHealthyTime", FATE_PLACE),
     DURATION("healthy_deadline", "HealthyDeadline", FATE_PLACE),
     DURATION("progress_deadline", "ProgressDeadline", FATE_PLACE),

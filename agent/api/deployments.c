@@ -249,6 +249,21 @@ void api_deployed_promote(struct api_request *request)
     json_decref(body);
 }
 
+void api_deployed_health(struct api_request *request)
+{
+    struct alone_evaluation evaluation;
+    json_t *body = body_of(request);
+    struct err err;
+
+    if (body == NULL)
+        return;
+    int code = alone_say_health(request->api->parts->alone, request->argument,
+                                json_object_get(body, "HealthyAllocationIDs"),
+                                json_object_get(body, "UnhealthyAllocationIDs"), &evaluation, &err);
+    json_decref(body);
+    reply_steered(request, code, &err, &evaluation, -1);
+}
+
 void api_deployed_fail(struct api_request *request)
 {
     struct alone_evaluation evaluation;

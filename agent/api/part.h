@@ -432,7 +432,7 @@ api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api
     api_alloc_restart, api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_deployments_list,
     api_deployment_get, api_deployed_allocs, api_deployed_pause, api_deployed_promote,
-    api_deployed_fail, api_deployed_unblock, api_search, api_unavailable;
+    api_deployed_health, api_deployed_fail, api_deployed_unblock, api_search, api_unavailable;
 api_handler api_volumes_list, api_volume_get, api_volume_register, api_volume_create,
     api_volume_forget, api_volume_delete, api_volume_detach, api_volumes_external,
     api_snapshots_list, api_snapshot_create, api_snapshot_delete;

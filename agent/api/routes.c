@@ -118,6 +118,7 @@ const struct api_route api_routes[] = {
     {"/v1/deployment/promote/*",         API_PUT,           BLOCKS_NOT,      api_deployed_promote,  OF_DEPLOYMENT(SUBMIT_JOB, PROMOTE_DEPLOYMENT)},
     {"/v1/deployment/fail/*",            API_PUT,           BLOCKS_NOT,      api_deployed_fail,     OF_DEPLOYMENT(SUBMIT_JOB, FAIL_DEPLOYMENT)},
     {"/v1/deployment/unblock/*",         API_PUT,           BLOCKS_NOT,      api_deployed_unblock,  OF_DEPLOYMENT(SUBMIT_JOB, UNBLOCK_DEPLOYMENT)},
+    {"/v1/deployment/allocation-health/*", API_PUT,        BLOCKS_NOT,      api_deployed_health,   OF_DEPLOYMENT(SUBMIT_JOB, SET_ALLOC_HEALTH_DEPLOYMENT)},
     {"/v1/deployment/*",                 API_GET,           BLOCKS,          api_deployment_get,    OF_DEPLOYMENT(READ_JOB)},
     {"/v1/volumes",                      API_GET,           BLOCKS,          api_volumes_list,      IN_NAMESPACE(CSI_LIST_VOLUME, CSI_READ_VOLUME)},
     {"/v1/volumes",                      API_PUT,           BLOCKS_NOT,      api_volume_register,   IN_BODY(CSI_WRITE_VOLUME)},

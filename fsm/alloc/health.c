@@ -12,6 +12,9 @@
  * goes on in any case, from the begin of the set-up: what it waited for another alloc is not its
  * own.
  *
+ * Where only a user is to say it, nothing of this decides (health_check "manual"); of any alloc
+ * that is watched he may say it, whatever was said before, and that holds.
+ *
  * When the time has come its tasks are asked, and their answers, in the same turn, are the verdict:
  * a daemon that was late may have the end of one of them in that turn, too.  Pure.
  */
@@ -19,11 +22,16 @@
 
 #include "fsm/policy.h"
 
-static bool is_watched(const struct alloc *alloc)
+static bool is_awaited(const struct alloc *alloc)
 {
     return alloc->assign.watched && !alloc->assign.condemned && alloc->health == HEALTH_UNKNOWN &&
            !alloc_state_ends(alloc->machine.state) && !alloc->stop_wanted &&
            !alloc->destroy_wanted && !alloc->ran_out && !alloc->cut_off;
+}
+
+static bool is_watched(const struct alloc *alloc)
+{
+    return is_awaited(alloc) && !alloc->assign.manual;
 }
 
 /* Before its deadline, if nothing happens. */
@@ -44,7 +52,7 @@ static void doubt(struct alloc *alloc)
 
 void alloc_begin_health(struct alloc *alloc, const struct fsm_now *now)
 {
-    if (is_watched(alloc))
+    if (is_awaited(alloc)) /* where a user decides it only says when it began */
         alloc->unhealthy_at_ms = now->ms + alloc->assign.healthy_deadline_ms;
 }
 
@@ -102,6 +110,19 @@ void alloc_judge_health(struct alloc *alloc, const struct fsm_event *event,
     }
 }
 
+void alloc_say_health(struct alloc *alloc, bool healthy, const struct fsm_now *now)
+{
+    enum alloc_health said = healthy ? HEALTH_HEALTHY : HEALTH_UNHEALTHY;
+
+    if (!alloc->assign.watched || alloc->health == said)
+        return;
+    if (healthy)
+        alloc->healthy_at_ms = now->ms;
+    decide(alloc, said, now);
+    alloc->health_said = 1;
+    alloc->verdict_told = 1; /* its tasks have done nothing */
+}
+
 const char *alloc_broken_health(const struct alloc *alloc)
 {
     bool known = alloc->health != HEALTH_UNKNOWN;
@@ -113,6 +134,8 @@ const char *alloc_broken_health(const struct alloc *alloc)
         return "the health of an alloc that nobody watches";
     if (!implies(alloc->health == HEALTH_HEALTHY, alloc->healthy_at_ms != 0))
         return "healthy, and its tasks have never run";
+    if (!implies(alloc->health_said, known))
+        return "a user said something of its health, and it is not known";
     if (!implies(alloc->health_unix_ns != 0, known))
         return "its health was known before it is";
     return NULL;

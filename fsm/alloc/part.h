@@ -41,6 +41,9 @@ void alloc_begin_health(struct alloc *alloc, const struct fsm_now *now);
 void alloc_judge_health(struct alloc *alloc, const struct fsm_event *event,
                         const struct fsm_now *now);
 
+/* A user says that it is HEALTHY or not, which holds whatever was known before. */
+void alloc_say_health(struct alloc *alloc, bool healthy, const struct fsm_now *now);
+
 /* The node time at which it is time if nothing else happens, 0: never. */
 uint64_t alloc_health_at_ms(const struct alloc *alloc);
 

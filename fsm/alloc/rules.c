@@ -372,6 +372,10 @@ void alloc_absorb(struct machine *record, const struct fsm_event *event, const s
     case AE_LOOK:
         absorb_look(alloc, event->payload);
         break;
+    case AE_HEALTHY:
+    case AE_UNHEALTHY:
+        alloc_say_health(alloc, event->kind == AE_HEALTHY, now);
+        break;
     case AE_RESTART:
     case AE_REPLAY:
     case AE_PREVIOUS_ENDED:

@@ -287,6 +287,10 @@ int alone_pause(struct alone *alone, const char *deployment_id, bool pause,
                 struct alone_evaluation *ret_evaluation, struct err *err);
 int alone_promote(struct alone *alone, const char *deployment_id, const json_t *only,
                   struct alone_evaluation *ret_evaluation, struct err *err);
+/* HEALTHY and UNHEALTHY are arrays of ids (borrowed) of allocs that it has placed. */
+int alone_say_health(struct alone *alone, const char *deployment_id, const json_t *healthy,
+                     const json_t *unhealthy, struct alone_evaluation *ret_evaluation,
+                     struct err *err);
 int alone_fail_deployment(struct alone *alone, const char *deployment_id,
                           struct alone_evaluation *ret_evaluation, int64_t *ret_reverted,
                           struct err *err);

@@ -4,6 +4,8 @@
  */
 #include "server/alone/part.h"
 
+#include <stdlib.h>
+
 /* --- its begin --- */
 
 static bool is_rolled(const json_t *job, size_t g)
@@ -81,35 +83,60 @@ static bool is_replaced(const struct gathering *gathering, const struct places *
     return places->groups[g].place[i] && last >= 0 && gathering->allocs[last].stop;
 }
 
-static void hold_group(struct gathering *gathering, struct places *places, size_t g,
-                       uint64_t parallel, uint32_t canaries)
+/* What a registration replaces is all that there is to be replaced; who goes on is as good as it
+ * was, and whoever else is placed is not healthy yet. */
+static struct rollout_group group_of(const struct gathering *gathering, const struct places *places,
+                                     size_t g)
+{
+    const json_t *job = gathering->job->json;
+    const json_t *json = json_array_get(json_object_get(job, "TaskGroups"), g);
+    const struct reconcile_group *group = &places->groups[g];
+    struct rollout_group rolled = {.parallel = (uint32_t)rollout_parallel(job, json)};
+
+    if (rolled.parallel == 0)
+        return rolled;
+    rolled.canaries = canaries_of(job, json);
+    rolled.count = group->count;
+    rolled.places = calloc(group->count + 1, sizeof(*rolled.places));
+    check(rolled.places != NULL);
+    for (uint32_t i = 0; i < group->count; i++) {
+        bool replaced = is_replaced(gathering, places, g, i);
+
+        rolled.places[i].last.who = replaced ? ROLLOUT_OLDER : ROLLOUT_KEPT;
+        rolled.places[i].filled = group->place[i] && !replaced;
+    }
+    return rolled;
+}
+
+/* Who waits for its turn, or for a canary beside it, goes on. */
+static void apply_group(struct gathering *gathering, struct places *places, size_t g,
+                        const struct rollout_group *rolled)
 {
     struct reconcile_group *group = &places->groups[g];
-    uint64_t taken = 0;
 
-    for (uint32_t i = 0; i < group->count; i++)
-        taken += group->place[i] && !is_replaced(gathering, places, g, i);
-    for (uint32_t i = 0; i < group->count; i++) {
-        bool tries = canaries > 0;
+    for (uint32_t i = 0; i < rolled->count; i++) {
+        const struct rollout_place *place = &rolled->places[i];
 
-        if (!is_replaced(gathering, places, g, i) || (!tries && taken++ < parallel))
+        if (place->last.who != ROLLOUT_OLDER || place->replace)
             continue;
         gathering->allocs[places->last[g][i]].stop = false;
-        group->place[i] = places->tries[g][i] = tries;
-        if (tries && --canaries == 0)
-            parallel = taken; /* nobody else before they are promoted */
+        group->place[i] = places->tries[g][i] = place->try;
     }
 }
 
 void rollout_hold(struct gathering *gathering, struct places *places)
 {
-    const json_t *job = gathering->job->json, *list = json_object_get(job, "TaskGroups");
+    struct rollout_input input = {.count = places->count};
+    struct rollout_decision decision; /* that it goes on is known */
 
+    input.groups = calloc(places->count + 1, sizeof(*input.groups));
+    check(input.groups != NULL);
+    for (size_t g = 0; g < places->count; g++)
+        input.groups[g] = group_of(gathering, places, g);
+    policy_rollout(&input, &decision);
     for (size_t g = 0; g < places->count; g++) {
-        const json_t *group = json_array_get(list, g);
-        uint64_t parallel = rollout_parallel(job, group);
-
-        if (parallel > 0)
-            hold_group(gathering, places, g, parallel, canaries_of(job, group));
+        apply_group(gathering, places, g, &input.groups[g]);
+        free(input.groups[g].places);
     }
+    free(input.groups);
 }

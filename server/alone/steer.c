@@ -1,5 +1,6 @@
 /*
- * What users ask of a deployment: to pause and to go on, to fail, to promote its canaries.
+ * What users ask of a deployment: to pause and to go on, to fail, to promote its canaries; and what
+ * they say of the health of its allocs.
  *
  * Each is one proposal, as in register.c; what follows from it is seen by the look behind its
  * commit (rollout.c).  Follows nomad v2.0.5 nomad/deployment_endpoint.go.
@@ -129,6 +130,68 @@ int alone_promote(struct alone *alone, const char *deployment_id, const json_t *
     struct change change = change_begin(alone, job);
     deployment_promote(alone, &change, only);
     (void)change_end(alone, &change, 0); /* what 0 stays */
+    evaluation_keep(alone, ret_evaluation);
+    return 0;
+}
+
+/* Each of IDS is one of those that the deployment of JOB has placed. */
+static int check_own(const struct alone *alone, const struct job *job, const json_t *ids,
+                     struct err *err)
+{
+    const json_t *id;
+    size_t i;
+
+    json_array_foreach(ids, i, id)
+    {
+        const char *text = json_string_value(id);
+        const struct alloc *alloc = text == NULL || !uuid_is_valid(text)
+                                        ? NULL
+                                        : core_alloc(life_core(alone->config.life), text);
+
+        if (alloc == NULL)
+            return err_set(err, ERR_INVALID, "unknown alloc \"%.40s\"", text == NULL ? "" : text);
+        if (!alone_in_deployment(&job->public, alloc))
+            return err_set(err, ERR_INVALID, "alloc \"%s\" is not part of deployment \"%s\"", text,
+                           alone_deployment_id(&job->public));
+    }
+    return 0;
+}
+
+static void say_health(struct alone *alone, const json_t *ids, enum alloc_event_kind event)
+{
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(ids, i, one)
+    {
+        struct machine_id id = machine_id_make(MACHINE_ALLOC, json_string_value(one));
+
+        core_tell(life_core(alone->config.life), &id, event, NULL);
+    }
+}
+
+int alone_say_health(struct alone *alone, const char *deployment_id, const json_t *healthy,
+                     const json_t *unhealthy, struct alone_evaluation *ret_evaluation,
+                     struct err *err)
+{
+    size_t count = json_array_size(healthy) + json_array_size(unhealthy);
+    struct job *job;
+
+    if (count == 0)
+        return err_set(err, ERR_INVALID,
+                       "must specify at least one healthy/unhealthy allocation ID");
+    int code = begin(alone, deployment_id, "set health of allocations for a", &job, err);
+    if (code == 0)
+        code = check_own(alone, job, healthy, err);
+    if (code == 0)
+        code = check_own(alone, job, unhealthy, err);
+    if (code == 0)
+        code = life_check_turn(alone->config.life, count, err);
+    if (code < 0)
+        return code;
+    *ret_evaluation = evaluation_of(alone, job);
+    say_health(alone, healthy, AE_HEALTHY);
+    say_health(alone, unhealthy, AE_UNHEALTHY);
     evaluation_keep(alone, ret_evaluation);
     return 0;
 }

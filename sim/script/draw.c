@@ -130,6 +130,7 @@ static void draw_alloc(struct pen *pen, unsigned number)
     if (chance(pen, 1, 3)) {
         alloc.min_healthy_ms = below(pen, 3000);
         alloc.healthy_deadline_ms = alloc.min_healthy_ms + 1 + below(pen, 20000);
+        alloc.manual = chance(pen, 1, 6);
     }
     if (script->server && chance(pen, 1, 3))
         alloc.stop_after_ms = 2500 + below(pen, 20000);
@@ -233,10 +234,9 @@ static void draw_users(struct pen *pen)
     static const struct {
         uint8_t action;
         bool task;
-    } requests[] = {{SIM_DO_RESTART, false},
-                    {SIM_DO_RESTART_TASK, true},
-                    {SIM_DO_SIGNAL, true},
-                    {SIM_DO_REPLAY, false}};
+    } requests[] = {{SIM_DO_RESTART, false}, {SIM_DO_RESTART_TASK, true},
+                    {SIM_DO_SIGNAL, true},   {SIM_DO_REPLAY, false},
+                    {SIM_DO_HEALTHY, false}, {SIM_DO_UNHEALTHY, false}};
 
     for (uint64_t n = below(pen, 4); n > 0 && !pen->calm; n--) {
         struct sim_whom claim = any_claim(pen);

@@ -77,6 +77,8 @@ static void print_alloc(const struct sim_script *script, const struct sim_alloc 
     if (alloc->healthy_deadline_ms != 0)
         SAY(" healthy %llu %llu", (unsigned long long)alloc->min_healthy_ms,
             (unsigned long long)alloc->healthy_deadline_ms);
+    if (alloc->manual)
+        SAY(" manual");
     if (alloc->stop_after_ms != 0)
         SAY(" stop_after %llu", (unsigned long long)alloc->stop_after_ms);
     if (memcmp(alloc->hooks, usual.hooks, sizeof(usual.hooks)) != 0)

@@ -244,6 +244,8 @@ static void read_alloc(struct reader *reader)
             alloc.stop_after_ms = next_count(reader, DAY_MS);
         else if (accept(reader, "healthy"))
             read_healthy(reader, &alloc);
+        else if (alloc.healthy_deadline_ms != 0 && accept(reader, "manual"))
+            alloc.manual = 1;
         else if (accept(reader, "hooks"))
             read_masks(reader, alloc.hooks, COUNT_OF(alloc.hooks), ALLOC_HOOK_COUNT);
         else

@@ -137,6 +137,7 @@ struct sim_alloc {
     uint64_t limit_ms;                            /* its max_run_duration, 0: none */
     uint64_t min_healthy_ms, healthy_deadline_ms; /* the latter 0: nobody asks for its health */
     uint64_t stop_after_ms;                       /* without contact to the server, 0: it goes on */
+    uint8_t manual;                               /* that somebody hears it from a user only */
     uint8_t sticky;    /* it takes over the disk of the alloc before it */
     uint32_t hooks[4]; /* masks: prerun, prekill, postrun, destroy */
     struct sim_task tasks[SIM_TASKS_MAX];
@@ -163,12 +164,14 @@ struct sim_job {
 
 /*    name        takes                         what */
 #define SIM_ACTIONS(X)                                                                             \
-    X(ASSIGN, ALLOC, "assign")   /* the control plane wants it */                                  \
-    X(STOP, ALLOC, "stop")       /* wants it stopped */                                            \
-    X(HURRY, ALLOC, "hurry")     /* and no shutdown_delay to be waited for */                      \
-    X(DESTROY, ALLOC, "destroy") /* wants it forgotten (server: purges it) */                      \
-    X(RESTART, ALLOC, "restart") /* a user restarts the alloc */                                   \
-    X(REPLAY, ALLOC, "replay")   /* all of its tasks, those that are over, too */                  \
+    X(ASSIGN, ALLOC, "assign")       /* the control plane wants it */                              \
+    X(STOP, ALLOC, "stop")           /* wants it stopped */                                        \
+    X(HURRY, ALLOC, "hurry")         /* and no shutdown_delay to be waited for */                  \
+    X(DESTROY, ALLOC, "destroy")     /* wants it forgotten (server: purges it) */                  \
+    X(RESTART, ALLOC, "restart")     /* a user restarts the alloc */                               \
+    X(REPLAY, ALLOC, "replay")       /* all of its tasks, those that are over, too */              \
+    X(HEALTHY, ALLOC, "say_healthy") /* a user says so, where somebody waits to hear it */         \
+    X(UNHEALTHY, ALLOC, "say_unhealthy")                                                           \
     X(RESTART_TASK, TASK, "restart_task")                                                          \
     X(SIGNAL, TASK, "signal")                                                                      \
     X(DETACH, CLAIM, "detach") /* the server asks for the unmount */                               \

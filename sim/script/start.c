@@ -227,6 +227,7 @@ static struct sim_alloc alloc_plan(const struct machine *record)
     plan.limit_ms = assign->max_run_ms;
     plan.min_healthy_ms = assign->min_healthy_ms;
     plan.healthy_deadline_ms = assign->watched ? assign->healthy_deadline_ms : 0;
+    plan.manual = assign->manual;
     plan.stop_after_ms = assign->stop_after_ms;
     plan.sticky = assign->disk_from[0] != '\0';
     plan.hooks[0] = assign->hooks_prerun;

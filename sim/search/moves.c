@@ -260,8 +260,11 @@ static void add_requests(struct listing *list)
         add(list, MOVE_REPLAY, WHO_ALLOC, 0);
     if (alloc != NULL && search->asked->shape == SIM_SHAPE_HOOKS && !alloc_of(alloc)->at_once)
         add(list, MOVE_HURRY, WHO_ALLOC, 0);
-    if (alloc != NULL)
+    if (alloc != NULL) {
         add(list, MOVE_UPDATE, WHO_ALLOC, 0);
+        add(list, MOVE_HEALTHY, WHO_ALLOC, 0);
+        add(list, MOVE_UNHEALTHY, WHO_ALLOC, 0);
+    }
     for (unsigned who = WHO_TASK_A; who <= WHO_TASK_B; who++) {
         const struct machine *task = search_record(search, who);
         if (task == NULL)

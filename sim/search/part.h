@@ -123,6 +123,8 @@ _Static_assert(sizeof(struct search_world) ==
     X(DESTROY, "the alloc is to be gone", COUNT, true, false)                                      \
     X(RESTART, "a user asks for a restart", REQUEST, true, false)                                  \
     X(REPLAY, "a user asks for all tasks again", REQUEST, true, false)                             \
+    X(HEALTHY, "a user says that the alloc is healthy", COUNT, true, false)                        \
+    X(UNHEALTHY, "a user says that the alloc is not healthy", COUNT, true, false)                  \
     X(UPDATE, "there is a newer version of the alloc", COUNT, true, false)                         \
     X(DETACH, "the server asks for the volume to be detached", COUNT, true, false)                 \
     X(SIGNAL, "a user sends a signal", COUNT, true, false)                                         \

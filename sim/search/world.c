@@ -297,7 +297,7 @@ static void ask(struct search *search, const struct search_move *move)
         [MOVE_STOP] = AE_STOP,     [MOVE_DESTROY] = AE_DESTROY, [MOVE_RESTART] = TE_RESTART,
         [MOVE_VAIN] = TE_RESTART,  [MOVE_SIGNAL] = TE_SIGNAL,   [MOVE_DETACH] = VE_DETACH,
         [MOVE_HURRY] = AE_STOP,    [MOVE_REPLAY] = AE_REPLAY,   [MOVE_UNPLUG] = PE_STOP,
-        [MOVE_REMOVE] = PE_REMOVE,
+        [MOVE_REMOVE] = PE_REMOVE, [MOVE_HEALTHY] = AE_HEALTHY, [MOVE_UNHEALTHY] = AE_UNHEALTHY,
     };
     const struct machine_id *id = &search->ids[move->who];
     bool restart = move->kind == MOVE_RESTART || move->kind == MOVE_VAIN;
@@ -395,6 +395,8 @@ static void make(struct search *search, const struct search_move *move)
         return;
     case MOVE_STOP:
     case MOVE_HURRY:
+    case MOVE_HEALTHY:
+    case MOVE_UNHEALTHY:
     case MOVE_DESTROY:
     case MOVE_RESTART:
     case MOVE_REPLAY:

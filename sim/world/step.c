@@ -42,6 +42,19 @@ static bool forget(struct sim *sim, const struct sim_step *step)
     return true;
 }
 
+/* The control plane tells nobody else. */
+static bool say_health(struct sim *sim, const struct sim_step *step)
+{
+    const struct machine_id *id = sim_id(sim, &step->whom);
+    const struct machine *record =
+        sim->up && !sim->dying && sim->restored ? core_find(sim->core, id) : NULL;
+
+    if (record == NULL || !alloc_of(record)->assign.watched)
+        return false;
+    core_tell(sim->core, id, step->action == SIM_DO_HEALTHY ? AE_HEALTHY : AE_UNHEALTHY, NULL);
+    return true;
+}
+
 static bool ask(struct sim *sim, const struct sim_step *step)
 {
     static const uint8_t events[SIM_ACTION_COUNT] = {
@@ -350,6 +363,8 @@ static const struct {
     [SIM_DO_DESTROY] = {forget, false},
     [SIM_DO_RESTART] = {ask, false},
     [SIM_DO_REPLAY] = {ask, false},
+    [SIM_DO_HEALTHY] = {say_health, false},
+    [SIM_DO_UNHEALTHY] = {say_health, false},
     [SIM_DO_RESTART_TASK] = {ask, false},
     [SIM_DO_SIGNAL] = {ask, false},
     [SIM_DO_DETACH] = {ask, false},

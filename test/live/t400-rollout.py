@@ -197,6 +197,43 @@ def users_hold_it_and_end_it():
     node.finish()
 
 
+def a_user_says_who_is_healthy():
+    node = open_node()
+    node.run_job(job_of(1000, count=2))
+    await_status(node, 0, 'successful')
+    node.run_job(updated(job_of(1001, count=2), HealthCheck='manual'))
+    own = '/v1/deployment/allocations/' + deployment(node)['ID']
+    first, = [one['ID'] for one in node.get(own)]
+    wait_for('it to run', lambda: node.get('/v1/allocation/' + first)['ClientStatus'] == 'running')
+    for body, words in (({}, 'at least one'),
+                        ({'HealthyAllocationIDs': ['x']}, 'unknown alloc "x"'),
+                        ({'UnhealthyAllocationIDs': 7}, 'at least one')):
+        try:
+            steer(node, 'allocation-health', **body)
+            raise AssertionError('%s is not refused' % body)
+        except Refused as refused:
+            assert refused.status == 400 and words in refused.text, refused
+    node.kill()
+    node.start()
+    assert counts(node) == [2, 1, 0, 0], counts(node)
+    steer(node, 'allocation-health', HealthyAllocationIDs=[first])
+    wait_for('the second', lambda: counts(node)[1:3] == [2, 1])
+    second, = [one['ID'] for one in node.get(own) if one['ID'] != first]
+    steer(node, 'allocation-health', UnhealthyAllocationIDs=[second])
+    await_status(node, 1, 'failed')
+    assert counts(node) == [2, 2, 1, 1], counts(node)
+    node.kill()
+    node.start()
+    told = node.get('/v1/allocation/' + second)['DeploymentStatus']
+    assert told['Healthy'] is False, told
+    try:
+        steer(node, 'allocation-health', HealthyAllocationIDs=[second])
+        raise AssertionError('it is over')
+    except Refused as refused:
+        assert 'terminal deployment' in refused.text, refused
+    node.finish()
+
+
 if __name__ == '__main__':
     if os.getuid() != 0:
         print('needs root: it runs a node with real tasks')
@@ -208,4 +245,5 @@ if __name__ == '__main__':
         canaries_run_beside_the_others_until_a_user_promotes_them,
         what_fails_takes_its_job_back,
         users_hold_it_and_end_it,
+        a_user_says_who_is_healthy,
     ]))

@@ -722,6 +722,106 @@ static void test_canary_that_a_user_stops_comes_again(void **state)
     expect_canaries(small, 1);
 }
 
+/* The allocs that the deployment has placed, as an array of ids that the caller owns. */
+static bool add_own(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    json_t *ids = ctx;
+
+    if (alloc_of(record)->assign.job_version == 1 && alloc_of(record)->health == HEALTH_UNKNOWN)
+        assert_int_equal(json_array_append_new(ids, json_string(id->text)), 0);
+    return true;
+}
+
+static json_t *own_ids(struct small_life *small)
+{
+    json_t *ids = json_array();
+
+    core_each(life_core(small->life), MACHINE_ALLOC, add_own, ids);
+    return ids;
+}
+
+static int say_health(struct small_life *small, json_t *healthy, json_t *unhealthy, struct err *err)
+{
+    struct alone_evaluation evaluation;
+    char id[UUID_TEXT_SIZE];
+
+    assert_true(text_copy(id, sizeof(id), alone_deployment_id(small_find(small, "j"))));
+    int code = alone_say_health(small->alone, id, healthy, unhealthy, &evaluation, err);
+    json_decref(healthy);
+    json_decref(unhealthy);
+    small_settle(small);
+    return code;
+}
+
+static json_t *by_hand(const char *command)
+{
+    return with(job_of(command, 2, 1), "HealthCheck", json_string("manual"));
+}
+
+static void test_where_a_user_says_it_nobody_else_does(void **state)
+{
+    struct small_life *small = *state;
+    struct err err = {0};
+
+    begin(small, 2, 1);
+    run(small, by_hand("/bin/b"));
+    pass(small, 2 * DEADLINE_MS);
+    expect_versions(small, 1, 1, 0);
+    expect_deployment(small, 1, "running", 1, 0, 0);
+    small_again(small);
+    assert_int_equal(say_health(small, own_ids(small), NULL, &err), 0);
+    expect_versions(small, 0, 2, 0);
+    expect_deployment(small, 1, "running", 2, 1, 0);
+    small_again(small);
+    assert_int_equal(say_health(small, own_ids(small), NULL, &err), 0);
+    expect_deployment(small, 1, "successful", 2, 2, 0);
+    assert_true(say_health(small, json_pack("[s]", "x"), NULL, &err) < 0);
+    assert_string_equal(err.text, "can't set health of allocations for a terminal deployment");
+}
+
+static void test_what_a_user_finds_unhealthy_stops_it(void **state)
+{
+    struct small_life *small = *state;
+    struct err err = {0};
+
+    begin(small, 2, 1);
+    run(small, by_hand("/bin/b"));
+    assert_int_equal(say_health(small, NULL, own_ids(small), &err), 0);
+    expect_deployment(small, 1, "failed", 1, 0, 1);
+    expect_versions(small, 1, 1, 0);
+}
+
+static void test_user_who_says_nothing_is_too_late(void **state)
+{
+    struct small_life *small = *state;
+
+    begin(small, 2, 1);
+    run(small, by_hand("/bin/b"));
+    pass(small, PROGRESS_MS);
+    expect_deployment(small, 1, "failed", 1, 0, 0);
+}
+
+static void test_health_of_allocs_of_others_is_not_said(void **state)
+{
+    struct small_life *small = *state;
+    struct err err = {0};
+    struct versions versions;
+
+    begin(small, 2, 1);
+    versions = count_versions(small);
+    assert_int_equal(versions.count[0], 2);
+    run(small, by_hand("/bin/b"));
+    assert_int_equal(say_health(small, NULL, NULL, &err), ERR_INVALID);
+    assert_string_equal(err.text, "must specify at least one healthy/unhealthy allocation ID");
+    assert_int_equal(say_health(small, json_pack("[i]", 7), NULL, &err), ERR_INVALID);
+    assert_string_equal(err.text, "unknown alloc \"\"");
+    assert_int_equal(
+        say_health(small, json_pack("[s]", "00000000-0000-4000-8000-00000000ffff"), NULL, &err),
+        ERR_INVALID);
+    assert_int_equal(say_health(small, own_ids(small), json_pack("[s]", "y"), &err), ERR_INVALID);
+    expect_deployment(small, 1, "running", 1, 0, 0); /* nothing of it was done */
+}
+
 static void test_first_version_has_no_canaries(void **state)
 {
     struct small_life *small = *state;
@@ -778,6 +878,10 @@ int main(void)
         SMALL_TEST(test_canary_that_fails_takes_its_job_back),
         SMALL_TEST(test_newer_version_ends_the_canaries_of_the_last),
         SMALL_TEST(test_canary_that_a_user_stops_comes_again),
+        SMALL_TEST(test_where_a_user_says_it_nobody_else_does),
+        SMALL_TEST(test_what_a_user_finds_unhealthy_stops_it),
+        SMALL_TEST(test_user_who_says_nothing_is_too_late),
+        SMALL_TEST(test_health_of_allocs_of_others_is_not_said),
         SMALL_TEST(test_first_version_has_no_canaries),
         SMALL_TEST(test_canary_without_room_waits_for_it),
     };

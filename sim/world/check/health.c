@@ -58,6 +58,13 @@ void sim_check_health(struct sim *sim, const struct journal_batch *batch,
         sim_violate(sim, 36, "%s was given another time to be healthy", state->id.text);
     if (was == after->health || state->damaged)
         return;
+    if (after->health_said) {
+        if (!after->assign.watched)
+            sim_violate(sim, 39, "%s has a health for which nobody waits", state->id.text);
+        return; /* whoever said it knows */
+    }
+    if (after->assign.manual)
+        sim_violate(sim, 39, "%s has a health that no user has said", state->id.text);
     if (was != HEALTH_UNKNOWN)
         sim_violate(sim, 39, "%s was said to be %s, and now %s", state->id.text,
                     was == HEALTH_HEALTHY ? "healthy" : "unhealthy",
@@ -81,8 +88,8 @@ void sim_check_health(struct sim *sim, const struct journal_batch *batch,
 
 const char *sim_health_missing(const struct alloc *alloc)
 {
-    bool awaited = alloc->assign.watched && !alloc->stop_wanted && !alloc->destroy_wanted &&
-                   !alloc->ran_out && !alloc->cut_off;
+    bool awaited = alloc->assign.watched && !alloc->assign.manual && !alloc->stop_wanted &&
+                   !alloc->destroy_wanted && !alloc->ran_out && !alloc->cut_off;
 
     return awaited && alloc->health == HEALTH_UNKNOWN && !alloc->assign.condemned
                ? "and nobody was told whether it is healthy"
