@@ -21,8 +21,10 @@ static void add_rest(const struct alone_job *job, json_t *deployment)
 
     json_object_foreach(groups, name, group)
     {
-        json_t *rest = json_pack("{s:s}", "RequireProgressBy", "0001-01-01T00:00:00Z");
+        char by[API_TIME_SIZE];
 
+        api_time(by, json_integer_value(json_object_get(group, "RequireProgressBy")));
+        json_t *rest = json_pack("{s:s}", "RequireProgressBy", by);
         if (json_array_size(json_object_get(group, "PlacedCanaries")) == 0)
             check(json_object_set_new(rest, "PlacedCanaries", json_null()) == 0);
         check(json_object_update_new(group, rest) == 0);

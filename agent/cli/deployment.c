@@ -45,6 +45,14 @@ static bool has_canaries(const json_t *groups)
     return any;
 }
 
+/* By when GROUP is to have come further, to the second. */
+static const char *progress_of(const json_t *group)
+{
+    const char *by = cli_value(group, "RequireProgressBy");
+
+    return by[0] == '\0' || text_starts_with(by, "0001-") ? "N/A" : cli_format("%.19sZ", by);
+}
+
 void cli_print_deployment(const struct cli *cli, const json_t *deployment)
 {
     json_t *groups = json_object_get(deployment, "TaskGroups"), *group;
@@ -59,9 +67,10 @@ void cli_print_deployment(const struct cli *cli, const json_t *deployment)
     cli_heading(cli, "Deployed");
     if (canaries)
         cli_row(&table, "Task Group", "Promoted", "Desired", "Canaries", "Placed", "Healthy",
-                "Unhealthy");
+                "Unhealthy", "Progress Deadline");
     else
-        cli_row(&table, "Task Group", "Desired", "Placed", "Healthy", "Unhealthy");
+        cli_row(&table, "Task Group", "Desired", "Placed", "Healthy", "Unhealthy",
+                "Progress Deadline");
     json_object_foreach(groups, name, group)
     {
         const char *desired = cli_value(group, "DesiredTotal");
@@ -71,9 +80,10 @@ void cli_print_deployment(const struct cli *cli, const json_t *deployment)
 
         if (canaries)
             cli_row(&table, name, cli_value(group, "Promoted"), desired,
-                    cli_value(group, "DesiredCanaries"), placed, healthy, unhealthy);
+                    cli_value(group, "DesiredCanaries"), placed, healthy, unhealthy,
+                    progress_of(group));
         else
-            cli_row(&table, name, desired, placed, healthy, unhealthy);
+            cli_row(&table, name, desired, placed, healthy, unhealthy, progress_of(group));
     }
     cli_table_print(&table, stdout);
 }

@@ -157,6 +157,16 @@ static void add_one(json_t *group, const char *name)
           0);
 }
 
+/* By when GROUP is to have another healthy alloc, of the wall clock: so long after SINCE. */
+static void note_progress(json_t *group, int64_t since_unix_ns)
+{
+    json_int_t deadline_ns = (json_int_t)job_number(group, "ProgressDeadline");
+    json_int_t by_ns = wall_add(since_unix_ns, deadline_ns);
+
+    if (deadline_ns > 0 && by_ns > (json_int_t)job_number(group, "RequireProgressBy"))
+        check(json_object_set_new(group, "RequireProgressBy", json_integer(by_ns)) == 0);
+}
+
 static bool count_own(void *ctx, const struct machine_id *id, const struct machine *record)
 {
     const struct tally *tally = ctx;
@@ -167,6 +177,8 @@ static bool count_own(void *ctx, const struct machine_id *id, const struct machi
     if (group == NULL || !alone_in_deployment(tally->job, alloc))
         return true;
     add_one(group, "PlacedAllocs");
+    note_progress(group, alloc->health == HEALTH_HEALTHY ? alloc->health_unix_ns
+                                                         : alloc->assign.create_unix_ns);
     if (alloc->health == HEALTH_HEALTHY)
         add_one(group, "HealthyAllocs");
     if (alloc->health == HEALTH_UNHEALTHY)
@@ -174,13 +186,29 @@ static bool count_own(void *ctx, const struct machine_id *id, const struct machi
     return true;
 }
 
+/* Where a user has promoted it, or let it go on, that time begins anew. */
+static void note_resumed(const json_t *job, json_t *groups)
+{
+    int64_t resumed_ns = (int64_t)job_number(deployment_of(job), "ModifyTime");
+    const char *name;
+    json_t *group;
+
+    json_object_foreach(deployment_resumed_ms(job) == 0 ? NULL : groups, name, group)
+    {
+        if (job_number(group, "PlacedAllocs") > 0)
+            note_progress(group, resumed_ns);
+    }
+}
+
 json_t *alone_deployment(const struct alone *alone, const struct alone_job *job)
 {
     json_t *copy = json_deep_copy(deployment_of(job->job));
     struct tally tally = {job, json_object_get(copy, "TaskGroups")};
 
-    if (deployment_is_active(job->job))
-        core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_own, &tally);
+    if (!deployment_is_active(job->job))
+        return copy;
+    core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_own, &tally);
+    note_resumed(job->job, tally.groups);
     return copy;
 }
 

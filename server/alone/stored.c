@@ -99,6 +99,7 @@ static bool is_deployment(const json_t *deployment)
     static const char *const counts[] = {"DesiredTotal",    "PlacedAllocs",    "HealthyAllocs",
                                          "UnhealthyAllocs", "DesiredCanaries", NULL};
     static const char *const delays[] = {"ProgressDeadline", NULL};
+    static const char *const limits[] = {"RequireProgressBy", NULL};
     static const char *const resumed[] = {"cairnResumedMs", NULL};
     const char *id = json_string_value(json_object_get(deployment, "ID"));
     json_t *groups = json_object_get(deployment, "TaskGroups"), *group;
@@ -115,7 +116,7 @@ static bool is_deployment(const json_t *deployment)
     json_object_foreach(groups, name, group)
     {
         if (!json_is_object(group) || !are_whole(group, counts, NUMBER_MAX) ||
-            !are_whole(group, delays, duration_ns_max) ||
+            !are_whole(group, delays, duration_ns_max) || !are_whole(group, limits, INT64_MAX) ||
             !is_list(json_object_get(group, "PlacedCanaries"), JSON_STRING))
             return false;
     }

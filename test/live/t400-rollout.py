@@ -58,6 +58,10 @@ def each_one_is_healthy_before_the_next_is_replaced():
     assert counts(node) == [3, 3, 3, 0], counts(node)
     assert versions(node) == [1, 1, 1], versions(node)
     assert [one['JobVersion'] for one in node.get('/v1/deployments')] == [1, 0]
+    by = deployment(node)['TaskGroups']['g']['RequireProgressBy']
+    assert not by.startswith('0001'), by
+    shown = node.cli('deployment', 'status', own[:8]).stdout
+    assert 'Progress Deadline' in shown and by[:19] + 'Z' in shown, shown
     assert node.get('/v1/deployment/' + own) == deployment(node)
     new = sorted(node.get('/v1/deployment/allocations/' + own), key=lambda one: one['CreateTime'])
     assert len(new) == 3, new

@@ -822,6 +822,38 @@ static void test_health_of_allocs_of_others_is_not_said(void **state)
     expect_deployment(small, 1, "running", 1, 0, 0); /* nothing of it was done */
 }
 
+static json_int_t progress_by(struct small_life *small)
+{
+    json_t *deployment = alone_deployment(small->alone, small_find(small, "j"));
+    const json_t *group = json_object_get(json_object_get(deployment, "TaskGroups"), "g");
+    json_int_t by_ns = json_integer_value(json_object_get(group, "RequireProgressBy"));
+
+    json_decref(deployment);
+    return by_ns;
+}
+
+static void test_what_is_healthy_gives_the_next_its_time(void **state)
+{
+    struct small_life *small = *state;
+    int64_t begun_ns, now_ns;
+
+    begin(small, 2, 1);
+    (void)small_now(small, &begun_ns);
+    run(small, job_of("/bin/b", 2, 1));
+    json_int_t first_ns = progress_by(small);
+    assert_in_range(first_ns, begun_ns + PROGRESS_MS * ms, begun_ns + (PROGRESS_MS + 1000) * ms);
+    small_again(small);
+    assert_int_equal(progress_by(small), first_ns);
+    pass(small, HEALTHY_MS);
+    (void)small_now(small, &now_ns);
+    assert_in_range(progress_by(small), first_ns + 1, now_ns + PROGRESS_MS * ms);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 1, "successful", 2, 2, 0);
+    assert_true(progress_by(small) > first_ns); /* as it was at the end */
+    small_again(small);
+    assert_true(progress_by(small) > first_ns);
+}
+
 static void test_first_version_has_no_canaries(void **state)
 {
     struct small_life *small = *state;
@@ -882,6 +914,7 @@ int main(void)
         SMALL_TEST(test_what_a_user_finds_unhealthy_stops_it),
         SMALL_TEST(test_user_who_says_nothing_is_too_late),
         SMALL_TEST(test_health_of_allocs_of_others_is_not_said),
+        SMALL_TEST(test_what_is_healthy_gives_the_next_its_time),
         SMALL_TEST(test_first_version_has_no_canaries),
         SMALL_TEST(test_canary_without_room_waits_for_it),
     };

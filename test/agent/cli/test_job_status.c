@@ -29,7 +29,8 @@ static char *run(struct typed *typed, const struct cli_verb *verb, const char *j
                          .body = "{\"ID\":\"dddddddd-1111\",\"Status\":\"running\","
                                  "\"StatusDescription\":\"Deployment is running\",\"TaskGroups\":"
                                  "{\"front\":{\"DesiredTotal\":4,\"PlacedAllocs\":3,"
-                                 "\"HealthyAllocs\":2,\"UnhealthyAllocs\":1}}}"},
+                                 "\"HealthyAllocs\":2,\"UnhealthyAllocs\":1,"
+                                 "\"RequireProgressBy\":\"2026-11-23T08:01:55.123Z\"}}}"},
                         {.path = "/v1/job/shop", .body = JOB},
                         {.path = NULL},
                     });
@@ -86,8 +87,9 @@ static void test_status_shows_job_summary_and_allocs(void **state)
                             "ID          = dddddddd\n"
                             "Status      = running\n"
                             "Description = Deployment is running\n");
-    assert_says(typed->out, "Task Group  Desired  Placed  Healthy  Unhealthy\n"
-                            "front       4        3       2        1\n");
+    assert_says(typed->out, "Task Group  Desired  Placed  Healthy  Unhealthy  Progress Deadline\n"
+                            "front       4        3       2        1          "
+                            "2026-11-23T08:01:55Z\n");
     assert_says(typed->out, "aaaaaaaa  nnnnnnnn  front       2        run      running   <none>");
     assert_says(typed->out, "bbbbbbbb  nnnnnnnn  front       1        stop     complete  <none>");
     assert_is_silent_about(typed->out, "Evaluations");
