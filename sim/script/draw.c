@@ -130,7 +130,6 @@ static void draw_alloc(struct pen *pen, unsigned number)
     if (chance(pen, 1, 3)) {
         alloc.min_healthy_ms = below(pen, 3000);
         alloc.healthy_deadline_ms = alloc.min_healthy_ms + 1 + below(pen, 20000);
-        alloc.manual = chance(pen, 1, 6);
     }
     if (script->server && chance(pen, 1, 3))
         alloc.stop_after_ms = 2500 + below(pen, 20000);
@@ -234,9 +233,10 @@ static void draw_users(struct pen *pen)
     static const struct {
         uint8_t action;
         bool task;
-    } requests[] = {{SIM_DO_RESTART, false}, {SIM_DO_RESTART_TASK, true},
-                    {SIM_DO_SIGNAL, true},   {SIM_DO_REPLAY, false},
-                    {SIM_DO_HEALTHY, false}, {SIM_DO_UNHEALTHY, false}};
+    } requests[] = {{SIM_DO_RESTART, false},
+                    {SIM_DO_RESTART_TASK, true},
+                    {SIM_DO_SIGNAL, true},
+                    {SIM_DO_REPLAY, false}};
 
     for (uint64_t n = below(pen, 4); n > 0 && !pen->calm; n--) {
         struct sim_whom claim = any_claim(pen);
@@ -505,6 +505,23 @@ static void draw_control(struct pen *pen)
         draw_troubles(pen);
 }
 
+/* What users say of the health of allocs, and of some only they. */
+static void draw_health(struct pen *pen)
+{
+    for (int16_t a = 0; a < pen->script->allocs_count; a++) {
+        struct sim_alloc *alloc = &pen->script->allocs[a];
+        struct sim_whom whom = {MACHINE_ALLOC, a, -1};
+
+        if (alloc->healthy_deadline_ms == 0)
+            continue;
+        alloc->manual = chance(pen, 1, 6);
+        for (uint64_t n = below(pen, 4); n > 0; n--) {
+            enum sim_action says = chance(pen, 1, 2) ? SIM_DO_HEALTHY : SIM_DO_UNHEALTHY;
+            add(pen, says, whom, below(pen, pen->horizon_ms), 0);
+        }
+    }
+}
+
 void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_script)
 {
     struct pen pen = {
@@ -552,6 +569,7 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
     if (!pen.calm)
         draw_older(&pen);
     draw_changes(&pen);
+    draw_health(&pen);
 }
 
 void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script)
