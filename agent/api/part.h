@@ -182,7 +182,8 @@ bool api_namespace_matches(const struct api_request *request, const char *namesp
  */
 bool api_may_register(struct api_request *request, const json_t *job);
 
-/* The token that REQUEST shows, NULL: none; and what SECRET allows now, NULL: it is none any more. */
+/* The token that REQUEST shows, NULL: none; and what SECRET allows now, NULL: it is none
+ * any more. */
 const char *api_token(const struct api_request *request);
 const struct acl_rights *api_rights_of(const struct api *api, const char *secret);
 
