@@ -14,7 +14,7 @@
 
 #include <poll.h>
 
-enum { NODES_COUNT = 2, PATIENCE_MS = 20000 };
+enum { NODES_COUNT = 2, PATIENCE_MS = 60000 };
 
 struct whole {
     struct config config;

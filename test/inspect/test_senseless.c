@@ -102,9 +102,11 @@ static void answer_driver(struct seam *seam, const struct effect *effect)
         payload->generation = 0;
         core_done(seam->core, &effect->id, LANE_DRIVER, TE_STOP_ACCEPTED, NULL);
         core_news(seam->core, &effect->id, effect->generation, TE_EXITED, &ended);
-    } else {
+    } else if (effect->kind == TX_DRIVER_DESTROY) {
         payload->generation = 0;
         core_done(seam->core, &effect->id, LANE_DRIVER, TE_REAPED, NULL);
+    } else {
+        core_done(seam->core, &effect->id, LANE_DRIVER, success_of(effect), NULL);
     }
 }
 
