@@ -166,7 +166,7 @@ static void say_health(struct alone *alone, const json_t *ids, enum alloc_event_
     {
         struct machine_id id = machine_id_make(MACHINE_ALLOC, json_string_value(one));
 
-        core_tell(life_core(alone->config.life), &id, event, NULL);
+        core_tell(life_core(alone->config.life), &id, (uint8_t)event, NULL);
     }
 }
 
