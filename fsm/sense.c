@@ -132,6 +132,8 @@ static const char *whole_alloc(const struct alloc *alloc)
     FAIL_IF(alloc_assign_fields(&alloc->assign));
     if (alloc->assign.job_id[0] != '\0' && alloc->assign.namespace[0] == '\0')
         return "its job is in no namespace";
+    if (alloc->assign.members_count == 0 && !alloc_state_ends(alloc->machine.state))
+        return "it has no tasks, and waits for them"; /* whoever stops it would wait for ever */
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         FAIL_IF(alloc_member_fields(&alloc->assign.members[i]));
         if (!is_part(alloc->assign.members[i].name, SPEC_NAME_SIZE))
