@@ -393,8 +393,8 @@ static int shake_hands(const struct cli *cli, int fd, const char *path)
             "GET %s HTTP/1.1\r\nHost: %.*s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\nUser-Agent: cairn\r\n"
             "%s%s\r\n",
-            path, (int)strcspn(host, "/"), host, key, cli->secrets,
-            cli->secrets[0] != '\0' ? "\r\n" : ""))
+            path, (int)strcspn(host, "/"), host, key, cli->token,
+            cli->token[0] != '\0' ? "\r\n" : ""))
         return cli_fail(CLI_USAGE, "the command is too long");
     if (!send_all(fd, head, strlen(head)) || !read_head(fd, head))
         return cli_fail(CLI_UNREACHABLE, "the connection to the agent was lost");

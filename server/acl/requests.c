@@ -169,7 +169,8 @@ static int read_ttl(const json_t *request, int64_t *ret_ns, struct err *err)
     *ret_ns = 0;
     if (json_is_string(time))
         return err_set(err, ERR_INVALID, "ExpirationTime is not taken: say ExpirationTTL");
-    if (ttl == NULL || json_is_null(ttl))
+    bool is_empty = json_is_string(ttl) && json_string_length(ttl) == 0; /* Nomad's client's none */
+    if (ttl == NULL || json_is_null(ttl) || is_empty)
         return 0;
     if (json_is_string(ttl) ? !text_to_duration_ns(json_string_value(ttl), &ns)
                             : !json_is_integer(ttl))

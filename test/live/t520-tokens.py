@@ -72,6 +72,10 @@ def two_people_have_what_their_policies_grant():
     node.run_job(service(raw_exec('t', 'echo hidden; sleep 1000')))
     wait_for('the task', node.running)
     alloc = node.alloc('job', 'g')['ID']
+    inside = ('alloc', 'exec', '-task', 't', alloc, '/bin/echo', 'inside')
+    assert 'Permission denied' in node.cli(*inside, check=False).stdout  # a process of the host
+    node.token = first
+    assert 'inside' in node.cli(*inside).stdout
     node.token = reader
     assert node.get('/v1/jobs')[0]['ID'] == 'job' and node.alloc('job', 'g')['ID'] == alloc
     for method, path in (('GET', '/v1/client/fs/cat/%s?path=t/local' % alloc),

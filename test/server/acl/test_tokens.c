@@ -205,6 +205,21 @@ static void test_a_token_ends_in_time(void **state)
     assert_int_equal(small_specs_of(small, "secret/token/"), 1);
 }
 
+/* Nomad's client says "" where it wants none, and counts in nanoseconds where it wants one. */
+static void test_an_end_is_said_in_each_way_there_is(void **state)
+{
+    struct small_life *small = *state;
+    struct told ever = create(small, "{\"Type\": \"management\", \"ExpirationTTL\": \"\"}");
+    struct told minute =
+        create(small, "{\"Type\": \"management\", \"ExpirationTTL\": 60000000000}");
+
+    assert_int_equal(ever.code, 0);
+    assert_int_equal(minute.code, 0);
+    small->now_ms += 61000;
+    assert_non_null(rights_of(small, ever.secret));
+    assert_null(rights_of(small, minute.secret));
+}
+
 static void test_a_token_changes_its_policies_and_not_its_kind(void **state)
 {
     struct small_life *small = *state;
@@ -290,6 +305,7 @@ int main(void)
         SMALL_TEST(test_who_shows_nothing_has_the_anonymous_policy),
         SMALL_TEST(test_a_token_that_has_gone_opens_nothing),
         SMALL_TEST(test_a_token_ends_in_time),
+        SMALL_TEST(test_an_end_is_said_in_each_way_there_is),
         SMALL_TEST(test_a_token_changes_its_policies_and_not_its_kind),
         SMALL_TEST(test_nonsense_is_refused),
         SMALL_TEST(test_what_is_damaged_grants_nothing_and_is_kept),
