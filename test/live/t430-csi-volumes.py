@@ -406,6 +406,7 @@ def volume_that_is_unmounted_between_two_attempts_is_there_at_the_next():
     assert len(storage.calls('NodePublish')) == 5, storage.calls()
     stop(node)
     await_statuses(node, 'complete')
+    wait_for('the unmounting', lambda: not [m for m in node.mounts() if '/per-alloc/' in m])
     assert not os.path.exists(os.path.join(target, 'words'))
     storage.finish()
 
