@@ -8,7 +8,7 @@
 #define CAIRN_AGENT_API_PART_H
 
 #include "agent/api/api.h"
-#include "agent/api/files.h"
+#include "agent/api/streams/files.h"
 #include "agent/api/write.h"
 #include "io/host.h"
 #include "io/http.h"
@@ -401,13 +401,13 @@ size_t api_frame_write(struct http_exchange *exchange, const struct api_frame *f
 
 void api_monitors_close(struct api *api);
 
-/* Before the server: nobody is told of anything any more (events.c). */
+/* Before the server: nobody is told of anything any more (streams/events.c). */
 void api_events_close(struct api *api);
 
 /* The node, a new reference; WHOLE: all of it. */
 json_t *api_node(struct api *api, bool whole, bool resources);
 
-/* After the server: what is run in tasks ends (exec.c). */
+/* After the server: what is run in tasks ends (streams/exec.c). */
 void api_sessions_close(struct api *api);
 
 /* --- storage plugins (plugins.c) --- */

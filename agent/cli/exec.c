@@ -1,7 +1,7 @@
 /*
  * cairn alloc exec.
  *
- * Speaks what Nomad's clients speak (see agent/api/exec.c): a WebSocket with JSON in it.  On a
+ * Speaks what Nomad's clients speak (agent/api/streams/exec.c): a WebSocket with JSON in it.  On a
  * terminal ours is made to pass on every key, and is put back whatever happens.  Neither side is
  * waited for with the other's bytes in our hands: who does not take them is not read for.
  */

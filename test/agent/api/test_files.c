@@ -1,5 +1,5 @@
 /* Files of an alloc: nothing outside it is opened, no secret is read, logs go on over rotations. */
-#include "agent/api/files.h"
+#include "agent/api/streams/files.h"
 #include "test/io/scratch.h"
 
 /* An alloc's directory `a` with a task `web`, and beside it a file that is nobody's business. */

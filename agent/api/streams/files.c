@@ -1,5 +1,5 @@
 /* Files of one alloc: opening them safely, listing, and finding one's place in a log. */
-#include "agent/api/files.h"
+#include "agent/api/streams/files.h"
 
 #include "agent/api/format.h"
 #include "io/host.h"

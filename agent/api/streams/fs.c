@@ -4,8 +4,8 @@
  * Listing and looking are one piece of work for the pool; reading is a stream (stream.c).
  * Follows nomad v1.1.2 command/agent/fs_endpoint.go.
  */
-#include "agent/api/files.h"
 #include "agent/api/part.h"
+#include "agent/api/streams/files.h"
 
 #include "server/alone/alone.h"
 

@@ -9,8 +9,8 @@
  * Follows nomad v1.1.2 client/fs_endpoint.go: frames, origins, and the step from one rotated log
  * file to the next.
  */
-#include "agent/api/files.h"
 #include "agent/api/part.h"
+#include "agent/api/streams/files.h"
 
 #include "io/scope.h"
 
