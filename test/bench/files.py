@@ -79,13 +79,13 @@ def fetched_ms(node, url, digest, number):
     return (at['Started'] - at['Downloading Artifacts']) / 1e6
 
 
-def artifact_row(rounds=5):
+def artifact_row(build, rounds=5):
     """One archive, fetched, checked and unpacked, against curl, sha256sum and tar in turns."""
     ours, bare = [], []
     with tempfile.TemporaryDirectory() as directory:
         os.chmod(directory, 0o711)
         digest = make_archive(os.path.join(directory, 'a.tar'))
-        node = Node()
+        node = Node(build)
         os.chmod(node.dir, 0o711)
         node.start()
         with Served(directory) as root:
@@ -97,10 +97,10 @@ def artifact_row(rounds=5):
             'curl, sha256sum, tar %.0f ms' % min(bare), '%.2f x' % (min(ours) / min(bare)), '1.2 x')
 
 
-def templates_row():
+def templates_row(build):
     """All templates of a task are rendered again when a file that one of them reads changes: how
     long that takes, and how many of the others are written or told of."""
-    node = Node()
+    node = Node(build)
     node.start()
     data = '{{ range $i, $p := split "," "a,b,c" }}{{ $i }}={{ $p }} {{ env "NOMAD_ALLOC_ID" }}{{ end }}'
     many = [{'EmbeddedTmpl': data, 'DestPath': 'local/f%d' % i} for i in range(TEMPLATES)]
