@@ -380,6 +380,11 @@ static struct token *token_of(const struct acl *acl, const char *secret)
     return token;
 }
 
+bool book_has_secret(const struct acl *acl, const char *secret)
+{
+    return token_of(acl, secret) != NULL;
+}
+
 int acl_resolve(struct acl *acl, const char *secret, const struct acl_rights **ret_rights,
                 struct err *err)
 {

@@ -98,6 +98,9 @@ bool book_has_expired(const struct acl *acl, const struct token *token);
 
 struct token *book_token(const struct acl *acl, const char *accessor);
 
+/* True if SECRET is that of a token, be it one that has expired. */
+bool book_has_secret(const struct acl *acl, const char *secret);
+
 /* The SHA-256 of SECRET, in hexadecimal digits. */
 void book_digest(const char *secret, char to[DIGEST_TEXT_SIZE]);
 

@@ -338,6 +338,12 @@ void acl_bootstrap(struct acl *acl, const struct acl_fresh *fresh, acl_answer *t
         book_refuse(then, ctx, &err);
         return;
     }
+    if (book_has_secret(acl, fresh->secret)) { /* the caller may have brought it */
+        (void)err_set(&err, ERR_INVALID,
+                      "there is a token with this secret already: bring another");
+        book_refuse(then, ctx, &err);
+        return;
+    }
     if (!may_store(acl, then, ctx))
         return;
     json_t *token = json_pack("{s:s, s:s, s:[], s:[], s:b}", "Name", "Bootstrap Token", "Type",

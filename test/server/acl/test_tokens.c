@@ -113,6 +113,26 @@ static void test_the_first_token_is_made_once(void **state)
     assert_true(acl_manages(rights_of(small, told[0].secret))); /* the old one stays */
 }
 
+/* Whoever brings the secret of the first token may bring the same again after a reset. */
+static void test_a_secret_is_that_of_one_token(void **state)
+{
+    struct small_life *small = *state;
+    struct acl_fresh first = draw(small), second = draw(small);
+    struct told told = {0}, again = {0};
+
+    acl_bootstrap(acl_of(small), &first, tell, &told);
+    small_settle(small);
+    assert_int_equal(told.code, 0);
+    acl_reset_bootstrap(acl_of(small), tell, &told);
+    small_settle(small);
+    (void)text_copy(second.secret, sizeof(second.secret), first.secret); /* the same size */
+    acl_bootstrap(acl_of(small), &second, tell, &again);
+    small_settle(small);
+    assert_int_equal(again.code, ERR_INVALID);
+    assert_true(acl_manages(rights_of(small, first.secret)));
+    assert_int_equal(bootstrap(small).code, 0); /* with another one it may be */
+}
+
 static void test_what_was_not_stored_is_no_token(void **state)
 {
     struct small_life *small = *state;
@@ -299,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SMALL_TEST(test_nobody_may_do_anything_at_first),
         SMALL_TEST(test_the_first_token_is_made_once),
+        SMALL_TEST(test_a_secret_is_that_of_one_token),
         SMALL_TEST(test_what_was_not_stored_is_no_token),
         SMALL_TEST(test_a_secret_is_stored_nowhere),
         SMALL_TEST(test_a_token_has_what_its_policies_grant_now),
