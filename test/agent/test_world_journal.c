@@ -294,6 +294,16 @@ static void test_a_damaged_alloc_record_is_lived_through_at_each_crash_point(voi
 
 /* --- written --- */
 
+/* Its journal is written to its end: only the world goes on from an older copy. */
+static bool is_written_whole(uint32_t incarnations)
+{
+    for (int i = 0; i < script.steps_count; i++) {
+        if (script.steps[i].action == SIM_DO_OLDER)
+            return false;
+    }
+    return incarnations == 0;
+}
+
 /* Whole lives and lives cut short by a crash, stepped again byte for byte; what worlds damage is
  * put into quarantine there, too, and explains what has become of it. */
 static void test_journals_of_worlds_verify(void **state)
@@ -302,7 +312,7 @@ static void test_journals_of_worlds_verify(void **state)
     uint64_t notes = 0;
     char name[16];
 
-    for (uint64_t seed = 1; seed <= 15; seed++) {
+    for (uint64_t seed = 1; seed <= 60; seed++) {
         sim_draw(seed, SIM_SMALL, &script);
         uint32_t incarnations = (uint32_t)(seed % 3);
         if (incarnations > 0 && script.cuts[incarnations - 1] == 0)
@@ -315,7 +325,7 @@ static void test_journals_of_worlds_verify(void **state)
         notes += verdict.notes;
         struct sim_start *start = load(place, name);
         assert_int_equal(sim_start_figures(start).sequence, verdict.last);
-        if (incarnations == 0)
+        if (is_written_whole(incarnations))
             assert_int_equal(verdict.events, result.events);
         sim_start_free(start);
     }
