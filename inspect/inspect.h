@@ -182,6 +182,9 @@ int inspect_salvage_in_place(const char *path, int64_t now_unix_ns, inspect_say_
       "submit the job again afterwards")                                                           \
     X(LOST_MEMBER, 1, "an alloc counts on a machine that is not there",                            \
       "a restart fails the alloc and ends its other tasks", "submit the job again afterwards")     \
+    X(MEMBER_ASIDE, 0, "an alloc counts on a machine that is in quarantine",                       \
+      "the next start fails the alloc and ends its other tasks",                                   \
+      "submit the job again afterwards")                                                           \
     X(CONTRADICTION, 1, "an alloc and its task do not tell the same story",                        \
       "a restart puts what it does not believe into quarantine, ends what runs of it, and the "    \
       "alloc with it unless that is over already",                                                 \

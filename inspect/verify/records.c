@@ -164,7 +164,11 @@ static bool check_members(void *ctx, const struct machine_id *id, const struct m
             continue;
         (void)text_format(details, sizeof(details), "%s %s has no record", task ? "task" : "volume",
                           member->name); /* fits */
-        verify_tell_machine(verifying, FINDING_LOST_MEMBER, id, details);
+        const struct present *aside = verify_present(verifying, &other);
+        verify_tell_machine(verifying,
+                            aside != NULL && aside->quarantined ? FINDING_MEMBER_ASIDE
+                                                                : FINDING_LOST_MEMBER,
+                            id, details);
     }
     bool live = record->state != A_TERMINAL && record->state != A_DESTROYING;
     if (live && !alloc->assign.condemned && present != NULL && !present->spec)

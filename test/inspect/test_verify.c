@@ -431,6 +431,21 @@ static void test_verify_quarantine_is_a_note(void **state)
     assert_has(inspecting->out, "; 1 notes\n");
 }
 
+/* A start that put a record aside and ended before its first turn was committed. */
+static void test_verify_member_in_quarantine_is_a_note(void **state)
+{
+    struct inspecting *inspecting = *state;
+    struct journal *journal;
+    struct err err = {0};
+
+    assert_int_equal(journal_open(inspecting->journal, JOURNAL_WRITE, &journal, &err), 0);
+    assert_int_equal(
+        journal_quarantine(journal, "state", "task/" WEB, "torn", small_start_unix_ns, &err), 0);
+    journal_close(journal);
+    assert_int_equal(run(inspecting, "verify -dir @/journal"), 0);
+    assert_has(inspecting->out, "note MEMBER_ASIDE: ");
+}
+
 #define STORY(test) cmocka_unit_test_setup_teardown(test, inspecting_make_story, inspecting_remove)
 #define LIVE(test) cmocka_unit_test_setup_teardown(test, make_live, inspecting_remove)
 #define TRIMMED(test) cmocka_unit_test_setup_teardown(test, make_trimmed, inspecting_remove)
@@ -454,6 +469,7 @@ int main(void)
         STORY(test_verify_record_without_history_is_found),
         STORY(test_verify_task_that_its_alloc_knows_otherwise_is_found),
         LIVE(test_verify_lost_member_of_a_live_alloc_is_found),
+        LIVE(test_verify_member_in_quarantine_is_a_note),
         LIVE(test_verify_live_alloc_without_spec_is_found),
         TRIMMED(test_verify_trimmed_journal_is_ok),
         TRIMMED(test_verify_missing_base_is_found),
