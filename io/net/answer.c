@@ -165,7 +165,8 @@ static ssize_t on_stream_read(void *ctx, uint64_t position, char *to, size_t siz
     else
         io_timer_stop(&connection->deadline); /* nothing to say may last as long as it likes */
     if (taken > 0) {
-        exchange->drained = buffer_length(&exchange->body) == 0;
+        if (buffer_length(&exchange->body) == 0)
+            exchange_note_drained(exchange);
         return (ssize_t)taken;
     }
     if (exchange->state == EXCHANGE_ANSWERED)

@@ -43,6 +43,7 @@ void connection_finish_exchange(struct connection *connection)
     connection->exchange = NULL;
     if (exchange == NULL)
         return;
+    exchange_forget_drained(exchange);
     exchange_give_all(exchange);
     bool open = exchange->state == EXCHANGE_WAITING || exchange->state == EXCHANGE_STREAMING;
     if (exchange->state == EXCHANGE_TUNNEL && !exchange->ending)

@@ -28,7 +28,7 @@ struct http_exchange {
     int status;
     void (*on_drain)(void *ctx);
     void *on_drain_ctx;
-    bool drained;
+    struct http_exchange *drained_next, **drained_link; /* NULL: not on the server's list */
     void (*on_close)(void *ctx);
     void *on_close_ctx;
     struct http_tunnel tunnel; /* EXCHANGE_TUNNEL */
@@ -75,6 +75,7 @@ struct http_server {
     bool running;
     bool more; /* the library has something to do that none of its descriptors will tell */
     struct connection *connections;
+    struct http_exchange *drained; /* streams whose queue this turn has emptied */
     unsigned connections_count, connections_max;
     unsigned doomed_count; /* of them */
     struct io_timer room;  /* the next may be closed for others */
@@ -133,6 +134,11 @@ void exchange_give_body(struct http_exchange *exchange);
 void exchange_give_all(struct http_exchange *exchange);
 
 /* --- http_turn.c --- */
+
+/* The library has taken all that the stream had queued: its producer is called after the turn,
+ * unless the exchange is over by then. */
+void exchange_note_drained(struct http_exchange *exchange);
+void exchange_forget_drained(struct http_exchange *exchange);
 
 /* Lets the library take its turns, and no more of them. */
 void server_turns_begin(struct http_server *server);

@@ -5,17 +5,35 @@
  */
 #include "io/net/connection.h"
 
+void exchange_note_drained(struct http_exchange *exchange)
+{
+    struct http_server *server = exchange->connection->server;
+
+    if (exchange->drained_link != NULL)
+        return;
+    exchange->drained_next = server->drained;
+    exchange->drained_link = &server->drained;
+    if (exchange->drained_next != NULL)
+        exchange->drained_next->drained_link = &exchange->drained_next;
+    server->drained = exchange;
+}
+
+void exchange_forget_drained(struct http_exchange *exchange)
+{
+    if (exchange->drained_link == NULL)
+        return;
+    *exchange->drained_link = exchange->drained_next;
+    if (exchange->drained_next != NULL)
+        exchange->drained_next->drained_link = exchange->drained_link;
+    exchange->drained_link = NULL;
+}
+
 static void call_on_drain(struct http_server *server)
 {
-    struct connection *next;
+    while (server->drained != NULL) {
+        struct http_exchange *exchange = server->drained;
 
-    for (struct connection *at = server->connections; at != NULL; at = next) {
-        struct http_exchange *exchange = at->exchange;
-
-        next = at->next; /* connections are freed in MHD_run only */
-        if (exchange == NULL || !exchange->drained)
-            continue;
-        exchange->drained = false;
+        exchange_forget_drained(exchange);
         if (exchange->on_drain != NULL && exchange->state == EXCHANGE_STREAMING)
             exchange->on_drain(exchange->on_drain_ctx);
     }
