@@ -284,7 +284,8 @@ def a_session_ends_with_the_daemon():
         session.hear_all()
     nothing_is_left(mark)
     node.start()
-    assert Session(node, alloc, 'r', ['true']).hear_all().code == 0
+    wait_for('the task to be taken up',
+             lambda: Session(node, alloc, 'r', ['true']).hear_all().code == 0)
     end(node)
 
 
