@@ -7,14 +7,18 @@
  *
  * A new directory has no mode bits until it is whole: owner first, mode last.  So the next attempt
  * after a crash knows a half-made one, and a whole one is left alone: a payload that narrowed the
- * mode of its `local` (PostgreSQL insists on 0700) finds it so at its next start.
+ * mode of its `local` (PostgreSQL insists on 0700) finds it so at its next start.  One that is to
+ * be the daemon's own is born whole where no umask cuts its mode.
  */
 #include "hooks/directory.h"
+
+#include "io/loop.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { PLACE = O_PATH | O_DIRECTORY };
 
@@ -76,22 +80,39 @@ static int finish(int fd, mode_t mode, const struct host_user *owner)
     return place_chmod(fd, mode);
 }
 
+/* True of what STATUS tells: nothing about it has to be changed. */
+static bool is_whole(const struct stat *status, mode_t mode, const struct host_user *owner)
+{
+    return S_ISDIR(status->st_mode) && (status->st_mode & 07777) == mode &&
+           (owner == NULL || (status->st_uid == owner->uid && status->st_gid == owner->gid));
+}
+
+/* Whoever makes it owns it, but for a group that the file system may hand down. */
+static bool is_own(const struct host_user *owner)
+{
+    return owner == NULL || (owner->uid == geteuid() && owner->gid == getegid());
+}
+
 int hooks_directory_make(int parent_fd, const char *name, mode_t mode,
                          const struct host_user *owner, const char *shown, int *ret_fd,
                          struct err *err)
 {
-    bool made = mkdirat(parent_fd, name, 0) == 0;
+    mode_t at_birth = io_work_is_unmasked() && is_own(owner) ? mode : 0;
+    bool made = mkdirat(parent_fd, name, at_birth) == 0;
     struct stat status;
     scoped_fd int fd = -1;
 
     if (!made && errno != EEXIST)
         return fail(err, errno, "make", shown);
+    if (made && ret_fd == NULL && fstatat(parent_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        is_whole(&status, mode, owner))
+        return 0;
     int code = hooks_directory_open(parent_fd, name, shown, &fd, err);
     if (code != 0)
         return code;
-    if (!made && fstat(fd, &status) != 0)
+    if (fstat(fd, &status) != 0)
         return fail(err, errno, "look at", shown);
-    if (made || (status.st_mode & 0777) == 0) {
+    if (made ? !is_whole(&status, mode, owner) : (status.st_mode & 0777) == 0) {
         int failed = finish(fd, mode, owner);
         if (failed != 0)
             return fail(err, -failed, "set owner and mode of", shown);

@@ -70,7 +70,7 @@ static int clear_secrets(int task_fd, struct err *err)
  * its name is the payload's to exchange: so whatever has that name goes first, on the disk, with
  * all that is in it, and an empty directory that only root can enter carries the mount. */
 static int mount_secrets(const struct hook_request *request, int task_fd,
-                         const struct host_user *owner, struct err *err)
+                         const struct host_user *owner, bool *ret_was_there, struct err *err)
 {
     const struct mount_tmpfs wanted = {SECRETS_BYTES, OWN_MODE, owner->uid, owner->gid};
     struct err cause = {0};
@@ -83,6 +83,7 @@ static int mount_secrets(const struct hook_request *request, int task_fd,
         code = err_os(&cause, err_from_errno(errno), errno, "cannot make it");
     if (code == 0)
         code = mount_tmpfs(task_fd, "secrets", &wanted, &cause);
+    *ret_was_there = mounted == 1;
     if (code == 0)
         return 0;
     if (code == ERR_EXISTS && cause.os == 0)
@@ -101,6 +102,7 @@ int hooks_task_dir_build(const struct hook_request *request, struct err *err)
 {
     scoped_fd int root = -1, task = -1;
     struct host_user owner;
+    bool was_there = true; /* without a mount it is looked at, too */
     int code = hooks_open_root(request, &root, err);
 
     if (code == 0)
@@ -115,8 +117,8 @@ int hooks_task_dir_build(const struct hook_request *request, struct err *err)
     if (code == 0)
         code = make(request, task, "tmp", OWN_MODE, &owner, err);
     if (code == 0 && request->privileged)
-        code = mount_secrets(request, task, &owner, err);
-    if (code == 0)
+        code = mount_secrets(request, task, &owner, &was_there, err);
+    if (code == 0 && was_there) /* a new one has its owner and mode from its birth */
         code = make(request, task, "secrets", OWN_MODE, &owner, err);
     return code;
 }

@@ -145,4 +145,8 @@ void io_work_submit_ahead(struct loop *loop, struct io_work *work,
                           void (*run)(struct io_work *work), void (*done)(struct io_work *work),
                           void *ctx);
 
+/* True on a thread of the pool whose umask is its own and none, as it is wherever it may have one:
+ * what is made there has at once the mode that is asked for. */
+bool io_work_is_unmasked(void);
+
 #endif

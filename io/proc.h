@@ -75,10 +75,10 @@ struct proc_spawn {
     uint64_t files_soft;   /* its soft limit of descriptors, 0: ours */
 };
 
-/* Starts a process in a session of its own, all signals at their defaults, no other descriptor
- * open.  The pid is not a zombie trap: the caller reaps it (pidfd, waitid) or double forks.
- * Returns when the program runs or could not be run; nothing is left behind then.  RET_PIDFD may
- * be NULL. */
+/* Starts a process in a session of its own, all signals at their defaults, umask 022, no other
+ * descriptor open.  The pid is not a zombie trap: the caller reaps it (pidfd, waitid) or double
+ * forks.  Returns when the program runs or could not be run; nothing is left behind then.
+ * RET_PIDFD may be NULL. */
 int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, struct err *err);
 
 /* fork() into the v2 directory CGROUP (NULL: ours) and into new NAMESPACES (CLONE_NEW*, 0: ours).

@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +94,7 @@ IN_CHILD static const char *become(const struct plan *plan)
     const char *failed = NULL;
 
     proc_reset_signals();
+    (void)umask(022); /* a thread of the pool has none; cannot fail */
     if (plan->enter_cgroup)
         failed = enter_cgroup(spawn->cgroup);
     if (failed == NULL && setsid() < 0)

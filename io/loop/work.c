@@ -2,9 +2,9 @@
  * A pool of at most four threads for calls that block: syncing, deleting, mounting, archives.
  *
  * A thread is started when work waits and nobody is idle, and then stays, asleep on a condition
- * without a timeout: an idle pool costs no CPU.  Threads block every signal, have small stacks,
- * and touch nothing but the request they were given.  The loop learns of finished work from one
- * event descriptor, written once for a batch.
+ * without a timeout: an idle pool costs no CPU.  Threads block every signal, have small stacks and
+ * a umask of their own, and touch nothing but the request they were given.  The loop learns of
+ * finished work from one event descriptor, written once for a batch.
  */
 #include "io/loop/work.h"
 
@@ -12,9 +12,11 @@
 #include "io/log.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Enough for a job file and for JSON nested as deep as they may be, for name resolution and
@@ -109,11 +111,21 @@ static void on_check_failed(void *ctx, const char *file, int line, const char *t
               log_value(text));
 }
 
+static _Thread_local bool unmasked;
+
+bool io_work_is_unmasked(void)
+{
+    return unmasked;
+}
+
 static void *thread_main(void *ctx)
 {
     struct work_pool *pool = ctx;
     struct check_guard guard;
 
+    unmasked = unshare(CLONE_FS) == 0; /* a filter of system calls may keep it from us */
+    if (unmasked)
+        (void)umask(0); /* cannot fail */
     check_guard_push(&guard, on_check_failed, NULL);
     lock(pool);
     for (;;) {

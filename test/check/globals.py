@@ -19,6 +19,7 @@ ALLOWED = {
     ('io', 'log.c', 'log_state'): 'a process has one log, as it has one standard error',
     ('io', 'log.c', 'listeners'): 'who hears that log, of the thread',
     ('io', 'mount.c', 'table'): 'a process sees one mount table',
+    ('io', 'work.c', 'unmasked'): 'of the thread, as its umask is',
     ('io', 'curl_library.c', 'curl_library'): 'a library is loaded once',
     ('journal', 'journal.c', 'opened'):
         "LMDB's locks belong to the process: a journal is opened once in it",

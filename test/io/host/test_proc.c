@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -385,7 +386,7 @@ static void test_spawn_orders_descriptors_that_overlap_their_places(void **state
     }
 }
 
-static void test_spawn_resets_session_signals_and_directory(void **state)
+static void test_spawn_resets_session_signals_umask_and_directory(void **state)
 {
     char text[4096], expected[128];
     sigset_t blocked, before;
@@ -395,14 +396,16 @@ static void test_spawn_resets_session_signals_and_directory(void **state)
     assert_return_code(sigaddset(&blocked, SIGUSR1), 0);
     assert_return_code(sigprocmask(SIG_BLOCK, &blocked, &before), 0);
     assert_true(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
-    spawn_shell("pwd >&3; grep -E '^Sig(Blk|Ign)' /proc/self/status >&3;"
+    mode_t mask = umask(0);
+    spawn_shell("pwd >&3; umask >&3; grep -E '^Sig(Blk|Ign)' /proc/self/status >&3;"
                 "cut -d' ' -f1,6 /proc/$$/stat >&3; echo $$ $$ >&3",
                 "/proc/sys", text, sizeof(text));
+    (void)umask(mask);
     assert_true(signal(SIGPIPE, SIG_DFL) == SIG_IGN);
     assert_return_code(sigprocmask(SIG_SETMASK, &before, NULL), 0);
 
-    (void)text_format(expected, sizeof(expected), "/proc/sys\nSigBlk:\t%016d\nSigIgn:\t%016d\n", 0,
-                      0);
+    (void)text_format(expected, sizeof(expected),
+                      "/proc/sys\n0022\nSigBlk:\t%016d\nSigIgn:\t%016d\n", 0, 0);
     assert_true(text_starts_with(text, expected));
     char *session = text + strlen(expected), *own = strchr(session, '\n');
     assert_non_null(own);
@@ -496,7 +499,7 @@ int main(void)
         cmocka_unit_test(test_boot_id_is_an_id),
         cmocka_unit_test(test_spawn_gives_only_the_descriptors_named),
         cmocka_unit_test(test_spawn_orders_descriptors_that_overlap_their_places),
-        cmocka_unit_test(test_spawn_resets_session_signals_and_directory),
+        cmocka_unit_test(test_spawn_resets_session_signals_umask_and_directory),
         cmocka_unit_test(test_spawn_lowers_only_the_soft_limit_of_descriptors),
         cmocka_unit_test(test_spawn_of_missing_program_says_so_and_leaves_nothing),
         cmocka_unit_test(test_spawn_returns_a_pidfd_of_the_child),

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -22,7 +23,7 @@ struct fixture {
     pthread_barrier_t barrier;
     struct io_work works[MANY];
     atomic_uint ran, running, running_max;
-    atomic_bool signals_open, wrong_thread;
+    atomic_bool signals_open, wrong_thread, unmasked;
     unsigned done;
 };
 
@@ -111,6 +112,25 @@ static void test_work_runs_elsewhere_and_is_done_here(void **state)
     assert_true(fixture->running_max <= 4);
     assert_false(fixture->signals_open);
     assert_false(fixture->wrong_thread);
+}
+
+static void run_make(struct io_work *work)
+{
+    struct fixture *fixture = work->ctx;
+
+    fixture->unmasked = io_work_is_unmasked() && umask(0) == 0;
+}
+
+static void test_threads_have_a_umask_of_their_own_and_none(void **state)
+{
+    struct fixture *fixture = *state;
+    mode_t before = umask(0077);
+
+    io_work_submit(fixture->loop, &fixture->works[0], run_make, done_count, fixture);
+    loop_run(fixture->loop);
+    assert_true(fixture->unmasked);
+    assert_false(io_work_is_unmasked());
+    assert_int_equal(umask(before), 0077);
 }
 
 static void test_threads_are_not_started_before_there_is_work(void **state)
@@ -274,6 +294,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_work_runs_elsewhere_and_is_done_here),
+        TEST(test_threads_have_a_umask_of_their_own_and_none),
         TEST(test_threads_are_not_started_before_there_is_work),
         TEST(test_four_calls_block_at_the_same_time),
         TEST(test_work_submitted_from_done_runs),
