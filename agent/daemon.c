@@ -506,6 +506,7 @@ struct daemon *daemon_new(const struct config *config, struct loop *loop,
     if (process != NULL)
         daemon->process = *process;
     daemon->parts.crash.at = daemon->process.crash_at;
+    daemon->parts.listen_fd = daemon->process.listen_fd;
     check_guard_push(&guard, on_check_failed, daemon);
     int code = open_parts(daemon, err);
     check_guard_pop(&guard);
@@ -534,4 +535,22 @@ struct parts *daemon_parts(struct daemon *daemon)
 const char *daemon_address(const struct daemon *daemon)
 {
     return api_address(daemon->api);
+}
+
+static bool count_running(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    (void)id;
+    *(size_t *)ctx += record->state == T_RUNNING;
+    return true;
+}
+
+void daemon_describe(const struct daemon *daemon, char *to, size_t size)
+{
+    size_t running = 0;
+    const char *trouble = life_trouble(daemon->parts.life);
+
+    core_each(daemon->parts.core, MACHINE_TASK, count_running, &running);
+    (void)text_format(to, size, "%zu %s; API at %s%s%s", running,
+                      running == 1 ? "task runs" : "tasks run", daemon_address(daemon),
+                      trouble != NULL ? "; " : "", trouble != NULL ? trouble : ""); /* may be cut */
 }

@@ -16,6 +16,7 @@ struct daemon;
 struct daemon_process {
     uint64_t crash_at;   /* for tests (crash.h), else 0 */
     uint64_t files_soft; /* soft limit of descriptors that payloads get, 0: the process' own */
+    int listen_fd;       /* a socket that listens where CONFIG says already, moved; 0: none */
 };
 
 /* Takes up the node of CONFIG where its journal left it, and answers requests; the rest happens as
@@ -33,6 +34,9 @@ struct parts *daemon_parts(struct daemon *daemon);
 
 /* Where its API listens, as api_address. */
 const char *daemon_address(const struct daemon *daemon);
+
+/* What it does, in one line: for whoever manages its process. */
+void daemon_describe(const struct daemon *daemon, char *to, size_t size);
 
 /* An assertion failed while it was at work: prints what it did last to standard error, once. */
 void daemon_tell(struct daemon *daemon);

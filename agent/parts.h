@@ -21,6 +21,7 @@
 struct parts {
     const struct config *config;
     struct loop *loop;
+    int listen_fd; /* for the API, made by whoever started us, moved to it; 0: it makes one */
     struct journal *journal;
     bool is_volatile; /* the journal is a copy in memory: its file system is read-only */
     struct life *life;

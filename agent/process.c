@@ -13,20 +13,68 @@
 struct process {
     struct loop *loop;
     struct daemon *daemon; /* NULL while it is not whole */
+    const struct service *service;
+    struct io_timer alive;
+    char status[SERVICE_TEXT_SIZE / 2]; /* told last */
 };
+
+/* --- who manages this process --- */
+
+/* STATE with a status, if it is another one than was told last. */
+static void tell(struct process *process, const char *state)
+{
+    char status[sizeof(process->status)];
+
+    daemon_describe(process->daemon, status, sizeof(status));
+    text_clean(status);
+    bool same = text_equal(status, process->status);
+    (void)text_copy(process->status, sizeof(process->status), status); /* fits */
+    if (!service_tell(process->service, "%s%s%s", state,
+                      same ? "" : "\nSTATUS=", same ? "" : status))
+        process->status[0] = '\0'; /* again next time */
+}
+
+/* A loop that is stuck comes here no more, and is killed: payloads do not notice, and the next
+ * daemon goes on. */
+static void on_alive(struct io_timer *timer)
+{
+    struct process *process = timer->ctx;
+
+    tell(process, "WATCHDOG=1");
+    io_timer_start(process->loop, timer, loop_now_ms() + process->service->watchdog_ms / 2,
+                   on_alive, process);
+}
+
+static void reload(const struct process *process)
+{
+    (void)service_tell_reloading(process->service); /* who is not told waits for nothing */
+    int code = log_reopen();
+    log_info("agent", "log reopened result=%d", code);
+    (void)service_tell(process->service, "READY=1"); /* the same */
+}
 
 static void on_signal(void *ctx, int signal)
 {
     struct process *process = ctx;
 
     if (signal == SIGHUP) {
-        int code = log_reopen();
-        log_info("agent", "log reopened result=%d", code);
+        reload(process);
         return;
     }
     log_info("agent", "stopping; payloads run on signal=%d", signal);
+    (void)service_tell(process->service, "STOPPING=1\nSTATUS=payloads run on"); /* the same */
     loop_stop(process->loop);
 }
+
+/* Whoever waits for us to be ready begins what needs the API. */
+static void begin(struct process *process)
+{
+    tell(process, "READY=1");
+    if (process->service->watchdog_ms > 0)
+        io_timer_start(process->loop, &process->alive, 0, on_alive, process);
+}
+
+/* --- the process --- */
 
 static void on_check_failed(void *ctx, const char *file, int line, const char *text)
 {
@@ -65,16 +113,17 @@ static void hide_memory(void)
     (void)prctl(PR_SET_DUMPABLE, 0); /* cannot fail */
 }
 
-int process_run(const struct config *config)
+int process_run(const struct config *config, struct service *service)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, 0};
-    struct process process = {0};
+    struct process process = {.service = service};
     struct check_guard guard;
     struct err err = {0};
     int status = 0;
 
     struct daemon_process facts = {.crash_at = crash_at_of_environment(),
-                                   .files_soft = raise_files()};
+                                   .files_soft = raise_files(),
+                                   .listen_fd = service->listen_fd > 0 ? service->listen_fd : 0};
     set_heap();
     hide_memory();
     check_guard_push(&guard, on_check_failed, &process);
@@ -82,12 +131,16 @@ int process_run(const struct config *config)
     loop_on_signals(process.loop, signals, on_signal, &process);
     process.daemon = daemon_new(config, process.loop, &facts, &err);
     if (process.daemon != NULL) {
+        service->listen_fd = -1; /* the API has it */
+        begin(&process);
         loop_run(process.loop);
+        io_timer_stop(&process.alive);
         daemon_free(process.daemon);
         process.daemon = NULL;
     } else {
         log_error("agent", "cannot start error=%s", log_value(err.text));
         (void)fprintf(stderr, "cairn: %s\n", err.text);
+        (void)service_tell(service, "STATUS=cannot start: %s", err.text); /* it ends anyhow */
         status = 1;
     }
     loop_free(process.loop);

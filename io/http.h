@@ -84,6 +84,7 @@ enum { HTTP_SHORT_BYTES = 64 << 10 }; /* for so much of each there is room at an
 struct http_listen {
     const char *address;     /* numeric address, or NULL with unix_socket */
     uint16_t port;           /* 0: the system chooses; see http_server_port */
+    int passed_fd;           /* a socket that listens there already, moved; 0: none */
     const char *unix_socket; /* path to listen on (mode 0600), or NULL */
     size_t body_bytes_max;   /* larger requests get 413 */
     size_t

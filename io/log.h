@@ -43,6 +43,12 @@ struct log_entry {
 int log_init(enum log_level level, const char *path, bool json);
 void log_set_level(enum log_level level);
 
+/* From now on lines for standard error go to journald in the protocol of its own, at SOCKET (NULL:
+ * at its place), with priority, room and the facts of a line as fields: ALLOC_ID, TASK and
+ * others.  A line that it does not take goes to standard error.  False if that cannot be, nothing
+ * is changed then. */
+bool log_to_journald(const char *socket);
+
 /* Opens the file again, as after a rotation; 0 or a negative errno, then the old one is kept. */
 int log_reopen(void);
 

@@ -253,6 +253,7 @@ int api_new(struct parts *parts, struct api **ret_api, struct err *err)
     struct http_listen listen = {
         .address = config->bind_address,
         .port = config->http_port,
+        .passed_fd = parts->listen_fd,
         .body_bytes_max = API_BODY_MAX,
         .bodies_bytes_max = API_BODIES_BYTES_MAX,
         .answers_bytes_max = API_ANSWERS_BYTES_MAX,

@@ -91,7 +91,23 @@ static int read_config(const struct cli *cli, struct config *config)
     return status;
 }
 
-static int start_log(const struct config *config)
+/* Where a socket was passed the agent listens there: what it is bound to counts, not what it would
+ * have been. */
+static int take_service(struct service *service, struct config *config)
+{
+    struct err err = {0};
+
+    if (service_open(service, &err) != 0)
+        return cli_fail(CLI_FAILED, "%s", err.text);
+    if (service->listen_fd >= 0) {
+        (void)text_copy(config->bind_address, sizeof(config->bind_address),
+                        service->address); /* as long */
+        config->http_port = service->port;
+    }
+    return 0;
+}
+
+static int start_log(const struct config *config, const struct service *service)
 {
     enum log_level level = LOG_INFO;
 
@@ -99,6 +115,8 @@ static int start_log(const struct config *config)
                               &level); /* config_finish has seen that it is one */
     int number =
         log_init(level, config->log_file[0] != '\0' ? config->log_file : NULL, config->log_json);
+    if (number == 0 && service->logs_to_journal && config->log_file[0] == '\0' && !config->log_json)
+        (void)log_to_journald(NULL); /* else it reads our lines as they are */
     return number == 0 ? 0
                        : cli_fail(CLI_FAILED, "cannot write the log to %s: %s", config->log_file,
                                   strerror(-number));
@@ -107,15 +125,19 @@ static int start_log(const struct config *config)
 static int run_agent(struct cli *cli)
 {
     struct config *config = malloc(sizeof(*config)); /* it holds several paths */
+    struct service service = {.notify_fd = -1, .listen_fd = -1};
     int status;
 
     check(config != NULL);
     config_defaults(config);
     status = read_config(cli, config);
     if (status == 0)
-        status = start_log(config);
+        status = take_service(&service, config);
     if (status == 0)
-        status = process_run(config);
+        status = start_log(config, &service);
+    if (status == 0)
+        status = process_run(config, &service);
+    service_close(&service);
     config_free(config);
     free(config);
     return status;

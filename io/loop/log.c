@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "io/host.h"
 #include "io/loop.h"
+#include "io/loop/journald.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -29,7 +30,8 @@ static struct {
     atomic_int level, fd;
     atomic_bool json;
     char path[PATH_SIZE]; /* "" is stderr */
-} log_state = {.level = LOG_INFO, .fd = STDERR_FILENO};
+    struct journald journald;
+} log_state = {.level = LOG_INFO, .fd = STDERR_FILENO, .journald = {.fd = -1}};
 
 static _Thread_local struct {
     struct log_listener *first;
@@ -97,10 +99,17 @@ int log_init(enum log_level level, const char *path, bool json)
     }
     /* A reader of stderr that goes away must not take the daemon along (I-6). */
     check(signal(SIGPIPE, SIG_IGN) != SIG_ERR);
+    journald_close(&log_state.journald);
     use_descriptor(fd);
     atomic_store(&log_state.json, json);
     log_set_level(level);
     return 0;
+}
+
+bool log_to_journald(const char *socket)
+{
+    check(log_state.path[0] == '\0');
+    return journald_open(&log_state.journald, socket != NULL ? socket : JOURNALD_SOCKET);
 }
 
 int log_reopen(void)
@@ -241,7 +250,7 @@ void log_line(enum log_level level, const char *room, const char *format, ...)
 
     struct log_entry entry = {
         .level = level, .time_unix_ns = loop_now_unix_ns(), .room = room, .message = message};
-    if (is_written(level)) {
+    if (is_written(level) && !journald_send(&log_state.journald, &entry)) {
         size_t length = log_format(line, &entry, atomic_load(&log_state.json));
         if (length == sizeof(line) - 1)
             length--;

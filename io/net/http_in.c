@@ -274,10 +274,15 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
     server->handle = listen->handle;
     server->ctx = listen->ctx;
 
-    if (listen->unix_socket != NULL)
+    if (listen->passed_fd > 0) {
+        server->listen_fd = listen->passed_fd;
+        server->port = listen->port;
+        code = 0;
+    } else if (listen->unix_socket != NULL) {
         code = listen_unix(listen->unix_socket, &server->listen_fd, err);
-    else
+    } else {
         code = listen_tcp(listen->address, listen->port, &server->listen_fd, &server->port, err);
+    }
     if (code == 0 && listen->unix_socket != NULL) {
         server->unix_socket = strdup(listen->unix_socket);
         check(server->unix_socket != NULL);

@@ -81,6 +81,7 @@ class Node:
         self.seen = set()  # ids of allocs
         self.environment = {}
         self.prefix = []
+        self.passed = ()  # descriptors that the daemon inherits
         atexit.register(self.close)
 
     # --- the daemon ---
@@ -96,7 +97,8 @@ class Node:
             env['CAIRN_CRASH_AT'] = str(crash_at)
         with open(self.output, 'ab') as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=env, start_new_session=True)
+                                            stderr=log, env=env, pass_fds=self.passed,
+                                            start_new_session=True)
         if wait:
             wait_for('the daemon to answer', self.answers)
 
