@@ -4,7 +4,8 @@
  * Follows nomad v2.0.5 client/allocrunner/taskrunner/artifact_hook.go.  What is asked for is
  * interpolated here and handed to cairn-fetch as one order.  That it was carried out is a result of
  * the hook, and so in the journal, by a digest of the order: neither a restart of the daemon nor
- * one of the task fetches it again, but for what lies in `secrets`, which a reboot empties.
+ * one of the task fetches it again, but for what lies in `secrets`, which a reboot or an unmount
+ * empties.
  */
 #include "hooks/directory.h"
 #include "hooks/env.h"
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
 
 enum { DIGEST_SIZE = 17, TEXT_BYTES_MAX = 16 * 1024, ORDER_BYTES_MAX = 1 << 20 };
 
@@ -133,14 +135,28 @@ static int add_all(struct ordering *ordering, json_t *list)
 
 /* --- whether it was carried out --- */
 
-static int digest_of(const struct ordering *ordering, const json_t *list, char to[DIGEST_SIZE])
+/* What `secrets` lie on is another after a boot, and when they are mounted anew; kernels tell one
+ * tmpfs from another since Linux 5.13. */
+static int digest_of_secrets(const struct ordering *ordering, uint64_t *ret_digest)
 {
     char boot[BOOT_ID_SIZE] = "";
-    int code = ordering->has_secrets ? proc_boot_id(boot, ordering->err) : 0;
+    struct statfs system;
+    int code = proc_boot_id(boot, ordering->err);
+
+    *ret_digest = hash_bytes(0, boot, strlen(boot));
+    if (code == 0 && statfs(ordering->paths.secrets, &system) == 0)
+        *ret_digest = hash_bytes(*ret_digest, &system.f_fsid, sizeof(system.f_fsid));
+    return code;
+}
+
+static int digest_of(const struct ordering *ordering, const json_t *list, char to[DIGEST_SIZE])
+{
+    uint64_t digest = hash_bytes(0, "", 0);
+    int code = ordering->has_secrets ? digest_of_secrets(ordering, &digest) : 0;
     char *text = json_dumps(list, JSON_COMPACT | JSON_SORT_KEYS);
 
     check(text != NULL);
-    uint64_t digest = hash_bytes(hash_bytes(0, boot, strlen(boot)), text, strlen(text));
+    digest = hash_bytes(digest, text, strlen(text));
     free(text);
     (void)text_format(to, DIGEST_SIZE, "%016llx", (unsigned long long)digest); /* fits */
     return code;

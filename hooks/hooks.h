@@ -17,6 +17,7 @@
 #include "fsm/alloc.h"
 #include "fsm/task.h"
 #include "io/loop.h"
+#include "io/proc.h"
 #include "spec/spec.h"
 
 #include <jansson.h>
@@ -161,6 +162,14 @@ void hooks_check_network(struct hooks *hooks, const char *alloc_id, hook_done *d
 /* True if groups with networks of MODE can run here: the kernel, the plugins and the files that it
  * takes are there.  Looks at files. */
 bool hooks_has_network(const struct hooks *hooks, const char *mode);
+
+/* Looks, before a payload is looked for that ran when the daemon ended, whether the secrets of its
+ * task are where they were, and mounts them again if they are not: those that the payload sees, or
+ * new ones without anything in them.  The outcome's text tells what was found, if that was not as
+ * it should be.  DONE as hook_run's. */
+void hooks_mend_secrets(struct hooks *hooks, const struct alloc_spec *alloc,
+                        const struct task_spec *task, const struct proc_identity *payload,
+                        hook_done *done, void *ctx);
 
 /* --- paths of an alloc, absolute, on the host --- */
 

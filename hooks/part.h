@@ -13,6 +13,7 @@
 
 #include "fsm/results.h"
 #include "hooks/hooks.h"
+#include "io/proc.h"
 #include "io/scope.h"
 #include "spec/arena.h"
 
@@ -53,6 +54,8 @@ struct hooks {
 struct hook_request {
     const char *alloc_dir, *alloc, *task; /* copies; task is "" for a hook of an alloc */
     const char *user;                     /* a copy, interpolated; "": the daemon's own */
+    struct proc_identity payload;         /* of the task, while it may run; else pid 0 */
+    bool has_own_root;                    /* the payload: its task's directory */
     /* Of a hook of an alloc: its tasks, and the allocs whose disk it takes over.  Copies, one
      * behind the other, each with its NUL, and an empty one behind them. */
     const char *tasks, *disk_from;
@@ -110,7 +113,7 @@ const struct hook_row *hooks_row(bool task, unsigned hook);
 
 hook_function hooks_alloc_dir_build, hooks_alloc_dir_destroy;
 hook_function hooks_migrate_disk;
-hook_function hooks_task_dir_build, hooks_task_dir_strip;
+hook_function hooks_task_dir_build, hooks_task_dir_mend, hooks_task_dir_strip;
 hook_function hooks_logs_prepare;
 hook_function hooks_validate;
 hook_function hooks_volumes;

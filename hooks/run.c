@@ -424,6 +424,32 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
 }
 
+void hooks_mend_secrets(struct hooks *hooks, const struct alloc_spec *alloc,
+                        const struct task_spec *task, const struct proc_identity *payload,
+                        hook_done *done, void *ctx)
+{
+    const struct hook_run asked = {
+        .phase = PHASE_PRESTART, .hook = TASK_HOOK_TASK_DIR, .alloc = alloc, .task = task};
+    char user[HOOKS_USER_SIZE] = "";
+    struct hooks_paths paths;
+    struct err err = {0};
+    int code = hooks_paths(hooks, alloc->id, task->name, &paths, &err);
+
+    if (code == 0)
+        code = hooks_user(hooks, &asked, user, &err);
+    struct hooks_run *run = new_run(hooks, &asked, user, "");
+    run->err = err;
+    run->done = done;
+    run->ctx = ctx;
+    run->request.payload = *payload;
+    run->request.has_own_root = hooks_driver(hooks, task->driver)->isolation == ISOLATION_CHROOT;
+    run->function = hooks_task_dir_mend;
+    if (code == 0)
+        submit(run);
+    else
+        io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
+}
+
 /* What plugins can say is known: those that waited for it begin. */
 static void begin_checks(struct hooks *hooks)
 {

@@ -3,8 +3,10 @@
  *
  * Runs before every start and asks the file system and the mount table each time, never a note of
  * its own: after a reboot the tmpfs of `secrets` is mounted again (R-29, R-65; Nomad keeps a flag
- * and did not until 2.0.5), and what is on disk stays as it is.  What must never happen is the
- * root of the alloc coming back empty, as if it had always been so (R-35).
+ * and did not until 2.0.5), and what is on disk stays as it is.  When the daemon comes back to a
+ * task that runs, it looks, too: a mount that is gone, by hand or because the daemon is in another
+ * namespace of mounts by now, is brought back from the payload's, or made anew.  What must never
+ * happen is the root of the alloc coming back empty, as if it had always been so (R-35).
  *
  * All of it belongs to the user that the task runs as: others may look but not change anything, and
  * `tmp` and `secrets` are closed to them.  So is the alloc's whole directory to users of none of
@@ -16,8 +18,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum {
@@ -123,6 +127,53 @@ int hooks_task_dir_build(const struct hook_request *request, struct err *err)
     return code;
 }
 
+/* The secrets as the payload sees them, if it is where mounts of ours are not missed: a copy, which
+ * may be brought back.  Whose they are is looked at, since the payload may have mounted others. */
+static int find_seen(const struct hook_request *request, int task_fd, uid_t owner, int *ret_fd,
+                     struct err *err)
+{
+    char link[PLACE_PATH_SIZE], above[PATH_SIZE], path[PATH_SIZE] = "/secrets";
+    scoped_fd int copy = -1;
+    struct statfs system;
+    struct stat status;
+
+    place_path(task_fd, link);
+    ssize_t length = readlink(link, above, sizeof(above) - 1);
+    if (length < 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot resolve its directory");
+    above[length] = '\0';
+    if (!request->has_own_root && path_join(path, above, "secrets") != 0)
+        return err_set(err, ERR_LIMIT, "its path is too long");
+    int code = mount_seen_by(&request->payload, path, &copy, err);
+    if (code != 0 || copy < 0)
+        return code;
+    if (fstatfs(copy, &system) != 0 || fstat(copy, &status) != 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot look at what it sees");
+    *ret_fd = system.f_type == TMPFS_MAGIC && status.st_uid == owner ? take_fd(&copy) : -1;
+    return 0;
+}
+
+/* What the payload sees comes back to where its name is by now: whatever was removed here, be it
+ * the directory below it, would be gone for the payload, too. */
+static int mend(const struct hook_request *request, int task_fd, struct err *err)
+{
+    struct host_user owner;
+    scoped_fd int seen = -1;
+    bool was_there;
+    int code = find_owner(request, &owner, err);
+
+    if (code == 0)
+        code = find_seen(request, task_fd, owner.uid, &seen, err);
+    if (code == 0)
+        code = seen >= 0 ? mount_attach(seen, task_fd, "secrets", err)
+                         : mount_secrets(request, task_fd, &owner, &was_there, err);
+    if (code != 0)
+        return code;
+    (void)err_set(err, ERR_GONE, "secrets were not mounted any more, and are again: %s",
+                  seen >= 0 ? "those that the task sees" : "empty"); /* and no failure */
+    return HOOK_REMARK;
+}
+
 /* The task's directory; -1 if there is none, and so nothing of ours in it. */
 static int open_task(const struct hook_request *request, int *ret_fd, struct err *err)
 {
@@ -132,6 +183,19 @@ static int open_task(const struct hook_request *request, int *ret_fd, struct err
     if (code == 0)
         code = hooks_directory_open(root, request->task, request->task, ret_fd, err);
     return code == ERR_GONE || code == ERR_EXISTS ? 0 : code;
+}
+
+int hooks_task_dir_mend(const struct hook_request *request, struct err *err)
+{
+    scoped_fd int task = -1;
+
+    if (!request->privileged || !proc_is_alive(&request->payload))
+        return 0; /* there never were any, or they are made before it starts again */
+    int code = open_task(request, &task, err);
+    if (code != 0 || task < 0)
+        return code;
+    int mounted = mount_is_point(task, "secrets", err);
+    return mounted < 0 ? mounted : mounted == 1 ? 0 : mend(request, task, err);
 }
 
 /* No secret outlives its task: not in memory and, where nothing could be mounted, not on disk. */

@@ -3,6 +3,7 @@
 #define CAIRN_IO_HOST_H
 
 #include "base/base.h"
+#include "io/proc.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -103,6 +104,15 @@ struct mount_tmpfs {
  * ERR_EXISTS. */
 int mount_tmpfs(int directory_fd, const char *path, const struct mount_tmpfs *wanted,
                 struct err *err);
+
+/* A copy, mounted nowhere, of what PROCESS sees mounted at PATH in its own root; no link on the way
+ * is followed.  RET_FD is the caller's own; -1: nothing is mounted there, or it sees the mounts
+ * that the caller sees.  ERR_GONE: there is no such process.  For the pool. */
+int mount_seen_by(const struct proc_identity *process, const char *path, int *ret_fd,
+                  struct err *err);
+
+/* Mounts what FD is of, which is mounted nowhere yet, on the directory PATH. */
+int mount_attach(int fd, int directory_fd, const char *path, struct err *err);
 
 /* Unmounts all that is mounted on PATH; not mounted is success; ERR_AGAIN when busy. */
 int mount_remove(int directory_fd, const char *path, struct err *err);

@@ -170,16 +170,21 @@ void perform_changed(void *ctx, const char *alloc, const char *task,
 
 /* --- drivers --- */
 
+static struct driver_key key_of_task(const struct machine_id *id, const struct task *task,
+                                     uint32_t generation)
+{
+    struct driver_key key = {.generation = generation};
+    struct machine_id owner = machine_id_owner(id);
+
+    (void)text_copy(key.alloc, sizeof(key.alloc), owner.text);            /* a UUID */
+    (void)text_copy(key.task, sizeof(key.task), machine_id_name(id));     /* bounded */
+    (void)text_copy(key.driver, sizeof(key.driver), task->define.driver); /* same size */
+    return key;
+}
+
 static struct driver_key key_of(const struct effect *effect)
 {
-    const struct task *task = task_of(effect->record);
-    struct driver_key key = {.generation = effect->generation};
-    struct machine_id owner = machine_id_owner(&effect->id);
-
-    (void)text_copy(key.alloc, sizeof(key.alloc), owner.text);                 /* a UUID */
-    (void)text_copy(key.task, sizeof(key.task), machine_id_name(&effect->id)); /* bounded */
-    (void)text_copy(key.driver, sizeof(key.driver), task->define.driver);      /* same size */
-    return key;
+    return key_of_task(&effect->id, task_of(effect->record), effect->generation);
 }
 
 static struct started started_of(const struct driver_result *result)
@@ -307,13 +312,43 @@ static void recover_answered(void *ctx, const struct driver_result *result)
     perform_call_free(call);
 }
 
+static void recover(struct perform_call *call, const struct driver_key *key)
+{
+    call->untouched = !driver_was_begun(call->parts->drivers, key);
+    driver_recover(call->parts->drivers, key, recover_answered, call);
+}
+
+/* A task without its secrets is one that runs all the same. */
+static void secrets_mended(void *ctx, const struct hook_outcome *outcome)
+{
+    struct perform_call *call = ctx;
+    struct machine_id owner = machine_id_owner(&call->id);
+    const struct task *task = core_task(call->parts->core, owner.text, machine_id_name(&call->id));
+    const struct driver_key key = key_of_task(&call->id, task, call->generation);
+
+    if (outcome->code != 0)
+        log_warn("hooks", "task=%s has lost its secrets error=%s", call->id.text,
+                 log_value(outcome->text));
+    else if (outcome->text[0] != '\0')
+        log_warn("hooks", "task=%s %s", call->id.text, outcome->text);
+    recover(call, &key);
+}
+
 static void task_recover(struct parts *parts, const struct effect *effect)
 {
-    struct driver_key key = key_of(effect);
+    const struct task *task = task_of(effect->record);
+    const struct proc_identity payload = {task->process.payload_pid, task->process.payload_ticks};
+    const struct driver_key key = key_of(effect);
+    const struct alloc_spec *alloc;
+    struct err err = {0};
     struct perform_call *call = perform_call_new(parts, effect);
+    const struct task_spec *spec =
+        proc_is_alive(&payload) ? task_spec_of(parts, &effect->id, &alloc, &err) : NULL;
 
-    call->untouched = !driver_was_begun(parts->drivers, &key);
-    driver_recover(parts->drivers, &key, recover_answered, call);
+    if (spec == NULL) /* who ended needs no secrets, and those of no specification are unknown */
+        recover(call, &key);
+    else
+        hooks_mend_secrets(parts->hooks, alloc, spec, &payload, secrets_mended, call);
 }
 
 static void stop_answered(void *ctx, const struct driver_result *result)

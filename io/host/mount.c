@@ -471,6 +471,17 @@ int mount_tmpfs(int directory_fd, const char *path, const struct mount_tmpfs *wa
                : err_os(err, err_from_errno(-failed), -failed, "cannot mount a tmpfs on %s", path);
 }
 
+int mount_attach(int fd, int directory_fd, const char *path, struct err *err)
+{
+    scoped_fd int place = -1;
+    char name[NAME_SIZE];
+    int code = place_find(directory_fd, path, name, &place, err);
+
+    if (code != 0 || move_mount(fd, "", place, name, MOVE_MOUNT_F_EMPTY_PATH) == 0)
+        return code;
+    return err_os(err, err_from_errno(errno), errno, "cannot mount it on %s", path);
+}
+
 /* By its name in its directory, whose descriptor does not make it busy as one of its own would. */
 int mount_remove(int directory_fd, const char *path, struct err *err)
 {

@@ -175,6 +175,23 @@ static void test_destination_is_in_the_tasks_directory(void **state)
     assert_content(fixture, "web/secrets/x/source", "x");
 }
 
+static void test_what_secrets_have_lost_is_fetched_again(void **state)
+{
+    struct fixture *fixture = *state;
+
+    need_root();
+    write_source(fixture, "x");
+    fetched.artifact.destination = "secrets";
+    assert_int_equal(fetch(fixture), 0);
+    assert_return_code(unlink(in_alloc(fixture, "web/secrets/source")), errno);
+    assert_int_equal(fetch(fixture), 0); /* it is the task's to delete it */
+    assert_false(exists(in_alloc(fixture, "web/secrets/source")));
+    assert_return_code(umount(in_alloc(fixture, "web/secrets")), errno);
+    assert_int_equal(build_task(fixture), 0);
+    assert_int_equal(fetch(fixture), 0);
+    assert_content(fixture, "web/secrets/source", "x");
+}
+
 static void test_link_in_the_way_is_not_followed(void **state)
 {
     struct fixture *fixture = *state;
@@ -241,6 +258,7 @@ int main(void)
         TEST(test_failure_leaves_nothing_and_may_be_tried_again),
         TEST(test_what_only_root_may_read_is_not_fetched),
         TEST(test_destination_is_in_the_tasks_directory),
+        TEST(test_what_secrets_have_lost_is_fetched_again),
         TEST(test_link_in_the_way_is_not_followed),
         TEST(test_one_that_nobody_waits_for_ends),
         TEST(test_one_under_way_does_not_outlive_the_hooks),

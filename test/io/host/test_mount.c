@@ -71,6 +71,90 @@ static void test_tmpfs_on_another_file_system_is_refused(void **state)
     assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
 }
 
+/* A process in a namespace of mounts of its own says when it is there, and ends with its input. */
+static pid_t start_elsewhere(const char *unmounted, int ret_pipes[2])
+{
+    int ready[2], end[2];
+    char byte;
+
+    assert_return_code(pipe(ready), errno);
+    assert_return_code(pipe(end), errno);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(end[1]);
+        if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+            (unmounted != NULL && umount(unmounted) != 0) || write(ready[1], "", 1) != 1)
+            _exit(1);
+        (void)!read(end[0], &byte, 1);
+        _exit(0);
+    }
+    (void)close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    (void)close(end[0]);
+    ret_pipes[0] = ready[0];
+    ret_pipes[1] = end[1];
+    return pid;
+}
+
+static void end_elsewhere(pid_t pid, const int pipes[2])
+{
+    (void)close(pipes[0]);
+    (void)close(pipes[1]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void test_mounts_that_another_process_sees_are_brought_here(void **state)
+{
+    struct scratch *scratch = *state;
+    struct proc_identity other, own;
+    int pipes[2], fd;
+
+    need_root();
+    assert_return_code(mkdir(at(scratch, "t"), 0755), 0);
+    assert_int_equal(mount_small(at(scratch, "t"), 1 << 20, 0711, &scratch->err), 0);
+    put_file(at(scratch, "t/secret"), "kept");
+    pid_t pid = start_elsewhere(NULL, pipes);
+    assert_int_equal(proc_identify(pid, &other, &scratch->err), 0);
+    assert_int_equal(proc_identify(getpid(), &own, &scratch->err), 0);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
+
+    assert_int_equal(mount_seen_by(&own, at(scratch, "t"), &fd, &scratch->err), 0);
+    assert_int_equal(fd, -1);
+    assert_int_equal(mount_seen_by(&other, scratch->path, &fd, &scratch->err), 0);
+    assert_int_equal(fd, -1); /* no mount */
+    assert_int_equal(mount_seen_by(&other, at(scratch, "none"), &fd, &scratch->err), 0);
+    assert_int_equal(fd, -1);
+    assert_return_code(symlink("t", at(scratch, "link")), errno);
+    assert_int_not_equal(mount_seen_by(&other, at(scratch, "link"), &fd, &scratch->err), 0);
+
+    assert_int_equal(mount_seen_by(&other, at(scratch, "t"), &fd, &scratch->err), 0);
+    assert_true(fd >= 0);
+    assert_int_equal(mount_attach(fd, AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
+    assert_return_code(close(fd), errno);
+    assert_file_is(at(scratch, "t/secret"), "kept");
+    end_elsewhere(pid, pipes);
+    assert_int_equal(mount_seen_by(&other, at(scratch, "t"), &fd, &scratch->err), ERR_GONE);
+    assert_file_is(at(scratch, "t/secret"), "kept");
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
+}
+
+static void test_mount_that_another_process_does_not_see_is_none(void **state)
+{
+    struct scratch *scratch = *state;
+    struct proc_identity other;
+    int pipes[2], fd;
+
+    need_root();
+    assert_return_code(mkdir(at(scratch, "t"), 0755), 0);
+    assert_int_equal(mount_small(at(scratch, "t"), 1 << 20, 0711, &scratch->err), 0);
+    pid_t pid = start_elsewhere(at(scratch, "t"), pipes);
+    assert_int_equal(proc_identify(pid, &other, &scratch->err), 0);
+    assert_int_equal(mount_seen_by(&other, at(scratch, "t"), &fd, &scratch->err), 0);
+    assert_int_equal(fd, -1);
+    end_elsewhere(pid, pipes);
+    assert_int_equal(mount_remove(AT_FDCWD, at(scratch, "t"), &scratch->err), 0);
+}
+
 static void test_busy_mount_is_said_to_be_busy(void **state)
 {
     struct scratch *scratch = *state;
@@ -287,6 +371,8 @@ int main(void)
         TEST(test_remove_of_what_is_not_mounted_is_success),
         TEST(test_tmpfs_has_its_size_mode_and_flags),
         TEST(test_tmpfs_on_another_file_system_is_refused),
+        TEST(test_mounts_that_another_process_sees_are_brought_here),
+        TEST(test_mount_that_another_process_does_not_see_is_none),
         TEST(test_busy_mount_is_said_to_be_busy),
         TEST(test_remove_does_not_follow_a_link_to_a_mount),
         TEST(test_each_below_finds_odd_names_and_no_neighbours),
