@@ -48,15 +48,16 @@ enum {
     SPEC_NAME_SIZE = 96,   /* job, group and task names with their NUL */
     SPEC_NAMESPACE_SIZE = 96,
     SPEC_DRIVER_SIZE = 64,
-    SPEC_PORTS_MAX = 128,        /* of a group and its tasks together */
-    SPEC_PORT_LABEL_SIZE = 64,   /* with its NUL; the same for the name of a host network */
-    ADDRESS_SIZE = 46,           /* an IP address as text, with its NUL */
-    SPEC_VOLUMES_MAX = 32,       /* of a group */
-    SPEC_MOUNTS_MAX = 64,        /* of a task */
-    SPEC_TEMPLATES_MAX = 512,    /* of a task */
-    SPEC_ARTIFACTS_MAX = 64,     /* of a task */
-    SPEC_SOURCE_URL_SIZE = 4096, /* of an artifact */
-    SPEC_SOURCE_SIZE = 112,      /* the name or id of a volume, with an alloc's index */
+    SPEC_PORTS_MAX = 128,              /* of a group and its tasks together */
+    SPEC_PORT_LABEL_SIZE = 64,         /* with its NUL; the same for the name of a host network */
+    ADDRESS_SIZE = 46,                 /* an IP address as text, with its NUL */
+    SPEC_VOLUMES_MAX = 32,             /* of a group */
+    SPEC_MOUNTS_MAX = 64,              /* of a task */
+    SPEC_TEMPLATES_MAX = 512,          /* of a task */
+    SPEC_ARTIFACTS_MAX = 64,           /* of a task */
+    SPEC_PAYLOAD_BYTES_MAX = 16 << 10, /* of a dispatch */
+    SPEC_SOURCE_URL_SIZE = 4096,       /* of an artifact */
+    SPEC_SOURCE_SIZE = 112,            /* the name or id of a volume, with an alloc's index */
 };
 
 /* The longest time that anything may ask for, 100 years: as nanoseconds it still fits 63 bits, and

@@ -143,10 +143,11 @@ void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, s
                       struct reconcile_group *groups, size_t groups_count);
 
 /* Client status "pending", "running" or "dead" of a job, from its allocs; WAITS: another one is to
- * be placed when there is room, or when it is time.  A system job runs until it is stopped. */
+ * be placed when there is room, or when it is time.  A system job runs until it is stopped, and so
+ * does one that is there to be dispatched (PARAMETERIZED). */
 enum job_status { JOB_PENDING, JOB_RUNNING, JOB_DEAD };
-enum job_status policy_job_status(enum spec_job_type type, bool stop, size_t live, size_t pending,
-                                  bool waits);
+enum job_status policy_job_status(enum spec_job_type type, bool parameterized, bool stop,
+                                  size_t live, size_t pending, bool waits);
 const char *job_status_name(enum job_status status);
 
 /* --- draining a node --- */

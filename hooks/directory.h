@@ -25,4 +25,8 @@ int hooks_directory_make(int parent_fd, const char *name, mode_t mode,
                          const struct host_user *owner, const char *shown, int *ret_fd,
                          struct err *err);
 
+/* The payload that the step was asked to write (hooks_payload_begin), into the task's directory. */
+int hooks_payload_write(const struct hook_request *request, int task_fd,
+                        const struct host_user *owner, struct err *err);
+
 #endif

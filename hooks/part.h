@@ -136,7 +136,7 @@ int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *all
 /* Nobody is told any more. */
 void hooks_forget_plugins(struct hooks *hooks);
 
-hook_begin hooks_artifacts_begin, hooks_render_begin;
+hook_begin hooks_payload_begin, hooks_artifacts_begin, hooks_render_begin;
 hook_function hooks_artifacts_prepare, hooks_render, hooks_watch, hooks_watch_end;
 
 /* PATH, as a task knows it, from the task's own directory on; NULL: it is elsewhere.  TASK and

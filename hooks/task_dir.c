@@ -124,6 +124,8 @@ int hooks_task_dir_build(const struct hook_request *request, struct err *err)
         code = mount_secrets(request, task, &owner, &was_there, err);
     if (code == 0 && was_there) /* a new one has its owner and mode from its birth */
         code = make(request, task, "secrets", OWN_MODE, &owner, err);
+    if (code == 0)
+        code = hooks_payload_write(request, task, &owner, err);
     return code;
 }
 

@@ -10,13 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The job's own part: its fields of FATE_RUN without the groups. */
+/* The job's own part: its fields of FATE_RUN without the groups, and what it was dispatched with,
+ * which no job file says. */
 json_t *jobspec_job_part(const json_t *job)
 {
     json_t *part = jobspec_arrange(&jobspec_job, job, true);
-    json_t *version = json_object_get(job, "Version");
+    json_t *version = json_object_get(job, "Version"), *payload = json_object_get(job, "Payload");
 
     (void)json_object_del(part, "TaskGroups"); /* missing is fine */
+    if (json_string_length(payload) > 0)
+        check(json_object_set(part, "Payload", payload) == 0);
     check(json_object_set_new(
               part, "Version",
               json_integer(json_is_integer(version) ? json_integer_value(version) : 0)) == 0);

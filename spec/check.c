@@ -240,6 +240,7 @@ void jobspec_set_defaults(struct jobspec_work *work, json_t *job)
         check(json_object_set_new(job, "Datacenters", json_pack("[s]", "*")) == 0);
     drop_if_empty(job, "Meta");
     default_operands(job);
+    jobspec_default_dispatch(job);
     if (lasts(job))
         fill_new(need_object(job, "Update"), default_update());
     json_array_foreach(jobspec_list(job, "TaskGroups"), i, group) default_group(work, job, group);
@@ -482,6 +483,7 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     jobspec_check_mounts(work, group, task);
     jobspec_check_artifacts(work, task);
     jobspec_check_templates(work, task);
+    jobspec_check_payload_file(work, task);
     check_constraints(work, task, true);
     if (is_type(job, JOB_SYSTEM) && json_array_size(jobspec_list(task, "Affinities")) > 0)
         jobspec_complain(work, task, "Affinities", "remove it",
@@ -675,6 +677,7 @@ void jobspec_check(struct jobspec_work *work, json_t *job)
     if (*text_of(job, "ParentID") != '\0')
         check_name(work, job, "ParentID", "parent", spec_job_id_fault);
     check_map(work, job, &jobspec_job, "Meta", false);
+    jobspec_check_dispatch(work, job);
     check_constraints(work, job, false);
     json_array_foreach(jobspec_list(job, "Datacenters"), i, datacenter)
     {

@@ -344,6 +344,16 @@ static void decode_csi_plugin(struct decoding *decoding, const json_t *from, str
     task->csi_plugin = to;
 }
 
+static void decode_payload_file(struct decoding *decoding, const json_t *from,
+                                struct task_spec *task)
+{
+    const json_t *block = json_object_get(from, "DispatchPayload");
+
+    task->payload_file = get_text(decoding, block, "File", SPEC_PLACE_SIZE);
+    if (*task->payload_file != '\0' && spec_payload_fault(task->payload_file) != NULL)
+        damaged(decoding, "DispatchPayload", "a file of the task");
+}
+
 static void decode_task(struct decoding *decoding, const json_t *from, const json_t *job_meta,
                         const json_t *group_meta, struct task_spec *task)
 {
@@ -385,6 +395,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
     decode_csi_plugin(decoding, from, task);
     decode_artifacts(decoding, from, task);
     decode_templates(decoding, from, task);
+    decode_payload_file(decoding, from, task);
 }
 
 /* --- ports --- */
@@ -599,6 +610,18 @@ static void decode_volumes(struct decoding *decoding, const json_t *alloc, const
 
 /* --- alloc --- */
 
+static void decode_payload(struct decoding *decoding, const json_t *job, struct alloc_spec *spec)
+{
+    size_t length;
+    uint8_t *bytes;
+
+    spec->payload = get_text(decoding, job, "Payload", 2 * SPEC_PAYLOAD_BYTES_MAX);
+    if (!jobspec_payload(spec->payload, &bytes, &length))
+        damaged(decoding, "Payload", "a payload");
+    else
+        free(bytes);
+}
+
 static void decode_job(struct decoding *decoding, const json_t *job, struct alloc_spec *spec)
 {
     const char *type = get_text(decoding, job, "Type", 16);
@@ -615,6 +638,7 @@ static void decode_job(struct decoding *decoding, const json_t *job, struct allo
     if (*spec->namespace != '\0' && spec_group_name_fault(spec->namespace) != NULL)
         damaged(decoding, "Namespace", "a namespace");
     spec->region = get_text(decoding, job, "Region", SPEC_NAMESPACE_SIZE);
+    decode_payload(decoding, job, spec);
 }
 
 static void decode_group(struct decoding *decoding, const json_t *group, const json_t *job_meta,

@@ -75,6 +75,32 @@ int jobspec_from_json(const char *name, const json_t *request, json_t **ret_job,
  * there is nothing. */
 char *jobspec_warnings(const json_t *job);
 
+/* True if JOB (canonical) is not run itself but what is dispatched of it; and if it is that. */
+bool jobspec_is_parameterized(const json_t *job);
+bool jobspec_is_dispatched(const json_t *job);
+
+/* What somebody dispatches of a job; all borrowed. */
+struct jobspec_dispatch {
+    const char *id;      /* that the new job is to have: jobspec_dispatched_id */
+    const char *payload; /* in base64, "": none */
+    json_t *meta;        /* by name, NULL: none */
+    const char *token;   /* two with the same one are the same; "": it has none */
+    int64_t priority;    /* 0: that of the job */
+};
+
+/* The job that DISPATCH makes of JOB, which is parameterized: a new reference that shares what is
+ * the same.  ERR_INVALID in Nomad's words. */
+int jobspec_dispatch(const json_t *job, const struct jobspec_dispatch *dispatch, json_t **ret_job,
+                     struct err *err);
+
+/* An id for what is dispatched of JOB; PREFIX may be "".  False: it is too long for one. */
+bool jobspec_dispatched_id(const char *job, const char *prefix, int64_t unix_s, const char *uuid,
+                           char ret_id[SPEC_NAME_SIZE]);
+
+/* The payload that TEXT is in base64, owned by the caller.  False: it is none, or more than
+ * SPEC_PAYLOAD_BYTES_MAX. */
+bool jobspec_payload(const char *text, uint8_t **ret_bytes, size_t *ret_length);
+
 /* The group NAME of JOB, borrowed, or NULL. */
 const json_t *jobspec_group(const json_t *job, const char *name);
 

@@ -110,6 +110,12 @@ void jobspec_check_templates(struct jobspec_work *work, const json_t *task);
 bool spec_mode(const char *text, uint32_t *ret_mode);             /* "0644", at most 0777 */
 bool spec_change(const char *text, enum spec_change *ret_change); /* "": restart */
 
+/* The parameterized block of a job, in the same way; and the dispatch_payload block of a task. */
+void jobspec_default_dispatch(json_t *job);
+void jobspec_check_dispatch(struct jobspec_work *work, const json_t *job);
+void jobspec_check_payload_file(struct jobspec_work *work, const json_t *task);
+const char *spec_payload_fault(const char *file); /* NULL: it is one */
+
 /* Finds what is wrong beyond types. */
 void jobspec_check(struct jobspec_work *work, json_t *job);
 

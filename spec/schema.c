@@ -376,6 +376,21 @@ static const struct jobspec_field disk_fields[] = {
 };
 SCHEMA(jobspec_disk, "ephemeral_disk", NULL, disk_fields);
 
+static const struct jobspec_field dispatch_payload_fields[] = {
+    TEXT("file", "File", FATE_RUN),
+};
+static SCHEMA(dispatch_payload, "dispatch_payload", NULL, dispatch_payload_fields);
+
+static const struct jobspec_field parameterized_fields[] = {
+    TEXT("payload", "Payload", FATE_PLACE),
+    TEXTS("meta_required", "MetaRequired", FATE_PLACE),
+    TEXTS("meta_optional", "MetaOptional", FATE_PLACE),
+};
+static SCHEMA(parameterized, "parameterized", NULL, parameterized_fields);
+
+#define ONLY_DISPATCHED                                                                            \
+    "submit the parameterized job without it, and dispatch that: cairn job dispatch"
+
 /* --- task, group, job --- */
 
 static const struct jobspec_field task_fields[] = {
@@ -399,7 +414,7 @@ static const struct jobspec_field task_fields[] = {
     BLOCKS("artifact", "Artifacts", FATE_RUN, &artifact),
     REFUSED("consul", "Consul", "remove it: cairn does not talk to Consul yet"),
     BLOCK("csi_plugin", "CSIPluginConfig", FATE_RUN, &csi_plugin),
-    REFUSED("dispatch_payload", "DispatchPayload", "remove it: jobs cannot be dispatched yet"),
+    BLOCK("dispatch_payload", "DispatchPayload", FATE_RUN, &dispatch_payload),
     REFUSED("identity", "Identities", "remove it: tasks get no identity tokens yet"),
     REFUSED(NULL, "Identity", "remove it: tasks get no identity tokens yet"),
     REFUSED("kind", "Kind", "remove it: Consul Connect is not available yet"),
@@ -467,11 +482,10 @@ static const struct jobspec_field job_fields[] = {
     KEPT("ui", "UI", BLOCK, 0, &ui, "there is no web UI yet"),
     REFUSED("consul_token", "ConsulToken", "remove it: cairn does not talk to Consul yet"),
     REFUSED(NULL, "ConsulNamespace", "remove it: cairn does not talk to Consul yet"),
-    REFUSED(NULL, "Dispatched", "jobs cannot be dispatched yet"),
+    REFUSED(NULL, "Dispatched", ONLY_DISPATCHED),
     REFUSED("multiregion", "Multiregion", "remove it: this node stands alone in its region"),
-    REFUSED("parameterized", "ParameterizedJob",
-            "remove it and pass values with -var: jobs cannot be dispatched yet"),
-    REFUSED(NULL, "Payload", "jobs cannot be dispatched yet"),
+    BLOCK("parameterized", "ParameterizedJob", FATE_PLACE, &parameterized),
+    REFUSED(NULL, "Payload", ONLY_DISPATCHED),
     REFUSED("periodic", "Periodic", "remove it and run the job from cron or a systemd timer"),
     REFUSED(NULL, "Stop", "submit the job without it; to stop a job use: cairn job stop"),
     REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),

@@ -221,6 +221,7 @@ struct task_spec {
     struct spec_volume_mount *volume_mounts;
     size_t volume_mounts_count;         /* at most SPEC_MOUNTS_MAX */
     struct spec_csi_plugin *csi_plugin; /* NULL: it is none */
+    const char *payload_file;           /* in `local`, for the alloc's payload; "": nowhere */
     struct spec_template *templates;
     size_t templates_count; /* at most SPEC_TEMPLATES_MAX */
     struct spec_artifact *artifacts;
@@ -242,6 +243,7 @@ struct alloc_spec {
     const char *job_name;
     const char *job_parent_id;
     const char *job_type; /* service, batch, system, sysbatch */
+    const char *payload;  /* that the job was dispatched with, in base64; "": none */
     uint64_t job_version;
     const char *region;
     const char *datacenter; /* of the node it was placed on */

@@ -51,6 +51,11 @@ struct api_job_counts {
     uint32_t starting, running, complete, failed, queued;
 };
 
+/* What was dispatched of it. */
+struct api_job_children {
+    uint32_t pending, running, dead;
+};
+
 /* The job with what a server adds: Status, Version, indexes. */
 json_t *api_format_job(const struct alone_job *job, const char *status);
 
@@ -59,11 +64,13 @@ json_t *api_format_spec_job(const struct alloc_spec *spec);
 
 /* Entry of a list.  COUNTS has one entry for each of the job's GROUPS, in their order. */
 void api_format_job_stub(struct writer *to, const struct alone_job *job, const char *status,
-                         const struct api_job_counts *counts, size_t groups);
+                         const struct api_job_counts *counts, size_t groups,
+                         struct api_job_children children);
 
 /* NAME as put_object has it. */
 void api_format_summary(struct writer *to, const char *name, const struct alone_job *job,
-                        const struct api_job_counts *counts, size_t groups);
+                        const struct api_job_counts *counts, size_t groups,
+                        struct api_job_children children);
 
 json_t *api_format_evaluation(const struct alone_evaluation *evaluation, int64_t priority,
                               const struct constraint_node *node);

@@ -148,7 +148,8 @@ static void put_own_text(struct writer *to, const struct alone_job *job, const c
 }
 
 void api_format_job_stub(struct writer *to, const struct alone_job *job, const char *status,
-                         const struct api_job_counts *counts, size_t groups)
+                         const struct api_job_counts *counts, size_t groups,
+                         struct api_job_children children)
 {
     put_object(to, NULL);
     put_text(to, "ID", job->id);
@@ -164,11 +165,11 @@ void api_format_job_stub(struct writer *to, const struct alone_job *job, const c
     if (!put_own(to, job, "Priority"))
         put_number(to, "Priority", 50);
     put_bool(to, "Periodic", false);
-    put_bool(to, "ParameterizedJob", false);
+    put_bool(to, "ParameterizedJob", jobspec_is_parameterized(job->job));
     put_bool(to, "Stop", job->stop);
     put_text(to, "Status", status);
     put_text(to, "StatusDescription", "");
-    api_format_summary(to, "JobSummary", job, counts, groups);
+    api_format_summary(to, "JobSummary", job, counts, groups, children);
     put_number(to, "CreateIndex", (int64_t)job->create_index);
     put_number(to, "ModifyIndex", (int64_t)job->modify_index);
     put_number(to, "JobModifyIndex", (int64_t)job->job_modify_index);
@@ -177,7 +178,8 @@ void api_format_job_stub(struct writer *to, const struct alone_job *job, const c
 }
 
 void api_format_summary(struct writer *to, const char *name, const struct alone_job *job,
-                        const struct api_job_counts *counts, size_t groups)
+                        const struct api_job_counts *counts, size_t groups,
+                        struct api_job_children children)
 {
     put_object(to, name);
     put_text(to, "JobID", job->id);
@@ -195,9 +197,9 @@ void api_format_summary(struct writer *to, const char *name, const struct alone_
     }
     put_end(to);
     put_object(to, "Children");
-    put_number(to, "Pending", 0);
-    put_number(to, "Running", 0);
-    put_number(to, "Dead", 0);
+    put_number(to, "Pending", children.pending);
+    put_number(to, "Running", children.running);
+    put_number(to, "Dead", children.dead);
     put_end(to);
     put_number(to, "CreateIndex", (int64_t)job->create_index);
     put_number(to, "ModifyIndex", (int64_t)job->modify_index);

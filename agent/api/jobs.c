@@ -97,6 +97,7 @@ struct listing {
     struct api_request *request;
     struct writer to;
     struct counting counting;
+    struct api_family *families;
 };
 
 static bool list_job(void *ctx, const struct alone_job *job)
@@ -109,7 +110,7 @@ static bool list_job(void *ctx, const struct alone_job *job)
         return true;
     count_job(api, job, &listing->counting);
     api_format_job_stub(&listing->to, job, status_of(api, job), listing->counting.groups,
-                        listing->counting.count);
+                        listing->counting.count, api_children(listing->families, job));
     return true;
 }
 
@@ -117,11 +118,13 @@ void api_jobs_list(struct api_request *request)
 {
     struct listing listing = {.request = request, .to = api_writer(request)};
 
+    listing.families = api_families(request->api, NULL);
     put_array(&listing.to, NULL);
     alone_each(request->api->parts->alone, list_job, &listing);
     put_end(&listing.to);
     api_reply_written(request, &listing.to);
     free(listing.counting.groups);
+    api_families_free(listing.families);
 }
 
 void api_job_get(struct api_request *request)
@@ -147,8 +150,11 @@ void api_job_summary(struct api_request *request)
     if (job == NULL)
         return;
     struct writer to = api_writer(request);
+    struct api_family *families = api_families(request->api, job);
     count_job(request->api, job, &counting);
-    api_format_summary(&to, NULL, job, counting.groups, counting.count);
+    api_format_summary(&to, NULL, job, counting.groups, counting.count,
+                       api_children(families, job));
+    api_families_free(families);
     api_reply_written(request, &to);
     free(counting.groups);
 }
@@ -176,14 +182,15 @@ static json_t *make_registered(struct api *api, void *ctx)
     const struct alone_evaluation *asked = ctx;
     struct alone *alone = api->parts->alone;
     const struct alone_job *job = alone_find(alone, asked->namespace, asked->job_id);
-    const struct alone_evaluation *now = alone_evaluation(alone, asked->id);
-    json_int_t index = (json_int_t)(now != NULL ? now->index : api_index(api));
+    bool evaluated = asked->id[0] != '\0'; /* a parameterized job is not */
+    const struct alone_evaluation *now = evaluated ? alone_evaluation(alone, asked->id) : NULL;
+    json_int_t index = (json_int_t)(now != NULL ? now->index : evaluated ? api_index(api) : 0);
     char *warnings = job != NULL && !job->stop ? jobspec_warnings(job->job) : NULL;
 
     json_t *answer = json_pack(
         "{s:s, s:I, s:I, s:s, s:I}", "EvalID", asked->id, "EvalCreateIndex", index,
-        "JobModifyIndex", job != NULL ? (json_int_t)job->job_modify_index : index, "Warnings",
-        warnings != NULL ? warnings : "", "Index", (json_int_t)api_index(api));
+        "JobModifyIndex", (json_int_t)(job != NULL ? job->job_modify_index : api_index(api)),
+        "Warnings", warnings != NULL ? warnings : "", "Index", (json_int_t)api_index(api));
     free(warnings);
     return answer;
 }

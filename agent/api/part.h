@@ -271,6 +271,17 @@ void api_deferred_close(struct api *api);
 /* The body {"Index": n} of writes without another result. */
 json_t *api_make_index(struct api *api, void *ctx);
 
+/* --- children of parameterized jobs (dispatch.c) --- */
+
+/* How the jobs are that were dispatched of one, by its namespace and id. */
+struct api_family;
+
+/* Of all jobs, or of those of PARENT only (NULL: of all): owned by the caller. */
+struct api_family *api_families(struct api *api, const struct alone_job *parent);
+void api_families_free(struct api_family *families);
+struct api_job_children api_children(const struct api_family *families,
+                                     const struct alone_job *job);
+
 /* --- answering from another thread (aside.c) --- */
 
 /* A request that a thread of the pool works for.  The first member of what RUN works on; zeroed but
@@ -429,6 +440,7 @@ api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_j
     api_job_deployments, api_job_update, api_job_revert, api_validate_job;
 api_handler api_job_plan;
 api_handler api_job_scale, api_job_scale_status, api_policies_list, api_policy_get;
+api_handler api_job_dispatch;
 api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_exec,
     api_alloc_restart, api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_deployments_list,

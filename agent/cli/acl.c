@@ -104,7 +104,7 @@ static int run_bootstrap(struct cli *cli)
         const char *name;
         size_t length;
         char *text;
-        int status = cli_read_input(cli, &name, &text, &length);
+        int status = cli_read_input(cli, 0, &name, &text, &length);
 
         if (status != 0)
             return status;
@@ -156,7 +156,7 @@ static int apply_policy(struct cli *cli, const char *name)
 
     cli->arguments++; /* what is read is the next one */
     cli->arguments++;
-    int status = cli_read_input(cli, &file, &text, &length);
+    int status = cli_read_input(cli, 0, &file, &text, &length);
     cli->arguments -= 2;
     if (status != 0)
         return status;

@@ -160,9 +160,9 @@ const char *cli_format(const char *format, ...) __attribute__((format(printf, 1,
 
 /* --- job files (job/job.c) --- */
 
-/* The text of the file that the first argument names, "-" is standard input; the text is owned by
- * the caller.  A result other than 0 is an exit status. */
-int cli_read_input(const struct cli *cli, const char **ret_name, char **ret_text,
+/* The bytes of the file that the argument AT names, "-" is standard input, a NUL behind them; they
+ * are owned by the caller.  A result other than 0 is an exit status. */
+int cli_read_input(const struct cli *cli, size_t at, const char **ret_name, char **ret_text,
                    size_t *ret_length);
 
 /* The job of the file that the first argument names, a new reference; "-" is standard input. */

@@ -8,14 +8,14 @@
  * before the task is.  What a template with env = true says is a result of the hook, and so in the
  * journal.
  *
- * The directory is the task's to change: all is opened beneath it and by no link, and what is
- * written gets its name last.
+ * The directory is the task's to change: all is opened beneath it and by no link (hooks/file.h).
  */
 #include "hooks/render/render.h"
 
 #include "hooks/directory.h"
 #include "hooks/env.h"
 #include "hooks/expand.h"
+#include "hooks/file.h"
 
 #include "base/hash.h"
 #include "base/list.h"
@@ -33,7 +33,6 @@
 #include <unistd.h>
 
 enum {
-    DIRECTORY_MODE = 0755,
     PLACE_BYTES_MAX = 4096,
     SETTLE_MS = 100, /* what is written is left alone for so long */
     SETTLE_MS_MAX = 1000,
@@ -336,35 +335,6 @@ static int read_file(void *ctx, const char *path, char **ret_text, size_t *ret_l
 
 /* --- what is rendered --- */
 
-/* Opens each directory of PATH but the last name, made if it is missing; RET_NAME is that name. */
-static int open_directory(const struct rendering *rendering, const char *path,
-                          char ret_name[NAME_SIZE], int *ret_fd, struct err *err)
-{
-    scoped_fd int at = dup(rendering->place);
-
-    for (;;) {
-        size_t length = strcspn(path, "/");
-
-        if (length == 0 || length >= NAME_SIZE)
-            return err_set(err, ERR_INVALID, "the destination of a template names no file");
-        (void)text_format(ret_name, NAME_SIZE, "%.*s", (int)length, path); /* fits */
-        path += length + strspn(path + length, "/");
-        if (*path == '\0')
-            break;
-        bool made = mkdirat(at, ret_name, DIRECTORY_MODE) == 0;
-        int next = beneath_open(at, ret_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-        if (next < 0)
-            return err_os(err, err_from_errno(-next), -next, "cannot enter %.80s", ret_name);
-        if (made && rendering->request->privileged &&
-            fchown(next, rendering->owner.uid, rendering->owner.gid) != 0)
-            return err_os(err, err_from_errno(errno), errno, "cannot give away %.80s", ret_name);
-        (void)close(at);
-        at = next;
-    }
-    *ret_fd = take_fd(&at);
-    return 0;
-}
-
 /* True if the file NAME is what would be written. */
 static bool is_so(int directory, const char *name, const char *text, size_t length,
                   const struct stat *wanted)
@@ -385,40 +355,6 @@ static bool is_so(int directory, const char *name, const char *text, size_t leng
     return same;
 }
 
-static int write_text(int fd, const char *text, size_t length)
-{
-    while (length > 0) {
-        ssize_t done = write(fd, text, length);
-
-        if (done < 0 && errno != EINTR)
-            return -1;
-        text += done > 0 ? done : 0;
-        length -= done > 0 ? (size_t)done : 0;
-    }
-    return 0;
-}
-
-static int replace_file(const struct rendering *rendering, int directory, const char *name,
-                        const char *text, size_t length, const struct stat *wanted, struct err *err)
-{
-    static const char unfinished[] = ".cairn-template"; /* one of an earlier attempt goes */
-    int failed = 0;
-
-    (void)unlinkat(directory, unfinished, 0); /* or there is none; else the next call fails */
-    scoped_fd int fd =
-        openat(directory, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 || write_text(fd, text, length) != 0 ||
-        (rendering->request->privileged && fchown(fd, wanted->st_uid, wanted->st_gid) != 0) ||
-        fchmod(fd, wanted->st_mode) != 0 || renameat(directory, unfinished, directory, name) != 0)
-        failed = errno;
-    if (failed == 0)
-        return 0;
-    (void)unlinkat(directory, unfinished, 0); /* likewise */
-    int code = err_os(err, err_from_errno(failed), failed, "cannot write %.80s", name);
-    err->recoverable = code == ERR_FULL;
-    return code;
-}
-
 static int write_file(const struct rendering *rendering, const json_t *template, const char *text,
                       size_t length, struct err *err)
 {
@@ -431,12 +367,13 @@ static int write_file(const struct rendering *rendering, const json_t *template,
     };
     scoped_fd int directory = -1;
     char name[NAME_SIZE];
-    int code =
-        open_directory(rendering, order_text(template, "destination"), name, &directory, err);
+    bool gives = rendering->request->privileged;
+    int code = hooks_file_enter(rendering->place, order_text(template, "destination"),
+                                gives ? &rendering->owner : NULL, name, &directory, err);
 
     if (code != 0 || is_so(directory, name, text, length, &wanted))
         return code;
-    return replace_file(rendering, directory, name, text, length, &wanted, err);
+    return hooks_file_replace(directory, name, text, length, &wanted, gives, err);
 }
 
 /* --- variables --- */

@@ -207,6 +207,21 @@ int alone_scale(struct alone *alone, const char *namespace, const char *job_id,
                 const struct alone_scaling *scaling, struct alone_evaluation *ret_evaluation,
                 struct err *err);
 
+/* What somebody dispatches of a parameterized job; all borrowed, texts may be "". */
+struct alone_dispatch {
+    const char *namespace, *job_id;
+    const char *id_prefix; /* of what the new id has behind that of the job */
+    const char *payload;   /* in base64 */
+    json_t *meta;          /* by name, NULL: none */
+    const char *token;     /* who dispatches with one again gets the job of the first time */
+    int64_t priority;      /* 0: that of the job */
+};
+
+/* As alone_register; RET_EVALUATION names the job that is made, and has no id if it was made
+ * before.  ERR_GONE: no such job; ERR_INVALID in Nomad's words; ERR_LIMIT, ERR_AGAIN. */
+int alone_dispatch(struct alone *alone, const struct alone_dispatch *dispatch,
+                   struct alone_evaluation *ret_evaluation, struct err *err);
+
 /* How allocs are stopped: both may be. */
 enum {
     ALONE_PURGE = 1,   /* the job is forgotten, and they are destroyed when they have ended */

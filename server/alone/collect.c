@@ -1,9 +1,11 @@
 /*
  * What is over: ended allocs beyond the configured bound, or on a disk that is too full, are
- * destroyed, the longest ended first; jobs are forgotten that were purged, or stopped when
- * everything was to be collected, once they have no alloc left.
+ * destroyed, the longest ended first; jobs are forgotten that were purged, dispatched, or stopped
+ * when everything was to be collected, once they have no alloc left.
  */
 #include "server/alone/part.h"
+
+#include "spec/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,11 +129,18 @@ static bool has_allocs(const struct alone *alone, const struct job *job)
     return any;
 }
 
+/* What was dispatched goes with the last of its allocs: it is never run again. */
+static bool has_been_dispatched(const struct job *job)
+{
+    return jobspec_is_dispatched(job->json) && job_queue(job) == NULL && job->waiting == 0;
+}
+
 static bool is_over(const struct alone *alone, const struct job *job)
 {
+    bool forgotten = (job->forget && job->public.stop) || has_been_dispatched(job);
+
     /* One that is unsaved is looked at again when its commit is decided. */
-    return (job_is_purged(job) || (!job->unsaved && job->forget && job->public.stop)) &&
-           !has_allocs(alone, job);
+    return (job_is_purged(job) || (!job->unsaved && forgotten)) && !has_allocs(alone, job);
 }
 
 static void forget_jobs(struct alone *alone)

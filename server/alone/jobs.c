@@ -3,6 +3,7 @@
  */
 #include "server/alone/part.h"
 
+#include "spec/job.h"
 #include "spec/names.h"
 
 #include <stdlib.h>
@@ -51,6 +52,7 @@ void job_free(struct alone *alone, struct job *job)
         leave(&alone->looks, job);
     set_queued(alone, job, false);
     alone_look_never(alone, job);
+    job_forget_token(alone, job);
     check(!job->unsaved);
     HASH_DEL(alone->jobs, job);
     alone->jobs_bytes -= job->bytes;
@@ -149,6 +151,7 @@ void job_set(struct alone *alone, struct job *job, json_t *json)
     }
     json_decref(job->json);
     job->json = json;
+    job_note_token(alone, job);
     set_queued(alone, job, job_queue(job) != NULL);
     job->public.job = json;
     job->public.version = job_number(json, "Version");
@@ -338,6 +341,6 @@ const char *alone_job_status(const struct alone *alone, const struct alone_job *
     const struct job *own = job_find(alone, job->namespace, job->id);
     bool waits = own != NULL && (own->waiting > 0 || job_queue(own) != NULL);
     core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_live, &counting);
-    return job_status_name(
-        policy_job_status(job_type(job->job), job->stop, counting.live, counting.pending, waits));
+    return job_status_name(policy_job_status(job_type(job->job), jobspec_is_parameterized(job->job),
+                                             job->stop, counting.live, counting.pending, waits));
 }

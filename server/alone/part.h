@@ -10,7 +10,8 @@
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
  * for which reschedule.c says when; hold.c and rollout.c replace allocs step by step, in
  * deployments that deployments.c keeps and steer.c lets users steer, and goes back to what
- * versions.c keeps; scaling/scaling.c changes counts, of which scaling/kept.c keeps what was said;
+ * versions.c keeps; dispatch.c makes jobs of parameterized ones, which tokens.c finds again;
+ * scaling/scaling.c changes counts, of which scaling/kept.c keeps what was said;
  * collect.c forgets what is over; standing.c says whether allocs may be placed here at all, and
  * drain.c ends them where the node is to be empty.  Volumes of storage plugins are
  * server/storage's, and volumes_asked.c says whether an alloc may have one.
@@ -60,7 +61,8 @@ struct job {
     struct job *queued_prev, *queued_next, *timed_prev, *timed_next;
     size_t waiting;                  /* failed allocs whose time has not come */
     struct alone_evaluation blocked; /* while something is queued; id "": nothing is */
-    UT_hash_handle hh;
+    char *token;                     /* that it was dispatched with, and of what; NULL: none */
+    UT_hash_handle hh, by_token;
 };
 
 struct job_list {
@@ -85,6 +87,7 @@ struct standing {
 struct alone {
     struct alone_config config;
     struct job *jobs;
+    struct job *dispatched;     /* those with a token, by that */
     struct told *told;          /* allocs that are told to end, and the commit is to come */
     struct hold *holds;         /* what each alloc that runs has of the node */
     struct room used;           /* all of that */
@@ -566,6 +569,16 @@ void version_strip(json_t *json);
 /* Borrowed from JOB, NULL: it is not kept; the newest one that was good, be it the newest. */
 const json_t *versions_find(const struct alone_job *job, uint64_t version);
 const json_t *versions_stable(const struct alone_job *job);
+
+/* --- what is dispatched (tokens.c) --- */
+
+/* JOB can be found by the token that it was dispatched with, if it has one; or not any more. */
+void job_note_token(struct alone *alone, struct job *job);
+void job_forget_token(struct alone *alone, struct job *job);
+
+/* The job that was dispatched of PARENT with TOKEN, NULL: none was. */
+const struct job *job_by_token(const struct alone *alone, const char *namespace, const char *parent,
+                               const char *token);
 
 /* --- what is kept of scaling (scaling/kept.c) --- */
 

@@ -118,6 +118,11 @@ static void foresee(struct alone *alone, struct job *job, const json_t *json, bo
     struct refusal refusal;
     struct places places;
 
+    if (jobspec_is_parameterized(json)) {
+        plan->updates = json_object(); /* it is only there to be dispatched */
+        plan->failed = json_array();
+        return;
+    }
     gathering_fill(&gathering);
     job->json = (json_t *)(uintptr_t)json; /* borrowed: what it says from now on */
     places_want(alone, &gathering, &places);

@@ -280,6 +280,18 @@ int alone_read_job(const struct assign_plans *plans, const json_t *request,
     return code;
 }
 
+/* What was placed of a job would be left over by one that is only there to be dispatched. */
+static int check_transition(const struct job *job, const json_t *json, struct err *err)
+{
+    if (job == NULL || json_array_size(json_object_get(job->json, "TaskGroups")) == 0 ||
+        jobspec_is_parameterized(job->json) == jobspec_is_parameterized(json))
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   jobspec_is_parameterized(json)
+                       ? "cannot update non-parameterized job to being parameterized"
+                       : "cannot update parameterized job to being non-parameterized");
+}
+
 /* JSON (moved), of which RET_JOB is a new version, or the first. */
 static int accept(struct alone *alone, json_t *json, struct job **ret_job, struct err *err)
 {
@@ -288,6 +300,8 @@ static int accept(struct alone *alone, json_t *json, struct job **ret_job, struc
     struct job *job = job_find(alone, namespace, id);
     int code = alone_check_names(alone, json, err);
 
+    if (code == 0)
+        code = check_transition(job, json, err);
     if (code == 0)
         code = life_check_turn(alone->config.life, 0, err);
     if (code == 0)
@@ -312,22 +326,26 @@ int register_json(struct alone *alone, json_t *json, const struct outcome *outco
     scaling_carry(alone, job->json, json);
     carry_kept(alone, job, json, changed, outcome);
     bool stopped = json_is_true(json_object_get(json, "Stop"));
+    bool parameterized = jobspec_is_parameterized(json), runs = !stopped && !parameterized;
     struct gathering gathering = {.alone = alone,
                                   .job = job,
                                   .wanted = json,
                                   .changed = changed,
-                                  .begins = !stopped && (changed || job->public.stop)};
+                                  .begins = runs && (changed || job->public.stop)};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
     struct change change = change_begin(alone, job);
     change_job(alone, &change, json);
     *ret_evaluation = evaluation_begin(alone, job, why);
-    if (!stopped)
+    if (runs)
         code = alone_reconcile(alone, &change, &gathering, ret_evaluation, err);
     code = change_end(alone, &change, code);
     gathering_free(&gathering);
     if (code < 0)
         return code;
-    evaluation_keep(alone, ret_evaluation);
+    if (parameterized)
+        ret_evaluation->id[0] = '\0'; /* there is nothing to decide */
+    else
+        evaluation_keep(alone, ret_evaluation);
     say(&alone->config.say, SAY_INFO, "server",
         "job registered job=%s version=%llu placed=%u stopped=%u updated=%u", text_value(job->id),
         (unsigned long long)job->public.version, ret_evaluation->placed, ret_evaluation->stopped,

@@ -195,6 +195,20 @@ static const char *fault_of_past(const char *key, const json_t *json)
     return NULL;
 }
 
+/* What is dispatched of a job, or with what it was dispatched, or nothing. */
+static bool is_dispatch(const json_t *json)
+{
+    const json_t *block = json_object_get(json, "ParameterizedJob");
+    const json_t *meta = json_object_get(json, "Meta");
+    const json_t *token = json_object_get(json, "DispatchIdempotencyToken");
+
+    return (block == NULL || json_is_null(block) || json_is_object(block)) &&
+           is_list(json_object_get(block, "MetaRequired"), JSON_STRING) &&
+           is_list(json_object_get(block, "MetaOptional"), JSON_STRING) &&
+           (block == NULL || meta == NULL || json_is_object(meta)) &&
+           (token == NULL || json_string_length(token) < SPEC_NAME_SIZE);
+}
+
 const char *job_fault(const char *key, const json_t *json)
 {
     static const char *const numbers[] = {"Version", "CreateIndex", "ModifyIndex", "JobModifyIndex",
@@ -216,6 +230,8 @@ const char *job_fault(const char *key, const json_t *json)
         return "a job of no type";
     if (!are_whole(json, numbers, NUMBER_MAX))
         return "its version or index is more than anything ever counted";
+    if (!is_dispatch(json))
+        return "it is dispatched by what is none";
     if (!is_list(json_object_get(json, "Datacenters"), JSON_STRING) ||
         !is_list(json_object_get(json, "cairnQueued"), JSON_INTEGER) ||
         !is_list(groups, JSON_OBJECT) || has_twins(groups))

@@ -94,6 +94,7 @@ static inline int fixture_make(void **state)
         .user = "",
         .config_json = "{}",
         .kill_signal = "",
+        .payload_file = "",
     };
     fixture->alloc = (struct alloc_spec){
         .id = ALLOC_ID,
@@ -104,6 +105,7 @@ static inline int fixture_make(void **state)
         .job_name = "shop",
         .job_parent_id = "",
         .job_type = "service",
+        .payload = "",
         .region = "global",
         .datacenter = "dc1",
         .group = "front",

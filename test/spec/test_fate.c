@@ -41,6 +41,10 @@ static const struct {
     {"reschedule", "DelayFunction", "fsm/policy/reschedule.c"},
     {"reschedule", "MaxDelay", "fsm/policy/reschedule.c"},
     {"reschedule", "Unlimited", "fsm/policy/reschedule.c"},
+    {"job", "ParameterizedJob", "server/alone/dispatch.c"},
+    {"parameterized", "Payload", "spec/dispatch.c, of whoever dispatches"},
+    {"parameterized", "MetaRequired", "spec/dispatch.c, of whoever dispatches"},
+    {"parameterized", "MetaOptional", "spec/dispatch.c, of whoever dispatches"},
     {"group", "Scaling", "server/alone/scaling/"},
     {"scaling", "Min", "server/alone/scaling/"},
     {"scaling", "Max", "server/alone/scaling/"},
@@ -113,6 +117,8 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
             return json_string("block-device");
         if (text_equal(schema->name, "csi_plugin") && text_equal(field->json, "Type"))
             return json_string("monolith");
+        if (text_equal(schema->name, "parameterized"))
+            return json_string("required");
         if (schema == &jobspec_scaling)
             return json_string("horizontal");
         for (size_t i = 0; i < COUNT_OF(texts); i++) {
@@ -299,7 +305,8 @@ static json_t *read_job(json_t *raw)
 static void try_field(const struct path *path, const struct jobspec_schema *schema,
                       const struct jobspec_field *field)
 {
-    bool of_batch = text_equal(field->json, "MaxRunDuration"); /* a service has none */
+    bool of_batch = text_equal(field->json, "MaxRunDuration") || /* a service has none */
+                    text_equal(schema->name, "parameterized");
     json_t *raw = plain_job(), *base_raw = plain_job();
 
     if (of_batch) {
@@ -428,7 +435,7 @@ static json_t *job_with(const struct path *path, const struct jobspec_schema *sc
 {
     json_t *raw = plain_job(), *object = reach(raw, path);
 
-    if (text_equal(field->json, "MaxRunDuration"))
+    if (text_equal(field->json, "MaxRunDuration") || text_equal(schema->name, "parameterized"))
         assert_int_equal(json_object_set_new(raw, "Type", json_string("batch")), 0);
     if (schema == &jobspec_volume_mount)
         assert_int_equal(

@@ -72,10 +72,10 @@ static int parse_text(const struct cli *cli, const char *name, const char *text,
     return status;
 }
 
-int cli_read_input(const struct cli *cli, const char **ret_name, char **ret_text,
+int cli_read_input(const struct cli *cli, size_t at, const char **ret_name, char **ret_text,
                    size_t *ret_length)
 {
-    const char *name = cli_argument(cli, 0);
+    const char *name = cli_argument(cli, at);
     struct err err = {0};
 
     *ret_name = name;
@@ -97,7 +97,7 @@ int cli_read_job(const struct cli *cli, json_t **ret_job)
     const char *name;
     size_t length;
     char *text;
-    int status = cli_read_input(cli, &name, &text, &length);
+    int status = cli_read_input(cli, 0, &name, &text, &length);
 
     if (status != 0)
         return status;
@@ -173,6 +173,8 @@ static int run_job(struct cli *cli)
         cli_print_warnings(answer);
     if (status == 0 && cli->json) {
         cli_print_json(answer);
+    } else if (status == 0 && *cli_value(answer, "EvalID") == '\0') {
+        (void)puts("Job registration successful"); /* it is there to be dispatched */
     } else if (status == 0 && cli_switch(cli, "detach")) {
         (void)printf("Job registration successful\nEvaluation ID: %s\n",
                      cli_value(answer, "EvalID"));

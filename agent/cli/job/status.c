@@ -12,6 +12,21 @@ static const struct cli_flag status_flags[] = {
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
+/* True if JOB, whole or of a list, is there to be dispatched. */
+static bool is_parameterized(const json_t *job)
+{
+    const json_t *block = json_object_get(job, "ParameterizedJob");
+
+    return json_is_true(block) ||
+           (json_is_object(block) && !json_is_true(json_object_get(job, "Dispatched")));
+}
+
+static const char *type_of(const json_t *job)
+{
+    return cli_format("%s%s", cli_value(job, "Type"),
+                      is_parameterized(job) ? "/parameterized" : "");
+}
+
 static int list_jobs(struct cli *cli)
 {
     char path[CLI_URL_SIZE];
@@ -32,8 +47,7 @@ static int list_jobs(struct cli *cli)
         {
             bool stopped = json_is_true(json_object_get(job, "Stop"));
 
-            cli_row(&table, cli_value(job, "ID"), cli_value(job, "Type"),
-                    cli_value(job, "Priority"),
+            cli_row(&table, cli_value(job, "ID"), type_of(job), cli_value(job, "Priority"),
                     cli_format("%s%s", cli_value(job, "Status"), stopped ? " (stopped)" : ""),
                     cli_time(json_integer_value(json_object_get(job, "SubmitTime"))));
         }
@@ -94,7 +108,7 @@ static void print_job(const json_t *job)
     cli_row(&table, "Name", cli_value(job, "Name"));
     cli_row(&table, "Submit Date",
             cli_time(json_integer_value(json_object_get(job, "SubmitTime"))));
-    cli_row(&table, "Type", cli_value(job, "Type"));
+    cli_row(&table, "Type", type_of(job));
     cli_row(&table, "Priority", cli_value(job, "Priority"));
     cli_row(&table, "Datacenters", datacenters);
     cli_row(&table, "Namespace", cli_value(job, "Namespace"));
@@ -197,6 +211,58 @@ static void print_waiting(const struct cli *cli, const json_t *evaluations)
     cli_table_print(&table, stdout);
 }
 
+/* "a, b" of LIST, or "<none>". */
+static const char *join(const json_t *list)
+{
+    char text[512] = "";
+    const json_t *item;
+    size_t at;
+
+    json_array_foreach(list, at, item)
+    {
+        (void)text_append(text, sizeof(text), at > 0 ? ", " : ""); /* cut is enough */
+        (void)text_append(text, sizeof(text), json_string_value(item));
+    }
+    return cli_format("%s", at == 0 ? "<none>" : text);
+}
+
+/* What a parameterized job asks for, and what was dispatched of it. */
+static int show_parameterized(struct cli *cli, const json_t *job, const json_t *summary)
+{
+    const json_t *block = json_object_get(job, "ParameterizedJob");
+    const json_t *children = json_object_get(summary, "Children");
+    struct cli_table table = {0};
+    char path[CLI_URL_SIZE];
+    json_t *list, *child;
+    size_t at;
+    int status =
+        cli_get(cli, cli_path(cli, path, "/v1/jobs?prefix=%s/dispatch-", cli_value(job, "ID")),
+                &list, NULL);
+
+    if (status != 0)
+        return status;
+    cli_heading(cli, "Parameterized Job");
+    cli_row(&table, "Payload", cli_value(block, "Payload"));
+    cli_row(&table, "Required Metadata", join(json_object_get(block, "MetaRequired")));
+    cli_row(&table, "Optional Metadata", join(json_object_get(block, "MetaOptional")));
+    cli_table_print_pairs(&table, stdout);
+    cli_heading(cli, "Parameterized Job Summary");
+    cli_row(&table, "Pending", "Running", "Dead");
+    cli_row(&table, cli_value(children, "Pending"), cli_value(children, "Running"),
+            cli_value(children, "Dead"));
+    cli_table_print(&table, stdout);
+    cli_heading(cli, "Dispatched Jobs");
+    if (json_array_size(list) == 0)
+        (void)puts("No dispatched instances found");
+    else
+        cli_row(&table, "ID", "Status");
+    json_array_foreach(list, at, child)
+        cli_row(&table, cli_value(child, "ID"), cli_value(child, "Status"));
+    cli_table_print(&table, stdout);
+    json_decref(list);
+    return 0;
+}
+
 int cli_show_job(struct cli *cli, const json_t *job)
 {
     char path[CLI_URL_SIZE];
@@ -208,6 +274,11 @@ int cli_show_job(struct cli *cli, const json_t *job)
     print_job(job);
     print_warnings(cli, job);
     int status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/summary", id), &summary, NULL);
+    if (status == 0 && is_parameterized(job)) {
+        status = show_parameterized(cli, job, summary);
+        json_decref(summary);
+        return status;
+    }
     if (status == 0)
         status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/allocations", id), &allocs, NULL);
     if (status == 0 && text_equal(cli_value(job, "Type"), "service"))

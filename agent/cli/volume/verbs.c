@@ -291,7 +291,7 @@ static int read_volume(const struct cli *cli, json_t **ret_volume)
     size_t length;
 
     check(error != NULL);
-    int status = cli_read_input(cli, &name, &text, &length);
+    int status = cli_read_input(cli, 0, &name, &text, &length);
     if (status == 0) {
         if (volume_read(name, text, length, ret_volume, error) != 0)
             status = cli_fail(CLI_FAILED, "%s", error);

@@ -575,7 +575,8 @@ static void test_job_shows_what_a_server_adds_and_keeps_its_own(void **state)
     assert_null(json_object_get(own, "Status")); /* the job itself is not touched */
 
     struct writer stub = {0};
-    api_format_job_stub(&stub, &job, "dead", counts, COUNT_OF(counts));
+    api_format_job_stub(&stub, &job, "dead", counts, COUNT_OF(counts),
+                        (struct api_job_children){.running = 2, .dead = 1});
     to = read_back(&stub);
     assert_text(to, "JobSummary.Namespace", "default");
     assert_number(to, "JobSummary.Summary.g.Running", 2);
