@@ -133,7 +133,7 @@ enum alloc_disk { DISK_HERE, DISK_AWAY, DISK_MOVING, DISK_COUNT };
  * daemon, and before it says that it is healthy. */
 enum member_up { MEMBER_DOWN, MEMBER_UP, MEMBER_ASKED, MEMBER_UP_COUNT };
 
-/* What is said of a watched alloc, once and for good, but for what a user says. */
+/* What is said of a watched alloc, once for each deployment, but for what a user says. */
 enum alloc_health { HEALTH_UNKNOWN, HEALTH_HEALTHY, HEALTH_UNHEALTHY, HEALTH_COUNT };
 
 enum client_status { CLIENT_PENDING, CLIENT_RUNNING, CLIENT_COMPLETE, CLIENT_FAILED };
@@ -185,6 +185,14 @@ bool alloc_takes_disk(const struct alloc_assign *assign);
 
 /* The node time at which ALLOC ends if it is not heard of before, 0: it goes on. */
 uint64_t alloc_cut_off_at_ms(const struct alloc *alloc);
+
+/* Since when it is watched by whoever waits to hear of its health. */
+static inline int64_t alloc_deployed_unix_ns(const struct alloc *alloc)
+{
+    int64_t taken_unix_ns = alloc->assign.deployed_unix_ns;
+
+    return taken_unix_ns != 0 ? taken_unix_ns : alloc->assign.create_unix_ns;
+}
 
 /* True in the states of an alloc that is on its way to its end, or there. */
 static inline bool alloc_state_ends(uint8_t state)

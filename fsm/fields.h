@@ -145,7 +145,8 @@ enum { DESCRIPTION_SIZE = 136 };
     X(NAME, namespace, SPEC_NAMESPACE_SIZE, "")                                                    \
     X(NAME, job_id, SPEC_NAME_SIZE, "")                                                            \
     X(NAME, group, SPEC_NAME_SIZE, "")                                                             \
-    X(TEXT, description, DESCRIPTION_SIZE, "why it was condemned")
+    X(TEXT, description, DESCRIPTION_SIZE, "why it was condemned")                                 \
+    X(I64, deployed_unix_ns, 0, "when the deployment took it that watches it, 0: when it was made")
 struct alloc_assign {
     ALLOC_ASSIGN_FIELDS(FIELD)
     struct alloc_member members[];

@@ -117,11 +117,12 @@ void assign_alloc(struct core *core, const struct assign_plans *plans,
 }
 
 void update_alloc(struct core *core, const struct assign_plans *plans,
-                  const struct alloc_spec *spec)
+                  const struct alloc_spec *spec, int64_t deployed_unix_ns)
 {
     struct machine_id id = machine_id_make(MACHINE_ALLOC, spec->id);
     struct alloc_assign *assign = assign_of(plans, spec, "", "");
 
+    assign->deployed_unix_ns = deployed_unix_ns;
     core_tell(core, &id, AE_UPDATE, assign);
     free(assign);
     for (size_t i = 0; i < spec->tasks_count; i++)

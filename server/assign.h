@@ -26,8 +26,8 @@ void assign_alloc(struct core *core, const struct assign_plans *plans,
 
 /* Posts UPDATE to the alloc of SPEC, which is there, and to each of its tasks: they go on as they
  * are, and by this version of what they were asked to be.  SPEC says nothing else of what would
- * have to be replaced. */
+ * have to be replaced.  The deployment that waits to hear of its health, if any, took it then. */
 void update_alloc(struct core *core, const struct assign_plans *plans,
-                  const struct alloc_spec *spec);
+                  const struct alloc_spec *spec, int64_t deployed_unix_ns);
 
 #endif

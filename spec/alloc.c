@@ -48,17 +48,19 @@ static void add_history(json_t *alloc, const struct jobspec_placement *placement
     json_decref(events);
 }
 
-/* Who waits to hear of its health, and how long; only then. */
-static void add_deployment(json_t *alloc, const json_t *group,
-                           const struct jobspec_placement *placement)
+void jobspec_put_deployment(json_t *alloc, const json_t *group, const char *id)
 {
+    static const char *const keys[] = {"DeploymentID", "MinHealthyTime", "HealthyDeadline",
+                                       "ManualHealth"};
     const json_t *update = json_object_get(group, "Update");
     json_int_t min_ns = json_integer_value(json_object_get(update, "MinHealthyTime"));
     json_int_t deadline_ns = json_integer_value(json_object_get(update, "HealthyDeadline"));
 
-    if (placement->deployment_id == NULL || placement->deployment_id[0] == '\0')
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        (void)json_object_del(alloc, keys[i]); /* of the one before, if any */
+    if (id == NULL || id[0] == '\0')
         return;
-    check(json_object_set_new(alloc, "DeploymentID", json_string(placement->deployment_id)) == 0);
+    check(json_object_set_new(alloc, "DeploymentID", json_string(id)) == 0);
     check(json_object_set_new(alloc, "MinHealthyTime", json_integer(min_ns)) == 0);
     check(json_object_set_new(alloc, "HealthyDeadline", json_integer(deadline_ns)) == 0);
     if (text_equal(json_string_value(json_object_get(update, "HealthCheck")), "manual"))
@@ -85,7 +87,7 @@ static int alloc_value(const json_t *job, const struct jobspec_placement *placem
         check(json_object_set_new(*ret_alloc, "CreateIndex",
                                   json_integer((json_int_t)placement->create_index)) == 0);
     add_history(*ret_alloc, placement);
-    add_deployment(*ret_alloc, group, placement);
+    jobspec_put_deployment(*ret_alloc, group, placement->deployment_id);
     jobspec_add_ports(*ret_alloc, &placement->ports);
     jobspec_add_cores(*ret_alloc, &placement->cores);
     jobspec_add_plugins(*ret_alloc, &placement->plugins);

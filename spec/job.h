@@ -178,7 +178,8 @@ struct jobspec_update {
     const char *text; /* what it runs by; borrowed */
     size_t length;
     const char *eval_id;
-    uint64_t modify_index; /* of the commit that stores it */
+    const char *deployment_id; /* which waits to hear whether it is healthy by it; NULL: none */
+    uint64_t modify_index;     /* of the commit that stores it */
 };
 
 /* What it runs by from now on as an alloc of JOB, whose essence is the same: whatever it was given

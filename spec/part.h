@@ -77,6 +77,8 @@ void jobspec_add_ports(json_t *alloc, const struct spec_ports *ports);
 void jobspec_add_cores(json_t *alloc, const struct spec_cores *cores);
 
 /* Whose the volumes of storage plugins are. */
+/* The deployment ID waits to hear of the health of ALLOC, as GROUP says; NULL or "": none does. */
+void jobspec_put_deployment(json_t *alloc, const json_t *group, const char *id);
 void jobspec_add_plugins(json_t *alloc, const struct spec_pairs *plugins);
 
 /* The volumes of a group and the mounts of its tasks, in the same way. */

@@ -167,6 +167,7 @@ int jobspec_update_alloc(const json_t *job, const struct jobspec_update *update,
     check(json_object_set_new(alloc, "Group",
                               jobspec_arrange(&jobspec_group_schema, group, true)) == 0);
     check(json_object_set_new(alloc, "EvalID", json_string(update->eval_id)) == 0);
+    jobspec_put_deployment(alloc, group, update->deployment_id);
     check(json_object_set_new(alloc, "ModifyIndex",
                               json_integer((json_int_t)update->modify_index)) == 0);
     int code = jobspec_write_alloc(alloc, ret_text, ret_length, ret_spec, err);

@@ -275,8 +275,8 @@ uint64_t alloc_deadline(const struct machine *record, const struct fsm_now *now)
                    earlier(alloc->run_until_ms, alloc_cut_off_at_ms(alloc)));
 }
 
-/* Each time was fixed when its wait began, at the latest when the state was entered; that of its
- * health begins anew when a task does. */
+/* Each time was fixed when its wait began, at the latest when the state was entered; those of its
+ * health begin anew when a task does, and with each newer version. */
 const char *alloc_mistimed(const struct machine *record)
 {
     const struct alloc *alloc = alloc_of(record);
@@ -289,9 +289,6 @@ const char *alloc_mistimed(const struct machine *record)
     if (alloc->run_until_ms > record->entered_ms &&
         alloc->run_until_ms - record->entered_ms > alloc->assign.max_run_ms)
         return "it may run for longer than was asked for";
-    if (alloc->unhealthy_at_ms > record->entered_ms &&
-        alloc->unhealthy_at_ms - record->entered_ms > alloc->assign.healthy_deadline_ms)
-        return "it has longer to be healthy than was asked for";
     if (is_in(alloc, limited) && record->deadline_ms != alloc_deadline(record, NULL))
         return "its timer is set to another time than it waits for";
     return NULL;

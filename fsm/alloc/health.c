@@ -1,5 +1,5 @@
 /*
- * The health of an alloc that a deployment waits for, decided once.
+ * The health of an alloc that a deployment waits for, decided once for each of them.
  *
  * It is healthy when all of its tasks have run for min_healthy_time, without one of them having
  * ended; unhealthy when one has failed, when the group ends by itself, or when healthy_deadline is
@@ -15,6 +15,9 @@
  * Where only a user is to say it, nothing of this decides (health_check "manual"); of any alloc
  * that is watched he may say it, whatever was said before, and that holds.
  *
+ * A newer version that it takes in place asks anew: another deployment knows nothing of it, and
+ * both times begin with the version; who is ending by himself by then does not come to be healthy.
+ *
  * When the time has come its tasks are asked, and their answers, in the same turn, are the verdict:
  * a daemon that was late may have the end of one of them in that turn, too.  Pure.
  */
@@ -22,11 +25,16 @@
 
 #include "fsm/policy.h"
 
-static bool is_awaited(const struct alloc *alloc)
+/* Somebody does not know yet, and nobody has told it to end. */
+static bool is_asked_for(const struct alloc *alloc)
 {
     return alloc->assign.watched && !alloc->assign.condemned && alloc->health == HEALTH_UNKNOWN &&
-           !alloc_state_ends(alloc->machine.state) && !alloc->stop_wanted &&
-           !alloc->destroy_wanted && !alloc->ran_out && !alloc->cut_off;
+           !alloc->stop_wanted && !alloc->destroy_wanted && !alloc->ran_out && !alloc->cut_off;
+}
+
+static bool is_awaited(const struct alloc *alloc)
+{
+    return is_asked_for(alloc) && !alloc_state_ends(alloc->machine.state);
 }
 
 static bool is_watched(const struct alloc *alloc)
@@ -54,6 +62,37 @@ void alloc_begin_health(struct alloc *alloc, const struct fsm_now *now)
 {
     if (is_awaited(alloc)) /* where a user decides it only says when it began */
         alloc->unhealthy_at_ms = now->ms + alloc->assign.healthy_deadline_ms;
+}
+
+static void forget_health(struct alloc *alloc)
+{
+    alloc->verdict_told = alloc_state_ends(alloc->machine.state); /* its tasks have their reasons */
+    alloc->health = HEALTH_UNKNOWN;
+    alloc->health_unix_ns = 0;
+    alloc->health_said = 0;
+    alloc->status_revision++;
+}
+
+void alloc_renew_health(struct alloc *alloc, const struct alloc_assign *newer,
+                        const struct fsm_now *now)
+{
+    struct alloc_assign *assign = &alloc->assign;
+    bool another =
+        assign->watched != newer->watched || assign->deployed_unix_ns != newer->deployed_unix_ns;
+
+    assign->watched = newer->watched;
+    assign->manual = newer->manual;
+    assign->min_healthy_ms = newer->min_healthy_ms;
+    assign->healthy_deadline_ms = newer->healthy_deadline_ms;
+    assign->deployed_unix_ns = newer->deployed_unix_ns;
+    if (another)
+        forget_health(alloc);
+    if (alloc->health != HEALTH_UNKNOWN)
+        return;
+    alloc->healthy_at_ms = alloc->unhealthy_at_ms = 0;
+    alloc->confirming = 0;
+    if (alloc->machine.state != A_WAITING) /* else its set-up begins it */
+        alloc_begin_health(alloc, now);
 }
 
 uint64_t alloc_health_at_ms(const struct alloc *alloc)
@@ -86,6 +125,9 @@ static void confirm(struct alloc *alloc)
 void alloc_judge_health(struct alloc *alloc, const struct fsm_event *event,
                         const struct fsm_now *now)
 {
+    if (event->kind == AE_UPDATE && is_asked_for(alloc) && !alloc->assign.manual &&
+        alloc_state_ends(alloc->machine.state))
+        decide(alloc, HEALTH_UNHEALTHY, now);
     if (!is_watched(alloc))
         return;
     if (event->kind == AE_RESTORE) {

@@ -37,6 +37,10 @@ bool members_every_dead(const struct alloc *alloc);
 /* Its set-up begins, and with it the time by which it has to be healthy. */
 void alloc_begin_health(struct alloc *alloc, const struct fsm_now *now);
 
+/* What is asked of its health is what NEWER says, and is asked anew. */
+void alloc_renew_health(struct alloc *alloc, const struct alloc_assign *newer,
+                        const struct fsm_now *now);
+
 /* EVENT has been absorbed: gives the verdict if it is time, once. */
 void alloc_judge_health(struct alloc *alloc, const struct fsm_event *event,
                         const struct fsm_now *now);

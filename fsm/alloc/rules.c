@@ -100,6 +100,7 @@ static void absorb_update(struct alloc *alloc, const struct fsm_event *event,
     }
     alloc->assign.stop_after_ms = newer->stop_after_ms;
     note_contact(alloc, now);
+    alloc_renew_health(alloc, newer, now);
     alloc->modify_unix_ns = now->unix_ns;
 }
 

@@ -88,11 +88,13 @@ bool classify_goes_on_posted(const struct gathering *gathering, const char *grou
 }
 
 static int update_one(struct alone *alone, const struct job *job, const char *alloc,
-                      const char *eval_id, struct err *err)
+                      const char *group, const char *eval_id, struct err *err)
 {
     struct core *core = life_core(alone->config.life);
+    const char *deployment_id = rollout_id(job, jobspec_group(job->json, group));
     struct jobspec_update update = {
         .eval_id = eval_id,
+        .deployment_id = deployment_id,
         .modify_index = core_figures(core).sequence + 1,
     };
     char key[JOURNAL_KEY_SIZE], *before = stored_text(alone, alloc, &update.length), *text;
@@ -108,15 +110,15 @@ static int update_one(struct alone *alone, const struct job *job, const char *al
     if (code == 0) {
         (void)text_format(key, sizeof(key), "alloc/%s", alloc); /* fits */
         core_spec(core, key, text, length);
-        update_alloc(core, &alone->config.plans, spec);
+        update_alloc(core, &alone->config.plans, spec,
+                     deployment_id == NULL ? 0 : rollout_began_unix_ns(job));
     }
     free(text);
     alloc_spec_free(spec);
     return code;
 }
 
-/* True if the alloc that is number A goes on by the job as it is wanted. */
-static bool is_updated(const struct gathering *gathering, size_t a)
+bool classify_is_updated(const struct gathering *gathering, size_t a)
 {
     const struct reconcile_alloc *alloc = &gathering->allocs[a];
 
@@ -133,14 +135,15 @@ int alone_update(struct alone *alone, const struct gathering *gathering,
 
     for (size_t a = 0; a < gathering->count; a++) {
         const struct alloc *record = core_alloc(core, gathering->ids[a].text);
-        if (is_updated(gathering, a) && record != NULL)
+        if (classify_is_updated(gathering, a) && record != NULL)
             events += 1 + record->assign.members_count;
     }
     code = life_check_turn(alone->config.life, events, err);
     for (size_t a = 0; a < gathering->count && code == 0; a++) {
-        if (!is_updated(gathering, a))
+        if (!classify_is_updated(gathering, a))
             continue;
-        code = update_one(alone, gathering->job, gathering->ids[a].text, evaluation->id, err);
+        code = update_one(alone, gathering->job, gathering->ids[a].text, gathering->allocs[a].group,
+                          evaluation->id, err);
         evaluation->updated++;
     }
     return code;

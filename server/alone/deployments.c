@@ -1,8 +1,9 @@
 /*
  * Deployments as they are kept: with their job, in the same commit as what they begin or end.
  *
- * How far one has come is what the records say.  An alloc is its own that is watched and was made
- * since it began: create times of a job's allocs only grow, whatever the clock does (place.c).
+ * How far one has come is what the records say.  An alloc is its own that is watched and was made,
+ * or taken on in place, since it began: create times of a job's allocs and of its deployments only
+ * grow, whatever the clock does (place.c, hold.c).
  * Which of them are canaries, and whether these are promoted, it says itself.
  *
  * The newest one may be under way; a few before it are kept to be looked at.
@@ -114,7 +115,7 @@ bool alone_in_deployment(const struct alone_job *job, const struct alloc *alloc)
     const json_t *deployment = deployment_of(job->job);
 
     return deployment != NULL && alloc->assign.watched &&
-           alloc->assign.create_unix_ns >= (int64_t)job_number(deployment, "CreateTime");
+           alloc_deployed_unix_ns(alloc) >= (int64_t)job_number(deployment, "CreateTime");
 }
 
 bool deployment_gave_up(const struct job *job, const struct alloc *alloc)
@@ -128,7 +129,7 @@ bool alone_placed_by(const struct alone_job *job, const char *deployment_id,
 {
     const json_t *older = json_object_get(job->job, "cairnDeployments"), *one;
     int64_t until_ns = (int64_t)job_number(deployment_of(job->job), "CreateTime");
-    int64_t made_ns = alloc->assign.create_unix_ns;
+    int64_t made_ns = alloc_deployed_unix_ns(alloc);
     size_t i;
 
     if (text_equal(alone_deployment_id(job), deployment_id))
@@ -178,7 +179,7 @@ static bool count_own(void *ctx, const struct machine_id *id, const struct machi
         return true;
     add_one(group, "PlacedAllocs");
     note_progress(group, alloc->health == HEALTH_HEALTHY ? alloc->health_unix_ns
-                                                         : alloc->assign.create_unix_ns);
+                                                         : alloc_deployed_unix_ns(alloc));
     if (alloc->health == HEALTH_HEALTHY)
         add_one(group, "HealthyAllocs");
     if (alloc->health == HEALTH_UNHEALTHY)

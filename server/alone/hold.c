@@ -22,7 +22,17 @@ static uint32_t canaries_of(const json_t *job, const json_t *group)
     return rollout_parallel(job, group) == 0 ? 0 : (uint32_t)(wanted < count ? wanted : count);
 }
 
-/* Of PLACES, which hold what is wanted: their groups that are rolled out. */
+static bool is_any_updated(const struct gathering *gathering, const char *group)
+{
+    for (size_t a = 0; a < gathering->count; a++) {
+        if (text_equal(gathering->allocs[a].group, group) && classify_is_updated(gathering, a))
+            return true;
+    }
+    return false;
+}
+
+/* Of PLACES, which hold what is wanted: their groups that are rolled out.  Who goes on in place is
+ * waited for as whoever is placed is. */
 static json_t *begin_groups(const struct gathering *gathering, const struct places *places)
 {
     const json_t *job = gathering->job->json, *list = json_object_get(job, "TaskGroups");
@@ -36,6 +46,7 @@ static json_t *begin_groups(const struct gathering *gathering, const struct plac
 
         if (!is_rolled(job, g))
             continue;
+        any = any || is_any_updated(gathering, places->groups[g].name);
         for (uint32_t i = 0; i < places->groups[g].count; i++) {
             any = any || places->groups[g].place[i];
             tries = tries || places->tries[g][i];
@@ -61,13 +72,19 @@ void rollout_begin(struct alone *alone, struct change *change, const struct gath
                    const struct places *places, struct alone_evaluation *evaluation)
 {
     json_t *groups = begin_groups(gathering, places);
+    const struct core *core = life_core(alone->config.life);
     int64_t now_unix_ns = life_unix_ns(alone->config.life);
 
     if (groups == NULL)
         return;
     for (size_t a = 0; a < gathering->count; a++) {
-        if (gathering->created_unix_ns[a] >= now_unix_ns)
-            now_unix_ns = wall_add(gathering->created_unix_ns[a], 1);
+        const struct alloc *alloc = core_alloc(core, gathering->ids[a].text);
+        int64_t taken_unix_ns = alloc == NULL ? 0 : alloc_deployed_unix_ns(alloc);
+
+        if (gathering->created_unix_ns[a] > taken_unix_ns)
+            taken_unix_ns = gathering->created_unix_ns[a];
+        if (taken_unix_ns >= now_unix_ns)
+            now_unix_ns = wall_add(taken_unix_ns, 1);
     }
     alone->config.new_id(alone->config.ctx, evaluation->deployment_id);
     deployment_begin(alone, change, groups, now_unix_ns, evaluation->deployment_id);
@@ -83,8 +100,8 @@ static bool is_replaced(const struct gathering *gathering, const struct places *
     return places->groups[g].place[i] && last >= 0 && gathering->allocs[last].stop;
 }
 
-/* What a registration replaces is all that there is to be replaced; who goes on is as good as it
- * was, and whoever else is placed is not healthy yet. */
+/* What a registration replaces is all that there is to be replaced; who goes on is asked only from
+ * then on whether it is healthy by that, and whoever else is placed is not healthy yet. */
 static struct rollout_group group_of(const struct gathering *gathering, const struct places *places,
                                      size_t g)
 {

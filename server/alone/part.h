@@ -460,6 +460,9 @@ void classify_end(struct gathering *gathering);
 bool classify_goes_on(const struct gathering *gathering, const char *alloc, const char *group);
 bool classify_goes_on_posted(const struct gathering *gathering, const char *group);
 
+/* True if the alloc that is number A goes on by the job as it is wanted. */
+bool classify_is_updated(const struct gathering *gathering, size_t a);
+
 /* Where the job was changed: each alloc of GATHERING that lives and was not marked to stop goes on
  * by what the job says now. */
 int alone_update(struct alone *alone, const struct gathering *gathering,

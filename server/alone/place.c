@@ -204,6 +204,17 @@ void alone_order_stop(struct alone *alone, struct job *job, const struct machine
 
 /* --- places --- */
 
+/* The alloc that is number A came to its place after B; who lives is there, whoever was tried
+ * beside him later and has ended. */
+static bool is_later(const struct gathering *gathering, size_t a, size_t b)
+{
+    bool lives = gathering->allocs[a].live;
+
+    return lives != gathering->allocs[b].live
+               ? lives
+               : gathering->created_unix_ns[a] > gathering->created_unix_ns[b];
+}
+
 void places_begin(struct places *places, const struct gathering *gathering)
 {
     const json_t *list = json_object_get(gathering->job->json, "TaskGroups");
@@ -242,8 +253,7 @@ void places_begin(struct places *places, const struct gathering *gathering)
         if (g == count || alloc->index >= places->groups[g].count || alloc->canary)
             continue;
         int *last = &places->last[g][alloc->index];
-        if (*last < 0 || gathering->created_unix_ns[a] > gathering->created_unix_ns[*last] ||
-            (alloc->live && !gathering->allocs[*last].live))
+        if (*last < 0 || is_later(gathering, a, (size_t)*last))
             *last = (int)a;
     }
 }

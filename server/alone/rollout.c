@@ -4,7 +4,7 @@
  *
  * Who is replaced next, and when it is over, is fsm/policy/rollout.c's answer; here it gets what
  * the records and the job say, and what it answers is posted.  An alloc that goes on by the newer
- * version, in place, is as good as it was, and is not waited for.
+ * version, in place, is its own as one that it has placed is: it has to be healthy by that, too.
  *
  * One that fails ends there: what it has not replaced yet goes on by the older version, its
  * canaries end, and what has failed of it is not tried again.  Where a group says auto_revert the
@@ -17,7 +17,7 @@
 
 /* --- what the records say --- */
 
-/* Of ALLOC, whose record is there and which the deployment has placed. */
+/* Of ALLOC, whose record is there and which is the deployment's. */
 static struct rollout_alloc own_one(const struct alone *alone, const char *id,
                                     const struct alloc *alloc)
 {

@@ -338,6 +338,7 @@ static uint64_t visible(const struct sim *sim, int number)
         hash_u64(alloc->client_status, (uint64_t)alloc->stop_wanted << 1 | alloc->destroy_wanted);
 
     digest = hash_u64(digest, alloc->health);
+    digest = hash_u64(digest, (uint64_t)alloc->assign.deployed_unix_ns); /* who is told so */
     digest = hash_u64(digest, (uint64_t)alloc->health_unix_ns); /* a user says this, that, this */
     for (int t = 0; t < sim->allocs[number].tasks_count; t++) {
         const struct machine *record = core_find(sim->core, &sim->allocs[number].tasks[t].id);

@@ -141,6 +141,7 @@ static void assign_of(const struct sim *sim, const struct sim_alloc_state *alloc
     assign->max_run_ms = vary(plan->limit_ms, version, 6);
     assign->stop_after_ms = vary(plan->stop_after_ms, version, 8);
     assign->watched = plan->healthy_deadline_ms != 0;
+    assign->deployed_unix_ns = version % 2 == 0 ? (int64_t)version : 0; /* else of the first one */
     assign->manual = plan->manual;
     assign->min_healthy_ms = plan->min_healthy_ms;
     assign->healthy_deadline_ms = plan->healthy_deadline_ms;

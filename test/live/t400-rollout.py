@@ -2,10 +2,13 @@
 """A newer version of a service on a real node takes the place of the older one step by step, as
 max_parallel and the health of its tasks say, wherever the daemon dies."""
 import os
+import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import Node, Refused, milliseconds, raw_exec, restart_policy, tap, wait_for  # noqa: E402
+from lib import (Node, Refused, events, milliseconds, raw_exec, restart_policy, tap,  # noqa: E402
+                 wait_for)
 
 
 def job_of(seconds, count=3, parallel=1, healthy_ms=300, script=None):
@@ -110,6 +113,62 @@ def wherever_the_daemon_dies_it_goes_on():
     assert counts(node) == [3, 3, 3, 0], counts(node)
     node.put('/v1/allocation/%s/stop' % node.alloc('job', 'g')['ID'])
     wait_for('another one', lambda: versions(node) == [1, 1, 1])
+    node.finish()
+
+
+def tuned(job, attempts):
+    """Another restart policy, which is taken in place."""
+    job['TaskGroups'][0]['RestartPolicy'] = restart_policy(attempts)
+    return job
+
+
+def who_goes_on_in_place_is_healthy_by_the_newer_version_or_not():
+    node = open_node()
+    first = job_of(1000, count=2, healthy_ms=1000)
+    node.run_job(first)
+    await_status(node, 0, 'successful')
+    before = node.payloads()
+    node.run_job(tuned(job_of(1000, count=2, healthy_ms=1500), 3))
+    assert deployment(node)['Status'] == 'running', deployment(node)
+    assert counts(node) == [2, 2, 0, 0], counts(node)
+    own = deployment(node)['ID']
+    for alloc in node.allocs('job'):
+        alloc = node.get('/v1/allocation/' + alloc['ID'])
+        assert alloc['DeploymentID'] == own and alloc['DeploymentStatus'] is None, alloc
+    node.kill()
+    node.start()
+    await_status(node, 1, 'successful')
+    assert counts(node) == [2, 2, 2, 0], counts(node)
+    assert node.payloads() == before
+    assert len(node.get('/v1/deployment/allocations/' + own)) == 2
+    node.run_job(tuned(job_of(1000, count=2, healthy_ms=20000), 0))  # nothing starts again by it
+    assert counts(node) == [2, 2, 0, 0], counts(node)
+    os.kill(min(pid for pid, line in node.payloads().items() if line == 'sleep 1000'),
+            signal.SIGKILL)
+    await_status(node, 2, 'failed')
+    assert counts(node) == [2, 2, 0, 1], counts(node)
+    [ill] = [alloc for alloc in node.allocs('job') if alloc['ClientStatus'] == 'failed']
+    ill = node.get('/v1/allocation/' + ill['ID'])
+    assert ill['DeploymentStatus']['Healthy'] is False, ill['DeploymentStatus']
+    assert events(ill['TaskStates']['t'])[-1] == 'Alloc Unhealthy', events(ill['TaskStates']['t'])
+    assert len(set(node.payloads().items()) & set(before.items())) == 1
+    node.finish()
+
+
+def who_takes_too_long_after_an_update_in_place_is_unhealthy():
+    node = open_node()
+    job = job_of(1000, count=1, healthy_ms=300)
+    node.run_job(job)
+    await_status(node, 0, 'successful')
+    slow = tuned(job_of(1000, count=1, healthy_ms=2000), 10)
+    updated(slow, HealthyDeadline=milliseconds(3000))
+    node.run_job(slow)
+    [pid] = [pid for pid, line in node.payloads().items() if line == 'sleep 1000']
+    time.sleep(1.5)  # it begins anew when it is too late for it to last for 2 s by then
+    os.kill(pid, signal.SIGKILL)
+    wait_for('its verdict', lambda: counts(node)[3] == 1)
+    alloc = node.alloc('job', 'g')
+    assert alloc['ClientStatus'] in ('running', 'pending'), alloc['ClientStatus']
     node.finish()
 
 
@@ -246,6 +305,8 @@ if __name__ == '__main__':
         each_one_is_healthy_before_the_next_is_replaced,
         one_that_fails_leaves_the_others,
         wherever_the_daemon_dies_it_goes_on,
+        who_goes_on_in_place_is_healthy_by_the_newer_version_or_not,
+        who_takes_too_long_after_an_update_in_place_is_unhealthy,
         canaries_run_beside_the_others_until_a_user_promotes_them,
         what_fails_takes_its_job_back,
         users_hold_it_and_end_it,

@@ -58,6 +58,15 @@ static bool count_version(void *ctx, const struct machine_id *id, const struct m
     return true;
 }
 
+static bool any_alloc(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    const struct alloc **ret_alloc = ctx;
+
+    (void)id;
+    *ret_alloc = alloc_of(record);
+    return true;
+}
+
 static struct versions count_versions(struct small_life *small)
 {
     struct versions versions = {0};
@@ -327,12 +336,88 @@ static void test_higher_count_is_placed_at_once_and_lower_stopped(void **state)
     struct alone_evaluation up = run(small, job_of("/bin/a", 4, 1));
     assert_int_equal(up.placed, 2);
     assert_int_equal(up.updated, 2);
-    expect_deployment(small, 1, "running", 2, 0, 0);
+    expect_deployment(small, 1, "running", 4, 0, 0);
     pass(small, HEALTHY_MS);
-    expect_deployment(small, 1, "successful", 2, 2, 0); /* who went on is not asked again */
+    expect_deployment(small, 1, "successful", 4, 4, 0); /* who went on was asked, too */
     struct alone_evaluation down = run(small, job_of("/bin/a", 1, 1));
     assert_int_equal(down.stopped, 3);
-    expect_deployment(small, 1, "successful", 2, 2, 0); /* nothing is to be waited for */
+    expect_deployment(small, 2, "running", 1, 0, 0);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 2, "successful", 1, 1, 0);
+}
+
+/* --- who goes on in place is to be healthy by the newer version, too --- */
+
+/* With another restart policy, which replaces nobody. */
+static json_t *tuned(json_t *job, int attempts)
+{
+    json_t *group = json_array_get(json_object_get(job, "TaskGroups"), 0);
+
+    assert_int_equal(
+        json_object_set_new(group, "RestartPolicy",
+                            json_pack("{s:i, s:I, s:I, s:s}", "Attempts", attempts, "Interval",
+                                      600000 * ms, "Delay", 1000 * ms, "Mode", "fail")),
+        0);
+    return job;
+}
+
+static void test_who_goes_on_in_place_is_asked_anew(void **state)
+{
+    struct small_life *small = *state;
+
+    begin(small, 2, 1);
+    pass(small, 10 * DEADLINE_MS);
+    struct alone_evaluation evaluation = run(small, tuned(job_of("/bin/a", 2, 1), 3));
+    assert_int_equal(evaluation.updated, 2);
+    assert_true(uuid_is_valid(evaluation.deployment_id));
+    expect_versions(small, 0, 2, 0);
+    expect_deployment(small, 1, "running", 2, 0, 0);
+    pass(small, HEALTHY_MS - 1);
+    small_again(small);
+    expect_deployment(small, 1, "running", 2, 0, 0);
+    pass(small, 1);
+    expect_deployment(small, 1, "successful", 2, 2, 0);
+    json_t *all = alone_deployments(small->alone, small_find(small, "j"));
+    const char *first = json_string_value(json_object_get(json_array_get(all, 1), "ID"));
+    struct versions versions = count_versions(small);
+    const struct alloc *alloc = NULL;
+    core_each(life_core(small->life), MACHINE_ALLOC, any_alloc, &alloc);
+    assert_int_equal(versions.count[1], 2);
+    assert_true(alone_placed_by(small_find(small, "j"), evaluation.deployment_id, alloc));
+    assert_false(alone_placed_by(small_find(small, "j"), first, alloc)); /* but by the new one */
+    json_decref(all);
+}
+
+static void test_who_goes_on_in_place_may_turn_out_unhealthy(void **state)
+{
+    struct small_life *small = *state;
+
+    begin(small, 2, 1);
+    run(small, with(tuned(job_of("/bin/a", 2, 1), 0), "AutoRevert", json_true()));
+    expect_deployment(small, 1, "running", 2, 0, 0);
+    fail_newest(small);
+    assert_int_equal(small_find(small, "j")->version, 2); /* back, in place, and asked again */
+    expect_versions(small, 0, 0, 2);
+    expect_deployment(small, 2, "running", 2, 0, 0);
+    pass(small, HEALTHY_MS);
+    expect_deployment(small, 2, "successful", 2, 2, 0);
+}
+
+/* A job that is not rolled out any more has nobody who asks. */
+static void test_who_goes_on_without_a_deployment_is_not_asked(void **state)
+{
+    struct small_life *small = *state;
+    const struct alloc *alloc = NULL;
+
+    begin(small, 1, 1);
+    (void)run(small, job_of("/bin/a", 1, 0));
+    core_each(life_core(small->life), MACHINE_ALLOC, any_alloc, &alloc);
+    assert_non_null(alloc);
+    assert_false(alloc->assign.watched);
+    assert_int_equal(alloc->health, HEALTH_UNKNOWN);
+    assert_int_equal(alloc->unhealthy_at_ms, 0);
+    pass(small, 10 * DEADLINE_MS);
+    expect_deployment(small, 0, "successful", 1, 1, 0);
 }
 
 static void test_without_max_parallel_all_are_replaced_at_once(void **state)
@@ -390,13 +475,13 @@ static void test_job_goes_back_to_the_last_version_that_was_good(void **state)
     assert_string_equal(json_string_value(json_object_get(failed, "StatusDescription")),
                         "Failed due to unhealthy allocations - rolling back to job version 0");
     json_decref(list);
-    expect_versions(small, 0, 0, 3); /* two go on as they are */
-    expect_deployment(small, 2, "running", 1, 0, 0);
+    expect_versions(small, 0, 0, 3); /* two go on as they are, and are asked again */
+    expect_deployment(small, 2, "running", 3, 0, 0);
     pass(small, HEALTHY_MS);
-    expect_deployment(small, 2, "successful", 1, 1, 0);
+    expect_deployment(small, 2, "successful", 3, 3, 0);
     assert_true(json_is_true(json_object_get(small_find(small, "j")->job, "Stable")));
     small_again(small);
-    expect_deployment(small, 2, "successful", 1, 1, 0);
+    expect_deployment(small, 2, "successful", 3, 3, 0);
 }
 
 static void test_job_without_a_good_version_goes_nowhere(void **state)
@@ -683,11 +768,11 @@ static void test_canary_that_fails_takes_its_job_back(void **state)
     (void)run(small, with(tried("/bin/b", 2, 1), "AutoRevert", json_true()));
     fail_newest(small);
     assert_int_equal(small_find(small, "j")->version, 2);
+    expect_deployment(small, 2, "running", 2, 0, 0);
     pass(small, HEALTHY_MS);
     expect_versions(small, 0, 0, 2);
     expect_canaries(small, 0);
-    expect_description(small,
-                       "Failed due to unhealthy allocations - rolling back to job version 0");
+    expect_deployment(small, 2, "successful", 2, 2, 0);
 }
 
 static void test_newer_version_ends_the_canaries_of_the_last(void **state)
@@ -893,6 +978,9 @@ int main(void)
         SMALL_TEST(test_failed_commit_leaves_no_deployment),
         SMALL_TEST(test_failed_commit_of_a_step_is_made_again),
         SMALL_TEST(test_higher_count_is_placed_at_once_and_lower_stopped),
+        SMALL_TEST(test_who_goes_on_in_place_is_asked_anew),
+        SMALL_TEST(test_who_goes_on_in_place_may_turn_out_unhealthy),
+        SMALL_TEST(test_who_goes_on_without_a_deployment_is_not_asked),
         SMALL_TEST(test_without_max_parallel_all_are_replaced_at_once),
         SMALL_TEST(test_what_has_failed_is_not_tried_again),
         SMALL_TEST(test_job_goes_back_to_the_last_version_that_was_good),

@@ -72,8 +72,8 @@ static void note_alloc(struct sim *sim, const struct sim_whom *whom,
         sim_violate(sim, 15, "%s is stored without its specification", event->id.text);
     if (event->before == A_ABSENT)
         alloc->unknown = 0;
-    if (event->after == A_PREPARING && event->before != A_PREPARING)
-        alloc->prepared_ms = event->now_ms;
+    if ((event->after == A_PREPARING && event->before != A_PREPARING) || kind == AE_UPDATE)
+        alloc->asked_ms = event->now_ms;
     if (event->after == A_GONE)
         alloc->gone = 1;
     if (event->after != A_TERMINAL || event->before == A_TERMINAL || record == NULL)

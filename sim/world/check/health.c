@@ -1,6 +1,6 @@
 /*
- * The health of allocs for which somebody waits: said once, and what is said is true of the
- * payloads themselves, whatever the records say of them.
+ * The health of allocs for which somebody waits: said once to each deployment, and what is said is
+ * true of the payloads themselves, whatever the records say of them.
  */
 #include "sim/world/check/check.h"
 #include "sim/world/world.h"
@@ -39,6 +39,15 @@ static const char *not_running(struct sim *sim, const struct sim_whom *whom, int
                : NULL;
 }
 
+static bool is_updated(const struct journal_batch *batch, const struct machine_id *id)
+{
+    for (size_t i = 0; i < batch->events_count; i++) {
+        if (batch->events[i].event.kind == AE_UPDATE && machine_id_equal(&batch->events[i].id, id))
+            return true;
+    }
+    return false;
+}
+
 static bool is_over(const struct task *task)
 {
     return task == NULL || task->failed || task->run_state == TASK_RUN_DEAD;
@@ -50,12 +59,17 @@ void sim_check_health(struct sim *sim, const struct journal_batch *batch,
 {
     const struct sim_alloc_state *state = sim_alloc_of(sim, whom);
     uint8_t was = before == NULL ? (uint8_t)HEALTH_UNKNOWN : before->health;
+    uint64_t now_ms = batch->events[batch->events_count - 1].now_ms;
     bool over = after->setup_failed || after->client_status == CLIENT_FAILED;
+    bool updated = is_updated(batch, &state->id);
     const char *why = NULL;
 
-    if (before != NULL && before->unhealthy_at_ms != 0 &&
+    if (before != NULL && before->unhealthy_at_ms != 0 && !updated &&
         before->unhealthy_at_ms != after->unhealthy_at_ms)
         sim_violate(sim, 36, "%s was given another time to be healthy", state->id.text);
+    if (updated && before != NULL &&
+        before->assign.deployed_unix_ns != after->assign.deployed_unix_ns)
+        was = HEALTH_UNKNOWN; /* what another deployment was told */
     if (was == after->health || state->damaged)
         return;
     if (after->health_said) {
@@ -78,11 +92,12 @@ void sim_check_health(struct sim *sim, const struct journal_batch *batch,
         if (after->health == HEALTH_HEALTHY)
             why = not_running(sim, whom, t, task, after->assign.min_healthy_ms);
     }
+    if (after->health == HEALTH_HEALTHY && now_ms < state->asked_ms + after->assign.min_healthy_ms)
+        why = "it was asked later";
     if (why != NULL)
         sim_violate(sim, 36, "%s is said to be healthy, but %s", state->id.text, why);
     if (after->health == HEALTH_UNHEALTHY && !over &&
-        batch->events[batch->events_count - 1].now_ms <
-            state->prepared_ms + after->assign.healthy_deadline_ms)
+        now_ms < state->asked_ms + after->assign.healthy_deadline_ms)
         sim_violate(sim, 36, "%s is said to be unhealthy before its time", state->id.text);
 }
 
