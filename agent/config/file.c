@@ -5,16 +5,12 @@
  * are walked by the same rules.  Nothing is ignored: a key that Nomad knows and this release does
  * not is refused by name, any other with its place and what was probably meant.
  */
-#include "agent/config/part.h"
+#include "agent/config/read.h"
 
 #include "agent/config/pairs.h"
 #include "base/list.h"
-#include "drivers/drivers.h"
-#include "spec/hcl.h"
 #include "spec/names.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,37 +44,6 @@ enum section {
     IN_MOCK_CONFIG,
     IN_TELEMETRY,
     SECTION_COUNT,
-};
-
-enum key_kind {
-    KEY_TEXT,
-    KEY_BOOL,
-    KEY_PORT,
-    KEY_COUNT,
-    KEY_PERCENT,
-    KEY_DURATION,
-    KEY_SIZE,         /* "100GB": bytes */
-    KEY_MODE,         /* "private", or "host": true */
-    KEY_CAPABILITIES, /* a list of names: their bits */
-    KEY_PORTS,        /* "22,8000-8080" */
-    KEY_CORES,        /* "0,2-3" */
-    KEY_NETWORKS,     /* "10.0.0.0/8,fd00::/8" */
-    KEY_SUBNET,       /* one of IPv4 */
-    KEY_SUBNET_IPV6,
-    KEY_IDS,   /* a text of ids and ranges */
-    KEY_NAMES, /* a list of texts: commas between */
-    KEY_RULE,
-};
-
-struct reader;
-
-struct key {
-    enum section section;
-    const char *name;
-    enum key_kind kind;
-    size_t offset, size; /* in struct config, or in that of its block */
-    /* NULL, or why VALUE cannot be. */
-    const char *(*rule)(const json_t *value);
 };
 
 static const char *refuse_server(const json_t *value)
@@ -314,50 +279,7 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_TELEMETRY] = "telemetry",
 };
 
-/* --- reading one file --- */
-
-struct reader {
-    struct config *config;
-    struct host_network *host_network;    /* while one is read */
-    struct spec_node_volume *host_volume; /* the same */
-    const char *name;                     /* of the file */
-    struct hcl_file *file;                /* NULL: JSON */
-    struct hcl_context *context;          /* NULL: JSON */
-    struct err *err;
-};
-
 static const struct hcl_place nowhere = {0};
-
-/* One line from what is wrong with a configuration file. */
-static int take_error(struct reader *reader, const struct hcl_error *error)
-{
-    char place[192] = "";
-
-    if (error->place.line > 0)
-        (void)text_format(place, sizeof(place), "%s:%u:%u", reader->name, error->place.line,
-                          error->place.column); /* a cut path is still of use */
-    else
-        (void)text_copy(place, sizeof(place), reader->name);
-    return err_set(reader->err, ERR_INVALID, "%s: %s%s%s%s", place, error->message,
-                   error->hint[0] != '\0' ? " (" : "", error->hint,
-                   error->hint[0] != '\0' ? ")" : "");
-}
-
-static int complain(struct reader *reader, struct hcl_place place, const char *hint,
-                    const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-static int complain(struct reader *reader, struct hcl_place place, const char *hint,
-                    const char *format, ...)
-{
-    struct hcl_error error = {.code = ERR_INVALID, .place = place};
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(error.message, sizeof(error.message), format, arguments); /* may be cut */
-    va_end(arguments);
-    (void)text_copy(error.hint, sizeof(error.hint), hint);
-    return take_error(reader, &error);
-}
 
 static int complain_unknown(struct reader *reader, enum section section, const char *name,
                             struct hcl_place place)
@@ -368,14 +290,15 @@ static int complain_unknown(struct reader *reader, enum section section, const c
 
     for (size_t i = 0; i < COUNT_OF(unavailable); i++) {
         if (unavailable[i].section == section && text_equal(unavailable[i].name, name))
-            return complain(reader, place, "remove it", "%s is not available in this release",
-                            name);
+            return reader_complain(reader, place, "remove it",
+                                   "%s is not available in this release", name);
     }
     if (section == IN_PLUGIN)
-        return complain(reader, place, "remove it",
-                        "there is no plugin \"%s\" in this release, only \"exec\", \"java\", "
-                        "\"mock_driver\" and \"raw_exec\"",
-                        name);
+        return reader_complain(
+            reader, place, "remove it",
+            "there is no plugin \"%s\" in this release, only \"exec\", \"java\", "
+            "\"mock_driver\" and \"raw_exec\"",
+            name);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (keys[i].section == section)
             names[count++] = keys[i].name;
@@ -387,7 +310,8 @@ static int complain_unknown(struct reader *reader, enum section section, const c
     const char *closest = hcl_closest(name, names, count);
     if (closest != NULL)
         (void)text_format(hint, sizeof(hint), "did you mean %s?", closest);
-    return complain(reader, place, hint, "%s has no key \"%s\"", section_names[section], name);
+    return reader_complain(reader, place, hint, "%s has no key \"%s\"", section_names[section],
+                           name);
 }
 
 static void *field_of(struct reader *reader, const struct key *key)
@@ -399,239 +323,6 @@ static void *field_of(struct reader *reader, const struct key *key)
     if (key->section == IN_HOST_VOLUME)
         block = reader->host_volume;
     return (char *)block + key->offset;
-}
-
-static int set_text(struct reader *reader, const struct key *key, struct hcl_place place,
-                    json_t *value)
-{
-    json_t *text = hcl_convert(value, HCL_STRING);
-    int code = 0;
-
-    if (text == NULL || !json_is_string(text))
-        code = complain(reader, place, NULL, "%s must be a string, not %s", key->name,
-                        hcl_type_text(value));
-    else if (!text_copy(field_of(reader, key), key->size, json_string_value(text)))
-        code =
-            complain(reader, place, NULL, "%s is longer than %zu bytes", key->name, key->size - 1);
-    json_decref(text);
-    return code;
-}
-
-/* A text that is looked at as a whole. */
-static int set_sound(struct reader *reader, const struct key *key, struct hcl_place place,
-                     json_t *value)
-{
-    int code = set_text(reader, key, place, value);
-    const char *text = field_of(reader, key), *fault = NULL, *example = "as in \"10.0.0.0/8\"";
-    struct port_set ports = {{0}};
-    struct core_set cores = {{0}};
-
-    if (code != 0)
-        return code;
-    if (key->kind == KEY_PORTS) {
-        fault = config_ports(text, &ports);
-        example = "as in \"22,8000-8080\"";
-    } else if (key->kind == KEY_CORES) {
-        fault = config_cores(text, &cores);
-        example = "as in \"0,2-3\"";
-    } else if (key->kind == KEY_NETWORKS) {
-        fault = config_cidr_fault(text);
-    } else {
-        fault = config_subnet_fault(text, key->kind == KEY_SUBNET_IPV6);
-        if (key->kind == KEY_SUBNET_IPV6)
-            example = "as in \"fd00:1::/64\"";
-    }
-    return fault == NULL ? 0 : complain(reader, place, example, "%s: %s", key->name, fault);
-}
-
-static int set_bool(struct reader *reader, const struct key *key, struct hcl_place place,
-                    json_t *value)
-{
-    json_t *truth = hcl_convert(value, HCL_BOOL);
-    bool *to = field_of(reader, key);
-
-    if (truth == NULL && json_is_string(value) && strlen(json_string_value(value)) == 1 &&
-        strchr("01", json_string_value(value)[0]) != NULL) /* client.options are written so */
-        truth = json_boolean(json_string_value(value)[0] == '1');
-    if (truth == NULL || !json_is_boolean(truth)) {
-        json_decref(truth);
-        return complain(reader, place, NULL, "%s must be true or false, not %s", key->name,
-                        hcl_type_text(value));
-    }
-    *to = json_is_true(truth);
-    json_decref(truth);
-    return 0;
-}
-
-static int set_number(struct reader *reader, const struct key *key, struct hcl_place place,
-                      json_t *value)
-{
-    json_int_t max = key->kind == KEY_PORT      ? UINT16_MAX
-                     : key->kind == KEY_PERCENT ? 100
-                                                : INT32_MAX;
-    json_t *number = hcl_convert(value, HCL_NUMBER);
-    bool good = number != NULL && json_is_integer(number) && json_integer_value(number) >= 0 &&
-                json_integer_value(number) <= max;
-    json_int_t found = json_integer_value(number);
-
-    json_decref(number);
-    if (!good)
-        return complain(reader, place, NULL, "%s must be a whole number from 0 to %lld", key->name,
-                        (long long)max);
-    if (key->kind == KEY_PORT)
-        *(uint16_t *)field_of(reader, key) = (uint16_t)found;
-    else
-        *(uint32_t *)field_of(reader, key) = (uint32_t)found;
-    return 0;
-}
-
-static int set_duration(struct reader *reader, const struct key *key, struct hcl_place place,
-                        json_t *value)
-{
-    int64_t ns;
-
-    if (!json_is_string(value) || !text_to_duration_ns(json_string_value(value), &ns) || ns < 0)
-        return complain(reader, place, "as in \"30s\" or \"5m\"",
-                        "%s must be a duration, not negative", key->name);
-    *(uint64_t *)field_of(reader, key) = (uint64_t)ns / 1000000;
-    return 0;
-}
-
-/* Bytes as Nomad's configuration writes them: "100GB" of 1000 each, "64MiB" of 1024. */
-static int set_size(struct reader *reader, const struct key *key, struct hcl_place place,
-                    json_t *value)
-{
-    static const struct {
-        const char *unit;
-        uint64_t bytes;
-    } units[] = {
-        {"", 1},           {"B", 1},           {"kB", 1000},           {"KB", 1000},
-        {"MB", 1000000},   {"GB", 1000000000}, {"TB", 1000000000000u}, {"KiB", 1u << 10},
-        {"MiB", 1u << 20}, {"GiB", 1u << 30},  {"TiB", 1ull << 40},
-    };
-    const char *text = json_string_value(value);
-    char digits[24] = "";
-    size_t length = text == NULL ? 0 : strspn(text, "0123456789");
-    uint64_t number;
-
-    if (length > 0 && length < sizeof(digits))
-        (void)text_format(digits, sizeof(digits), "%.*s", (int)length, text); /* fits */
-    for (size_t i = 0; text_to_u64(digits, &number) && i < COUNT_OF(units); i++) {
-        if (number <= INT64_MAX / units[i].bytes &&
-            text_equal(text + length + strspn(text + length, " "), units[i].unit)) {
-            *(uint64_t *)field_of(reader, key) = number * units[i].bytes;
-            return 0;
-        }
-    }
-    return complain(reader, place, "as in \"100GB\"", "%s must be a size", key->name);
-}
-
-static int set_mode(struct reader *reader, const struct key *key, struct hcl_place place,
-                    json_t *value)
-{
-    const char *mode = json_string_value(value);
-    bool *to = field_of(reader, key);
-
-    if (mode == NULL || (!text_equal(mode, "private") && !text_equal(mode, "host")))
-        return complain(reader, place, NULL, "%s must be \"private\" or \"host\"", key->name);
-    *to = text_equal(mode, "host");
-    return 0;
-}
-
-static int set_capabilities(struct reader *reader, const struct key *key, struct hcl_place place,
-                            json_t *value)
-{
-    uint64_t *to = field_of(reader, key), sum = 0;
-    json_t *name;
-    size_t at;
-
-    if (!json_is_array(value))
-        return complain(reader, place, "as in [\"chown\", \"kill\"]", "%s must be a list of names",
-                        key->name);
-    json_array_foreach(value, at, name)
-    {
-        uint64_t set;
-
-        if (!json_is_string(name) || !driver_capability(json_string_value(name), &set))
-            return complain(reader, place, NULL, "%s: this machine knows no capability \"%s\"",
-                            key->name, json_is_string(name) ? json_string_value(name) : "");
-        sum |= set;
-    }
-    *to = sum;
-    return 0;
-}
-
-static int set_ids(struct reader *reader, const struct key *key, struct hcl_place place,
-                   json_t *value)
-{
-    const char *fault = json_is_string(value) ? driver_ids_fault(json_string_value(value)) : NULL;
-
-    if (fault != NULL)
-        return complain(reader, place, NULL, "%s %s", key->name, fault);
-    return set_text(reader, key, place, value);
-}
-
-static int set_names(struct reader *reader, const struct key *key, struct hcl_place place,
-                     json_t *value)
-{
-    char *to = field_of(reader, key);
-    json_t *name;
-    size_t at;
-
-    if (!json_is_array(value))
-        return complain(reader, place, "as in [\"AWS_*\"]", "%s must be a list of names",
-                        key->name);
-    to[0] = '\0';
-    json_array_foreach(value, at, name)
-    {
-        const char *text = json_string_value(name);
-
-        if (text == NULL || strchr(text, ',') != NULL)
-            return complain(reader, place, NULL, "%s[%zu] must be a name", key->name, at);
-        if (!text_append(to, key->size, at == 0 ? "" : ",") || !text_append(to, key->size, text))
-            return complain(reader, place, NULL, "%s is longer than %zu bytes", key->name,
-                            key->size - 1);
-    }
-    return 0;
-}
-
-static int set_key(struct reader *reader, const struct key *key, struct hcl_place place,
-                   json_t *value)
-{
-    const char *fault;
-
-    switch (key->kind) {
-    case KEY_TEXT:
-        return set_text(reader, key, place, value);
-    case KEY_BOOL:
-        return set_bool(reader, key, place, value);
-    case KEY_PORT:
-    case KEY_COUNT:
-    case KEY_PERCENT:
-        return set_number(reader, key, place, value);
-    case KEY_DURATION:
-        return set_duration(reader, key, place, value);
-    case KEY_SIZE:
-        return set_size(reader, key, place, value);
-    case KEY_MODE:
-        return set_mode(reader, key, place, value);
-    case KEY_CAPABILITIES:
-        return set_capabilities(reader, key, place, value);
-    case KEY_PORTS:
-    case KEY_CORES:
-    case KEY_NETWORKS:
-    case KEY_SUBNET:
-    case KEY_SUBNET_IPV6:
-        return set_sound(reader, key, place, value);
-    case KEY_IDS:
-        return set_ids(reader, key, place, value);
-    case KEY_NAMES:
-        return set_names(reader, key, place, value);
-    case KEY_RULE:
-        fault = key->rule(value);
-        return fault == NULL ? 0 : complain(reader, place, NULL, "%s", fault);
-    }
-    unreachable("kind of key");
 }
 
 /* Where a block of free names puts its pairs; NULL for blocks of keys. */
@@ -649,11 +340,11 @@ static int set_pair(struct reader *reader, enum section section, const char *nam
     int code = 0;
 
     if (text == NULL || !json_is_string(text))
-        code = complain(reader, place, NULL, "%s.%s must be a string, not %s",
-                        section_names[section], name, hcl_type_text(value));
+        code = reader_complain(reader, place, NULL, "%s.%s must be a string, not %s",
+                               section_names[section], name, hcl_type_text(value));
     else if (pairs_of(reader, section)->count == PAIRS_MAX)
-        code = complain(reader, place, NULL, "%s has more than %d entries", section_names[section],
-                        PAIRS_MAX);
+        code = reader_complain(reader, place, NULL, "%s has more than %d entries",
+                               section_names[section], PAIRS_MAX);
     else
         pairs_set(pairs_of(reader, section), name, json_string_value(text));
     json_decref(text);
@@ -692,8 +383,8 @@ static int read_object(struct reader *reader, enum section section, struct hcl_p
         return code;
     }
     if (!json_is_object(value))
-        return complain(reader, place, NULL, "%s must be a block, not %s", section_names[section],
-                        hcl_type_text(value));
+        return reader_complain(reader, place, NULL, "%s must be a block, not %s",
+                               section_names[section], hcl_type_text(value));
     json_object_foreach(value, name, inside)
     {
         if (code == 0)
@@ -712,12 +403,13 @@ static int begin_host_network(struct reader *reader, const char *name, struct hc
     while (at < config->host_networks_count && !text_equal(config->host_networks[at].name, name))
         at++;
     if (fault != NULL)
-        return complain(reader, place, NULL, "the name of a host_network %s", fault);
+        return reader_complain(reader, place, NULL, "the name of a host_network %s", fault);
     if (text_equal(name, "default"))
-        return complain(reader, place, "network_interface says which interface that is",
-                        "the host_network \"default\" is there already");
+        return reader_complain(reader, place, "network_interface says which interface that is",
+                               "the host_network \"default\" is there already");
     if (at == HOST_NETWORKS_MAX)
-        return complain(reader, place, NULL, "more than %d blocks host_network", HOST_NETWORKS_MAX);
+        return reader_complain(reader, place, NULL, "more than %d blocks host_network",
+                               HOST_NETWORKS_MAX);
     reader->host_network = &config->host_networks[at];
     if (at == config->host_networks_count) {
         *reader->host_network = (struct host_network){.name = ""};
@@ -737,9 +429,10 @@ static int begin_host_volume(struct reader *reader, const char *name, struct hcl
     while (at < volumes->count && !text_equal(volumes->items[at].name, name))
         at++;
     if (fault != NULL)
-        return complain(reader, place, NULL, "the name of a host_volume %s", fault);
+        return reader_complain(reader, place, NULL, "the name of a host_volume %s", fault);
     if (at == HOST_VOLUMES_MAX)
-        return complain(reader, place, NULL, "more than %d blocks host_volume", HOST_VOLUMES_MAX);
+        return reader_complain(reader, place, NULL, "more than %d blocks host_volume",
+                               HOST_VOLUMES_MAX);
     reader->host_volume = at < volumes->count ? &volumes->items[at] : list_more(volumes);
     *reader->host_volume = (struct spec_node_volume){.path = ""};
     (void)text_copy(reader->host_volume->name, SPEC_NAME_SIZE, name); /* checked */
@@ -775,7 +468,7 @@ static int read_value(struct reader *reader, enum section section, const char *n
         return read_object(reader, inside, place, value);
     for (size_t i = 0; i < COUNT_OF(keys); i++) {
         if (keys[i].section == section && text_equal(keys[i].name, name))
-            return set_key(reader, &keys[i], place, value);
+            return key_set(reader, &keys[i], field_of(reader, &keys[i]), place, value);
     }
     return complain_unknown(reader, section, name, place);
 }
@@ -795,8 +488,8 @@ static int read_block(struct reader *reader, enum section section, const struct 
                                                        : NULL;
     size_t labels = example == NULL ? 0 : 1;
     if (block->labels_count != labels)
-        return complain(reader, block->place, example, "%s takes %s", block->type,
-                        labels == 1 ? "one name" : "no name");
+        return reader_complain(reader, block->place, example, "%s takes %s", block->type,
+                               labels == 1 ? "one name" : "no name");
     if (labels == 1 && begin_named(reader, inside, block->labels[0], block->place, &inside, &begun))
         return begun != 0 ? begun : read_body(reader, inside, &block->body);
     if (labels == 1 && !find_block(inside, block->labels[0], &inside))
@@ -814,7 +507,7 @@ static int read_body(struct reader *reader, enum section section, const struct h
         json_t *value = NULL;
 
         if (hcl_evaluate(reader->context, NULL, attribute->value, &value, &error) != 0)
-            return take_error(reader, &error);
+            return reader_take_error(reader, &error);
         code = read_value(reader, section, attribute->name, attribute->place, value);
         json_decref(value);
     }
@@ -830,9 +523,9 @@ static int read_hcl(struct reader *reader, const char *text, size_t length)
     int code;
 
     if (hcl_parse_config(reader->name, text, length, &reader->file, &error) != 0)
-        return take_error(reader, &error);
+        return reader_take_error(reader, &error);
     if (hcl_context_new(reader->file, &options, &reader->context, &error) != 0)
-        code = take_error(reader, &error);
+        code = reader_take_error(reader, &error);
     else
         code = read_body(reader, IN_ROOT, hcl_root(reader->file));
     hcl_context_free(reader->context);
@@ -850,7 +543,7 @@ static int read_json(struct reader *reader, const char *text, size_t length)
         struct hcl_place place = {.line = (uint32_t)(error.line > 0 ? error.line : 0),
                                   .column = (uint32_t)(error.column > 0 ? error.column : 0)};
 
-        return complain(reader, place, NULL, "%s", error.text);
+        return reader_complain(reader, place, NULL, "%s", error.text);
     }
     code = read_object(reader, IN_ROOT, nowhere, value);
     json_decref(value);
