@@ -40,11 +40,14 @@ static void send_message(void *ctx, const struct fsm_message *message)
     case TO_MACHINE:
         queue_add(core, &message->to, &message->event, false);
         return;
-    case TO_VOLUME_PEERS:
-        send_to_group(core, index_volume(core, volume_of(sender->record)), message);
+    case TO_VOLUME_WAITING:
+        send_to_group(core, index_volume_waiting(core, volume_of(sender->record)), message);
         return;
-    case TO_PLUGIN_USERS:
-        send_to_group(core, index_plugin_users(core, plugin_of(sender->record)->define.plugin),
+    case TO_VOLUME_HEIRS:
+        send_to_group(core, index_volume_heirs(core, volume_of(sender->record)), message);
+        return;
+    case TO_PLUGIN_WAITING:
+        send_to_group(core, index_plugin_waiting(core, plugin_of(sender->record)->define.plugin),
                       message);
         return;
     }
@@ -111,7 +114,7 @@ static void keep_scratch(struct core *core, struct slot *slot)
     slot->pending = realloc(slot->pending, size);
     check(slot->pending != NULL);
     memcpy(slot->pending, core->scratch, size);
-    index_note(slot);
+    index_note(core, slot);
     if (!slot->touched) {
         slot->touched = true;
         *list_more(&core->touched) = slot;
@@ -372,7 +375,7 @@ static void roll_back(struct core *core, const struct err *err)
         free(slot->pending);
         slot->pending = NULL;
         slot->touched = false;
-        index_note(slot);
+        index_note(core, slot);
         if (slot->record == NULL)
             slot_retire(core, slot);
     }

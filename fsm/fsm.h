@@ -172,9 +172,10 @@ struct fsm_guard_def {
 
 /* Who gets a message. */
 enum fsm_audience {
-    TO_MACHINE,      /* the one named */
-    TO_VOLUME_PEERS, /* every other volume machine with the sender's stage key */
-    TO_PLUGIN_USERS, /* every volume machine that needs the sending plugin */
+    TO_MACHINE,        /* the one named */
+    TO_VOLUME_WAITING, /* every other claim on the sender's volume that waits for its turn */
+    TO_VOLUME_HEIRS,   /* every other one that has to learn that the sender leaves it staged */
+    TO_PLUGIN_WAITING, /* every claim that waits for the sending plugin */
 };
 
 struct fsm_message {

@@ -150,6 +150,12 @@ static inline const struct volume *volume_of(const struct machine *record)
 /* True if both claim the same volume on this node. */
 bool volume_is_same(const struct volume *a, const struct volume *b);
 
+/* True if it waits in QUEUED or DRAINING, and goes on when the plugin or other claims say so. */
+bool volume_waits(const struct volume *volume);
+
+/* True if it stays when others leave, and does not know yet all that the last user must know. */
+bool volume_inherits(const struct volume *volume);
+
 /* Adds what OTHER, a claim on the same volume, means for a step of another claim to PEERS. */
 uint32_t volume_add_peer(uint32_t peers, const struct volume *other);
 

@@ -38,9 +38,9 @@ static struct key job_key(const char *namespace, const char *job)
 }
 
 /* What volume_is_same compares. */
-static struct key volume_key(const struct volume *volume)
+static struct key volume_key(char letter, const struct volume *volume)
 {
-    struct key key = key_begin('v');
+    struct key key = key_begin(letter);
 
     key_add(&key, volume->define.plugin);
     key_add(&key, volume->define.namespace);
@@ -88,12 +88,30 @@ static struct group *find_or_add(struct core *core, const struct key *key)
 
 static void join(struct core *core, struct slot *slot, int number, struct key key)
 {
-    struct group_member *member = &slot->groups[number];
+    struct group_member *member = &slot->groups[number], *before;
 
     check(member->group == NULL);
     member->slot = slot;
     member->group = find_or_add(core, &key);
-    DL_APPEND(member->group->members, member);
+    before = member->group->members == NULL ? NULL : member->group->members->prev; /* the last */
+    while (before != NULL && before->slot->serial > slot->serial)
+        before = before == member->group->members ? NULL : before->prev;
+    if (before == NULL)
+        DL_PREPEND(member->group->members, member);
+    else
+        DL_APPEND_ELEM(member->group->members, before, member);
+}
+
+static void leave(struct core *core, struct group_member *member)
+{
+    struct group *group = member->group;
+
+    DL_DELETE(group->members, member);
+    *member = (struct group_member){0};
+    if (group->members != NULL)
+        return;
+    HASH_DEL(core->groups, group);
+    free(group);
 }
 
 void index_join(struct core *core, struct slot *slot)
@@ -104,16 +122,15 @@ void index_join(struct core *core, struct slot *slot)
     switch ((enum machine_kind)slot->id.kind) {
     case MACHINE_ALLOC: {
         const struct alloc_assign *assign = &alloc_of(record)->assign;
-        join(core, slot, 0, job_key(assign->namespace, assign->job_id));
+        join(core, slot, PLACE_OF, job_key(assign->namespace, assign->job_id));
         return;
     }
     case MACHINE_VOLUME:
-        join(core, slot, 0, volume_key(volume_of(record)));
-        join(core, slot, 1, plugin_key('u', volume_of(record)->define.plugin));
-        index_note(slot);
+        join(core, slot, PLACE_OF, volume_key('v', volume_of(record)));
+        index_note(core, slot);
         return;
     case MACHINE_PLUGIN:
-        join(core, slot, 0, plugin_key('p', plugin_of(record)->define.plugin));
+        join(core, slot, PLACE_OF, plugin_key('p', plugin_of(record)->define.plugin));
         return;
     case MACHINE_TASK:
         return; /* found by its alloc's members */
@@ -141,20 +158,50 @@ static void count_as(struct group_member *member, uint32_t counted)
     count_claim(member->group, counted, 1);
 }
 
-void index_note(struct slot *slot)
+/* SLOT belongs, or does not any more, into the group of KEY. */
+static void belong(struct core *core, struct slot *slot, int number, bool belongs, struct key key)
 {
-    struct group_member *member = &slot->groups[0];
+    struct group_member *member = &slot->groups[number];
+
+    if (belongs && member->group == NULL)
+        join(core, slot, number, key);
+    else if (!belongs && member->group != NULL)
+        leave(core, member);
+}
+
+static void leave_all(struct core *core, struct slot *slot, int from)
+{
+    for (int i = from; i < INDEX_GROUPS_MAX; i++) {
+        if (slot->groups[i].group != NULL)
+            leave(core, &slot->groups[i]);
+    }
+}
+
+void index_note(struct core *core, struct slot *slot)
+{
+    struct group_member *member = &slot->groups[PLACE_OF];
     const struct machine *record = slot_now(slot);
 
-    if (slot->id.kind == MACHINE_VOLUME && member->group != NULL)
-        count_as(member, record == NULL ? 0 : volume_add_peer(0, volume_of(record)));
+    if (slot->id.kind != MACHINE_VOLUME || member->group == NULL)
+        return;
+    if (record == NULL) {
+        count_as(member, 0);
+        leave_all(core, slot, PLACE_OF + 1);
+        return;
+    }
+    const struct volume *volume = volume_of(record);
+    bool waits = volume_waits(volume);
+    count_as(member, volume_add_peer(0, volume));
+    belong(core, slot, PLACE_VOLUME_WAITING, waits, volume_key('w', volume));
+    belong(core, slot, PLACE_VOLUME_HEIRS, volume_inherits(volume), volume_key('h', volume));
+    belong(core, slot, PLACE_PLUGIN_WAITING, waits, plugin_key('u', volume->define.plugin));
 }
 
 uint32_t index_peers(const struct core *core, const struct slot *slot, const struct volume *volume)
 {
-    struct key key = volume_key(volume);
+    struct key key = volume_key('v', volume);
     const struct group *group = find(core, &key);
-    uint32_t own = slot == NULL ? 0 : slot->groups[0].counted;
+    uint32_t own = slot == NULL ? 0 : slot->groups[PLACE_OF].counted;
 
     if (group == NULL)
         return 0;
@@ -191,21 +238,11 @@ bool index_is_same(const struct machine *one, const struct machine *other)
 
 void index_leave(struct core *core, struct slot *slot)
 {
-    for (int i = 0; i < INDEX_GROUPS_MAX; i++) {
-        struct group_member *member = &slot->groups[i];
-        struct group *group = member->group;
-        if (group == NULL)
-            continue;
-        check(member->slot == slot);
-        if (member->counted != 0)
-            count_as(member, 0);
-        DL_DELETE(group->members, member);
-        *member = (struct group_member){0};
-        if (group->members != NULL)
-            continue;
-        HASH_DEL(core->groups, group);
-        free(group);
-    }
+    struct group_member *member = &slot->groups[PLACE_OF];
+
+    if (member->group != NULL)
+        count_as(member, 0);
+    leave_all(core, slot, PLACE_OF);
 }
 
 const struct group_member *index_job(const struct core *core, const char *namespace,
@@ -221,7 +258,22 @@ const struct group_member *index_job(const struct core *core, const char *namesp
 
 const struct group_member *index_volume(const struct core *core, const struct volume *volume)
 {
-    struct key key = volume_key(volume);
+    struct key key = volume_key('v', volume);
+
+    return members_of(core, &key);
+}
+
+const struct group_member *index_volume_waiting(const struct core *core,
+                                                const struct volume *volume)
+{
+    struct key key = volume_key('w', volume);
+
+    return members_of(core, &key);
+}
+
+const struct group_member *index_volume_heirs(const struct core *core, const struct volume *volume)
+{
+    struct key key = volume_key('h', volume);
 
     return members_of(core, &key);
 }
@@ -233,7 +285,7 @@ const struct group_member *index_plugin(const struct core *core, const char *plu
     return members_of(core, &key);
 }
 
-const struct group_member *index_plugin_users(const struct core *core, const char *plugin)
+const struct group_member *index_plugin_waiting(const struct core *core, const char *plugin)
 {
     struct key key = plugin_key('u', plugin);
 

@@ -1,9 +1,9 @@
 /*
  * What a core finds without looking at every machine: who is of a kind, what is due next, the
- * allocs of a job, the claims of a volume, who uses a plugin.  Inside core only.
+ * allocs of a job, the claims on a volume, who waits for one or for a plugin.  Inside core only.
  *
  * Groups keep the order in which their members came; a machine is in its groups from its first
- * record, committed or not, until it has gone.
+ * record, committed or not, until it has gone, and in those of who waits while it does.
  */
 #ifndef CAIRN_CORE_MACHINES_INDEX_H
 #define CAIRN_CORE_MACHINES_INDEX_H
@@ -18,7 +18,9 @@ struct core;
 struct slot;
 struct volume;
 
-enum { INDEX_GROUPS_MAX = 2, INDEX_NONE = SIZE_MAX };
+/* Its places: the group of what it is, and those of what it waits for. */
+enum { PLACE_OF, PLACE_VOLUME_WAITING, PLACE_VOLUME_HEIRS, PLACE_PLUGIN_WAITING, INDEX_GROUPS_MAX };
+enum { INDEX_NONE = SIZE_MAX };
 
 /* A slot's place in one group. */
 struct group_member {
@@ -43,7 +45,7 @@ struct group {
 void index_join(struct core *core, struct slot *slot);
 
 /* The record of SLOT is another one (slot_now): what others see of it is. */
-void index_note(struct slot *slot);
+void index_note(struct core *core, struct slot *slot);
 
 /* Records that name the same groups. */
 bool index_is_same(const struct machine *one, const struct machine *other);
@@ -54,13 +56,19 @@ void index_leave(struct core *core, struct slot *slot);
 /* The members of a group, or NULL. */
 const struct group_member *index_job(const struct core *core, const char *namespace,
                                      const char *job);
+const struct group_member *index_plugin(const struct core *core, const char *plugin);
+
+/* All claims on a volume; those that wait (volume_waits) or inherit (volume_inherits); those
+ * that wait and need a plugin. */
 const struct group_member *index_volume(const struct core *core, const struct volume *volume);
+const struct group_member *index_volume_waiting(const struct core *core,
+                                                const struct volume *volume);
+const struct group_member *index_volume_heirs(const struct core *core, const struct volume *volume);
+const struct group_member *index_plugin_waiting(const struct core *core, const char *plugin);
 
 /* What the claim of SLOT (NULL: it is not there yet) on VOLUME must know of all others on it, as
  * volume_add_peer puts it; counted as they come, change and go. */
 uint32_t index_peers(const struct core *core, const struct slot *slot, const struct volume *volume);
-const struct group_member *index_plugin(const struct core *core, const char *plugin);
-const struct group_member *index_plugin_users(const struct core *core, const char *plugin);
 
 /* --- deadlines --- */
 

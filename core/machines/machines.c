@@ -81,7 +81,7 @@ struct machine *slot_exchange(struct core *core, struct slot *slot, struct machi
     slot->record = record;
     kind->count += is_there(slot);
     index_deadline(core, slot);
-    index_note(slot);
+    index_note(core, slot);
     return old;
 }
 

@@ -250,7 +250,7 @@ static void send_users(const struct machine_id *self, const struct plugin *plugi
                        fsm_send *send, void *ctx)
 {
     struct fsm_message message = {
-        .audience = TO_PLUGIN_USERS,
+        .audience = TO_PLUGIN_WAITING,
         .to = *self,
         .event = {.kind = up ? VE_PLUGIN_UP : VE_PLUGIN_DOWN,
                   .payload = up ? &plugin->identity : NULL},

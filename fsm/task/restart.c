@@ -32,7 +32,8 @@ void task_decide(struct task *task, const struct fsm_now *now)
 {
     /* An attempt is over: its hooks or mounts failed, or nothing of its payload lives. */
     check(task->machine.state == T_PRESTART || task->machine.state == T_LOOKING ||
-          task->machine.state == T_REAPING || task->machine.state == T_EXITED);
+          task->machine.state == T_HELD || task->machine.state == T_REAPING ||
+          task->machine.state == T_EXITED);
     if (task->kill_wanted || task->rewind_wanted) {
         task->verdict = task->kill_wanted ? TASK_ENDS : TASK_REWINDS;
         return;

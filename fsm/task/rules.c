@@ -254,8 +254,7 @@ static void absorb_start_failed(struct task *task, const struct failure *failure
 static void absorb_unmounted(struct task *task, const struct failure *failure,
                              const struct fsm_now *now)
 {
-    if (task->machine.state != T_LOOKING)
-        return; /* it does not wait for it */
+    check(task->machine.state == T_LOOKING || task->machine.state == T_HELD);
     task->start_failed = 1;
     task->unrecoverable = 0;
     task_note(task, now, TASK_EVENT_HOOK_FAILED, failure->text);
@@ -644,6 +643,8 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
     };
 
     if (effect == TX_SEND_LOOK) {
+        if (!task->define.mounts)
+            return; /* there is nothing to look at */
         struct member_news news = {.text = ""};
         check(text_copy(news.name, sizeof(news.name), machine_id_name(self)));
         message.event = (struct fsm_event){.kind = AE_LOOK, .payload = &news};

@@ -7,7 +7,8 @@
  * alive, and in the decision behind it: start again, or CLEANUP and DEAD.
  *
  * Right before each start the volumes of its alloc are looked at, and mounted again where they are
- * not any more; an alloc without volumes passes no state for it.
+ * not any more; an alloc without volumes passes no state for it.  So they are when a task is held: it
+ * may be for one of them that will never come.
  */
 #include "fsm/task.h"
 #include "fsm/task/rules.h"
@@ -62,7 +63,7 @@ _Static_assert((int)TE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
     ROW(s, e, ALWAYS,       CLEANUP,  TX_HOOK, TX_SEND_CHANGED)
 #define DECIDE(s, e)                                                                               \
     ROW(s, e, REWINDS,      WAITING,  TX_SEND_CHANGED),                                            \
-    ROW(s, e, RESTART_HELD, HELD,     TX_SEND_CHANGED),                                            \
+    ROW(s, e, RESTART_HELD, HELD,     TX_SEND_CHANGED, TX_SEND_LOOK),                              \
     ROW(s, e, RESTART_NOW,  PRESTART, TX_HOOK, TX_SEND_CHANGED),                                   \
     DECIDE_SETUP(s, e)
 
@@ -88,7 +89,7 @@ STATE(PRESTART,   0,            0,               M(DEFINE)|LOOKS|CHANGES|PLUGIN|
 STATE(STARTING,   0,            0,               M(DEFINE)|LOOKS|CHANGES|PLUGIN|M(REPORT)|M(REVIVE)|M(START)|HOOKS,         FIND|STOP|REAP|M(TIMEOUT)|M(REMOVE)),
 STATE(RUNNING,    FSM_RESTING,  0,               M(DEFINE)|LOOKS|M(REVIVE)|M(START)|START|FIND,    STOP|REAP|M(TIMEOUT)|M(REMOVE)),
 STATE(RECOVERING, 0,            0,               M(DEFINE)|LOOKS|CHANGES|M(UNWELL)|M(TOLD)|M(REVIVE)|M(START),               HOOKS|M(STARTED)|STOP|REAP|M(REMOVE)),
-STATE(HELD,       FSM_RESTING,  0,               M(DEFINE)|LOOKS|CHANGES|SAID|M(REPORT)|M(REVIVE)|M(START)|M(EXITED)|HOOKS|START|STOP|FIND|REAP, M(TIMEOUT)|M(REMOVE)),
+STATE(HELD,       FSM_RESTING,  0,               M(DEFINE)|M(MOUNTED)|CHANGES|SAID|M(REPORT)|M(REVIVE)|M(START)|M(EXITED)|HOOKS|START|STOP|FIND|REAP, M(TIMEOUT)|M(REMOVE)),
 STATE(PREKILL,    0,            0,               M(DEFINE)|LOOKS|CHANGES|SAID|M(REPORT)|M(REVIVE)|M(START)|START|FIND,    STOP|REAP|M(TIMEOUT)|M(REMOVE)),
 STATE(DELAYING,   0,            FSM_LIMIT_RULES, M(DEFINE)|LOOKS|CHANGES|SAID|M(REPORT)|M(REVIVE)|M(START)|HOOKS|START|FIND, STOP|REAP|M(REMOVE)),
 STATE(STOPPING,   0,            FSM_LIMIT_RULES, M(DEFINE)|LOOKS|CHANGES|SAID|M(REPORT)|M(REVIVE)|M(START)|HOOKS|START|FIND|M(STOP_ACCEPTED), REAP|M(REMOVE)),
@@ -107,7 +108,7 @@ static const struct fsm_row task_rows[] = {
 ROW(ABSENT,     DEFINE,        ALWAYS,        WAITING),
 
 ROW(WAITING,    START,         MAY_START,     PRESTART,   TX_HOOK),
-ROW(WAITING,    START,         ALWAYS,        HELD),
+ROW(WAITING,    START,         ALWAYS,        HELD,       TX_SEND_LOOK),
 ROW(WAITING,    KILL,          ALWAYS,        CLEANUP,    TX_HOOK),
 NOTED(WAITING,  AUTHORIZED),
 REFUSED(WAITING, RESTART),
@@ -126,7 +127,7 @@ ROW(PRESTART,   HOOK_DONE,     HAS_MOUNTS,    LOOKING,    TX_SEND_LOOK),
 ROW(PRESTART,   HOOK_DONE,     ALWAYS,        STARTING,   TX_DRIVER_START),
 DECIDE_SETUP(PRESTART, HOOK_FAILED),
 ROW(PRESTART,   RESTORE,       MAY_START,     PRESTART,   TX_HOOK),
-ROW(PRESTART,   RESTORE,       ALWAYS,        HELD),
+ROW(PRESTART,   RESTORE,       ALWAYS,        HELD,       TX_SEND_LOOK),
 REWIND(PRESTART),
 NOTED(PRESTART, UPDATE),
 ROW(PRESTART,   TOLD,          ALWAYS,        PRESTART,   TX_SEND_CHANGED),
@@ -196,7 +197,7 @@ ROW(RECOVERING, LOST,          NEVER_BEGUN_KILL, CLEANUP, TX_HOOK, TX_SEND_CHANG
 ROW(RECOVERING, LOST,          NEVER_BEGUN_REWIND, WAITING, TX_SEND_CHANGED),
 ROW(RECOVERING, LOST,          NEVER_BEGUN_ANEW, PRESTART, TX_HOOK),
 ROW(RECOVERING, LOST,          NEVER_BEGUN_MAY, STARTING, TX_DRIVER_START),
-ROW(RECOVERING, LOST,          NEVER_BEGUN,   HELD,       TX_SEND_CHANGED),
+ROW(RECOVERING, LOST,          NEVER_BEGUN,   HELD,       TX_SEND_CHANGED, TX_SEND_LOOK),
 ROW(RECOVERING, LOST,          ALWAYS,        REAPING,    TX_DRIVER_DESTROY, TX_SEND_CHANGED),
 ROW(RECOVERING, EXITED,        ALWAYS,        REAPING,    TX_DRIVER_DESTROY, TX_SEND_CHANGED),
 ROW(RECOVERING, TIMEOUT,       ALWAYS,        RECOVERING, TX_DRIVER_RECOVER),
@@ -212,9 +213,10 @@ ROW(HELD,       AUTHORIZED,    ALWAYS,        PRESTART,   TX_HOOK, TX_SEND_CHANG
 REFUSED(HELD,   RESTART),
 REFUSED(HELD,   SIGNAL),
 ROW(HELD,       RESTORE,       MAY_START,     PRESTART,   TX_HOOK),
-ROW(HELD,       RESTORE,       ALWAYS,        HELD),
+ROW(HELD,       RESTORE,       ALWAYS,        HELD,       TX_SEND_LOOK),
 REWIND(HELD),
 NOTED(HELD,     UPDATE),
+DECIDE_SETUP(HELD, UNMOUNTED),
 
 NOTED(PREKILL,  KILL),
 NOTED(PREKILL,  AUTHORIZED),
@@ -285,7 +287,7 @@ NOTED(BACKOFF,  AUTHORIZED),
 REFUSED(BACKOFF, RESTART),
 REFUSED(BACKOFF, SIGNAL),
 ROW(BACKOFF,    TIMEOUT,       MAY_START,     PRESTART,   TX_HOOK),
-ROW(BACKOFF,    TIMEOUT,       ALWAYS,        HELD),
+ROW(BACKOFF,    TIMEOUT,       ALWAYS,        HELD,       TX_SEND_LOOK),
 ROW(BACKOFF,    RESTORE,       ALWAYS,        BACKOFF),
 REWIND(BACKOFF),
 NOTED(BACKOFF,  UPDATE),
@@ -328,7 +330,7 @@ ROW(LOOKING,    KILL,          ALWAYS,        CLEANUP,    TX_HOOK),
 NOTED(LOOKING,  AUTHORIZED),
 REFUSED(LOOKING, RESTART),
 REFUSED(LOOKING, SIGNAL),
-ROW(LOOKING,    RESTORE,       ALWAYS,        HELD), /* all are looked at, and its hooks run again */
+ROW(LOOKING,    RESTORE,       ALWAYS,        HELD,       TX_SEND_LOOK), /* all are looked at, and its hooks run again */
 REWIND(LOOKING),
 NOTED(LOOKING,  UPDATE),
 ROW(LOOKING,    TOLD,          ALWAYS,        LOOKING,    TX_SEND_CHANGED),

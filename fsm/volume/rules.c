@@ -25,7 +25,6 @@ enum {
     RESTORED_WAIT_MS = 1800000, /* plugins come back, too, and what runs is left alone; one whose
                                  * job is gone does not, and what it has mounted is let go */
     STRAY_MS = 45000,           /* a call that was given up is over in the plugin after this long */
-    DRAIN_RETRY_MS = 5000,      /* somebody's TURN may have been lost with a daemon */
 };
 
 static struct volume *mutable_volume(struct machine *record)
@@ -39,6 +38,25 @@ bool volume_is_same(const struct volume *a, const struct volume *b)
     return text_equal(a->define.volume, b->define.volume) &&
            text_equal(a->define.namespace, b->define.namespace) &&
            text_equal(a->define.plugin, b->define.plugin);
+}
+
+bool volume_waits(const struct volume *volume)
+{
+    return volume->machine.state == V_QUEUED || volume->machine.state == V_DRAINING;
+}
+
+/* What the plugin calls it was lost with the record. */
+static bool is_nameless(const struct volume *volume)
+{
+    return volume->external[0] == '\0';
+}
+
+bool volume_inherits(const struct volume *volume)
+{
+    uint8_t state = volume->machine.state;
+
+    return state != V_ABSENT && state != V_RELEASING && state != V_GONE &&
+           (!volume->staged || !volume->claimed || is_nameless(volume));
 }
 
 uint32_t volume_add_peer(uint32_t peers, const struct volume *other)
@@ -131,10 +149,10 @@ static bool misses_plugin(const struct volume *volume, uint64_t now_ms)
 }
 
 /* It is let go, and nobody has known its plugin for so long that none will come. */
-static bool is_forsaken(const struct volume *volume, uint64_t now_ms)
+static bool is_forsaken(const struct volume *volume, uint32_t peers, uint64_t now_ms)
 {
-    return volume->release_wanted && volume->plugin_until_ms != 0 &&
-           volume->plugin_until_ms <= now_ms;
+    return volume->release_wanted && (peers & PEERS_PLUGIN_GONE) != 0 &&
+           volume->plugin_until_ms != 0 && volume->plugin_until_ms <= now_ms;
 }
 
 /* What was waited for until a time that has come. */
@@ -151,17 +169,18 @@ static void absorb_timeout(struct volume *volume, const struct fsm_now *now)
         (void)text_format(volume->failure, sizeof(volume->failure),
                           "plugin \"%.60s\" did not become ready in time",
                           volume->define.plugin); /* fits */
-    if (is_forsaken(volume, now->ms))
+    if (is_forsaken(volume, now->peers, now->ms))
         (void)text_format(volume->failure, sizeof(volume->failure),
                           "plugin \"%.60s\" is gone: unmounted without it",
                           volume->define.plugin); /* fits */
 }
 
-/* It was staged by another claim, which may know more of it. */
+/* It was staged by another claim, which may know more of it.  The server is told once more when
+ * nothing is staged any more: it must not take the last claim that had it mounted for the end. */
 static void absorb_inherit(struct volume *volume, const struct claim *from)
 {
-    volume->staged = 1;
-    if (volume->external[0] == '\0')
+    volume->staged = volume->claimed = 1;
+    if (is_nameless(volume))
         (void)text_copy(volume->external, sizeof(volume->external), from->external); /* same size */
 }
 
@@ -186,6 +205,10 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
     case VE_RELEASE:
         volume->release_wanted = 1;
         volume->plugin_until_ms = 0; /* on the way back another wait begins */
+        break;
+    case VE_PLUGIN_DOWN:
+        if (volume->release_wanted)
+            volume->plugin_until_ms = 0; /* it was known until now */
         break;
     case VE_CLAIMED:
         (void)text_copy(volume->external, sizeof(volume->external),
@@ -232,7 +255,6 @@ void volume_absorb(struct machine *record, const struct fsm_event *event, const 
     case VE_LOOK:
     case VE_TURN:
     case VE_PLUGIN_UP:
-    case VE_PLUGIN_DOWN:
     case VE_DETACH:
     case VE_MOUNT_MISSING:
     case VE_COUNT:
@@ -311,24 +333,6 @@ static bool is_straying(const struct volume *volume, uint64_t now_ms)
     return is_making(volume, now_ms) || volume->undoes_until_ms > now_ms;
 }
 
-uint64_t volume_deadline(const struct machine *record, const struct fsm_now *now)
-{
-    const struct volume *volume = volume_of(record);
-
-    if (record->state == V_QUEUED && volume->undoes_until_ms != 0)
-        return volume->undoes_until_ms;
-    if (record->state == V_QUEUED)
-        return volume->plugin_until_ms;
-    check(record->state == V_DRAINING);
-    if (is_making(volume, now->ms))
-        return volume->makes_until_ms;
-    if (volume->retry_at_ms != 0)
-        return volume->retry_at_ms;
-    if (is_straying(volume, now->ms) && !volume->published && !volume->staged)
-        return volume->undoes_until_ms;
-    return now->ms + policy_backoff_ms(DRAIN_RETRY_MS, RETRY_BACKOFF_MS_MAX, 1, now->seed);
-}
-
 uint64_t volume_backoff_ms(const struct machine *record, const struct fsm_now *now)
 {
     bool calls = record->state == V_STAGING || record->state == V_PUBLISHING;
@@ -363,16 +367,17 @@ void volume_send(const struct machine_id *self, struct machine *record, uint8_t 
         message.event.kind = AE_VOLUME_GONE;
         break;
     case VX_SEND_TURN:
-        message.audience = TO_VOLUME_PEERS;
         message.to = *self;
-        message.event = (struct fsm_event){.kind = VE_TURN};
         /* One that is not the last user leaves the unstaging to those that stay (I-27).  Those of
          * them that step before they hear of it see its debt among their peers. */
         if (volume->staged && (record->state == V_RELEASING || record->state == V_GONE)) {
-            message.event.kind = VE_INHERIT;
-            message.event.payload = &left;
+            message.audience = TO_VOLUME_HEIRS;
+            message.event = (struct fsm_event){.kind = VE_INHERIT, .payload = &left};
             (void)text_copy(left.external, sizeof(left.external), volume->external); /* same size */
+            send(ctx, &message);
         }
+        message.audience = TO_VOLUME_WAITING;
+        message.event = (struct fsm_event){.kind = VE_TURN};
         break;
     case VX_NONE:
     case VX_CLAIM:
@@ -441,12 +446,6 @@ static bool must_undo(const struct volume *volume, uint32_t peers)
     return volume->published || must_unstage(volume, peers);
 }
 
-/* What the plugin calls it was lost with the record. */
-static bool is_nameless(const struct volume *volume)
-{
-    return volume->external[0] == '\0';
-}
-
 /* Its turn to call the plugin on the way forward; what it has unpublished itself, to publish it as
  * it is to be, may have been given up. */
 static bool may_make(const struct volume *volume, uint32_t peers)
@@ -463,8 +462,8 @@ static bool may_undo(const struct volume *volume, uint32_t peers, uint64_t ms)
 /* To take a mount away without the plugin. */
 static bool may_unmount(const struct volume *volume, uint32_t peers, uint64_t ms)
 {
-    return (peers & PEERS_BUSY) == 0 && (is_nameless(volume) || is_forsaken(volume, ms)) &&
-           !is_making(volume, ms);
+    return (peers & PEERS_BUSY) == 0 && !is_making(volume, ms) &&
+           (is_nameless(volume) || is_forsaken(volume, peers, ms));
 }
 
 static bool unpublishes(const struct volume *volume, uint32_t peers, uint64_t ms)
@@ -486,6 +485,36 @@ static bool unmounts_staging(const struct volume *volume, uint32_t peers, uint64
 {
     return !volume->published && must_unstage(volume, peers) && may_unmount(volume, peers, ms);
 }
+
+/* --- until when it waits --- */
+
+/* On the way back, and nobody has to be waited for. */
+static bool goes_on(const struct volume *volume, uint32_t peers, uint64_t ms)
+{
+    if (!must_undo(volume, peers))
+        return !is_straying(volume, ms);
+    return may_undo(volume, peers, ms) || may_unmount(volume, peers, ms);
+}
+
+/* What is waited for beside a time says so itself: the plugin, and other claims. */
+uint64_t volume_deadline(const struct machine *record, const struct fsm_now *now)
+{
+    const struct volume *volume = volume_of(record);
+    bool drains = record->state == V_DRAINING;
+
+    check(volume_waits(volume));
+    if (drains && is_making(volume, now->ms))
+        return volume->makes_until_ms;
+    if (volume->retry_at_ms != 0)
+        return volume->retry_at_ms;
+    if (drains && goes_on(volume, now->peers, now->ms))
+        return now->ms;
+    if (volume->undoes_until_ms != 0)
+        return volume->undoes_until_ms;
+    return volume->plugin_until_ms > now->ms ? volume->plugin_until_ms : 0;
+}
+
+/* --- whether it goes on as it is asked to --- */
 
 /* Tries of what has failed that are left. */
 static bool has_tries(const struct volume *volume)
@@ -554,7 +583,5 @@ const char *volume_broken(const struct machine *record)
         return "on the way back, but nobody has let go";
     if (volume->verdict >= CSI_VERDICT_COUNT || volume->undo > UNDO_DONE)
         return "a call that ended in no known way";
-    if (!implies(record->state == V_DRAINING, record->deadline_ms != 0))
-        return "draining without a timer";
     return NULL;
 }

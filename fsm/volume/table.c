@@ -35,10 +35,10 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 #define WAKES (M(TURN)|M(PLUGIN_UP)|M(PLUGIN_DOWN))
 
 /* One step forward, as far as it is our turn. */
-#define FORWARD(s, e)                                                                              \
+#define FORWARD(s, e, ...)                                                                         \
     ROW(s, e, MUST_STAGE,      STAGING,      VX_STAGE),                                            \
     ROW(s, e, MUST_PUBLISH,    PUBLISHING,   VX_PUBLISH),                                          \
-    ROW(s, e, ALWAYS,          QUEUED)
+    ROW(s, e, ALWAYS,          QUEUED, ##__VA_ARGS__)
 
 /* One step back: undo what was begun, newest first.  A claim that was wanted once is held. */
 #define BACK(s, e, ...)                                                                            \
@@ -60,12 +60,12 @@ _Static_assert((int)VE_COUNT <= (int)FSM_EVENTS_MAX, "events fit a mask");
 /* The same from the waiting room.  Going on waiting changes nothing for others: two that wait would
  * wake each other for ever.  One whose call has failed pauses, whoever wakes it: two whose calls
  * fail would, too. */
-#define DRAIN(e)                                                                                   \
+#define DRAIN(e, ...)                                                                              \
     ROW(DRAINING, e, AGAIN_UNMOUNT, UNPUBLISHING, VX_UNMOUNT),                                     \
     ROW(DRAINING, e, AGAIN_UNMOUNT_STAGING, UNSTAGING, VX_UNMOUNT_STAGING),                        \
     ROW(DRAINING, e, AGAIN_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),                                 \
     ROW(DRAINING, e, AGAIN_UNSTAGE, UNSTAGING, VX_UNSTAGE),                                        \
-    ROW(DRAINING, e, BACK_WAIT,    DRAINING),                                                      \
+    ROW(DRAINING, e, BACK_WAIT,    DRAINING, ##__VA_ARGS__),                                       \
     ROW(DRAINING, e, BACK_CLAIM,   RELEASING,  VX_UNCLAIM, VX_SEND_TURN),                          \
     ROW(DRAINING, e, ALWAYS,       GONE,       VX_SEND_GONE, VX_SEND_TURN)
 
@@ -106,7 +106,7 @@ STATE(PUBLISHING,   0,            0,               MADE|ASKED|WAKES|RPC,        
 STATE(READY,        FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC|M(STAGED)|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS|M(PUBLISHED)|M(TIMEOUT)),
 STATE(VERIFYING,    0,            10000,           MADE|ASKED|WAKES|RPC,          UP|DOWN),
 STATE(BROKEN,       FSM_RESTING,  0,               MADE|M(WANT)|WAKES|RPC,          NODE|M(TIMEOUT)),
-STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RULES, MADE|ASKED|M(RELEASE)|M(PLUGIN_DOWN)|RPC|UP|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS),
+STATE(DRAINING,     FSM_RESTING,  FSM_LIMIT_RECORD, MADE|ASKED|M(RELEASE)|RPC|UP|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS),
 STATE(UNPUBLISHING, 0,            120000,          MADE|ASKED|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNSTAGED)),
 STATE(UNSTAGING,    0,            120000,          MADE|ASKED|M(RELEASE)|WAKES|RPC|UP|LOOKS, M(UNPUBLISHED)),
 STATE(RELEASING,    0,            60000,           MADE|ASKED|M(RELEASE)|WAKES|M(INHERIT)|M(CLAIMED)|UP|M(UNPUBLISHED)|M(NODE_FAILED), M(UNSTAGED)|LOOKS),
@@ -121,6 +121,7 @@ ROW(ABSENT,       ADOPT,         ALWAYS,         BROKEN,       VX_SEND_FAILED),
 ROW(IDLE,         WANT,          ALWAYS,         CLAIMING,     VX_CLAIM),
 ROW(IDLE,         RELEASE,       BACK_UNSTAGE,   UNSTAGING,    VX_UNSTAGE),
 ROW(IDLE,         RELEASE,       BACK_WAIT,      DRAINING,     VX_SEND_TURN),
+ROW(IDLE,         RELEASE,       BACK_CLAIM,     RELEASING,    VX_UNCLAIM, VX_SEND_TURN), /* inherited */
 ROW(IDLE,         RELEASE,       ALWAYS,         GONE,         VX_SEND_GONE, VX_SEND_TURN),
 NOTED(IDLE,       INHERIT),
 CLEAR(IDLE),
@@ -141,9 +142,9 @@ FORWARD(QUEUED,   INHERIT),
 FORWARD(QUEUED,   PLUGIN_UP),
 NOTED(QUEUED,     PLUGIN_DOWN),
 BUSY(QUEUED),
-ROW(QUEUED,       TIMEOUT,       PLUGIN_MISSED,  BROKEN,       VX_SEND_FAILED),
-FORWARD(QUEUED,   TIMEOUT),
-ROW(QUEUED,       RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
+ROW(QUEUED,       TIMEOUT,       PLUGIN_MISSED,  BROKEN,       VX_SEND_FAILED, VX_SEND_TURN),
+FORWARD(QUEUED,   TIMEOUT,       VX_SEND_TURN),
+ROW(QUEUED,       RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM, VX_SEND_TURN),
 
 ROW(STAGING,      RELEASE,       CALLING,        STAGING),
 BACK(STAGING,     RELEASE),
@@ -154,8 +155,8 @@ ROW(STAGING,      STAGED,        ALWAYS,         PUBLISHING,   VX_PUBLISH),
 BACK_IF_RELEASED_STAGING(NODE_FAILED),
 ATTEMPT(STAGING,  NODE_FAILED),
 ROW(STAGING,      TIMEOUT,       ALWAYS,         STAGING,      VX_STAGE),
-ROW(STAGING,      RESTORE,       RELEASE_WANTED, DRAINING),
-ROW(STAGING,      RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
+ROW(STAGING,      RESTORE,       RELEASE_WANTED, DRAINING,     VX_SEND_TURN),
+ROW(STAGING,      RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM, VX_SEND_TURN),
 
 ROW(PUBLISHING,   RELEASE,       CALLING,        PUBLISHING),
 ROW(PUBLISHING,   RELEASE,       BACK_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),
@@ -175,8 +176,8 @@ ROW(PUBLISHING,   NODE_FAILED,   UNDO_FIRST,     PUBLISHING,   VX_UNPUBLISH),
 ATTEMPT(PUBLISHING, NODE_FAILED),
 ROW(PUBLISHING,   TIMEOUT,       PLUGIN_STAGES,  PUBLISHING,   VX_STAGE),
 ROW(PUBLISHING,   TIMEOUT,       ALWAYS,         PUBLISHING,   VX_PUBLISH),
-ROW(PUBLISHING,   RESTORE,       RELEASE_WANTED, DRAINING),
-ROW(PUBLISHING,   RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM),
+ROW(PUBLISHING,   RESTORE,       RELEASE_WANTED, DRAINING,     VX_SEND_TURN),
+ROW(PUBLISHING,   RESTORE,       ALWAYS,         CLAIMING,     VX_CLAIM, VX_SEND_TURN),
 
 ROW(READY,        RELEASE,       BACK_UNPUBLISH, UNPUBLISHING, VX_UNPUBLISH),
 ROW(READY,        RELEASE,       ALWAYS,         DRAINING,     VX_SEND_TURN),
@@ -208,8 +209,9 @@ ROW(BROKEN,       LOOK,          ALWAYS,         VERIFYING,    VX_LOOK), /* one 
 DRAIN(TURN),
 DRAIN(INHERIT),
 DRAIN(PLUGIN_UP),
+NOTED(DRAINING,   PLUGIN_DOWN),
 BUSY(DRAINING),
-DRAIN(TIMEOUT),
+DRAIN(TIMEOUT,    VX_SEND_TURN), /* what was given up is over: others may have waited for that */
 ROW(DRAINING,     RESTORE,       BACK_WAIT,      DRAINING), /* no plugin is ready yet */
 ROW(DRAINING,     RESTORE,       BACK_CLAIM,     RELEASING,    VX_UNCLAIM, VX_SEND_TURN),
 ROW(DRAINING,     RESTORE,       ALWAYS,         GONE,         VX_SEND_GONE, VX_SEND_TURN),
@@ -221,7 +223,7 @@ BACK_UNPUBLISHED(UNPUBLISHING, UNPUBLISHED),
 ROW(UNPUBLISHING, NODE_FAILED,   LIED,           UNPUBLISHING, VX_UNMOUNT),
 ROW(UNPUBLISHING, NODE_FAILED,   ALWAYS,         DRAINING,     VX_SEND_TURN),
 ROW(UNPUBLISHING, TIMEOUT,       ALWAYS,         UNPUBLISHING, VX_UNPUBLISH),
-ROW(UNPUBLISHING, RESTORE,       ALWAYS,         DRAINING),
+ROW(UNPUBLISHING, RESTORE,       ALWAYS,         DRAINING,     VX_SEND_TURN),
 
 NOTED(UNSTAGING,  INHERIT),
 BUSY(UNSTAGING),
@@ -231,7 +233,7 @@ ROW(UNSTAGING,    UNSTAGED,      ALWAYS,         GONE,         VX_SEND_GONE, VX_
 ROW(UNSTAGING,    NODE_FAILED,   LIED,           UNSTAGING,    VX_UNMOUNT_STAGING),
 ROW(UNSTAGING,    NODE_FAILED,   ALWAYS,         DRAINING,     VX_SEND_TURN),
 ROW(UNSTAGING,    TIMEOUT,       ALWAYS,         UNSTAGING,    VX_UNSTAGE),
-ROW(UNSTAGING,    RESTORE,       ALWAYS,         DRAINING),
+ROW(UNSTAGING,    RESTORE,       ALWAYS,         DRAINING,     VX_SEND_TURN),
 
 CLEAR(RELEASING),
 ROW(RELEASING,    RELEASED,      ALWAYS,         GONE,         VX_SEND_GONE),

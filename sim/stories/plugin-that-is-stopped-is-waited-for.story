@@ -8,6 +8,8 @@ claim a/data plugin disks disk 0
 at 0 assign a
 at 1000 stop_plugin disks
 at 2000 stop a
+at 1900000 remove disks
+at 1900010 install disks
 expect performs volume a/data UNPUBLISH 1
 expect performs volume a/data UNMOUNT 0
 always claimed a/data no

@@ -39,7 +39,7 @@ static void hear(void *ctx, const struct fsm_message *message)
 
     assert_true(stand->said < SAID_MAX);
     stand->messages[stand->said].kind =
-        message->audience == TO_PLUGIN_USERS ? MACHINE_VOLUME : message->to.kind;
+        message->audience == TO_PLUGIN_WAITING ? MACHINE_VOLUME : message->to.kind;
     stand->messages[stand->said].event = message->event.kind;
     if (message->audience == TO_MACHINE)
         stand->messages[stand->said].order = *(const struct kill_order *)message->event.payload;
