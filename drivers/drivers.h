@@ -229,7 +229,7 @@ struct driver_session;
 struct driver_session_calls {
     void (*on_output)(void *ctx, bool is_stderr, const char *bytes, size_t length);
     void (*on_closed)(void *ctx, bool is_stderr); /* no more of this one comes */
-    void (*on_taken)(void *ctx);                  /* all input has been; may be NULL */
+    void (*on_taken)(void *ctx); /* nothing is queued, also from within a write; may be NULL */
     /* The last: how the command ended, or with ERR why it was not run.  The session is gone. */
     void (*on_end)(void *ctx, int code, const struct err *err);
     void *ctx;

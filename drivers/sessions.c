@@ -215,6 +215,8 @@ void driver_session_hold(struct driver_session *session, bool hold)
 
 static void on_input(struct io_watch *watch, int events);
 
+/* What is queued goes where there is room for it now.  Whoever emptied the queue, be it the next
+ * bytes that came, a producer that holds back hears of it. */
 static void pass_input(struct driver_session *session)
 {
     size_t done = 0;
@@ -230,7 +232,8 @@ static void pass_input(struct driver_session *session)
             break;
         if (put < 0) { /* nobody reads it any more */
             close_input(session);
-            return;
+            done = session->queue_used;
+            break;
         }
         done += (size_t)put;
     }
@@ -244,16 +247,15 @@ static void pass_input(struct driver_session *session)
     io_watch_stop(&session->input_watch);
     if (session->input_closed && !session->terminal)
         close_input(session);
+    if (session->calls.on_taken != NULL)
+        session->calls.on_taken(session->calls.ctx);
 }
 
 static void on_input(struct io_watch *watch, int events)
 {
-    struct driver_session *session = watch->ctx;
     (void)events;
 
-    pass_input(session);
-    if (session->queue_used == 0 && session->calls.on_taken != NULL)
-        session->calls.on_taken(session->calls.ctx);
+    pass_input(watch->ctx);
 }
 
 static void add_input(struct driver_session *session, const char *bytes, size_t length)
