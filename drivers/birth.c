@@ -1,33 +1,23 @@
 /*
- * Making shims: on the pool's threads, a few at once.
+ * Making shims: by the nursery, a process of the shim's program that makes one after the other.
  *
- * Who makes a process waits until its program runs, which on a busy machine takes milliseconds,
- * most of them in the queue for a processor.  The loop has better things to do.
+ * Who makes a process out of a daemon copies all descriptors that a daemon has, waits until the
+ * program runs, and has it begin from nothing, each time.  The nursery has begun already and has
+ * nothing: it gets the three descriptors that a shim inherits, and forks.  It is made with the
+ * first shim and ends with the room, or with the daemon, whose end of its socket tells; what it
+ * has been asked for it does first.  Shims do not depend on it, and one that is gone is made anew.
  */
 #include "drivers/part.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { INHERITED = 3 };
-
-struct birth {
-    struct io_work work;
-    struct run *run; /* NULL: it is gone, with all of them; the shim is found by its key */
-    birth_done *done;
-    int connection;     /* our end */
-    int fds[INHERITED]; /* the shim's: the task's file with its lock, its end, the launch record */
-    enum cgroup_mode cgroup_mode;
-    char *path, *directory; /* owned: the room may close meanwhile */
-    char name[KEY_NAME_SIZE], shims[CGROUP_NAME_SIZE];
-    uint64_t files_soft;
-    pid_t pid;
-    struct err err;
-};
+enum { NURSERY_END_MS = 1000 }; /* what it still has to do takes a few */
 
 static void close_fd(int *fd)
 {
@@ -36,129 +26,151 @@ static void close_fd(int *fd)
     *fd = -1;
 }
 
-static void birth_free(struct birth *birth)
+/* --- the nursery --- */
+
+void nursery_close(struct drivers *drivers)
 {
-    close_fd(&birth->connection);
-    for (int i = 0; i < INHERITED; i++)
-        close_fd(&birth->fds[i]);
-    free(birth->path);
-    free(birth->directory);
-    free(birth);
+    struct nursery *nursery = &drivers->nursery;
+    struct pollfd ended = {.fd = nursery->pidfd, .events = POLLIN};
+    siginfo_t info;
+
+    if (nursery->fd < 0)
+        return;
+    close_fd(&nursery->fd); /* it ends when it has read what it was sent */
+    if (poll(&ended, 1, NURSERY_END_MS) != 1)
+        (void)proc_signal(&nursery->process, SIGKILL, NULL); /* a shim that is lost is made again */
+    (void)waitid(P_PIDFD, (id_t)nursery->pidfd, &info, WEXITED); /* our child */
+    close_fd(&nursery->pidfd);
 }
 
-static void spawn(struct io_work *work)
+static int spawn(struct drivers *drivers, const int *fd, struct err *err)
 {
-    struct birth *birth = work->ctx;
-    char cgroup[CGROUP_NAME_SIZE + 64];
-    char *const argv[] = {(char[]){"cairn-shim"}, birth->name, NULL}, *const envp[] = {NULL};
+    struct nursery *nursery = &drivers->nursery;
+    char shims[CGROUP_NAME_SIZE], cgroup[CGROUP_NAME_SIZE + 64], room[KEY_NAME_SIZE];
+    char *const argv[] = {(char[]){NURSERY_PROGRAM}, room, NULL}, *const envp[] = {NULL};
 
-    cgroup_directory(birth->cgroup_mode, birth->shims, cgroup, sizeof(cgroup));
-    struct proc_spawn spawn = {.path = birth->path,
+    memset(room, ' ', sizeof(room) - 1); /* for the name of each shim */
+    room[sizeof(room) - 1] = '\0';
+    shims_cgroup(drivers->node_mark, shims);
+    cgroup_directory(drivers->config.cgroup_mode, shims, cgroup, sizeof(cgroup));
+    struct proc_spawn spawn = {.path = drivers->shim_path,
                                .argv = argv,
                                .envp = envp,
-                               .directory = birth->directory,
-                               .fds = birth->fds,
-                               .fds_count = INHERITED,
+                               .directory = drivers->shim_dir,
+                               .fds = fd,
+                               .fds_count = 1,
                                .cgroup = cgroup[0] == '\0' ? NULL : cgroup,
-                               .files_soft = birth->files_soft};
-    int code = proc_spawn(&spawn, &birth->pid, NULL, &birth->err);
-    if (code == ERR_GONE && cgroup_create(birth->cgroup_mode, birth->shims, NULL) == 0) {
-        birth->err = (struct err){0}; /* somebody tidied up our cgroup */
-        code = proc_spawn(&spawn, &birth->pid, NULL, &birth->err);
+                               .files_soft = drivers->config.files_soft};
+    int code = proc_spawn(&spawn, &nursery->process.pid, &nursery->pidfd, err);
+    if (code == ERR_GONE && cgroup_create(drivers->config.cgroup_mode, shims, NULL) == 0) {
+        *err = (struct err){0}; /* somebody tidied up our cgroup */
+        code = proc_spawn(&spawn, &nursery->process.pid, &nursery->pidfd, err);
     }
-    if (code != 0)
-        birth->err.recoverable = true; /* not the job's fault */
-    for (int i = 0; i < INHERITED; i++)
-        close_fd(&birth->fds[i]); /* so that a shim that ends at once is seen to have ended */
+    if (code == 0)
+        (void)proc_identify(nursery->process.pid, &nursery->process, NULL); /* our child */
+    return code;
 }
 
-static void on_born(struct io_work *work)
-{
-    struct birth *birth = work->ctx;
-    struct run *run = birth->run;
-
-    if (run != NULL) {
-        struct drivers *drivers = run->drivers;
-        int fd = birth->connection;
-
-        run->birth = NULL;
-        drivers->births--;
-        birth->connection = -1;
-        if (birth->err.code != 0)
-            close_fd(&fd);
-        else
-            run->shim = (struct proc_identity){.pid = birth->pid};
-        birth->done(run, fd, &birth->err);
-        if (drivers->begin_go_on != NULL)
-            drivers->begin_go_on(drivers);
-    }
-    birth_free(birth);
-}
-
-/* Both ends of the connection, of which ours lasts as long as the payload. */
-static int connect_ends(struct birth *birth, int shim_fd, struct err *err)
+static int nursery_open(struct drivers *drivers, struct err *err)
 {
     int ends[2];
-    int made = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends);
 
-    if (made == 0) {
-        birth->connection = ends[0];
-        birth->fds[1] = ends[1];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot make a socket");
+    int code = spawn(drivers, &ends[1], err);
+    close_fd(&ends[1]);
+    if (code != 0)
+        close_fd(&ends[0]);
+    else
+        drivers->nursery.fd = ends[0];
+    return code;
+}
+
+/* Has a shim called NAME made that inherits FDS. */
+static int ask(const struct nursery *nursery, const char *name, const int fds[SHIM_FDS])
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int) * SHIM_FDS)];
+    } control = {.bytes = {0}};
+    struct iovec text = {.iov_base = (void *)(uintptr_t)name, .iov_len = strlen(name) + 1};
+    struct msghdr message = {.msg_iov = &text,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof(control)};
+
+    control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int) * SHIM_FDS),
+                                    .cmsg_level = SOL_SOCKET,
+                                    .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&control.head), fds, sizeof(int) * SHIM_FDS);
+    return sendmsg(nursery->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+static int make(struct drivers *drivers, const char *name, const int fds[SHIM_FDS], struct err *err)
+{
+    int failed = drivers->nursery.fd < 0 ? -EPIPE : ask(&drivers->nursery, name, fds);
+
+    if (failed == -EPIPE || failed == -ECONNRESET) { /* there is none, or none any more */
+        nursery_close(drivers);
+        int code = nursery_open(drivers, err);
+        if (code != 0)
+            return code;
+        failed = ask(&drivers->nursery, name, fds);
     }
-    if (made == 0 && fd_is_kept_back(shim_fd, ends[0])) {
+    return failed == 0
+               ? 0
+               : err_os(err, err_from_errno(-failed), -failed, "cannot have a supervisor made");
+}
+
+/* --- a shim --- */
+
+/* Both ends of the connection, of which ours lasts as long as the payload. */
+static int connect_ends(int shim_fd, int ret_ends[2], struct err *err)
+{
+    int made = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ret_ends);
+
+    if (made == 0 && fd_is_kept_back(shim_fd, ret_ends[0])) {
         made = -1;
         errno = EMFILE;
     }
     return made == 0 ? 0 : err_os(err, err_from_errno(errno), errno, "cannot make a socket");
 }
 
-static int give(struct birth *birth, struct plan *plan, int task_fd, struct err *err)
-{
-    int code = plan_open(plan, &birth->fds[2], err);
-
-    if (code != 0)
-        return code;
-    birth->fds[0] = fcntl(task_fd, F_DUPFD_CLOEXEC, 0);
-    if (birth->fds[0] < 0)
-        code = err_os(err, err_from_errno(errno), errno, "cannot copy a descriptor");
-    else
-        code = connect_ends(birth, birth->run->drivers->shim_fd, err);
-    if (code != 0)
-        err->recoverable = true;
-    return code;
-}
-
-int birth_begin(struct run *run, struct plan *plan, int task_fd, birth_done *done, struct err *err)
+int birth_begin(struct run *run, struct plan *plan, int task_fd, int *ret_fd, struct err *err)
 {
     struct drivers *drivers = run->drivers;
-    struct birth *birth = malloc(sizeof(*birth));
+    char name[KEY_NAME_SIZE];
+    int ends[2] = {-1, -1}, launch = -1;
 
-    check(birth != NULL);
-    *birth = (struct birth){.run = run,
-                            .done = done,
-                            .connection = -1,
-                            .fds = {-1, -1, -1},
-                            .cgroup_mode = drivers->config.cgroup_mode,
-                            .path = strdup(drivers->shim_path),
-                            .directory = strdup(drivers->shim_dir),
-                            .files_soft = drivers->config.files_soft};
-    check(birth->path != NULL && birth->directory != NULL);
-    check(key_name(&run->key, birth->name, NULL) == 0);
-    shims_cgroup(drivers->node_mark, birth->shims);
-    int code = give(birth, plan, task_fd, err);
+    check(key_name(&run->key, name, NULL) == 0);
+    int code = plan_open(plan, &launch, err);
+    if (code == 0)
+        code = connect_ends(drivers->shim_fd, ends, err);
+    if (code == 0) {
+        check(shim_greet(ends[0])); /* an empty socket takes it */
+        code = make(drivers, name, (int[SHIM_FDS]){task_fd, ends[1], launch}, err);
+    }
+    close_fd(&launch);
+    close_fd(&ends[1]); /* so that a shim that ends at once is seen to have ended */
     if (code != 0) {
-        birth_free(birth);
+        close_fd(&ends[0]);
+        err->recoverable = true; /* not the job's fault */
         return code;
     }
-    check(shim_greet(birth->connection)); /* an empty socket takes it */
-    run->birth = birth;
-    run->phase = RUN_MAKING;
+    run->is_born = true;
     drivers->births++;
-    io_work_submit_ahead(drivers->config.loop, &birth->work, spawn, on_born, birth);
+    *ret_fd = ends[0];
     return 0;
 }
 
-void birth_leave(struct birth *birth)
+void birth_over(struct run *run)
 {
-    birth->run = NULL;
+    struct drivers *drivers = run->drivers;
+
+    if (!run->is_born)
+        return;
+    run->is_born = false;
+    drivers->births--;
+    if (drivers->begin_go_on != NULL)
+        drivers->begin_go_on(drivers);
 }

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* --- telling --- */
@@ -109,12 +108,8 @@ void run_go_on(struct run *run)
 
 static void gone(struct run *run)
 {
-    siginfo_t info;
     bool asked = false;
 
-    if (run->fd >= 0)
-        (void)waitid(P_PIDFD, (id_t)run->fd, &info,
-                     WEXITED | WNOHANG); /* after a restart it is not our child: no harm */
     run_off_watch(run);
     io_timer_stop(&run->timer);
     run->shim = (struct proc_identity){.pid = 0};
@@ -161,11 +156,8 @@ void run_leave(struct run *run)
     io_timer_stop(&run->timer);
     run->phase = RUN_LEAVING;
     for (struct call *call = run->calls.first; call != NULL; call = call->next)
-        call->ticket = 0; /* asked again if there is still somebody to ask */
-    /* A child of ours that never said who it is: not reaped, so the number is its own. */
-    if (run->shim.pid > 1 && run->shim.start_ticks == 0)
-        (void)proc_identify(run->shim.pid, &run->shim, NULL);
-    if (run->shim.pid <= 1) {
+        call->ticket = 0;     /* asked again if there is still somebody to ask */
+    if (run->shim.pid <= 1) { /* it never said who it is */
         arm_leaving(run);
         if (run->timer.slot == 0)
             run_at(run, HANG_UP_BOUND_MS, on_hung_up);

@@ -36,9 +36,12 @@ enum {
     RETRY_LONGEST_MS = 500,
     KILL_REPEAT_MS = 1000,
 
-    BEGIN_MS = 20,  /* of each iteration of the loop go to beginning runs */
-    BIRTHS_MAX = 8, /* at once: more than there are threads, so that none waits for the loop */
+    BEGIN_MS = 20,   /* of each iteration of the loop go to beginning runs */
+    BIRTHS_MAX = 16, /* at once: processors have something to do while the loop waits for a disk */
 };
+
+_Static_assert((int)KEY_NAME_SIZE <= (int)NURSERY_NAME_MAX,
+               "the nursery takes the name of any shim");
 
 /* --- paths.c: what a key is called --- */
 
@@ -324,7 +327,6 @@ void call_fail(struct drivers *drivers, struct call *call, const struct err *err
 
 enum run_phase {
     RUN_NEW,        /* waits for the look-up of its user, or for its turn to begin */
-    RUN_MAKING,     /* its shim is being born */
     RUN_CONNECTING, /* the lock is held, nobody answers yet */
     RUN_HELLO,
     RUN_STARTING,
@@ -354,11 +356,11 @@ struct run {
     bool ended;       /* how it ended is known, or known to be unknown */
     bool stop_sent;   /* destroy has told the shim to kill everything */
     bool shim_killed; /* and not even that has helped so far */
+    bool is_born;     /* its shim is being made, and has said nothing so far */
     uint32_t next_ticket;
 
-    struct mock *mock;   /* RUN_HELD: what it is; owned */
-    struct plan *plan;   /* a start that may still have to be done; owned */
-    struct birth *birth; /* RUN_MAKING */
+    struct mock *mock; /* RUN_HELD: what it is; owned */
+    struct plan *plan; /* a start that may still have to be done; owned */
     struct call_list calls;
 
     uint64_t stats_cpu_us, stats_at_ms; /* of the previous driver_stats */
@@ -413,7 +415,11 @@ struct drivers {
     struct run *begin_first, **begin_end; /* that wait for their turn to begin, oldest first */
     uint64_t begin_until_ms;              /* of this iteration, 0: nothing has begun in it */
     struct io_timer begin;                /* the next iteration */
-    unsigned births;                      /* under way */
+    struct nursery {
+        int fd, pidfd; /* -1: there is none */
+        struct proc_identity process;
+    } nursery;
+    unsigned births;                              /* under way */
     void (*begin_go_on)(struct drivers *drivers); /* once some wait: when a birth is over */
 };
 
@@ -473,13 +479,11 @@ void run_advance(struct run *run);
 
 /* --- birth.c: making shims --- */
 
-/* The shim of RUN is there, behind FD (moved), or ERR says why not. */
-typedef void birth_done(struct run *run, int fd, const struct err *err);
-
-/* Begins to make the shim of what PLAN asks for, which inherits the lock of TASK_FD; unless this
- * fails, DONE is told how that went. */
-int birth_begin(struct run *run, struct plan *plan, int task_fd, birth_done *done, struct err *err);
-void birth_leave(struct birth *birth); /* its run goes, because the room closes */
+/* Has the shim of what PLAN asks for made, which inherits the lock of TASK_FD; RET_FD (owned) is
+ * where it will speak. */
+int birth_begin(struct run *run, struct plan *plan, int task_fd, int *ret_fd, struct err *err);
+void birth_over(struct run *run); /* it has spoken, or nobody listens any more */
+void nursery_close(struct drivers *drivers);
 
 /* --- mock.c: tasks without a process --- */
 

@@ -41,6 +41,7 @@ struct drivers *drivers_new(const struct drivers_config *config, struct err *err
     drivers->config = *config;
     drivers->opened_ms = loop_now_ms();
     drivers->shim_fd = -1;
+    drivers->nursery = (struct nursery){.fd = -1, .pidfd = -1};
     check(text_copy(drivers->node_mark, sizeof(drivers->node_mark), config->node_mark));
     check(strspn(drivers->node_mark, "0123456789abcdef") == strlen(drivers->node_mark));
     drivers->shim_path = strdup(config->shim_path);
@@ -61,6 +62,7 @@ void drivers_free(struct drivers *drivers)
 
     if (drivers == NULL)
         return;
+    bool making = drivers->births > 0;
     sessions_close(drivers);
     manager_close(drivers);
     generations_close(drivers);
@@ -69,8 +71,9 @@ void drivers_free(struct drivers *drivers)
     calls_drop(&drivers->due);
     io_timer_stop(&drivers->deliver);
     io_timer_stop(&drivers->begin);
+    nursery_close(drivers);
     shims_cgroup(drivers->node_mark, shims);
-    if (drivers->births == 0) /* it stays while shims live in it, too */
+    if (!making) /* it stays while shims live in it, too */
         (void)cgroup_remove(drivers->config.cgroup_mode, shims, NULL);
     if (drivers->shim_fd >= 0)
         (void)close(drivers->shim_fd); /* only names */

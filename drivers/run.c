@@ -197,6 +197,7 @@ static void on_state(struct run *run, const struct shim_state *state)
         without_answer(run, &err);
         return;
     }
+    birth_over(run);
     run->protocol = state->head.protocol;
     run->shim = (struct proc_identity){state->shim_pid, state->shim_ticks};
     run->payload = (struct proc_identity){state->payload_pid, state->payload_ticks};
@@ -313,28 +314,21 @@ static void fail_starts(struct run *run, const struct err *err)
     }
 }
 
-/* Its shim is there, behind FD (moved), or ERR says why not.  May free the run. */
-static void on_born(struct run *run, int fd, const struct err *err)
-{
-    if (err->code != 0) {
-        fail_starts(run, err);
-        run_empty(run); /* nothing was started: this ends at once */
-        return;
-    }
-    hello(run, fd);
-    if (!run_has(run, CALL_DESTROY))
-        run_at(run, START_BOUND_MS, on_start_bound);
-}
-
 /* What PLAN asks for, whose file is TASK_FD. */
 static int begin(struct run *run, struct plan *plan, int task_fd, struct err *err)
 {
     struct mock *mock = plan->mock;
+    int fd;
 
-    if (mock == NULL)
-        return birth_begin(run, plan, task_fd, on_born, err);
     plan->mock = NULL;
-    return held_begin(run, mock, task_fd, err);
+    if (mock != NULL)
+        return held_begin(run, mock, task_fd, err);
+    int code = birth_begin(run, plan, task_fd, &fd, err);
+    if (code != 0)
+        return code;
+    hello(run, fd);
+    run_at(run, START_BOUND_MS, on_start_bound);
+    return 0;
 }
 
 /* The lock is free or there is none: nobody will write for this key any more. */
@@ -399,8 +393,7 @@ void run_advance(struct run *run)
     bool destroy = run_has(run, CALL_DESTROY);
 
     switch (run->phase) {
-    case RUN_NEW:    /* it attaches soon, when its look-up is back and its turn has come */
-    case RUN_MAKING: /* as soon as there is somebody to talk with */
+    case RUN_NEW: /* it attaches soon, when its look-up is back and its turn has come */
     case RUN_EMPTYING:
         break;
     case RUN_CONNECTING:

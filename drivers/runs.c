@@ -19,6 +19,7 @@ void run_off_watch(struct run *run)
 {
     if (run->fd < 0)
         return;
+    birth_over(run);
     io_watch_stop(&run->watch);
     (void)close(run->fd); /* a connection, a pidfd, an event file: nothing to lose */
     run->fd = -1;
@@ -129,8 +130,6 @@ void run_free(struct run *run)
     run_off_watch(run);
     io_timer_stop(&run->timer);
     mock_free(run->mock);
-    if (run->birth != NULL)
-        birth_leave(run->birth);
     if (run->plan != NULL && run->plan->looking)
         run->plan->run = NULL; /* freed when the look-up comes back */
     else

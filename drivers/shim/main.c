@@ -2,11 +2,11 @@
  * cairn-shim: one per task, between the daemon, which may die at any time, and the payload, which
  * must not notice.
  *
- * It is started in the directory of all shims with the task's file, locked, as descriptor 3, a
- * socket to the daemon that made it as 4, and the launch record as 5.  It starts the payload in a
- * cgroup of its own, keeps its output, answers daemons, and at the end writes down how it ended.
- * Order of that end, which restore relies on: pipes and logs closed, socket closed, exit record,
- * EXIT to the daemons, lock released by ending.
+ * It is made by the nursery in the directory of all shims with the task's file, locked, as
+ * descriptor 3, a socket to the daemon that wants it as 4, and the launch record as 5.  It starts
+ * the payload in a cgroup of its own, keeps its output, answers daemons, and at the end writes down
+ * how it ended. Order of that end, which restore relies on: pipes and logs closed, socket closed,
+ * exit record, EXIT to the daemons, lock released by ending.
  *
  * Invariants: it lives in a session and cgroup that is neither the daemon's nor the payload's
  * (I-6); asleep it has no timer and needs no memory but a few pages; it ends only after the
@@ -340,9 +340,7 @@ void shim_withdraw(void)
 
     for (size_t i = 0; i < COUNT_OF(unwanted); i++)
         (void)signal(unwanted[i], SIG_IGN); /* cannot fail for these */
-    (void)setsid();                         /* done by the daemon already */
     (void)umask(022);
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* the payload's orphans are ours to reap */
 
     /* No core file with a payload's output or environment in it.  Not by a limit, which the payload
      * would inherit; and not as another user, since then the daemon could not look at our
@@ -355,6 +353,12 @@ void shim_withdraw(void)
         (void)!write(fd, "-999", 4); /* when permitted */
         (void)close(fd);
     }
+}
+
+void shim_stand_alone(void)
+{
+    (void)setsid(); /* the nursery's child leads no group; another helper has done it already */
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* the payload's orphans are ours to reap */
 }
 
 static int open_own(struct shim *shim, struct err *err)
@@ -414,33 +418,48 @@ static int begin(struct shim *shim, struct launch *launch, struct err *err)
     return code;
 }
 
+static const struct shim nothing_yet = {
+    .task_fd = SHIM_FD_TASK,
+    .signal_fd = -1,
+    .timer_fd = -1,
+    .listen_fd = -1,
+    .exec_fd = -1,
+    .clients = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}},
+    .phase = SHIM_STARTING,
+    .log = {.alloc_fd = -1},
+    .streams = {{.pipe_fd = -1, .file_fd = -1}, {.pipe_fd = -1, .file_fd = -1}}};
+
+_Static_assert(CLIENTS_MAX == 4, "each has its -1 here");
+
+void shim_not_made(int fd, int os)
+{
+    struct shim shim = nothing_yet;
+    struct err err = {0};
+
+    (void)err_os(&err, err_from_errno(os), os, "cannot make a process"); /* told below */
+    err.recoverable = true;
+    not_started(&shim, &err);
+    record_seal(&shim.exit, RECORD_MAGIC_EXIT, sizeof(shim.exit));
+    shim.clients[0] = (struct client){.fd = fd, .protocol = SHIM_PROTOCOL_OLDEST};
+    clients_tell_exit(&shim);
+}
+
 int main(int argc, char **argv)
 {
-    struct shim shim = {
-        .task_fd = SHIM_FD_TASK,
-        .signal_fd = -1,
-        .timer_fd = -1,
-        .listen_fd = -1,
-        .exec_fd = -1,
-        .phase = SHIM_STARTING,
-        .log = {.alloc_fd = -1},
-        .streams = {{.pipe_fd = -1, .file_fd = -1}, {.pipe_fd = -1, .file_fd = -1}}};
+    struct shim shim = nothing_yet;
     struct launch launch = {0};
     struct err err = {0};
 
     if (argc > 0 && text_equal(argv[0], SESSION_PROGRAM))
         session_main();
-    for (int i = 0; i < CLIENTS_MAX; i++)
-        shim.clients[i].fd = -1;
-    if (argc > 2 || fcntl(SHIM_FD_TASK, F_SETFD, FD_CLOEXEC) != 0 ||
-        fcntl(SHIM_FD_LAUNCH, F_SETFD, FD_CLOEXEC) != 0 ||
-        fcntl(SHIM_FD_CONTROL, F_SETFD, FD_CLOEXEC) != 0) {
+    if (argc != 2 || !text_equal(argv[0], NURSERY_PROGRAM)) {
         static const char usage[] = "cairn-shim " SHIM_VERSION " is started by the cairn daemon\n";
 
         (void)!write(STDERR_FILENO, usage, sizeof(usage) - 1); /* for a curious person */
         return EXIT_USAGE;
     }
-    shim_withdraw();
+    nursery_main(argv);
+    shim_stand_alone();
     clients_add(&shim, SHIM_FD_CONTROL);
     if (proc_identify(getpid(), &shim.self, &err) != 0 || begin(&shim, &launch, &err) != 0) {
         not_started(&shim, &err);

@@ -25,8 +25,15 @@ enum { SHIM_PROTOCOL_OLDEST = 1, SHIM_MESSAGE_MAX = 512 };
 
 #define SHIM_VERSION "0.1.0"
 
-/* What a shim inherits from the daemon that makes it. */
-enum { SHIM_FD_TASK = 3, SHIM_FD_CONTROL = 4, SHIM_FD_LAUNCH = 5 };
+/* What a shim inherits from the daemon that has it made. */
+enum { SHIM_FD_TASK = 3, SHIM_FD_CONTROL = 4, SHIM_FD_LAUNCH = 5, SHIM_FDS = 3 };
+
+/* The nursery is cairn-shim under this name, with a SOCK_SEQPACKET socket as its descriptor: a
+ * packet is the name of a shim that it is to make, with the descriptors that this one inherits.
+ * There is no answer: the shim speaks for itself, and where it cannot be made the nursery says so
+ * in its place.  Daemon and nursery are of one version, for it ends with the daemon. */
+#define NURSERY_PROGRAM "cairn-nursery"
+enum { NURSERY_FD = 3, NURSERY_NAME_MAX = 256 };
 
 enum shim_message {
     /* to the shim */

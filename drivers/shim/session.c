@@ -406,6 +406,7 @@ _Noreturn void session_main(void)
     for (int fd = SESSION_FD_TASK; fd <= SESSION_FD_LAUNCH; fd++)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* what is missing fails when it is used */
     shim_withdraw();
+    shim_stand_alone();
     int code = begin(&session, &launch, &err);
     if (code == 0) {
         const struct session_said runs = {.kind = SESSION_RUNS};

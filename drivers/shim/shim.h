@@ -195,10 +195,20 @@ bool clients_any(const struct shim *shim); /* is a daemon listening? */
 /* session.c: the program by its other name; runs one command in a task that runs already */
 _Noreturn void session_main(void);
 
+/* nursery.c: the program by another name; returns in each shim that it makes, as that one */
+void nursery_main(char **argv);
+
 /* main.c */
 
-/* What every helper of ours does first: out of reach of signals and of the memory's killer. */
+/* What every helper of ours does first, and what it makes inherits: out of reach of signals and of
+ * the memory's killer. */
 void shim_withdraw(void);
+
+/* What each does for itself: a session of its own, to which its payload's orphans come. */
+void shim_stand_alone(void);
+
+/* Tells the daemon behind FD in the place of a shim that there is none, for lack of OS. */
+void shim_not_made(int fd, int os);
 
 /* A request to stop: signals once, and sets or shortens the deadline. */
 void shim_stop(struct shim *shim, int signal, uint64_t timeout_ms);
