@@ -19,6 +19,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <lmdb.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ static const size_t MAP_BYTES_MAX = PAGES_BYTES_MAX;
 enum {
     SNAPSHOT_TRIES = 50,
     CLEAR_READERS_EVERY = 64, /* commits */
+    CROWD_ENTRIES = 256,      /* of one transaction: about as many pages */
 };
 
 struct store {
@@ -44,6 +46,7 @@ struct store {
     pid_t owner;
     uint32_t reads;  /* transactions open in this process */
     uint32_t writes; /* since it was opened */
+    bool crowded;    /* LMDB keeps a buffer for each page of its largest transaction */
     MDB_txn *frozen;
     struct {
         uint64_t bytes; /* wanted behind the last page; 0: none */
@@ -223,6 +226,7 @@ static void env_close(struct store *store)
     if (store->env != NULL)
         mdb_env_close(store->env);
     store->env = NULL;
+    store->crowded = false;
 }
 
 /* Looks over the pages: a writer before it maps the file, a reader under a transaction that keeps
@@ -308,7 +312,7 @@ void store_close(struct store *store)
     free(store);
 }
 
-/* Opens the environment again where a failure has closed it. */
+/* Opens the environment again where it was closed. */
 static int ready(struct store *store, struct err *err)
 {
     check(store->owner == getpid()); /* never used after a fork */
@@ -445,6 +449,7 @@ int store_write(struct store *store, store_writer *writer, void *ctx, struct err
         if (code < 0)
             return code;
         code = writer(&txn, ctx, err);
+        store->crowded |= txn.entries > CROWD_ENTRIES;
         check(store->reads == 0); /* nothing that it began to read is left open */
         if (code == 0)
             code = commit(&txn, err);
@@ -546,6 +551,7 @@ int store_put(struct store_txn *txn, enum store_table table, struct store_bytes 
     MDB_val at = val_of(key), to = val_of(value);
     int rc = mdb_put(txn->txn, txn->store->tables[table], &at, &to, 0);
 
+    txn->entries++;
     return rc == 0 ? 0 : fail_txn(txn, rc, err, "write an entry");
 }
 
@@ -557,6 +563,7 @@ int store_reserve(struct store_txn *txn, enum store_table table, struct store_by
     MDB_val at = val_of(key), to = {.mv_size = length};
     int rc = mdb_put(txn->txn, txn->store->tables[table], &at, &to, MDB_RESERVE);
 
+    txn->entries++;
     if (rc != 0)
         return fail_txn(txn, rc, err, "write an entry");
     *ret_bytes = to.mv_data;
@@ -650,6 +657,7 @@ int store_cursor_append(struct store_cursor *cursor, struct store_bytes key,
     MDB_val at = val_of(key), to = val_of(value);
     int rc = mdb_cursor_put(cursor->cursor, &at, &to, MDB_APPEND);
 
+    cursor->txn->entries++;
     if (rc == MDB_KEYEXIST) /* not behind the last one */
         rc = mdb_cursor_put(cursor->cursor, &at, &to, 0);
     return rc == 0 ? 0 : fail_txn(cursor->txn, rc, err, "write an entry");
@@ -744,6 +752,12 @@ void store_release_memory(struct store *store)
 
     if (store->env == NULL || store->reads > 0 || store->frozen != NULL)
         return;
+    if (store->crowded && store->can_write) { /* its buffers go with the environment only */
+        env_close(store);
+        (void)malloc_trim(0); /* before lists that are hardly touched get their place */
+        if (ready(store, NULL) < 0)
+            return; /* the next call tries, and says it */
+    }
     if (mdb_env_get_fd(store->env, &fd) != 0 || fstat(fd, &file) != 0)
         return;
     /* A shared map of a file: what is dropped here is read again from the page cache. */

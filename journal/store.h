@@ -49,6 +49,7 @@ struct store_txn {
     struct store *store;
     struct MDB_txn *txn;
     bool map_full;
+    uint32_t entries; /* written */
 };
 
 struct store_bytes {

@@ -6,6 +6,9 @@
 
 #include <cmocka.h>
 
+#include <malloc.h>
+
+#include "journal/part.h"
 #include "test/journal/scratch.h"
 
 static struct turn_batch turn;
@@ -467,6 +470,42 @@ static void test_released_memory_is_not_resident_and_still_reads(void **state)
     journal_close(journal);
 }
 
+enum { CROWD = 2000 };
+
+/* Far from each other, so that each dirties pages of its own. */
+static int write_crowd(struct store_txn *txn, void *ctx, struct err *err)
+{
+    char key[32], value[1024] = {1};
+    int code = 0;
+
+    (void)ctx;
+    for (uint32_t i = 0; i < CROWD && code == 0; i++) {
+        (void)text_format(key, sizeof(key), "crowd/%u", i); /* fits */
+        code = store_put(txn, STORE_META, (struct store_bytes){key, strlen(key)},
+                         (struct store_bytes){value, sizeof(value)}, err);
+    }
+    return code;
+}
+
+static void test_buffers_of_a_large_commit_are_given_back(void **state)
+{
+    struct journal *journal = open_journal(JOURNAL_WRITE);
+    struct err err = {0};
+    size_t before = mallinfo2().uordblks;
+
+    (void)state;
+    if (before == 0)
+        skip(); /* the sanitizers' allocator does not tell */
+    commit_turn(journal, 1);
+    assert_int_equal(store_write(journal->store, write_crowd, NULL, &err), 0);
+    assert_true(mallinfo2().uordblks > before + CROWD / 8 * 4096);
+    journal_release_memory(journal);
+    assert_true(mallinfo2().uordblks < before + 64 * 4096);
+    commit_turn(journal, 2);
+    assert_int_equal(turn_verify(journal), 2);
+    journal_close(journal);
+}
+
 static void test_every_descriptor_is_close_on_exec(void **state)
 {
     struct journal *journal = open_journal(JOURNAL_WRITE);
@@ -506,6 +545,7 @@ int main(void)
         TEST(test_copy_is_a_journal_with_the_same_contents),
         TEST(test_copy_is_for_its_owner_only),
         TEST(test_released_memory_is_not_resident_and_still_reads),
+        TEST(test_buffers_of_a_large_commit_are_given_back),
         TEST(test_every_descriptor_is_close_on_exec),
     };
 
