@@ -162,7 +162,6 @@ int node_init(struct node *node, const struct store *store, const struct say *sa
         .say = *say,
     };
 
-    *node = (struct node){0};
     int code = proc_boot_id(boot_id, err);
     if (code < 0)
         return code;

@@ -23,9 +23,10 @@ struct node {
     size_t cores_count;    /* with those that none may */
 };
 
-/* Takes the identity from STORE (core/identity.h) and reads the host's facts.  The mark is the
- * beginning of the first id this data directory had; it is kept in a file, so that who loses the
- * journal still finds what runs (I-17). */
+/* Takes the identity from STORE (core/identity.h) and reads the host's facts.  NODE is zeroed: most
+ * of it nobody ever touches, and so it is no memory.  The mark is the beginning of the first id
+ * this data directory had; it is kept in a file, so that who loses the journal still finds what
+ * runs (I-17). */
 int node_init(struct node *node, const struct store *store, const struct say *say,
               const struct config *config, struct err *err);
 void node_free(struct node *node);
