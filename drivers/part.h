@@ -356,6 +356,7 @@ struct run {
     bool ended;       /* how it ended is known, or known to be unknown */
     bool stop_sent;   /* destroy has told the shim to kill everything */
     bool shim_killed; /* and not even that has helped so far */
+    bool is_found;    /* its shim was there already, and what else is has not been looked at */
     bool is_born;     /* its shim is being made, and has said nothing so far */
     uint32_t next_ticket;
 

@@ -144,8 +144,9 @@ static void now_running(struct run *run)
     run->phase = RUN_RUNNING;
     if (!run->stop_sent)
         io_timer_stop(&run->timer); /* else it bounds the shim's obedience */
-    if (run->plan == NULL)
-        sessions_sweep(run); /* we have found it */
+    if (run->is_found)
+        sessions_sweep(run);
+    run->is_found = false;
     plan_free(run->plan);
     run->plan = NULL;
     calls_init(&run->calls);
@@ -281,6 +282,7 @@ static void connect_to_shim(struct run *run)
 
     if (shim_connect(run->drivers->shim_fd, &run->key, &fd, NULL) == 0) {
         if (shim_greet(fd)) {
+            run->is_found = true;
             hello(run, fd);
             return;
         }

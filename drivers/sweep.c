@@ -107,33 +107,43 @@ static bool sweep_cgroup(void *ctx, const char *name)
 
 /* --- shims --- */
 
-/* The name of the task's file that the shim PID holds, and the file itself; false if it has ended
- * meanwhile, or is no shim. */
-static bool file_of_shim(pid_t pid, char to[PATH_SIZE], struct stat *ret_file)
+/* Where the kernel tells of the task's file that the shim PID holds. */
+static void link_of_shim(pid_t pid, char to[PLACE_PATH_SIZE])
 {
-    char link[48];
+    check(text_format(to, PLACE_PATH_SIZE, "/proc/%d/fd/%d", (int)pid, SHIM_FD_TASK));
+}
 
-    check(text_format(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, SHIM_FD_TASK));
+/* The name of that file; false if the shim has ended meanwhile, or is none. */
+static bool file_of_shim(pid_t pid, char to[PATH_SIZE])
+{
+    char link[PLACE_PATH_SIZE];
+
+    link_of_shim(pid, link);
     ssize_t length = readlink(link, to, PATH_SIZE - 1);
-    if (length < 0 || stat(link, ret_file) != 0)
+    if (length < 0)
         return false;
     to[length] = '\0';
     return true;
+}
+
+static bool has_lost_its_file(const struct sweep *sweep, pid_t pid)
+{
+    char target[PATH_SIZE];
+
+    return file_of_shim(pid, target) && text_starts_with(target, sweep->drivers->shim_dir) &&
+           text_ends_with(target, " (deleted)");
 }
 
 /* Kills a shim whose file is gone: nobody can find it any more, nor be found by it. */
 static bool sweep_shim(void *ctx, pid_t pid)
 {
     struct sweep *sweep = ctx;
-    char target[PATH_SIZE];
-    struct stat file;
     struct proc_identity identity;
     struct err err = {0};
 
-    if (proc_identify(pid, &identity, NULL) != 0 || !file_of_shim(pid, target, &file))
-        return true;
-    if (text_starts_with(target, sweep->drivers->shim_dir) &&
-        text_ends_with(target, " (deleted)") && proc_signal(&identity, SIGKILL, &err) != 0 &&
+    /* Once more when it is known who that is: the number may have become somebody else's. */
+    if (has_lost_its_file(sweep, pid) && proc_identify(pid, &identity, NULL) == 0 &&
+        has_lost_its_file(sweep, pid) && proc_signal(&identity, SIGKILL, &err) != 0 &&
         err.code != ERR_GONE)
         failed(sweep, &err);
     return true;
@@ -141,17 +151,30 @@ static bool sweep_shim(void *ctx, pid_t pid)
 
 struct foreign {
     const struct drivers *drivers;
+    struct stat here; /* where the shims of this directory are at work */
     unsigned count;
     char directory[PATH_SIZE]; /* of the last one */
 };
 
+static bool is_at_work_here(const struct foreign *foreign, pid_t pid)
+{
+    char path[PLACE_PATH_SIZE];
+    struct stat there;
+
+    check(text_format(path, sizeof(path), "/proc/%d/cwd", (int)pid));
+    return stat(path, &there) == 0 && there.st_ino == foreign->here.st_ino &&
+           there.st_dev == foreign->here.st_dev;
+}
+
 static bool find_foreign(void *ctx, pid_t pid)
 {
     struct foreign *foreign = ctx;
-    char target[PATH_SIZE];
+    char link[PLACE_PATH_SIZE], target[PATH_SIZE];
     struct stat file, ours;
 
-    if (!file_of_shim(pid, target, &file) || file.st_nlink == 0)
+    link_of_shim(pid, link);
+    if (is_at_work_here(foreign, pid) || !file_of_shim(pid, target) || stat(link, &file) != 0 ||
+        file.st_nlink == 0)
         return true;
     char *slash = strrchr(target, '/');
     if (slash == NULL ||
@@ -169,6 +192,8 @@ int drivers_foreign(const struct drivers *drivers, struct err *err)
     struct foreign foreign = {.drivers = drivers};
     char shims[CGROUP_NAME_SIZE];
 
+    if (fstat(drivers->shim_fd, &foreign.here) != 0)
+        return err_os(err, err_from_errno(errno), errno, "cannot look at %s", drivers->shim_dir);
     shims_cgroup(drivers->node_mark, shims);
     int code = cgroup_each_process(drivers->config.cgroup_mode, shims, find_foreign, &foreign, err);
     if (code == 0 && foreign.count > 0)

@@ -216,10 +216,13 @@ int cgroup_each_child(enum cgroup_mode mode, const char *name,
 {
     struct children children = {cb, ctx};
     struct cgroup_path path;
+    struct stat status;
     int code = cgroup_path_of(mode, name, &path, err);
 
     if (code != 0 || mode == CGROUP_NONE)
         return code;
+    if (stat(path.text, &status) == 0 && status.st_nlink == 2)
+        return 0; /* a link from above and its own: none from below */
 
     scoped_fd int fd = open(path.text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     code = fd < 0 ? -errno : directory_each(fd, see_child, &children);
