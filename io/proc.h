@@ -85,9 +85,6 @@ int proc_spawn(const struct proc_spawn *spawn, pid_t *ret_pid, int *ret_pidfd, s
  * RET_PID is 0 in the child. */
 int proc_fork(const char *cgroup, uint64_t namespaces, pid_t *ret_pid, struct err *err);
 
-/* In a child before its exec: all signals at their defaults and none blocked. */
-void proc_reset_signals(void);
-
 /* --- cgroups --- */
 
 enum cgroup_mode {

@@ -73,9 +73,12 @@ int clients_listen(struct shim *shim, struct err *err)
     check(text_format(shim->socket, sizeof(shim->socket), TASK_SOCKET_FORMAT,
                       (unsigned long long)shim->key_digest));
     check(text_copy(address.sun_path, sizeof(address.sun_path), shim->socket));
-    (void)unlink(shim->socket); /* of an attempt before us; we hold the lock */
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        listen(fd, CLIENTS_MAX) != 0) {
+    bool bound = fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    if (!bound && fd >= 0 && errno == EADDRINUSE) { /* of an attempt before us; we hold the lock */
+        (void)unlink(shim->socket);
+        bound = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    }
+    if (!bound || listen(fd, CLIENTS_MAX) != 0) {
         int code = err_os(err, err_from_errno(errno), errno, "cannot listen on a socket");
 
         if (fd >= 0)

@@ -35,6 +35,8 @@
 
 enum { TRIM_AFTER_MS = 1000, EXIT_USAGE = 2, KILLED_BASE = 128 };
 
+static char boot_id[BOOT_ID_SIZE]; /* read before the first fork, for all shims */
+
 static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
@@ -137,7 +139,7 @@ static void started(struct shim *shim)
     };
 
     shim->phase = SHIM_RUNNING;
-    (void)proc_boot_id(record.boot_id, NULL); /* without one the record is believed by nobody */
+    memcpy(record.boot_id, boot_id, sizeof(boot_id));
     record_seal(&record, RECORD_MAGIC_STARTED, sizeof(record));
     /* A broken disk is no reason to end a payload that runs: daemons ask the socket first. */
     (void)task_file_put(shim->task_fd, TASK_STARTED_AT, &record, false, NULL);
@@ -333,11 +335,21 @@ static void turn(struct shim *shim)
 /* --- how it begins --- */
 
 /* Nothing that happens to the daemon, its terminal or its service may reach us. */
+static const int unwanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGTERM, SIGALRM, SIGUSR1,
+                               SIGUSR2, SIGXFSZ, SIGXCPU, SIGTSTP, SIGTTIN, SIGTTOU};
+
+void shim_reset_signals(void)
+{
+    sigset_t none;
+
+    for (size_t i = 0; i < COUNT_OF(unwanted); i++)
+        (void)signal(unwanted[i], SIG_DFL); /* cannot fail for these */
+    check(sigemptyset(&none) == 0);
+    check(sigprocmask(SIG_SETMASK, &none, NULL) == 0);
+}
+
 void shim_withdraw(void)
 {
-    static const int unwanted[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGTERM, SIGALRM, SIGUSR1,
-                                   SIGUSR2, SIGXFSZ, SIGXCPU, SIGTSTP, SIGTTIN, SIGTTOU};
-
     for (size_t i = 0; i < COUNT_OF(unwanted); i++)
         (void)signal(unwanted[i], SIG_IGN); /* cannot fail for these */
     (void)umask(022);
@@ -458,6 +470,7 @@ int main(int argc, char **argv)
         (void)!write(STDERR_FILENO, usage, sizeof(usage) - 1); /* for a curious person */
         return EXIT_USAGE;
     }
+    (void)proc_boot_id(boot_id, NULL); /* without one no record is believed by anybody */
     nursery_main(argv);
     shim_stand_alone();
     clients_add(&shim, SHIM_FD_CONTROL);

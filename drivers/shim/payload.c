@@ -144,16 +144,26 @@ void payload_set_oom_score(uint64_t adjustment)
     }
 }
 
-/* On v2 and hybrid it was born in the one that tracks it. */
+static bool has_limits(const struct launch *launch)
+{
+    const struct cgroup_limits *limits = &launch->limits;
+
+    return limits->memory_bytes_max > 0 || limits->memory_bytes_low > 0 || limits->cpu_shares > 0 ||
+           limits->cpus != NULL;
+}
+
+/* On v2 and hybrid it was born in the one that tracks it; those of controllers are there where
+ * there is something to limit. */
 static bool enter_cgroups(const struct shim *shim, const struct launch *launch)
 {
     if (shim->cgroup[0] == '\0')
         return true;
     if (launch->share != NULL) /* else the daemon comes for it: drivers/share.c */
         (void)cgroup_enter_controllers(shim->cgroup_mode, launch->share, 0, NULL);
-    return (shim->cgroup_mode == CGROUP_V1
-                ? cgroup_enter(shim->cgroup_mode, shim->cgroup, 0, NULL)
-                : cgroup_enter_controllers(shim->cgroup_mode, shim->cgroup, 0, NULL)) == 0;
+    if (shim->cgroup_mode == CGROUP_V1)
+        return cgroup_enter(shim->cgroup_mode, shim->cgroup, 0, NULL) == 0;
+    return !has_limits(launch) ||
+           cgroup_enter_controllers(shim->cgroup_mode, shim->cgroup, 0, NULL) == 0;
 }
 
 /* Into the root of its own; TASK_FD is exchanged for it. */
@@ -190,7 +200,7 @@ static enum step become(const struct shim *shim, struct launch *launch, int task
         return STEP_CGROUP;
     (void)close(shim->task_fd); /* only now: see the head of this file */
     (void)setpgid(0, 0);        /* the parent does it, too; one of us is first */
-    proc_reset_signals();
+    shim_reset_signals();
     payload_set_oom_score(launch->oom_score_adj);
     null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, 0) < 0 || dup2(streams[0] < 0 ? null : streams[0], 1) < 0 ||

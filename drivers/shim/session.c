@@ -147,7 +147,7 @@ static const char *become(const struct session *session, struct launch *launch, 
         return "enter the task's cgroup";
     if (setsid() < 0)
         return "make a session";
-    proc_reset_signals();
+    shim_reset_signals();
     payload_set_oom_score(launch->oom_score_adj);
     if (others != 0 && setns(SESSION_FD_TASK, (int)others) != 0)
         return "enter the task's namespaces";

@@ -204,6 +204,9 @@ void nursery_main(char **argv);
  * the memory's killer. */
 void shim_withdraw(void);
 
+/* For what is no helper any more: signals as they were. */
+void shim_reset_signals(void);
+
 /* What each does for itself: a session of its own, to which its payload's orphans come. */
 void shim_stand_alone(void);
 

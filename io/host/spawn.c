@@ -38,7 +38,7 @@ struct plan {
 };
 
 /* By hand, because the library refuses its two internal signals, which we might inherit ignored. */
-IN_CHILD void proc_reset_signals(void)
+IN_CHILD static void reset_signals(void)
 {
     struct {
         void (*handler)(int);
@@ -93,7 +93,7 @@ IN_CHILD static const char *become(const struct plan *plan)
     const struct proc_spawn *spawn = plan->spawn;
     const char *failed = NULL;
 
-    proc_reset_signals();
+    reset_signals();
     (void)umask(022); /* a thread of the pool has none; cannot fail */
     if (plan->enter_cgroup)
         failed = enter_cgroup(spawn->cgroup);
