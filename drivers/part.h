@@ -37,7 +37,7 @@ enum {
     KILL_REPEAT_MS = 1000,
 
     BEGIN_MS = 20,   /* of each iteration of the loop go to beginning runs */
-    BIRTHS_MAX = 16, /* at once: processors have something to do while the loop waits for a disk */
+    BIRTHS_MAX = 32, /* at once: processors have something to do while the loop waits for a disk */
 };
 
 _Static_assert((int)KEY_NAME_SIZE <= (int)NURSERY_NAME_MAX,

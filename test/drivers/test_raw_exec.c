@@ -654,20 +654,20 @@ static void test_more_starts_than_are_made_at_once_all_begin(void **state)
     room_need_root();
     room_open(room);
     room_script(room, "exec sleep 100");
-    for (uint32_t generation = 1; generation <= BIRTHS_MAX * 3; generation++) {
+    for (uint32_t generation = 1; generation <= BIRTHS_MAX * 2; generation++) {
         struct driver_start start = room_start_of(room, generation);
 
         (void)text_format(start.key.task, sizeof(start.key.task), "web%u", generation); /* fits */
         driver_start(room->drivers, &start, room_on_done, room);
     }
-    room_run(room, BIRTHS_MAX * 3, 0);
-    for (uint32_t generation = 1; generation <= BIRTHS_MAX * 3; generation++) {
+    room_run(room, BIRTHS_MAX * 2, 0);
+    for (uint32_t generation = 1; generation <= BIRTHS_MAX * 2; generation++) {
         struct driver_key key = room_key(room, generation);
 
         (void)text_format(key.task, sizeof(key.task), "web%u", generation); /* fits */
         driver_destroy(room->drivers, &key, room_on_done, room);
     }
-    room_run(room, room->completions + BIRTHS_MAX * 3, BIRTHS_MAX * 3);
+    room_run(room, room->completions + BIRTHS_MAX * 2, BIRTHS_MAX * 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, room_make_on, room_remove)
