@@ -236,6 +236,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
         .loop = parts->loop,
         .state_dir = config->state_dir,
         .node_mark = parts->node.mark,
+        .cgroup_parent = config->cgroup_parent,
         .shim_path = config->shim_path,
         .allowlist = config->driver_allowlist,
         .denylist = config->driver_denylist,

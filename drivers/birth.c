@@ -51,7 +51,7 @@ static int spawn(struct drivers *drivers, const int *fd, struct err *err)
 
     memset(room, ' ', sizeof(room) - 1); /* for the name of each shim */
     room[sizeof(room) - 1] = '\0';
-    shims_cgroup(drivers->node_mark, shims);
+    shims_cgroup(drivers, shims);
     cgroup_directory(drivers->config.cgroup_mode, shims, cgroup, sizeof(cgroup));
     struct proc_spawn spawn = {.path = drivers->shim_path,
                                .argv = argv,

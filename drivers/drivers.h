@@ -114,6 +114,7 @@ struct drivers_config {
     struct loop *loop;                /* borrowed */
     const char *state_dir;            /* absolute; shim/ is made below it */
     const char *node_mark;            /* 8 hex digits: our cgroups' parent */
+    const char *cgroup_parent;        /* whose own parent is this; NULL or "": "cairn" */
     const char *shim_path;            /* absolute path of cairn-shim */
     enum cgroup_mode cgroup_mode;     /* of io/proc.h: what the machine offers */
     const char *allowlist, *denylist; /* of drivers, between commas; NULL: all, none; borrowed */

@@ -207,7 +207,7 @@ struct plan *plan_new(const struct drivers *drivers, const struct driver_start *
     add_text(plan, LAUNCH_KEY, text);
     add_number(plan, LAUNCH_KEY_DIGEST, key_digest(&start->key));
     add_number(plan, LAUNCH_CGROUP_MODE, (uint64_t)drivers->config.cgroup_mode);
-    shims_cgroup(drivers->node_mark, text);
+    shims_cgroup(drivers, text);
     add_text(plan, LAUNCH_SHIM_CGROUP, text);
     if (command->has_cgroup) {
         key_cgroup(drivers, &start->key, start->task->resources.cores > 0, text);

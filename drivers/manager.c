@@ -57,7 +57,7 @@ static bool can_supervise(const struct drivers *drivers, char ret_why[ERR_TEXT_S
                           strerror(errno)); /* may be cut */
         return false;
     }
-    shims_cgroup(drivers->node_mark, shims);
+    shims_cgroup(drivers, shims);
     if (cgroup_create(drivers->config.cgroup_mode, shims, &err) == 0)
         return true;
     (void)text_copy(ret_why, ERR_TEXT_SIZE, err.text);

@@ -20,6 +20,7 @@
 #include "spec/names.h"
 
 enum {
+    CGROUP_PARENT_SIZE = 40,                              /* of all cgroups of a node */
     KEY_NAME_SIZE = UUID_TEXT_SIZE + SPEC_NAME_SIZE + 16, /* <alloc>.<task>.<generation> */
     NODE_MARK_SIZE = 16,
     FILES_KEPT = 64, /* descriptors, at most, that payloads leave to others */
@@ -54,7 +55,13 @@ void key_cgroup(const struct drivers *drivers, const struct driver_key *key, boo
                 char to[CGROUP_NAME_SIZE]);
 /* The two cgroups that those of keys are in; false: the second is not used here. */
 bool keys_cgroup(const struct drivers *drivers, bool cores, char to[CGROUP_NAME_SIZE]);
-void shims_cgroup(const char *node_mark, char to[CGROUP_NAME_SIZE]);
+void shims_cgroup(const struct drivers *drivers, char to[CGROUP_NAME_SIZE]);
+
+#define CGROUP_PARENT_DEFAULT "cairn"
+
+/* Where all of them are: the parent that the configuration names, or where what runs is. */
+int parent_take(struct drivers *drivers, struct err *err);
+
 uint64_t key_digest(const struct driver_key *key);
 bool key_equal(const struct driver_key *a, const struct driver_key *b); /* but for the driver */
 
@@ -385,7 +392,8 @@ struct drivers {
     char *shim_dir;  /* <state>/shim */
     char *shim_path; /* the program */
     char node_mark[NODE_MARK_SIZE];
-    int shim_fd; /* shim_dir, opened */
+    char cgroup_parent[CGROUP_PARENT_SIZE]; /* "cairn" */
+    int shim_fd;                            /* shim_dir, opened */
     char boot_id[BOOT_ID_SIZE];
 
     struct run **buckets;

@@ -51,7 +51,7 @@ bool key_from_name(const char *name, struct driver_key *ret_key)
 
 bool keys_cgroup(const struct drivers *drivers, bool cores, char to[CGROUP_NAME_SIZE])
 {
-    check(text_format(to, CGROUP_NAME_SIZE, cores ? "cairn/%s-cores" : "cairn/%s",
+    check(text_format(to, CGROUP_NAME_SIZE, cores ? "%s/%s-cores" : "%s/%s", drivers->cgroup_parent,
                       drivers->node_mark));
     return !cores || drivers->config.cgroup_mode == CGROUP_V2;
 }
@@ -72,9 +72,10 @@ void key_cgroup(const struct drivers *drivers, const struct driver_key *key, boo
     check(text_format(to, CGROUP_NAME_SIZE, "%s/%s", parent, name));
 }
 
-void shims_cgroup(const char *node_mark, char to[CGROUP_NAME_SIZE])
+void shims_cgroup(const struct drivers *drivers, char to[CGROUP_NAME_SIZE])
 {
-    check(text_format(to, CGROUP_NAME_SIZE, "cairn/%s/shims", node_mark));
+    check(text_format(to, CGROUP_NAME_SIZE, "%s/%s/shims", drivers->cgroup_parent,
+                      drivers->node_mark));
 }
 
 uint64_t key_digest(const struct driver_key *key)
@@ -232,7 +233,7 @@ int shim_find(const struct drivers *drivers, const struct driver_key *key,
         return code;
     if (fstatat(drivers->shim_fd, name, &search.lock, AT_SYMLINK_NOFOLLOW) != 0)
         return err_os(err, err_from_errno(errno), errno, "cannot look at the file of %s", name);
-    shims_cgroup(drivers->node_mark, shims);
+    shims_cgroup(drivers, shims);
     code = cgroup_each_process(drivers->config.cgroup_mode, shims, holds_lock, &search, err);
     if (code != 0)
         return code;

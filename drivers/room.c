@@ -26,7 +26,10 @@ static int open_state(struct drivers *drivers, const char *state_dir, struct err
     code = proc_boot_id(drivers->boot_id, err);
     if (code != 0)
         return code;
-    shims_cgroup(drivers->node_mark, shims);
+    code = parent_take(drivers, err);
+    if (code != 0)
+        return code;
+    shims_cgroup(drivers, shims);
     code = cgroup_create(drivers->config.cgroup_mode, shims, err);
     return code != 0 ? code : generations_open(drivers, err);
 }
@@ -44,6 +47,7 @@ struct drivers *drivers_new(const struct drivers_config *config, struct err *err
     drivers->nursery = (struct nursery){.fd = -1, .pidfd = -1};
     check(text_copy(drivers->node_mark, sizeof(drivers->node_mark), config->node_mark));
     check(strspn(drivers->node_mark, "0123456789abcdef") == strlen(drivers->node_mark));
+    (void)text_copy(drivers->cgroup_parent, CGROUP_PARENT_SIZE, CGROUP_PARENT_DEFAULT); /* fits */
     drivers->shim_path = strdup(config->shim_path);
     check(drivers->shim_path != NULL);
     calls_init(&drivers->due);
@@ -72,7 +76,7 @@ void drivers_free(struct drivers *drivers)
     io_timer_stop(&drivers->deliver);
     io_timer_stop(&drivers->begin);
     nursery_close(drivers);
-    shims_cgroup(drivers->node_mark, shims);
+    shims_cgroup(drivers, shims);
     if (!making) /* it stays while shims live in it, too */
         (void)cgroup_remove(drivers->config.cgroup_mode, shims, NULL);
     if (drivers->shim_fd >= 0)

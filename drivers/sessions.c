@@ -521,7 +521,7 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
     if (session->next != NULL)
         session->next->link = &session->next;
     drivers->sessions = session;
-    shims_cgroup(drivers->node_mark, session->shims);
+    shims_cgroup(drivers, session->shims);
     key_cgroup(drivers, &start->key, start->task->resources.cores > 0, session->cgroup);
     io_work_submit_ahead(drivers->config.loop, &session->work, make_helper, on_made, session);
     return session;

@@ -37,7 +37,7 @@ void share_cgroup(const struct drivers *drivers, char to[CGROUP_NAME_SIZE])
 {
     bool is_v2 = drivers->config.cgroup_mode == CGROUP_V2;
 
-    check(text_format(to, CGROUP_NAME_SIZE, is_v2 ? "cairn/%s" : "cairn/%s/share",
+    check(text_format(to, CGROUP_NAME_SIZE, is_v2 ? "%s/%s" : "%s/%s/share", drivers->cgroup_parent,
                       drivers->node_mark));
 }
 
@@ -125,7 +125,7 @@ static void start_change(struct drivers *drivers)
     change->mode = drivers->config.cgroup_mode;
     change->restricted = drivers->share.restricted;
     share_cgroup(drivers, change->share);
-    check(text_format(change->parent, sizeof(change->parent), "cairn/%s", drivers->node_mark));
+    (void)keys_cgroup(drivers, false, change->parent); /* which is used everywhere */
     (void)text_copy(change->cpus, sizeof(change->cpus), drivers->share.cpus); /* of that size */
     io_work_submit_ahead(drivers->config.loop, &change->work, change_share, changed, change);
 }

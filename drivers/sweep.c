@@ -194,7 +194,7 @@ int drivers_foreign(const struct drivers *drivers, struct err *err)
 
     if (fstat(drivers->shim_fd, &foreign.here) != 0)
         return err_os(err, err_from_errno(errno), errno, "cannot look at %s", drivers->shim_dir);
-    shims_cgroup(drivers->node_mark, shims);
+    shims_cgroup(drivers, shims);
     int code = cgroup_each_process(drivers->config.cgroup_mode, shims, find_foreign, &foreign, err);
     if (code == 0 && foreign.count > 0)
         code = err_set(err, ERR_REFUSED,
@@ -219,7 +219,7 @@ void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct
                             .keep_ctx = keep_ctx,
                             .call = call_new(CALL_DESTROY, done, ctx),
                             .outstanding = 1};
-    shims_cgroup(drivers->node_mark, shims);
+    shims_cgroup(drivers, shims);
     int code = sweep_files(sweep, &err);
     if (code == 0)
         code = cgroup_each_process(mode, shims, sweep_shim, sweep, &err);

@@ -39,6 +39,7 @@ struct config {
     char region[64];           /* default global */
     char datacenter[64];       /* default dc1 */
     char node_class[64];
+    char cgroup_parent[64];   /* client.cgroup_parent, default "cairn" */
     char log_level[16];       /* default INFO */
     char log_file[PATH_SIZE]; /* default: standard error */
     bool log_json;

@@ -97,6 +97,7 @@ static const struct key keys[] = {
     {IN_CLIENT, "servers", KEY_RULE, 0, 0, refuse_servers},
     {IN_CLIENT, "alloc_dir", KEY_TEXT, FIELD_OF(alloc_dir), NULL},
     {IN_CLIENT, "state_dir", KEY_TEXT, FIELD_OF(state_dir), NULL},
+    {IN_CLIENT, "cgroup_parent", KEY_TEXT, FIELD_OF(cgroup_parent), NULL},
     {IN_CLIENT, "node_class", KEY_TEXT, FIELD_OF(node_class), NULL},
     {IN_CLIENT, "gc_interval", KEY_DURATION, FIELD_OF(gc_interval_ms), NULL},
     {IN_CLIENT, "gc_max_allocs", KEY_COUNT, FIELD_OF(gc_max_allocs), NULL},

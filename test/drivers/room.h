@@ -46,7 +46,7 @@ struct room {
     bool no_cgroups;
     struct drivers_exec exec, java;
     struct drivers_mock mock;
-    const char *allowlist, *denylist, *denied_env;
+    const char *allowlist, *denylist, *denied_env, *cgroup_parent;
     struct drivers_denied denied; /* of raw_exec */
     int changes;                  /* of drivers */
     bool awaits_change;
@@ -151,14 +151,14 @@ static inline void room_await_exit(struct room *room)
 }
 
 /* Opens the drivers, as a daemon that starts. */
-static inline void room_open(struct room *room)
+/* ERR_* if the room cannot be opened. */
+static inline int room_try(struct room *room, struct err *err)
 {
-    struct err err = {0};
-
     room->loop = loop_new();
     struct drivers_config config = {.loop = room->loop,
                                     .state_dir = room->state,
                                     .node_mark = room->node_mark,
+                                    .cgroup_parent = room->cgroup_parent,
                                     .shim_path = room->shim,
                                     .cgroup_mode = room->cgroup_mode,
                                     .allowlist = room->allowlist,
@@ -173,10 +173,21 @@ static inline void room_open(struct room *room)
                                     .on_exit = room_on_exit,
                                     .on_change = room_on_change,
                                     .ctx = room};
-    room->drivers = drivers_new(&config, &err);
-    if (room->drivers == NULL)
-        fail_msg("%s", err.text);
     room->exits = room->completions = room->changes = 0;
+    room->drivers = drivers_new(&config, err);
+    if (room->drivers != NULL)
+        return 0;
+    loop_free(room->loop);
+    room->loop = NULL;
+    return err->code;
+}
+
+static inline void room_open(struct room *room)
+{
+    struct err err = {0};
+
+    if (room_try(room, &err) != 0)
+        fail_msg("%s", err.text);
 }
 
 /* An orderly end of the daemon; what runs goes on. */

@@ -18,7 +18,7 @@ static void kill_shim(const struct proc_identity *shim)
 /* The shim of a task that another daemon started. */
 static struct proc_identity find_shim(const struct room *room, uint32_t generation)
 {
-    struct drivers drivers = {.config.cgroup_mode = room->cgroup_mode};
+    struct drivers drivers = {.config.cgroup_mode = room->cgroup_mode, .cgroup_parent = "cairn"};
     struct driver_key key = room_key(room, generation);
     struct proc_identity shim = {0};
     struct err err = {0};
