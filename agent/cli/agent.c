@@ -1,10 +1,12 @@
 /* cairn agent, version, monitor, system gc: the agent itself. */
 #include "agent/cli/cli.h"
 
+#include "agent/built.h"
 #include "agent/config/config.h"
 #include "agent/process.h"
 #include "agent/version.h"
 #include "io/log.h"
+#include "journal/journal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,10 +172,20 @@ const struct cli_verb cli_agent = {
 
 /* --- version --- */
 
+#ifdef __clang__
+#define COMPILER "compiler" /* its version says which */
+#else
+#define COMPILER "gcc"
+#endif
+
 static int run_version(struct cli *cli)
 {
     (void)cli;
-    (void)puts("cairn " CAIRN_VERSION);
+    (void)printf("cairn " CAIRN_VERSION "\n"
+                 "built from " CAIRN_BUILT_FROM ", " CAIRN_BUILT_VARIANT ", " COMPILER
+                 " " __VERSION__ "\n"
+                 "journals of schema %d\n",
+                 JOURNAL_SCHEMA);
     return CLI_OK;
 }
 
@@ -182,7 +194,7 @@ const struct cli_verb cli_version = {
     .name = "version",
     .arguments = "",
     .is_local = true,
-    .summary = "Print the version",
+    .summary = "Print the version, and what was built from what",
     .help = "",
     .run = run_version,
 };
