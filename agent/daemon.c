@@ -278,6 +278,7 @@ static int open_rooms(struct daemon *daemon, struct err *err)
     if (parts->volumes == NULL)
         return err->code;
     warn_of_closed(config);
+    parts->parse = parser_ask;
     parts->specs = specs_new(parts->journal);
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "agent/crash.h"
 #include "agent/node/health.h"
 #include "agent/node/node.h"
+#include "agent/parser.h"
 #include "agent/specs.h"
 #include "core/life.h"
 #include "csi/plugins.h"
@@ -37,6 +38,7 @@ struct parts {
     struct specs *specs;
     struct perform_call *calls; /* under way, of perform/calls.c */
     struct asking *asked;       /* of controller.c */
+    parser_function *parse;     /* parser_ask, or what a test puts in its place */
     struct crash crash;
     struct node node;
     struct health health; /* of its drivers */

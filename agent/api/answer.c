@@ -48,26 +48,6 @@ bool api_query_number(struct api_request *request, const char *name, int64_t *re
     return false;
 }
 
-json_t *api_decode_object(const char *bytes, size_t length, struct err *err)
-{
-    json_error_t error;
-
-    if (length == 0) {
-        (void)err_set(err, ERR_INVALID, "Request body is empty"); /* told by what is returned */
-        return NULL;
-    }
-    json_t *body = json_loadb(bytes, length, 0, &error);
-    if (body == NULL) {
-        (void)err_set(err, ERR_INVALID, "Failed to decode body: line %d, column %d: %s", error.line,
-                      error.column, error.text);
-    } else if (!json_is_object(body)) {
-        json_decref(body);
-        body = NULL;
-        (void)err_set(err, ERR_INVALID, "Failed to decode body: it is no JSON object");
-    }
-    return body;
-}
-
 json_t *api_body(struct api_request *request, bool may_be_empty)
 {
     return api_long_body(request, may_be_empty, API_SHORT_BODY_MAX);
@@ -88,7 +68,7 @@ json_t *api_long_body(struct api_request *request, bool may_be_empty, size_t byt
     bool nothing = length == 0 || (text_starts_with(bytes, "null") && length <= strlen("null\n"));
     if (may_be_empty && nothing)
         return json_object();
-    json_t *body = api_decode_object(bytes, length, &err);
+    json_t *body = parse_object(bytes, length, &err);
     if (body == NULL)
         api_refuse(request, 400, "%s", err.text);
     return body;

@@ -1,9 +1,10 @@
 /*
  * Requests that threads of the pool work for, while the loop goes on.
  *
- * A body that is short is read at once, which takes a few milliseconds at most.  Longer ones are
- * read one at a time: what a parser makes of 8 MiB can be thirty times as much, and is given back
- * to the system as soon as its request is answered.  Nobody waits for one whose peer has gone.
+ * Bodies with a job are read by the parser beside the daemon, a process for each.  Long ones are
+ * read one at a time: what comes of 8 MiB can be thirty times as much, and is given back to the
+ * system as soon as its request is answered.  Of short ones no more are read at once than leave
+ * threads for others.  Nobody waits for one whose peer has gone.
  */
 #include "agent/api/part.h"
 
@@ -13,6 +14,8 @@
 
 enum { TRIM_BYTES_MIN = 256 << 10 }; /* a body worth looking for free memory after it */
 
+static const unsigned readings_max[READINGS] = {[READS_SHORT] = 2, [READS_LONG] = 1};
+
 /* --- lists --- */
 
 static void unlink_aside(struct api_aside *aside)
@@ -20,7 +23,7 @@ static void unlink_aside(struct api_aside *aside)
     *aside->link = aside->next;
     if (aside->next != NULL)
         aside->next->link = aside->link;
-    aside->api->asides_count--;
+    aside->api->asides_count -= aside->reading != READS_SHORT;
     aside->api->asides_bytes -= aside->body_length;
 }
 
@@ -33,7 +36,7 @@ static void link_aside(struct api *api, struct api_aside *aside)
     aside->next = NULL;
     aside->link = end;
     *end = aside;
-    api->asides_count++;
+    api->asides_count += aside->reading != READS_SHORT;
     api->asides_bytes += aside->body_length;
 }
 
@@ -67,7 +70,7 @@ static void trim_done(struct io_work *work)
 
 /* --- on the loop --- */
 
-static void start_next(struct api *api);
+static void start_next(struct api *api, enum api_reads reading);
 
 static void answer(struct api_aside *aside)
 {
@@ -80,7 +83,8 @@ static void done(struct io_work *work)
 {
     struct api_aside *aside = work->ctx;
     struct api *api = aside->api;
-    bool trim = aside->body_length >= TRIM_BYTES_MIN, was_read = aside->body_length > 0;
+    bool trim = aside->body_length >= TRIM_BYTES_MIN;
+    enum api_reads reading = aside->reading;
 
     if (api != NULL)
         unlink_aside(aside);
@@ -89,9 +93,9 @@ static void done(struct io_work *work)
     aside_free(aside);
     if (api == NULL)
         return;
-    if (was_read) {
-        api->reading = false;
-        start_next(api);
+    if (reading != READS_NOTHING) {
+        api->readings[reading]--;
+        start_next(api, reading);
     }
     if (trim) {
         struct io_work *trimming = calloc(1, sizeof(*trimming));
@@ -107,16 +111,16 @@ static void submit(struct api_aside *aside)
     io_work_submit_ahead(aside->api->parts->loop, &aside->work, run, done, aside);
 }
 
-/* The next body, unless one is being read. */
-static void start_next(struct api *api)
+/* The next body, unless as many as may be are being read. */
+static void start_next(struct api *api, enum api_reads reading)
 {
     struct api_aside *next = api->asides;
 
-    while (next != NULL && (next->running || next->body_length == 0))
+    while (next != NULL && (next->running || next->reading != reading))
         next = next->next;
-    if (next == NULL || api->reading)
+    if (next == NULL || api->readings[reading] == readings_max[reading])
         return;
-    api->reading = true;
+    api->readings[reading]++;
     submit(next);
 }
 
@@ -134,11 +138,12 @@ static void on_aside_closed(void *ctx)
 /* --- the door --- */
 
 /* True if there is room for one more with a body of LENGTH; else REQUEST is refused. */
-static bool has_room(struct api_request *request, size_t length)
+static bool has_room(struct api_request *request, enum api_reads reading, size_t length)
 {
     const struct api *api = request->api;
 
-    if (api->asides_count < API_ASIDES_MAX && length <= API_BODIES_BYTES_MAX - api->asides_bytes)
+    if ((reading == READS_SHORT || api->asides_count < API_ASIDES_MAX) &&
+        length <= API_BODIES_BYTES_MAX - api->asides_bytes)
         return true;
     api_refuse(request, 503, "%zu requests that take their time are being worked for: try again",
                api->asides_count);
@@ -148,6 +153,8 @@ static bool has_room(struct api_request *request, size_t length)
 static void begin(struct api_request *request, struct api_aside *aside)
 {
     aside->api = request->api;
+    aside->parse = request->api->parts->parse;
+    aside->parse_path = request->api->parts->config->parse_path;
     aside->request = *request; /* what it borrows lives as long as the exchange, but for: */
     aside->request.argument = aside->argument;
     check(request->subject.kind == LIFE_EVERYTHING);
@@ -158,7 +165,7 @@ static void begin(struct api_request *request, struct api_aside *aside)
 
 void api_aside_start(struct api_request *request, struct api_aside *aside)
 {
-    if (!has_room(request, 0)) {
+    if (!has_room(request, READS_NOTHING, 0)) {
         aside->free(aside);
         return;
     }
@@ -171,19 +178,31 @@ void api_aside_read(struct api_request *request, struct api_aside *aside)
     size_t length;
 
     (void)http_body(request->exchange, &length); /* only its length, yet */
-    if (length > API_SHORT_BODY_MAX && !has_room(request, length)) {
+    aside->reading = length > API_SHORT_BODY_MAX ? READS_LONG : READS_SHORT;
+    if (!has_room(request, aside->reading, length)) {
         aside->free(aside);
         return;
     }
     aside->body = http_take_body(request->exchange, &aside->body_length);
-    if (length > API_SHORT_BODY_MAX) {
-        begin(request, aside);
-        start_next(request->api);
-        return;
-    }
-    aside->run(aside);
-    aside->answer(request, aside);
-    aside_free(aside);
+    begin(request, aside);
+    start_next(request->api, aside->reading);
+}
+
+json_t *api_aside_parse(const struct api_aside *aside, enum parse_kind kind, char **ret_refusal,
+                        struct err *err)
+{
+    json_t *value = NULL;
+    char *refusal = NULL;
+
+    /* Who is refused hears why, and no more of it. */
+    if (aside->parse(aside->parse_path, kind, aside->body, aside->body_length, &value, &refusal,
+                     err) == ERR_INVALID)
+        (void)err_set(err, ERR_INVALID, "%s", refusal);
+    if (ret_refusal != NULL)
+        *ret_refusal = refusal;
+    else
+        free(refusal);
+    return value;
 }
 
 void api_asides_close(struct api *api)

@@ -219,7 +219,7 @@ struct registration {
 static void run_registration(struct api_aside *aside)
 {
     struct registration *to = (struct registration *)aside;
-    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err);
+    json_t *body = api_aside_parse(aside, PARSE_OBJECT, NULL, &to->err);
     const json_t *job = json_object_get(body, "Job");
 
     if (body == NULL)
@@ -449,36 +449,13 @@ static void inspect(struct api_request *request, void (*run)(struct api_aside *a
     api_aside_read(request, &inspection->aside);
 }
 
-static char *problems_text(const struct jobspec_problems *problems)
-{
-    enum { TEXT_SIZE = JOBSPEC_PROBLEMS_MAX * HCL_ERROR_SIZE };
-    char *text = malloc(TEXT_SIZE);
-
-    check(text != NULL);
-    jobspec_problems_text(problems, text, TEXT_SIZE);
-    return text;
-}
-
 static void run_parse(struct api_aside *aside)
 {
     struct inspection *to = (struct inspection *)aside;
-    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err), *job = NULL;
-    const char *text = json_string_value(json_object_get(body, "JobHCL"));
-    struct jobspec_problems *problems = calloc(1, sizeof(*problems));
+    json_t *job = api_aside_parse(aside, PARSE_JOB, &to->refusal, &to->err);
 
-    check(problems != NULL);
-    if (body != NULL && text == NULL) {
-        (void)err_set(&to->err, ERR_INVALID, "Job spec is empty"); /* kept */
-    } else if (body != NULL) {
-        struct jobspec_source source = {.name = "input.hcl", .text = text, .length = strlen(text)};
-
-        if (jobspec_parse(&source, &job, problems) == 0)
-            put_json_new(&to->answer, NULL, job);
-        else
-            to->refusal = problems_text(problems);
-    }
-    free(problems);
-    json_decref(body);
+    if (job != NULL)
+        put_json_new(&to->answer, NULL, job);
 }
 
 void api_jobs_parse(struct api_request *request)
@@ -489,7 +466,7 @@ void api_jobs_parse(struct api_request *request)
 static void run_validate(struct api_aside *aside)
 {
     struct inspection *to = (struct inspection *)aside;
-    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err);
+    json_t *body = api_aside_parse(aside, PARSE_OBJECT, NULL, &to->err);
     json_t *errors = json_array();
     struct alone_wanted wanted = {0};
     char *warnings = NULL;

@@ -54,6 +54,14 @@ struct api_host {
     size_t waiters_count;
 };
 
+/* What a thread of the pool reads of a request. */
+enum api_reads {
+    READS_NOTHING,
+    READS_SHORT, /* a body of API_SHORT_BODY_MAX at most */
+    READS_LONG,
+    READINGS,
+};
+
 struct api {
     struct parts *parts;
     struct http_server *server;
@@ -72,8 +80,8 @@ struct api {
     struct api_session *sessions;       /* commands in tasks */
     size_t sessions_count;
     struct api_aside *asides;          /* in the order in which they came */
-    size_t asides_count, asides_bytes; /* the bytes of their bodies */
-    bool reading;                      /* one of these bodies is being read */
+    size_t asides_count, asides_bytes; /* but for those with a short body; of all bodies */
+    unsigned readings[READINGS];       /* of these bodies that are being read */
     struct api_host host;
 };
 
@@ -203,9 +211,6 @@ json_t *api_body(struct api_request *request, bool may_be_empty);
 /* The same of a body that may have up to BYTES_MAX. */
 json_t *api_long_body(struct api_request *request, bool may_be_empty, size_t bytes_max);
 
-/* LENGTH bytes as JSON object, a new reference; NULL with ERR, for a status of 400. */
-json_t *api_decode_object(const char *bytes, size_t length, struct err *err);
-
 /* --- answers --- */
 
 /* On all of them: no browser takes one for something else, or runs what is in it. */
@@ -297,6 +302,9 @@ struct api_aside {
 
     struct api *api; /* private, as all that follows; NULL: it is gone */
     bool left;       /* the peer is gone, and the exchange with him */
+    enum api_reads reading;
+    parser_function *parse; /* with this program: */
+    const char *parse_path;
     struct api_request request;
     char argument[API_ARGUMENT_SIZE];
     struct io_work work;
@@ -305,9 +313,15 @@ struct api_aside {
 };
 
 /* Takes REQUEST over, and refuses it if too many are under way already.  The second is for those
- * whose body is to be read: at once if it is short. */
+ * whose body is to be read. */
 void api_aside_start(struct api_request *request, struct api_aside *aside);
 void api_aside_read(struct api_request *request, struct api_aside *aside);
+
+/* In RUN: what the body says, as the parser beside the daemon has read it, a new reference.  NULL
+ * and ERR if that failed; RET_REFUSAL, if it is not NULL, is what is wrong with the text then,
+ * which is the caller's, or NULL. */
+json_t *api_aside_parse(const struct api_aside *aside, enum parse_kind kind, char **ret_refusal,
+                        struct err *err);
 
 /* After the server: nobody is there to be answered. */
 void api_asides_close(struct api *api);

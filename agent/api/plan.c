@@ -24,7 +24,7 @@ struct planning {
 static void run_planning(struct api_aside *aside)
 {
     struct planning *to = (struct planning *)aside;
-    json_t *body = api_decode_object(aside->body, aside->body_length, &to->err);
+    json_t *body = api_aside_parse(aside, PARSE_OBJECT, NULL, &to->err);
     const json_t *job = json_object_get(body, "Job");
 
     if (body == NULL)

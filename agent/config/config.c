@@ -134,13 +134,14 @@ static int find_shim(struct config *config, struct err *err)
     return 0;
 }
 
-/* The other program is where the shim is. */
-static int find_fetch(struct config *config, struct err *err)
+/* The other programs are where the shim is. */
+static int find_others(struct config *config, struct err *err)
 {
     char directory[PATH_SIZE], name[NAME_SIZE];
     int code = path_split(config->shim_path, directory, name, err);
 
-    if (code == 0 && path_join(config->fetch_path, directory, "cairn-fetch") != 0)
+    if (code == 0 && (path_join(config->fetch_path, directory, "cairn-fetch") != 0 ||
+                      path_join(config->parse_path, directory, "cairn-parse") != 0))
         code = err_set(err, ERR_LIMIT, "the path of the shim is too long");
     return code;
 }
@@ -225,7 +226,7 @@ int config_finish(struct config *config, struct err *err)
         (code = derive(config, config->alloc_dir, "alloc", err)) != 0 ||
         (code = derive(config, config->state_dir, "client", err)) != 0 ||
         (code = make_absolute(config->log_file, err)) != 0 ||
-        (code = find_shim(config, err)) != 0 || (code = find_fetch(config, err)) != 0)
+        (code = find_shim(config, err)) != 0 || (code = find_others(config, err)) != 0)
         return code;
     code = check_volumes(&config->host_volumes, err);
     if (code != 0)

@@ -85,6 +85,7 @@ struct config {
     bool bridge_hairpin;                       /* client.bridge_network_hairpin_mode */
     bool bind_wildcard;         /* client.bind_wildcard_default_host_network, default true */
     char fetch_path[PATH_SIZE]; /* cairn-fetch, beside the shim */
+    char parse_path[PATH_SIZE]; /* cairn-parse, likewise */
     /* client.artifact: http_read_timeout, http_max_size, decompression_size_limit and
      * decompression_file_count_limit, set_environment_variables. */
     uint64_t artifact_timeout_ms, artifact_bytes_max, artifact_unpacked_max;

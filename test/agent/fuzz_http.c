@@ -29,6 +29,19 @@ struct client {
     char begin[16]; /* of the answer */
 };
 
+/* The only program of ours that is started. */
+static void find_parser(void)
+{
+    char here[512];
+    ssize_t length = readlink("/proc/self/exe", here, sizeof(here) - 1);
+
+    check(length > 0);
+    here[length] = '\0';
+    for (int i = 0; i < 3; i++)
+        *strrchr(here, '/') = '\0'; /* build/<out>/test/agent/fuzz_http */
+    check(text_format(config.parse_path, sizeof(config.parse_path), "%s/cairn-parse", here));
+}
+
 static void begin_node(void)
 {
     struct err err = {0};
@@ -41,6 +54,7 @@ static void begin_node(void)
     config.http_port = 0;
     config.raw_exec_enabled = config.java_enabled = false;
     check(config_finish(&config, &err) == 0);
+    find_parser();
     daemon_under_test = daemon_new(&config, loop, 0, &err);
     if (daemon_under_test == NULL) {
         (void)fprintf(stderr, "fuzz: %s\n", err.text);

@@ -136,7 +136,7 @@ def tree_disk(work, image):
         shutil.copytree(os.path.join(TREE, 'test'), os.path.join(tree, 'test'),
                         ignore=shutil.ignore_patterns('__pycache__', 'golden'))
         os.makedirs(os.path.join(tree, 'build'))
-        for program in ('cairn', 'cairn-shim', 'cairn-fetch'):
+        for program in ('cairn', 'cairn-shim', 'cairn-fetch', 'cairn-parse'):
             shutil.copy(os.path.join(BUILD, program), os.path.join(tree, 'build', program))
         put(tree, {'work': '#!/bin/sh\nexport CAIRN_BUILD=/tree/build CAIRN_PATIENCE=5 PYTHONDONTWRITEBYTECODE=1\n' + work})
         os.chmod(os.path.join(tree, 'work'), 0o755)

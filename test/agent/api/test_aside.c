@@ -134,7 +134,7 @@ static void test_large_request_of_one_who_left_is_forgotten(void **state)
     query_end(second);
     query_end(first);
     run_until(node, is_none_aside, node);
-    assert_false(node->api->reading);
+    assert_int_equal(node->api->readings[READS_LONG], 0);
     second = put(node, "/v1/jobs", body);
     hear(node, second);
     assert_int_equal(second->status, 400);

@@ -104,6 +104,20 @@ static inline void whole_exit(void *ctx, const struct driver_key *key,
     (void)exit;
 }
 
+/* The parser and who asks it as one. */
+static inline int whole_parse(const char *program, enum parse_kind kind, const char *text,
+                              size_t length, json_t **ret_value, char **ret_refusal,
+                              struct err *err)
+{
+    size_t answer_length;
+    uint8_t *answer = parse_answer(kind, text, length, &answer_length);
+    int code = parsed_read(answer, answer_length, ret_value, ret_refusal, err);
+
+    (void)program;
+    free(answer);
+    return code;
+}
+
 /* Directories of allocs, which nobody fills but tests, and drivers that start nothing. */
 static inline void whole_open_rooms(struct whole_node *node)
 {
@@ -165,6 +179,7 @@ static inline void whole_open(struct whole_node *node)
     (void)text_copy(parts->node.identity.id, sizeof(parts->node.identity.id), WHOLE_NODE_ID);
     node->config.publishes_node = node->config.publishes_prometheus = true;
     parts->config = &node->config;
+    parts->parse = whole_parse;
     parts->loop = loop_new();
     int code = journal_open(node->directory, JOURNAL_WRITE, &parts->journal, &err);
     check(code == 0);

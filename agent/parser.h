@@ -1,0 +1,21 @@
+/*
+ * Asking the parser beside the daemon (spec/parsed.h) what is in a text of a stranger.
+ *
+ * What is read there: bodies of requests that bring a job, which hold the language with all its
+ * functions, regular expressions and numbers.  What is read here, and why: other bodies, which have
+ * 16 KiB at most; rules of policies, from who may do everything already; the daemon's own
+ * configuration.
+ */
+#ifndef CAIRN_AGENT_PARSER_H
+#define CAIRN_AGENT_PARSER_H
+
+#include "spec/parsed.h"
+
+/* Starts PROGRAM, a cairn-parse, for this one TEXT, and waits for its answer: for the pool.  As
+ * parsed_read; any other failure is one of the parser or of starting it, and no word about TEXT. */
+typedef int parser_function(const char *program, enum parse_kind kind, const char *text,
+                            size_t length, json_t **ret_value, char **ret_refusal,
+                            struct err *err);
+parser_function parser_ask;
+
+#endif

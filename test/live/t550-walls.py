@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""What strangers send is read by a process that has nothing, and whatever becomes of it the daemon goes on."""
+import os
+import socket
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from lib import BUILD, Node, Refused, service, sleeper, tap, wait_for  # noqa: E402
+
+PARSER = os.path.join(BUILD, 'cairn-parse')
+JOB = 'job "a" {\n  group "g" {\n    task "t" {\n      driver = "raw_exec"\n      config {\n' \
+      '        command = "%s"\n      }\n    }\n  }\n}\n'
+
+
+def status_of(pid):
+    with open('/proc/%d/status' % pid) as status:
+        return dict(line.rstrip('\n').split(':\t', 1) for line in status if ':\t' in line)
+
+
+def it_has_no_privilege_while_it_reads():
+    ours, its = socket.socketpair()
+    parser = subprocess.Popen([PARSER], preexec_fn=lambda: os.dup2(its.fileno(), 3), pass_fds=[3],
+                              env={}, stdin=subprocess.DEVNULL)
+    its.close()
+    ours.sendall(b'o{"a":')
+    wait_for('its walls', lambda: status_of(parser.pid)['Seccomp'] == '2')
+    status = status_of(parser.pid)
+    assert status['NoNewPrivs'] == '1' and status['CapEff'] == status['CapPrm'] == '0' * 16, status
+    if os.getuid() == 0:
+        users = set(status['Uid'].split() + status['Gid'].split())
+        assert len(users) == 1 and users.isdisjoint({'0', '65534'}), users
+        assert status['Groups'].strip() == '', status
+        with open('/proc/%d/limits' % parser.pid) as limits:
+            files = next(line for line in limits if line.startswith('Max open files'))
+        assert files.split()[3:5] == ['0', '0'], files
+    ours.sendall(b'1}')
+    ours.shutdown(socket.SHUT_WR)
+    assert ours.recv(100) == b'vo\1\0\0\0\1\0\0\0ai\1\0\0\0\0\0\0\0'
+    assert parser.wait() == 0
+
+
+def calls_of_the_system_are_not_its_own():
+    """The same program under a tracer would do as well: what fails is told by its own filter."""
+    ours, its = socket.socketpair()
+    parser = subprocess.Popen([PARSER], preexec_fn=lambda: os.dup2(its.fileno(), 3), pass_fds=[3],
+                              env={}, stdin=subprocess.DEVNULL)
+    its.close()
+    text = JOB.replace('"%s"', 'file("/etc/passwd")').replace('\n', '\\n').replace('"', '\\"')
+    ours.sendall(b'j{"JobHCL":"' + text.encode() + b'"}')
+    ours.shutdown(socket.SHUT_WR)
+    answer = b''
+    while part := ours.recv(65536):
+        answer += part
+    assert answer[:1] == b'r' and b'root:' not in answer, answer
+    assert parser.wait() == 0
+
+
+def with_parser(node, script):
+    """The node, started with another program in the parser's place."""
+    beside = os.path.join(node.dir, 'beside')
+    os.mkdir(beside)
+    for name in ('cairn-shim', 'cairn-fetch'):
+        os.symlink(os.path.join(BUILD, name), os.path.join(beside, name))
+    if script is not None:
+        with open(os.path.join(beside, 'cairn-parse'), 'w') as file:
+            file.write('#!/bin/sh\n' + script)
+        os.chmod(os.path.join(beside, 'cairn-parse'), 0o755)
+    command = node.command
+    node.command = lambda: command() + ['-shim', os.path.join(beside, 'cairn-shim')]
+    node.start()
+    return beside
+
+
+def refusal(node, path='/v1/jobs', body=None):
+    try:
+        node.put(path, body if body is not None else {'Job': service(sleeper())})
+    except Refused as refused:
+        return refused.status, refused.text
+    raise AssertionError('it was not refused')
+
+
+def one_that_was_got_hold_of_is_not_believed():
+    for script, said in (('kill -SEGV $$\n', 'signal 11'), ('printf "vo\\001" >&3\n', 'did not answer'),
+                         ('head -c 100m /dev/zero >&3\n', 'said too much'), ('exit 2\n', 'version'),
+                         (None, 'cairn-parse')):
+        node = Node()
+        with_parser(node, script)
+        for path, body in (('/v1/jobs', None), ('/v1/jobs/parse', {'JobHCL': JOB % 'true'})):
+            status, text = refusal(node, path, body)
+            assert status >= 500 and said in text, (script, status, text)
+        assert node.get('/v1/jobs') == []
+        node.finish()
+
+
+def what_it_says_is_checked_as_what_was_sent():
+    node = Node()
+    with_parser(node, 'printf "vo\\001\\000\\000\\000\\003\\000\\000\\000Jobo\\000\\000\\000\\000" >&3\n')
+    status, text = refusal(node)
+    assert status == 400 and 'must not be empty' in text, text
+    node.finish()
+
+
+def one_that_hangs_holds_up_nobody_else():
+    node = Node()
+    beside = with_parser(node, 'exec sleep 1000\n')
+    try:
+        node.text('PUT', '/v1/jobs', {'Job': service(sleeper())}, timeout_s=1)
+        raise AssertionError('it was answered')
+    except (TimeoutError, OSError):
+        pass
+    assert node.call('GET', '/v1/jobs') == []
+    os.unlink(os.path.join(beside, 'cairn-parse'))
+    os.symlink(PARSER, os.path.join(beside, 'cairn-parse'))
+    node.run_job(service(sleeper()))
+    wait_for('the task', node.running)
+    node.finish()
+
+
+def many_at_once_are_all_read():
+    node = Node()
+    node.start()
+    jobs = [dict(service(sleeper()), ID='j%d' % i, Name='j%d' % i) for i in range(40)]
+    for job in jobs:
+        job['TaskGroups'][0]['Count'] = 0
+    connections = []
+    for job in jobs:
+        connections.append(subprocess.Popen(
+            [os.path.join(BUILD, 'cairn'), 'job', 'run', '-detach', '-'],
+            env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % node.port), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        connections[-1].stdin.write((JOB % 'true').replace('job "a"', 'job "%s"' % job['ID'])
+                                    .replace('group "g" {', 'group "g" {\n    count = 0'))
+        connections[-1].stdin.close()
+    for connection in connections:
+        assert connection.wait() == 0, connection.stdout.read()
+    assert len(node.get('/v1/jobs')) == 40
+    node.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(tap([
+        it_has_no_privilege_while_it_reads,
+        calls_of_the_system_are_not_its_own,
+        one_that_was_got_hold_of_is_not_believed,
+        what_it_says_is_checked_as_what_was_sent,
+        one_that_hangs_holds_up_nobody_else,
+        many_at_once_are_all_read,
+    ]))
