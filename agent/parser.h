@@ -14,8 +14,7 @@
 /* Starts PROGRAM, a cairn-parse, for this one TEXT, and waits for its answer: for the pool.  As
  * parsed_read; any other failure is one of the parser or of starting it, and no word about TEXT. */
 typedef int parser_function(const char *program, enum parse_kind kind, const char *text,
-                            size_t length, json_t **ret_value, char **ret_refusal,
-                            struct err *err);
+                            size_t length, json_t **ret_value, char **ret_refusal, struct err *err);
 parser_function parser_ask;
 
 #endif

@@ -327,6 +327,8 @@ json_t *hcl_number_parse(const char *text)
 
 json_t *hcl_number_text(const json_t *value)
 {
+    if (json_is_integer(value))
+        return json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(value));
     struct big big = must_take(value);
     char *text = shortest_text(&big);
     json_t *result = json_string(text);
@@ -362,6 +364,8 @@ bool hcl_number_is_zero(const json_t *value)
 
 bool hcl_number_is_whole(const json_t *value)
 {
+    if (json_is_integer(value))
+        return true;
     struct big big = must_take(value);
     bool whole = mpfr_integer_p(big.number) != 0;
 
@@ -429,6 +433,9 @@ json_t *hcl_number_combine(enum hcl_operator op, const json_t *left, const json_
 
 int hcl_number_compare(const json_t *left, const json_t *right)
 {
+    if (json_is_integer(left) && json_is_integer(right))
+        return (json_integer_value(left) > json_integer_value(right)) -
+               (json_integer_value(left) < json_integer_value(right));
     struct big a = must_take(left), b = must_take(right);
     int order = mpfr_cmp(a.number, b.number);
 

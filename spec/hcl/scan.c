@@ -26,6 +26,16 @@ void hcl_step_byte(struct hcl_parser *parser)
     }
 }
 
+void hcl_step_text(struct hcl_parser *parser, uint32_t length)
+{
+    const char *text = parser->file->text + parser->at;
+
+    check(length <= parser->file->length - parser->at);
+    for (uint32_t i = 0; i < length; i++)
+        parser->column += ((unsigned char)text[i + 1] & 0xC0u) != 0x80u;
+    parser->at += length;
+}
+
 struct hcl_place hcl_place_here(const struct hcl_parser *parser)
 {
     return (struct hcl_place){parser->line, parser->column, parser->at, 1};

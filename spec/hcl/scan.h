@@ -46,6 +46,7 @@ struct hcl_parser {
 
 /* Moves over one byte, or to the next token. */
 void hcl_step_byte(struct hcl_parser *parser);
+void hcl_step_text(struct hcl_parser *parser, uint32_t length); /* without a newline in it */
 void hcl_next_token(struct hcl_parser *parser);
 
 /* The byte at the cursor plus AHEAD; NUL at the end. */

@@ -166,14 +166,31 @@ static char opening(const struct hcl_parser *parser)
     return (byte == '$' || byte == '%') && hcl_peek(parser, 1) == '{' ? byte : '\0';
 }
 
+/* Moves over text that means itself, at once, since it is most of what files hold. */
+static void read_plain(const struct template *template, struct hcl_buffer *buffer)
+{
+    struct hcl_parser *parser = template->parser;
+    const char *text = parser->file->text + parser->at;
+    size_t end = template->heredoc ? template->end : parser->file->length;
+    size_t left = parser->at < end ? end - parser->at : 0;
+    size_t length = strcspn(text, "$%\"\\\n\r");
+
+    if (length > left)
+        length = left;
+    hcl_buffer_add(buffer, text, length);
+    hcl_step_text(parser, (uint32_t)length);
+}
+
 /* Reads text up to what ends it: an opening, the closing quote, the end of a heredoc's line. */
 static bool read_literal(struct template *template, struct hcl_buffer *buffer)
 {
     struct hcl_parser *parser = template->parser;
 
-    while (!is_at_end(template) && opening(parser) == '\0') {
+    for (;;) {
+        read_plain(template, buffer);
+        if (is_at_end(template) || opening(parser) != '\0')
+            return true;
         char byte = hcl_peek(parser, 0);
-
         if (!template->heredoc && byte == '"')
             return true;
         if (!template->heredoc && (byte == '\n' || byte == '\r')) {
@@ -201,7 +218,6 @@ static bool read_literal(struct template *template, struct hcl_buffer *buffer)
         if (template->heredoc && byte == '\n')
             return true;
     }
-    return true;
 }
 
 static void add_piece(struct template *template, struct hcl_expression *literal)

@@ -526,6 +526,18 @@ def turn_rows():
                                     ('2,000 claims on its volume', *costs[4:]))]
 
 
+def language_rows():
+    """Job files of 1 MB, against jansson alone that reads the same job from JSON."""
+    done = subprocess.run([os.path.join(BUILD, 'test/spec/bench_hcl')], check=True,
+                          capture_output=True, text=True)
+    rows = []
+    for line, budget in zip(done.stdout.splitlines(), ('20 ms', '')):
+        name, ours, bare = line.split()
+        rows.append(('1 MB of HCL, %s' % name, '%.1f ms' % float(ours), 'jansson %.1f ms' % float(bare),
+                     '%.2f x' % (float(ours) / float(bare)), budget))
+    return rows
+
+
 def csi_row():
     """A call to a CSI plugin that answers at once, against the same call by libcurl alone."""
     done = subprocess.run([os.path.join(BUILD, 'test/csi/bench_client')], check=True,
@@ -573,6 +585,7 @@ def main():
     rows += crowd_rows(options.crowd)
     rows += mock_rows(options.mocks)
     rows += turn_rows()
+    rows += language_rows()
     rows += csi_row()
     rows += volume_rows()
     rows += ways_rows(BUILD)

@@ -11,7 +11,7 @@ import urllib.parse
 from lib import Node, service, wait_for
 
 TICKS = os.sysconf('SC_CLK_TCK')
-FOLLOWERS, LINES, SESSIONS, IDLE_S = 1000, 50, 50, 20
+FOLLOWERS, LINES, SESSIONS, IDLE_S, READERS, READS_S = 1000, 50, 50, 20, 4, 5
 
 
 def connect(node, target, more=''):
@@ -55,6 +55,26 @@ def idle_percent(node, alloc):
     return used / IDLE_S * 100
 
 
+def reads_per_cpu_s(node, target):
+    """TARGET read again and again over kept connections, in a second of the daemon's time."""
+    program = (
+        'import socket, sys, time\n'
+        's = socket.create_connection(("127.0.0.1", int(sys.argv[1])))\n'
+        'ask = b"GET ' + target + ' HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n"\n'
+        'end = time.monotonic() + %d\n'
+        'count = 0\n'
+        'while time.monotonic() < end:\n'
+        '    s.sendall(ask)\n'
+        '    s.recv(4096)\n'
+        '    count += 1\n'
+        'print(count)\n' % READS_S)
+    before = cpu_s(node.process.pid)
+    readers = [subprocess.Popen(['python3', '-c', program, str(node.port)], stdout=subprocess.PIPE,
+                                text=True) for _ in range(READERS)]
+    count = sum(int(reader.communicate()[0]) for reader in readers)
+    return count / (cpu_s(node.process.pid) - before)
+
+
 def session_ms(node, alloc):
     query = urllib.parse.urlencode({'task': 'e', 'command': json.dumps(['/bin/true'])})
     begun = time.monotonic()
@@ -92,10 +112,16 @@ def ways_rows(build):
         byte = first_byte_ms(node, alloc, fifo)
         idle = idle_percent(node, alloc)
         pid = node.await_pid('/bin/sleep 10001')
+        reads = [reads_per_cpu_s(node, target) for target in (
+            '/v1/status/leader', '/v1/job/job', '/v1/allocation/' + alloc)]
         ours = statistics.median(session_ms(node, alloc) for _ in range(SESSIONS))
         bare = statistics.median(bare_ms(pid) for _ in range(SESSIONS))
         node.finish()
     return [('first byte of a followed log', '%.1f ms' % byte, '', '', '5 ms'),
             ('idle CPU, 1,000 followers', '%.2f %%' % idle, '', '', '0.5 %'),
+            ('reads of a job, one core', '%.0f /s' % reads[1], 'who leads %.0f /s' % reads[0],
+             '%.2f x' % (reads[0] / reads[1]), '20000 /s'),
+            ('reads of an alloc, one core', '%.0f /s' % reads[2], 'who leads %.0f /s' % reads[0],
+             '%.2f x' % (reads[0] / reads[2]), '20000 /s'),
             ('alloc exec of true', '%.1f ms' % ours, 'nsenter and exec %.1f ms' % bare,
              '%.2f x' % (ours / bare), '3 x')]
