@@ -401,7 +401,7 @@ static bool count_wanted(void *ctx, const struct machine_id *id, const struct ma
 /* Nothing is open to the network for everybody. */
 static int look_at_address(const struct config *config, struct err *err)
 {
-    if (api_is_loopback(config->bind_address))
+    if (config->bind_address[0] == '\0' || api_is_loopback(config->bind_address))
         return 0;
     if (!config->acl_enabled)
         return err_set(err, ERR_INVALID,
@@ -516,8 +516,9 @@ struct daemon *daemon_new(const struct config *config, struct loop *loop,
         daemon_free(daemon);
         return NULL;
     }
-    log_info("agent", "started node=%s name=%s data_dir=%s http=%s", daemon->parts.node.identity.id,
-             log_value(config->name), log_value(config->data_dir), api_address(daemon->api));
+    log_info("agent", "started node=%s name=%s data_dir=%s http=%s socket=%s",
+             daemon->parts.node.identity.id, log_value(config->name), log_value(config->data_dir),
+             api_address(daemon->api), log_value(config->socket_path));
     return daemon;
 }
 

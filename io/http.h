@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* --- out --- */
 
@@ -74,6 +75,23 @@ void http_cancel(struct http_request *request);
 /* Copies the value of header NAME (any case) of REPLY; false if it is absent or was cut. */
 bool http_reply_header(const struct http_reply *reply, const char *name, char *to, size_t size);
 
+/* --- out, a connection as it is --- */
+
+struct http_line;
+
+/* Connects where CALL (url, unix_socket) says, and waits for it: for programs that have nothing
+ * else to do.  ERR_AGAIN: nobody listens; what else can be wrong as in http_reply. */
+int http_line_open(const struct http_call *call, struct http_line **ret_line, struct err *err);
+
+/* To wait for; what has come may be more than it tells, so that it is read until ERR_AGAIN. */
+int http_line_fd(const struct http_line *line);
+
+/* RET_LENGTH bytes were sent or have come, 0: the peer has ended.  ERR_AGAIN: none now; ERR_IO: the
+ * connection is lost. */
+int http_line_send(struct http_line *line, const void *bytes, size_t length, size_t *ret_length);
+int http_line_recv(struct http_line *line, void *bytes, size_t size, size_t *ret_length);
+void http_line_close(struct http_line *line);
+
 /* --- in --- */
 
 struct http_server;
@@ -81,12 +99,21 @@ struct http_exchange; /* one request being answered */
 
 enum { HTTP_SHORT_BYTES = 64 << 10 }; /* for so much of each there is room at any time */
 
+/* Who may connect to a UNIX socket: its mode and whose it is.  Zeroed: the daemon's user alone. */
+struct http_admission {
+    mode_t mode;
+    bool gives;
+    uid_t uid;
+    gid_t gid;
+};
+
 struct http_listen {
     const char *address;     /* numeric address, or NULL with unix_socket */
     uint16_t port;           /* 0: the system chooses; see http_server_port */
     int passed_fd;           /* a socket that listens there already, moved; 0: none */
-    const char *unix_socket; /* path to listen on (mode 0600), or NULL */
-    size_t body_bytes_max;   /* larger requests get 413 */
+    const char *unix_socket; /* path to listen on, or NULL */
+    struct http_admission admits;
+    size_t body_bytes_max; /* larger requests get 413 */
     size_t
         bodies_bytes_max; /* of all requests that are longer than HTTP_SHORT_BYTES: 503; 0: any */
     size_t answers_bytes_max; /* of all answers likewise: 503 instead of them; 0: any */
@@ -108,6 +135,9 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
 /* Not from a callback of this server.  Open exchanges are closed, their on_close is called. */
 void http_server_free(struct http_server *server);
 uint16_t http_server_port(const struct http_server *server);
+
+/* True if the request has come by a UNIX socket. */
+bool http_is_local(const struct http_exchange *exchange);
 
 /* Of the request, borrowed until the exchange has been answered. */
 const char *http_method(const struct http_exchange *exchange);

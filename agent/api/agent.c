@@ -35,7 +35,7 @@ static json_t *format_config(struct api *api)
 static json_t *format_member(struct api *api)
 {
     const struct config *config = api->parts->config;
-    const char *port = strrchr(api->address, ':') + 1;
+    const char *port = api->server == NULL ? "0" : strrchr(api->address, ':') + 1;
     char name[sizeof(config->name) + sizeof(config->region) + 1];
     uint64_t number = 0;
 

@@ -241,6 +241,63 @@ static void on_request(void *ctx, struct http_exchange *exchange)
 
 /* --- the door --- */
 
+/* A SHARE of what all that listens has together, in eighths. */
+static struct http_listen listen_with(struct api *api, unsigned share)
+{
+    return (struct http_listen){
+        .body_bytes_max = API_BODY_MAX,
+        .bodies_bytes_max = API_BODIES_BYTES_MAX / 8 * share,
+        .answers_bytes_max = API_ANSWERS_BYTES_MAX / 8 * share,
+        .connections_max = API_CONNECTIONS_MAX / 8 * share,
+        .handle = on_request,
+        .ctx = api,
+    };
+}
+
+enum { SHARE_ALL = 8, SHARE_HALF = 4 };
+
+static int serve(struct api *api, const struct http_listen *listen, struct http_server **ret_server,
+                 struct err *err)
+{
+    *ret_server = http_server_new(api->parts->loop, listen, err);
+    if (*ret_server != NULL)
+        return 0;
+    return err != NULL && err->code != 0 ? err->code : ERR_IO;
+}
+
+static int listen_local(struct api *api, const struct config *config, struct err *err)
+{
+    bool both = config->bind_address[0] != '\0';
+    struct http_listen listen = listen_with(api, both ? SHARE_HALF : SHARE_ALL);
+
+    if (config->socket_path[0] == '\0')
+        return 0;
+    int code = config_admission(config, &listen.admits, err);
+    if (code != 0)
+        return code;
+    listen.unix_socket = config->socket_path;
+    (void)text_format(api->address, sizeof(api->address), "unix://%s",
+                      config->socket_path); /* so */
+    return serve(api, &listen, &api->local, err);
+}
+
+static int listen_network(struct api *api, const struct config *config, struct err *err)
+{
+    struct http_listen listen = listen_with(api, api->local != NULL ? SHARE_HALF : SHARE_ALL);
+    bool v6 = strchr(config->bind_address, ':') != NULL;
+
+    if (config->bind_address[0] == '\0')
+        return 0;
+    listen.address = config->bind_address;
+    listen.port = config->http_port;
+    listen.passed_fd = api->parts->listen_fd;
+    int code = serve(api, &listen, &api->server, err);
+    if (code == 0)
+        (void)text_format(api->address, sizeof(api->address), v6 ? "[%s]:%u" : "%s:%u",
+                          config->bind_address, http_server_port(api->server)); /* it fits */
+    return code;
+}
+
 int api_new(struct parts *parts, struct api **ret_api, struct err *err)
 {
     const struct config *config = parts->config;
@@ -250,25 +307,14 @@ int api_new(struct parts *parts, struct api **ret_api, struct err *err)
     api->parts = parts;
     api->started_unix_ns = loop_now_unix_ns();
     api->host.read = host_read_stats;
-    struct http_listen listen = {
-        .address = config->bind_address,
-        .port = config->http_port,
-        .passed_fd = parts->listen_fd,
-        .body_bytes_max = API_BODY_MAX,
-        .bodies_bytes_max = API_BODIES_BYTES_MAX,
-        .answers_bytes_max = API_ANSWERS_BYTES_MAX,
-        .connections_max = API_CONNECTIONS_MAX,
-        .handle = on_request,
-        .ctx = api,
-    };
-    api->server = http_server_new(parts->loop, &listen, err);
-    if (api->server == NULL) {
+    int code = listen_local(api, config, err);
+    if (code == 0)
+        code = listen_network(api, config, err);
+    if (code != 0) {
+        http_server_free(api->local);
         free(api);
-        return err != NULL && err->code != 0 ? err->code : ERR_IO;
+        return code;
     }
-    bool v6 = strchr(config->bind_address, ':') != NULL;
-    (void)text_format(api->address, sizeof(api->address), v6 ? "[%s]:%u" : "%s:%u",
-                      config->bind_address, http_server_port(api->server)); /* it fits */
     *ret_api = api;
     return 0;
 }
@@ -280,6 +326,7 @@ void api_free(struct api *api)
     api_monitors_close(api);
     api_events_close(api);
     http_server_free(api->server); /* closes what is parked and what streams */
+    http_server_free(api->local);
     check(api->parked == NULL && api->streams == NULL);
     api_sessions_close(api);
     api_asides_close(api);

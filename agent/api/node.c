@@ -14,7 +14,9 @@ static void advertise(struct api *api, char to[API_ADDRESS_SIZE])
     const char *bound = api->parts->config->bind_address;
     const char *port = strrchr(api->address, ':');
 
-    if (text_equal(bound, "0.0.0.0") || text_equal(bound, "::"))
+    if (api->server == NULL)
+        to[0] = '\0'; /* nobody does */
+    else if (text_equal(bound, "0.0.0.0") || text_equal(bound, "::"))
         (void)text_format(to, API_ADDRESS_SIZE, "%s%s", api->parts->node.facts.ip_address,
                           port); /* it fits */
     else

@@ -31,7 +31,7 @@ enum {
     API_STREAM_QUEUE_MAX = 128 << 10, /* bytes a reader may lag behind */
     API_STREAMS_BYTES_MAX = 16 << 20, /* and all readers together, but for a block of each */
     API_ARGUMENT_SIZE = 1024,
-    API_ADDRESS_SIZE = 80,
+    API_ADDRESS_SIZE = 120,
     API_SAFE_HEADERS = 2,
 };
 
@@ -64,8 +64,8 @@ enum api_reads {
 
 struct api {
     struct parts *parts;
-    struct http_server *server;
-    char address[API_ADDRESS_SIZE];
+    struct http_server *server, *local; /* on the network, on a UNIX socket; one may be NULL */
+    char address[API_ADDRESS_SIZE];     /* of the first of them that there is */
     int64_t started_unix_ns;
     struct api_parked *parked; /* blocking queries */
     size_t parked_count;

@@ -45,7 +45,7 @@ struct override {
 
 static const struct override overrides[] = {
     OVERRIDE("data-dir", data_dir),   OVERRIDE("alloc-dir", alloc_dir),
-    OVERRIDE("state-dir", state_dir), OVERRIDE("bind", bind_address),
+    OVERRIDE("state-dir", state_dir), OVERRIDE("bind", http_address),
     OVERRIDE("node", name),           OVERRIDE("region", region),
     OVERRIDE("dc", datacenter),       OVERRIDE("node-class", node_class),
     OVERRIDE("log-level", log_level), OVERRIDE("log-file", log_file),

@@ -78,6 +78,54 @@ const char *cli_path(const struct cli *cli, char to[CLI_URL_SIZE], const char *f
     return to;
 }
 
+/* --- where the agent is --- */
+
+enum { WHOLE_URL_SIZE = CLI_URL_SIZE + 256 };
+
+/* Where PATH is at the agent: a URL, and the UNIX socket that leads there, NULL: none. */
+static int find_agent(const struct cli *cli, const char *path, char url[WHOLE_URL_SIZE],
+                      const char **ret_socket)
+{
+    static const char unix_scheme[] = "unix://";
+    bool is_unix = text_starts_with(cli->address, unix_scheme);
+    const char *address = is_unix ? "http://localhost" : cli->address;
+    size_t length = strlen(address);
+
+    while (length > 0 && address[length - 1] == '/')
+        length--;
+    *ret_socket = is_unix ? cli->address + strlen(unix_scheme) : NULL;
+    if (text_format(url, WHOLE_URL_SIZE, "%s%.*s%s",
+                    strstr(address, "://") == NULL ? "http://" : "", (int)length, address, path))
+        return 0;
+    return cli_fail(CLI_USAGE, "the address or an argument is too long");
+}
+
+static int fail_unanswered(const struct cli *cli)
+{
+    return cli_fail(CLI_UNREACHABLE,
+                    "no agent answers at %s: start one with `cairn agent -data-dir DIR`, or "
+                    "name another one with -address",
+                    cli->address);
+}
+
+int cli_dial(struct cli *cli, struct http_line **ret_line, char ret_host[256])
+{
+    char url[WHOLE_URL_SIZE];
+    struct http_call call = {.url = url};
+    struct err err = {0};
+    int status = find_agent(cli, "", url, &call.unix_socket);
+
+    if (status != 0)
+        return status;
+    const char *host = strstr(url, "://") + strlen("://");
+    if (!text_format(ret_host, 256, "%.*s", (int)strcspn(host, "/"), host))
+        return cli_fail(CLI_USAGE, "the address is too long");
+    int code = http_line_open(&call, ret_line, &err);
+    if (code == ERR_AGAIN)
+        return fail_unanswered(cli);
+    return code == 0 ? 0 : cli_fail(CLI_UNREACHABLE, "%s: %s", cli->address, err.text);
+}
+
 /* --- one call --- */
 
 static bool on_data(void *ctx, const char *bytes, size_t length)
@@ -112,10 +160,7 @@ static int fail_call(const struct cli *cli, const struct call *call)
     size_t length = call->reply.length;
 
     if (call->status == 0 && call->err.code == ERR_AGAIN)
-        return cli_fail(CLI_UNREACHABLE,
-                        "no agent answers at %s: start one with `cairn agent -data-dir DIR`, or "
-                        "name another one with -address",
-                        cli->address);
+        return fail_unanswered(cli);
     if (call->status == 0)
         return cli_fail(CLI_UNREACHABLE, "%s", call->err.text);
     while (length > 0 && call->reply.body[length - 1] == '\n')
@@ -130,21 +175,18 @@ static int fail_call(const struct cli *cli, const struct call *call)
 static int run_call(struct cli *cli, const char *method, const char *path, const json_t *body,
                     struct call *call)
 {
-    static const char unix_scheme[] = "unix://";
-    bool is_unix = text_starts_with(cli->address, unix_scheme);
-    const char *address = is_unix ? "http://localhost" : cli->address;
-    char url[CLI_URL_SIZE + 256];
-    size_t address_length = strlen(address);
+    char url[WHOLE_URL_SIZE];
+    const char *unix_socket;
     char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
     const char *headers[4] = {NULL};
     size_t headers_count = 0;
     struct err err = {0};
 
-    while (address_length > 0 && address[address_length - 1] == '/')
-        address_length--;
-    if (!text_format(url, sizeof(url), "%s%.*s%s", strstr(address, "://") == NULL ? "http://" : "",
-                     (int)address_length, address, path))
-        return cli_fail(CLI_USAGE, "the address or an argument is too long");
+    int status = find_agent(cli, path, url, &unix_socket);
+    if (status != 0) {
+        free(text);
+        return status;
+    }
     if (text != NULL)
         headers[headers_count++] = "Content-Type: application/json";
     if (cli->token[0] != '\0')
@@ -157,7 +199,7 @@ static int run_call(struct cli *cli, const char *method, const char *path, const
     struct http_call http = {
         .method = method,
         .url = url,
-        .unix_socket = is_unix ? cli->address + strlen(unix_scheme) : NULL,
+        .unix_socket = unix_socket,
         .headers = headers,
         .body = text,
         .body_length = text != NULL ? strlen(text) : 0,
@@ -174,7 +216,7 @@ static int run_call(struct cli *cli, const char *method, const char *path, const
     loop_run(cli->loop);
     if (call->stopped || (call->status >= 200 && call->status < 300))
         return 0;
-    int status = fail_call(cli, call);
+    status = fail_call(cli, call);
     free(call->reply.body);
     call->reply.body = NULL;
     return status;

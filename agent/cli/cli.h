@@ -96,6 +96,10 @@ int cli_stream(struct cli *cli, const char *path,
  * appended. */
 const char *cli_path(const struct cli *cli, char to[CLI_URL_SIZE], const char *format, ...);
 
+/* A connection to the agent as it is, and what it is called in requests. */
+struct http_line;
+int cli_dial(struct cli *cli, struct http_line **ret_line, char ret_host[256]);
+
 void cli_close(struct cli *cli);
 
 /* --- the end of what is streamed (tail.c) --- */

@@ -7,19 +7,18 @@
  */
 #include "agent/cli/cli.h"
 
+#include "io/http.h"
 #include "io/loop.h"
 #include "io/websocket.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <nettle/base64.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -46,7 +45,7 @@ static const struct cli_flag exec_flags[] = {
 struct shell {
     struct cli *cli;
     struct loop *loop;
-    int fd;
+    struct http_line *line;
     struct websocket *socket;
     struct io_watch socket_watch, input_watch;
     struct io_timer alive;
@@ -93,7 +92,7 @@ static void on_input(struct io_watch *watch, int events);
 
 static void watch_both(struct shell *shell)
 {
-    io_watch_start(shell->loop, &shell->socket_watch, shell->fd,
+    io_watch_start(shell->loop, &shell->socket_watch, http_line_fd(shell->line),
                    IO_READABLE | (shell->queue_used > 0 ? IO_WRITABLE : 0), on_socket, shell);
     if (shell->input && !shell->input_over && shell->queue_used <= QUEUE_MAX)
         io_watch_start(shell->loop, &shell->input_watch, STDIN_FILENO, IO_READABLE, on_input,
@@ -113,12 +112,11 @@ static void on_frame(void *ctx, const void *bytes, size_t length)
 
 static void flush_queue(struct shell *shell)
 {
-    ssize_t sent = shell->queue_used == 0 ? 0
-                                          : send(shell->fd, shell->queue, shell->queue_used,
-                                                 MSG_NOSIGNAL | MSG_DONTWAIT);
+    size_t sent = 0;
 
-    if (sent > 0) {
-        shell->queue_used -= (size_t)sent;
+    if (shell->queue_used > 0 &&
+        http_line_send(shell->line, shell->queue, shell->queue_used, &sent) == 0) {
+        shell->queue_used -= sent;
         memmove(shell->queue, shell->queue + sent, shell->queue_used);
     }
     watch_both(shell); /* an agent that has gone is found out by reading */
@@ -264,105 +262,77 @@ static void lost(struct shell *shell)
                                                  : reason);
 }
 
+/* All that has come: what was read ahead of it is told by nothing. */
+static void take_all(struct shell *shell)
+{
+    char bytes[READ_SIZE];
+    size_t got = 0;
+    int code = 0;
+
+    while (!shell->over &&
+           (code = http_line_recv(shell->line, bytes, sizeof(bytes), &got)) != ERR_AGAIN) {
+        if (code != 0 || got == 0 || !websocket_take(shell->socket, bytes, got)) {
+            lost(shell);
+            return;
+        }
+    }
+    if (!shell->over)
+        flush_queue(shell);
+}
+
 static void on_socket(struct io_watch *watch, int events)
 {
     struct shell *shell = watch->ctx;
-    char bytes[READ_SIZE];
 
     if ((events & IO_WRITABLE) != 0)
         flush_queue(shell);
-    if ((events & IO_READABLE) == 0)
-        return;
-    ssize_t got = recv(shell->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
-    if (got <= 0 || !websocket_take(shell->socket, bytes, (size_t)got))
-        lost(shell);
-    else if (!shell->over)
-        flush_queue(shell);
+    if ((events & IO_READABLE) != 0)
+        take_all(shell);
 }
 
 /* --- the connection --- */
 
-/* HOST and PORT of the agent's address. */
-static int split_address(const struct cli *cli, char host[256], char port[8])
+static bool wait_for(const struct http_line *line, short events)
 {
-    static const char scheme[] = "http://";
-    const char *at = cli->address;
+    struct pollfd at = {.fd = http_line_fd(line), .events = events};
 
-    if (strncasecmp(at, scheme, strlen(scheme)) != 0)
-        return cli_fail(CLI_USAGE, "alloc exec speaks with agents by http:// only, not by %s",
-                        cli->address);
-    at += strlen(scheme);
-    size_t length = strcspn(at, "/");
-    if (length >= 256)
-        return cli_fail(CLI_USAGE, "the address is too long");
-    memcpy(host, at, length);
-    host[length] = '\0';
-    char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
-    bool has_port = colon != NULL && (bracket == NULL || colon > bracket);
-    if (!text_copy(port, 8, has_port ? colon + 1 : "80"))
-        return cli_fail(CLI_USAGE, "%s has no port", cli->address);
-    if (has_port)
-        *colon = '\0';
-    if (host[0] == '[' && bracket != NULL) {
-        *bracket = '\0';
-        memmove(host, host + 1, strlen(host));
-    }
-    return 0;
+    return poll(&at, 1, -1) >= 0 || errno == EINTR;
 }
 
-static int dial(const struct cli *cli, int *ret_fd)
-{
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *found;
-    char host[256], port[8];
-    int status = split_address(cli, host, port), fd = -1;
-
-    if (status != 0)
-        return status;
-    int failed = getaddrinfo(host, port, &hints, &found);
-    if (failed != 0)
-        return cli_fail(CLI_UNREACHABLE, "%s: %s", cli->address, gai_strerror(failed));
-    for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next) {
-        fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
-        if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
-            (void)close(fd); /* never used */
-            fd = -1;
-        }
-    }
-    freeaddrinfo(found);
-    if (fd < 0)
-        return cli_fail(CLI_UNREACHABLE, "no agent answers at %s: %s", cli->address,
-                        strerror(errno));
-    *ret_fd = fd;
-    return 0;
-}
-
-static bool send_all(int fd, const char *bytes, size_t length)
+static bool send_all(struct http_line *line, const char *bytes, size_t length)
 {
     while (length > 0) {
-        ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL);
+        size_t sent = 0;
+        int code = http_line_send(line, bytes, length, &sent);
 
-        if (sent < 0 && errno != EINTR)
+        if (code == ERR_IO || (code == ERR_AGAIN && !wait_for(line, POLLOUT)))
             return false;
-        bytes += sent > 0 ? sent : 0;
-        length -= sent > 0 ? (size_t)sent : 0;
+        bytes += code == 0 ? sent : 0;
+        length -= code == 0 ? sent : 0;
     }
     return true;
 }
 
+/* What has come, of SIZE bytes at most; 0: the agent has ended. */
+static size_t receive(struct http_line *line, char *bytes, size_t size)
+{
+    size_t got = 0;
+    int code;
+
+    while ((code = http_line_recv(line, bytes, size, &got)) == ERR_AGAIN) {
+        if (!wait_for(line, POLLIN))
+            return 0;
+    }
+    return code == 0 ? got : 0;
+}
+
 /* Reads up to the empty line, which a byte at a time leaves what is behind it. */
-static bool read_head(int fd, char head[HEAD_MAX])
+static bool read_head(struct http_line *line, char head[HEAD_MAX])
 {
     size_t used = 0;
 
     while (used < HEAD_MAX - 1) {
-        ssize_t got = recv(fd, head + used, 1, 0);
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
+        if (receive(line, head + used, 1) == 0)
             return false;
         head[++used] = '\0';
         if (used >= 4 && memcmp(head + used - 4, "\r\n\r\n", 4) == 0)
@@ -371,35 +341,32 @@ static bool read_head(int fd, char head[HEAD_MAX])
     return false;
 }
 
-static int refused(int fd)
+static int refused(struct http_line *line)
 {
     char text[1024];
-    ssize_t got = recv(fd, text, sizeof(text) - 1, 0);
 
-    text[got > 0 ? got : 0] = '\0';
+    text[receive(line, text, sizeof(text) - 1)] = '\0';
     text[strcspn(text, "\n")] = '\0';
     return cli_fail(CLI_FAILED, "the agent refuses: %s", text);
 }
 
-static int shake_hands(const struct cli *cli, int fd, const char *path)
+static int shake_hands(const struct cli *cli, struct http_line *line, const char *host,
+                       const char *path)
 {
     char head[HEAD_MAX], key[WEBSOCKET_KEY_SIZE], accepted[WEBSOCKET_KEY_SIZE];
-    const char *host = cli->address + strlen("http://");
 
     websocket_key(key);
     check(websocket_accept(key, accepted));
-    if (!text_format(
-            head, sizeof(head),
-            "GET %s HTTP/1.1\r\nHost: %.*s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\nUser-Agent: cairn\r\n"
-            "%s%s\r\n",
-            path, (int)strcspn(host, "/"), host, key, cli->token,
-            cli->token[0] != '\0' ? "\r\n" : ""))
+    if (!text_format(head, sizeof(head),
+                     "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: %s\r\nUser-Agent: cairn\r\n"
+                     "%s%s\r\n",
+                     path, host, key, cli->token, cli->token[0] != '\0' ? "\r\n" : ""))
         return cli_fail(CLI_USAGE, "the command is too long");
-    if (!send_all(fd, head, strlen(head)) || !read_head(fd, head))
+    if (!send_all(line, head, strlen(head)) || !read_head(line, head))
         return cli_fail(CLI_UNREACHABLE, "the connection to the agent was lost");
     if (strncmp(head, "HTTP/1.1 101", strlen("HTTP/1.1 101")) != 0)
-        return refused(fd);
+        return refused(line);
     if (strstr(head, accepted) == NULL)
         return cli_fail(CLI_FAILED, "%s is no agent: it does not speak as one", cli->address);
     return 0;
@@ -449,7 +416,9 @@ static int converse(struct shell *shell)
         say(shell, "{\"stdin\":{\"close\":true}}");
     io_timer_start(shell->loop, &shell->alive, loop_now_ms() + ALIVE_MS, on_alive, shell);
     flush_queue(shell);
-    loop_run(shell->loop);
+    take_all(shell);
+    if (!shell->over)
+        loop_run(shell->loop);
     io_timer_stop(&shell->alive);
     io_watch_stop(&shell->socket_watch);
     io_watch_stop(&shell->input_watch);
@@ -478,21 +447,20 @@ static int read_wishes(struct cli *cli, struct shell *shell)
 
 static int run_exec(struct cli *cli)
 {
-    struct shell shell = {.cli = cli, .fd = -1};
-    char path[CLI_URL_SIZE];
+    struct shell shell = {.cli = cli};
+    char path[CLI_URL_SIZE], host[256];
     int status = read_wishes(cli, &shell);
 
     if (status == 0)
         status = path_of(cli, shell.terminal, path);
     if (status == 0)
-        status = dial(cli, &shell.fd);
+        status = cli_dial(cli, &shell.line, host);
     if (status == 0)
-        status = shake_hands(cli, shell.fd, path);
+        status = shake_hands(cli, shell.line, host, path);
     shell.loop = cli->loop;
     if (status == 0)
         status = converse(&shell);
-    if (shell.fd >= 0)
-        (void)close(shell.fd); /* what was to be said has been */
+    http_line_close(shell.line); /* what was to be said has been */
     return status;
 }
 

@@ -5,7 +5,6 @@
 #include "drivers/drivers.h"
 #include "io/log.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -52,6 +51,7 @@ void config_defaults(struct config *config)
 {
     *config = (struct config){
         .bind_address = "127.0.0.1",
+        .socket_mode = "0600",
         .http_port = 4646,
         .region = "global",
         .datacenter = "dc1",
@@ -146,13 +146,6 @@ static int find_others(struct config *config, struct err *err)
     return code;
 }
 
-static bool is_numeric_address(const char *text)
-{
-    struct in6_addr address;
-
-    return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1;
-}
-
 /* --- the whole --- */
 
 static int compare_values(const void *a, const void *b)
@@ -209,9 +202,9 @@ int config_finish(struct config *config, struct err *err)
     if (config->data_dir[0] == '\0')
         return err_set(err, ERR_INVALID,
                        "no data directory: give -data-dir DIR, or data_dir in a -config file");
-    if (!is_numeric_address(config->bind_address))
-        return err_set(err, ERR_INVALID, "bind_addr \"%s\" is no numeric address, as 127.0.0.1 is",
-                       config->bind_address);
+    code = config_finish_addresses(config, err);
+    if (code != 0)
+        return code;
     if (!log_level_from_text(config->log_level, &level))
         return err_set(err, ERR_INVALID,
                        "log_level \"%s\" is none of ERROR, WARN, INFO, DEBUG and TRACE",

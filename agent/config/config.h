@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "fsm/policy.h"
 #include "io/host.h"
+#include "io/http.h"
 #include "spec/spec.h"
 
 enum {
@@ -32,12 +33,17 @@ struct config {
     char alloc_dir[PATH_SIZE]; /* default <data_dir>/alloc */
     char state_dir[PATH_SIZE]; /* default <data_dir>/client; journal/ and shim/ are in it */
     char shim_path[PATH_SIZE]; /* default: cairn-shim beside this program */
-    char bind_address[64];     /* default 127.0.0.1 */
-    uint16_t http_port;        /* default 4646 */
-    char allowed_hosts[512];   /* names that requests may call us, with spaces between */
-    char name[256];            /* default: host name */
-    char region[64];           /* default global */
-    char datacenter[64];       /* default dc1 */
+    char bind_address[64];     /* default 127.0.0.1; "": only the UNIX socket */
+    char http_address[64];     /* addresses.http: in place of that, which is for all in Nomad */
+    bool has_addresses;        /* it was given */
+    char socket_path[108];     /* the UNIX socket in it, "": none */
+    char socket_user[64], socket_group[64]; /* unix_sockets: names or ids; "": the agent's */
+    char socket_mode[8];                    /* of it: "0660", default "0600" */
+    uint16_t http_port;                     /* default 4646 */
+    char allowed_hosts[512]; /* names that requests may call us, with spaces between */
+    char name[256];          /* default: host name */
+    char region[64];         /* default global */
+    char datacenter[64];     /* default dc1 */
     char node_class[64];
     char cgroup_parent[64];   /* client.cgroup_parent, default "cairn" */
     char log_level[16];       /* default INFO */
@@ -106,6 +112,10 @@ int config_read(struct config *config, const char *path, struct err *err);
 /* Makes paths absolute, fills in what is derived, checks what must hold. */
 int config_finish(struct config *config, struct err *err);
 void config_free(struct config *config);
+
+/* Whose the UNIX socket is to be, and who may connect; ERR_INVALID: nobody is called so. */
+int config_admission(const struct config *config, struct http_admission *ret_admits,
+                     struct err *err);
 
 /* Adds the ports of TEXT, as in "22,8000-8080", to SET.  NULL, or why TEXT is none. */
 const char *config_ports(const char *text, struct port_set *set);

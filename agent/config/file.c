@@ -21,6 +21,8 @@ enum { CONFIG_BYTES_MAX = 1 << 20, PAIRS_MAX = 256 };
 enum section {
     IN_ROOT,
     IN_ACL,
+    IN_ADDRESSES,
+    IN_UNIX_SOCKETS,
     IN_PORTS,
     IN_SERVER,
     IN_CLIENT,
@@ -91,6 +93,10 @@ static const struct key keys[] = {
     {IN_ROOT, "log_file", KEY_TEXT, FIELD_OF(log_file), NULL},
     {IN_ROOT, "log_json", KEY_BOOL, FIELD_OF(log_json), NULL},
     {IN_ACL, "enabled", KEY_BOOL, FIELD_OF(acl_enabled), NULL},
+    {IN_ADDRESSES, "http", KEY_ADDRESSES, 0, 0, NULL},
+    {IN_UNIX_SOCKETS, "user", KEY_TEXT, FIELD_OF(socket_user), NULL},
+    {IN_UNIX_SOCKETS, "group", KEY_TEXT, FIELD_OF(socket_group), NULL},
+    {IN_UNIX_SOCKETS, "mode", KEY_TEXT, FIELD_OF(socket_mode), NULL},
     {IN_PORTS, "http", KEY_PORT, FIELD_OF(http_port), NULL},
     {IN_SERVER, "enabled", KEY_RULE, 0, 0, refuse_server},
     {IN_CLIENT, "enabled", KEY_RULE, 0, 0, require_client},
@@ -167,6 +173,8 @@ static const struct {
     enum section inside;
 } blocks[] = {
     {IN_ROOT, "acl", IN_ACL},
+    {IN_ROOT, "addresses", IN_ADDRESSES},
+    {IN_ROOT, "unix_sockets", IN_UNIX_SOCKETS},
     {IN_ROOT, "ports", IN_PORTS},
     {IN_ROOT, "server", IN_SERVER},
     {IN_ROOT, "client", IN_CLIENT},
@@ -195,7 +203,6 @@ static const struct {
     enum section section;
     const char *name;
 } unavailable[] = {
-    {IN_ROOT, "addresses"},
     {IN_ROOT, "advertise"},
     {IN_ROOT, "audit"},
     {IN_ROOT, "autopilot"},
@@ -222,6 +229,8 @@ static const struct {
     {IN_ACL, "token_max_expiration_ttl"},
     {IN_ACL, "token_min_expiration_ttl"},
     {IN_ACL, "token_ttl"},
+    {IN_ADDRESSES, "rpc"},
+    {IN_ADDRESSES, "serf"},
     {IN_PORTS, "rpc"},
     {IN_PORTS, "serf"},
     {IN_ARTIFACT, "disable_artifact_inspection"},
@@ -256,6 +265,8 @@ static const struct {
 static const char *const section_names[SECTION_COUNT] = {
     [IN_ROOT] = "the configuration",
     [IN_ACL] = "acl",
+    [IN_ADDRESSES] = "addresses",
+    [IN_UNIX_SOCKETS] = "unix_sockets",
     [IN_PORTS] = "ports",
     [IN_SERVER] = "server",
     [IN_CLIENT] = "client",

@@ -11,6 +11,13 @@ const char *config_cidr_fault(const char *cidr);
  * that is fine. */
 const char *config_subnet_fault(const char *subnet, bool six);
 
+/* Takes what TEXT, as in "127.0.0.1 unix:///run/cairn/api.sock", says of where to listen; why it
+ * says nothing, NULL: it does. */
+const char *config_set_addresses(struct config *config, const char *text);
+
+/* Which addresses it is to be, whatever said so; what addresses says wins, as with Nomad. */
+int config_finish_addresses(struct config *config, struct err *err);
+
 /* Reads one file, HCL or JSON. */
 int config_read_file(struct config *config, const char *path, struct err *err);
 

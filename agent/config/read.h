@@ -21,8 +21,9 @@ enum key_kind {
     KEY_NETWORKS,     /* "10.0.0.0/8,fd00::/8" */
     KEY_SUBNET,       /* one of IPv4 */
     KEY_SUBNET_IPV6,
-    KEY_IDS,   /* a text of ids and ranges */
-    KEY_NAMES, /* a list of texts: commas between */
+    KEY_IDS,       /* a text of ids and ranges */
+    KEY_NAMES,     /* a list of texts: commas between */
+    KEY_ADDRESSES, /* "127.0.0.1 unix:///PATH" */
     KEY_RULE,
 };
 

@@ -265,6 +265,13 @@ int key_set(struct reader *reader, const struct key *key, void *field, struct hc
         return set_ids(reader, key, field, place, value);
     case KEY_NAMES:
         return set_names(reader, key, field, place, value);
+    case KEY_ADDRESSES:
+        fault = json_is_string(value)
+                    ? config_set_addresses(reader->config, json_string_value(value))
+                    : "it must be a string";
+        return fault == NULL ? 0
+                             : reader_complain(reader, place, "as in \"127.0.0.1 unix:///PATH\"",
+                                               "%s: %s", key->name, fault);
     case KEY_RULE:
         fault = key->rule(value);
         return fault == NULL ? 0 : reader_complain(reader, place, NULL, "%s", fault);

@@ -20,6 +20,9 @@
     X(easy_getinfo)                                                                                \
     X(easy_strerror)                                                                               \
     X(easy_cleanup)                                                                                \
+    X(easy_perform)                                                                                \
+    X(easy_send)                                                                                   \
+    X(easy_recv)                                                                                   \
     X(multi_init)                                                                                  \
     X(multi_setopt)                                                                                \
     X(multi_add_handle)                                                                            \

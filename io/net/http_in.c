@@ -279,7 +279,7 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
         server->port = listen->port;
         code = 0;
     } else if (listen->unix_socket != NULL) {
-        code = listen_unix(listen->unix_socket, &server->listen_fd, err);
+        code = listen_unix(listen->unix_socket, &listen->admits, &server->listen_fd, err);
     } else {
         code = listen_tcp(listen->address, listen->port, &server->listen_fd, &server->port, err);
     }
@@ -316,4 +316,9 @@ void http_server_free(struct http_server *server)
 uint16_t http_server_port(const struct http_server *server)
 {
     return server->port;
+}
+
+bool http_is_local(const struct http_exchange *exchange)
+{
+    return exchange->connection != NULL && exchange->connection->server->unix_socket != NULL;
 }

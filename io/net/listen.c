@@ -108,7 +108,20 @@ static int bind_unix(int fd, int directory_fd, const char *name, const char *pat
     return 0;
 }
 
-int listen_unix(const char *path, int *ret_fd, struct err *err)
+/* Nobody can connect yet: it does not listen. */
+static int admit(int directory_fd, const char *name, const struct http_admission *admits)
+{
+    if (admits->gives &&
+        fchownat(directory_fd, name, admits->uid, admits->gid, AT_SYMLINK_NOFOLLOW) != 0)
+        return -errno;
+    scoped_fd int place =
+        openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC); /* modes follow links */
+    if (place < 0)
+        return -errno;
+    return admits->mode == 0 ? 0 : place_chmod(place, admits->mode);
+}
+
+int listen_unix(const char *path, const struct http_admission *admits, int *ret_fd, struct err *err)
 {
     char directory[PATH_SIZE], name[NAME_SIZE];
     int code = path_split(path, directory, name, err);
@@ -127,8 +140,11 @@ int listen_unix(const char *path, int *ret_fd, struct err *err)
     code = bind_unix(fd, directory_fd, name, path, err);
     if (code != 0)
         return code;
-    if (listen(fd, SOMAXCONN) != 0) {
-        code = err_os(err, ERR_IO, errno, "cannot listen on %s", path);
+    int failed = admit(directory_fd, name, admits);
+    if (failed == 0 && listen(fd, SOMAXCONN) != 0)
+        failed = -errno;
+    if (failed != 0) {
+        code = err_os(err, err_from_errno(-failed), -failed, "cannot listen on %s", path);
         (void)unlinkat(directory_fd, name, 0); /* ours, and of no use */
         return code;
     }

@@ -378,6 +378,82 @@ static void test_finish_wants_a_data_directory_and_a_numeric_address(void **stat
     assert_non_null(strstr(err->text, "log_level"));
 }
 
+static void test_addresses_name_one_of_each_kind(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+    static const struct {
+        const char *text, *part;
+    } wrong[] = {
+        {"", "it names no address"},
+        {"localhost", "an address is numeric"},
+        {"127.0.0.1 ::1", "at most one numeric address"},
+        {"unix:///a unix:///b", "at most one numeric address, and one UNIX socket"},
+        {"unix://a/b", "has an absolute path"},
+        {"unix:///"
+         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+         "aaaaaaaaaaaaaaaaaaaaaaaa",
+         "107 bytes at most"},
+    };
+    char text[512];
+
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        assert_true(
+            text_format(text, sizeof(text), "addresses {\n  http = \"%s\"\n}\n", wrong[i].text));
+        refuse(fixture, "a.hcl", text, "a.hcl:2:3:", wrong[i].part);
+    }
+    refuse(fixture, "a.hcl", "addresses {\n  rpc = \"::1\"\n}\n",
+           "a.hcl:2:3:", "rpc is not available");
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "data_dir = \"/data\"\nbind_addr = \"0.0.0.0\"\n"
+                               "addresses {\n  http = \" unix:///run/s  ::1 \"\n}\n"),
+                     0);
+    assert_int_equal(config_finish(config, err), 0);
+    assert_string_equal(config->bind_address, "::1"); /* and not that of all, as with Nomad */
+    assert_string_equal(config->socket_path, "/run/s");
+}
+
+static void test_socket_alone_is_enough(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct http_admission admits;
+    struct err *err = &fixture->scratch->err;
+
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "data_dir = \"/data\"\naddresses {\n  http = \"unix:///s\"\n}\n"
+                               "unix_sockets {\n  user = \"root\"\n  group = \"12\"\n"
+                               "  mode = \"0660\"\n}\n"),
+                     0);
+    assert_int_equal(config_finish(config, err), 0);
+    assert_string_equal(config->bind_address, "");
+    assert_int_equal(config_admission(config, &admits, err), 0);
+    assert_int_equal(admits.mode, 0660);
+    assert_true(admits.gives);
+    assert_int_equal(admits.uid, 0);
+    assert_int_equal(admits.gid, 12);
+}
+
+static void test_nobody_is_let_in_by_mistake(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+    static const char *const modes[] = {"", "660x", "0888", "1777", "0066", "rw"};
+
+    assert_true(text_copy(config->data_dir, sizeof(config->data_dir), "/data"));
+    for (size_t i = 0; i < COUNT_OF(modes); i++) {
+        (void)text_copy(config->socket_mode, sizeof(config->socket_mode), modes[i]);
+        assert_int_equal(config_finish(config, err), ERR_INVALID);
+        assert_non_null(strstr(err->text, "unix_sockets.mode"));
+    }
+    (void)text_copy(config->socket_mode, sizeof(config->socket_mode), "0660");
+    (void)text_copy(config->socket_group, sizeof(config->socket_group), "no such group");
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "there is no group \"no such group\""));
+}
+
 static void test_finish_derives_absolute_paths(void **state)
 {
     struct fixture *fixture = *state;
@@ -417,6 +493,9 @@ int main(void)
         TEST(test_directory_is_read_in_name_order_and_the_later_wins),
         TEST(test_missing_file_is_named),
         TEST(test_finish_wants_a_data_directory_and_a_numeric_address),
+        TEST(test_addresses_name_one_of_each_kind),
+        TEST(test_socket_alone_is_enough),
+        TEST(test_nobody_is_let_in_by_mistake),
         TEST(test_finish_derives_absolute_paths),
     };
 

@@ -455,6 +455,32 @@ def a_log_whose_alloc_goes_ends():
     node.finish()
 
 
+def a_socket_is_the_only_way_for_whom_it_admits():
+    path = '/tmp/cairn-live-%d.sock' % os.getpid()
+    node = Node(config='addresses {\n  http = "127.0.0.1 unix://%s"\n}\n'
+                       'unix_sockets {\n  mode = "0660"\n}\n' % path)
+    node.start()
+    node.run_job(job(task('t', 'exec sleep 1000')))
+    wait_for('the task to run', node.running)
+    alloc = node.alloc('job', 'g')['ID']
+    assert os.stat(path).st_mode & 0o777 == 0o660
+
+    def local(*arguments, **more):
+        return subprocess.run([os.path.join(node.build, 'cairn'), *arguments], timeout=60,
+                              env=dict(os.environ, NOMAD_ADDR='unix://' + path),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+    done = local('alloc', 'exec', alloc, 'sh', '-c', 'cat; exit 7', input=b'x' * 1000000)
+    assert done.returncode == 7 and done.stdout == b'x' * 1000000, done.stdout[:200]
+    stranger = local('node', 'status', user=65534, group=65534, extra_groups=[])
+    assert stranger.returncode != 0 and b'no agent answers' in stranger.stdout, stranger.stdout
+    node.kill()
+    assert os.path.exists(path)  # left by a crash, and taken over
+    node.start()
+    assert local('job', 'status').returncode == 0
+    node.finish()
+    assert not os.path.exists(path)
+
+
 if __name__ == '__main__':
     sys.exit(tap([
         rotation_is_followed_without_gap_or_double,
@@ -471,4 +497,5 @@ if __name__ == '__main__':
         what_a_killed_helper_leaves_is_ended,
         what_happens_is_streamed,
         what_is_used_is_shown,
+        a_socket_is_the_only_way_for_whom_it_admits,
     ]))

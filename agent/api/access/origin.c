@@ -83,5 +83,7 @@ bool api_is_foreign(const struct api *api, const struct http_exchange *exchange)
 
     if (http_header(exchange, "origin") != NULL)
         return true; /* of another page: this agent has served none */
+    if (http_is_local(exchange))
+        return false; /* no name leads to a UNIX socket, and no page */
     return host != NULL && !api_is_own_name(api->parts->config, host);
 }

@@ -740,6 +740,25 @@ static void test_unix_socket_is_private_and_goes_with_its_server(void **state)
     assert_false(exists(peer->socket));
 }
 
+static void test_unix_socket_admits_whom_it_is_told(void **state)
+{
+    struct peer *peer = *state;
+    struct http_listen listen = peer_listen(peer);
+    struct stat status;
+
+    (void)text_copy(peer->socket, sizeof(peer->socket), at(peer->scratch, "s"));
+    listen.unix_socket = peer->socket;
+    listen.admits =
+        (struct http_admission){.mode = 0660, .gives = geteuid() == 0, .uid = (uid_t)-1, .gid = 12};
+    peer_start(peer, &listen);
+    assert_return_code(lstat(peer->socket, &status), 0);
+    assert_int_equal(status.st_mode & 07777u, 0660);
+    assert_int_equal(status.st_uid, geteuid());
+    assert_int_equal(status.st_gid, geteuid() == 0 ? 12 : getegid());
+    ask_and_wait(peer, (struct http_call){.url = "http://any/u", .unix_socket = peer->socket});
+    assert_int_equal(peer->last_status, 200);
+}
+
 static void test_unix_socket_left_by_a_crash_is_replaced(void **state)
 {
     struct peer *peer = *state;
@@ -843,6 +862,7 @@ int main(void)
         TEST(test_server_with_idle_connections_does_not_wake),
         TEST(test_address_in_use_is_one_clear_error),
         TEST(test_unix_socket_is_private_and_goes_with_its_server),
+        TEST(test_unix_socket_admits_whom_it_is_told),
         TEST(test_unix_socket_left_by_a_crash_is_replaced),
         TEST(test_unix_socket_of_a_server_that_cannot_start_is_not_left),
         TEST(test_file_in_place_of_a_unix_socket_is_kept),

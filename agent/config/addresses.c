@@ -1,0 +1,104 @@
+/* Where the API listens: an address of the network, a UNIX socket, or both. */
+#include "agent/config/part.h"
+
+#include <arpa/inet.h>
+#include <grp.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_numeric_address(const char *text)
+{
+    struct in6_addr address;
+
+    return inet_pton(AF_INET, text, &address) == 1 || inet_pton(AF_INET6, text, &address) == 1;
+}
+
+const char *config_set_addresses(struct config *config, const char *text)
+{
+    static const char between[] = " \t", scheme[] = "unix://";
+    char word[PATH_SIZE];
+
+    config->has_addresses = true;
+    config->http_address[0] = config->socket_path[0] = '\0';
+    for (text += strspn(text, between); *text != '\0'; text += strspn(text, between)) {
+        size_t length = strcspn(text, between);
+        bool local = text_starts_with(text, scheme);
+
+        if (!text_format(word, sizeof(word), "%.*s", (int)length, text))
+            return "an address is too long";
+        text += length;
+        if ((local ? config->socket_path : config->http_address)[0] != '\0')
+            return "there is at most one numeric address, and one UNIX socket";
+        if (local && word[strlen(scheme)] != '/')
+            return "a UNIX socket has an absolute path: unix:///run/cairn/api.sock";
+        if (!local && !is_numeric_address(word))
+            return "an address is numeric, as 127.0.0.1 is, or unix:///PATH";
+        if (!text_copy(local ? config->socket_path : config->http_address,
+                       local ? sizeof(config->socket_path) : sizeof(config->http_address),
+                       local ? word + strlen(scheme) : word))
+            return "the path of a UNIX socket has 107 bytes at most";
+    }
+    return config->http_address[0] == '\0' && config->socket_path[0] == '\0' ? "it names no address"
+                                                                             : NULL;
+}
+
+/* The id that TEXT is, or that of whom it names. */
+static int find_owner(const struct config *config, struct http_admission *admits, struct err *err)
+{
+    const struct group *group;
+    struct host_user user;
+    uint64_t number;
+
+    if (config->socket_user[0] != '\0') {
+        if (text_to_u64(config->socket_user, &number) && number < UINT32_MAX)
+            admits->uid = (uid_t)number;
+        else if (host_user_find(config->socket_user, &user, err) == 0)
+            admits->uid = user.uid;
+        else
+            return err_wrap(err, "unix_sockets.user");
+    }
+    if (config->socket_group[0] != '\0') {
+        if (text_to_u64(config->socket_group, &number) && number < UINT32_MAX)
+            admits->gid = (gid_t)number;
+        else if ((group = getgrnam(config->socket_group)) != NULL)
+            admits->gid = group->gr_gid;
+        else
+            return err_set(err, ERR_INVALID, "unix_sockets.group: there is no group \"%s\"",
+                           config->socket_group);
+    }
+    return 0;
+}
+
+int config_admission(const struct config *config, struct http_admission *ret_admits,
+                     struct err *err)
+{
+    struct http_admission admits = {.uid = (uid_t)-1, .gid = (gid_t)-1}; /* as they are */
+    char *end;
+    unsigned long mode = strtoul(config->socket_mode, &end, 8);
+
+    if (config->socket_mode[0] == '\0' || *end != '\0' || mode > 0777 || (mode & 0600) != 0600)
+        return err_set(err, ERR_INVALID,
+                       "unix_sockets.mode \"%s\" is no mode of a socket, as \"0660\" is",
+                       config->socket_mode);
+    admits.mode = (mode_t)mode;
+    admits.gives = config->socket_user[0] != '\0' || config->socket_group[0] != '\0';
+    int code = find_owner(config, &admits, err);
+    if (code == 0)
+        *ret_admits = admits;
+    return code;
+}
+
+int config_finish_addresses(struct config *config, struct err *err)
+{
+    struct http_admission admits;
+
+    if (config->http_address[0] != '\0' || config->has_addresses)
+        (void)text_copy(config->bind_address, sizeof(config->bind_address),
+                        config->http_address); /* of that size */
+    if (config->bind_address[0] == '\0' && config->socket_path[0] != '\0')
+        return config_admission(config, &admits, err);
+    if (!is_numeric_address(config->bind_address))
+        return err_set(err, ERR_INVALID, "bind_addr \"%s\" is no numeric address, as 127.0.0.1 is",
+                       config->bind_address);
+    return config_admission(config, &admits, err);
+}

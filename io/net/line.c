@@ -1,0 +1,94 @@
+/*
+ * A connection that libcurl makes and leaves to its caller, for what follows a request by hand: a
+ * WebSocket.  Whatever a call can be made by leads here, too.
+ */
+#include "io/http.h"
+#include "io/net/curl_library.h"
+
+#include <stdlib.h>
+
+enum { CONNECT_TIMEOUT_MS = 10 * 1000 };
+
+struct http_line {
+    CURL *easy;
+    curl_socket_t fd;
+};
+
+static int fail(CURLcode result, const char *said, struct err *err)
+{
+    const char *text = said[0] != '\0' ? said : curl_library.easy_strerror(result);
+
+    switch ((int)result) {
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return err_set(err, ERR_AGAIN, "%s", text);
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+        return err_set(err, ERR_INVALID, "%s", text);
+    case CURLE_OPERATION_TIMEDOUT:
+        return err_set(err, ERR_TIMEOUT, "%s", text);
+    default:
+        return err_set(err, ERR_IO, "%s", text);
+    }
+}
+
+int http_line_open(const struct http_call *call, struct http_line **ret_line, struct err *err)
+{
+    char said[CURL_ERROR_SIZE] = "";
+    int code = curl_library_load(err);
+
+    if (code != 0)
+        return code;
+    struct http_line *line = calloc(1, sizeof(*line));
+    check(line != NULL);
+    line->easy = curl_library.easy_init();
+    check(line->easy != NULL);
+    (void)curl_library.easy_setopt(line->easy, CURLOPT_URL, call->url); /* options we know exist */
+    (void)curl_library.easy_setopt(line->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    (void)curl_library.easy_setopt(line->easy, CURLOPT_CONNECT_ONLY, 1L);
+    (void)curl_library.easy_setopt(line->easy, CURLOPT_NOSIGNAL, 1L);
+    (void)curl_library.easy_setopt(line->easy, CURLOPT_PROXY, "");
+    (void)curl_library.easy_setopt(line->easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    (void)curl_library.easy_setopt(line->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    (void)curl_library.easy_setopt(line->easy, CURLOPT_ERRORBUFFER, said);
+    if (call->unix_socket != NULL)
+        (void)curl_library.easy_setopt(line->easy, CURLOPT_UNIX_SOCKET_PATH, call->unix_socket);
+    CURLcode result = curl_library.easy_perform(line->easy);
+    if (result == CURLE_OK)
+        result = curl_library.easy_getinfo(line->easy, CURLINFO_ACTIVESOCKET, &line->fd);
+    (void)curl_library.easy_setopt(line->easy, CURLOPT_ERRORBUFFER, NULL);
+    if (result != CURLE_OK) {
+        http_line_close(line);
+        return fail(result, said, err);
+    }
+    *ret_line = line;
+    return 0;
+}
+
+int http_line_fd(const struct http_line *line)
+{
+    return line->fd;
+}
+
+static int ended(CURLcode result)
+{
+    return result == CURLE_OK ? 0 : result == CURLE_AGAIN ? ERR_AGAIN : ERR_IO;
+}
+
+int http_line_send(struct http_line *line, const void *bytes, size_t length, size_t *ret_length)
+{
+    return ended(curl_library.easy_send(line->easy, bytes, length, ret_length));
+}
+
+int http_line_recv(struct http_line *line, void *bytes, size_t size, size_t *ret_length)
+{
+    return ended(curl_library.easy_recv(line->easy, bytes, size, ret_length));
+}
+
+void http_line_close(struct http_line *line)
+{
+    if (line == NULL)
+        return;
+    curl_library.easy_cleanup(line->easy);
+    free(line);
+}
