@@ -403,11 +403,14 @@ static int look_at_address(const struct config *config, struct err *err)
 {
     if (config->bind_address[0] == '\0' || api_is_loopback(config->bind_address))
         return 0;
-    if (!config->acl_enabled)
+    if (!config->acl_enabled && !config->tls_verifies)
         return err_set(err, ERR_INVALID,
                        "whoever reaches %s could run programs here: enable tokens (acl { enabled = "
-                       "true }), or listen on an address of loopback",
+                       "true }) or certificates of clients (tls { verify_https_client = true }), "
+                       "or listen on an address of loopback",
                        config->bind_address);
+    if (config->tls_http)
+        return 0;
     log_warn("agent",
              "tokens go over the network as they are: whoever listens there has them "
              "bind=%s",
@@ -422,7 +425,7 @@ static void count_files(const struct daemon *daemon)
     size_t tasks = 0;
 
     core_each(daemon->parts.core, MACHINE_TASK, count_wanted, &tasks);
-    size_t wanted = limits_files(tasks);
+    size_t wanted = limits_files(tasks, daemon->parts.config->tls_http);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < wanted)
         log_warn("agent",
                  "too few descriptors: raise the hard limit (ulimit -Hn, LimitNOFILE=) "
@@ -533,6 +536,19 @@ void daemon_free(struct daemon *daemon)
 struct parts *daemon_parts(struct daemon *daemon)
 {
     return &daemon->parts;
+}
+
+void daemon_renew(struct daemon *daemon)
+{
+    struct err err = {0};
+
+    if (!daemon->parts.config->tls_http)
+        return;
+    if (api_renew(daemon->api, &err) == 0)
+        log_info("agent", "certificates are read again");
+    else
+        log_error("agent", "certificates cannot be used, those before stay error=%s",
+                  log_value(err.text));
 }
 
 const char *daemon_address(const struct daemon *daemon)

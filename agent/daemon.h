@@ -32,6 +32,9 @@ void daemon_free(struct daemon *daemon);
 /* Borrowed for its life. */
 struct parts *daemon_parts(struct daemon *daemon);
 
+/* Reads its certificates again, if it has any. */
+void daemon_renew(struct daemon *daemon);
+
 /* Where its API listens, as api_address. */
 const char *daemon_address(const struct daemon *daemon);
 

@@ -13,13 +13,14 @@ enum {
     FILES_OTHERS = 512, /* the journal, the log, the loop, what is open for one call */
 };
 
-/* Every payload has one descriptor, every connection two: its own and a file that it reads. */
-size_t limits_files(size_t payloads)
+/* Every payload has one descriptor, every connection two: its own and a file that it reads; by TLS
+ * two more, of the pair that it is passed on by. */
+size_t limits_files(size_t payloads, bool tls)
 {
-    return payloads + 2 * API_CONNECTIONS_MAX + FILES_OTHERS;
+    return payloads + (tls ? 4u : 2u) * API_CONNECTIONS_MAX + FILES_OTHERS;
 }
 
-_Static_assert(NODE_MEMBERS_MAX + 2 * API_CONNECTIONS_MAX + FILES_OTHERS <= FILES_MAX,
+_Static_assert(NODE_MEMBERS_MAX + 4 * API_CONNECTIONS_MAX + FILES_OTHERS <= FILES_MAX,
                "a full node has descriptors left");
 
 /* Those who wait long leave connections for those who do not.  Only these are never closed for

@@ -50,6 +50,8 @@ static void reload(const struct process *process)
     (void)service_tell_reloading(process->service); /* who is not told waits for nothing */
     int code = log_reopen();
     log_info("agent", "log reopened result=%d", code);
+    if (process->daemon != NULL)
+        daemon_renew(process->daemon);
     (void)service_tell(process->service, "READY=1"); /* the same */
 }
 

@@ -40,12 +40,20 @@ struct http_reply {
     struct err error;
 };
 
+/* Of https: whom to believe, and who we are; each may be NULL. */
+struct http_trust {
+    const char *ca_file, *ca_path;    /* certificates of authorities, else those of the system */
+    const char *cert_file, *key_file; /* ours */
+    bool insecure;                    /* whoever answers is believed */
+};
+
 struct http_call {
-    const char *method;         /* "GET", "PUT", ... */
-    const char *url;            /* http(s)://host:port/path; with unix_socket the host is ignored */
-    const char *unix_socket;    /* path of a UNIX socket, at most 107 bytes, or NULL */
-    const char *const *headers; /* "Name: value" lines, NULL-terminated, or NULL */
-    const void *body;           /* or NULL */
+    const char *method;      /* "GET", "PUT", ... */
+    const char *url;         /* http(s)://host:port/path; with unix_socket the host is ignored */
+    const char *unix_socket; /* path of a UNIX socket, at most 107 bytes, or NULL */
+    const struct http_trust *trust; /* NULL: the system's; borrowed until the callback */
+    const char *const *headers;     /* "Name: value" lines, NULL-terminated, or NULL */
+    const void *body;               /* or NULL */
     size_t body_length;
     uint64_t timeout_ms;    /* whole call; 0 is 60 s */
     size_t body_bytes_max;  /* of the reply, streamed or not; 0 is 64 MiB */
@@ -79,8 +87,8 @@ bool http_reply_header(const struct http_reply *reply, const char *name, char *t
 
 struct http_line;
 
-/* Connects where CALL (url, unix_socket) says, and waits for it: for programs that have nothing
- * else to do.  ERR_AGAIN: nobody listens; what else can be wrong as in http_reply. */
+/* Connects where CALL (url, unix_socket, trust) says, and waits for it: for programs that have
+ * nothing else to do.  ERR_AGAIN: nobody listens; what else can be wrong as in http_reply. */
 int http_line_open(const struct http_call *call, struct http_line **ret_line, struct err *err);
 
 /* To wait for; what has come may be more than it tells, so that it is read until ERR_AGAIN. */
@@ -107,13 +115,21 @@ struct http_admission {
     gid_t gid;
 };
 
+/* Certificates of a server, in PEM.  With CA_FILE clients have to show one that it has signed. */
+struct http_tls {
+    const char *cert_file, *key_file;
+    const char *ca_file; /* NULL: clients show none */
+    bool only_13;        /* TLS 1.3 and nothing older; else 1.2, too */
+};
+
 struct http_listen {
     const char *address;     /* numeric address, or NULL with unix_socket */
     uint16_t port;           /* 0: the system chooses; see http_server_port */
     int passed_fd;           /* a socket that listens there already, moved; 0: none */
     const char *unix_socket; /* path to listen on, or NULL */
     struct http_admission admits;
-    size_t body_bytes_max; /* larger requests get 413 */
+    const struct http_tls *tls; /* NULL: plain HTTP */
+    size_t body_bytes_max;      /* larger requests get 413 */
     size_t
         bodies_bytes_max; /* of all requests that are longer than HTTP_SHORT_BYTES: 503; 0: any */
     size_t answers_bytes_max; /* of all answers likewise: 503 instead of them; 0: any */
@@ -135,6 +151,10 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
 /* Not from a callback of this server.  Open exchanges are closed, their on_close is called. */
 void http_server_free(struct http_server *server);
 uint16_t http_server_port(const struct http_server *server);
+
+/* Reads its certificates again, as TLS says: who connects from now on is shown these.  If they
+ * cannot be used those that there are stay. */
+int http_server_renew(struct http_server *server, const struct http_tls *tls, struct err *err);
 
 /* True if the request has come by a UNIX socket. */
 bool http_is_local(const struct http_exchange *exchange);

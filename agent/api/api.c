@@ -285,12 +285,15 @@ static int listen_network(struct api *api, const struct config *config, struct e
 {
     struct http_listen listen = listen_with(api, api->local != NULL ? SHARE_HALF : SHARE_ALL);
     bool v6 = strchr(config->bind_address, ':') != NULL;
+    struct http_tls tls;
 
     if (config->bind_address[0] == '\0')
         return 0;
     listen.address = config->bind_address;
     listen.port = config->http_port;
     listen.passed_fd = api->parts->listen_fd;
+    if (config_tls(config, &tls))
+        listen.tls = &tls;
     int code = serve(api, &listen, &api->server, err);
     if (code == 0)
         (void)text_format(api->address, sizeof(api->address), v6 ? "[%s]:%u" : "%s:%u",
@@ -333,6 +336,14 @@ void api_free(struct api *api)
     api_host_close(api);
     api_deferred_close(api);
     free(api);
+}
+
+int api_renew(struct api *api, struct err *err)
+{
+    struct http_tls tls;
+
+    check(config_tls(api->parts->config, &tls));
+    return api->server == NULL ? 0 : http_server_renew(api->server, &tls, err);
 }
 
 const char *api_address(const struct api *api)

@@ -25,4 +25,7 @@ bool api_is_loopback(const char *address);
 /* Where it listens, with the port that port 0 became: "127.0.0.1:4646". */
 const char *api_address(const struct api *api);
 
+/* Reads the certificates again that the configuration, which has some, names. */
+int api_renew(struct api *api, struct err *err);
+
 #endif

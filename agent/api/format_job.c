@@ -599,7 +599,7 @@ json_t *api_format_node(const struct api_node_view *view)
     (void)json_object_del(to, "Address"); /* was just made; lists have it, the node has not */
     (void)json_object_del(to, "Version");
     set_text(to, "HTTPAddr", view->http_address);
-    set(to, "TLSEnabled", json_false());
+    set(to, "TLSEnabled", json_boolean(view->config->tls_http));
     set(to, "Attributes", api_pairs(&view->node->known.attributes));
     set(to, "Meta", api_pairs(&view->node->known.meta));
     set(to, "Links", json_object());

@@ -111,7 +111,7 @@ static int fail_unanswered(const struct cli *cli)
 int cli_dial(struct cli *cli, struct http_line **ret_line, char ret_host[256])
 {
     char url[WHOLE_URL_SIZE];
-    struct http_call call = {.url = url};
+    struct http_call call = {.url = url, .trust = &cli->trust};
     struct err err = {0};
     int status = find_agent(cli, "", url, &call.unix_socket);
 
@@ -161,6 +161,10 @@ static int fail_call(const struct cli *cli, const struct call *call)
 
     if (call->status == 0 && call->err.code == ERR_AGAIN)
         return fail_unanswered(cli);
+    if (call->status == 0 && text_starts_with(cli->address, "https://") &&
+        cli->trust.cert_file == NULL && call->err.code == ERR_IO)
+        return cli_fail(CLI_UNREACHABLE, "%s (agents may ask for -client-cert and -client-key)",
+                        call->err.text);
     if (call->status == 0)
         return cli_fail(CLI_UNREACHABLE, "%s", call->err.text);
     while (length > 0 && call->reply.body[length - 1] == '\n')
@@ -200,6 +204,7 @@ static int run_call(struct cli *cli, const char *method, const char *path, const
         .method = method,
         .url = url,
         .unix_socket = unix_socket,
+        .trust = &cli->trust,
         .headers = headers,
         .body = text,
         .body_length = text != NULL ? strlen(text) : 0,

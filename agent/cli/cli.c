@@ -80,6 +80,23 @@ static const char *environment(const char *first, const char *second, const char
     return text == NULL || text[0] == '\0' ? otherwise : text;
 }
 
+/* As Nomad's: a switch of the environment is on by any of Go's words for that. */
+static void read_trust(struct cli *cli)
+{
+    static const char *const yes[] = {"1", "t", "T", "TRUE", "true", "True"};
+    const char *skip = environment("NOMAD_SKIP_VERIFY", NULL, "");
+
+    cli->trust = (struct http_trust){
+        .ca_file = cli_text(cli, "ca-cert", environment("NOMAD_CACERT", NULL, NULL)),
+        .ca_path = cli_text(cli, "ca-path", environment("NOMAD_CAPATH", NULL, NULL)),
+        .cert_file = cli_text(cli, "client-cert", environment("NOMAD_CLIENT_CERT", NULL, NULL)),
+        .key_file = cli_text(cli, "client-key", environment("NOMAD_CLIENT_KEY", NULL, NULL)),
+        .insecure = cli_switch(cli, "tls-skip-verify"),
+    };
+    for (size_t i = 0; i < COUNT_OF(yes); i++)
+        cli->trust.insecure |= text_equal(skip, yes[i]);
+}
+
 static int run_verb(struct cli *cli, int argc, char **argv)
 {
     struct err err = {0};
@@ -98,6 +115,7 @@ static int run_verb(struct cli *cli, int argc, char **argv)
         const char *token = cli_text(cli, "token", environment("NOMAD_TOKEN", NULL, ""));
         if (token[0] != '\0') /* a cut one is none */
             (void)text_format(cli->token, sizeof(cli->token), "X-Nomad-Token: %s", token);
+        read_trust(cli);
         cli->json = cli_switch(cli, "json");
         cli->color = !cli_switch(cli, "no-color") && isatty(STDOUT_FILENO) == 1 &&
                      getenv("NO_COLOR") == NULL;

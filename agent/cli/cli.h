@@ -9,6 +9,7 @@
 
 #include "agent/cli/verb.h"
 
+#include "io/http.h"
 #include "io/loop.h"
 #include "spec/hcl.h"
 
@@ -32,9 +33,10 @@ struct cli {
     size_t arguments_count;
     const char *address, *namespace;
     bool json, color;
-    char secrets[4352]; /* a header line that goes with each call, or "" */
-    char token[512];    /* the same */
-    struct loop *loop;  /* made by the first call */
+    char secrets[4352];      /* a header line that goes with each call, or "" */
+    char token[512];         /* the same */
+    struct http_trust trust; /* of https */
+    struct loop *loop;       /* made by the first call */
 };
 
 /* --- what went wrong (fail.c) --- */
@@ -97,7 +99,6 @@ int cli_stream(struct cli *cli, const char *path,
 const char *cli_path(const struct cli *cli, char to[CLI_URL_SIZE], const char *format, ...);
 
 /* A connection to the agent as it is, and what it is called in requests. */
-struct http_line;
 int cli_dial(struct cli *cli, struct http_line **ret_line, char ret_host[256]);
 
 void cli_close(struct cli *cli);

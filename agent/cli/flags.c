@@ -13,10 +13,15 @@
 
 const struct cli_flag cli_common_flags[] = {
     {"address", FLAG_TEXT, "URL",
-     "the agent's address, or unix:///PATH; also NOMAD_ADDR or CAIRN_ADDR; default "
+     "the agent's address, https:// too, or unix:///PATH; also NOMAD_ADDR or CAIRN_ADDR; default "
      "http://127.0.0.1:4646"},
     {"token", FLAG_TEXT, "SECRET",
      "the secret of a token; better NOMAD_TOKEN, which ps does not show"},
+    {"ca-cert", FLAG_TEXT, "FILE", "of https: whom to believe, in PEM; also NOMAD_CACERT"},
+    {"ca-path", FLAG_TEXT, "DIR", "a directory of such; also NOMAD_CAPATH"},
+    {"client-cert", FLAG_TEXT, "FILE", "our certificate; also NOMAD_CLIENT_CERT"},
+    {"client-key", FLAG_TEXT, "FILE", "and its key; also NOMAD_CLIENT_KEY"},
+    {"tls-skip-verify", FLAG_SWITCH, NULL, "believe whoever answers; also NOMAD_SKIP_VERIFY"},
     {"namespace", FLAG_TEXT, "NAME", "also NOMAD_NAMESPACE; default \"default\", * is all"},
     {"json", FLAG_SWITCH, NULL, "print what the API answered, as JSON"},
     {"no-color", FLAG_SWITCH, NULL, "no bold headings"},

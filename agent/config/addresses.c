@@ -88,10 +88,40 @@ int config_admission(const struct config *config, struct http_admission *ret_adm
     return code;
 }
 
+bool config_tls(const struct config *config, struct http_tls *ret_tls)
+{
+    *ret_tls = (struct http_tls){
+        .cert_file = config->tls_cert_file,
+        .key_file = config->tls_key_file,
+        .ca_file = config->tls_verifies ? config->tls_ca_file : NULL,
+        .only_13 = text_equal(config->tls_min_version, "tls13"),
+    };
+    return config->tls_http;
+}
+
+static int check_tls(const struct config *config, struct err *err)
+{
+    if (!text_equal(config->tls_min_version, "tls12") &&
+        !text_equal(config->tls_min_version, "tls13"))
+        return err_set(err, ERR_INVALID,
+                       "tls.tls_min_version is \"tls12\" or \"tls13\", not \"%s\"",
+                       config->tls_min_version);
+    if (config->tls_http && (config->tls_cert_file[0] == '\0' || config->tls_key_file[0] == '\0'))
+        return err_set(err, ERR_INVALID, "tls.http needs a tls.cert_file and its tls.key_file");
+    if (config->tls_verifies && (!config->tls_http || config->tls_ca_file[0] == '\0'))
+        return err_set(err, ERR_INVALID,
+                       "tls.verify_https_client needs tls.http, and a tls.ca_file that says whose "
+                       "certificates clients show");
+    return 0;
+}
+
 int config_finish_addresses(struct config *config, struct err *err)
 {
     struct http_admission admits;
+    int code = check_tls(config, err);
 
+    if (code != 0)
+        return code;
     if (config->http_address[0] != '\0' || config->has_addresses)
         (void)text_copy(config->bind_address, sizeof(config->bind_address),
                         config->http_address); /* of that size */

@@ -52,6 +52,7 @@ void config_defaults(struct config *config)
     *config = (struct config){
         .bind_address = "127.0.0.1",
         .socket_mode = "0600",
+        .tls_min_version = "tls12",
         .http_port = 4646,
         .region = "global",
         .datacenter = "dc1",
@@ -219,6 +220,9 @@ int config_finish(struct config *config, struct err *err)
         (code = derive(config, config->alloc_dir, "alloc", err)) != 0 ||
         (code = derive(config, config->state_dir, "client", err)) != 0 ||
         (code = make_absolute(config->log_file, err)) != 0 ||
+        (code = make_absolute(config->tls_ca_file, err)) != 0 ||
+        (code = make_absolute(config->tls_cert_file, err)) != 0 ||
+        (code = make_absolute(config->tls_key_file, err)) != 0 ||
         (code = find_shim(config, err)) != 0 || (code = find_others(config, err)) != 0)
         return code;
     code = check_volumes(&config->host_volumes, err);

@@ -36,7 +36,11 @@ struct config {
     char bind_address[64];     /* default 127.0.0.1; "": only the UNIX socket */
     char http_address[64];     /* addresses.http: in place of that, which is for all in Nomad */
     bool has_addresses;        /* it was given */
-    char socket_path[108];     /* the UNIX socket in it, "": none */
+    bool tls_http;             /* tls.http: the API on the network speaks TLS */
+    bool tls_verifies;         /* tls.verify_https_client */
+    char tls_ca_file[PATH_SIZE], tls_cert_file[PATH_SIZE], tls_key_file[PATH_SIZE];
+    char tls_min_version[8];                /* "tls12", the default, or "tls13" */
+    char socket_path[108];                  /* the UNIX socket in it, "": none */
     char socket_user[64], socket_group[64]; /* unix_sockets: names or ids; "": the agent's */
     char socket_mode[8];                    /* of it: "0660", default "0600" */
     uint16_t http_port;                     /* default 4646 */
@@ -112,6 +116,9 @@ int config_read(struct config *config, const char *path, struct err *err);
 /* Makes paths absolute, fills in what is derived, checks what must hold. */
 int config_finish(struct config *config, struct err *err);
 void config_free(struct config *config);
+
+/* What of tls is for the HTTP server, borrowed from CONFIG; false: it speaks plain HTTP. */
+bool config_tls(const struct config *config, struct http_tls *ret_tls);
 
 /* Whose the UNIX socket is to be, and who may connect; ERR_INVALID: nobody is called so. */
 int config_admission(const struct config *config, struct http_admission *ret_admits,

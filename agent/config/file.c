@@ -23,6 +23,7 @@ enum section {
     IN_ACL,
     IN_ADDRESSES,
     IN_UNIX_SOCKETS,
+    IN_TLS,
     IN_PORTS,
     IN_SERVER,
     IN_CLIENT,
@@ -75,6 +76,11 @@ static const char *require_no_isolation(const json_t *value)
                : "fs_isolation must be \"none\": a task of mock_driver has no files to isolate";
 }
 
+static const char *refuse_rpc(const json_t *value)
+{
+    return json_is_true(value) ? "this node speaks with no servers: remove tls.rpc" : NULL;
+}
+
 #define NETWORK_FIELD(member)                                                                      \
     offsetof(struct host_network, member), sizeof(((struct host_network *)NULL)->member)
 #define VOLUME_FIELD(member)                                                                       \
@@ -97,6 +103,13 @@ static const struct key keys[] = {
     {IN_UNIX_SOCKETS, "user", KEY_TEXT, FIELD_OF(socket_user), NULL},
     {IN_UNIX_SOCKETS, "group", KEY_TEXT, FIELD_OF(socket_group), NULL},
     {IN_UNIX_SOCKETS, "mode", KEY_TEXT, FIELD_OF(socket_mode), NULL},
+    {IN_TLS, "http", KEY_BOOL, FIELD_OF(tls_http), NULL},
+    {IN_TLS, "rpc", KEY_RULE, 0, 0, refuse_rpc},
+    {IN_TLS, "ca_file", KEY_TEXT, FIELD_OF(tls_ca_file), NULL},
+    {IN_TLS, "cert_file", KEY_TEXT, FIELD_OF(tls_cert_file), NULL},
+    {IN_TLS, "key_file", KEY_TEXT, FIELD_OF(tls_key_file), NULL},
+    {IN_TLS, "verify_https_client", KEY_BOOL, FIELD_OF(tls_verifies), NULL},
+    {IN_TLS, "tls_min_version", KEY_TEXT, FIELD_OF(tls_min_version), NULL},
     {IN_PORTS, "http", KEY_PORT, FIELD_OF(http_port), NULL},
     {IN_SERVER, "enabled", KEY_RULE, 0, 0, refuse_server},
     {IN_CLIENT, "enabled", KEY_RULE, 0, 0, require_client},
@@ -175,6 +188,7 @@ static const struct {
     {IN_ROOT, "acl", IN_ACL},
     {IN_ROOT, "addresses", IN_ADDRESSES},
     {IN_ROOT, "unix_sockets", IN_UNIX_SOCKETS},
+    {IN_ROOT, "tls", IN_TLS},
     {IN_ROOT, "ports", IN_PORTS},
     {IN_ROOT, "server", IN_SERVER},
     {IN_ROOT, "client", IN_CLIENT},
@@ -220,7 +234,6 @@ static const struct {
     {IN_ROOT, "log_rotate_max_files"},
     {IN_ROOT, "plugin_dir"},
     {IN_ROOT, "sentinel"},
-    {IN_ROOT, "tls"},
     {IN_ROOT, "ui"},
     {IN_ROOT, "vault"},
     {IN_ACL, "policy_ttl"},
@@ -229,6 +242,10 @@ static const struct {
     {IN_ACL, "token_max_expiration_ttl"},
     {IN_ACL, "token_min_expiration_ttl"},
     {IN_ACL, "token_ttl"},
+    {IN_TLS, "rpc_upgrade_mode"},
+    {IN_TLS, "tls_cipher_suites"},
+    {IN_TLS, "tls_prefer_server_cipher_suites"},
+    {IN_TLS, "verify_server_hostname"},
     {IN_ADDRESSES, "rpc"},
     {IN_ADDRESSES, "serf"},
     {IN_PORTS, "rpc"},
@@ -267,6 +284,7 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_ACL] = "acl",
     [IN_ADDRESSES] = "addresses",
     [IN_UNIX_SOCKETS] = "unix_sockets",
+    [IN_TLS] = "tls",
     [IN_PORTS] = "ports",
     [IN_SERVER] = "server",
     [IN_CLIENT] = "client",

@@ -62,6 +62,19 @@ static int accept_one(struct http_server *server, struct sockaddr_storage *addre
     return accept4(server->listen_fd, to, length, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
+static bool add(struct http_server *server, int fd, const struct sockaddr_storage *address,
+                socklen_t length)
+{
+    /* The library closes what it does not take. */
+    if (MHD_add_connection(server->daemon, fd, (const struct sockaddr *)address, length) !=
+        MHD_YES) {
+        run_short(server, errno);
+        return false;
+    }
+    server_run_soon(server);
+    return true;
+}
+
 /* One more, if there is one; false: not now. */
 static bool take_one(struct http_server *server)
 {
@@ -79,12 +92,9 @@ static bool take_one(struct http_server *server)
         return false;
     if (server->reserve_fd >= 0)
         server->short_of_descriptors = false;
-    /* The library closes what it does not take. */
-    if (MHD_add_connection(server->daemon, fd, (struct sockaddr *)&address, length) != MHD_YES) {
-        run_short(server, errno);
-        return false;
-    }
-    server_run_soon(server);
+    if (server->tls == NULL)
+        return add(server, fd, &address, length);
+    tls_take(server, fd);
     return true;
 }
 
@@ -94,7 +104,7 @@ static void on_connections(struct io_watch *watch, int events)
     (void)events;
 
     for (int taken = 0; taken < AT_ONCE; taken++) {
-        if (server->connections_count >= server->connections_max) {
+        if (server->connections_count + server->handshakes >= server->connections_max) {
             io_watch_stop(watch); /* until one is closed */
             return;
         }
@@ -116,6 +126,7 @@ bool server_accept_begin(struct http_server *server)
 {
     server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     server->after_turn = accept_again;
+    server->add = add;
     listen_on(server);
     return server->reserve_fd >= 0;
 }

@@ -6,6 +6,7 @@
 #include "io/net/buffer.h"
 
 #include <microhttpd.h>
+#include <sys/socket.h>
 
 enum exchange_state {
     EXCHANGE_ARRIVING,
@@ -57,7 +58,10 @@ struct http_share {
 struct http_server {
     struct loop *loop;
     struct MHD_Daemon *daemon;
-    char *unix_socket; /* owned */
+    struct tls *tls;        /* NULL: plain */
+    struct tls_peer *peers; /* who speaks it */
+    unsigned handshakes;    /* of them, that are no connections of the library yet */
+    char *unix_socket;      /* owned */
     uint16_t port;
     size_t body_bytes_max;
     struct http_share bodies, answers;
@@ -72,6 +76,9 @@ struct http_server {
     struct io_watch watch;
     struct io_timer again;
     void (*after_turn)(struct http_server *server); /* of the library */
+    /* Hands FD (moved) to the library; false: it is closed, nothing more can be taken. */
+    bool (*add)(struct http_server *server, int fd, const struct sockaddr_storage *address,
+                socklen_t length);
     bool running;
     bool more; /* the library has something to do that none of its descriptors will tell */
     struct connection *connections;
@@ -115,6 +122,21 @@ void connection_on_completed(void *ctx, struct MHD_Connection *mhd, void **reque
 
 /* Adds a line to RESPONSE unless HTTP cannot carry it. */
 void response_add_header(struct MHD_Response *response, const char *name, const char *value);
+
+/* --- tls.c --- */
+
+struct tls;
+
+/* Reads what FILES names; the caller holds it. */
+int tls_read(const struct http_tls *files, struct tls **ret_tls, struct err *err);
+void tls_release(struct tls *tls); /* NULL is fine */
+
+/* FD (moved) speaks TLS: what is in it becomes a connection of the library as soon as hands are
+ * shaken. */
+void tls_take(struct http_server *server, int fd);
+
+/* All of them go. */
+void tls_end(struct http_server *server);
 
 /* --- accept.c --- */
 

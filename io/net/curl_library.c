@@ -4,6 +4,8 @@
  */
 #include "io/net/curl_library.h"
 
+#include "io/http.h"
+
 #include <dlfcn.h>
 
 struct curl_library curl_library;
@@ -37,4 +39,22 @@ int curl_library_load(struct err *err)
         return err_set(err, ERR_UNSUPPORTED, "libcurl cannot be set up");
     curl_library.loaded = true;
     return 0;
+}
+
+void curl_library_trust(CURL *easy, const struct http_trust *trust)
+{
+    if (trust == NULL)
+        return;
+    if (trust->ca_file != NULL)
+        (void)curl_library.easy_setopt(easy, CURLOPT_CAINFO, trust->ca_file); /* options we know */
+    if (trust->ca_path != NULL)
+        (void)curl_library.easy_setopt(easy, CURLOPT_CAPATH, trust->ca_path);
+    if (trust->cert_file != NULL)
+        (void)curl_library.easy_setopt(easy, CURLOPT_SSLCERT, trust->cert_file);
+    if (trust->key_file != NULL)
+        (void)curl_library.easy_setopt(easy, CURLOPT_SSLKEY, trust->key_file);
+    if (trust->insecure) {
+        (void)curl_library.easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+        (void)curl_library.easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
 }

@@ -54,6 +54,11 @@ struct curl_library {
 
 extern struct curl_library curl_library;
 
+struct http_trust;
+
+/* What TRUST (may be NULL) says, for calls of EASY. */
+void curl_library_trust(CURL *easy, const struct http_trust *trust);
+
 /* Fills the table, once; ERR_UNSUPPORTED if the library is missing or too old. */
 int curl_library_load(struct err *err);
 

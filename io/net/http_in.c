@@ -251,6 +251,7 @@ static void server_free(struct http_server *server)
     if (server->unix_socket != NULL)
         (void)unlink(server->unix_socket); /* somebody else may have done it */
     free(server->unix_socket);
+    tls_release(server->tls);
     free(server);
 }
 
@@ -274,13 +275,13 @@ struct http_server *http_server_new(struct loop *loop, const struct http_listen 
     server->handle = listen->handle;
     server->ctx = listen->ctx;
 
-    if (listen->passed_fd > 0) {
+    code = listen->tls == NULL ? 0 : tls_read(listen->tls, &server->tls, err);
+    if (code == 0 && listen->passed_fd > 0) {
         server->listen_fd = listen->passed_fd;
         server->port = listen->port;
-        code = 0;
-    } else if (listen->unix_socket != NULL) {
+    } else if (code == 0 && listen->unix_socket != NULL) {
         code = listen_unix(listen->unix_socket, &listen->admits, &server->listen_fd, err);
-    } else {
+    } else if (code == 0) {
         code = listen_tcp(listen->address, listen->port, &server->listen_fd, &server->port, err);
     }
     if (code == 0 && listen->unix_socket != NULL) {
@@ -307,6 +308,7 @@ void http_server_free(struct http_server *server)
         connection_doom(at);
     io_watch_stop(&server->watch);
     MHD_stop_daemon(server->daemon);
+    tls_end(server);
     io_timer_stop(&server->room);
     server_turns_end(server);
     check(server->connections == NULL);
@@ -316,6 +318,19 @@ void http_server_free(struct http_server *server)
 uint16_t http_server_port(const struct http_server *server)
 {
     return server->port;
+}
+
+int http_server_renew(struct http_server *server, const struct http_tls *tls, struct err *err)
+{
+    struct tls *renewed;
+
+    check(server->tls != NULL);
+    int code = tls_read(tls, &renewed, err);
+    if (code != 0)
+        return code;
+    tls_release(server->tls);
+    server->tls = renewed;
+    return 0;
 }
 
 bool http_is_local(const struct http_exchange *exchange)

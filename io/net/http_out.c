@@ -41,6 +41,7 @@ struct http_request {
     size_t body_length, body_bytes_max, body_received;
     uint64_t timeout_ms;
     uint32_t redirects_max;
+    const struct http_trust *trust;
     bool http2, secret;
     bool strange;               /* its peer does not begin as one of HTTP/2 */
     char said[CURL_ERROR_SIZE]; /* by the library, of a failure of HTTP/2 */
@@ -394,6 +395,7 @@ static void set_options(struct http_request *request)
     (void)curl_library.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     (void)curl_library.easy_setopt(easy, CURLOPT_WRITEDATA, request);
     (void)curl_library.easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
+    curl_library_trust(easy, request->trust);
     if (request->unix_socket != NULL)
         (void)curl_library.easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, request->unix_socket);
     if (request->unix_socket != NULL || is_loopback(request->url))
@@ -591,6 +593,7 @@ struct http_request *http_start(struct loop *loop, const struct http_call *call,
     request->body_bytes_max = call->body_bytes_max == 0 ? BODY_DEFAULT_MAX : call->body_bytes_max;
     request->timeout_ms = call->timeout_ms == 0 ? TIMEOUT_DEFAULT_MS : call->timeout_ms;
     request->redirects_max = call->redirects_max;
+    request->trust = call->trust;
     request->http2 = call->http2;
     request->secret = call->secret;
     request->on_data = call->on_data;

@@ -4,6 +4,7 @@
  */
 #include "io/http.h"
 #include "io/net/curl_library.h"
+#include "io/net/curl_result.h"
 
 #include <stdlib.h>
 
@@ -13,24 +14,6 @@ struct http_line {
     CURL *easy;
     curl_socket_t fd;
 };
-
-static int fail(CURLcode result, const char *said, struct err *err)
-{
-    const char *text = said[0] != '\0' ? said : curl_library.easy_strerror(result);
-
-    switch ((int)result) {
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_COULDNT_RESOLVE_HOST:
-        return err_set(err, ERR_AGAIN, "%s", text);
-    case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
-        return err_set(err, ERR_INVALID, "%s", text);
-    case CURLE_OPERATION_TIMEDOUT:
-        return err_set(err, ERR_TIMEOUT, "%s", text);
-    default:
-        return err_set(err, ERR_IO, "%s", text);
-    }
-}
 
 int http_line_open(const struct http_call *call, struct http_line **ret_line, struct err *err)
 {
@@ -51,6 +34,7 @@ int http_line_open(const struct http_call *call, struct http_line **ret_line, st
     (void)curl_library.easy_setopt(line->easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     (void)curl_library.easy_setopt(line->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
     (void)curl_library.easy_setopt(line->easy, CURLOPT_ERRORBUFFER, said);
+    curl_library_trust(line->easy, call->trust);
     if (call->unix_socket != NULL)
         (void)curl_library.easy_setopt(line->easy, CURLOPT_UNIX_SOCKET_PATH, call->unix_socket);
     CURLcode result = curl_library.easy_perform(line->easy);
@@ -59,7 +43,8 @@ int http_line_open(const struct http_call *call, struct http_line **ret_line, st
     (void)curl_library.easy_setopt(line->easy, CURLOPT_ERRORBUFFER, NULL);
     if (result != CURLE_OK) {
         http_line_close(line);
-        return fail(result, said, err);
+        return err_set(err, curl_result_code(result), "%s",
+                       said[0] != '\0' ? said : curl_library.easy_strerror(result));
     }
     *ret_line = line;
     return 0;

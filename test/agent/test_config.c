@@ -454,6 +454,48 @@ static void test_nobody_is_let_in_by_mistake(void **state)
     assert_non_null(strstr(err->text, "there is no group \"no such group\""));
 }
 
+static void test_tls_says_all_that_it_needs(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+    struct http_tls tls;
+    static const struct {
+        const char *text, *part;
+    } wrong[] = {
+        {"http = true", "tls.http needs a tls.cert_file"},
+        {"verify_https_client = true", "tls.verify_https_client needs tls.http"},
+        {"http = true\n cert_file = \"/c\"\n key_file = \"/k\"\n verify_https_client = true",
+         "a tls.ca_file that says whose"},
+        {"tls_min_version = \"tls11\"", "is \"tls12\" or \"tls13\", not \"tls11\""},
+    };
+    char text[512];
+
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        config_free(config);
+        config_defaults(config);
+        assert_true(
+            text_format(text, sizeof(text), "data_dir = \"/d\"\ntls {\n %s\n}\n", wrong[i].text));
+        assert_int_equal(read_text(fixture, "a.hcl", text), 0);
+        assert_int_equal(config_finish(config, err), ERR_INVALID);
+        assert_non_null(strstr(err->text, wrong[i].part));
+    }
+    refuse(fixture, "a.hcl", "tls {\n  rpc = true\n}\n", "a.hcl:2:3:", "speaks with no servers");
+    refuse(fixture, "a.hcl", "tls {\n  tls_cipher_suites = \"x\"\n}\n",
+           "a.hcl:2:3:", "tls_cipher_suites is not available");
+    config_free(config);
+    config_defaults(config);
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "data_dir = \"/d\"\ntls {\n http = true\n rpc = false\n"
+                               " cert_file = \"/c\"\n key_file = \"/k\"\n ca_file = \"/a\"\n"
+                               " tls_min_version = \"tls13\"\n}\n"),
+                     0);
+    assert_int_equal(config_finish(config, err), 0);
+    assert_true(config_tls(config, &tls));
+    assert_null(tls.ca_file); /* clients are not asked */
+    assert_true(tls.only_13);
+}
+
 static void test_finish_derives_absolute_paths(void **state)
 {
     struct fixture *fixture = *state;
@@ -496,6 +538,7 @@ int main(void)
         TEST(test_addresses_name_one_of_each_kind),
         TEST(test_socket_alone_is_enough),
         TEST(test_nobody_is_let_in_by_mistake),
+        TEST(test_tls_says_all_that_it_needs),
         TEST(test_finish_derives_absolute_paths),
     };
 
