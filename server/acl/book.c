@@ -322,12 +322,20 @@ int acl_load(struct acl *acl, struct err *err)
     return code;
 }
 
+/* Nomad's. */
+#define TTL_MIN_NS (60 * INT64_C(1000000000))
+#define TTL_MAX_NS (86400 * INT64_C(1000000000))
+
 struct acl *acl_new(const struct acl_config *config)
 {
     struct acl *acl = calloc(1, sizeof(*acl));
 
     check(acl != NULL);
     acl->config = *config;
+    if (acl->config.ttl_min_ns == 0)
+        acl->config.ttl_min_ns = TTL_MIN_NS;
+    if (acl->config.ttl_max_ns == 0)
+        acl->config.ttl_max_ns = TTL_MAX_NS;
     return acl;
 }
 

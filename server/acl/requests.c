@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t ttl_min_ns = 60 * INT64_C(1000000000),
-                     ttl_max_ns = 86400 * INT64_C(1000000000);
-
 static const char *text_of(const json_t *json, const char *name)
 {
     return json_string_value(json_object_get(json, name));
@@ -160,8 +157,10 @@ static int read_policies(const json_t *request, json_t **ret_names, struct err *
 }
 
 /* How long REQUEST wants its token to last: 0, for ever. */
-static int read_ttl(const json_t *request, int64_t *ret_ns, struct err *err)
+static int read_ttl(const struct acl *acl, const json_t *request, int64_t *ret_ns, struct err *err)
 {
+    int64_t min_ns = acl->config.ttl_min_ns, max_ns = acl->config.ttl_max_ns;
+    char min[32], max[32];
     const json_t *ttl = json_object_get(request, "ExpirationTTL");
     const json_t *time = json_object_get(request, "ExpirationTime");
     int64_t ns = json_integer_value(ttl);
@@ -175,10 +174,13 @@ static int read_ttl(const json_t *request, int64_t *ret_ns, struct err *err)
     if (json_is_string(ttl) ? !text_to_duration_ns(json_string_value(ttl), &ns)
                             : !json_is_integer(ttl))
         return err_set(err, ERR_INVALID, "ExpirationTTL must be a duration");
-    if (ns != 0 && (ns < ttl_min_ns || ns > ttl_max_ns))
-        return err_set(err, ERR_INVALID, "expiration time must be between 1m and 24h from now");
     *ret_ns = ns;
-    return 0;
+    if (ns == 0 || (ns >= min_ns && ns <= max_ns))
+        return 0;
+    text_from_duration_ns(min, sizeof(min), min_ns);
+    text_from_duration_ns(max, sizeof(max), max_ns);
+    return err_set(err, ERR_INVALID, "expiration time must be between %s and %s from now", min,
+                   max);
 }
 
 /* The token that REQUEST describes, but for its ids and times. */
@@ -255,7 +257,7 @@ void acl_create_token(struct acl *acl, const json_t *request, const struct acl_f
     int code = read_token(request, &token, &err);
 
     if (code == 0)
-        code = read_ttl(request, &ttl_ns, &err);
+        code = read_ttl(acl, request, &ttl_ns, &err);
     if (code == 0 && HASH_COUNT(acl->tokens) >= ACL_TOKENS_MAX)
         code = err_set(&err, ERR_LIMIT, "there are %d tokens already", ACL_TOKENS_MAX);
     if (code != 0) {
@@ -327,15 +329,23 @@ static bool is_bootstrapping(const struct acl *acl)
     return false;
 }
 
-void acl_bootstrap(struct acl *acl, const struct acl_fresh *fresh, acl_answer *then, void *ctx)
+static void refuse_another(acl_answer *then, void *ctx)
 {
     struct err err = {0};
 
-    if (acl->bootstrapped || is_bootstrapping(acl)) {
-        (void)err_set(&err, ERR_EXISTS,
-                      "ACL bootstrap already done: whoever owns the data directory may allow "
-                      "another by an empty file acl-bootstrap-reset in it");
-        book_refuse(then, ctx, &err);
+    (void)err_set(&err, ERR_EXISTS,
+                  "ACL bootstrap already done: whoever owns the data directory may allow "
+                  "another by an empty file acl-bootstrap-reset in it");
+    book_refuse(then, ctx, &err);
+}
+
+void acl_bootstrap(struct acl *acl, const struct acl_fresh *fresh, acl_again *again,
+                   void *again_ctx, acl_answer *then, void *ctx)
+{
+    struct err err = {0};
+
+    if ((acl->bootstrapped && again == NULL) || is_bootstrapping(acl)) {
+        refuse_another(then, ctx);
         return;
     }
     if (book_has_secret(acl, fresh->secret)) { /* the caller may have brought it */
@@ -346,16 +356,14 @@ void acl_bootstrap(struct acl *acl, const struct acl_fresh *fresh, acl_answer *t
     }
     if (!may_store(acl, then, ctx))
         return;
+    if (acl->bootstrapped && !again(again_ctx)) {
+        refuse_another(then, ctx);
+        return;
+    }
     json_t *token = json_pack("{s:s, s:s, s:[], s:[], s:b}", "Name", "Bootstrap Token", "Type",
                               "management", "Policies", "Roles", "Global", true);
     check(token != NULL);
     book_store(acl, book_bootstrap_key, json_pack("{s:I}", "Index", book_index(acl)), NULL, NULL,
                NULL);
     store_new(acl, token, 0, fresh, then, ctx);
-}
-
-void acl_reset_bootstrap(struct acl *acl, acl_answer *then, void *ctx)
-{
-    if (may_store(acl, then, ctx))
-        book_store(acl, book_bootstrap_key, NULL, NULL, then, ctx);
 }

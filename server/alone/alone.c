@@ -48,7 +48,10 @@ struct alone *alone_new(const struct alone_config *config)
                                                           .controller_ctx = config->ctx,
                                                           .freed = volume_freed,
                                                           .freed_ctx = alone});
-    alone->acl = acl_new(&(struct acl_config){.life = config->life, .say = config->say});
+    alone->acl = acl_new(&(struct acl_config){.life = config->life,
+                                              .say = config->say,
+                                              .ttl_min_ns = config->token_min_ns,
+                                              .ttl_max_ns = config->token_max_ns});
     life_control(config->life, &(struct life_control){.ctx = alone,
                                                       .load = load,
                                                       .alloc_ended = alone_note_ended,

@@ -58,7 +58,8 @@ struct alone_config {
     /* True if groups with networks of MODE can be placed here.  NULL: of every mode. */
     bool (*has_network)(void *ctx, const char *mode);
     struct alone_node node;
-    size_t allocs_kept; /* ended ones; beyond them the oldest are destroyed */
+    int64_t token_min_ns, token_max_ns; /* that tokens last which end, 0: Nomad's defaults */
+    size_t allocs_kept;                 /* ended ones; beyond them the oldest are destroyed */
     /* More are when their file system is too full: so many, and then it is measured again. */
     struct disk_limits disk_limits;
     size_t collect_at_once;

@@ -454,6 +454,23 @@ static void test_nobody_is_let_in_by_mistake(void **state)
     assert_non_null(strstr(err->text, "there is no group \"no such group\""));
 }
 
+static void test_tokens_last_within_a_range(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "data_dir = \"/d\"\nacl {\n  token_min_expiration_ttl = \"1h\"\n"
+                               "  token_max_expiration_ttl = \"30m\"\n}\n"),
+                     0);
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "is no range of durations"));
+    config->token_max_ms = 7200 * 1000;
+    assert_int_equal(config_finish(config, err), 0);
+    assert_int_equal(config->token_min_ms, 3600 * 1000);
+}
+
 static void test_tls_says_all_that_it_needs(void **state)
 {
     struct fixture *fixture = *state;
@@ -538,6 +555,7 @@ int main(void)
         TEST(test_addresses_name_one_of_each_kind),
         TEST(test_socket_alone_is_enough),
         TEST(test_nobody_is_let_in_by_mistake),
+        TEST(test_tokens_last_within_a_range),
         TEST(test_tls_says_all_that_it_needs),
         TEST(test_finish_derives_absolute_paths),
     };

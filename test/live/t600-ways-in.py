@@ -74,9 +74,9 @@ def frames(stream):
 class Session:
     """A command in a task, over a WebSocket of our own."""
 
-    def __init__(self, node, alloc, task, command, tty=False, headers=''):
-        query = urllib.parse.urlencode({'task': task, 'command': json.dumps(command),
-                                        'tty': str(tty).lower()})
+    def __init__(self, node, alloc, task, command, tty=False, headers='', **more):
+        query = urllib.parse.urlencode(dict({'task': task, 'command': json.dumps(command),
+                                             'tty': str(tty).lower()}, **more))
         self.socket = socket.create_connection(('127.0.0.1', node.port))
         self.socket.sendall((
             'GET /v1/client/allocation/%s/exec?%s HTTP/1.1\r\nHost: 127.0.0.1\r\n'
@@ -481,6 +481,39 @@ def a_socket_is_the_only_way_for_whom_it_admits():
     assert not os.path.exists(path)
 
 
+def who_shows_his_token_in_a_handshake_is_who_it_says():
+    node = Node(config='acl {\n  enabled = true\n}\n')
+    node.start()
+    node.token = node.put('/v1/acl/bootstrap')['SecretID']
+    node.put('/v1/acl/policy/readers', {
+        'Name': 'readers', 'Rules': 'namespace "default" { policy = "read" }'})
+    reader = node.put('/v1/acl/token', {'Type': 'client', 'Policies': ['readers']})['SecretID']
+    node.run_job(job(task('t', 'exec sleep 1000')))
+    wait_for('the task to run', node.running)
+    alloc = node.alloc('job', 'g')['ID']
+
+    def session(message, **more):
+        made = Session(node, alloc, 't', ['echo', 'in'], ws_handshake='true', **more)
+        assert made.status == 101, made.head
+        made.send(message)
+        return made.hear_all()
+    assert Session(node, alloc, 't', ['echo', 'in']).status == 403
+    assert session({'version': 1, 'auth_token': node.token}).out['stdout'] == b'in\n'
+    for message in ({'version': 1}, {'version': 1, 'auth_token': reader},
+                    {'version': 1, 'auth_token': 'a' * 36}):
+        made = session(message)
+        assert made.closed[1] == 'Permission denied' and not made.out['stdout'], made.closed
+    # what he shows before is not what he is
+    made = session({'version': 1, 'auth_token': reader},
+                   headers='X-Nomad-Token: %s\r\n' % node.token)
+    assert made.closed[1] == 'Permission denied', made.closed
+    made = session({'version': 2, 'auth_token': node.token})
+    assert 'unexpected handshake' in made.closed[1], made.closed
+    assert Session(node, 'f' * 8 + alloc[8:], 't', ['true'],
+                   headers='X-Nomad-Token: %s\r\n' % node.token).status == 404
+    node.finish()
+
+
 if __name__ == '__main__':
     sys.exit(tap([
         rotation_is_followed_without_gap_or_double,
@@ -498,4 +531,5 @@ if __name__ == '__main__':
         what_happens_is_streamed,
         what_is_used_is_shown,
         a_socket_is_the_only_way_for_whom_it_admits,
+        who_shows_his_token_in_a_handshake_is_who_it_says,
     ]))

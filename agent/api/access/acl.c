@@ -296,34 +296,28 @@ void api_acl_token_delete(struct api_request *request)
 
 /* --- the first token --- */
 
-/* Somebody wants the first token, and perhaps brings its secret. */
-struct bootstrapping {
-    struct api *api;
-    struct api_deferred *deferred;
-    struct acl_fresh fresh;
-};
-
-static void make_first(void *ctx, int code, const struct err *err, const json_t *answer)
+static bool reset_path(const struct api *api, char path[PATH_SIZE])
 {
-    struct bootstrapping *bootstrapping = ctx;
-
-    (void)answer;
-    if (code == 0)
-        acl_bootstrap(acl_of(bootstrapping->api), &bootstrapping->fresh, answered,
-                      bootstrapping->deferred);
-    else
-        api_deferred_answer(bootstrapping->deferred, code, err);
-    explicit_bzero(bootstrapping, sizeof(*bootstrapping));
-    free(bootstrapping);
+    return text_format(path, PATH_SIZE, "%s/%s", api->parts->config->data_dir, reset_name);
 }
 
-/* True if whoever owns the data directory allows another first token, once. */
-static bool take_reset(const struct api *api)
+/* True if whoever owns the data directory allows another first token. */
+static bool may_be_reset(const struct api *api)
 {
     char path[PATH_SIZE];
 
-    return text_format(path, sizeof(path), "%s/%s", api->parts->config->data_dir, reset_name) &&
-           unlink(path) == 0;
+    return reset_path(api, path) && access(path, F_OK) == 0;
+}
+
+/* Once. */
+static bool take_reset(void *ctx)
+{
+    char path[PATH_SIZE];
+
+    if (!reset_path(ctx, path) || unlink(path) != 0)
+        return false;
+    log_warn("api", "another first token is made, as %s in the data directory allowed", reset_name);
+    return true;
 }
 
 void api_acl_bootstrap(struct api_request *request)
@@ -331,6 +325,7 @@ void api_acl_bootstrap(struct api_request *request)
     json_t *body = is_enabled(request) ? api_body(request, true) : NULL;
     const char *secret = json_string_value(json_object_get(body, "BootstrapSecret"));
     struct api *api = request->api;
+    struct acl_fresh fresh;
 
     if (body == NULL)
         return;
@@ -339,20 +334,12 @@ void api_acl_bootstrap(struct api_request *request)
         json_decref(body);
         return;
     }
-    struct bootstrapping *bootstrapping = calloc(1, sizeof(*bootstrapping));
-    check(bootstrapping != NULL);
-    draw_id(bootstrapping->fresh.accessor);
-    draw_id(bootstrapping->fresh.secret);
+    draw_id(fresh.accessor);
+    draw_id(fresh.secret);
     if (secret != NULL && secret[0] != '\0')
-        (void)text_copy(bootstrapping->fresh.secret, UUID_TEXT_SIZE, secret); /* a UUID */
-    bootstrapping->api = api;
-    bootstrapping->deferred = defer_token(request);
+        (void)text_copy(fresh.secret, UUID_TEXT_SIZE, secret); /* a UUID */
     json_decref(body);
-    if (acl_is_bootstrapped(acl_of(api)) && take_reset(api)) {
-        log_warn("api", "another first token is made, as %s in the data directory allowed",
-                 reset_name);
-        acl_reset_bootstrap(acl_of(api), make_first, bootstrapping);
-    } else {
-        make_first(bootstrapping, 0, NULL, NULL);
-    }
+    acl_bootstrap(acl_of(api), &fresh, may_be_reset(api) ? take_reset : NULL, api, answered,
+                  defer_token(request));
+    explicit_bzero(&fresh, sizeof(fresh));
 }

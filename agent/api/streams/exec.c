@@ -4,7 +4,8 @@
  * Follows nomad v1.1.2 command/agent/alloc_endpoint.go and plugins/drivers (ExecTaskStreaming): the
  * client sends {"stdin":{"data","close"}}, {"tty_size":{"height","width"}}, {} to show that he is
  * there; he gets {"stdout"|"stderr":{"data"|"close"}} and, as the last, {"exited","result"}.  What
- * cannot be done is told by the status that the socket is closed with.
+ * cannot be done is told by the status that the socket is closed with.  With ws_handshake in the
+ * query his first message is {"version":1,"auth_token"}, as a browser sets no headers of these.
  *
  * A peer that takes nothing makes the command wait, a command that takes nothing the peer: neither
  * makes us hold more than a few blocks.  Whoever of the two goes ends the session.
@@ -23,6 +24,7 @@ enum {
     MESSAGE_MAX = 256 << 10,     /* of the client: what Nomad's sends is 4 KiB */
     OUTPUT_QUEUE_MAX = 64 << 10, /* bytes that the client has not taken */
     INPUT_QUEUE_MAX = 64 << 10,  /* and the command */
+    HANDSHAKE_MS = 10 * 1000,
 };
 
 struct api_session {
@@ -182,6 +184,41 @@ static uint16_t size_of(const json_t *size, const char *name)
 
 static void start(struct api_session *session);
 
+/* True if whoever has RIGHTS may run something in the task.  One that is not isolated is a process
+ * of the node, and so is what is run in it. */
+static bool may_enter(const struct api_session *session, const struct acl_rights *rights)
+{
+    const struct core *core = session->api->parts->core;
+    const struct alloc *alloc = core_alloc(core, session->alloc);
+    const struct task *task = core_task(core, session->alloc, session->task);
+    const struct spec_driver *driver = task == NULL ? NULL : driver_kind(task->define.driver);
+    const char *namespace = alloc == NULL ? "*" : alloc->assign.namespace;
+
+    return rights != NULL && acl_allows(rights, namespace, ACL_BIT(ACL_ALLOC_EXEC)) &&
+           (driver == NULL || driver->isolation != ISOLATION_NONE ||
+            acl_allows(rights, namespace, ACL_BIT(ACL_ALLOC_NODE_EXEC)));
+}
+
+/* The first message of a peer that cannot set headers, which says who he is. */
+static void shake_hands(struct api_session *session, const json_t *message)
+{
+    const char *secret = json_string_value(json_object_get(message, "auth_token"));
+
+    session->shakes_hands = false;
+    io_timer_stop(&session->gone);
+    if (json_integer_value(json_object_get(message, "version")) != 1)
+        hang_up(session, WEBSOCKET_REFUSED, "unexpected handshake value: its version must be 1");
+    else if (!may_enter(session, api_rights_of(session->api, secret)))
+        hang_up(session, WEBSOCKET_REFUSED, "Permission denied");
+    else
+        start(session);
+}
+
+static void on_silence(struct io_timer *timer)
+{
+    hang_up(timer->ctx, WEBSOCKET_REFUSED, "no handshake came");
+}
+
 static void on_message(void *ctx, const char *bytes, size_t length)
 {
     struct api_session *session = ctx;
@@ -195,8 +232,7 @@ static void on_message(void *ctx, const char *bytes, size_t length)
     if (!json_is_object(message)) {
         hang_up(session, WEBSOCKET_REFUSED, "a message must be a JSON object");
     } else if (session->shakes_hands) {
-        session->shakes_hands = false;
-        start(session);
+        shake_hands(session, message);
     } else if (session->session != NULL) {
         if (json_is_object(size))
             driver_session_resize(session->session, size_of(size, "height"),
@@ -344,7 +380,6 @@ static void begin(struct api_request *request, struct api_session *session, cons
         .on_bytes = on_bytes, .on_drain = on_drain, .on_close = on_left, .ctx = session};
     struct api *api = request->api;
 
-    session->api = api;
     session->exchange = request->exchange;
     session->socket = websocket_new(false, MESSAGE_MAX, &calls);
     session->next = api->sessions;
@@ -356,37 +391,41 @@ static void begin(struct api_request *request, struct api_session *session, cons
     http_tunnel_begin(session->exchange, headers, COUNT_OF(headers), &tunnel);
     if (!session->shakes_hands)
         start(session);
+    else
+        io_timer_start(api->parts->loop, &session->gone, loop_now_ms() + HANDSHAKE_MS, on_silence,
+                       session);
 }
 
-/* A task that is not isolated is a process of the node, and so is what is run in it. */
-static bool may_enter(struct api_request *request, const struct alloc *alloc, const char *task)
+/* Who is to shake hands says there who he is, and is told nothing before. */
+static bool is_welcome(struct api_request *request, const struct api_session *session)
 {
-    const struct task *entered = core_task(request->api->parts->core, request->argument, task);
-    const struct spec_driver *driver = entered == NULL ? NULL : driver_kind(entered->define.driver);
+    struct machine_id id;
 
-    return driver == NULL || driver->isolation != ISOLATION_NONE ||
-           api_must(request, alloc->assign.namespace, ACL_BIT(ACL_ALLOC_NODE_EXEC));
+    if (session->shakes_hands)
+        return true;
+    if (may_enter(session, request->rights))
+        return api_alloc_of(request, session->alloc, &id) != NULL;
+    api_refuse(request, 403, "Permission denied");
+    return false;
 }
 
 void api_alloc_exec(struct api_request *request)
 {
     const char *task = http_query(request->exchange, "task");
     char accepted[WEBSOCKET_KEY_SIZE];
-    struct machine_id id;
     bool terminal = false, shakes_hands = false;
 
     if (!api_query_bool(request, "tty", &terminal) ||
         !api_query_bool(request, "ws_handshake", &shakes_hands) || !accept(request, accepted))
         return;
-    const struct alloc *alloc = api_alloc_of(request, request->argument, &id);
-    if (alloc == NULL)
+    if (!uuid_is_valid(request->argument)) {
+        api_refuse(request, 404, "Unknown allocation \"%.40s\"", request->argument);
         return;
+    }
     if (task == NULL || task[0] == '\0' || strlen(task) >= SPEC_NAME_SIZE) {
         api_refuse(request, 400, "must provide task name");
         return;
     }
-    if (!may_enter(request, alloc, task))
-        return;
     if (request->api->sessions_count == API_SESSIONS_MAX) {
         api_refuse(request, 503, "%d commands are run in tasks already: end one", API_SESSIONS_MAX);
         return;
@@ -396,11 +435,17 @@ void api_alloc_exec(struct api_request *request)
         return;
     struct api_session *session = calloc(1, sizeof(*session));
     check(session != NULL);
+    session->api = request->api;
     session->shakes_hands = shakes_hands;
     session->terminal = terminal;
     session->command = command;
-    (void)text_copy(session->alloc, sizeof(session->alloc), id.text); /* a UUID, and that fits */
-    (void)text_copy(session->task, sizeof(session->task), task);
+    (void)text_copy(session->alloc, sizeof(session->alloc), request->argument); /* a UUID */
+    (void)text_copy(session->task, sizeof(session->task), task);                /* it fits */
+    if (!is_welcome(request, session)) {
+        json_decref(command);
+        free(session);
+        return;
+    }
     begin(request, session, accepted);
 }
 
