@@ -3,7 +3,8 @@
 
 Crash points are before and after each journal commit and before each effect (agent/crash.h).  The
 scenario "plain": a service group whose one task is restarted by policy, a batch group that
-finishes, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
+finishes, a job that is dispatched with a payload, by whoever asks until he is answered, a command
+that is run in a task, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
 a sidecar, a leader and a poststop task, a volume of the node and a sticky disk, whose sidecar has
 an artifact and two templates that change, one to be told by a signal and one by another start, and
 which is updated, stopped and purged.  "volumes": a storage plugin that runs as a task and two jobs that share a volume
@@ -17,6 +18,7 @@ a user and none missing where a payload starts, nothing left behind.
 usage: test/live/crash.py [--all | --every K] [--group | --volumes [--both]] [--workers N] [POINT...]
 """
 import argparse
+import base64
 import concurrent.futures
 import io
 import os
@@ -82,6 +84,19 @@ def batch_job(directory):
     }
 
 
+def parameterized_job(directory):
+    script = ('grep -qx asked local/in/data || exit 8; [ "$NOMAD_META_who" = me ] || exit 9; '
+              'rm local/in/data; exit 5')
+    return {
+        'ID': 'asked', 'Name': 'asked', 'Type': 'batch', 'Datacenters': ['dc1'],
+        'ParameterizedJob': {'Payload': 'required', 'MetaRequired': ['who']},
+        'TaskGroups': [{'Name': 'once', 'Count': 1, 'RestartPolicy': restart_policy(0),
+                        'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False},
+                        'Tasks': [raw_exec('work', STARTED.format(dir=directory) + script,
+                                           DispatchPayload={'File': 'in/data'})]}],
+    }
+
+
 class Run:
     """One scenario on one node, the daemon dying at point N."""
     silent = ()  # tasks that leave no trail
@@ -92,6 +107,7 @@ class Run:
         self.trail = self.node.dir  # where payloads say that they started
         self.died = 0
         self.mark = None
+        self.session = None  # the command line that runs something in a task
 
     def step(self, what, action, limit_s=30):
         """Does ACTION until it is true, starting the daemon again when it has died."""
@@ -129,6 +145,33 @@ class Run:
 
     def pids(self):
         return sorted(pid for pid, line in self.node.payloads().items() if 'sleep 1000' in line)
+
+    def dispatched(self):
+        """Asks until there is an answer, by the same token: then there is one job."""
+        made = self.node.put('/v1/job/asked/dispatch?idempotency_token=once',
+                             {'Payload': base64.b64encode(b'asked\n').decode(),
+                              'Meta': {'who': 'me'}})
+        children = [job['ID'] for job in self.node.get('/v1/jobs') if job['ParentID'] == 'asked']
+        assert children == [made['DispatchedJobID']], (children, made)
+        return children[0]
+
+    def answered(self, child):
+        """Its task has seen what it was dispatched with, once."""
+        state = self.node.task(child, 'once', 'work')
+        return state is not None and state['State'] == 'dead' and state
+
+    def entered(self):
+        """A command runs in `steady`; it ends with the daemon, and is begun again."""
+        if self.session is None or self.session.poll() is not None:
+            self.session = subprocess.Popen(
+                [os.path.join(self.node.build, 'cairn'), 'alloc', 'exec', '-task', 'steady',
+                 self.node.alloc('crash', 'web')['ID'], 'sleep', '998'],
+                env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % self.node.port),
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return self.inside()
+
+    def inside(self):
+        return [pid for pid, line in self.node.payloads().items() if 'sleep 998' in line]
 
     def restarted(self):
         state = self.node.task('crash', 'web', 'steady')
@@ -169,7 +212,14 @@ class Run:
                 node.task('batch', 'once', 'work')))
         assert exit_codes(batch) == [3], 'the batch task ended with %r' % exit_codes(batch)
         assert batch['Failed'], 'exit code 3 is a failure'
+        self.step('the parameterized job', lambda: self.submitted(parameterized_job(node.dir)))
+        child = self.step('the dispatch', self.dispatched)
+        asked = self.step('what was dispatched to end', lambda: self.answered(child))
+        assert exit_codes(asked) == [5], 'what was dispatched ended with %r' % exit_codes(asked)
+        self.step('a command in steady', self.entered)
         self.step('the restart', self.restarted)
+        self.step('the end of the command', lambda: not self.inside())
+        self.session.wait(10)
         self.step('the stop', self.stopped)
         self.check_starts()
         self.step('the purge', self.purged)

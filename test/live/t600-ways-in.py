@@ -387,6 +387,49 @@ def what_is_used_is_shown():
     end(node)
 
 
+# All that nomad v2.0.5 sets in client/: `grep -rho 'SetGauge[^,]*\[\]string{[^}]*}' client`, and the
+# kinds of memory that its drivers measure in cgroups of version 2.  With a reason: not here.
+NOMADS_GAUGES = {
+    'allocated': {'cpu': '', 'disk': '', 'memory': '',
+                  'max_memory': 'what tasks may take beyond what is reserved is given to nobody',
+                  'network': 'bandwidth is not given out since Nomad 0.12'},
+    'unallocated': {'cpu': '', 'disk': '', 'memory': '',
+                    'network': 'bandwidth is not given out since Nomad 0.12'},
+    'allocations': dict.fromkeys(('blocked', 'migrating', 'pending', 'running', 'terminal'), ''),
+    'allocs.cpu': dict.fromkeys(('allocated', 'system', 'throttled_periods', 'throttled_time',
+                                 'total_percent', 'total_ticks', 'user'), ''),
+    'allocs.memory': dict.fromkeys(('allocated', 'max_allocated', 'rss', 'cache', 'swap', 'usage'),
+                                   ''),
+    'host.cpu': dict.fromkeys(('idle', 'system', 'total', 'total_percent', 'total_ticks', 'user'),
+                              ''),
+    'host.disk': dict.fromkeys(('available', 'inodes_percent', 'size', 'used', 'used_percent'), ''),
+    'host.memory': dict.fromkeys(('available', 'free', 'total', 'used'), ''),
+    'tasks': dict.fromkeys(('dead', 'pending', 'running'), ''),
+}
+
+
+def every_gauge_of_nomads_client_has_its_name_here():
+    node = Node(config='telemetry {\n  publish_allocation_metrics = true\n}\n')
+    node.start()
+    node.run_job(job(task('t', 'exec sleep 1000', Resources={'CPU': 50, 'MemoryMB': 32,
+                                                             'MemoryMaxMB': 64})))
+    wait_for('the task to run', node.running)
+
+    def shown():
+        return {gauge['Name'] for gauge in node.get('/v1/metrics')['Gauges']}
+    wait_for('what the task uses', lambda: 'nomad.client.allocs.cpu.user' in shown())
+    names = {'nomad.client.uptime'}
+    for group, gauges in NOMADS_GAUGES.items():
+        for name, reason in gauges.items():
+            whole = 'nomad.client.%s.%s' % (group, name)
+            assert (whole in shown()) == (not reason), (whole, reason)
+            names.add(whole)
+    assert len(names) == 46, len(names)
+    more = {name for name in shown() if name.startswith('nomad.client.')} - names
+    assert more == {'nomad.client.allocs.memory.max_usage'}, more  # of cgroups of version 1
+    node.finish()
+
+
 def rotation_is_followed_without_gap_or_double():
     go = 'while [ ! -e "$NOMAD_TASK_DIR/go" ]; do sleep 0.05; done; '
     lines = 600000  # 4 MB
@@ -532,4 +575,5 @@ if __name__ == '__main__':
         what_is_used_is_shown,
         a_socket_is_the_only_way_for_whom_it_admits,
         who_shows_his_token_in_a_handshake_is_who_it_says,
+        every_gauge_of_nomads_client_has_its_name_here,
     ]))
