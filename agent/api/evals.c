@@ -14,7 +14,7 @@
 
 enum { SEARCH_MATCHES_MAX = 20, SEARCH_CONTEXTS = 5 };
 
-static json_t *format(struct api *api, const struct alone_evaluation *evaluation)
+json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluation)
 {
     const struct alone_job *job =
         alone_find(api->parts->alone, evaluation->namespace, evaluation->job_id);
@@ -38,7 +38,7 @@ static bool list_evaluation(void *ctx, const struct alone_evaluation *evaluation
     if (text_starts_with(evaluation->id, listing->request->prefix) &&
         api_namespace_matches(listing->request, evaluation->namespace) &&
         (listing->job == NULL || text_equal(listing->job, evaluation->job_id)))
-        put_json_new(&listing->to, NULL, format(listing->request->api, evaluation));
+        put_json_new(&listing->to, NULL, api_evaluation(listing->request->api, evaluation));
     return true;
 }
 
@@ -79,7 +79,7 @@ void api_eval_get(struct api_request *request)
     const struct alone_evaluation *evaluation = find(request);
 
     if (evaluation != NULL)
-        api_reply(request, format(request->api, evaluation));
+        api_reply(request, api_evaluation(request->api, evaluation));
 }
 
 static bool keep_of_evaluation(void *ctx, const char *id, const struct alloc *alloc)

@@ -276,6 +276,10 @@ void api_deferred_close(struct api *api);
 /* The body {"Index": n} of writes without another result. */
 json_t *api_make_index(struct api *api, void *ctx);
 
+/* EVALUATION as the API shows it: a new reference (evals.c). */
+struct alone_evaluation;
+json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluation);
+
 /* --- children of parameterized jobs (dispatch.c) --- */
 
 /* How the jobs are that were dispatched of one, by its namespace and id. */

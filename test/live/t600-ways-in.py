@@ -339,6 +339,12 @@ def what_happens_is_streamed():
     seen = events(node, 'topic=*', run)
     kinds = [(event['Topic'], event['Type']) for event in seen]
     assert kinds.count(('Job', 'JobRegistered')) == 1, kinds
+    assert kinds.count(('Allocation', 'PlanResult')) == 1, kinds
+    assert [kind for kind in kinds if kind[0] == 'Allocation'][0][1] == 'PlanResult', kinds
+    assert kinds.count(('Evaluation', 'EvaluationUpdated')) == 1, kinds
+    decided = [event for event in seen if event['Topic'] == 'Evaluation'][0]
+    assert decided['FilterKeys'][0] == 'job' and \
+        decided['Payload']['Evaluation']['TriggeredBy'] == 'job-register', decided
     assert kinds.count(('Deployment', 'DeploymentStatusUpdate')) == 1, kinds
     assert [event['Index'] for event in seen] == sorted(event['Index'] for event in seen)
     alloc = node.alloc('job', 'g')['ID']

@@ -3,9 +3,9 @@
  *
  * A line of JSON for each change that a commit has made, and an empty object now and then.  Follows
  * nomad v1.1.2 command/agent/event_endpoint.go and nomad/state/events.go: topics Job, Allocation,
- * Deployment and Node, with their payloads; a list of their changes is not kept, so that a stream
- * begins with what happens next, whatever index it asks for.  A reader that is too slow is let go:
- * he asks again, and looks at what there is.
+ * Evaluation, Deployment and Node, with their payloads; a list of their changes is not kept, so
+ * that a stream begins with what happens next, whatever index it asks for.  A reader that is too
+ * slow is let go: he asks again, and looks at what there is.
  */
 #include "agent/api/format.h"
 #include "agent/api/part.h"
@@ -17,9 +17,17 @@
 
 enum { SECRET_SIZE = 128, HEARTBEAT_MS = 10 * 1000, FILTERS_MAX = 32, QUEUE_MAX = 1 << 20 };
 
-enum topic { TOPIC_JOB, TOPIC_ALLOC, TOPIC_DEPLOYMENT, TOPIC_NODE, TOPIC_COUNT };
+enum topic {
+    TOPIC_JOB,
+    TOPIC_ALLOC,
+    TOPIC_EVALUATION,
+    TOPIC_DEPLOYMENT,
+    TOPIC_NODE,
+    TOPIC_COUNT,
+};
 
-static const char *const topics[TOPIC_COUNT] = {"Job", "Allocation", "Deployment", "Node"};
+static const char *const topics[TOPIC_COUNT] = {"Job", "Allocation", "Evaluation", "Deployment",
+                                                "Node"};
 
 struct filter {
     bool topics[TOPIC_COUNT];
@@ -152,7 +160,7 @@ static json_t *payload_of_alloc(struct api *api, const char *id, const struct al
     return payload;
 }
 
-static void alloc_changed(struct api *api, uint64_t index, const char *id)
+static void tell_alloc(struct api *api, uint64_t index, const char *id, const char *type)
 {
     const struct alloc *alloc = core_alloc(api->parts->core, id);
 
@@ -162,13 +170,71 @@ static void alloc_changed(struct api *api, uint64_t index, const char *id)
         alone_find(api->parts->alone, alloc->assign.namespace, alloc->assign.job_id);
     struct event event = {
         .topic = TOPIC_ALLOC,
-        .type = "AllocationUpdated",
+        .type = type,
         .key = id,
         .namespace = alloc->assign.namespace,
         .filter_keys = {alloc->assign.job_id, job != NULL ? alone_deployment_id(job) : ""},
     };
     if (anybody_wants(api, &event))
         tell_all(api, index, &event, payload_of_alloc(api, id, alloc));
+}
+
+/* What has been decided since the last commit. */
+struct deciding {
+    struct api *api;
+    uint64_t index;
+    bool tells_allocs; /* somebody wants to know what was placed */
+};
+
+/* It is placed by the commit that is told of. */
+static bool is_new(const struct api *api, const char *id)
+{
+    const struct alloc_spec *spec = specs_find(api->parts->specs, id, NULL);
+
+    return spec != NULL && spec->create_index > api->events_index;
+}
+
+static bool placed(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    const struct deciding *deciding = ctx;
+
+    /* What Nomad's servers say of what they place. */
+    if (alloc_of(record)->client_status == CLIENT_PENDING && is_new(deciding->api, id->text))
+        tell_alloc(deciding->api, deciding->index, id->text, "PlanResult");
+    return true;
+}
+
+static bool evaluated(void *ctx, const struct alone_evaluation *evaluation)
+{
+    const struct deciding *deciding = ctx;
+    struct api *api = deciding->api;
+    struct event event = {.topic = TOPIC_EVALUATION,
+                          .type = "EvaluationUpdated",
+                          .key = evaluation->id,
+                          .namespace = evaluation->namespace,
+                          .filter_keys = {evaluation->job_id, evaluation->deployment_id}};
+
+    if (evaluation->index <= api->events_index || evaluation->index > deciding->index)
+        return true;
+    if (anybody_wants(api, &event))
+        tell_all(api, deciding->index, &event, api_evaluation(api, evaluation));
+    if (deciding->tells_allocs && evaluation->placed > 0)
+        core_each_of_job(api->parts->core, evaluation->namespace, evaluation->job_id, placed, ctx);
+    return true;
+}
+
+/* Nobody looks at all of them for nobody. */
+static bool is_topic_wanted(const struct api *api, enum topic topic)
+{
+    for (const struct api_subscriber *at = api->subscribers; at != NULL; at = at->next) {
+        for (size_t i = 0; i < at->filters_count; i++) {
+            if (at->filters[i].topics[topic])
+                return true;
+        }
+        if (at->filters_count == 0)
+            return true;
+    }
+    return false;
 }
 
 static void job_changed(struct api *api, uint64_t index, const char *namespace, const char *id)
@@ -225,15 +291,25 @@ static void node_changed(struct api *api, uint64_t index)
         tell_all(api, index, &event, node);
 }
 
+static void decided(struct api *api, uint64_t index)
+{
+    struct deciding deciding = {
+        .api = api, .index = index, .tells_allocs = is_topic_wanted(api, TOPIC_ALLOC)};
+
+    if (deciding.tells_allocs || is_topic_wanted(api, TOPIC_EVALUATION))
+        alone_each_evaluation(api->parts->alone, evaluated, &deciding);
+}
+
 static void on_changed(void *ctx, uint64_t index, const struct life_subject *subject)
 {
     struct api *api = ctx;
 
     if (subject->kind == LIFE_ALLOC) {
-        alloc_changed(api, index, subject->id);
+        tell_alloc(api, index, subject->id, "AllocationUpdated");
     } else if (subject->kind == LIFE_JOB) {
         job_changed(api, index, subject->namespace, subject->id);
     } else {
+        decided(api, index);
         node_changed(api, index);
         api->events_index = index;
     }
@@ -300,9 +376,11 @@ static bool read_filters(struct api_request *request, struct api_subscriber *sub
             return false;
         }
         if (!read_filter(text, &subscriber->filters[i])) {
-            api_refuse(request, 400,
-                       "unknown topic \"%.60s\": there are Job, Allocation, Deployment, Node and *",
-                       text);
+            api_refuse(
+                request, 400,
+                "unknown topic \"%.60s\": there are Job, Allocation, Evaluation, Deployment, "
+                "Node and *",
+                text);
             return false;
         }
         subscriber->filters_count = i + 1;
