@@ -204,6 +204,47 @@ def a_full_disk_and_a_crash_lose_nothing():
     finish(node)
 
 
+def a_full_disk_dispatches_nothing_and_ends_no_session():
+    """What cannot be stored is refused and leaves its token free; what runs in a task goes on."""
+    node = SmallNode()
+    node.start()
+    node.run_job(job('kept'))
+    asked = job('asked', 'exec sleep 1000', DispatchPayload={'File': 'in'})
+    asked.update(Type='batch', ParameterizedJob={'Payload': 'optional'})
+    del asked['TaskGroups'][0]['RestartPolicy']
+    node.run_job(asked)
+    wait_for('the task', lambda: running(node, 'kept'))
+    session = subprocess.Popen(
+        [os.path.join(node.build, 'cairn'), 'alloc', 'exec', node.allocs('kept')[0]['ID'], 'cat'],
+        env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % node.port),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def says(line):
+        session.stdin.write(line)
+        session.stdin.flush()
+        return session.stdout.readline() == line
+
+    def dispatch():
+        try:
+            return node.put('/v1/job/asked/dispatch?idempotency_token=once', {'Payload': 'aGk='})
+        except Refused as answer:
+            return answer
+    assert says(b'before\n')
+    node.fill()
+    answer = wait_for('a refusal', lambda: isinstance(dispatch(), Refused) and dispatch())
+    assert answer.status == 503 and 'space' in answer.text.lower(), (answer.status, answer.text)
+    assert says(b'while it is full\n')
+    node.free()
+    made = wait_for('a dispatch', lambda: (lambda it: not isinstance(it, Refused) and it)(
+        dispatch()))
+    children = [known['ID'] for known in node.get('/v1/jobs') if known['ParentID'] == 'asked']
+    assert children == [made['DispatchedJobID']], (children, made)
+    assert says(b'after\n')
+    session.stdin.close()
+    assert session.wait(10) == 0
+    finish(node)
+
+
 def a_file_system_made_read_only_is_watched_from():
     """Whoever asks the journal is answered, and a daemon that starts there watches, stops and says
     so."""
@@ -258,5 +299,6 @@ if __name__ == '__main__':
         a_full_disk_takes_what_ends_things,
         a_task_that_fills_the_nodes_disk_can_be_stopped,
         a_full_disk_and_a_crash_lose_nothing,
+        a_full_disk_dispatches_nothing_and_ends_no_session,
         a_file_system_made_read_only_is_watched_from,
     ]))
