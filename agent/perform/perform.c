@@ -6,6 +6,7 @@
  */
 #include "agent/perform/perform.h"
 
+#include "agent/launch.h"
 #include "agent/perform/calls.h"
 #include "agent/perform/plugins.h"
 #include "agent/perform/volumes.h"
@@ -48,15 +49,6 @@ static void hook_refused(struct parts *parts, const struct effect *effect, uint8
     hook_answered(perform_call_new(parts, effect), &outcome);
 }
 
-static const struct task_spec *find_task(const struct alloc_spec *spec, const char *name)
-{
-    for (size_t i = 0; i < spec->tasks_count; i++) {
-        if (text_equal(spec->tasks[i].name, name))
-            return &spec->tasks[i];
-    }
-    return NULL;
-}
-
 static const struct task_spec *task_spec_of(struct parts *parts, const struct machine_id *id,
                                             const struct alloc_spec **ret_alloc, struct err *err)
 {
@@ -65,7 +57,7 @@ static const struct task_spec *task_spec_of(struct parts *parts, const struct ma
 
     if (spec == NULL)
         return NULL;
-    const struct task_spec *task = find_task(spec, machine_id_name(id));
+    const struct task_spec *task = launch_task(spec, machine_id_name(id));
     if (task == NULL)
         (void)err_set(err, ERR_CORRUPT, "the specification does not name this task");
     *ret_alloc = spec;
@@ -257,9 +249,7 @@ static void task_start(struct parts *parts, const struct effect *effect)
     const struct task *task = task_of(effect->record);
     const struct alloc_spec *alloc;
     struct driver_result failed = {.outcome = DRIVER_FAILED};
-    struct hooks_launch *launch;
-    struct hooks_paths paths;
-    struct driver_key key = key_of(effect);
+    struct launch launch;
     struct perform_call *call = perform_call_new(parts, effect);
     const struct task_spec *spec = task_spec_of(parts, &effect->id, &alloc, &failed.error);
 
@@ -269,27 +259,13 @@ static void task_start(struct parts *parts, const struct effect *effect)
         start_answered(call, &failed);
         return;
     }
-    if (spec == NULL || hooks_paths(parts->hooks, key.alloc, key.task, &paths, &failed.error) < 0 ||
-        hooks_prepare(parts->hooks, alloc, spec, task->results, task->results_bytes, &launch,
-                      &failed.error) < 0) {
+    if (spec == NULL || launch_open(parts, alloc, spec, task, &launch, &failed.error) < 0) {
         start_answered(call, &failed);
         return;
     }
-    struct driver_start start = {
-        .key = key,
-        .task = &launch->task,
-        .alloc_dir = paths.root,
-        .task_dir = paths.task,
-        .log_dir = paths.logs,
-        .env = launch->env,
-        .mounts = launch->mounts,
-        .network = launch->network,
-        .resolv = launch->resolv,
-        .hosts = launch->hosts,
-        .hostname = launch->hostname,
-    };
-    driver_start(parts->drivers, &start, start_answered, call);
-    hooks_launch_free(launch);
+    launch.start.key.generation = effect->generation;
+    driver_start(parts->drivers, &launch.start, start_answered, call);
+    launch_close(&launch);
 }
 
 static void recover_answered(void *ctx, const struct driver_result *result)

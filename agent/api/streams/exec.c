@@ -11,6 +11,7 @@
  * makes us hold more than a few blocks.  Whoever of the two goes ends the session.
  */
 #include "agent/api/part.h"
+#include "agent/launch.h"
 
 #include "io/log.h"
 #include "io/websocket.h"
@@ -269,49 +270,26 @@ static struct driver_session *start_in(struct api_session *session, const char *
     struct parts *parts = session->api->parts;
     const struct task *task = core_task(parts->core, session->alloc, session->task);
     const struct alloc_spec *alloc = specs_find(parts->specs, session->alloc, err);
-    const struct task_spec *spec = NULL;
+    const struct task_spec *spec = alloc == NULL ? NULL : launch_task(alloc, session->task);
     const struct driver_session_calls calls = {.on_output = on_output,
                                                .on_closed = on_closed,
                                                .on_taken = on_taken,
                                                .on_end = on_end,
                                                .ctx = session};
-    struct hooks_launch *launch;
-    struct hooks_paths paths;
+    struct launch launch;
 
     if (alloc == NULL)
         return NULL;
-    for (size_t i = 0; i < alloc->tasks_count; i++) {
-        if (text_equal(alloc->tasks[i].name, session->task))
-            spec = &alloc->tasks[i];
-    }
     if (task == NULL || spec == NULL) {
         (void)err_set(err, ERR_GONE, "unknown task name \"%s\"", session->task);
         return NULL;
     }
-    if (hooks_paths(parts->hooks, session->alloc, session->task, &paths, err) < 0 ||
-        hooks_prepare(parts->hooks, alloc, spec, task->results, task->results_bytes, &launch, err) <
-            0)
+    if (launch_open(parts, alloc, spec, task, &launch, err) < 0)
         return NULL;
-    struct driver_start at = {
-        .key = {.generation = task->machine.generation},
-        .task = &launch->task,
-        .alloc_dir = paths.root,
-        .task_dir = paths.task,
-        .log_dir = paths.logs,
-        .env = launch->env,
-        .mounts = launch->mounts,
-        .network = launch->network,
-        .resolv = launch->resolv,
-        .hosts = launch->hosts,
-        .hostname = launch->hostname,
-    };
-    (void)text_copy(at.key.alloc, sizeof(at.key.alloc), session->alloc); /* of these sizes */
-    (void)text_copy(at.key.task, sizeof(at.key.task), session->task);
-    (void)text_copy(at.key.driver, sizeof(at.key.driver), task->define.driver);
     struct driver_session *made =
-        driver_session_new(parts->drivers, &at, arguments, json_array_size(session->command),
-                           session->terminal, &calls, err);
-    hooks_launch_free(launch);
+        driver_session_new(parts->drivers, &launch.start, arguments,
+                           json_array_size(session->command), session->terminal, &calls, err);
+    launch_close(&launch);
     return made;
 }
 
