@@ -161,7 +161,7 @@ void hooks_check_network(struct hooks *hooks, const char *alloc_id, hook_done *d
 
 /* True if groups with networks of MODE can run here: the kernel, the plugins and the files that it
  * takes are there.  Looks at files. */
-bool hooks_has_network(const struct hooks *hooks, const char *mode);
+bool hooks_has_network(struct hooks *hooks, const char *mode);
 
 /* Looks, before a payload is looked for that ran when the daemon ended, whether the secrets of its
  * task are where they were, and mounts them again if they are not: those that the payload sees, or

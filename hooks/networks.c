@@ -93,7 +93,16 @@ int hooks_each_network(const struct hooks *hooks, void (*cb)(void *ctx, const ch
     return hooks->network == NULL ? 0 : network_each(hooks->network, cb, ctx, err);
 }
 
-bool hooks_has_network(const struct hooks *hooks, const char *mode)
+/* Asked when a group first wants one: a restart does not wait for a namespace to be made. */
+static bool knows_bridges(struct hooks *hooks)
+{
+    if (!hooks->asked_kernel)
+        hooks->knows_bridges = netns_knows_bridges();
+    hooks->asked_kernel = true;
+    return hooks->knows_bridges;
+}
+
+bool hooks_has_network(struct hooks *hooks, const char *mode)
 {
     static const char *const plugins[] = {"loopback", "bridge", "host-local", "firewall",
                                           "portmap"};
@@ -115,7 +124,7 @@ bool hooks_has_network(const struct hooks *hooks, const char *mode)
     }
     for (size_t i = 0; i < COUNT_OF(plugins) && there; i++)
         there = plugin_find(network->cni_path, plugins[i], program);
-    return there && hooks->knows_bridges;
+    return there && knows_bridges(hooks);
 }
 
 /* --- plugins --- */

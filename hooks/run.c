@@ -86,7 +86,6 @@ struct hooks *hooks_new(const struct hooks_config *config, struct err *err)
     hooks->templates = config->templates;
     hooks->watches = watches_new(hooks);
     hooks->begin_checks = begin_checks;
-    hooks->knows_bridges = config->network != NULL && netns_knows_bridges();
     memcpy(hooks->alloc_dir, config->alloc_dir, length + 1);
     return hooks;
 }
