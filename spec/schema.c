@@ -77,8 +77,8 @@ enum { WHOLE_MAX = INT32_MAX };
 #define ONE_NODE "this node is the only one"
 /* What of an update block is acted on, of a job of type service, is FATE_PLACE in it. */
 #define ROLLED                                                                                     \
-    "there is nothing to stagger on one node, and only allocs of services are replaced step by "   \
-    "step"
+    "max_parallel and health alone pace a rollout, as in Nomad 2, and only allocs of services "    \
+    "are replaced step by step"
 #define NO_SERVER "this node is its own control plane and always in contact"
 #define FOR_OTHERS NO_SERVER "; all but stop_on_client_after is for servers"
 #define FOR_SERVERS "it is for servers, and this node has none"

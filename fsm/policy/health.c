@@ -45,9 +45,11 @@ bool policy_unhealthy_reason(const struct alloc *alloc, const struct alloc_membe
 {
     /* All of them ran, and not for long enough: which of them began last is not known here. */
     bool late = alloc->healthy_at_ms > alloc->unhealthy_at_ms;
-    char min[40];
+    char min[40], deadline[40];
 
     check(member->kind == MEMBER_TASK);
+    text_from_duration_ns(deadline, sizeof(deadline),
+                          (int64_t)alloc->assign.healthy_deadline_ms * 1000000);
     if (member->lifecycle == LIFECYCLE_POSTSTOP)
         return false;
     if (member->failed)
@@ -56,9 +58,11 @@ bool policy_unhealthy_reason(const struct alloc *alloc, const struct alloc_membe
         return task_health(alloc, member) == GROUP_BROKEN &&
                text_copy(to, size, "Unhealthy because of dead task");
     if (!member->started)
-        return text_copy(to, size, "Task not running by deadline");
+        return text_format(to, size, "Task not running by healthy_deadline of %s", deadline);
     if (member->run_state == TASK_RUN_RUNNING && !late)
         return false;
     text_from_duration_ns(min, sizeof(min), (int64_t)alloc->assign.min_healthy_ms * 1000000);
-    return text_format(to, size, "Task not running for min_healthy_time of %s by deadline", min);
+    return text_format(to, size,
+                       "Task not running for min_healthy_time of %s by healthy_deadline of %s", min,
+                       deadline);
 }

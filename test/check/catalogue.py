@@ -17,6 +17,7 @@ what is open.  What must hold:
 
 The map of task events below it has a row for each type of fsm/task.h, in that order: event, when,
 stories, tests, what is open.  Each of its stories expects that the type is noted at least once.
+Those of Nomad's types that are not there have a row behind them that says why, as above.
 
 Before it looks at the tree it proves on a small one of its own that each kind of staleness is seen.
 """
@@ -158,14 +159,17 @@ def event_types(root):
 
 def event_rows(text):
     """(type, the other cells) of each row of the map of task events."""
-    for line in text.partition('## The map of task events')[2].split('\n'):
+    for line in text.split('\n'):
         if re.match(r'\| *`', line):
             cells = [cell.strip() for cell in line.split('|')[1:-1]]
             yield cells[0].strip('`'), cells[1:]
 
 
 def check_events(root, bad):
-    types, table = event_types(root), list(event_rows(read(root, MAP)))
+    types, text = event_types(root), read(root, MAP).partition('## The map of task events')[2]
+    emitted, _, silent = text.partition('\n### ')
+    table = list(event_rows(emitted))
+    check_silent(root, types, list(event_rows(silent)), bad)
     if [name for name, _ in table] != list(types):
         bad.append('task events: the rows are not the types of %s in their order' % TYPES)
         return
@@ -184,6 +188,17 @@ def check_events(root, bad):
             check_reason(root, name, reason, bad)
         elif not quoted(told):
             bad.append('%s: has neither a story nor a reason' % name)
+
+
+def check_silent(root, types, table, bad):
+    """Types of Nomad that nothing emits: each with who would, and a reason."""
+    for name, cells in table:
+        if name in types:
+            bad.append('%s: is a type of %s, and a row says that nothing emits it' % (name, TYPES))
+        if len(cells) != 2 or not all(cells):
+            bad.append('%s: does not say who would emit it, and why nobody does' % name)
+        else:
+            check_reason(root, name, cells[1], bad)
 
 
 def check_docstrings(root, tests_by_entry, bad):
@@ -249,7 +264,9 @@ SOUND = {
                       for entry in ENTRIES[3:]] +
                      ['## The map of task events', '| `Started` | it runs | `one` | '
                       '`test/io/test_a.c: test_a` | |',
-                      '| `Flown` | it flies | | | Waits for wings (`agent/b.c: no wings`). |'])
+                      '| `Flown` | it flies | | | Waits for wings (`agent/b.c: no wings`). |',
+                      '### What nothing says',
+                      '| `Dived` | a fin | Waits for water (`agent/b.c: no wings`). |'])
          + '\n',
     TYPES: '#define TASK_EVENT_TYPES(X) X(STARTED, "Started") X(FLOWN, "Flown")\nenum types {};\n',
     STORIES + '/one.story': '# A story.\n# covers R-01 R-02\nalloc a\n'
@@ -300,6 +317,10 @@ SPOILS = [
      'Started: no story "one"'),
     ('an event has no story', MAP, '| `one` | `test/io/test_a.c: test_a` | |', '| | | |',
      'Started: has neither'),
+    ('what nothing says is said', TYPES, ' X(FLOWN', ' X(DIVED, "Dived") X(FLOWN',
+     'Dived: is a type'),
+    ('nobody would say it', MAP, '| a fin |', '| |', 'Dived: does not say who'),
+    ('what nothing says has no reason', MAP, 'Waits for water', 'Later', 'Dived: a reason begins'),
     ('a live test proves more', 'test/live/t100-a.py', 'R-01:', 'R-01, R-02:', 'R-02: "it lives"'),
 ]
 

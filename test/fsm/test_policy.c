@@ -725,14 +725,14 @@ static void test_unhealthy_alloc_has_a_reason_of_each_task_that_made_it_so(void 
         {{.run_state = TASK_RUN_PENDING, .failed = 1}, false, "Unhealthy because of failed task"},
         {{.run_state = TASK_RUN_DEAD}, false, "Unhealthy because of dead task"},
         {{.run_state = TASK_RUN_DEAD, .lifecycle = LIFECYCLE_PRESTART}, false, NULL},
-        {{.run_state = TASK_RUN_PENDING}, false, "Task not running by deadline"},
+        {{.run_state = TASK_RUN_PENDING}, false, "Task not running by healthy_deadline of 5m0s"},
         {{.run_state = TASK_RUN_PENDING, .started = 1},
          false,
-         "Task not running for min_healthy_time of 10s by deadline"},
+         "Task not running for min_healthy_time of 10s by healthy_deadline of 5m0s"},
         {{.run_state = TASK_RUN_RUNNING, .started = 1}, false, NULL},
         {{.run_state = TASK_RUN_RUNNING, .started = 1},
          true,
-         "Task not running for min_healthy_time of 10s by deadline"},
+         "Task not running for min_healthy_time of 10s by healthy_deadline of 5m0s"},
         {{.run_state = TASK_RUN_PENDING, .lifecycle = LIFECYCLE_POSTSTOP}, false, NULL},
     };
 
@@ -740,7 +740,7 @@ static void test_unhealthy_alloc_has_a_reason_of_each_task_that_made_it_so(void 
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct alloc alloc = {.unhealthy_at_ms = 5000,
                               .healthy_at_ms = rows[i].late ? 5001 : 0,
-                              .assign = {.min_healthy_ms = 10000}};
+                              .assign = {.min_healthy_ms = 10000, .healthy_deadline_ms = 300000}};
         char reason[DESCRIPTION_SIZE] = "";
         bool has = policy_unhealthy_reason(&alloc, &rows[i].member, reason, sizeof(reason));
 

@@ -238,7 +238,8 @@ def shown(command, status, output, limit_s):
         text = 'status %d: %s' % (status, output.strip().split('\n')[-1])
     if again:
         return '%s: %s' % (again.group(1), text)
-    return '%s: %s' % (' '.join(command[2:4]), text) if command[0] == CAIRN else text
+    return '%s: %s' % (' '.join(command[2:4]) if command[0] == CAIRN
+                       else os.path.basename(command[0]), text)
 
 
 def ask(finder, tree, children):

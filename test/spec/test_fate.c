@@ -516,8 +516,8 @@ static void test_update_names_what_of_it_is_not_acted_on_once(void **state)
         "job \"j\" {\n update {\n stagger = \"1s\"\n health_check = \"manual\"\n}\n" GROUP_OF(
             "") "}",
         "1 warning(s):\n\n"
-        "* update (stagger) is kept and not acted on: there is nothing to stagger on one node, and "
-        "only allocs of services are replaced step by step");
+        "* update (stagger) is kept and not acted on: max_parallel and health alone pace a "
+        "rollout, as in Nomad 2, and only allocs of services are replaced step by step");
     assert_warnings("job \"j\" {\n update {\n max_parallel = 2\n min_healthy_time = \"1s\"\n"
                     " progress_deadline = \"20m\"\n canary = 1\n auto_promote = true\n"
                     " auto_revert = true\n health_check = \"task_states\"\n}\n" GROUP_OF("") "}",
@@ -530,8 +530,8 @@ static void test_update_of_a_system_job_is_not_acted_on_at_all(void **state)
     assert_warnings(
         "job \"j\" {\n type = \"system\"\n update {\n max_parallel = 2\n}\n" GROUP_OF("") "}",
         "1 warning(s):\n\n"
-        "* update (max_parallel) is kept and not acted on: there is nothing to stagger on one "
-        "node, and only allocs of services are replaced step by step");
+        "* update (max_parallel) is kept and not acted on: max_parallel and health alone pace a "
+        "rollout, as in Nomad 2, and only allocs of services are replaced step by step");
 }
 
 static void test_warnings_say_where(void **state)
