@@ -81,6 +81,9 @@ static int set_duration(const struct reader *reader, const char *name, const jso
     return 0;
 }
 
+static int read_block(const struct reader *reader, const struct config_key *key,
+                      const json_t *value, bool *to);
+
 static int set_key(const struct reader *reader, const struct config_key *key, const json_t *value)
 {
     void *to = (char *)reader->command + key->offset;
@@ -99,6 +102,8 @@ static int set_key(const struct reader *reader, const struct config_key *key, co
         return set_bool(reader, key->name, value, to);
     case CONFIG_DURATION:
         return set_duration(reader, key->name, value, to);
+    case CONFIG_BLOCK:
+        return read_block(reader, key, value, to);
     case CONFIG_REFUSED:
         return err_set(reader->err, ERR_INVALID, "%s: \"%s\" is not available in this release: %s",
                        reader->driver->kind.name, key->name, key->why);
@@ -122,26 +127,54 @@ static int refuse_key(const struct reader *reader, const char *name)
                    driver->kind.name, name, known);
 }
 
-static int read_keys(const struct reader *reader, json_t *config)
+static int read_key(const struct reader *reader, const char *name, const json_t *value)
 {
     const struct driver *driver = reader->driver;
+    const struct config_key *key = driver->keys, *end = key + driver->keys_count;
+
+    while (key < end && !text_equal(key->name, name))
+        key++;
+    return key == end ? refuse_key(reader, name) : set_key(reader, key, value);
+}
+
+/* A block may be written as a list with one. */
+static int read_block(const struct reader *reader, const struct config_key *key,
+                      const json_t *value, bool *to)
+{
+    json_t *block = (json_t *)(uintptr_t)(json_is_array(value) ? json_array_get(value, 0) : value);
+    char name[64];
+    const char *inner;
+    json_t *item;
+
+    if (!json_is_object(block) || (json_is_array(value) && json_array_size(value) != 1))
+        return must_be(reader, key->name, "a block, once");
+    json_object_foreach(block, inner, item)
+    {
+        bool fits = text_format(name, sizeof(name), "%s.%s", key->name, inner);
+        int code = fits ? read_key(reader, name, item) : refuse_key(reader, inner);
+        if (code != 0)
+            return code;
+    }
+    *to = true;
+    return 0;
+}
+
+static int read_keys(const struct reader *reader, json_t *config)
+{
     const char *name;
     json_t *value;
 
     if (!json_is_object(config))
         return err_set(reader->err, ERR_INVALID, "%s: the config must be a block",
-                       driver->kind.name);
+                       reader->driver->kind.name);
     json_object_foreach(config, name, value)
     {
-        const struct config_key *key = driver->keys, *end = key + driver->keys_count;
-
-        while (key < end && !text_equal(key->name, name))
-            key++;
-        int code = key == end ? refuse_key(reader, name) : set_key(reader, key, value);
+        int code =
+            strchr(name, '.') != NULL ? refuse_key(reader, name) : read_key(reader, name, value);
         if (code != 0)
             return code;
     }
-    return driver->validate(reader->command, reader->err);
+    return reader->driver->validate(reader->command, reader->err);
 }
 
 int command_read(const struct driver *driver, const struct task_spec *task,

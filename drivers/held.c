@@ -5,6 +5,7 @@
  * follows is derived from it, so that there is nothing to lose when the daemon dies.
  */
 #include "drivers/mock.h"
+#include "drivers/pretended.h"
 #include "io/scope.h"
 
 #include <errno.h>
@@ -154,6 +155,7 @@ static void end(struct run *run, enum mock_end how, uint64_t at_ms)
     struct exit_record record = {.kind = EXIT_ENDED};
     int32_t signal = how == MOCK_IS_KILLED ? SIGKILL : (int32_t)config->exit_signal;
 
+    pretended_end_all(run->drivers, &run->key);
     if (how == MOCK_IS_LOST) {
         run_empty(run);
         return;

@@ -24,7 +24,7 @@ enum {
 #define OF(member) offsetof(struct command, mock.member)
 
 static const char no_network[] = "a task has no network of its driver's";
-static const char no_exec[] = "nothing can be run in a task yet";
+static const char no_signals[] = "no session is sent a signal";
 
 static const struct config_key keys[] = {
     {"run_for", CONFIG_DURATION, OF(run_for_ms), NULL},
@@ -46,29 +46,60 @@ static const struct config_key keys[] = {
     {"driver_ip", CONFIG_REFUSED, 0, no_network},
     {"driver_advertise", CONFIG_REFUSED, 0, no_network},
     {"driver_port_map", CONFIG_REFUSED, 0, no_network},
-    {"exec_command", CONFIG_REFUSED, 0, no_exec},
+    {"exec_command", CONFIG_BLOCK, OF(has_exec), NULL},
+    {"exec_command.run_for", CONFIG_DURATION, OF(exec.run_for_ms), NULL},
+    {"exec_command.exit_code", CONFIG_NUMBER, OF(exec.exit_code), NULL},
+    {"exec_command.exit_signal", CONFIG_NUMBER, OF(exec.exit_signal), NULL},
+    {"exec_command.exit_err_msg", CONFIG_TEXT, OF(exec.exit_message), NULL},
+    {"exec_command.signal_error", CONFIG_REFUSED, 0, no_signals},
+    {"exec_command.stdout_string", CONFIG_TEXT, OF(exec.outputs[0].text), NULL},
+    {"exec_command.stdout_repeat", CONFIG_NUMBER, OF(exec.outputs[0].repeat), NULL},
+    {"exec_command.stdout_repeat_duration", CONFIG_DURATION, OF(exec.outputs[0].repeat_ms), NULL},
+    {"exec_command.stderr_string", CONFIG_TEXT, OF(exec.outputs[1].text), NULL},
+    {"exec_command.stderr_repeat", CONFIG_NUMBER, OF(exec.outputs[1].repeat), NULL},
+    {"exec_command.stderr_repeat_duration", CONFIG_DURATION, OF(exec.outputs[1].repeat_ms), NULL},
 };
 
 /* --- config --- */
 
+static int check_end(int64_t code, int64_t signal, struct err *err)
+{
+    if (code < 0 || code > 255)
+        return err_set(err, ERR_INVALID, "mock_driver: \"exit_code\" must be 0 to 255");
+    if (signal < 0 || signal > 64)
+        return err_set(err, ERR_INVALID, "mock_driver: \"exit_signal\" must be 0 to 64");
+    return 0;
+}
+
+static int check_outputs(const struct mock_output *outputs, struct err *err)
+{
+    for (size_t i = 0; i < MOCK_OUTPUTS; i++) {
+        if (outputs[i].repeat < 0 || outputs[i].repeat > REPEAT_MAX)
+            return err_set(err, ERR_INVALID, "mock_driver: output is repeated 0 to %d times",
+                           REPEAT_MAX);
+    }
+    return 0;
+}
+
 static int check_config(const struct command *command, struct err *err)
 {
     const struct mock_config *config = &command->mock;
+    const struct mock_exec *exec = &config->exec;
+    int code = check_end(config->exit_code, config->exit_signal, err);
 
-    if (config->exit_code < 0 || config->exit_code > 255)
-        return err_set(err, ERR_INVALID, "mock_driver: \"exit_code\" must be 0 to 255");
-    if (config->exit_signal < 0 || config->exit_signal > 64)
-        return err_set(err, ERR_INVALID, "mock_driver: \"exit_signal\" must be 0 to 64");
+    if (code == 0)
+        code = check_end(exec->exit_code, exec->exit_signal, err);
+    if (code == 0)
+        code = check_outputs(config->outputs, err);
+    if (code == 0)
+        code = check_outputs(exec->outputs, err);
+    if (code != 0)
+        return code;
     if (config->start_block_for_ms > START_BOUND_MS)
         return err_set(err, ERR_INVALID,
                        "mock_driver: \"start_block_for\" must be %d s at most: no start takes "
                        "longer here",
                        START_BOUND_MS / 1000);
-    for (size_t i = 0; i < MOCK_OUTPUTS; i++) {
-        if (config->outputs[i].repeat < 0 || config->outputs[i].repeat > REPEAT_MAX)
-            return err_set(err, ERR_INVALID, "mock_driver: output is repeated 0 to %d times",
-                           REPEAT_MAX);
-    }
     return 0;
 }
 

@@ -121,6 +121,13 @@ struct mock_config {
         int64_t repeat;   /* after the first time */
         uint64_t repeat_ms;
     } outputs[MOCK_OUTPUTS];
+    bool has_exec;
+    struct mock_exec {
+        uint64_t run_for_ms;
+        int64_t exit_code, exit_signal;
+        const char *exit_message; /* NULL: none */
+        struct mock_output outputs[MOCK_OUTPUTS];
+    } exec; /* what is pretended in place of any command */
 };
 
 /* A task's config, and what the driver makes of it on this node. */
@@ -149,6 +156,7 @@ enum config_kind {
     CONFIG_NUMBER,   /* int64_t; a text of one, too */
     CONFIG_BOOL,     /* the same */
     CONFIG_DURATION, /* uint64_t, milliseconds; from a text as "1h30m" */
+    CONFIG_BLOCK,    /* bool: it is there; its keys are "<its name>.<key>" of the same list */
     CONFIG_REFUSED,
 };
 
@@ -418,7 +426,8 @@ struct drivers {
     } share; /* what tasks have that ask for no processors */
 
     struct driver_session *sessions;
-    struct call_list due; /* completions to deliver */
+    struct pretended *pretended; /* those of tasks without a process */
+    struct call_list due;        /* completions to deliver */
     struct io_timer deliver;
 
     struct run *begin_first, **begin_end; /* that wait for their turn to begin, oldest first */

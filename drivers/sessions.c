@@ -6,7 +6,8 @@
  * it; when it is the helper that was killed, we end what is in the session's cgroup.  A session
  * that is told to end stays until its helper has been reaped.
  */
-#include "drivers/part.h"
+#include "drivers/mock.h"
+#include "drivers/pretended.h"
 #include "drivers/shim/session.h"
 #include "io/scope.h"
 
@@ -29,7 +30,8 @@ struct stream {
 };
 
 struct driver_session {
-    struct drivers *drivers; /* NULL: the room is closed */
+    struct drivers *drivers;     /* NULL: the room is closed */
+    struct pretended *pretended; /* owned; in a task without a process, in place of a helper */
     struct driver_session_calls calls;
     bool over; /* nobody is told of anything any more */
     struct driver_session *next, **link;
@@ -89,6 +91,7 @@ static void close_all(struct driver_session *session)
 
 static void session_free(struct driver_session *session)
 {
+    pretended_free(session->pretended);
     close_all(session);
     io_watch_stop(&session->pidfd_watch);
     close_fd(&session->pidfd);
@@ -203,6 +206,10 @@ static void watch_outputs(struct driver_session *session)
 
 void driver_session_hold(struct driver_session *session, bool hold)
 {
+    if (session->pretended != NULL) {
+        pretended_hold(session->pretended, hold);
+        return;
+    }
     session->held = hold;
     io_timer_stop(&session->last_words);
     watch_outputs(session);
@@ -398,6 +405,27 @@ static void on_control(struct io_watch *watch, int events)
     on_said(session, &said, fds, count);
 }
 
+/* --- what is pretended --- */
+
+static void on_pretended_output(void *ctx, bool is_stderr, const char *bytes, size_t length)
+{
+    struct driver_session *session = ctx;
+
+    session->calls.on_output(session->calls.ctx, is_stderr, bytes, length);
+}
+
+static void on_pretended_closed(void *ctx, bool is_stderr)
+{
+    struct driver_session *session = ctx;
+
+    session->calls.on_closed(session->calls.ctx, is_stderr);
+}
+
+static void on_pretended_end(void *ctx, int code, const struct err *err)
+{
+    tell_end(ctx, code, err);
+}
+
 /* --- making the helper --- */
 
 static int open_ends(struct driver_session *session)
@@ -471,6 +499,47 @@ static void on_made(struct io_work *work)
 
 /* --- the door --- */
 
+static void link_session(struct driver_session *session)
+{
+    struct drivers *drivers = session->drivers;
+
+    session->next = drivers->sessions;
+    session->link = &drivers->sessions;
+    if (session->next != NULL)
+        session->next->link = &session->next;
+    drivers->sessions = session;
+}
+
+/* In a task that has no process. */
+static struct driver_session *pretend(struct drivers *drivers, const struct run *run,
+                                      const struct driver_session_calls *calls, struct err *err)
+{
+    struct driver_session *session = calloc(1, sizeof(*session));
+    struct driver_session_calls passed = {.on_output = on_pretended_output,
+                                          .on_closed = on_pretended_closed,
+                                          .on_end = on_pretended_end,
+                                          .ctx = session};
+
+    check(session != NULL);
+    *session = (struct driver_session){
+        .drivers = drivers,
+        .calls = *calls,
+        .pidfd = -1,
+        .helper_fds = {-1, -1, -1},
+        .control = -1,
+        .input_fd = -1,
+        .outputs = {{.fd = -1}, {.fd = -1}},
+        .said = true, /* input goes nowhere */
+    };
+    session->pretended = pretended_new(drivers, run, &passed, err);
+    if (session->pretended == NULL) {
+        free(session);
+        return NULL;
+    }
+    link_session(session);
+    return session;
+}
+
 struct driver_session *driver_session_new(struct drivers *drivers, const struct driver_start *start,
                                           const char *const *arguments, size_t arguments_count,
                                           bool terminal, const struct driver_session_calls *calls,
@@ -485,10 +554,8 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
                       DRIVER_SESSION_ARGUMENTS_MAX);
         return NULL;
     }
-    if (run != NULL && run->phase == RUN_HELD) {
-        (void)err_set(err, ERR_UNSUPPORTED, "driver %s cannot run commands", start->key.driver);
-        return NULL;
-    }
+    if (run != NULL && run->phase == RUN_HELD && loop_now_ms() >= mock_begin_ms(run->mock))
+        return pretend(drivers, run, calls, err);
     if (run == NULL || run->phase != RUN_RUNNING) {
         (void)err_set(err, ERR_GONE, "task \"%s\" is not running", start->key.task);
         return NULL;
@@ -502,8 +569,6 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
     check(session != NULL);
     *session = (struct driver_session){.drivers = drivers,
                                        .calls = *calls,
-                                       .next = drivers->sessions,
-                                       .link = &drivers->sessions,
                                        .plan = plan,
                                        .payload = run->payload,
                                        .pidfd = -1,
@@ -518,9 +583,7 @@ struct driver_session *driver_session_new(struct drivers *drivers, const struct 
     check(session->path != NULL);
     for (int i = 0; i < STREAMS; i++)
         session->outputs[i] = (struct stream){.session = session, .fd = -1, .is_stderr = i == 1};
-    if (session->next != NULL)
-        session->next->link = &session->next;
-    drivers->sessions = session;
+    link_session(session);
     shims_cgroup(drivers, session->shims);
     key_cgroup(drivers, &start->key, start->task->resources.cores > 0, session->cgroup);
     io_work_submit_ahead(drivers->config.loop, &session->work, make_helper, on_made, session);

@@ -44,7 +44,14 @@ static void test_config_that_is_wrong_or_of_no_use_is_refused_by_name(void **sta
     assert_refused("{\"driver_ip\": \"127.0.0.1\"}", "\"driver_ip\" is not available");
     assert_refused("{\"driver_advertise\": true}", "\"driver_advertise\" is not available");
     assert_refused("{\"driver_port_map\": \"a:1\"}", "\"driver_port_map\" is not available");
-    assert_refused("{\"exec_command\": {}}", "nothing can be run in a task yet");
+    assert_refused("{\"exec_command\": 1}", "\"exec_command\" must be a block, once");
+    assert_refused("{\"exec_command\": [{}, {}]}", "\"exec_command\" must be a block, once");
+    assert_refused("{\"exec_command\": {\"kill_after\": \"1s\"}}", "unknown key");
+    assert_refused("{\"exec_command\": {\"exec_command\": {}}}", "unknown key");
+    assert_refused("{\"exec_command.exit_code\": 1}", "unknown key \"exec_command.exit_code\"");
+    assert_refused("{\"exec_command\": {\"exit_code\": 256}}", "0 to 255");
+    assert_refused("{\"exec_command\": {\"stderr_repeat\": -1}}", "0 to 1000000 times");
+    assert_refused("{\"exec_command\": {\"signal_error\": \"no\"}}", "not available");
     assert_refused("{\"command\": \"/bin/sh\"}", "unknown key \"command\"");
 }
 

@@ -100,6 +100,35 @@ def a_reboot_loses_it_and_it_starts_again():
     node.finish()
 
 
+def whatever_is_run_in_it_is_what_its_config_says():
+    node = open_node()
+    said = {'run_for': '300ms', 'exit_code': 7, 'stdout_string': 'out\n', 'stdout_repeat': 2,
+            'stdout_repeat_duration': '50ms', 'stderr_string': 'err\n'}
+    node.run_job(service(mock(run_for='1h', exec_command=said)))
+    wait_for('it to run', node.running)
+    for _ in range(2):  # also of a daemon that has not started it
+        alloc = node.alloc('job', 'g')['ID']
+        began = time.monotonic()
+        done = node.cli('alloc', 'exec', '-i=false', '-t=false', alloc, 'anything', check=False)
+        assert done.returncode == 7, done
+        assert sorted(done.stdout.split()) == ['err', 'out', 'out', 'out'], done.stdout
+        assert time.monotonic() - began >= 0.3
+        node.kill()
+        node.start()
+        wait_for('it to run on', node.running)
+    wrong = mock(run_for='1h', exec_command={'exit_err_msg': 'no such thing'})
+    short = mock(run_for='3s', exec_command={'run_for': '1h'})
+    for job, task, words in (('wrong', wrong, 'no such thing'),
+                             ('mute', mock(run_for='1h'), 'no exec command is configured'),
+                             ('short', short, 'the task has ended, and the session with it')):
+        node.run_job(dict(service(task), ID=job))
+        wait_for(job, lambda: node.running(job=job))
+        done = node.cli('alloc', 'exec', '-i=false', '-t=false', node.alloc(job, 'g')['ID'], 'x',
+                        check=False)
+        assert done.returncode == 1 and words in done.stdout, done
+    node.finish()
+
+
 if __name__ == '__main__':
     if os.getuid() != 0:
         print('needs root: it makes mounts')
@@ -109,4 +138,5 @@ if __name__ == '__main__':
         an_end_that_nobody_saw_has_its_code_and_its_time,
         crashes_between_any_two_steps_of_its_start_leave_one_task,
         a_reboot_loses_it_and_it_starts_again,
+        whatever_is_run_in_it_is_what_its_config_says,
     ]))
