@@ -183,7 +183,8 @@ static int leave_rendered(const struct sim_task_state *task, struct results *res
     return results_set(results, TASK_HOOK_TEMPLATE, RESULT_DATA, RENDERED_KEY, said, sizeof(said));
 }
 
-bool sim_is_told(const struct sim_task_state *state, const struct task *task)
+/* The templates of the task say something else than its machine knows. */
+static bool says_otherwise(const struct sim_task_state *state, const struct task *task)
 {
     uint8_t bytes[256];
     struct results results = {bytes, 0, sizeof(bytes)};
@@ -192,7 +193,12 @@ bool sim_is_told(const struct sim_task_state *state, const struct task *task)
 
     check(code == 0); /* fits */
     policy_change(task->results, task->results_bytes, bytes, results.used, &change);
-    return !change.restarts && change.signals == 0 && task->signals_owed == 0;
+    return change.restarts || change.signals != 0;
+}
+
+bool sim_is_told(const struct sim_task_state *state, const struct task *task)
+{
+    return !says_otherwise(state, task) && task->signals_owed == 0;
 }
 
 void sim_templates_tell(struct sim *sim, const struct sim_whom *whom)
@@ -267,7 +273,7 @@ static void answer_hook(struct sim *sim, struct sim_call *call)
                                     : (task ? TE_HOOK_FAILED : AE_HOOK_FAILED);
     sim_call_done(sim, call, event, outcome);
     const struct machine *record = sim_record(sim, &whom);
-    if (templates && record != NULL && !sim_is_told(sim_task_of(sim, &whom), task_of(record)))
+    if (templates && record != NULL && says_otherwise(sim_task_of(sim, &whom), task_of(record)))
         sim_templates_tell(sim, &whom);
 }
 
