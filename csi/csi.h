@@ -3,8 +3,13 @@
  *
  * A client speaks to one plugin through its socket.  What is asked is checked before it is sent,
  * what is answered before anybody sees it; whatever is wrong is an error that names the plugin and
- * the call.  Any number of calls may be under way at once: whose turn it is is decided elsewhere
- * (fsm/volume.h), and so is what to do when one has failed (fsm/csi.h).
+ * the call.  Whose turn it is on a volume is decided elsewhere (fsm/volume.h), and so is what to do
+ * when a call has failed (fsm/csi.h).
+ *
+ * A plugin has so many calls to work on at once, and others wait until one of them has ended, in
+ * the order in which they came: a volume has one call at a time, so that none comes twice before
+ * another has come once.  What a plugin is asked of itself never waits: it is not unwell for having
+ * much to do.
  *
  * Texts are UTF-8 without NUL.  Paths are those of the plugin's own root.  Secrets have a type of
  * their own, are wiped when they are not needed any more, and are in no text of an error.
@@ -34,6 +39,9 @@ enum {
     CSI_ENTRIES_MAX = 16384, /* of one page of a list */
     CSI_SOCKET_MAX = 107,
 };
+
+/* One that hangs leaves half of all connections to the others (csi/client/client.c). */
+enum { CSI_PARALLEL_MAX = 128 };
 
 /* --- secrets --- */
 
@@ -170,8 +178,17 @@ struct csi_client *csi_client_new(struct loop *loop, const char *name, const cha
 /* Cancels what is under way, with callbacks. */
 void csi_client_free(struct csi_client *client);
 
+struct csi_load {
+    unsigned calls;   /* that the plugin works on, but for those about itself */
+    unsigned waiting; /* for one of these to end */
+    unsigned gave_up; /* that have waited in vain, ever */
+};
+
+void csi_client_load(const struct csi_client *client, struct csi_load *ret_load);
+
 /* Starts a call; all of REQUEST is copied.  CB comes once, later, within the call's limit
- * (CSI_CALLS).  NULL, and no CB, if it cannot be made: ERR_INVALID, ERR_LIMIT, or ERR_UNSUPPORTED
+ * (CSI_CALLS), of which it may wait for the half: then it has failed, and the plugin has heard
+ * nothing of it.  NULL, and no CB, if it cannot be made: ERR_INVALID, ERR_LIMIT, or ERR_UNSUPPORTED
  * without libcurl. */
 struct csi_operation *csi_start(struct csi_client *client, const struct csi_request *request,
                                 void (*cb)(void *ctx, const struct csi_result *result), void *ctx,

@@ -40,6 +40,8 @@ struct http_reply {
     struct err error;
 };
 
+enum { HTTP_CONNECTIONS_MAX = 256 }; /* at once; calls beyond them wait */
+
 /* Of https: whom to believe, and who we are; each may be NULL. */
 struct http_trust {
     const char *ca_file, *ca_path;    /* certificates of authorities, else those of the system */

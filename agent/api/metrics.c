@@ -302,6 +302,49 @@ static void put_daemon(struct sheet *sheet, const struct api *api, uint64_t age_
     put_gauges(sheet, labels, COUNT_OF(labels), gauges, COUNT_OF(gauges));
 }
 
+/* --- plugins --- */
+
+static const char *const loads[] = {"cairn.csi.calls", "cairn.csi.calls_waiting",
+                                    "cairn.csi.calls_gave_up"};
+
+struct of_plugins {
+    struct sheet *sheet;
+    const struct api *api;
+    size_t number; /* of loads */
+};
+
+static bool put_load(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    const struct of_plugins *of = ctx;
+    struct machine_id owner = machine_id_owner(id);
+    const struct csi_instance *instance =
+        csi_plugins_of(of->api->parts->plugins, owner.text, machine_id_name(id));
+    struct csi_load load = {0};
+    (void)record;
+
+    if (instance == NULL)
+        return true; /* it is no plugin of CSI */
+    if (instance->client != NULL)
+        csi_client_load(instance->client, &load);
+    const unsigned values[] = {load.calls, load.waiting, load.gave_up};
+    const struct label labels[] = {{"plugin_id", instance->plugin}, {"alloc_id", instance->alloc}};
+    _Static_assert(COUNT_OF(values) == COUNT_OF(loads), "each has its name");
+    put_gauge(of->sheet, loads[of->number], labels, COUNT_OF(labels), values[of->number]);
+    return true;
+}
+
+static void put_plugins(struct sheet *sheet, const struct api *api)
+{
+    struct of_plugins of = {.sheet = sheet, .api = api};
+
+    if (core_count(api->parts->core, MACHINE_PLUGIN) == 0)
+        return;
+    for (; of.number < COUNT_OF(loads); of.number++) {
+        put_kind(sheet, loads[of.number]);
+        core_each(api->parts->core, MACHINE_PLUGIN, put_load, &of);
+    }
+}
+
 /* --- tasks --- */
 
 /* One that runs, as it was when somebody asked: it may be gone when the pool has looked. */
@@ -470,6 +513,7 @@ static void put_all(struct sheet *sheet, struct metrics *metrics)
             put_host(sheet, metrics->api, &metrics->host, labels, count);
     }
     put_daemon(sheet, metrics->api, metrics->host_age_ms);
+    put_plugins(sheet, metrics->api);
     put_tasks(sheet, metrics);
 }
 

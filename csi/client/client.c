@@ -2,16 +2,22 @@
  * The client of one plugin: a checked request, a call of gRPC, a judged answer.
  *
  * Invariant: each operation has one callback, from csi_cancel or from the loop, and is in its
- * client's list until then.
+ * client's list until then.  One waits only while CSI_PARALLEL_MAX are under way.
  */
 #include "csi/client/part.h"
 
 #include "io/grpc.h"
+#include "io/http.h"
 
 #include <string.h>
 
+#include <utlist.h>
+
 _Static_assert((int)GRPC_STATUS_COUNT == (int)CSI_STATUS_COUNT,
                "what fsm judges is what gRPC says");
+
+_Static_assert(2 * (int)CSI_PARALLEL_MAX <= (int)HTTP_CONNECTIONS_MAX,
+               "a plugin that hangs keeps nobody from another one");
 
 enum { NAME_SIZE = 256 };
 
@@ -19,15 +25,21 @@ struct csi_client {
     struct loop *loop;
     char name[NAME_SIZE];
     char socket[CSI_SOCKET_MAX + 1];
-    struct csi_operation *operations;
+    struct csi_operation *operations; /* in the order in which they came */
+    struct csi_load load;
+    bool closes; /* nobody is to come after who is canceled now */
 };
 
 struct csi_operation {
     struct csi_client *client;
-    struct csi_operation *next, **link; /* in the client's list */
+    struct csi_operation *prev, *next; /* in the client's list */
     enum csi_call call;
     struct csi_secrets *secrets; /* owned: not to be told by what the plugin says */
-    struct grpc_request *grpc;
+    void *message;               /* owned; NULL once it is sent */
+    size_t message_length;
+    struct io_timer patience;  /* while it waits */
+    bool counts;               /* as one that the plugin works on */
+    struct grpc_request *grpc; /* NULL: it waits */
     void (*cb)(void *ctx, const struct csi_result *result);
     void *ctx;
 };
@@ -66,18 +78,32 @@ struct csi_client *csi_client_new(struct loop *loop, const char *name, const cha
     return NULL;
 }
 
+void csi_client_load(const struct csi_client *client, struct csi_load *ret_load)
+{
+    *ret_load = client->load;
+}
+
 void csi_client_free(struct csi_client *client)
 {
+    client->closes = true;
     while (client->operations != NULL)
         csi_cancel(client->operations);
     free(client);
 }
 
+static void forget_message(struct csi_operation *operation)
+{
+    if (operation->message != NULL)
+        explicit_bzero(operation->message, operation->message_length);
+    free(operation->message);
+    operation->message = NULL;
+}
+
 static void operation_free(struct csi_operation *operation)
 {
-    *operation->link = operation->next;
-    if (operation->next != NULL)
-        operation->next->link = operation->link;
+    DL_DELETE(operation->client->operations, operation);
+    io_timer_stop(&operation->patience);
+    forget_message(operation);
     csi_secrets_free(operation->secrets);
     free(operation);
 }
@@ -97,9 +123,8 @@ static void tell_refusal(struct csi_operation *operation, const struct grpc_repl
     text_whole(result->error.text);
 }
 
-static void on_reply(void *ctx, const struct grpc_reply *reply)
+static void conclude(struct csi_operation *operation, const struct grpc_reply *reply)
 {
-    struct csi_operation *operation = ctx;
     struct arena arena = {0};
     struct csi_answer answer;
     struct csi_result result = {
@@ -124,12 +149,107 @@ static void on_reply(void *ctx, const struct grpc_reply *reply)
     operation_free(operation);
 }
 
+static void send_waiting(struct csi_client *client);
+
+static void on_reply(void *ctx, const struct grpc_reply *reply)
+{
+    struct csi_operation *operation = ctx;
+    struct csi_client *client = operation->client;
+    bool counts = operation->counts;
+
+    conclude(operation, reply);
+    client->load.calls -= counts;
+    send_waiting(client);
+}
+
+/* --- who waits --- */
+
+/* About the plugin, and not about what it keeps. */
+static bool is_about_itself(enum csi_call call)
+{
+    return call == CSI_PROBE || call == CSI_PLUGIN_INFO || call == CSI_PLUGIN_CAPABILITIES ||
+           call == CSI_NODE_INFO || call == CSI_NODE_CAPABILITIES ||
+           call == CSI_CONTROLLER_CAPABILITIES;
+}
+
+/* Sends it; what is left of its limit is the plugin's. */
+static int send_now(struct csi_operation *operation, uint64_t limit_ms, struct err *err)
+{
+    const struct grpc_call call = {.unix_socket = operation->client->socket,
+                                   .method = calls[operation->call].path,
+                                   .message = operation->message,
+                                   .message_length = operation->message_length,
+                                   .timeout_ms = limit_ms,
+                                   .cb = on_reply,
+                                   .ctx = operation};
+
+    operation->grpc = grpc_start(operation->client->loop, &call, err);
+    if (operation->grpc == NULL)
+        return err->code;
+    forget_message(operation);
+    operation->counts = !is_about_itself(operation->call);
+    operation->client->load.calls += operation->counts;
+    return 0;
+}
+
+/* It has waited, and the plugin has heard nothing of it. */
+static void end_waiting(struct csi_operation *operation, enum grpc_status status,
+                        const struct err *err)
+{
+    const struct grpc_reply reply = {.status = status, .detail = "", .error = *err};
+
+    check(operation->grpc == NULL);
+    operation->client->load.waiting--;
+    conclude(operation, &reply);
+}
+
+static void on_patience(struct io_timer *timer)
+{
+    struct csi_operation *operation = timer->ctx;
+    struct err err;
+
+    operation->client->load.gave_up++;
+    (void)err_set(
+        &err, ERR_TIMEOUT,
+        "%u calls are under way and %u wait, of which none has ended for so long: nothing "
+        "was asked",
+        operation->client->load.calls, operation->client->load.waiting); /* only to be told */
+    end_waiting(operation, GRPC_DEADLINE_EXCEEDED, &err);
+}
+
+static struct csi_operation *first_waiting(struct csi_client *client)
+{
+    struct csi_operation *operation = client->load.waiting == 0 ? NULL : client->operations;
+
+    while (operation != NULL && operation->grpc != NULL)
+        operation = operation->next;
+    return operation;
+}
+
+/* A callback may have asked for more, which is behind those that wait. */
+static void send_waiting(struct csi_client *client)
+{
+    struct csi_operation *operation;
+
+    while (!client->closes && client->load.calls < CSI_PARALLEL_MAX &&
+           (operation = first_waiting(client)) != NULL) {
+        uint64_t at_ms = operation->patience.at_ms, now_ms = loop_now_ms();
+        uint64_t left_ms = at_ms > now_ms ? at_ms - now_ms : 0;
+        struct err err = {0};
+
+        io_timer_stop(&operation->patience);
+        if (send_now(operation, calls[operation->call].limit_ms / 2 + left_ms, &err) == 0)
+            client->load.waiting--;
+        else
+            end_waiting(operation, GRPC_UNAVAILABLE, &err);
+    }
+}
+
 struct csi_operation *csi_start(struct csi_client *client, const struct csi_request *request,
                                 void (*cb)(void *ctx, const struct csi_result *result), void *ctx,
                                 struct err *err)
 {
     struct err own = {0};
-    size_t length;
 
     err = err == NULL ? &own : err;
     check(cb != NULL);
@@ -144,24 +264,16 @@ struct csi_operation *csi_start(struct csi_client *client, const struct csi_requ
     operation->secrets = csi_secrets_copy(request->secrets);
     operation->cb = cb;
     operation->ctx = ctx;
-    operation->link = &client->operations;
-    operation->next = client->operations;
-    if (operation->next != NULL)
-        operation->next->link = &operation->next;
-    client->operations = operation;
-
-    void *message = csi_encode(request, &length);
-    const struct grpc_call call = {.unix_socket = client->socket,
-                                   .method = calls[request->call].path,
-                                   .message = message,
-                                   .message_length = length,
-                                   .timeout_ms = calls[request->call].limit_ms,
-                                   .cb = on_reply,
-                                   .ctx = operation};
-    operation->grpc = grpc_start(client->loop, &call, err);
-    explicit_bzero(message, length);
-    free(message);
-    if (operation->grpc == NULL) {
+    operation->message = csi_encode(request, &operation->message_length);
+    DL_APPEND(client->operations, operation);
+    uint64_t limit_ms = calls[request->call].limit_ms;
+    bool waits = !is_about_itself(request->call) &&
+                 (client->load.waiting > 0 || client->load.calls >= CSI_PARALLEL_MAX);
+    if (waits) {
+        client->load.waiting++;
+        io_timer_start(client->loop, &operation->patience, loop_now_ms() + limit_ms / 2,
+                       on_patience, operation);
+    } else if (send_now(operation, limit_ms, err) != 0) {
         (void)err_wrap(err, "plugin %s: %s", client->name, csi_call_name(request->call));
         operation_free(operation);
         return NULL;
@@ -171,5 +283,13 @@ struct csi_operation *csi_start(struct csi_client *client, const struct csi_requ
 
 void csi_cancel(struct csi_operation *operation)
 {
-    grpc_cancel(operation->grpc);
+    struct err err;
+
+    if (operation->grpc != NULL) {
+        grpc_cancel(operation->grpc);
+        return;
+    }
+    (void)err_set(&err, ERR_CANCELED,
+                  "canceled while it waited for its turn"); /* only to be told */
+    end_waiting(operation, GRPC_CANCELLED, &err);
 }

@@ -23,7 +23,6 @@ enum {
     TIMEOUT_DEFAULT_MS = 60 * 1000,
     BODY_DEFAULT_MAX = 64 << 20,
     HEADERS_MAX = 64 << 10,
-    CONNECTIONS_MAX = 256, /* at once */
     CONNECTIONS_KEPT = 16, /* idle, for the next request */
     CONNECT_TIMEOUT_MS = 10 * 1000,
 };
@@ -520,7 +519,7 @@ static struct http_client *client_of(struct loop *loop, bool http2)
     (void)curl_library.multi_setopt(client->multi, CURLMOPT_TIMERFUNCTION, on_timer_wanted);
     (void)curl_library.multi_setopt(client->multi, CURLMOPT_TIMERDATA, client);
     (void)curl_library.multi_setopt(client->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
-                                    (long)CONNECTIONS_MAX);
+                                    (long)HTTP_CONNECTIONS_MAX);
     (void)curl_library.multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, (long)CONNECTIONS_KEPT);
     loop_guest_add(loop, &client->guest);
     return client;

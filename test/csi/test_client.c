@@ -433,6 +433,62 @@ static void test_many_calls_are_under_way_at_once(void **state)
     assert_true(plugin->answered);
 }
 
+/* So many are under way that others wait; none of them is more than it may. */
+static void watch_load(void *ctx, const struct csi_result *result)
+{
+    const struct plugin_process *plugin = ctx;
+    struct csi_load load;
+
+    (void)result;
+    csi_client_load(plugin->client, &load);
+    assert_in_range(load.calls, 0, CSI_PARALLEL_MAX);
+    assert_true(load.waiting == 0 || load.calls == CSI_PARALLEL_MAX);
+}
+
+static void test_calls_beyond_the_bound_wait_for_their_turn(void **state)
+{
+    enum { ALL = CSI_PARALLEL_MAX + 72 };
+    struct plugin_process *plugin = *state;
+    struct csi_operation *last = NULL;
+    struct csi_load load;
+
+    assert_int_equal(kill(plugin->pid, SIGSTOP), 0);
+    for (int i = 0; i < ALL; i++)
+        last = plugin_ask(plugin, unpublish);
+    csi_client_load(plugin->client, &load);
+    assert_int_equal(load.calls, CSI_PARALLEL_MAX);
+    assert_int_equal(load.waiting, 72);
+
+    csi_cancel(last); /* the plugin has heard nothing of it */
+    assert_int_equal(plugin->last.error.code, ERR_CANCELED);
+    assert_false(plugin->last.outcome.may_run);
+    csi_client_load(plugin->client, &load);
+    assert_int_equal(load.waiting, 71);
+
+    (void)plugin_ask(plugin, (struct csi_request){.call = CSI_PROBE});
+    csi_client_load(plugin->client, &load);
+    assert_int_equal(load.calls, CSI_PARALLEL_MAX); /* it does not count, nor wait */
+    assert_int_equal(load.waiting, 71);
+
+    plugin->on_answer = watch_load;
+    assert_int_equal(kill(plugin->pid, SIGCONT), 0);
+    loop_run(plugin->loop);
+    plugin->on_answer = NULL;
+    assert_int_equal(plugin->awaited, 0);
+    assert_true(plugin->answered);
+    csi_client_load(plugin->client, &load);
+    assert_int_equal(load.calls + load.waiting + load.gave_up, 0);
+}
+
+static void test_those_that_wait_end_with_their_client(void **state)
+{
+    struct plugin_process *plugin = *state;
+
+    assert_int_equal(kill(plugin->pid, SIGSTOP), 0);
+    for (int i = 0; i < 2 * CSI_PARALLEL_MAX; i++)
+        (void)plugin_ask(plugin, unpublish); /* tear-down asserts that each has its answer */
+}
+
 static void test_plugin_that_goes_in_mid_call_may_have_acted(void **state)
 {
     struct plugin_process *plugin = *state;
@@ -611,6 +667,9 @@ int main(void)
         cmocka_unit_test(test_map_and_text_are_bounded),
         cmocka_unit_test(test_refusal_is_told_in_its_own_words_but_for_secrets),
         cmocka_unit_test(test_many_calls_are_under_way_at_once),
+        cmocka_unit_test(test_calls_beyond_the_bound_wait_for_their_turn),
+        cmocka_unit_test_setup_teardown(test_those_that_wait_end_with_their_client,
+                                        plugin_set_up_and_run, plugin_tear_down),
         cmocka_unit_test(test_plugin_that_goes_in_mid_call_may_have_acted),
         cmocka_unit_test_setup_teardown(test_hanging_call_is_canceled_and_freed,
                                         plugin_set_up_and_run, plugin_tear_down),
