@@ -11,7 +11,6 @@
 #define BOTH_LOST "record and specification of a volume lost at once; worlds keep the latter"
 #define PAUSED "what has nothing published is in its pause, or its plugin wakes it when it comes"
 #define STILL_WANTED "its alloc tells no task that has failed or was told to end"
-#define OWN_PROCESS "plugins have processes of their own in these worlds, and no task"
 #define LAST_END "the turn of the last end moves it on; lost tasks come after RESTORE"
 
 static const struct reason {
@@ -21,13 +20,16 @@ static const struct reason {
 } reasons[] = {
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "BACK_CLAIM", HAS_STAGE},
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "ALWAYS", HAS_STAGE},
-    {MACHINE_VOLUME, "DRAINING", "TURN", "AGAIN_UNSTAGE", PAUSED},
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "AGAIN_UNSTAGE", PAUSED},
     {MACHINE_VOLUME, "DRAINING", "TURN", "AGAIN_UNMOUNT_STAGING", PAUSED},
     {MACHINE_VOLUME, "DRAINING", "INHERIT", "AGAIN_UNMOUNT_STAGING", PAUSED},
     {MACHINE_VOLUME, "QUEUED", "RELEASE", "BACK_UNSTAGE",
      "what may unstage may mount, and is told so before its alloc can let go"},
     {MACHINE_VOLUME, "DRAINING", "TURN", "ALWAYS", PAUSED},
+    {MACHINE_PLUGIN, "LAUNCHING", "TIMEOUT", "ALWAYS",
+     "the only time it has is the one by which it is to be well"},
+    {MACHINE_PLUGIN, "STOPPED", "DEFINE", "ALWAYS",
+     "one with a process of its own is defined when there is none"},
     {MACHINE_TASK, "STARTING", "EXITED", "ALWAYS",
      "a driver answers the start before it tells the end"},
     {MACHINE_TASK, "RECOVERING", "EXITED", "ALWAYS",
@@ -70,25 +72,6 @@ static const struct reason {
     {MACHINE_ALLOC, "KILLING", "RESTORE", "ALL_DEAD", LAST_END},
     {MACHINE_ALLOC, "RELEASING", "RESTORE", "VOLUMES_GONE",
      "the turn of the last VOLUME_GONE moves it on"},
-    {MACHINE_PLUGIN, "LAUNCHING", "EXITED", "SUPERVISED", OWN_PROCESS},
-    {MACHINE_PLUGIN, "RECOVERING", "EXITED", "SUPERVISED", OWN_PROCESS},
-    {MACHINE_PLUGIN, "PROBING", "EXITED", "SUPERVISED", OWN_PROCESS},
-    {MACHINE_PLUGIN, "IDENTIFYING", "EXITED", "SUPERVISED", OWN_PROCESS},
-    {MACHINE_PLUGIN, "READY", "EXITED", "SUPERVISED", OWN_PROCESS},
-    {MACHINE_PLUGIN, "UNHEALTHY", "EXITED", "SUPERVISED", OWN_PROCESS},
-    {MACHINE_PLUGIN, "LAUNCHING", "TIMEOUT", "UNWELL", OWN_PROCESS},
-    {MACHINE_PLUGIN, "LAUNCHING", "TIMEOUT", "ALWAYS", OWN_PROCESS},
-    {MACHINE_PLUGIN, "PROBING", "PROBE_FAILED", "UNWELL", OWN_PROCESS},
-    {MACHINE_PLUGIN, "PROBING", "TIMEOUT", "UNWELL", OWN_PROCESS},
-    {MACHINE_PLUGIN, "UNHEALTHY", "PROBE_FAILED", "UNWELL", OWN_PROCESS},
-    {MACHINE_PLUGIN, "UNHEALTHY", "TIMEOUT", "UNWELL", OWN_PROCESS},
-    {MACHINE_PLUGIN, "STOPPED", "DEFINE", "SUPERVISED", OWN_PROCESS},
-    {MACHINE_PLUGIN, "STOPPED", "DEFINE", "ALWAYS", OWN_PROCESS},
-    {MACHINE_PLUGIN, "STOPPED", "REMOVE", "SUPERVISED", OWN_PROCESS},
-    {MACHINE_TASK, "RUNNING", "NOTE", "ALWAYS", OWN_PROCESS},
-    {MACHINE_TASK, "RUNNING", "UNWELL", "HAS_PREKILL", OWN_PROCESS},
-    {MACHINE_TASK, "RUNNING", "UNWELL", "ALWAYS", OWN_PROCESS},
-    {MACHINE_TASK, "RECOVERING", "NOTE", "ALWAYS", OWN_PROCESS},
 };
 
 /* clang-format on */

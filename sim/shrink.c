@@ -222,6 +222,10 @@ static bool is_plugin_used(const struct sim_script *script, int plugin)
             if (script->allocs[a].claims[c].plugin == plugin)
                 return true;
         }
+        for (int t = 0; t < script->allocs[a].tasks_count; t++) {
+            if (script->allocs[a].tasks[t].serves == plugin + 1)
+                return true;
+        }
     }
     return false;
 }

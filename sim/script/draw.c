@@ -407,6 +407,46 @@ static void draw_older(struct pen *pen)
     add(pen, SIM_DO_OLDER, nobody, at_ms + later_ms, (int64_t)down_ms);
 }
 
+static bool is_ordered(const struct sim_script *script, int plugin)
+{
+    for (unsigned s = 0; s < script->steps_count; s++) {
+        const struct sim_step *step = &script->steps[s];
+        if (step->whom.kind == MACHINE_PLUGIN && step->whom.member == plugin &&
+            step->action != SIM_DO_PLUG)
+            return true;
+    }
+    return false;
+}
+
+static bool claims(const struct sim_script *script, const struct sim_alloc *alloc, int plugin)
+{
+    int of = script->plugins[plugin].of;
+
+    for (unsigned c = 0; c < alloc->claims_count; c++) {
+        if (alloc->claims[c].plugin == plugin || alloc->claims[c].plugin == of - 1)
+            return true;
+    }
+    return false;
+}
+
+/* Plugins that are tasks; of an alloc that needs none of them itself, or it would wait for ever.
+ * Last, as above. */
+static void draw_plugin_tasks(struct pen *pen)
+{
+    struct sim_script *script = pen->script;
+
+    for (int p = 0; p < script->plugins_count; p++) {
+        struct sim_whom whom = any_task(pen);
+        struct sim_alloc *alloc = &script->allocs[(unsigned)whom.alloc];
+        struct sim_task *task = &alloc->tasks[(unsigned)whom.member];
+        bool wanted = chance(pen, 1, 2);
+        if (!wanted || task->serves != 0 || is_ordered(script, p) || claims(script, alloc, p))
+            continue;
+        task->serves = (uint8_t)(p + 1);
+        task->health_ms = chance(pen, 1, 2) ? 1000 + below(pen, 30000) : 0;
+    }
+}
+
 /* What templates read changes; last, so that worlds are otherwise what they would be. */
 static void draw_changes(struct pen *pen)
 {
@@ -570,6 +610,7 @@ void sim_draw(uint64_t seed, enum sim_profile profile, struct sim_script *ret_sc
         draw_older(&pen);
     draw_changes(&pen);
     draw_health(&pen);
+    draw_plugin_tasks(&pen);
 }
 
 void sim_start_draw(const struct sim_start *start, uint64_t seed, struct sim_script *ret_script)

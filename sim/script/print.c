@@ -24,8 +24,8 @@ void sim_print(fsm_print *print, void *ctx, const char *format, ...)
     print(ctx, line);
 }
 
-static void print_task(const struct sim_alloc *alloc, const struct sim_task *task, fsm_print *print,
-                       void *ctx)
+static void print_task(const struct sim_script *script, const struct sim_alloc *alloc,
+                       const struct sim_task *task, fsm_print *print, void *ctx)
 {
     struct sim_task usual = sim_task_default(task->name);
 
@@ -57,6 +57,10 @@ static void print_task(const struct sim_alloc *alloc, const struct sim_task *tas
     if (memcmp(task->hooks, usual.hooks, sizeof(usual.hooks)) != 0)
         SAY(" hooks %u %u %u %u %u", task->hooks[0], task->hooks[1], task->hooks[2], task->hooks[3],
             task->hooks[4]);
+    if (task->serves != 0)
+        SAY(" serves %s", script->plugins[task->serves - 1].name);
+    if (task->health_ms != 0)
+        SAY(" health %llu", (unsigned long long)task->health_ms);
     SAY("\n");
 }
 
@@ -86,7 +90,7 @@ static void print_alloc(const struct sim_script *script, const struct sim_alloc 
             alloc->hooks[3]);
     SAY("\n");
     for (unsigned i = 0; i < alloc->tasks_count; i++)
-        print_task(alloc, &alloc->tasks[i], print, ctx);
+        print_task(script, alloc, &alloc->tasks[i], print, ctx);
     for (unsigned i = 0; i < alloc->claims_count; i++)
         SAY("claim %s/%s plugin %s disk %u%s\n", alloc->name, alloc->claims[i].name,
             script->plugins[alloc->claims[i].plugin].name, alloc->claims[i].disk,

@@ -294,6 +294,10 @@ static void read_task_word(struct reader *reader, struct sim_task *task)
         task->forks = 1;
     else if (accept(reader, "hooks"))
         read_masks(reader, task->hooks, COUNT_OF(task->hooks), TASK_HOOK_COUNT);
+    else if (accept(reader, "serves"))
+        task->serves = (uint8_t)(find_plugin(reader, next_word(reader)) + 1);
+    else if (task->serves != 0 && accept(reader, "health"))
+        task->health_ms = next_count(reader, HOUR_MS);
     else
         reader->failed = true;
 }
@@ -325,6 +329,11 @@ static void read_task(struct reader *reader)
         is_new(reader, "task", name, alloc->tasks[i].name, reader->lines.tasks[a][i]);
     while (reader->at < reader->count && !reader->failed)
         read_task_word(reader, &task);
+    struct sim_whom other;
+    if (!reader->failed && task.serves != 0 &&
+        sim_plugin_task(reader->script, task.serves - 1, &other))
+        refuse(reader, "plugin \"%s\" is another task's",
+               reader->script->plugins[task.serves - 1].name);
     if (alloc->tasks_count == SIM_TASKS_MAX)
         refuse(reader, "the alloc has %d tasks already", SIM_TASKS_MAX);
     if (reader->failed)

@@ -120,6 +120,8 @@ struct sim_task {
     uint8_t lifecycle, sidecar, leader, mode_delay;
     uint8_t ignores_term; /* only SIGKILL ends it */
     uint8_t forks;        /* leaves descendants behind */
+    uint8_t serves;       /* it is the process of that plugin, + 1; 0: of none */
+    uint64_t health_ms;   /* of that one: its health_timeout */
 };
 
 struct sim_claim {
@@ -370,6 +372,9 @@ struct sim_script {
 /* Reads TEXT; ERR_INVALID names the line. */
 int sim_script_read(const char *text, struct sim_script *ret_script, struct err *err);
 void sim_script_print(const struct sim_script *script, fsm_print *print, void *ctx);
+
+/* The task that is the process of PLUGIN; false: the plugin has one of its own. */
+bool sim_plugin_task(const struct sim_script *script, int plugin, struct sim_whom *ret_task);
 
 /* The name of a machine or job, "a/main". */
 void sim_whom_name(const struct sim_script *script, const struct sim_whom *whom, char *to,

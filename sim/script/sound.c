@@ -67,6 +67,23 @@ static int check_tasks(const struct sim_script *script, int a, const struct sim_
     return 0;
 }
 
+/* A plugin that is a task comes and goes with it. */
+static int check_served(const struct sim_script *script, const struct sim_lines *lines,
+                        struct err *err)
+{
+    for (unsigned s = 0; s < script->steps_count; s++) {
+        const struct sim_step *step = &script->steps[s];
+        struct sim_whom task;
+        if ((step->action == SIM_DO_STOP_PLUGIN || step->action == SIM_DO_REMOVE ||
+             step->action == SIM_DO_INSTALL) &&
+            sim_plugin_task(script, step->whom.member, &task))
+            return err_set(err, ERR_INVALID,
+                           "line %d: plugin %s is a task: stop or assign its alloc",
+                           lines->steps[s], script->plugins[(unsigned)step->whom.member].name);
+    }
+    return 0;
+}
+
 /* How often a task starts by itself until the world is healed. */
 static uint64_t starts_of(const struct sim_script *script, const struct sim_task *task)
 {
@@ -266,6 +283,8 @@ int sim_script_sound(const struct sim_script *script, const struct sim_lines *li
         code = check_jobs(script, lines, err);
     if (code == 0)
         code = check_starts(script, lines, err);
+    if (code == 0)
+        code = check_served(script, lines, err);
     if (code == 0)
         code = check_steps(script, lines, err);
     if (code == 0)

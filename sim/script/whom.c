@@ -22,12 +22,35 @@ const struct machine_id *sim_start_id(const struct sim_start *start, const struc
     unreachable("a machine that is not in the journal");
 }
 
+bool sim_plugin_task(const struct sim_script *script, int plugin, struct sim_whom *ret_task)
+{
+    for (unsigned a = 0; a < script->allocs_count; a++) {
+        for (unsigned t = 0; t < script->allocs[a].tasks_count; t++) {
+            if (script->allocs[a].tasks[t].serves != plugin + 1)
+                continue;
+            *ret_task = (struct sim_whom){MACHINE_TASK, (int16_t)a, (int16_t)t};
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct machine_id plugin_id(const struct sim_script *script, int plugin)
+{
+    struct sim_whom task;
+
+    if (!sim_plugin_task(script, plugin, &task))
+        return machine_id_join(MACHINE_PLUGIN, "csi", script->plugins[plugin].name);
+    const struct sim_alloc *alloc = &script->allocs[(unsigned)task.alloc];
+    return machine_id_join(MACHINE_PLUGIN, alloc->name, alloc->tasks[(unsigned)task.member].name);
+}
+
 struct machine_id sim_whom_id(const struct sim_script *script, const struct sim_whom *whom)
 {
     if (script->start != NULL)
         return *sim_start_id(script->start, whom);
     if (whom->kind == MACHINE_PLUGIN)
-        return machine_id_join(MACHINE_PLUGIN, "csi", script->plugins[(unsigned)whom->member].name);
+        return plugin_id(script, whom->member);
     const struct sim_alloc *alloc = &script->allocs[(unsigned)whom->alloc];
     if (whom->kind == MACHINE_ALLOC)
         return machine_id_make(MACHINE_ALLOC, alloc->name);
@@ -42,6 +65,10 @@ void sim_whom_name(const struct sim_script *script, const struct sim_whom *whom,
 {
     if (whom->kind == MACHINE_KIND_COUNT) {
         (void)text_copy(to, size, script->jobs[(unsigned)whom->member].name); /* bounded */
+        return;
+    }
+    if (whom->kind == MACHINE_PLUGIN && script->start == NULL) {
+        (void)text_copy(to, size, script->plugins[(unsigned)whom->member].name); /* bounded */
         return;
     }
     struct machine_id id = sim_whom_id(script, whom);

@@ -75,7 +75,6 @@ void sim_answer(struct sim *sim, struct sim_call *call);
 void sim_meet(struct sim *sim, struct sim_call *call);
 /* The server does not give MINE while another one has the volume. */
 bool sim_claim_is_taken(const struct sim *sim, const struct sim_claim_state *mine);
-void sim_plugin_die(struct sim *sim, int plugin);
 void sim_node_reboot(struct sim *sim);
 
 /* Whoever looks at what the templates of a task read tells its machine of what it does not know. */

@@ -23,6 +23,7 @@ static uint64_t vary(uint64_t ms, uint64_t version, unsigned what)
 static struct task_define define_of(const struct sim_alloc_state *alloc,
                                     const struct sim_task *task, uint64_t version)
 {
+    uint32_t supervisor = task->serves != 0 ? 1u << TASK_HOOK_CSI_PLUGIN : 0;
     struct task_define define = {
         .restart_interval_ms = vary(task->interval_ms, version, 0),
         .restart_delay_ms = vary(task->backoff_ms, version, 1),
@@ -30,11 +31,11 @@ static struct task_define define_of(const struct sim_alloc_state *alloc,
         .restart_mode_delay = task->mode_delay,
         .kill_timeout_ms = vary(task->kill_ms, version, 3),
         .shutdown_delay_ms = vary(task->delay_ms, version, 4),
-        .hooks_prestart = task->hooks[0],
-        .hooks_poststart = task->hooks[1],
+        .hooks_prestart = task->hooks[0] | supervisor,
+        .hooks_poststart = task->hooks[1] | supervisor,
         .hooks_prekill = task->hooks[2],
-        .hooks_exited = task->hooks[3],
-        .hooks_stop = task->hooks[4],
+        .hooks_exited = task->hooks[3] | supervisor,
+        .hooks_stop = task->hooks[4] | supervisor,
         .lifecycle = task->lifecycle,
         .sidecar = task->sidecar,
         .leader = task->leader,
@@ -108,7 +109,7 @@ static struct volume_define claim_define(const struct sim *sim, const struct sim
     if (sim->disks[claim->disk].past != NULL)
         return *sim->disks[claim->disk].past;
     (void)text_copy(define.plugin, sizeof(define.plugin),
-                    machine_id_name(&sim->plugins[claim->plugin].id)); /* fits */
+                    sim->plugins[claim->plugin].name); /* fits */
     (void)text_copy(define.namespace, sizeof(define.namespace), "default");
     (void)text_format(define.volume, sizeof(define.volume), "disk%d",
                       sim->disks[claim->disk].number); /* fits */
@@ -254,11 +255,13 @@ void sim_define_plugins(struct sim *sim)
 {
     for (int p = 0; p < sim->plugins_count && sim->up && !sim->dying; p++) {
         struct sim_plugin_state *plugin = &sim->plugins[p];
+        if (plugin->task != NULL)
+            continue; /* its hooks say so */
         bool there = core_find(sim->core, &plugin->id) != NULL;
         struct plugin_define define = {.type = PLUGIN_CSI_NODE};
 
         (void)text_copy(define.plugin, sizeof(define.plugin),
-                        machine_id_name(&sim->plugins[plugin->serves].id)); /* fits */
+                        sim->plugins[plugin->serves].name); /* fits */
         if (plugin->past != NULL)
             define = plugin->past->define;
         if (!there && !plugin->removed)

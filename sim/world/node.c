@@ -151,11 +151,34 @@ static void apply_alloc_hook(struct sim *sim, struct sim_call *call)
     }
 }
 
+/* As agent/perform/plugins.c: what the hooks of a task say of the plugin that it is. */
+static void tell_plugin(struct sim *sim, const struct sim_call *call)
+{
+    const struct sim_task_state *task = sim_task_of(sim, &call->whom);
+    int p = task->plan->serves - 1;
+    const struct machine_id *id = &sim->plugins[p].id;
+    const struct machine *record = core_find(sim->core, id);
+    struct plugin_define define = {
+        .type = PLUGIN_CSI_NODE, .supervised = 1, .health_timeout_ms = task->plan->health_ms};
+    struct exited exited = {0};
+
+    (void)text_copy(define.plugin, sizeof(define.plugin),
+                    sim->plugins[sim->plugins[p].serves].name); /* fits */
+    if (call->phase == PHASE_POSTSTART)
+        core_tell(sim->core, id, PE_DEFINE, &define);
+    if (call->phase == PHASE_EXITED && record != NULL)
+        core_news(sim->core, id, record->generation, PE_EXITED, &exited);
+    if (call->phase == PHASE_STOP)
+        core_tell(sim->core, id, PE_REMOVE, NULL);
+}
+
 static void apply_task_hook(struct sim *sim, struct sim_call *call)
 {
     const struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
     struct sim_task_state *task = sim_task_of(sim, &call->whom);
 
+    if (call->hook == TASK_HOOK_CSI_PLUGIN && task->plan->serves != 0 && sim->up && !sim->dying)
+        tell_plugin(sim, call);
     if (call->phase != PHASE_PRESTART)
         return;
     if (call->hook != TASK_HOOK_VALIDATE && !alloc->directory) {
@@ -317,7 +340,8 @@ static void apply_unstage(struct sim *sim, struct sim_call *call)
 static bool is_served(const struct sim *sim, uint16_t plugin)
 {
     for (int p = 0; p < sim->plugins_count; p++) {
-        if (sim->plugins[p].serves == sim->plugins[plugin].serves && sim->plugins[p].alive)
+        if (sim->plugins[p].serves == sim->plugins[plugin].serves &&
+            sim_plugin_lives(sim, &sim->plugins[p]))
             return true;
     }
     return false;
@@ -408,15 +432,18 @@ static void answer_volume(struct sim *sim, struct sim_call *call)
 static void apply_plugin(struct sim *sim, struct sim_call *call)
 {
     struct sim_plugin_state *plugin = sim_plugin_of(sim, &call->whom);
-    bool ours = plugin->alive && plugin->generation == call->generation;
+    bool ours = sim_plugin_lives(sim, plugin) &&
+                (plugin->task != NULL || plugin->generation == call->generation);
 
     switch ((enum plugin_effect)call->effect) {
-    case PX_LAUNCH: /* an older instance with our mark makes way */
-        plugin->alive = 1;
+    case PX_LAUNCH: /* an older instance with our mark makes way; that of a task is waited for */
+        if (plugin->task != NULL && !ours)
+            sim_call_fail(call, ERR_AGAIN, false, "nobody listens");
+        plugin->alive = plugin->task == NULL;
         plugin->generation = call->generation;
         return;
     case PX_RECOVER:
-        if (!ours)
+        if (!ours && plugin->task == NULL)
             sim_call_fail(call, ERR_GONE, false, "there is no such process");
         return;
     case PX_TERMINATE:
@@ -458,17 +485,6 @@ static void answer_plugin(struct sim *sim, struct sim_call *call)
     else if (call->effect == PX_IDENTIFY)
         payload = &identity;
     sim_call_done(sim, call, sim_plugin_answer(call->effect, call->code), payload);
-}
-
-void sim_plugin_die(struct sim *sim, int number)
-{
-    struct sim_plugin_state *plugin = &sim->plugins[number];
-    struct exited exited = {.known = 1, .code = 1};
-
-    plugin->alive = 0;
-    sim_say(sim, "plugin %s dies", plugin->id.text);
-    if (sim->up && !sim->dying)
-        core_news(sim->core, &plugin->id, plugin->generation, PE_EXITED, &exited);
 }
 
 /* --- all of them --- */

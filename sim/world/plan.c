@@ -130,7 +130,7 @@ const char *sim_name(const struct sim *sim, const struct sim_whom *whom)
 {
     const struct machine_id *id = sim_id(sim, whom);
 
-    return whom->kind == MACHINE_PLUGIN ? machine_id_name(id) : id->text;
+    return whom->kind == MACHINE_PLUGIN ? sim_plugin_of(sim, whom)->name : id->text;
 }
 
 const struct machine *sim_record(const struct sim *sim, const struct sim_whom *whom)
@@ -203,7 +203,11 @@ static void plan_script(struct sim *sim, const struct sim_script *script)
     }
     for (int p = 0; p < sim->plugins_count; p++) {
         const struct sim_plugin *plan = &script->plugins[p];
-        sim->plugins[p].id = machine_id_join(MACHINE_PLUGIN, "csi", plan->name);
+        struct sim_whom whom = {MACHINE_PLUGIN, -1, (int16_t)p}, task;
+        sim->plugins[p].id = sim_whom_id(script, &whom);
+        sim->plugins[p].name = plan->name;
+        if (sim_plugin_task(script, p, &task))
+            sim->plugins[p].task = &sim->allocs[task.alloc].tasks[task.member];
         sim->plugins[p].serves = (int16_t)(plan->of != 0 ? plan->of - 1 : p);
         sim->plugins[p].stages = plan->stages;
     }
@@ -271,6 +275,7 @@ static void plan_start(struct sim *sim, const struct sim_start *start)
     for (int p = 0; p < sim->plugins_count; p++) {
         const struct machine *record = sim_past_record(start->plugins.items[p].kept);
         sim->plugins[p].id = start->plugins.items[p].id;
+        sim->plugins[p].name = machine_id_name(&sim->plugins[p].id);
         sim->plugins[p].stages = start->plugins.items[p].stages;
         sim->plugins[p].past = record == NULL ? NULL : plugin_of(record);
         sim->plugins[p].serves = first_of(sim, p);

@@ -605,3 +605,28 @@ void sim_process_event(struct sim *sim, const struct sim_event *event)
     }
     unreachable("not of a process");
 }
+
+/* --- plugins --- */
+
+bool sim_plugin_lives(const struct sim *sim, const struct sim_plugin_state *plugin)
+{
+    if (plugin->task == NULL)
+        return plugin->alive;
+    return plugin->task->newest >= 0 &&
+           sim->attempts.items[plugin->task->newest].payload == PAYLOAD_RUNNING;
+}
+
+void sim_plugin_die(struct sim *sim, int number)
+{
+    struct sim_plugin_state *plugin = &sim->plugins[number];
+    struct exited exited = {.known = 1, .code = 1};
+
+    plugin->alive = 0;
+    sim_say(sim, "plugin %s dies", plugin->id.text);
+    if (plugin->task != NULL) {
+        sim_payload_end(sim, &sim->attempts.items[plugin->task->newest], 1, 0);
+        return; /* its hooks say so */
+    }
+    if (sim->up && !sim->dying)
+        core_news(sim->core, &plugin->id, plugin->generation, PE_EXITED, &exited);
+}

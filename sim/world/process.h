@@ -88,4 +88,12 @@ void sim_sweep(struct sim *sim);
 void sim_shim_die(struct sim *sim, struct sim_attempt *attempt);
 void sim_payload_end(struct sim *sim, struct sim_attempt *attempt, int32_t code, int32_t signal);
 
+/* --- plugins --- */
+
+struct sim_plugin_state;
+
+/* It can be called; one that is a task lives as long as its payload. */
+bool sim_plugin_lives(const struct sim *sim, const struct sim_plugin_state *plugin);
+void sim_plugin_die(struct sim *sim, int plugin);
+
 #endif

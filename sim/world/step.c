@@ -268,7 +268,7 @@ static bool lose_record(struct sim *sim, const struct sim_step *step)
 
 static bool kill_plugin(struct sim *sim, const struct sim_step *step)
 {
-    if (!sim_plugin_of(sim, &step->whom)->alive)
+    if (!sim_plugin_lives(sim, sim_plugin_of(sim, &step->whom)))
         return false;
     sim_count_fault(sim, SIM_PLUG);
     sim_plugin_die(sim, step->whom.member);

@@ -125,8 +125,10 @@ struct sim_alloc_state {
 
 struct sim_plugin_state {
     struct machine_id id;
-    const struct plugin *past; /* as of a task */
-    int16_t serves;            /* the first instance of the same plugin, which may be itself */
+    const char *name;            /* of it among plugins, and in the script */
+    struct sim_task_state *task; /* that is its process; NULL: it has one of its own */
+    const struct plugin *past;   /* as of a task */
+    int16_t serves;              /* the first instance of the same plugin, which may be itself */
     uint8_t stages;
     uint8_t alive, removed;
     uint8_t stop_asked;

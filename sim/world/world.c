@@ -348,7 +348,7 @@ static bool tend_plugins(struct sim *sim)
 
     for (int p = 0; p < sim->plugins_count && sim->up && sim->restored; p++) {
         const struct machine *record = core_find(sim->core, &sim->plugins[p].id);
-        if (sim->plugins[p].removed)
+        if (sim->plugins[p].removed || sim->plugins[p].task != NULL)
             continue;
         bool rejected = record != NULL && record->state == P_REJECTED;
         bool stopped = record != NULL && record->state == P_STOPPED;

@@ -312,7 +312,7 @@ static void check_ending(struct sim *sim, const struct effect *effect, const str
     if (attempt == NULL || attempt->payload != PAYLOAD_RUNNING || attempt->shim != SHIM_ALIVE)
         return;
     bool given_up = !task->exit.known && sim_attempt_is_given_up(attempt);
-    bool asked = task->kill_wanted || task->restart_wanted || task->rewind_wanted;
+    bool asked = task->kill_wanted || task->restart_wanted || task->rewind_wanted || task->unwell;
     if (!asked && !task->start_failed && !given_up)
         sim_violate(sim, 23, "the payload of %s runs well and is ended", effect->id.text);
 }

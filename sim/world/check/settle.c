@@ -180,7 +180,9 @@ static bool is_settled(struct sim *sim, struct finding *finding)
         return miss(finding, 14, "job", name, what);
     for (int p = 0; p < sim->plugins_count; p++) {
         const struct machine *record = core_find(sim->core, &sim->plugins[p].id);
-        if (!sim->plugins[p].removed && (record == NULL || record->state != P_READY))
+        bool wanted = sim->plugins[p].task != NULL ? sim_plugin_lives(sim, &sim->plugins[p])
+                                                   : !sim->plugins[p].removed;
+        if (wanted && (record == NULL || record->state != P_READY))
             return miss(finding, 32, "plugin", sim->plugins[p].id.text, state_name(record));
     }
     for (uint32_t i = 0; i < sim->control.requests_max && i < sim->control.requests_count; i++) {
