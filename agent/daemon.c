@@ -389,6 +389,8 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     note_health(parts);
     int code = life_start(parts->life, &start, err);
     if (code == 0)
+        plugins_define(parts);
+    if (code == 0)
         hooks_find_plugins(parts->hooks, plugins_found, parts); /* behind what tasks wait for */
     return code;
 }

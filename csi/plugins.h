@@ -1,10 +1,11 @@
 /*
  * The instances of storage plugins on this node.
  *
- * An instance is a task with a csi_plugin block: its socket, a client of it, its directories.  Any
- * number of them may have the same plugin id, of which the newest that is ready is the one to use.
- * What state each is in, and what it has said of itself, is in the record of its machine
- * (fsm/plugin.h), which is asked for whenever it matters; here is what a record cannot hold.
+ * An instance is a task with a csi_plugin block, or a process that somebody else runs and the
+ * node's configuration names: its socket, a client of it, its directories.  Any number of them may
+ * have the same plugin id, of which the newest that is ready is the one to use. What state each is
+ * in, and what it has said of itself, is in the record of its machine (fsm/plugin.h), which is
+ * asked for whenever it matters; here is what a record cannot hold.
  *
  *   <state_dir>/csi/plugins/<alloc>/csi.sock    where the instance of ALLOC answers
  *   <state_dir>/csi/node/<plugin>/              where its volumes are staged and published: one
@@ -80,6 +81,7 @@ struct csi_place {
     const char *plugin, *alloc, *task;
     enum plugin_type type;
     const char *inside; /* where its root file system has the root; NULL: it is the host's */
+    const char *socket; /* NULL: in the directory of ALLOC */
 };
 
 /* Makes the instance known; nothing is asked of it.  One that is known stays as it is. */

@@ -67,6 +67,12 @@ const char *spec_propagation_name(enum spec_propagation propagation);
 enum { SPEC_PLACE_SIZE = 256 };
 const char *spec_place(const char *text, char to[SPEC_PLACE_SIZE]);
 
+/* "node", "controller" or "monolith"; false: TEXT is none of them. */
+bool spec_plugin_type(const char *text, enum plugin_type *ret_type);
+
+/* NULL: ID can be that of a storage plugin; or why not, to be read after "the id". */
+const char *spec_plugin_fault(const char *id);
+
 /* COUNT processors in order as the kernel lists them, "0-2,7"; "" for none. */
 enum { CORES_TEXT_SIZE = 4096 };
 void spec_cores_text(const uint16_t *ids, size_t count, char to[CORES_TEXT_SIZE]);

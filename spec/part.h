@@ -98,8 +98,6 @@ void jobspec_check_scaling(struct jobspec_work *work, const json_t *group);
 /* The csi_plugin blocks of tasks, in the same way. */
 void jobspec_default_csi_plugin(json_t *task);
 void jobspec_check_csi_plugins(struct jobspec_work *work, const json_t *group);
-bool spec_plugin_type(const char *text, enum plugin_type *ret_type);
-const char *spec_plugin_fault(const char *id); /* NULL: it is one */
 
 /* The artifact blocks of tasks, in the same way. */
 void jobspec_default_artifacts(json_t *task);

@@ -105,14 +105,14 @@ static json_t *info_of(struct api *api, const struct machine_id *id, const struc
     json_t *to;
 
     api_time(since, life_unix_ns(life) - (int64_t)ago_ms * 1000000);
-    to = json_pack("{s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:b, s:b}", "PluginID",
-                   api_text(plugin->define.plugin), "AllocID", owner.text, "Healthy",
-                   identity->healthy, "HealthDescription", description_of(plugin), "UpdateTime",
-                   since, "Provider", api_text(identity->provider), "ProviderVersion",
-                   api_text(identity->version), "RequiresControllerPlugin",
-                   (identity->plugin_capabilities & CSI_PLUGIN_HAS_CONTROLLER) != 0,
-                   "RequiresTopologies",
-                   (identity->plugin_capabilities & CSI_PLUGIN_HAS_TOPOLOGY) != 0);
+    to = json_pack(
+        "{s:o, s:s, s:b, s:o, s:s, s:o, s:o, s:b, s:b}", "PluginID",
+        api_text(plugin->define.plugin), "AllocID", plugin->define.supervised ? owner.text : "",
+        "Healthy", identity->healthy, "HealthDescription", description_of(plugin), "UpdateTime",
+        since, "Provider", api_text(identity->provider), "ProviderVersion",
+        api_text(identity->version), "RequiresControllerPlugin",
+        (identity->plugin_capabilities & CSI_PLUGIN_HAS_CONTROLLER) != 0, "RequiresTopologies",
+        (identity->plugin_capabilities & CSI_PLUGIN_HAS_TOPOLOGY) != 0);
     check(to != NULL);
     check(json_object_set_new(to, role == CSI_ROLE_NODE ? "NodeInfo" : "ControllerInfo",
                               role == CSI_ROLE_NODE ? node_info(api, id, plugin)

@@ -197,6 +197,30 @@ static int check_volumes(const struct spec_node_volumes *volumes, struct err *er
     return 0;
 }
 
+static int check_plugins(const struct config_csi_plugins *plugins, struct err *err)
+{
+    for (size_t i = 0; i < plugins->count; i++) {
+        const struct config_csi_plugin *plugin = &plugins->items[i];
+        enum plugin_type type;
+
+        if (!spec_plugin_type(plugin->type, &type))
+            return err_set(err, ERR_INVALID,
+                           "client.csi_plugin \"%s\": type \"%s\" must be node, controller or "
+                           "monolith",
+                           plugin->id, plugin->type);
+        if (plugin->socket[0] != '/')
+            return err_set(err, ERR_INVALID,
+                           "client.csi_plugin \"%s\": socket \"%.60s\" must be an absolute path",
+                           plugin->id, plugin->socket);
+        if (plugin->base_dir[0] != '\0' && plugin->base_dir[0] != '/')
+            return err_set(err, ERR_INVALID,
+                           "client.csi_plugin \"%s\": stage_publish_base_dir \"%.60s\" must be an "
+                           "absolute path",
+                           plugin->id, plugin->base_dir);
+    }
+    return 0;
+}
+
 int config_finish(struct config *config, struct err *err)
 {
     enum log_level level;
@@ -233,6 +257,8 @@ int config_finish(struct config *config, struct err *err)
         (code = find_shim(config, err)) != 0 || (code = find_others(config, err)) != 0)
         return code;
     code = check_volumes(&config->host_volumes, err);
+    if (code == 0)
+        code = check_plugins(&config->csi_plugins, err);
     if (code != 0)
         return code;
     return finish_chroot(&config->chroot_env, err);
@@ -244,4 +270,6 @@ void config_free(struct config *config)
     pairs_free(&config->chroot_env);
     free(config->host_volumes.items);
     config->host_volumes = (struct spec_node_volumes){0};
+    free(config->csi_plugins.items);
+    config->csi_plugins = (struct config_csi_plugins){0};
 }

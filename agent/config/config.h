@@ -11,12 +11,15 @@
 #include "fsm/policy.h"
 #include "io/host.h"
 #include "io/http.h"
+#include "spec/names.h"
 #include "spec/spec.h"
 
 enum {
     PORTS_TEXT_SIZE = 512,
     HOST_NETWORKS_MAX = 32,
     HOST_VOLUMES_MAX = 1024,
+    CSI_PLUGINS_MAX = 64,
+    SOCKET_PATH_SIZE = 108, /* of a socket's address */
     CORES_TEXT_MAX = 256
 };
 
@@ -26,6 +29,19 @@ struct host_network {
     char cidr[256];     /* which addresses, "" is any: networks with commas between */
     char interface[32]; /* of which interface, "": of any */
     char reserved_ports[PORTS_TEXT_SIZE];
+};
+
+/* A client.csi_plugin block: a storage plugin that somebody else runs, and where it answers. */
+struct config_csi_plugin {
+    char id[PLUGIN_NAME_SIZE];
+    char type[16]; /* as in a job's block */
+    char socket[SOCKET_PATH_SIZE];
+    char base_dir[SPEC_PLACE_SIZE]; /* stage_publish_base_dir, "": as the host has it */
+};
+
+struct config_csi_plugins {
+    struct config_csi_plugin *items;
+    size_t count, size;
 };
 
 struct config {
@@ -87,6 +103,7 @@ struct config {
     struct host_network host_networks[HOST_NETWORKS_MAX];
     size_t host_networks_count;
     struct spec_node_volumes host_volumes;     /* client.host_volume; owned */
+    struct config_csi_plugins csi_plugins;     /* client.csi_plugin; owned */
     char cni_path[PATH_SIZE];                  /* client: where CNI plugins are, colons between */
     char cni_config_dir[PATH_SIZE];            /* client: files of networks for mode "cni/NAME" */
     char bridge_name[16];                      /* client.bridge_network_name, default "nomad" */

@@ -35,6 +35,8 @@ enum section {
     IN_HOST_NETWORK,
     IN_HOST_VOLUMES, /* each by its name */
     IN_HOST_VOLUME,
+    IN_CSI_PLUGINS, /* each by its id */
+    IN_CSI_PLUGIN,
     IN_ARTIFACT,
     IN_PLUGIN,
     IN_RAW_EXEC,
@@ -85,6 +87,8 @@ static const char *refuse_rpc(const json_t *value)
     offsetof(struct host_network, member), sizeof(((struct host_network *)NULL)->member)
 #define VOLUME_FIELD(member)                                                                       \
     offsetof(struct spec_node_volume, member), sizeof(((struct spec_node_volume *)NULL)->member)
+#define PLUGIN_FIELD(member)                                                                       \
+    offsetof(struct config_csi_plugin, member), sizeof(((struct config_csi_plugin *)NULL)->member)
 #define FIELD_OF(member) offsetof(struct config, member), sizeof(((struct config *)NULL)->member)
 
 /* clang-format off */
@@ -147,6 +151,9 @@ static const struct key keys[] = {
     {IN_HOST_NETWORK, "reserved_ports", KEY_PORTS, NETWORK_FIELD(reserved_ports), NULL},
     {IN_HOST_VOLUME, "path", KEY_TEXT, VOLUME_FIELD(path), NULL},
     {IN_HOST_VOLUME, "read_only", KEY_BOOL, VOLUME_FIELD(read_only), NULL},
+    {IN_CSI_PLUGIN, "type", KEY_TEXT, PLUGIN_FIELD(type), NULL},
+    {IN_CSI_PLUGIN, "socket", KEY_TEXT, PLUGIN_FIELD(socket), NULL},
+    {IN_CSI_PLUGIN, "stage_publish_base_dir", KEY_TEXT, PLUGIN_FIELD(base_dir), NULL},
     {IN_ARTIFACT, "http_read_timeout", KEY_DURATION, FIELD_OF(artifact_timeout_ms), NULL},
     {IN_ARTIFACT, "http_max_size", KEY_SIZE, FIELD_OF(artifact_bytes_max), NULL},
     {IN_ARTIFACT, "decompression_size_limit", KEY_SIZE, FIELD_OF(artifact_unpacked_max), NULL},
@@ -202,6 +209,7 @@ static const struct {
     {IN_CLIENT, "reserved", IN_RESERVED},
     {IN_CLIENT, "host_network", IN_HOST_NETWORKS},
     {IN_CLIENT, "host_volume", IN_HOST_VOLUMES},
+    {IN_CLIENT, "csi_plugin", IN_CSI_PLUGINS},
     {IN_CLIENT, "artifact", IN_ARTIFACT},
     {IN_PLUGIN, "raw_exec", IN_RAW_EXEC},
     {IN_PLUGIN, "exec", IN_EXEC},
@@ -296,6 +304,8 @@ static const char *const section_names[SECTION_COUNT] = {
     [IN_HOST_NETWORK] = "client.host_network",
     [IN_HOST_VOLUMES] = "client.host_volume",
     [IN_HOST_VOLUME] = "client.host_volume",
+    [IN_CSI_PLUGINS] = "client.csi_plugin",
+    [IN_CSI_PLUGIN] = "client.csi_plugin",
     [IN_ARTIFACT] = "client.artifact",
     [IN_PLUGIN] = "plugin",
     [IN_RAW_EXEC] = "plugin \"raw_exec\"",
@@ -352,6 +362,8 @@ static void *field_of(struct reader *reader, const struct key *key)
         block = reader->host_network;
     if (key->section == IN_HOST_VOLUME)
         block = reader->host_volume;
+    if (key->section == IN_CSI_PLUGIN)
+        block = reader->csi_plugin;
     return (char *)block + key->offset;
 }
 
@@ -469,18 +481,46 @@ static int begin_host_volume(struct reader *reader, const char *name, struct hcl
     return 0;
 }
 
+/* The storage plugin ID is read from now on; given twice, in two files, it is the later one. */
+static int begin_csi_plugin(struct reader *reader, const char *id, struct hcl_place place)
+{
+    struct config_csi_plugins *plugins = &reader->config->csi_plugins;
+    const char *fault = id[0] == '\0' ? "must not be empty" : spec_plugin_fault(id);
+    size_t at = 0;
+
+    while (at < plugins->count && !text_equal(plugins->items[at].id, id))
+        at++;
+    if (fault != NULL)
+        return reader_complain(reader, place, NULL, "the id of a csi_plugin %s", fault);
+    if (at == CSI_PLUGINS_MAX)
+        return reader_complain(reader, place, NULL, "more than %d blocks csi_plugin",
+                               CSI_PLUGINS_MAX);
+    reader->csi_plugin = at < plugins->count ? &plugins->items[at] : list_more(plugins);
+    *reader->csi_plugin = (struct config_csi_plugin){.type = ""};
+    (void)text_copy(reader->csi_plugin->id, PLUGIN_NAME_SIZE, id); /* checked */
+    return 0;
+}
+
 /* Blocks with names of their own: RET_INSIDE is where the keys of the one called NAME are; false:
  * SECTION holds no such. */
 static bool begin_named(struct reader *reader, enum section section, const char *name,
                         struct hcl_place place, enum section *ret_inside, int *ret_code)
 {
-    if (section != IN_HOST_NETWORKS && section != IN_HOST_VOLUMES)
-        return false;
-    bool is_network = section == IN_HOST_NETWORKS;
-    *ret_inside = is_network ? IN_HOST_NETWORK : IN_HOST_VOLUME;
-    *ret_code = is_network ? begin_host_network(reader, name, place)
-                           : begin_host_volume(reader, name, place);
-    return true;
+    static const struct {
+        enum section section, inside;
+        int (*begin)(struct reader *reader, const char *name, struct hcl_place place);
+    } named[] = {{IN_HOST_NETWORKS, IN_HOST_NETWORK, begin_host_network},
+                 {IN_HOST_VOLUMES, IN_HOST_VOLUME, begin_host_volume},
+                 {IN_CSI_PLUGINS, IN_CSI_PLUGIN, begin_csi_plugin}};
+
+    for (size_t i = 0; i < COUNT_OF(named); i++) {
+        if (named[i].section != section)
+            continue;
+        *ret_inside = named[i].inside;
+        *ret_code = named[i].begin(reader, name, place);
+        return true;
+    }
+    return false;
 }
 
 static int read_value(struct reader *reader, enum section section, const char *name,
@@ -515,6 +555,7 @@ static int read_block(struct reader *reader, enum section section, const struct 
     const char *example = inside == IN_PLUGIN          ? "as in plugin \"raw_exec\" { ... }"
                           : inside == IN_HOST_NETWORKS ? "as in host_network \"public\" { ... }"
                           : inside == IN_HOST_VOLUMES  ? "as in host_volume \"data\" { ... }"
+                          : inside == IN_CSI_PLUGINS   ? "as in csi_plugin \"disks\" { ... }"
                                                        : NULL;
     size_t labels = example == NULL ? 0 : 1;
     if (block->labels_count != labels)

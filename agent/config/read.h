@@ -40,6 +40,7 @@ struct reader {
     struct config *config;
     struct host_network *host_network;    /* while one is read */
     struct spec_node_volume *host_volume; /* the same */
+    struct config_csi_plugin *csi_plugin; /* the same */
     const char *name;                     /* of the file */
     struct hcl_file *file;                /* NULL: JSON */
     struct hcl_context *context;          /* NULL: JSON */

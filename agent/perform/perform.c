@@ -466,6 +466,11 @@ static perform_function *const alloc_functions[AX_COUNT] = {
     [AX_CHECK_NETWORK] = check_network,
 };
 
+static bool serves_storage(const struct plugin *plugin)
+{
+    return plugin_serves_node(plugin) || plugin_serves_controller(plugin);
+}
+
 void perform_effect(void *ctx, const struct effect *effect)
 {
     struct parts *parts = ctx;
@@ -478,7 +483,7 @@ void perform_effect(void *ctx, const struct effect *effect)
         function = task_functions[effect->kind];
     else if (effect->id.kind == MACHINE_ALLOC)
         function = alloc_functions[effect->kind];
-    else if (effect->id.kind == MACHINE_PLUGIN && plugin_of(effect->record)->define.supervised)
+    else if (effect->id.kind == MACHINE_PLUGIN && serves_storage(plugin_of(effect->record)))
         function = plugins_perform;
     else if (effect->id.kind == MACHINE_VOLUME)
         function = volumes_perform;

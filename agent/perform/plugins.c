@@ -52,6 +52,45 @@ static const struct task_spec *spec_of(struct parts *parts, const struct machine
     return NULL;
 }
 
+/* That the machine ID stands for; NULL: the configuration names no such. */
+static const struct config_csi_plugin *configured(const struct parts *parts,
+                                                  const struct machine_id *id)
+{
+    const struct config_csi_plugins *plugins = &parts->config->csi_plugins;
+    struct machine_id owner = machine_id_owner(id);
+
+    for (size_t i = 0; i < plugins->count; i++) {
+        if (text_equal(plugins->items[i].type, owner.text) &&
+            text_equal(plugins->items[i].id, machine_id_name(id)))
+            return &plugins->items[i];
+    }
+    return NULL;
+}
+
+/* One that somebody else runs.  Its directory is there before anybody is to be mounted below it. */
+static int make_configured_known(struct parts *parts, const struct effect *effect, struct err *err)
+{
+    const struct config_csi_plugin *from = configured(parts, &effect->id);
+    struct machine_id owner = machine_id_owner(&effect->id);
+    struct csi_paths paths;
+
+    if (from == NULL)
+        return err_set(err, ERR_GONE, "the configuration names no such plugin any more");
+    const struct csi_place place = {
+        .plugin = from->id,
+        .alloc = owner.text,
+        .task = from->id,
+        .type = (enum plugin_type)plugin_of(effect->record)->define.type,
+        .inside = from->base_dir[0] != '\0' ? from->base_dir : NULL,
+        .socket = from->socket,
+    };
+    int code =
+        csi_plugins_paths(parts->plugins, place.alloc, place.plugin, place.type, &paths, err);
+    if (code == 0)
+        code = directory_make_all(paths.root, 0700, err);
+    return code == 0 ? csi_plugins_add(parts->plugins, &place, err) : code;
+}
+
 /* What the instance is, once for each life of the daemon. */
 static int make_known(struct parts *parts, const struct effect *effect, struct err *err)
 {
@@ -61,6 +100,8 @@ static int make_known(struct parts *parts, const struct effect *effect, struct e
 
     if (csi_plugins_of(parts->plugins, owner.text, task) != NULL)
         return 0;
+    if (!plugin->define.supervised)
+        return make_configured_known(parts, effect, err);
     const struct task_spec *spec = spec_of(parts, &effect->id, err);
     if (spec == NULL)
         return err->code;
@@ -110,7 +151,6 @@ static void forget(struct parts *parts, const struct effect *effect)
 
 void plugins_perform(struct parts *parts, const struct effect *effect)
 {
-    check(plugin_of(effect->record)->define.supervised);
     switch ((enum plugin_effect)effect->kind) {
     case PX_LAUNCH:
         ask(parts, effect, csi_plugins_await);
@@ -239,6 +279,36 @@ static void removed(void *ctx, const char *alloc, const char *task)
     if (record != NULL && plugin_serves_node(plugin_of(record)))
         tell_mounted(parts, alloc, plugin_of(record)->define.plugin);
     core_tell(parts->core, &id, PE_REMOVE, NULL);
+}
+
+/* --- what the configuration tells --- */
+
+static bool remove_unnamed(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct parts *parts = ctx;
+
+    if (!plugin_of(record)->define.supervised && configured(parts, id) == NULL)
+        core_tell(parts->core, id, PE_REMOVE, NULL);
+    return true;
+}
+
+void plugins_define(struct parts *parts)
+{
+    const struct config_csi_plugins *plugins = &parts->config->csi_plugins;
+
+    core_each(parts->core, MACHINE_PLUGIN, remove_unnamed, parts);
+    for (size_t i = 0; i < plugins->count; i++) {
+        const struct config_csi_plugin *plugin = &plugins->items[i];
+        struct machine_id id = machine_id_join(MACHINE_PLUGIN, plugin->type, plugin->id);
+        struct plugin_define define = {.type = PLUGIN_CSI_NODE};
+        enum plugin_type type;
+
+        check(spec_plugin_type(plugin->type, &type)); /* config_finish() has looked */
+        define.type = (uint8_t)type;
+        check(text_copy(define.plugin, sizeof(define.plugin), plugin->id)); /* same size */
+        if (core_find(parts->core, &id) == NULL)
+            core_tell(parts->core, &id, PE_DEFINE, &define);
+    }
 }
 
 /* --- the beginning --- */

@@ -82,7 +82,8 @@ int csi_plugins_add(struct csi_plugins *plugins, const struct csi_place *place, 
         !text_copy(instance->alloc, sizeof(instance->alloc), place->alloc) ||
         !text_copy(instance->task, sizeof(instance->task), place->task) ||
         (place->inside != NULL &&
-         !text_copy(instance->inside, sizeof(instance->inside), place->inside))) {
+         !text_copy(instance->inside, sizeof(instance->inside), place->inside)) ||
+        (place->socket != NULL && !text_copy(instance->paths.socket, PATH_SIZE, place->socket))) {
         free(instance);
         return err_set(err, ERR_LIMIT, "plugin %.100s: a name or a directory of it is too long",
                        place->plugin);

@@ -172,6 +172,44 @@ static void test_ports_and_networks_are_read(void **state)
     assert_false(config_cidr_holds("0.0.0.0/0", "::1"));
 }
 
+static void test_storage_plugins_have_a_type_and_a_socket(void **state)
+{
+    struct fixture *fixture = *state;
+    struct config *config = &fixture->config;
+    struct err *err = &fixture->scratch->err;
+
+    assert_int_equal(read_text(fixture, "a.hcl",
+                               "client {\n  csi_plugin \"disks\" {\n    type = \"node\"\n"
+                               "    socket = \"/run/disks.sock\"\n  }\n}\n"),
+                     0);
+    assert_int_equal(read_text(fixture, "b.json",
+                               "{\"client\": {\"csi_plugin\": {\"disks\": {\"type\": \"monolith\", "
+                               "\"socket\": \"/run/d\", \"stage_publish_base_dir\": \"/m\"}}}}"),
+                     0);
+    assert_int_equal(config->csi_plugins.count, 1);
+    struct config_csi_plugin *plugin = &config->csi_plugins.items[0];
+    assert_string_equal(plugin->id, "disks");
+    assert_string_equal(plugin->type, "monolith"); /* the later file's is whole */
+    assert_string_equal(plugin->socket, "/run/d");
+    assert_string_equal(plugin->base_dir, "/m");
+    (void)text_copy(config->data_dir, sizeof(config->data_dir), "/tmp/x"); /* fits */
+    assert_int_equal(config_finish(config, err), 0);
+    (void)text_copy(plugin->base_dir, sizeof(plugin->base_dir), "m"); /* fits */
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "stage_publish_base_dir \"m\" must be an absolute path"));
+    (void)text_copy(plugin->socket, sizeof(plugin->socket), "d"); /* fits */
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "socket \"d\" must be an absolute path"));
+    (void)text_copy(plugin->type, sizeof(plugin->type), "disk"); /* fits */
+    assert_int_equal(config_finish(config, err), ERR_INVALID);
+    assert_non_null(strstr(err->text, "type \"disk\" must be node, controller or monolith"));
+    refuse(fixture, "a.hcl", "client {\n  csi_plugin {\n  }\n}\n", "a.hcl:2:3:", "takes one name");
+    refuse(fixture, "a.hcl", "client {\n  csi_plugin \"a/b\" {\n  }\n}\n",
+           "a.hcl:2:3:", "cannot be the name of a directory");
+    refuse(fixture, "a.hcl", "client {\n  csi_plugin \"a\" {\n    sock = \"/a\"\n  }\n}\n",
+           "a.hcl:3:5:", "did you mean socket?");
+}
+
 static void test_host_volumes_are_read_and_have_to_be_paths(void **state)
 {
     struct fixture *fixture = *state;
@@ -545,6 +583,7 @@ int main(void)
         TEST(test_ports_and_networks_that_are_none_are_refused),
         TEST(test_ports_and_networks_are_read),
         TEST(test_host_volumes_are_read_and_have_to_be_paths),
+        TEST(test_storage_plugins_have_a_type_and_a_socket),
         TEST(test_finish_wants_a_range_of_dynamic_ports),
         TEST(test_hcl_and_json_say_the_same),
         TEST(test_what_a_driver_keeps_from_tasks_is_read),

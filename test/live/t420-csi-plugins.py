@@ -6,9 +6,11 @@ R-49, R-50, R-51.
 """
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -284,6 +286,44 @@ def one_with_a_root_of_its_own_has_its_socket_in_it():
     node.finish()
 
 
+@contextlib.contextmanager
+def run_by_somebody_else(socket, directory):
+    with subprocess.Popen(['/usr/bin/python3', PLUGIN, socket, directory],
+                          stdout=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def one_that_the_configuration_names_is_used_while_it_does():
+    directory = tempfile.mkdtemp(prefix='cairn-plugin-')
+    socket = os.path.join(directory, 'csi.sock')
+    block = 'client {\n  csi_plugin "disks" {\n    type = "monolith"\n    socket = "%s"\n  }\n}\n'
+    node = Node(config=block % socket)
+    node.start()
+    assert not healthy(node)
+    with run_by_somebody_else(socket, directory):
+        await_healthy(node)
+        info = of_node(node)['CSINodePlugins']['disks']
+        assert info['AllocID'] == '' and info['Provider'] == 'test.cairn.example', info
+        assert shown(node)['ControllersHealthy'] == 1 and shown(node)['Allocations'] == []
+        node.kill()
+        node.start()
+        await_healthy(node)
+    wait_for('its failure', lambda: not healthy(node), 60)
+    assert os.path.isdir(csi(node, 'node', 'disks'))
+    with run_by_somebody_else(socket, directory):
+        await_healthy(node)
+        node.terminate()
+        with open(node.config, 'w') as out:
+            out.write('client {\n}\n')
+        node.start()
+        wait_for('its end', lambda: shown(node) is None)
+    node.finish()
+    shutil.rmtree(directory)
+
+
 def bad_blocks_are_refused_in_nomads_words():
     node = Node()
     node.start()
@@ -327,6 +367,7 @@ def main():
         a_newer_one_takes_over_without_a_gap,
         a_crash_at_each_point_of_its_start_and_its_end_loses_nothing,
         one_with_a_root_of_its_own_has_its_socket_in_it,
+        one_that_the_configuration_names_is_used_while_it_does,
         bad_blocks_are_refused_in_nomads_words,
     ])
 
