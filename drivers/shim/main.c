@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -446,8 +447,10 @@ _Static_assert(CLIENTS_MAX == 4, "each has its -1 here");
 void shim_not_made(int fd, int os)
 {
     struct shim shim = nothing_yet;
+    char hello[SHIM_MESSAGE_MAX];
     struct err err = {0};
 
+    (void)!recv(fd, hello, sizeof(hello), MSG_DONTWAIT); /* unread it would undo what we say */
     (void)err_os(&err, err_from_errno(os), os, "cannot make a process"); /* told below */
     err.recoverable = true;
     not_started(&shim, &err);

@@ -146,6 +146,50 @@ static void test_nursery_ends_with_its_daemon(void **state)
     assert_int_equal(helpers(room), 0);
 }
 
+#define FEW "/sys/fs/cgroup/pids/cairn-test-birth"
+
+static void write_to(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_return_code(close(fd), 0);
+}
+
+static void test_shim_that_cannot_be_forked_is_told_with_the_reason(void **state)
+{
+    struct room *room = *state;
+    char nursery[16];
+
+    room_need_root();
+    if (access("/sys/fs/cgroup/pids/cgroup.procs", W_OK) != 0)
+        skip(); /* there is no other way to keep it from forking */
+    room_open(room);
+    room_script(room, "trap 'exit 21' INT; while :; do sleep 0.01; done");
+    start_running(room, "first");
+    (void)text_format(nursery, sizeof(nursery), "%d",
+                      room->drivers->nursery.process.pid); /* fits */
+    assert_true(mkdir(FEW, 0755) == 0 || errno == EEXIST);
+    write_to(FEW "/pids.max", "0");
+    write_to(FEW "/cgroup.procs", nursery);
+
+    struct driver_start start = start_of(room, "second");
+    driver_start(room->drivers, &start, room_on_done, room);
+    room_run(room, room->completions + 1, 0);
+    assert_int_equal(room->result.outcome, DRIVER_FAILED);
+    assert_non_null(strstr(room->result.error.text, "cannot make a process"));
+    assert_true(room->result.error.recoverable);
+    driver_destroy(room->drivers, &start.key, room_on_done, room);
+    room_run(room, room->completions + 1, 0);
+
+    write_to("/sys/fs/cgroup/pids/cgroup.procs", nursery);
+    assert_return_code(rmdir(FEW), 0);
+    start_running(room, "second");
+    stop_and_destroy(room, "first", 21);
+    stop_and_destroy(room, "second", 21);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, room_make, room_remove)
 
 int main(void)
@@ -154,6 +198,7 @@ int main(void)
         TEST(test_shims_outlive_a_nursery_and_another_is_made),
         TEST(test_nothing_of_a_task_stays_in_the_nursery_or_another_shim),
         TEST(test_nursery_ends_with_its_daemon),
+        TEST(test_shim_that_cannot_be_forked_is_told_with_the_reason),
     };
 
     return cmocka_run_group_tests_name("birth", tests, NULL, NULL);
