@@ -117,8 +117,8 @@ static unsigned helpers(const struct room *room)
     char shims[CGROUP_NAME_SIZE];
     unsigned found = 0;
 
-    assert_true(text_format(shims, sizeof(shims), CGROUP_PARENT_DEFAULT "/%s/shims",
-                            room->node_mark));
+    assert_true(
+        text_format(shims, sizeof(shims), CGROUP_PARENT_DEFAULT "/%s/shims", room->node_mark));
     assert_int_equal(cgroup_each_process(room->cgroup_mode, shims, count, &found, NULL), 0);
     return found;
 }
