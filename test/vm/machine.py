@@ -8,6 +8,9 @@ made, which takes some minutes; it is kept in build/vm until its recipe changes.
 usage: test/vm/machine.py make              only that
        test/vm/machine.py live TEST...      live tests by name, "t390-exec", in one boot
        test/vm/machine.py run COMMAND       a shell command, in the tree on the machine
+       test/vm/machine.py package           test/vm/package.py, with what ./dev package has built
+       test/vm/machine.py cuts N [SEED]     N power cuts, with an audit after each
+       test/vm/machine.py moments N [MOST]  the disk after each flush of a run with N answers
        test/vm/machine.py shell             a root shell on its console; `poweroff -f` ends it
 """
 import glob
@@ -20,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PLACE = os.path.join(TREE, 'build', 'vm')
@@ -130,6 +134,29 @@ def accelerator():
     return open(known).read()
 
 
+def packages(to):
+    """Three versions of the package that was built, the last one with a program that restores nothing."""
+    built = glob.glob(os.path.join(TREE, 'build', 'package', 'cairn_*.deb'))
+    if not built:
+        return
+    os.makedirs(to)
+    for number in (1, 2, 3):
+        with tempfile.TemporaryDirectory(prefix='cairn-deb-', dir=PLACE) as place:
+            root = os.path.join(place, 'root')
+            subprocess.run(['dpkg-deb', '-R', built[0], root], check=True)
+            control, program = os.path.join(root, 'DEBIAN', 'control'), os.path.join(root, 'usr/bin/cairn')
+            with open(control) as was:
+                text = re.sub('^Version: .*', 'Version: 0.%d' % number, was.read(), flags=re.M)
+            with open(control, 'w') as out:
+                out.write(text)
+            if number == 3:
+                with open(program, 'w') as out:
+                    out.write('#!/bin/sh\necho "cairn: a world that failed"\nexit 1\n')
+            subprocess.run(['dpkg-deb', '-Znone', '--root-owner-group', '-b', root,
+                            os.path.join(to, 'cairn_%d.deb' % number)], check=True,
+                           stdout=subprocess.DEVNULL)
+
+
 def tree_disk(work, image):
     """What is tried, and the script WORK that the machine is booted for."""
     with tempfile.TemporaryDirectory(prefix='cairn-tree-', dir=PLACE) as tree:
@@ -138,6 +165,7 @@ def tree_disk(work, image):
         os.makedirs(os.path.join(tree, 'build'))
         for program in ('cairn', 'cairn-shim', 'cairn-fetch', 'cairn-parse'):
             shutil.copy(os.path.join(BUILD, program), os.path.join(tree, 'build', program))
+        packages(os.path.join(tree, 'build', 'package'))
         put(tree, {'work': '#!/bin/sh\nexport CAIRN_BUILD=/tree/build CAIRN_PATIENCE=5 PYTHONDONTWRITEBYTECODE=1\n' + work})
         os.chmod(os.path.join(tree, 'work'), 0o755)
         disk(tree, image, 512)
@@ -201,8 +229,16 @@ def main():
     elif verb == 'live' and rest and all(
             os.path.exists(os.path.join(TREE, 'test', 'live', name + '.py')) for name in rest):
         return boot(LIVE % (' '.join(rest), TEST_S), BOOT_S + TEST_S * len(rest))
+    elif verb == 'package' and not rest:
+        return boot('exec python3 test/vm/package.py build/package\n', BOOT_S + TEST_S)
     elif verb == 'run' and len(rest) == 1:
         return boot(rest[0] + '\n', BOOT_S + TEST_S)
+    elif verb in ('cuts', 'moments') and 1 <= len(rest) <= 2 and all(map(str.isdigit, rest)):
+        import cuts  # which boots machines
+        numbers, seed = [int(word) for word in rest], time.time_ns() & 0xffffff
+        if verb == 'cuts':
+            return cuts.cuts(numbers[0], *(numbers[1:] or [seed]))
+        return cuts.moments(numbers[0], *(numbers[1:] or [1 << 30]), seed)
     elif verb == 'shell' and not rest:
         make()
         return subprocess.run(qemu(accelerator(), 'init=/bin/bash', '-serial', 'stdio'),

@@ -1,0 +1,321 @@
+"""Power cuts: the scenario of scenario.py on a machine whose power goes at random moments, with a
+disk that then forgets what was not flushed, and an audit after each boot.  And the same without the
+boots: the disk as each flush of one run has left it, looked at from outside."""
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+
+import machine
+from disk import Disk
+
+DISK_MB, BOOT_S = 256, 300
+FIRST_STEP = 1000  # jobs of one boot never meet the next one's
+
+# What a machine does that nothing but the scenario is wanted of: it is its init.
+INIT = '''#!/bin/sh
+PATH=/usr/sbin:/usr/bin:/sbin:/bin; export PATH
+mount -t proc proc /proc 2>/dev/null; mount -t sysfs sysfs /sys 2>/dev/null
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /tmp
+ip link set lo up; hostname cairn
+stty -F /dev/ttyS1 raw
+mount -o remount,rw / && mkdir -p /data
+exec > /dev/ttyS1 2>/dev/ttyS0 < /dev/null
+mount -t %s %s /dev/vdc /data || echo 'ended ["the disk cannot be mounted"]'
+python3 /tree/test/vm/scenario.py %d
+sync; poweroff -f
+'''
+APPEND = ('init=/bin/sh panic=-1 -- -c "mount -t ext4 -o ro /dev/vdb /tree; '
+          'exec /bin/sh /tree/work"')
+
+
+class Wrong(Exception):
+    """What should never be."""
+
+
+class Known:
+    """What a node has said that it did, and what it was asked; what must hold of its next state."""
+
+    def __init__(self):
+        self.acked, self.asked, self.done = {}, {}, {}
+
+    def hear(self, kind, value):
+        if kind == 'do':
+            self.asked[value[1]] = value[0]
+        elif kind == 'ack':
+            self.acked[value[1]] = value[0]
+            self.asked.pop(value[1], None)
+        elif kind == 'done':
+            self.done[value['job']] = value
+
+    def check_job(self, name, what, jobs, asked):
+        found = jobs.get(name)
+        if what == 'run' and found is None:
+            # A batch job that has ended, and a collection, and it may be gone.
+            if name not in self.done:
+                raise Wrong('job %s was acknowledged and is not there' % name)
+        elif what == 'run' and found['stop'] and asked.get(name) != 'stop':
+            raise Wrong('job %s was stopped by nobody' % name)
+        elif what == 'stop' and found is not None and not found['stop']:
+            raise Wrong('the stop of %s was acknowledged and is not there' % name)
+
+    def check(self, state):
+        jobs, payloads = state['jobs'], state['payloads']
+        for name, what in self.acked.items():
+            self.check_job(name, what, jobs, self.asked)
+        for alloc in state['allocs']:
+            self.check_alloc(alloc, jobs, payloads.pop(alloc['id'], 0))
+        if payloads:
+            raise Wrong('processes of allocs that nobody knows: %r' % payloads)
+        for name, done in self.done.items():
+            if state['marks'].get(name, 0) != done['marks']:
+                raise Wrong('%s had ended and ran again: %r, %r' % (name, done, state['marks']))
+        for name in jobs:
+            if name not in self.acked and name not in self.asked:
+                raise Wrong('nobody asked for job %s' % name)
+        self.asked = {}  # what became of it is known now
+        for name, found in jobs.items():
+            self.acked[name] = 'stop' if found['stop'] else 'run'
+
+    def check_alloc(self, alloc, jobs, running):
+        name = alloc['job']
+        if running > 1 or running != (alloc['status'] == 'running'):
+            raise Wrong('%d payloads of a %s alloc of %s' % (running, alloc['status'], name))
+        if name[0] == 's' and alloc['status'] == 'running' and name in jobs and jobs[name]['stop']:
+            raise Wrong('%s was stopped and runs' % name)
+        if name[0] == 'b':
+            for text in alloc['exits']:
+                code = re.match(r'Exit Code: (\d+)', text)
+                if code and int(code.group(1)) != int(name[1:]) % 3 and 'unknown' not in text.lower():
+                    raise Wrong('an exit of %s was made up: %r' % (name, alloc))
+
+
+def make_disk(kind):
+    """A file system of KIND, empty."""
+    with tempfile.NamedTemporaryFile(prefix='cairn-disk-', dir=machine.PLACE) as image:
+        image.truncate(DISK_MB << 20)
+        subprocess.run(['mkfs.' + kind, '-q', image.name], check=True)
+        return Disk(image.read())
+
+
+class Machine:
+    """One boot with DISK, from power on to power off."""
+
+    def __init__(self, disk_socket, first, kind, place):
+        self.console = os.path.join(machine.PLACE, 'console.log')
+        image = os.path.join(place, 'tree.img')
+        options = '-o data=journal' if kind == 'ext4-data' else ''
+        machine.tree_disk(INIT % ('ext4' if kind == 'ext4-data' else kind, options, first), image)
+        self.process = subprocess.Popen(
+            machine.qemu(machine.accelerator(), APPEND,
+                         '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % image,
+                         '-drive', 'file=nbd+unix:///?socket=%s,if=virtio,format=raw,'
+                         'cache=none' % disk_socket,
+                         '-serial', 'file:' + self.console, '-serial', 'stdio'),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors='replace')
+        self.limit = threading.Timer(BOOT_S, self.process.kill)
+        self.limit.start()
+
+    def lines(self):
+        for line in self.process.stdout:
+            kind, _, value = line.strip().partition(' ')
+            if kind in ('fine', 'state', 'do', 'ack', 'done', 'ended') and value.endswith(('}', ']')):
+                yield kind, json.loads(value)
+
+    def cut(self):
+        self.limit.cancel()
+        self.process.kill()
+        self.process.wait()
+
+
+class Moment:
+    """When the power goes: at once or some time after the node has said something so often, or after so
+    many writes.  Right behind what it has acknowledged, between question and answer, within a commit,
+    on its way back."""
+
+    def __init__(self, chance, is_first, disk, cut):
+        kinds = ('ack', 'ack', 'do', 'do', 'done') + (() if is_first else ('fine',))
+        self.kind = chance.choice(kinds)
+        self.count = chance.randrange(1, {'fine': 2, 'done': 6}.get(self.kind, 20))
+        self.writes = chance.choice((0, chance.randrange(1, 30)))
+        self.delay_s = chance.choice((0, chance.uniform(0, 2)))
+        self.disk, self.cut, self.timer = disk, cut, None
+
+    def hear(self, kind):
+        self.count -= kind == self.kind
+        if kind != self.kind or self.count != 0:
+            return
+        if self.writes > 0:
+            self.disk.stop_after(self.writes, self.cut)
+        else:
+            self.timer = threading.Timer(self.delay_s, self.cut)
+            self.timer.start()
+
+    def over(self):
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+def one_boot(disk, known, first, kind, chance, place, path):
+    """Boots, audits what the last cut has left, works until the power goes; what it was like."""
+    begun = time.monotonic()
+    guest = Machine(path, first, kind, place)
+    moment = Moment(chance, first == 0, disk, guest.process.kill)
+    told, up_s = {'ack': 0, 'done': 0}, None
+    try:
+        for what, value in guest.lines():
+            if what == 'ended':
+                raise Wrong('the daemon did not start: %r' % value)
+            if what == 'fine' and value[0] != 0:
+                raise Wrong('journal verify: %s' % value[1])
+            if what == 'state':
+                known.check(value)
+                up_s = time.monotonic() - begun
+            known.hear(what, value)
+            told[what] = told.get(what, 0) + 1
+            moment.hear(what)
+    finally:
+        moment.over()
+        guest.cut()
+    if moment.count > 0:
+        raise Wrong('it %s; its console is %s' % (
+            'did not come back' if up_s is None else 'ended by itself, or said nothing more',
+            guest.console))
+    sectors, lost = disk.cut(chance)
+    return '%s, %d acknowledged, %d done, %d of %d sectors lost' % (
+        'up after %.0f s' % up_s if up_s else 'on its way back', told['ack'], told['done'], lost,
+        sectors)
+
+
+def cuts(count, seed, kind='ext4'):
+    """COUNT cuts and boots; 0 if nothing was wrong."""
+    machine.make()
+    chance, known = random.Random(seed), Known()
+    machine.say('%d power cuts, seed %d' % (count, seed))
+    with tempfile.TemporaryDirectory(prefix='cairn-cuts-', dir=machine.PLACE) as place:
+        disk, path = make_disk('ext4' if kind == 'ext4-data' else kind), os.path.join(place, 'disk')
+        disk.serve(path)
+        for number in range(count + 1):
+            try:
+                said = one_boot(disk, known, number * FIRST_STEP, kind, chance, place, path)
+            except Wrong as wrong:
+                kept = os.path.join(machine.PLACE, 'wrong.img')
+                with open(kept, 'wb') as out:
+                    out.write(disk.seen)
+                print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d'
+                      % (number, wrong, kept, count, seed))
+                return 1
+            if number < count:
+                print('ok %d - power cut # %s' % (number + 1, said), flush=True)
+    print('1..%d' % count)
+    return 0
+
+
+# --- every moment of one run ---
+
+def copied(image, place):
+    """The journal's file on a copy of IMAGE, after the file system has looked through its own log; None
+    if there is none yet."""
+    copy, out = os.path.join(place, 'copy.img'), os.path.join(place, 'journal')
+    subprocess.run(['cp', '--sparse=always', image, copy], check=True)
+    looked = subprocess.run(['e2fsck', '-fy', copy], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True)
+    if looked.returncode not in (0, 1):
+        raise Wrong('the file system is damaged:\n' + looked.stdout)
+    shutil.rmtree(out, ignore_errors=True)
+    os.mkdir(out)
+    data = os.path.join(out, 'data.mdb')
+    subprocess.run(['debugfs', '-R', 'dump /node/client/journal/data.mdb ' + data, copy],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return out if os.path.exists(data) and os.path.getsize(data) > 0 else None
+
+
+def cairn(*arguments):
+    done = subprocess.run([os.path.join(machine.BUILD, 'cairn'), *arguments], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode != 0:
+        raise Wrong('cairn %s: status %d\n%s' % (' '.join(arguments), done.returncode, done.stdout))
+    return done.stdout
+
+
+def check_moment(journal, acked, seeds):
+    """What was acknowledged before this moment is in JOURNAL, which leads to its own records, and from
+    which worlds go on whatever crashes."""
+    if not acked:
+        return  # there may be no journal yet, or half of one
+    if journal is None:
+        raise Wrong('no journal, and %r was acknowledged' % acked)
+    cairn('journal', 'verify', '-dir', journal)
+    states = {name: state for state, name in re.findall(
+        r'^alloc +\S+ +(\S+) .* ([sb]\d+)\.g\[0\]$',
+        cairn('journal', 'list', '-dir', journal), flags=re.M)}
+    for name, what in acked.items():
+        if what == 'run' and name[0] == 's' and name not in states:
+            raise Wrong('job %s was acknowledged and is not there' % name)
+        if what == 'stop' and states.get(name) in ('PENDING', 'RUNNING'):
+            raise Wrong('the stop of %s was acknowledged, and it is %s' % (name, states[name]))
+    if seeds:
+        cairn('sim', '-from', journal, '-seeds', str(seeds), '-base', '1')
+
+
+def record(acks, disk, path, place):
+    """Runs the scenario until ACKS answers have come: (moment among the disk's notes, what, job)."""
+    guest, heard = Machine(path, 0, 'ext4', place), []
+    try:
+        for kind, value in guest.lines():
+            if kind == 'ended':
+                raise Wrong('the daemon did not start: %r' % value)
+            if kind == 'ack':  # what it stands on was flushed before it was said
+                heard.append((len(disk.notes), value[0], value[1]))
+                if len(heard) == acks:
+                    return heard
+    finally:
+        guest.cut()
+    raise Wrong('it ended after %d answers; its console is %s' % (len(heard), guest.console))
+
+
+def moments(acks, most, seed):
+    """Each flush of a run with ACKS answers, MOST of them at most, as the last thing that reached the
+    disk."""
+    machine.make()
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix='cairn-moments-', dir=machine.PLACE) as place:
+        disk, path = make_disk('ext4'), os.path.join(place, 'disk')
+        begun, image = bytes(disk.platter), os.path.join(place, 'disk.img')
+        disk.serve(path)
+        heard = record(acks, disk, path, place)
+        notes = disk.notes
+        flushes = [at for at, note in enumerate(notes) if note is None]
+        chosen = set(flushes if len(flushes) <= most else chance.sample(flushes, most))
+        machine.say('%d writes, %d flushes, of which %d are looked at; seed %d'
+                    % (len(notes) - len(flushes), len(flushes), len(chosen), seed))
+        with open(image, 'wb') as out:
+            out.write(begun)
+        looked = 0
+        with open(image, 'r+b') as out:
+            for at, note in enumerate(notes):
+                if note is not None:
+                    out.seek(note[0])
+                    out.write(note[1])
+                    continue
+                if at not in chosen:
+                    continue
+                out.flush()
+                acked = {}
+                for when, what, name in heard:
+                    if when <= at:
+                        acked[name] = what
+                try:
+                    check_moment(copied(image, place), acked, 20 if looked % 10 == 0 else 0)
+                except Wrong as wrong:
+                    print('not ok 1 - flush %d of %d: %s' % (looked, len(flushes), wrong))
+                    return 1
+                looked += 1
+    print('ok 1 - every moment between flushes # %d looked at, %d answers\n1..1' % (looked, acks))
+    return 0

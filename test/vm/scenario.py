@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""What runs on a machine whose power may go at any moment: jobs are registered, changed, restarted,
+stopped and collected without end, on a node whose data directory is all that the machine keeps.
+
+Each line that is printed begins with what it is: `fine` (journal verify before the daemon starts),
+`state` (of the node when it has come back), `do` (about to be asked), `ack` (the answer has come),
+`done` (a batch job has ended, as the API says).  Whoever reads them knows what must hold after the
+next boot: test/vm/cuts.py.
+"""
+import contextlib
+import glob
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+CAIRN, DATA, MARKS = '/tree/build/cairn', '/data/node', '/data/marks'
+ADDRESS = 'http://127.0.0.1:4646'
+LIVING_MAX = 4  # services at once
+
+
+def say(kind, value):
+    sys.stdout.write('%s %s\n' % (kind, json.dumps(value)))
+    sys.stdout.flush()
+
+
+def ask(method, path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(ADDRESS + path, data=data, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            text = answer.read()
+    except urllib.error.HTTPError as error:
+        raise AssertionError('%s %s: %s' % (method, path, error.read().decode())) from None
+    return json.loads(text) if text.strip() else None
+
+
+def until(condition):
+    while not condition():
+        time.sleep(0.05)
+
+
+def answers():
+    try:
+        return ask('GET', '/v1/status/leader')
+    except (OSError, urllib.error.URLError):
+        return False
+
+
+def task(script, **fields):
+    return dict({'Name': 't', 'Driver': 'raw_exec', 'KillTimeout': 1000000000,
+                 'Config': {'command': '/bin/sh', 'args': ['-c', script]},
+                 'Resources': {'CPU': 20, 'MemoryMB': 16},
+                 'LogConfig': {'MaxFiles': 1, 'MaxFileSizeMB': 1}}, **fields)
+
+
+def job(name, kind, script):
+    return {'ID': name, 'Name': name, 'Type': kind, 'Datacenters': ['dc1'], 'TaskGroups': [
+        {'Name': 'g', 'Count': 1, 'Tasks': [task(script)], 'EphemeralDisk': {'SizeMB': 10},
+         'RestartPolicy': {'Attempts': 3, 'Delay': 1000000, 'Mode': 'fail',
+                           'Interval': 3600000000000},
+         'ReschedulePolicy': {'Attempts': 0, 'Unlimited': False}}]}
+
+
+def marks(name):
+    """How often the payload of a batch job has begun, by what it has written for good."""
+    try:
+        with open(os.path.join(MARKS, name)) as lines:
+            return len(lines.read().splitlines())
+    except FileNotFoundError:
+        return 0
+
+
+def payloads():
+    """alloc -> how many generations of it have processes."""
+    found = {}
+    for path in glob.glob('/sys/fs/cgroup/cairn/*/*.t.*/cgroup.procs'):
+        with contextlib.suppress(OSError), open(path) as procs:  # it may go just now
+            if procs.read().strip():
+                alloc = os.path.basename(os.path.dirname(path)).split('.')[0]
+                found[alloc] = found.get(alloc, 0) + 1
+    return found
+
+
+def exits(alloc):
+    """What the API says of each end of the alloc's task."""
+    return [event.get('DisplayMessage', '') for state in (alloc.get('TaskStates') or {}).values()
+            for event in state.get('Events') or [] if event['Type'] == 'Terminated']
+
+
+def state():
+    """When nothing is on its way any more: what the node says, and what there is."""
+    def still(allocs):
+        return all(alloc['ClientStatus'] in ('complete', 'failed', 'lost') or
+                   (alloc['ClientStatus'] == 'running' and alloc['DesiredStatus'] == 'run' and
+                    alloc['JobID'].startswith('s')) for alloc in allocs)
+    while True:
+        allocs = ask('GET', '/v1/allocations')
+        found = payloads()
+        if still(allocs) and len(found) == sum(alloc['ClientStatus'] == 'running'
+                                               for alloc in allocs):
+            break
+        time.sleep(0.05)
+    jobs = ask('GET', '/v1/jobs')
+    return {'jobs': {each['ID']: {'stop': each['Stop'], 'status': each['Status']} for each in jobs},
+            'allocs': [{'id': each['ID'], 'job': each['JobID'], 'status': each['ClientStatus'],
+                        'exits': exits(each)} for each in allocs],
+            'payloads': found, 'marks': {name: marks(name) for name in os.listdir(MARKS)}}
+
+
+def work(first):
+    """FIRST is a number that no job has had."""
+    living, batches, number = [], {}, first
+    chance = random.Random()
+
+    def change(what, name, call):
+        say('do', [what, name])
+        call()
+        say('ack', [what, name])
+    while True:
+        number += 1
+        name = 's%d' % number
+        change('run', name, lambda: ask('PUT', '/v1/jobs', {'Job': job(
+            name, 'service', 'exec sleep 100000')}))
+        living.append(name)
+        name = 'b%d' % number
+        script = 'echo run >> %s/%s; sync %s/%s; exit %d' % (MARKS, name, MARKS, name, number % 3)
+        change('run', name, lambda: ask('PUT', '/v1/jobs', {'Job': job(name, 'batch', script)}))
+        batches[name] = number
+        if len(living) > LIVING_MAX:
+            old = living.pop(chance.randrange(len(living)))
+            change('stop', old, lambda: ask('DELETE', '/v1/job/%s' % old))
+        if chance.random() < 0.3:
+            for alloc in ask('GET', '/v1/allocations'):
+                if alloc['JobID'] == living[0] and alloc['ClientStatus'] == 'running':
+                    ask('PUT', '/v1/client/allocation/%s/restart' % alloc['ID'], {})
+        if chance.random() < 0.1:
+            ask('PUT', '/v1/system/gc')
+        for alloc in ask('GET', '/v1/allocations'):
+            if alloc['JobID'] in batches and alloc['ClientStatus'] in ('complete', 'failed'):
+                say('done', {'job': alloc['JobID'], 'status': alloc['ClientStatus'],
+                             'marks': marks(alloc['JobID'])})
+                del batches[alloc['JobID']]
+
+
+def main():
+    os.makedirs(MARKS, exist_ok=True)
+    first = int(sys.argv[1])
+    if os.path.exists(DATA + '/client/journal/data.mdb'):
+        verified = subprocess.run([CAIRN, 'journal', 'verify', '-dir', DATA], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        say('fine', [verified.returncode, verified.stdout])
+    with open('/data/log', 'a') as log:
+        daemon = subprocess.Popen([CAIRN, 'agent', '-data-dir', DATA], stdout=log, stderr=log,
+                                  stdin=subprocess.DEVNULL, start_new_session=True)
+    until(lambda: daemon.poll() is not None or answers())
+    if daemon.poll() is not None:
+        with open('/data/log') as log:
+            say('ended', [daemon.returncode, log.read()[-3000:]])
+        return
+    say('state', state())
+    work(first)
+
+
+main()
