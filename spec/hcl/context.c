@@ -386,6 +386,10 @@ static int check_variable_block(struct hcl_context *context, const struct hcl_bl
     if (block->labels_count != 1)
         return hcl_complain(context->file, block->place, "write variable \"name\" { ... }", error,
                             "a variable block has one label, its name");
+    if (!hcl_is_name(block->labels[0]))
+        return hcl_complain(context->file, block->place, NULL, error,
+                            "the name of a variable begins with a letter or an underscore, and has "
+                            "letters, digits, \"_\" and \"-\"");
     for (size_t i = 0; i < block->body.attributes_count; i++) {
         const struct hcl_attribute *attribute = &block->body.attributes[i];
         bool found = false;

@@ -183,8 +183,12 @@ static struct hcl_expression *parse_key(struct hcl_parser *parser)
 
     if (key != NULL && is_null && key->kind == NODE_LITERAL)
         key->value = hcl_keep_value(parser->file, json_string("null"));
-    if (key == NULL || key->kind != NODE_VARIABLE || key->flag || key->variable.steps != NULL)
+    if (key == NULL || key->kind != NODE_VARIABLE || key->flag)
         return key;
+    if (key->variable.steps != NULL)
+        return hcl_fail(parser, key->place,
+                        "write it in parentheses if it is a reference, in quotes if it is a name",
+                        "this key of an object is ambiguous");
     key->kind = NODE_LITERAL;
     key->value = hcl_keep_value(parser->file, json_string(key->variable.name));
     return key;

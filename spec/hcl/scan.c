@@ -111,6 +111,15 @@ static bool is_name_part(char byte)
     return is_name_start(byte) || is_digit(byte) || byte == '-';
 }
 
+bool hcl_is_name(const char *text)
+{
+    bool good = is_name_start(*text);
+
+    for (; good && *text != '\0'; text++)
+        good = is_name_part(*text);
+    return good;
+}
+
 static void skip_line_comment(struct hcl_parser *parser)
 {
     while (parser->at < parser->file->length && hcl_peek(parser, 0) != '\n' &&

@@ -216,7 +216,8 @@ struct hcl_function_row {
 };
 
 extern const struct hcl_function_row hcl_text_functions[], hcl_regex_functions[],
-    hcl_number_functions[], hcl_list_functions[], hcl_encoding_functions[], hcl_time_functions[];
+    hcl_number_functions[], hcl_list_functions[], hcl_encoding_functions[], hcl_time_functions[],
+    hcl_yaml_functions[];
 
 /* strrev(), which reverse() of a text is, too. */
 hcl_function hcl_run_strrev;
@@ -253,6 +254,9 @@ void hcl_texts_drop(struct hcl_texts *texts);
 
 /* What BUFFER holds as the call's result; NULL with the error set if it grew too long. */
 json_t *hcl_call_text(const struct hcl_call *call, struct hcl_buffer *buffer);
+
+/* True if TEXT can stand for itself in an expression. */
+bool hcl_is_name(const char *text);
 
 /* Bytes of the character at AT, which ends before END. */
 size_t hcl_character_size(const char *at, const char *end);

@@ -492,6 +492,9 @@ static void test_encoding_and_time_functions(void **state)
         {"strlen(uuidv4())", "36"},
         {"uuidv4() == uuidv4()", "false"},
         {"basename(\"/a/b.c\")", "\"b.c\""},
+        {"basename(\"\")", "\".\""},
+        {"basename(\"/\")", "\"/\""},
+        {"basename(\"a/b//\")", "\"b\""},
         {"dirname(\"/a/b.c\")", "\"/a\""},
         {"timeadd(\"2024-02-28T23:59:30Z\", \"30s\")", "\"2024-02-29T00:00:00Z\""},
         {"timeadd(\"1970-01-01T00:00:00Z\", \"-1s\")", "\"1969-12-31T23:59:59Z\""},
@@ -503,6 +506,65 @@ static void test_encoding_and_time_functions(void **state)
 
     (void)state;
     check_values(rows, COUNT_OF(rows));
+}
+
+/* Each as Nomad 2.0.6 answers. */
+static void test_yaml_is_read_as_nomad_reads_it(void **state)
+{
+    static const struct row rows[] = {
+        {"yamldecode(\"a: 010\\nb: 0x1F\\nc: 0o17\\nd: +5\\ne: 1.50\\nf: .5\\ng: 1e3\")",
+         "{\"a\":10,\"b\":31,\"c\":15,\"d\":5,\"e\":1.5,\"f\":0.5,\"g\":1000}"},
+        {"yamldecode(\"[yes, No, ~, 'yes', null, 1_000, -, 07:30, 5., -0x1F]\")",
+         "[true,false,null,\"yes\",null,\"1_000\",\"-\",\"07:30\",5,\"-0x1F\"]"},
+        {"yamldecode(\"{1: x, true: z, 1.50: a}\")", "{\"1\":\"x\",\"1.5\":\"a\",\"true\":\"z\"}"},
+        {"yamldecode(\"[2001-01-02, 2001-1-2 03:04:05, 2001-02-30, 2001-01-02t03:04:05.5Z]\")",
+         "[\"2001-01-02T00:00:00Z\",\"2001-01-02T03:04:05Z\",\"2001-02-30\",\"2001-01-02T03:04:"
+         "05Z\"]"},
+        {"yamldecode(\"- &a {x: 1, p: 2}\\n- <<: *a\\n  p: 3\\n- *a\")",
+         "[{\"p\":2,\"x\":1},{\"p\":3,\"x\":1},{\"p\":2,\"x\":1}]"},
+        {"yamldecode(\"- !!str 5\\n- 5\\n- !!int \\\"7\\\"\\n- !!binary aGk=\\n- !!null x\")",
+         "[\"5\",5,\"7\",\"aGk=\",null]"},
+        {"yamldecode(\"a: |\\n  b\\n  c\\n\")", "{\"a\":\"b\\nc\\n\"}"},
+        {"yamldecode(\"---\\na: 1\\na: 2\\n...\")", "{\"a\":2}"},
+        {"yamldecode(\"123456789012345678901234567890\") + 1 == 123456789012345678901234567891",
+         "true"},
+        {"can(yamldecode(\"\"))", "false"},
+        {"can(yamldecode(\"a\\n---\\nb\"))", "false"},
+        {"can(yamldecode(\"&a [*a]\"))", "false"},
+        {"can(yamldecode(\"*a\"))", "false"},
+        {"can(yamldecode(\"a: [1\"))", "false"},
+        {"can(yamldecode(\".inf\"))", "false"},
+        {"can(yamldecode(\"!foo 5\"))", "false"},
+        {"can(yamldecode(\"{null: 1}\"))", "false"},
+        {"can(yamldecode(\"? [a]\\n: 1\"))", "false"},
+        {"can(yamldecode(\"<<: 1\"))", "false"},
+    };
+
+    (void)state;
+    check_values(rows, COUNT_OF(rows));
+}
+
+/* Ten references to ten references, ten times: more than anybody may ask for. */
+static void test_yaml_that_multiplies_itself_is_bounded(void **state)
+{
+    static const char text[] =
+        "v = yamldecode(<<E\na: &a [x,x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
+        "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n"
+        "e: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n"
+        "g: &g [*f,*f,*f,*f,*f,*f,*f,*f,*f,*f]\nh: &h [*g,*g,*g,*g,*g,*g,*g,*g,*g,*g]\nE\n)\n";
+    struct hcl_context *context;
+    struct hcl_error error = {0};
+    struct hcl_file *file;
+    json_t *value;
+    (void)state;
+
+    assert_int_equal(hcl_parse("t.hcl", text, strlen(text), &file, &error), 0);
+    assert_int_equal(hcl_context_new(file, &(struct hcl_options){0}, &context, &error), 0);
+    assert_int_equal(
+        hcl_evaluate(context, NULL, hcl_find(hcl_root(file), "v")->value, &value, &error),
+        ERR_LIMIT);
+    hcl_context_free(context);
+    hcl_free(file);
 }
 
 static void test_file_function_reads_below_its_base_directory_only_when_allowed(void **state)
@@ -802,10 +864,15 @@ static void test_evaluation_mistakes_show_place_line_and_hint(void **state)
          "    1 | v = {for x in [1, 1] : x => x}\n"
          "      |                        ^\n"
          "        hint: put ... after the value to group the values of one key"},
-        {"v = yamldecode(\"\")\n",
-         "t.hcl:1:5: the function yamldecode() of Nomad is not available here\n"
-         "    1 | v = yamldecode(\"\")\n"
-         "      |     ^^^^^^^^^^\n"
+        {"v = {a.b = 1}\n",
+         "t.hcl:1:6: this key of an object is ambiguous\n"
+         "    1 | v = {a.b = 1}\n"
+         "      |      ^^^\n"
+         "        hint: write it in parentheses if it is a reference, in quotes if it is a name"},
+        {"v = csvdecode(\"\")\n",
+         "t.hcl:1:5: the function csvdecode() of Nomad is not available here\n"
+         "    1 | v = csvdecode(\"\")\n"
+         "      |     ^^^^^^^^^\n"
          "        hint: compute the value outside and pass it with -var"},
     };
 
@@ -1177,6 +1244,8 @@ int main(void)
         cmocka_unit_test(test_numbers_are_exact),
         cmocka_unit_test(test_list_and_object_functions),
         cmocka_unit_test(test_encoding_and_time_functions),
+        cmocka_unit_test(test_yaml_is_read_as_nomad_reads_it),
+        cmocka_unit_test(test_yaml_that_multiplies_itself_is_bounded),
         cmocka_unit_test(test_file_function_reads_below_its_base_directory_only_when_allowed),
         cmocka_unit_test(test_variables_take_inputs_defaults_and_types),
         cmocka_unit_test(test_input_that_is_not_of_its_defaults_type_is_refused),

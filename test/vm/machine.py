@@ -32,7 +32,7 @@ PROBE_S, BOOT_S, TEST_S = 20, 300, 900  # emulation is slow, and so are busy hos
 
 PACKAGES = '''linux-image-cloud-amd64 initramfs-tools systemd-sysv udev kmod procps util-linux iproute2
     iptables containernetworking-plugins e2fsprogs python3 libjansson4 libnettle8 libcap2 liblmdb0
-    libmpfr6 libpcre2-8-0 libunistring2 libmicrohttpd12 libev4 libcurl3-gnutls libprotobuf-c1 libwslay1
+    libmpfr6 libpcre2-8-0 libunistring2 libyaml-0-2 libmicrohttpd12 libev4 libcurl3-gnutls libprotobuf-c1 libwslay1
     libarchive13'''.split()
 
 FILES = {

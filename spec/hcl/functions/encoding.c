@@ -386,8 +386,15 @@ static json_t *run_basename(const struct hcl_call *call)
 
     if (!hcl_argument_text(call, 0, &keep))
         return NULL;
-    const char *slash = strrchr(json_string_value(keep), '/');
-    value = json_string(slash == NULL ? json_string_value(keep) : slash + 1);
+    const char *text = json_string_value(keep);
+    size_t end = strlen(text), start;
+    while (end > 1 && text[end - 1] == '/')
+        end--;
+    for (start = end; start > 0 && text[start - 1] != '/';)
+        start--;
+    if (start == end && end > 0)
+        start--; /* the root */
+    value = end == 0 ? json_string(".") : json_stringn(text + start, end - start);
     json_decref(keep);
     return value;
 }

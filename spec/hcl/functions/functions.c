@@ -4,14 +4,14 @@
  * Names and meaning follow nomad v1.1.2 jobspec2/functions.go and the cty standard library it
  * takes them from; tostring, tonumber, tobool, tolist, toset, tomap, strlen, sum, startswith,
  * endswith, regex and regexall are those of Terraform and later Nomad.  Not made: bcrypt, cidr*,
- * convert, csvdecode, fileset, rsadecrypt, yamldecode, yamlencode.  try and can are part of the
- * evaluator.  Regular expressions are Go's (spec/regex.h).
+ * convert, csvdecode, fileset, rsadecrypt, yamlencode.  try and can are part of the evaluator.
+ * Regular expressions are Go's (spec/regex.h).
  */
 #include "spec/hcl/tree.h"
 
 static const struct hcl_function_row *const tables[] = {
-    hcl_text_functions, hcl_regex_functions,    hcl_number_functions,
-    hcl_list_functions, hcl_encoding_functions, hcl_time_functions,
+    hcl_text_functions,     hcl_regex_functions, hcl_number_functions, hcl_list_functions,
+    hcl_encoding_functions, hcl_time_functions,  hcl_yaml_functions,
 };
 
 static const char *const special[] = {"can", "try"};
@@ -55,7 +55,7 @@ int hcl_function_unknown(const struct hcl_file *file, struct hcl_place place, co
 {
     static const char *const absent[] = {"bcrypt",     "cidrhost",    "cidrnetmask", "cidrsubnet",
                                          "convert",    "cidrsubnets", "csvdecode",   "fileset",
-                                         "yamldecode", "rsadecrypt",  "yamlencode"};
+                                         "rsadecrypt", "yamlencode"};
     struct names names = {0};
     char hint[ERR_TEXT_SIZE] = "";
 

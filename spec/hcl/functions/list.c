@@ -301,10 +301,8 @@ static json_t *run_chunklist(const struct hcl_call *call)
 /* reverse(list), and as in Nomad reverse(text). */
 static json_t *run_reverse(const struct hcl_call *call)
 {
-    if (json_is_string(call->arguments[0]))
+    if (!json_is_array(call->arguments[0]))
         return hcl_run_strrev(call);
-    if (!hcl_argument_list(call, 0))
-        return NULL;
     json_t *list = json_array();
     for (size_t i = json_array_size(call->arguments[0]); i > 0; i--)
         check(json_array_append(list, json_array_get(call->arguments[0], i - 1)) == 0);
