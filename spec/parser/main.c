@@ -69,7 +69,7 @@ static int filter_calls(void)
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-static bool limit(int what, rlim_t most)
+static bool limit(enum __rlimit_resource what, rlim_t most)
 {
     const struct rlimit limits = {most, most};
 
