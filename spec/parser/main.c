@@ -52,7 +52,7 @@ static const rlim_t addresses_max = (rlim_t)1 << 30;
 /* clang-format off */
 #define LEFT(X)                                                                                    \
     X(read) X(write) X(brk) X(mmap) X(munmap) X(mremap) X(mprotect) X(madvise) X(futex)            \
-    X(clock_gettime) X(getrandom) X(rt_sigreturn) X(exit) X(exit_group)
+    X(clock_gettime) X(getrandom) X(rt_sigreturn) X(sigaltstack) X(exit) X(exit_group)
 /* clang-format on */
 
 /* Other calls fail, so that a C library that asks for a new one goes on with the old. */
