@@ -2,9 +2,9 @@
  * Asking the parser beside the daemon (spec/parsed.h) what is in a text of a stranger.
  *
  * What is read there: bodies of requests that bring a job, which hold the language with all its
- * functions, regular expressions and numbers.  What is read here, and why: other bodies, which have
- * 16 KiB at most; rules of policies, from who may do everything already; the daemon's own
- * configuration.
+ * functions, regular expressions and numbers.  What is read here, and why: other bodies, which are
+ * plain JSON of 16 KiB at most, a dispatch of as much more as a payload may have; rules of
+ * policies, from who may do everything already; the daemon's own configuration.
  */
 #ifndef CAIRN_AGENT_PARSER_H
 #define CAIRN_AGENT_PARSER_H
