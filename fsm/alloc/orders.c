@@ -65,7 +65,8 @@ static void send_authorized(const struct machine_id *self, const struct alloc *a
     }
 }
 
-/* Whoever is about to start is told when the last of them was seen, or that one is not there. */
+/* Whoever is about to start is told when the last of them was seen; that one is not there, whoever
+ * may be held for it, too. */
 static void send_mounts(const struct machine_id *self, struct alloc *alloc,
                         const struct fsm_event *event, fsm_send *send, void *ctx)
 {
@@ -79,7 +80,8 @@ static void send_mounts(const struct machine_id *self, struct alloc *alloc,
                       news->name, news->text); /* cut if too long */
     for (uint32_t i = 0; i < alloc->assign.members_count; i++) {
         struct alloc_member *member = &alloc->assign.members[i];
-        if (!member->looks)
+        if (!member->looks &&
+            (!failed || member->kind != MEMBER_TASK || member->run_state == TASK_RUN_DEAD))
             continue;
         member->looks = 0;
         tell(self, member, failed ? TE_UNMOUNTED : TE_MOUNTED, failed ? &failure : NULL, send, ctx);

@@ -299,7 +299,8 @@ static void absorb_look(struct alloc *alloc, const struct member_news *news)
     struct alloc_member *member = member_find(alloc, MEMBER_TASK, news->name);
 
     check(member != NULL); /* tasks are made together with their alloc */
-    member->looks = 1;
+    if (news->text[0] == '\0')
+        member->looks = 1; /* one that is held is let go when all are ready, and looks again */
     forget_mounts(alloc);
 }
 

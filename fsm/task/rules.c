@@ -647,6 +647,8 @@ void task_send(const struct machine_id *self, struct machine *record, uint8_t ef
             return; /* there is nothing to look at */
         struct member_news news = {.text = ""};
         check(text_copy(news.name, sizeof(news.name), machine_id_name(self)));
+        if (record->state == T_HELD) /* it does not wait for the answer: only to be let go */
+            (void)text_copy(news.text, sizeof(news.text), "held"); /* fits */
         message.event = (struct fsm_event){.kind = AE_LOOK, .payload = &news};
         send(ctx, &message);
         return;
