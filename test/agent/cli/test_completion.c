@@ -17,7 +17,8 @@ static void test_script_names_verbs_with_all_their_flags(void **state)
     assert_int_equal(status, CLI_OK);
     assert_says(script, "words=\" alloc journal completion version\"\n");
     assert_says(script, "    alloc) words=\" signal stop\" ;;\n");
-    assert_says(script, "    \"alloc signal\") words=\" -s -task -address -token -namespace -json "
+    assert_says(script, "    \"alloc signal\") words=\" -s -task -address -token -ca-cert -ca-path "
+                        "-client-cert -client-key -tls-skip-verify -namespace -json "
                         "-no-color -h\"");
     assert_says(script, "    \"journal stats\") words=\" -dir -json -h\" ;;\n");
     assert_says(script, "    \"version\") words=\" -h\" ;;\n");
