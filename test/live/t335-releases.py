@@ -3,6 +3,9 @@
 
 usage: test/live/t335-releases.py               tries all of them
        test/live/t335-releases.py make VERSION  keeps one of the daemon that was built, for a release
+
+A digest is of all of a record: until its version is released, a directory is made again when records
+get fields.
 """
 import gzip
 import os
