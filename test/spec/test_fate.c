@@ -3,7 +3,7 @@
  * an alloc must run by it, the control plane place by it, a warning name it, or a problem refuse
  * it.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,9 +26,9 @@ static const struct {
     {"job", "Datacenters", "fsm/policy: is this node's among them"},
     {"job", "NodePool", "server/alone/register.c: there is one pool"},
     {"job", "Constraints", "server/alone/feasible.c"},
-    {"job", "Reschedule", "spec/check.c: each group has its own of it"},
+    {"job", "Reschedule", "spec/job/check.c: each group has its own of it"},
     {"group", "Count", "fsm/policy/reconcile.c"},
-    {"group", "RestartPolicy", "spec/check.c: each task has its own of it"},
+    {"group", "RestartPolicy", "spec/job/check.c: each task has its own of it"},
     {"group", "Constraints", "server/alone/feasible.c"},
     {"group", "ReschedulePolicy", "fsm/policy/reschedule.c"},
     {"task", "Constraints", "server/alone/feasible.c"},
@@ -42,14 +42,14 @@ static const struct {
     {"reschedule", "MaxDelay", "fsm/policy/reschedule.c"},
     {"reschedule", "Unlimited", "fsm/policy/reschedule.c"},
     {"job", "ParameterizedJob", "server/alone/dispatch.c"},
-    {"parameterized", "Payload", "spec/dispatch.c, of whoever dispatches"},
-    {"parameterized", "MetaRequired", "spec/dispatch.c, of whoever dispatches"},
-    {"parameterized", "MetaOptional", "spec/dispatch.c, of whoever dispatches"},
+    {"parameterized", "Payload", "spec/job/dispatch.c, of whoever dispatches"},
+    {"parameterized", "MetaRequired", "spec/job/dispatch.c, of whoever dispatches"},
+    {"parameterized", "MetaOptional", "spec/job/dispatch.c, of whoever dispatches"},
     {"group", "Scaling", "server/alone/scaling/"},
     {"scaling", "Min", "server/alone/scaling/"},
     {"scaling", "Max", "server/alone/scaling/"},
     {"scaling", "Enabled", "agent/api/scaling.c: whoever scales reads it"},
-    {"scaling", "Type", "spec/scaling.c: there is one"},
+    {"scaling", "Type", "spec/job/scaling.c: there is one"},
     {"scaling", "Policy", "agent/api/scaling.c: whoever scales reads it"},
     {"update", "MaxParallel", "server/alone/rollout.c"},
     {"update", "HealthCheck", "fsm/alloc/health.c, of what the alloc was placed with"},

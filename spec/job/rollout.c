@@ -2,7 +2,7 @@
  * What update blocks may say.  Follows nomad v2.0.5 nomad/structs UpdateStrategy.Validate; numbers
  * below zero are refused by the schema.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 static json_int_t number(const json_t *object, const char *field)
 {

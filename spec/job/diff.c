@@ -5,7 +5,7 @@
  * It goes by the tables: plain fields and maps of a block are its Fields, blocks in it its Objects.
  * Both jobs are canonical, so what is not there is zero.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

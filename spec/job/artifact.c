@@ -6,7 +6,7 @@
  * interpolated: a way of fetching that there is not, and a destination outside of the task's own
  * directory, where Nomad takes any in that of the alloc.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include "spec/names.h"
 

@@ -4,7 +4,7 @@
  * Reading and checking know objects and fields; where those came from is remembered here, so that a
  * rule that fails long after its field was read still shows the line.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * (NetworkResource.Canonicalize, TaskGroup.validateNetworks).  A task's own network is what jobs
  * before 0.12 had; its ports are given out on the host network "default" as the group's are.
  */
+#include "spec/job/part.h"
 #include "spec/names.h"
-#include "spec/part.h"
 
 #include <string.h>
 

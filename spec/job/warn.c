@@ -5,7 +5,7 @@
  * The form is Nomad's (v1.1.2 helper MergeMultierrorWarnings), so that its tool prints it as its
  * own.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
  */
 #include "fsm/fields.h"
 #include "spec/arena.h"
+#include "spec/job/part.h"
 #include "spec/names.h"
-#include "spec/part.h"
 #include "spec/template.h"
 
 #include <arpa/inet.h>

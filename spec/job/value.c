@@ -1,5 +1,5 @@
 /* Looking at a job's JSON by its tables: for reading, checking and making allocs alike. */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 bool jobspec_is_empty(const json_t *value)
 {

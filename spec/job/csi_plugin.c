@@ -5,7 +5,7 @@
  * What Nomad would only fail at later is refused here: an id that no directory can have, and a
  * second plugin in the group, whose socket would be the first one's.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include "fsm/fields.h"
 #include "spec/names.h"

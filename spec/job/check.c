@@ -4,8 +4,8 @@
  * (spec/names.h).
  */
 #include "spec/constraint.h"
+#include "spec/job/part.h"
 #include "spec/names.h"
-#include "spec/part.h"
 
 #include <stdio.h>
 #include <string.h>

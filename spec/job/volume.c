@@ -8,8 +8,8 @@
  * would cover what a task is promised are refused here already, unless only its environment tells
  * what they are.
  */
+#include "spec/job/part.h"
 #include "spec/names.h"
-#include "spec/part.h"
 
 #include <string.h>
 

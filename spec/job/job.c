@@ -7,7 +7,7 @@
  */
 #include "spec/job.h"
 
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * The policy in it is kept as it is said, for that scaler; nobody acts on it here.  Follows nomad
  * v2.0.5 api/tasks.go TaskGroup.Canonicalize and nomad/structs ScalingPolicy.Validate.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 void jobspec_default_scaling(json_t *group)
 {

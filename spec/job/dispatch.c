@@ -7,8 +7,8 @@
  * ParameterizedJobConfig and DispatchPayloadConfig; but a payload is kept as it came, in base64,
  * where Nomad compresses it.
  */
+#include "spec/job/part.h"
 #include "spec/names.h"
-#include "spec/part.h"
 
 #include <nettle/base64.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * text of a template is read here already, so that what it cannot ask for is refused when a job is
  * registered.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include "spec/names.h"
 #include "spec/template.h"

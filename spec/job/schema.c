@@ -3,7 +3,7 @@
  * that versions up to 2.0 added.  FATE_REFUSED rows are the list of what is still to be made; an
  * issue that makes one changes its row here.
  */
-#include "spec/schema.h"
+#include "spec/job/schema.h"
 
 #include "spec/job.h"
 

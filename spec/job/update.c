@@ -6,7 +6,7 @@
  * v2.0.5 scheduler/util.go tasksUpdated, with two exceptions: who changes the lifecycle of a task
  * or its leader gets an alloc that goes by it, where Nomad's goes on by the old one.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * What comes out has known fields only, each of its type and in its range.  Unknown names, wrong
  * types and refused fields become problems, and reading goes on.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include <string.h>
 

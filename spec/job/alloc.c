@@ -5,7 +5,7 @@
  * The text is compact and its keys sorted: equal allocs of equal jobs differ only in their
  * placement.
  */
-#include "spec/part.h"
+#include "spec/job/part.h"
 
 #include <stdlib.h>
 #include <string.h>

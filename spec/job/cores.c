@@ -2,8 +2,8 @@
  * Processors that tasks have for themselves (resources { cores = 2 }), as Nomad has them in the
  * resources of an alloc.
  */
+#include "spec/job/part.h"
 #include "spec/names.h"
-#include "spec/part.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define CAIRN_SPEC_PART_H
 
 #include "spec/job.h"
-#include "spec/schema.h"
+#include "spec/job/schema.h"
 
 /* Where in the file a field of an object came from. */
 struct jobspec_origin {
