@@ -62,6 +62,7 @@ def a_denied_driver_is_waited_for_until_another_configuration():
 def a_driver_that_gets_well_is_used_at_once_and_says_since_when():
     shims = Node()  # its directory is where the supervisor's program is to be
     shim = os.path.join(shims.dir, 'cairn-shim')
+    os.symlink(os.path.join(BUILD, 'cairn-parse'), os.path.join(shims.dir, 'cairn-parse'))
     node = open_node('', '-shim', shim)
     before = drivers(node)['raw_exec']
     assert before['Detected'] and not before['Healthy'], before
