@@ -93,11 +93,12 @@ int hooks_csi_plugin_removed(const struct hooks *hooks, const struct hook_run *a
                              char **ret_order, struct err *err)
 {
     char root[PATH_SIZE] = "", directory[PATH_SIZE];
-    int code = place(hooks, asked->alloc->id, NULL, root, directory, err);
 
+    if (hooks->plugins != NULL) /* which hears of it, whatever becomes of the directory */
+        hooks->plugins->removed(hooks->plugins->ctx, asked->alloc->id, asked->task->name);
+    int code = place(hooks, asked->alloc->id, NULL, root, directory, err);
     if (code != 0)
         return code;
-    hooks->plugins->removed(hooks->plugins->ctx, asked->alloc->id, asked->task->name);
     *ret_order = strdup(directory);
     check(*ret_order != NULL);
     return 0;

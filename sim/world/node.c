@@ -28,8 +28,35 @@ static void settle_earlier(struct sim *sim, const struct sim_call *call)
     }
 }
 
+/* As agent/perform/plugins.c: what the hooks of a task say of the plugin that it is, as they begin;
+ * whether they succeed is another matter. */
+static void tell_plugin(struct sim *sim, const struct sim_call *call)
+{
+    const struct sim_task_state *task = sim_task_of(sim, &call->whom);
+    int p = task->plan->serves - 1;
+    const struct machine_id *id = &sim->plugins[p].id;
+    const struct machine *record = core_find(sim->core, id);
+    struct plugin_define define = {
+        .type = PLUGIN_CSI_NODE, .supervised = 1, .health_timeout_ms = task->plan->health_ms};
+    struct exited exited = {0};
+
+    (void)text_copy(define.plugin, sizeof(define.plugin),
+                    sim->plugins[sim->plugins[p].serves].name); /* fits */
+    if (call->phase == PHASE_POSTSTART)
+        core_tell(sim->core, id, PE_DEFINE, &define);
+    if (call->phase == PHASE_EXITED && record != NULL)
+        core_news(sim->core, id, record->generation, PE_EXITED, &exited);
+    if (call->phase == PHASE_STOP)
+        core_tell(sim->core, id, PE_REMOVE, NULL);
+}
+
 void sim_meet(struct sim *sim, struct sim_call *call)
 {
+    bool of_task = call->whom.kind == MACHINE_TASK && call->lane == LANE_HOOK;
+
+    if (of_task && call->hook == TASK_HOOK_CSI_PLUGIN &&
+        sim_task_of(sim, &call->whom)->plan->serves != 0)
+        tell_plugin(sim, call);
     if (call->lane != LANE_RPC)
         return;
     settle_earlier(sim, call);
@@ -151,34 +178,11 @@ static void apply_alloc_hook(struct sim *sim, struct sim_call *call)
     }
 }
 
-/* As agent/perform/plugins.c: what the hooks of a task say of the plugin that it is. */
-static void tell_plugin(struct sim *sim, const struct sim_call *call)
-{
-    const struct sim_task_state *task = sim_task_of(sim, &call->whom);
-    int p = task->plan->serves - 1;
-    const struct machine_id *id = &sim->plugins[p].id;
-    const struct machine *record = core_find(sim->core, id);
-    struct plugin_define define = {
-        .type = PLUGIN_CSI_NODE, .supervised = 1, .health_timeout_ms = task->plan->health_ms};
-    struct exited exited = {0};
-
-    (void)text_copy(define.plugin, sizeof(define.plugin),
-                    sim->plugins[sim->plugins[p].serves].name); /* fits */
-    if (call->phase == PHASE_POSTSTART)
-        core_tell(sim->core, id, PE_DEFINE, &define);
-    if (call->phase == PHASE_EXITED && record != NULL)
-        core_news(sim->core, id, record->generation, PE_EXITED, &exited);
-    if (call->phase == PHASE_STOP)
-        core_tell(sim->core, id, PE_REMOVE, NULL);
-}
-
 static void apply_task_hook(struct sim *sim, struct sim_call *call)
 {
     const struct sim_alloc_state *alloc = sim_alloc_of(sim, &call->whom);
     struct sim_task_state *task = sim_task_of(sim, &call->whom);
 
-    if (call->hook == TASK_HOOK_CSI_PLUGIN && task->plan->serves != 0 && sim->up && !sim->dying)
-        tell_plugin(sim, call);
     if (call->phase != PHASE_PRESTART)
         return;
     if (call->hook != TASK_HOOK_VALIDATE && !alloc->directory) {
