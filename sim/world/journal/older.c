@@ -95,6 +95,7 @@ static void put_alloc(struct sim *sim, int a)
     alloc->unasked = then->unasked;
     alloc->gone = then->gone;
     alloc->fresh = then->fresh;
+    alloc->asked_ms = then->asked_ms;
     alloc->follows = then->follows;
     alloc->offered_index = then->offered_index;
     alloc->seen_index = then->seen_index;
