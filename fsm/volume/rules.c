@@ -108,8 +108,10 @@ static void absorb_restore(struct volume *volume, const struct restore *restore,
         note_stray(volume, now); /* however long ago it was made: the host may have slept since */
     volume->calls = 0;
     volume->undo = UNDO_NOT;
-    if (!volume->machine.restored && !volume->release_wanted)
-        volume->plugin_until_ms = 0; /* it waits for longer, once */
+    /* It waits for longer, once, and anew if its time has come while nobody would have seen one. */
+    if (!volume->release_wanted &&
+        (!volume->machine.restored || volume->plugin_until_ms <= now->ms))
+        volume->plugin_until_ms = 0;
 }
 
 /* A call of the way back has failed: others may have their turn, this one pauses. */
@@ -272,15 +274,17 @@ static void note_call(struct volume *volume, uint8_t effect)
         volume->calls = 1;
 }
 
-/* A plugin is waited for as long as there is none; that others are called first costs nothing.  On
- * the way back one that is known, be it unwell, is waited for as long as it takes. */
+/* A plugin is waited for as long as there is none; that others are called first costs nothing.
+ * Whoever gave up and tries once more waits anew.  On the way back one that is known, be it unwell,
+ * is waited for as long as it takes. */
 static void note_plugin(struct volume *volume, const struct fsm_now *now)
 {
     uint8_t state = volume->machine.state;
     bool drains = state == V_DRAINING, gone = (now->peers & PEERS_PLUGIN_GONE) != 0;
     bool patient = volume->machine.restored || drains;
 
-    if ((now->peers & PEERS_PLUGIN_READY) != 0 || state == V_READY || (drains && !gone))
+    if ((now->peers & PEERS_PLUGIN_READY) != 0 || state == V_READY || state == V_BROKEN ||
+        (drains && !gone))
         volume->plugin_until_ms = 0;
     else if ((state == V_QUEUED || drains) && volume->plugin_until_ms == 0)
         volume->plugin_until_ms = now->ms + (patient ? RESTORED_WAIT_MS : PLUGIN_WAIT_MS);
@@ -511,6 +515,8 @@ uint64_t volume_deadline(const struct machine *record, const struct fsm_now *now
         return now->ms;
     if (volume->undoes_until_ms != 0)
         return volume->undoes_until_ms;
+    if (misses_plugin(volume, now->ms))
+        return now->ms; /* its time was over before it came here */
     return volume->plugin_until_ms > now->ms ? volume->plugin_until_ms : 0;
 }
 

@@ -340,24 +340,13 @@ static void apply_unstage(struct sim *sim, struct sim_call *call)
     sim->disks[disk].staged = 0;
 }
 
-/* An instance of the plugin lives, whichever. */
-static bool is_served(const struct sim *sim, uint16_t plugin)
-{
-    for (int p = 0; p < sim->plugins_count; p++) {
-        if (sim->plugins[p].serves == sim->plugins[plugin].serves &&
-            sim_plugin_lives(sim, &sim->plugins[p]))
-            return true;
-    }
-    return false;
-}
-
 static void apply_volume(struct sim *sim, struct sim_call *call)
 {
     struct sim_claim_state *claim = sim_claim_of(sim, &call->whom);
     struct sim_disk_state *disk = &sim->disks[claim->disk];
     const struct sim_plugin_state *plugin = &sim->plugins[claim->plugin];
 
-    if (sim_is_node_call(call) && !is_served(sim, claim->plugin)) {
+    if (sim_is_node_call(call) && !sim_plugin_is_served(sim, claim->plugin)) {
         sim_call_fail(call, ERR_AGAIN, false, "the plugin does not answer");
         return;
     }

@@ -616,6 +616,16 @@ bool sim_plugin_lives(const struct sim *sim, const struct sim_plugin_state *plug
            sim->attempts.items[plugin->task->newest].payload == PAYLOAD_RUNNING;
 }
 
+bool sim_plugin_is_served(const struct sim *sim, uint16_t plugin)
+{
+    for (int p = 0; p < sim->plugins_count; p++) {
+        if (sim->plugins[p].serves == sim->plugins[plugin].serves &&
+            sim_plugin_lives(sim, &sim->plugins[p]))
+            return true;
+    }
+    return false;
+}
+
 void sim_plugin_die(struct sim *sim, int number)
 {
     struct sim_plugin_state *plugin = &sim->plugins[number];

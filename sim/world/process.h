@@ -94,6 +94,8 @@ struct sim_plugin_state;
 
 /* It can be called; one that is a task lives as long as its payload. */
 bool sim_plugin_lives(const struct sim *sim, const struct sim_plugin_state *plugin);
+/* One of all that serve the same lives. */
+bool sim_plugin_is_served(const struct sim *sim, uint16_t plugin);
 void sim_plugin_die(struct sim *sim, int plugin);
 
 #endif

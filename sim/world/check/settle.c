@@ -43,6 +43,19 @@ static bool waits_for_broken(const struct sim *sim, int a)
     return false;
 }
 
+/* A volume is not mounted, and the task that would be its plugin has ended for good: while a
+ * sibling runs, each start waits for a plugin and gives up, as often as there are starts. */
+static bool waits_for_plugin(const struct sim *sim, int a)
+{
+    for (int c = 0; c < sim->allocs[a].claims_count; c++) {
+        const struct sim_claim_state *claim = &sim->allocs[a].claims[c];
+        const struct machine *record = core_find(sim->core, &claim->id);
+        if (record != NULL && record->state != V_READY && !sim_plugin_is_served(sim, claim->plugin))
+            return sim_alloc_lives(sim, a);
+    }
+    return false;
+}
+
 /* Another alloc has what it wants, for as long as that runs. */
 static bool waits_for_claim(const struct sim *sim, int a)
 {
@@ -62,6 +75,10 @@ static bool task_is_settled(struct sim *sim, int a, int t, struct finding *findi
     if (record == NULL)
         return miss(finding, 25, "task", id->text, "is not there");
     if (record->state == T_HELD && waits_for_broken(sim, a))
+        return true;
+    bool tries =
+        record->state == T_HELD || record->state == T_LOOKING || record->state == T_BACKOFF;
+    if (tries && waits_for_plugin(sim, a))
         return true;
     if (record->state == T_DEAD || (record->state == T_WAITING && lifecycle == LIFECYCLE_POSTSTOP))
         return true;
@@ -91,6 +108,8 @@ static bool running_is_settled(struct sim *sim, int a, struct finding *finding)
         const struct machine_id *id = &sim->allocs[a].claims[c].id;
         const struct machine *record = core_find(sim->core, id);
         if (record != NULL && record->state == V_BROKEN && sim_alloc_lives(sim, a))
+            continue;
+        if (waits_for_plugin(sim, a))
             continue;
         if (record == NULL || record->state != V_READY)
             return miss(finding, 31, "volume", id->text, state_name(record));
