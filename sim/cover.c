@@ -10,6 +10,7 @@
 #define ONE_HOOK "allocs have one hook so far"
 #define BOTH_LOST "record and specification of a volume lost at once; worlds keep the latter"
 #define PAUSED "what has nothing published is in its pause, or its plugin wakes it when it comes"
+#define HAS_CLAIM "whoever has something to undo has a claim, what was inherited, too"
 #define STILL_WANTED "its alloc tells no task that has failed or was told to end"
 #define LAST_END "the turn of the last end moves it on; lost tasks come after RESTORE"
 
@@ -26,6 +27,11 @@ static const struct reason {
     {MACHINE_VOLUME, "QUEUED", "RELEASE", "BACK_UNSTAGE",
      "what may unstage may mount, and is told so before its alloc can let go"},
     {MACHINE_VOLUME, "DRAINING", "TURN", "ALWAYS", PAUSED},
+    {MACHINE_VOLUME, "DRAINING", "PLUGIN_UP", "ALWAYS", HAS_CLAIM},
+    {MACHINE_VOLUME, "DRAINING", "TIMEOUT", "ALWAYS", HAS_CLAIM},
+    {MACHINE_VOLUME, "DRAINING", "RESTORE", "ALWAYS", HAS_CLAIM},
+    {MACHINE_VOLUME, "UNSTAGING", "INHERIT", "ALWAYS",
+     "who unstages and inherits has lost its record, and another leaves in that moment"},
     {MACHINE_PLUGIN, "LAUNCHING", "TIMEOUT", "ALWAYS",
      "the only time it has is the one by which it is to be well"},
     {MACHINE_PLUGIN, "STOPPED", "DEFINE", "ALWAYS",
@@ -48,15 +54,11 @@ static const struct reason {
     {MACHINE_TASK, "OWING", "REVIVE", "ALWAYS", STILL_WANTED},
     {MACHINE_TASK, "LOOKING", "REWIND", "ALWAYS", STILL_WANTED},
     {MACHINE_ALLOC, "WAITING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
-    {MACHINE_ALLOC, "PREPARING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
-    {MACHINE_ALLOC, "MOUNTING", "TASK_CHANGED", "ALWAYS", NOT_STARTED},
     {MACHINE_ALLOC, "POSTRUN", "MEMBER_LOST", "ALWAYS", NOTHING_LEFT},
     {MACHINE_ALLOC, "TERMINAL", "MEMBER_LOST", "ALWAYS", NOTHING_LEFT},
     {MACHINE_ALLOC, "DESTROYING", "MEMBER_LOST", "ALWAYS", NOTHING_LEFT},
-    {MACHINE_ALLOC, "PREPARING", "HOOK_DONE", "HOOKS_LEFT", ONE_HOOK},
     {MACHINE_ALLOC, "PREKILL", "HOOK_DONE", "HOOKS_LEFT", ONE_HOOK},
     {MACHINE_ALLOC, "PREKILL", "HOOK_FAILED", "HOOKS_LEFT", ONE_HOOK},
-    {MACHINE_ALLOC, "POSTRUN", "HOOK_DONE", "HOOKS_LEFT", ONE_HOOK},
     {MACHINE_ALLOC, "DESTROYING", "HOOK_DONE", "HOOKS_LEFT", ONE_HOOK},
     {MACHINE_ALLOC, "MOUNTING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
     {MACHINE_ALLOC, "RUNNING", "VOLUME_GONE", "ALWAYS", BOTH_LOST},
