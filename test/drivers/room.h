@@ -458,6 +458,37 @@ static inline int room_make(void **state)
     return 0;
 }
 
+/* A helper in the shims' cgroup that is not the nursery. */
+struct other_helpers {
+    pid_t nursery;
+    unsigned count;
+};
+
+static inline bool room_count_other(void *ctx, pid_t pid)
+{
+    struct other_helpers *others = ctx;
+
+    others->count += pid != others->nursery;
+    return true;
+}
+
+/* Helpers that have said their last word leave their cgroup a little later: they are no children of
+ * ours, and a process that ends closes its files before. */
+static inline void room_settle(const struct room *room)
+{
+    char shims[CGROUP_NAME_SIZE];
+
+    assert_true(text_format(shims, sizeof(shims), "cairn/%s/shims", room->node_mark));
+    for (int i = 0; i < PATIENCE_MS; i++) {
+        struct other_helpers others = {
+            .nursery = room->drivers == NULL ? 0 : room->drivers->nursery.process.pid};
+        if (cgroup_each_process(room->cgroup_mode, shims, room_count_other, &others, NULL) != 0 ||
+            others.count == 0)
+            return;
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+}
+
 /* Everything is gone: cgroups, shims, files of the state directory. */
 static inline int room_remove(void **state)
 {
@@ -466,6 +497,7 @@ static inline int room_remove(void **state)
     struct err err = {0};
     int left = 0;
 
+    room_settle(room);
     if (room->drivers != NULL)
         room_close(room);
     (void)text_format(cgroup, sizeof(cgroup), "cairn/%s", room->node_mark);
