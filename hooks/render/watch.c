@@ -282,7 +282,8 @@ static void settle(struct watch *watch)
 {
     struct loop *loop = watch->watches->hooks->loop;
     uint64_t splay_ms = watch->again.splay_ms, now_ms = loop_now_ms();
-    bool waits = watch->said.used != 0 && watch->splaying.at_ms > now_ms;
+    bool waits = watch->said.used != 0 && watch->splaying.at_ms > now_ms &&
+                 watch->splaying.at_ms <= now_ms + splay_ms; /* else for what was taken back */
     struct rendered_change change;
 
     shrink(&watch->fresh);
