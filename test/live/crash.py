@@ -6,8 +6,9 @@ scenario "plain": a service group whose one task is restarted by policy, a batch
 finishes, a job that is dispatched with a payload, by whoever asks until he is answered, a command
 that is run in a task, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
 a sidecar, a leader and a poststop task, a volume of the node and a sticky disk, whose sidecar has
-an artifact and two templates that change, one to be told by a signal and one by another start, and
-which is updated, stopped and purged.  "volumes": a storage plugin that runs as a task and two jobs that share a volume
+an artifact and two templates that change, one to be told by a signal and one by another start, in
+whose leader a command is run, beside which a job is dispatched with a payload, and which is updated,
+stopped and purged.  "volumes": a storage plugin that runs as a task and two jobs that share a volume
 of it, of which one stops, then the plugin is killed, then the other stops; with --both the plugin
 dies whenever the daemon does.  Where there are CNI plugins, the groups of services have networks of their own
 with a mapped port.  For each point n the whole scenario runs on a node of its own; when
@@ -100,6 +101,7 @@ def parameterized_job(directory):
 class Run:
     """One scenario on one node, the daemon dying at point N."""
     silent = ()  # tasks that leave no trail
+    entrance = 'steady'  # the task in which a command is run
 
     def __init__(self, point):
         self.point = point
@@ -161,10 +163,10 @@ class Run:
         return state is not None and state['State'] == 'dead' and state
 
     def entered(self):
-        """A command runs in `steady`; it ends with the daemon, and is begun again."""
+        """A command runs in a task; it ends with the daemon, and is begun again."""
         if self.session is None or self.session.poll() is not None:
             self.session = subprocess.Popen(
-                [os.path.join(self.node.build, 'cairn'), 'alloc', 'exec', '-task', 'steady',
+                [os.path.join(self.node.build, 'cairn'), 'alloc', 'exec', '-task', self.entrance,
                  self.node.alloc('crash', 'web')['ID'], 'sleep', '998'],
                 env=dict(os.environ, NOMAD_ADDR='http://127.0.0.1:%d' % self.node.port),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -290,6 +292,7 @@ def group_job(version, directory):
 class GroupRun(Run):
     """A group with everything: its prestart and poststop tasks run once for each alloc, and what the
     first alloc wrote to its disk is there for the second."""
+    entrance = 'main'
 
     def __init__(self, point):
         super().__init__(point)
@@ -366,7 +369,14 @@ class GroupRun(Run):
         wait_for('its words', lambda: self.said(first) == ['init-0', 'main-0'])
         assert self.lines('trail/port') == ['80'], self.lines('trail/port')
         self.changes_are_told(first)
+        self.step('the parameterized job', lambda: self.submitted(parameterized_job(self.trail)))
+        child = self.step('the dispatch', self.dispatched)
+        asked = self.step('what was dispatched to end', lambda: self.answered(child))
+        assert exit_codes(asked) == [5], 'what was dispatched ended with %r' % exit_codes(asked)
+        self.step('a command in main', self.entered)
         second = self.step('the update', self.updated)
+        self.step('the end of the command', lambda: not self.inside())
+        self.session.wait(10)
         wait_for('its words', lambda: self.said(second) == [
             'init-0', 'main-0', 'init-1', 'main-1'])
         assert self.lines('trail/last') == [first], (self.lines('trail/last'), first)
