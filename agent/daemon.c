@@ -12,6 +12,7 @@
 #include "agent/perform/controller.h"
 #include "agent/perform/perform.h"
 #include "agent/perform/plugins.h"
+#include "agent/perform/scripts.h"
 #include "agent/perform/volumes.h"
 #include "agent/world.h"
 #include "inspect/inspect.h"
@@ -447,6 +448,7 @@ static void close_parts(struct daemon *daemon)
     disk_watch_free(parts->disk);
     controller_forget(parts);
     alone_free(parts->alone);
+    scripts_forget(parts);
     drivers_free(parts->drivers);
     hooks_free(parts->hooks);
     volumes_free(parts->volumes);

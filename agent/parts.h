@@ -38,6 +38,7 @@ struct parts {
     struct specs *specs;
     struct perform_call *calls; /* under way, of perform/calls.c */
     struct asking *asked;       /* of controller.c */
+    struct script *scripts;     /* under way, of scripts.c */
     parser_function *parse;     /* parser_ask, or what a test puts in its place */
     struct crash crash;
     struct node node;

@@ -223,7 +223,10 @@ void driver_destroy(struct drivers *drivers, const struct driver_key *key, drive
 
 /* --- sessions: a command beside what the task runs --- */
 
-enum { DRIVER_SESSION_ARGUMENTS_MAX = 1024, DRIVER_SESSION_QUEUE_MAX = 1 << 20 };
+enum {
+    DRIVER_SESSION_ARGUMENTS_MAX = SPEC_SCRIPT_ARGUMENTS_MAX,
+    DRIVER_SESSION_QUEUE_MAX = 1 << 20
+};
 
 struct driver_session;
 

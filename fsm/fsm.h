@@ -68,7 +68,7 @@ enum fsm_lane {
     LANE_HOOK,   /* hooks of an alloc or task */
     LANE_DRIVER, /* processes */
     LANE_RPC,    /* calls to the server */
-    LANE_NODE,   /* calls to a plugin, mounts */
+    LANE_NODE,   /* calls to a plugin, mounts, commands in a task */
     LANE_WAIT,   /* waiting for another alloc */
     LANE_COUNT,  /* lanes above are awaited; those below never complete */
     LANE_CLOCK,  /* the machine's own timer */

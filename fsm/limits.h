@@ -54,6 +54,8 @@ enum {
     SPEC_VOLUMES_MAX = 32,             /* of a group */
     SPEC_MOUNTS_MAX = 64,              /* of a task */
     SPEC_TEMPLATES_MAX = 512,          /* of a task */
+    SPEC_SCRIPT_ARGUMENTS_MAX = 1024,  /* of such a script, the command itself included */
+    SPEC_SCRIPTS_MAX = 64,             /* of its templates that run one when they change */
     SPEC_ARTIFACTS_MAX = 64,           /* of a task */
     SPEC_PAYLOAD_BYTES_MAX = 16 << 10, /* of a dispatch */
     SPEC_SOURCE_URL_SIZE = 4096,       /* of an artifact */

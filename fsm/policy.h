@@ -40,20 +40,21 @@ uint64_t policy_backoff_ms(uint64_t base_ms, uint64_t cap_ms, uint32_t attempt, 
 /* --- templates that are rendered again (nomad v2.0.5 taskrunner/template handleTemplateRerenders)
  * --- */
 
-enum change_mode { CHANGE_NOOP, CHANGE_SIGNAL, CHANGE_RESTART };
+enum change_mode { CHANGE_NOOP, CHANGE_SIGNAL, CHANGE_RESTART, CHANGE_SCRIPT, CHANGE_MODE_COUNT };
 
 /* What a task's templates said when they were last rendered: of each, in their order, one of these
  * under this key, as data of hook template. */
 #define RENDERED_KEY "rendered"
 struct rendered {
     uint8_t mode;       /* enum change_mode */
-    uint8_t signal;     /* number, of mode signal */
+    uint8_t number;     /* of mode signal the signal, of mode script which of the task's scripts */
     uint8_t digest[14]; /* of the text */
 };
 
 struct rendered_change {
     uint64_t signals; /* bit n - 1 for signal n */
-    bool restarts;    /* which goes before signals */
+    uint64_t scripts; /* bit n for script n */
+    bool restarts;    /* which goes before all others */
 };
 
 /* What is asked for where results AFTER say of templates otherwise than BEFORE; nothing where these

@@ -75,7 +75,9 @@ enum task_state {
     X(MOUNTED, MESSAGE, NONE)              /* its alloc: all volumes were seen just now */         \
     X(UNMOUNTED, MESSAGE, FAILURE)         /* its alloc: one cannot be mounted (again) */          \
     X(CHANGED, NEWS, HOOK)                 /* its templates say something else, and are written */ \
-    X(NOTIFIED, COMPLETION, NONE)          /* its payload has been sent the signals, or is gone */
+    X(NOTIFIED, COMPLETION, NONE)          /* its payload has been sent the signals, or is gone */ \
+    X(SCRIPTED, COMPLETION, FAILURE)       /* what came of a script, and users read of it; code 0: \
+                                            * well, not recoverable: the task is to fail by it */
 enum task_event_kind {
 #define X(name, class, payload) TE_##name,
     TASK_EVENTS(X)
@@ -97,7 +99,9 @@ enum task_event_kind {
     X(SEND_CHANGED, SEND, 0, 0)         /* to its alloc */                                         \
     X(HOOK_ABORT, TELL, 0, 0)           /* nobody waits any more for the hook under way */         \
     X(SEND_LOOK, SEND, 0, 0)            /* to its alloc */                                         \
-    X(DRIVER_NOTIFY, DRIVER, M(NOTIFIED), 0) /* record.signals_owed; told once for record.changes */
+    X(DRIVER_NOTIFY, DRIVER, M(NOTIFIED), 0) /* record.signals_owed; told once for                \
+                                              * record.changes */                                  \
+    X(SCRIPT, NODE, M(SCRIPTED), 0) /* record.script in the task, until it ends or its time does */
 enum task_effect {
     TX_NONE,
 #define X(name, lane, completions, timeout_ms) TX_##name,
@@ -165,7 +169,8 @@ const char *hook_phase_name(unsigned phase);
     X(PLUGIN_UNHEALTHY, "Plugin became unhealthy")                                                 \
     X(DOWNLOADING, "Downloading Artifacts")                                                        \
     X(DOWNLOAD_FAILED, "Failed Artifact Download")                                                 \
-    X(SKIPPING_DELAY, "Skipping shutdown delay")
+    X(SKIPPING_DELAY, "Skipping shutdown delay")                                                   \
+    X(HOOK_MESSAGE, "Task hook message")
 enum task_event_type {
     TASK_EVENT_NONE,
 #define X(name, text) TASK_EVENT_##name,
@@ -212,6 +217,7 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U64, owed_at_ms, 0, "node time at which OWING ends")                                         \
     X(U64, older_wait_ms, 0, "longest wait that a version before this one asked for")              \
     X(U64, signals_owed, 0, "that changes ask for and nobody sent, bit n - 1 for n")               \
+    X(U64, scripts_owed, 0, "that changes ask for behind the one under way, bit n for n")          \
     X(I64, started_unix_ns, 0, "")                                                                 \
     X(I64, finished_unix_ns, 0, "")                                                                \
     X(I64, last_restart_unix_ns, 0, "")                                                            \
@@ -243,7 +249,8 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(FLAG, unwell, 0, "the attempt has failed, however its payload ends")                         \
     X(U8, events_count, 0, "")                                                                     \
     X(FLAG, at_once, 0, "its end was asked for without its shutdown_delay")                        \
-    X(PAD, pad, 7, "")
+    X(U8, script, 0, "of templates, the number of the one that runs plus 1, 0: none does")         \
+    X(PAD, pad, 6, "")
 struct task {
     struct machine machine;
     TASK_FIELDS(FIELD)

@@ -53,10 +53,9 @@ uint8_t sim_plugin_answer(uint8_t effect, int code)
 uint8_t sim_driver_failure(uint8_t effect)
 {
     static const uint8_t events[TX_COUNT] = {
-        [TX_DRIVER_START] = TE_START_FAILED,
-        [TX_DRIVER_RECOVER] = TE_LOST,
-        [TX_DRIVER_STOP] = TE_STOP_FAILED,
-        [TX_DRIVER_DESTROY] = TE_REAP_FAILED,
+        [TX_DRIVER_START] = TE_START_FAILED, [TX_DRIVER_RECOVER] = TE_LOST,
+        [TX_DRIVER_STOP] = TE_STOP_FAILED,   [TX_DRIVER_DESTROY] = TE_REAP_FAILED,
+        [TX_SCRIPT] = TE_SCRIPTED,
     };
 
     check(effect < TX_COUNT);

@@ -160,7 +160,16 @@ struct spec_artifact {
 };
 
 /* What a task is told of a template that says something else while it runs. */
-enum spec_change { SPEC_CHANGE_NOOP, SPEC_CHANGE_SIGNAL, SPEC_CHANGE_RESTART };
+enum spec_change { SPEC_CHANGE_NOOP, SPEC_CHANGE_SIGNAL, SPEC_CHANGE_RESTART, SPEC_CHANGE_SCRIPT };
+
+/* A command that runs in the task. */
+struct spec_script {
+    uint8_t number; /* among those of its task, below SPEC_SCRIPTS_MAX */
+    const char *command;
+    struct spec_texts arguments;
+    uint64_t timeout_ms;
+    bool fails_task; /* where it cannot be run, takes too long, or exits with another code than 0 */
+};
 
 /* A file that is rendered before each start of a task, and again when what it reads changes. */
 struct spec_template {
@@ -174,6 +183,7 @@ struct spec_template {
     bool once;        /* before starts only */
     enum spec_change change;
     const char *signal;                /* of that change */
+    struct spec_script script;         /* likewise */
     uint64_t splay_ms;                 /* the longest that it waits to be told */
     uint64_t wait_min_ms, wait_max_ms; /* for what it reads to settle, 0: the default */
 };

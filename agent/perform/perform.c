@@ -9,6 +9,7 @@
 #include "agent/launch.h"
 #include "agent/perform/calls.h"
 #include "agent/perform/plugins.h"
+#include "agent/perform/scripts.h"
 #include "agent/perform/volumes.h"
 #include "io/log.h"
 
@@ -457,6 +458,7 @@ static perform_function *const task_functions[TX_COUNT] = {
     [TX_DRIVER_RECOVER] = task_recover,
     [TX_DRIVER_STOP] = task_stop,
     [TX_DRIVER_NOTIFY] = task_notify,
+    [TX_SCRIPT] = scripts_perform,
     [TX_DRIVER_DESTROY] = task_destroy,
     [TX_DRIVER_SIGNAL] = task_signal,
 };

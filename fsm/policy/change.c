@@ -20,8 +20,10 @@ static void add_change(const struct rendered *now, struct rendered_change *chang
 {
     if (now->mode == CHANGE_RESTART)
         change->restarts = true;
-    else if (now->mode == CHANGE_SIGNAL && now->signal >= 1 && now->signal <= 64)
-        change->signals |= (uint64_t)1 << (now->signal - 1);
+    else if (now->mode == CHANGE_SIGNAL && now->number >= 1 && now->number <= 64)
+        change->signals |= (uint64_t)1 << (now->number - 1);
+    else if (now->mode == CHANGE_SCRIPT && now->number < SPEC_SCRIPTS_MAX)
+        change->scripts |= (uint64_t)1 << now->number;
 }
 
 void policy_change(const uint8_t *before, uint32_t before_bytes, const uint8_t *after,

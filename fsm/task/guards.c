@@ -93,6 +93,12 @@ static bool delay_ahead(const struct task *task)
     return task->define.shutdown_delay_ms > 0 && task->delay_until_ms == 0 && !task->at_once;
 }
 
+/* One of an earlier life of the daemon has ended with it. */
+static bool owes_script(const struct task *task)
+{
+    return task->script != 0 && task->machine.lane_effect[LANE_NODE] == 0;
+}
+
 /* clang-format off */
 GUARD(task_may_start, task->may_start)
 GUARD(task_hooks_left, task->hook != HOOK_NONE)
@@ -126,6 +132,8 @@ GUARD(task_rewind_prekill,
 GUARD(task_remove_wanted, task->remove_wanted)
 GUARD(task_owes, task->owed != 0)
 GUARD(task_owes_signal, task->signals_owed != 0)
+GUARD(task_owes_script, owes_script(task))
+GUARD(task_owes_both, task->signals_owed != 0 && owes_script(task))
 GUARD(task_change_restarts, task->restart_wanted)
 GUARD(task_change_prekill, task->restart_wanted && has_hooks(task, PHASE_PREKILL))
 /* clang-format on */
@@ -238,6 +246,11 @@ static const char *broken_life(const struct task *task)
         return "alive, and has not run since it was sent back";
     if (!implies(task->signals_owed != 0, task->ran && has_hooks(task, PHASE_POSTSTART)))
         return "to be told of a change that nobody looks for";
+    if (!implies(task->script != 0 || task->scripts_owed != 0,
+                 task->ran && has_hooks(task, PHASE_POSTSTART)))
+        return "to run a script for a change that nobody looks for";
+    if (task->script > SPEC_SCRIPTS_MAX)
+        return "to run a script that there cannot be";
     if (!implies(task->at_once, task->kill_wanted))
         return "its delay is skipped, and nobody has told it to end";
     if (task->told_revision > task->status_revision)

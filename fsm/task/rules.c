@@ -116,6 +116,32 @@ static void absorb_hook_failed(struct task *task, const struct fsm_event *event,
 
 /* --- templates --- */
 
+/* The next script is the one under way: one at a time, so that no change is overtaken. */
+static void next_script(struct task *task)
+{
+    task->script = 0;
+    if (task->scripts_owed == 0)
+        return;
+    int number = __builtin_ctzll(task->scripts_owed);
+    task->scripts_owed &= task->scripts_owed - 1;
+    task->script = (uint8_t)(number + 1);
+}
+
+static void absorb_scripted(struct task *task, const struct failure *said,
+                            const struct fsm_now *now)
+{
+    if (said->text[0] != '\0')
+        task_note(task, now, said->code == 0 ? TASK_EVENT_HOOK_MESSAGE : TASK_EVENT_HOOK_FAILED,
+                  said->text);
+    next_script(task);
+    if (said->code == 0 || said->recoverable)
+        return;
+    task->kill_wanted = 1;
+    task->restart_wanted = 0;
+    task_note_failing(task, now, TASK_EVENT_KILLING,
+                      "Template script failed, task is being killed");
+}
+
 /* What its templates say now, told once: what it differs from goes with it. */
 static void absorb_changed(struct task *task, const struct hook_outcome *outcome,
                            const struct fsm_now *now)
@@ -136,6 +162,9 @@ static void absorb_changed(struct task *task, const struct hook_outcome *outcome
                   "Template with change_mode restart re-rendered");
         return;
     }
+    task->scripts_owed |= change.scripts;
+    if (task->script == 0)
+        next_script(task);
     if (change.signals == 0)
         return;
     task->changes++;
@@ -422,6 +451,9 @@ void task_absorb(struct machine *record, const struct fsm_event *event, const st
     case TE_NOTIFIED:
         task->signals_owed = 0;
         break;
+    case TE_SCRIPTED:
+        absorb_scripted(task, event->payload, now);
+        break;
     case TE_NOTE:
     case TE_UNWELL:
     case TE_TOLD:
@@ -453,6 +485,9 @@ static void enter_starting(struct task *task)
     task->unwell = 0;
     task->rebooted = 0;
     task->signals_owed = 0;
+    task->scripts_owed = 0;
+    task->script = 0;
+    task->machine.lane_effect[LANE_NODE] = 0; /* what came of one of the last attempt is no news */
     task->delay_until_ms = 0;
     task->kill_at_ms = 0;
     task->resume = RESUME_NOTHING;

@@ -36,6 +36,8 @@
     X(REMOVE_WANTED, task_remove_wanted)                                                           \
     X(OWES, task_owes)               /* a stop hook has not succeeded yet */                       \
     X(OWES_SIGNAL, task_owes_signal) /* its payload is to be told of a change */                   \
+    X(OWES_SCRIPT, task_owes_script) /* a script is to run, and none does */                       \
+    X(OWES_BOTH, task_owes_both)                                                                   \
     X(CHANGE_RESTARTS, task_change_restarts)                                                       \
     X(CHANGE_PREKILL, task_change_prekill) /* and hooks come first */                              \
     X(PAUSING, fsm_pausing)                /* a pause before the next try is under way */

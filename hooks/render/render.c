@@ -105,9 +105,17 @@ static int change_of(const struct spec_template *template)
         [SPEC_CHANGE_NOOP] = CHANGE_NOOP,
         [SPEC_CHANGE_SIGNAL] = CHANGE_SIGNAL,
         [SPEC_CHANGE_RESTART] = CHANGE_RESTART,
+        [SPEC_CHANGE_SCRIPT] = CHANGE_SCRIPT,
     };
 
     return modes[template->change];
+}
+
+/* Which signal, or which of the scripts. */
+static int number_of(const struct spec_template *template)
+{
+    return template->change == SPEC_CHANGE_SCRIPT ? template->script.number
+                                                  : proc_signal_number(template->signal);
 }
 
 static int add_template(const struct ordering *ordering, const struct spec_template *template,
@@ -125,8 +133,8 @@ static int add_template(const struct ordering *ordering, const struct spec_templ
         "data", template->data, "destination", destination, "left", template->left, "right",
         template->right, "mode", (int)template->mode, "uid", (json_int_t) template->uid, "gid",
         (json_int_t) template->gid, "env", template->env, "strict", template->strict, "once",
-        template->once, "change", change_of(template), "signal",
-        proc_signal_number(template->signal), "splay", (json_int_t) template->splay_ms);
+        template->once, "change", change_of(template), "number", number_of(template), "splay",
+        (json_int_t) template->splay_ms);
     if (value == NULL)
         return err_set(ordering->err, ERR_INVALID, "a template is not UTF-8 text");
     check(json_array_append_new(list, value) == 0);
@@ -507,7 +515,7 @@ static int render(struct rendering *rendering, const json_t *template, size_t nu
         code = say(rendering, parsed, template, &text, &length, &asks_time, said->digest, err);
     template_free(parsed);
     said->mode = (uint8_t)json_integer_value(json_object_get(template, "change"));
-    said->signal = (uint8_t)json_integer_value(json_object_get(template, "signal"));
+    said->number = (uint8_t)json_integer_value(json_object_get(template, "number"));
     bool same = before != NULL && memcmp(before->digest, said->digest, sizeof(said->digest)) == 0;
     if (code == 0 && !(same && asks_time && is_there(rendering, destination)))
         code = write_file(rendering, template, text, length, err);

@@ -289,7 +289,7 @@ static void settle(struct watch *watch)
     shrink(&watch->fresh);
     policy_change(watch->told.bytes, watch->told.used, watch->fresh.bytes, watch->fresh.used,
                   &change);
-    if (!change.restarts && change.signals == 0) {
+    if (!change.restarts && change.signals == 0 && change.scripts == 0) {
         io_timer_stop(&watch->splaying); /* it is as it was again */
         free(watch->said.bytes);
         watch->said = (struct results){0};

@@ -459,7 +459,7 @@ static void draw_changes(struct pen *pen)
         hooks[1] |= template;
         for (uint64_t times = 1 + below(pen, 5); times > 0; times--) {
             uint64_t at_ms = below(pen, pen->horizon_ms);
-            add(pen, SIM_DO_CHANGE, whom, at_ms, (int64_t)below(pen, CHANGE_RESTART + 1));
+            add(pen, SIM_DO_CHANGE, whom, at_ms, (int64_t)below(pen, CHANGE_MODE_COUNT));
         }
     }
 }

@@ -280,6 +280,7 @@ struct sim_fate {
     X(REFUSED, RECORD, EVENT, "refused")        /* a request was refused */                        \
     X(QUARANTINED, RECORD, NONE, "quarantined") /* its record cannot be read */                    \
     X(HUPS, TASK, NONE, "hups")                 /* a payload gets a signal for its templates */    \
+    X(SCRIPTS, TASK, NONE, "scripts")           /* a script of its templates begins in it */       \
     X(DAEMONS, NONE, NONE, "daemons")           /* the daemon starts */
 enum sim_fact_kind {
 #define X(name, about, detail, text) SIM_FACT_##name,

@@ -57,6 +57,7 @@ static uint64_t faults_of(uint8_t kind, uint8_t effect)
         [TX_DRIVER_STOP] = F(ERR) | F(SLOW),
         [TX_DRIVER_DESTROY] = F(ERR) | F(SLOW),
         [TX_DRIVER_NOTIFY] = F(SLOW),
+        [TX_SCRIPT] = F(ERR) | F(ERR_HARD) | F(SLOW),
     };
     static const uint64_t alloc[AX_COUNT] = {
         [AX_HOOK] = F(HANG) | F(ERR) | F(ERR_HARD) | F(SLOW) | F(DONE_ERR),

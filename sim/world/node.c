@@ -204,7 +204,7 @@ static int leave_rendered(const struct sim_task_state *task, struct results *res
     struct rendered said[COUNT_OF(task->files)] = {{0}};
 
     for (uint8_t mode = 0; mode < COUNT_OF(said); mode++) {
-        said[mode] = (struct rendered){.mode = mode, .signal = 1};
+        said[mode] = (struct rendered){.mode = mode, .number = 1};
         memcpy(said[mode].digest, &task->files[mode], sizeof(task->files[mode]));
     }
     return results_set(results, TASK_HOOK_TEMPLATE, RESULT_DATA, RENDERED_KEY, said, sizeof(said));
@@ -220,12 +220,12 @@ static bool says_otherwise(const struct sim_task_state *state, const struct task
 
     check(code == 0); /* fits */
     policy_change(task->results, task->results_bytes, bytes, results.used, &change);
-    return change.restarts || change.signals != 0;
+    return change.restarts || change.signals != 0 || change.scripts != 0;
 }
 
 bool sim_is_told(const struct sim_task_state *state, const struct task *task)
 {
-    return !says_otherwise(state, task) && task->signals_owed == 0;
+    return !says_otherwise(state, task) && task->signals_owed == 0 && task->script == 0;
 }
 
 void sim_templates_tell(struct sim *sim, const struct sim_whom *whom)

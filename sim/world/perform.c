@@ -176,7 +176,7 @@ static void begin(struct sim *sim, const struct effect *effect, const struct sim
         sim_say(sim, "fate of the %s of %s: %s",
                 fsm_definition(whom->kind)->effects[call->effect].name, sim_id(sim, whom)->text,
                 sim_fault_name(call->fault));
-    if (whom->kind == MACHINE_TASK && effect->lane == LANE_DRIVER) {
+    if (sim_is_driver_call(call)) {
         sim_driver_begin(sim, call, effect);
         return;
     }
@@ -233,7 +233,7 @@ void sim_call_event(struct sim *sim, const struct sim_event *event)
 
     if (!call->used || call->serial != event->stamp)
         return;
-    if (call->whom.kind == MACHINE_TASK && call->lane == LANE_DRIVER) {
+    if (sim_is_driver_call(call)) {
         sim_driver_event(sim, call);
         return;
     }
@@ -267,8 +267,8 @@ void sim_calls_cut(struct sim *sim)
         if (!call->used || call->answered)
             continue;
         sim_call_end(sim, call);
-        bool driver = call->whom.kind == MACHINE_TASK && call->lane == LANE_DRIVER;
-        bool left = call->apply_left && !driver && !sim->rebooting && happens(sim, call);
+        bool left =
+            call->apply_left && !sim_is_driver_call(call) && !sim->rebooting && happens(sim, call);
         if (left && (call->lane == LANE_HOOK || call->lane == LANE_DRIVER)) {
             sim_apply(sim, call); /* our own thread was just done with it */
             left = false;

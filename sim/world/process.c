@@ -34,6 +34,7 @@ enum {
     DRIVER_REMOVE,  /* all is dead: remove what it leaves */
     DRIVER_GIVE_UP, /* the bound is reached */
     DRIVER_SENT,    /* the shim has answered */
+    DRIVER_RAN,     /* the script has ended */
 };
 
 /* --- the payload's and the shim's life --- */
@@ -360,7 +361,33 @@ static void notify(struct sim *sim, struct sim_call *call)
     sim_call_again(sim, call, 1, DRIVER_SENT);
 }
 
+/* --- scripts of templates --- */
+
+/* One ends with the daemon, and is run again by the next one. */
+static void run_script(struct sim *sim, struct sim_call *call)
+{
+    const struct sim_attempt *attempt = sim_attempt_of(sim, call);
+    struct sim_task_state *state = sim_task_of(sim, &call->whom);
+
+    if (attempt != NULL && attempt->shim == SHIM_ALIVE && attempt->payload == PAYLOAD_RUNNING) {
+        state->scripts++;
+        sim_fact(sim, SIM_FACT_SCRIPTS, &call->whom, 0);
+        bool sure = !sim->copy.made && !sim_alloc_of(sim, &call->whom)->damaged;
+        if (sure && state->scripts > state->files[CHANGE_SCRIPT] + sim->incarnation)
+            sim_violate(sim, 16, "%s runs %u scripts for %u changes in %u lives of the daemon",
+                        sim_id(sim, &call->whom)->text, state->scripts, state->files[CHANGE_SCRIPT],
+                        sim->incarnation);
+    }
+    sim_call_again(sim, call, call->latency_ms, DRIVER_RAN);
+}
+
 /* --- the calls --- */
+
+bool sim_is_driver_call(const struct sim_call *call)
+{
+    return call->whom.kind == MACHINE_TASK &&
+           (call->lane == LANE_DRIVER || call->lane == LANE_NODE);
+}
 
 void sim_driver_begin(struct sim *sim, struct sim_call *call, const struct effect *effect)
 {
@@ -371,6 +398,8 @@ void sim_driver_begin(struct sim *sim, struct sim_call *call, const struct effec
         sim_check_start(sim, effect, &call->whom);
     if (call->fault == SIM_ERR || call->fault == SIM_ERR_HARD)
         sim_call_again(sim, call, call->latency_ms, DRIVER_GIVE_UP);
+    else if (effect->kind == TX_SCRIPT)
+        sim_call_again(sim, call, 1, DRIVER_LOOK); /* it is begun at once, and lasts */
     else
         sim_call_again(sim, call, call->latency_ms, DRIVER_LOOK);
 }
@@ -387,6 +416,8 @@ void sim_driver_event(struct sim *sim, struct sim_call *call)
             destroy(sim, call);
         else if (call->effect == TX_DRIVER_NOTIFY)
             notify(sim, call);
+        else if (call->effect == TX_SCRIPT)
+            run_script(sim, call);
         else
             look(sim, call);
         return;
@@ -405,6 +436,12 @@ void sim_driver_event(struct sim *sim, struct sim_call *call)
     case DRIVER_SENT:
         sim_call_done(sim, call, TE_NOTIFIED, NULL);
         return;
+    case DRIVER_RAN: {
+        struct failure well = {0};
+        (void)text_copy(well.text, sizeof(well.text), "a script ran"); /* fits */
+        sim_call_done(sim, call, TE_SCRIPTED, &well);
+        return;
+    }
     case DRIVER_GIVE_UP:
         answer_failed(sim, call, ERR_IO, call->fault == SIM_ERR, "it failed");
         return;

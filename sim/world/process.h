@@ -80,6 +80,8 @@ struct started sim_process_new(struct sim *sim);
 
 /* --- process.c --- */
 
+/* One that is made here: of a task, and no hook. */
+bool sim_is_driver_call(const struct sim_call *call);
 void sim_driver_begin(struct sim *sim, struct sim_call *call, const struct effect *effect);
 void sim_driver_event(struct sim *sim, struct sim_call *call);
 void sim_driver_signal(struct sim *sim, const struct effect *effect);

@@ -47,9 +47,10 @@ struct sim_task_state {
     uint64_t looking_turn;   /* the last in which its volumes were to be looked at */
     uint32_t prestarted;     /* prestart hooks that have run since the last start */
     uint32_t stopped;        /* stop hooks that have succeeded */
-    uint32_t files[CHANGE_RESTART + 1]; /* version of what its template of each mode reads */
-    uint32_t watched;                   /* incarnation that looks at them, 0: none does */
-    uint32_t hups;                      /* signals that its payloads got for them */
+    uint32_t files[CHANGE_MODE_COUNT]; /* version of what its template of each mode reads */
+    uint32_t watched;                  /* incarnation that looks at them, 0: none does */
+    uint32_t hups;                     /* signals that its payloads got for them */
+    uint32_t scripts;                  /* that were begun in them */
     struct sim_tries tries;
     uint64_t first_results; /* digest of the hooks' results at the first start, 0: none yet */
     uint32_t entered[T_COUNT];

@@ -276,6 +276,37 @@ static int64_t get_id(struct decoding *decoding, const json_t *from, const char 
     return (int64_t)get_whole(decoding, from, field, INT32_MAX);
 }
 
+static struct spec_texts get_texts(struct decoding *decoding, const json_t *from, const char *field)
+{
+    const json_t *list = json_object_get(from, field), *item;
+    struct spec_texts texts = {0};
+    size_t i;
+
+    texts.items =
+        arena_new(&decoding->holder->arena, (json_array_size(list) + 1) * sizeof(*texts.items));
+    json_array_foreach(list, i, item)
+    {
+        if (!json_is_string(item) || strlen(json_string_value(item)) != json_string_length(item))
+            damaged(decoding, field, "a list of texts");
+        else
+            texts.items[texts.count++] =
+                arena_text(&decoding->holder->arena, json_string_value(item));
+    }
+    return texts;
+}
+
+static void decode_script(struct decoding *decoding, const json_t *template, struct spec_script *to)
+{
+    const json_t *script = json_object_get(template, "ChangeScript");
+
+    to->command = get_text(decoding, script, "Command", SPEC_PLACE_SIZE);
+    to->arguments = get_texts(decoding, script, "Args");
+    to->timeout_ms = get_ms(decoding, script, "Timeout");
+    to->fails_task = get_bool(decoding, script, "FailOnError");
+    if (*to->command == '\0' || to->arguments.count >= SPEC_SCRIPT_ARGUMENTS_MAX)
+        damaged(decoding, "ChangeScript", "a command");
+}
+
 static void decode_change(struct decoding *decoding, const json_t *template,
                           struct spec_template *to)
 {
@@ -286,6 +317,8 @@ static void decode_change(struct decoding *decoding, const json_t *template,
     to->splay_ms = get_ms(decoding, template, "Splay");
     if (!spec_change(get_text(decoding, template, "ChangeMode", 16), &to->change))
         damaged(decoding, "ChangeMode", "a mode of a change");
+    if (to->change == SPEC_CHANGE_SCRIPT)
+        decode_script(decoding, template, &to->script);
     if (json_is_object(wait)) {
         to->wait_min_ms = get_ms(decoding, wait, "Min");
         to->wait_max_ms = get_ms(decoding, wait, "Max");
@@ -295,7 +328,7 @@ static void decode_change(struct decoding *decoding, const json_t *template,
 static void decode_templates(struct decoding *decoding, const json_t *from, struct task_spec *task)
 {
     const json_t *list = json_object_get(from, "Templates"), *template;
-    size_t count = json_array_size(list), i;
+    size_t count = json_array_size(list), scripts = 0, i;
 
     if (count > SPEC_TEMPLATES_MAX || (list != NULL && !json_is_array(list))) {
         damaged(decoding, "Templates", "a list of templates");
@@ -321,6 +354,10 @@ static void decode_templates(struct decoding *decoding, const json_t *from, stru
         to->env = get_bool(decoding, template, "Envvars");
         to->strict = get_bool(decoding, template, "ErrMissingKey");
         decode_change(decoding, template, to);
+        if (to->change == SPEC_CHANGE_SCRIPT && scripts == SPEC_SCRIPTS_MAX)
+            damaged(decoding, "Templates", "a list of so many scripts");
+        else if (to->change == SPEC_CHANGE_SCRIPT)
+            to->script.number = (uint8_t)scripts++;
     }
 }
 
@@ -455,25 +492,6 @@ static void decode_port(struct decoding *decoding, const json_t *allocated, stru
         .to = (int32_t)to,
         .is_static = port->is_static,
     };
-}
-
-static struct spec_texts get_texts(struct decoding *decoding, const json_t *from, const char *field)
-{
-    const json_t *list = json_object_get(from, field), *item;
-    struct spec_texts texts = {0};
-    size_t i;
-
-    texts.items =
-        arena_new(&decoding->holder->arena, (json_array_size(list) + 1) * sizeof(*texts.items));
-    json_array_foreach(list, i, item)
-    {
-        if (!json_is_string(item) || strlen(json_string_value(item)) != json_string_length(item))
-            damaged(decoding, field, "a list of texts");
-        else
-            texts.items[texts.count++] =
-                arena_text(&decoding->holder->arena, json_string_value(item));
-    }
-    return texts;
 }
 
 /* What of a network is not that of the host. */

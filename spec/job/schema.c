@@ -347,13 +347,23 @@ static const struct jobspec_field wait_fields[] = {
 };
 static SCHEMA(template_wait, "wait", NULL, wait_fields);
 
+static const struct jobspec_field script_fields[] = {
+    TEXT("command", "Command", FATE_RUN),
+    TEXTS("args", "Args", FATE_RUN),
+    DURATION("timeout", "Timeout", FATE_RUN),
+    BOOL("fail_on_error", "FailOnError", FATE_RUN),
+    REFUSED("run_on_first_render", "RunOnFirstRender",
+            "remove it: a script runs when its template says something else than at the start"),
+};
+static SCHEMA(template_script, "change_script", NULL, script_fields);
+
 static const struct jobspec_field template_fields[] = {
     TEXT("source", "SourcePath", FATE_RUN),
     TEXT("destination", "DestPath", FATE_RUN),
     TEXT("data", "EmbeddedTmpl", FATE_RUN),
     TEXT("change_mode", "ChangeMode", FATE_RUN),
     TEXT("change_signal", "ChangeSignal", FATE_RUN),
-    REFUSED("change_script", "ChangeScript", "remove it: nothing runs scripts of templates yet"),
+    BLOCK("change_script", "ChangeScript", FATE_RUN, &template_script),
     BOOL("once", "Once", FATE_RUN),
     DURATION("splay", "Splay", FATE_RUN),
     BLOCK("wait", "Wait", FATE_RUN, &template_wait),

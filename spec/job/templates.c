@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const json_int_t SPLAY_NS = 5000000000; /* api/tasks.go Template.Canonicalize */
+static const json_int_t SPLAY_NS = 5000000000;  /* api/tasks.go Template.Canonicalize */
+static const json_int_t SCRIPT_NS = 5000000000; /* ChangeScript.Canonicalize */
 
 static const char *text_of(const json_t *object, const char *field)
 {
@@ -44,6 +45,13 @@ static void default_template(json_t *template)
     set_missing(template, "ErrMissingKey", json_false());
     set_missing(template, "Once", json_false());
     set_missing(template, "Splay", json_integer(SPLAY_NS));
+    json_t *script = json_object_get(template, "ChangeScript");
+    if (json_is_object(script)) {
+        set_missing(script, "Command", json_string(""));
+        set_missing(script, "Args", json_array());
+        set_missing(script, "Timeout", json_integer(SCRIPT_NS));
+        set_missing(script, "FailOnError", json_false());
+    }
 }
 
 void jobspec_default_templates(json_t *task)
@@ -112,6 +120,7 @@ bool spec_change(const char *text, enum spec_change *ret_change)
     } modes[] = {{"", SPEC_CHANGE_RESTART},
                  {"restart", SPEC_CHANGE_RESTART},
                  {"noop", SPEC_CHANGE_NOOP},
+                 {"script", SPEC_CHANGE_SCRIPT},
                  {"signal", SPEC_CHANGE_SIGNAL}};
 
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
@@ -123,20 +132,41 @@ bool spec_change(const char *text, enum spec_change *ret_change)
     return false;
 }
 
+static void check_script(struct jobspec_work *work, const json_t *template)
+{
+    const json_t *script = json_object_get(template, "ChangeScript");
+
+    if (!json_is_object(script))
+        jobspec_complain(work, template, "ChangeScript",
+                         "write change_script { command = \"/bin/...\" }",
+                         "must specify change script configuration value when change mode is "
+                         "script");
+    else if (*text_of(script, "Command") == '\0')
+        jobspec_complain(work, template, "ChangeScript", NULL,
+                         "must specify script path value when change mode is script");
+    else if (strlen(text_of(script, "Command")) >= SPEC_PLACE_SIZE)
+        jobspec_complain(work, template, "ChangeScript", NULL,
+                         "the command of a change script is longer than %d bytes",
+                         SPEC_PLACE_SIZE - 1);
+    else if (json_array_size(json_object_get(script, "Args")) >= SPEC_SCRIPT_ARGUMENTS_MAX)
+        jobspec_complain(work, template, "ChangeScript", NULL,
+                         "a change script has at most %d arguments", SPEC_SCRIPT_ARGUMENTS_MAX - 1);
+}
+
 static void check_change(struct jobspec_work *work, const json_t *template)
 {
     const char *mode = text_of(template, "ChangeMode"), *signal = text_of(template, "ChangeSignal");
     enum spec_change change;
 
     if (!spec_change(mode, &change)) {
-        jobspec_complain(work, template, "ChangeMode",
-                         text_equal(mode, "script") ? "nothing runs scripts of templates yet"
-                                                    : NULL,
+        jobspec_complain(work, template, "ChangeMode", NULL,
                          "Invalid change mode \"%.40s\". Must be one of the following: noop, "
-                         "signal, restart",
+                         "signal, script, restart",
                          mode);
         return;
     }
+    if (change == SPEC_CHANGE_SCRIPT)
+        check_script(work, template);
     if (change == SPEC_CHANGE_SIGNAL && *signal == '\0')
         jobspec_complain(work, template, "ChangeSignal", "for example \"SIGHUP\"",
                          "Must specify signal value when change mode is signal");
@@ -189,7 +219,7 @@ static void check_template(struct jobspec_work *work, const json_t *template)
 void jobspec_check_templates(struct jobspec_work *work, const json_t *task)
 {
     const json_t *templates = jobspec_list(task, "Templates"), *template, *other;
-    size_t i, j;
+    size_t i, j, scripts = 0;
 
     if (json_array_size(templates) > SPEC_TEMPLATES_MAX) {
         jobspec_complain(work, task, "Templates", NULL, "%zu templates, there may be %d",
@@ -199,6 +229,7 @@ void jobspec_check_templates(struct jobspec_work *work, const json_t *task)
     json_array_foreach(templates, i, template)
     {
         check_template(work, template);
+        scripts += text_equal(text_of(template, "ChangeMode"), "script");
         json_array_foreach(templates, j, other)
         {
             if (j < i && *text_of(other, "DestPath") != '\0' &&
@@ -208,4 +239,8 @@ void jobspec_check_templates(struct jobspec_work *work, const json_t *task)
                                  text_of(other, "DestPath"));
         }
     }
+    if (scripts > SPEC_SCRIPTS_MAX)
+        jobspec_complain(work, task, "Templates", NULL,
+                         "%zu templates with a change script, there may be %d", scripts,
+                         SPEC_SCRIPTS_MAX);
 }

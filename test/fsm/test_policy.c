@@ -15,13 +15,17 @@
 
 static uint8_t said_bytes[2][512];
 
-/* Results that say of three templates, of mode noop, signal and restart, what TEXTS are. */
-static struct results saying(unsigned which, const char texts[3], size_t count)
+/* Results that say of three templates, of mode noop, signal and restart, what TEXTS are,
+ * and of a fourth, of mode script, if they are four. */
+static struct results saying(unsigned which, const char *texts, size_t count)
 {
     struct results results = {said_bytes[which], 0, sizeof(said_bytes[which])};
-    struct rendered said[3] = {{.mode = CHANGE_NOOP, .signal = 1, .digest = {(uint8_t)texts[0]}},
-                               {.mode = CHANGE_SIGNAL, .signal = 10, .digest = {(uint8_t)texts[1]}},
-                               {.mode = CHANGE_RESTART, .digest = {(uint8_t)texts[2]}}};
+    struct rendered said[4] = {{.mode = CHANGE_NOOP, .number = 1, .digest = {(uint8_t)texts[0]}},
+                               {.mode = CHANGE_SIGNAL, .number = 10, .digest = {(uint8_t)texts[1]}},
+                               {.mode = CHANGE_RESTART, .digest = {(uint8_t)texts[2]}},
+                               {.mode = CHANGE_SCRIPT, .number = 63}};
+
+    said[3].digest[0] = (uint8_t)texts[count == 4 ? 3 : 0];
 
     assert_int_equal(results_set(&results, TASK_HOOK_TEMPLATE, RESULT_ENV, "A", "b", 1), 0);
     assert_int_equal(results_set(&results, TASK_HOOK_TEMPLATE, RESULT_DATA, RENDERED_KEY, said,
@@ -32,7 +36,7 @@ static struct results saying(unsigned which, const char texts[3], size_t count)
 
 static struct rendered_change changed(const char *before, const char *after)
 {
-    struct results was = saying(0, before, 3), is = saying(1, after, 3);
+    struct results was = saying(0, before, strlen(before)), is = saying(1, after, strlen(after));
     struct rendered_change change;
 
     policy_change(was.bytes, was.used, is.bytes, is.used, &change);
@@ -50,6 +54,10 @@ static void test_change_asks_for_what_each_template_does(void **state)
     assert_int_equal(changed("xyz", "aaz").signals, 1u << 9);
     assert_true(changed("xyz", "xya").restarts);
     assert_int_equal(changed("xyz", "xya").signals, 0);
+    assert_int_equal(changed("wxyz", "axyz").scripts, 0);
+    assert_int_equal(changed("wxyz", "wxya").scripts, (uint64_t)1 << 63);
+    assert_int_equal(changed("wxyz", "waya").signals, 1u << 9);
+    assert_int_equal(changed("wxyz", "waya").scripts, (uint64_t)1 << 63);
 }
 
 static void test_change_of_what_nobody_knows_is_none(void **state)

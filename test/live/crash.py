@@ -6,8 +6,8 @@ scenario "plain": a service group whose one task is restarted by policy, a batch
 finishes, a job that is dispatched with a payload, by whoever asks until he is answered, a command
 that is run in a task, a user's restart, a stop, a purge.  "group": one of the driver exec with a prestart task,
 a sidecar, a leader and a poststop task, a volume of the node and a sticky disk, whose sidecar has
-an artifact and two templates that change, one to be told by a signal and one by another start, in
-whose leader a command is run, beside which a job is dispatched with a payload, and which is updated,
+an artifact and three templates that change, one to be told by a signal, one by a script and one by
+another start, in whose leader a command is run, beside which a job is dispatched with a payload, and which is updated,
 stopped and purged.  "volumes": a storage plugin that runs as a task and two jobs that share a volume
 of it, of which one stops, then the plugin is killed, then the other stops; with --both the plugin
 dies whenever the daemon does.  Where there are CNI plugins, the groups of services have networks of their own
@@ -259,12 +259,17 @@ COUNTING = "trap 'echo told >> %s/told' USR1; : > local/ready; while :; do sleep
 
 
 def changing(directory):
-    """A directory of two files, and two templates that read them."""
+    """A directory of files, and a template that reads each.  The script takes its time, once, so that
+    the daemon may die with it."""
+    script = {'Command': '/bin/sh', 'Args': ['-c', 'echo ran >> %s/acted; [ -e local/acting ] || '
+                                             '{ : > local/acting; sleep 0.2; }; '
+                                             ': > local/acted' % VOLUME]}
     return {
         'Artifacts': [{'GetterSource': 'file://%s/given.tar' % directory, 'RelativeDest': 'local/given'}],
         'Templates': [{'EmbeddedTmpl': '{{ file "local/given/%s" }}' % name, 'DestPath': 'local/' + name,
-                       'ChangeMode': mode, 'ChangeSignal': signal, 'Splay': 0}
-                      for name, mode, signal in (('word', 'signal', 'SIGUSR1'), ('again', 'restart', ''))],
+                       'ChangeMode': mode, 'ChangeSignal': signal, 'Splay': 0, 'ChangeScript': script}
+                      for name, mode, signal in (('word', 'signal', 'SIGUSR1'), ('act', 'script', ''),
+                                                 ('again', 'restart', ''))],
     }
 
 
@@ -303,7 +308,7 @@ class GroupRun(Run):
         with open(self.node.config, 'a') as out:
             out.write('client {\n  host_volume "trail" {\n    path = "%s"\n  }\n}\n' % self.trail)
         with tarfile.open(os.path.join(self.node.dir, 'given.tar'), 'w') as archive:
-            for name in ('word', 'again'):
+            for name in ('word', 'act', 'again'):
                 entry = tarfile.TarInfo(name)
                 entry.size = 3
                 archive.addfile(entry, io.BytesIO(b'one'))
@@ -346,15 +351,20 @@ class GroupRun(Run):
         return state.get('State') == 'running' and state['Restarts'] == times - 1
 
     def changes_are_told(self, alloc):
-        """Once each, whenever the daemon dies."""
+        """Once each, whenever the daemon dies; a script as often as it dies with it, too."""
         wait_for('its trap', lambda: os.path.exists(self.side(alloc, 'ready')))
         os.unlink(self.side(alloc, 'ready'))
         self.change(alloc, 'word')
         self.step('the signal', lambda: self.node.get('/v1/jobs') and self.lines('trail/told'))
+        self.change(alloc, 'act')
+        self.step('the script', lambda: self.node.get('/v1/jobs')
+                  and os.path.exists(self.side(alloc, 'acted')))
+        # Once for each life of the daemon that it might have ended with, and never for nothing.
+        assert 1 <= len(self.lines('trail/acted')) <= 1 + self.died, self.lines('trail/acted')
         self.change(alloc, 'again')
         self.step('another start', lambda: self.side_started(2))
         wait_for('its trap', lambda: os.path.exists(self.side(alloc, 'ready')))
-        assert [self.lines(self.side(alloc, name)) for name in ('word', 'again')] == [['two'], ['two']]
+        assert [self.lines(self.side(alloc, name)) for name in ('word', 'act', 'again')] == [['two']] * 3
 
     def said(self, alloc):
         return self.lines('data/alloc/%s/alloc/data/said' % alloc)

@@ -235,6 +235,90 @@ def change_while_the_daemon_was_away_is_told_once():
     node.finish()
 
 
+def scripted(script, *arguments, **fields):
+    return {'ChangeMode': 'script', 'Splay': 0,
+            'ChangeScript': dict({'Command': script, 'Args': list(arguments)}, **fields)}
+
+
+def start_scripted(node, driver, *changes):
+    names = ['given%d' % i for i in range(len(changes))]
+    node.run_job(service(task(
+        *([template('1', 'local/' + name, Once=True) for name in names]
+          + [template('{{ file "local/%s" }}' % name, 'local/of-' + name, **change)
+             for name, change in zip(names, changes)]),
+        script='exec sleep 1000', Driver=driver), restart=restart_policy(0), ReschedulePolicy={'Attempts': 0}))
+    return wait_for('the task', lambda: node.running() and path_of(node, 'local'))
+
+
+def script_runs_in_the_task_once_for_each_change():
+    for driver in ('raw_exec', 'exec'):
+        node = open_node()
+        place = start_scripted(node, driver, scripted(
+            '/bin/sh', '-c', 'cat $NOMAD_TASK_DIR/of-given0 >> $NOMAD_TASK_DIR/ran; echo " $NOMAD_TASK_NAME" >> $NOMAD_TASK_DIR/ran'))
+        for said, lines in (('two', ['two t']), ('three', ['two t', 'three t'])):
+            put(os.path.join(place, 'given0'), said)
+            wait_for('the script', lambda: len([words_ for words_ in words(node) if words_[0] == 'Task hook message'])
+                     == len(lines))
+            assert read(os.path.join(place, 'ran')).splitlines() == lines
+        assert words(node)[-1][1].startswith('Template successfully ran script /bin/sh with arguments: [-c cat '), words(node)
+        node.kill()
+        put(os.path.join(place, 'given0'), 'away')
+        node.start()
+        wait_for('the script', lambda: len(read(os.path.join(place, 'ran')).splitlines()) == 3)
+        node.kill()
+        node.start()
+        wait_for('the task', node.running)
+        put(os.path.join(place, 'given0'), 'last')
+        wait_for('the script', lambda: read(os.path.join(place, 'ran')).splitlines()
+                 == ['two t', 'three t', 'away t', 'last t'])
+        assert events(node.running()).count('Started') == 1
+        node.finish()
+
+
+def script_that_fails_ends_its_task_if_it_is_to():
+    node = open_node()
+    place = start_scripted(node, 'exec', scripted('/bin/sh', '-c', 'exit 3'), scripted('/nonexistent'),
+                           scripted('/bin/sleep', '1000', Timeout=200000000),
+                           scripted('/bin/sh', '-c', 'exit 4', FailOnError=True))
+    for number, said in (
+            (0, 'Template ran script /bin/sh with arguments [-c exit 3] on change but it exited with code: 3'),
+            (1, 'Template failed to run script /nonexistent with arguments [] on change: '),
+            (2, 'Template failed to run script /bin/sleep with arguments [1000] on change: context deadline exceeded')):
+        put(os.path.join(place, 'given%d' % number), 'two')
+        message = wait_for('a word', lambda: words(node)[-1][0] == 'Task hook failed' and said in words(node)[-1][1]
+                           and words(node)[-1][1])
+        assert node.running(), message
+    wait_for('its end', lambda: not [line for line in node.payloads().values() if line.endswith('sleep 1000')
+                                     and not line.startswith('sleep')])
+    put(os.path.join(place, 'given3'), 'two')
+    state = wait_for('its end', node.dead)
+    assert state['Failed'] and state['Restarts'] == 0, state
+    assert ('Killing', 'Template script failed, task is being killed') in words(node), words(node)
+    node.finish()
+
+
+def script_under_way_ends_with_the_daemon_and_is_run_again():
+    node = open_node()
+    place = start_scripted(node, 'exec', scripted(
+        '/bin/sh', '-c', 'echo begun >> $NOMAD_TASK_DIR/ran; [ -e $NOMAD_TASK_DIR/go ] || sleep 998; '
+        'echo done >> $NOMAD_TASK_DIR/ran', Timeout=600000000000))
+    put(os.path.join(place, 'given0'), 'two')
+    pid = node.await_pid('sleep 998')
+    node.kill()
+    wait_for('its end', lambda: not os.path.exists('/proc/%d' % pid))
+    put(os.path.join(place, 'go'), '')
+    node.start()
+    wait_for('the script', lambda: read(os.path.join(place, 'ran')).splitlines() == ['begun', 'begun', 'done'])
+    wait_for('the word', lambda: words(node)[-1][0] == 'Task hook message')
+    os.unlink(os.path.join(place, 'go'))
+    put(os.path.join(place, 'given0'), 'three')
+    node.await_pid('sleep 998')
+    node.call('DELETE', '/v1/job/job')
+    state = wait_for('its end', node.dead)
+    assert not state['Failed'] and [word for word in words(node) if word[0] == 'Task hook failed'] == [], words(node)
+    node.finish()
+
+
 def what_cannot_be_rendered_again_is_left():
     node = open_node()
     place = start_changing(node)
@@ -253,7 +337,11 @@ def changes_that_make_no_sense_are_refused():
     for wrong, said in (({'ChangeMode': 'signal'}, 'Must specify signal value when change mode is signal'),
                         ({'ChangeMode': 'signal', 'ChangeSignal': 'SIGWHAT'}, 'unknown signal'),
                         ({'ChangeMode': 'signal', 'ChangeSignal': 'SIGHUP', 'Envvars': True}, 'env var templates'),
-                        ({'ChangeMode': 'script'}, 'Invalid change mode'),
+                        ({'ChangeMode': 'scripts'}, 'Invalid change mode'),
+                        ({'ChangeMode': 'script'}, 'must specify change script configuration value'),
+                        ({'ChangeMode': 'script', 'ChangeScript': {'Args': ['x']}}, 'must specify script path value'),
+                        ({'ChangeMode': 'script', 'ChangeScript': {'Command': '/bin/true', 'RunOnFirstRender': True}},
+                         'RunOnFirstRender'),
                         ({'Wait': {'Min': 2000000000, 'Max': 1000000000}}, 'wait min is greater than wait max')):
         try:
             node.run_job(service(task(template('x', 'local/x', **wrong))))
@@ -292,6 +380,9 @@ if __name__ == '__main__':
         what_it_reads_is_read_at_each_start_and_by_no_link,
         task_is_told_of_what_changes_as_it_asks,
         change_while_the_daemon_was_away_is_told_once,
+        script_runs_in_the_task_once_for_each_change,
+        script_that_fails_ends_its_task_if_it_is_to,
+        script_under_way_ends_with_the_daemon_and_is_run_again,
         what_cannot_be_rendered_again_is_left,
         changes_that_make_no_sense_are_refused,
         template_that_makes_no_sense_fails_its_task,

@@ -22,8 +22,9 @@ EOF
       template {
         data        = "{{ range loop 3 }}"
         destination = "local/a"
+        change_mode = "script"
         change_script {
-          command = "/bin/true"
+          run_on_first_render = true
         }
       }
     }
