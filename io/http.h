@@ -96,8 +96,8 @@ int http_line_open(const struct http_call *call, struct http_line **ret_line, st
 /* To wait for; what has come may be more than it tells, so that it is read until ERR_AGAIN. */
 int http_line_fd(const struct http_line *line);
 
-/* RET_LENGTH bytes were sent or have come, 0: the peer has ended.  ERR_AGAIN: none now; ERR_IO: the
- * connection is lost. */
+/* RET_LENGTH bytes were sent or have come, 0: the peer has ended.  ERR_AGAIN: none now, and whoever
+ * sends goes on with the same bytes, as many or more; ERR_IO: the connection is lost. */
 int http_line_send(struct http_line *line, const void *bytes, size_t length, size_t *ret_length);
 int http_line_recv(struct http_line *line, void *bytes, size_t size, size_t *ret_length);
 void http_line_close(struct http_line *line);

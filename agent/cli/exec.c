@@ -112,14 +112,18 @@ static void on_frame(void *ctx, const void *bytes, size_t length)
 
 static void flush_queue(struct shell *shell)
 {
-    size_t sent = 0;
+    size_t sent = 0, length = 0;
+    int code = 0;
 
-    if (shell->queue_used > 0 &&
-        http_line_send(shell->line, shell->queue, shell->queue_used, &sent) == 0) {
-        shell->queue_used -= sent;
-        memmove(shell->queue, shell->queue + sent, shell->queue_used);
-    }
-    watch_both(shell); /* an agent that has gone is found out by reading */
+    while (sent < shell->queue_used &&
+           (code = http_line_send(shell->line, shell->queue + sent, shell->queue_used - sent,
+                                  &length)) == 0)
+        sent += length;
+    if (code != 0 && code != ERR_AGAIN)
+        sent = shell->queue_used; /* an agent that has gone is found out by reading */
+    shell->queue_used -= sent;
+    memmove(shell->queue, shell->queue + sent, shell->queue_used);
+    watch_both(shell);
 }
 
 static void send_input(struct shell *shell, const char *bytes, size_t length)

@@ -7,12 +7,20 @@
 #include "io/net/curl_result.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { CONNECT_TIMEOUT_MS = 10 * 1000 };
+enum {
+    CONNECT_TIMEOUT_MS = 10 * 1000,
+    CHUNK_SIZE = 16 << 10, /* a record of TLS */
+};
 
+/* A TLS library may ask for what it has not sent to be given again from the same place and as long
+ * as it was (OpenSSL does, and refuses anything else for good): so it is kept in the chunk. */
 struct http_line {
     CURL *easy;
     curl_socket_t fd;
+    size_t pending; /* bytes of the chunk that were tried; 0: none */
+    char chunk[CHUNK_SIZE];
 };
 
 int http_line_open(const struct http_call *call, struct http_line **ret_line, struct err *err)
@@ -62,7 +70,16 @@ static int ended(CURLcode result)
 
 int http_line_send(struct http_line *line, const void *bytes, size_t length, size_t *ret_length)
 {
-    return ended(curl_library.easy_send(line->easy, bytes, length, ret_length));
+    *ret_length = 0;
+    if (line->pending == 0) {
+        line->pending = length < sizeof(line->chunk) ? length : sizeof(line->chunk);
+        memcpy(line->chunk, bytes, line->pending);
+    }
+    check(length >= line->pending);
+    int code = ended(curl_library.easy_send(line->easy, line->chunk, line->pending, ret_length));
+    if (code != ERR_AGAIN)
+        line->pending = 0;
+    return code;
 }
 
 int http_line_recv(struct http_line *line, void *bytes, size_t size, size_t *ret_length)
