@@ -36,20 +36,22 @@ at 8000 crash 1000
 at 2000 change b/main 3
 at 4000 change b/main 3
 always hups a/main 1
-always scripts a/main 4
-always scripts b/main at_most 2
+expect scripts a/main 4
+always scripts a/main at_least 3
+expect scripts b/main at_most 2
 expect notes a/main HOOK_MESSAGE 3
 expect notes b/main HOOK_FAILED 2
 expect enters task b/main PREKILL 1
 always hups e/main 1
-always scripts e/main 2
+expect scripts e/main 2
+always scripts e/main at_least 1
 always starts a/main 1
 always starts c/main 1
 always starts d/main 1
 always starts e/main 1
-always state task c/main DEAD
-always state task d/main DEAD
+expect state task c/main DEAD
+expect state task d/main DEAD
 always state task e/main RUNNING
 always starts b/main 1
 always state task a/main RUNNING
-always state task b/main DEAD
+expect state task b/main DEAD

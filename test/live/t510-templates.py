@@ -250,6 +250,10 @@ def start_scripted(node, driver, *changes):
     return wait_for('the task', lambda: node.running() and path_of(node, 'local'))
 
 
+def scripts_told(node):
+    return [said for kind, said in words(node) if kind == 'Task hook message']
+
+
 def script_runs_in_the_task_once_for_each_change():
     for driver in ('raw_exec', 'exec'):
         node = open_node()
@@ -257,14 +261,13 @@ def script_runs_in_the_task_once_for_each_change():
             '/bin/sh', '-c', 'cat $NOMAD_TASK_DIR/of-given0 >> $NOMAD_TASK_DIR/ran; echo " $NOMAD_TASK_NAME" >> $NOMAD_TASK_DIR/ran'))
         for said, lines in (('two', ['two t']), ('three', ['two t', 'three t'])):
             put(os.path.join(place, 'given0'), said)
-            wait_for('the script', lambda: len([words_ for words_ in words(node) if words_[0] == 'Task hook message'])
-                     == len(lines))
+            wait_for('the script', lambda: len(scripts_told(node)) == len(lines))
             assert read(os.path.join(place, 'ran')).splitlines() == lines
         assert words(node)[-1][1].startswith('Template successfully ran script /bin/sh with arguments: [-c cat '), words(node)
         node.kill()
         put(os.path.join(place, 'given0'), 'away')
         node.start()
-        wait_for('the script', lambda: len(read(os.path.join(place, 'ran')).splitlines()) == 3)
+        wait_for('the script', lambda: len(scripts_told(node)) == 3)
         node.kill()
         node.start()
         wait_for('the task', node.running)
@@ -305,7 +308,7 @@ def script_under_way_ends_with_the_daemon_and_is_run_again():
     put(os.path.join(place, 'given0'), 'two')
     pid = node.await_pid('sleep 998')
     node.kill()
-    wait_for('its end', lambda: not os.path.exists('/proc/%d' % pid))
+    wait_for('its end', lambda: pid not in node.payloads())  # the first process of the task may not wait for it
     put(os.path.join(place, 'go'), '')
     node.start()
     wait_for('the script', lambda: read(os.path.join(place, 'ran')).splitlines() == ['begun', 'begun', 'done'])
