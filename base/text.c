@@ -64,6 +64,20 @@ bool text_ends_with(const char *text, const char *suffix)
     return length >= tail && memcmp(text + length - tail, suffix, tail) == 0;
 }
 
+bool text_goes_up(const char *text)
+{
+    while (*text != '\0') {
+        size_t length = 0;
+
+        while (text[length] != '\0' && text[length] != '/')
+            length++;
+        if (length == 2 && memcmp(text, "..", 2) == 0)
+            return true;
+        text += length + (text[length] == '/');
+    }
+    return false;
+}
+
 bool text_to_u64(const char *text, uint64_t *ret_value)
 {
     uint64_t value = 0;

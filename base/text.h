@@ -21,6 +21,9 @@ bool text_equal(const char *a, const char *b);
 bool text_starts_with(const char *text, const char *prefix);
 bool text_ends_with(const char *text, const char *suffix);
 
+/* True if a part of the path TEXT is "..". */
+bool text_goes_up(const char *text);
+
 /* Reads a decimal number that is all of TEXT; false on anything else, RET_VALUE untouched. */
 bool text_to_u64(const char *text, uint64_t *ret_value);
 bool text_to_i64(const char *text, int64_t *ret_value);

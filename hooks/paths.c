@@ -49,23 +49,11 @@ static const char *beneath(const char *path, const char *directory)
     return path + length;
 }
 
-static bool goes_up(const char *path)
-{
-    for (const char *at = path; *at != '\0';) {
-        size_t length = strcspn(at, "/");
-
-        if (length == 2 && memcmp(at, "..", 2) == 0)
-            return true;
-        at += length + (at[length] == '/');
-    }
-    return false;
-}
-
 const char *hooks_place(const char *path, const char *task, const char *shared)
 {
     const char *inside = *task == '\0' ? NULL : beneath(path, task);
 
-    if (goes_up(path) || beneath(path, shared) != NULL)
+    if (text_goes_up(path) || beneath(path, shared) != NULL)
         return NULL;
     path = inside != NULL ? inside : path;
     return path + strspn(path, "/");

@@ -71,18 +71,6 @@ static int depth_of(const char *path)
     return names > 0 ? names - 1 : 0;
 }
 
-static bool goes_up(const char *path)
-{
-    while (*path != '\0') {
-        size_t length = strcspn(path, "/");
-
-        if (length == 2 && memcmp(path, "..", 2) == 0)
-            return true;
-        path += length + (path[length] == '/');
-    }
-    return false;
-}
-
 static int refuse(const char *path, const char *why, struct err *err)
 {
     int code = err_set(err, ERR_REFUSED, "entry \"%.60s\" %s", path, why);
@@ -100,10 +88,10 @@ static int check_entry(struct archive_entry *entry, struct err *err)
 
     if (path == NULL || *path == '\0')
         return refuse("", "has no name", err);
-    if (*path == '/' || goes_up(path))
+    if (*path == '/' || text_goes_up(path))
         return refuse(path, "lies outside of the archive", err);
     if (other != NULL)
-        return *other == '/' || goes_up(other)
+        return *other == '/' || text_goes_up(other)
                    ? refuse(path, "is a link that leads out of the archive", err)
                    : 0;
     if (type == AE_IFLNK)

@@ -49,16 +49,14 @@ void jobspec_default_artifacts(json_t *task)
 
 bool spec_artifact_mode(const char *text, enum spec_artifact_mode *ret_mode)
 {
-    static const char *const modes[] = {
-        [ARTIFACT_ANY] = "any", [ARTIFACT_FILE] = "file", [ARTIFACT_DIRECTORY] = "dir"};
+    static const struct jobspec_word modes[] = {
+        {"any", ARTIFACT_ANY}, {"file", ARTIFACT_FILE}, {"dir", ARTIFACT_DIRECTORY}};
+    int mode;
 
-    for (size_t i = 0; i < COUNT_OF(modes); i++) {
-        if (text_equal(text, modes[i])) {
-            *ret_mode = (enum spec_artifact_mode)i;
-            return true;
-        }
-    }
-    return false;
+    if (!jobspec_word_value(modes, COUNT_OF(modes), text, &mode))
+        return false;
+    *ret_mode = (enum spec_artifact_mode)mode;
+    return true;
 }
 
 /* --- what is wrong --- */
@@ -93,19 +91,6 @@ static void check_checksum(struct jobspec_work *work, const json_t *artifact)
     jobspec_complain(work, artifact, "GetterOptions",
                      "write md5:, sha1:, sha256: or sha512: and all digits, or file:URL",
                      "invalid checksum: \"%.80s\"", sum);
-}
-
-/* True if a part of PATH is "..". */
-static bool goes_up(const char *path)
-{
-    while (*path != '\0') {
-        size_t length = strcspn(path, "/");
-
-        if (length == 2 && memcmp(path, "..", 2) == 0)
-            return true;
-        path += length + (path[length] == '/');
-    }
-    return false;
 }
 
 /* How it is to be fetched, where the source says it. */
@@ -146,7 +131,7 @@ static void check_artifact(struct jobspec_work *work, const json_t *artifact)
         jobspec_complain(work, artifact, "RelativeDest", NULL,
                          "the destination of an artifact is longer than %d bytes",
                          SPEC_PLACE_SIZE - 1);
-    else if (goes_up(destination))
+    else if (text_goes_up(destination))
         jobspec_complain(work, artifact, "RelativeDest",
                          "write a path in the task's directory, as in \"local/\"",
                          "destination escapes the directory of the task: \"%.80s\"", destination);

@@ -50,20 +50,15 @@ void jobspec_default_csi_plugin(json_t *task)
 
 bool spec_plugin_type(const char *text, enum plugin_type *ret_type)
 {
-    static const struct {
-        const char *text;
-        enum plugin_type type;
-    } types[] = {{"node", PLUGIN_CSI_NODE},
-                 {"controller", PLUGIN_CSI_CONTROLLER},
-                 {"monolith", PLUGIN_CSI_MONOLITH}};
+    static const struct jobspec_word types[] = {{"node", PLUGIN_CSI_NODE},
+                                                {"controller", PLUGIN_CSI_CONTROLLER},
+                                                {"monolith", PLUGIN_CSI_MONOLITH}};
+    int type;
 
-    for (size_t i = 0; i < COUNT_OF(types); i++) {
-        if (text_equal(text, types[i].text)) {
-            *ret_type = types[i].type;
-            return true;
-        }
-    }
-    return false;
+    if (!jobspec_word_value(types, COUNT_OF(types), text, &type))
+        return false;
+    *ret_type = (enum plugin_type)type;
+    return true;
 }
 
 const char *spec_plugin_fault(const char *id)

@@ -140,6 +140,16 @@ int jobspec_decode_value(const json_t *alloc, struct alloc_spec **ret_spec, stru
 /* "task" objects of a group and so on: the elements of an array field, or an empty array. */
 const json_t *jobspec_list(const json_t *object, const char *field);
 
+/* A word of a job file and the value of the enumeration that it stands for. */
+struct jobspec_word {
+    const char *text;
+    int value;
+};
+
+/* False if TEXT is none of the COUNT WORDS. */
+bool jobspec_word_value(const struct jobspec_word *words, size_t count, const char *text,
+                        int *ret_value);
+
 /* The member NAME of OBJECT, which MAKE makes if there is none; borrowed from OBJECT. */
 json_t *jobspec_member(json_t *object, const char *name, json_t *(*make)(void));
 

@@ -73,18 +73,6 @@ bool spec_mode(const char *text, uint32_t *ret_mode)
     return true;
 }
 
-static bool goes_up(const char *path)
-{
-    while (*path != '\0') {
-        size_t length = strcspn(path, "/");
-
-        if (length == 2 && memcmp(path, "..", 2) == 0)
-            return true;
-        path += length + (path[length] == '/');
-    }
-    return false;
-}
-
 static void check_path(struct jobspec_work *work, const json_t *template, const char *field,
                        const char *what)
 {
@@ -93,7 +81,7 @@ static void check_path(struct jobspec_work *work, const json_t *template, const 
     if (strlen(path) >= SPEC_PLACE_SIZE)
         jobspec_complain(work, template, field, NULL,
                          "the %s of a template is longer than %d bytes", what, SPEC_PLACE_SIZE - 1);
-    else if (goes_up(path))
+    else if (text_goes_up(path))
         jobspec_complain(
             work, template, field, "write a path in the task's directory, as in \"local/file\"",
             "the %s of a template escapes the directory of the task: \"%.80s\"", what, path);
@@ -114,22 +102,17 @@ static void check_text(struct jobspec_work *work, const json_t *template)
 
 bool spec_change(const char *text, enum spec_change *ret_change)
 {
-    static const struct {
-        const char *text;
-        enum spec_change change;
-    } modes[] = {{"", SPEC_CHANGE_RESTART},
-                 {"restart", SPEC_CHANGE_RESTART},
-                 {"noop", SPEC_CHANGE_NOOP},
-                 {"script", SPEC_CHANGE_SCRIPT},
-                 {"signal", SPEC_CHANGE_SIGNAL}};
+    static const struct jobspec_word modes[] = {{"", SPEC_CHANGE_RESTART},
+                                                {"restart", SPEC_CHANGE_RESTART},
+                                                {"noop", SPEC_CHANGE_NOOP},
+                                                {"script", SPEC_CHANGE_SCRIPT},
+                                                {"signal", SPEC_CHANGE_SIGNAL}};
+    int change;
 
-    for (size_t i = 0; i < COUNT_OF(modes); i++) {
-        if (text_equal(text, modes[i].text)) {
-            *ret_change = modes[i].change;
-            return true;
-        }
-    }
-    return false;
+    if (!jobspec_word_value(modes, COUNT_OF(modes), text, &change))
+        return false;
+    *ret_change = (enum spec_change)change;
+    return true;
 }
 
 static void check_script(struct jobspec_work *work, const json_t *template)

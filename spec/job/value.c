@@ -33,6 +33,18 @@ const json_t *jobspec_list(const json_t *object, const char *field)
     return json_is_array(list) ? list : NULL; /* jansson takes NULL for an empty array */
 }
 
+bool jobspec_word_value(const struct jobspec_word *words, size_t count, const char *text,
+                        int *ret_value)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (text_equal(text, words[i].text)) {
+            *ret_value = words[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
 const json_t *jobspec_group(const json_t *job, const char *name)
 {
     const json_t *groups = jobspec_list(job, "TaskGroups");

@@ -33,6 +33,19 @@ static void test_text_append_fills_up_to_the_bound_only(void **state)
     assert_string_equal(to, "abcdefg");
 }
 
+static void test_text_goes_up_by_a_whole_part_only(void **state)
+{
+    static const char *const up[] = {"..", "../a", "a/..", "/..", "a//../b", "../"};
+    static const char *const not_up[] = {"",      "/",     ".",       "...", "a..",
+                                         "..a/b", "a/...", "a/.../b", "./a"};
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(up); i++)
+        assert_true(text_goes_up(up[i]));
+    for (size_t i = 0; i < COUNT_OF(not_up); i++)
+        assert_false(text_goes_up(not_up[i]));
+}
+
 static void test_text_to_u64_refuses_what_is_no_number(void **state)
 {
     static const char *const bad[] = {"",   "-1",   "+1",  " 1",
@@ -231,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text_copy_cuts_between_characters_and_zeroes_the_rest),
         cmocka_unit_test(test_text_append_fills_up_to_the_bound_only),
+        cmocka_unit_test(test_text_goes_up_by_a_whole_part_only),
         cmocka_unit_test(test_text_to_u64_refuses_what_is_no_number),
         cmocka_unit_test(test_text_to_i64_knows_both_ends),
         cmocka_unit_test(test_duration_prints_as_go_does),
