@@ -74,6 +74,20 @@ json_t *api_long_body(struct api_request *request, bool may_be_empty, size_t byt
     return body;
 }
 
+void api_act(struct api_request *request, json_t *body,
+             const char *(*fault_of)(const struct api_request *request, const json_t *body),
+             void (*act)(struct api_request *request, const json_t *body))
+{
+    if (body == NULL)
+        return;
+    const char *fault = fault_of(request, body);
+    if (fault != NULL)
+        api_refuse(request, 400, "%s", fault);
+    else
+        act(request, body);
+    json_decref(body);
+}
+
 /* --- answers --- */
 
 const struct http_header_line api_safe_headers[API_SAFE_HEADERS] = {

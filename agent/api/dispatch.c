@@ -115,7 +115,7 @@ static json_t *make_dispatched(struct api *api, void *ctx)
 }
 
 /* What of BODY is not what it has to be, or NULL. */
-static const char *fault_of(struct api_request *request, const json_t *body)
+static const char *fault_of(const struct api_request *request, const json_t *body)
 {
     static const char *const texts[] = {"JobID", "Payload", "IdPrefixTemplate"};
     const json_t *meta = json_object_get(body, "Meta"), *value;
@@ -171,14 +171,5 @@ static void dispatch(struct api_request *request, const json_t *body)
 
 void api_job_dispatch(struct api_request *request)
 {
-    json_t *body = api_long_body(request, true, DISPATCH_BODY_MAX);
-    const char *fault = body == NULL ? NULL : fault_of(request, body);
-
-    if (body == NULL)
-        return;
-    if (fault != NULL)
-        api_refuse(request, 400, "%s", fault);
-    else
-        dispatch(request, body);
-    json_decref(body);
+    api_act(request, api_long_body(request, true, DISPATCH_BODY_MAX), fault_of, dispatch);
 }

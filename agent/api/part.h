@@ -211,6 +211,12 @@ json_t *api_body(struct api_request *request, bool may_be_empty);
 /* The same of a body that may have up to BYTES_MAX. */
 json_t *api_long_body(struct api_request *request, bool may_be_empty, size_t bytes_max);
 
+/* Lets ACT answer what BODY, owned, asks for, or refuses with what FAULT_OF finds wrong with it;
+ * what has no body was refused already. */
+void api_act(struct api_request *request, json_t *body,
+             const char *(*fault_of)(const struct api_request *request, const json_t *body),
+             void (*act)(struct api_request *request, const json_t *body));
+
 /* --- answers --- */
 
 /* On all of them: no browser takes one for something else, or runs what is in it. */

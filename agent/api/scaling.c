@@ -164,16 +164,7 @@ static void scale(struct api_request *request, const json_t *body)
 
 void api_job_scale(struct api_request *request)
 {
-    json_t *body = api_body(request, false);
-    const char *fault = body == NULL ? NULL : fault_of(request, body);
-
-    if (body == NULL)
-        return;
-    if (fault != NULL)
-        api_refuse(request, 400, "%s", fault);
-    else
-        scale(request, body);
-    json_decref(body);
+    api_act(request, api_body(request, false), fault_of, scale);
 }
 
 /* --- policies --- */

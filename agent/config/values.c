@@ -233,48 +233,52 @@ static int set_names(struct reader *reader, const struct key *key, void *field,
     return 0;
 }
 
+static int set_addresses(struct reader *reader, const struct key *key, void *field,
+                         struct hcl_place place, json_t *value)
+{
+    const char *fault = json_is_string(value)
+                            ? config_set_addresses(reader->config, json_string_value(value))
+                            : "it must be a string";
+    (void)field; /* it is more than one */
+
+    return fault == NULL ? 0
+                         : reader_complain(reader, place, "as in \"127.0.0.1 unix:///PATH\"",
+                                           "%s: %s", key->name, fault);
+}
+
+static int obey_rule(struct reader *reader, const struct key *key, void *field,
+                     struct hcl_place place, json_t *value)
+{
+    const char *fault = key->rule(value);
+    (void)field; /* it says nothing that is kept */
+
+    return fault == NULL ? 0 : reader_complain(reader, place, NULL, "%s", fault);
+}
+
 int key_set(struct reader *reader, const struct key *key, void *field, struct hcl_place place,
             json_t *value)
 {
-    const char *fault;
+    static int (*const setters[])(struct reader *, const struct key *, void *, struct hcl_place,
+                                  json_t *) = {
+        [KEY_TEXT] = set_text,
+        [KEY_BOOL] = set_bool,
+        [KEY_PORT] = set_number,
+        [KEY_COUNT] = set_number,
+        [KEY_PERCENT] = set_number,
+        [KEY_DURATION] = set_duration,
+        [KEY_SIZE] = set_size,
+        [KEY_MODE] = set_mode,
+        [KEY_CAPABILITIES] = set_capabilities,
+        [KEY_PORTS] = set_sound,
+        [KEY_CORES] = set_sound,
+        [KEY_NETWORKS] = set_sound,
+        [KEY_SUBNET] = set_sound,
+        [KEY_SUBNET_IPV6] = set_sound,
+        [KEY_IDS] = set_ids,
+        [KEY_NAMES] = set_names,
+        [KEY_ADDRESSES] = set_addresses,
+        [KEY_RULE] = obey_rule,
+    };
 
-    switch (key->kind) {
-    case KEY_TEXT:
-        return set_text(reader, key, field, place, value);
-    case KEY_BOOL:
-        return set_bool(reader, key, field, place, value);
-    case KEY_PORT:
-    case KEY_COUNT:
-    case KEY_PERCENT:
-        return set_number(reader, key, field, place, value);
-    case KEY_DURATION:
-        return set_duration(reader, key, field, place, value);
-    case KEY_SIZE:
-        return set_size(reader, key, field, place, value);
-    case KEY_MODE:
-        return set_mode(reader, key, field, place, value);
-    case KEY_CAPABILITIES:
-        return set_capabilities(reader, key, field, place, value);
-    case KEY_PORTS:
-    case KEY_CORES:
-    case KEY_NETWORKS:
-    case KEY_SUBNET:
-    case KEY_SUBNET_IPV6:
-        return set_sound(reader, key, field, place, value);
-    case KEY_IDS:
-        return set_ids(reader, key, field, place, value);
-    case KEY_NAMES:
-        return set_names(reader, key, field, place, value);
-    case KEY_ADDRESSES:
-        fault = json_is_string(value)
-                    ? config_set_addresses(reader->config, json_string_value(value))
-                    : "it must be a string";
-        return fault == NULL ? 0
-                             : reader_complain(reader, place, "as in \"127.0.0.1 unix:///PATH\"",
-                                               "%s: %s", key->name, fault);
-    case KEY_RULE:
-        fault = key->rule(value);
-        return fault == NULL ? 0 : reader_complain(reader, place, NULL, "%s", fault);
-    }
-    unreachable("kind of key");
+    return setters[key->kind](reader, key, field, place, value);
 }
