@@ -76,6 +76,8 @@ struct api {
     struct api_monitor *monitors;
     struct api_subscriber *subscribers; /* to events */
     uint64_t events_index;              /* of what was told last */
+    struct past *past;                  /* events that were told; NULL: nobody has asked */
+    struct io_timer past_linger;        /* to forget them, when all readers are gone */
     uint64_t node_digest;               /* of the node as it was then; 0: nobody asked */
     struct api_session *sessions;       /* commands in tasks */
     size_t sessions_count;

@@ -327,6 +327,30 @@ def events(node, query, what):
     raise AssertionError('the stream has ended after %r' % seen)
 
 
+def who_comes_back_misses_nothing(node):
+    """NODE has had readers, and has none now."""
+    def run(name):
+        node.run_job(dict(job(task('t', 'exec sleep 1000')), ID=name))
+        return lambda event: event['Key'] == name
+
+    first = events(node, 'topic=Job', lambda: run('first'))[-1]['Index']
+    run('second')  # nobody listens
+    seen = events(node, 'topic=Job&index=%d' % (first + 1), lambda: run('third'))
+    assert [event['Key'] for event in seen] == ['second', 'third'], seen
+    seen = events(node, 'topic=Job:third&index=%d' % first, lambda: lambda _: True)
+    assert [event['Key'] for event in seen] == ['third'], seen
+
+    node.kill()
+    node.start()
+    stream = follow(node, '/v1/event/stream?topic=Job&index=%d' % first)
+    lines = frames(stream)
+    assert next(lines) == {}
+    assert next(lines)['MissedUpTo'] >= first  # what was before the crash is gone, and it says so
+    stream.close()
+    for name in 'first', 'second', 'third':
+        node.cli('job', 'stop', '-purge', name)
+
+
 def what_happens_is_streamed():
     node = Node(config=CONFIG)
     node.start()
@@ -367,8 +391,9 @@ def what_happens_is_streamed():
         node.cli('job', 'stop', '-purge', 'job')
         return lambda event: event['Type'] == 'JobDeregistered'
 
-    seen = events(node, 'topic=Job:job&topic=Allocation:nobody&index=1', stop)
+    seen = events(node, 'topic=Job:job&topic=Allocation:nobody', stop)
     assert [event['Key'] for event in seen] == ['job'], seen
+    who_comes_back_misses_nothing(node)
     for wrong in 'topic=Nothing', 'index=x', '&'.join(['topic=Job'] * 40):
         try:
             node.get('/v1/event/stream?' + wrong)

@@ -3,27 +3,28 @@
  *
  * A line of JSON for each change that a commit has made, and an empty object now and then.  Follows
  * nomad v1.1.2 command/agent/event_endpoint.go and nomad/state/events.go: topics Job, Allocation,
- * Evaluation, Deployment and Node, with their payloads; a list of their changes is not kept, so
- * that a stream begins with what happens next, whatever index it asks for.  A reader that is too
- * slow is let go: he asks again, and looks at what there is.
+ * Evaluation, Deployment and Node, with their payloads.  The last of them are kept (past.h) from
+ * the first reader's coming until some minutes after the last has gone, so that one who comes back
+ * and names an index misses nothing, or is told so; who never had a reader pays for none of this.
+ * A reader that is too slow is let go: he asks again.
  */
 #include "agent/api/format.h"
 #include "agent/api/part.h"
+#include "agent/api/streams/past.h"
 
 #include "server/alone/alone.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECRET_SIZE = 128, HEARTBEAT_MS = 10 * 1000, FILTERS_MAX = 32, QUEUE_MAX = 1 << 20 };
-
-enum topic {
-    TOPIC_JOB,
-    TOPIC_ALLOC,
-    TOPIC_EVALUATION,
-    TOPIC_DEPLOYMENT,
-    TOPIC_NODE,
-    TOPIC_COUNT,
+enum {
+    SECRET_SIZE = 128,
+    HEARTBEAT_MS = 10 * 1000,
+    LINGER_MS = 5 * 60 * 1000, /* after the last reader */
+    FILTERS_MAX = 32,
+    QUEUE_MAX = 2 * PAST_BYTES_MAX, /* all that is kept fits */
 };
 
 static const char *const topics[TOPIC_COUNT] = {"Job", "Allocation", "Evaluation", "Deployment",
@@ -45,13 +46,6 @@ struct api_subscriber {
     size_t filters_count; /* 0: everything */
     bool slow;            /* what is queued is the last */
     struct api_subscriber *next, **link;
-};
-
-/* One event; what else than its key it is found by. */
-struct event {
-    enum topic topic;
-    const char *type, *key, *namespace;
-    const char *filter_keys[2]; /* NULL: none */
 };
 
 /* --- who wants to know --- */
@@ -94,15 +88,6 @@ static bool wants(const struct api_subscriber *subscriber, const struct event *e
     return wanted && may_see(subscriber, event->topic, event->namespace);
 }
 
-static bool anybody_wants(const struct api *api, const struct event *event)
-{
-    for (const struct api_subscriber *at = api->subscribers; at != NULL; at = at->next) {
-        if (wants(at, event))
-            return true;
-    }
-    return false;
-}
-
 /* --- telling --- */
 
 static void let_go(struct io_timer *timer)
@@ -143,7 +128,7 @@ static void tell_all(struct api *api, uint64_t index, const struct event *event,
         if (wants(at, event))
             tell(at, text, length + 1);
     }
-    free(text);
+    past_add(api->past, index, event, text, length + 1);
     json_decref(line);
 }
 
@@ -175,15 +160,13 @@ static void tell_alloc(struct api *api, uint64_t index, const char *id, const ch
         .namespace = alloc->assign.namespace,
         .filter_keys = {alloc->assign.job_id, job != NULL ? alone_deployment_id(job) : ""},
     };
-    if (anybody_wants(api, &event))
-        tell_all(api, index, &event, payload_of_alloc(api, id, alloc));
+    tell_all(api, index, &event, payload_of_alloc(api, id, alloc));
 }
 
 /* What has been decided since the last commit. */
 struct deciding {
     struct api *api;
     uint64_t index;
-    bool tells_allocs; /* somebody wants to know what was placed */
 };
 
 /* It is placed by the commit that is told of. */
@@ -216,25 +199,10 @@ static bool evaluated(void *ctx, const struct alone_evaluation *evaluation)
 
     if (evaluation->index <= api->events_index || evaluation->index > deciding->index)
         return true;
-    if (anybody_wants(api, &event))
-        tell_all(api, deciding->index, &event, api_evaluation(api, evaluation));
-    if (deciding->tells_allocs && evaluation->placed > 0)
+    tell_all(api, deciding->index, &event, api_evaluation(api, evaluation));
+    if (evaluation->placed > 0)
         core_each_of_job(api->parts->core, evaluation->namespace, evaluation->job_id, placed, ctx);
     return true;
-}
-
-/* Nobody looks at all of them for nobody. */
-static bool is_topic_wanted(const struct api *api, enum topic topic)
-{
-    for (const struct api_subscriber *at = api->subscribers; at != NULL; at = at->next) {
-        for (size_t i = 0; i < at->filters_count; i++) {
-            if (at->filters[i].topics[topic])
-                return true;
-        }
-        if (at->filters_count == 0)
-            return true;
-    }
-    return false;
 }
 
 static void job_changed(struct api *api, uint64_t index, const char *namespace, const char *id)
@@ -244,20 +212,19 @@ static void job_changed(struct api *api, uint64_t index, const char *namespace, 
         .topic = TOPIC_JOB, .type = "JobDeregistered", .key = id, .namespace = namespace};
 
     if (job == NULL) {
-        if (anybody_wants(api, &event))
-            tell_all(api, index, &event, json_pack("{s:s, s:s}", "ID", id, "Namespace", namespace));
+        tell_all(api, index, &event, json_pack("{s:s, s:s}", "ID", id, "Namespace", namespace));
         return;
     }
     if (!job->stop)
         event.type = "JobRegistered";
-    if (job->job_modify_index > api->events_index && anybody_wants(api, &event))
+    if (job->job_modify_index > api->events_index)
         tell_all(api, index, &event, api_format_job(job, alone_job_status(api->parts->alone, job)));
     event = (struct event){.topic = TOPIC_DEPLOYMENT,
                            .type = "DeploymentStatusUpdate",
                            .key = alone_deployment_id(job),
                            .namespace = namespace,
                            .filter_keys = {id, NULL}};
-    if (event.key[0] == '\0' || !anybody_wants(api, &event))
+    if (event.key[0] == '\0')
         return;
     json_t *deployment = alone_deployment(api->parts->alone, job);
     if (deployment != NULL && json_integer_value(json_object_get(deployment, "ModifyIndex")) >
@@ -274,10 +241,6 @@ static void node_changed(struct api *api, uint64_t index)
                           .key = api->parts->node.identity.id,
                           .namespace = ""};
 
-    if (!anybody_wants(api, &event)) {
-        api->node_digest = 0;
-        return;
-    }
     json_t *node = api_node(api, true, true);
     char *text = json_dumps(node, JSON_COMPACT | JSON_SORT_KEYS);
     check(text != NULL);
@@ -293,11 +256,9 @@ static void node_changed(struct api *api, uint64_t index)
 
 static void decided(struct api *api, uint64_t index)
 {
-    struct deciding deciding = {
-        .api = api, .index = index, .tells_allocs = is_topic_wanted(api, TOPIC_ALLOC)};
+    struct deciding deciding = {.api = api, .index = index};
 
-    if (deciding.tells_allocs || is_topic_wanted(api, TOPIC_EVALUATION))
-        alone_each_evaluation(api->parts->alone, evaluated, &deciding);
+    alone_each_evaluation(api->parts->alone, evaluated, &deciding);
 }
 
 static void on_changed(void *ctx, uint64_t index, const struct life_subject *subject)
@@ -317,6 +278,33 @@ static void on_changed(void *ctx, uint64_t index, const struct life_subject *sub
 
 /* --- coming and going --- */
 
+static void stop_listening(struct api *api)
+{
+    io_timer_stop(&api->past_linger);
+    life_listen(api->parts->life, NULL, NULL);
+    past_free(api->past);
+    api->past = NULL;
+}
+
+static void on_lingered(struct io_timer *timer)
+{
+    stop_listening(timer->ctx);
+}
+
+/* What is kept begins here, unless it has begun before. */
+static void listen_to_life(struct api *api)
+{
+    io_timer_stop(&api->past_linger);
+    if (api->past != NULL)
+        return;
+    api->events_index =
+        life_index(api->parts->life, &(struct life_subject){.kind = LIFE_EVERYTHING});
+    api->past = past_new(api->events_index);
+    life_listen(api->parts->life, on_changed, api);
+    api->node_digest = 0;
+    node_changed(api, api->events_index); /* what it is compared with from now on */
+}
+
 static void forget(struct api_subscriber *subscriber)
 {
     struct api *api = subscriber->api;
@@ -329,7 +317,8 @@ static void forget(struct api_subscriber *subscriber)
     explicit_bzero(subscriber->secret, sizeof(subscriber->secret));
     free(subscriber);
     if (api->subscribers == NULL)
-        life_listen(api->parts->life, NULL, NULL);
+        io_timer_start(api->parts->loop, &api->past_linger, loop_now_ms() + LINGER_MS, on_lingered,
+                       api);
 }
 
 static void on_closed(void *ctx)
@@ -405,6 +394,32 @@ static bool may_subscribe(struct api_request *request, const struct api_subscrib
     return may;
 }
 
+static void tell_again(void *ctx, const struct event *event, const char *line, size_t length)
+{
+    struct api_subscriber *subscriber = ctx;
+
+    if (wants(subscriber, event))
+        tell(subscriber, line, length);
+}
+
+/* What was told from INDEX on; 0: nothing.  Nomad begins with the next that it has, too, but says
+ * nothing; a line without events is a heartbeat to its clients. */
+static void catch_up(struct api_subscriber *subscriber, uint64_t index)
+{
+    struct past *past = subscriber->api->past;
+    char line[64];
+
+    if (index == 0)
+        return;
+    if (index <= past_gone(past)) {
+        int length =
+            snprintf(line, sizeof(line), "{\"MissedUpTo\":%" PRIu64 "}\n", past_gone(past));
+
+        tell(subscriber, line, (size_t)length);
+    }
+    past_each(past, index, tell_again, subscriber);
+}
+
 void api_event_stream(struct api_request *request)
 {
     struct api *api = request->api;
@@ -428,11 +443,7 @@ void api_event_stream(struct api_request *request)
         free(subscriber);
         return;
     }
-    if (api->subscribers == NULL) {
-        api->events_index =
-            life_index(api->parts->life, &(struct life_subject){.kind = LIFE_EVERYTHING});
-        life_listen(api->parts->life, on_changed, api);
-    }
+    listen_to_life(api);
     subscriber->next = api->subscribers;
     subscriber->link = &api->subscribers;
     if (subscriber->next != NULL)
@@ -440,9 +451,9 @@ void api_event_stream(struct api_request *request)
     api->subscribers = subscriber;
     http_on_close(subscriber->exchange, on_closed, subscriber);
     api_stream_begin(subscriber->exchange, false, NULL, NULL);
-    node_changed(api, api->events_index); /* what it is compared with from now on */
     subscriber->heartbeat.ctx = subscriber;
     on_heartbeat(&subscriber->heartbeat); /* at once: he sees that it has begun */
+    catch_up(subscriber, index > 0 ? (uint64_t)index : 0);
 }
 
 void api_events_close(struct api *api)
@@ -454,4 +465,6 @@ void api_events_close(struct api *api)
         forget(api->subscribers);
         http_stream_end(exchange);
     }
+    if (api->past != NULL)
+        stop_listening(api);
 }
