@@ -70,6 +70,14 @@ static void trim_done(struct io_work *work)
 
 /* --- on the loop --- */
 
+void api_trim(struct api *api)
+{
+    struct io_work *trimming = calloc(1, sizeof(*trimming));
+
+    check(trimming != NULL);
+    io_work_submit(api->parts->loop, trimming, run_trim, trim_done, NULL);
+}
+
 static void start_next(struct api *api, enum api_reads reading);
 
 static void answer(struct api_aside *aside)
@@ -97,12 +105,8 @@ static void done(struct io_work *work)
         api->readings[reading]--;
         start_next(api, reading);
     }
-    if (trim) {
-        struct io_work *trimming = calloc(1, sizeof(*trimming));
-
-        check(trimming != NULL);
-        io_work_submit(api->parts->loop, trimming, run_trim, trim_done, NULL);
-    }
+    if (trim)
+        api_trim(api);
 }
 
 static void submit(struct api_aside *aside)

@@ -73,6 +73,7 @@ struct api {
     size_t deferred_count;
     struct api_stream *streams;
     size_t followers_count, reads_count; /* of them */
+    struct io_timer left_timer;          /* since one of them went */
     struct api_monitor *monitors;
     struct api_subscriber *subscribers; /* to events */
     uint64_t events_index;              /* of what was told last */
@@ -334,6 +335,9 @@ void api_aside_read(struct api_request *request, struct api_aside *aside);
  * which is the caller's, or NULL. */
 json_t *api_aside_parse(const struct api_aside *aside, enum parse_kind kind, char **ret_refusal,
                         struct err *err);
+
+/* Gives free memory back to the system, on the pool. */
+void api_trim(struct api *api);
 
 /* After the server: nobody is there to be answered. */
 void api_asides_close(struct api *api);

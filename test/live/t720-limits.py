@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Requests for more than a node can have are refused with the limit, and cost nothing."""
 import os
+import re
+import socket
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -71,8 +73,41 @@ def many_jobs_fill_a_node_which_answers_restarts_and_is_emptied():
     node.finish()
 
 
+def anonymous_kb(pid):
+    with open('/proc/%d/status' % pid) as status:
+        return int(re.search(r'^RssAnon:\s+(\d+) kB', status.read(), re.M).group(1))
+
+
+def follow_and_leave(node, count, begun):
+    pid = node.process.pid
+    followers = []
+    for _ in range(count):
+        followers.append(socket.create_connection(('127.0.0.1', node.port)))
+        followers[-1].sendall(b'GET /v1/event/stream HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    for follower in followers:
+        assert follower.recv(12) == b'HTTP/1.1 200'
+    held = anonymous_kb(pid) - begun
+    assert held > 2000, held
+    for follower in followers:
+        follower.close()
+    wait_for('most of %d kB to be given back' % held,
+             lambda: anonymous_kb(pid) - begun < held / 2)
+
+
+def followers_who_leave_leave_their_memory():
+    """No turn is made when they go, and caches are emptied after turns: the first time that may be
+    those of the start, the second time there are none."""
+    node = Node()
+    node.start()
+    begun = anonymous_kb(node.process.pid)
+    follow_and_leave(node, 200, begun)
+    follow_and_leave(node, 200, begun)
+    node.finish()
+
+
 if __name__ == '__main__':
     sys.exit(tap([
         products_of_what_is_allowed_are_refused_by_their_sums,
         many_jobs_fill_a_node_which_answers_restarts_and_is_emptied,
+        followers_who_leave_leave_their_memory,
     ]))

@@ -15,18 +15,28 @@
 
 /* --- how many --- */
 
-enum { STALLED_MS = 10 * 1000 }; /* somebody may be reading what came, page by page */
+enum {
+    STALLED_MS = 10 * 1000, /* somebody may be reading what came, page by page */
+    LEFT_MS = 2000,         /* their connections end after their streams, and often many at once */
+};
 
 static size_t *count_of(struct api *api, bool follows)
 {
     return follows ? &api->followers_count : &api->reads_count;
 }
 
+/* What they held is free only within this process: no turn is made that would give it back. */
+static void on_left(struct io_timer *timer)
+{
+    api_trim(timer->ctx);
+}
+
 void api_stream_give(struct api_stream *stream)
 {
     if (!stream->taken)
         return;
-    size_t *count = count_of(stream->api, stream->follows);
+    struct api *api = stream->api;
+    size_t *count = count_of(api, stream->follows);
 
     check(*count > 0);
     --*count;
@@ -34,6 +44,7 @@ void api_stream_give(struct api_stream *stream)
     *stream->link = stream->next;
     if (stream->next != NULL)
         stream->next->link = stream->link;
+    io_timer_start(api->parts->loop, &api->left_timer, loop_now_ms() + LEFT_MS, on_left, api);
 }
 
 /* Lets the one go whose peer has taken nothing for longest; false: all take what they get. */
