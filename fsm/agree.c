@@ -38,14 +38,15 @@ static const char *difference(const struct alloc_member *member, const struct ta
     return NULL;
 }
 
-/* Nobody but its alloc orders a task to end, and such an alloc does not go on; or the task has
- * failed while it ran, by a script of a template. */
+/* Nobody but its alloc or a script of its own orders a task to end, and the alloc does not go on.
+ */
 static const char *disorder(const struct alloc *alloc, const struct task *task)
 {
     bool runs = alloc->machine.state == A_RUNNING || alloc->machine.state == A_REPLAYING;
 
-    return runs && task->kill_wanted && !task->failed ? "it was told to end, and its alloc goes on"
-                                                      : NULL;
+    return runs && task->kill_wanted && !task->script_failed
+               ? "it was told to end, and its alloc goes on"
+               : NULL;
 }
 
 /* Its tasks are dead, and what has come of them stands. */

@@ -250,7 +250,8 @@ enum task_resume { RESUME_NOTHING, RESUME_PREKILL, RESUME_DELAYING, RESUME_STOPP
     X(U8, events_count, 0, "")                                                                     \
     X(FLAG, at_once, 0, "its end was asked for without its shutdown_delay")                        \
     X(U8, script, 0, "of templates, the number of the one that runs plus 1, 0: none does")         \
-    X(PAD, pad, 6, "")
+    X(FLAG, script_failed, 0, "and has set kill_wanted: its alloc has not told it to end")         \
+    X(PAD, pad, 5, "")
 struct task {
     struct machine machine;
     TASK_FIELDS(FIELD)

@@ -251,6 +251,8 @@ static const char *broken_life(const struct task *task)
         return "to run a script for a change that nobody looks for";
     if (task->script > SPEC_SCRIPTS_MAX)
         return "to run a script that there cannot be";
+    if (!implies(task->script_failed, task->kill_wanted))
+        return "a script has ended it, and it goes on";
     if (!implies(task->at_once, task->kill_wanted))
         return "its delay is skipped, and nobody has told it to end";
     if (task->told_revision > task->status_revision)

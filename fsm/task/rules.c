@@ -136,7 +136,7 @@ static void absorb_scripted(struct task *task, const struct failure *said,
     next_script(task);
     if (said->code == 0 || said->recoverable)
         return;
-    task->kill_wanted = 1;
+    task->script_failed = task->kill_wanted = 1;
     task->restart_wanted = 0;
     task_note_failing(task, now, TASK_EVENT_KILLING,
                       "Template script failed, task is being killed");

@@ -47,7 +47,7 @@ static void reduce_ended(struct task *task)
     reduce_killed(task);
     task->kill_at_ms = task->delay_until_ms = 0;
     task->ran = task->exit_seen = task->start_failed = task->unrecoverable = 0;
-    task->resume = task->kill_wanted = task->restart_wanted = 0;
+    task->resume = task->kill_wanted = task->restart_wanted = task->script_failed = 0;
     if (is_dead(task->machine.state))
         task->rewound = 0;
     if (is_dead(task->machine.state) && task->told_revision == task->status_revision) {

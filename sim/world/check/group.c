@@ -75,8 +75,8 @@ void sim_check_stop(struct sim *sim, const struct effect *effect, const struct s
     const struct sim_alloc_state *alloc = sim_alloc_of(sim, whom);
     const struct task *task = task_of(effect->record);
 
-    bool ordered =
-        task->kill_wanted || (task->rewind_wanted && sim_task_of(sim, whom)->tries.in_turn);
+    bool ordered = (task->kill_wanted && !task->script_failed) ||
+                   (task->rewind_wanted && sim_task_of(sim, whom)->tries.in_turn);
 
     for (int t = 0; ordered && !alloc->damaged && t < alloc->tasks_count; t++) {
         const struct task *other = t == whom->member ? NULL : task_at(sim, alloc, t);
