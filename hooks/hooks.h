@@ -163,6 +163,10 @@ void hooks_check_network(struct hooks *hooks, const char *alloc_id, hook_done *d
  * takes are there.  Looks at files. */
 bool hooks_has_network(struct hooks *hooks, const char *mode);
 
+/* True if something is mounted where the secrets of this task belong, as the kernel says at once,
+ * or none ever are. */
+bool hooks_has_secrets(const struct hooks *hooks, const char *alloc_id, const char *task);
+
 /* Looks, before a payload is looked for that ran when the daemon ended, whether the secrets of its
  * task are where they were, and mounts them again if they are not: those that the payload sees, or
  * new ones without anything in them.  The outcome's text tells what was found, if that was not as

@@ -423,6 +423,14 @@ void hook_run(struct hooks *hooks, const struct hook_run *asked, hook_done *done
     io_timer_start(hooks->loop, &run->timer, loop_now_ms(), on_timer, run);
 }
 
+bool hooks_has_secrets(const struct hooks *hooks, const char *alloc_id, const char *task)
+{
+    struct hooks_paths paths;
+
+    return !hooks->privileged || (hooks_paths(hooks, alloc_id, task, &paths, NULL) == 0 &&
+                                  mount_is_point_at_once(paths.secrets));
+}
+
 void hooks_mend_secrets(struct hooks *hooks, const struct alloc_spec *alloc,
                         const struct task_spec *task, const struct proc_identity *payload,
                         hook_done *done, void *ctx)

@@ -77,6 +77,9 @@ int tree_remove(int directory_fd, const char *path, struct err *err);
 /* 1 if PATH is a mount point, 0 if not or missing, ERR_* otherwise. */
 int mount_is_point(int directory_fd, const char *path, struct err *err);
 
+/* True if the kernel says so without a look at the table of mounts; PATH is an absolute one. */
+bool mount_is_point_at_once(const char *path);
+
 /* Calls CB for each mount at or below PATH, in an order in which they can be unmounted (a point
  * that carries two comes twice); CB returns false to stop.  POINT begins with PATH as given. */
 int mount_each_below(int directory_fd, const char *path, bool (*cb)(void *ctx, const char *point),

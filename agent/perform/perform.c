@@ -289,9 +289,11 @@ static void recover_answered(void *ctx, const struct driver_result *result)
     perform_call_free(call);
 }
 
-static void recover(struct perform_call *call, const struct driver_key *key)
+/* What ran has surely been begun. */
+static void recover(struct perform_call *call, const struct task *task,
+                    const struct driver_key *key)
 {
-    call->untouched = !driver_was_begun(call->parts->drivers, key);
+    call->untouched = !task->ran && !driver_was_begun(call->parts->drivers, key);
     driver_recover(call->parts->drivers, key, recover_answered, call);
 }
 
@@ -308,7 +310,7 @@ static void secrets_mended(void *ctx, const struct hook_outcome *outcome)
                  log_value(outcome->text));
     else if (outcome->text[0] != '\0')
         log_warn("hooks", "task=%s %s", call->id.text, outcome->text);
-    recover(call, &key);
+    recover(call, task, &key);
 }
 
 static void task_recover(struct parts *parts, const struct effect *effect)
@@ -319,11 +321,14 @@ static void task_recover(struct parts *parts, const struct effect *effect)
     const struct alloc_spec *alloc;
     struct err err = {0};
     struct perform_call *call = perform_call_new(parts, effect);
-    const struct task_spec *spec =
-        proc_is_alive(&payload) ? task_spec_of(parts, &effect->id, &alloc, &err) : NULL;
+    struct machine_id owner = machine_id_owner(&effect->id);
+    bool has_secrets = hooks_has_secrets(parts->hooks, owner.text, machine_id_name(&effect->id));
+    const struct task_spec *spec = !has_secrets && proc_is_alive(&payload)
+                                       ? task_spec_of(parts, &effect->id, &alloc, &err)
+                                       : NULL;
 
     if (spec == NULL) /* who ended needs no secrets, and those of no specification are unknown */
-        recover(call, &key);
+        recover(call, task, &key);
     else
         hooks_mend_secrets(parts->hooks, alloc, spec, &payload, secrets_mended, call);
 }

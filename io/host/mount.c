@@ -362,26 +362,38 @@ static int search_table(int directory_fd, const char *path, struct err *err)
     return code != 0 ? code : search.found ? 1 : 0;
 }
 
+/* 1 or 0 as the kernel tells since Linux 5.8, else a negative errno. */
+static int ask_kernel(int directory_fd, const char *path)
+{
+    struct statx status;
+
+    if (statx(directory_fd, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0,
+              &status) != 0)
+        return -errno;
+    if ((status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0)
+        return -ENOSYS;
+    return (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 ? 1 : 0;
+}
+
+bool mount_is_point_at_once(const char *path)
+{
+    return ask_kernel(AT_FDCWD, path) == 1;
+}
+
 int mount_is_point(int directory_fd, const char *path, struct err *err)
 {
     scoped_fd int fd = -1;
     char name[NAME_SIZE];
-    struct statx status;
     bool beneath = directory_fd != AT_FDCWD;
     int code = beneath ? place_find(directory_fd, path, name, &fd, err) : 0;
 
     if (code != 0)
         return code == ERR_GONE ? 0 : code;
-    /* The kernel can tell at once since Linux 5.8.  A mount whose server is gone fails here and
-     * is still in the table. */
-    if (statx(beneath ? fd : AT_FDCWD, beneath ? name : path,
-              AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, 0, &status) != 0) {
-        if (errno == ENOENT || errno == ENOTDIR)
-            return 0;
-    } else if ((status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
-        return (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 ? 1 : 0;
-    }
-    return search_table(directory_fd, path, err);
+    int told = ask_kernel(beneath ? fd : AT_FDCWD, beneath ? name : path);
+    if (told == -ENOENT || told == -ENOTDIR)
+        return 0;
+    /* A mount whose server is gone fails here and is still in the table. */
+    return told >= 0 ? told : search_table(directory_fd, path, err);
 }
 
 static bool is_tmpfs(int directory_fd, const char *name)

@@ -23,6 +23,9 @@ static void test_what_is_not_mounted_is_no_point(void **state)
     assert_int_equal(mount_is_point(AT_FDCWD, at(scratch, "no/where"), &scratch->err), 0);
     assert_int_equal(mount_is_point(AT_FDCWD, "/", &scratch->err), 1);
     assert_int_equal(mount_is_point(AT_FDCWD, "/proc", &scratch->err), 1);
+    assert_false(mount_is_point_at_once(at(scratch, "no/where")));
+    assert_false(mount_is_point_at_once(scratch->path));
+    assert_true(mount_is_point_at_once("/proc"));
 }
 
 static void test_remove_of_what_is_not_mounted_is_success(void **state)
