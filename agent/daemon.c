@@ -37,8 +37,9 @@ struct daemon {
     struct hooks_plugins plugins;
 };
 
-/* Room for some ten thousand events when the disk is full. */
-enum { RESERVE_BYTES = 8 << 20 };
+/* Room for some ten thousand events when the disk is full; and plugins of networks are programs
+ * that are asked behind what tasks wait for. */
+enum { RESERVE_BYTES = 8 << 20, FIND_PLUGINS_MS = 500 };
 
 /* --- parts --- */
 
@@ -392,7 +393,7 @@ static int start_life(struct daemon *daemon, uint64_t seed, struct err *err)
     if (code == 0)
         plugins_define(parts);
     if (code == 0)
-        hooks_find_plugins(parts->hooks, plugins_found, parts); /* behind what tasks wait for */
+        hooks_find_plugins(parts->hooks, FIND_PLUGINS_MS, plugins_found, parts);
     return code;
 }
 

@@ -130,8 +130,10 @@ bool hooks_has_network(struct hooks *hooks, const char *mode)
 /* --- plugins --- */
 
 struct plugins_look {
+    struct io_timer timer; /* before it begins */
     struct io_work work;
     struct hooks *hooks; /* NULL once they are gone */
+    bool begun;
     hooks_plugins_found *found;
     void *ctx;
     struct arena arena;
@@ -176,7 +178,20 @@ static void tell_plugins(struct io_work *work)
     free(look);
 }
 
-void hooks_find_plugins(struct hooks *hooks, hooks_plugins_found *found, void *ctx)
+static void begin_look(struct plugins_look *look)
+{
+    io_timer_stop(&look->timer);
+    look->begun = true;
+    io_work_submit(look->hooks->loop, &look->work, look_for_plugins, tell_plugins, look);
+}
+
+static void on_time(struct io_timer *timer)
+{
+    begin_look(timer->ctx);
+}
+
+void hooks_find_plugins(struct hooks *hooks, uint64_t after_ms, hooks_plugins_found *found,
+                        void *ctx)
 {
     const char *path = hooks->network == NULL || !hooks->privileged ? "" : hooks->network->cni_path;
     struct plugins_look *look = calloc(1, sizeof(*look) + strlen(path) + 1);
@@ -188,11 +203,25 @@ void hooks_find_plugins(struct hooks *hooks, hooks_plugins_found *found, void *c
     look->found = found;
     look->ctx = ctx;
     hooks->look = look;
-    io_work_submit(hooks->loop, &look->work, look_for_plugins, tell_plugins, look);
+    io_timer_start(hooks->loop, &look->timer, loop_now_ms() + after_ms, on_time, look);
+}
+
+bool hooks_await_plugins(struct hooks *hooks)
+{
+    if (hooks->look != NULL && !hooks->look->begun)
+        begin_look(hooks->look);
+    return hooks->look != NULL;
 }
 
 void hooks_forget_plugins(struct hooks *hooks)
 {
-    if (hooks->look != NULL)
-        hooks->look->hooks = NULL;
+    struct plugins_look *look = hooks->look;
+
+    if (look == NULL)
+        return;
+    look->hooks = NULL;
+    if (!look->begun) {
+        io_timer_stop(&look->timer);
+        free(look);
+    }
 }

@@ -134,6 +134,8 @@ int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *all
                          struct arena *arena, struct alloc_spec *ret_alloc, struct err *err);
 
 /* Nobody is told any more. */
+/* True while it is not known what plugins say; it is being found out from then on. */
+bool hooks_await_plugins(struct hooks *hooks);
 void hooks_forget_plugins(struct hooks *hooks);
 
 hook_begin hooks_payload_begin, hooks_artifacts_begin, hooks_render_begin;

@@ -481,7 +481,7 @@ void hooks_check_network(struct hooks *hooks, const char *alloc_id, hook_done *d
     run->done = done;
     run->ctx = ctx;
     run->function = hooks_network_check;
-    if (hooks->look != NULL)
+    if (hooks_await_plugins(hooks))
         wait_behind(&hooks->checks, run);
     else
         line_up(run);

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+enum { HOUR_MS = 3600000 };
+
 struct network {
     struct fixture *fixture;
     char state[512], run[512], plugins[512], configs[512];
@@ -295,15 +297,15 @@ static void test_plugins_tell_their_versions(void **state)
 
         assert_true(text_format(text, sizeof(text), "#!/bin/sh\n%s\n", rows[i].says));
         write_text(network.plugins, "one", 0755, text);
-        hooks_find_plugins(fixture->hooks, hear_of_plugins, &heard);
+        hooks_find_plugins(fixture->hooks, 0, hear_of_plugins, &heard);
         loop_run(fixture->loop);
         assert_int_equal(heard.times, 1);
         assert_string_equal(heard.said, rows[i].version);
     }
     struct versions unheard = {0};
-    hooks_find_plugins(fixture->hooks, hear_of_plugins, &unheard);
+    hooks_find_plugins(fixture->hooks, 0, hear_of_plugins, &unheard);
     start_hooks(fixture, NULL); /* who asked is gone */
-    hooks_find_plugins(fixture->hooks, hear_of_plugins, &(struct versions){0});
+    hooks_find_plugins(fixture->hooks, 0, hear_of_plugins, &(struct versions){0});
     loop_run(fixture->loop);
     assert_int_equal(unheard.times, 0);
 }
@@ -417,7 +419,7 @@ static void find_bridge(const char *version)
 
     assert_true(text_format(script, sizeof(script), "#!/bin/sh\necho %s\n", version));
     write_text(network.plugins, "bridge", 0755, script);
-    hooks_find_plugins(network.fixture->hooks, hear_of_plugins, &(struct versions){0});
+    hooks_find_plugins(network.fixture->hooks, 0, hear_of_plugins, &(struct versions){0});
     loop_run(network.fixture->loop);
     assert_return_code(unlink(at(&network.fixture->scratch, "networks/calls")), 0);
 }
@@ -483,7 +485,7 @@ static void test_look_at_a_network_waits_for_what_plugins_say(void **state)
     assert_int_equal(make_network(), 0);
     write_text(network.plugins, "bridge", 0755, "#!/bin/sh\necho v1.3.0\n");
     fixture->answered = false;
-    hooks_find_plugins(fixture->hooks, hear_of_plugins, &versions);
+    hooks_find_plugins(fixture->hooks, HOUR_MS, hear_of_plugins, &versions);
     write_text(network.state, "calls", 0644, "");
     hooks_check_network(fixture->hooks, ALLOC_ID, on_outcome, fixture);
     loop_run(fixture->loop);
