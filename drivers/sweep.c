@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +25,9 @@ struct sweep {
     struct call *call;             /* the sweep's own completion */
     size_t outstanding;            /* destroys */
     char parent[CGROUP_NAME_SIZE]; /* looked into */
-    struct err first;              /* of the failures */
+    pid_t *at_hand;                /* shims by number, those that a connection leads to; owned */
+    size_t at_hand_count;
+    struct err first; /* of the failures */
 };
 
 static void failed(struct sweep *sweep, const struct err *err)
@@ -41,6 +44,7 @@ static void settle(struct sweep *sweep)
         call_finish(sweep->drivers, sweep->call, DRIVER_DONE);
     else
         call_fail(sweep->drivers, sweep->call, &sweep->first);
+    free(sweep->at_hand);
     free(sweep);
 }
 
@@ -134,6 +138,37 @@ static bool has_lost_its_file(const struct sweep *sweep, pid_t pid)
            text_ends_with(target, " (deleted)");
 }
 
+static int compare_pids(const void *a, const void *b)
+{
+    const pid_t *left = a, *right = b;
+
+    return *left < *right ? -1 : *left > *right;
+}
+
+/* Who was found through its file has it.  The kernel says who listens at the other end. */
+static void note_at_hand(struct sweep *sweep)
+{
+    const struct drivers *drivers = sweep->drivers;
+    struct ucred peer;
+
+    sweep->at_hand = calloc(drivers->runs_count + 1, sizeof(*sweep->at_hand));
+    check(sweep->at_hand != NULL);
+    for (size_t i = 0; i < drivers->buckets_count; i++) {
+        for (const struct run *run = drivers->buckets[i]; run != NULL; run = run->next) {
+            socklen_t size = sizeof(peer);
+
+            if (run->is_found && getsockopt(run->fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+                sweep->at_hand[sweep->at_hand_count++] = peer.pid;
+        }
+    }
+    qsort(sweep->at_hand, sweep->at_hand_count, sizeof(pid_t), compare_pids);
+}
+
+static bool is_at_hand(const struct sweep *sweep, pid_t pid)
+{
+    return bsearch(&pid, sweep->at_hand, sweep->at_hand_count, sizeof(pid_t), compare_pids) != NULL;
+}
+
 /* Kills a shim whose file is gone: nobody can find it any more, nor be found by it. */
 static bool sweep_shim(void *ctx, pid_t pid)
 {
@@ -141,6 +176,8 @@ static bool sweep_shim(void *ctx, pid_t pid)
     struct proc_identity identity;
     struct err err = {0};
 
+    if (is_at_hand(sweep, pid))
+        return true;
     /* Once more when it is known who that is: the number may have become somebody else's. */
     if (has_lost_its_file(sweep, pid) && proc_identify(pid, &identity, NULL) == 0 &&
         has_lost_its_file(sweep, pid) && proc_signal(&identity, SIGKILL, &err) != 0 &&
@@ -220,6 +257,7 @@ void drivers_sweep(struct drivers *drivers, bool (*keep)(void *ctx, const struct
                             .call = call_new(CALL_DESTROY, done, ctx),
                             .outstanding = 1};
     shims_cgroup(drivers, shims);
+    note_at_hand(sweep);
     int code = sweep_files(sweep, &err);
     if (code == 0)
         code = cgroup_each_process(mode, shims, sweep_shim, sweep, &err);
