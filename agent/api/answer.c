@@ -127,24 +127,16 @@ static void respond(const struct api_request *request, int status, const char *t
     http_respond(request->exchange, status, type, headers, COUNT_OF(headers), body, length);
 }
 
-static size_t dump_flags(bool pretty)
+static void respond_json(struct api_request *request, bool pretty, json_t *body)
 {
-    return JSON_ENCODE_ANY | (pretty ? JSON_INDENT(4) : JSON_COMPACT);
-}
+    struct writer to = {.pretty = pretty};
 
-static void respond_json(const struct api_request *request, bool pretty, json_t *body)
-{
-    char *text = json_dumps(body, dump_flags(pretty));
-
-    check(text != NULL);
-    json_decref(body);
-    respond(request, 200, "application/json", text, strlen(text));
-    free(text);
+    put_json_new(&to, NULL, body);
+    api_reply_written(request, &to);
 }
 
 void api_reply(struct api_request *request, json_t *body)
 {
-    check(body != NULL);
     respond_json(request, api_wants_pretty(request->exchange), body);
 }
 

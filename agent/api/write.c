@@ -208,17 +208,40 @@ static int append(const char *from, size_t length, void *ctx)
     return 0;
 }
 
-void put_json(struct writer *to, const char *name, json_t *value)
+/* Numbers with a fraction, and what lies deeper than we write ourselves. */
+static void dump(struct writer *to, const char *name, const json_t *value)
 {
     size_t flags = JSON_ENCODE_ANY | (to->pretty ? JSON_INDENT(4) : JSON_COMPACT);
+
+    begin_value(to, name);
+    check(json_dump_callback(value, append, to, flags) == 0); /* trees hold valid UTF-8 */
+}
+
+void put_json(struct writer *to, const char *name, json_t *value)
+{
+    bool is_deep = to->depth == WRITE_DEPTH_MAX;
+    const char *key;
+    json_t *item;
+    size_t at;
 
     if (json_is_string(value)) {
         put_text(to, name, json_string_value(value));
     } else if (json_is_integer(value)) {
         put_number(to, name, json_integer_value(value));
+    } else if (json_is_boolean(value)) {
+        put_bool(to, name, json_is_true(value));
+    } else if (json_is_null(value)) {
+        put_null(to, name);
+    } else if (json_is_object(value) && !is_deep) {
+        put_object(to, name);
+        json_object_foreach(value, key, item) put_json(to, key, item);
+        put_end(to);
+    } else if (json_is_array(value) && !is_deep) {
+        put_array(to, name);
+        json_array_foreach(value, at, item) put_json(to, NULL, item);
+        put_end(to);
     } else {
-        begin_value(to, name);
-        check(json_dump_callback(value, append, to, flags) == 0); /* trees hold valid UTF-8 */
+        dump(to, name, value);
     }
 }
 

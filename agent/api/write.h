@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WRITE_DEPTH_MAX = 64 }; /* of objects and arrays inside each other, but for put_json */
+enum { WRITE_DEPTH_MAX = 64 }; /* of objects and arrays; deeper trees are jansson's to write */
 
 struct writer {
     char *bytes; /* owned by who began; not ended by a NUL */

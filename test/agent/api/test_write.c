@@ -54,6 +54,29 @@ static void test_written_text_is_that_of_a_tree(void **state)
     }
 }
 
+/* With everything that a tree may hold, deeper than is written without jansson, and keys of all
+ * kinds. */
+static void test_written_tree_is_jansson_s_text(void **state)
+{
+    static const size_t flags[] = {JSON_COMPACT, JSON_INDENT(4)};
+    json_t *tree = json_pack("{s:[i,f,b,b,n], s:{}, s:[], s:{s:[{}]}, s:s}", "all", -7, 1.5, 1, 0,
+                             "none\n\"", "empty", "in", "", "text", "gr\xc3\xbc\xc3\x9f\x01");
+    (void)state;
+
+    assert_non_null(tree);
+    for (int depth = 0; depth < 2 * WRITE_DEPTH_MAX; depth++)
+        tree = depth % 3 == 0 ? json_pack("[o,i]", tree, depth) : json_pack("{s:o}", "o", tree);
+    for (int pretty = 0; pretty <= 1; pretty++) {
+        struct writer to = {.pretty = pretty != 0};
+        char *text = json_dumps(tree, flags[pretty]);
+
+        put_json(&to, NULL, tree);
+        assert_written(&to, text);
+        free(text);
+    }
+    json_decref(tree);
+}
+
 static void test_written_strings_are_escaped(void **state)
 {
     struct writer to = {0};
@@ -103,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_written_text_is_that_of_a_tree),
+        cmocka_unit_test(test_written_tree_is_jansson_s_text),
         cmocka_unit_test(test_written_strings_are_escaped),
         cmocka_unit_test(test_written_numbers_reach_both_ends),
         cmocka_unit_test(test_written_times_are_go_times),
