@@ -161,6 +161,11 @@ struct alloc_stub *specs_stub(struct specs *specs, const char *alloc)
     return &known->stub;
 }
 
+bool specs_hold_any(const struct specs *specs)
+{
+    return specs->decoded != NULL;
+}
+
 void specs_forget(struct specs *specs, const struct core *core)
 {
     while (specs->decoded != NULL) {

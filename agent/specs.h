@@ -49,6 +49,9 @@ int specs_read(struct specs *specs, const char *alloc, struct alloc_spec **ret_s
 /* The same from the cache, borrowed until the loop goes on; NULL with ERR. */
 const struct alloc_spec *specs_find(struct specs *specs, const char *alloc, struct err *err);
 
+/* True if the cache has any. */
+bool specs_hold_any(const struct specs *specs);
+
 /* Empties the cache of specs; what was placed, but is no alloc of CORE because its commit has
  * failed, is forgotten whole. */
 void specs_forget(struct specs *specs, const struct core *core);

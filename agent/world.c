@@ -194,7 +194,8 @@ static bool turn(void *ctx)
 
     tell_tight(world);
     cores_share(&world->cores, parts);
-    if (turns != world->turns) {
+    /* Who only reads has no turn, and specifications are kept for it all the same. */
+    if (turns != world->turns || (world->idle_timer.slot == 0 && specs_hold_any(parts->specs))) {
         world->turns = turns;
         io_timer_start(parts->loop, &world->idle_timer, loop_now_ms() + IDLE_MS, idle_reached,
                        world);

@@ -117,17 +117,20 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
         .task_states = (parts & API_ALLOC_TASK_STATES) != 0,
         .resources = (parts & API_ALLOC_RESOURCES) != 0,
     };
-    struct alloc_spec *spec = NULL;
+    struct alloc_spec *read = NULL;
 
     if ((parts & (API_ALLOC_FULL | API_ALLOC_TASK_STATES)) != 0)
         find_tasks(api->parts->core, id, alloc, tasks);
     if ((parts & API_ALLOC_FULL) != 0)
         core_each_of_job(api->parts->core, alloc->assign.namespace, alloc->assign.job_id, find_next,
                          &following);
-    if (((parts & (API_ALLOC_FULL | API_ALLOC_RESOURCES)) != 0 ||
-         (stub != NULL && stub->rescheduled)) &&
-        specs_read(api->parts->specs, id, &spec, NULL) == 0)
-        view.spec = spec; /* if it is lost the alloc is shown by what the record says */
+    /* If it is lost the alloc is shown by what the record says.  One is asked for again and again,
+     * a list of many would keep them all. */
+    if ((parts & API_ALLOC_FULL) != 0)
+        view.spec = specs_find(api->parts->specs, id, NULL);
+    else if (((parts & API_ALLOC_RESOURCES) != 0 || (stub != NULL && stub->rescheduled)) &&
+             specs_read(api->parts->specs, id, &read, NULL) == 0)
+        view.spec = read;
     if ((parts & API_ALLOC_FULL) != 0) {
         const struct alone_job *job = job_of(api, alloc);
         if (job != NULL)
@@ -137,7 +140,7 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
     } else {
         api_format_alloc_stub(to, &view);
     }
-    alloc_spec_free(spec);
+    alloc_spec_free(read);
 }
 
 /* --- lists --- */
