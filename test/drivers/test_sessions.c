@@ -83,10 +83,12 @@ static void talk_begin(struct talk *talk, struct room *room, const char *script)
         fail_msg("%s", err.text);
 }
 
-/* The loop does not turn meanwhile: nothing but the next bytes can find that there is room. */
+/* The command reads nothing before it is let, so that some of it waits; and then the loop does not
+ * turn: nothing but the next bytes can find that there is room. */
 static void test_input_that_the_next_bytes_make_room_for_is_told_of(void **state)
 {
     static char much[MUCH];
+    char gate[PATH_SIZE + 8], script[PATH_SIZE + 64];
     struct room *room = *state;
     struct talk talk;
     size_t waits = 1;
@@ -95,10 +97,16 @@ static void test_input_that_the_next_bytes_make_room_for_is_told_of(void **state
     room_open(room);
     room_script(room, "exec sleep 1000");
     room_start_running(room, 1);
-    talk_begin(&talk, room, "echo; exec cat >/dev/null");
+    (void)snprintf(gate, sizeof(gate), "%s/gate", room->path);
+    assert_return_code(mkfifo(gate, 0600), errno);
+    (void)snprintf(script, sizeof(script), "echo; : <%s; exec cat >/dev/null", gate);
+    talk_begin(&talk, room, script);
     talk_await(&talk, 1);
     assert_true(driver_session_write(talk.session, much, sizeof(much)) > 0);
     int taken = talk.taken;
+    int opened = open(gate, O_WRONLY | O_CLOEXEC); /* waits for who is about to read */
+    assert_return_code(opened, errno);
+    assert_return_code(close(opened), errno);
     for (int i = 0; i < PATIENCE_MS && waits > 0; i++) {
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         waits = driver_session_write(talk.session, "x", 1);
