@@ -6,6 +6,7 @@
  */
 #include "drivers/mock.h"
 #include "drivers/pretended.h"
+#include "drivers/shim/numbers.h"
 #include "io/scope.h"
 
 #include <errno.h>
@@ -16,7 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OUTPUT_STEP_BYTES = 65536 }; /* written at a time */
+enum {
+    OUTPUT_STEP_BYTES = 65536, /* written at a time */
+    LOG_NAME_SIZE = SPEC_NAME_SIZE + 16,
+};
+
+#define LOGS "alloc/logs"
 
 /* --- its file --- */
 
@@ -52,19 +58,32 @@ static int put_first(struct mock_record *record, int fd, struct err *err)
 
 /* --- output --- */
 
-static int open_log(const struct run *run, size_t stream, struct stat *ret_status)
+/* "<task>.<stdout|stderr>." */
+static void log_prefix(const struct run *run, size_t stream, char to[LOG_NAME_SIZE])
 {
     static const char *const suffixes[MOCK_OUTPUTS] = {"stdout", "stderr"};
-    const struct mock *mock = run->mock;
-    char name[SPEC_NAME_SIZE + 40];
 
+    check(text_format(to, LOG_NAME_SIZE, "%s.%s.", run->key.task, suffixes[stream]));
+}
+
+/* The alloc's directory as a place; -1: the output of STREAM goes nowhere. */
+static int open_place(const struct mock *mock, size_t stream)
+{
     if (mock->command.mock.outputs[stream].text == NULL || mock->record.log_bytes_max == 0)
         return -1;
-    check(text_format(name, sizeof(name), "alloc/logs/%s.%s.0", run->key.task, suffixes[stream]));
-    scoped_fd int alloc_fd =
-        open(mock->record.alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    return open(mock->record.alloc_dir, O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static int open_log(const struct run *run, size_t stream, struct stat *ret_status)
+{
+    char prefix[LOG_NAME_SIZE], name[LOG_NAME_SIZE + 40];
+
+    scoped_fd int alloc_fd = open_place(run->mock, stream);
     if (alloc_fd < 0)
         return -1;
+    log_prefix(run, stream, prefix);
+    check(text_format(name, sizeof(name), "%s/%s%llu", LOGS, prefix,
+                      (unsigned long long)run->mock->log_number[stream]));
     scoped_fd int fd =
         beneath_open(alloc_fd, name, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY, 0644);
     if (fd < 0 || fstat(fd, ret_status) != 0 || !S_ISREG(ret_status->st_mode) ||
@@ -73,13 +92,29 @@ static int open_log(const struct run *run, size_t stream, struct stat *ret_statu
     return take_fd(&fd);
 }
 
-/* Writes what is due, or a part of it: then true.  A log that is full, or cannot be written, takes
- * no more, as one whose disk is full. */
+/* Deletes the files of STREAM that are too many; RET_NEWEST is the newest, 0 if there is none. */
+static void keep_newest(const struct run *run, size_t stream, uint64_t *ret_newest)
+{
+    const struct mock *mock = run->mock;
+    uint64_t number = mock->log_number[stream], most = mock->record.log_files_max;
+    char prefix[LOG_NAME_SIZE];
+
+    *ret_newest = 0;
+    scoped_fd int alloc_fd = open_place(mock, stream);
+    if (alloc_fd < 0)
+        return;
+    log_prefix(run, stream, prefix);
+    (void)numbers_scan(alloc_fd, LOGS, prefix, most > 0 && number >= most ? number - most + 1 : 0,
+                       ret_newest); /* none: number 0 */
+}
+
+/* Writes what is due, or a part of it: then true.  A text is never cut by the end of a file; a log
+ * that cannot be written takes no more, as one whose disk is full. */
 static bool write_due(struct run *run, size_t stream, uint64_t now_ms)
 {
     struct mock *mock = run->mock;
     const struct mock_output *output = &mock->command.mock.outputs[stream];
-    uint64_t due = mock_due(mock, output, now_ms);
+    uint64_t due = mock_due(mock, output, now_ms), newest;
     struct stat status;
     size_t done = 0;
 
@@ -97,8 +132,30 @@ static bool write_due(struct run *run, size_t stream, uint64_t now_ms)
     }
     if (done >= OUTPUT_STEP_BYTES)
         return true;
+    if (fd >= 0 && mock->written[stream] < due && mock->record.log_files_max > 0 &&
+        length <= mock->record.log_bytes_max && size + length > mock->record.log_bytes_max) {
+        mock->log_number[stream]++;
+        keep_newest(run, stream, &newest);
+        return true;
+    }
     mock->written[stream] = due;
     return false;
+}
+
+/* How often TEXT was written by an earlier daemon, whose last file has SIZE bytes. */
+static uint64_t written_before(const struct mock *mock, size_t stream, uint64_t size)
+{
+    const struct mock_record *record = &mock->record;
+    uint64_t length = strlen(mock->command.mock.outputs[stream].text), most = record->log_bytes_max;
+    uint64_t from = record->log_from[stream], first = record->log_number_from[stream];
+    uint64_t files = mock->log_number[stream] - first;
+
+    if (length == 0 || mock->log_number[stream] < first)
+        return 0;
+    if (files == 0)
+        return size > from ? (size - from) / length : 0;
+    return (most > from ? (most - from) / length : 0) + (files - 1) * (most / length) +
+           size / length;
 }
 
 /* Where the output of this attempt begins; or how much of it an earlier daemon has written. */
@@ -108,14 +165,18 @@ static void find_output(struct run *run, bool is_first)
 
     for (size_t i = 0; i < MOCK_OUTPUTS; i++) {
         struct stat status = {.st_size = 0};
+
+        if (mock->record.log_files_max > 0 || is_first)
+            keep_newest(run, i, &mock->log_number[i]);
         scoped_fd int fd = open_log(run, i, &status);
         uint64_t size = fd < 0 ? 0 : (uint64_t)status.st_size;
-        size_t length = fd < 0 ? 0 : strlen(mock->command.mock.outputs[i].text);
 
-        if (is_first)
+        if (is_first) {
+            mock->record.log_number_from[i] = mock->log_number[i];
             mock->record.log_from[i] = size;
-        else if (length > 0 && size > mock->record.log_from[i])
-            mock->written[i] = (size - mock->record.log_from[i]) / length;
+        } else if (fd >= 0) {
+            mock->written[i] = written_before(mock, i, size);
+        }
     }
 }
 

@@ -21,7 +21,7 @@
 #define MFD_NOEXEC_SEAL 8u
 #endif
 
-enum { PLAN_FIRST_BYTES = 2048, LOG_FILES_MAX = 10, LOG_FILE_MB = 10, SHARES_OF_A_CORE = 1024 };
+enum { PLAN_FIRST_BYTES = 2048, SHARES_OF_A_CORE = 1024 };
 
 static void add(struct plan *plan, uint16_t tag, const void *bytes, size_t length)
 {

@@ -15,10 +15,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-enum {
-    REPEAT_MAX = 1000000,
-    LOG_FILE_BYTES = 10 << 20, /* of a task that does not say */
-};
+enum { REPEAT_MAX = 1000000 };
 
 #define OUT(stream, member) offsetof(struct command, mock.outputs[stream].member)
 #define OF(member) offsetof(struct command, mock.member)
@@ -169,9 +166,10 @@ struct mock *mock_new(const struct drivers *drivers, const struct driver_start *
         return NULL;
     }
     (void)text_copy(record->boot_id, sizeof(record->boot_id), drivers->boot_id); /* fits */
-    record->log_bytes_max = logs->disabled               ? 0
-                            : logs->max_file_size_mb > 0 ? (uint64_t)logs->max_file_size_mb << 20
-                                                         : LOG_FILE_BYTES;
+    if (!logs->disabled)
+        record->log_bytes_max =
+            (uint64_t)(logs->max_file_size_mb > 0 ? logs->max_file_size_mb : LOG_FILE_MB) << 20;
+    record->log_files_max = logs->max_files > 0 ? logs->max_files : LOG_FILES_MAX;
     if (mock_read_config(mock, err) != 0) {
         mock_free(mock);
         return NULL;

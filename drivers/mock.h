@@ -15,16 +15,19 @@ struct mock_record {
     uint64_t log_from[MOCK_OUTPUTS];
     char boot_id[40];
     char alloc_dir[512];
-    char config[768]; /* JSON */
+    char config[768];                       /* JSON */
+    uint64_t log_files_max;                 /* 0: an older version's, one that is not rotated */
+    uint64_t log_number_from[MOCK_OUTPUTS]; /* the file that log_from is of */
 };
 
-_Static_assert(sizeof(struct mock_record) == 1400, "part of a format on disk");
+_Static_assert(sizeof(struct mock_record) == 1424, "part of a format on disk");
 _Static_assert(sizeof(struct mock_record) <= TASK_RECORD_SIZE, "it has its place");
 
 struct mock {
     struct command command;
     struct mock_record record;
-    uint64_t written[MOCK_OUTPUTS]; /* times that each stream's text was, or was tried */
+    uint64_t written[MOCK_OUTPUTS];    /* times that each stream's text was, or was tried */
+    uint64_t log_number[MOCK_OUTPUTS]; /* of the file that it goes to */
 };
 
 /* The config of the record into the command. */

@@ -23,7 +23,9 @@ enum {
     CGROUP_PARENT_SIZE = 40,                              /* of all cgroups of a node */
     KEY_NAME_SIZE = UUID_TEXT_SIZE + SPEC_NAME_SIZE + 16, /* <alloc>.<task>.<generation> */
     NODE_MARK_SIZE = 16,
-    FILES_KEPT = 64, /* descriptors, at most, that payloads leave to others */
+    FILES_KEPT = 64,    /* descriptors, at most, that payloads leave to others */
+    LOG_FILES_MAX = 10, /* of a stream of a task that does not say, and how large each gets */
+    LOG_FILE_MB = 10,
 
     /* Bounds of waiting, all in milliseconds. */
     CONNECT_BOUND_MS = 10000, /* a shim that is being made binds its socket within a few */

@@ -18,6 +18,7 @@
  * what is the log directory at that moment, reached from the alloc's own without a link, and what
  * lies there and is no file, or has another name elsewhere, is not written to.
  */
+#include "drivers/shim/numbers.h"
 #include "drivers/shim/shim.h"
 
 #include "io/host.h"
@@ -48,9 +49,6 @@ static const char file_was_removed[] = "the log file was removed";
 static const char no_file[] = "the log file could not be opened";
 static const char write_failed[] = "it could not be written";
 
-/* Numbers above this are not ours: there is room to count on from here. */
-#define INDEX_MAX (UINT64_MAX / 4)
-
 static void file_name(char to[FILE_NAME_SIZE], const struct log_settings *settings,
                       const struct log_stream *stream, uint64_t index)
 {
@@ -58,46 +56,14 @@ static void file_name(char to[FILE_NAME_SIZE], const struct log_settings *settin
                       (unsigned long long)index));
 }
 
-struct scan {
-    int fd;
-    char prefix[FILE_NAME_SIZE];
-    uint64_t delete_below, newest;
-    bool found;
-};
-
-static int scan_entry(void *ctx, const char *name, unsigned char type)
-{
-    struct scan *scan = ctx;
-    uint64_t index;
-
-    (void)type; /* a file's kind is looked at when it is opened */
-    if (!text_starts_with(name, scan->prefix) ||
-        !text_to_u64(name + strlen(scan->prefix), &index) || index > INDEX_MAX)
-        return 0;
-    if (index < scan->delete_below)
-        (void)unlinkat(scan->fd, name, 0); /* an old file too many is no reason to fail */
-    if (!scan->found || index > scan->newest)
-        scan->newest = index;
-    scan->found = true;
-    return 0;
-}
-
-/* Goes through the files of STREAM.  Deletes those below DELETE_BELOW; RET_NEWEST is the highest
- * number seen; false if there is no file. */
+/* As numbers_scan(), of the files of STREAM. */
 static bool scan(const struct log_stream *stream, const struct log_settings *settings,
                  uint64_t delete_below, uint64_t *ret_newest)
 {
-    scoped_fd int fd =
-        beneath_open(settings->alloc_fd, settings->directory, O_RDONLY | O_DIRECTORY, 0);
-    struct scan scan = {.fd = fd, .delete_below = delete_below};
+    char prefix[FILE_NAME_SIZE];
 
-    if (fd < 0)
-        return false;
-    check(text_format(scan.prefix, sizeof(scan.prefix), "%s.%s.", settings->name, stream->suffix));
-    (void)directory_each(fd, scan_entry, &scan); /* what cannot be listed is as good as absent */
-    if (scan.found)
-        *ret_newest = scan.newest;
-    return scan.found;
+    check(text_format(prefix, sizeof(prefix), "%s.%s.", settings->name, stream->suffix));
+    return numbers_scan(settings->alloc_fd, settings->directory, prefix, delete_below, ret_newest);
 }
 
 static void delete_old(const struct log_stream *stream, const struct log_settings *settings)

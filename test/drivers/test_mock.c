@@ -233,26 +233,28 @@ static void start_one(struct room *room)
     assert_int_equal(room_start(room, 1), DRIVER_RUNNING);
 }
 
-/* What the record of generation 1 says is TO from now on, as if it had been written so long ago. */
-static void age(struct room *room, uint64_t ms)
+enum { RECORD_LENGTH = 1424 };
+
+/* The record of generation 1 has LENGTH bytes and was written so long ago, from now on. */
+static void age(struct room *room, uint64_t ms, size_t length)
 {
-    enum { ASKED_MS = 24, ASKED_NS = 32, LENGTH = 1400 };
-    char path[PATH_SIZE], bytes[LENGTH];
+    enum { ASKED_MS = 24, ASKED_NS = 32 };
+    char path[PATH_SIZE], bytes[RECORD_LENGTH];
     uint64_t asked_ms;
     int64_t asked_ns;
 
     room_task_file(room, 1, path);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(pread(fd, bytes, LENGTH, TASK_STARTED_AT), LENGTH);
+    assert_int_equal(pread(fd, bytes, length, TASK_STARTED_AT), length);
     memcpy(&asked_ms, bytes + ASKED_MS, sizeof(asked_ms));
     memcpy(&asked_ns, bytes + ASKED_NS, sizeof(asked_ns));
     asked_ms -= ms;
     asked_ns -= (int64_t)ms * 1000000;
     memcpy(bytes + ASKED_MS, &asked_ms, sizeof(asked_ms));
     memcpy(bytes + ASKED_NS, &asked_ns, sizeof(asked_ns));
-    record_seal(bytes, RECORD_MAGIC_MOCK, LENGTH);
-    assert_int_equal(pwrite(fd, bytes, LENGTH, TASK_STARTED_AT), LENGTH);
+    record_seal(bytes, RECORD_MAGIC_MOCK, (uint32_t)length);
+    assert_int_equal(pwrite(fd, bytes, length, TASK_STARTED_AT), length);
     assert_return_code(close(fd), 0);
 }
 
@@ -284,7 +286,7 @@ static void test_its_end_while_no_daemon_is_there_has_its_time_and_code(void **s
     open_mock(room, "{\"run_for\": \"1s\", \"exit_code\": 6}");
     room_close(room);
     in_crashing_daemon(room, start_one);
-    age(room, 2 * 1000);
+    age(room, 2 * 1000, RECORD_LENGTH);
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_EXITED);
     assert_true(room->result.exit.known);
@@ -411,10 +413,83 @@ static void test_output_has_neither_gap_nor_double_over_a_crash(void **state)
     room_close(room);
     in_crashing_daemon(room, start_one);
     assert_string_equal(log_file(room, "web.stdout.0"), "tick\n");
-    age(room, (2 * 20 + 1) * 1000);
+    age(room, (2 * 20 + 1) * 1000, RECORD_LENGTH);
     room_open(room);
     assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
     assert_string_equal(log_file(room, "web.stdout.0"), "tick\ntick\ntick\n");
+    room_destroy(room, 1);
+}
+
+static off_t log_size(const struct room *room, const char *name)
+{
+    char path[PATH_SIZE];
+    struct stat status;
+
+    assert_int_equal(path_join(path, room->logs, name), 0);
+    return stat(path, &status) == 0 ? status.st_size : -1;
+}
+
+/* 512 bytes, 6,400 times and once more. */
+#define TEXT_32 "0123456789abcdef0123456789abcdef"
+#define TEXT_128 TEXT_32 TEXT_32 TEXT_32 TEXT_32
+#define MUCH_OUTPUT                                                                                \
+    "{\"stdout_string\": \"" TEXT_128 TEXT_128 TEXT_128 TEXT_128 "\", \"stdout_repeat\": 6400"
+enum { MUCH_BYTES = 6401 * 512 };
+
+static void test_output_goes_on_in_the_next_file_and_the_oldest_are_deleted(void **state)
+{
+    struct room *room = *state;
+
+    room->task.logs.max_file_size_mb = 1;
+    room->task.logs.max_files = 2;
+    open_mock(room, MUCH_OUTPUT "}");
+    if (room_start(room, 1) == DRIVER_RUNNING)
+        room_run(room, 0, 1);
+    assert_int_equal(log_size(room, "web.stdout.1"), -1);
+    assert_int_equal(log_size(room, "web.stdout.2"), 1 << 20);
+    assert_int_equal(log_size(room, "web.stdout.3"), MUCH_BYTES - (3 << 20));
+    room_destroy(room, 1);
+}
+
+static void test_output_of_many_files_has_neither_gap_nor_double_over_crashes(void **state)
+{
+    struct room *room = *state;
+
+    room->task.logs.max_file_size_mb = 1;
+    open_mock(room, MUCH_OUTPUT ", \"stdout_repeat_duration\": \"10ms\"}");
+    room_close(room);
+    in_crashing_daemon(room, start_one);
+    for (int i = 0; i < 25; i++) { /* each writes a part of what was due meanwhile */
+        age(room, 2000, RECORD_LENGTH);
+        room_open(room);
+        assert_int_equal(room_recover(room, 1), DRIVER_RUNNING);
+        room_close(room);
+    }
+    assert_true(log_size(room, "web.stdout.1") > 0);
+    age(room, 60 * 1000, RECORD_LENGTH);
+    room_open(room);
+    assert_int_equal(room_recover(room, 1), DRIVER_EXITED);
+    assert_int_equal(log_size(room, "web.stdout.0"), 1 << 20);
+    assert_int_equal(log_size(room, "web.stdout.2"), 1 << 20);
+    assert_int_equal(log_size(room, "web.stdout.3"), MUCH_BYTES - (3 << 20));
+    room_destroy(room, 1);
+}
+
+/* It knows of one file. */
+static void test_output_of_a_task_of_an_older_version_stays_in_its_file(void **state)
+{
+    enum { OLDER_LENGTH = 1400 };
+    struct room *room = *state;
+
+    room->task.logs.max_file_size_mb = 1;
+    open_mock(room, MUCH_OUTPUT ", \"stdout_repeat_duration\": \"10ms\"}");
+    room_close(room);
+    in_crashing_daemon(room, start_one);
+    age(room, 100 * 1000, OLDER_LENGTH);
+    room_open(room);
+    assert_int_equal(room_recover(room, 1), DRIVER_EXITED);
+    assert_int_equal(log_size(room, "web.stdout.0"), 1 << 20);
+    assert_int_equal(log_size(room, "web.stdout.1"), -1);
     room_destroy(room, 1);
 }
 
@@ -425,8 +500,9 @@ static void test_output_stays_within_its_log_and_out_of_links(void **state)
     struct stat status;
 
     room->task.logs.max_file_size_mb = 1;
+    room->task.logs.max_files = 1;
     open_mock(room, "{\"stdout_string\": \"0123456789abcdef0123456789abcdef\", "
-                    "\"stdout_repeat\": 1000000, \"stderr_string\": \"x\"}");
+                    "\"stdout_repeat\": 32767, \"stderr_string\": \"x\"}");
     assert_int_equal(path_join(path, room->logs, "web.stderr.0"), 0);
     assert_int_equal(path_join(elsewhere, room->path, "elsewhere"), 0);
     assert_return_code(symlink(elsewhere, path), 0);
@@ -469,6 +545,9 @@ int main(void)
         TEST(test_sweep_ends_what_is_unknown),
         TEST(test_output_is_written_as_often_as_it_says),
         TEST(test_output_has_neither_gap_nor_double_over_a_crash),
+        TEST(test_output_goes_on_in_the_next_file_and_the_oldest_are_deleted),
+        TEST(test_output_of_many_files_has_neither_gap_nor_double_over_crashes),
+        TEST(test_output_of_a_task_of_an_older_version_stays_in_its_file),
         TEST(test_output_stays_within_its_log_and_out_of_links),
     };
 
