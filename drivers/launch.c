@@ -131,14 +131,13 @@ static void add_mounts(struct plan *plan, const struct spec_mounts *mounts)
 static void add_limits(struct plan *plan, const struct spec_resources *resources)
 {
     uint64_t asked = (uint64_t)resources->memory_mb << 20;
-    uint64_t most = (uint64_t)resources->memory_max_mb << 20;
+    bool unlimited = resources->memory_max_mb == SPEC_MEMORY_UNLIMITED;
+    uint64_t most = unlimited ? 0 : (uint64_t)resources->memory_max_mb << 20;
 
-    if (most > asked) {
-        add_number(plan, LAUNCH_MEMORY_MAX, most);
+    if (!unlimited)
+        add_number(plan, LAUNCH_MEMORY_MAX, most > asked ? most : asked);
+    if (unlimited || most > asked)
         add_number(plan, LAUNCH_MEMORY_LOW, asked);
-    } else {
-        add_number(plan, LAUNCH_MEMORY_MAX, asked);
-    }
     uint64_t shares = resources->cpu_mhz + (uint64_t)resources->cores * SHARES_OF_A_CORE;
     add_number(plan, LAUNCH_CPU_SHARES, shares > 2 ? shares : 2);
 }

@@ -40,11 +40,11 @@ static int set_text(struct build *build, const char *name, const char *value)
     return hooks_env_set(build->env, name, value, build->err);
 }
 
-static int set_number(struct build *build, const char *name, uint64_t value)
+static int set_number(struct build *build, const char *name, int64_t value)
 {
     char text[NUMBER_SIZE];
 
-    (void)text_format(text, sizeof(text), "%llu", (unsigned long long)value); /* fits */
+    (void)text_format(text, sizeof(text), "%lld", (long long)value); /* fits */
     return hooks_env_set(build->env, name, text, build->err);
 }
 
@@ -79,7 +79,7 @@ static int add_limits(struct build *build)
     const struct spec_resources *resources = &build->task->resources;
     const struct {
         const char *name;
-        uint32_t value;
+        int64_t value;
     } limits[] = {
         {"NOMAD_MEMORY_LIMIT", resources->memory_mb},
         {"NOMAD_MEMORY_MAX_LIMIT", resources->memory_max_mb},

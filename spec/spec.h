@@ -42,10 +42,12 @@ struct spec_restart {
     bool mode_delay;
 };
 
+enum { SPEC_MEMORY_UNLIMITED = -1 };
+
 struct spec_resources {
     uint32_t cpu_mhz;
     uint32_t memory_mb;
-    uint32_t memory_max_mb; /* 0: no more than memory_mb */
+    int32_t memory_max_mb; /* 0: no more than memory_mb; or SPEC_MEMORY_UNLIMITED */
     uint32_t cores;
     const uint16_t *core_ids; /* those that it was given, in order; so many */
 };

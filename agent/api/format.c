@@ -271,19 +271,22 @@ static void put_resources(struct writer *to, const struct alloc_spec *spec)
 {
     json_t *tasks = json_object();
     int64_t cpu = 0, memory = 0, memory_max = 0;
+    bool unlimited = false;
 
     for (size_t i = 0; i < spec->tasks_count; i++) {
         const struct spec_resources *part = &spec->tasks[i].resources;
 
         cpu += part->cpu_mhz;
         memory += part->memory_mb;
+        unlimited |= part->memory_max_mb == SPEC_MEMORY_UNLIMITED;
         memory_max += part->memory_max_mb;
         set(tasks, spec->tasks[i].name,
             format_resources(part->cpu_mhz, part->memory_mb, part->memory_max_mb, 0,
                              format_network(spec, spec->tasks[i].name, "")));
     }
     put_json_new(to, "Resources",
-                 format_resources(cpu, memory, memory_max, spec->ephemeral_disk_mb,
+                 format_resources(cpu, memory, unlimited ? SPEC_MEMORY_UNLIMITED : memory_max,
+                                  spec->ephemeral_disk_mb,
                                   format_network(spec, "", spec->network_mode)));
     put_json_new(to, "TaskResources", tasks);
     put_json_new(to, "AllocatedResources", format_allocated(spec));

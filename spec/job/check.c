@@ -434,7 +434,7 @@ static void check_resources(struct jobspec_work *work, const json_t *resources)
     if (memory < 10)
         jobspec_complain(work, resources, "MemoryMB", NULL, "%s must be at least 10 MB",
                          name(work, schema, "MemoryMB"));
-    if (memory_max != 0 && memory_max < memory)
+    if (memory_max != 0 && memory_max != SPEC_MEMORY_UNLIMITED && memory_max < memory)
         jobspec_complain(work, resources, "MemoryMaxMB", NULL,
                          "%s (%lld) must not be less than %s (%lld)",
                          name(work, schema, "MemoryMaxMB"), (long long)memory_max,

@@ -101,6 +101,14 @@ static uint32_t get_u32(struct decoding *decoding, const json_t *from, const cha
     return (uint32_t)get_whole(decoding, from, field, INT32_MAX);
 }
 
+/* How much memory a task may have beyond what it asks for. */
+static int32_t get_memory_max(struct decoding *decoding, const json_t *resources)
+{
+    if (json_integer_value(json_object_get(resources, "MemoryMaxMB")) == SPEC_MEMORY_UNLIMITED)
+        return SPEC_MEMORY_UNLIMITED;
+    return (int32_t)get_u32(decoding, resources, "MemoryMaxMB");
+}
+
 /* Nanoseconds to milliseconds, up: a short delay stays a delay. */
 static uint64_t get_ms(struct decoding *decoding, const json_t *from, const char *field)
 {
@@ -412,7 +420,7 @@ static void decode_task(struct decoding *decoding, const json_t *from, const jso
         .cpu_mhz = get_u32(decoding, resources, "CPU"),
         .cores = get_u32(decoding, resources, "Cores"),
         .memory_mb = get_u32(decoding, resources, "MemoryMB"),
-        .memory_max_mb = get_u32(decoding, resources, "MemoryMaxMB"),
+        .memory_max_mb = get_memory_max(decoding, resources),
     };
     task->logs = (struct spec_logs){
         .max_files = get_u32(decoding, logs, "MaxFiles"),

@@ -481,6 +481,21 @@ static void test_memory_is_bounded(void **state)
     room_destroy(room, 1);
 }
 
+static void test_memory_without_a_limit_is_what_the_host_has(void **state)
+{
+    struct room *room = *state;
+
+    open_exec(room);
+    room->task.resources = (struct spec_resources){
+        .cpu_mhz = 100, .memory_mb = 32, .memory_max_mb = SPEC_MEMORY_UNLIMITED};
+    room_script(room, "head -c 200m /dev/zero | tail -c 150m > /dev/null");
+    room_start_running(room, 1);
+    room_await_exit(room);
+    assert_int_equal(room->exit.code, 0);
+    assert_false(room->exit.oom_killed);
+    room_destroy(room, 1);
+}
+
 /* --- ending --- */
 
 static void test_all_ends_with_the_main_process(void **state)
@@ -588,6 +603,7 @@ int main(void)
         TEST(test_cannot_exhaust_or_unbind),
         TEST(test_capabilities_are_what_was_granted),
         TEST(test_memory_is_bounded),
+        TEST(test_memory_without_a_limit_is_what_the_host_has),
         TEST(test_all_ends_with_the_main_process),
         TEST(test_is_found_again_after_a_crash),
         TEST(test_start_that_fails_says_why),

@@ -613,6 +613,24 @@ static void test_alloc_of_a_job_decodes_to_what_was_asked_for(void **state)
     alloc_spec_free(NULL);
 }
 
+static void test_memory_may_have_no_limit(void **state)
+{
+    json_t *job = must_parse("t.hcl", "job \"a\" {\n group \"g\" {\n  task \"t\" {\n"
+                                      "   driver = \"exec\"\n   config {\n command = \"true\"\n }\n"
+                                      "   resources {\n memory_max = -1\n }\n }\n }\n}\n");
+    struct alloc_spec *spec = NULL;
+    struct err err;
+    size_t length;
+
+    (void)state;
+    char *text = alloc_text(job, "g", &length);
+    assert_int_equal(jobspec_decode_alloc(text, length, &spec, &err), 0);
+    assert_int_equal(spec->tasks[0].resources.memory_max_mb, SPEC_MEMORY_UNLIMITED);
+    alloc_spec_free(spec);
+    free(text);
+    json_decref(job);
+}
+
 static void test_alloc_text_holds_nothing_that_only_places_allocs(void **state)
 {
     static const char *const absent[] = {"Count",      "Priority", "Update",
@@ -1132,6 +1150,7 @@ int main(void)
         cmocka_unit_test(test_job_read_again_as_json_is_the_same),
         cmocka_unit_test(test_variables_from_outside_reach_the_job),
         cmocka_unit_test(test_alloc_of_a_job_decodes_to_what_was_asked_for),
+        cmocka_unit_test(test_memory_may_have_no_limit),
         cmocka_unit_test(test_alloc_text_holds_nothing_that_only_places_allocs),
         cmocka_unit_test(test_network_of_a_file_is_nomads),
         cmocka_unit_test(test_alloc_has_the_ports_that_it_was_given),
