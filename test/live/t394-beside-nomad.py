@@ -222,8 +222,9 @@ def remove_tree(top):
 def there():
     nomad = Beside()
     try:
+        # One that asks its server before that has a key for it tries again up to 30 s later.
         wait_for('its node', lambda: any(node['Status'] == 'ready'
-                                         for node in nomad.quietly('/v1/nodes')))
+                                         for node in nomad.quietly('/v1/nodes')), 90)
         nomad.call('PUT', '/v1/jobs', {'Job': job(script(nomad.process.pid, nomad.dir))})
         [alloc] = wait_for('its alloc', lambda: [
             alloc for alloc in nomad.quietly('/v1/allocations')
