@@ -441,9 +441,9 @@ int alone_deregister(struct alone *alone, const char *namespace, const char *job
     json_t *deployment = rollout_ended(alone, job, "cancelled", "Cancelled because job is stopped");
     if (deployment != NULL)
         check(json_object_set_new(json, "cairnDeployment", deployment) == 0);
-    (void)json_object_set_new(
-        json, "ModifyIndex",
-        json_integer((json_int_t)(core_figures(life_core(alone->config.life)).sequence + 1)));
+    uint64_t index = core_figures(life_core(alone->config.life)).sequence + 1;
+    (void)json_object_set_new(json, "ModifyIndex", json_integer((json_int_t)index));
+    (void)json_object_set_new(json, "JobModifyIndex", json_integer((json_int_t)index));
     if (purge)
         (void)json_object_set_new(json, "cairnPurge", json_true());
     change_job(alone, &change, json);

@@ -388,11 +388,13 @@ def what_happens_is_streamed():
     def stop():
         node.run_job(dict(job(task('t', 'exec sleep 1000')), ID='other'))
         node.cli('job', 'stop', '-purge', 'other')
+        node.cli('job', 'stop', 'job')
         node.cli('job', 'stop', '-purge', 'job')
-        return lambda event: event['Type'] == 'JobDeregistered'
+        return lambda event: 'Stop' not in event['Payload']['Job']
 
     seen = events(node, 'topic=Job:job&topic=Allocation:nobody', stop)
-    assert [event['Key'] for event in seen] == ['job'], seen
+    assert {(event['Type'], event['Key']) for event in seen} == {('JobDeregistered', 'job')}, seen
+    assert len(seen) > 1 and seen[0]['Payload']['Job']['Stop'], seen
     who_comes_back_misses_nothing(node)
     for wrong in 'topic=Nothing', 'index=x', '&'.join(['topic=Job'] * 40):
         try:
