@@ -159,8 +159,8 @@ int cgroup_each_process(enum cgroup_mode mode, const char *name, bool (*cb)(void
                         void *ctx, struct err *err);
 
 struct cgroup_stats {
-    uint64_t memory_rss_bytes, memory_cache_bytes, memory_swap_bytes, memory_usage_bytes,
-        memory_usage_bytes_max;
+    uint64_t memory_rss_bytes, memory_cache_bytes, memory_swap_bytes, memory_mapped_bytes,
+        memory_usage_bytes, memory_usage_bytes_max;
     uint64_t cpu_user_us, cpu_system_us; /* since birth */
     uint64_t throttled_periods, throttled_us;
     uint32_t processes;

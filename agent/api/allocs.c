@@ -112,6 +112,7 @@ void api_put_alloc(struct writer *to, struct api *api, const char *id, const str
         .canary = now != NULL && alone_is_canary(now, alloc->assign.group, id),
         .node_id = node->identity.id,
         .node_name = node->known.name,
+        .datacenter = api->parts->config->datacenter,
         .create_index = create_index,
         .update_index = stub != NULL ? stub->modify_index : 0,
         .task_states = (parts & API_ALLOC_TASK_STATES) != 0,

@@ -259,34 +259,46 @@ static json_t *format_allocated(const struct alloc_spec *spec)
 }
 
 /* The older form, which the command-line tool still reads. */
-static json_t *format_resources(int64_t cpu, int64_t memory, int64_t memory_max, int64_t disk,
+static json_t *format_resources(const struct spec_resources *resources, int64_t disk,
                                 json_t *networks)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:n}", "CPU", (json_int_t)cpu, "MemoryMB",
-                     (json_int_t)memory, "MemoryMaxMB", (json_int_t)memory_max, "DiskMB",
-                     (json_int_t)disk, "IOPS", (json_int_t)0, "Networks", networks, "Devices");
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:i, s:o, s:n, s:n, s:i}", "CPU",
+                     (json_int_t)resources->cpu_mhz, "Cores", (json_int_t)resources->cores,
+                     "MemoryMB", (json_int_t)resources->memory_mb, "MemoryMaxMB",
+                     (json_int_t)resources->memory_max_mb, "DiskMB", (json_int_t)disk, "IOPS", 0,
+                     "Networks", networks, "Devices", "NUMA", "SecretsMB", 0);
+}
+
+static void add_resources(struct spec_resources *sum, const struct spec_resources *part)
+{
+    bool unlimited =
+        sum->memory_max_mb == SPEC_MEMORY_UNLIMITED || part->memory_max_mb == SPEC_MEMORY_UNLIMITED;
+
+    sum->cpu_mhz += part->cpu_mhz;
+    sum->cores += part->cores;
+    sum->memory_mb += part->memory_mb;
+    sum->memory_max_mb =
+        unlimited ? SPEC_MEMORY_UNLIMITED : sum->memory_max_mb + part->memory_max_mb;
 }
 
 static void put_resources(struct writer *to, const struct alloc_spec *spec)
 {
     json_t *tasks = json_object();
-    int64_t cpu = 0, memory = 0, memory_max = 0;
-    bool unlimited = false;
+    struct spec_resources sum = {0};
+    const struct spec_resources none = {0};
 
     for (size_t i = 0; i < spec->tasks_count; i++) {
         const struct spec_resources *part = &spec->tasks[i].resources;
 
-        cpu += part->cpu_mhz;
-        memory += part->memory_mb;
-        unlimited |= part->memory_max_mb == SPEC_MEMORY_UNLIMITED;
-        memory_max += part->memory_max_mb;
+        add_resources(&sum, part);
         set(tasks, spec->tasks[i].name,
-            format_resources(part->cpu_mhz, part->memory_mb, part->memory_max_mb, 0,
-                             format_network(spec, spec->tasks[i].name, "")));
+            format_resources(part, 0, format_network(spec, spec->tasks[i].name, "")));
     }
     put_json_new(to, "Resources",
-                 format_resources(cpu, memory, unlimited ? SPEC_MEMORY_UNLIMITED : memory_max,
-                                  spec->ephemeral_disk_mb,
+                 format_resources(&sum, spec->ephemeral_disk_mb,
+                                  format_network(spec, "", spec->network_mode)));
+    put_json_new(to, "SharedResources",
+                 format_resources(&none, spec->ephemeral_disk_mb,
                                   format_network(spec, "", spec->network_mode)));
     put_json_new(to, "TaskResources", tasks);
     put_json_new(to, "AllocatedResources", format_allocated(spec));
@@ -391,10 +403,12 @@ void api_format_alloc_stub(struct writer *to, const struct api_alloc_view *view)
 }
 
 /* Why the only node was chosen. */
-static json_t *format_metrics(void)
+static json_t *format_metrics(const struct api_alloc_view *view)
 {
-    return json_pack("{s:i, s:i, s:n, s:n, s:n, s:i, s:n, s:n, s:n, s:n, s:i, s:i, s:n}",
-                     "NodesEvaluated", 1, "NodesFiltered", 0, "NodesAvailable", "ClassFiltered",
+    return json_pack("{s:i, s:i, s:i, s:s, s:{s:i}, s:n, s:n, s:i, s:n, s:n, s:n, s:n, s:i, s:i, "
+                     "s:n}",
+                     "NodesEvaluated", 1, "NodesFiltered", 0, "NodesInPool", 1, "NodePool",
+                     "default", "NodesAvailable", view->datacenter, 1, "ClassFiltered",
                      "ConstraintFiltered", "NodesExhausted", 0, "ClassExhausted",
                      "DimensionExhausted", "QuotaExhausted", "ResourcesExhausted", "AllocationTime",
                      0, "CoalescedFailures", 0, "ScoreMetaData");
@@ -446,8 +460,6 @@ static json_t *format_network_status(const struct api_alloc_view *view)
     }
     if (found != NULL)
         return found;
-    if (view->spec == NULL || !view->spec->has_network)
-        return json_null();
     return json_pack("{s:s, s:s, s:s, s:n}", "InterfaceName", "", "Address", "", "AddressIPv6", "",
                      "DNS"); /* in the host's network there is no other */
 }
@@ -461,7 +473,7 @@ void api_format_alloc(struct writer *to, const struct api_alloc_view *view)
     if (view->spec != NULL)
         put_resources(to, view->spec);
     put_null(to, "Services");
-    put_json_new(to, "Metrics", format_metrics());
+    put_json_new(to, "Metrics", format_metrics(view));
     put_json_new(to, "DesiredTransition", json_pack("{s:n, s:n}", "Migrate", "Reschedule"));
     put_text(to, "DeploymentID", view->spec != NULL ? view->spec->deployment_id : "");
     put_text(to, "PreviousAllocation", view->previous_id);
@@ -481,6 +493,7 @@ void api_usage_add(struct api_usage *sum, const struct api_usage *part)
     to->memory_rss_bytes += from->memory_rss_bytes;
     to->memory_cache_bytes += from->memory_cache_bytes;
     to->memory_swap_bytes += from->memory_swap_bytes;
+    to->memory_mapped_bytes += from->memory_mapped_bytes;
     to->memory_usage_bytes += from->memory_usage_bytes;
     to->memory_usage_bytes_max += from->memory_usage_bytes_max;
     to->cpu_user_us += from->cpu_user_us;
@@ -499,11 +512,12 @@ json_t *api_format_usage(const struct api_usage *usage, uint32_t cpu_mhz)
     uint64_t cpu_us = stats->cpu_user_us + stats->cpu_system_us;
     double user_share = cpu_us > 0 ? (double)stats->cpu_user_us / (double)cpu_us : 0;
     json_t *memory = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[sss]}", "RSS", (json_int_t)stats->memory_rss_bytes,
-        "Cache", (json_int_t)stats->memory_cache_bytes, "Swap",
-        (json_int_t)stats->memory_swap_bytes, "Usage", (json_int_t)stats->memory_usage_bytes,
-        "MaxUsage", (json_int_t)stats->memory_usage_bytes_max, "KernelUsage", (json_int_t)0,
-        "KernelMaxUsage", (json_int_t)0, "Measured", "RSS", "Swap", "Usage");
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:[sss]}", "RSS",
+        (json_int_t)stats->memory_rss_bytes, "Cache", (json_int_t)stats->memory_cache_bytes, "Swap",
+        (json_int_t)stats->memory_swap_bytes, "MappedFile", (json_int_t)stats->memory_mapped_bytes,
+        "Usage", (json_int_t)stats->memory_usage_bytes, "MaxUsage",
+        (json_int_t)stats->memory_usage_bytes_max, "KernelUsage", (json_int_t)0, "KernelMaxUsage",
+        (json_int_t)0, "Measured", "RSS", "Swap", "Usage");
     /* Modes are percentages like the whole, parted as the time since the start is. */
     json_t *cpu =
         json_pack("{s:f, s:f, s:f, s:I, s:I, s:f, s:[sss]}", "SystemMode",
@@ -513,7 +527,7 @@ json_t *api_format_usage(const struct api_usage *usage, uint32_t cpu_mhz)
                   (json_int_t)(stats->throttled_us * 1000), "Percent", usage->cpu_percent,
                   "Measured", "System Mode", "User Mode", "Percent");
 
-    return json_pack("{s:o, s:o, s:[]}", "MemoryStats", memory, "CpuStats", cpu, "DeviceStats");
+    return json_pack("{s:o, s:o, s:n}", "MemoryStats", memory, "CpuStats", cpu, "DeviceStats");
 }
 
 /* --- files --- */

@@ -627,6 +627,7 @@ json_t *api_format_host_stats(const struct host_stats *stats, const struct host_
         stats->disk_size > 0 ? 100.0 * (double)stats->disk_used / (double)stats->disk_size : 0;
     double inodes =
         stats->inodes > 0 ? 100.0 * (double)stats->inodes_used / (double)stats->inodes : 0;
+    double ticks = stats->cpu_total_percent / 100 * (double)cpu_total(facts);
     json_t *to = json_object();
 
     set(to, "Memory",
@@ -634,19 +635,19 @@ json_t *api_format_host_stats(const struct host_stats *stats, const struct host_
                   (json_int_t)stats->memory_available, "Used", (json_int_t)stats->memory_used,
                   "Free", (json_int_t)stats->memory_free));
     set(to, "CPU",
-        json_pack("[{s:s, s:f, s:f, s:f, s:f}]", "CPU", "all", "User", stats->cpu_user_percent,
-                  "System", stats->cpu_system_percent, "Idle", stats->cpu_idle_percent, "Total",
-                  stats->cpu_total_percent));
+        json_pack("[{s:s, s:f, s:f, s:f, s:f, s:f, s:f}]", "CPU", "all", "User",
+                  stats->cpu_user_percent, "System", stats->cpu_system_percent, "Idle",
+                  stats->cpu_idle_percent, "Total", stats->cpu_total_percent, "TotalPercent",
+                  stats->cpu_total_percent, "TotalTicks", ticks));
     json_t *space = json_pack(
         "{s:o, s:s, s:I, s:I, s:I, s:f, s:f}", "Device", api_text(device), "Mountpoint", "", "Size",
         (json_int_t)stats->disk_size, "Used", (json_int_t)stats->disk_used, "Available",
         (json_int_t)stats->disk_available, "UsedPercent", disk, "InodesUsedPercent", inodes);
     set(to, "DiskStats", json_pack("[O]", space));
     set(to, "AllocDirStats", space);
-    set(to, "DeviceStats", json_array());
+    set(to, "DeviceStats", json_null());
     set_number(to, "Uptime", stats->uptime_s);
     set(to, "Timestamp", json_integer((json_int_t)unix_ns));
-    set(to, "CPUTicksConsumed",
-        json_real(stats->cpu_total_percent / 100 * (double)cpu_total(facts)));
+    set(to, "CPUTicksConsumed", json_real(ticks));
     return to;
 }

@@ -110,6 +110,7 @@ static void take_v2_counts(int fd, struct cgroup_stats *stats)
     if (small_file_read(fd, "memory.stat", text, sizeof(text)) > 0) {
         (void)number_of(text, "anon", &stats->memory_rss_bytes);
         (void)number_of(text, "file", &stats->memory_cache_bytes);
+        (void)number_of(text, "file_mapped", &stats->memory_mapped_bytes);
     }
     (void)file_number(fd, "memory.swap.current", &stats->memory_swap_bytes);
     if (file_number(fd, "memory.current", &value)) {
@@ -132,6 +133,7 @@ static void take_v1_counts(enum cgroup_mode mode, const char *name, struct cgrou
         (void)number_of(text, "total_rss", &stats->memory_rss_bytes);
         (void)number_of(text, "total_cache", &stats->memory_cache_bytes);
         (void)number_of(text, "total_swap", &stats->memory_swap_bytes);
+        (void)number_of(text, "total_mapped_file", &stats->memory_mapped_bytes);
     }
     if (memory >= 0) {
         (void)file_number(memory, "memory.usage_in_bytes", &stats->memory_usage_bytes);

@@ -433,6 +433,7 @@ static int make_sample(void **state)
                                            .eval_id = "e",
                                            .node_id = "n",
                                            .node_name = "node",
+                                           .datacenter = "dc1",
                                            .create_index = 11,
                                            .task_states = true};
     *state = sample;
@@ -527,6 +528,10 @@ static void test_alloc_of_an_older_version_brings_its_own_job(void **state)
     assert_null_at(alloc, "Job.TaskGroups.0.Tasks.1.Config"); /* not readable */
     assert_text(alloc, "Job.TaskGroups.0.Tasks.1.Lifecycle.Hook", "prestart");
     assert_number(alloc, "Resources.CPU", 150);
+    assert_number(alloc, "SharedResources.DiskMB", 300);
+    assert_number(alloc, "SharedResources.CPU", 0);
+    assert_number(alloc, "Metrics.NodesAvailable.dc1", 1);
+    assert_text(alloc, "NetworkStatus.Address", "");
     assert_number(alloc, "Resources.MemoryMB", 80);
     assert_number(alloc, "Resources.DiskMB", 300);
     assert_number(alloc, "TaskResources.lost.MemoryMB", 16);
