@@ -351,7 +351,7 @@ static void put_plugins(struct sheet *sheet, const struct api *api)
 struct watched {
     char namespace[SPEC_NAMESPACE_SIZE], job[SPEC_NAME_SIZE], group[SPEC_NAME_SIZE];
     uint32_t cpu_mhz, memory_mb; /* that it was given */
-    int32_t memory_max_mb; /* or SPEC_MEMORY_UNLIMITED */
+    int32_t memory_max_mb;       /* or SPEC_MEMORY_UNLIMITED */
     struct driver_look look;
     struct driver_stats stats; /* if USES */
     bool uses;
