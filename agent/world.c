@@ -163,6 +163,7 @@ static void idle_reached(struct io_timer *timer)
     struct world_loop *world = timer->ctx;
 
     specs_forget(world->parts->specs, world->parts->core);
+    core_release_memory(world->parts->core);
     journal_release_memory(world->parts->journal);
     (void)malloc_trim(0); /* whether anything could be given back does not matter */
 }

@@ -39,4 +39,9 @@ static inline void *list_room(void *items, size_t *size, size_t need, size_t ite
          list_room((list)->items, &(list)->size, (list)->count + 1, sizeof(*(list)->items)),       \
      &(list)->items[(list)->count++])
 
+/* Gives back what LIST has room for, if it is empty. */
+#define list_release(list)                                                                         \
+    ((list)->count == 0 ? (free((list)->items), (list)->items = NULL, (void)((list)->size = 0))    \
+                        : (void)0)
+
 #endif

@@ -118,6 +118,10 @@ bool core_in_parts(const struct core *core);
 /* True if a turn would find something to do without any timer. */
 bool core_has_work(const struct core *core);
 
+/* Gives back the room that turns have needed; between two of them.  A large one has made it large,
+ * and small ones are cheap to make it for again. */
+void core_release_memory(struct core *core);
+
 /* Node time of the next timer, 0 if there is none. */
 uint64_t core_deadline_ms(const struct core *core);
 

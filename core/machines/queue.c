@@ -189,6 +189,35 @@ bool core_has_work(const struct core *core)
     return core->queue.count > 0 || core->specs.count > 0 || core->metas.count > 0;
 }
 
+static void release_queue(struct queue *queue)
+{
+    if (queue->count == 0)
+        queue_free(queue);
+}
+
+static void release_blobs(struct blobs *blobs)
+{
+    if (blobs->count > 0)
+        return;
+    blobs_free(blobs);
+    *blobs = (struct blobs){0};
+}
+
+void core_release_memory(struct core *core)
+{
+    check(!core->in_turn);
+    release_queue(&core->queue);
+    release_queue(&core->spare);
+    release_queue(&core->held);
+    release_blobs(&core->specs);
+    release_blobs(&core->metas);
+    list_release(&core->touched);
+    list_release(&core->aside);
+    list_release(&core->steps);
+    list_release(&core->origins);
+    list_release(&core->replaced);
+}
+
 /* --- blobs that go with the next commit --- */
 
 static void blob_free(struct journal_blob *blob)

@@ -92,6 +92,28 @@ static void test_turn_without_change_commits_nothing(void **state)
     assert_false(core_has_work(seam->core));
 }
 
+/* An idle node gives back the room of its turns, but not what is in it already. */
+static void test_room_that_was_given_back_is_there_again(void **state)
+{
+    struct seam *seam = *state;
+
+    seam_place(seam, "a", "");
+    core_release_memory(seam->core);
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  alloc a ASSIGN PREPARING\n"
+                       "  spec alloc/a\n"
+                       "perform alloc a HOOK\n");
+    core_release_memory(seam->core);
+    core_release_memory(seam->core);
+    seam_place(seam, "b", "");
+    seam_turn(seam);
+    seam_crossed(seam, "commit\n"
+                       "  alloc b ASSIGN PREPARING\n"
+                       "  spec alloc/b\n"
+                       "perform alloc b HOOK\n");
+}
+
 static void remove_what_runs(struct seam *seam)
 {
     seam_tell(seam, MACHINE_TASK, "a/web", TE_REMOVE, NULL); /* while it runs */
@@ -603,6 +625,7 @@ int main(void)
         SEAM_TEST(test_request_to_a_machine_that_ends_in_this_turn_is_refused),
         SEAM_TEST(test_message_to_nobody_changes_nothing),
         SEAM_TEST(test_turn_without_change_commits_nothing),
+        SEAM_TEST(test_room_that_was_given_back_is_there_again),
         SEAM_TEST(test_event_that_can_never_come_is_our_mistake),
         SEAM_TEST(test_turn_within_a_turn_is_our_mistake),
         SEAM_TEST(test_assign_all_machines_are_made_in_one_commit),
