@@ -2,12 +2,14 @@
  * The raw limit of starting supervised payloads: COUNT static supervisors, each in a session of its
  * own with one payload, and nothing else.
  *
- *     bare COUNT PAYLOAD FIFO [ROOTS]   prints the milliseconds from the first spawn to the last
- * byte bare - PAYLOAD FIFO [ROOT]        is one supervisor
+ *     bare COUNT PAYLOAD FIFO [ROOTS [plain]]   prints the milliseconds from the first spawn to the
+ *                                               last byte
+ *     bare - PAYLOAD FIFO [ROOT [plain]]        is one supervisor
  *
  * With ROOTS, an empty directory, and as root: each payload has the cgroups, a root below ROOTS
  * and the namespaces and mounts that a task of the driver exec has, made in the oldest and plainest
- * way.
+ * way.  With `plain` it has what a task of raw_exec has in its place: the directories of an alloc,
+ * a tmpfs, files for its output and its state, a socket, and a cgroup.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,8 +21,10 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,7 +42,7 @@ static int place(const char *path, int is_file)
     return is_file ? fd < 0 : mkdir(path, 0755) != 0 && errno != EEXIST;
 }
 
-static int bind(const char *from, const char *to, unsigned long flags, int is_file)
+static int bind_mount(const char *from, const char *to, unsigned long flags, int is_file)
 {
     return place(to, is_file) || mount(from, to, NULL, MS_BIND | MS_REC, NULL) != 0 ||
            (flags != 0 && mount(NULL, to, NULL, MS_BIND | MS_REMOUNT | flags, NULL) != 0);
@@ -62,21 +66,21 @@ static int isolate(char **argv)
 
     for (size_t i = 0; i < sizeof(host) / sizeof(*host) && !failed; i++) {
         (void)snprintf(from, sizeof(from), "/%s", host[i]);
-        failed = access(from, F_OK) == 0 && bind(from, host[i], own | MS_RDONLY, 0);
+        failed = access(from, F_OK) == 0 && bind_mount(from, host[i], own | MS_RDONLY, 0);
     }
-    failed = failed || bind(argv[2], "payload", MS_RDONLY, 1) || bind(argv[3], "fifo", 0, 1) ||
-             make("tmpfs", "alloc", own, NULL) || make("proc", "proc", quiet, NULL) ||
-             make("sysfs", "sys", quiet | MS_RDONLY, NULL) ||
+    failed = failed || bind_mount(argv[2], "payload", MS_RDONLY, 1) ||
+             bind_mount(argv[3], "fifo", 0, 1) || make("tmpfs", "alloc", own, NULL) ||
+             make("proc", "proc", quiet, NULL) || make("sysfs", "sys", quiet | MS_RDONLY, NULL) ||
              make("tmpfs", "dev", quiet, "mode=755,size=64k") ||
              make("devpts", "dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666") ||
              make("tmpfs", "dev/shm", quiet, "mode=1777,size=65536k") ||
              make("mqueue", "dev/mqueue", quiet, NULL);
     for (size_t i = 0; i < sizeof(devices) / sizeof(*devices) && !failed; i++) {
         (void)snprintf(from, sizeof(from), "/dev/%s", devices[i]);
-        failed = bind(from, from + 1, MS_NOSUID | MS_NOEXEC, 1);
+        failed = bind_mount(from, from + 1, MS_NOSUID | MS_NOEXEC, 1);
     }
     for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed) && !failed; i++)
-        failed = bind(fixed[i], fixed[i], quiet | MS_RDONLY, 0);
+        failed = bind_mount(fixed[i], fixed[i], quiet | MS_RDONLY, 0);
     for (size_t i = 0; i < sizeof(hidden) / sizeof(*hidden) && !failed; i++)
         failed =
             access(hidden[i], F_OK) == 0 && mount("/dev/null", hidden[i], NULL, MS_BIND, NULL) != 0;
@@ -115,12 +119,12 @@ static int tell_cgroup(const char *root, int tree, const char *file, const char 
     return failed;
 }
 
-static int enter_cgroups(const char *root)
+static int enter_cgroups(const char *root, int trees)
 {
     char path[4096];
     int failed = 0;
 
-    for (int i = 0; i < TREES && !failed; i++) {
+    for (int i = 0; i < trees && !failed; i++) {
         name_in(path, root, i, "");
         if (mkdir(path, 0755) == 0)
             failed = tell_cgroup(root, i, "cgroup.procs", "0") ||
@@ -145,21 +149,55 @@ static void end_cgroups(const char *root)
     }
 }
 
+/* --- what a task of raw_exec has --- */
+
+static int furnish(const char *root)
+{
+    static const char *const directories[] = {"alloc", "alloc/data", "alloc/logs", "alloc/tmp",
+                                              "task",  "task/local", "task/tmp",   "task/secrets"};
+    static const char *const files[] = {"state", "alloc/logs/stdout.0", "alloc/logs/stderr.0"};
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
+    const size_t count = sizeof(directories) / sizeof(*directories);
+    int failed = chdir(root) != 0;
+
+    for (size_t i = 0; i < count && !failed; i++)
+        failed = place(directories[i], 0);
+    failed = failed || mount("tmpfs", "task/secrets", "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                             "size=1m,mode=0700") != 0;
+    for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !failed; i++)
+        failed = place(files[i], 1);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    return failed || fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+           listen(fd, 4) != 0;
+}
+
+static void clear_out(const char *root)
+{
+    char path[4096 + 32];
+
+    (void)snprintf(path, sizeof(path), "%s/task/secrets", root);
+    (void)umount2(path, MNT_DETACH);
+}
+
 /* --- */
 
 static int supervise(char **argv)
 {
-    unsigned long flags = argv[4] == NULL ? 0 : CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC;
+    int is_plain = argv[4] != NULL && argv[5] != NULL;
+    unsigned long flags =
+        argv[4] == NULL || is_plain ? 0 : CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC;
 
     (void)setsid();
-    if (argv[4] != NULL && mkdir(argv[4], 0755) != 0)
+    if (argv[4] != NULL && (mkdir(argv[4], 0755) != 0 || (is_plain && furnish(argv[4]))))
         return 1;
     pid_t pid = (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, NULL, NULL, 0);
     if (pid == 0) {
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (argv[4] == NULL)
             execl(argv[2], argv[2], argv[3], (char *)NULL);
-        else if (!enter_cgroups(argv[4]) && !isolate(argv))
+        else if (is_plain && !enter_cgroups(argv[4], 1))
+            execl(argv[2], argv[2], argv[3], (char *)NULL);
+        else if (!is_plain && !enter_cgroups(argv[4], TREES) && !isolate(argv))
             execl("/payload", "/payload", "/fifo", (char *)NULL);
         _exit(127);
     }
@@ -176,7 +214,7 @@ static double now_ms(void)
 
 int main(int argc, char **argv)
 {
-    if (argc != 4 && argc != 5)
+    if (argc < 4 || argc > 6)
         return 2;
     if (strcmp(argv[1], "-") == 0)
         return supervise(argv);
@@ -187,9 +225,12 @@ int main(int argc, char **argv)
         return 1;
     double start = now_ms();
     for (int i = 0; i < count; i++) {
-        char root[4096], *child[] = {argv[0], "-", argv[2], argv[3], argc == 5 ? root : NULL, NULL};
+        char root[4096],
+            *child[] = {
+                argv[0], "-", argv[2], argv[3], argc > 4 ? root : NULL, argc > 5 ? argv[5] : NULL,
+                NULL};
 
-        if (argc == 5)
+        if (argc > 4)
             (void)snprintf(root, sizeof(root), "%s/%d", argv[4], i);
         if (posix_spawn(&pids[i], "/proc/self/exe", NULL, NULL, child, environ) != 0)
             return 1;
@@ -206,10 +247,12 @@ int main(int argc, char **argv)
         (void)kill(pids[i], SIGKILL);
     for (int i = 0; i < count; i++)
         (void)waitpid(pids[i], NULL, 0);
-    for (int i = 0; i < count && argc == 5; i++) {
+    for (int i = 0; i < count && argc > 4; i++) {
         char root[4096];
 
         (void)snprintf(root, sizeof(root), "%s/%d", argv[4], i);
+        if (argc > 5)
+            clear_out(root);
         end_cgroups(root);
     }
     return 0;
