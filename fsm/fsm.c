@@ -29,11 +29,6 @@ uint32_t fsm_record_size(const struct machine *record)
     return size;
 }
 
-uint64_t fsm_digest(const struct machine *record)
-{
-    return hash_bytes(record->kind, record, fsm_record_size(record));
-}
-
 bool fsm_is_final(const struct machine *record)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)record->kind);

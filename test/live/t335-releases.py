@@ -4,8 +4,8 @@
 usage: test/live/t335-releases.py               tries all of them
        test/live/t335-releases.py make VERSION  keeps one of the daemon that was built, for a release
 
-A digest is of all of a record: until its version is released, a directory is made again when records
-get fields.
+A digest goes by the names of fields that are not zero, so that what an older version has left stays as
+it was made, whatever fields its records get.
 """
 import gzip
 import os

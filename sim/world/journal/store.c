@@ -249,7 +249,7 @@ bool sim_store_damage(struct sim *sim, const struct sim_whom *whom, enum sim_fau
     struct sim_stored *item = store->items[at];
     sim_count_fault(sim, how);
     if (!item->damaged)
-        item->digest = fsm_digest(item->record);
+        item->digest = hash_bytes(item->id.kind, item->record, item->size);
     item->damaged = true;
     if (how == SIM_TORN_CUT)
         item->size /= 2;
