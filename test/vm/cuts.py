@@ -184,13 +184,25 @@ def one_boot(disk, known, first, kind, chance, place, path):
         moment.over()
         guest.cut()
     if moment.count > 0:
-        raise Wrong('it %s; its console is %s' % (
+        raise Wrong('it %s, while %r was asked for, after %.0f s' % (
             'did not come back' if up_s is None else 'ended by itself, or said nothing more',
-            guest.console))
+            known.asked, time.monotonic() - begun))
     sectors, lost = disk.cut(chance)
     return '%s, %d acknowledged, %d done, %d of %d sectors lost' % (
         'up after %.0f s' % up_s if up_s else 'on its way back', told['ack'], told['done'], lost,
         sectors)
+
+
+def last_words(console, image, lines=40):
+    """What the guest and its daemon have said last, as lines that are no result."""
+    with open(console, errors='replace') as said:
+        texts = {'console': said.read()}
+    texts['log of the daemon'] = subprocess.run(
+        ['debugfs', '-R', 'cat /log', image], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True, errors='replace', check=False).stdout
+    return ''.join('# %s:\n%s' % (name, ''.join('#   %s\n' % line.rstrip()
+                                                for line in text.splitlines()[-lines:]))
+                   for name, text in texts.items())
 
 
 def cuts(count, seed, kind='ext4'):
@@ -208,8 +220,9 @@ def cuts(count, seed, kind='ext4'):
                 kept = os.path.join(machine.PLACE, 'wrong.img')
                 with open(kept, 'wb') as out:
                     out.write(disk.seen)
-                print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d'
-                      % (number, wrong, kept, count, seed))
+                print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d\n%s'
+                      % (number, wrong, kept, count, seed,
+                         last_words(os.path.join(machine.PLACE, 'console.log'), kept)))
                 return 1
             if number < count:
                 print('ok %d - power cut # %s' % (number + 1, said), flush=True)

@@ -113,8 +113,11 @@ def state():
 
 
 def work(first):
-    """FIRST is a number that no job has had."""
-    living, batches, number = [], {}, first
+    """FIRST is a number that no job has had.  What an earlier boot has left running is stopped in its
+    turn, too: with each boot there would be more of it, until no work had a place any more."""
+    living = [each['ID'] for each in ask('GET', '/v1/jobs')
+              if each['ID'].startswith('s') and not each['Stop']]
+    batches, number = {}, first
     chance = random.Random()
 
     def change(what, name, call):
@@ -131,7 +134,7 @@ def work(first):
         script = 'echo run >> %s/%s; sync %s/%s; exit %d' % (MARKS, name, MARKS, name, number % 3)
         change('run', name, lambda: ask('PUT', '/v1/jobs', {'Job': job(name, 'batch', script)}))
         batches[name] = number
-        if len(living) > LIVING_MAX:
+        while len(living) > LIVING_MAX:
             old = living.pop(chance.randrange(len(living)))
             change('stop', old, lambda: ask('DELETE', '/v1/job/%s' % old))
         if chance.random() < 0.3:
