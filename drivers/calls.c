@@ -72,6 +72,10 @@ void driver_signal(struct drivers *drivers, const struct driver_key *key, const 
     struct call *call = call_new(CALL_SIGNAL, done, ctx);
     struct err err = {0};
 
+    if (driver_check_signals(driver_kind(key->driver), &err) != 0) {
+        call_fail(drivers, call, &err);
+        return;
+    }
     call->once = once;
     call->signal = proc_signal_number(signal_name);
     if (call->signal == 0) {

@@ -171,7 +171,14 @@ static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 }
 
 const struct driver exec_driver = {
-    .kind = {"exec", ISOLATION_CHROOT, true, "nobody", true, true},
+    .kind = {.name = "exec",
+             .isolation = ISOLATION_CHROOT,
+             .checks_user = true,
+             .user = "nobody",
+             .mounts = true,
+             .enters_network = true,
+             .signals = true,
+             .runs_commands = true},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

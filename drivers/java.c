@@ -250,7 +250,14 @@ static void probe(struct driver_probed *ret_probed)
 }
 
 const struct driver java_driver = {
-    .kind = {"java", ISOLATION_CHROOT, true, "nobody", true, true},
+    .kind = {.name = "java",
+             .isolation = ISOLATION_CHROOT,
+             .checks_user = true,
+             .user = "nobody",
+             .mounts = true,
+             .enters_network = true,
+             .signals = true,
+             .runs_commands = true},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

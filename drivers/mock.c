@@ -122,7 +122,11 @@ static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 }
 
 const struct driver mock_driver = {
-    .kind = {"mock_driver", ISOLATION_NONE, false, "", false, false},
+    .kind = {.name = "mock_driver",
+             .isolation = ISOLATION_NONE,
+             .user = "",
+             .signals = true,
+             .runs_commands = true},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

@@ -285,6 +285,16 @@ void sessions_sweep(const struct run *run);
 const struct driver *driver_named(const char *name);
 const struct driver *driver_at(size_t i); /* NULL: there are no more */
 
+/* 0, or ERR_INVALID: a driver of this kind cannot do what TASK of ALLOC asks for, whatever its
+ * config says. */
+int driver_check_kind(const struct spec_driver *kind, const struct alloc_spec *alloc,
+                      const struct task_spec *task, struct err *err);
+
+/* 0, or ERR_UNSUPPORTED: tasks of this kind are sent no signals, or run no commands.  NULL: nobody
+ * knows the driver any more, and what its tasks can do is seen when it is tried. */
+int driver_check_signals(const struct spec_driver *kind, struct err *err);
+int driver_check_commands(const struct spec_driver *kind, struct err *err);
+
 /* --- manager.c --- */
 
 void manager_open(struct drivers *drivers); /* looks at all, and says so */

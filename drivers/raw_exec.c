@@ -47,7 +47,12 @@ static bool look(const struct drivers *drivers, char ret_why[ERR_TEXT_SIZE])
 }
 
 const struct driver raw_exec_driver = {
-    .kind = {"raw_exec", ISOLATION_NONE, false, "", false, true},
+    .kind = {.name = "raw_exec",
+             .isolation = ISOLATION_NONE,
+             .user = "",
+             .enters_network = true,
+             .signals = true,
+             .runs_commands = true},
     .stop_signal = "SIGINT",
     .keys = keys,
     .keys_count = COUNT_OF(keys),

@@ -29,6 +29,58 @@ const struct spec_driver *driver_kind(const char *name)
     return driver == NULL ? NULL : &driver->kind;
 }
 
+int driver_check_signals(const struct spec_driver *kind, struct err *err)
+{
+    if (kind == NULL || kind->signals)
+        return 0;
+    return err_set(err, ERR_UNSUPPORTED, "task driver \"%s\" does not support signals", kind->name);
+}
+
+int driver_check_commands(const struct spec_driver *kind, struct err *err)
+{
+    if (kind == NULL || kind->runs_commands)
+        return 0;
+    return err_set(err, ERR_UNSUPPORTED,
+                   "task driver \"%s\" does not support commands in its tasks", kind->name);
+}
+
+/* What becomes of a task when its template has changed. */
+static int check_change(const struct spec_driver *kind, const struct task_spec *task,
+                        const struct spec_template *template, struct err *err)
+{
+    if (template->change == SPEC_CHANGE_SIGNAL && !kind->signals)
+        return err_set(err, ERR_INVALID,
+                       "task driver \"%s\" for \"%s\" does not support signals: use another "
+                       "change_mode",
+                       kind->name, task->name);
+    if (template->change == SPEC_CHANGE_SCRIPT && !kind->runs_commands)
+        return err_set(err, ERR_INVALID,
+                       "task driver \"%s\" for \"%s\" does not support commands in its tasks: use "
+                       "another change_mode",
+                       kind->name, task->name);
+    return 0;
+}
+
+int driver_check_kind(const struct spec_driver *kind, const struct alloc_spec *alloc,
+                      const struct task_spec *task, struct err *err)
+{
+    int code = 0;
+
+    if (task->volume_mounts_count > 0 && !kind->mounts)
+        return err_set(err, ERR_INVALID, "task driver \"%s\" for \"%s\" does not support %s",
+                       kind->name, task->name,
+                       spec_mounts_claim(alloc, task)
+                           ? "CSI: use one that can mount, as exec"
+                           : "host volumes: remove its volume_mount, the task sees the host's own "
+                             "files");
+    if (spec_has_namespace(alloc) && !kind->enters_network)
+        return err_set(err, ERR_INVALID, "%s: task \"%s\" does not support \"%s\" networking mode",
+                       kind->name, task->name, alloc->network_mode);
+    for (size_t i = 0; i < task->templates_count && code == 0; i++)
+        code = check_change(kind, task, &task->templates[i], err);
+    return code;
+}
+
 int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err)
 {
     const struct driver *driver = driver_named(task->driver);
@@ -38,17 +90,9 @@ int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task
         return err_set(err, ERR_INVALID, "unknown driver \"%s\"", task->driver);
     if (task->kill_signal[0] != '\0' && proc_signal_number(task->kill_signal) == 0)
         return err_set(err, ERR_INVALID, "unknown kill_signal \"%s\"", task->kill_signal);
-    if (task->volume_mounts_count > 0 && !driver->kind.mounts)
-        return err_set(err, ERR_INVALID, "task driver \"%s\" for \"%s\" does not support %s",
-                       task->driver, task->name,
-                       spec_mounts_claim(alloc, task)
-                           ? "CSI: use one that can mount, as exec"
-                           : "host volumes: remove its volume_mount, the task sees the host's own "
-                             "files");
-    if (spec_has_namespace(alloc) && !driver->kind.enters_network)
-        return err_set(err, ERR_INVALID, "%s: task \"%s\" does not support \"%s\" networking mode",
-                       task->driver, task->name, alloc->network_mode);
-    int code = command_read(driver, task, &command, err);
+    int code = driver_check_kind(&driver->kind, alloc, task, err);
+    if (code == 0)
+        code = command_read(driver, task, &command, err);
     if (code != 0)
         return code;
     command_close(&command);

@@ -7,7 +7,7 @@
 
 const struct spec_driver *hooks_driver(const struct hooks *hooks, const char *name)
 {
-    static const struct spec_driver other = {"", ISOLATION_NONE, false, "", false, false};
+    static const struct spec_driver other = {.name = "", .isolation = ISOLATION_NONE, .user = ""};
     const struct spec_driver *driver = hooks->driver(name);
 
     return driver != NULL ? driver : &other;

@@ -91,6 +91,8 @@ struct spec_driver {
     const char *user;    /* whose a task is that names none; "": the daemon's own */
     bool mounts;         /* its tasks can be given mounts: Nomad's MountConfigs */
     bool enters_network; /* of its alloc, if that is not the host's: Nomad's NetIsolationModes */
+    bool signals;        /* its tasks can be sent signals, besides the one that ends them */
+    bool runs_commands;  /* beside what its tasks run: Nomad's Exec */
 };
 
 /* Whether what is mounted later comes through a mount of a task: nothing, what the host mounts,

@@ -107,6 +107,31 @@ static void test_its_kind_is_what_hooks_make_its_tasks_ready_by(void **state)
     assert_null(driver_kind("abacus"));
 }
 
+static void test_what_a_kind_of_driver_cannot_do_is_refused_by_name(void **state)
+{
+    const struct spec_driver kind = {.name = "abacus", .isolation = ISOLATION_NONE, .user = ""};
+    struct spec_driver able = kind;
+    struct spec_template template = {.change = SPEC_CHANGE_RESTART};
+    struct task_spec task = {.name = "web", .templates = &template, .templates_count = 1};
+    struct err err = {0};
+
+    (void)state;
+    able.signals = able.runs_commands = true;
+    assert_int_equal(driver_check_kind(&kind, &in_host, &task, &err), 0);
+    template.change = SPEC_CHANGE_SIGNAL;
+    assert_int_equal(driver_check_kind(&able, &in_host, &task, &err), 0);
+    assert_int_equal(driver_check_kind(&kind, &in_host, &task, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "\"abacus\" for \"web\" does not support signals"));
+    template.change = SPEC_CHANGE_SCRIPT;
+    assert_int_equal(driver_check_kind(&able, &in_host, &task, &err), 0);
+    assert_int_equal(driver_check_kind(&kind, &in_host, &task, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "does not support commands"));
+    assert_int_equal(driver_check_signals(&able, &err), 0);
+    assert_int_equal(driver_check_signals(&kind, &err), ERR_UNSUPPORTED);
+    assert_int_equal(driver_check_commands(&able, &err), 0);
+    assert_int_equal(driver_check_commands(&kind, &err), ERR_UNSUPPORTED);
+}
+
 static void test_capabilities_have_their_names(void **state)
 {
     uint64_t set;
@@ -583,6 +608,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_config_that_is_wrong_is_refused_with_the_reason),
         cmocka_unit_test(test_its_kind_is_what_hooks_make_its_tasks_ready_by),
+        cmocka_unit_test(test_what_a_kind_of_driver_cannot_do_is_refused_by_name),
         cmocka_unit_test(test_capabilities_have_their_names),
         TEST(test_users_that_the_node_denies_run_nothing),
         TEST(test_root_is_its_own),

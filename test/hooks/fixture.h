@@ -35,10 +35,23 @@ struct fixture {
 static inline const struct spec_driver *fixture_driver(const char *name)
 {
     static const struct spec_driver drivers[] = {
-        {"raw_exec", ISOLATION_NONE, false, "", false, true},
-        {"exec", ISOLATION_CHROOT, true, "nobody", true, true},
-        {"docker", ISOLATION_IMAGE, false, "", true, true},
-        {"checked", ISOLATION_NONE, true, "", false, true},
+        {.name = "raw_exec", .isolation = ISOLATION_NONE, .user = "", .enters_network = true},
+        {.name = "exec",
+         .isolation = ISOLATION_CHROOT,
+         .checks_user = true,
+         .user = "nobody",
+         .mounts = true,
+         .enters_network = true},
+        {.name = "docker",
+         .isolation = ISOLATION_IMAGE,
+         .user = "",
+         .mounts = true,
+         .enters_network = true},
+        {.name = "checked",
+         .isolation = ISOLATION_NONE,
+         .checks_user = true,
+         .user = "",
+         .enters_network = true},
     };
 
     for (size_t i = 0; i < COUNT_OF(drivers); i++) {
