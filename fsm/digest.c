@@ -1,184 +1,184 @@
 /*
- * The digest of a record, by what its fields are called and what is in them.
+ * Digests of records, as the journal keeps one with each event.
  *
- * A field counts by its name and that of the struct it stands in, not by its place, and one that is
- * zero or empty does not count at all.  So a version with more fields finds in a record of an older
- * one, where these are zero, the digest that the older one has journaled, and what was journaled
- * can be verified for as long as fields keep their names.  What a field is called is part of the
- * journal's format, and so is how it is mixed: test/fsm/test_digest.c holds the numbers.
+ * What a version before this one has digested is digested to the same number by this one, though
+ * its records have got fields since: a digest is a sum over the fields that are not zero, and each
+ * goes by its name.  So fields may be added, moved and made wider; one that is renamed or means
+ * something else makes older journals wrong.  test/fsm/test_digest.c holds what was digested once.
+ *
+ * A name becomes a number when this is compiled; a number of a field is multiplied by it, a text
+ * seeded with it.  Not against adversaries, as all of base/hash.h.
  */
-#include "fsm/fsm.h"
-
 #include "fsm/alloc.h"
 #include "fsm/plugin.h"
 #include "fsm/task.h"
 #include "fsm/volume.h"
 
-#include <stddef.h>
 #include <string.h>
 
-enum { KEY_SIZE = 32 };
+enum { NAME_BYTES_MAX = 32 };
 
-struct digest {
-    uint64_t sum;   /* over the fields, in any order */
-    uint64_t place; /* of the struct that they stand in */
-};
+/* The character I of a literal, 0 behind its end; eight of them; up to four times eight. */
+#define LETTER(text, i)                                                                            \
+    ((uint64_t)(uint8_t)(text)[(size_t)(i) < sizeof(text) ? (size_t)(i) : sizeof(text) - 1])
+#define WORD(text, i)                                                                              \
+    (LETTER(text, i) | LETTER(text, i + 1) << 8 | LETTER(text, i + 2) << 16 |                      \
+     LETTER(text, i + 3) << 24 | LETTER(text, i + 4) << 32 | LETTER(text, i + 5) << 40 |           \
+     LETTER(text, i + 6) << 48 | LETTER(text, i + 7) << 56)
+#define SPELLED(text)                                                                              \
+    (WORD(text, 0) * 0x9e3779b97f4a7c15u + WORD(text, 8) * 0xbf58476d1ce4e5b9u +                   \
+     WORD(text, 16) * 0x94d049bb133111ebu + WORD(text, 24) * 0xd6e8feb86659fd93u)
+/* Odd, so that no two values of a field have the same product. */
+#define TAG(text) (((SPELLED(text) ^ SPELLED(text) >> 32) * 0xff51afd7ed558ccdu) | 1u)
 
-/* Folded by the compiler: KEY is the name, filled up with zeros. */
-static inline uint64_t key_of(const char key[KEY_SIZE])
-{
-    uint64_t words[KEY_SIZE / sizeof(uint64_t)];
+/* Adds VALUE, which goes by NAME: nothing if it is 0. */
+#define ADD_NUMBER(name, value)                                                                    \
+    do {                                                                                           \
+        static const uint64_t tag = TAG(name);                                                     \
+        _Static_assert(sizeof(name) <= NAME_BYTES_MAX + 1, "a name with more letters than count"); \
+        sum += tag * (uint64_t)(value);                                                            \
+    } while (0)
 
-    memcpy(words, key, sizeof(words));
-    return words[0] * 0x9e3779b97f4a7c15u + words[1] * 0xbf58476d1ce4e5b9u +
-           words[2] * 0x94d049bb133111ebu + words[3] * 0xd6e8feb86659fd93u;
-}
+/* The same of a struct inside, whose fields come to VALUE. */
+#define ADD_INSIDE(name, value)                                                                    \
+    do {                                                                                           \
+        static const uint64_t tag = TAG(name);                                                     \
+        uint64_t inside = (value);                                                                 \
+        sum += inside == 0 ? 0 : hash_u64(tag, inside);                                            \
+    } while (0)
 
-static inline void add_number(struct digest *to, uint64_t key, uint64_t value)
-{
-    if (value != 0)
-        to->sum += hash_u64(to->place + key, value);
-}
+/* And of the element INDEX of a list, whose length is a field. */
+#define ADD_ELEMENT(name, index, value)                                                            \
+    do {                                                                                           \
+        static const uint64_t tag = TAG(name);                                                     \
+        uint64_t element = (value);                                                                \
+        sum += element == 0 ? 0 : hash_u64(tag + (index), element);                                \
+    } while (0)
 
-static inline void add_bytes(struct digest *to, uint64_t key, const void *bytes, size_t length)
-{
-    if (length > 0)
-        to->sum += hash_bytes(to->place + key, bytes, length);
-}
+#define ADD_BYTES(name, bytes, length)                                                             \
+    do {                                                                                           \
+        static const uint64_t tag = TAG(name);                                                     \
+        if ((length) > 0)                                                                          \
+            sum += hash_bytes(tag, bytes, length);                                                 \
+    } while (0)
 
-/* What follows stands in the struct KEY of the record, in its item INDEX. */
-static inline void enter(struct digest *to, uint64_t key, size_t index)
-{
-    to->place = hash_u64(key, index);
-}
+#define SUM(kind, name, size, doc) SUM_##kind(name)
+#define SUM_U64(name) ADD_NUMBER(#name, from->name);
+#define SUM_I64(name) SUM_U64(name)
+#define SUM_U32(name) SUM_U64(name)
+#define SUM_I32(name) SUM_U64(name) /* negative ones as 64 bits have them */
+#define SUM_U8(name) SUM_U64(name)
+#define SUM_FLAG(name) SUM_U64(name)
+#define SUM_TEXT(name) ADD_BYTES(#name, from->name, strnlen(from->name, sizeof(from->name)));
+#define SUM_NAME(name) SUM_TEXT(name)
+#define SUM_PAD(name)
 
-/* --- by the lists --- */
-
-#define WITH_KEY(name, call)                                                                       \
+#define SUMMED(type, FIELDS)                                                                       \
+    static uint64_t type##_fields(const struct type *from)                                         \
     {                                                                                              \
-        static const char key[KEY_SIZE] = name;                                                    \
-        _Static_assert(sizeof(name) <= sizeof(key), "the name fits");                              \
-        call;                                                                                      \
+        uint64_t sum = 0;                                                                          \
+        FIELDS(SUM)                                                                                \
+        return sum;                                                                                \
     }
+SUMMED(task_define, TASK_DEFINE_FIELDS)
+SUMMED(started, STARTED_FIELDS)
+SUMMED(exited, EXITED_FIELDS)
+SUMMED(task_event, TASK_EVENT_FIELDS)
+SUMMED(task, TASK_FIELDS)
+SUMMED(alloc_member, ALLOC_MEMBER_FIELDS)
+SUMMED(alloc_assign, ALLOC_ASSIGN_FIELDS)
+SUMMED(alloc, ALLOC_FIELDS)
+SUMMED(volume_define, VOLUME_DEFINE_FIELDS)
+SUMMED(volume, VOLUME_FIELDS)
+SUMMED(plugin_define, PLUGIN_DEFINE_FIELDS)
+SUMMED(plugin_identity, PLUGIN_IDENTITY_FIELDS)
+SUMMED(plugin, PLUGIN_FIELDS)
 
-#define ADD(kind, name, size, doc) ADD_##kind(name)
-#define ADD_NUMBER(name) WITH_KEY(#name, add_number(to, key_of(key), (uint64_t)from->name))
-#define ADD_U64(name) ADD_NUMBER(name)
-#define ADD_I64(name) ADD_NUMBER(name)
-#define ADD_U32(name) ADD_NUMBER(name)
-#define ADD_I32(name) ADD_NUMBER(name)
-#define ADD_U8(name) ADD_NUMBER(name)
-#define ADD_FLAG(name) ADD_NUMBER(name)
-#define ADD_TEXT(name) WITH_KEY(#name, add_bytes(to, key_of(key), from->name, strlen(from->name)))
-#define ADD_NAME(name) ADD_TEXT(name)
-#define ADD_PAD(name)
-#define ENTER(name, index) WITH_KEY(#name, enter(to, key_of(key), index))
+_Static_assert(sizeof(struct machine) == 3 * 8 + 3 * 4 + LANE_COUNT * 5 + 3,
+               "struct machine has changed: machine_fields below");
 
-#define OF_LIST(type, FIELDS)                                                                      \
-    static void add_##type(struct digest *to, const struct type *from)                             \
-    {                                                                                              \
-        FIELDS(ADD)                                                                                \
-    }
-
-OF_LIST(started, STARTED_FIELDS)
-OF_LIST(exited, EXITED_FIELDS)
-OF_LIST(task_event, TASK_EVENT_FIELDS)
-OF_LIST(task_define, TASK_DEFINE_FIELDS)
-OF_LIST(alloc_member, ALLOC_MEMBER_FIELDS)
-OF_LIST(alloc_assign, ALLOC_ASSIGN_FIELDS)
-OF_LIST(volume_define, VOLUME_DEFINE_FIELDS)
-OF_LIST(plugin_define, PLUGIN_DEFINE_FIELDS)
-OF_LIST(plugin_identity, PLUGIN_IDENTITY_FIELDS)
-
-/* A member that is forgotten here is one that the codec forgets, too, which has an assertion of
- * its own for each record. */
-static void add_machine(struct digest *to, const struct machine *from)
+static uint64_t machine_fields(const struct machine *from)
 {
-    ENTER(machine, 0)
-    ADD_NUMBER(revision)
-    ADD_NUMBER(entered_ms)
-    ADD_NUMBER(deadline_ms)
-    ADD_NUMBER(generation)
-    ADD_NUMBER(tickets)
-    ADD_NUMBER(attempt)
-    ADD_NUMBER(state)
-    ADD_NUMBER(restored)
-    for (size_t lane = 0; lane < LANE_COUNT; lane++) {
-        ENTER(lane, lane)
-        ADD_NUMBER(lane_ticket[lane])
-        ADD_NUMBER(lane_effect[lane])
+    uint64_t sum = 0;
+
+    SUM_U64(revision)
+    SUM_U64(entered_ms)
+    SUM_U64(deadline_ms)
+    SUM_U32(generation)
+    SUM_U32(tickets)
+    SUM_U32(attempt)
+    for (unsigned lane = 0; lane < LANE_COUNT; lane++) {
+        ADD_ELEMENT("lane_ticket", lane, from->lane_ticket[lane]);
+        ADD_ELEMENT("lane_effect", lane, from->lane_effect[lane]);
     }
+    SUM_U8(state)
+    SUM_FLAG(restored)
+    return sum;
 }
 
-static void add_task(struct digest *to, const struct task *from)
+static uint64_t of_task(const struct task *task)
 {
-    ENTER(task, 0)
-    TASK_FIELDS(ADD)
-    WITH_KEY("results", add_bytes(to, key_of(key), from->results, from->results_bytes))
-    ENTER(define, 0)
-    add_task_define(to, &from->define);
-    ENTER(process, 0)
-    add_started(to, &from->process);
-    ENTER(exit, 0)
-    add_exited(to, &from->exit);
-    for (size_t i = 0; i < from->events_count; i++) {
-        ENTER(events, i)
-        add_task_event(to, &from->events[i]);
-    }
+    uint64_t sum = task_fields(task);
+
+    check(task->events_count <= TASK_EVENTS_MAX);
+    ADD_INSIDE("define", task_define_fields(&task->define));
+    ADD_INSIDE("process", started_fields(&task->process));
+    ADD_INSIDE("exit", exited_fields(&task->exit));
+    for (unsigned i = 0; i < task->events_count; i++)
+        ADD_ELEMENT("events", i, task_event_fields(&task->events[i]));
+    ADD_BYTES("results", task->results, task->results_bytes);
+    return sum;
 }
 
-static void add_alloc(struct digest *to, const struct alloc *from)
+static uint64_t of_alloc(const struct alloc *alloc)
 {
-    ENTER(alloc, 0)
-    ALLOC_FIELDS(ADD)
-    ENTER(assign, 0)
-    add_alloc_assign(to, &from->assign);
-    for (size_t i = 0; i < from->assign.members_count; i++) {
-        ENTER(members, i)
-        add_alloc_member(to, &from->assign.members[i]);
-    }
+    uint64_t sum = alloc_fields(alloc), assign = alloc_assign_fields(&alloc->assign);
+
+    ADD_INSIDE("assign", assign);
+    for (unsigned i = 0; i < alloc->assign.members_count; i++)
+        ADD_ELEMENT("members", i, alloc_member_fields(&alloc->assign.members[i]));
+    return sum;
 }
 
-static void add_volume(struct digest *to, const struct volume *from)
+static uint64_t of_volume(const struct volume *volume)
 {
-    ENTER(volume, 0)
-    VOLUME_FIELDS(ADD)
-    ENTER(define, 0)
-    add_volume_define(to, &from->define);
+    uint64_t sum = volume_fields(volume);
+
+    ADD_INSIDE("define", volume_define_fields(&volume->define));
+    return sum;
 }
 
-static void add_plugin(struct digest *to, const struct plugin *from)
+static uint64_t of_plugin(const struct plugin *plugin)
 {
-    ENTER(plugin, 0)
-    PLUGIN_FIELDS(ADD)
-    ENTER(define, 0)
-    add_plugin_define(to, &from->define);
-    ENTER(identity, 0)
-    add_plugin_identity(to, &from->identity);
-    ENTER(process, 0)
-    add_started(to, &from->process);
+    uint64_t sum = plugin_fields(plugin);
+
+    ADD_INSIDE("define", plugin_define_fields(&plugin->define));
+    ADD_INSIDE("identity", plugin_identity_fields(&plugin->identity));
+    ADD_INSIDE("process", started_fields(&plugin->process));
+    return sum;
 }
 
 uint64_t fsm_digest(const struct machine *record)
 {
-    struct digest digest = {0};
+    uint64_t sum = 0;
 
-    add_machine(&digest, record);
+    check(fsm_record_size(record) >= sizeof(*record)); /* what its tail counts lies inside */
+    ADD_INSIDE("machine", machine_fields(record));
     switch ((enum machine_kind)record->kind) {
     case MACHINE_TASK:
-        add_task(&digest, task_of(record));
+        sum += of_task(task_of(record));
         break;
     case MACHINE_ALLOC:
-        add_alloc(&digest, alloc_of(record));
+        sum += of_alloc(alloc_of(record));
         break;
     case MACHINE_VOLUME:
-        add_volume(&digest, volume_of(record));
+        sum += of_volume(volume_of(record));
         break;
     case MACHINE_PLUGIN:
-        add_plugin(&digest, plugin_of(record));
+        sum += of_plugin(plugin_of(record));
         break;
     case MACHINE_KIND_COUNT:
-        unreachable("kind of machine");
+        unreachable("no kind of machine");
     }
-    return hash_u64(record->kind, digest.sum);
+    return hash_u64(record->kind, sum);
 }

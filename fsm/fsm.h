@@ -262,7 +262,8 @@ void fsm_absent(const struct fsm_def *def, struct machine *record);
 /* Bytes of the record in use, its tail included. */
 uint32_t fsm_record_size(const struct machine *record);
 
-/* Digest of the record, as the journal keeps it with each event. */
+/* Digest of the record, as the journal keeps it with each event: of its fields that are not zero,
+ * so that a field that a later version adds changes nothing of it (digest.c). */
 uint64_t fsm_digest(const struct machine *record);
 
 bool fsm_is_final(const struct machine *record);
