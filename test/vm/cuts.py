@@ -173,7 +173,7 @@ def one_boot(disk, known, first, kind, chance, place, path):
             if what == 'ended':
                 raise Wrong('the daemon did not start: %r' % value)
             if what == 'fine' and value[0] != 0:
-                raise Wrong('journal verify: %s' % value[1])
+                raise Wrong('journal verify: %s' % value[1][:2000])
             if what == 'state':
                 known.check(value)
                 up_s = time.monotonic() - begun
