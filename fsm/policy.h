@@ -145,10 +145,10 @@ void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, s
 
 /* Client status "pending", "running" or "dead" of a job, from its allocs; WAITS: another one is to
  * be placed when there is room, or when it is time.  A system job runs until it is stopped, and so
- * does one that is there to be dispatched (PARAMETERIZED). */
+ * does one of which other jobs are made (MAKES_JOBS). */
 enum job_status { JOB_PENDING, JOB_RUNNING, JOB_DEAD };
-enum job_status policy_job_status(enum spec_job_type type, bool parameterized, bool stop,
-                                  size_t live, size_t pending, bool waits);
+enum job_status policy_job_status(enum spec_job_type type, bool makes_jobs, bool stop, size_t live,
+                                  size_t pending, bool waits);
 const char *job_status_name(enum job_status status);
 
 /* --- draining a node --- */
@@ -169,6 +169,31 @@ struct drain {
 /* Which of ALLOCS a node that is drained ends now.  True: nothing is left that it waits for, and
  * with those that end now the drain is complete. */
 bool policy_drain(const struct drain *drain, struct drain_alloc *allocs, size_t count);
+
+/* --- launching periodic jobs: all in seconds of the wall clock --- */
+
+#define LAUNCH_NEVER INT64_MAX
+
+/* A clock that is set back by more than this was wrong before, as for cron(8). */
+enum { LAUNCH_AHEAD_MAX_S = 3 * 3600 };
+
+struct periodic {
+    int64_t due_s;  /* the first time to launch it after the last one, or LAUNCH_NEVER */
+    int64_t then_s; /* and the one after that */
+    int64_t now_s;
+    bool away; /* nobody was there to look since the last time */
+    bool prohibits_overlap;
+    bool goes_on; /* what was launched before */
+};
+
+enum launching { LAUNCH_LATER, LAUNCH_SKIPPED, LAUNCH_NOW };
+
+/* RET_AT_S: the time for which it is launched, or skipped, or at which to ask again.  More times
+ * than one that were missed, or any while nobody was there, come to one launch, at NOW_S. */
+enum launching policy_launch(const struct periodic *periodic, int64_t *ret_at_s);
+
+/* Since when to look for a time to launch, where LAUNCHED_S was the last one. */
+int64_t policy_launched_since(int64_t launched_s, int64_t now_s);
 
 /* How many of ENDED allocs, oldest first, are to be destroyed so that at most KEPT stay. */
 size_t policy_collect(size_t ended, size_t kept);

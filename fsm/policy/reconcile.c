@@ -36,11 +36,11 @@ void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, s
     }
 }
 
-enum job_status policy_job_status(enum spec_job_type type, bool parameterized, bool stop,
-                                  size_t live, size_t pending, bool waits)
+enum job_status policy_job_status(enum spec_job_type type, bool makes_jobs, bool stop, size_t live,
+                                  size_t pending, bool waits)
 {
     check(pending <= live);
-    if ((type == JOB_SYSTEM || parameterized) && !stop)
+    if ((type == JOB_SYSTEM || makes_jobs) && !stop)
         return JOB_RUNNING;
     if (live == 0)
         return !stop && waits ? JOB_PENDING : JOB_DEAD;

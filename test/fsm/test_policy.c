@@ -757,9 +757,44 @@ static void test_unhealthy_alloc_has_a_reason_of_each_task_that_made_it_so(void 
     }
 }
 
+/* --- periodic jobs --- */
+
+static void test_periodic_jobs_are_launched_when_they_are_due(void **state)
+{
+    static const struct {
+        struct periodic periodic;
+        enum launching verdict;
+        int64_t at_s;
+    } cases[] = {
+        {{.due_s = 100, .then_s = 160, .now_s = 99}, LAUNCH_LATER, 100},
+        {{.due_s = 100, .then_s = 160, .now_s = 100}, LAUNCH_NOW, 100},
+        {{.due_s = 100, .then_s = 160, .now_s = 159}, LAUNCH_NOW, 100},
+        {{.due_s = 100, .then_s = 160, .now_s = 160}, LAUNCH_NOW, 160}, /* two come to one */
+        {{.due_s = 100, .then_s = 160, .now_s = 101, .away = true}, LAUNCH_NOW, 101},
+        {{.due_s = 100, .then_s = 160, .now_s = 99, .away = true}, LAUNCH_LATER, 100},
+        {{.due_s = 100, .then_s = 160, .now_s = 100, .goes_on = true}, LAUNCH_NOW, 100},
+        {{.due_s = 100, .then_s = 160, .now_s = 100, .goes_on = true, .prohibits_overlap = true},
+         LAUNCH_SKIPPED,
+         100},
+        {{.due_s = LAUNCH_NEVER, .then_s = LAUNCH_NEVER, .now_s = 100}, LAUNCH_LATER, LAUNCH_NEVER},
+    };
+    int64_t at_s;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(policy_launch(&cases[i].periodic, &at_s), cases[i].verdict);
+        assert_int_equal(at_s, cases[i].at_s);
+    }
+    assert_int_equal(policy_launched_since(100, 200), 100);
+    assert_int_equal(policy_launched_since(200 + LAUNCH_AHEAD_MAX_S, 200),
+                     200 + LAUNCH_AHEAD_MAX_S);
+    assert_int_equal(policy_launched_since(201 + LAUNCH_AHEAD_MAX_S, 200), 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_periodic_jobs_are_launched_when_they_are_due),
         cmocka_unit_test(test_change_asks_for_what_each_template_does),
         cmocka_unit_test(test_change_of_what_nobody_knows_is_none),
         cmocka_unit_test(test_restart_without_attempts_fails_unless_a_batch_task_succeeded),
