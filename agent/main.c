@@ -15,6 +15,7 @@ static const struct cli_verb *const verbs[] = {
     &cli_job_promote,
     &cli_job_scale,
     &cli_job_dispatch,
+    &cli_job_periodic,
     &cli_job_scaling_events,
     &cli_deployment_list,
     &cli_deployment_status,

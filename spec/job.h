@@ -79,6 +79,29 @@ char *jobspec_warnings(const json_t *job);
 bool jobspec_is_parameterized(const json_t *job);
 bool jobspec_is_dispatched(const json_t *job);
 
+/* True if JOB is launched at times, each time as a job of its own; and if it is enabled, so that it
+ * is. */
+bool jobspec_is_periodic(const json_t *job);
+bool jobspec_is_launched_by_time(const json_t *job);
+
+/* True if JOB is either of these, which are not run themselves; and if it was made of one. */
+bool jobspec_makes_jobs(const json_t *job);
+bool jobspec_is_child(const json_t *job);
+
+/* The zone in which the times of JOB, which is periodic, are meant: a name of the IANA's; and true
+ * if nothing is launched while something that was launched before goes on. */
+const char *jobspec_time_zone(const json_t *job);
+bool jobspec_prohibits_overlap(const json_t *job);
+
+/* The first time after AFTER_UNIX_S at which JOB is to be launched, CRON_NEVER: there is none. ZONE
+ * is its time zone, NULL: UTC. */
+struct zone;
+int64_t jobspec_next_launch(const json_t *job, const struct zone *zone, int64_t after_unix_s);
+
+/* The job that is made of JOB, which is periodic, for UNIX_S: a new reference that shares what is
+ * the same.  NULL: its id would be too long. */
+json_t *jobspec_launch(const json_t *job, int64_t unix_s);
+
 /* What somebody dispatches of a job; all borrowed. */
 struct jobspec_dispatch {
     const char *id;      /* that the new job is to have: jobspec_dispatched_id */

@@ -1,7 +1,8 @@
 /*
- * Dispatching over HTTP, and how the jobs are that were dispatched.
+ * Dispatching and launching over HTTP, and how the jobs are that were made so.
  *
- * Follows nomad v2.0.5 command/agent/job_endpoint.go jobDispatchRequest.
+ * Follows nomad v2.0.5 command/agent/job_endpoint.go jobDispatchRequest and
+ * periodicForceRequest.
  */
 #include "agent/api/format.h"
 #include "agent/api/part.h"
@@ -54,7 +55,7 @@ static bool count_child(void *ctx, const struct alone_job *job)
     const char *parent = json_string_value(json_object_get(job->job, "ParentID")), *status;
     char key[FAMILY_KEY_SIZE];
 
-    if (!jobspec_is_dispatched(job->job) || parent == NULL)
+    if (!jobspec_is_child(job->job) || parent == NULL)
         return true;
     if (counting->parent != NULL && (!text_equal(counting->parent->id, parent) ||
                                      !text_equal(counting->parent->namespace, job->namespace)))
@@ -72,7 +73,7 @@ struct api_family *api_families(struct api *api, const struct alone_job *parent)
 {
     struct counting counting = {.api = api, .parent = parent};
 
-    if (parent == NULL || jobspec_is_parameterized(parent->job))
+    if (parent == NULL || jobspec_makes_jobs(parent->job))
         alone_each(api->parts->alone, count_child, &counting);
     return counting.families;
 }
@@ -172,4 +173,31 @@ static void dispatch(struct api_request *request, const json_t *body)
 void api_job_dispatch(struct api_request *request)
 {
     api_act(request, api_long_body(request, true, DISPATCH_BODY_MAX), fault_of, dispatch);
+}
+
+/* --- launching --- */
+
+static json_t *make_launched(struct api *api, void *ctx)
+{
+    const struct alone_evaluation *made = ctx, *now = alone_evaluation(api->parts->alone, made->id);
+    json_int_t index = (json_int_t)(now != NULL ? now->index : api_index(api));
+
+    return json_pack("{s:s, s:I, s:I}", "EvalID", made->id, "EvalCreateIndex", index, "Index",
+                     (json_int_t)api_index(api));
+}
+
+void api_job_force(struct api_request *request)
+{
+    struct alone_evaluation *made = calloc(1, sizeof(*made));
+    struct err err = {0};
+
+    check(made != NULL);
+    if (alone_force(request->api->parts->alone, request->namespace, request->argument, made,
+                    &err) != 0) {
+        free(made);
+        api_refuse_err(request, &err);
+        return;
+    }
+    life_after_commit(request->api->parts->life, api_deferred_answer,
+                      api_defer(request, make_launched, made));
 }

@@ -65,6 +65,7 @@ json_t *api_format_job(const struct alone_job *job, const char *status)
     (void)json_object_del(to, "cairnDeployments");
     (void)json_object_del(to, "cairnVersions");
     (void)json_object_del(to, "cairnScaling");
+    (void)json_object_del(to, "cairnLaunched");
     char *warnings = jobspec_warnings(job->job);
     set_text(to, "Warnings", warnings);
     free(warnings);
@@ -164,7 +165,7 @@ void api_format_job_stub(struct writer *to, const struct alone_job *job, const c
     put_own_text(to, job, "Type", "service");
     if (!put_own(to, job, "Priority"))
         put_number(to, "Priority", 50);
-    put_bool(to, "Periodic", false);
+    put_bool(to, "Periodic", jobspec_is_periodic(job->job));
     put_bool(to, "ParameterizedJob", jobspec_is_parameterized(job->job));
     put_bool(to, "Stop", job->stop);
     put_text(to, "Status", status);

@@ -130,9 +130,17 @@ void api_jobs_list(struct api_request *request)
 void api_job_get(struct api_request *request)
 {
     const struct alone_job *job = find_job(request);
+    char launch[API_TIME_SIZE];
 
-    if (job != NULL)
-        api_reply(request, api_format_job(job, status_of(request->api, job)));
+    if (job == NULL)
+        return;
+    json_t *answer = api_format_job(job, status_of(request->api, job));
+    int64_t next_s = alone_next_launch(request->api->parts->alone, job->job);
+    if (next_s != INT64_MAX) {
+        api_time(launch, next_s * 1000000000);
+        check(json_object_set_new(answer, "NextPeriodicLaunch", json_string(launch)) == 0);
+    }
+    api_reply(request, answer);
 }
 
 void api_job_allocations(struct api_request *request)

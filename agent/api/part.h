@@ -289,7 +289,7 @@ json_t *api_make_index(struct api *api, void *ctx);
 struct alone_evaluation;
 json_t *api_evaluation(struct api *api, const struct alone_evaluation *evaluation);
 
-/* --- children of parameterized jobs (dispatch.c) --- */
+/* --- children of jobs (dispatch.c) --- */
 
 /* How the jobs are that were dispatched of one, by its namespace and id. */
 struct api_family;
@@ -471,6 +471,7 @@ api_handler api_jobs_list, api_jobs_register, api_jobs_parse, api_job_get, api_j
 api_handler api_job_plan;
 api_handler api_job_scale, api_job_scale_status, api_policies_list, api_policy_get;
 api_handler api_job_dispatch;
+api_handler api_job_force;
 api_handler api_allocs_list, api_alloc_get, api_alloc_stop, api_alloc_stats, api_alloc_exec,
     api_alloc_restart, api_alloc_signal, api_alloc_gc, api_client_gc, api_system_gc;
 api_handler api_evals_list, api_eval_get, api_eval_allocations, api_deployments_list,

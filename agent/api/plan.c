@@ -89,6 +89,8 @@ static void tell(struct api_request *request, const struct alone_plan *plan, boo
 {
     const struct alone *alone = request->api->parts->alone;
     struct telling *telling = calloc(1, sizeof(*telling));
+    int64_t next_s = alone_next_launch(alone, plan->after);
+    char launch[API_TIME_SIZE];
 
     check(telling != NULL);
     telling->aside =
@@ -96,12 +98,13 @@ static void tell(struct api_request *request, const struct alone_plan *plan, boo
     telling->plan = *plan;
     telling->diff = diff;
     telling->written = api_writer(request);
-    /* There is neither preemption nor a periodic job, in the way Go says so. */
-    telling->answer = json_pack(
-        "{s:{s:O, s:n}, s:o, s:I, s:n, s:s}", "Annotations", "DesiredTGUpdates", plan->updates,
-        "PreemptedAllocs", "FailedTGAllocs", api_format_failed(plan->failed, alone_known(alone)),
-        "JobModifyIndex", (json_int_t)plan->job_modify_index, "CreatedEvals", "NextPeriodicLaunch",
-        "0001-01-01T00:00:00Z");
+    api_time(launch, next_s == INT64_MAX ? 0 : next_s * 1000000000);
+    /* There is no preemption, in the way Go says so. */
+    telling->answer =
+        json_pack("{s:{s:O, s:n}, s:o, s:I, s:n, s:s}", "Annotations", "DesiredTGUpdates",
+                  plan->updates, "PreemptedAllocs", "FailedTGAllocs",
+                  api_format_failed(plan->failed, alone_known(alone)), "JobModifyIndex",
+                  (json_int_t)plan->job_modify_index, "CreatedEvals", "NextPeriodicLaunch", launch);
     check(telling->answer != NULL);
     api_aside_start(request, &telling->aside);
 }

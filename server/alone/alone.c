@@ -26,6 +26,7 @@ static int load(void *ctx, struct err *err)
         code = storage_load(alone->storage, err);
     if (code == 0)
         code = acl_load(alone->acl, err);
+    periodic_resume(ctx);
     alone_resume_tidy(ctx); /* the last incarnation may have died before it did */
     return code;
 }

@@ -67,6 +67,9 @@ struct alone_config {
         disk_is_given; /* the operator says how much there is: nothing waits for what is measured */
     /* Lets alone_disk_measured follow, soon.  May be NULL: nobody knows. */
     void (*measure_disk)(void *ctx);
+    /* The bytes of the file of a time zone, owned by the caller; NULL: there is only UTC. */
+    int (*read_zone)(void *ctx, const char *name, char **ret_bytes, size_t *ret_length,
+                     struct err *err);
     struct assign_plans plans;
     /* Asks the controller of a storage plugin; for NULL there is none that is healthy. */
     control_call *controller;
@@ -122,7 +125,7 @@ struct alone_evaluation {
     char job_id[SPEC_NAME_SIZE];
     char namespace[SPEC_NAMESPACE_SIZE];
     char type[16];         /* of the job */
-    char triggered_by[32]; /* job-register, job-deregister, alloc-failure, queued-allocs */
+    char triggered_by[32]; /* as job-register, periodic-job, alloc-failure */
     char status[12];       /* complete; blocked: waits for room; pending: waits for its time */
     char blocked_id[UUID_TEXT_SIZE];    /* of the one that waits to place the rest, or "" */
     char deployment_id[UUID_TEXT_SIZE]; /* of the deployment that it began or went on with, or "" */
@@ -222,6 +225,13 @@ struct alone_dispatch {
  * before.  ERR_GONE: no such job; ERR_INVALID in Nomad's words; ERR_LIMIT, ERR_AGAIN. */
 int alone_dispatch(struct alone *alone, const struct alone_dispatch *dispatch,
                    struct alone_evaluation *ret_evaluation, struct err *err);
+
+/* Launches a periodic job now, whatever is launched of it already; as alone_dispatch. */
+int alone_force(struct alone *alone, const char *namespace, const char *job_id,
+                struct alone_evaluation *ret_evaluation, struct err *err);
+
+/* When JOB, as JSON, is launched next, in seconds of the wall clock; INT64_MAX: never. */
+int64_t alone_next_launch(const struct alone *alone, const json_t *job);
 
 /* How allocs are stopped: both may be. */
 enum {

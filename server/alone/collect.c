@@ -1,7 +1,7 @@
 /*
  * What is over: ended allocs beyond the configured bound, or on a disk that is too full, are
- * destroyed, the longest ended first; jobs are forgotten that were purged, dispatched, or stopped
- * when everything was to be collected, once they have no alloc left.
+ * destroyed, the longest ended first; jobs are forgotten that were purged, made of another one, or
+ * stopped when everything was to be collected, once they have no alloc left.
  */
 #include "server/alone/part.h"
 
@@ -129,15 +129,15 @@ static bool has_allocs(const struct alone *alone, const struct job *job)
     return any;
 }
 
-/* What was dispatched goes with the last of its allocs: it is never run again. */
-static bool has_been_dispatched(const struct job *job)
+/* What was made of another job goes with the last of its allocs: it is never run again. */
+static bool has_been_run(const struct job *job)
 {
-    return jobspec_is_dispatched(job->json) && job_queue(job) == NULL && job->waiting == 0;
+    return jobspec_is_child(job->json) && job_queue(job) == NULL && job->waiting == 0;
 }
 
 static bool is_over(const struct alone *alone, const struct job *job)
 {
-    bool forgotten = (job->forget && job->public.stop) || has_been_dispatched(job);
+    bool forgotten = (job->forget && job->public.stop) || has_been_run(job);
 
     /* One that is unsaved is looked at again when its commit is decided. */
     return (job_is_purged(job) || (!job->unsaved && forgotten)) && !has_allocs(alone, job);
@@ -188,6 +188,7 @@ void alone_tidy(void *ctx)
 
     storage_tidy(alone->storage);
     drain_tidy(alone);
+    periodic_tidy(alone);
     alone_look(alone);
     (void)collect(alone, policy_collect(HASH_COUNT(alone->kept), alone->config.allocs_kept), false);
     forget_jobs(alone);

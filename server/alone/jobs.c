@@ -53,6 +53,7 @@ void job_free(struct alone *alone, struct job *job)
     set_queued(alone, job, false);
     alone_look_never(alone, job);
     job_forget_token(alone, job);
+    periodic_forget(alone, job);
     check(!job->unsaved);
     HASH_DEL(alone->jobs, job);
     alone->jobs_bytes -= job->bytes;
@@ -160,6 +161,7 @@ void job_set(struct alone *alone, struct job *job, json_t *json)
     job->public.job_modify_index = job_number(json, "JobModifyIndex");
     job->public.submit_unix_ns = (int64_t)job_number(json, "SubmitTime");
     job->public.stop = json_is_true(json_object_get(json, "Stop"));
+    periodic_note(alone, job);
 }
 
 void job_set_bytes(struct alone *alone, struct job *job, size_t bytes)
@@ -341,6 +343,6 @@ const char *alone_job_status(const struct alone *alone, const struct alone_job *
     const struct job *own = job_find(alone, job->namespace, job->id);
     bool waits = own != NULL && (own->waiting > 0 || job_queue(own) != NULL);
     core_each_of_job(life_core(alone->config.life), job->namespace, job->id, count_live, &counting);
-    return job_status_name(policy_job_status(job_type(job->job), jobspec_is_parameterized(job->job),
+    return job_status_name(policy_job_status(job_type(job->job), jobspec_makes_jobs(job->job),
                                              job->stop, counting.live, counting.pending, waits));
 }

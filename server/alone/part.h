@@ -10,7 +10,8 @@
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
  * for which reschedule.c says when; hold.c and rollout.c replace allocs step by step, in
  * deployments that deployments.c keeps and steer.c lets users steer, and goes back to what
- * versions.c keeps; dispatch.c makes jobs of parameterized ones, which tokens.c finds again;
+ * versions.c keeps; dispatch.c makes jobs of parameterized ones, which tokens.c finds again, and
+ * periodic.c of those that times.c says are launched at times;
  * scaling/scaling.c changes counts, of which scaling/kept.c keeps what was said;
  * collect.c forgets what is over; standing.c says whether allocs may be placed here at all, and
  * drain.c ends them where the node is to be empty.  Volumes of storage plugins are
@@ -61,7 +62,13 @@ struct job {
     struct job *queued_prev, *queued_next, *timed_prev, *timed_next;
     size_t waiting;                  /* failed allocs whose time has not come */
     struct alone_evaluation blocked; /* while something is queued; id "": nothing is */
-    char *token;                     /* that it was dispatched with, and of what; NULL: none */
+    bool periodic;                   /* is launched when it is time: among alone.periodic */
+    bool away;                       /* and nobody has looked since the daemon began */
+    bool told;                       /* that its times cannot be known */
+    int64_t
+        passed_s; /* of the wall clock: it is launched for no time until that, 0: there is none */
+    struct job *periodic_prev, *periodic_next;
+    char *token; /* that it was dispatched with, and of what; NULL: none */
     UT_hash_handle hh, by_token;
 };
 
@@ -102,6 +109,8 @@ struct alone {
     struct job_list looks;      /* to be looked at by the next tidy */
     struct job *queued, *timed; /* jobs that wait for room; that are looked at when it is time */
     uint64_t look_at_ms;        /* the first time that one is, 0: never */
+    struct job *periodic;       /* jobs that are launched when it is time */
+    uint64_t launch_at_ms;      /* the first time that one may be */
     bool jobs_unsorted;
     struct job_list unsaved; /* changed, and the commit is to come */
     struct job_list over;    /* may be without allocs now: to be looked at by the next tidy */
@@ -582,6 +591,36 @@ void job_forget_token(struct alone *alone, struct job *job);
 /* The job that was dispatched of PARENT with TOKEN, NULL: none was. */
 const struct job *job_by_token(const struct alone *alone, const char *namespace, const char *parent,
                                const char *token);
+
+/* --- periodic jobs (times.c, periodic.c) --- */
+
+/* What a job keeps of when it was launched last, in seconds of the wall clock. */
+#define PERIODIC_LAUNCHED "cairnLaunched"
+
+int64_t periodic_now_s(const struct alone *alone);
+
+/* The zone of the times of JSON, a job, owned by the caller, NULL: UTC. */
+struct zone;
+int periodic_zone(const struct alone *alone, const json_t *json, struct zone **ret_zone,
+                  struct err *err);
+
+/* ERR_INVALID: the time zone that JSON names is not known here. */
+int periodic_check(const struct alone *alone, const json_t *json, struct err *err);
+
+/* JSON, a job that is registered, is launched for times from now on. */
+void periodic_stamp(const struct alone *alone, json_t *json);
+
+/* JOB says what it says: it is launched when it is time, or not any more; or it is freed. */
+void periodic_note(struct alone *alone, struct job *job);
+void periodic_forget(struct alone *alone, struct job *job);
+
+/* Nobody was there to look at those that the journal has. */
+void periodic_resume(struct alone *alone);
+
+/* Launches what is due; the next time to look, 0: none; and one that may be earlier. */
+void periodic_tidy(struct alone *alone);
+uint64_t periodic_deadline_ms(const struct alone *alone);
+void periodic_look_at(struct alone *alone, uint64_t at_ms);
 
 /* --- what is kept of scaling (scaling/kept.c) --- */
 

@@ -118,8 +118,8 @@ static void foresee(struct alone *alone, struct job *job, const json_t *json, bo
     struct refusal refusal;
     struct places places;
 
-    if (jobspec_is_parameterized(json)) {
-        plan->updates = json_object(); /* it is only there to be dispatched */
+    if (jobspec_makes_jobs(json)) {
+        plan->updates = json_object(); /* it is not run itself */
         plan->failed = json_array();
         return;
     }
@@ -149,6 +149,8 @@ int alone_plan(struct alone *alone, struct alone_wanted *wanted, struct alone_pl
     check(job != NULL);
     *wanted = (struct alone_wanted){.bytes = wanted->bytes};
     int code = alone_check_names(alone, json, err);
+    if (code == 0)
+        code = periodic_check(alone, json, err);
     if (code == 0)
         code = alone_check_job(alone, before, wanted->bytes, err);
     if (code == 0) {

@@ -191,7 +191,7 @@ bool job_is_same(const json_t *a, const json_t *b)
                                           "JobModifyIndex",  "SubmitTime",       "Stop",
                                           "Status",          "Stable",           "cairnQueued",
                                           "cairnDeployment", "cairnDeployments", "cairnVersions",
-                                          "cairnScaling"};
+                                          "cairnScaling",    "cairnLaunched"};
     json_t *left = json_copy((json_t *)(uintptr_t)a), *right = json_copy((json_t *)(uintptr_t)b);
 
     for (size_t i = 0; i < COUNT_OF(stamped); i++) {
@@ -280,16 +280,23 @@ int alone_read_job(const struct assign_plans *plans, const json_t *request,
     return code;
 }
 
-/* What was placed of a job would be left over by one that is only there to be dispatched. */
+/* What was placed of a job would be left over by one of which other jobs are made. */
 static int check_transition(const struct job *job, const json_t *json, struct err *err)
 {
-    if (job == NULL || json_array_size(json_object_get(job->json, "TaskGroups")) == 0 ||
-        jobspec_is_parameterized(job->json) == jobspec_is_parameterized(json))
+    static const struct {
+        const char *name;
+        bool (*is)(const json_t *job);
+    } kinds[] = {{"parameterized", jobspec_is_parameterized}, {"periodic", jobspec_is_periodic}};
+
+    if (job == NULL || json_array_size(json_object_get(job->json, "TaskGroups")) == 0)
         return 0;
-    return err_set(err, ERR_INVALID,
-                   jobspec_is_parameterized(json)
-                       ? "cannot update non-parameterized job to being parameterized"
-                       : "cannot update parameterized job to being non-parameterized");
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        bool is = kinds[i].is(json), was = kinds[i].is(job->json);
+        if (is != was)
+            return err_set(err, ERR_INVALID, "cannot update %s%s job to being %s%s",
+                           was ? "" : "non-", kinds[i].name, is ? "" : "non-", kinds[i].name);
+    }
+    return 0;
 }
 
 /* JSON (moved), of which RET_JOB is a new version, or the first. */
@@ -302,6 +309,8 @@ static int accept(struct alone *alone, json_t *json, struct job **ret_job, struc
 
     if (code == 0)
         code = check_transition(job, json, err);
+    if (code == 0)
+        code = periodic_check(alone, json, err);
     if (code == 0)
         code = life_check_turn(alone->config.life, 0, err);
     if (code == 0)
@@ -324,9 +333,10 @@ int register_json(struct alone *alone, json_t *json, const struct outcome *outco
     bool changed = job->json == NULL || !job_is_same(job->json, json);
     stamp(alone, job, json, changed);
     scaling_carry(alone, job->json, json);
+    periodic_stamp(alone, json);
     carry_kept(alone, job, json, changed, outcome);
     bool stopped = json_is_true(json_object_get(json, "Stop"));
-    bool parameterized = jobspec_is_parameterized(json), runs = !stopped && !parameterized;
+    bool makes_jobs = jobspec_makes_jobs(json), runs = !stopped && !makes_jobs;
     struct gathering gathering = {.alone = alone,
                                   .job = job,
                                   .wanted = json,
@@ -342,7 +352,7 @@ int register_json(struct alone *alone, json_t *json, const struct outcome *outco
     gathering_free(&gathering);
     if (code < 0)
         return code;
-    if (parameterized)
+    if (makes_jobs)
         ret_evaluation->id[0] = '\0'; /* there is nothing to decide */
     else
         evaluation_keep(alone, ret_evaluation);

@@ -8,6 +8,7 @@
  */
 #include "server/alone/part.h"
 
+#include "spec/cron.h"
 #include "spec/job.h"
 #include "spec/names.h"
 
@@ -209,6 +210,21 @@ static bool is_dispatch(const json_t *json)
            (token == NULL || json_string_length(token) < SPEC_NAME_SIZE);
 }
 
+/* When it is launched, and was last, or nothing. */
+static bool is_periodic(const json_t *json)
+{
+    static const char *const times[] = {PERIODIC_LAUNCHED, NULL};
+    const json_t *block = json_object_get(json, "Periodic");
+    const json_t *line = json_object_get(block, "Spec"), *zone = json_object_get(block, "TimeZone");
+
+    return (block == NULL || json_is_null(block) || json_is_object(block)) &&
+           is_list(json_object_get(block, "Specs"), JSON_STRING) &&
+           (line == NULL || json_is_string(line)) &&
+           (zone == NULL ||
+            (json_is_string(zone) && zone_name_fault(json_string_value(zone)) == NULL)) &&
+           are_whole(json, times, NUMBER_MAX);
+}
+
 const char *job_fault(const char *key, const json_t *json)
 {
     static const char *const numbers[] = {"Version", "CreateIndex", "ModifyIndex", "JobModifyIndex",
@@ -232,6 +248,8 @@ const char *job_fault(const char *key, const json_t *json)
         return "its version or index is more than anything ever counted";
     if (!is_dispatch(json))
         return "it is dispatched by what is none";
+    if (!is_periodic(json))
+        return "it is launched at times that are none";
     if (!is_list(json_object_get(json, "Datacenters"), JSON_STRING) ||
         !is_list(json_object_get(json, "cairnQueued"), JSON_INTEGER) ||
         !is_list(groups, JSON_OBJECT) || has_twins(groups))

@@ -15,7 +15,8 @@ enum { VERSIONS_KEPT = 5 }; /* before the newest one; Nomad's 6 count that, too 
 void version_strip(json_t *json)
 {
     static const char *const own[] = {"cairnQueued",      "cairnPurge",    "cairnDeployment",
-                                      "cairnDeployments", "cairnVersions", "cairnScaling"};
+                                      "cairnDeployments", "cairnVersions", "cairnScaling",
+                                      "cairnLaunched"};
 
     for (size_t i = 0; i < COUNT_OF(own); i++)
         (void)json_object_del(json, own[i]); /* mostly missing */

@@ -241,6 +241,7 @@ void jobspec_set_defaults(struct jobspec_work *work, json_t *job)
     drop_if_empty(job, "Meta");
     default_operands(job);
     jobspec_default_dispatch(job);
+    jobspec_default_periodic(job);
     if (lasts(job))
         fill_new(need_object(job, "Update"), default_update());
     json_array_foreach(jobspec_list(job, "TaskGroups"), i, group) default_group(work, job, group);
@@ -678,6 +679,7 @@ void jobspec_check(struct jobspec_work *work, json_t *job)
         check_name(work, job, "ParentID", "parent", spec_job_id_fault);
     check_map(work, job, &jobspec_job, "Meta", false);
     jobspec_check_dispatch(work, job);
+    jobspec_check_periodic(work, job);
     check_constraints(work, job, false);
     json_array_foreach(jobspec_list(job, "Datacenters"), i, datacenter)
     {

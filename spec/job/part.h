@@ -116,6 +116,10 @@ void jobspec_check_dispatch(struct jobspec_work *work, const json_t *job);
 void jobspec_check_payload_file(struct jobspec_work *work, const json_t *task);
 const char *spec_payload_fault(const char *file); /* NULL: it is one */
 
+/* The periodic block of a job, in the same way. */
+void jobspec_default_periodic(json_t *job);
+void jobspec_check_periodic(struct jobspec_work *work, const json_t *job);
+
 /* Finds what is wrong beyond types. */
 void jobspec_check(struct jobspec_work *work, json_t *job);
 

@@ -399,6 +399,16 @@ static const struct jobspec_field parameterized_fields[] = {
 };
 static SCHEMA(parameterized, "parameterized", NULL, parameterized_fields);
 
+static const struct jobspec_field periodic_fields[] = {
+    BOOL("enabled", "Enabled", FATE_PLACE),
+    TEXT("cron", "Spec", FATE_PLACE),
+    TEXTS("crons", "Specs", FATE_PLACE),
+    TEXT(NULL, "SpecType", FATE_PLACE),
+    BOOL("prohibit_overlap", "ProhibitOverlap", FATE_PLACE),
+    TEXT("time_zone", "TimeZone", FATE_PLACE),
+};
+static SCHEMA(periodic, "periodic", NULL, periodic_fields);
+
 #define ONLY_DISPATCHED                                                                            \
     "submit the parameterized job without it, and dispatch that: cairn job dispatch"
 
@@ -497,7 +507,7 @@ static const struct jobspec_field job_fields[] = {
     REFUSED("multiregion", "Multiregion", "remove it: this node stands alone in its region"),
     BLOCK("parameterized", "ParameterizedJob", FATE_PLACE, &parameterized),
     REFUSED(NULL, "Payload", ONLY_DISPATCHED),
-    REFUSED("periodic", "Periodic", "remove it and run the job from cron or a systemd timer"),
+    BLOCK("periodic", "Periodic", FATE_PLACE, &periodic),
     REFUSED(NULL, "Stop", "submit the job without it; to stop a job use: cairn job stop"),
     REFUSED("vault", NULL, "remove it: cairn does not talk to Vault yet"),
     REFUSED("vault_token", "VaultToken", "remove it: cairn does not talk to Vault yet"),
@@ -513,6 +523,7 @@ static const struct jobspec_field job_fields[] = {
     SERVER("SubmitTime"),
     SERVER("Version"),
     SERVER("VersionTag"),
+    SERVER("NextPeriodicLaunch"), /* cairn's own, as Warnings */
     SERVER("Warnings"), /* cairn's own: what it answers can be submitted again */
 };
 SCHEMA(jobspec_job, "job", "ID", job_fields);

@@ -45,6 +45,13 @@ static const struct {
     {"parameterized", "Payload", "spec/job/dispatch.c, of whoever dispatches"},
     {"parameterized", "MetaRequired", "spec/job/dispatch.c, of whoever dispatches"},
     {"parameterized", "MetaOptional", "spec/job/dispatch.c, of whoever dispatches"},
+    {"job", "Periodic", "server/alone/periodic.c"},
+    {"periodic", "Enabled", "server/alone/periodic.c: which are launched"},
+    {"periodic", "Spec", "server/alone/periodic.c: when"},
+    {"periodic", "Specs", "server/alone/periodic.c: when"},
+    {"periodic", "SpecType", "spec/job/periodic.c: there is one"},
+    {"periodic", "ProhibitOverlap", "fsm/policy/periodic.c"},
+    {"periodic", "TimeZone", "server/alone/periodic.c: when"},
     {"group", "Scaling", "server/alone/scaling/"},
     {"scaling", "Min", "server/alone/scaling/"},
     {"scaling", "Max", "server/alone/scaling/"},
@@ -105,6 +112,9 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"MountDir", "/sample"},
         {"StagePublishBaseDir", "/sample"},
         {"HealthCheck", "manual"},
+        {"Spec", "@daily"},
+        {"SpecType", "cron"},
+        {"TimeZone", "Europe/Berlin"},
     };
 
     switch (field->kind) {
@@ -140,7 +150,7 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
     case KIND_BOOL:
         return json_boolean(!text_equal(field->json, "Unlimited"));
     case KIND_TEXTS:
-        return json_pack("[s]", "sample");
+        return json_pack("[s]", text_equal(schema->name, "periodic") ? "@daily" : "sample");
     case KIND_MAP:
     case KIND_CONFIG:
         return json_pack("{s:s}", "sample", "value");
@@ -186,6 +196,8 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
         rest = strstr(field->json, "Mode") != NULL
                    ? claim()
                    : json_pack("{s:s, s:s}", "Type", "host", "Source", "s");
+    if (text_equal(schema->name, "periodic") && strstr(field->json, "Specs") == NULL)
+        rest = json_pack("{s:s}", "Spec", "@hourly");
     if (text_equal(schema->name, "csi_plugin"))
         rest = json_pack("{s:s, s:s}", "ID", "hp", "Type", "node");
     if (text_equal(schema->name, "artifact"))
@@ -302,11 +314,17 @@ static json_t *read_job(json_t *raw)
     return job;
 }
 
+/* A service has none of it. */
+static bool is_of_batch(const struct jobspec_schema *schema, const struct jobspec_field *field)
+{
+    return text_equal(field->json, "MaxRunDuration") || text_equal(schema->name, "parameterized") ||
+           text_equal(schema->name, "periodic");
+}
+
 static void try_field(const struct path *path, const struct jobspec_schema *schema,
                       const struct jobspec_field *field)
 {
-    bool of_batch = text_equal(field->json, "MaxRunDuration") || /* a service has none */
-                    text_equal(schema->name, "parameterized");
+    bool of_batch = is_of_batch(schema, field);
     json_t *raw = plain_job(), *base_raw = plain_job();
 
     if (of_batch) {
@@ -435,7 +453,7 @@ static json_t *job_with(const struct path *path, const struct jobspec_schema *sc
 {
     json_t *raw = plain_job(), *object = reach(raw, path);
 
-    if (text_equal(field->json, "MaxRunDuration") || text_equal(schema->name, "parameterized"))
+    if (is_of_batch(schema, field))
         assert_int_equal(json_object_set_new(raw, "Type", json_string("batch")), 0);
     if (schema == &jobspec_volume_mount)
         assert_int_equal(

@@ -152,6 +152,26 @@ void cli_print_warnings(const json_t *answer)
     (void)fflush(stdout); /* what follows may take a while */
 }
 
+/* Of a periodic JOB. */
+static int tell_next_launch(struct cli *cli, const json_t *job)
+{
+    char path[CLI_URL_SIZE];
+    json_t *kept;
+
+    const char *next;
+
+    if (!json_is_object(json_object_get(job, "Periodic")))
+        return 0;
+    int status = cli_get(cli, cli_path(cli, path, "/v1/job/%s", cli_value(job, "ID")), &kept, NULL);
+    if (status != 0)
+        return status;
+    next = cli_value(kept, "NextPeriodicLaunch");
+    if (*next != '\0') /* it is enabled */
+        (void)printf("Approximate next launch time: %s\n", next);
+    json_decref(kept);
+    return 0;
+}
+
 static int run_job(struct cli *cli)
 {
     json_t *job, *answer = NULL;
@@ -174,7 +194,8 @@ static int run_job(struct cli *cli)
     if (status == 0 && cli->json) {
         cli_print_json(answer);
     } else if (status == 0 && *cli_value(answer, "EvalID") == '\0') {
-        (void)puts("Job registration successful"); /* it is there to be dispatched */
+        (void)puts("Job registration successful"); /* others are made of it */
+        status = tell_next_launch(cli, job);
     } else if (status == 0 && cli_switch(cli, "detach")) {
         (void)printf("Job registration successful\nEvaluation ID: %s\n",
                      cli_value(answer, "EvalID"));

@@ -21,10 +21,20 @@ static bool is_parameterized(const json_t *job)
            (json_is_object(block) && !json_is_true(json_object_get(job, "Dispatched")));
 }
 
+/* True if JOB, whole or of a list, is launched at times. */
+static bool is_periodic(const json_t *job)
+{
+    const json_t *block = json_object_get(job, "Periodic");
+
+    return json_is_true(block) || json_is_object(block);
+}
+
 static const char *type_of(const json_t *job)
 {
     return cli_format("%s%s", cli_value(job, "Type"),
-                      is_parameterized(job) ? "/parameterized" : "");
+                      is_parameterized(job) ? "/parameterized"
+                      : is_periodic(job)    ? "/periodic"
+                                            : "");
 }
 
 static int list_jobs(struct cli *cli)
@@ -98,6 +108,7 @@ static void print_job(const json_t *job)
     json_t *datacenter;
     size_t at;
     bool stopped = json_is_true(json_object_get(job, "Stop"));
+    const char *next = cli_value(job, "NextPeriodicLaunch");
 
     json_array_foreach(json_object_get(job, "Datacenters"), at, datacenter)
     {
@@ -115,6 +126,10 @@ static void print_job(const json_t *job)
     cli_row(&table, "Version", cli_value(job, "Version"));
     cli_row(&table, "Status",
             cli_format("%s%s", cli_value(job, "Status"), stopped ? " (stopped)" : ""));
+    if (is_periodic(job))
+        cli_row(&table, "Periodic", cli_value(json_object_get(job, "Periodic"), "Enabled"));
+    if (is_periodic(job) && !stopped)
+        cli_row(&table, "Next Periodic Launch", *next == '\0' ? "none" : next);
     cli_table_print_pairs(&table, stdout);
 }
 
@@ -226,34 +241,28 @@ static const char *join(const json_t *list)
     return cli_format("%s", at == 0 ? "<none>" : text);
 }
 
-/* What a parameterized job asks for, and what was dispatched of it. */
-static int show_parameterized(struct cli *cli, const json_t *job, const json_t *summary)
+/* What was made of JOB, whose ids have WORD behind that of JOB. */
+static int show_children(struct cli *cli, const json_t *job, const json_t *summary,
+                         const char *word, const char *none)
 {
-    const json_t *block = json_object_get(job, "ParameterizedJob");
     const json_t *children = json_object_get(summary, "Children");
     struct cli_table table = {0};
     char path[CLI_URL_SIZE];
     json_t *list, *child;
     size_t at;
     int status =
-        cli_get(cli, cli_path(cli, path, "/v1/jobs?prefix=%s/dispatch-", cli_value(job, "ID")),
+        cli_get(cli, cli_path(cli, path, "/v1/jobs?prefix=%s/%s-", cli_value(job, "ID"), word),
                 &list, NULL);
 
     if (status != 0)
         return status;
-    cli_heading(cli, "Parameterized Job");
-    cli_row(&table, "Payload", cli_value(block, "Payload"));
-    cli_row(&table, "Required Metadata", join(json_object_get(block, "MetaRequired")));
-    cli_row(&table, "Optional Metadata", join(json_object_get(block, "MetaOptional")));
-    cli_table_print_pairs(&table, stdout);
-    cli_heading(cli, "Parameterized Job Summary");
     cli_row(&table, "Pending", "Running", "Dead");
     cli_row(&table, cli_value(children, "Pending"), cli_value(children, "Running"),
             cli_value(children, "Dead"));
     cli_table_print(&table, stdout);
-    cli_heading(cli, "Dispatched Jobs");
+    cli_heading(cli, *word == 'd' ? "Dispatched Jobs" : "Previously Launched Jobs");
     if (json_array_size(list) == 0)
-        (void)puts("No dispatched instances found");
+        (void)puts(none);
     else
         cli_row(&table, "ID", "Status");
     json_array_foreach(list, at, child)
@@ -261,6 +270,28 @@ static int show_parameterized(struct cli *cli, const json_t *job, const json_t *
     cli_table_print(&table, stdout);
     json_decref(list);
     return 0;
+}
+
+/* What a parameterized job asks for, and what was dispatched of it. */
+static int show_parameterized(struct cli *cli, const json_t *job, const json_t *summary)
+{
+    const json_t *block = json_object_get(job, "ParameterizedJob");
+    struct cli_table table = {0};
+
+    cli_heading(cli, "Parameterized Job");
+    cli_row(&table, "Payload", cli_value(block, "Payload"));
+    cli_row(&table, "Required Metadata", join(json_object_get(block, "MetaRequired")));
+    cli_row(&table, "Optional Metadata", join(json_object_get(block, "MetaOptional")));
+    cli_table_print_pairs(&table, stdout);
+    cli_heading(cli, "Parameterized Job Summary");
+    return show_children(cli, job, summary, "dispatch", "No dispatched instances found");
+}
+
+/* What was launched of a periodic job. */
+static int show_periodic(struct cli *cli, const json_t *job, const json_t *summary)
+{
+    cli_heading(cli, "Children Job Summary");
+    return show_children(cli, job, summary, "periodic", "No instances of periodic job found");
 }
 
 int cli_show_job(struct cli *cli, const json_t *job)
@@ -274,8 +305,9 @@ int cli_show_job(struct cli *cli, const json_t *job)
     print_job(job);
     print_warnings(cli, job);
     int status = cli_get(cli, cli_path(cli, path, "/v1/job/%s/summary", id), &summary, NULL);
-    if (status == 0 && is_parameterized(job)) {
-        status = show_parameterized(cli, job, summary);
+    if (status == 0 && (is_parameterized(job) || is_periodic(job))) {
+        status = is_periodic(job) ? show_periodic(cli, job, summary)
+                                  : show_parameterized(cli, job, summary);
         json_decref(summary);
         return status;
     }

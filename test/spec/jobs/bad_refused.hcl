@@ -1,6 +1,6 @@
 job "a" {
-  periodic {
-    cron = "@daily"
+  multiregion {
+    strategy {}
   }
   vault {}
 
