@@ -133,9 +133,10 @@ hook_function hooks_network_make, hooks_network_join, hooks_network_remove, hook
 int hooks_network_expand(const struct hooks *hooks, const struct alloc_spec *alloc,
                          struct arena *arena, struct alloc_spec *ret_alloc, struct err *err);
 
-/* Nobody is told any more. */
 /* True while it is not known what plugins say; it is being found out from then on. */
 bool hooks_await_plugins(struct hooks *hooks);
+
+/* Nobody is told any more. */
 void hooks_forget_plugins(struct hooks *hooks);
 
 hook_begin hooks_payload_begin, hooks_artifacts_begin, hooks_render_begin;
