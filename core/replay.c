@@ -115,7 +115,7 @@ static void no_messages(void *ctx, const struct fsm_message *message)
 static bool is_same_step(const struct fsm_def *def, const struct journal_event *event,
                          const struct fsm_step *step)
 {
-    if (step->row - def->rows != event->row || step->before != event->before ||
+    if (fsm_guard_mark(def, step->row->guard) != event->guard || step->before != event->before ||
         step->after != event->after || step->issues_count != event->issues_count)
         return false;
     for (uint8_t i = 0; i < step->issues_count; i++) {

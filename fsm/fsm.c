@@ -108,6 +108,22 @@ static const struct fsm_row *rows_of(const struct fsm_def *def, uint8_t state, u
     return &def->rows[low];
 }
 
+uint32_t fsm_guard_mark(const struct fsm_def *def, unsigned number)
+{
+    const char *name = fsm_guard_name(def, number);
+
+    return (uint32_t)hash_bytes(0, name, strlen(name));
+}
+
+uint16_t fsm_row_marked(const struct fsm_def *def, uint8_t state, uint8_t event, uint32_t mark)
+{
+    const struct fsm_row *row = rows_of(def, state, event);
+
+    while (row != NULL && row->guard != 0 && fsm_guard_mark(def, row->guard) != mark)
+        row++; /* the last one has none: check 3 */
+    return row == NULL ? 0 : (uint16_t)(row - def->rows);
+}
+
 static const struct fsm_row *pick(const struct fsm_def *def, const struct fsm_row *row,
                                   const struct machine *record, const struct fsm_event *event,
                                   const struct fsm_now *now)

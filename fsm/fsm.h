@@ -289,6 +289,14 @@ const char *fsm_event_name(const struct fsm_def *def, unsigned number);
 const char *fsm_effect_name(const struct fsm_def *def, unsigned number);
 const char *fsm_guard_name(const struct fsm_def *def, unsigned number);
 
+/* What a journal calls the guard NUMBER: a number made of its name, since others may be added. */
+uint32_t fsm_guard_mark(const struct fsm_def *def, unsigned number);
+
+/* The index of the row of STATE and EVENT whose guard has MARK.  Where this version has none, which
+ * the journal of another one may name, that of the row that is taken when no guard holds; where
+ * nothing follows EVENT in STATE, 0. */
+uint16_t fsm_row_marked(const struct fsm_def *def, uint8_t state, uint8_t event, uint32_t mark);
+
 /* --- over the tables: checks and pictures --- */
 
 typedef void fsm_print(void *ctx, const char *text);

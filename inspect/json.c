@@ -197,7 +197,7 @@ void inspect_json_record(FILE *to, const struct machine_id *id, const struct mac
 void inspect_json_event(FILE *to, const struct journal_event *event, bool redact)
 {
     const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
-    const struct fsm_row *row = event->row < def->rows_count ? &def->rows[event->row] : NULL;
+    uint8_t guard = def->rows[event->row].guard;
     const struct shape *payload =
         shape_of_payload((enum fsm_payload)def->events[event->event.kind].payload);
     char when[TIME_TEXT_SIZE];
@@ -216,8 +216,10 @@ void inspect_json_event(FILE *to, const struct journal_event *event, bool redact
     (void)fprintf(to, ",\"event\":\"%s\"", fsm_event_name(def, event->event.kind));
     (void)fprintf(to, ",\"lane\":%u,\"ticket\":%u,\"generation\":%u", event->event.lane,
                   event->event.ticket, event->event.generation);
-    (void)fprintf(to, ",\"row\":%u,\"guard\":\"%s\"", event->row,
-                  row == NULL ? "?" : fsm_guard_name(def, row->guard));
+    if (fsm_guard_mark(def, guard) == event->guard)
+        (void)fprintf(to, ",\"guard\":\"%s\"", fsm_guard_name(def, guard));
+    else
+        (void)fprintf(to, ",\"guard\":%u", event->guard); /* of another version */
     (void)fprintf(to, ",\"before\":\"%s\",\"after\":\"%s\",\"issues\":[",
                   fsm_state_name(def, event->before), fsm_state_name(def, event->after));
     for (uint8_t i = 0; i < event->issues_count; i++)

@@ -371,9 +371,9 @@ static int take_issues(const struct fsm_def *def, const json_t *list, struct jou
     return 0;
 }
 
-static bool take_numbers(const struct fsm_def *def, const json_t *json, struct journal_event *event)
+static bool take_numbers(const json_t *json, struct journal_event *event)
 {
-    uint64_t lane, ticket, generation, peers, row;
+    uint64_t lane, ticket, generation, peers;
 
     if (!take_u64(json_object_get(json, "sequence"), UINT64_MAX, &event->sequence) ||
         !take_u64(json_object_get(json, "turn"), UINT64_MAX, &event->turn) ||
@@ -384,14 +384,27 @@ static bool take_numbers(const struct fsm_def *def, const json_t *json, struct j
         !take_u64(json_object_get(json, "peers"), UINT32_MAX, &peers) ||
         !take_u64(json_object_get(json, "lane"), LANE_COUNT - 1, &lane) ||
         !take_u64(json_object_get(json, "ticket"), UINT32_MAX, &ticket) ||
-        !take_u64(json_object_get(json, "generation"), UINT32_MAX, &generation) ||
-        !take_u64(json_object_get(json, "row"), def->rows_count - 1u, &row))
+        !take_u64(json_object_get(json, "generation"), UINT32_MAX, &generation))
         return false;
     event->peers = (uint32_t)peers;
     event->event.lane = (uint8_t)lane;
     event->event.ticket = (uint32_t)ticket;
     event->event.generation = (uint32_t)generation;
-    event->row = (uint16_t)row;
+    return true;
+}
+
+/* The row of EVENT, by its guard: a name, or the mark of one that only another version has. */
+static bool take_row(const struct fsm_def *def, const json_t *guard, struct journal_event *event)
+{
+    uint8_t number;
+    uint64_t mark;
+
+    if (take_name(def, fsm_guard_name, def->guards_count, guard, &number))
+        mark = fsm_guard_mark(def, number);
+    else if (!take_u64(guard, UINT32_MAX, &mark))
+        return false;
+    event->guard = (uint32_t)mark;
+    event->row = fsm_row_marked(def, event->before, event->event.kind, event->guard);
     return true;
 }
 
@@ -404,7 +417,7 @@ int inspect_read_event(const json_t *json, struct journal_event *ret_event, void
     if (code < 0)
         return code;
     const struct fsm_def *def = fsm_definition((enum machine_kind)event.id.kind);
-    if (!take_numbers(def, json, &event))
+    if (!take_numbers(json, &event))
         return bad(err, "event", "a number is missing or out of range");
     if (!take_name(def, fsm_event_name, def->events_count, json_object_get(json, "event"),
                    &event.event.kind))
@@ -414,6 +427,8 @@ int inspect_read_event(const json_t *json, struct journal_event *ret_event, void
         !take_name(def, fsm_state_name, def->states_count, json_object_get(json, "after"),
                    &event.after))
         return bad(err, "before, after", "not a state of this machine");
+    if (!take_row(def, json_object_get(json, "guard"), &event))
+        return bad(err, "guard", "not a guard of this machine");
     code = take_issues(def, json_object_get(json, "issues"), &event, err);
     const struct shape *shape =
         shape_of_payload((enum fsm_payload)def->events[event.event.kind].payload);

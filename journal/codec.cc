@@ -596,7 +596,7 @@ const char *codec_decode_record(struct codec *codec, const void *bytes, size_t l
 static_assert(sizeof(struct fsm_issue) == 8, "struct fsm_issue has changed");
 static_assert(sizeof(stored::issue_table) == 8, "issues are stored as they are");
 static_assert(sizeof(struct fsm_event) == 32, "struct fsm_event has changed");
-static_assert(sizeof(struct journal_event) == 5 * 8 + 4 + sizeof(struct machine_id) + 4 +
+static_assert(sizeof(struct journal_event) == 5 * 8 + 2 * 4 + sizeof(struct machine_id) +
                                                   sizeof(struct fsm_event) + 8 +
                                                   FSM_EFFECTS_MAX * sizeof(struct fsm_issue) + 8,
               "struct journal_event has changed: encode and decode below, event_table");
@@ -686,7 +686,7 @@ struct codec_value codec_encode_event(struct codec *codec, const struct journal_
     table.add_machine_id(id);
     table.add_issues(list);
     table.add_payload(payload);
-    table.add_row(event->row);
+    table.add_guard(event->guard);
     table.add_machine_kind(event->id.kind);
     table.add_kind(event->event.kind);
     table.add_lane(event->event.lane);
@@ -739,8 +739,7 @@ const char *codec_decode_event(struct codec *codec, const void *bytes, size_t le
         event->id.text[0] == '\0')
         return "an event without a machine";
     if (from->kind() >= def->events_count || from->lane() >= LANE_COUNT ||
-        from->row() >= def->rows_count || from->before() >= def->states_count ||
-        from->after() >= def->states_count)
+        from->before() >= def->states_count || from->after() >= def->states_count)
         return "an event that its machine does not have";
 
     event->sequence = from->sequence();
@@ -753,7 +752,8 @@ const char *codec_decode_event(struct codec *codec, const void *bytes, size_t le
     event->event.lane = from->lane();
     event->event.ticket = from->ticket();
     event->event.generation = from->generation();
-    event->row = from->row();
+    event->row = fsm_row_marked(def, from->before(), from->kind(), from->guard());
+    event->guard = from->guard();
     event->before = from->before();
     event->after = from->after();
     event->digest = from->digest();

@@ -61,9 +61,10 @@ struct journal_event {
     uint64_t now_ms;
     int64_t unix_ns;
     uint32_t peers;
+    uint32_t guard; /* of the row taken: fsm_guard_mark() */
     struct machine_id id;
     struct fsm_event event; /* reply is not stored; payload borrowed for the call */
-    uint16_t row;           /* index of the row taken */
+    uint16_t row;           /* as fsm_row_marked() finds it here */
     uint8_t before, after;  /* states */
     uint8_t issues_count;
     struct fsm_issue issues[FSM_EFFECTS_MAX];

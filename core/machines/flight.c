@@ -50,7 +50,14 @@ void core_describe(const struct journal_event *event, char *to, size_t size)
     const struct fsm_def *def = fsm_definition((enum machine_kind)event->id.kind);
 
     check(event->row < def->rows_count);
-    describe(def, event->id.text, event->row, event->event.ticket, to, size);
+    const struct fsm_row *row = &def->rows[event->row];
+    if (row->state == event->before && row->event == event->event.kind)
+        describe(def, event->id.text, event->row, event->event.ticket, to, size);
+    else /* of another version, or forged */
+        (void)text_format(to, size, "%s %s %s -%s-> %s", def->name, event->id.text,
+                          fsm_state_name(def, event->before),
+                          fsm_event_name(def, event->event.kind),
+                          fsm_state_name(def, event->after));
 }
 
 void core_flight_print(const struct core *core, fsm_print *print, void *ctx)

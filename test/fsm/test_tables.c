@@ -279,6 +279,25 @@ static void test_check_completion_on_a_lane_that_never_completes_is_found(void *
     assert_true(complains(spoiled, "check 10: REPLY_OK: completes"));
 }
 
+/* What a journal knows of a row leads back to it, wherever it stands in a later version; a guard
+ * that is not known here leads to the row that has none. */
+static void test_rows_are_found_by_what_journals_say(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < MACHINE_KIND_COUNT; kind++) {
+        const struct fsm_def *def = fsm_definition((enum machine_kind)kind);
+        for (uint16_t i = 0; i < def->rows_count; i++) {
+            const struct fsm_row *row = &def->rows[i];
+            uint32_t mark = fsm_guard_mark(def, row->guard);
+            assert_int_equal(fsm_row_marked(def, row->state, row->event, mark), i);
+            uint16_t other = fsm_row_marked(def, row->state, row->event, 1);
+            assert_int_equal(def->rows[other].state, row->state);
+            assert_int_equal(def->rows[other].event, row->event);
+            assert_int_equal(def->rows[other].guard, 0);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +315,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_check_second_answer_is_found),
         cmocka_unit_test(test_check_limit_without_timeout_is_found),
         cmocka_unit_test(test_check_completion_on_a_lane_that_never_completes_is_found),
+        cmocka_unit_test(test_rows_are_found_by_what_journals_say),
     };
 
     if (argc == 2 && strcmp(argv[1], "checks") == 0)

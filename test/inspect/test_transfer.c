@@ -294,7 +294,7 @@ static void test_import_of_odd_events_is_refused(void **state)
         {"now_ms", "9007199254740993", "its turn or time is more than anything ever counted"},
         {"turn", "9223372036854775807", "its turn or time is more than anything ever counted"},
         {"sequence", "9223372036854775807", "the log goes on at 1, not at 9223372036854775807"},
-        {"row", "65535", "line 2: "},
+        {"guard", "\"NOBODY\"", "line 2: guard: not a guard of this machine"},
         {"before", "\"NOWHERE\"", "line 2: before, after: not a state of this machine"},
     };
     struct inspecting *inspecting = *state;

@@ -83,10 +83,8 @@ static bool swap_row(json_t *line, void *ctx)
     json_t *entry = entry_of(line);
 
     (void)ctx;
-    if (is_event(line, 23)) {
-        json_int_t row = json_integer_value(json_object_get(entry, "row"));
-        json_object_set_new(entry, "row", json_integer(row - 1));
-    }
+    if (is_event(line, 23))
+        json_object_set_new(entry, "guard", json_string("KILL_WANTED"));
     return true;
 }
 

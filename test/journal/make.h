@@ -349,8 +349,9 @@ static inline void make_event(struct rng *rng, uint64_t sequence, enum machine_k
     event->event.lane = (uint8_t)rng_below(rng, LANE_COUNT);
     event->event.ticket = (uint32_t)rng_next(rng);
     event->event.generation = (uint32_t)rng_below(rng, 10);
-    event->row = (uint16_t)rng_below(rng, def->rows_count);
     event->before = (uint8_t)rng_below(rng, def->states_count);
+    event->guard = fsm_guard_mark(def, (unsigned)rng_below(rng, def->guards_count));
+    event->row = fsm_row_marked(def, event->before, event_kind, event->guard);
     event->after = (uint8_t)rng_below(rng, def->states_count);
     event->issues_count = (uint8_t)rng_below(rng, FSM_EFFECTS_MAX + 1);
     for (int i = 0; i < event->issues_count; i++) {
