@@ -65,8 +65,12 @@ struct job {
     bool periodic;                   /* is launched when it is time: among alone.periodic */
     bool away;                       /* and nobody has looked since the daemon began */
     bool told;                       /* that its times cannot be known */
-    int64_t
-        passed_s; /* of the wall clock: it is launched for no time until that, 0: there is none */
+    /* It is launched for no time of the wall clock until that, 0: there is none. */
+    int64_t passed_s;
+    /* Its first times after since_s, which its zone's file was read for; CRON_NEVER: it was not. */
+    struct {
+        int64_t since_s, due_s, then_s;
+    } times;
     struct job *periodic_prev, *periodic_next;
     char *token; /* that it was dispatched with, and of what; NULL: none */
     UT_hash_handle hh, by_token;

@@ -118,18 +118,30 @@ static int64_t next_launch(const struct alone *alone, const json_t *json, int64_
     return due_s;
 }
 
-static void look(struct alone *alone, struct job *job)
+/* They change with a launch only: the looks in between, one a minute, read no file. */
+static void know_times(struct alone *alone, struct job *job, int64_t since_s)
 {
-    struct periodic asked = {.now_s = periodic_now_s(alone), .away = job->away};
-    int64_t since_s = (int64_t)job_number(job->json, PERIODIC_LAUNCHED), at_s;
     struct err err = {0};
 
-    since_s = policy_launched_since(since_s < job->passed_s ? job->passed_s : since_s, asked.now_s);
-    asked.due_s = next_launch(alone, job->json, since_s, &asked.then_s, &err);
+    if (job->times.since_s == since_s)
+        return;
+    job->times.due_s = next_launch(alone, job->json, since_s, &job->times.then_s, &err);
+    job->times.since_s = err.code == 0 ? since_s : CRON_NEVER;
     if (err.code != 0 && !job->told)
         say(&alone->config.say, SAY_WARN, "server", "a job is not launched job=%s error=%s",
             text_value(job->id), text_value(err.text));
     job->told = err.code != 0;
+}
+
+static void look(struct alone *alone, struct job *job)
+{
+    struct periodic asked = {.now_s = periodic_now_s(alone), .away = job->away};
+    int64_t since_s = (int64_t)job_number(job->json, PERIODIC_LAUNCHED), at_s;
+
+    since_s = policy_launched_since(since_s < job->passed_s ? job->passed_s : since_s, asked.now_s);
+    know_times(alone, job, since_s);
+    asked.due_s = job->times.due_s;
+    asked.then_s = job->times.then_s;
     asked.prohibits_overlap = jobspec_prohibits_overlap(job->json);
     asked.goes_on = asked.due_s <= asked.now_s && asked.prohibits_overlap && goes_on(alone, job);
     enum launching verdict = policy_launch(&asked, &at_s);

@@ -63,6 +63,7 @@ void periodic_note(struct alone *alone, struct job *job)
     if (!launched && job->periodic)
         DL_DELETE2(alone->periodic, job, periodic_prev, periodic_next);
     job->periodic = launched;
+    job->times.since_s = CRON_NEVER;
     if (launched)
         alone->launch_at_ms = 1; /* the next tidy finds out */
 }
