@@ -189,7 +189,7 @@ static void test_rules_of_posix_are_understood(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct zone *zone = zone_of((uint32_t)cases[i].offset, cases[i].footer);
-        int64_t until;
+        int64_t until = 0;
 
         if (zone == NULL || zone_offset(zone, cases[i].at, &until) != cases[i].offset)
             fail_msg("%s at %lld", cases[i].footer, (long long)cases[i].at);
