@@ -188,7 +188,7 @@ static int read_field(const struct field *field, char *text, uint64_t *bits, str
     bool some = false;
 
     while ((part = strsep(&rest, ",")) != NULL) {
-        struct entry entry;
+        struct entry entry = {0};
 
         if (*part == '\0')
             continue;
