@@ -10,11 +10,27 @@ import subprocess
 import tempfile
 import threading
 import time
+from typing import NamedTuple
 
 import machine
-from disk import Disk
+from disk import SECTOR, Disk
 
-DISK_MB, BOOT_S = 256, 300
+BOOT_S = 300
+
+
+class FileSystem(NamedTuple):
+    name: str
+    options: str = ''     # how it is mounted
+    size_mb: int = 256
+    whole: int = SECTOR   # bytes that the disk never tears: btrfs needs its superblock as one
+    repair: str = 'true'  # what a boot of Debian runs before: half a commit in ext4's log ends a mount
+
+
+FILE_SYSTEMS = {
+    'ext4': FileSystem('ext4', repair='e2fsck -p /dev/vdc'),
+    'ext4-data': FileSystem('ext4', '-o data=journal', repair='e2fsck -p /dev/vdc'),
+    'xfs': FileSystem('xfs', size_mb=320), 'btrfs': FileSystem('btrfs', whole=4096)}
+CUTS_ON, MOMENTS_ON = tuple(FILE_SYSTEMS), ('ext4', 'ext4-data')  # which can be read from outside
 FIRST_STEP = 1000  # jobs of one boot never meet the next one's
 
 # What a machine does that nothing but the scenario is wanted of: it is its init.
@@ -27,6 +43,7 @@ ip link set lo up; hostname cairn
 stty -F /dev/ttyS1 raw
 mount -o remount,rw / && mkdir -p /data
 exec > /dev/ttyS1 2>/dev/ttyS0 < /dev/null
+%s >&2
 mount -t %s %s /dev/vdc /data || echo 'ended ["the disk cannot be mounted"]'
 python3 /tree/test/vm/scenario.py %d
 sync; poweroff -f
@@ -103,10 +120,12 @@ class Known:
 
 def make_disk(kind):
     """A file system of KIND, empty."""
+    system = FILE_SYSTEMS[kind]
     with tempfile.NamedTemporaryFile(prefix='cairn-disk-', dir=machine.PLACE) as image:
-        image.truncate(DISK_MB << 20)
-        subprocess.run(['mkfs.' + kind, '-q', image.name], check=True)
-        return Disk(image.read())
+        image.truncate(system.size_mb << 20)
+        subprocess.run(['mkfs.' + system.name, '-q', image.name], check=True,
+                       stdout=subprocess.DEVNULL)
+        return Disk(image.read(), system.whole)
 
 
 class Machine:
@@ -115,8 +134,8 @@ class Machine:
     def __init__(self, disk_socket, first, kind, place):
         self.console = os.path.join(machine.PLACE, 'console.log')
         image = os.path.join(place, 'tree.img')
-        options = '-o data=journal' if kind == 'ext4-data' else ''
-        machine.tree_disk(INIT % ('ext4' if kind == 'ext4-data' else kind, options, first), image)
+        system = FILE_SYSTEMS[kind]
+        machine.tree_disk(INIT % (system.repair, system.name, system.options, first), image)
         self.process = subprocess.Popen(
             machine.qemu(machine.accelerator(), APPEND,
                          '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % image,
@@ -210,13 +229,13 @@ def last_words(console, image, lines=40):
                    for name, text in texts.items())
 
 
-def cuts(count, seed, kind='ext4'):
+def cuts(count, seed, kind):
     """COUNT cuts and boots; 0 if nothing was wrong."""
     machine.make()
     chance, known = random.Random(seed), Known()
-    machine.say('%d power cuts, seed %d' % (count, seed))
+    machine.say('%d power cuts, %s, seed %d' % (count, kind, seed))
     with tempfile.TemporaryDirectory(prefix='cairn-cuts-', dir=machine.PLACE) as place:
-        disk, path = make_disk('ext4' if kind == 'ext4-data' else kind), os.path.join(place, 'disk')
+        disk, path = make_disk(kind), os.path.join(place, 'disk')
         disk.serve(path)
         for number in range(count + 1):
             try:
@@ -225,8 +244,8 @@ def cuts(count, seed, kind='ext4'):
                 kept = os.path.join(machine.PLACE, 'wrong.img')
                 with open(kept, 'wb') as out:
                     out.write(disk.seen)
-                print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d\n%s'
-                      % (number, wrong, kept, count, seed,
+                print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n%s'
+                      % (number, wrong, kept, count, seed, kind,
                          last_words(os.path.join(machine.PLACE, 'console.log'), kept)))
                 return 1
             if number < count:
@@ -282,14 +301,14 @@ def check_moment(journal, acked, seeds):
         cairn('sim', '-from', journal, '-seeds', str(seeds), '-base', '1')
 
 
-def record(acks, disk, path, place):
+def record(acks, disk, kind, path, place):
     """Runs the scenario until ACKS answers have come: (moment among the disk's notes, what, job)."""
-    guest, heard = Machine(path, 0, 'ext4', place), []
+    guest, heard = Machine(path, 0, kind, place), []
     try:
-        for kind, value in guest.lines():
-            if kind == 'ended':
+        for said, value in guest.lines():
+            if said == 'ended':
                 raise Wrong('the daemon did not start: %r' % value)
-            if kind == 'ack':  # what it stands on was flushed before it was said
+            if said == 'ack':  # what it stands on was flushed before it was said
                 heard.append((len(disk.notes), value[0], value[1]))
                 if len(heard) == acks:
                     return heard
@@ -298,21 +317,21 @@ def record(acks, disk, path, place):
     raise Wrong('it ended after %d answers; its console is %s' % (len(heard), guest.console))
 
 
-def moments(acks, most, seed):
+def moments(acks, most, seed, kind):
     """Each flush of a run with ACKS answers, MOST of them at most, as the last thing that reached the
     disk."""
     machine.make()
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory(prefix='cairn-moments-', dir=machine.PLACE) as place:
-        disk, path = make_disk('ext4'), os.path.join(place, 'disk')
+        disk, path = make_disk(kind), os.path.join(place, 'disk')
         begun, image = bytes(disk.platter), os.path.join(place, 'disk.img')
         disk.serve(path)
-        heard = record(acks, disk, path, place)
+        heard = record(acks, disk, kind, path, place)
         notes = disk.notes
         flushes = [at for at, note in enumerate(notes) if note is None]
         chosen = set(flushes if len(flushes) <= most else chance.sample(flushes, most))
-        machine.say('%d writes, %d flushes, of which %d are looked at; seed %d'
-                    % (len(notes) - len(flushes), len(flushes), len(chosen), seed))
+        machine.say('%d writes, %d flushes, of which %d are looked at; %s, seed %d'
+                    % (len(notes) - len(flushes), len(flushes), len(chosen), kind, seed))
         with open(image, 'wb') as out:
             out.write(begun)
         looked = 0

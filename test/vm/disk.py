@@ -22,7 +22,8 @@ class Gone(Exception):
 
 
 class Disk:
-    def __init__(self, content):
+    def __init__(self, content, whole=SECTOR):
+        self.whole = whole              # bytes that are lost together, if they are
         self.platter = bytearray(content)
         self.seen = bytearray(content)  # by the machine: the platter below the cache
         self.cache = []                 # (offset, bytes), in the order of coming
@@ -77,10 +78,10 @@ class Disk:
             # Some disks lose all of it, some nearly nothing.
             kept = chance.choice((0.0, 0.5, 0.9, 1.0))
             for offset, data in self.cache:
-                for at in range(0, len(data), SECTOR):
+                for at in range(0, len(data), self.whole):
                     sectors += 1
                     if chance.random() < kept:
-                        piece = data[at:at + SECTOR]
+                        piece = data[at:at + self.whole]
                         self.platter[offset + at:offset + at + len(piece)] = piece
                     else:
                         lost += 1

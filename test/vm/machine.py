@@ -9,9 +9,11 @@ usage: test/vm/machine.py make              only that
        test/vm/machine.py live TEST...      live tests by name, "t390-exec", in one boot
        test/vm/machine.py run COMMAND       a shell command, in the tree on the machine
        test/vm/machine.py package           test/vm/package.py, with what ./dev package has built
-       test/vm/machine.py cuts N [SEED]     N power cuts, with an audit after each
-       test/vm/machine.py moments N [MOST]  the disk after each flush of a run with N answers
+       test/vm/machine.py cuts N [SEED] [FS]     N power cuts, with an audit after each
+       test/vm/machine.py moments N [MOST] [FS]  the disk after each flush of a run with N answers
        test/vm/machine.py shell             a root shell on its console; `poweroff -f` ends it
+
+FS, the disk's file system: ext4, ext4-data (which keeps data in its log, too); for cuts xfs or btrfs.
 """
 import glob
 import hashlib
@@ -222,6 +224,11 @@ exit $code
 '''
 
 
+def usage():
+    print(__doc__.strip(), file=sys.stderr)
+    return 2
+
+
 def main():
     verb, rest = (sys.argv[1] if len(sys.argv) > 1 else ''), sys.argv[2:]
     if verb == 'make' and not rest:
@@ -233,19 +240,21 @@ def main():
         return boot('exec python3 test/vm/package.py build/package\n', BOOT_S + TEST_S)
     elif verb == 'run' and len(rest) == 1:
         return boot(rest[0] + '\n', BOOT_S + TEST_S)
-    elif verb in ('cuts', 'moments') and 1 <= len(rest) <= 2 and all(map(str.isdigit, rest)):
+    elif verb in ('cuts', 'moments') and rest:
         import cuts  # which boots machines
+        kind = rest.pop() if rest[-1] in getattr(cuts, verb.upper() + '_ON') else 'ext4'
+        if not 1 <= len(rest) <= 2 or not all(map(str.isdigit, rest)):
+            return usage()
         numbers, seed = [int(word) for word in rest], time.time_ns() & 0xffffff
         if verb == 'cuts':
-            return cuts.cuts(numbers[0], *(numbers[1:] or [seed]))
-        return cuts.moments(numbers[0], *(numbers[1:] or [1 << 30]), seed)
+            return cuts.cuts(numbers[0], *(numbers[1:] or [seed]), kind)
+        return cuts.moments(numbers[0], *(numbers[1:] or [1 << 30]), seed, kind)
     elif verb == 'shell' and not rest:
         make()
         return subprocess.run(qemu(accelerator(), 'init=/bin/bash', '-serial', 'stdio'),
                               check=False).returncode
     else:
-        print(__doc__.strip(), file=sys.stderr)
-        return 2
+        return usage()
     return 0
 
 
