@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 
-UNIT_LIMIT_S, LIVE_LIMIT_S, LIVE_AT_ONCE, LIVE_PATIENCE = 300, 900, 2, '2'
+UNIT_LIMIT_S, LIVE_LIMIT_S, LIVE_AT_ONCE, LIVE_PATIENCE = 600, 1800, 2, '2'
 PASSED = re.compile(r'^\[       OK \] ', re.M)
 FAILED = re.compile(r'^\[  FAILED  \] (\S+)$', re.M)
 SKIPPED = re.compile(r'^\[  SKIPPED \] (\S+)$', re.M)
