@@ -120,6 +120,10 @@ struct hcl_options {
      * way Nomad's parser leaves NOMAD_*, env, attr, meta, node and device alone; false, an error.
      */
     bool keep_unknown;
+    /* Only what is written out has a value, as in HCL's first version: text, numbers, bools, lists
+     * and objects of them.  Names, functions and operators are refused; `variable`, `locals` and
+     * `dynamic` are blocks like others. */
+    bool literal;
 };
 
 struct hcl_context;

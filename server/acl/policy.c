@@ -2,8 +2,9 @@
  * Rights, read from the text of a policy.
  *
  * HCL and JSON are walked alike, as values: blocks of a type are a list of objects, each wrapped in
- * its label.  Nothing is ignored; what means something only where there are servers, namespaces,
- * node pools or variables is looked at and grants nothing here.
+ * its label.  Nothing in it is computed: a policy is read on the loop, and again at each start, and
+ * costs what it is long.  Nothing is ignored; what means something only where there are servers,
+ * namespaces, node pools or variables is looked at and grants nothing here.
  */
 #include "server/acl/part.h"
 
@@ -364,7 +365,7 @@ static int read_value(struct reading *reading, const json_t *value)
 
 static int parse_hcl(const char *text, size_t length, json_t **ret_value, struct err *err)
 {
-    const struct hcl_options options = {0};
+    const struct hcl_options options = {.literal = true};
     struct hcl_context *context = NULL;
     struct hcl_file *file = NULL;
     struct hcl_error error;

@@ -123,7 +123,7 @@ int hcl_each_block(struct hcl_context *context, const struct hcl_scope *scope,
 {
     for (size_t i = 0; i < body->blocks_count; i++) {
         const struct hcl_block *block = &body->blocks[i];
-        int code = text_equal(block->type, "dynamic")
+        int code = text_equal(block->type, "dynamic") && !context->options->literal
                        ? expand(context, scope, block, cb, ctx, error)
                        : cb(ctx, block, scope, error);
 

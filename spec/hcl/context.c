@@ -515,8 +515,8 @@ int hcl_context_new(const struct hcl_file *file, const struct hcl_options *optio
     context->file = file;
     context->options = options;
     context->budget = BUDGET_BASE + (uint64_t)file->length * BUDGET_A_BYTE;
-    int code = make_variables(context, error);
-    if (code == 0)
+    int code = options->literal ? 0 : make_variables(context, error);
+    if (code == 0 && !options->literal)
         code = make_locals(context, error);
     if (code != 0) {
         hcl_context_free(context);

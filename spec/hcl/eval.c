@@ -380,6 +380,13 @@ static int evaluate(struct hcl_context *context, const struct hcl_scope *scope,
     unreachable("closed enum");
 }
 
+/* What a template is made of is looked at part by part. */
+static bool is_written_out(const struct hcl_expression *expression)
+{
+    return expression->kind == NODE_LITERAL || expression->kind == NODE_TEMPLATE ||
+           expression->kind == NODE_LIST || expression->kind == NODE_OBJECT;
+}
+
 int hcl_evaluate(struct hcl_context *context, const struct hcl_scope *scope,
                  const struct hcl_expression *expression, json_t **ret_value,
                  struct hcl_error *error)
@@ -387,6 +394,9 @@ int hcl_evaluate(struct hcl_context *context, const struct hcl_scope *scope,
     json_t *value = NULL;
     int code = hcl_charge(context, expression->place, 1, error);
 
+    if (code == 0 && context->options->literal && !is_written_out(expression))
+        code = hcl_complain(context->file, expression->place, NULL, error,
+                            "nothing is computed here: write the value itself");
     if (code == 0 && context->depth >= EVALUATE_DEPTH_MAX)
         code = hcl_complain_limit(context->file, expression->place, NULL, error,
                                   "this expression is too deep to evaluate");

@@ -277,6 +277,50 @@ static void test_unknown_variable_not_kept_is_an_error(void **state)
     free(message);
 }
 
+static void test_where_nothing_is_computed_only_what_is_written_out_has_a_value(void **state)
+{
+    static const struct hcl_options literal = {.literal = true};
+    static const struct row written[] = {
+        {"\"a$${b}\\n\"", "\"a${b}\\n\""},
+        {"<<E\na\nb\nE", "\"a\\nb\\n\""},
+        {"[1, \"a\", true, [null]]", "[1,\"a\",true,[null]]"},
+        {"{ a = 1, \"b\" = { c = [] } }", "{\"a\":1,\"b\":{\"c\":[]}}"},
+        {"\"a${\"b\"}\"", "\"ab\""},
+    };
+    static const char *const computed[] = {
+        "upper(\"a\")",
+        "a",
+        "local.a",
+        "1 + 1",
+        "!true",
+        "-1",
+        "true ? 1 : 2",
+        "[1][0]",
+        "[[1]][*][0]",
+        "\"${a}\"",
+        "[upper(\"a\")]",
+        "{ a = b }",
+        "[for x in [1] : x]",
+        "\"%{ for x in [1] }a%{ endfor }\"",
+        "\"%{ if true }a%{ endif }\"",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(written) + COUNT_OF(computed); i++) {
+        bool is_written = i < COUNT_OF(written);
+        const char *text = is_written ? written[i].text : computed[i - COUNT_OF(written)];
+        char *source;
+
+        assert_true(asprintf(&source, "v = %s\nlocals { a = 1 }\n", text) > 0);
+        char *value = value_of(source, &literal);
+        if (is_written ? strcmp(value, written[i].expected) != 0
+                       : strstr(value, "nothing is computed here") == NULL)
+            fail_msg("%s\n  gives    %s", text, value);
+        free(value);
+        free(source);
+    }
+}
+
 static void test_text_functions(void **state)
 {
     static const struct row rows[] = {
@@ -1220,6 +1264,7 @@ int main(void)
         cmocka_unit_test(test_evaluation_mistakes_show_place_line_and_hint),
         cmocka_unit_test(test_variable_mistakes_are_named),
         cmocka_unit_test(test_unknown_variable_not_kept_is_an_error),
+        cmocka_unit_test(test_where_nothing_is_computed_only_what_is_written_out_has_a_value),
         cmocka_unit_test(test_long_line_is_cut_around_the_place),
         cmocka_unit_test(test_nesting_beyond_the_bound_is_refused_whatever_it_is_made_of),
         cmocka_unit_test(test_long_flat_chain_is_evaluated_or_refused_but_never_overflows),

@@ -45,7 +45,14 @@ static void test_nonsense_is_refused_by_name(void **state)
         {"agent { capabilities = [] }", "agent has no key 'capabilities'"},
         {"agents { policy = \"read\" }", "a policy has no 'agents'"},
         {"node \"x\" { policy = \"read\" }", "node has no key 'x'"},
-        {"agent { policy = file(\"/etc/passwd\") }", "line 1"},
+        {"agent { policy = file(\"/etc/passwd\") }", "line 1: nothing is computed here"},
+        {"agent { policy = join(\"\", [for x in range(1024) : x]) }", "nothing is computed here"},
+        {"agent { policy = true ? \"read\" : \"write\" }", "nothing is computed here"},
+        {"agent { policy = \"${read}\" }", "nothing is computed here"},
+        {"locals { a = range(1024) }\nagent { policy = \"read\" }", "nothing is computed here"},
+        {"variable \"a\" { default = 1 }\nagent { policy = \"read\" }", "has no 'variable'"},
+        {"dynamic \"agent\" {\n for_each = [1]\n content { policy = \"read\" }\n}",
+         "a policy has no 'dynamic'"},
         {"{\"agent\": {\"policy\": \"read\"}, \"agent\": {\"policy\": \"write\"}}", "line 1"},
     };
 
