@@ -57,7 +57,7 @@ def a_task_that_names_no_user_is_nobodys_and_sees_its_own_directories():
 def a_crash_is_not_noticed_and_the_end_is_complete():
     node = open_node()
     node.run_job(service(isolated('t', 'trap "exit 3" TERM; setsid sleep 2000 & echo up > '
-                                       '/local/up; while :; do sleep 0.1; done',
+                                       '/local/up; while :; do wait; done',
                                   KillSignal='SIGTERM', KillTimeout=milliseconds(5000)),
                          restart=restart_policy(0)))
     said(node, 'up')
