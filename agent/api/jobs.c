@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "server/alone/alone.h"
+#include "spec/cron.h"
 #include "spec/job.h"
 
 #include <inttypes.h>
@@ -136,7 +137,7 @@ void api_job_get(struct api_request *request)
         return;
     json_t *answer = api_format_job(job, status_of(request->api, job));
     int64_t next_s = alone_next_launch(request->api->parts->alone, job->job);
-    if (next_s != INT64_MAX) {
+    if (next_s != CRON_NEVER) {
         api_time(launch, next_s * 1000000000);
         check(json_object_set_new(answer, "NextPeriodicLaunch", json_string(launch)) == 0);
     }

@@ -7,6 +7,7 @@
 #include "agent/api/part.h"
 
 #include "server/alone/alone.h"
+#include "spec/cron.h"
 #include "spec/job.h"
 
 #include <stdlib.h>
@@ -98,7 +99,7 @@ static void tell(struct api_request *request, const struct alone_plan *plan, boo
     telling->plan = *plan;
     telling->diff = diff;
     telling->written = api_writer(request);
-    api_time(launch, next_s == INT64_MAX ? 0 : next_s * 1000000000);
+    api_time(launch, next_s == CRON_NEVER ? 0 : next_s * 1000000000);
     /* There is no preemption, in the way Go says so. */
     telling->answer =
         json_pack("{s:{s:O, s:n}, s:o, s:I, s:n, s:s}", "Annotations", "DesiredTGUpdates",

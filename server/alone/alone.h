@@ -230,7 +230,7 @@ int alone_dispatch(struct alone *alone, const struct alone_dispatch *dispatch,
 int alone_force(struct alone *alone, const char *namespace, const char *job_id,
                 struct alone_evaluation *ret_evaluation, struct err *err);
 
-/* When JOB, as JSON, is launched next, in seconds of the wall clock; INT64_MAX: never. */
+/* When JOB, as JSON, is launched next, in seconds of the wall clock; CRON_NEVER (spec/cron.h). */
 int64_t alone_next_launch(const struct alone *alone, const json_t *job);
 
 /* How allocs are stopped: both may be. */

@@ -158,14 +158,12 @@ static int tell_next_launch(struct cli *cli, const json_t *job)
     char path[CLI_URL_SIZE];
     json_t *kept;
 
-    const char *next;
-
     if (!json_is_object(json_object_get(job, "Periodic")))
         return 0;
     int status = cli_get(cli, cli_path(cli, path, "/v1/job/%s", cli_value(job, "ID")), &kept, NULL);
     if (status != 0)
         return status;
-    next = cli_value(kept, "NextPeriodicLaunch");
+    const char *next = cli_value(kept, "NextPeriodicLaunch");
     if (*next != '\0') /* it is enabled */
         (void)printf("Approximate next launch time: %s\n", next);
     json_decref(kept);

@@ -243,7 +243,7 @@ static const char *join(const json_t *list)
 
 /* What was made of JOB, whose ids have WORD behind that of JOB. */
 static int show_children(struct cli *cli, const json_t *job, const json_t *summary,
-                         const char *word, const char *none)
+                         const char *word, const char *heading, const char *none)
 {
     const json_t *children = json_object_get(summary, "Children");
     struct cli_table table = {0};
@@ -260,7 +260,7 @@ static int show_children(struct cli *cli, const json_t *job, const json_t *summa
     cli_row(&table, cli_value(children, "Pending"), cli_value(children, "Running"),
             cli_value(children, "Dead"));
     cli_table_print(&table, stdout);
-    cli_heading(cli, *word == 'd' ? "Dispatched Jobs" : "Previously Launched Jobs");
+    cli_heading(cli, heading);
     if (json_array_size(list) == 0)
         (void)puts(none);
     else
@@ -284,14 +284,16 @@ static int show_parameterized(struct cli *cli, const json_t *job, const json_t *
     cli_row(&table, "Optional Metadata", join(json_object_get(block, "MetaOptional")));
     cli_table_print_pairs(&table, stdout);
     cli_heading(cli, "Parameterized Job Summary");
-    return show_children(cli, job, summary, "dispatch", "No dispatched instances found");
+    return show_children(cli, job, summary, "dispatch", "Dispatched Jobs",
+                         "No dispatched instances found");
 }
 
 /* What was launched of a periodic job. */
 static int show_periodic(struct cli *cli, const json_t *job, const json_t *summary)
 {
     cli_heading(cli, "Children Job Summary");
-    return show_children(cli, job, summary, "periodic", "No instances of periodic job found");
+    return show_children(cli, job, summary, "periodic", "Previously Launched Jobs",
+                         "No instances of periodic job found");
 }
 
 int cli_show_job(struct cli *cli, const json_t *job)
