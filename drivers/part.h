@@ -81,9 +81,9 @@ bool key_was_begun(int shim_fd, const struct driver_key *key);
 int started_read(int shim_fd, const struct driver_key *key, struct started_record *ret_record);
 
 /* True of a descriptor that must not be held for as long as a payload runs: the last ones of those
- * behind SHIM_FD, one of the first, for the lowest that is free is taken.  They are for what ends
- * and looks at things.  A payload without a connection runs on, but one that has ended and cannot
- * be looked after would keep its own for ever. */
+ * behind SHIM_FD, one of the first, for the lowest that is free is taken.  They are for what is
+ * opened at its first use, and for what ends and looks at things.  A payload without a connection
+ * runs on, but one that has ended and cannot be looked after would keep its own for ever. */
 bool fd_is_kept_back(int shim_fd, int fd);
 
 /* A connection to the shim of this key, non-blocking, or an error. */

@@ -163,8 +163,8 @@ bool fd_is_kept_back(int shim_fd, int fd)
 
     if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur <= (rlim_t)shim_fd)
         return false;
-    rlim_t third = (files.rlim_cur - (rlim_t)shim_fd) / 3, kept = FILES_KEPT;
-    return (rlim_t)fd >= files.rlim_cur - (third < kept ? third : kept);
+    rlim_t half = (files.rlim_cur - (rlim_t)shim_fd) / 2, kept = FILES_KEPT;
+    return (rlim_t)fd >= files.rlim_cur - (half < kept ? half : kept);
 }
 
 int shim_connect(int shim_fd, const struct driver_key *key, int *ret_fd, struct err *err)
