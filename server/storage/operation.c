@@ -101,6 +101,23 @@ void operation_stamp(struct operation *operation, enum registration_state state)
         (void)json_object_del(to, "cairnFailure"); /* missing is fine */
 }
 
+bool operation_is_open(const struct registered *volume)
+{
+    return volume->public.state != REGISTRATION_READY || registry_grows(volume->json);
+}
+
+/* The journal took nothing: the volume is as it was, and what was open of it is so still. */
+static void not_stored(struct operation *operation)
+{
+    struct storage *storage = operation->task.storage;
+    struct registered *volume = registry_find(storage, operation->namespace, operation->id);
+
+    check(operation->err.code < 0);
+    if (volume != NULL && operation_is_open(volume))
+        retry_later(storage, volume);
+    operation_finish(operation, NULL);
+}
+
 static void on_stored(void *ctx, int code, const struct err *err)
 {
     struct operation *operation = ctx;
@@ -111,7 +128,7 @@ static void on_stored(void *ctx, int code, const struct err *err)
     }
     operation->err = *err;
     operation->err.code = code;
-    operation_finish(operation, NULL);
+    not_stored(operation);
 }
 
 void operation_store(struct operation *operation, const json_t *secret,
@@ -121,12 +138,15 @@ void operation_store(struct operation *operation, const json_t *secret,
     int code = life_check_turn(storage->config.life, 0, &operation->err);
 
     if (code < 0) {
-        operation_finish(operation, NULL);
+        not_stored(operation);
         return;
     }
+    /* A copy: what the next step changes is nobody's to see before it is stored in turn. */
+    json_t *copy = json_deep_copy(operation->volume);
+    check((copy == NULL) == (operation->volume == NULL));
     operation->stored = stored;
-    registry_store(storage, operation->namespace, operation->id, json_incref(operation->volume),
-                   secret, on_stored, operation);
+    registry_store(storage, operation->namespace, operation->id, copy, secret, on_stored,
+                   operation);
 }
 
 void operation_store_as(struct operation *operation, enum registration_state state,

@@ -38,10 +38,14 @@ bool operation_refused(struct operation *operation, int code);
 
 /* --- storing: operation->volume, NULL: the volume is forgotten --- */
 
+/* Its plugin is to be asked, or has been and nobody knows what came of it. */
+bool operation_is_open(const struct registered *volume);
+
 /* When it was made and changed, in which STATE it is, and the error if there is one. */
 void operation_stamp(struct operation *operation, enum registration_state state);
 
-/* Goes on with STORED when it is durable; SECRET as in registry_store. */
+/* Goes on with STORED when it is durable; SECRET as in registry_store.  When it cannot be stored
+ * the volume is as it was, the caller hears of it, and what is open of it is tried again. */
 void operation_store(struct operation *operation, const json_t *secret,
                      void (*stored)(struct operation *operation));
 void operation_store_as(struct operation *operation, enum registration_state state,

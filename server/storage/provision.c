@@ -446,11 +446,6 @@ void storage_detach_volume(struct storage *storage, const char *namespace, const
 
 /* --- going on --- */
 
-static bool is_open(const struct registered *volume)
-{
-    return volume->public.state != REGISTRATION_READY || registry_grows(volume->json);
-}
-
 /* Whoever had his turn before may have seen to it. */
 static void begin_resume(struct lane_task *task)
 {
@@ -458,7 +453,7 @@ static void begin_resume(struct lane_task *task)
     struct registered *volume = registry_find(task->storage, operation->namespace, operation->id);
     struct control_plugin plugin;
 
-    if (volume == NULL || !is_open(volume)) {
+    if (volume == NULL || !operation_is_open(volume)) {
         operation_finish(operation, NULL);
         return;
     }
@@ -508,7 +503,7 @@ void storage_tidy(struct storage *storage)
 void storage_resume(struct storage *storage)
 {
     for (struct registered *volume = storage->volumes; volume != NULL; volume = volume->hh.next) {
-        if (!is_open(volume) || volume->resumes)
+        if (!operation_is_open(volume) || volume->resumes)
             continue;
         volume->retry_at_ms = 1;
         operation_retry_at(storage, 1);

@@ -154,6 +154,18 @@ static const struct storage_volume *data(struct small_life *small)
     return storage_find_volume(alone_storage(small->alone), "default", "data");
 }
 
+/* What is shown of the volume is JSON, and what is stored. */
+static void assert_journal_holds(struct small_life *small, const char *json)
+{
+    json_t *wanted = json_loads(json, 0, NULL);
+    json_t *stored = json_loads(small_spec(small, "volume/default/data")->bytes, 0, NULL);
+
+    assert_true(json_equal(data(small)->json, wanted));
+    assert_true(json_equal(stored, wanted));
+    json_decref(stored);
+    json_decref(wanted);
+}
+
 /* The pause before a call is made again is over. */
 static void pass_time(struct small_life *small)
 {
@@ -247,6 +259,51 @@ static void test_volume_that_may_have_been_made_is_asked_for_again(void **state)
     assert_string_equal(data(small)->last_fail, "");
     small_settle(small);
     assert_int_equal(small_count(small, "j", NULL).live, 1);
+}
+
+/* What a commit did not take is nowhere to be seen, and is found out again. */
+static void test_what_cannot_be_stored_changes_nothing(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard;
+
+    controller.holds = true;
+    create(small, &heard);
+    char *before = json_dumps(data(small)->json, 0);
+    small->commit_code = ERR_LIMIT;
+    answer_one(last_call());
+    assert_journal_holds(small, before);
+    small_settle(small);
+    assert_int_equal(heard.count, 1);
+    assert_string_equal(heard.text, "the disk is full");
+    assert_journal_holds(small, before);
+    assert_int_equal(data(small)->state, REGISTRATION_CREATING);
+    free(before);
+
+    small->commit_code = 0;
+    pass_time(small);
+    assert_int_equal(calls_of(CSI_CREATE_VOLUME), 2);
+    answer_one(last_call());
+    small_settle(small);
+    assert_int_equal(data(small)->state, REGISTRATION_READY);
+
+    delete (small, &heard);
+    before = json_dumps(data(small)->json, 0);
+    small->commit_code = ERR_LIMIT;
+    controller.status = 9; /* FAILED_PRECONDITION: it has snapshots */
+    answer_one(last_call());
+    small_settle(small);
+    assert_int_equal(heard.count, 1);
+    assert_journal_holds(small, before);
+    assert_int_equal(data(small)->state, REGISTRATION_DELETING);
+    free(before);
+    small->commit_code = 0;
+    controller.status = 0;
+    pass_time(small);
+    assert_int_equal(calls_of(CSI_DELETE_VOLUME), 2);
+    answer_one(last_call());
+    small_settle(small);
+    assert_null(data(small));
 }
 
 /* --- deleting --- */
@@ -533,6 +590,36 @@ static void test_growing_on_the_node_goes_on_after_a_crash(void **state)
     assert_int_equal(calls_of(CSI_NODE_EXPAND), 2);
 }
 
+static void test_growing_that_cannot_be_stored_is_still_open(void **state)
+{
+    struct small_life *small = *state;
+    struct heard heard;
+
+    controller.node_grows = true;
+    create(small, &heard);
+    (void)run(small, "j", 1, "data", "single-node-writer", false, false);
+    controller.holds = true;
+    (void)grow(small, 9000);
+    for (int call = 0; call < 2; call++) { /* the controller's, the node's */
+        char *before = json_dumps(data(small)->json, 0);
+
+        small->commit_code = ERR_LIMIT;
+        answer_one(last_call());
+        assert_journal_holds(small, before);
+        small_settle(small);
+        assert_journal_holds(small, before);
+        free(before);
+        small->commit_code = 0;
+        pass_time(small); /* it is asked again */
+        answer_one(last_call());
+        small_settle(small);
+    }
+    assert_int_equal(calls_of(CSI_CONTROLLER_EXPAND), 2);
+    assert_int_equal(calls_of(CSI_NODE_EXPAND), 2);
+    assert_int_equal(capacity(small), 8192);
+    assert_null(json_object_get(data(small)->json, "cairnGrows"));
+}
+
 static void test_what_the_node_cannot_grow_is_told(void **state)
 {
     struct small_life *small = *state;
@@ -644,6 +731,7 @@ int main(void)
         CONTROLLER_TEST(test_volume_whose_answer_was_lost_is_made_again),
         CONTROLLER_TEST(test_volume_that_is_refused_is_forgotten),
         CONTROLLER_TEST(test_volume_that_may_have_been_made_is_asked_for_again),
+        CONTROLLER_TEST(test_what_cannot_be_stored_changes_nothing),
         CONTROLLER_TEST(test_volume_in_use_is_not_deleted),
         CONTROLLER_TEST(test_deletion_whose_answer_was_lost_is_made_again),
         CONTROLLER_TEST(test_deletion_that_was_not_heard_again_is_still_under_way),
@@ -657,6 +745,7 @@ int main(void)
         CONTROLLER_TEST(test_what_is_mounted_grows_too),
         CONTROLLER_TEST(test_what_is_mounted_later_grows_then),
         CONTROLLER_TEST(test_growing_on_the_node_goes_on_after_a_crash),
+        CONTROLLER_TEST(test_growing_that_cannot_be_stored_is_still_open),
         CONTROLLER_TEST(test_what_the_node_cannot_grow_is_told),
         CONTROLLER_TEST(test_volume_that_cannot_grow_is_as_it_was),
         CONTROLLER_TEST(test_what_is_fixed_cannot_be_changed),
