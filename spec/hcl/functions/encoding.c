@@ -303,6 +303,67 @@ static json_t *run_uuidv4(const struct hcl_call *call)
     return json_string(text);
 }
 
+/* The sixteen bytes of TEXT, which is a UUID. */
+static void uuid_bytes(uint8_t to[16], const char *text)
+{
+    unsigned digits = 0;
+
+    memset(to, 0, 16);
+    for (; *text != '\0'; text++) {
+        if (*text == '-')
+            continue;
+        unsigned digit =
+            *text <= '9' ? (unsigned)(*text - '0') : ((unsigned)*text | 32u) - 'a' + 10;
+        to[digits / 2] = (uint8_t)((unsigned)to[digits / 2] << 4 | digit);
+        digits++;
+    }
+}
+
+/* uuidv5("dns", "example.org"): an id that the name has in its namespace (RFC 4122, 4.3). */
+static json_t *run_uuidv5(const struct hcl_call *call)
+{
+    static const struct {
+        const char *name, *uuid;
+    } known[] = {
+        {"dns", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"},
+        {"url", "6ba7b811-9dad-11d1-80b4-00c04fd430c8"},
+        {"oid", "6ba7b812-9dad-11d1-80b4-00c04fd430c8"},
+        {"x500", "6ba7b814-9dad-11d1-80b4-00c04fd430c8"},
+    };
+    uint8_t bytes[SHA1_DIGEST_SIZE];
+    char text[UUID_TEXT_SIZE];
+    struct hcl_texts texts;
+    struct sha1_ctx context;
+    uint64_t halves[2] = {0};
+
+    if (!hcl_texts_read(call, &texts, 2))
+        return NULL;
+    const char *space = texts.text[0];
+    for (size_t i = 0; i < COUNT_OF(known); i++) {
+        if (text_equal(known[i].name, texts.text[0]))
+            space = known[i].uuid;
+    }
+    if (!uuid_is_valid(space)) {
+        (void)hcl_call_failed(call,
+                              "needs \"dns\", \"url\", \"oid\", \"x500\" or a UUID for the "
+                              "namespace, but got \"%.60s\"",
+                              space);
+        hcl_texts_drop(&texts);
+        return NULL;
+    }
+    uuid_bytes(bytes, space);
+    sha1_init(&context);
+    sha1_update(&context, 16, bytes);
+    sha1_update(&context, texts.length[1], (const uint8_t *)texts.text[1]);
+    sha1_digest(&context, sizeof(bytes), bytes);
+    for (int i = 0; i < 16; i++)
+        halves[i / 8] = halves[i / 8] << 8 | bytes[i];
+    uuid_format(text, halves[0], halves[1]);
+    text[14] = '5'; /* the version */
+    hcl_texts_drop(&texts);
+    return json_string(text);
+}
+
 /* --- files --- */
 
 enum { FILE_BYTES_MAX = 1 << 20, FILE_PATH_SIZE = 4096 };
@@ -428,5 +489,6 @@ const struct hcl_function_row hcl_encoding_functions[] = {
     {"sha512", 1, 1, run_sha512},
     {"urlencode", 1, 1, run_urlencode},
     {"uuidv4", 0, 0, run_uuidv4},
+    {"uuidv5", 2, 2, run_uuidv5},
     {NULL, 0, 0, NULL},
 };
