@@ -1,6 +1,6 @@
 /*
  * Deployments over HTTP: how far the newest versions of jobs have come, and what users want of them
- * (server/alone/steer.c).
+ * (server/alone/rollout/steer.c).
  *
  * Of each job the newest few are known.  Follows nomad v2.0.5 command/agent/deployment_endpoint.go.
  */

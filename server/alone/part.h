@@ -8,11 +8,11 @@
  * classify.c says which of them go on, by a newer version of their job;
  * feasible.c says which may be here, room.c counts what they hold of the node, and ports.c which
  * ports are whose, and disks.c who takes over whose disk; wait.c looks again at jobs that miss one,
- * for which reschedule.c says when; hold.c and rollout.c replace allocs step by step, in
- * deployments that deployments.c keeps and steer.c lets users steer, and goes back to what
+ * for which reschedule.c says when; in rollout/ hold.c and rollout.c replace allocs step by step,
+ * in deployments that deployments.c keeps and steer.c lets users steer, and go back to what
  * versions.c keeps; dispatch.c makes jobs of parameterized ones, which tokens.c finds again, and
- * periodic.c of those that times.c says are launched at times;
- * scaling/scaling.c changes counts, of which scaling/kept.c keeps what was said;
+ * periodic.c of those that times.c says are launched at times; in scaling/ scaling.c changes
+ * counts, of which kept.c keeps what was said;
  * collect.c forgets what is over; standing.c says whether allocs may be placed here at all, and
  * drain.c ends them where the node is to be empty.  Volumes of storage plugins are
  * server/storage's, and volumes_asked.c says whether an alloc may have one.
@@ -514,7 +514,7 @@ int alone_place(struct alone *alone, struct change *change, const struct gatheri
                 struct places *places, struct alone_evaluation *evaluation, bool *partly,
                 struct err *err);
 
-/* --- deployments as they are kept (deployments.c) --- */
+/* --- deployments as they are kept (rollout/deployments.c) --- */
 
 /* Of the newest deployment of JOB, a job as JSON: it is under way, be it paused; when it was
  * promoted or a user let it go on, node time, 0: it never was; its groups by name, or NULL. */
@@ -553,7 +553,7 @@ int64_t rollout_began_unix_ns(const struct job *job);
 json_t *rollout_ended(const struct alone *alone, const struct job *job, const char *status,
                       const char *description);
 
-/* --- rolling updates (hold.c, rollout.c) --- */
+/* --- rolling updates (rollout/) --- */
 
 /* Takes out of PLACES, which replace what has to be replaced, all beyond max_parallel; where there
  * are to be canaries, all but those, which come beside. */

@@ -58,14 +58,14 @@ static const struct {
     {"scaling", "Enabled", "agent/api/scaling.c: whoever scales reads it"},
     {"scaling", "Type", "spec/job/scaling.c: there is one"},
     {"scaling", "Policy", "agent/api/scaling.c: whoever scales reads it"},
-    {"update", "MaxParallel", "server/alone/rollout.c"},
+    {"update", "MaxParallel", "server/alone/rollout/rollout.c"},
     {"update", "HealthCheck", "fsm/alloc/health.c, of what the alloc was placed with"},
     {"update", "MinHealthyTime", "fsm/alloc/health.c, of what the alloc was placed with"},
     {"update", "HealthyDeadline", "fsm/alloc/health.c, of what the alloc was placed with"},
-    {"update", "ProgressDeadline", "server/alone/rollout.c"},
-    {"update", "AutoRevert", "server/alone/rollout.c"},
-    {"update", "AutoPromote", "server/alone/rollout.c"},
-    {"update", "Canary", "server/alone/rollout.c"},
+    {"update", "ProgressDeadline", "server/alone/rollout/rollout.c"},
+    {"update", "AutoRevert", "server/alone/rollout/rollout.c"},
+    {"update", "AutoPromote", "server/alone/rollout/rollout.c"},
+    {"update", "Canary", "server/alone/rollout/rollout.c"},
 };
 
 static bool is_placed_by(const char *block, const char *field)
