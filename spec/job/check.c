@@ -464,7 +464,9 @@ static void check_task(struct jobspec_work *work, const json_t *task, const json
     json_int_t disk_mb = whole_of(json_object_get(group, "EphemeralDisk"), "SizeMB");
 
     check_name(work, task, "Name", "task", spec_task_name_fault);
-    if (*text_of(task, "Driver") == '\0' && !jobspec_was_given(work, task, "Driver"))
+    const json_t *driver = json_object_get(task, "Driver"); /* one that is no text is left out */
+    if (*text_of(task, "Driver") == '\0' &&
+        (driver != NULL || !jobspec_was_given(work, task, "Driver")))
         jobspec_complain(work, task, "Driver", "for example driver = \"raw_exec\"",
                          "a task needs a %s", name(work, schema, "Driver"));
     if (*text_of(task, "Driver") != '\0')
