@@ -150,9 +150,7 @@ static void stamp(struct alone *alone, const struct job *job, json_t *json, bool
     (void)json_object_set_new(
         json, "CreateIndex", json_integer((json_int_t)(is_new ? index : job->public.create_index)));
     (void)json_object_set_new(json, "ModifyIndex", json_integer((json_int_t)index));
-    (void)json_object_set_new(
-        json, "JobModifyIndex",
-        json_integer((json_int_t)(is_new || changed ? index : job->public.job_modify_index)));
+    (void)json_object_set_new(json, "JobModifyIndex", json_integer((json_int_t)index));
     (void)json_object_set_new(json, "SubmitTime", json_integer(life_unix_ns(alone->config.life)));
     (void)json_object_set_new(json, "Stop",
                               json_boolean(json_is_true(json_object_get(json, "Stop"))));
@@ -331,12 +329,18 @@ int register_json(struct alone *alone, json_t *json, const struct outcome *outco
     if (code < 0)
         return code;
     bool changed = job->json == NULL || !job_is_same(job->json, json);
-    stamp(alone, job, json, changed);
-    scaling_carry(alone, job->json, json);
-    periodic_stamp(alone, json);
-    carry_kept(alone, job, json, changed, outcome);
     bool stopped = json_is_true(json_object_get(json, "Stop"));
     bool makes_jobs = jobspec_makes_jobs(json), runs = !stopped && !makes_jobs;
+    bool anew = changed || stopped != job->public.stop;
+    if (anew) {
+        stamp(alone, job, json, changed);
+        scaling_carry(alone, job->json, json);
+        periodic_stamp(alone, json);
+        carry_kept(alone, job, json, changed, outcome);
+    } else { /* nothing is written, but allocs that it misses are placed */
+        json_decref(json);
+        json = job->json;
+    }
     struct gathering gathering = {.alone = alone,
                                   .job = job,
                                   .wanted = json,
@@ -344,7 +348,8 @@ int register_json(struct alone *alone, json_t *json, const struct outcome *outco
                                   .begins = runs && (changed || job->public.stop)};
     gathering_fill(&gathering); /* also of one that is new: what was known of it may be lost */
     struct change change = change_begin(alone, job);
-    change_job(alone, &change, json);
+    if (anew)
+        change_job(alone, &change, json);
     *ret_evaluation = evaluation_begin(alone, job, why);
     if (runs)
         code = alone_reconcile(alone, &change, &gathering, ret_evaluation, err);

@@ -184,12 +184,17 @@ static void test_unchanged_job_keeps_its_version_and_its_allocs(void **state)
     struct small_counts before = small_count(small, "j", NULL);
     uint64_t job_modified = small_find(small, "j")->job_modify_index;
     uint64_t modified = small_find(small, "j")->modify_index;
+    int64_t submitted_unix_ns = small_find(small, "j")->submit_unix_ns;
+    size_t commits = small->commits;
+    small->now_ms += 5000;
     struct alone_evaluation again = small_run(small, "j", "/bin/a", 2, 1);
 
-    assert_int_equal(again.placed + again.stopped, 0);
+    assert_int_equal(again.placed + again.stopped + again.updated, 0);
+    assert_int_equal(small->commits, commits);
+    assert_true(small_find(small, "j")->submit_unix_ns == submitted_unix_ns);
     assert_int_equal(small_find(small, "j")->version, 0);
     assert_int_equal(small_find(small, "j")->job_modify_index, job_modified);
-    assert_true(small_find(small, "j")->modify_index > modified);
+    assert_int_equal(small_find(small, "j")->modify_index, modified);
     assert_string_equal(small_count(small, "j", NULL).newest, before.newest);
     assert_int_equal(small_count(small, "j", NULL).live, 3);
     assert_int_equal(small_count(small, "j", NULL).ended, 0);
@@ -219,6 +224,27 @@ static void test_versions_and_indices_are_stamped(void **state)
     assert_int_equal(job->create_index, first);
     assert_int_equal(job->job_modify_index, second);
     assert_int_equal(job->submit_unix_ns, 6000000000);
+}
+
+static void test_job_that_was_stopped_is_modified_by_being_registered_as_it_was(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    small_run(small, "j", "/bin/a", 1, 0);
+    assert_int_equal(alone_deregister(small->alone, "default", "j", 0, &evaluation, &err), 0);
+    small_settle(small);
+    uint64_t stopped = small_find(small, "j")->job_modify_index;
+    small->now_ms += 5000;
+    uint64_t index = small_run(small, "j", "/bin/a", 1, 0).index;
+    const struct alone_job *job = small_find(small, "j");
+    assert_true(index > stopped);
+    assert_int_equal(job->job_modify_index, index);
+    assert_int_equal(job->modify_index, index);
+    assert_int_equal(job->submit_unix_ns, 6000000000);
+    assert_false(job->stop);
+    assert_int_equal(small_count(small, "j", NULL).live, 1);
 }
 
 static void test_changed_group_is_replaced_and_the_other_kept(void **state)
@@ -317,6 +343,7 @@ int main(void)
         SMALL_TEST(test_job_that_no_driver_runs_is_refused_with_every_problem),
         SMALL_TEST(test_unchanged_job_keeps_its_version_and_its_allocs),
         SMALL_TEST(test_versions_and_indices_are_stamped),
+        SMALL_TEST(test_job_that_was_stopped_is_modified_by_being_registered_as_it_was),
         SMALL_TEST(test_changed_group_is_replaced_and_the_other_kept),
         SMALL_TEST(test_count_up_and_down),
         SMALL_TEST(test_two_registrations_in_one_turn_place_nothing_twice),
