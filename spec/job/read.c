@@ -561,7 +561,10 @@ json_t *jobspec_read_hcl(struct jobspec_work *work)
                             "there is no job in this file");
     if (job == NULL || !check_labels(work, &jobspec_job, job))
         return NULL;
-    return read_body(work, NULL, &jobspec_job, job);
+    json_t *object = read_body(work, NULL, &jobspec_job, job);
+    if (json_object_get(object, "Name") == NULL) /* its label, whatever its id */
+        check(json_object_set_new(object, "Name", json_string(job->labels[0])) == 0);
+    return object;
 }
 
 /* --- JSON --- */

@@ -242,6 +242,27 @@ static void test_json_that_is_too_deep_or_no_object_is_refused(void **state)
 
 /* --- what becomes of a good file --- */
 
+static void test_job_with_an_id_of_its_own_has_its_label_for_a_name(void **state)
+{
+    static const char rest[] =
+        " group \"g\" {\n  task \"t\" {\n   driver = \"raw_exec\"\n  }\n }\n}\n";
+    static const struct {
+        const char *says, *name;
+    } cases[] = {{"id = \"other\"", "\"label\""},
+                 {"id = \"other\"\n name = \"third\"", "\"third\""}};
+    char text[256];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_true(
+            text_format(text, sizeof(text), "job \"label\" {\n %s\n%s", cases[i].says, rest));
+        json_t *job = must_parse("t.hcl", text);
+        assert_json(job, "ID", "\"other\"");
+        assert_json(job, "Name", cases[i].name);
+        json_decref(job);
+    }
+}
+
 static void test_defaults_are_nomads_for_a_service(void **state)
 {
     json_t *job = must_parse("t.hcl", "job \"a\" {\n group \"g\" {\n  task \"t\" {\n"
@@ -1139,6 +1160,7 @@ int main(void)
         cmocka_unit_test(test_alloc_of_a_missing_group_is_an_error),
         cmocka_unit_test(test_made_alloc_is_what_its_text_decodes_to),
         cmocka_unit_test(test_alloc_that_cannot_run_is_not_made),
+        cmocka_unit_test(test_job_with_an_id_of_its_own_has_its_label_for_a_name),
         cmocka_unit_test(test_defaults_are_nomads_for_a_service),
         cmocka_unit_test(test_defaults_are_nomads_for_a_batch_job_with_a_lone_task),
         cmocka_unit_test(test_defaults_of_system_jobs_are_services_without_rescheduling),
