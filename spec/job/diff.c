@@ -68,12 +68,17 @@ static bool is_of_groups(const struct jobspec_schema *schema, const struct jobsp
             field->block == &jobspec_migrate);
 }
 
+static json_t *text_of_bool(const json_t *value)
+{
+    return json_string(json_is_true(value) ? "true" : "false");
+}
+
 static json_t *text_of(const struct jobspec_field *field, const json_t *value)
 {
     if (field->kind == KIND_TEXT)
         return json_string(json_is_string(value) ? json_string_value(value) : "");
     if (field->kind == KIND_BOOL)
-        return json_string(json_is_true(value) ? "true" : "false");
+        return text_of_bool(value);
     return json_sprintf("%" PRId64, (int64_t)json_integer_value(value));
 }
 
@@ -112,6 +117,7 @@ static void flatten_any(json_t *to, const char *name, const json_t *value)
 /* The plain fields and maps of VALUE, a block of SCHEMA, without what names it; none of NULL. */
 static json_t *flatten(const struct jobspec_schema *schema, const json_t *value)
 {
+    static const char *const by_a_server[] = {"Dispatched", "Stop"}; /* what Nomad tells of that */
     json_t *to = json_object(), *item;
     const char *key;
 
@@ -131,6 +137,8 @@ static json_t *flatten(const struct jobspec_schema *schema, const json_t *value)
             json_decref(name);
         }
     }
+    for (size_t i = 0; schema == &jobspec_job && value != NULL && i < COUNT_OF(by_a_server); i++)
+        put(to, by_a_server[i], text_of_bool(json_object_get(value, by_a_server[i])));
     return to;
 }
 
@@ -482,10 +490,6 @@ json_t *jobspec_diff(const json_t *before, const json_t *after)
                   json_array_size(json_object_get(diff, "Objects")) > 0;
     size_t i;
 
-    if (json_is_true(json_object_get(before, "Stop"))) {
-        add(json_object_get(diff, "Fields"), field_diff("Stop", "true", "false"));
-        edited = true;
-    }
     json_array_foreach(groups, i, group) edited |=
         !text_equal(json_string_value(json_object_get(group, "Type")), "None");
     put(diff, "TaskGroups", groups);
