@@ -156,6 +156,9 @@ bool jobspec_group_equal(const json_t *job_a, const json_t *job_b, const char *g
  * reference. */
 json_t *jobspec_diff(const json_t *before, const json_t *after);
 
+/* The same of two versions, of which nobody asks what the newer one will do to allocs. */
+json_t *jobspec_version_diff(const json_t *before, const json_t *after);
+
 /* --- allocs --- */
 
 struct jobspec_placement {

@@ -109,7 +109,7 @@ uint64_t api_index(const struct api *api)
 
 uint64_t api_index_of(const struct api_request *request)
 {
-    return index_of(request->api, &request->subject);
+    return request->index != 0 ? request->index : index_of(request->api, &request->subject);
 }
 
 static void respond(const struct api_request *request, int status, const char *type,

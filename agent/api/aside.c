@@ -161,7 +161,9 @@ static void begin(struct api_request *request, struct api_aside *aside)
     aside->parse_path = request->api->parts->config->parse_path;
     aside->request = *request; /* what it borrows lives as long as the exchange, but for: */
     aside->request.argument = aside->argument;
-    check(request->subject.kind == LIFE_EVERYTHING);
+    if (request->route->blocks != BLOCKS_NOT)
+        aside->request.index = api_index_of(request); /* what changes from now on is not in it */
+    aside->request.subject = (struct life_subject){.kind = LIFE_EVERYTHING};
     (void)text_copy(aside->argument, sizeof(aside->argument), request->argument); /* of that size */
     link_aside(request->api, aside);
     http_on_close(request->exchange, on_aside_closed, aside);

@@ -21,8 +21,7 @@ static const char *status_of(struct api *api, const struct alone_job *job)
     return alone_job_status(api->parts->alone, job);
 }
 
-/* The job that the request names, or NULL after refusing the request. */
-static const struct alone_job *find_job(struct api_request *request)
+const struct alone_job *api_find_job(struct api_request *request)
 {
     const struct alone_job *job =
         alone_find(request->api->parts->alone, request->namespace, request->argument);
@@ -130,7 +129,7 @@ void api_jobs_list(struct api_request *request)
 
 void api_job_get(struct api_request *request)
 {
-    const struct alone_job *job = find_job(request);
+    const struct alone_job *job = api_find_job(request);
     char launch[API_TIME_SIZE];
 
     if (job == NULL)
@@ -153,7 +152,7 @@ void api_job_allocations(struct api_request *request)
 
 void api_job_summary(struct api_request *request)
 {
-    const struct alone_job *job = find_job(request);
+    const struct alone_job *job = api_find_job(request);
     struct counting counting = {0};
 
     if (job == NULL)
@@ -166,22 +165,6 @@ void api_job_summary(struct api_request *request)
     api_families_free(families);
     api_reply_written(request, &to);
     free(counting.groups);
-}
-
-/* As many as are kept, the newest first. */
-void api_job_versions(struct api_request *request)
-{
-    const struct alone_job *job = find_job(request);
-    json_t *list = json_array();
-    struct alone_job version;
-
-    for (size_t i = 0; job != NULL && alone_version(job, i, &version); i++)
-        check(json_array_append_new(list, api_format_job(&version, status_of(request->api, job))) ==
-              0);
-    if (job == NULL)
-        json_decref(list);
-    else
-        api_reply(request, json_pack("{s:o, s:n}", "Versions", list, "Diffs"));
 }
 
 /* --- registering --- */
@@ -382,36 +365,6 @@ void api_job_delete(struct api_request *request)
         api_refuse_err(request, &err);
     else
         api_reply_evaluation(request, &evaluation);
-}
-
-/* Nomad's words (v2.0.5 nomad/job_endpoint.go Revert). */
-void api_job_revert(struct api_request *request)
-{
-    const struct alone_job *job = find_job(request);
-    json_t *body = job == NULL ? NULL : api_body(request, false);
-    const char *id = json_string_value(json_object_get(body, "JobID"));
-    const json_t *prior = json_object_get(body, "EnforcePriorVersion");
-    const json_t *version = json_object_get(body, "JobVersion");
-    struct alone_evaluation evaluation = {0};
-    struct err err = {0};
-
-    if (body == NULL)
-        return;
-    if (id == NULL || id[0] == '\0')
-        api_refuse(request, 400, "JobID must be specified");
-    else if (!text_equal(id, request->argument))
-        api_refuse(request, 400, "Job ID does not match");
-    else if (json_is_integer(prior) && (uint64_t)json_integer_value(prior) != job->version)
-        api_refuse(request, 400, "Current job has version %" PRIu64 "; enforcing version %lld",
-                   job->version, (long long)json_integer_value(prior));
-    else if (!json_is_integer(version) || json_integer_value(version) < 0)
-        api_refuse(request, 400, "JobVersion must be specified");
-    else if (alone_revert(request->api->parts->alone, job, (uint64_t)json_integer_value(version),
-                          &evaluation, &err) != 0)
-        api_refuse_err(request, &err);
-    else
-        api_reply_evaluation(request, &evaluation);
-    json_decref(body);
 }
 
 /* --- job files --- */

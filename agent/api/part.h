@@ -95,7 +95,8 @@ struct api_request {
     const char *argument;            /* what * in the route's path stood for, or "" */
     const char *namespace;           /* "default" unless given; "*": all */
     const char *prefix;              /* "" unless given */
-    struct life_subject subject;     /* what the answer is about: its index is the answer's */
+    struct life_subject subject;     /* what the answer is about: its index is the answer's, */
+    uint64_t index;                  /* unless that was settled before, 0: it was not */
     const struct acl_rights *rights; /* of its token: see api_is_allowed */
 };
 
@@ -206,6 +207,9 @@ bool api_wants_pretty(const struct http_exchange *exchange);
  * with something else is refused and false returned. */
 bool api_query_bool(struct api_request *request, const char *name, bool *ret_value);
 bool api_query_number(struct api_request *request, const char *name, int64_t *ret_value);
+
+/* The job that the request names, or NULL after refusing the request (jobs.c). */
+const struct alone_job *api_find_job(struct api_request *request);
 
 /* The body as JSON object, a new reference; NULL after refusing the request.  With MAY_BE_EMPTY no
  * body is an empty object.  For requests that are short: others have API_SHORT_BODY_MAX to obey. */

@@ -497,3 +497,25 @@ json_t *jobspec_diff(const json_t *before, const json_t *after)
         put(diff, "Type", name_of(edited ? CHANGE_EDITED : CHANGE_NONE));
     return diff;
 }
+
+/* What its items come to is left out of LIST. */
+static void strip_annotations(const json_t *list)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach(list, i, item) put(item, "Annotations", json_null());
+}
+
+json_t *jobspec_version_diff(const json_t *before, const json_t *after)
+{
+    json_t *diff = jobspec_diff(before, after), *group;
+    size_t i;
+
+    json_array_foreach(json_object_get(diff, "TaskGroups"), i, group)
+    {
+        strip_annotations(json_object_get(group, "Fields"));
+        strip_annotations(json_object_get(group, "Tasks"));
+    }
+    return diff;
+}

@@ -1,0 +1,144 @@
+/* Versions of a job over HTTP: those that are kept, and how each differs from another one. */
+#include "agent/api/part.h"
+#include "test/agent/api/query.h"
+
+/* Three versions of "web", with a count of 1, 2 and 3. */
+static int open_versions(void **state)
+{
+    struct whole_node *node;
+
+    (void)node_open(state); /* it asserts */
+    node = *state;
+    for (int count = 1; count <= 3; count++) {
+        whole_register(node, "web", count);
+        whole_turns(node);
+    }
+    return 0;
+}
+
+/* What GET PATH says, a new reference, with 200. */
+static json_t *get(struct whole_node *node, const char *path)
+{
+    char *body;
+    int status = talk(node, &(struct question){.path = path}, &body);
+    json_t *json = json_loads(body, 0, NULL);
+
+    if (status != 200 || json == NULL)
+        fail_msg("%s: %d %s", path, status, body);
+    free(body);
+    return json;
+}
+
+static void assert_refused(struct whole_node *node, const char *path, int status, const char *text)
+{
+    char *body;
+
+    assert_int_equal(talk(node, &(struct question){.path = path}, &body), status);
+    if (strstr(body, text) == NULL)
+        fail_msg("%s: %s", path, body);
+    free(body);
+}
+
+/* DIFF is of that TYPE, and its group's count went from OLD to NEW, NULL: did not change. */
+static void assert_diff(const json_t *diff, const char *type, const char *old, const char *new)
+{
+    const json_t *group = json_array_get(json_object_get(diff, "TaskGroups"), 0);
+    const json_t *field = json_array_get(json_object_get(group, "Fields"), 0);
+
+    assert_string_equal(json_string_value(json_object_get(diff, "Type")), type);
+    assert_string_equal(json_string_value(json_object_get(diff, "ID")), "web");
+    assert_int_equal(json_array_size(json_object_get(group, "Fields")), old != NULL);
+    if (old == NULL)
+        return;
+    assert_string_equal(json_string_value(json_object_get(field, "Name")), "Count");
+    assert_string_equal(json_string_value(json_object_get(field, "Old")), old);
+    assert_string_equal(json_string_value(json_object_get(field, "New")), new);
+    assert_true(json_is_null(json_object_get(field, "Annotations"))); /* nothing is foretold */
+}
+
+static void test_each_version_differs_from_the_one_before(void **state)
+{
+    json_t *answer = get(*state, "/v1/job/web/versions?diffs=true");
+    const json_t *versions = json_object_get(answer, "Versions");
+    const json_t *diffs = json_object_get(answer, "Diffs");
+
+    assert_int_equal(json_array_size(versions), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(
+            json_integer_value(json_object_get(json_array_get(versions, i), "Version")), 2 - i);
+    assert_int_equal(json_array_size(diffs), 2); /* the first differs from nothing */
+    assert_diff(json_array_get(diffs, 0), "Edited", "2", "3");
+    assert_diff(json_array_get(diffs, 1), "Edited", "1", "2");
+    json_decref(answer);
+}
+
+static void test_each_version_differs_from_the_one_that_is_named(void **state)
+{
+    json_t *answer = get(*state, "/v1/job/web/versions?diffs=true&diff_version=0");
+    const json_t *diffs = json_object_get(answer, "Diffs");
+
+    assert_int_equal(json_array_size(diffs), 3);
+    assert_diff(json_array_get(diffs, 0), "Edited", "1", "3");
+    assert_diff(json_array_get(diffs, 1), "Edited", "1", "2");
+    assert_diff(json_array_get(diffs, 2), "None", NULL, NULL);
+    json_decref(answer);
+}
+
+static void test_differences_are_told_to_who_asks_and_where_there_are_two(void **state)
+{
+    json_t *answer = get(*state, "/v1/job/web/versions");
+
+    assert_int_equal(json_array_size(json_object_get(answer, "Versions")), 3);
+    assert_true(json_is_null(json_object_get(answer, "Diffs")));
+    json_decref(answer);
+    whole_register(*state, "lone", 1);
+    whole_turns(*state);
+    answer = get(*state, "/v1/job/lone/versions?diffs=true");
+    assert_true(json_is_null(json_object_get(answer, "Diffs")));
+    json_decref(answer);
+}
+
+static void test_version_that_is_stopped_differs_by_that(void **state)
+{
+    struct whole_node *node = *state;
+    struct err err = {0};
+    struct alone_evaluation evaluation;
+
+    assert_int_equal(alone_deregister(node->parts.alone, "default", "web", 0, &evaluation, &err),
+                     0);
+    whole_turns(node);
+    json_t *answer = get(node, "/v1/job/web/versions?diffs=true");
+    const json_t *diff = json_array_get(json_object_get(answer, "Diffs"), 0);
+    const json_t *field = json_array_get(json_object_get(diff, "Fields"), 0);
+    assert_string_equal(json_string_value(json_object_get(field, "Name")), "Stop");
+    assert_string_equal(json_string_value(json_object_get(field, "Old")), "false");
+    assert_string_equal(json_string_value(json_object_get(field, "New")), "true");
+    json_decref(answer);
+}
+
+static void test_what_cannot_be_compared_is_refused(void **state)
+{
+    assert_refused(*state, "/v1/job/web/versions?diffs=true&diff_version=7", 404,
+                   "version 7 not found");
+    assert_refused(*state, "/v1/job/web/versions?diffs=true&diff_tag=good", 404,
+                   "tag \"good\" not found");
+    assert_refused(*state, "/v1/job/web/versions?diffs=true&diff_version=one", 400,
+                   "diff_version must be a number");
+    assert_refused(*state, "/v1/job/web/versions?diffs=perhaps", 400, "diffs");
+    assert_refused(*state, "/v1/job/none/versions?diffs=true", 404, "job not found");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_versions, node_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_each_version_differs_from_the_one_before),
+        TEST(test_each_version_differs_from_the_one_that_is_named),
+        TEST(test_differences_are_told_to_who_asks_and_where_there_are_two),
+        TEST(test_version_that_is_stopped_differs_by_that),
+        TEST(test_what_cannot_be_compared_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
