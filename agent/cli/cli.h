@@ -179,6 +179,12 @@ const char *cli_namespace_of(const struct cli *cli, const json_t *job);
 /* The Warnings of ANSWER, if there are any. */
 void cli_print_warnings(const json_t *answer);
 
+/* The version NUMBER of JOB, a new reference; said if it is not kept (job/history.c). */
+int cli_find_version(struct cli *cli, const json_t *job, int64_t number, json_t **ret_version);
+
+/* DIFF, a JobDiff of the API (job/diff.c); VERBOSE: also the parts of what is new or gone. */
+void cli_print_diff(const json_t *diff, bool verbose);
+
 /* --- verbs that show what another verb has found --- */
 
 /* Why allocs of GROUP are not placed, in Nomad's words (v1.1.2 command/monitor.go,

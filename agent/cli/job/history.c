@@ -1,36 +1,147 @@
-/* cairn job history, and cairn job revert: the versions of a job that are kept. */
+/* cairn job history, and cairn job revert: the versions of a job that are kept, and how they
+ * differ. */
 #include "agent/cli/cli.h"
 
 #include <string.h>
 
 static const struct cli_flag history_flags[] = {
+    {"p", FLAG_SWITCH, NULL, "how each version differs from the one before it"},
+    {"diff-version", FLAG_NUMBER, "N", "with -p: from this one"},
+    {"version", FLAG_NUMBER, "N", "this one only"},
     {"full", FLAG_SWITCH, NULL, "each version as JSON"},
     {NULL, FLAG_SWITCH, NULL, NULL},
 };
 
-static int show_versions(struct cli *cli, const json_t *job)
+/* True if VERSION is shown, when only ONLY is, or below 0 all are. */
+static bool is_shown(const json_t *version, int64_t only)
+{
+    return only < 0 || json_integer_value(json_object_get(version, "Version")) == only;
+}
+
+static void print_table(const json_t *versions, int64_t only)
+{
+    struct cli_table table = {0};
+    json_t *version;
+    size_t at;
+
+    cli_row(&table, "Version", "Stable", "Submit Date");
+    json_array_foreach(versions, at, version)
+    {
+        if (is_shown(version, only))
+            cli_row(&table, cli_value(version, "Version"), cli_value(version, "Stable"),
+                    cli_time(json_integer_value(json_object_get(version, "SubmitTime"))));
+    }
+    cli_table_print(&table, stdout);
+}
+
+/* One after another, each with its difference, if it has one. */
+static void print_differences(const json_t *versions, const json_t *diffs, int64_t only)
+{
+    struct cli_table table = {0};
+    const char *between = "";
+    json_t *version;
+    size_t at;
+
+    json_array_foreach(versions, at, version)
+    {
+        const json_t *diff = json_array_get(diffs, at);
+
+        if (!is_shown(version, only))
+            continue;
+        (void)printf("%s", between);
+        between = "\n";
+        cli_row(&table, "Version", cli_value(version, "Version"));
+        cli_row(&table, "Stable", cli_value(version, "Stable"));
+        cli_row(&table, "Submit Date",
+                cli_time(json_integer_value(json_object_get(version, "SubmitTime"))));
+        cli_table_print_pairs(&table, stdout);
+        if (diff != NULL && !text_equal(cli_value(diff, "Type"), "None")) {
+            (void)puts("Diff        =");
+            cli_print_diff(diff, false);
+        }
+    }
+}
+
+static void print_versions(const json_t *versions, int64_t only)
+{
+    json_t *shown = json_array(), *version;
+    size_t at;
+
+    json_array_foreach(versions, at, version)
+    {
+        if (is_shown(version, only))
+            check(json_array_append(shown, version) == 0);
+    }
+    cli_print_json(shown);
+    json_decref(shown);
+}
+
+/* The answer about the versions of JOB, of which one is ONLY, or below 0 whichever; that it has no
+ * such version is said.  With DIFFS, how they differ from REFERENCE, "": each from the one before.
+ */
+static int ask_versions(struct cli *cli, const json_t *job, int64_t only, bool diffs,
+                        const char *reference, json_t **ret_answer)
 {
     char path[CLI_URL_SIZE];
-    struct cli_table table = {0};
+    const char *id = cli_value(job, "ID");
     json_t *answer, *version;
     size_t at;
-    const char *url = cli_path(cli, path, "/v1/job/%s/versions", cli_value(job, "ID"));
-    int status = cli_get(cli, url, &answer, NULL);
+    int status = cli_get(cli,
+                         cli_path(cli, path, "/v1/job/%s/versions?diffs=%s&diff_version=%s", id,
+                                  diffs ? "true" : "false", reference),
+                         &answer, NULL);
 
     if (status != 0)
         return status;
-    if (cli->json || cli_switch(cli, "full")) {
-        cli_print_json(json_object_get(answer, "Versions"));
-        json_decref(answer);
-        return CLI_OK;
-    }
-    cli_row(&table, "Version", "Stable", "Submit Date");
+    *ret_answer = answer;
     json_array_foreach(json_object_get(answer, "Versions"), at, version)
     {
-        cli_row(&table, cli_value(version, "Version"), cli_value(version, "Stable"),
-                cli_time(json_integer_value(json_object_get(version, "SubmitTime"))));
+        if (is_shown(version, only))
+            return 0;
     }
-    cli_table_print(&table, stdout);
+    json_decref(answer);
+    return cli_fail(CLI_FAILED, "job \"%s\" has no version %lld: `cairn job history %s` lists them",
+                    id, (long long)only, id);
+}
+
+int cli_find_version(struct cli *cli, const json_t *job, int64_t number, json_t **ret_version)
+{
+    json_t *answer, *version;
+    size_t at;
+    int status = ask_versions(cli, job, number, false, "", &answer);
+
+    if (status != 0)
+        return status;
+    json_array_foreach(json_object_get(answer, "Versions"), at, version)
+    {
+        if (is_shown(version, number))
+            *ret_version = json_incref(version);
+    }
+    json_decref(answer);
+    return 0;
+}
+
+static int show_versions(struct cli *cli, const json_t *job)
+{
+    const char *reference = cli_text(cli, "diff-version", "");
+    bool diffs = cli_switch(cli, "p");
+    int64_t only = -1, unused;
+    json_t *answer;
+
+    if (cli_number(cli, "version", &only) != 0 || cli_number(cli, "diff-version", &unused) != 0)
+        return CLI_USAGE;
+    if (reference[0] != '\0' && !diffs)
+        return cli_fail(CLI_USAGE, "-diff-version goes with -p");
+    int status = ask_versions(cli, job, only, diffs, reference, &answer);
+    if (status != 0)
+        return status;
+    const json_t *versions = json_object_get(answer, "Versions");
+    if (cli->json || cli_switch(cli, "full"))
+        print_versions(versions, only);
+    else if (diffs)
+        print_differences(versions, json_object_get(answer, "Diffs"), only);
+    else
+        print_table(versions, only);
     json_decref(answer);
     return CLI_OK;
 }
@@ -56,7 +167,8 @@ const struct cli_verb cli_job_history = {
     .max = 1,
     .summary = "List the versions of a job that are kept",
     .help = "  A version is stable once its deployment has succeeded.\n\n"
-            "    $ cairn job history web",
+            "    $ cairn job history web\n"
+            "    $ cairn job history -p -version 3 web",
     .flags = history_flags,
     .run = run_history,
 };

@@ -370,17 +370,33 @@ const struct cli_verb cli_job_status = {
 
 /* --- inspect --- */
 
+static const struct cli_flag inspect_flags[] = {
+    {"version", FLAG_NUMBER, "N", "an older version that is kept"},
+    {NULL, FLAG_SWITCH, NULL, NULL},
+};
+
 static int run_inspect(struct cli *cli)
 {
-    json_t *job;
-    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
+    json_t *job, *shown = NULL;
+    int64_t number = -1;
 
+    if (cli_number(cli, "version", &number) != 0)
+        return CLI_USAGE;
+    int status = cli_find_job(cli, cli_argument(cli, 0), &job);
     if (status != 0)
         return status;
-    json_t *wrapped = json_pack("{s:o}", "Job", job);
-    cli_print_json(wrapped);
-    json_decref(wrapped);
-    return CLI_OK;
+    cli->namespace = cli_namespace_of(cli, job);
+    if (number < 0)
+        shown = json_incref(job);
+    else
+        status = cli_find_version(cli, job, number, &shown);
+    if (status == 0) {
+        json_t *wrapped = json_pack("{s:o}", "Job", shown);
+        cli_print_json(wrapped);
+        json_decref(wrapped);
+    }
+    json_decref(job);
+    return status;
 }
 
 const struct cli_verb cli_job_inspect = {
@@ -390,6 +406,8 @@ const struct cli_verb cli_job_inspect = {
     .min = 1,
     .max = 1,
     .summary = "Print a job as the agent keeps it, in JSON",
-    .help = "    $ cairn job inspect web",
+    .help = "    $ cairn job inspect web\n"
+            "    $ cairn job inspect -version 3 web",
+    .flags = inspect_flags,
     .run = run_inspect,
 };
