@@ -8,7 +8,7 @@ import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from lib import (Node, Refused, events, exit_codes, milliseconds, raw_exec,  # noqa: E402
+from lib import (PATIENCE, Node, Refused, events, exit_codes, milliseconds, raw_exec,  # noqa: E402
                  restart_policy, service, sleeper, start_ticks, tap, wait_for)
 
 
@@ -211,7 +211,8 @@ def stop_racing_with_the_natural_end_tells_the_true_code():
     node.start()
     for round_ in range(8):
         suffix = '.%d' % round_
-        scripts = {'g%d' % i: script.format(os.path.join(said, 'g%d%s' % (i, suffix)), 20000 * i, 1)
+        scripts = {'g%d' % i: script.format(os.path.join(said, 'g%d%s' % (i, suffix)),
+                                            int(20000 / PATIENCE) * i, 1)
                    for i in range(12)}
         scripts['last'] = script.format(os.path.join(said, 'last' + suffix), 1, 0)  # runs on
         job = groups(scripts, KillSignal='SIGTERM', KillTimeout=milliseconds(20000))

@@ -132,7 +132,7 @@ class Machine:
     """One boot with DISK, from power on to power off."""
 
     def __init__(self, disk_socket, first, kind, place):
-        self.console = os.path.join(machine.PLACE, 'console.log')
+        self.console = machine.console()
         image = os.path.join(place, 'tree.img')
         system = FILE_SYSTEMS[kind]
         machine.tree_disk(INIT % (system.repair, system.name, system.options, first), image)
@@ -246,7 +246,7 @@ def cuts(count, seed, kind):
                     out.write(disk.seen)
                 print('not ok %d - power cut: %s\n# disk: %s, again: ./dev vm cuts %d %d %s\n%s'
                       % (number, wrong, kept, count, seed, kind,
-                         last_words(os.path.join(machine.PLACE, 'console.log'), kept)))
+                         last_words(machine.console(), kept)))
                 return 1
             if number < count:
                 print('ok %d - power cut # %s' % (number + 1, said), flush=True)

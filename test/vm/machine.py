@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """A whole machine for cairn: Debian's own kernel and root, made of its packages alone, under QEMU.
 
-It has cgroup v2 and nothing else, no network, and no memory: each boot begins with the root as it
-was made, beside a disk with this tree's tests and the daemon that was built.  The first time it is
-made, which takes some minutes; it is kept in build/vm until its recipe changes.
+It has cgroup v2 and nothing else, where no other word comes first, no network, and no memory: each
+boot begins with the root as it was made, beside a disk with this tree's tests and the daemon that was
+built.  The first time it is made, which takes some minutes; it is kept in build/vm until its recipe
+changes.
 
-usage: test/vm/machine.py make              only that
+usage: test/vm/machine.py [CGROUPS] VERB ...
+       test/vm/machine.py make              only that
        test/vm/machine.py live TEST...      live tests by name, "t390-exec", in one boot
        test/vm/machine.py run COMMAND       a shell command, in the tree on the machine
        test/vm/machine.py package           test/vm/package.py, with what ./dev package has built
@@ -13,8 +15,11 @@ usage: test/vm/machine.py make              only that
        test/vm/machine.py moments N [MOST] [FS]  the disk after each flush of a run with N answers
        test/vm/machine.py shell             a root shell on its console; `poweroff -f` ends it
 
+CGROUPS: v2 alone; v1, whose controllers have a hierarchy each; hybrid, which is v1 beside a v2 without
+controllers.
 FS, the disk's file system: ext4, ext4-data (which keeps data in its log, too); for cuts xfs or btrfs.
 """
+import contextlib
 import glob
 import hashlib
 import inspect
@@ -31,6 +36,8 @@ TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PLACE = os.path.join(TREE, 'build', 'vm')
 BUILD = os.environ.get('CAIRN_BUILD', os.path.join(TREE, 'build', 'debug'))
 PROBE_S, BOOT_S, TEST_S = 20, 300, 900  # emulation is slow, and so are busy hosts
+ROOT_MB = 8192  # of which a tenth is written: jobs ask for more disk than they use
+CONSOLES_KEPT = 8
 
 PACKAGES = '''linux-image-cloud-amd64 initramfs-tools systemd-sysv udev kmod procps util-linux iproute2
     iptables containernetworking-plugins e2fsprogs python3 libjansson4 libnettle8 libcap2 liblmdb0
@@ -48,6 +55,9 @@ ExecStart=/bin/sh -c 'stty -F /dev/ttyS1 raw; cd /tree; ./work > /dev/ttyS1 2>&1
     echo "ended $?" > /dev/ttyS1; systemctl poweroff -f'
 ''',
 }
+# What systemd of Debian 12 makes of cgroups, by words to the kernel.
+CGROUPS = {'v2': '', 'hybrid': 'systemd.unified_cgroup_hierarchy=0 ',
+           'v1': 'systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1 '}
 # What the initrd has to find the root with; all else it would have is for other machines.
 MODULES = {'conf.d/cairn': 'MODULES=list\nCOMPRESS=gzip\n', 'modules': 'virtio_pci\nvirtio_blk\next4\n'}
 
@@ -71,7 +81,7 @@ def disk(directory, image, size_mb):
 
 
 def recipe():
-    what = repr((PACKAGES, FILES, MODULES)) + inspect.getsource(make)
+    what = repr((PACKAGES, FILES, MODULES, ROOT_MB)) + inspect.getsource(make)
     return hashlib.sha256(what.encode()).hexdigest()
 
 
@@ -103,7 +113,7 @@ def make():
         for name in ('vmlinuz', 'initrd.img'):
             shutil.copy(glob.glob(os.path.join(root, 'boot', name + '-*'))[0],
                         os.path.join(PLACE, name))
-        disk(root, os.path.join(PLACE, 'root.img'), 2048)
+        disk(root, os.path.join(PLACE, 'root.img'), ROOT_MB)
     with open(mark, 'w') as out:
         out.write(recipe())
 
@@ -165,6 +175,9 @@ def tree_disk(work, image):
         shutil.copytree(os.path.join(TREE, 'test'), os.path.join(tree, 'test'),
                         ignore=shutil.ignore_patterns('__pycache__', 'golden'))
         os.makedirs(os.path.join(tree, 'build'))
+        os.makedirs(os.path.join(tree, 'agent'))
+        for unit in glob.glob(os.path.join(TREE, 'agent', '*.service')):
+            shutil.copy(unit, os.path.join(tree, 'agent'))
         for program in ('cairn', 'cairn-shim', 'cairn-fetch', 'cairn-parse'):
             shutil.copy(os.path.join(BUILD, program), os.path.join(tree, 'build', program))
         packages(os.path.join(tree, 'build', 'package'))
@@ -173,18 +186,28 @@ def tree_disk(work, image):
         disk(tree, image, 512)
 
 
-def boot(work, limit_s):
+def console():
+    """Where the machine of this process says what its kernel has to say: it is kept when it has ended,
+    of the newest few."""
+    kept = sorted(glob.glob(os.path.join(PLACE, 'console-*.log')), key=os.path.getmtime)
+    for path in kept[:-CONSOLES_KEPT]:
+        with contextlib.suppress(FileNotFoundError):  # another machine does the same
+            os.unlink(path)
+    return os.path.join(PLACE, 'console-%d.log' % os.getpid())
+
+
+def boot(work, limit_s, cgroups):
     """Runs WORK on the machine, whose output is ours; its exit code."""
     make()
-    accel = accelerator()
+    accel, said = accelerator(), console()
     with tempfile.TemporaryDirectory(prefix='cairn-run-', dir=PLACE) as run:
-        image, console = os.path.join(run, 'tree.img'), os.path.join(PLACE, 'console.log')
+        image = os.path.join(run, 'tree.img')
         tree_disk(work, image)
         say('booting (%s)' % accel)
         machine = subprocess.Popen(
-            qemu(accel, 'systemd.wants=work.service',
+            qemu(accel, CGROUPS[cgroups] + 'systemd.wants=work.service',
                  '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % image,
-                 '-serial', 'file:' + console, '-serial', 'stdio'),
+                 '-serial', 'file:' + said, '-serial', 'stdio'),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, errors='replace')
         code = None
         try:
@@ -201,7 +224,7 @@ def boot(work, limit_s):
             machine.kill()
             machine.wait()
     if code is None:
-        say('the machine did not end its work within %d s; its console is %s' % (limit_s, console))
+        say('the machine did not end its work within %d s; its console is %s' % (limit_s, said))
     return 1 if code is None else code
 
 
@@ -230,16 +253,18 @@ def usage():
 
 
 def main():
-    verb, rest = (sys.argv[1] if len(sys.argv) > 1 else ''), sys.argv[2:]
+    words = sys.argv[1:]
+    cgroups = words.pop(0) if words[:1] and words[0] in CGROUPS else 'v2'
+    verb, rest = (words[0] if words else ''), words[1:]
     if verb == 'make' and not rest:
         make()
     elif verb == 'live' and rest and all(
             os.path.exists(os.path.join(TREE, 'test', 'live', name + '.py')) for name in rest):
-        return boot(LIVE % (' '.join(rest), TEST_S), BOOT_S + TEST_S * len(rest))
+        return boot(LIVE % (' '.join(rest), TEST_S), BOOT_S + TEST_S * len(rest), cgroups)
     elif verb == 'package' and not rest:
-        return boot('exec python3 test/vm/package.py build/package\n', BOOT_S + TEST_S)
+        return boot('exec python3 test/vm/package.py build/package\n', BOOT_S + TEST_S, cgroups)
     elif verb == 'run' and len(rest) == 1:
-        return boot(rest[0] + '\n', BOOT_S + TEST_S)
+        return boot(rest[0] + '\n', BOOT_S + TEST_S, cgroups)
     elif verb in ('cuts', 'moments') and rest:
         import cuts  # which boots machines
         kind = rest.pop() if rest[-1] in getattr(cuts, verb.upper() + '_ON') else 'ext4'
