@@ -6,6 +6,7 @@
 #include "agent/daemon.h"
 
 #include "agent/api/api.h"
+#include "agent/bootstrap.h"
 #include "agent/limits.h"
 #include "agent/node/disk.h"
 #include "agent/node/home.h"
@@ -289,12 +290,8 @@ static int open_rooms(struct daemon *daemon, struct err *err)
 
 static void new_id(void *ctx, char to[UUID_TEXT_SIZE])
 {
-    uint64_t numbers[2];
-
     (void)ctx;
-    ssize_t got = getrandom(numbers, sizeof(numbers), 0);
-    check(got == (ssize_t)sizeof(numbers)); /* never short for so few bytes */
-    uuid_format(to, numbers[0], numbers[1]);
+    host_draw_id(to);
 }
 
 static void placed(void *ctx, struct alloc_spec *spec)
@@ -511,6 +508,8 @@ static int open_parts(struct daemon *daemon, struct err *err)
         home_note(&daemon->home, daemon->parts.config);
         code = start_life(daemon, seed, err);
     }
+    if (code == 0) /* before anybody can ask for another */
+        code = bootstrap_ask(&daemon->parts, err);
     if (code == 0)
         code = api_new(&daemon->parts, &daemon->api, err);
     if (code < 0)
@@ -563,8 +562,11 @@ void daemon_renew(struct daemon *daemon)
 {
     struct err err = {0};
 
+    if (bootstrap_ask(&daemon->parts, &err) != 0)
+        log_error("agent", "the first token cannot be made error=%s", log_value(err.text));
     if (!daemon->parts.config->tls_http)
         return;
+    err = (struct err){0};
     if (api_renew(daemon->api, &err) == 0)
         log_info("agent", "certificates are read again");
     else

@@ -3,6 +3,7 @@
 #define CAIRN_IO_HOST_H
 
 #include "base/base.h"
+#include "base/uuid.h"
 #include "io/proc.h"
 
 #include <fcntl.h>
@@ -212,5 +213,8 @@ struct host_stats {
  * since boot. */
 int host_read_stats(const char *data_dir, struct host_cpu_times *since,
                     struct host_stats *ret_stats, struct err *err);
+
+/* A new id that nobody can guess: of the kernel's chance. */
+void host_draw_id(char to[UUID_TEXT_SIZE]);
 
 #endif

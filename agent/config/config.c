@@ -110,6 +110,29 @@ static int make_absolute(char path[PATH_SIZE], struct err *err)
     return 0;
 }
 
+/* PATH may be "credential:NAME": the file of that name that the service manager has passed to this
+ * process, and to no task. */
+static int find_secret(char path[PATH_SIZE], const char *key, struct err *err)
+{
+    static const char scheme[] = "credential:";
+    const char *directory = getenv("CREDENTIALS_DIRECTORY"), *name = path + strlen(scheme);
+    char whole[PATH_SIZE];
+
+    if (!text_starts_with(path, scheme))
+        return make_absolute(path, err);
+    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
+        return err_set(err, ERR_INVALID, "%s: \"%.100s\" names no credential", key, path);
+    if (directory == NULL || directory[0] != '/')
+        return err_set(err, ERR_INVALID,
+                       "%s is \"%.100s\", and no service manager has passed credentials: have "
+                       "LoadCredential=%.100s:PATH in the unit",
+                       key, path, name);
+    if (path_join(whole, directory, name) != 0)
+        return err_set(err, ERR_LIMIT, "%s: the path of \"%.100s\" is too long", key, path);
+    (void)text_copy(path, PATH_SIZE, whole); /* of the same size */
+    return 0;
+}
+
 /* Fills PATH, if it is empty, with NAME below data_dir. */
 static int derive(const struct config *config, char path[PATH_SIZE], const char *name,
                   struct err *err)
@@ -237,6 +260,9 @@ int config_finish(struct config *config, struct err *err)
         return err_set(err, ERR_INVALID,
                        "acl: token_min_expiration_ttl to token_max_expiration_ttl is no range of "
                        "durations");
+    if (config->bootstrap_secret_file[0] != '\0' && !config->acl_enabled)
+        return err_set(err, ERR_INVALID,
+                       "acl.bootstrap_secret_file is for agents that ask for tokens: acl.enabled");
     if (!log_level_from_text(config->log_level, &level))
         return err_set(err, ERR_INVALID,
                        "log_level \"%s\" is none of ERROR, WARN, INFO, DEBUG and TRACE",
@@ -251,9 +277,11 @@ int config_finish(struct config *config, struct err *err)
         (code = derive(config, config->alloc_dir, "alloc", err)) != 0 ||
         (code = derive(config, config->state_dir, "client", err)) != 0 ||
         (code = make_absolute(config->log_file, err)) != 0 ||
-        (code = make_absolute(config->tls_ca_file, err)) != 0 ||
-        (code = make_absolute(config->tls_cert_file, err)) != 0 ||
-        (code = make_absolute(config->tls_key_file, err)) != 0 ||
+        (code = find_secret(config->tls_ca_file, "tls.ca_file", err)) != 0 ||
+        (code = find_secret(config->tls_cert_file, "tls.cert_file", err)) != 0 ||
+        (code = find_secret(config->tls_key_file, "tls.key_file", err)) != 0 ||
+        (code = find_secret(config->bootstrap_secret_file, "acl.bootstrap_secret_file", err)) !=
+            0 ||
         (code = find_shim(config, err)) != 0 || (code = find_others(config, err)) != 0)
         return code;
     code = check_volumes(&config->host_volumes, err);

@@ -120,8 +120,9 @@ struct config {
     char artifact_variables[1024];
     /* acl.token_min_expiration_ttl and _max_: of tokens that end; default Nomad's. */
     uint64_t token_min_ms, token_max_ms;
-    bool acl_enabled;          /* acl.enabled: requests need tokens, default false */
-    bool publishes_node;       /* telemetry.publish_node_metrics, default true */
+    char bootstrap_secret_file[PATH_SIZE]; /* acl: of the first token, "": who asks first has it */
+    bool acl_enabled;                      /* acl.enabled: requests need tokens, default false */
+    bool publishes_node;                   /* telemetry.publish_node_metrics, default true */
     bool publishes_allocs;     /* telemetry.publish_allocation_metrics: of each task that runs */
     bool publishes_prometheus; /* telemetry.prometheus_metrics, default true */
     bool take_over, new_node;  /* flags only: what a copied directory is to be (home.h) */

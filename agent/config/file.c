@@ -103,6 +103,7 @@ static const struct key keys[] = {
     {IN_ROOT, "log_file", KEY_TEXT, FIELD_OF(log_file), NULL},
     {IN_ROOT, "log_json", KEY_BOOL, FIELD_OF(log_json), NULL},
     {IN_ACL, "enabled", KEY_BOOL, FIELD_OF(acl_enabled), NULL},
+    {IN_ACL, "bootstrap_secret_file", KEY_TEXT, FIELD_OF(bootstrap_secret_file), NULL},
     {IN_ACL, "token_min_expiration_ttl", KEY_DURATION, FIELD_OF(token_min_ms), NULL},
     {IN_ACL, "token_max_expiration_ttl", KEY_DURATION, FIELD_OF(token_max_ms), NULL},
     {IN_ADDRESSES, "http", KEY_ADDRESSES, 0, 0, NULL},

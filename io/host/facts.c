@@ -14,6 +14,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -423,4 +424,13 @@ int host_read_stats(const char *data_dir, struct host_cpu_times *since,
     read_cpu_stats(since, &stats);
     *ret_stats = stats;
     return 0;
+}
+
+void host_draw_id(char to[UUID_TEXT_SIZE])
+{
+    uint64_t numbers[2];
+    ssize_t got = getrandom(numbers, sizeof(numbers), 0);
+
+    check(got == (ssize_t)sizeof(numbers)); /* never short for so few bytes */
+    uuid_format(to, numbers[0], numbers[1]);
 }

@@ -551,6 +551,47 @@ static void test_tls_says_all_that_it_needs(void **state)
     assert_true(tls.only_13);
 }
 
+static void test_credentials_are_files_that_the_manager_has_passed(void **state)
+{
+    static const char tls[] = "tls {\n http = true\n cert_file = \"/c\"\n key_file = \"%s\"\n}\n"
+                              "acl {\n enabled = %s\n bootstrap_secret_file = \"%s\"\n}\n"
+                              "data_dir = \"/d\"\n";
+    static const struct {
+        const char *key, *enabled, *first, *directory, *why;
+    } cases[] = {
+        {"credential:own.key", "true", "/first", NULL, "LoadCredential=own.key:PATH"},
+        {"credential:own.key", "true", "/first", "here", "LoadCredential=own.key:PATH"},
+        {"credential:", "true", "/first", "/run/c", "tls.key_file: \"credential:\" names no"},
+        {"credential:../a", "true", "/first", "/run/c", "names no credential"},
+        {"credential:a/b", "true", "/first", "/run/c", "names no credential"},
+        {"/key", "true", "credential:/first", "/run/c", "acl.bootstrap_secret_file: "},
+        {"/key", "false", "/first", "/run/c", "acl.bootstrap_secret_file is for agents that ask"},
+        {"credential:own.key", "true", "credential:first", "/run/c", NULL},
+    };
+    struct fixture *fixture = *state;
+    char text[512];
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        config_free(&fixture->config);
+        config_defaults(&fixture->config);
+        assert_true(
+            text_format(text, sizeof(text), tls, cases[i].key, cases[i].enabled, cases[i].first));
+        assert_int_equal(read_text(fixture, "a.hcl", text), 0);
+        assert_return_code(unsetenv("CREDENTIALS_DIRECTORY"), errno);
+        if (cases[i].directory != NULL)
+            assert_return_code(setenv("CREDENTIALS_DIRECTORY", cases[i].directory, 1), errno);
+        int code = config_finish(&fixture->config, &fixture->scratch->err);
+        if (cases[i].why == NULL)
+            assert_int_equal(code, 0);
+        else if (code != ERR_INVALID || strstr(fixture->scratch->err.text, cases[i].why) == NULL)
+            fail_msg("%zu: \"%s\"", i, fixture->scratch->err.text);
+    }
+    assert_string_equal(fixture->config.tls_key_file, "/run/c/own.key");
+    assert_string_equal(fixture->config.bootstrap_secret_file, "/run/c/first");
+    assert_string_equal(fixture->config.tls_cert_file, "/c");
+    assert_return_code(unsetenv("CREDENTIALS_DIRECTORY"), errno);
+}
+
 static void test_finish_derives_absolute_paths(void **state)
 {
     struct fixture *fixture = *state;
@@ -596,6 +637,7 @@ int main(void)
         TEST(test_nobody_is_let_in_by_mistake),
         TEST(test_tokens_last_within_a_range),
         TEST(test_tls_says_all_that_it_needs),
+        TEST(test_credentials_are_files_that_the_manager_has_passed),
         TEST(test_finish_derives_absolute_paths),
     };
 

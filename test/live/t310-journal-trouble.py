@@ -3,8 +3,10 @@
 it can."""
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import (Node, Refused, exit_codes, free_port, milliseconds, raw_exec, restart_policy,  # noqa: E402
@@ -23,8 +25,8 @@ def job(name, script='exec sleep 1000', **fields):
 class SmallNode(Node):
     """A node whose journal is on a small file system of its own; the rest of its data is not."""
 
-    def __init__(self):
-        super().__init__()
+    def __init__(self, config=''):
+        super().__init__(config=config)
         self.journal = os.path.join(self.data, 'client/journal')
         os.makedirs(self.journal, mode=0o700)
         subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=24m,mode=0700', 'none', self.journal],
@@ -115,6 +117,41 @@ def a_full_disk_refuses_commands_and_keeps_payloads():
     assert exit_codes(state) == [137], exit_codes(state)
     wait_for('commands to be taken again', lambda: refused(node, 'late') is None)
     wait_for('the late task', lambda: running(node, 'late'))
+    finish(node)
+
+
+def a_first_token_that_cannot_be_stored_is_nobody_elses():
+    """The configuration says which it is; there is room again, and SIGHUP has it made."""
+    node = SmallNode('# written below\n')
+    node.start()
+    node.run_job(job('kept'))
+    wait_for('the task', lambda: running(node, 'kept'))
+    node.kill()
+    node.fill()
+    secret, path = str(uuid.uuid4()), os.path.join(node.dir, 'first')
+    with open(path, 'w') as out:
+        out.write(secret + '\n')
+    with open(node.config, 'w') as out:
+        out.write('acl {\n  enabled = true\n  bootstrap_secret_file = "%s"\n}\n' % path)
+    node.start()
+    wait_for('word of it', lambda: 'the first token cannot be made' in node.log())
+    try:
+        node.put('/v1/acl/bootstrap')
+        raise AssertionError('somebody else has the first token')
+    except Refused as answer:
+        assert answer.status == 409 and 'acl.bootstrap_secret_file' in answer.text, answer.text
+    node.token = secret
+
+    def made():
+        node.process.send_signal(signal.SIGHUP)
+        try:
+            return node.get('/v1/acl/token/self')
+        except Refused:
+            return None
+    assert made() is None
+    node.free()
+    assert wait_for('the token', made)['Type'] == 'management'
+    assert running(node, 'kept')['Restarts'] == 0
     finish(node)
 
 
@@ -296,7 +333,8 @@ if __name__ == '__main__':
         sys.exit(77)
     sys.exit(tap([
         a_full_disk_refuses_commands_and_keeps_payloads,
-        a_full_disk_takes_what_ends_things,
+        a_first_token_that_cannot_be_stored_is_nobody_elses,
+    a_full_disk_takes_what_ends_things,
         a_task_that_fills_the_nodes_disk_can_be_stopped,
         a_full_disk_and_a_crash_lose_nothing,
         a_full_disk_dispatches_nothing_and_ends_no_session,

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import uuid
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from lib import BUILD, Node, Refused, raw_exec, service, sleeper, tap, wait_for  # noqa: E402
@@ -25,6 +26,14 @@ def refused(status, call):
         assert refusal.status == status, (refusal.status, refusal.text)
         return refusal.text
     raise AssertionError('it was not refused')
+
+
+def ended(node):
+    """What an agent said that did not start."""
+    before = len(node.log(100000))
+    node.start(wait=False)
+    assert node.process.wait(60) != 0
+    return node.log(100000)[before:]
 
 
 def policy(node, name, rules):
@@ -60,6 +69,38 @@ def nobody_does_anything_and_the_first_token_all():
     node.token = None
     assert node.call('GET', '/v1/agent/health') is not None
     node.close()
+
+
+def the_first_token_is_what_a_credential_says():
+    """There is no moment in which another could be asked for; it is made once, and shown by nothing."""
+    node = Node(config='acl {\n  enabled = true\n  bootstrap_secret_file = "credential:first"\n}\n')
+    secret, path = str(uuid.uuid4()), os.path.join(node.dir, 'first')
+    assert 'LoadCredential=first:PATH' in ended(node)
+    node.environment['CREDENTIALS_DIRECTORY'] = node.dir
+    for text in ('', secret[:-1], secret + '1'):
+        with open(path, 'w') as out:
+            out.write(text + '\n')
+        said = ended(node)
+        assert 'does not begin with a UUID' in said and secret[:8] not in said, said
+    with open(path, 'w') as out:
+        out.write(secret + '\n')
+    node.start()
+    assert 'already done' in refused(409, lambda: node.put('/v1/acl/bootstrap'))
+    node.token = secret
+    assert node.get('/v1/acl/token/self')['Type'] == 'management'
+    node.run_job(service(sleeper()))
+    wait_for('the task', node.running)
+    pid = next(iter(node.payloads()))
+    node.kill()
+    os.unlink(path)  # it is not asked for a second time
+    node.start()
+    assert len(node.get('/v1/acl/tokens')) == 1
+    with open('/proc/%d/environ' % pid, 'rb') as environ:
+        assert b'CREDENTIALS_DIRECTORY' not in environ.read()
+    assert secret not in node.log(100000)
+    exported = node.cli('journal', 'export', '-dir', node.data).stdout
+    assert 'acl/bootstrap' in exported and secret not in exported
+    node.finish()
 
 
 def two_people_have_what_their_policies_grant():
@@ -176,7 +217,7 @@ def the_command_line_says_all_of_it():
 
 
 tap([without_the_block_nobody_asks_for_tokens, nobody_does_anything_and_the_first_token_all,
-     two_people_have_what_their_policies_grant,
+     the_first_token_is_what_a_credential_says, two_people_have_what_their_policies_grant,
      tokens_outlive_the_daemon_and_their_secrets_are_nowhere,
      who_owns_the_data_directory_lets_in_another_first_token,
      nothing_listens_beyond_loopback_for_everybody, the_command_line_says_all_of_it])

@@ -6,13 +6,13 @@
 #include "agent/api/part.h"
 
 #include "agent/api/values.h"
+#include "agent/bootstrap.h"
 #include "io/log.h"
 #include "server/alone/alone.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 static const char reset_name[] = "acl-bootstrap-reset";
@@ -246,15 +246,6 @@ void api_acl_policy_delete(struct api_request *request)
                           api_defer(request, NULL, NULL));
 }
 
-static void draw_id(char to[UUID_TEXT_SIZE])
-{
-    uint64_t numbers[2];
-    ssize_t got = getrandom(numbers, sizeof(numbers), 0);
-
-    check(got == (ssize_t)sizeof(numbers)); /* never short for so few bytes */
-    uuid_format(to, numbers[0], numbers[1]);
-}
-
 void api_acl_token_create(struct api_request *request)
 {
     json_t *body = is_enabled(request) ? api_body(request, false) : NULL;
@@ -263,8 +254,8 @@ void api_acl_token_create(struct api_request *request)
 
     if (body == NULL)
         return;
-    draw_id(fresh.accessor);
-    draw_id(fresh.secret);
+    host_draw_id(fresh.accessor);
+    host_draw_id(fresh.secret);
     if (accessor != NULL && accessor[0] != '\0')
         api_refuse(request, 400, "a new token gets its AccessorID: leave it out");
     else
@@ -334,12 +325,18 @@ void api_acl_bootstrap(struct api_request *request)
         json_decref(body);
         return;
     }
-    draw_id(fresh.accessor);
-    draw_id(fresh.secret);
+    host_draw_id(fresh.accessor);
+    host_draw_id(fresh.secret);
     if (secret != NULL && secret[0] != '\0')
         (void)text_copy(fresh.secret, UUID_TEXT_SIZE, secret); /* a UUID */
     json_decref(body);
-    acl_bootstrap(acl_of(api), &fresh, may_be_reset(api) ? take_reset : NULL, api, answered,
-                  defer_token(request));
+    if (bootstrap_is_configured(api->parts) && !acl_is_bootstrapped(acl_of(api)) &&
+        !may_be_reset(api))
+        api_refuse(request, 409,
+                   "the first token is that of acl.bootstrap_secret_file, in the agent's "
+                   "configuration");
+    else
+        acl_bootstrap(acl_of(api), &fresh, may_be_reset(api) ? take_reset : NULL, api, answered,
+                      defer_token(request));
     explicit_bzero(&fresh, sizeof(fresh));
 }
