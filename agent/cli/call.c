@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     CALL_TIMEOUT_MS = 11 * 60 * 1000, /* the agent answers a blocking query within 10 min */
@@ -82,18 +83,24 @@ const char *cli_path(const struct cli *cli, char to[CLI_URL_SIZE], const char *f
 
 enum { WHOLE_URL_SIZE = CLI_URL_SIZE + 256 };
 
+/* The UNIX socket that the agent is at, NULL: none. */
+static const char *socket_of(const struct cli *cli)
+{
+    static const char scheme[] = "unix://";
+
+    return text_starts_with(cli->address, scheme) ? cli->address + strlen(scheme) : NULL;
+}
+
 /* Where PATH is at the agent: a URL, and the UNIX socket that leads there, NULL: none. */
 static int find_agent(const struct cli *cli, const char *path, char url[WHOLE_URL_SIZE],
                       const char **ret_socket)
 {
-    static const char unix_scheme[] = "unix://";
-    bool is_unix = text_starts_with(cli->address, unix_scheme);
-    const char *address = is_unix ? "http://localhost" : cli->address;
+    const char *address = socket_of(cli) != NULL ? "http://localhost" : cli->address;
     size_t length = strlen(address);
 
     while (length > 0 && address[length - 1] == '/')
         length--;
-    *ret_socket = is_unix ? cli->address + strlen(unix_scheme) : NULL;
+    *ret_socket = socket_of(cli);
     if (text_format(url, WHOLE_URL_SIZE, "%s%.*s%s",
                     strstr(address, "://") == NULL ? "http://" : "", (int)length, address, path))
         return 0;
@@ -102,6 +109,11 @@ static int find_agent(const struct cli *cli, const char *path, char url[WHOLE_UR
 
 static int fail_unanswered(const struct cli *cli)
 {
+    if (socket_of(cli) != NULL && access(socket_of(cli), W_OK) != 0 && errno == EACCES)
+        return cli_fail(
+            CLI_UNREACHABLE,
+            "you may not connect to %s: who may is in its owner, its group and its mode",
+            cli->address);
     return cli_fail(CLI_UNREACHABLE,
                     "no agent answers at %s: start one with `cairn agent -data-dir DIR`, or "
                     "name another one with -address",
