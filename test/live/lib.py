@@ -130,7 +130,7 @@ class Node:
 
     def terminate(self):
         self.process.terminate()
-        return self.process.wait(timeout=10)
+        return self.process.wait(timeout=10 * PATIENCE)
 
     def log(self, bytes_max=8000):
         if not os.path.exists(self.output):
