@@ -13,6 +13,7 @@
 #include "hooks/part.h"
 #include "spec/constraint.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +135,7 @@ struct plugins_look {
     struct io_work work;
     struct hooks *hooks; /* NULL once they are gone */
     bool begun;
+    atomic_bool over; /* nobody waits for it: no plugin but that at hand is asked */
     hooks_plugins_found *found;
     void *ctx;
     struct arena arena;
@@ -145,7 +147,7 @@ static void look_for_plugins(struct io_work *work)
 {
     struct plugins_look *look = work->ctx;
 
-    look->versions = cni_versions(look->path, &look->arena);
+    look->versions = cni_versions(look->path, &look->over, &look->arena);
 }
 
 /* Older ones say no for reasons of their own (nomad v2.0.5 networking_cni.go). */
@@ -220,6 +222,7 @@ void hooks_forget_plugins(struct hooks *hooks)
     if (look == NULL)
         return;
     look->hooks = NULL;
+    atomic_store(&look->over, true);
     if (!look->begun) {
         io_timer_stop(&look->timer);
         free(look);

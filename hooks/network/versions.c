@@ -24,6 +24,7 @@ struct finding {
     struct arena *arena;
     struct spec_pairs *found;
     const char *path;
+    const atomic_bool *over;
 };
 
 static const char *first_version(struct arena *arena, char *said)
@@ -73,6 +74,8 @@ static int look_at(void *ctx, const char *name, unsigned char type)
     char program[PATH_SIZE];
 
     (void)type; /* links are followed */
+    if (atomic_load(finding->over))
+        return 1;
     if (is_known(found, name) || !plugin_find(finding->path, name, program))
         return 0;
     const char *version = ask(finding->arena, program);
@@ -84,10 +87,10 @@ static int look_at(void *ctx, const char *name, unsigned char type)
     return found->count == PLUGINS_MAX;
 }
 
-struct spec_pairs cni_versions(const char *path, struct arena *arena)
+struct spec_pairs cni_versions(const char *path, const atomic_bool *over, struct arena *arena)
 {
     struct spec_pairs found = {0};
-    struct finding finding = {.arena = arena, .found = &found, .path = path};
+    struct finding finding = {.arena = arena, .found = &found, .path = path, .over = over};
 
     while (*path != '\0') {
         char directory[PATH_SIZE];

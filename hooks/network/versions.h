@@ -5,8 +5,10 @@
 #include "spec/arena.h"
 #include "spec/spec.h"
 
+#include <stdatomic.h>
+
 /* Each plugin in the directories of PATH (colons between) that has one, by its name; all in ARENA.
- * Runs them, and blocks. */
-struct spec_pairs cni_versions(const char *path, struct arena *arena);
+ * Runs them one after the other, and blocks; once OVER is true no other is run. */
+struct spec_pairs cni_versions(const char *path, const atomic_bool *over, struct arena *arena);
 
 #endif

@@ -3,9 +3,12 @@
 #include "test/hooks/fixture.h"
 
 #include "fsm/results.h"
+#include "hooks/network/versions.h"
+#include "hooks/part.h"
 #include "io/proc.h"
 #include "io/scope.h"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -310,6 +313,46 @@ static void test_plugins_tell_their_versions(void **state)
     assert_int_equal(unheard.times, 0);
 }
 
+/* Each of them says that it was asked, and waits. */
+static void write_slow_plugins(void)
+{
+    for (const char *name = "abc"; *name != '\0'; name++) {
+        char script[512];
+
+        assert_true(text_format(script, sizeof(script),
+                                "#!/bin/sh\necho x >> %s/asked\n"
+                                "while [ ! -e %s/go ]; do sleep 0.01; done\necho v1.0.0\n",
+                                network.state, network.state));
+        write_text(network.plugins, (char[]){*name, '\0'}, 0755, script);
+    }
+}
+
+static void test_plugins_are_asked_no_more_when_nobody_waits_for_them(void **state)
+{
+    struct fixture *fixture = *state;
+    struct versions heard = {0};
+    struct arena arena = {0};
+    atomic_bool over = true;
+
+    need_root();
+    write_slow_plugins();
+    assert_int_equal(cni_versions(network.plugins, &over, &arena).count, 0);
+    arena_free(&arena);
+    assert_false(exists(at(&fixture->scratch, "networks/asked")));
+
+    hooks_find_plugins(fixture->hooks, HOUR_MS, hear_of_plugins, &heard);
+    assert_true(hooks_await_plugins(fixture->hooks));
+    while (!exists(at(&fixture->scratch, "networks/asked")))
+        (void)poll(NULL, 0, 10);
+    start_hooks(fixture, NULL); /* who asked is gone */
+    write_text(network.state, "go", 0644, "");
+    hooks_find_plugins(fixture->hooks, 0, hear_of_plugins, &heard);
+    loop_run(fixture->loop);
+    assert_int_equal(heard.times, 1);
+    scoped_string char *asked = text_of("asked");
+    assert_string_equal(asked, "x\nx\nx\nx\n"); /* the first of them twice */
+}
+
 static void test_what_failed_half_way_is_undone_before_it_is_tried_again(void **state)
 {
     (void)state;
@@ -579,6 +622,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             test_a_hostname_that_is_none_is_told_before_anything_is_made, make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_plugins_tell_their_versions, make, fixture_remove),
+        cmocka_unit_test_setup_teardown(test_plugins_are_asked_no_more_when_nobody_waits_for_them,
+                                        make, fixture_remove),
         cmocka_unit_test_setup_teardown(
             test_what_failed_half_way_is_undone_before_it_is_tried_again, make, fixture_remove),
         cmocka_unit_test_setup_teardown(test_an_end_insists_until_plugins_have_undone_it, make,
