@@ -4,10 +4,12 @@
 usage: test/run.py [--live] [-j N] BUILD_DIR...
 
 For each build directory the program of every test/**/test_*.c is run, N at a time (as many as there
-are cores).  With --live the scripts of test/live/t*.{sh,py} too, against the first directory, two at
-a time: each has nodes, ports, directories and cgroups of its own, and waits most of its time, twice
-as long as one that is alone before it gives up.  Programs print cmocka's or TAP lines; exit status 77 means skipped,
-and the last line of output says why.  The last line printed here counts.
+are cores).  With --live the scripts of test/live/t*.{sh,py} too, beside them and against the first
+directory.  Each has nodes, ports, directories and cgroups of its own.  Most wait nearly all of their
+time, some keep a core busy for minutes (BUSY): two of either kind at a time, longest first, so that
+none is left alone at the end; all wait three times as long as one that is alone before they give up.
+Programs print cmocka's or TAP lines; exit status 77 means skipped, and the last line of output says
+why.  The last line printed here counts.
 
 A test that works for long and proves in two builds what it would prove in four says so in a line of
 its head comment, "Built as debug, asan: ...", and is run in those only, when several are asked for.
@@ -20,7 +22,10 @@ import subprocess
 import sys
 import time
 
-UNIT_LIMIT_S, LIVE_LIMIT_S, LIVE_AT_ONCE, LIVE_PATIENCE = 600, 1800, 2, '2'
+UNIT_LIMIT_S, LIVE_LIMIT_S, LIVE_AT_ONCE, LIVE_PATIENCE = 600, 1800, 2, '3'
+BUSY = ['t900-machine.sh', 't320-crash-points.sh', 't321-crash-group.sh', 't322-crash-volumes.sh',
+        't800-fuzz.sh']
+WAITING_LONG = ['t430-csi-volumes.py', 't420-csi-plugins.py', 't410-networks.py', 't340-processes.py']
 PASSED = re.compile(r'^\[       OK \] ', re.M)
 FAILED = re.compile(r'^\[  FAILED  \] (\S+)$', re.M)
 SKIPPED = re.compile(r'^\[  SKIPPED \] (\S+)$', re.M)
@@ -104,9 +109,11 @@ def programs(builds):
 
 
 def live_tests():
-    for name in sorted(os.listdir('test/live')):
-        if re.match(r't\d{3}-.*\.(sh|py)$', name):
-            yield os.path.join('test/live', name)
+    """Those that keep a core busy, and those that wait."""
+    names = [name for name in sorted(os.listdir('test/live')) if re.match(r't\d{3}-.*\.(sh|py)$', name)]
+    assert set(BUSY + WAITING_LONG) <= set(names), 'who takes long is not there'
+    waiting = WAITING_LONG + [name for name in names if name not in BUSY + WAITING_LONG]
+    return [[os.path.join('test/live', name) for name in kind] for kind in (BUSY, waiting)]
 
 
 def main():
@@ -122,15 +129,20 @@ def main():
     live_env = dict({'CAIRN_PATIENCE': LIVE_PATIENCE}, **env,
                     CAIRN_BUILD=os.path.abspath(options.builds[0]))
 
-    def run_all(paths, at_once, limit_s, env):
-        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-            for done in pool.map(lambda path: Done([path], limit_s, env), paths):
-                report(done, totals)
-                took.append((done.took_s, done.name))
+    def lanes(paths, at_once, limit_s, env):
+        """Begins to run PATHS in their order, AT_ONCE at a time."""
+        pool = concurrent.futures.ThreadPoolExecutor(at_once)
+        return [pool.submit(Done, [path], limit_s, env) for path in paths]
 
-    run_all(programs(options.builds), options.j, UNIT_LIMIT_S, env)
+    running = []
     if options.live:
-        run_all(live_tests(), LIVE_AT_ONCE, LIVE_LIMIT_S, live_env)
+        for paths in live_tests():
+            running += lanes(paths, LIVE_AT_ONCE, LIVE_LIMIT_S, live_env)
+    running += lanes(programs(options.builds), options.j, UNIT_LIMIT_S, env)
+    for ended in concurrent.futures.as_completed(running):
+        done = ended.result()
+        report(done, totals)
+        took.append((done.took_s, done.name))
     print('slowest: ' + ', '.join('%s %.0f s' % (name, took_s)
                                   for took_s, name in sorted(took, reverse=True)[:10]))
     print('%d passed, %d failed, %d skipped' % (totals.passed, totals.failed, totals.skipped))
