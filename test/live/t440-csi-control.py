@@ -291,7 +291,8 @@ def what_is_mounted_grows_with_its_storage():
     assert storage.calls('NodeExpandVolume') == 0
     node.run_job(job('one'))
     wait_for('the payload', lambda: node.running(job='one'))
-    wait_for('it to grow', lambda: storage.calls('NodeExpandVolume') == 1)
+    wait_for('it to grow', lambda: '\n< NodeExpandVolume' in storage.text('calls'))
+    assert storage.calls('NodeExpandVolume') == 1
     # Both die when it is to grow while it is mounted.
     storage.next('NodeExpandVolume', 'die')
     before = storage.plugin_pid()
