@@ -45,7 +45,7 @@ mount -o remount,rw / && mkdir -p /data
 exec > /dev/ttyS1 2>/dev/ttyS0 < /dev/null
 %s >&2
 mount -t %s %s /dev/vdc /data || echo 'ended ["the disk cannot be mounted"]'
-python3 /tree/test/vm/scenario.py %d
+python3 /tree/test/vm/scenario.py $1
 sync; poweroff -f
 '''
 # The initrd's own way to the root asks for whatever devices there may be, and this machine is booted
@@ -54,7 +54,7 @@ APPEND = ('mitigations=off nokaslr cryptomgr.notests rdinit=/bin/sh panic=-1 -- 
           'mount -t devtmpfs dev /dev; exec < /dev/console > /dev/console 2>&1; '
           'modprobe -a virtio_pci virtio_blk ext4; '
           'mount -t ext4 -o ro /dev/vda /root; mount -t ext4 -o ro /dev/vdb /root/tree; '
-          'mount -t devtmpfs dev /root/dev; exec run-init /root /bin/sh /tree/work"')
+          'mount -t devtmpfs dev /root/dev; exec run-init /root /bin/sh /tree/work %d"')
 
 
 class Wrong(Exception):
@@ -128,16 +128,21 @@ def make_disk(kind):
         return Disk(image.read(), system.whole)
 
 
+def make_tree(kind, place):
+    """What each machine with a disk of KIND has beside it; made once, each boot says where it begins."""
+    system = FILE_SYSTEMS[kind]
+    machine.tree_disk(INIT % (system.repair, system.name, system.options),
+                      os.path.join(place, 'tree.img'))
+
+
 class Machine:
     """One boot with DISK, from power on to power off."""
 
-    def __init__(self, disk_socket, first, kind, place):
+    def __init__(self, disk_socket, first, place):
         self.console = machine.console()
         image = os.path.join(place, 'tree.img')
-        system = FILE_SYSTEMS[kind]
-        machine.tree_disk(INIT % (system.repair, system.name, system.options, first), image)
         self.process = subprocess.Popen(
-            machine.qemu(machine.accelerator(), APPEND,
+            machine.qemu(machine.accelerator(), APPEND % first,
                          '-drive', 'file=%s,if=virtio,format=raw,readonly=on' % image,
                          '-drive', 'file=nbd+unix:///?socket=%s,if=virtio,format=raw,'
                          'cache=none' % disk_socket,
@@ -186,10 +191,10 @@ class Moment:
             self.timer.cancel()
 
 
-def one_boot(disk, known, first, kind, chance, place, path):
+def one_boot(disk, known, first, chance, place, path):
     """Boots, audits what the last cut has left, works until the power goes; what it was like."""
     begun = time.monotonic()
-    guest = Machine(path, first, kind, place)
+    guest = Machine(path, first, place)
     moment = Moment(chance, first == 0, disk, guest.process.kill)
     told, up_s = {'ack': 0, 'done': 0}, None
     try:
@@ -237,9 +242,10 @@ def cuts(count, seed, kind):
     with tempfile.TemporaryDirectory(prefix='cairn-cuts-', dir=machine.PLACE) as place:
         disk, path = make_disk(kind), os.path.join(place, 'disk')
         disk.serve(path)
+        make_tree(kind, place)
         for number in range(count + 1):
             try:
-                said = one_boot(disk, known, number * FIRST_STEP, kind, chance, place, path)
+                said = one_boot(disk, known, number * FIRST_STEP, chance, place, path)
             except Wrong as wrong:
                 kept = os.path.join(machine.PLACE, 'wrong.img')
                 with open(kept, 'wb') as out:
@@ -301,9 +307,9 @@ def check_moment(journal, acked, seeds):
         cairn('sim', '-from', journal, '-seeds', str(seeds), '-base', '1')
 
 
-def record(acks, disk, kind, path, place):
+def record(acks, disk, path, place):
     """Runs the scenario until ACKS answers have come: (moment among the disk's notes, what, job)."""
-    guest, heard = Machine(path, 0, kind, place), []
+    guest, heard = Machine(path, 0, place), []
     try:
         for said, value in guest.lines():
             if said == 'ended':
@@ -338,7 +344,8 @@ def moments(acks, most, seed, kind):
         disk, path = make_disk(kind), os.path.join(place, 'disk')
         begun, image = bytes(disk.platter), os.path.join(place, 'disk.img')
         disk.serve(path)
-        heard = record(acks, disk, kind, path, place)
+        make_tree(kind, place)
+        heard = record(acks, disk, path, place)
         notes = disk.notes
         flushes = [at for at, note in enumerate(notes) if note is None]
         chosen = set(flushes if len(flushes) <= most else chance.sample(flushes, most))
