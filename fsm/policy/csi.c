@@ -42,15 +42,16 @@ static const struct {
     {ALL(REFUSED), false},                  /* UNAUTHENTICATED */
 };
 
-enum { ALREADY_EXISTS = 6, FAILED_PRECONDITION = 9 };
+enum { ALREADY_EXISTS = 6, RESOURCE_EXHAUSTED = 8, FAILED_PRECONDITION = 9 };
 
 static const struct {
     enum csi_call call;
     unsigned status;
     enum csi_verdict verdict;
 } exceptions[] = {
-    {CSI_PROBE, FAILED_PRECONDITION, CSI_REPEAT},       /* it lacks something yet */
-    {CSI_NODE_STAGE, FAILED_PRECONDITION, CSI_REFUSED}, /* more than the volume can do */
+    {CSI_PROBE, FAILED_PRECONDITION, CSI_REPEAT},         /* it lacks something yet */
+    {CSI_CREATE_VOLUME, RESOURCE_EXHAUSTED, CSI_REFUSED}, /* who asked is told, and makes room */
+    {CSI_NODE_STAGE, FAILED_PRECONDITION, CSI_REFUSED},   /* more than the volume can do */
     {CSI_NODE_PUBLISH, FAILED_PRECONDITION, CSI_STAGE_FIRST},
     {CSI_NODE_PUBLISH, ALREADY_EXISTS, CSI_UNDO_FIRST},
     {CSI_NODE_EXPAND, FAILED_PRECONDITION, CSI_REFUSED}, /* while it is in use: not at all */

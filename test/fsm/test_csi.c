@@ -9,21 +9,27 @@
 #include "base/base.h"
 #include "fsm/csi.h"
 
-enum { NOT_FOUND = 5, ALREADY_EXISTS = 6, FAILED_PRECONDITION = 9, ABORTED = 10 };
+enum {
+    NOT_FOUND = 5,
+    ALREADY_EXISTS = 6,
+    RESOURCE_EXHAUSTED = 8,
+    FAILED_PRECONDITION = 9,
+    ABORTED = 10
+};
 
 static enum csi_verdict verdict(enum csi_call call, unsigned status)
 {
     return policy_csi_outcome(call, status, true, true).verdict;
 }
 
-/* A row for each status: asks (NodeGetInfo), makes (CreateVolume), undoes (DeleteVolume). */
+/* A row for each status: asks (NodeGetInfo), makes (CreateSnapshot), undoes (DeleteVolume). */
 static void test_verdicts_follow_the_specification(void **state)
 {
     static const char rows[CSI_STATUS_COUNT][4] = {
         "ddd", "rrr", "???", "xxx", "rrr", "xxd", "xxx", "xxx", "rrr",
         "xrr", "rrr", "xxx", "xxx", "???", "rrr", "???", "xxx",
     };
-    static const enum csi_call calls[] = {CSI_NODE_INFO, CSI_CREATE_VOLUME, CSI_DELETE_VOLUME};
+    static const enum csi_call calls[] = {CSI_NODE_INFO, CSI_CREATE_SNAPSHOT, CSI_DELETE_VOLUME};
     static const char letters[] = {
         [CSI_DONE] = 'd', [CSI_REPEAT] = 'r', [CSI_DOUBT] = '?', [CSI_REFUSED] = 'x'};
 
@@ -58,6 +64,7 @@ static void test_calls_with_rules_of_their_own(void **state)
     assert_int_equal(verdict(CSI_NODE_PUBLISH, FAILED_PRECONDITION), CSI_STAGE_FIRST);
     assert_int_equal(verdict(CSI_NODE_PUBLISH, ALREADY_EXISTS), CSI_UNDO_FIRST);
     assert_int_equal(verdict(CSI_NODE_STAGE, FAILED_PRECONDITION), CSI_REFUSED);
+    assert_int_equal(verdict(CSI_CREATE_VOLUME, RESOURCE_EXHAUSTED), CSI_REFUSED);
     assert_int_equal(verdict(CSI_NODE_EXPAND, FAILED_PRECONDITION), CSI_REFUSED);
     assert_int_equal(verdict(CSI_CONTROLLER_PUBLISH, FAILED_PRECONDITION), CSI_REPEAT);
     assert_int_equal(verdict(CSI_PROBE, FAILED_PRECONDITION), CSI_REPEAT);

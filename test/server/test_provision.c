@@ -226,13 +226,18 @@ static void test_volume_that_is_refused_is_forgotten(void **state)
     struct small_life *small = *state;
     struct heard heard;
 
-    controller.status = 3; /* INVALID_ARGUMENT */
-    create(small, &heard);
-    assert_int_equal(heard.count, 1);
-    assert_int_equal(heard.code, ERR_IO);
-    assert_null(data(small));
-    assert_int_equal(small_specs_of(small, "volume/"), 0);
-    assert_int_equal(small_specs_of(small, "secret/"), 0);
+    static const unsigned refusals[] = {3 /* INVALID_ARGUMENT */, 8 /* RESOURCE_EXHAUSTED */};
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+        controller.status = refusals[i];
+        create(small, &heard);
+        assert_int_equal(heard.count, 1);
+        assert_int_equal(heard.code, ERR_IO);
+        assert_null(data(small));
+        assert_int_equal(small_specs_of(small, "volume/"), 0);
+        assert_int_equal(small_specs_of(small, "secret/"), 0);
+    }
+    pass_time(small);
+    assert_int_equal(calls_of(CSI_CREATE_VOLUME), COUNT_OF(refusals)); /* that was all */
 }
 
 static void test_volume_that_may_have_been_made_is_asked_for_again(void **state)
