@@ -78,6 +78,7 @@ enum plugin_event_kind {
     X(SEND_UP, SEND, 0, 0)              /* to volumes that need it */                              \
     X(SEND_DOWN, SEND, 0, 0)            /* to volumes that need it */                              \
     X(SEND_HEALTH, SEND, 0, 0)          /* to its task, if it is news: users read of it */         \
+    X(SEND_AILING, SEND, 0, 0)          /* to its task: why it is not healthy yet */               \
     X(SEND_UNWELL, SEND, 0, 0)          /* to its task: it was unwell for too long */
 enum plugin_effect {
     PX_NONE,

@@ -248,6 +248,20 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct shown_plugin *)a)->id, ((const struct shown_plugin *)b)->id);
 }
 
+/* One that the configuration names, which no job does. */
+static bool expect_configured(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    const struct plugin *plugin = plugin_of(record);
+
+    (void)id;
+    if (plugin->define.supervised)
+        return true;
+    struct shown_plugin *to = need(ctx, plugin->define.plugin);
+    to->nodes_expected += plugin_serves_node(plugin);
+    to->controllers_expected += plugin_serves_controller(plugin);
+    return true;
+}
+
 static void look(struct api *api, struct shown *shown)
 {
     const char *id;
@@ -256,6 +270,7 @@ static void look(struct api *api, struct shown *shown)
     *shown = (struct shown){.nodes = api_node_plugins(api, CSI_ROLE_NODE),
                             .controllers = api_node_plugins(api, CSI_ROLE_CONTROLLER)};
     alone_each(api->parts->alone, expect_job, shown);
+    core_each(api->parts->core, MACHINE_PLUGIN, expect_configured, shown);
     json_object_foreach(shown->nodes, id, info) need(shown, id)->node = info;
     json_object_foreach(shown->controllers, id, info) need(shown, id)->controller = info;
     if (shown->count > 0)
@@ -344,6 +359,25 @@ static bool put_alloc_of(void *ctx, const struct machine_id *id, const struct ma
     return true;
 }
 
+/* Why an instance has never said who it is: the node says nothing of such a one, as Nomad's.  The
+ * newest one's. */
+struct trouble {
+    const char *plugin;
+    const struct plugin *found;
+};
+
+static bool find_trouble(void *ctx, const struct machine_id *id, const struct machine *record)
+{
+    struct trouble *trouble = ctx;
+    const struct plugin *plugin = plugin_of(record);
+
+    (void)id;
+    if (text_equal(plugin->define.plugin, trouble->plugin) && !is_shown(plugin) &&
+        (trouble->found == NULL || plugin->defined_ms > trouble->found->defined_ms))
+        trouble->found = plugin;
+    return true;
+}
+
 void api_plugin_get(struct api_request *request)
 {
     struct api *api = request->api;
@@ -361,6 +395,8 @@ void api_plugin_get(struct api_request *request)
     const json_t *any = found->node != NULL ? found->node : found->controller;
     struct writer to = api_writer(request);
     struct allocs allocs = {api, found->id, &to};
+    struct trouble trouble = {.plugin = found->id};
+    core_each(api->parts->core, MACHINE_PLUGIN, find_trouble, &trouble);
     put_object(&to, NULL);
     put_plugin(&to, found);
     put_text(&to, "Version", json_string_value(json_object_get(any, "ProviderVersion")));
@@ -371,6 +407,7 @@ void api_plugin_get(struct api_request *request)
     put_array(&to, "Allocations");
     core_each(api->parts->core, MACHINE_PLUGIN, put_alloc_of, &allocs);
     put_end(&to);
+    put_text(&to, "CairnFailure", trouble.found == NULL ? "" : trouble.found->failure);
     put_end(&to);
     look_away(&shown);
     api_reply_written(request, &to);

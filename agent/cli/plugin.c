@@ -121,6 +121,8 @@ static void print_trouble(const json_t *plugin)
             last = why;
         }
     }
+    if (cli_value(plugin, "CairnFailure")[0] != '\0') /* it has never said who it is */
+        (void)printf("\n%s\n", cli_value(plugin, "CairnFailure"));
 }
 
 static int show_plugin(struct cli *cli, const char *id)

@@ -117,10 +117,26 @@ static int make_known(struct parts *parts, const struct effect *effect, struct e
     return csi_plugins_add(parts->plugins, &place, err);
 }
 
-static void tell_node(struct parts *parts)
+/* How it is, as far as it is news; what it is stopped or started for is said by others. */
+static void log_health(const struct effect *effect)
+{
+    const struct plugin *plugin = plugin_of(effect->record);
+    const char *name = plugin->define.plugin, *version = plugin->identity.version;
+
+    if (plugin->machine.state == P_READY)
+        log_info("volumes", "a storage plugin is ready plugin=%s instance=%s version=%s",
+                 log_value(name), log_value(effect->id.text), log_value(version));
+    else if (plugin->machine.state == P_PROBING || plugin->machine.state == P_UNHEALTHY ||
+             plugin->machine.state == P_BACKOFF)
+        log_warn("volumes", "a storage plugin is not healthy plugin=%s instance=%s error=%s",
+                 log_value(name), log_value(effect->id.text), log_value(plugin->failure));
+}
+
+static void tell_node(struct parts *parts, const struct effect *effect)
 {
     static const struct life_subject everything = {.kind = LIFE_EVERYTHING};
 
+    log_health(effect);
     alone_plugins_changed(parts->alone);
     life_changed(parts->life, &everything);
 }
@@ -168,7 +184,7 @@ void plugins_perform(struct parts *parts, const struct effect *effect)
         ask(parts, effect, csi_plugins_identify);
         return;
     case PX_TELL_NODE:
-        tell_node(parts);
+        tell_node(parts, effect);
         return;
     case PX_NONE:
     case PX_BACKOFF:
@@ -176,6 +192,7 @@ void plugins_perform(struct parts *parts, const struct effect *effect)
     case PX_SEND_UP:
     case PX_SEND_DOWN:
     case PX_SEND_HEALTH:
+    case PX_SEND_AILING:
     case PX_SEND_UNWELL:
     case PX_COUNT:
         break;

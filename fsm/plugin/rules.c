@@ -227,6 +227,27 @@ static void send_health(const struct machine_id *self, struct plugin *plugin, fs
               text, send, ctx);
 }
 
+/* Not at the first failure, which one that is about to be ready may have; and long before its time
+ * is over, when whoever waits would hear of it only with its end. */
+static bool is_ailing(const struct plugin *plugin)
+{
+    return plugin->machine.state == P_IDENTIFYING
+               ? plugin->define.supervised && plugin->failures == 1
+               : plugin->machine.attempt == 1;
+}
+
+static void send_ailing(const struct machine_id *self, const struct plugin *plugin, fsm_send *send,
+                        void *ctx)
+{
+    char text[DESCRIPTION_SIZE];
+
+    check(!plugin->told_healthy); /* who was healthy is UNHEALTHY now */
+    if (!plugin->define.supervised)
+        return;
+    (void)text_format(text, sizeof(text), "Error: %s", plugin->failure); /* cut is enough */
+    tell_task(self, TE_NOTE, TASK_EVENT_PLUGIN_UNHEALTHY, text, send, ctx);
+}
+
 /* Nomad's words. */
 static void send_unwell(const struct machine_id *self, struct plugin *plugin, fsm_send *send,
                         void *ctx)
@@ -271,6 +292,10 @@ void plugin_send(const struct machine_id *self, struct machine *record, uint8_t 
         send_health(self, plugin, send, ctx);
         return;
     }
+    if (effect == PX_SEND_AILING) {
+        send_ailing(self, plugin, send, ctx);
+        return;
+    }
     if (effect == PX_SEND_UNWELL) {
         send_unwell(self, plugin, send, ctx);
         return;
@@ -304,6 +329,7 @@ GUARD(plugin_remove_wanted, plugin->remove_wanted)
 GUARD(plugin_supervised, plugin->define.supervised)
 GUARD(plugin_healthy, plugin->identity.healthy)
 GUARD(plugin_overdue, is_overdue(plugin, now))
+GUARD(plugin_ailing, is_ailing(plugin))
 GUARD(plugin_unwell, plugin->define.supervised && is_overdue(plugin, now))
 /* clang-format on */
 

@@ -12,6 +12,7 @@
     X(HEALTHY, plugin_healthy)       /* it was, before the daemon came back */                     \
     X(OVERDUE, plugin_overdue)       /* it has not become healthy in its time */                   \
     X(UNWELL, plugin_unwell)         /* so, and its process is a task */                           \
+    X(AILING, plugin_ailing)         /* it fails for the second time in a row */                   \
     X(PAUSING, fsm_pausing)          /* a pause before the next try is under way */
 enum plugin_guard {
     PG_ALWAYS,

@@ -122,6 +122,7 @@ static int apply_plugin(struct search *search, const struct lane *lane)
     case PX_SEND_UP:
     case PX_SEND_DOWN:
     case PX_SEND_HEALTH:
+    case PX_SEND_AILING:
     case PX_SEND_UNWELL:
     case PX_COUNT:
         return 0;

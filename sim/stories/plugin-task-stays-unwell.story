@@ -1,4 +1,4 @@
-# A plugin that is a task does not answer: it is told so, and restarted each time that its health_timeout is over, until its policy is used up.
+# A plugin that is a task does not answer: it is told so at the second failure in a row, and restarted each time that its health_timeout is over, until its policy is used up.
 # covers R-50
 heal 400000
 plugin disks stages
@@ -17,7 +17,7 @@ fate ERR plugin disks PROBE 6
 fate ERR plugin disks PROBE 7
 at 0 assign p
 at 0 assign a
-expect notes p/driver PLUGIN_UNHEALTHY 2
+expect notes p/driver PLUGIN_UNHEALTHY 4
 expect notes p/driver RESTART_SIGNALED 2
 expect starts p/driver at_least 2
 always state plugin disks READY

@@ -454,6 +454,7 @@ static void apply_plugin(struct sim *sim, struct sim_call *call)
     case PX_SEND_UP:
     case PX_SEND_DOWN:
     case PX_SEND_HEALTH:
+    case PX_SEND_AILING:
     case PX_SEND_UNWELL:
     case PX_COUNT:
         return;

@@ -140,6 +140,19 @@ static void test_what_never_listens_has_its_time_and_then_its_task_is_told(void 
     assert_true(says(&stand, 1, MACHINE_TASK, TE_UNWELL));
 }
 
+/* Its task hears why it is not healthy yet, and nothing else: that is taken off the list. */
+static bool hears_early(struct stand *stand)
+{
+    bool early = stand->said == 1 && says(stand, 0, MACHINE_TASK, TE_NOTE) &&
+                 stand->messages[0].order.event == TASK_EVENT_PLUGIN_UNHEALTHY;
+
+    if (early) {
+        assert_string_equal(stand->messages[0].order.text, "Error: nobody answers");
+        stand->said = 0;
+    }
+    return early;
+}
+
 static void test_hung_probes_take_no_longer_than_one(void **state)
 {
     static const struct started started;
@@ -148,12 +161,15 @@ static void test_hung_probes_take_no_longer_than_one(void **state)
     (void)state;
     begin(&stand, PLUGIN_CSI_NODE);
     step(&stand, PE_LAUNCHED, &started);
+    int early = 0;
     for (int probe = 0; probe < 12 && stand.said == 0; probe++) {
         stand.now.ms += 5000;
         refuse(&stand, PE_PROBE_FAILED);
+        early += hears_early(&stand);
         if (stand.said == 0)
             pass_time(&stand);
     }
+    assert_int_equal(early, 1);
     assert_true(says(&stand, 1, MACHINE_TASK, TE_UNWELL));
     assert_in_range(stand.now.ms, 1000 + TIMEOUT_MS, 1000 + TIMEOUT_MS + 5000);
 }
@@ -262,6 +278,7 @@ static void test_one_that_cannot_say_who_it_is_is_asked_less_often_and_not_for_e
     for (int i = 0; i < 3; i++) {
         step(&stand, PE_PROBED, NULL);
         refuse(&stand, PE_IDENTIFY_FAILED); /* that is permanent, but not for a task */
+        assert_int_equal(hears_early(&stand), i == 1);
         assert_int_equal(stand.record.machine.state, P_PROBING);
         pauses_ms[i] = stand.record.machine.deadline_ms - stand.now.ms;
         pass_time(&stand);

@@ -156,13 +156,46 @@ def probes_that_hang_take_no_longer_than_the_time_there_is():
     time.sleep(3)
     node.kill()  # the time goes on, and the daemon looks once more before it is over
     node.start()
-    wait_for('what it did', lambda: UNHEALTHY in told(node, 'slow'), 30)
+    wait_for('what it did', lambda: 'Restart Signaled' in told(node, 'slow'), 30)
     took = time.monotonic() - begun
     assert 6.5 < took < 18, took
     os.unlink(os.path.join(node.dir, 'slow', 'next.Probe'))
     await_healthy(node)
     assert told(node, 'slow').count('Restarting') == 1, told(node, 'slow')
     node.finish()
+
+
+def one_that_cannot_say_who_it_is_is_told_of_long_before_its_time_is_over():
+    directory = tempfile.mkdtemp(prefix='cairn-plugin-')
+    socket = os.path.join(directory, 'csi.sock')
+    node = Node(config='client {\n  csi_plugin "others" {\n    type = "node"\n    socket = "%s"\n  }\n}\n'
+                % socket)
+    node.start()
+    job = plugin_job(node, 'disks', timeout_ms=600000)
+    next_calls(node, 'disks', 'GetPluginInfo', *['say 14 it has no version'] * 90)
+    node.run_job(job)
+    wait_for('the event', lambda: UNHEALTHY in told(node, 'disks'), 30)
+    messages = [event['DisplayMessage'] for event in
+                node.allocs('disks')[0]['TaskStates']['plugin']['Events']]
+    assert [message for message in messages if 'it has no version' in message], messages
+    assert 'it has no version' in node.cli('plugin', 'status', 'disks').stdout
+    assert 'plugin=disks' in node.log() and 'it has no version' in node.log(), node.log()
+    assert of_node(node)['CSINodePlugins'] == {}
+    with open(os.path.join(directory, 'next.Probe'), 'w') as file:
+        file.write('say 9 no disk is in it\n' * 90)
+    with run_by_somebody_else(socket, directory):
+        wait_for('its words', lambda: 'no disk is in it' in shown(node, 'others')['CairnFailure'], 30)
+        assert shown(node, 'others')['NodesExpected'] == 1
+        wait_for('its line', lambda: 'plugin=others' in node.log(), 30)
+        os.unlink(os.path.join(directory, 'next.Probe'))
+        await_healthy(node, 'others')
+        assert shown(node, 'others')['CairnFailure'] == ''
+    os.unlink(os.path.join(node.dir, 'disks', 'next.GetPluginInfo'))
+    await_healthy(node)
+    wait_for('the event', lambda: told(node, 'disks')[-1] == HEALTHY)
+    assert told(node, 'disks').count(UNHEALTHY) == 1 and 'Restarting' not in told(node, 'disks')
+    node.finish()
+    shutil.rmtree(directory)
 
 
 def one_that_is_unwell_says_so_and_when_it_is_well_again():
@@ -362,6 +395,7 @@ def main():
         a_plugin_is_told_of_by_node_api_and_command,
         what_never_listens_is_started_again_until_its_policy_is_used_up,
         probes_that_hang_take_no_longer_than_the_time_there_is,
+        one_that_cannot_say_who_it_is_is_told_of_long_before_its_time_is_over,
         one_that_is_unwell_says_so_and_when_it_is_well_again,
         one_that_dies_is_back_with_its_task,
         a_newer_one_takes_over_without_a_gap,
