@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The Kubernetes hostpath driver, unmodified, as a task: volumes are created, shared, used as devices
-and deleted, and outlive daemon and driver.  CAIRN_HOSTPATH names its program."""
+"""The Kubernetes hostpath driver, unmodified, as a task: volumes are created, shared, copied, grown, used
+as devices and deleted, and outlive daemon and driver.  CAIRN_HOSTPATH names its program."""
+import json
 import os
 import shutil
 import sys
@@ -19,7 +20,7 @@ DEVICE = {'AccessMode': 'single-node-writer', 'AttachmentMode': 'block-device'}
 class Hostpath:
     """A node with the driver on it."""
 
-    def __init__(self):
+    def __init__(self, *arguments):
         self.dir = tempfile.mkdtemp(prefix='cairn-hostpath-')
         os.chmod(self.dir, 0o711)
         self.node = Node()
@@ -28,27 +29,72 @@ class Hostpath:
         task = raw_exec('plugin', '', CSIPluginConfig={'ID': 'hostpath', 'Type': 'monolith'},
                         Config={'command': DRIVER, 'args': [
                             '-endpoint', '${CSI_ENDPOINT}', '-nodeid', 'here', '-drivername',
-                            'hostpath.csi.k8s.io', '-statedir', self.dir]})
+                            'hostpath.csi.k8s.io', '-statedir', self.dir, *arguments]})
         task['Resources']['MemoryMB'] = 200
         self.node.run_job(dict(service(task, restart=restart_policy(100, 10)), ID='plugin',
                                Name='plugin'))
+        wait_for('the driver', self.is_ready, 30)
+
+    def is_ready(self):
+        found = self.node.get('/v1/plugin/csi/hostpath')
+        assert 'version' not in found['CairnFailure'], \
+            'the driver says nothing of who it is: ' + found['CairnFailure']
+        return found['NodesHealthy'] == found['ControllersHealthy'] == 1
+
+    def await_controller(self):
+        def answers():
+            try:
+                return self.node.get('/v1/volumes/external?plugin_id=hostpath')
+            except Refused as answer:
+                assert answer.status in (404, 503), answer  # between two runs there is none
+                return False
+
+        wait_for('the driver', answers, 30)
+
+    def kill(self):
+        """The driver; its task starts it again."""
+        before = self.pid()
+        os.kill(before, 9)
+        return before
+
+    def await_again(self, before):
+        wait_for('the driver again', lambda: self.pid() not in (None, before))
 
     def pid(self):
         return next((pid for pid, line in self.node.payloads().items()
                      if line.startswith(DRIVER)), None)
 
-    def create(self, name, terms):
-        def try_it():
-            try:
-                self.node.put('/v1/volume/csi/%s/create' % name, {'Volumes': [{
-                    'ID': name, 'Name': name, 'PluginID': 'hostpath',
-                    'RequestedCapacityMin': 1 << 20, 'RequestedCapabilities': [terms]}]})
-            except Refused as answer:  # it runs, but has not said yet who it is
-                assert 'plugin' in str(answer), answer
-                return False
-            return True
+    def create(self, name, terms, size=1 << 20, **more):
+        """Made, or changed."""
+        self.node.put('/v1/volume/csi/%s/create' % name, {'Volumes': [dict({
+            'ID': name, 'Name': name, 'PluginID': 'hostpath', 'RequestedCapacityMin': size,
+            'RequestedCapabilities': [terms]}, **more)]})
+        return self.get(name)
 
-        wait_for('the volume ' + name, try_it)
+    def get(self, name):
+        return self.node.get('/v1/volume/csi/' + name)
+
+    def snapshots(self):
+        """What the driver lists, one on each page."""
+        token, found = '', []
+        while True:
+            page = self.node.get('/v1/volumes/snapshot?plugin_id=hostpath&per_page=1&next_token='
+                                 + token)
+            assert len(page['Snapshots']) <= 1, page
+            found += page['Snapshots']
+            token = page['NextToken']
+            if not token:
+                return found
+
+    def volumes(self):
+        """What the driver lists; it has no pages of them."""
+        return self.node.get('/v1/volumes/external?plugin_id=hostpath')['Volumes']
+
+    def has_grown(self, volume):
+        """What the driver itself knows of its size."""
+        with open(os.path.join(self.dir, 'state.json')) as file:
+            return next(known['VolSize'] for known in json.load(file)['Volumes']
+                        if known['VolID'] == volume['ExternalID'])
 
     def delete(self, name):
         def try_it():
@@ -104,10 +150,9 @@ def two_share_a_volume_that_was_created():
     before = wait_for('both payloads', lambda: (lambda pids: len(pids) == 2 and pids)(
         {pid for pid, line in node.payloads().items() if line == 'sleep 1000'}))
     node.kill()
-    driver = hostpath.pid()
-    os.kill(driver, 9)
+    driver = hostpath.kill()
     node.start()
-    wait_for('the driver again', lambda: hostpath.pid() not in (None, driver))
+    hostpath.await_again(driver)
     stop(node, 'one')
     assert is_running(node, 'two')
     assert [pid for pid, line in node.payloads().items() if line == 'sleep 1000'][0] in before
@@ -133,7 +178,126 @@ def device_is_written_and_let_go():
     return None
 
 
+def device_is_shared_over_deaths_of_daemon_and_driver():
+    if not os.access(DRIVER, os.X_OK):
+        return NO_DRIVER
+    hostpath = Hostpath()
+    node = hostpath.node
+    terms = dict(DEVICE, AccessMode='multi-node-multi-writer')
+    hostpath.create('raw', terms)
+    node.run_job(job('first', 'test -b /srv/v && exec sleep 1000', terms, 'raw'))
+    first = node.await_pid('sleep 1000')
+    with open('/proc/%d/root/srv/v' % first, 'wb') as device:
+        device.write(b'stone')
+        device.flush()
+        os.fsync(device.fileno())
+    node.kill()
+    driver = hostpath.kill()
+    node.start()
+    hostpath.await_again(driver)
+    node.run_job(job('second', 'test -b /srv/v && exec sleep 1001', terms, 'raw'))
+    second = node.await_pid('sleep 1001')
+    with open('/proc/%d/root/srv/v' % second, 'rb') as device:
+        assert device.read(5) == b'stone', 'it is another device'
+    hostpath.await_again(hostpath.kill())
+    stop(node, 'second')
+    with open('/proc/%d/root/srv/v' % first, 'rb') as device:
+        assert device.read(5) == b'stone', 'it was taken from who has it still'
+    stop(node, 'first')
+    hostpath.delete('raw')
+    hostpath.finish()
+    return None
+
+
+def snapshot_of_a_volume_in_use_becomes_another():
+    if not os.access(DRIVER, os.X_OK):
+        return NO_DRIVER
+    hostpath = Hostpath()
+    node = hostpath.node
+    source = hostpath.create('data', SHARED)
+    os.chmod(os.path.join(hostpath.dir, source['ExternalID']), 0o777)  # the task is nobody's
+    node.run_job(job('writes', 'echo stone >/srv/v/word && exec sleep 1000', SHARED, 'data'))
+    node.await_pid('sleep 1000')
+    made = [node.put('/v1/volumes/snapshot', {'Snapshots': [
+        {'SourceVolumeID': 'data', 'Name': name}]})['Snapshots'][0] for name in ('one', 'two')]
+    assert all(snapshot['IsReady'] and snapshot['ExternalSourceVolumeID'] == source['ExternalID']
+               for snapshot in made), made
+    again = node.put('/v1/volumes/snapshot', {'Snapshots': [
+        {'SourceVolumeID': 'data', 'Name': 'one'}]})['Snapshots'][0]
+    assert again['ID'] == made[0]['ID'], 'made twice'
+    listed = hostpath.snapshots()
+    assert sorted(snapshot['ID'] for snapshot in listed) \
+        == sorted(snapshot['ID'] for snapshot in made), listed
+    stop(node, 'writes')
+    hostpath.delete('data')  # what was copied of it stays
+    node.kill()
+    driver = hostpath.kill()
+    node.start()
+    hostpath.await_again(driver)
+    hostpath.await_controller()
+    copy = hostpath.create('copy', SHARED, SnapshotID=made[0]['ID'])
+    assert copy['SnapshotID'] == made[0]['ID'] and copy['ExternalID'] != source['ExternalID'], copy
+    node.run_job(job('reads', 'test "$(cat /srv/v/word)" = stone && exec sleep 1000', SHARED, 'copy'))
+    node.await_pid('sleep 1000')
+    for snapshot in made:
+        path = '/v1/volumes/snapshot?plugin_id=hostpath&snapshot_id=' + snapshot['ID']
+        node.call('DELETE', path)
+        node.call('DELETE', path)  # and so is one that is gone
+    assert hostpath.snapshots() == []
+    try:
+        hostpath.create('none', SHARED, SnapshotID=made[0]['ID'])
+        raise AssertionError('it was made of nothing')
+    except Refused as answer:
+        assert made[0]['ID'] in str(answer), answer
+    stop(node, 'reads')
+    hostpath.delete('copy')
+    assert hostpath.volumes() == []
+    hostpath.finish()
+    return None
+
+
+def volume_grows_while_it_is_used_and_no_further_than_there_is_room():
+    if not os.access(DRIVER, os.X_OK):
+        return NO_DRIVER
+    hostpath = Hostpath('-capacity', 'fast=8Mi', '-v', '5')
+    node = hostpath.node
+    kind = {'Parameters': {'kind': 'fast'}}
+    assert hostpath.create('data', SHARED, **kind)['Capacity'] == 1 << 20
+    hostpath.create('other', SHARED, 2 << 20, **kind)
+    node.run_job(job('uses', 'exec sleep 1000', SHARED, 'data'))
+    pid = node.await_pid('sleep 1000')
+    assert hostpath.create('data', SHARED, 3 << 20, **kind)['Capacity'] == 3 << 20
+    assert hostpath.has_grown(hostpath.get('data')) == 3 << 20
+    log = node.text('GET', '/v1/client/fs/logs/%s?task=plugin&type=stderr&plain=true'
+                    % node.alloc('plugin', 'g')['ID'])
+    assert '/csi.v1.Node/NodeExpandVolume' in log, 'what is mounted has not grown'
+    node.kill()
+    node.start()
+    hostpath.await_controller()
+    assert hostpath.get('data')['Capacity'] == 3 << 20 and node.pid_of('sleep 1000') == pid
+    listed = hostpath.volumes()
+    assert sorted(volume['CapacityBytes'] for volume in listed) == [2 << 20, 3 << 20], listed
+    used = next(volume for volume in listed
+                if volume['ExternalID'] == hostpath.get('data')['ExternalID'])
+    assert used['PublishedExternalNodeIDs'] == ['here'] and not used['IsAbnormal'], used
+    try:
+        hostpath.create('large', SHARED, 7 << 20, **kind)
+        raise AssertionError('there is no room for it')
+    except Refused as answer:
+        assert 'capacity' in str(answer), answer
+    assert 'large' not in [volume['ID'] for volume in node.get('/v1/volumes?type=csi')]
+    assert len(hostpath.volumes()) == 2
+    stop(node, 'uses')
+    for name in ('data', 'other'):
+        hostpath.delete(name)
+    hostpath.finish()
+    return None
+
+
 sys.exit(tap([
     two_share_a_volume_that_was_created,
     device_is_written_and_let_go,
+    device_is_shared_over_deaths_of_daemon_and_driver,
+    snapshot_of_a_volume_in_use_becomes_another,
+    volume_grows_while_it_is_used_and_no_further_than_there_is_room,
 ]))
