@@ -81,6 +81,21 @@ int driver_check_kind(const struct spec_driver *kind, const struct alloc_spec *a
     return code;
 }
 
+/* The alloc claims volumes of storage plugins, and no task of it can see them; what nobody can use
+ * is not claimed, as with Nomad. */
+static bool claims_in_vain(const struct alloc_spec *alloc)
+{
+    bool claims = false;
+
+    for (size_t i = 0; i < alloc->volumes_count; i++)
+        claims |= alloc->volumes[i].type == VOLUME_CSI;
+    for (size_t i = 0; claims && i < alloc->tasks_count; i++) {
+        const struct spec_driver *kind = driver_kind(alloc->tasks[i].driver);
+        claims = kind == NULL || !kind->mounts;
+    }
+    return claims;
+}
+
 int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task, struct err *err)
 {
     const struct driver *driver = driver_named(task->driver);
@@ -91,6 +106,12 @@ int driver_validate(const struct alloc_spec *alloc, const struct task_spec *task
     if (task->kill_signal[0] != '\0' && proc_signal_number(task->kill_signal) == 0)
         return err_set(err, ERR_INVALID, "unknown kill_signal \"%s\"", task->kill_signal);
     int code = driver_check_kind(&driver->kind, alloc, task, err);
+    if (code == 0 && claims_in_vain(alloc))
+        code =
+            err_set(err, ERR_INVALID,
+                    "task driver \"%s\" for \"%s\" does not support CSI, and no task of the group "
+                    "has one that does: use one that can mount, as exec, or remove its volumes",
+                    task->driver, task->name);
     if (code == 0)
         code = command_read(driver, task, &command, err);
     if (code != 0)

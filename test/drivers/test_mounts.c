@@ -323,6 +323,33 @@ static void test_drivers_that_mount_nothing_say_so(void **state)
     assert_int_equal(driver_validate(&in_host, &task, &err), 0);
 }
 
+/* A volume is claimed for a group; one task that can see it is enough. */
+static void test_volumes_that_no_task_can_see_are_refused(void **state)
+{
+    struct spec_volume volumes[] = {{.name = "disk", .type = VOLUME_HOST}};
+    struct task_spec tasks[] = {
+        {.name = "web", .driver = "raw_exec", .config_json = "{\"command\": \"true\"}"},
+        {.name = "side", .driver = "raw_exec", .config_json = "{\"command\": \"true\"}"},
+    };
+    struct alloc_spec alloc = in_host;
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(tasks); i++)
+        tasks[i].user = tasks[i].kill_signal = "";
+    alloc.volumes = volumes;
+    alloc.volumes_count = COUNT_OF(volumes);
+    alloc.tasks = tasks;
+    alloc.tasks_count = COUNT_OF(tasks);
+    assert_int_equal(driver_validate(&alloc, &tasks[0], &err), 0);
+    volumes[0].type = VOLUME_CSI;
+    assert_int_equal(driver_validate(&alloc, &tasks[0], &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "\"raw_exec\" for \"web\" does not support CSI, and no task"));
+    tasks[1].driver = "exec";
+    assert_int_equal(driver_validate(&alloc, &tasks[0], &err), 0);
+    assert_int_equal(driver_validate(&alloc, &tasks[1], &err), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, room_make, room_remove)
 
 int main(void)
@@ -338,6 +365,7 @@ int main(void)
         TEST(test_place_of_a_volume_is_no_volume),
         TEST(test_links_of_the_task_lead_a_mount_nowhere),
         cmocka_unit_test(test_drivers_that_mount_nothing_say_so),
+        cmocka_unit_test(test_volumes_that_no_task_can_see_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
