@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Volumes of a storage plugin on a real node: a plugin that runs as a task mounts them for real, and
 is told what to do wrong; after whatever happens nothing is left mounted."""
+import contextlib
 import json
 import os
 import re
@@ -21,10 +22,11 @@ NODE_ONLY = {'GetPluginCapabilities': {}, 'NodeGetInfo': {'node_id': 'here'}}
 class Storage:
     """A node, and a storage plugin that runs on it."""
 
-    def __init__(self, *disks):
+    def __init__(self, *disks, config=''):
         self.dir = tempfile.mkdtemp(prefix='cairn-storage-')
         os.chmod(self.dir, 0o755)
-        self.node = Node(config='plugin "raw_exec" {\n  config {\n    enabled = true\n  }\n}\n')
+        self.node = Node(config='plugin "raw_exec" {\n  config {\n    enabled = true\n  }\n}\n'
+                         + config.replace('DIRECTORY', self.dir))
         os.chmod(self.node.dir, 0o711)
         for disk in disks:
             os.makedirs(self.path(disk))
@@ -54,6 +56,15 @@ class Storage:
         task['Resources']['MemoryMB'] = 200
         self.node.run_job(dict(service(task), ID='plugin', Name='plugin'))
         wait_for('the plugin', lambda: self.plugin_pid())
+
+    @contextlib.contextmanager
+    def plugin_of_somebody_else(self):
+        with subprocess.Popen(['/usr/bin/python3', PLUGIN, self.path('csi.sock'), self.dir],
+                              stdout=subprocess.DEVNULL) as process:
+            try:
+                yield
+            finally:
+                process.kill()
 
     def plugin_pid(self):
         return next((pid for pid, line in self.node.payloads().items()
@@ -628,18 +639,53 @@ def daemon_ends_at_once_while_a_plugin_hangs():
     storage.finish()
 
 
+def plugin_that_somebody_else_runs_serves_volumes_too():
+    storage = Storage('disk', config='client {\n  csi_plugin "test" {\n    type = "node"\n'
+                                     '    socket = "DIRECTORY/csi.sock"\n  }\n}\n')
+    node = storage.node
+    shared = 'multi-node-multi-writer'
+    with storage.plugin_of_somebody_else():
+        storage.register('disk', access=shared)
+        for name in ('one', 'two'):
+            node.run_job(job('echo %s >/srv/disk/%s; exec sleep 1000' % (name, name), 'disk',
+                             access=shared, name=name))
+        before = await_sleepers(node, 2)
+        assert storage.read('disk', 'one') == 'one\n' and storage.read('disk', 'two') == 'two\n'
+        node.kill()
+    node.start()  # beside nobody who could be asked
+    await_statuses(node, 'running', name='one')
+    assert sleeper_pids(node) == before
+    stop(node, 'one')
+    await_statuses(node, 'complete', name='one')
+    assert not [call for call in storage.calls() if call.startswith('NodeUnpublish')]
+    with storage.plugin_of_somebody_else():
+        wait_for('the first to be let go', lambda: 'NodeUnpublishVolume disk OK' in storage.calls(),
+                 limit_s=60)
+        assert len(sleeper_pids(node)) == 1 and 'NodeUnstageVolume disk OK' not in storage.calls()
+        stop(node, 'two')
+        wait_for('nothing below its root', lambda: not storage.directories(), limit_s=60)
+        assert storage.calls() == ['NodeStageVolume disk OK', 'NodePublishVolume disk OK',
+                                   'NodePublishVolume disk OK', 'NodeUnpublishVolume disk OK',
+                                   'NodeUnpublishVolume disk OK', 'NodeUnstageVolume disk OK'], \
+            storage.calls()
+        storage.finish()
+
+
 def driver_without_mounts_refuses_by_name():
     storage = Storage('disk')
     node = storage.node
     storage.run_plugin()
     storage.register('disk')
     made = job('exec sleep 1000', 'disk')
-    made['TaskGroups'][0]['Tasks'][0]['Driver'] = 'raw_exec'
-    try:
-        node.run_job(made)
-        raise AssertionError('raw_exec mounts a volume')
-    except Refused as answer:
-        assert 'does not support CSI' in str(answer), answer
+    task = made['TaskGroups'][0]['Tasks'][0]
+    task['Driver'] = 'raw_exec'
+    for mounts in (task['VolumeMounts'], []):  # and what nobody mounts is not claimed either
+        task['VolumeMounts'] = mounts
+        try:
+            node.run_job(made)
+            raise AssertionError('raw_exec mounts a volume')
+        except Refused as answer:
+            assert 'does not support CSI' in str(answer), answer
     storage.finish()
 
 
@@ -674,6 +720,7 @@ sys.exit(tap([
     what_is_wrong_with_a_volume_is_told_and_unwound,
     block_device_is_a_device_to_its_task,
     daemon_ends_at_once_while_a_plugin_hangs,
+    plugin_that_somebody_else_runs_serves_volumes_too,
     driver_without_mounts_refuses_by_name,
     group_waits_for_a_volume_that_nobody_has_registered,
 ]))
