@@ -98,7 +98,8 @@ def lives_on(release):
 
 
 def releases():
-    found = sorted(name[:-len('.tar.gz')] for name in os.listdir(RELEASES))
+    found = sorted(name[:-len('.tar.gz')] for name in os.listdir(RELEASES)
+                   if name.endswith('.tar.gz'))
     assert found
     return found
 
