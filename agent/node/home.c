@@ -229,7 +229,8 @@ int home_open(struct home *home, const struct config *config, struct err *err)
 
 /* --- the lock --- */
 
-/* Root's own, for who can open a lock can hold it. */
+/* Root's own; who can open a lock can hold it, so that nobody else can open those in it.  Sockets
+ * of the API are in it, too, which others may reach: whom they let in is a matter of each. */
 static bool lock_directory(char to[PATH_SIZE])
 {
     const char *own = getenv("XDG_RUNTIME_DIR");
@@ -290,7 +291,7 @@ int home_take(struct home *home, const struct config *config, const struct node 
     struct err cause = {0};
 
     if (lock_directory(directory) &&
-        directory_make(directory, 0700, (uid_t)-1, (gid_t)-1, &cause) == 0 &&
+        directory_make(directory, 0711, (uid_t)-1, (gid_t)-1, &cause) == 0 &&
         path_join(home->lock_path, directory, node->mark) == 0) {
         home->lock_fd = lock_file(home->lock_path);
         if (home->lock_fd == -EWOULDBLOCK)

@@ -547,6 +547,7 @@ def a_socket_is_the_only_way_for_whom_it_admits():
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
     done = local('alloc', 'exec', alloc, 'sh', '-c', 'cat; exit 7', input=b'x' * 1000000)
     assert done.returncode == 7 and done.stdout == b'x' * 1000000, done.stdout[:200]
+    assert os.stat('/run/cairn').st_mode & 0o777 == 0o711  # where such sockets are, usually
     stranger = local('node', 'status', user=65534, group=65534, extra_groups=[])
     assert stranger.returncode != 0 and b'may not connect' in stranger.stdout, stranger.stdout
     node.kill()
