@@ -279,6 +279,7 @@ struct rollout_place {
     struct rollout_alloc last;   /* who was placed there last */
     struct rollout_alloc canary; /* who is tried beside it: nobody, or an own one */
     bool filled;                 /* somebody is placed there by this look anyhow */
+    bool crowded;                /* an older one runs there as well, and is told to end now */
     bool replace;                /* out: another one takes the place now */
     bool try;                    /* out: a canary is placed beside it now */
 };

@@ -47,7 +47,7 @@ static struct progress progress_of(const struct rollout_group *group)
         enum place_state last = state_of(&place->last, group->progress_ms);
         enum place_state canary = state_of(&place->canary, 0);
 
-        progress.done = progress.done && last == PLACE_GOOD && !place->filled;
+        progress.done = progress.done && last == PLACE_GOOD && !place->filled && !place->crowded;
         progress.failed |= last == PLACE_FAILED || canary == PLACE_FAILED;
         progress.taken += last == PLACE_BEGUN || last == PLACE_FAILED || place->filled;
         progress.tried += canary != PLACE_OLD;

@@ -118,7 +118,7 @@ static void place_due(struct alone *alone, struct job *job, const struct gatheri
     (void)text_copy(evaluation.deployment_id, sizeof(evaluation.deployment_id), deployment_id);
     int code = alone_place(alone, &change, gathering, places, &evaluation, &partly, &err);
 
-    if (code == 0 && evaluation.placed == 0 && !job->unsaved &&
+    if (code == 0 && evaluation.placed + evaluation.stopped == 0 && !job->unsaved &&
         json_equal(change.before, job->json) != 0)
         code = ERR_AGAIN; /* nothing has changed: there is nothing to commit */
     if (change_end(alone, &change, code) < 0) {

@@ -240,6 +240,24 @@ static void test_canaries_come_first_and_nobody_goes_for_them(void **state)
     }
 }
 
+static void test_rollout_is_not_over_while_an_older_one_runs_beside_its_canary(void **state)
+{
+    static const struct row good = {"hh", NULL, 1, 0, "done", NULL, 0};
+    static const struct row crowded = {"hh", NULL, 1, 0, "go", "--", 0};
+    static const struct row broken = {"hx", NULL, 1, 0, "unhealthy", NULL, 0};
+    struct asked asked;
+
+    (void)state;
+    ask(&good, &asked);
+    expect(&good, &asked);
+    ask(&crowded, &asked);
+    asked.places[1].crowded = true;
+    expect(&crowded, &asked);
+    ask(&broken, &asked);
+    asked.places[0].crowded = true;
+    expect(&broken, &asked);
+}
+
 static void test_canaries_are_promoted_by_themselves_where_all_groups_say_so(void **state)
 {
     static const struct row healthy = {"oo", "h.", 1, 1, "promote", NULL, 0};
@@ -309,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_nothing_that_becomes_healthy_in_time_is_the_end),
         cmocka_unit_test(test_paused_one_replaces_nobody_and_is_not_late),
         cmocka_unit_test(test_canaries_come_first_and_nobody_goes_for_them),
+        cmocka_unit_test(test_rollout_is_not_over_while_an_older_one_runs_beside_its_canary),
         cmocka_unit_test(test_canaries_are_promoted_by_themselves_where_all_groups_say_so),
         cmocka_unit_test(test_group_that_fails_says_whether_the_job_goes_back),
     };

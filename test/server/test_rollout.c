@@ -708,6 +708,24 @@ static void test_canaries_run_beside_the_others_until_they_are_promoted(void **s
     assert_string_equal(small->said, "");
 }
 
+static void test_canaries_in_every_place_leave_nobody_beside_them(void **state)
+{
+    struct small_life *small = *state;
+    struct alone_evaluation evaluation;
+    struct err err = {0};
+
+    begin(small, 2, 2);
+    (void)run(small, tried("/bin/b", 2, 2));
+    expect_versions(small, 2, 2, 0);
+    pass(small, HEALTHY_MS);
+    assert_int_equal(alone_promote(small->alone, deployment_id(small), NULL, &evaluation, &err), 0);
+    small_settle(small);
+    expect_versions(small, 0, 2, 0);
+    expect_deployment(small, 1, "successful", 2, 2, 0);
+    small_again(small);
+    expect_versions(small, 0, 2, 0);
+}
+
 static void test_daemon_that_dies_behind_a_promotion_goes_on(void **state)
 {
     struct small_life *small = *state;
@@ -992,6 +1010,7 @@ int main(void)
         SMALL_TEST(test_paused_one_goes_on_when_it_is_resumed),
         SMALL_TEST(test_failed_by_a_user_goes_no_further),
         SMALL_TEST(test_canaries_run_beside_the_others_until_they_are_promoted),
+        SMALL_TEST(test_canaries_in_every_place_leave_nobody_beside_them),
         SMALL_TEST(test_daemon_that_dies_behind_a_promotion_goes_on),
         SMALL_TEST(test_canaries_promote_themselves_if_they_may),
         SMALL_TEST(test_canary_that_fails_leaves_everything_as_it_was),

@@ -71,6 +71,18 @@ static void add_canaries(const struct gathering *gathering, const struct places 
     }
 }
 
+/* Number A of GATHERING runs in a place of the group that is number G beside who came there last,
+ * as one whose canary is promoted does. */
+static bool is_surplus(const struct gathering *gathering, const struct places *places, size_t g,
+                       size_t a)
+{
+    const struct reconcile_alloc *alloc = &gathering->allocs[a];
+    const struct reconcile_group *group = &places->groups[g];
+
+    return alloc->live && !alloc->canary && alloc->index < group->count &&
+           text_equal(alloc->group, group->name) && places->last[g][alloc->index] != (int)a;
+}
+
 static struct rollout_group group_of(const struct gathering *gathering, const struct places *places,
                                      size_t g)
 {
@@ -91,6 +103,10 @@ static struct rollout_group group_of(const struct gathering *gathering, const st
     for (size_t i = 0; i < group.count; i++) {
         group.places[i].last = one_of(gathering, places->last[g][i]);
         group.places[i].filled = places->groups[g].place[i];
+    }
+    for (size_t a = 0; a < gathering->count; a++) {
+        if (is_surplus(gathering, places, g, a))
+            group.places[gathering->allocs[a].index].crowded = true;
     }
     add_canaries(gathering, places, g, &group);
     return group;
@@ -207,12 +223,8 @@ static bool apply_group(struct gathering *gathering, struct places *places, size
         any = any || place->replace || place->try;
     }
     for (size_t a = 0; a < gathering->count; a++) {
-        struct reconcile_alloc *alloc = &gathering->allocs[a];
-
-        if (!alloc->live || alloc->canary || alloc->index >= group->count ||
-            !text_equal(alloc->group, group->name) || places->last[g][alloc->index] == (int)a)
-            continue;
-        alloc->stop = any = true;
+        if (is_surplus(gathering, places, g, a))
+            gathering->allocs[a].stop = any = true;
     }
     return any;
 }
