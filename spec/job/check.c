@@ -395,6 +395,9 @@ static void check_reschedule(struct jobspec_work *work, const json_t *reschedule
 
     if (attempts == 0 && !unlimited)
         return; /* never */
+    if (attempts > 0 && unlimited)
+        jobspec_complain(work, reschedule, "Unlimited", "write unlimited = false, or attempts = 0",
+                         "reschedule is unlimited or has attempts, not both");
     if (!constant && !text_equal(function, "exponential") && !text_equal(function, "fibonacci"))
         jobspec_complain(work, reschedule, "DelayFunction", NULL,
                          "the delay function of reschedule must be \"constant\", \"exponential\" "
@@ -416,6 +419,33 @@ static void check_reschedule(struct jobspec_work *work, const json_t *reschedule
                          "%lld times of rescheduling do not fit into an interval of %s",
                          (long long)attempts, text);
     }
+}
+
+/* Nobody acts on it here, and yet no server would take what is refused. */
+static void check_disconnect(struct jobspec_work *work, const json_t *job, const json_t *disconnect)
+{
+    static const char *const reconciles[] = {"", "best_score", "longest_running", "keep_original",
+                                             "keep_replacement"};
+    const char *reconcile = text_of(disconnect, "Reconcile");
+    bool stops = json_is_integer(json_object_get(disconnect, "StopOnClientAfter"));
+    bool known = false;
+
+    for (size_t i = 0; i < COUNT_OF(reconciles); i++)
+        known |= text_equal(reconcile, reconciles[i]);
+    if (!known)
+        jobspec_complain(work, disconnect, "Reconcile", NULL,
+                         "reconcile must be \"best_score\", \"longest_running\", "
+                         "\"keep_original\" or \"keep_replacement\", but is \"%.40s\"",
+                         reconcile);
+    if (stops && is_of_nodes(job))
+        jobspec_complain(work, disconnect, "StopOnClientAfter", "remove it",
+                         "a job of type \"%s\" has no %s", text_of(job, "Type"),
+                         name(work, &jobspec_disconnect, "StopOnClientAfter"));
+    if (stops && whole_of(disconnect, "LostAfter") != 0)
+        jobspec_complain(work, disconnect, "LostAfter", "remove one of them",
+                         "disconnect has %s or %s, not both",
+                         name(work, &jobspec_disconnect, "LostAfter"),
+                         name(work, &jobspec_disconnect, "StopOnClientAfter"));
 }
 
 static void check_resources(struct jobspec_work *work, const json_t *resources)
@@ -556,6 +586,7 @@ static void check_group(struct jobspec_work *work, const json_t *job, const json
     if (lasts(job))
         jobspec_check_update(work, json_object_get(group, "Update"));
     jobspec_check_scaling(work, group);
+    check_disconnect(work, job, json_object_get(group, "Disconnect"));
     check_blocks(work, job, group);
     check_limit(work, job, group);
     if (is_type(job, JOB_SYSTEM) && whole_of(group, "Count") > 1)

@@ -178,7 +178,7 @@ static const struct jobspec_field disconnect_fields[] = {
     BOOL("replace", "Replace", FATE_KEPT),
     TEXT("reconcile", "Reconcile", FATE_KEPT),
 };
-static SCHEMA(disconnect, "disconnect", NULL, disconnect_fields);
+SCHEMA(jobspec_disconnect, "disconnect", NULL, disconnect_fields);
 
 static const struct jobspec_field link_fields[] = {
     TEXT("label", "Label", FATE_KEPT),
@@ -206,7 +206,8 @@ static const struct jobspec_field restart_fields[] = {
     DURATION("interval", "Interval", FATE_RUN),
     DURATION("delay", "Delay", FATE_RUN),
     TEXT("mode", "Mode", FATE_RUN),
-    KEPT("render_templates", "RenderTemplates", BOOL, 0, NULL, "there are no templates yet"),
+    KEPT("render_templates", "RenderTemplates", BOOL, 0, NULL,
+         "templates are rendered before each start of their task in any case"),
 };
 SCHEMA(jobspec_restart, "restart", NULL, restart_fields);
 
@@ -466,7 +467,7 @@ static const struct jobspec_field group_fields[] = {
     BLOCK("reschedule", "ReschedulePolicy", FATE_PLACE, &jobspec_reschedule),
     BLOCK("scaling", "Scaling", FATE_PLACE, &jobspec_scaling),
     KEPT("migrate", "Migrate", BLOCK, 0, &jobspec_migrate, ONE_NODE),
-    KEPT("disconnect", "Disconnect", BLOCK, 0, &disconnect, FOR_OTHERS),
+    KEPT("disconnect", "Disconnect", BLOCK, 0, &jobspec_disconnect, FOR_OTHERS),
     KEPT("max_client_disconnect", "MaxClientDisconnect", DURATION, DURATION_MAX, NULL,
          FOR_SERVERS),
     KEPT("stop_after_client_disconnect", "StopAfterClientDisconnect", DURATION, DURATION_MAX, NULL,

@@ -101,6 +101,7 @@ static json_t *sample_of(const struct jobspec_schema *schema, const struct jobsp
         {"Operand", "not"},
         {"LTarget", "${attr.cpu.arch}"},
         {"DelayFunction", "fibonacci"},
+        {"Reconcile", "keep_original"},
         {"AccessMode", "single-node-writer"},
         {"PropagationMode", "bidirectional"},
         {"SELinuxLabel", "z"},
@@ -214,7 +215,8 @@ static void complete(const struct path *path, const struct jobspec_schema *schem
     if (schema == &jobspec_lifecycle)
         rest = json_pack("{s:s}", "Hook", "prestart");
     if (schema == &jobspec_reschedule)
-        rest = json_pack("{s:i, s:I}", "Attempts", 3, "Interval", (json_int_t)36000000000000);
+        rest = json_pack("{s:i, s:I, s:b}", "Attempts", 3, "Interval", (json_int_t)36000000000000,
+                         "Unlimited", 0);
     if (text_equal(schema->name, "scaling"))
         rest = json_pack("{s:i}", "Max", 9);
     if (schema == &jobspec_update && text_equal(field->json, "AutoPromote"))
@@ -567,10 +569,10 @@ static void test_lost_servers_are_nothing_that_this_node_can_lose(void **state)
 {
     (void)state;
     assert_warnings(
-        "job \"j\" {\n" GROUP_OF("\n disconnect {\n lost_after = \"1h\"\n"
+        "job \"j\" {\n" GROUP_OF("\n disconnect {\n replace = false\n"
                                  " stop_on_client_after = \"5m\"\n}\n") "}",
         "1 warning(s):\n\n"
-        "* group \"g\": disconnect (lost_after, stop_on_client_after) is kept and not acted on: "
+        "* group \"g\": disconnect (stop_on_client_after, replace) is kept and not acted on: "
         "this "
         "node is its own control plane and always in contact; all but stop_on_client_after is for "
         "servers");
