@@ -143,12 +143,12 @@ struct reconcile_group {
 void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, size_t allocs_count,
                       struct reconcile_group *groups, size_t groups_count);
 
-/* Client status "pending", "running" or "dead" of a job, from its allocs; WAITS: another one is to
- * be placed when there is room, or when it is time.  A system job runs until it is stopped, and so
- * does one of which other jobs are made (MAKES_JOBS). */
+/* Client status "pending", "running" or "dead" of a job, of which LIVE allocs are not over; WAITS:
+ * another one is to be placed when there is room, or when it is time.  A system job runs until it
+ * is stopped, and so does one of which other jobs are made (MAKES_JOBS). */
 enum job_status { JOB_PENDING, JOB_RUNNING, JOB_DEAD };
 enum job_status policy_job_status(enum spec_job_type type, bool makes_jobs, bool stop, size_t live,
-                                  size_t pending, bool waits);
+                                  bool waits);
 const char *job_status_name(enum job_status status);
 
 /* --- draining a node --- */

@@ -37,14 +37,13 @@ void policy_reconcile(enum spec_job_type type, struct reconcile_alloc *allocs, s
 }
 
 enum job_status policy_job_status(enum spec_job_type type, bool makes_jobs, bool stop, size_t live,
-                                  size_t pending, bool waits)
+                                  bool waits)
 {
-    check(pending <= live);
     if ((type == JOB_SYSTEM || makes_jobs) && !stop)
         return JOB_RUNNING;
-    if (live == 0)
-        return !stop && waits ? JOB_PENDING : JOB_DEAD;
-    return !stop && pending == live ? JOB_PENDING : JOB_RUNNING;
+    if (live > 0)
+        return JOB_RUNNING;
+    return !stop && waits ? JOB_PENDING : JOB_DEAD;
 }
 
 const char *job_status_name(enum job_status status)
